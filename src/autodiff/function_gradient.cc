@@ -1,6 +1,6 @@
 #include "autodiff/function_gradient.h"
 
-#include "autodiff/walk.h"
+#include "autodiff/graph_backward.h"
 #include "base/mutex.h"
 #include "base/stack_room.h"
 #include "op/registry.h"
@@ -32,7 +32,7 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
                        GraphBuilder::Kind::kFunction);
   EmitterScope emit(&builder);
   StopRecording quiet;
-  GraphWalk walk(forward->body, OriginsOf(*forward));
+  GraphBackward walk(forward->body, OriginsOf(*forward));
   std::vector<Value> args;
   for (Node* n : forward->args) {
     if (IsDifferentiable(n->output_type(0))) walk.Seek(Edge{n, 0});

@@ -4,15 +4,15 @@
 #include <deque>
 
 #include "autodiff/function_gradient.h"
-#include "autodiff/walk.h"
+#include "autodiff/graph_backward.h"
 
 namespace headrace {
 namespace {
 
 // Gradients go from one graph out to the next through captures.
-class NestedWalks {
+class NestedBackward {
  public:
-  explicit NestedWalks(const GraphGradientOptions& options)
+  explicit NestedBackward(const GraphGradientOptions& options)
       : builders_(options.builders) {
     for (GraphBuilder* b : builders_) {
       walks_.emplace_back(b->graph());
@@ -30,7 +30,7 @@ class NestedWalks {
         "gradients: targets and sources must be of one graph, or of those "
         "around it");
   }
-  GraphWalk& at(size_t level) { return walks_[level]; }
+  GraphBackward& at(size_t level) { return walks_[level]; }
 
   // Marks what depends on the sources, from the outermost graph inwards, so
   // that captures of nothing else are passed over.
@@ -94,7 +94,7 @@ class NestedWalks {
   }
 
   absl::Span<GraphBuilder* const> builders_;
-  std::deque<GraphWalk> walks_;
+  std::deque<GraphBackward> walks_;
   std::vector<Dependents> leads_;
   size_t last_ = 0;  // the outermost level that has a source
 };
@@ -106,7 +106,7 @@ StatusOr<std::vector<Gradient>> GraphGradients(
     absl::Span<const Gradient> output_gradients,
     const GraphGradientOptions& options) {
   if (targets.empty()) return std::vector<Gradient>(sources.size());
-  NestedWalks walks(options);
+  NestedBackward walks(options);
   StopRecording quiet;
   HR_RETURN_IF_ERROR(walks.Seek(sources));
   for (const Value& v : options.stop) {

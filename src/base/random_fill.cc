@@ -21,9 +21,10 @@ using Computed = std::conditional_t<kIsWide<T>, double, float>;
 
 // Words of groups 0, stride, 2 * stride, ... counted from the generator.
 void Words(const Philox& generator, uint32_t stride, uint32_t* words) {
-  HR_CALL_LEVEL(ActiveCpuLevel(),
-                RandomWords(generator.counter().data(), generator.key().data(),
-                            stride, words));
+  AtActiveLevel([&](auto level) {
+    return RandomWords<level>(generator.counter().data(),
+                              generator.key().data(), stride, words);
+  });
 }
 
 // Calls fill(words, first, count, generator) for every block of numbers, with
@@ -99,7 +100,8 @@ void Complete(const Philox& block, uint32_t stride, Accepted<C>* accepted) {
       const Philox::Group group = p.Next();
       std::copy(group.begin(), group.end(), words + 4 * i);
     }
-    HR_CALL_LEVEL(ActiveCpuLevel(), WordsToNormal(words, normals));
+    AtActiveLevel(
+        [&](auto level) { return WordsToNormal<level>(words, normals); });
     int still = 0;
     for (int i = 0; i < count; ++i) {
       A& a = accepted[lacking[i]];
@@ -129,7 +131,7 @@ void FillUniform(const Philox& generator, T* out, int64_t n) {
         });
   } else {
     FillFloats(generator, out, n, kUniformNs, [](const uint32_t* w, T* to) {
-      HR_CALL_LEVEL(ActiveCpuLevel(), WordsToUniform(w, to));
+      AtActiveLevel([&](auto level) { return WordsToUniform<level>(w, to); });
     });
   }
 }
@@ -138,7 +140,8 @@ template <typename T>
 void FillNormal(const Philox& generator, T* out, int64_t n) {
   FillFloats(generator, out, n, kNormalNs * (kIsWide<T> ? 5 : 1),
              [](const uint32_t* words, Computed<T>* to) {
-               HR_CALL_LEVEL(ActiveCpuLevel(), WordsToNormal(words, to));
+               AtActiveLevel(
+                   [&](auto level) { return WordsToNormal<level>(words, to); });
              });
 }
 
@@ -147,21 +150,23 @@ void FillTruncatedNormal(const Philox& generator, T* out, int64_t n) {
   using C = Computed<T>;
   constexpr int kWanted = Accepted<C>::kWanted;
   constexpr uint32_t kStride = kWanted * kPhiloxReservedSamples / 4;
-  FillBlocks<kPerBlock<T>>(
-      generator, n, kStride, 4 * kNormalNs,
-      [&](const uint32_t* words, int64_t first, int64_t count,
-          const Philox& at) {
-        C normals[kPerBlock<T>];
-        HR_CALL_LEVEL(ActiveCpuLevel(), WordsToNormal(words, normals));
-        Accepted<C> accepted[kRandomGroups];
-        for (int i = 0; i < kPerBlock<T>; ++i) {
-          accepted[i / kWanted].Add(normals[i]);
-        }
-        Complete(at, kStride, accepted);
-        for (int64_t i = 0; i < count; ++i) {
-          out[first + i] = T(accepted[i / kWanted].values[i % kWanted]);
-        }
-      });
+  FillBlocks<kPerBlock<T>>(generator, n, kStride, 4 * kNormalNs,
+                           [&](const uint32_t* words, int64_t first,
+                               int64_t count, const Philox& at) {
+                             C normals[kPerBlock<T>];
+                             AtActiveLevel([&](auto level) {
+                               return WordsToNormal<level>(words, normals);
+                             });
+                             Accepted<C> accepted[kRandomGroups];
+                             for (int i = 0; i < kPerBlock<T>; ++i) {
+                               accepted[i / kWanted].Add(normals[i]);
+                             }
+                             Complete(at, kStride, accepted);
+                             for (int64_t i = 0; i < count; ++i) {
+                               out[first + i] =
+                                   T(accepted[i / kWanted].values[i % kWanted]);
+                             }
+                           });
 }
 
 template <typename T>
@@ -178,9 +183,10 @@ void FillUniformInt(const Philox& generator, T low, T high, T* out, int64_t n) {
           }
         } else {
           uint32_t block[kRandomWords];
-          HR_CALL_LEVEL(
-              ActiveCpuLevel(),
-              WordsToRange(words, static_cast<uint32_t>(low), range, block));
+          AtActiveLevel([&](auto level) {
+            return WordsToRange<level>(words, static_cast<uint32_t>(low), range,
+                                       block);
+          });
           std::memcpy(out + first, block, count * sizeof(T));
         }
       });
@@ -197,21 +203,29 @@ void FillBits(const Philox& generator, T* out, int64_t n) {
       });
 }
 
-#define HR_FLOAT_FILLS(T)                                \
-  template void FillUniform(const Philox&, T*, int64_t); \
-  template void FillNormal(const Philox&, T*, int64_t);  \
-  template void FillTruncatedNormal(const Philox&, T*, int64_t);
-HR_FLOAT_FILLS(float)
-HR_FLOAT_FILLS(double)
-HR_FLOAT_FILLS(half)
-HR_FLOAT_FILLS(bfloat16)
-
-#define HR_INTEGER_FILLS(T)                                       \
-  template void FillUniformInt(const Philox&, T, T, T*, int64_t); \
-  template void FillBits(const Philox&, T*, int64_t);
-HR_INTEGER_FILLS(int32_t)
-HR_INTEGER_FILLS(int64_t)
-HR_INTEGER_FILLS(uint32_t)
-HR_INTEGER_FILLS(uint64_t)
+template void FillUniform(const Philox&, float*, int64_t);
+template void FillUniform(const Philox&, double*, int64_t);
+template void FillUniform(const Philox&, half*, int64_t);
+template void FillUniform(const Philox&, bfloat16*, int64_t);
+template void FillNormal(const Philox&, float*, int64_t);
+template void FillNormal(const Philox&, double*, int64_t);
+template void FillNormal(const Philox&, half*, int64_t);
+template void FillNormal(const Philox&, bfloat16*, int64_t);
+template void FillTruncatedNormal(const Philox&, float*, int64_t);
+template void FillTruncatedNormal(const Philox&, double*, int64_t);
+template void FillTruncatedNormal(const Philox&, half*, int64_t);
+template void FillTruncatedNormal(const Philox&, bfloat16*, int64_t);
+template void FillUniformInt(const Philox&, int32_t, int32_t, int32_t*,
+                             int64_t);
+template void FillUniformInt(const Philox&, int64_t, int64_t, int64_t*,
+                             int64_t);
+template void FillUniformInt(const Philox&, uint32_t, uint32_t, uint32_t*,
+                             int64_t);
+template void FillUniformInt(const Philox&, uint64_t, uint64_t, uint64_t*,
+                             int64_t);
+template void FillBits(const Philox&, int32_t*, int64_t);
+template void FillBits(const Philox&, int64_t*, int64_t);
+template void FillBits(const Philox&, uint32_t*, int64_t);
+template void FillBits(const Philox&, uint64_t*, int64_t);
 
 }  // namespace headrace

@@ -39,9 +39,15 @@ HR_VECTOR void Rounds(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3,
 }
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-void RandomWords(const uint32_t counter[4], const uint32_t key[2],
-                 uint32_t stride, uint32_t* words) {
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+void RandomWords<CpuLevel::HR_LEVEL>(const uint32_t counter[4],
+                                     const uint32_t key[2], uint32_t stride,
+                                     uint32_t* words) {
   const uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2],
                  c3 = counter[3], k0 = key[0], k1 = key[1];
   const uint32_t last = (kRandomGroups - 1) * stride;
@@ -63,19 +69,22 @@ void RandomWords(const uint32_t counter[4], const uint32_t key[2],
   }
 }
 
-void WordsToUniform(const uint32_t* words, float* out) {
+template <>
+void WordsToUniform<CpuLevel::HR_LEVEL>(const uint32_t* words, float* out) {
 #pragma GCC ivdep
   for (int i = 0; i < kRandomWords; ++i) out[i] = Uniform(words[i]);
 }
 
-void WordsToUniform(const uint32_t* words, double* out) {
+template <>
+void WordsToUniform<CpuLevel::HR_LEVEL>(const uint32_t* words, double* out) {
 #pragma GCC ivdep
   for (int i = 0; i < kRandomWords / 2; ++i) {
     out[i] = Uniform(words[2 * i], words[2 * i + 1]);
   }
 }
 
-void WordsToNormal(const uint32_t* words, float* out) {
+template <>
+void WordsToNormal<CpuLevel::HR_LEVEL>(const uint32_t* words, float* out) {
 #pragma GCC ivdep
   for (int i = 0; i < kRandomWords / 2; ++i) {
     float u = Uniform(words[2 * i]);
@@ -87,7 +96,8 @@ void WordsToNormal(const uint32_t* words, float* out) {
   }
 }
 
-void WordsToNormal(const uint32_t* words, double* out) {
+template <>
+void WordsToNormal<CpuLevel::HR_LEVEL>(const uint32_t* words, double* out) {
   constexpr int kPairs = kRandomWords / 4;
   double sines[kPairs], cosines[kPairs], radii[kPairs];
 #pragma GCC ivdep
@@ -108,8 +118,9 @@ void WordsToNormal(const uint32_t* words, double* out) {
   }
 }
 
-void WordsToRange(const uint32_t* words, uint32_t low, uint32_t range,
-                  uint32_t* out) {
+template <>
+void WordsToRange<CpuLevel::HR_LEVEL>(const uint32_t* words, uint32_t low,
+                                      uint32_t range, uint32_t* out) {
   // A quotient in double is exact enough to be off by at most one.
   const double inverse = 1.0 / range;
 #pragma GCC ivdep
@@ -123,4 +134,4 @@ void WordsToRange(const uint32_t* words, uint32_t low, uint32_t range,
   }
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

@@ -42,7 +42,7 @@ thread_local int thread_limit = kMaxThreads;
 
 // One parallel loop: chunks are handed out by `next`. Lives on its caller's
 // stack; the caller leaves only when no worker is inside.
-struct Loop {
+struct ParallelLoop {
   absl::FunctionRef<void(int64_t)> chunk;
   const int64_t chunks;
   const int max_workers;
@@ -92,7 +92,7 @@ class Pool {
     StartMissing();
   }
 
-  void Run(Loop& loop, bool wake) {
+  void Run(ParallelLoop& loop, bool wake) {
     {
       MutexLock lock(mutex_);
       if (short_) [[unlikely]]
@@ -159,7 +159,7 @@ class Pool {
     for (int i = 0; i < n; ++i) epoch_.notify_one();
   }
 
-  void WaitFor(const Loop& loop) {
+  void WaitFor(const ParallelLoop& loop) {
     const auto gone = [&loop] {
       return loop.workers.load(std::memory_order_acquire) == 0;
     };
@@ -217,7 +217,7 @@ class Pool {
   // Runs one loop's chunks or one job; false if there was none.
   bool RunSome() {
     std::function<void()> job;
-    if (Loop* loop = TakeLoop(&job)) {
+    if (ParallelLoop* loop = TakeLoop(&job)) {
       loop->Work();
       loop->workers.fetch_sub(1, std::memory_order_release);
       // *loop may be gone from here on.
@@ -230,9 +230,9 @@ class Pool {
     return true;
   }
   // A loop, with this worker inside, or null and the next job, if any.
-  Loop* TakeLoop(std::function<void()>* job) {
+  ParallelLoop* TakeLoop(std::function<void()>* job) {
     MutexLock lock(mutex_);
-    for (Loop* loop : loops_) {
+    for (ParallelLoop* loop : loops_) {
       if (!loop->Open()) continue;
       loop->workers.fetch_add(1, std::memory_order_relaxed);
       return loop;
@@ -250,7 +250,7 @@ class Pool {
   std::atomic<int> spinners_{0};
   std::atomic<int> threads_{0};
   Mutex mutex_;
-  std::vector<Loop*> loops_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ParallelLoop*> loops_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::function<void()>> jobs_ ABSL_GUARDED_BY(mutex_);
   std::vector<bool> alive_ ABSL_GUARDED_BY(mutex_);
   bool short_ ABSL_GUARDED_BY(mutex_) = false;  // of threads
@@ -344,7 +344,7 @@ void RunAll(int64_t chunks, int threads, double total_ns,
   if (UserThreadPool* user = user_pool.load(std::memory_order_acquire)) {
     return RunOnUserPool(*user, chunks, helpers, chunk);
   }
-  Loop loop{chunk, chunks, helpers};
+  ParallelLoop loop{chunk, chunks, helpers};
   ThePool().Run(loop, total_ns >= kWorthWakingNs);
 }
 

@@ -3,7 +3,7 @@
 // The calling thread always works too, so nothing here can deadlock by
 // nesting: a loop inside a loop, or inside a job, finishes even when every
 // worker is busy, and never makes more threads. Workers look for work for
-// about 40 us after the last one, then sleep.
+// about 400 us after the last one, then sleep.
 //
 // The pool has as many threads as the process may use: the least of the CPUs
 // of its affinity mask and its cgroup's quota, or HEADRACE_NUM_THREADS. It is

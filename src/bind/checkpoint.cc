@@ -24,8 +24,8 @@ namespace headrace::bind {
 namespace {
 
 // A path and the file system it names.
-struct Place {
-  explicit Place(const std::string& path) {
+struct LocatedPath {
+  explicit LocatedPath(const std::string& path) {
     fs = ValueOrRaise(FileSystemFor(path, &local));
   }
   FileSystem* fs;
@@ -67,7 +67,7 @@ ShardPiece ToPiece(const PyPiece& from) {
 
 void WriteValues(const GraphValues& values, const std::string& prefix,
                  int64_t max_shard_bytes) {
-  const Place place(prefix);
+  const LocatedPath place(prefix);
   Status status;
   {
     WithoutGil unlocked;
@@ -80,7 +80,7 @@ void WriteValues(const GraphValues& values, const std::string& prefix,
 // Shards that hold the object graph too, as a piece.
 void WritePieces(const std::string& prefix,
                  const std::vector<std::vector<PyPiece>>& shards) {
-  const Place place(prefix);
+  const LocatedPath place(prefix);
   std::vector<Shard> pieces;
   for (const auto& shard : shards) {
     pieces.emplace_back();
@@ -273,7 +273,7 @@ void AddReader(nb::module_& m) {
         return nb::bytes(text.data(), text.size());
       });
   m.def("open_checkpoint", [](const std::string& prefix) {
-    const Place place(prefix);
+    const LocatedPath place(prefix);
     return std::shared_ptr<CheckpointReader>(
         ValueOrRaise(CheckpointReader::Open(place.fs, place.local)));
   });
@@ -282,7 +282,7 @@ void AddReader(nb::module_& m) {
 // ------------------------------------------------------------ state files
 
 nb::object ReadState(const std::string& folder, const std::string& file) {
-  const Place place(folder);
+  const LocatedPath place(folder);
   const auto state =
       ValueOrRaise(ReadCheckpointState(place.fs, place.local, file));
   if (!state) return nb::none();
@@ -296,7 +296,7 @@ void WriteState(const std::string& folder, const std::string& latest,
                 const std::vector<std::string>& all, const std::string& file,
                 const std::vector<double>& timestamps, double preserved,
                 bool keep_absolute) {
-  const Place place(folder);
+  const LocatedPath place(folder);
   CheckpointState state;
   state.latest = latest;
   state.all = all;
@@ -313,7 +313,7 @@ class PyRotation {
       : rotation_(Open(folder, max_to_keep, hours)) {}
   void BeginSave() { RaiseUnlessOk(rotation_.BeginSave()); }
   void Added(const std::string& prefix) {
-    RaiseUnlessOk(rotation_.Added(Place(prefix).local));
+    RaiseUnlessOk(rotation_.Added(LocatedPath(prefix).local));
   }
   std::vector<std::string> checkpoints() const {
     return rotation_.checkpoints();
@@ -326,7 +326,7 @@ class PyRotation {
  private:
   static CheckpointRotation Open(const std::string& folder, int max_to_keep,
                                  double hours) {
-    const Place place(folder);
+    const LocatedPath place(folder);
     return ValueOrRaise(
         CheckpointRotation::Open(place.fs, place.local, {max_to_keep, hours}));
   }
@@ -341,21 +341,21 @@ void AddState(nb::module_& m) {
         nb::arg("preserved") = 0.0, nb::arg("keep_absolute") = false);
   m.def("write_file_atomically",
         [](const std::string& path, const nb::bytes& data) {
-          const Place place(path);
+          const LocatedPath place(path);
           RaiseUnlessOk(WriteFileAtomically(
               place.fs, place.local, StringView(data.c_str(), data.size())));
         });
   m.def("delete_checkpoint", [](const std::string& prefix) {
-    const Place place(prefix);
+    const LocatedPath place(prefix);
     const Status status = DeleteCheckpoint(place.fs, place.local);
     if (!absl::IsNotFound(status)) RaiseUnlessOk(status);
   });
   m.def("checkpoint_exists", [](const std::string& prefix) {
-    const Place place(prefix);
+    const LocatedPath place(prefix);
     return CheckpointExists(place.fs, place.local);
   });
   m.def("make_folder", [](const std::string& path) {
-    const Place place(path);
+    const LocatedPath place(path);
     RaiseUnlessOk(CreateDirectories(place.fs, place.local));
   });
   nb::class_<PyRotation>(m, "CheckpointRotation")

@@ -10,7 +10,7 @@
 namespace headrace::bind {
 namespace {
 
-struct Kept {
+struct PendingError {
   std::string mark;  // part of its status' text
   bool main;         // raised on the main thread
   Ref type, value, trace;
@@ -19,16 +19,17 @@ struct Kept {
 // Guarded by the GIL. Statuses of other threads may get lost on their way, as
 // when a walk along a dataset is given up: the oldest go.
 constexpr size_t kMostKept = 16;
-std::deque<Kept>& AllKept() {
-  static auto* kept = new std::deque<Kept>;
+std::deque<PendingError>& PendingErrors() {
+  static auto* kept = new std::deque<PendingError>;
   return *kept;
 }
 
-bool RaiseFirst(bool (*fits)(const Kept&, StringView), StringView text) {
-  std::deque<Kept>& all = AllKept();
+bool RaiseFirst(bool (*fits)(const PendingError&, StringView),
+                StringView text) {
+  std::deque<PendingError>& all = PendingErrors();
   for (auto it = all.begin(); it != all.end(); ++it) {
     if (!fits(*it, text)) continue;
-    Kept k = std::move(*it);
+    PendingError k = std::move(*it);
     all.erase(it);
     if (k.main) ClearInterrupt();
     PyErr_Restore(k.type.release(), k.value.release(), k.trace.release());
@@ -38,7 +39,8 @@ bool RaiseFirst(bool (*fits)(const Kept&, StringView), StringView text) {
 }
 
 bool RaiseMain() {
-  return RaiseFirst([](const Kept& k, StringView) { return k.main; }, "");
+  return RaiseFirst([](const PendingError& k, StringView) { return k.main; },
+                    "");
 }
 
 // What the interpreter does next on the main thread: work may have ended
@@ -68,10 +70,10 @@ Status KeepInterrupt() {
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
   if (trace) PyException_SetTraceback(value, trace);
-  std::deque<Kept>& all = AllKept();
+  std::deque<PendingError>& all = PendingErrors();
   if (all.size() >= kMostKept) {
     auto oldest = std::find_if(all.begin(), all.end(),
-                               [](const Kept& k) { return !k.main; });
+                               [](const PendingError& k) { return !k.main; });
     if (oldest != all.end()) all.erase(oldest);
   }
   all.push_back({absl::StrCat("(exception ", next++, ")"), IsMainThread(),
@@ -84,10 +86,10 @@ Status KeepInterrupt() {
 }
 
 bool RaiseInterrupt(const Status& s) {
-  if (AllKept().empty()) return false;
+  if (PendingErrors().empty()) return false;
   if (IsMainThread() && RaiseMain()) return true;
   return RaiseFirst(
-      [](const Kept& k, StringView text) {
+      [](const PendingError& k, StringView text) {
         return !k.main && absl::StrContains(text, k.mark);
       },
       s.message());

@@ -1,13 +1,15 @@
 #include "headrace/version.h"
 
-#define HR_TEXT_INNER(x) #x
-#define HR_TEXT(x) HR_TEXT_INNER(x)
+#include <string>
+
+#include "absl/strings/str_cat.h"
 
 namespace headrace {
 
 const char* Version() {
-  return HR_TEXT(HR_VERSION_MAJOR) "." HR_TEXT(HR_VERSION_MINOR) "." HR_TEXT(
-      HR_VERSION_PATCH);
+  static const auto* const text = new std::string(absl::StrCat(
+      HR_VERSION_MAJOR, ".", HR_VERSION_MINOR, ".", HR_VERSION_PATCH));
+  return text->c_str();
 }
 
 }  // namespace headrace

@@ -12,10 +12,9 @@
 
 namespace headrace {
 
-// Ends the signature of most of them.
-#define HR_DATASET_SPEC \
-  .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
-#define HR_DATASET_END(Make) .Shape(ScalarShape).Cpu(ComputeOwn<Make>)
+// The attributes that describe the elements of most of them.
+inline constexpr char kOutputTypes[] = "output_types: list(type) >= 1";
+inline constexpr char kOutputShapes[] = "output_shapes: list(shape) >= 1";
 
 // The attributes output_types (or `types`) and output_shapes; InvalidArgument
 // when they differ in length.

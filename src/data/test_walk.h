@@ -46,8 +46,8 @@ struct Steps {
   Status status;                      // not OK: the error that ended it
 };
 // Up to `most` elements.
-Steps Go(Walk& walk, int most = 1000);
-std::shared_ptr<Walk> Begin(const DatasetPtr& dataset);
+Steps Go(Iteration& walk, int most = 1000);
+std::shared_ptr<Iteration> Begin(const DatasetPtr& dataset);
 // Restores a state of another walk, after `at` steps, and goes to the end: the
 // same as without that.
 void ExpectResumes(const DatasetPtr& dataset, int at);

@@ -148,13 +148,13 @@ DatasetPtr Pipeline::Finish() {
   return *dataset;
 }
 
-std::shared_ptr<Walk> Begin(const DatasetPtr& dataset) {
-  auto walk = Walk::Begin(dataset, RunServices());
+std::shared_ptr<Iteration> Begin(const DatasetPtr& dataset) {
+  auto walk = Iteration::Begin(dataset, RunServices());
   EXPECT_TRUE(walk.ok()) << walk.status();
   return *walk;
 }
 
-Steps Go(Walk& walk, int most) {
+Steps Go(Iteration& walk, int most) {
   Steps steps;
   for (int i = 0; i < most; ++i) {
     Element e;

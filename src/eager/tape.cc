@@ -109,9 +109,10 @@ void Tape::RecordCustom(StringView name, absl::Span<const Value> inputs,
 }
 
 // One walk back over a tape's entries.
-class Tape::Walk : public Backward<uint64_t> {
+class Tape::BackwardPass : public Backward<uint64_t> {
  public:
-  explicit Walk(const std::vector<Entry>& entries) : entries_(entries) {}
+  explicit BackwardPass(const std::vector<Entry>& entries)
+      : entries_(entries) {}
 
   // Marks what lies between the sources that the tape reached and the end. The
   // others, constants to it, get what is theirs as targets only.
@@ -179,7 +180,7 @@ StatusOr<std::vector<Gradient>> Tape::Gradients(
   }
   const std::vector<Entry>& entries =
       persistent_ && !recording_ ? entries_ : kept;
-  Walk walk(entries);
+  BackwardPass walk(entries);
   walk.MarkFrom(sources, reached_);
   if (!persistent_) Reset();
   OpScope s;

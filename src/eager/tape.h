@@ -60,7 +60,7 @@ class Tape : public Recorder {
     ValueList inputs, outputs;
     absl::InlinedVector<uint64_t, 4> input_ids, output_ids;
   };
-  class Walk;
+  class BackwardPass;
 
   bool Reaches(absl::Span<const Value> inputs) const;
   void Keep(Entry entry, absl::Span<const Value> inputs,

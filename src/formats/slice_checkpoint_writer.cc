@@ -84,11 +84,11 @@ Status WriteTable(FileSystem* fs, const std::string& path,
 
 }  // namespace
 
-StatusOr<SliceCheckpointWriter::Place> SliceCheckpointWriter::Enter(
+StatusOr<SliceCheckpointWriter::SliceEntry> SliceCheckpointWriter::Enter(
     const std::string& name, tensorflow::DataType dtype, Dims dims,
     const TensorSlice& slice) {
   HR_ASSIGN_OR_RETURN(const TensorSlice box, slice.Resolve(dims));
-  Place place;
+  SliceEntry place;
   HR_ASSIGN_OR_RETURN(place.count, CountElements(SliceDims(box)));
   place.key = EncodeSliceKey(name, slice);
   if (slices_.contains(place.key)) {
@@ -115,7 +115,8 @@ StatusOr<SliceCheckpointWriter::Place> SliceCheckpointWriter::Enter(
   return place;
 }
 
-Status SliceCheckpointWriter::Keep(const Place& place, const std::string& name,
+Status SliceCheckpointWriter::Keep(const SliceEntry& place,
+                                   const std::string& name,
                                    const TensorSlice& slice,
                                    SavedTensorSlices* message) {
   message->mutable_data()->set_name(name);
@@ -133,7 +134,7 @@ Status SliceCheckpointWriter::Add(const std::string& name,
                                   const TensorSlice& slice,
                                   absl::Span<const char> bytes) {
   SavedTensorSlices message;
-  HR_ASSIGN_OR_RETURN(const Place place, Enter(name, dtype, dims, slice));
+  HR_ASSIGN_OR_RETURN(const SliceEntry place, Enter(name, dtype, dims, slice));
   const uint64_t size = static_cast<uint64_t>(ElementSize(dtype));
   if (size == 0 || bytes.size() % size != 0 ||
       bytes.size() / size != static_cast<uint64_t>(place.count)) {
@@ -152,7 +153,7 @@ Status SliceCheckpointWriter::AddStrings(const std::string& name, Dims dims,
                                          const TensorSlice& slice,
                                          absl::Span<const StringView> values) {
   SavedTensorSlices message;
-  HR_ASSIGN_OR_RETURN(const Place place,
+  HR_ASSIGN_OR_RETURN(const SliceEntry place,
                       Enter(name, tensorflow::DT_STRING, dims, slice));
   if (values.size() != static_cast<size_t>(place.count)) {
     return InvalidArgument("tensor ", name, ": ", values.size(),

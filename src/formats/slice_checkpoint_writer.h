@@ -34,13 +34,14 @@ class SliceCheckpointWriter {
 
  private:
   // Enters the slice in the meta data; its number of elements and its key.
-  struct Place {
+  struct SliceEntry {
     int64_t count;
     std::string key;
   };
-  StatusOr<Place> Enter(const std::string& name, tensorflow::DataType dtype,
-                        Dims dims, const TensorSlice& slice);
-  Status Keep(const Place& place, const std::string& name,
+  StatusOr<SliceEntry> Enter(const std::string& name,
+                             tensorflow::DataType dtype, Dims dims,
+                             const TensorSlice& slice);
+  Status Keep(const SliceEntry& place, const std::string& name,
               const TensorSlice& slice, tensorflow::SavedTensorSlices* message);
 
   std::map<std::string, tensorflow::SavedSliceMeta> tensors_;

@@ -241,58 +241,46 @@ Status GradientOfCase(GradientContext& g) {
                             });
 }
 
-#define HR_IF_ATTRS                  \
-  .Attr("Tcond: type")               \
-      .Attr("Tin: list(type) >= 0")  \
-      .Attr("Tout: list(type) >= 0") \
-      .Attr("then_branch: func")     \
-      .Attr("else_branch: func")     \
+OpBuilder IfOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("cond: Tcond")
+      .Input("input: Tin")
+      .Output("output: Tout")
+      .Attr("Tcond: type")
+      .Attr("Tin: list(type) >= 0")
+      .Attr("Tout: list(type) >= 0")
+      .Attr("then_branch: func")
+      .Attr("else_branch: func")
       .Attr("output_shapes: list(shape) = []")
-
-HR_OP(If)
-    .Input("cond: Tcond")
-    .Input("input: Tin")
-    .Output("output: Tout") HR_IF_ATTRS.Doc("Calls one of two functions.")
-    .Role(OpRole::kBranch)
-    .Stateful()
-    .Shape(CalledShapes)
-    .Gradient(GradientOfIf)
-    .Cpu(Bind<IfKernel>);
-
-HR_OP(StatelessIf)
-    .Input("cond: Tcond")
-    .Input("input: Tin")
-    .Output("output: Tout") HR_IF_ATTRS
-    .Doc("Calls one of two functions without effects.")
-    .Role(OpRole::kBranch)
-    .Shape(CalledShapes)
-    .Gradient(GradientOfIf)
-    .Cpu(Bind<IfKernel>);
-
-#define HR_CASE_ATTRS                    \
-  .Attr("Tin: list(type) >= 0")          \
-      .Attr("Tout: list(type) >= 0")     \
-      .Attr("branches: list(func) >= 1") \
+      .Doc(doc)
+      .Role(OpRole::kBranch)
+      .Shape(CalledShapes)
+      .Gradient(GradientOfIf)
+      .Cpu(Bind<IfKernel>);
+  return b;
+}
+OpBuilder CaseOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("branch_index: int32")
+      .Input("input: Tin")
+      .Output("output: Tout")
+      .Attr("Tin: list(type) >= 0")
+      .Attr("Tout: list(type) >= 0")
+      .Attr("branches: list(func) >= 1")
       .Attr("output_shapes: list(shape) = []")
+      .Doc(doc)
+      .Role(OpRole::kBranch)
+      .Shape(CalledShapes)
+      .Gradient(GradientOfCase)
+      .Cpu(Bind<CaseKernel>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kBranchOps[] = {
+    IfOp("If", "Calls one of two functions.").Stateful(),
+    IfOp("StatelessIf", "Calls one of two functions without effects."),
+    CaseOp("Case", "Calls one of several functions.").Stateful(),
+    CaseOp("StatelessCase", "Calls one of several functions without effects."),
+};
 
-HR_OP(Case)
-    .Input("branch_index: int32")
-    .Input("input: Tin")
-    .Output("output: Tout") HR_CASE_ATTRS.Doc("Calls one of several functions.")
-    .Role(OpRole::kBranch)
-    .Stateful()
-    .Shape(CalledShapes)
-    .Gradient(GradientOfCase)
-    .Cpu(Bind<CaseKernel>);
-
-HR_OP(StatelessCase)
-    .Input("branch_index: int32")
-    .Input("input: Tin")
-    .Output("output: Tout") HR_CASE_ATTRS
-    .Doc("Calls one of several functions without effects.")
-    .Role(OpRole::kBranch)
-    .Shape(CalledShapes)
-    .Gradient(GradientOfCase)
-    .Cpu(Bind<CaseKernel>);
 }  // namespace
 }  // namespace headrace

@@ -51,30 +51,27 @@ Status GradientOfCall(GradientContext& g) {
   return g.status();
 }
 
-#define HR_CALL_ATTRS                    \
-  .Attr("Tin: list(type) >= 0")          \
-      .Attr("Tout: list(type) >= 0")     \
-      .Attr("f: func")                   \
-      .Attr("config: string = ''")       \
-      .Attr("config_proto: string = ''") \
+OpBuilder CallOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("args: Tin")
+      .Output("output: Tout")
+      .Attr("Tin: list(type) >= 0")
+      .Attr("Tout: list(type) >= 0")
+      .Attr("f: func")
+      .Attr("config: string = ''")
+      .Attr("config_proto: string = ''")
       .Attr("executor_type: string = ''")
+      .Doc(doc)
+      .Role(OpRole::kCall)
+      .Shape(CalledShapes)
+      .Gradient(GradientOfCall)
+      .Cpu(Bind<CallKernel>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kCallOps[] = {
+    CallOp("PartitionedCall", "Calls a function without effects."),
+    CallOp("StatefulPartitionedCall", "Calls a function.").Stateful(),
+};
 
-HR_OP(PartitionedCall)
-    .Input("args: Tin")
-    .Output("output: Tout") HR_CALL_ATTRS
-    .Doc("Calls a function without effects.")
-    .Role(OpRole::kCall)
-    .Shape(CalledShapes)
-    .Gradient(GradientOfCall)
-    .Cpu(Bind<CallKernel>);
-
-HR_OP(StatefulPartitionedCall)
-    .Input("args: Tin")
-    .Output("output: Tout") HR_CALL_ATTRS.Doc("Calls a function.")
-    .Role(OpRole::kCall)
-    .Stateful()
-    .Shape(CalledShapes)
-    .Gradient(GradientOfCall)
-    .Cpu(Bind<CallKernel>);
 }  // namespace
 }  // namespace headrace

@@ -54,16 +54,16 @@ class WhileKernel : public Kernel {
 };
 
 // Where the body's backward function finds one of its sources.
-struct Place {
+struct SourcePlace {
   enum Kind { kInvariant, kList } kind;
   int index;  // of the loop variable, or of the list
 };
 
-struct Loop {
+struct LoopParts {
   FunctionPtr cond, body;
   FunctionGradientPtr gradient;  // of the body
   int vars = 0;
-  std::vector<Place> places;  // one a source of the backward function
+  std::vector<SourcePlace> places;  // one a source of the backward function
   // Per list: forward's result, or the argument when `of_arg`.
   struct List {
     bool of_arg;
@@ -82,9 +82,9 @@ bool IsInvariant(const Function& body, int var) {
   return body.results[var] == Edge{body.args[var], 0};
 }
 
-StatusOr<Loop> Study(GradientContext& g) {
+StatusOr<LoopParts> Study(GradientContext& g) {
   const FunctionLibrary* library = LibraryOf(g);
-  Loop loop;
+  LoopParts loop;
   HR_ASSIGN_OR_RETURN(loop.cond,
                       FindFunction(library, g.op().attr<FuncRef>("cond").name));
   HR_ASSIGN_OR_RETURN(loop.body,
@@ -101,7 +101,7 @@ StatusOr<Loop> Study(GradientContext& g) {
   absl::flat_hash_map<std::pair<bool, int>, int> known;
   for (const FunctionGradient::Source& source : loop.gradient->sources) {
     if (source.is_arg && IsInvariant(*loop.body, source.index)) {
-      loop.places.push_back({Place::kInvariant, source.index});
+      loop.places.push_back({SourcePlace::kInvariant, source.index});
       continue;
     }
     auto [it, added] = known.emplace(std::pair(source.is_arg, source.index),
@@ -119,12 +119,12 @@ StatusOr<Loop> Study(GradientContext& g) {
                             e.node->output_shape(e.index),
                             e.node->output_handle(e.index)});
     }
-    loop.places.push_back({Place::kList, it->second});
+    loop.places.push_back({SourcePlace::kList, it->second});
   }
   return loop;
 }
 
-Value ElementShape(OpScope& s, const Loop::List& list) {
+Value ElementShape(OpScope& s, const LoopParts::List& list) {
   if (!list.shape.fully_known() || list.dtype == DType::kVariant) {
     return s.Int32(-1);
   }
@@ -133,7 +133,7 @@ Value ElementShape(OpScope& s, const Loop::List& list) {
 }
 
 // Arguments of the grown loop's functions: variables, counter, lists.
-void GrownArgs(const Loop& loop, GradientContext& g, ArgTypes* types,
+void GrownArgs(const LoopParts& loop, GradientContext& g, ArgTypes* types,
                ArgHandles* handles) {
   for (int i = 0; i < loop.vars; ++i) {
     Node* arg = loop.body->args[i];
@@ -143,14 +143,14 @@ void GrownArgs(const Loop& loop, GradientContext& g, ArgTypes* types,
   }
   types->push_back({DType::kInt32, Shape()});
   handles->push_back(nullptr);
-  for (const Loop::List& list : loop.lists) {
+  for (const LoopParts::List& list : loop.lists) {
     types->push_back({DType::kVariant, Shape()});
     handles->push_back(std::make_shared<const HandleData>(
         HandleData{{list.dtype, list.shape}}));
   }
 }
 
-Status Grow(const Loop& loop, GradientContext& g, Node* node) {
+Status Grow(const LoopParts& loop, GradientContext& g, Node* node) {
   if (node->num_outputs() >=
       loop.list(0) + static_cast<int>(loop.lists.size())) {
     return OkStatus();
@@ -184,7 +184,7 @@ Status Grow(const Loop& loop, GradientContext& g, Node* node) {
             }
             results->push_back(s("AddV2", {args[loop.counter()], s.Int32(1)}));
             for (size_t i = 0; i < loop.lists.size(); ++i) {
-              const Loop::List& list = loop.lists[i];
+              const LoopParts::List& list = loop.lists[i];
               results->push_back(
                   s("TensorListPushBack",
                     {args[loop.list(static_cast<int>(i))],
@@ -202,7 +202,7 @@ Status Grow(const Loop& loop, GradientContext& g, Node* node) {
     StopRecording quiet;
     OpScope s;
     added.push_back(s.Int32(0));
-    for (const Loop::List& list : loop.lists) {
+    for (const LoopParts::List& list : loop.lists) {
       added.push_back(s("EmptyTensorList", {ElementShape(s, list), s.Int32(-1)},
                         {{"element_dtype", list.dtype}}));
     }
@@ -232,7 +232,7 @@ struct BackLoop {
   int gradient(size_t i) const { return 1 + static_cast<int>(i); }
 };
 
-Status BackBody(const Loop& loop, const BackLoop& back, OpScope& s,
+Status BackBody(const LoopParts& loop, const BackLoop& back, OpScope& s,
                 absl::Span<const Value> args, std::vector<Value>* results) {
   size_t at = 1 + back.vars.size();
   absl::Span<const Value> lists = args.subspan(at, loop.lists.size());
@@ -244,7 +244,7 @@ Status BackBody(const Loop& loop, const BackLoop& back, OpScope& s,
               {{"element_dtype", loop.lists[i].dtype}});
     HR_RETURN_IF_ERROR(s.status());
     shorter.push_back(pair[0]);
-    const Loop::List& list = loop.lists[i];
+    const LoopParts::List& list = loop.lists[i];
     if (pair[1].is_symbolic()) {
       pair[1].node()->set_output_shape(1, list.shape);
       if (list.handle) pair[1].node()->set_output_handle(1, list.handle);
@@ -257,8 +257,8 @@ Status BackBody(const Loop& loop, const BackLoop& back, OpScope& s,
     auto it = std::find(back.vars.begin(), back.vars.end(), result);
     inputs.push_back(args[back.gradient(it - back.vars.begin())]);
   }
-  for (const Place& place : loop.places) {
-    if (place.kind == Place::kList) {
+  for (const SourcePlace& place : loop.places) {
+    if (place.kind == SourcePlace::kList) {
       inputs.push_back(popped[place.index]);
     } else {
       auto it = std::find(back.invariants.begin(), back.invariants.end(),
@@ -286,7 +286,7 @@ Status BackBody(const Loop& loop, const BackLoop& back, OpScope& s,
   return s.status();
 }
 
-BackLoop PlanBack(const Loop& loop) {
+BackLoop PlanBack(const LoopParts& loop) {
   BackLoop back;
   for (int i = 0; i < loop.vars; ++i) {
     DType d = loop.body->args[i]->output_type(0);
@@ -297,8 +297,8 @@ BackLoop PlanBack(const Loop& loop) {
       back.vars.push_back(i);
     }
   }
-  for (const Place& place : loop.places) {
-    if (place.kind == Place::kInvariant &&
+  for (const SourcePlace& place : loop.places) {
+    if (place.kind == SourcePlace::kInvariant &&
         std::find(back.invariants.begin(), back.invariants.end(),
                   place.index) == back.invariants.end()) {
       back.invariants.push_back(place.index);
@@ -310,7 +310,7 @@ BackLoop PlanBack(const Loop& loop) {
 Status GradientOfLoop(GradientContext& g) {
   HR_ASSIGN_OR_RETURN(Node * node, NodeOf(g));
   std::shared_ptr<Graph> graph = g.output(0).graph();
-  HR_ASSIGN_OR_RETURN(Loop loop, Study(g));
+  HR_ASSIGN_OR_RETURN(LoopParts loop, Study(g));
   HR_RETURN_IF_ERROR(Grow(loop, g, node));
   BackLoop back = PlanBack(loop);
   std::vector<Value> inputs = {graph->Output(node, loop.counter())};
@@ -367,31 +367,28 @@ Status GradientOfLoop(GradientContext& g) {
   return g.status();
 }
 
-#define HR_WHILE_ATTRS                         \
-  .Attr("T: list(type) >= 0")                  \
-      .Attr("cond: func")                      \
-      .Attr("body: func")                      \
-      .Attr("output_shapes: list(shape) = []") \
+OpBuilder WhileOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("input: T")
+      .Output("output: T")
+      .Attr("T: list(type) >= 0")
+      .Attr("cond: func")
+      .Attr("body: func")
+      .Attr("output_shapes: list(shape) = []")
       .Attr("parallel_iterations: int = 10")
-
-HR_OP(While)
-    .Input("input: T")
-    .Output("output: T") HR_WHILE_ATTRS
-    .Doc("Calls `body` on its own results while `cond` of them is true.")
-    .Role(OpRole::kLoop)
-    .Stateful()
-    .Shape(CalledShapes)
-    .Gradient(GradientOfLoop)
-    .Cpu(Bind<WhileKernel>);
-
-HR_OP(StatelessWhile)
-    .Input("input: T")
-    .Output("output: T") HR_WHILE_ATTRS
-    .Doc("While, of functions without effects.")
-    .Role(OpRole::kLoop)
-    .Shape(CalledShapes)
-    .Gradient(GradientOfLoop)
-    .Cpu(Bind<WhileKernel>);
+      .Doc(doc)
+      .Role(OpRole::kLoop)
+      .Shape(CalledShapes)
+      .Gradient(GradientOfLoop)
+      .Cpu(Bind<WhileKernel>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kLoopOps[] = {
+    WhileOp("While",
+            "Calls `body` on its own results while `cond` of them is true.")
+        .Stateful(),
+    WhileOp("StatelessWhile", "While, of functions without effects."),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -10,7 +10,7 @@ namespace headrace {
 namespace {
 
 // Looks back through nodes, at so many in all: graphs may be made to fan out.
-class Walk {
+class SizesLookup {
  public:
   Shape Vector(const Edge& e);
   // A size, or -1 where it is not known.
@@ -23,7 +23,7 @@ class Walk {
 // What a node's op asks.
 class NodeSizes : public PartialSizes {
  public:
-  NodeSizes(Walk* walk, const Edge& e, bool scalar)
+  NodeSizes(SizesLookup* walk, const Edge& e, bool scalar)
       : walk_(walk), edge_(e), scalar_(scalar) {}
   bool is_scalar() const override { return scalar_; }
   const ResolvedOp& op() const override { return edge_.node->op(); }
@@ -49,7 +49,7 @@ class NodeSizes : public PartialSizes {
   }
 
  private:
-  Walk* const walk_;
+  SizesLookup* const walk_;
   const Edge edge_;
   const bool scalar_;
 };
@@ -65,7 +65,7 @@ Shape OfConstant(const Tensor& t) {
   return s;
 }
 
-int64_t Walk::Scalar(const Edge& e) {
+int64_t SizesLookup::Scalar(const Edge& e) {
   const Tensor* t = e.index == 0 ? e.node->constant() : nullptr;
   if (t && t->num_elements() == 1 && PartialSizes::HoldsSizes(t->dtype())) {
     return std::max<int64_t>(t->IntAt(0), Shape::kUnknown);
@@ -75,7 +75,7 @@ int64_t Walk::Scalar(const Edge& e) {
   return s.known_rank() && s.rank() == 1 ? s[0] : Shape::kUnknown;
 }
 
-Shape Walk::Vector(const Edge& e) {
+Shape SizesLookup::Vector(const Edge& e) {
   if (const Tensor* t = e.index == 0 ? e.node->constant() : nullptr) {
     return OfConstant(*t);
   }
@@ -85,7 +85,7 @@ Shape Walk::Vector(const Edge& e) {
 
 }  // namespace
 
-Shape PartialShapeOf(const Edge& e) { return Walk().Vector(e); }
+Shape PartialShapeOf(const Edge& e) { return SizesLookup().Vector(e); }
 
 std::optional<Tensor> PartialConstant(const Node* n) {
   if (n->num_outputs() != 1 || !PartialSizes::HoldsSizes(n->output_type(0))) {
@@ -94,8 +94,8 @@ std::optional<Tensor> PartialConstant(const Node* n) {
   const Shape& shape = n->output_shape(0);
   if (!shape.fully_known() || shape.rank() > 1) return std::nullopt;
   const Edge self{const_cast<Node*>(n), 0};
-  const Shape found =
-      shape.rank() == 0 ? Shape{Walk().Scalar(self)} : Walk().Vector(self);
+  const Shape found = shape.rank() == 0 ? Shape{SizesLookup().Scalar(self)}
+                                        : SizesLookup().Vector(self);
   const int64_t count = shape.num_elements();
   const bool narrow = n->output_type(0) == DType::kInt32;
   if (!found.fully_known() || found.rank() != count) return std::nullopt;

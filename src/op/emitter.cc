@@ -1,5 +1,6 @@
 #include "op/emitter.h"
 
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -15,7 +16,7 @@ namespace {
 constinit thread_local Emitter* current [[gnu::tls_model("initial-exec")]] =
     nullptr;
 Emitter* default_emitter = nullptr;
-Emitter* (*find_default)() = nullptr;
+std::atomic<Emitter* (*)()> find_default{nullptr};  // set at any time
 // Of the calling thread, innermost last.
 struct Recorders {
   std::vector<Recorder*> all;
@@ -28,7 +29,8 @@ constinit thread_local AfterEmit after_emit [[gnu::tls_model("initial-exec")]] =
 
 Emitter* CurrentEmitter() {
   if (current != nullptr) return current;
-  return find_default == nullptr ? default_emitter : find_default();
+  Emitter* (*const find)() = find_default.load(std::memory_order_acquire);
+  return find == nullptr ? default_emitter : find();
 }
 void SetDefaultEmitter(Emitter* e) { default_emitter = e; }
 Emitter* DefaultEmitter() { return default_emitter; }
@@ -53,14 +55,15 @@ StopRecording::~StopRecording() { saved_.swap(OwnRecorders()); }
 
 void TellRecorders(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
                    absl::Span<const Value> outputs) {
-  const std::vector<Recorder*> told = OwnRecorders();
-  for (Recorder* r : told) r->Record(op, inputs, outputs);
+  const std::vector<Recorder*> recorders = OwnRecorders();
+  for (Recorder* r : recorders) r->Record(op, inputs, outputs);
 }
 
 void TellCustom(StringView name, absl::Span<const Value> inputs,
                 absl::Span<const Value> outputs, const BackwardFn& backward) {
-  const std::vector<Recorder*> told = OwnRecorders();
-  for (Recorder* r : told) r->RecordCustom(name, inputs, outputs, backward);
+  const std::vector<Recorder*> recorders = OwnRecorders();
+  for (Recorder* r : recorders)
+    r->RecordCustom(name, inputs, outputs, backward);
 }
 
 void TellVariableAccessed(const Value& handle) {

@@ -116,7 +116,7 @@ StatusOr<std::unique_ptr<Kernel>> ComputeFor(const ResolvedOp& op) {
   ComputeFn fn = Pick(op);
   return fn ? MakeKernel(fn) : nullptr;
 }
-// Cpu(Bind<K>): K has `static StatusOr<std::unique_ptr<Kernel>> Make(op)`.
+// Cpu(Bind<K>): a K, whose constructor takes the op.
 template <typename K>
 StatusOr<std::unique_ptr<Kernel>> Bind(const ResolvedOp& op) {
   return std::unique_ptr<Kernel>(std::make_unique<K>(op));

@@ -12,8 +12,8 @@ namespace headrace {
 
 // f(c), a Status, as a kernel runs: containers of the standard library say by
 // exceptions that memory ran out: here that becomes ResourceExhausted, as for
-// tensors, and whatever else is thrown Internal. Parallel loops end early when
-// the run should stop.
+// tensors, and whatever else is thrown Internal. Parallel loops on this thread
+// (not those inside them, on others) end early when the run should stop.
 template <typename F>
 Status RunAsKernel(KernelContext& c, F&& f) {
   const Stoppable stoppable;

@@ -10,8 +10,8 @@
 #include "graph/at_node.h"
 #include "op/run_kernel.h"
 #include "op/shape_context.h"
-#include "runtime/executable_frame.h"
 #include "runtime/loop_plan.h"
+#include "runtime/workspace.h"
 
 namespace headrace {
 namespace {
@@ -167,26 +167,26 @@ StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   const std::vector<PreparedWeights::Source> sources = WeightSources(p);
   std::vector<bool> guess;
   for (const Call& call : p.calls) guess.push_back(IsGuess(p, call));
-  std::vector<bool> from_frame = e->AddSlots(p, plan);
-  std::vector<int> step_of(p.calls.size(), -1);  // -1: part of the frame
+  std::vector<bool> from_workspace = e->AddSlots(p, plan);
+  std::vector<int> step_of(p.calls.size(), -1);  // -1: part of the workspace
   for (size_t c = 0; c < p.calls.size(); ++c) {
-    const bool view = !guess[c] && e->KnownView(p.calls[c], from_frame);
+    const bool view = !guess[c] && e->KnownView(p.calls[c], from_workspace);
     Step step = e->StepOf(p, plan, static_cast<int>(c), sources[c], guess[c],
-                          from_frame);
+                          from_workspace);
     if (view) {
-      from_frame[p.calls[c].outputs[0]] = true;
+      from_workspace[p.calls[c].outputs[0]] = true;
       e->view_steps_.push_back(std::move(step));
     } else {
       step_of[c] = e->num_steps();
       e->steps_.push_back(std::move(step));
     }
   }
-  e->SetEnds(p, plan, step_of, from_frame);
+  e->SetEnds(p, plan, step_of, from_workspace);
   return e;
 }
 
 std::vector<bool> Executable::AddSlots(Program& p, const MemoryPlan& plan) {
-  std::vector<bool> from_frame(p.values.size());  // set once in a frame
+  std::vector<bool> from_workspace(p.values.size());  // set once in a workspace
   slots_.resize(p.values.size());
   for (size_t v = 0; v < p.values.size(); ++v) {
     Slot& slot = slots_[v];
@@ -195,20 +195,21 @@ std::vector<bool> Executable::AddSlots(Program& p, const MemoryPlan& plan) {
     slot.constant = std::move(p.values[v].constant);
     slot.offset = plan.offset[v];
     slot.is_static = slot.shape.fully_known();
-    from_frame[v] = slot.offset >= 0 || slot.constant.has_buffer();
+    from_workspace[v] = slot.offset >= 0 || slot.constant.has_buffer();
   }
-  return from_frame;
+  return from_workspace;
 }
 
-// True for a view that can be made once a frame: all but the viewed memory
+// True for a view that can be made once a workspace: all but the viewed memory
 // itself must be known before any run. One that looks at the values, to check
 // or print them, is none.
 bool Executable::KnownView(const Call& call,
-                           const std::vector<bool>& from_frame) const {
+                           const std::vector<bool>& from_workspace) const {
   const int viewed = call.op->def().view_input;
   if (call.op->def().is_stateful) return false;
   if (viewed < 0 || call.outputs.size() != 1 ||
-      !from_frame[call.inputs[viewed]] || !slots_[call.outputs[0]].is_static) {
+      !from_workspace[call.inputs[viewed]] ||
+      !slots_[call.outputs[0]].is_static) {
     return false;
   }
   for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -222,7 +223,7 @@ bool Executable::KnownView(const Call& call,
 
 Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
                                     PreparedWeights::Source weights, bool guess,
-                                    const std::vector<bool>& from_frame) {
+                                    const std::vector<bool>& from_workspace) {
   Call& call = p.calls[c];
   Step step;
   step.kernel = call.kernel.get();
@@ -251,7 +252,7 @@ Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     ValueId v = step.inputs[i];
     bool last = plan.last_use[v] == c;
-    if (i < 32 && (!last || from_frame[v])) step.reusable &= ~(1u << i);
+    if (i < 32 && (!last || from_workspace[v])) step.reusable &= ~(1u << i);
     if (!last && slots_[v].dtype == DType::kVariant) step.pin.push_back(v);
   }
   if (weights != PreparedWeights::Source::kNone) {
@@ -265,9 +266,9 @@ Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
 // What is let go after which step, and how results are handed out.
 void Executable::SetEnds(const Program& p, const MemoryPlan& plan,
                          const std::vector<int>& step_of,
-                         const std::vector<bool>& from_frame) {
+                         const std::vector<bool>& from_workspace) {
   for (size_t v = 0; v < p.values.size(); ++v) {
-    if (from_frame[v]) continue;
+    if (from_workspace[v]) continue;
     counted_.push_back(static_cast<ValueId>(v));
     int64_t last = plan.last_use[v];
     if (last >= 0 && last < static_cast<int64_t>(p.calls.size()) &&
@@ -286,12 +287,12 @@ void Executable::SetEnds(const Program& p, const MemoryPlan& plan,
   for (ValueId v : p.fetches) ++left[v];
   std::vector<int> all = left;
   for (ValueId v : p.fetches) {
-    fetch_moves_.push_back(--left[v] == 0 && !from_frame[v]);
-    fetch_room_.push_back(all[v] == 1 && !from_frame[v] && made[v] &&
+    fetch_moves_.push_back(--left[v] == 0 && !from_workspace[v]);
+    fetch_room_.push_back(all[v] == 1 && !from_workspace[v] && made[v] &&
                           IsPlain(slots_[v].dtype));
   }
   std::erase_if(clear_at_end_,
-                [&](ValueId v) { return !from_frame[v] && all[v] > 0; });
+                [&](ValueId v) { return !from_workspace[v] && all[v] > 0; });
 }
 
 StatusOr<std::unique_ptr<Executable>> Executable::Make(
@@ -301,8 +302,8 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
   return Make(*f.body, feeds, f.results, f.control_outputs, library);
 }
 
-StatusOr<std::unique_ptr<Executable::Frame>> Executable::NewFrame() {
-  auto f = std::make_unique<Frame>();
+StatusOr<std::unique_ptr<Executable::Workspace>> Executable::NewWorkspace() {
+  auto f = std::make_unique<Workspace>();
   if (arena_bytes_) {
     f->arena = AllocateMemory(arena_bytes_);
     f->arena_bytes = arena_bytes_;
@@ -343,37 +344,37 @@ StatusOr<std::unique_ptr<Executable::Frame>> Executable::NewFrame() {
   return f;
 }
 
-StatusOr<std::unique_ptr<Executable::Frame>> Executable::Acquire() {
-  if (Frame* spare = spare_.exchange(nullptr, std::memory_order_acquire)) {
-    return std::unique_ptr<Frame>(spare);
+StatusOr<std::unique_ptr<Executable::Workspace>> Executable::Acquire() {
+  if (Workspace* spare = spare_.exchange(nullptr, std::memory_order_acquire)) {
+    return std::unique_ptr<Workspace>(spare);
   }
   {
     MutexLock lock(mutex_);
-    if (!frames_.empty()) {
-      std::unique_ptr<Frame> f = std::move(frames_.back());
-      frames_.pop_back();
+    if (!workspaces_.empty()) {
+      std::unique_ptr<Workspace> f = std::move(workspaces_.back());
+      workspaces_.pop_back();
       return f;
     }
   }
-  return NewFrame();
+  return NewWorkspace();
 }
 
-void Executable::Release(std::unique_ptr<Frame> frame) {
-  Frame* none = nullptr;
-  if (spare_.compare_exchange_strong(none, frame.get(),
+void Executable::Release(std::unique_ptr<Workspace> workspace) {
+  Workspace* none = nullptr;
+  if (spare_.compare_exchange_strong(none, workspace.get(),
                                      std::memory_order_release)) {
-    frame.release();
+    workspace.release();
     return;
   }
   MutexLock lock(mutex_);
   try {
-    frames_.push_back(std::move(frame));
+    workspaces_.push_back(std::move(workspace));
   } catch (const std::bad_alloc&) {
     // Another is made when one is needed; runs that end must not throw.
   }
 }
 
-Status Executable::SetFeeds(Frame& f, absl::Span<Tensor> feeds) {
+Status Executable::SetFeeds(Workspace& f, absl::Span<Tensor> feeds) {
   if (feeds.size() != feeds_.size()) {
     return InvalidArgument("expected ", feeds_.size(), " inputs, got ",
                            feeds.size());
@@ -397,7 +398,7 @@ Status Executable::SetFeeds(Frame& f, absl::Span<Tensor> feeds) {
   return OkStatus();
 }
 
-bool Executable::TakeOver(Frame& f, const Step& s, const Shape& shape) {
+bool Executable::TakeOver(Workspace& f, const Step& s, const Shape& shape) {
   const ValueId out = s.outputs[0];
   for (uint32_t left = s.reusable; left; left &= left - 1) {
     const Tensor& in = f.slots[s.inputs[std::countr_zero(left)]];
@@ -410,7 +411,7 @@ bool Executable::TakeOver(Frame& f, const Step& s, const Shape& shape) {
   return false;
 }
 
-Status Executable::RunRule(Frame& f, const Step& s) {
+Status Executable::RunRule(Workspace& f, const Step& s) {
   absl::InlinedVector<const Shape*, 8> shapes;
   absl::InlinedVector<const Tensor*, 8> values;
   for (ValueId v : s.inputs) {
@@ -424,7 +425,7 @@ Status Executable::RunRule(Frame& f, const Step& s) {
   }
   // In a loop the shapes are mostly those of the turn before. What the rule
   // says of them stays true unless it asks for a value that may change.
-  Frame::Ruled& last = f.ruled[s.rule];
+  Workspace::Ruled& last = f.ruled[s.rule];
   last.lasts = false;
   HR_RETURN_IF_ERROR(RunShapeRule(c));
   last.inputs.resize(s.inputs.size());
@@ -439,7 +440,7 @@ Status Executable::RunRule(Frame& f, const Step& s) {
   return MakeOutputs(f, s, last.outputs);
 }
 
-Status Executable::MakeOutputs(Frame& f, const Step& s,
+Status Executable::MakeOutputs(Workspace& f, const Step& s,
                                absl::Span<const Shape> shapes) {
   for (size_t o = 0; o < s.outputs.size(); ++o) {
     const ValueId v = s.outputs[o];
@@ -453,8 +454,9 @@ Status Executable::MakeOutputs(Frame& f, const Step& s,
   return OkStatus();
 }
 
-[[gnu::noinline]] Status Executable::PrepareDynamic(Frame& f, const Step& s) {
-  const Frame::Ruled& last = f.ruled[s.rule];
+[[gnu::noinline]] Status Executable::PrepareDynamic(Workspace& f,
+                                                    const Step& s) {
+  const Workspace::Ruled& last = f.ruled[s.rule];
   bool same = last.lasts && f.repeated;
   for (size_t i = 0; same && i < s.inputs.size(); ++i) {
     same = last.inputs[i] == f.slots[s.inputs[i]].shape();
@@ -470,7 +472,7 @@ Status Executable::CheckShape(ValueId v, const Shape& s) const {
 }
 
 // Whether what a kernel made is what the steps behind it were bound for.
-Status Executable::CheckResult(const Frame& f, ValueId v) const {
+Status Executable::CheckResult(const Workspace& f, ValueId v) const {
   const Slot& slot = slots_[v];
   const Tensor& t = f.slots[v];
   if (t.dtype() != slot.dtype && !IsRef(slot.dtype)) [[unlikely]] {
@@ -480,7 +482,7 @@ Status Executable::CheckResult(const Frame& f, ValueId v) const {
   return slot.is_static ? CheckShape(v, t.shape()) : OkStatus();
 }
 
-Status Executable::RunStep(Frame& f, int i) {
+Status Executable::RunStep(Workspace& f, int i) {
   const Step& s = steps_[i];
   if (s.dynamic) {
     HR_RETURN_IF_ERROR(PrepareDynamic(f, s));
@@ -504,7 +506,7 @@ Status Executable::RunStep(Frame& f, int i) {
   return OkStatus();
 }
 
-Status Executable::RunProduct(Frame& f, int i) {
+Status Executable::RunProduct(Workspace& f, int i) {
   const Step& s = steps_[i];
   KernelContext& c = f.contexts[i];
   return RunAsKernel(c, [&](KernelContext&) -> Status {
@@ -514,7 +516,7 @@ Status Executable::RunProduct(Frame& f, int i) {
   });
 }
 
-Status Executable::RunSteps(Frame& f, Timeline* timeline) {
+Status Executable::RunSteps(Workspace& f, Timeline* timeline) {
   int n = num_steps();
   for (int i = 0; i < n; ++i) {
     HR_RETURN_IF_ERROR(CheckStopOften());
@@ -530,8 +532,8 @@ Status Executable::RunSteps(Frame& f, Timeline* timeline) {
   return OkStatus();
 }
 
-Status Executable::RunFrame(Frame& f, absl::Span<Tensor> feeds,
-                            std::vector<Tensor>* fetches, Timeline* timeline) {
+Status Executable::RunIn(Workspace& f, absl::Span<Tensor> feeds,
+                         std::vector<Tensor>* fetches, Timeline* timeline) {
   Status s = CheckStackRoom("functions that call each other");
   if (s.ok()) s = SetFeeds(f, feeds);
   if (s.ok()) s = RunSteps(f, timeline);
@@ -553,7 +555,7 @@ Status Executable::RunFrame(Frame& f, absl::Span<Tensor> feeds,
   return OkStatus();
 }
 
-void Executable::ReuseFetches(Frame& f, absl::Span<Tensor> old) {
+void Executable::ReuseFetches(Workspace& f, absl::Span<Tensor> old) {
   if (old.size() != fetches_.size()) return;
   for (size_t i = 0; i < old.size(); ++i) {
     const Slot& slot = slots_[fetches_[i]];
@@ -571,38 +573,39 @@ Status Executable::Run(const RunServices& services, absl::Span<Tensor> feeds,
       return e->Run(services, feeds, fetches, timeline);
     }
   }
-  HR_ASSIGN_OR_RETURN(std::unique_ptr<Frame> f, Acquire());
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<Workspace> f, Acquire());
   f->services = services;
-  Status s = RunFrame(*f, feeds, fetches, timeline);
+  Status s = RunIn(*f, feeds, fetches, timeline);
   Release(std::move(f));
   return s;
 }
 
-// Holds a frame from run to run.
+// Holds a workspace from run to run.
 class Executable::Repeated : public FunctionRun {
  public:
-  Repeated(Executable* e, std::unique_ptr<Frame> f, std::shared_ptr<void> keep)
-      : keep_(std::move(keep)), executable_(e), frame_(std::move(f)) {}
+  Repeated(Executable* e, std::unique_ptr<Workspace> f,
+           std::shared_ptr<void> keep)
+      : keep_(std::move(keep)), executable_(e), workspace_(std::move(f)) {}
   ~Repeated() override {
-    frame_->repeated = false;
+    workspace_->repeated = false;
     for (auto& p : executable_->prepared_) p->EndRepeated();
-    executable_->Release(std::move(frame_));
+    executable_->Release(std::move(workspace_));
   }
   bool uses(int i) const override { return executable_->feed_used_[i]; }
   Status Run(absl::Span<Tensor> inputs, std::vector<Tensor>* outputs) override {
-    executable_->ReuseFetches(*frame_, absl::MakeSpan(*outputs));
-    return executable_->RunFrame(*frame_, inputs, outputs, nullptr);
+    executable_->ReuseFetches(*workspace_, absl::MakeSpan(*outputs));
+    return executable_->RunIn(*workspace_, inputs, outputs, nullptr);
   }
 
  private:
   const std::shared_ptr<void> keep_;
   Executable* executable_;
-  std::unique_ptr<Frame> frame_;
+  std::unique_ptr<Workspace> workspace_;
 };
 
 StatusOr<std::unique_ptr<FunctionRun>> Executable::Begin(
     const RunServices& services, std::shared_ptr<void> keep) {
-  HR_ASSIGN_OR_RETURN(std::unique_ptr<Frame> f, Acquire());
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<Workspace> f, Acquire());
   f->services = services;
   f->repeated = true;
   return std::unique_ptr<FunctionRun>(

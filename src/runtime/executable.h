@@ -28,8 +28,8 @@ class Timeline {
                     int64_t end_ns) = 0;
 };
 
-// Thread-safe: runs may overlap; each takes a frame (slots and arena) of its
-// own, kept for the next run.
+// Thread-safe: runs may overlap; each takes a workspace (slots and arena) of
+// its own, kept for the next run.
 class Executable {
  public:
   // Optimises and binds. Errors: what MakeProgram reports, and NotFound where
@@ -77,7 +77,7 @@ class Executable {
     int prepared = -1;                         // its place in prepared_
     uint32_t reusable = 0;  // inputs that output 0 may take the memory of
     bool dynamic = false;   // shapes to be found, or checked, at the run
-    int rule = -1;          // its place in Frame::ruled, if dynamic
+    int rule = -1;          // its place in Workspace::ruled, if dynamic
     bool own = false;       // the kernel makes its outputs itself
     absl::InlinedVector<ValueId, 2>
         verify;  // made by the kernel; to be checked
@@ -89,45 +89,47 @@ class Executable {
     int64_t offset = -1;  // in the arena
     bool is_static = false;
   };
-  struct Frame;
+  struct Workspace;
   class Repeated;
   class ShapePlans;
   friend class TurnPlan;  // runtime/turns.h
   friend class Turns;
 
   Executable();
-  // Parts of Make. `from_frame`: values that are set once in a frame.
+  // Parts of Make. `from_workspace`: values that are set once in a workspace.
   std::vector<bool> AddSlots(Program& p, const MemoryPlan& plan);
-  bool KnownView(const Call& call, const std::vector<bool>& from_frame) const;
+  bool KnownView(const Call& call,
+                 const std::vector<bool>& from_workspace) const;
   Step StepOf(Program& p, const MemoryPlan& plan, int c,
               PreparedWeights::Source weights, bool guess,
-              const std::vector<bool>& from_frame);
+              const std::vector<bool>& from_workspace);
   void SetEnds(const Program& p, const MemoryPlan& plan,
                const std::vector<int>& step_of,
-               const std::vector<bool>& from_frame);
-  StatusOr<std::unique_ptr<Frame>> NewFrame();
-  StatusOr<std::unique_ptr<Frame>> Acquire();
-  void Release(std::unique_ptr<Frame> frame);
-  Status SetFeeds(Frame& f, absl::Span<Tensor> feeds);
-  Status RunFrame(Frame& f, absl::Span<Tensor> feeds,
-                  std::vector<Tensor>* fetches, Timeline* timeline);
-  Status RunSteps(Frame& f, Timeline* timeline);
-  Status RunStep(Frame& f, int i);
-  Status RunProduct(Frame& f, int i);
-  Status PrepareDynamic(Frame& f, const Step& s);
-  Status RunRule(Frame& f, const Step& s);
-  Status MakeOutputs(Frame& f, const Step& s, absl::Span<const Shape> shapes);
+               const std::vector<bool>& from_workspace);
+  StatusOr<std::unique_ptr<Workspace>> NewWorkspace();
+  StatusOr<std::unique_ptr<Workspace>> Acquire();
+  void Release(std::unique_ptr<Workspace> workspace);
+  Status SetFeeds(Workspace& f, absl::Span<Tensor> feeds);
+  Status RunIn(Workspace& f, absl::Span<Tensor> feeds,
+               std::vector<Tensor>* fetches, Timeline* timeline);
+  Status RunSteps(Workspace& f, Timeline* timeline);
+  Status RunStep(Workspace& f, int i);
+  Status RunProduct(Workspace& f, int i);
+  Status PrepareDynamic(Workspace& f, const Step& s);
+  Status RunRule(Workspace& f, const Step& s);
+  Status MakeOutputs(Workspace& f, const Step& s,
+                     absl::Span<const Shape> shapes);
   // Gives output 0 an input's memory where that is allowed and free.
-  bool TakeOver(Frame& f, const Step& s, const Shape& shape);
+  bool TakeOver(Workspace& f, const Step& s, const Shape& shape);
   // Results of the run before, which nobody has any more, make room.
-  void ReuseFetches(Frame& f, absl::Span<Tensor> old);
+  void ReuseFetches(Workspace& f, absl::Span<Tensor> old);
   Status CheckShape(ValueId v, const Shape& s) const;
-  Status CheckResult(const Frame& f, ValueId v) const;
+  Status CheckResult(const Workspace& f, ValueId v) const;
 
   std::vector<Step> steps_;
   // Of products whose weights may stay the same from run to run.
   std::vector<std::unique_ptr<PreparedWeights>> prepared_;
-  std::vector<Step> view_steps_;  // run once a frame: views of its memory
+  std::vector<Step> view_steps_;  // run once a workspace: views of its memory
   std::vector<Slot> slots_;
   std::vector<ValueId> feeds_;
   std::vector<bool> feed_used_;
@@ -139,9 +141,9 @@ class Executable {
   std::unique_ptr<ShapePlans> by_shape_;  // where feeds' shapes vary
   int num_rules_ = 0;                     // dynamic steps
   size_t arena_bytes_ = 0;
-  std::atomic<Frame*> spare_{nullptr};
+  std::atomic<Workspace*> spare_{nullptr};
   Mutex mutex_;
-  std::vector<std::unique_ptr<Frame>> frames_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Workspace>> workspaces_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Shared executables of functions: one each, made at first use and kept as

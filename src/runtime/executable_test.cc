@@ -51,7 +51,7 @@ std::vector<Tensor> RunIt(const FunctionPtr& f, std::vector<Tensor> in,
   RunServices services;
   services.resources = nullptr;
   std::vector<Tensor> out;
-  for (int i = 0; i < 3; ++i) {  // frames are used again
+  for (int i = 0; i < 3; ++i) {  // workspaces are used again
     std::vector<Tensor> copy = in;
     Status s = (*e)->Run(services, absl::MakeSpan(copy), &out);
     EXPECT_TRUE(s.ok()) << s;

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "graph/at_node.h"
+#include "runtime/references.h"
 
 namespace headrace {
 namespace {
@@ -35,7 +36,9 @@ class Maker {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       HR_RETURN_IF_ERROR(SetNode(static_cast<int>(i)));
     }
-    for (size_t i = 0; i < nodes_.size(); ++i) Connect(static_cast<int>(i));
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      HR_RETURN_IF_ERROR(Connect(static_cast<int>(i)));
+    }
     HR_RETURN_IF_ERROR(FindFrames());
     for (size_t i = 0; i < nodes_.size(); ++i) Place(static_cast<int>(i));
     return SetFetches(fetches);
@@ -45,7 +48,7 @@ class Maker {
   Status SetNode(int id) {
     Node* n = nodes_[id];
     FrameGraph::FrameNode& out = g_.nodes[id];
-    out.op = n->op_ptr();
+    HR_ASSIGN_OR_RETURN(out.op, NamedOp(*n));
     out.name = n->name();
     if (IsFrameOp(n->def())) out.role = n->def().role;
     if (n->def().Is(OpRole::kPlaceholder) && n->num_inputs() == 0) {
@@ -58,13 +61,23 @@ class Maker {
       out.constant = n->op().bool_attr("is_constant");
     }
     if (out.role != OpRole::kNone) return OkStatus();
-    StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(n->op());
+    StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*out.op);
     if (!kernel.ok()) return AtNode(kernel.status(), n->name());
     out.kernel = *std::move(kernel);
     return OkStatus();
   }
 
-  void Connect(int id) {
+  // What reads edge `e` for who wants a value.
+  static StatusOr<FrameGraph::Reader> ReaderOf(const Edge& e) {
+    FrameGraph::Reader reader;
+    const DType type = e.node->output_type(e.index);
+    if (!IsRef(type)) return reader;
+    HR_ASSIGN_OR_RETURN(reader.op, ReaderOfReference(BaseType(type)));
+    HR_ASSIGN_OR_RETURN(reader.kernel, BindKernel(*reader.op));
+    return reader;
+  }
+
+  Status Connect(int id) {
     Node* n = nodes_[id];
     FrameGraph::FrameNode& out = g_.nodes[id];
     for (int i = 0; i < n->num_inputs(); ++i) {
@@ -76,6 +89,9 @@ class Maker {
       } else {
         g_.nodes[ids_.at(e.node)].targets[e.index].push_back({id, i});
         ++out.waiting;
+        if (!TakesReference(*out.op, i)) {
+          HR_ASSIGN_OR_RETURN(source.reader, ReaderOf(e));
+        }
       }
       out.inputs.push_back(source);
     }
@@ -84,6 +100,7 @@ class Maker {
       ++out.waiting;
       ++out.control_waiting;
     }
+    return OkStatus();
   }
 
   StatusOr<int> FrameOfOutputs(int id) {
@@ -161,10 +178,12 @@ class Maker {
 
   Status SetFetches(absl::Span<const Edge> fetches) {
     g_.num_fetches = static_cast<int>(fetches.size());
+    g_.fetch_readers.resize(fetches.size());
     for (size_t i = 0; i < fetches.size(); ++i) {
       auto feed = feeds_.find(fetches[i]);
       g_.fetched_feeds.push_back(feed == feeds_.end() ? -1 : feed->second);
       if (feed != feeds_.end()) continue;
+      HR_ASSIGN_OR_RETURN(g_.fetch_readers[i], ReaderOf(fetches[i]));
       FrameGraph::FrameNode& n = g_.nodes[ids_.at(fetches[i].node)];
       if (n.out_frame != 0) {
         return InvalidArgument("Operation '", n.name,

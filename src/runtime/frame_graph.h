@@ -21,9 +21,15 @@ struct FrameGraph {
     int node = 0;
     int input = 0;  // data input, or -1: a control input
   };
+  // Reads the value behind a reference, where that is what is wanted.
+  struct Reader {
+    ResolvedOpPtr op;
+    std::shared_ptr<Kernel> kernel;  // null: the value itself comes
+  };
   struct Source {
     int feed = -1;  // a fed value, else the place in the iteration's values
     int value = -1;
+    Reader reader;
   };
   struct FrameNode {
     ResolvedOpPtr op;
@@ -52,6 +58,7 @@ struct FrameGraph {
   std::vector<Frame> frames;       // 0 is the root
   std::vector<int> fetched_feeds;  // a fetch: the feed it is, or -1
   int num_fetches = 0;
+  std::vector<Reader> fetch_readers;  // one a fetch
 
   // `nodes`: all that fetches and targets need. InvalidArgument where frames
   // contradict each other; NotFound where an op has no kernel.

@@ -57,6 +57,18 @@ Status RunNode(const FrameGraph::FrameNode& n, const RunServices& services,
   return RunOnce(*n.op, *n.kernel, in, outputs, services);
 }
 
+// The value behind the reference in *t, in its place.
+Status ReadReference(const FrameGraph::Reader& reader,
+                     const RunServices& services, Tensor* t) {
+  Tensor* const in = t;
+  Tensor value;
+  Tensor* const out = &value;
+  HR_RETURN_IF_ERROR(
+      RunOnce(*reader.op, *reader.kernel, {&in, 1}, {&out, 1}, services));
+  *t = std::move(value);
+  return OkStatus();
+}
+
 // One run of a FrameGraph, on the calling thread.
 class FrameRunner {
  public:
@@ -78,6 +90,10 @@ class FrameRunner {
       }
       if (!has_[i]) {
         return InvalidArgument("Retval[", i, "] does not have value");
+      }
+      if (g_.fetch_readers[i].kernel) {
+        HR_RETURN_IF_ERROR(
+            ReadReference(g_.fetch_readers[i], c_.services(), &fetched_[i]));
       }
       c_.set_output(i, std::move(fetched_[i]));
     }
@@ -220,6 +236,8 @@ class FrameRunner {
     for (const FrameGraph::Source& s : n.inputs) {
       taken.push_back(s.feed >= 0 ? c_.input(s.feed)
                                   : std::move(it.values[s.value]));
+      if (!s.reader.kernel || !taken.back().has_buffer()) continue;
+      HR_RETURN_IF_ERROR(ReadReference(s.reader, c_.services(), &taken.back()));
     }
     switch (n.role) {
       case OpRole::kNone:

@@ -102,7 +102,7 @@ void Replace(Program& p, const std::vector<ValueId>& by) {
   for (ValueId& v : p.fetches) v = final_id(v);
 }
 
-std::vector<ValueId> Themselves(const Program& p) {
+std::vector<ValueId> IdentityMapping(const Program& p) {
   std::vector<ValueId> ids(p.values.size());
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<ValueId>(i);
   return ids;
@@ -135,7 +135,7 @@ void FoldConstants(Program& p) {
 
 void MergeEqualCalls(Program& p) {
   absl::flat_hash_map<CallKey, const Call*> first;
-  std::vector<ValueId> by = Themselves(p);
+  std::vector<ValueId> by = IdentityMapping(p);
   for (Call& call : p.calls) {
     for (ValueId& v : call.inputs) v = by[v];
     if (call.effect || call.op->def().is_stateful || call.inputs.empty()) {

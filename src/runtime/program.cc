@@ -10,6 +10,7 @@
 #include "op/registry.h"
 #include "runtime/frame_graph.h"
 #include "runtime/frames.h"
+#include "runtime/references.h"
 
 namespace headrace {
 namespace {
@@ -103,40 +104,6 @@ bool RunsInFrames(const std::vector<Node*>& nodes) {
                      [](Node* n) { return IsFrameOp(n->def()); });
 }
 
-// State that is given no name has its node's (variables made by handle alone
-// excepted, as upstream does).
-StatusOr<ResolvedOpPtr> NamedOp(const Node& n) {
-  if (!n.def().is_stateful || n.def().Has(OpTrait::kUnnamedState))
-    return n.op_ptr();
-  const std::string* shared = n.op().attrs().Get<std::string>("shared_name");
-  if (shared == nullptr || !shared->empty()) return n.op_ptr();
-  AttrMap attrs = n.op().attrs();
-  attrs.Set("shared_name", n.name());
-  return ResolveOp(n.def(), n.op().input_types(), attrs);
-}
-
-// The op that reads what is behind a reference.
-StatusOr<const OpDef*> ReferenceReader() {
-  static const OpDef* const reader = [] {
-    for (const OpDef* op : OpsOfRole(OpRole::kReadVariable)) {
-      if (op->inputs[0].is_ref) return op;
-    }
-    return static_cast<const OpDef*>(nullptr);
-  }();
-  if (reader) return reader;
-  return Internal("no op reads references");
-}
-
-// Whether input i of the op wants the reference itself, not its value.
-bool TakesReference(const ResolvedOp& op, int i) {
-  const auto& defs = op.def().inputs;
-  for (size_t d = 0; d < defs.size(); ++d) {
-    ArgRange range = op.input_range(static_cast<int>(d));
-    if (i >= range.begin && i < range.end) return defs[d].is_ref;
-  }
-  return false;
-}
-
 class Writer {
  public:
   // `asked`: calls that are made even if nobody reads their results.
@@ -149,10 +116,8 @@ class Writer {
   StatusOr<ValueId> ReadReference(ValueId v, const Edge& e,
                                   const std::string& reader) {
     const DType type = BaseType(e.node->output_type(e.index));
-    HR_ASSIGN_OR_RETURN(const OpDef* def, ReferenceReader());
     Call call;
-    HR_ASSIGN_OR_RETURN(call.op,
-                        ResolveOp(*def, {RefType(type)}, {{"T", type}}));
+    HR_ASSIGN_OR_RETURN(call.op, ReaderOfReference(type));
     call.inputs = {v};
     call.outputs = {p_->NewValue(type, e.node->output_shape(e.index))};
     call.name = reader;

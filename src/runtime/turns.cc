@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/executable_frame.h"
+#include "runtime/workspace.h"
 
 namespace headrace {
 namespace {
@@ -70,32 +70,37 @@ void TurnPlan::KeepFeed(ValueId feed) {
 
 StatusOr<std::unique_ptr<Turns>> Turns::Begin(const TurnPlan& plan,
                                               const RunServices& services) {
-  HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable::Frame> f,
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable::Workspace> f,
                       plan.executable_->Acquire());
   f->services = services;
   f->repeated = true;
   return std::unique_ptr<Turns>(new Turns(plan, std::move(f)));
 }
 
-Turns::Turns(const TurnPlan& plan, std::unique_ptr<Executable::Frame> frame)
-    : plan_(plan), frame_(std::move(frame)), passing_(plan.copied_.size()) {}
+Turns::Turns(const TurnPlan& plan,
+             std::unique_ptr<Executable::Workspace> workspace)
+    : plan_(plan),
+      workspace_(std::move(workspace)),
+      passing_(plan.copied_.size()) {}
 
 Turns::~Turns() {
   Executable& e = *plan_.executable_;
-  for (ValueId v : e.counted_) frame_->slots[v] = Tensor();
-  frame_->repeated = false;
+  for (ValueId v : e.counted_) workspace_->slots[v] = Tensor();
+  workspace_->repeated = false;
   for (auto& p : e.prepared_) p->EndRepeated();
-  e.Release(std::move(frame_));
+  e.Release(std::move(workspace_));
 }
 
-Status Turns::Run() { return plan_.executable_->RunSteps(*frame_, nullptr); }
+Status Turns::Run() {
+  return plan_.executable_->RunSteps(*workspace_, nullptr);
+}
 
 const Tensor& Turns::fetch(int i) const {
-  return frame_->slots[plan_.executable_->fetches_[i]];
+  return workspace_->slots[plan_.executable_->fetches_[i]];
 }
 
 Status Turns::Check(const TurnPlan::Next& next) const {
-  const Shape& shape = frame_->slots[next.from].shape();
+  const Shape& shape = workspace_->slots[next.from].shape();
   const Executable::Slot& to = plan_.executable_->slots_[next.to];
   if (to.shape.CompatibleWith(shape)) [[likely]]
     return OkStatus();
@@ -104,7 +109,7 @@ Status Turns::Check(const TurnPlan::Next& next) const {
 }
 
 Status Turns::Advance() {
-  std::vector<Tensor>& slots = frame_->slots;
+  std::vector<Tensor>& slots = workspace_->slots;
   for (ValueId v : plan_.executable_->clear_at_end_) slots[v] = Tensor();
   size_t at = 0;
   for (const TurnPlan::Next& next : plan_.copied_) {
@@ -130,7 +135,7 @@ void Turns::Take(std::vector<Tensor>* state) {
   const std::vector<ValueId>& feeds = plan_.executable_->feeds_;
   state->resize(feeds.size());
   for (size_t i = 0; i < feeds.size(); ++i) {
-    (*state)[i] = std::move(frame_->slots[feeds[i]]);
+    (*state)[i] = std::move(workspace_->slots[feeds[i]]);
   }
 }
 

@@ -1,5 +1,5 @@
-// The turns of a loop in one frame of one plan: what a turn makes is handed to
-// the next within the frame's slots.
+// The turns of a loop in one workspace of one plan: what a turn makes is handed
+// to the next within the workspace's slots.
 #pragma once
 
 #include <memory>
@@ -49,7 +49,7 @@ class Turns {
 
   // What the variables are at first, moved from.
   Status Set(absl::Span<Tensor> state) {
-    return plan_.executable_->SetFeeds(*frame_, state);
+    return plan_.executable_->SetFeeds(*workspace_, state);
   }
   // Runs a turn. Its fetches can be read until Advance.
   Status Run();
@@ -60,11 +60,11 @@ class Turns {
   void Take(std::vector<Tensor>* state);
 
  private:
-  Turns(const TurnPlan& plan, std::unique_ptr<Executable::Frame> frame);
+  Turns(const TurnPlan& plan, std::unique_ptr<Executable::Workspace> workspace);
   Status Check(const TurnPlan::Next& next) const;
 
   const TurnPlan& plan_;
-  std::unique_ptr<Executable::Frame> frame_;
+  std::unique_ptr<Executable::Workspace> workspace_;
   std::vector<Tensor> passing_;  // one a copied_
 };
 

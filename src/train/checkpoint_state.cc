@@ -169,14 +169,14 @@ StatusOr<CheckpointRotation> CheckpointRotation::Open(FileSystem* fs,
 
 std::vector<std::string> CheckpointRotation::checkpoints() const {
   std::vector<std::string> out;
-  for (const Kept& kept : kept_) out.push_back(kept.prefix);
+  for (const KeptCheckpoint& kept : kept_) out.push_back(kept.prefix);
   return out;
 }
 
 Status CheckpointRotation::WriteState() const {
   CheckpointState state;
   state.latest = latest_;
-  for (const Kept& kept : kept_) {
+  for (const KeptCheckpoint& kept : kept_) {
     state.all.push_back(kept.prefix);
     state.timestamps.push_back(kept.time);
   }
@@ -191,7 +191,8 @@ Status CheckpointRotation::BeginSave() {
 }
 
 Status CheckpointRotation::Added(const std::string& prefix) {
-  std::erase_if(kept_, [&](const Kept& kept) { return kept.prefix == prefix; });
+  std::erase_if(
+      kept_, [&](const KeptCheckpoint& kept) { return kept.prefix == prefix; });
   kept_.push_back({prefix, EventClock()});
   latest_ = prefix;
   HR_RETURN_IF_ERROR(WriteState());
@@ -205,7 +206,7 @@ Status CheckpointRotation::Added(const std::string& prefix) {
 
 Status CheckpointRotation::Sweep() {
   while (kept_.size() > static_cast<size_t>(options_.max_to_keep)) {
-    const Kept oldest = kept_.front();
+    const KeptCheckpoint oldest = kept_.front();
     kept_.erase(kept_.begin());
     const double hours = options_.keep_every_hours;
     if (hours > 0 && oldest.time - hours * 3600 >= last_preserved_) {

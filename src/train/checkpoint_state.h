@@ -78,7 +78,7 @@ class CheckpointRotation {
   const std::string& latest() const { return latest_; }
 
  private:
-  struct Kept {
+  struct KeptCheckpoint {
     std::string prefix;
     double time;
   };
@@ -91,7 +91,7 @@ class CheckpointRotation {
   std::string folder_;
   Options options_;
   std::shared_ptr<FolderLock> lock_;  // null until the first save
-  std::vector<Kept> kept_;            // that may be deleted, oldest first
+  std::vector<KeptCheckpoint> kept_;  // that may be deleted, oldest first
   std::string latest_;
   double last_preserved_ = 0;
 };

@@ -118,7 +118,7 @@ def tensors_of(tf, kwargs, watched, held):
     return {name: convert(value) for name, value in kwargs.items()}
 
 
-def _plain(tf, value):
+def plain(tf, value):
     """A result as (dtype, array)."""
     if value is None:
         return None
@@ -130,7 +130,7 @@ def _plain(tf, value):
     name = value.dtype.name
     if name[0] == "q":
         value = tf.bitcast(value, name.removeprefix("q"))
-    array = np.asarray(value.numpy())
+    array = np.asarray(value.numpy(), object if name == "string" else None)
     if name in ("bfloat16", "float16"):
         array = array.astype(np.float32)
     return (name, array)
@@ -188,14 +188,14 @@ def run(tf, op, kwargs, traced=False):
     try:
         if traced:  # a call under a tape needs the gradients of all that it runs
             leaves = _call(tf, op, kwargs, None, [], traced)
-            results = [_plain(tf, x) for x in leaves]
+            results = [plain(tf, x) for x in leaves]
     except Exception as e:  # what is compared
         return _error(e), None
     try:
         with tf.GradientTape() as tape:
             leaves = _call(tf, op, kwargs, tape, watched, traced)
         if not traced:
-            results = [_plain(tf, x) for x in leaves]
+            results = [plain(tf, x) for x in leaves]
     except Exception as e:
         return (results, _error(e)) if traced else (_error(e), None)
     flows = [
@@ -212,7 +212,7 @@ def run(tf, op, kwargs, traced=False):
             for n, x in zip(size, flows, strict=True)
         ]
         slopes = tape.gradient(flows, watched, output_gradients=down)
-        return results, [_plain(tf, s) for s in slopes]
+        return results, [plain(tf, s) for s in slopes]
     except Exception as e:
         return results, _error(e)
 

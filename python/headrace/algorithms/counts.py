@@ -97,17 +97,31 @@ def bincount(
     if axis is not None:
         _check_axis(axis)
     if not is_sparse(arr) and not _is_ragged(arr):
-        return reduction_ops.bincount(
-            arr, weights, minlength, maxlength, dtype, name, axis, binary_output
-        )
+        how = (minlength, maxlength, axis, binary_output, name)
+        return _of_dense(conversion.convert_to_tensor(arr), weights, dtype, *how)
     kind, parts = _parts(arr)
+    values = parts["values"]
     if axis in (None, 0):
         weights = None if weights is None else _weights_of(arr, weights, dtype)
-        how = (minlength, maxlength, dtype, name, 0, binary_output)
-        return reduction_ops.bincount(parts["values"], weights, *how)
-    values = parts["values"]
-    if values.dtype not in (dtypes.int32, dtypes.int64):
-        values = parts["values"] = math_ops.cast(values, dtypes.int32)
+        how = (minlength, maxlength, 0, binary_output, name)
+        return _of_dense(values, weights, dtype, *how)
+    parts["values"] = values = _as_integers(values)
+    return _headrace.raw_op(kind + "Bincount")(
+        **parts,
+        size=_size(values, minlength, maxlength),
+        weights=_weights_of(arr, weights, dtype),
+        binary_output=binary_output,
+        name=name,
+    )
+
+
+def _as_integers(values):
+    known = values.dtype in (dtypes.int32, dtypes.int64)
+    return values if known else math_ops.cast(values, dtypes.int32)
+
+
+def _size(values, minlength, maxlength):
+    """How many numbers are counted: up to the largest, within the bounds."""
     size = math_ops.cast(array_ops.size(values) > 0, values.dtype) * (
         reduction_ops.reduce_max(values) + 1
     )
@@ -115,13 +129,19 @@ def bincount(
         size = elementwise_ops.maximum(math_ops.cast(minlength, values.dtype), size)
     if maxlength is not None:
         size = elementwise_ops.minimum(math_ops.cast(maxlength, values.dtype), size)
-    return _headrace.raw_op(kind + "Bincount")(
-        **parts,
-        size=size,
-        weights=_weights_of(arr, weights, dtype),
-        binary_output=binary_output,
-        name=name,
-    )
+    return size
+
+
+def _of_dense(arr, weights, dtype, minlength, maxlength, axis, binary_output, name):
+    arr = _as_integers(arr)
+    size = _size(arr, minlength, maxlength)
+    if axis is None:
+        arr = array_ops.reshape(arr, [-1])
+        if weights is not None:
+            weights = array_ops.reshape(weights, [-1])
+    if weights is None:
+        weights = _headrace.to_tensor([], dtype, None)
+    return raw.DenseBincount(arr, size, weights, binary_output=binary_output, name=name)
 
 
 def sparse_bincount(

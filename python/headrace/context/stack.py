@@ -117,6 +117,13 @@ class entering:  # noqa: N801
         return False
 
 
+def plain_graph():
+    """The graph that a session will run and that operations go to; None where they run
+    at once or a function is traced."""
+    graph = current()
+    return None if graph is None or graph.building_function else graph
+
+
 def outside_functions():
     """The graph that operations go to but for functions being traced, None where they
     run at once."""
@@ -181,6 +188,6 @@ def executing_eagerly_outside_functions():
 
 
 def inside_function():
-    """True while a function is being traced."""
+    """True while a tf.function is being traced."""
     graph = current()
     return graph is not None and graph.building_function

@@ -240,7 +240,7 @@ def _exclusive(pairs):
         1,
         message="Input error: exclusive=True: more than 1 conditions evaluated as True",
     )
-    if _headrace.is_eager() or check is None:
+    if check is None:
         return pairs
     with stack.current().control_dependencies([check]):
         first = array_ops.identity(pairs[0][0])
@@ -256,11 +256,9 @@ def _none_holds(preds, last):
         if _headrace.is_eager():
             value = preds[0] if len(preds) == 1 else stacked
             flat = str(stacked.numpy().ravel()[0])
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.InvalidArgumentError._of(
                 f"Expected '{conversion.convert_to_tensor(False)!s}' to be true. "
-                f"Summarized data: {text.encode()!r}\n{flat if value is not None else ''}",
+                f"Summarized data: {text.encode()!r}\n{flat if value is not None else ''}"
             )
         _headrace.call_op(
             "Assert", [conversion.convert_to_tensor(False), text, stacked], {}

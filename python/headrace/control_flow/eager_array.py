@@ -1,6 +1,6 @@
 """The TensorArray of eager code: a Python list of tensors."""
 
-from headrace.control_flow import list_array, tensor_array
+from headrace.control_flow import list_array
 from headrace.elements import structure
 from headrace.framework import conversion, errors, tensor_shape
 from headrace.framework.properties import read_only
@@ -8,7 +8,7 @@ from headrace.ops import array_ops
 
 
 def _out_of_range(text):
-    return errors.OutOfRangeError(None, None, text)
+    return errors.OutOfRangeError._of(text)
 
 
 _MOST = 1 << 28  # elements: 2 GiB of places
@@ -21,10 +21,10 @@ def _places(size):
     except MemoryError:
         pass
     text = f"there is no room for a TensorArray of {size} elements"
-    raise errors.ResourceExhaustedError(None, None, text)
+    raise errors.ResourceExhaustedError._of(text)
 
 
-class EagerArray:
+class EagerArray(list_array.Array):
     """Holds the tensors themselves, so that tapes see what goes through."""
 
     def __init__(self, dtype, size, element_shape, dynamic, infer_shape, clear):
@@ -36,18 +36,11 @@ class EagerArray:
         self._clear = clear
         self._cleared = set()
 
-    dtype = read_only("_dtype")
-    dynamic_size = read_only("_dynamic")
     element_shape = read_only("_element_shape")
-    handle = property(lambda self: None)
 
     @property
     def flow(self):
         return conversion.convert_to_tensor(0.0)
-
-    @property
-    def _type_spec(self):
-        return tensor_array.TensorArraySpec.from_value(self)
 
     def _components(self):
         return [list_array.list_of(self._dtype, self._element_shape, self._items)]
@@ -81,11 +74,9 @@ class EagerArray:
         tensor = self._items[index]
         if tensor is None:
             if index in self._cleared:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
+                raise errors.InvalidArgumentError._of(
                     f"Could not read index {index} twice because it was cleared after a "
-                    "previous read (perhaps try setting clear_after_read = false?)",
+                    "previous read (perhaps try setting clear_after_read = false?)"
                 )
             tensor = self._items[index] = self._zero()
         if self._clear:
@@ -110,14 +101,7 @@ class EagerArray:
                     f"size is: {len(self._items)} "
                 )
             self._items += _places(index + 1 - len(self._items))
-        value = conversion.convert_to_tensor(value, dtype_hint=self._dtype)
-        if value.dtype != self._dtype:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"TensorArray dtype is {self._dtype.name} but Op is trying to write "
-                f"dtype {value.dtype.name} ",
-            )
+        value = self._value(value, " ")
         self._check_shape(value.shape)
         self._items[index] = value
         return self
@@ -192,19 +176,15 @@ class EagerArray:
         lengths = conversion.convert_to_tensor(lengths).numpy().tolist()
         total = value.shape.as_list()[0]
         if sum(lengths) != total:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.InvalidArgumentError._of(
                 "Expected sum of lengths to be equal to values.shape[0], but sum of "
-                f"lengths is {sum(lengths)} and value's shape is: {value.shape}",
+                f"lengths is {sum(lengths)} and value's shape is: {value.shape}"
             )
         if not self._dynamic and len(lengths) != len(self._items):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.InvalidArgumentError._of(
                 "TensorArray's size is not equal to the size of lengths "
                 f"({len(self._items)} vs. {len(lengths)}), and the TensorArray is not "
-                "marked as dynamically resizeable",
+                "marked as dynamically resizeable"
             )
         at, self._items = 0, [None] * len(lengths)
         inner = tensor_shape.as_shape([None]).concatenate(value.shape[1:])

@@ -48,7 +48,29 @@ class _Elements:
         self.number = number
 
 
-class ListArray:
+class Array:
+    """What TensorArrays of eager code and of graphs share."""
+
+    dtype = read_only("_dtype")
+    dynamic_size = read_only("_dynamic")
+    handle = property(lambda self: None)
+
+    @property
+    def _type_spec(self):
+        return tensor_array.TensorArraySpec.from_value(self)
+
+    def _value(self, value, end=""):
+        """A tensor of the dtype."""
+        value = conversion.convert_to_tensor(value, dtype_hint=self._dtype)
+        if value.dtype != self._dtype:
+            raise errors.InvalidArgumentError._of(
+                f"TensorArray dtype is {self._dtype.name} but Op is trying to write "
+                f"dtype {value.dtype.name}{end}"
+            )
+        return value
+
+
+class ListArray(Array):
     """A dtype and the list (its `flow`), never changed in place.
 
     Arrays that come of one another share what is known of their elements, so that
@@ -86,15 +108,8 @@ class ListArray:
         array._flow = flow
         return array
 
-    @property
-    def _type_spec(self):
-        return tensor_array.TensorArraySpec.from_value(self)
-
-    dtype = read_only("_dtype")
-    dynamic_size = read_only("_dynamic")
     element_shape = read_only("_elements.shape")
     flow = read_only("_flow")
-    handle = property(lambda self: None)
 
     def identity(self):
         return self._with(raw.Identity(self._flow))
@@ -138,17 +153,6 @@ class ListArray:
             name=name,
         )
         return self._with(flow)
-
-    def _value(self, value):
-        value = conversion.convert_to_tensor(value, dtype_hint=self._dtype)
-        if value.dtype != self._dtype:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"TensorArray dtype is {self._dtype.name} but Op is trying to write "
-                f"dtype {value.dtype.name}",
-            )
-        return value
 
     @composite("TensorArrayV2Stack")
     def stack(self, name=None):

@@ -4,5 +4,15 @@ from headrace import _names
 
 __getattr__ = _names.of_package(__name__)
 
-# First of all, for most modules of the package are about its class, and it about them.
-from headrace.data import dataset  # noqa: E402, F401
+# What gives datasets their methods. The class is whole before: an import of the others
+# that is interrupted is taken up again and adds to the same class.
+from headrace.data import (  # noqa: E402, F401
+    dataset,
+    generator,
+    grouping,
+    padding,
+    resampling,
+    saved,
+    sources,
+    transforms,
+)

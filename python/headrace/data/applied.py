@@ -1,9 +1,8 @@
 """tf.data.experimental: transformations as functions for Dataset.apply."""
 
 from headrace._load import raw
-from headrace.data.dataset import AUTOTUNE, Dataset, _VariantDataset
+from headrace.data.dataset import AUTOTUNE, Dataset, _VariantDataset, made
 from headrace.data.functions import flat
-from headrace.data.transforms import _UnaryDataset, as_int
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes
 from headrace.framework.errors import UnimplementedError
@@ -85,38 +84,19 @@ def from_list(elements, name=None):
         raise TypeError("`elements` must be a list.")
     if not elements:
         raise ValueError("`elements` must not be empty.")
-    return _ListDataset(elements)
-
-
-class _ListDataset(Dataset):
-    """Elements given one by one."""
-
-    def __init__(self, elements):
-        values = [structure.normalize(e) for e in elements]
-        spec = structure.spec_of(values[0])
-        for v in values[1:]:
-            spec = structure.common(spec, structure.spec_of(v))
-        tensors = [t for v in values for t in structure.to_tensors(spec, v)]
-        super().__init__(
-            raw.ListDataset(
-                tensors,
-                output_types=structure.flat_types(spec),
-                output_shapes=structure.flat_shapes(spec),
-            ),
-            spec,
-        )
-
-
-class _AssertCardinalityDataset(_UnaryDataset):
-    def __init__(self, source, expected):
-        super().__init__(
-            "AssertCardinalityDataset", source, cardinality=as_int(expected)
-        )
+    values = [structure.normalize(e) for e in elements]
+    spec = structure.spec_of(values[0])
+    for v in values[1:]:
+        spec = structure.common(spec, structure.spec_of(v))
+    tensors = [t for v in values for t in structure.to_tensors(spec, v)]
+    return made("ListDataset", raw.ListDataset(tensors, **flat(spec)), spec)
 
 
 def assert_cardinality(expected_cardinality):
     """For Dataset.apply: promises the number of elements, and checks it."""
-    return lambda d: _AssertCardinalityDataset(d, expected_cardinality)
+    return lambda d: d._made(
+        "AssertCardinalityDataset", cardinality=expected_cardinality
+    )
 
 
 def Counter(start=0, step=1, dtype=dtypes.int64):
@@ -255,7 +235,7 @@ def _constant(value):
 def _check_device(device):
     kind = str(device).rpartition("device:")[2].strip("/").split(":")[0].upper()
     if kind not in ("", "CPU"):
-        raise UnimplementedError(None, None, f"datasets on the device {device}")
+        raise UnimplementedError._of(f"datasets on the device {device}")
 
 
 def prefetch_to_device(device, buffer_size=None):

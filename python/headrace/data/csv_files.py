@@ -88,6 +88,20 @@ def matching_files(file_pattern):
     return names
 
 
+def interleaved(files, read, shuffle, seed, threads, sloppy):
+    """What read(name) gives of files, several at a time."""
+    dataset = Dataset.from_tensor_slices(files)
+    if shuffle:
+        dataset = dataset.shuffle(len(files), seed)
+    threads = 1 if threads is None else threads
+    return dataset.interleave(
+        read,
+        cycle_length=threads,
+        num_parallel_calls=threads,
+        deterministic=not sloppy,
+    )
+
+
 def shuffled_and_repeated(dataset, num_epochs, shuffle, buffer_size, seed):
     """The elements as training wants them; epochs of None are without end."""
     if shuffle:
@@ -294,17 +308,8 @@ def make_csv_dataset(
         label = features.pop(label_name)
         return features, label
 
-    dataset = Dataset.from_tensor_slices(files)
-    if shuffle:
-        dataset = dataset.shuffle(len(files), shuffle_seed)
-    if num_parallel_reads is None:
-        num_parallel_reads = 1
-    dataset = dataset.interleave(
-        one_file,
-        cycle_length=num_parallel_reads,
-        num_parallel_calls=num_parallel_reads,
-        deterministic=not sloppy,
-    )
+    how = (shuffle, shuffle_seed, num_parallel_reads, sloppy)
+    dataset = interleaved(files, one_file, *how)
     dataset = shuffled_and_repeated(
         dataset, num_epochs, shuffle, shuffle_buffer_size, shuffle_seed
     )

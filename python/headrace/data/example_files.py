@@ -1,7 +1,11 @@
 """tf.data.experimental: records of Examples as batches of features, and records
 written from a dataset."""
 
-from headrace.data.csv_files import matching_files, shuffled_and_repeated
+from headrace.data.csv_files import (
+    interleaved,
+    matching_files,
+    shuffled_and_repeated,
+)
 from headrace.data.dataset import AUTOTUNE, Dataset
 from headrace.data.readers import TFRecordDataset
 from headrace.framework import dtypes
@@ -60,16 +64,8 @@ def make_batched_features_dataset(
         )
     reader = TFRecordDataset if reader is None else reader
     names = matching_files(file_pattern)
-    dataset = Dataset.from_tensor_slices(names)
-    if shuffle:
-        dataset = dataset.shuffle(len(names), shuffle_seed)
-    threads = 1 if reader_num_threads is None else reader_num_threads
-    dataset = dataset.interleave(
-        lambda name: reader(name, *(reader_args or [])),
-        cycle_length=threads,
-        num_parallel_calls=threads,
-        deterministic=not sloppy_ordering,
-    )
+    how = (shuffle, shuffle_seed, reader_num_threads, sloppy_ordering)
+    dataset = interleaved(names, lambda n: reader(n, *(reader_args or [])), *how)
     if isinstance(dataset.element_spec, tuple):  # (key, value) of some readers
         dataset = dataset.map(lambda _, value: value)
     dataset = shuffled_and_repeated(

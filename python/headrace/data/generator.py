@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 from headrace._load import raw
-from headrace.data.dataset import Dataset
+from headrace.data.dataset import Dataset, source
 from headrace.data.functions import DatasetFunction, flat
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, tensor_shape
@@ -60,8 +60,21 @@ class _GeneratorDataset(Dataset):
         )
 
 
-def from_generator(generator, output_types, output_shapes, args, output_signature):
-    """Elements of iter(generator(*args))."""
+@source
+def from_generator(
+    generator,
+    output_types=None,
+    output_shapes=None,
+    args=None,
+    output_signature=None,
+    name=None,
+):
+    """What iterators of `generator(*args)` yield, a new one for each walk.
+
+    `output_signature` is the structure of TypeSpecs that they yield; `output_types`
+    with `output_shapes` say it for plain tensors. It runs Python code in this
+    process, one call at a time, so that graphs with it cannot run elsewhere.
+    """
     if not callable(generator):
         raise TypeError("`generator` must be a Python callable.")
     if output_signature is not None:

@@ -4,10 +4,16 @@ import numpy as np
 
 
 from headrace._load import raw
-from headrace.data.dataset import Dataset, DatasetSpec
+from headrace.data.dataset import (
+    DatasetSpec,
+    as_bool,
+    as_int,
+    made,
+    made_of,
+    method,
+)
 from headrace.data.functions import DatasetFunction, flat
 from headrace.data.padding import shape_vector
-from headrace.data.transforms import _UnaryDataset, as_bool, as_int
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
@@ -26,28 +32,31 @@ def _check_rows(spec, text):
             raise ValueError(text)
 
 
-class _UnbatchDataset(_UnaryDataset):
-    def __init__(self, source):
-        _check_rows(
-            source.element_spec, "Cannot unbatch an input with scalar components."
+@method
+def unbatch(self, name=None):
+    """The rows of elements as elements; ValueError where elements are scalars."""
+    _check_rows(self.element_spec, "Cannot unbatch an input with scalar components.")
+    spec = self.element_spec
+    counts = {
+        s.shape[0]
+        for s in nest.flatten(spec)
+        if getattr(s, "shape", None) is not None and s.shape.rank
+    } - {None}
+    if len(counts) > 1:
+        first, second = sorted(counts)[:2]
+        raise ValueError(
+            "`unbatch()` is only supported for datasets of elements whose components "
+            "have a matching leading dimension. Encountered both "
+            f"{first} and {second}."
         )
-        spec = source.element_spec
-        counts = {
-            s.shape[0]
-            for s in nest.flatten(spec)
-            if getattr(s, "shape", None) is not None and s.shape.rank
-        } - {None}
-        if len(counts) > 1:
-            first, second = sorted(counts)[:2]
-            raise ValueError(
-                "`unbatch()` is only supported for datasets of elements whose components "
-                "have a matching leading dimension. Encountered both "
-                f"{first} and {second}."
-            )
-        super().__init__(
-            "UnbatchDataset", _sliceable(source), structure.unbatched(spec)
-        )
-        self._input_datasets = [source]
+    return _of_rows("UnbatchDataset", self, structure.unbatched(spec))
+
+
+def _of_rows(op, source, spec, **arguments):
+    """What an op makes of the rows; the source, not its rows, is the input."""
+    dataset = made_of(op, _sliceable(source), spec, **arguments)
+    dataset._input_datasets = [source]
+    return dataset
 
 
 def _sliceable(source):
@@ -63,70 +72,69 @@ def _sliceable(source):
     return source.map(sliced)
 
 
-class _RebatchDataset(_UnaryDataset):
-    def __init__(self, source, batch_size, drop_remainder):
-        _check_rows(
-            source.element_spec,
-            "Unbatching a tensor is only supported for rank >= 1"
-            if drop_remainder
-            else "Invalid `batch_sizes`. Expected dataset with rank of >= 1 but found a "
-            "dataset with scalar elements. Fix the issue by adding the `batch` "
-            "transformation to the dataset.",
+@method
+def rebatch(self, batch_size, drop_remainder=False, name=None):
+    """The rows of batches in batches of another size.
+
+    `batch_size` may be a list of sizes, which come by turns. ValueError where
+    elements are scalars.
+    """
+    _check_rows(
+        self.element_spec,
+        "Unbatching a tensor is only supported for rank >= 1"
+        if drop_remainder
+        else "Invalid `batch_sizes`. Expected dataset with rank of >= 1 but found a "
+        "dataset with scalar elements. Fix the issue by adding the `batch` "
+        "transformation to the dataset.",
+    )
+    sizes = as_int(batch_size)
+    known = execution.get_static_value(sizes)
+    size = None
+    if known is not None and drop_remainder and np.unique(known).size == 1:
+        size = int(np.ravel(known)[0])
+    spec = structure.batched(structure.unbatched(self.element_spec), size)
+    how = {"batch_sizes": sizes, "drop_remainder": as_bool(drop_remainder)}
+    return _of_rows("RebatchDatasetV2", self, spec, **how)
+
+
+@method
+def window(self, size, shift=None, stride=1, drop_remainder=False, name=None):
+    """Datasets of `size` consecutive elements, each a structure of datasets.
+
+    A window begins `shift` elements (else `size`) behind the one before, and takes
+    every stride-th one. The last ones may be smaller, unless `drop_remainder` is
+    True.
+    """
+    shift = size if shift is None else shift
+    how = {"size": as_int(size), "shift": as_int(shift), "stride": as_int(stride)}
+    how["drop_remainder"] = as_bool(drop_remainder)
+    spec = nest.map_structure(lambda s: DatasetSpec(s), self.element_spec)
+    return made_of("WindowDataset", self, spec, **how)
+
+
+@method
+def sparse_batch(self, batch_size, row_shape, name=None):
+    """Consecutive elements as sparse tensors of [batch_size, *row_shape].
+
+    Sizes of None are the largest of the batch; TypeError for elements that are
+    structures.
+    """
+    spec = self.element_spec
+    if not hasattr(spec, "dtype"):
+        types = nest.map_structure(lambda s: getattr(s, "dtype", s), spec)
+        raise TypeError(
+            "`dense_to_sparse_batch` requires an input dataset whose elements have "
+            "a single component, but the given dataset has the following component "
+            f"types: {types}."
         )
-        sizes = as_int(batch_size)
-        known = execution.get_static_value(sizes)
-        size = None
-        if known is not None and drop_remainder and np.unique(known).size == 1:
-            size = int(np.ravel(known)[0])
-        spec = structure.batched(structure.unbatched(source.element_spec), size)
-        super().__init__(
-            "RebatchDatasetV2",
-            _sliceable(source),
-            spec,
-            batch_sizes=sizes,
-            drop_remainder=as_bool(drop_remainder),
-        )
-        self._input_datasets = [source]
-
-
-class _WindowDataset(_UnaryDataset):
-    def __init__(self, source, size, shift, stride, drop_remainder):
-        shift = size if shift is None else shift
-        spec = nest.map_structure(lambda s: DatasetSpec(s), source.element_spec)
-        super().__init__(
-            "WindowDataset",
-            source,
-            spec,
-            size=as_int(size),
-            shift=as_int(shift),
-            stride=as_int(stride),
-            drop_remainder=as_bool(drop_remainder),
-        )
-
-
-class SparseBatchDataset(_UnaryDataset):
-    """Consecutive elements of any sizes as sparse tensors."""
-
-    def __init__(self, source, batch_size, row_shape):
-        spec = source.element_spec
-        if not hasattr(spec, "dtype"):
-            types = nest.map_structure(lambda s: getattr(s, "dtype", s), spec)
-            raise TypeError(
-                "`dense_to_sparse_batch` requires an input dataset whose elements have "
-                "a single component, but the given dataset has the following component "
-                f"types: {types}."
-            )
-        row = shape_vector(row_shape)
-        dims = execution.get_static_value(row)
-        rank = row.shape[0]
-        sizes = [None] * rank if dims is None else [None if d < 0 else d for d in dims]
-        super().__init__(
-            "DenseToSparseBatchDataset",
-            source,
-            structure.SparseTensorSpec([None, *sizes], spec.dtype),
-            batch_size=as_int(batch_size),
-            row_shape=row,
-        )
+    row = shape_vector(row_shape)
+    dims = execution.get_static_value(row)
+    rank = row.shape[0]
+    sizes = [None] * rank if dims is None else [None if d < 0 else d for d in dims]
+    spec = structure.SparseTensorSpec([None, *sizes], spec.dtype)
+    how = {"batch_size": as_int(batch_size), "row_shape": row}
+    name = "SparseBatchDataset"
+    return made_of("DenseToSparseBatchDataset", self, spec, class_name=name, **how)
 
 
 def _key(f):
@@ -146,68 +154,79 @@ def _key(f):
     return key
 
 
-class _GroupByWindowDataset(Dataset):
-    def __init__(self, source, key_func, reduce_func, window_size, window_size_func):
-        if (window_size is None) == (window_size_func is None):
-            raise ValueError(
-                "Either the `window_size` argument or the `window_size_func` argument "
-                "must be specified."
-                if window_size is None
-                else "The `window_size` argument and the `window_size_func` argument "
-                "cannot be both specified."
-            )
-        if window_size_func is None:
+@method
+def group_by_window(
+    self, key_func, reduce_func, window_size=None, window_size_func=None, name=None
+):
+    """Gathers elements of one key: those of the datasets reduce_func(key, window).
 
-            def window_size_func(_):
-                return as_int(window_size)
-
-        spec = source.element_spec
-        number = TensorSpec([], dtypes.int64)
-        key = DatasetFunction(_key(key_func), "group_by_window_key", [spec])
-        size = DatasetFunction(
-            _key(window_size_func), "group_by_window_size", [number], unpack=False
+    `key_func` gives an integer scalar; `window_size`, or window_size_func(key),
+    says how many elements a window has; smaller ones come at the end.
+    """
+    if (window_size is None) == (window_size_func is None):
+        raise ValueError(
+            "Either the `window_size` argument or the `window_size_func` argument "
+            "must be specified."
+            if window_size is None
+            else "The `window_size` argument and the `window_size_func` argument "
+            "cannot be both specified."
         )
-        reduce_ = DatasetFunction(
-            reduce_func,
-            "group_by_window_reduce",
-            [number, DatasetSpec(spec)],
-            unpack=False,
+    if window_size_func is None:
+
+        def window_size_func(_):
+            return as_int(window_size)
+
+    spec = self.element_spec
+    number = TensorSpec([], dtypes.int64)
+    key = DatasetFunction(_key(key_func), "group_by_window_key", [spec])
+    size = DatasetFunction(
+        _key(window_size_func), "group_by_window_size", [number], unpack=False
+    )
+    reduce_ = DatasetFunction(
+        reduce_func,
+        "group_by_window_reduce",
+        [number, DatasetSpec(spec)],
+        unpack=False,
+    )
+    if not isinstance(reduce_.output, DatasetSpec):
+        raise TypeError(
+            "Invalid `reduce_func`. `reduce_func` must return a single `tf.data."
+            f"Dataset` object but its return type is {reduce_.output}."
         )
-        if not isinstance(reduce_.output, DatasetSpec):
-            raise TypeError(
-                "Invalid `reduce_func`. `reduce_func` must return a single `tf.data."
-                f"Dataset` object but its return type is {reduce_.output}."
-            )
-        out = reduce_.output.element_spec
-        super().__init__(
-            raw.GroupByWindowDataset(
-                source._variant_tensor,
-                key.captures,
-                reduce_.captures,
-                size.captures,
-                key_func=key.function,
-                reduce_func=reduce_.function,
-                window_size_func=size.function,
-                **flat(out),
-            ),
-            out,
-            [source],
-            [key, reduce_, size],
-        )
+    out = reduce_.output.element_spec
+    functions = [key, reduce_, size]
+    variant = raw.GroupByWindowDataset(
+        self._variant_tensor,
+        *(f.captures for f in functions),
+        key_func=key.function,
+        reduce_func=reduce_.function,
+        window_size_func=size.function,
+        **flat(out),
+    )
+    return made("GroupByWindowDataset", variant, out, [self], functions)
 
 
+@method
 def bucket_by_sequence_length(
-    source,
+    self,
     element_length_func,
     bucket_boundaries,
     bucket_batch_sizes,
-    padded_shapes,
-    padding_values,
-    pad_to_bucket_boundary,
-    no_padding,
-    drop_remainder,
+    padded_shapes=None,
+    padding_values=None,
+    pad_to_bucket_boundary=False,
+    no_padding=False,
+    drop_remainder=False,
+    name=None,
 ):
-    """Batches of elements of like lengths, padded."""
+    """Batches of elements of like lengths, padded unless `no_padding`.
+
+    element_length_func(*element) is an integer; bucket i has lengths in
+    [bucket_boundaries[i - 1], bucket_boundaries[i]) and batches of
+    bucket_batch_sizes[i]: one size more than boundaries (ValueError else).
+    `pad_to_bucket_boundary` pads to the boundary less 1, and fails for elements of
+    the last bucket.
+    """
     if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
         raise ValueError(
             "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
@@ -248,7 +267,7 @@ def bucket_by_sequence_length(
             size, shapes, padding_values, drop_remainder=drop_remainder
         )
 
-    return source.group_by_window(bucket, batch, window_size_func=size_of)
+    return self.group_by_window(bucket, batch, window_size_func=size_of)
 
 
 def _to_boundary(shape, boundary):
@@ -259,10 +278,17 @@ def _to_boundary(shape, boundary):
     return raw.Pack(sizes) if sizes else as_int(np.zeros([0], np.int64))
 
 
-def ragged_batch(source, batch_size, drop_remainder, row_splits_dtype):
-    """Consecutive elements of any sizes as ragged tensors."""
+@method
+def ragged_batch(
+    self,
+    batch_size,
+    drop_remainder=False,
+    row_splits_dtype=dtypes.int64,
+    name=None,
+):
+    """Consecutive elements of any sizes as ragged tensors: [batch_size, ...]."""
     splits = dtypes.as_dtype(row_splits_dtype)
-    specs = nest.flatten(source.element_spec)
+    specs = nest.flatten(self.element_spec)
 
     def is_ragged(s):
         plain = isinstance(s, TensorSpec) or (
@@ -283,9 +309,9 @@ def ragged_batch(source, batch_size, drop_remainder, row_splits_dtype):
         return variants.to_variant(x)
 
     def to_variants(*args):
-        value = args[0] if not isinstance(source.element_spec, tuple) else args
+        value = args[0] if not isinstance(self.element_spec, tuple) else args
         leaves = [encode(x, s) for x, s in zip(nest.flatten(value), specs)]
-        return nest.pack(source.element_spec, leaves)
+        return nest.pack(self.element_spec, leaves)
 
     def decode(x, s, size):
         if not is_ragged(s):
@@ -295,12 +321,12 @@ def ragged_batch(source, batch_size, drop_remainder, row_splits_dtype):
             RaggedTensorSpec(shape, s.dtype, s.shape.rank, splits), x
         )
 
-    batches = source.map(to_variants).batch(batch_size, drop_remainder)
+    batches = self.map(to_variants).batch(batch_size, drop_remainder)
     size = nest.flatten(batches.element_spec)[0].shape[0]
 
     def to_ragged(*args):
-        value = args[0] if not isinstance(source.element_spec, tuple) else args
+        value = args[0] if not isinstance(self.element_spec, tuple) else args
         leaves = [decode(x, s, size) for x, s in zip(nest.flatten(value), specs)]
-        return nest.pack(source.element_spec, leaves)
+        return nest.pack(self.element_spec, leaves)
 
     return batches.map(to_ragged)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.data.dataset import Dataset, DatasetSpec
-from headrace.data.transforms import as_bool, as_int, batched_spec
+from headrace.data.dataset import DatasetSpec, as_bool, as_int, made, method
+from headrace.data.transforms import batched_spec
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.type_spec import TensorSpec
@@ -18,30 +18,35 @@ def shape_vector(shape):
     return as_int(np.array([-1 if d is None else d for d in shape.as_list()], np.int64))
 
 
-class PaddedBatchDataset(Dataset):
-    """Consecutive elements, padded to one shape and stacked."""
+@method
+def padded_batch(
+    self,
+    batch_size,
+    padded_shapes=None,
+    padding_values=None,
+    drop_remainder=False,
+    name=None,
+):
+    """Consecutive elements, padded at their ends to one shape and stacked.
 
-    def __init__(
-        self, source, batch_size, padded_shapes, padding_values, drop_remainder
-    ):
-        spec = source.element_spec
-        _check_dense(spec)
-        vectors = [_padded_shape(s) for s in _padded_shapes(spec, padded_shapes)]
-        size = as_int(batch_size)
-        padded = [_padded_spec(s, v) for s, v in zip(nest.flatten(spec), vectors)]
-        out = batched_spec(nest.pack(spec, padded), size, drop_remainder)
-        super().__init__(
-            raw.PaddedBatchDatasetV2(
-                source._variant_tensor,
-                size,
-                vectors,
-                _values(spec, padding_values),
-                as_bool(drop_remainder),
-                output_shapes=structure.flat_shapes(out),
-            ),
-            out,
-            [source],
-        )
+    `padded_shapes` has the shape of each part; sizes of None or -1 are the largest
+    of the batch. `padding_values` are scalars: 0 and "" by default.
+    """
+    spec = self.element_spec
+    _check_dense(spec)
+    vectors = [_padded_shape(s) for s in _padded_shapes(spec, padded_shapes)]
+    size = as_int(batch_size)
+    padded = [_padded_spec(s, v) for s, v in zip(nest.flatten(spec), vectors)]
+    out = batched_spec(nest.pack(spec, padded), size, drop_remainder)
+    variant = raw.PaddedBatchDatasetV2(
+        self._variant_tensor,
+        size,
+        vectors,
+        _values(spec, padding_values),
+        as_bool(drop_remainder),
+        output_shapes=structure.flat_shapes(out),
+    )
+    return made("PaddedBatchDataset", variant, out, [self], (), "PaddedBatchDataset")
 
 
 def _check_dense(spec):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace._load import raw
-from headrace.data.dataset import Dataset
+from headrace.data.dataset import Dataset, method
 from headrace.data.sources import sample_from_datasets
 from headrace.framework import conversion, execution
 from headrace.ops import random_ops
@@ -12,11 +12,15 @@ _SMOOTHING = 10  # examples counted of each class before the first one comes
 _ESTIMATED_AT_ONCE = 32  # examples between two estimates of the distribution
 
 
-def rejection_resample(source, class_func, target_dist, initial_dist, seed):
-    """(class, element) pairs whose classes are distributed as `target_dist`.
+@method
+def rejection_resample(
+    self, class_func, target_dist, initial_dist=None, seed=None, name=None
+):
+    """(class, element) pairs, drawn so that classes come as `target_dist` says.
 
-    A part of the elements is taken as they come, the rest from a walk of its own,
-    where they are thrown away by class, so that as few as possible are.
+    class_func(*element) is an int32 or int64 scalar; the distributions are vectors
+    of a number each class. `initial_dist` is counted along the way where it is not
+    given.
     """
     target = conversion.convert_to_tensor(target_dist)
 
@@ -24,7 +28,7 @@ def rejection_resample(source, class_func, target_dist, initial_dist, seed):
         value = args[0] if len(args) == 1 else args
         return conversion.convert_to_tensor(class_func(*args)), value
 
-    pairs = source.map(classified)
+    pairs = self.map(classified)
     if initial_dist is not None:
         initial = conversion.convert_to_tensor(initial_dist)
         accepted, kept = _mixed(initial, target)

@@ -5,7 +5,7 @@ import time
 
 from headrace._load import _headrace, raw
 from headrace.data import saved_spec
-from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec
+from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec, method, source
 from headrace.data.functions import DatasetFunction, flat
 from headrace.elements import nest
 from headrace.framework import conversion, dtypes, errors
@@ -47,8 +47,8 @@ class _Target:
         self.spec = spec
         self.function = DatasetFunction(shard, "save_shard", [spec])
         if self.function.output != TensorSpec([], dtypes.int64):
-            raise errors.InvalidArgumentError(
-                None, None, "`shard_func` must return a scalar int64."
+            raise errors.InvalidArgumentError._of(
+                "`shard_func` must return a scalar int64."
             )
         self.arguments = {
             "input_dataset": dataset._variant_tensor,
@@ -72,17 +72,22 @@ class _SaveDataset(Dataset):
         )
 
 
-def save(dataset, path, compression, shard_func, checkpoint_args):
-    """Writes all elements to a folder, in their order: into the shards that
-    shard_func(element) names, or all into one."""
+@method
+def save(self, path, compression=None, shard_func=None, checkpoint_args=None):
+    """Writes all elements to a folder, in their order; runs the dataset once.
+
+    `compression` is None, "GZIP", "SNAPPY" or "AUTO"; shard_func(element) gives an
+    int64 shard, one shard without. `checkpoint_args`, those of a CheckpointManager
+    with "step_counter", keep how far it came, so that an interrupted save goes on.
+    """
     path = os.fspath(path)
-    target = _Target(dataset, path, compression, shard_func)
-    packed = saved_spec.to_proto(dataset.element_spec).SerializeToString()
+    target = _Target(self, path, compression, shard_func)
+    packed = saved_spec.to_proto(self.element_spec).SerializeToString()
     if checkpoint_args is None:
         saved_spec.write(path, packed)
         raw.SaveDataset(**target.arguments)
         return
-    _save_in_steps(_SaveDataset(dataset, target), path, packed, checkpoint_args)
+    _save_in_steps(_SaveDataset(self, target), path, packed, checkpoint_args)
 
 
 def _save_in_steps(dataset, path, packed, checkpoint_args):
@@ -154,8 +159,13 @@ class _LoadDataset(Dataset):
         )
 
 
-def load(path, element_spec, compression, reader_func, wait):
-    """The elements that `save` wrote; `compression` must be that of the files."""
+@source
+def load(path, element_spec=None, compression=None, reader_func=None, wait=False):
+    """The elements that save() wrote to a folder, in the order of the shards.
+
+    `compression` must be that of the files; `wait` waits for them to be written.
+    `reader_func` takes a dataset of datasets, one a shard, and gives the elements.
+    """
     path = os.fspath(path)
     if wait:  # the metadata come last
         while not os.path.exists(os.path.join(path, _METADATA)):
@@ -193,16 +203,26 @@ class _SnapshotDataset(Dataset):
         )
 
 
-def snapshot(dataset, path, compression, reader_func, shard_func):
-    """The elements, written to a folder the first time and read from it later."""
+@method
+def snapshot(
+    self,
+    path,
+    compression="AUTO",
+    reader_func=None,
+    shard_func=None,
+    name=None,
+):
+    """The elements, written to a folder by the first walk and read by later ones.
+
+    `shard_func` gives an int64 scalar (TypeError else); without it elements are
+    spread over as many shards as there are processors, and the order may change.
+    """
     if shard_func is not None:
-        return _SnapshotDataset(dataset, path, compression, reader_func, shard_func)
+        return _SnapshotDataset(self, path, compression, reader_func, shard_func)
     count = os.cpu_count() or 1
 
     def numbered(number, *_):
         return number % count
 
-    kept = _SnapshotDataset(
-        dataset.enumerate(), path, compression, reader_func, numbered
-    )
+    kept = _SnapshotDataset(self.enumerate(), path, compression, reader_func, numbered)
     return kept.map(lambda _, element: element)

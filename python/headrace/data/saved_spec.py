@@ -83,7 +83,7 @@ def of_proto(value):
     if kind == "type_spec_value":
         return _composite(value.type_spec_value)
     if kind is None:
-        raise errors.DataLossError(None, None, "Dataset.load: element_spec is cut")
+        raise errors.DataLossError._of("Dataset.load: element_spec is cut")
     raise NotImplementedError(
         f"Dataset.load: the saved element_spec holds a {kind}; pass element_spec"
     )
@@ -128,11 +128,11 @@ def read(path):
         with system_errors(file), open(file, "rb") as f:
             data = f.read()
     except errors.NotFoundError:
-        raise errors.NotFoundError(
-            None, None, f"tf.data snapshot element_spec file not found: {file}."
+        raise errors.NotFoundError._of(
+            f"tf.data snapshot element_spec file not found: {file}."
         ) from None
     try:
         value = protos.message("tensorflow.StructuredValue").FromString(data)
     except DecodeError as e:
-        raise errors.DataLossError(None, None, f"{file} is damaged: {e}") from None
+        raise errors.DataLossError._of(f"{file} is damaged: {e}") from None
     return of_proto(value)

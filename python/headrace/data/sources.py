@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.data.dataset import Dataset
+from headrace.data.dataset import Dataset, made, source
 from headrace.data.functions import flat
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, random_seed
@@ -11,34 +11,31 @@ from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.type_spec import TensorSpec
 
 
-class _TensorDataset(Dataset):
-    """One element."""
-
-    def __init__(self, element):
-        element = structure.normalize(element)
-        spec = structure.spec_of(element)
-        super().__init__(
-            raw.TensorDataset(
-                structure.to_tensors(spec, element),
-                output_shapes=structure.flat_shapes(spec),
-            ),
-            spec,
-        )
+@source
+def from_tensors(tensors, name=None):
+    """A dataset of one element: a structure of what tensors are made of."""
+    element = structure.normalize(tensors)
+    spec = structure.spec_of(element)
+    parts = structure.to_tensors(spec, element)
+    shapes = structure.flat_shapes(spec)
+    variant = raw.TensorDataset(parts, output_shapes=shapes)
+    return made("TensorDataset", variant, spec)
 
 
-class _TensorSliceDataset(Dataset):
-    """Rows of tensors."""
+@source
+def from_tensor_slices(tensors, name=None):
+    """The rows of tensors: element i has row i of each part of the structure.
 
-    def __init__(self, element):
-        element = structure.normalize(element)
-        batched = structure.spec_of(element)
-        tensors = structure.to_slices(batched, element)
-        spec = structure.unbatched(batched)
-        _check_rows([s for s in nest.flatten(batched) if hasattr(s, "shape")])
-        super().__init__(
-            raw.TensorSliceDataset(tensors, output_shapes=structure.flat_shapes(spec)),
-            spec,
-        )
+    ValueError where a part is a scalar or the numbers of rows differ.
+    """
+    element = structure.normalize(tensors)
+    batched = structure.spec_of(element)
+    parts = structure.to_slices(batched, element)
+    spec = structure.unbatched(batched)
+    _check_rows([s for s in nest.flatten(batched) if hasattr(s, "shape")])
+    shapes = structure.flat_shapes(spec)
+    variant = raw.TensorSliceDataset(parts, output_shapes=shapes)
+    return made("TensorSliceDataset", variant, spec)
 
 
 def _check_rows(specs):
@@ -51,35 +48,29 @@ def _check_rows(specs):
         known = rows if known is None else known
 
 
-class _RangeDataset(Dataset):
-    """Integers at even steps."""
+@source
+def range_(*args, **kwargs):
+    """int64 numbers from start to stop by step, as Python's range; `output_type`
+    casts.
+    """
+    return _range(*args, **kwargs)
 
-    def __init__(self, *args, output_type=dtypes.int64, name=None):
-        if len(args) == 1:
-            start, stop, step = 0, args[0], 1
-        elif len(args) == 2:
-            (start, stop), step = args, 1
-        elif len(args) == 3:
-            start, stop, step = args
-        else:
-            raise ValueError(
-                f"Invalid `args`. The length of `args` should be between 1 and 3 but "
-                f"was {len(args)}."
-            )
-        as_int = conversion.convert_to_tensor
-        spec = TensorSpec([], dtypes.as_dtype(output_type))
-        super().__init__(
-            raw.RangeDataset(
-                as_int(start, dtypes.int64),
-                as_int(stop, dtypes.int64),
-                as_int(step, dtypes.int64),
-                **flat(spec),
-            ),
-            spec,
+
+def _range(*args, output_type=dtypes.int64, name=None):
+    if not 1 <= len(args) <= 3:
+        raise ValueError(
+            f"Invalid `args`. The length of `args` should be between 1 and 3 but "
+            f"was {len(args)}."
         )
+    bounds = [0, *args] if len(args) == 1 else [*args]
+    bounds += [1] * (3 - len(bounds))
+    bounds = [conversion.convert_to_tensor(n, dtypes.int64) for n in bounds]
+    spec = TensorSpec([], dtypes.as_dtype(output_type))
+    return made("RangeDataset", raw.RangeDataset(*bounds, **flat(spec)), spec)
 
 
-def counter(start, step, dtype):
+@source
+def counter(start=0, step=1, dtype=dtypes.int64, name=None):
     """Integers without end."""
     dtype = dtypes.as_dtype(dtype)
     start = conversion.convert_to_tensor(start, dtype)
@@ -88,34 +79,9 @@ def counter(start, step, dtype):
     return turns.scan(start, lambda state, _: (state + step, state))
 
 
-class _ZipDataset(Dataset):
-    """Elements side by side."""
-
-    def __init__(self, datasets):
-        for d in nest.flatten(datasets):
-            if not isinstance(d, Dataset):
-                if isinstance(d, list):
-                    raise TypeError(
-                        "Invalid input to `zip`. Inputs are expected to be (nested) "
-                        "structures of `tf.data.Dataset` objects. Python `list` is not "
-                        "supported and you should use `tuple` instead."
-                    )
-                raise TypeError(
-                    "Invalid input to `zip`. Inputs are expected to be (nested) "
-                    "structures of `tf.data.Dataset` objects but encountered object "
-                    f"of type {type(d)}."
-                )
-        flat_datasets = nest.flatten(datasets)
-        spec = nest.map_structure(lambda d: d.element_spec, datasets)
-        super().__init__(
-            raw.ZipDataset([d._variant_tensor for d in flat_datasets], **flat(spec)),
-            spec,
-            flat_datasets,
-        )
-
-
-def zip_datasets(args, datasets):
-    """Of positional datasets or one structure of them."""
+@source
+def zip_(*args, datasets=None, name=None):
+    """Elements of a structure of datasets side by side, as long as the shortest."""
     if not args and datasets is None:
         raise TypeError("Must pass at least one dataset to `zip`.")
     if args and datasets is not None:
@@ -124,7 +90,23 @@ def zip_datasets(args, datasets):
         datasets = args[0]
     elif len(args) > 1:
         datasets = args
-    return _ZipDataset(datasets)
+    inputs = nest.flatten(datasets)
+    for d in inputs:
+        if isinstance(d, list):
+            raise TypeError(
+                "Invalid input to `zip`. Inputs are expected to be (nested) "
+                "structures of `tf.data.Dataset` objects. Python `list` is not "
+                "supported and you should use `tuple` instead."
+            )
+        if not isinstance(d, Dataset):
+            raise TypeError(
+                "Invalid input to `zip`. Inputs are expected to be (nested) "
+                "structures of `tf.data.Dataset` objects but encountered object "
+                f"of type {type(d)}."
+            )
+    spec = nest.map_structure(lambda d: d.element_spec, datasets)
+    variant = raw.ZipDataset([d._variant_tensor for d in inputs], **flat(spec))
+    return made("ZipDataset", variant, spec, inputs)
 
 
 def seeds(seed):
@@ -134,37 +116,39 @@ def seeds(seed):
     return as_int(first, dtypes.int64), as_int(second, dtypes.int64)
 
 
-class _RandomDataset(Dataset):
-    """Random int64 numbers without end."""
+@source
+def random(seed=None, rerandomize_each_iteration=None, name=None):
+    """Random int64 numbers in [0, 2^32) without end.
 
-    def __init__(self, seed=None, rerandomize_each_iteration=None):
-        again = bool(rerandomize_each_iteration)
-        first, second = seeds(seed)
-        spec = TensorSpec([], dtypes.int64)
-        self._seeds = raw.AnonymousSeedGenerator(first, second, again)
-        super().__init__(
-            raw.RandomDatasetV2(
-                first,
-                second,
-                self._seeds[0],
-                rerandomize_each_iteration=again,
-                **flat(spec),
-            ),
-            spec,
-        )
+    With `seed` the same in each program; new ones in each walk only with
+    `rerandomize_each_iteration`.
+    """
+    again = bool(rerandomize_each_iteration)
+    pair = seeds(seed)
+    spec = TensorSpec([], dtypes.int64)
+    drawn = raw.AnonymousSeedGenerator(*pair, again)
+    variant = raw.RandomDatasetV2(
+        *pair, drawn[0], rerandomize_each_iteration=again, **flat(spec)
+    )
+    dataset = made("RandomDatasetV2", variant, spec)
+    dataset._seeds = drawn  # lives as long as the dataset
+    return dataset
 
 
-def list_files(file_pattern, shuffle, seed):
-    """The names of the files that match, in random order unless told otherwise."""
+@source
+def list_files(file_pattern, shuffle=None, seed=None, name=None):
+    """The names of files that match glob patterns: strings.
+
+    They come in random order, sorted with `shuffle=False`. When eager,
+    InvalidArgumentError where none is.
+    """
     shuffle = True if shuffle is None else shuffle
     pattern = conversion.convert_to_tensor(file_pattern, dtypes.string)
     names = raw.MatchingFiles(pattern)
     if _headrace.is_eager() and names.shape[0] == 0:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError._of(
             "Expected 'tf.Tensor(False, shape=(), dtype=bool)' to be true. Summarized "
-            f"data: b'No files matched pattern: {_joined(pattern)}'",
+            f"data: b'No files matched pattern: {_joined(pattern)}'"
         )
     dataset = Dataset.from_tensor_slices(names)
     if shuffle:
@@ -179,34 +163,35 @@ def _joined(pattern):
     return ", ".join(v.decode() for v in values)
 
 
-class _DirectedInterleaveDataset(Dataset):
+def _by_turns(selector, datasets, stop_on_empty_dataset):
     """Elements of the datasets that a dataset of numbers names."""
-
-    def __init__(self, selector, datasets, stop_on_empty_dataset):
-        spec = datasets[0].element_spec
-        for i, d in enumerate(datasets[1:], 1):
-            try:
-                spec = structure.common(spec, d.element_spec)
-            except TypeError:
-                raise TypeError(
-                    "Invalid `datasets`. `datasets` must have compatible element specs."
-                    f"\n Dataset 0 element_spec={datasets[0].element_spec}.\n"
-                    f"Dataset {i} element_spec={d.element_spec}."
-                ) from None
-        super().__init__(
-            raw.DirectedInterleaveDataset(
-                selector._variant_tensor,
-                [d._variant_tensor for d in datasets],
-                stop_on_empty_dataset=bool(stop_on_empty_dataset),
-                **flat(spec),
-            ),
-            spec,
-            [selector, *datasets],
-        )
+    spec = datasets[0].element_spec
+    for i, d in enumerate(datasets[1:], 1):
+        try:
+            spec = structure.common(spec, d.element_spec)
+        except TypeError:
+            raise TypeError(
+                "Invalid `datasets`. `datasets` must have compatible element specs."
+                f"\n Dataset 0 element_spec={datasets[0].element_spec}.\n"
+                f"Dataset {i} element_spec={d.element_spec}."
+            ) from None
+    variant = raw.DirectedInterleaveDataset(
+        selector._variant_tensor,
+        [d._variant_tensor for d in datasets],
+        stop_on_empty_dataset=bool(stop_on_empty_dataset),
+        **flat(spec),
+    )
+    return made("DirectedInterleaveDataset", variant, spec, [selector, *datasets])
 
 
-def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset):
-    """Elements of the datasets that `choice_dataset` names."""
+@source
+def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=True):
+    """Elements of the datasets whose numbers (int64) `choice_dataset` has.
+
+    It ends with the choices or, with `stop_on_empty_dataset`, where a dataset has
+    no more; else choices of it are passed over. InvalidArgumentError for no
+    dataset's number.
+    """
     datasets = list(datasets)
     if not datasets:
         raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
@@ -215,19 +200,30 @@ def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset):
             "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar "
             f"`tf.int64` tensors but are {choice_dataset.element_spec}."
         )
-    return _DirectedInterleaveDataset(choice_dataset, datasets, stop_on_empty_dataset)
+    return _by_turns(choice_dataset, datasets, stop_on_empty_dataset)
 
 
-def sample_from_datasets(datasets, weights, seed, stop_on_empty, rerandomize):
-    """Elements of datasets drawn with the probabilities `weights`."""
+@source
+def sample_from_datasets(
+    datasets,
+    weights=None,
+    seed=None,
+    stop_on_empty_dataset=False,
+    rerandomize_each_iteration=None,
+):
+    """The next element of a dataset drawn at random, by `weights` (alike without).
+
+    With `stop_on_empty_dataset` it ends where a drawn dataset has no more; else
+    those that are left go on.
+    """
     datasets = list(datasets)
     if not datasets:
         raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
     if isinstance(weights, Dataset):
         logits = weights.map(lambda *p: raw.Log(p[0] if len(p) == 1 else list(p)))
-        numbers = Dataset.random(seed, rerandomize).batch(2)
+        numbers = Dataset.random(seed, rerandomize_each_iteration).batch(2)
         choices = Dataset.zip((logits, numbers)).map(_draw)
-        return _DirectedInterleaveDataset(choices, datasets, stop_on_empty)
+        return _by_turns(choices, datasets, stop_on_empty_dataset)
     if weights is None:
         weights = [1.0] * len(datasets)
         logits = np.full([1, len(datasets)], 1.0, np.float32)
@@ -255,9 +251,9 @@ def sample_from_datasets(datasets, weights, seed, stop_on_empty, rerandomize):
         logits = raw.ExpandDims(raw.Log(as_floats), 0)
     if len(datasets) == 1:
         return datasets[0]
-    choices = Dataset.random(seed, rerandomize).batch(2)
+    choices = Dataset.random(seed, rerandomize_each_iteration).batch(2)
     choices = choices.map(lambda s: _drawn(logits, s))
-    return _DirectedInterleaveDataset(choices, datasets, stop_on_empty)
+    return _by_turns(choices, datasets, stop_on_empty_dataset)
 
 
 def _check_weights(weights):

@@ -28,8 +28,8 @@ _TYPES = (
 def _text(value, name):
     value = conversion.convert_to_tensor(value, dtypes.string)
     if not _headrace.is_eager():
-        raise UnimplementedError(
-            None, None, f"SqlDataset: {name} of a traced function or graph"
+        raise UnimplementedError._of(
+            f"SqlDataset: {name} of a traced function or graph"
         )
     return value.numpy().decode()
 
@@ -84,19 +84,17 @@ class SqlDataset(Dataset):
     def __init__(self, driver_name, data_source_name, query, output_types):
         driver = _text(driver_name, "driver_name")
         if driver != "sqlite":
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError._of(
                 f"The database type, {driver}, is not supported by SqlDataset. The "
-                "set of supported databases is: {'sqlite'}.",
+                "set of supported databases is: {'sqlite'}."
             )
         path = _text(data_source_name, "data_source_name")
         query = _text(query, "query")
         types = tuple(dtypes.as_dtype(t) for t in output_types)
         for t in types:
             if t not in _TYPES:
-                raise InvalidArgumentError(
-                    None, None, f"SqlDataset: columns of {t} are not supported"
+                raise InvalidArgumentError._of(
+                    f"SqlDataset: columns of {t} are not supported"
                 )
         rows = _Rows(path, query, types)
         spec = tuple(TensorSpec([], t) for t in types)
@@ -116,8 +114,8 @@ class _Rows:
         try:
             import sqlite3
         except ImportError:
-            raise UnimplementedError(
-                None, None, "SqlDataset: this Python was built without SQLite"
+            raise UnimplementedError._of(
+                "SqlDataset: this Python was built without SQLite"
             ) from None
         uri = f"file:{urllib.parse.quote(self._path)}?mode=ro"
         try:

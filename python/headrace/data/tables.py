@@ -18,8 +18,8 @@ class DatasetInitializer(tables.KeyValueTensorInitializer):
                 f"elements, not {spec}."
             )
         if not _headrace.is_eager():
-            raise UnimplementedError(
-                None, None, "DatasetInitializer inside a traced function or graph"
+            raise UnimplementedError._of(
+                "DatasetInitializer inside a traced function or graph"
             )
         self.dataset = dataset
         keys, values = [], []
@@ -42,8 +42,8 @@ def table_from_dataset(
     if not isinstance(dataset, Dataset):
         raise ValueError(f"`dataset` must be a tf.data.Dataset, got {type(dataset)}.")
     if num_oov_buckets or hasher_spec is not None:
-        raise UnimplementedError(
-            None, None, "table_from_dataset: num_oov_buckets and hasher_spec"
+        raise UnimplementedError._of(
+            "table_from_dataset: num_oov_buckets and hasher_spec"
         )
     if vocab_size is not None:
         if vocab_size < 1:

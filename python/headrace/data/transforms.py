@@ -2,10 +2,19 @@
 
 import warnings
 
-from headrace._load import _headrace, raw
+from headrace._load import raw
 from headrace.context import stack
 from headrace.data import sources
-from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec
+from headrace.data.dataset import (
+    AUTOTUNE,
+    Dataset,
+    DatasetSpec,
+    as_bool,
+    as_int,
+    made,
+    made_of,
+    method,
+)
 from headrace.data.functions import DatasetFunction, flat
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution
@@ -13,23 +22,10 @@ from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.type_spec import TensorSpec
 
 
-def as_int(value):
-    return conversion.convert_to_tensor(value, dtypes.int64)
-
-
-def as_bool(value):
-    return conversion.convert_to_tensor(value, dtypes.bool)
-
-
-class _UnaryDataset(Dataset):
-    """One dataset made of another by an op; the element spec stays, or is given."""
-
-    def __init__(self, op, source, spec=None, functions=(), **arguments):
-        spec = source.element_spec if spec is None else spec
-        variant = _headrace.raw_op(op)(
-            input_dataset=source._variant_tensor, **arguments, **flat(spec)
-        )
-        super().__init__(variant, spec, [source], functions)
+def _by_function(op, source, f, spec, **arguments):
+    """The dataset of an op that calls a DatasetFunction, its attribute `f`."""
+    captures = {"other_arguments": f.captures, "f": f.function}
+    return made_of(op, source, spec, [f], **captures, **arguments)
 
 
 class _OptionsDataset(Dataset):
@@ -48,41 +44,39 @@ class _OptionsDataset(Dataset):
         return self._options
 
 
-class _BatchDataset(_UnaryDataset):
-    def __init__(self, source, batch_size, drop_remainder):
-        size = as_int(batch_size)
-        super().__init__(
-            "BatchDatasetV2",
-            source,
-            batched_spec(source.element_spec, size, drop_remainder),
-            batch_size=size,
-            drop_remainder=as_bool(drop_remainder),
-        )
+@method
+def with_options(self, options, name=None):
+    """The same elements under a tf.data.Options, which also holds for what is made
+    of it.
+    """
+    return _OptionsDataset(self, options)
 
 
-class _ParallelBatchDataset(_UnaryDataset):
-    def __init__(
-        self, source, batch_size, drop_remainder, num_parallel_calls, deterministic
-    ):
-        size = as_int(batch_size)
-        super().__init__(
-            "ParallelBatchDataset",
-            source,
-            batched_spec(source.element_spec, size, drop_remainder),
-            batch_size=size,
-            num_parallel_calls=as_int(num_parallel_calls),
-            drop_remainder=as_bool(drop_remainder),
-            deterministic=order_text(deterministic),
-        )
+@method
+def batch(
+    self,
+    batch_size,
+    drop_remainder=False,
+    num_parallel_calls=None,
+    deterministic=None,
+    name=None,
+):
+    """Consecutive elements stacked: [batch_size, ...], the last may be smaller.
 
-
-def _batch(source, batch_size, drop_remainder, num_parallel_calls, deterministic):
+    `drop_remainder` leaves a smaller one out, which makes the size static.
+    `num_parallel_calls` copies batches on that many threads (tf.data.AUTOTUNE: as
+    many as fit). InvalidArgumentError for elements of different shapes or a size
+    below 1.
+    """
+    size = as_int(batch_size)
+    spec = batched_spec(self.element_spec, size, drop_remainder)
+    how = {"batch_size": size, "drop_remainder": as_bool(drop_remainder)}
     if num_parallel_calls is None:
         warn_of_order(deterministic)
-        return _BatchDataset(source, batch_size, drop_remainder)
-    return _ParallelBatchDataset(
-        source, batch_size, drop_remainder, num_parallel_calls, deterministic
-    )
+        return made_of("BatchDatasetV2", self, spec, **how)
+    how["num_parallel_calls"] = as_int(num_parallel_calls)
+    how["deterministic"] = order_text(deterministic)
+    return made_of("ParallelBatchDataset", self, spec, **how)
 
 
 def batched_spec(spec, size, drop_remainder):
@@ -96,44 +90,13 @@ def batched_spec(spec, size, drop_remainder):
     return structure.batched(spec, known)
 
 
-class _MapDataset(_UnaryDataset):
-    def __init__(self, source, map_func, synchronous=None):
-        f = DatasetFunction(map_func, "map", [source.element_spec])
-        super().__init__(
-            "MapDataset",
-            source,
-            f.output,
-            [f],
-            other_arguments=f.captures,
-            f=f.function,
-            preserve_cardinality=True,
-            force_synchronous=bool(synchronous),
-        )
-
-
-class _ParallelMapDataset(_UnaryDataset):
-    def __init__(self, source, map_func, num_parallel_calls, deterministic):
-        f = DatasetFunction(map_func, "map", [source.element_spec])
-        super().__init__(
-            "ParallelMapDatasetV2",
-            source,
-            f.output,
-            [f],
-            other_arguments=f.captures,
-            f=f.function,
-            num_parallel_calls=as_int(num_parallel_calls),
-            deterministic=order_text(deterministic),
-            preserve_cardinality=True,
-        )
-
-
 def warn_of_order(deterministic):
     """Says that what comes one by one has one order only."""
     if deterministic is not None:
         warnings.warn(
             "The `deterministic` argument has no effect unless the "
             "`num_parallel_calls` argument is specified.",
-            stacklevel=4,
+            stacklevel=3,
         )
 
 
@@ -144,19 +107,40 @@ def order_text(deterministic):
     return "true" if deterministic else "false"
 
 
-def _map(source, map_func, num_parallel_calls, deterministic, synchronous):
+@method
+def map_(
+    self,
+    map_func,
+    num_parallel_calls=None,
+    deterministic=None,
+    synchronous=None,
+    use_unbounded_threadpool=False,
+    name=None,
+):
+    """map_func(*element) of every element; its result is the new element.
+
+    It is traced once: Python effects are not repeated. `num_parallel_calls` runs
+    that many at once (tf.data.AUTOTUNE: as many as fit), in order unless
+    `deterministic` is False; without it one after another. `synchronous` with it is
+    a ValueError.
+    """
     if synchronous and num_parallel_calls is not None:
         raise ValueError(
             "`synchronous` is not supported with `num_parallel_calls`, but "
             f"`num_parallel_calls` was set to {num_parallel_calls}"
         )
+    how = {"preserve_cardinality": True}
     if num_parallel_calls is None:
         warn_of_order(deterministic)
-        return _MapDataset(source, map_func, synchronous)
-    return _ParallelMapDataset(source, map_func, num_parallel_calls, deterministic)
+        op, how["force_synchronous"] = "MapDataset", bool(synchronous)
+    f = DatasetFunction(map_func, "map", [self.element_spec])
+    if num_parallel_calls is not None:
+        op, how["deterministic"] = "ParallelMapDatasetV2", order_text(deterministic)
+        how["num_parallel_calls"] = as_int(num_parallel_calls)
+    return _by_function(op, self, f, f.output, **how)
 
 
-def _inner_spec(f, transformation):
+def _inner_spec(f):
     """The element spec of the datasets that a function returns."""
     if not isinstance(f.output, DatasetSpec):
         raise TypeError(
@@ -166,201 +150,146 @@ def _inner_spec(f, transformation):
     return f.output._element_spec
 
 
-class _FlatMapDataset(_UnaryDataset):
-    def __init__(self, source, map_func):
-        f = DatasetFunction(map_func, "flat_map", [source.element_spec])
-        super().__init__(
-            "FlatMapDataset",
-            source,
-            _inner_spec(f, "flat_map"),
-            [f],
-            other_arguments=f.captures,
-            f=f.function,
-        )
+@method
+def flat_map(self, map_func, name=None):
+    """The elements of the datasets map_func(*element), one behind another.
+
+    TypeError where it returns no dataset.
+    """
+    f = DatasetFunction(map_func, "flat_map", [self.element_spec])
+    return _by_function("FlatMapDataset", self, f, _inner_spec(f))
 
 
-class _InterleaveDataset(_UnaryDataset):
-    def __init__(self, source, map_func, cycle_length, block_length):
-        f = DatasetFunction(map_func, "interleave", [source.element_spec])
-        super().__init__(
-            "InterleaveDataset",
-            source,
-            _inner_spec(f, "interleave"),
-            [f],
-            other_arguments=f.captures,
-            cycle_length=as_int(cycle_length),
-            block_length=as_int(block_length),
-            f=f.function,
-        )
-
-
-class _ParallelInterleaveDataset(_UnaryDataset):
-    def __init__(
-        self, source, map_func, cycle_length, block_length, parallel, deterministic
-    ):
-        f = DatasetFunction(map_func, "interleave", [source.element_spec])
-        super().__init__(
-            "ParallelInterleaveDatasetV4",
-            source,
-            _inner_spec(f, "interleave"),
-            [f],
-            other_arguments=f.captures,
-            cycle_length=as_int(cycle_length),
-            block_length=as_int(block_length),
-            buffer_output_elements=as_int(AUTOTUNE),
-            prefetch_input_elements=as_int(AUTOTUNE),
-            num_parallel_calls=as_int(parallel),
-            f=f.function,
-            deterministic=order_text(deterministic),
-        )
-
-
-def _interleave(
-    source, map_func, cycle_length, block_length, num_parallel_calls, deterministic
+@method
+def interleave(
+    self,
+    map_func,
+    cycle_length=None,
+    block_length=None,
+    num_parallel_calls=None,
+    deterministic=None,
+    name=None,
 ):
-    block_length = 1 if block_length is None else block_length
-    cycle_length = AUTOTUNE if cycle_length is None else cycle_length
+    """Elements of the datasets that map_func(*element) returns, by turns.
+
+    `cycle_length` datasets are open at a time, and each gives `block_length`
+    elements (1) in its turn. `num_parallel_calls` reads that many at once, in order
+    unless `deterministic` is False. TypeError where map_func returns no dataset.
+    """
+    how = {"cycle_length": AUTOTUNE if cycle_length is None else cycle_length}
+    how["block_length"] = 1 if block_length is None else block_length
     if num_parallel_calls is None:
         warn_of_order(deterministic)
-        return _InterleaveDataset(source, map_func, cycle_length, block_length)
-    return _ParallelInterleaveDataset(
-        source, map_func, cycle_length, block_length, num_parallel_calls, deterministic
-    )
+        op, more = "InterleaveDataset", {}
+    else:
+        op, more = "ParallelInterleaveDatasetV4", {}
+        how |= {"buffer_output_elements": AUTOTUNE, "prefetch_input_elements": AUTOTUNE}
+        how["num_parallel_calls"] = num_parallel_calls
+        more["deterministic"] = order_text(deterministic)
+    f = DatasetFunction(map_func, "interleave", [self.element_spec])
+    numbers = {name: as_int(value) for name, value in how.items()}
+    return _by_function(op, self, f, _inner_spec(f), **numbers, **more)
 
 
-class _PredicateDataset(_UnaryDataset):
+def _by_predicate(op, name, joint, source, predicate):
     """Elements that a predicate decides about."""
+    f = DatasetFunction(predicate, name, [source.element_spec])
+    if f.output != TensorSpec([], dtypes.bool):
+        raise ValueError(
+            "Invalid `predicate`. `predicate` must return a `tf.bool` scalar "
+            f"tensor{joint}{f.output}."
+        )
+    captures = {"other_arguments": f.captures, "predicate": f.function}
+    return made_of(op, source, None, [f], **captures)
 
-    def __init__(self, op, name, source, predicate):
-        f = DatasetFunction(predicate, name, [source.element_spec])
-        if f.output != TensorSpec([], dtypes.bool):
-            joint = (
-                ", but its return type is "
-                if op == "FilterDataset"
-                else (" but its return type is")
+
+@method
+def filter_(self, predicate, name=None):
+    """The elements for which predicate(*element), a bool scalar (ValueError else),
+    holds.
+    """
+    joint = ", but its return type is "
+    return _by_predicate("FilterDataset", "filter", joint, self, predicate)
+
+
+@method
+def take_while(self, predicate, name=None):
+    """The elements before the first for which predicate(*element), a bool scalar,
+    fails.
+    """
+    joint = " but its return type is"
+    return _by_predicate("TakeWhileDataset", "take_while", joint, self, predicate)
+
+
+@method
+def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=True, name=None):
+    """Elements drawn at random from a buffer of the next `buffer_size` ones.
+
+    Evenly only where the buffer has room for all. With `reshuffle_each_iteration`
+    each walk has another order; `seed` and tf.random.set_seed fix them.
+    InvalidArgumentError for a size of 0.
+    """
+    again = reshuffle_each_iteration
+    again = True if again is None else bool(again)
+    first, second = sources.seeds(seed)
+    seeds = None
+    if stack.plain_graph() is None:
+        seeds = raw.AnonymousSeedGenerator(first, second, again)
+    dataset = made_of(
+        "ShuffleDatasetV3",
+        self,
+        buffer_size=as_int(buffer_size),
+        seed=first,
+        seed2=second,
+        seed_generator=seeds[0] if seeds else raw.DummySeedGenerator(),
+        reshuffle_each_iteration=again,
+    )
+    dataset._seeds = seeds  # lives as long as the dataset
+    return dataset
+
+
+@method
+def concatenate(self, dataset, name=None):
+    """The elements of this dataset, then those of another of its structure.
+
+    TypeError where structures or dtypes differ; shapes become what both have.
+    """
+    spec = structure.common(self.element_spec, dataset.element_spec)
+    both = [self, dataset]
+    variant = raw.ConcatenateDataset(*(d._variant_tensor for d in both), **flat(spec))
+    return made("ConcatenateDataset", variant, spec, both)
+
+
+@method
+def cache(self, filename="", name=None):
+    """The elements, kept once they have been walked.
+
+    In memory, or in files whose names begin with `filename`. Only a walk to the end
+    completes it; later walks do not ask the input again.
+    """
+    memory = raw.AnonymousMemoryCache()
+    filename = conversion.convert_to_tensor(filename, dtypes.string)
+    how = {"filename": filename, "cache": memory[0]}
+    dataset = made_of("CacheDatasetV2", self, class_name="CacheDataset", **how)
+    dataset._cache = memory  # lives as long as the dataset
+    return dataset
+
+
+@method
+def unique(self, name=None):
+    """Each element once, where it came first; all of them are kept in memory.
+
+    TypeError unless elements are of int32, int64 or string.
+    """
+    for s in nest.flatten(self.element_spec):
+        dtype = getattr(s, "dtype", None)
+        if dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
+            raise TypeError(
+                "`tf.data.Dataset.unique` does not support type "
+                f"{s if dtype is None else dtype} -- only `tf.int32`, `tf.int64`, "
+                "and `tf.string` are supported."
             )
-            raise ValueError(
-                "Invalid `predicate`. `predicate` must return a `tf.bool` scalar "
-                f"tensor{joint}{f.output}."
-            )
-        super().__init__(
-            op,
-            source,
-            None,
-            [f],
-            other_arguments=f.captures,
-            predicate=f.function,
-        )
-
-
-class _FilterDataset(_PredicateDataset):
-    def __init__(self, source, predicate):
-        super().__init__("FilterDataset", "filter", source, predicate)
-
-
-class _TakeWhileDataset(_PredicateDataset):
-    def __init__(self, source, predicate):
-        super().__init__("TakeWhileDataset", "take_while", source, predicate)
-
-
-class _ShuffleDataset(_UnaryDataset):
-    def __init__(self, source, buffer_size, seed, reshuffle_each_iteration):
-        reshuffle = (
-            True if reshuffle_each_iteration is None else reshuffle_each_iteration
-        )
-        first, second = sources.seeds(seed)
-        if _headrace.is_eager() or stack.inside_function():
-            self._seeds = raw.AnonymousSeedGenerator(first, second, bool(reshuffle))
-            handle = self._seeds[0]
-        else:
-            handle = raw.DummySeedGenerator()
-        super().__init__(
-            "ShuffleDatasetV3",
-            source,
-            buffer_size=as_int(buffer_size),
-            seed=first,
-            seed2=second,
-            seed_generator=handle,
-            reshuffle_each_iteration=bool(reshuffle),
-        )
-
-
-class _CountDataset(_UnaryDataset):
-    def __init__(self, op, source, count):
-        super().__init__(op, source, count=as_int(-1 if count is None else count))
-
-
-class _RepeatDataset(_CountDataset):
-    def __init__(self, source, count):
-        super().__init__("RepeatDataset", source, count)
-
-
-class _TakeDataset(_CountDataset):
-    def __init__(self, source, count):
-        super().__init__("TakeDataset", source, count)
-
-
-class _SkipDataset(_CountDataset):
-    def __init__(self, source, count):
-        super().__init__("SkipDataset", source, count)
-
-
-class _ShardDataset(_UnaryDataset):
-    def __init__(self, source, num_shards, index):
-        super().__init__(
-            "ShardDataset", source, num_shards=as_int(num_shards), index=as_int(index)
-        )
-
-
-class _PrefetchDataset(_UnaryDataset):
-    def __init__(self, source, buffer_size):
-        size = AUTOTUNE if buffer_size is None else buffer_size
-        super().__init__("PrefetchDataset", source, buffer_size=as_int(size))
-
-
-class _ConcatenateDataset(Dataset):
-    """One dataset behind another."""
-
-    def __init__(self, source, other):
-        spec = structure.common(source.element_spec, other.element_spec)
-        super().__init__(
-            raw.ConcatenateDataset(
-                source._variant_tensor, other._variant_tensor, **flat(spec)
-            ),
-            spec,
-            [source, other],
-        )
-
-
-class CacheDataset(_UnaryDataset):
-    """The elements, kept from the first time on."""
-
-    def __init__(self, source, filename):
-        self._cache = raw.AnonymousMemoryCache()
-        super().__init__(
-            "CacheDatasetV2",
-            source,
-            filename=conversion.convert_to_tensor(filename, dtypes.string),
-            cache=self._cache[0],
-        )
-
-
-class _UniqueDataset(_UnaryDataset):
-    def __init__(self, source):
-        for s in nest.flatten(source.element_spec):
-            dtype = getattr(s, "dtype", None)
-            if dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
-                raise TypeError(
-                    "`tf.data.Dataset.unique` does not support type "
-                    f"{s if dtype is None else dtype} -- only `tf.int32`, `tf.int64`, "
-                    "and `tf.string` are supported."
-                )
-        super().__init__("UniqueDataset", source)
-
-
-class _IgnoreErrorsDataset(_UnaryDataset):
-    def __init__(self, source, log_warning):
-        super().__init__("IgnoreErrorsDataset", source, log_warning=bool(log_warning))
+    return made_of("UniqueDataset", self)
 
 
 class StateFunction:
@@ -388,11 +317,9 @@ class StateFunction:
     def _check(self, new):
         sizes = [len(structure.component_specs(s)) for s in (self.spec, new)]
         if self._is_reduce and sizes[0] != sizes[1]:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError._of(
                 "The number of components of the initial state and the reduce function "
-                f"output does not match. (initial_state={sizes[0]}, output={sizes[1]}).",
+                f"output does not match. (initial_state={sizes[0]}, output={sizes[1]})."
             )
         nest.assert_same_structure(self.spec, new)
         for a, b in zip(nest.flatten(self.spec), nest.flatten(new)):
@@ -407,11 +334,15 @@ class StateFunction:
         return structure.to_tensors(self.spec, self.initial)
 
 
-def reduce(source, initial_state, reduce_func, name):
-    """The last state."""
-    f = StateFunction(reduce_func, "reduce", source, initial_state, lambda s: (s, None))
+@method
+def reduce(self, initial_state, reduce_func, name=None):
+    """The last state of reduce_func(state, element), over all elements in turn.
+
+    The state is a structure of tensors and keeps its dtypes; shapes may change.
+    """
+    f = StateFunction(reduce_func, "reduce", self, initial_state, lambda s: (s, None))
     tensors = raw.ReduceDataset(
-        source._variant_tensor,
+        self._variant_tensor,
         f.tensors(),
         f.traced.captures,
         f=f.traced.function,
@@ -430,16 +361,12 @@ def _split_scan(spec):
     return spec
 
 
-class _ScanDataset(_UnaryDataset):
-    def __init__(self, source, initial_state, scan_func):
-        f = StateFunction(scan_func, "scan", source, initial_state, _split_scan)
-        super().__init__(
-            "ScanDataset",
-            source,
-            f.output,
-            [f.traced],
-            initial_state=f.tensors(),
-            other_arguments=f.traced.captures,
-            f=f.traced.function,
-            preserve_cardinality=True,
-        )
+@method
+def scan(self, initial_state, scan_func, name=None):
+    """The outputs of scan_func(state, element) -> (new state, output).
+
+    The state keeps its structure and dtypes (TypeError else).
+    """
+    f = StateFunction(scan_func, "scan", self, initial_state, _split_scan)
+    how = {"initial_state": f.tensors(), "preserve_cardinality": True}
+    return _by_function("ScanDataset", self, f.traced, f.output, **how)

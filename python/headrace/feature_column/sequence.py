@@ -6,6 +6,7 @@ from headrace import _api as tf
 from headrace.feature_column import categorical, numeric, vocabulary
 from headrace.feature_column.base import CategoricalColumn, SequenceDenseColumn
 from headrace.feature_column.serialization import ByFields
+from headrace.framework import signatures
 from headrace.framework.properties import read_only
 
 
@@ -75,52 +76,30 @@ class SequenceCategoricalColumn(
         return self.IdWeightPair(ids, weights)
 
 
-def sequence_categorical_column_with_identity(key, num_buckets, default_value=None):
-    """categorical_column_with_identity for the steps of sequences."""
-    return SequenceCategoricalColumn(
-        categorical.categorical_column_with_identity(key, num_buckets, default_value)
-    )
+def _for_steps(function):
+    """The public function of a column for sequences of what `function` is for."""
+    name = function.__name__.removesuffix("_v1")
+
+    def made(**given):
+        return SequenceCategoricalColumn(function(**given))
+
+    made.__name__ = made.__qualname__ = f"sequence_{name}"
+    made.__doc__ = f"{name} for the steps of sequences."
+    return signatures.function_of(made, signatures.parameters_of(function), made)
 
 
-def sequence_categorical_column_with_hash_bucket(
-    key, hash_bucket_size, dtype=tf.string
-):
-    """categorical_column_with_hash_bucket for the steps of sequences."""
-    return SequenceCategoricalColumn(
-        categorical.categorical_column_with_hash_bucket(key, hash_bucket_size, dtype)
-    )
-
-
-def sequence_categorical_column_with_vocabulary_file(
-    key,
-    vocabulary_file,
-    vocabulary_size=None,
-    num_oov_buckets=0,
-    default_value=None,
-    dtype=tf.string,
-):
-    """categorical_column_with_vocabulary_file for the steps of sequences."""
-    return SequenceCategoricalColumn(
-        vocabulary.categorical_column_with_vocabulary_file(
-            key,
-            vocabulary_file,
-            vocabulary_size,
-            dtype=dtype,
-            default_value=default_value,
-            num_oov_buckets=num_oov_buckets,
-        )
-    )
-
-
-def sequence_categorical_column_with_vocabulary_list(
-    key, vocabulary_list, dtype=None, default_value=-1, num_oov_buckets=0
-):
-    """categorical_column_with_vocabulary_list for the steps of sequences."""
-    return SequenceCategoricalColumn(
-        vocabulary.categorical_column_with_vocabulary_list(
-            key, vocabulary_list, dtype, default_value, num_oov_buckets
-        )
-    )
+sequence_categorical_column_with_identity = _for_steps(
+    categorical.categorical_column_with_identity
+)
+sequence_categorical_column_with_hash_bucket = _for_steps(
+    categorical.categorical_column_with_hash_bucket
+)
+sequence_categorical_column_with_vocabulary_file = _for_steps(
+    vocabulary.categorical_column_with_vocabulary_file_v1
+)
+sequence_categorical_column_with_vocabulary_list = _for_steps(
+    vocabulary.categorical_column_with_vocabulary_list
+)
 
 
 def sequence_numeric_column(

@@ -8,6 +8,7 @@ from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.categorical import OfOneFeature
 from headrace.feature_column.serialization import ByFields
+from headrace.framework import signatures
 
 
 def _check_buckets(key, default_value, num_oov_buckets):
@@ -162,19 +163,13 @@ def categorical_column_with_vocabulary_file(
     )
 
 
-def categorical_column_with_vocabulary_file_v1(
-    key,
-    vocabulary_file,
-    vocabulary_size=None,
-    num_oov_buckets=0,
-    default_value=None,
-    dtype=tf.string,
-):
+categorical_column_with_vocabulary_file_v1 = signatures.twin(
+    categorical_column_with_vocabulary_file,
+    "categorical_column_with_vocabulary_file_v1",
     """tf.feature_column.categorical_column_with_vocabulary_file with its arguments in
-    another order, for files of text."""
-    return categorical_column_with_vocabulary_file(
-        key, vocabulary_file, vocabulary_size, dtype, default_value, num_oov_buckets
-    )
+    another order, for files of text.""",
+    "key, vocabulary_file, vocabulary_size, num_oov_buckets, default_value, dtype",
+)
 
 
 class VocabularyFileCategoricalColumn(
@@ -212,12 +207,10 @@ class VocabularyFileCategoricalColumn(
     def _of_records(self):
         words = list(_records(self.vocabulary_file))
         if len(words) < self.vocabulary_size:
-            raise tf.errors.FailedPreconditionError(
-                None,
-                None,
+            raise tf.errors.FailedPreconditionError._of(
                 f"{self.vocabulary_file}: Input dataset was expected to contain "
                 f"{self.vocabulary_size} elements but contained only {len(words)} "
-                "elements.",
+                "elements."
             )
         words = words[: self.vocabulary_size]
         keys = tf.constant(words, tf.string)

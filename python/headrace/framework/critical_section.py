@@ -56,8 +56,8 @@ class CriticalSection:
         if not callable(fn):
             raise TypeError(f"'{type(fn).__name__}' object is not callable")
         if not _headrace.is_eager():
-            raise UnimplementedError(
-                None, None, "CriticalSection.execute inside a graph or a tf.function"
+            raise UnimplementedError._of(
+                "CriticalSection.execute inside a graph or a tf.function"
             )
         with self._entered():
             return fn()

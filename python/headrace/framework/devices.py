@@ -182,12 +182,10 @@ class device:
         if not local or f"/device:{kind}:{spec.device_index or 0}" not in known:
             host = "/job:localhost/replica:0/task:0"
             full = DeviceSpec("localhost", 0, 0, "CPU", 0).make_merged_spec(spec)
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.InvalidArgumentError._of(
                 f"Could not satisfy device specification '{full.to_string()}'. "
                 "enable_soft_placement=0. Supported device types [CPU]. All available "
-                f"devices [{', '.join(host + d for d in known)}].",
+                f"devices [{', '.join(host + d for d in known)}]."
             )
 
     def __exit__(self, *error):

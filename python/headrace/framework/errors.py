@@ -22,6 +22,11 @@ class OpError(Exception):
         self._error_code = error_code
         self._payloads = dict(args[0]) if args else {}
 
+    @classmethod
+    def _of(cls, message):
+        """The error of what no operation did."""
+        return cls(None, None, message)
+
     def __reduce__(self):
         args = [self._node_def, self._op, self._message]
         if type(self) in (OpError,):

@@ -1,7 +1,7 @@
 """How code runs at this point: eagerly or as a graph."""
 
 from headrace._load import _headrace, raw
-from headrace.context import known_values
+from headrace.context import known_values, stack
 from headrace.framework import scopes
 from headrace.framework.tensor import is_tensor
 
@@ -17,11 +17,7 @@ def only_in_graphs(text):
         raise RuntimeError(text)
 
 
-def inside_function():
-    """True while a tf.function is being traced."""
-    if _headrace.is_eager():
-        return False
-    return scopes.is_function()
+inside_function = stack.inside_function
 
 
 class init_scope:
@@ -57,8 +53,6 @@ def get_static_value(tensor, partial=False):
 
 def no_op(name=None):
     """Does nothing."""
-    if _headrace.is_eager():
-        return raw.NoOp(name=name)
     return scopes.op_of_effect("NoOp", name)
 
 

@@ -1,5 +1,6 @@
 """tf.name_scope: names of graph nodes and, in eager mode, of variables."""
 
+import contextlib
 import functools
 import re
 import sys
@@ -73,17 +74,7 @@ class name_scope_v1(name_scope):
         super().__init__(name or default_name or "", None, values)
 
 
-class _NoScope:
-    """What graph_scope is in eager code, where operations have no names."""
-
-    def __enter__(self):
-        return None
-
-    def __exit__(self, *error):
-        return False
-
-
-_no_scope = _NoScope()
+_no_scope = contextlib.nullcontext()  # of eager code, whose operations have no names
 
 
 def graph_scope(name, default_name):

@@ -190,18 +190,26 @@ class _Dot:
         return "."
 
 
+def _shown(x):
+    return f"type={type(x).__name__} str={x!s}"
+
+
+def _differ(first, second, more):
+    """The words about two structures that differ."""
+    return (
+        "The two structures don't have the same nested structure.\n\n"
+        f"First structure: {_shown(first)}\n\nSecond structure: {_shown(second)}\n\n"
+        f"More specifically: {more}"
+    )
+
+
 def _assert_same_kind(a, b, whole):
     """Composite values whose specs have one in common; sizes may differ."""
     specs = type_spec.type_spec_from_value(a), type_spec.type_spec_from_value(b)
     if specs[0].most_specific_common_supertype([specs[1]]) is None:
-        shown = [f"type={type(s).__name__} str={s}" for s in specs]
-        raise ValueError(
-            "The two structures don't have the same nested structure.\n\n"
-            f"First structure: type={type(whole[0]).__name__} str={whole[0]!s}\n\n"
-            f"Second structure: type={type(whole[1]).__name__} str={whole[1]!s}\n\n"
-            f"More specifically: Incompatible CompositeTensor TypeSpecs: {shown[0]} vs. "
-            f"{shown[1]}"
-        )
+        first, second = map(_shown, specs)
+        more = f"Incompatible CompositeTensor TypeSpecs: {first} vs. {second}"
+        raise ValueError(_differ(*whole, more))
 
 
 def _assert_same(a, b, check_types, expand, whole):
@@ -210,50 +218,37 @@ def _assert_same(a, b, check_types, expand, whole):
     nested_a, nested_b = composite_a or is_nested(a), composite_b or is_nested(b)
     if nested_a != nested_b:
         shown, other = (a, b) if nested_a else (b, a)
-        raise ValueError(
-            "The two structures don't have the same nested structure.\n\n"
-            f"First structure: type={type(whole[0]).__name__} str={whole[0]!s}\n\n"
-            f"Second structure: type={type(whole[1]).__name__} str={whole[1]!s}\n\n"
-            f'More specifically: Substructure "type={type(shown).__name__} '
-            f'str={shown!s}" is a sequence, while substructure '
-            f'"type={type(other).__name__} str={other!s}" is not'
+        more = (
+            f'Substructure "{_shown(shown)}" is a sequence, while substructure '
+            f'"{_shown(other)}" is not'
         )
+        raise ValueError(_differ(*whole, more))
     if not nested_a:
         return
     if composite_a and composite_b:
         _assert_same_kind(a, b, whole)
         return
-    if check_types and _kind(a) is not _kind(b):
-        both = _is_dict(a) and _is_dict(b)
-        if not both:
-            raise TypeError(
-                "The two structures don't have the same nested structure.\n\n"
-                f"First structure: type={type(a).__name__} str={a!s}\n\n"
-                f"Second structure: type={type(b).__name__} str={b!s}\n\n"
-                "More specifically: The two namedtuples don't have the same sequence "
-                f"type. First structure type={type(a).__name__} str={a!s} has type "
-                f"{type(a).__name__}, while second structure type={type(b).__name__} "
-                f"str={b!s} has type {type(b).__name__}"
-            )
-    if _is_dict(a) and _is_dict(b) and set(a) != set(b):
-        raise ValueError(
-            "The two structures don't have the same nested structure.\n\n"
-            f"First structure: type={type(a).__name__} str={a!s}\n\n"
-            f"Second structure: type={type(b).__name__} str={b!s}\n\n"
-            "More specifically: The two dictionaries don't have the same set of keys. "
-            f"First structure has keys type=list str={list(a)}, while second structure "
-            f"has keys type=list str={list(b)}"
+    both = _is_dict(a) and _is_dict(b)
+    if check_types and _kind(a) is not _kind(b) and not both:
+        more = (
+            "The two namedtuples don't have the same sequence type. First structure "
+            f"{_shown(a)} has type {type(a).__name__}, while second structure "
+            f"{_shown(b)} has type {type(b).__name__}"
         )
+        raise TypeError(_differ(a, b, more))
+    if both and set(a) != set(b):
+        more = (
+            "The two dictionaries don't have the same set of keys. First structure has "
+            f"keys {_shown(list(a))}, while second structure has keys {_shown(list(b))}"
+        )
+        raise ValueError(_differ(a, b, more))
     ca, cb = children(a), children(b)
     if len(ca) != len(cb):
-        first = f"type={type(a).__name__} str={a}"
-        second = f"type={type(b).__name__} str={b}"
-        raise ValueError(
-            "The two structures don't have the same nested structure.\n\n"
-            f"First structure: {first}\n\nSecond structure: {second}\n\n"
-            "More specifically: The two structures don't have the same number of "
-            f"elements. First structure: {first}. Second structure: {second}"
+        more = (
+            "The two structures don't have the same number of elements. First "
+            f"structure: {_shown(a)}. Second structure: {_shown(b)}"
         )
+        raise ValueError(_differ(a, b, more))
     for x, y in zip(ca, cb):
         _assert_same(x, y, check_types, expand, whole)
 

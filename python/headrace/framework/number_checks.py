@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.context import call_stacks
 
 
@@ -56,7 +56,7 @@ def checked(op, index, count, inputs, output):
 
 def _check(output, lines):
     message = "\n\n" + "\n".join(lines) + "\n"
-    return _headrace.raw_op("CheckNumericsV2")(tensor=output, message=message)
+    return raw.CheckNumericsV2(output, message=message)
 
 
 def _headline(index, how, op, count):

@@ -3,7 +3,8 @@
 import random as _python_random
 
 from headrace._load import _headrace
-from headrace.framework import config, scopes
+from headrace.context import stack
+from headrace.framework import config
 
 DEFAULT_GRAPH_SEED = 87654321
 _MAX = 2**31 - 1
@@ -15,18 +16,26 @@ class _Context:
     seed = None
     random = _python_random.Random(DEFAULT_GRAPH_SEED)
 
+    @classmethod
+    def _next_op_seed(cls):
+        return cls.random.randint(0, _MAX)
+
+
+def holder():
+    """What has the global seed, or None, as `seed`: a graph, or the eager context."""
+    return stack.current() or _Context
+
 
 def set_seed(seed):
     """Sets the global seed: the same program then draws the same numbers.
 
     With None nothing is set any more, as at a program's start.
     """
-    if not _headrace.is_eager():
-        scopes.set_seed(seed)
-        return
-    _Context.seed = None if seed is None else int(seed)
-    _Context.random = _python_random.Random(_Context.seed)
-    _headrace.forget_ops()
+    here = holder()
+    here.seed = None if seed is None else int(seed)
+    if here is _Context:
+        _Context.random = _python_random.Random(_Context.seed)
+        _headrace.forget_ops()
 
 
 def get_seed(op_seed):
@@ -34,14 +43,10 @@ def get_seed(op_seed):
 
     Raises RuntimeError for these where operations must be deterministic.
     """
-    if not _headrace.is_eager():
-        global_seed = scopes.seed()
-        if global_seed is not None and op_seed is None:
-            op_seed = scopes.next_op_seed()
-    else:
-        global_seed = _Context.seed
-        if global_seed is not None and op_seed is None:
-            op_seed = _Context.random.randint(0, _MAX)
+    here = holder()
+    global_seed = here.seed
+    if global_seed is not None and op_seed is None:
+        op_seed = here._next_op_seed()
     if global_seed is None and op_seed is None:
         if config.is_op_determinism_enabled():
             raise RuntimeError(

@@ -48,10 +48,6 @@ def set_device(name):
     stack.current()._core.device = name
 
 
-def is_function():
-    return stack.inside_function()
-
-
 def lift():
     """The context of tf.init_scope."""
     return stack.init_scope()
@@ -81,10 +77,9 @@ def group(inputs, name):
 
 
 def op_of_effect(op, name):
-    """Asks an op without outputs; its Operation."""
-    graph = stack.current()
+    """Asks an op without outputs; its Operation, None where it ran at once."""
     _headrace.raw_op(op)(name=name)
-    return graph._last_operation()
+    return stack.last_operation()
 
 
 def _dependent(tensor):
@@ -107,19 +102,3 @@ def tuple(tensors, control_inputs, name):  # noqa: A001
                 is_tensor = t is not None and not hasattr(t, "outputs")
                 out.append(_dependent(t) if is_tensor else None)
         return out
-
-
-def set_seed(value):
-    stack.current().seed = None if value is None else int(value)
-
-
-def seed():
-    """The current graph's seed, or None."""
-    return stack.current().seed
-
-
-def next_op_seed():
-    """The seed of the next random operation: how many the graph gave out so far."""
-    graph = stack.current()
-    graph._op_seeds += 1
-    return graph._op_seeds - 1

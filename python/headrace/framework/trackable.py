@@ -13,6 +13,15 @@ _FOUND = "_self_found"
 _PLAIN = (int, float, str, bytes, bool, type(None))
 
 
+def check_save_type(who, save_type):
+    """NotImplementedError for what is saved otherwise than in checkpoints."""
+    if getattr(save_type, "value", save_type) != "checkpoint":
+        raise NotImplementedError(
+            f"{who}: save_type {save_type!r} is not supported: "
+            "SavedModels are neither written nor read; save_type must be checkpoint"
+        )
+
+
 class Trackable:
     """Base of what checkpoints track besides variables.
 
@@ -26,11 +35,7 @@ class Trackable:
     def _trackable_children(self, save_type="checkpoint", **kwargs):
         """{name: object} of its children. Classes may give others: they are asked
         whenever a checkpoint is written or read."""
-        if getattr(save_type, "value", save_type) != "checkpoint":
-            raise NotImplementedError(
-                f"_trackable_children: save_type {save_type!r} is not supported: "
-                "SavedModels are neither written nor read; save_type must be checkpoint"
-            )
+        check_save_type("_trackable_children", save_type)
         owners = ((n, owner_of(node)) for n, node in node_of(self).attached())
         return {name: owner for name, owner in owners if owner is not None}
 

@@ -4,6 +4,7 @@ import contextlib
 import enum
 import functools
 import operator as o
+import re
 import threading
 import weakref
 
@@ -132,11 +133,7 @@ def register_graph_variable(cls):
 
 def _class_for_here():
     """What a variable is made as: an own object, or a node of a plain graph."""
-    if not _headrace.is_eager():
-        graph = stack.current()
-        if graph is not None and not graph.building_function:
-            return _class_in_graphs[0]
-    return ResourceVariable
+    return ResourceVariable if stack.plain_graph() is None else _class_in_graphs[0]
 
 
 def _link(creator, following):
@@ -160,6 +157,33 @@ def check_arguments(initial_value, variable_def, constraint):
             f"Argument `constraint` must be None or a callable. a callable. Got a "
             f"{type(constraint)}:  {constraint}"
         )
+
+
+def _scattering(op, doc):
+    """A method that changes rows by IndexedSlices."""
+
+    def scatter(self, sparse_delta, use_locking=False, name=None):
+        return self._scatter(op, sparse_delta, name)
+
+    return _method(scatter, op, doc)
+
+
+def _scattering_nd(op, doc):
+    """A method that changes elements or slices."""
+
+    def scatter(self, indices, updates, name=None):
+        return self._scatter_nd(op, indices, updates, name)
+
+    return _method(scatter, op, doc)
+
+
+def _method(function, op, doc):
+    """The method that is called like its op: scatter_nd_add for ResourceScatterNdAdd."""
+    words = re.findall("[A-Z][a-z]+", op.removeprefix("Resource"))
+    function.__name__ = "_".join(words).lower()
+    function.__qualname__ = f"Variable.{function.__name__}"
+    function.__doc__ = doc
+    return function
 
 
 class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
@@ -387,37 +411,30 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         )
         return self._assigned(True)
 
-    def scatter_add(self, sparse_delta, use_locking=False, name=None):
-        """Adds slices to rows: tf.IndexedSlices of [n, ...] at indices [n]."""
-        return self._scatter("ResourceScatterAdd", sparse_delta, name)
-
-    def scatter_sub(self, sparse_delta, use_locking=False, name=None):
-        """Takes slices from rows: tf.IndexedSlices of [n, ...] at indices [n]."""
-        return self._scatter("ResourceScatterSub", sparse_delta, name)
-
-    def scatter_mul(self, sparse_delta, use_locking=False, name=None):
-        """Multiplies rows by slices."""
-        return self._scatter("ResourceScatterMul", sparse_delta, name)
-
-    def scatter_div(self, sparse_delta, use_locking=False, name=None):
-        """Divides rows by slices."""
-        return self._scatter("ResourceScatterDiv", sparse_delta, name)
-
-    def scatter_max(self, sparse_delta, use_locking=False, name=None):
-        """The larger of rows and slices, element by element."""
-        return self._scatter("ResourceScatterMax", sparse_delta, name)
-
-    def scatter_min(self, sparse_delta, use_locking=False, name=None):
-        """The smaller of rows and slices, element by element."""
-        return self._scatter("ResourceScatterMin", sparse_delta, name)
-
-    def scatter_update(self, sparse_delta, use_locking=False, name=None):
+    scatter_add = _scattering(
+        "ResourceScatterAdd",
+        "Adds slices to rows: tf.IndexedSlices of [n, ...] at indices [n].",
+    )
+    scatter_sub = _scattering(
+        "ResourceScatterSub",
+        "Takes slices from rows: tf.IndexedSlices of [n, ...] at indices [n].",
+    )
+    scatter_mul = _scattering("ResourceScatterMul", "Multiplies rows by slices.")
+    scatter_div = _scattering("ResourceScatterDiv", "Divides rows by slices.")
+    scatter_max = _scattering(
+        "ResourceScatterMax", "The larger of rows and slices, element by element."
+    )
+    scatter_min = _scattering(
+        "ResourceScatterMin", "The smaller of rows and slices, element by element."
+    )
+    scatter_update = _scattering(
+        "ResourceScatterUpdate",
         """Puts slices in the place of rows: tf.IndexedSlices of [n, ...] at [n].
 
         InvalidArgumentError for indices out of range, TypeError for what is no
         IndexedSlices.
-        """
-        return self._scatter("ResourceScatterUpdate", sparse_delta, name)
+        """,
+    )
 
     def batch_scatter_update(self, sparse_delta, use_locking=False, name=None):
         """Puts slices in the place of rows, in each part of a batch its own."""
@@ -436,25 +453,23 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         )
         return self._assigned(True)
 
-    def scatter_nd_add(self, indices, updates, name=None):
-        """Adds updates [..., rest] at places indices [..., depth]."""
-        return self._scatter_nd("ResourceScatterNdAdd", indices, updates, name)
-
-    def scatter_nd_sub(self, indices, updates, name=None):
-        """Takes updates from the elements at those places."""
-        return self._scatter_nd("ResourceScatterNdSub", indices, updates, name)
-
-    def scatter_nd_update(self, indices, updates, name=None):
-        """Puts updates [..., rest] at places indices [..., depth]."""
-        return self._scatter_nd("ResourceScatterNdUpdate", indices, updates, name)
-
-    def scatter_nd_max(self, indices, updates, name=None):
-        """The larger of updates and what is there."""
-        return self._scatter_nd("ResourceScatterNdMax", indices, updates, name)
-
-    def scatter_nd_min(self, indices, updates, name=None):
-        """The smaller of updates and what is there."""
-        return self._scatter_nd("ResourceScatterNdMin", indices, updates, name)
+    scatter_nd_add = _scattering_nd(
+        "ResourceScatterNdAdd",
+        "Adds updates [..., rest] at places indices [..., depth].",
+    )
+    scatter_nd_sub = _scattering_nd(
+        "ResourceScatterNdSub", "Takes updates from the elements at those places."
+    )
+    scatter_nd_update = _scattering_nd(
+        "ResourceScatterNdUpdate",
+        "Puts updates [..., rest] at places indices [..., depth].",
+    )
+    scatter_nd_max = _scattering_nd(
+        "ResourceScatterNdMax", "The larger of updates and what is there."
+    )
+    scatter_nd_min = _scattering_nd(
+        "ResourceScatterNdMin", "The smaller of updates and what is there."
+    )
 
     def sparse_read(self, indices, name=None):
         """The rows at those indices, [*indices.shape, ...],
@@ -526,27 +541,6 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
 
     def __dlpack_device__(self):
         return (1, 0)
-
-    def __complex__(self):
-        return complex(self._read())
-
-    def __int__(self):
-        return int(self._read())
-
-    def __float__(self):
-        return float(self._read())
-
-    def __bool__(self):
-        return bool(self._read())
-
-    def __index__(self):
-        return self._read().__index__()
-
-    def __len__(self):
-        return len(self._read())
-
-    def __iter__(self):
-        return iter(self._read())
 
     def __format__(self, spec):
         return format(self._read(), spec) if spec else str(self)
@@ -648,6 +642,14 @@ def _binary(operator):
     return forward, reverse
 
 
+def _of_value(function):
+    def convert(self):
+        return function(self._read())
+
+    convert.__name__ = convert.__qualname__ = f"__{function.__name__}__"
+    return convert
+
+
 def _add_operators():
     for name in "add sub mul truediv floordiv mod pow matmul and or xor".split():
         forward, reverse = _binary(getattr(o, f"__{name}__"))
@@ -658,6 +660,8 @@ def _add_operators():
     for name in ("neg", "abs", "invert"):
         function = getattr(o, name)
         setattr(Variable, f"__{name}__", lambda self, f=function: f(self.value()))
+    for function in (complex, int, float, bool, len, iter, o.index):
+        setattr(Variable, f"__{function.__name__}__", _of_value(function))
 
     in_place = {"add": "+", "sub": "-", "mul": "*"}
     in_place |= {"truediv": "/", "floordiv": "//", "pow": "**"}

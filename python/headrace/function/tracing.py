@@ -124,7 +124,7 @@ def trace(
     graph = func_graph.FuncGraph(name, stack.current())
     graph.keeps_effects = keeps_effects
     graph.variable_arguments.update(own_variables)
-    graph.seed = _seed_around()
+    graph.seed = random_seed.holder().seed
     creation.graph = graph
     results = _build(python_function, parameters, types, graph, creation, wrap_errors)
     check_captures(graph)
@@ -145,13 +145,6 @@ def trace(
     function_type = FunctionType(parameters, types)
     graph._function_type = function_type
     return ConcreteFunction(core, graph, function_type, results, name)
-
-
-def _seed_around():
-    """The seed that a function's graph takes over from where it is traced."""
-    if _headrace.is_eager():
-        return random_seed._Context.seed
-    return stack.current().seed
 
 
 def _build(python_function, parameters, types, graph, creation, wrap_errors):

@@ -383,6 +383,11 @@ class Graph:
         self._seed = seed
         self._core.set_seed(seed)
 
+    def _next_op_seed(self):
+        """The seed of the next random operation: how many were given out so far."""
+        self._op_seeds += 1
+        return self._op_seeds - 1
+
     def prevent_feeding(self, tensor):
         """No run may feed the tensor from now on."""
         self._check_not_finalized()

@@ -1,8 +1,8 @@
 """Boxes in images: drawn, and chosen among many."""
 
-from headrace._load import raw
+from headrace._load import _headrace, raw
 from headrace.control_flow import mapping
-from headrace.framework import dtypes, name_scopes, random_seed
+from headrace.framework import dtypes, name_scopes, random_seed, signatures
 from headrace.imaging import shapes
 from headrace.ops import array_ops
 
@@ -107,14 +107,15 @@ def non_max_suppression_padded(
         return array_ops.reshape(indices, rows), array_ops.reshape(valid, batch)
 
 
-def _range(value, default):
+def _or(value, default):
     return default if value is None else value
 
 
-def sample_distorted_bounding_box(
+def _sampled(
+    op,
     image_size,
     bounding_boxes,
-    seed=0,
+    seeds,
     min_object_covered=0.1,
     aspect_ratio_range=None,
     area_range=None,
@@ -122,45 +123,41 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes=None,
     name=None,
 ):
+    return _headrace.raw_op(op)(
+        image_size=image_size,
+        bounding_boxes=bounding_boxes,
+        **seeds,
+        min_object_covered=min_object_covered,
+        aspect_ratio_range=_or(aspect_ratio_range, [0.75, 1.33]),
+        area_range=_or(area_range, [0.05, 1.0]),
+        max_attempts=_or(max_attempts, 100),
+        use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes),
+        name=name,
+    )
+
+
+def _with_seed(*default):
+    """Gives a function of (seed, the op's arguments) its parameters, a seed of that
+    default among them."""
+
+    def decorate(function):
+        parameters = signatures.parameters_of(_sampled)[1:]
+        parameters[2] = signatures.parameter("seed", *default)
+        return signatures.function_of(function, parameters, function)
+
+    return decorate
+
+
+@_with_seed(0)
+def sample_distorted_bounding_box(seed, **given):
     """(begin, size, box) of a crop, at random, that holds enough of some box."""
-    if seed:
-        seed1, seed2 = random_seed.get_seed(seed)
-    else:
-        seed1 = seed2 = 0
-    return raw.SampleDistortedBoundingBoxV2(
-        image_size=image_size,
-        bounding_boxes=bounding_boxes,
-        seed=seed1,
-        seed2=seed2,
-        min_object_covered=min_object_covered,
-        aspect_ratio_range=_range(aspect_ratio_range, [0.75, 1.33]),
-        area_range=_range(area_range, [0.05, 1.0]),
-        max_attempts=_range(max_attempts, 100),
-        use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes),
-        name=name,
-    )
+    pair = random_seed.get_seed(seed) if seed else (0, 0)
+    seeds = dict(zip(("seed", "seed2"), pair))
+    return _sampled("SampleDistortedBoundingBoxV2", seeds=seeds, **given)
 
 
-def stateless_sample_distorted_bounding_box(
-    image_size,
-    bounding_boxes,
-    seed,
-    min_object_covered=0.1,
-    aspect_ratio_range=None,
-    area_range=None,
-    max_attempts=None,
-    use_image_if_no_bounding_boxes=None,
-    name=None,
-):
+@_with_seed()
+def stateless_sample_distorted_bounding_box(seed, **given):
     """The same with a seed of two integers."""
-    return raw.StatelessSampleDistortedBoundingBox(
-        image_size=image_size,
-        bounding_boxes=bounding_boxes,
-        seed=seed,
-        min_object_covered=min_object_covered,
-        aspect_ratio_range=_range(aspect_ratio_range, [0.75, 1.33]),
-        area_range=_range(area_range, [0.05, 1.0]),
-        max_attempts=_range(max_attempts, 100),
-        use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes),
-        name=name,
-    )
+    op = "StatelessSampleDistortedBoundingBox"
+    return _sampled(op, seeds={"seed": seed}, **given)

@@ -1,6 +1,8 @@
 """Images changed at random, by the process's generator or by a seed."""
 
-from headrace.framework import conversion, dtypes, name_scopes
+import contextlib
+
+from headrace.framework import conversion, dtypes, name_scopes, signatures
 from headrace.imaging import adjusting, flipping, shapes
 from headrace.ops import (
     array_ops,
@@ -30,18 +32,55 @@ def _both_ways(low, high):
         raise ValueError("lower must be non-negative.")
 
 
+def _both(stateless_seed=signatures.parameter("seed"), scope=False):
+    """Makes random_X(..., seed=None) and stateless_random_X(..., seed) of _X.
+
+    The last parameter of _X draws: uniform(shape, low, high). With `scope` the
+    operations lie in one of the function's name.
+    """
+
+    def decorate(function):
+        name = f"random{function.__name__}"
+        scoped = name_scopes.name_scope if scope else contextlib.nullcontext
+        *own, _ = signatures.parameters_of(function)
+
+        def made(name, doc, seed, draws):
+            def call(seed, **given):
+                with scoped(name):
+                    return function(**given, uniform=draws(seed))
+
+            like = signatures.named(name, doc, __name__)
+            return signatures.function_of(like, [*own, seed], call)
+
+        return (
+            made(name, function.__doc__, signatures.parameter("seed", None), _drawn),
+            made(f"stateless_{name}", _BY_SEED, stateless_seed, _stateless),
+        )
+
+    return decorate
+
+
+_BY_SEED = "The same with a seed of two integers."
+
+
+@_both()
 def _brightness(image, max_delta, uniform):
+    """adjust_brightness by a number in [-max_delta, max_delta)."""
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
     return adjusting.adjust_brightness(image, uniform([], -max_delta, max_delta))
 
 
+@_both()
 def _contrast(image, lower, upper, uniform):
+    """adjust_contrast by a factor in [lower, upper)."""
     _both_ways(lower, upper)
     return adjusting.adjust_contrast(image, uniform([], lower, upper))
 
 
+@_both()
 def _hue(image, max_delta, uniform):
+    """adjust_hue by a number in [-max_delta, max_delta)."""
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")
     if max_delta < 0:
@@ -49,73 +88,31 @@ def _hue(image, max_delta, uniform):
     return adjusting.adjust_hue(image, uniform([], -max_delta, max_delta))
 
 
+@_both(signatures.parameter("seed", None))
 def _saturation(image, lower, upper, uniform):
+    """adjust_saturation by a factor in [lower, upper)."""
     _both_ways(lower, upper)
     return adjusting.adjust_saturation(image, uniform([], lower, upper))
 
 
-def random_brightness(image, max_delta, seed=None):
-    """adjust_brightness by a number in [-max_delta, max_delta)."""
-    return _brightness(image, max_delta, _drawn(seed))
-
-
-def stateless_random_brightness(image, max_delta, seed):
-    """The same with a seed of two integers."""
-    return _brightness(image, max_delta, _stateless(seed))
-
-
-def random_contrast(image, lower, upper, seed=None):
-    """adjust_contrast by a factor in [lower, upper)."""
-    return _contrast(image, lower, upper, _drawn(seed))
-
-
-def stateless_random_contrast(image, lower, upper, seed):
-    """The same with a seed of two integers."""
-    return _contrast(image, lower, upper, _stateless(seed))
-
-
-def random_hue(image, max_delta, seed=None):
-    """adjust_hue by a number in [-max_delta, max_delta)."""
-    return _hue(image, max_delta, _drawn(seed))
-
-
-def stateless_random_hue(image, max_delta, seed):
-    """The same with a seed of two integers."""
-    return _hue(image, max_delta, _stateless(seed))
-
-
-def random_saturation(image, lower, upper, seed=None):
-    """adjust_saturation by a factor in [lower, upper)."""
-    return _saturation(image, lower, upper, _drawn(seed))
-
-
-def stateless_random_saturation(image, lower, upper, seed=None):
-    """The same with a seed of two integers."""
-    return _saturation(image, lower, upper, _stateless(seed))
-
-
-def random_flip_left_right(image, seed=None):
+@_both(scope=True)
+def _flip_left_right(image, uniform):
     """Each image mirrored along its width with probability 1/2."""
-    with name_scopes.name_scope("random_flip_left_right"):
-        return flipping.mirrored_at_random(image, 1, _drawn(seed))
+    return flipping.mirrored_at_random(image, 1, uniform)
 
 
-def stateless_random_flip_left_right(image, seed):
-    """The same with a seed of two integers."""
-    with name_scopes.name_scope("stateless_random_flip_left_right"):
-        return flipping.mirrored_at_random(image, 1, _stateless(seed))
-
-
-def random_flip_up_down(image, seed=None):
+@_both(scope=True)
+def _flip_up_down(image, uniform):
     """Each image mirrored along its height with probability 1/2."""
-    with name_scopes.name_scope("random_flip_up_down"):
-        return flipping.mirrored_at_random(image, 0, _drawn(seed))
+    return flipping.mirrored_at_random(image, 0, uniform)
 
 
-def stateless_random_flip_up_down(image, seed):
-    """The same with a seed of two integers."""
-    with name_scopes.name_scope("stateless_random_flip_up_down"):
-        return flipping.mirrored_at_random(image, 0, _stateless(seed))
+random_brightness, stateless_random_brightness = _brightness
+random_contrast, stateless_random_contrast = _contrast
+random_hue, stateless_random_hue = _hue
+random_saturation, stateless_random_saturation = _saturation
+random_flip_left_right, stateless_random_flip_left_right = _flip_left_right
+random_flip_up_down, stateless_random_flip_up_down = _flip_up_down
 
 
 def _crop(value, size, draw):

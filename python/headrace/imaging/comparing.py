@@ -34,8 +34,8 @@ def sobel_edges(image):
     """Sobel's edges of each channel: [..., 2] of dy and dx."""
     image = shapes.tensor(image)
     if image.shape.rank is not None and image.shape.rank != 4:
-        raise InvalidArgumentError(
-            None, None, f"sobel_edges takes images of rank 4, got shape {image.shape}"
+        raise InvalidArgumentError._of(
+            f"sobel_edges takes images of rank 4, got shape {image.shape}"
         )
     down = [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]
     right = [list(row) for row in zip(*down)]

@@ -1,26 +1,18 @@
 """tf.image.resize of images of different sizes, which a ragged tensor holds."""
 
 from headrace.control_flow import branches, mapping
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, signatures
 from headrace.imaging import resizing
 from headrace.ops import array_ops
 from headrace.ragged.ragged_tensor import is_ragged
 
 
-def resize(
-    images,
-    size,
-    method="bilinear",
-    preserve_aspect_ratio=False,
-    antialias=False,
-    name=None,
-):
+@signatures.taking(signatures.parameters_of(resizing.resize))
+def resize(images, size, method="bilinear", **how):
     """Images of different sizes, each brought to the same one."""
 
     def one(image):
-        return resizing.resize(
-            image, size, method, preserve_aspect_ratio, antialias, name
-        )
+        return resizing.resize(image, size, method, **how)
 
     return each_image(one, images, size, method in ("nearest",))
 

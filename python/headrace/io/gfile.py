@@ -23,10 +23,8 @@ def _path(path):
     if not separator:
         return path
     if scheme != "file":
-        raise errors.UnimplementedError(
-            None,
-            None,
-            f"File system scheme '{scheme}' not implemented (file: '{path}')",
+        raise errors.UnimplementedError._of(
+            f"File system scheme '{scheme}' not implemented (file: '{path}')"
         )
     return rest
 
@@ -64,7 +62,7 @@ class GFile:
         self._mode = mode.replace("b", "")
         if self._mode not in _MODES:
             names = " or ".join(f"'{m}'" for m in _MODES)
-            raise errors.InvalidArgumentError(None, None, f"mode is not {names}")
+            raise errors.InvalidArgumentError._of(f"mode is not {names}")
         self._file = None
 
     name = read_only("_name", "The path, as given.")
@@ -74,9 +72,7 @@ class GFile:
         allowed = "+" in self._mode or (self._mode == "r") == reading
         if not allowed:
             what = "reading" if reading else "writing"
-            raise errors.PermissionDeniedError(
-                None, None, f"File isn't open for {what}"
-            )
+            raise errors.PermissionDeniedError._of(f"File isn't open for {what}")
         if self._file is None:
             # Bytes below: places are counted in them.
             with system_errors(self._name):
@@ -124,10 +120,8 @@ class GFile:
         if offset is None:
             raise TypeError("seek(): offset argument required")
         if whence not in (0, 1, 2):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2.",
+            raise errors.InvalidArgumentError._of(
+                f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2."
             )
         self._open(True).seek(offset, whence)
 
@@ -224,7 +218,7 @@ def remove(path):
 def rmtree(path):
     """Removes a folder and all below it."""
     if not os.path.exists(path):
-        raise errors.NotFoundError(None, None, f"{path} not found")
+        raise errors.NotFoundError._of(f"{path} not found")
     shutil.rmtree(path)
 
 
@@ -232,7 +226,7 @@ def rmtree(path):
 def listdir(path):
     """The names in a folder, in no order."""
     if not os.path.isdir(path):
-        raise errors.NotFoundError(None, None, f"Could not find directory {path}")
+        raise errors.NotFoundError._of(f"Could not find directory {path}")
     return os.listdir(path)
 
 
@@ -245,7 +239,7 @@ def stat(path):
 
 def _check_target(path, overwrite):
     if not overwrite and os.path.exists(path):
-        raise errors.AlreadyExistsError(None, None, "file already exists")
+        raise errors.AlreadyExistsError._of("file already exists")
 
 
 @_of_path

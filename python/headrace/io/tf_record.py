@@ -72,11 +72,9 @@ class TFRecordOptions:
             return default if value is None else int(value)
 
         if or_default(self.compression_method, _DEFLATED) != _DEFLATED:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.InvalidArgumentError._of(
                 f"compression_method {self.compression_method} is not zlib's only "
-                f"one, {_DEFLATED}",
+                f"one, {_DEFLATED}"
             )
         bits = or_default(self.window_bits, 15)
         if bits > 15:

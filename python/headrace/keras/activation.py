@@ -3,6 +3,27 @@
 from headrace import _api as tf
 from headrace.keras import newer_activations as newer
 from headrace.keras import serialization, settings
+from headrace.ops.faces import add_calls
+
+add_calls(
+    globals(),
+    """
+selu nn.selu(x->features)
+    elu with a fixed alpha, times a fixed scale.
+gelu nn.gelu(x->features, approximate=False)
+    x times the normal distribution's share below x.
+exponential exp(x)
+    exp(x).
+softplus math.softplus(x->features)
+    log(exp(x) + 1).
+softsign math.softsign(x->features)
+    x / (|x| + 1).
+swish nn.silu(x->features)
+    x times sigmoid(x); silu is the same.
+tanh tanh(x)
+    The hyperbolic tangent.
+""",
+)
 
 
 def linear(x):
@@ -45,41 +66,6 @@ def elu(x, alpha=1.0):
     """x above zero, alpha (exp(x) - 1) below."""
     out = tf.nn.elu(x)
     return out if alpha == 1 else tf.where(x > 0, out, alpha * out)
-
-
-def selu(x):
-    """elu with a fixed alpha, times a fixed scale."""
-    return tf.nn.selu(x)
-
-
-def gelu(x, approximate=False):
-    """x times the normal distribution's share below x."""
-    return tf.nn.gelu(x, approximate)
-
-
-def exponential(x):
-    """exp(x)."""
-    return tf.exp(x)
-
-
-def softplus(x):
-    """log(exp(x) + 1)."""
-    return tf.math.softplus(x)
-
-
-def softsign(x):
-    """x / (|x| + 1)."""
-    return tf.math.softsign(x)
-
-
-def swish(x):
-    """x times sigmoid(x); silu is the same."""
-    return tf.nn.silu(x)
-
-
-def tanh(x):
-    """The hyperbolic tangent."""
-    return tf.tanh(x)
 
 
 def mish(x):

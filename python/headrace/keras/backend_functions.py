@@ -2,6 +2,53 @@
 
 from headrace import _api as tf
 from headrace.keras import settings
+from headrace.ops.faces import add_calls
+
+add_calls(
+    globals(),
+    """
+zeros_like zeros_like(x->input, dtype=None, name=None)
+    Zeros of x's shape.
+ones_like ones_like(x->input, dtype=None, name=None)
+    Ones of x's shape.
+one_hot one_hot(indices, num_classes->depth)
+    Rows with a 1 at each index.
+expand_dims expand_dims(x->input, axis=-1)
+    x with an axis of 1 more.
+reshape reshape(x->tensor, shape)
+    x's elements in another shape.
+stack stack(x->values, axis=0)
+    The tensors along a new axis.
+transpose transpose(x->a)
+    x with its axes the other way round.
+repeat_elements repeat(x->input, rep->repeats, axis)
+    x with each element along `axis` `rep` times.
+gather gather(reference->params, indices)
+    The rows of those indices.
+pow pow(x, a->y)
+    x^a, element by element.
+round round(x)
+    The nearest whole number; halves to the even one.
+sign sign(x)
+    -1, 0 or 1, element by element.
+equal equal(x, y)
+    x == y, element by element.
+not_equal not_equal(x, y)
+    x != y, element by element.
+greater greater(x, y)
+    x > y, element by element.
+less less(x, y)
+    x < y, element by element.
+cumsum cumsum(x, axis=0)
+    Sums of all elements up to each one.
+cumprod math.cumprod(x, axis=0)
+    Products of all elements up to each one.
+logsumexp reduce_logsumexp(x->input_tensor, axis=None, keepdims=False)
+    log of the sum of exp(x) along `axis`.
+l2_normalize math.l2_normalize(x, axis=None)
+    x over its norm along `axis`.
+""",
+)
 
 
 def _made(function, what):
@@ -25,49 +72,14 @@ def eye(size, dtype=None, name=None):
     )
 
 
-def zeros_like(x, dtype=None, name=None):
-    """Zeros of x's shape."""
-    return tf.zeros_like(x, dtype=dtype, name=name)
-
-
-def ones_like(x, dtype=None, name=None):
-    """Ones of x's shape."""
-    return tf.ones_like(x, dtype=dtype, name=name)
-
-
-def one_hot(indices, num_classes):
-    """Rows with a 1 at each index."""
-    return tf.one_hot(indices, num_classes)
-
-
 def flatten(x):
     """The elements in one dimension."""
     return tf.reshape(x, [-1])
 
 
-def expand_dims(x, axis=-1):
-    """x with an axis of 1 more."""
-    return tf.expand_dims(x, axis)
-
-
 def squeeze(x, axis):
     """x without one axis of 1."""
     return tf.squeeze(x, [axis])
-
-
-def reshape(x, shape):
-    """x's elements in another shape."""
-    return tf.reshape(x, shape)
-
-
-def stack(x, axis=0):
-    """The tensors along a new axis."""
-    return tf.stack(x, axis=axis)
-
-
-def transpose(x):
-    """x with its axes the other way round."""
-    return tf.transpose(x)
 
 
 def tile(x, n):
@@ -80,16 +92,6 @@ def repeat(x, n):
     return tf.repeat(tf.expand_dims(x, 1), n, axis=1)
 
 
-def repeat_elements(x, rep, axis):
-    """x with each element along `axis` `rep` times."""
-    return tf.repeat(x, rep, axis=axis)
-
-
-def gather(reference, indices):
-    """The rows of those indices."""
-    return tf.gather(reference, indices)
-
-
 def arange(start, stop=None, step=1, dtype="int32"):
     """The numbers from start (or 0) up to stop."""
     if stop is None and start < 0:
@@ -100,41 +102,6 @@ def arange(start, stop=None, step=1, dtype="int32"):
     )
 
 
-def pow(x, a):
-    """x^a, element by element."""
-    return tf.pow(x, a)
-
-
-def round(x):
-    """The nearest whole number; halves to the even one."""
-    return tf.round(x)
-
-
-def sign(x):
-    """-1, 0 or 1, element by element."""
-    return tf.sign(x)
-
-
-def equal(x, y):
-    """x == y, element by element."""
-    return tf.equal(x, y)
-
-
-def not_equal(x, y):
-    """x != y, element by element."""
-    return tf.not_equal(x, y)
-
-
-def greater(x, y):
-    """x > y, element by element."""
-    return tf.greater(x, y)
-
-
-def less(x, y):
-    """x < y, element by element."""
-    return tf.less(x, y)
-
-
 def any(x, axis=None, keepdims=False):
     """Whether any element along `axis` is true (not 0)."""
     return tf.reduce_any(tf.cast(x, tf.bool), axis, keepdims)
@@ -143,26 +110,6 @@ def any(x, axis=None, keepdims=False):
 def all(x, axis=None, keepdims=False):
     """Whether all elements along `axis` are true (not 0)."""
     return tf.reduce_all(tf.cast(x, tf.bool), axis, keepdims)
-
-
-def cumsum(x, axis=0):
-    """Sums of all elements up to each one."""
-    return tf.cumsum(x, axis=axis)
-
-
-def cumprod(x, axis=0):
-    """Products of all elements up to each one."""
-    return tf.math.cumprod(x, axis=axis)
-
-
-def logsumexp(x, axis=None, keepdims=False):
-    """log of the sum of exp(x) along `axis`."""
-    return tf.reduce_logsumexp(x, axis, keepdims)
-
-
-def l2_normalize(x, axis=None):
-    """x over its norm along `axis`."""
-    return tf.math.l2_normalize(x, axis=axis)
 
 
 def switch(condition, then_expression, else_expression):

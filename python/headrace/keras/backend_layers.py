@@ -4,6 +4,27 @@ from headrace import _api as tf
 from headrace.algorithms import ctc
 from headrace.keras import loss as losses
 from headrace.keras import settings
+from headrace.ops.faces import add_calls
+
+add_calls(
+    globals(),
+    """
+greater_equal greater_equal(x, y)
+    x >= y, element by element.
+less_equal less_equal(x, y)
+    x <= y, element by element.
+map_fn map_fn(fn, elems, name=None, dtype=None)
+    fn of each row.
+foldl foldl(fn, elems, initializer=None, name=None)
+    fn(what came so far, row) from the first row to the last.
+foldr foldr(fn, elems, initializer=None, name=None)
+    fn(what came so far, row) from the last row to the first.
+dropout nn.dropout(x, level->rate, noise_shape=None, seed=None)
+    x with the share `level` of its elements set to 0, the others made larger.
+in_top_k math.in_top_k(predictions, targets, k)
+    Whether each target is among the k greatest predictions of its row.
+""",
+)
 
 
 def backend():
@@ -11,34 +32,9 @@ def backend():
     return "tensorflow"
 
 
-def greater_equal(x, y):
-    """x >= y, element by element."""
-    return tf.greater_equal(x, y)
-
-
-def less_equal(x, y):
-    """x <= y, element by element."""
-    return tf.less_equal(x, y)
-
-
 def reverse(x, axes):
     """x the other way round along an axis or several."""
     return tf.reverse(x, [axes] if isinstance(axes, int) else axes)
-
-
-def map_fn(fn, elems, name=None, dtype=None):
-    """fn of each row."""
-    return tf.map_fn(fn, elems, name=name, dtype=dtype)
-
-
-def foldl(fn, elems, initializer=None, name=None):
-    """fn(what came so far, row) from the first row to the last."""
-    return tf.foldl(fn, elems, initializer=initializer, name=name)
-
-
-def foldr(fn, elems, initializer=None, name=None):
-    """fn(what came so far, row) from the last row to the first."""
-    return tf.foldr(fn, elems, initializer=initializer, name=name)
 
 
 def is_sparse(tensor):
@@ -111,11 +107,6 @@ def random_normal_variable(shape, mean, scale, dtype=None, name=None, seed=None)
     return settings.variable(value, dtype, name)
 
 
-def dropout(x, level, noise_shape=None, seed=None):
-    """x with the share `level` of its elements set to 0, the others made larger."""
-    return tf.nn.dropout(x, rate=level, noise_shape=noise_shape, seed=seed)
-
-
 # --- losses ---
 
 
@@ -131,11 +122,6 @@ def sparse_categorical_crossentropy(
     return losses.sparse_categorical_crossentropy(
         target, output, from_logits, axis, ignore_class
     )
-
-
-def in_top_k(predictions, targets, k):
-    """Whether each target is among the k greatest predictions of its row."""
-    return tf.math.in_top_k(targets, predictions, k)
 
 
 def ctc_label_dense_to_sparse(labels, label_lengths):

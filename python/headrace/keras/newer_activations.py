@@ -1,16 +1,21 @@
 """The activations that Keras 3 has beside Keras 2's."""
 
 from headrace import _api as tf
+from headrace.ops.faces import add_calls
 
-
-def leaky_relu(x, negative_slope=0.2):
-    """x above zero, negative_slope x below."""
-    return tf.nn.leaky_relu(x, alpha=negative_slope)
-
-
-def relu6(x):
-    """x cut to [0, 6]."""
-    return tf.nn.relu6(x)
+add_calls(
+    globals(),
+    """
+leaky_relu nn.leaky_relu(x->features, negative_slope->alpha=0.2)
+    x above zero, negative_slope x below.
+relu6 nn.relu6(x->features)
+    x cut to [0, 6].
+log_softmax nn.log_softmax(x->logits, axis=-1)
+    The logarithm of softmax.
+log_sigmoid math.log_sigmoid(x)
+    The logarithm of sigmoid.
+""",
+)
 
 
 def celu(x, alpha=1.0):
@@ -24,16 +29,6 @@ def glu(x, axis=-1):
     """The first half along an axis times the sigmoid of the second."""
     first, second = tf.split(x, 2, axis=axis)
     return first * tf.sigmoid(second)
-
-
-def log_softmax(x, axis=-1):
-    """The logarithm of softmax."""
-    return tf.nn.log_softmax(x, axis=axis)
-
-
-def log_sigmoid(x):
-    """The logarithm of sigmoid."""
-    return tf.math.log_sigmoid(x)
 
 
 def hard_silu(x):

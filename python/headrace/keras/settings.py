@@ -9,6 +9,29 @@ import numpy as np
 from headrace import _api as tf
 from headrace.context import stack
 from headrace.framework import random_seed
+from headrace.ops.faces import add_calls
+
+add_calls(
+    globals(),
+    """
+cast cast(x, dtype)
+    x in another dtype.
+std math.reduce_std(x->input_tensor, axis=None, keepdims=False)
+    The standard deviation along `axis`.
+var math.reduce_variance(x->input_tensor, axis=None, keepdims=False)
+    The variance along `axis`.
+argmax argmax(x->input, axis=-1)
+    Where the largest element along `axis` is.
+argmin argmin(x->input, axis=-1)
+    Where the smallest element along `axis` is.
+clip clip_by_value(x->t, min_value->clip_value_min, max_value->clip_value_max)
+    x cut to [min_value, max_value].
+concatenate concat(tensors->values, axis=-1)
+    The tensors one behind the other along `axis`.
+permute_dimensions transpose(x->a, pattern->perm)
+    x with its axes in that order.
+""",
+)
 
 _settings = {"floatx": "float32", "epsilon": 1e-7, "format": "channels_last"}
 _counted = {}  # by what is counted: {name: how often}, outside of graphs
@@ -159,11 +182,6 @@ def constant(value, dtype=None, shape=None, name=None):
     return tf.constant(value, dtype=dtype or floatx(), shape=shape, name=name)
 
 
-def cast(x, dtype):
-    """x in another dtype."""
-    return tf.cast(x, dtype)
-
-
 def cast_to_floatx(x):
     """A tensor, or an array of anything else, in Keras' float type."""
     if isinstance(x, (tf.Tensor, tf.Variable)):
@@ -226,31 +244,6 @@ min = _over_axis("min", tf.reduce_min, "The minimum")
 prod = _over_axis("prod", tf.reduce_prod, "The product")
 
 
-def std(x, axis=None, keepdims=False):
-    """The standard deviation along `axis`."""
-    return tf.math.reduce_std(x, axis, keepdims)
-
-
-def var(x, axis=None, keepdims=False):
-    """The variance along `axis`."""
-    return tf.math.reduce_variance(x, axis, keepdims)
-
-
-def argmax(x, axis=-1):
-    """Where the largest element along `axis` is."""
-    return tf.argmax(x, axis)
-
-
-def argmin(x, axis=-1):
-    """Where the smallest element along `axis` is."""
-    return tf.argmin(x, axis)
-
-
-def clip(x, min_value, max_value):
-    """x cut to [min_value, max_value]."""
-    return tf.clip_by_value(x, min_value, max_value)
-
-
 def dot(x, y):
     """The product over x's last and y's last but one axis."""
     if y.shape.rank is not None and y.shape.rank > 2:
@@ -258,19 +251,9 @@ def dot(x, y):
     return tf.matmul(x, y) if x.shape.rank == 2 else tf.tensordot(x, y, 1)
 
 
-def concatenate(tensors, axis=-1):
-    """The tensors one behind the other along `axis`."""
-    return tf.concat(tensors, axis)
-
-
 def batch_flatten(x):
     """x as [batch, elements]."""
     return tf.reshape(x, [-1, int(np.prod(x.shape.as_list()[1:]))])
-
-
-def permute_dimensions(x, pattern):
-    """x with its axes in that order."""
-    return tf.transpose(x, pattern)
 
 
 def relu(x, alpha=0.0, max_value=None, threshold=0.0):

@@ -23,10 +23,8 @@ def check_count(count):
     """The number of buckets to begin with, or InvalidArgumentError."""
     count = DEFAULT_BUCKETS if count is None else int(count)
     if not is_count(count):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Number of buckets must be at least 4 and a power of 2, got: {count}",
+        raise errors.InvalidArgumentError._of(
+            f"Number of buckets must be at least 4 and a power of 2, got: {count}"
         )
     return count
 

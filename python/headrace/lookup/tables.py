@@ -16,9 +16,9 @@ _unique = [0]
 def _raw(op, **arguments):
     """What the op gives; the operation itself where that is nothing, in a graph."""
     result = _headrace.raw_op(op)(**arguments)
-    if result is not None or _headrace.is_eager() or stack.inside_function():
-        return result
-    return stack.current()._last_operation()
+    if result is None and (graph := stack.plain_graph()) is not None:
+        return graph._last_operation()
+    return result
 
 
 class TextFileIndex:
@@ -99,9 +99,8 @@ class TextFileInitializer(TableInitializerBase):
         """
         _check_types(table, self._key_dtype, self._value_dtype)
         filename = conversion.convert_to_tensor(self._filename, dtypes.string)
-        if not (_headrace.is_eager() or stack.inside_function()):
-            # What exports the graph takes the file along.
-            graph = stack.default_graph()
+        graph = stack.plain_graph()
+        if graph is not None:  # what exports it takes the file along
             graph.add_to_collection("asset_filepaths", filename)
         return _raw(
             "InitializeTableFromTextFileV2",
@@ -204,8 +203,8 @@ class StaticHashTable(_Table):
 
     def _collect(self):
         """In a plain graph tables_initializer() runs what fills the table."""
-        if not (_headrace.is_eager() or stack.inside_function()):
-            graph = stack.default_graph()
+        graph = stack.plain_graph()
+        if graph is not None:
             graph.add_to_collection("table_initializer", self._init_op)
 
     initializer = read_only(

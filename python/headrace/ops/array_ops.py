@@ -8,7 +8,7 @@ from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, errors, execution, tensor_shape
 from headrace.framework.name_scopes import composite
 from headrace.ops import math_ops, reduction_ops
-from headrace.ops.faces import add_faces, face
+from headrace.ops.faces import add_faces
 
 newaxis = None
 
@@ -395,7 +395,7 @@ def linspace(start, stop, num, name=None, axis=0):
             )
         count = int(num)
         if count < 0:
-            raise errors.InvalidArgumentError(None, None, f"Requires num >= 0: {count}")
+            raise errors.InvalidArgumentError._of(f"Requires num >= 0: {count}")
         steps = max(count - 1, 1)
         inner, between = np.arange(1, steps), steps - 1
     if shape_.rank is None:  # ones but for the place of the steps

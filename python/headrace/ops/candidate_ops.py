@@ -1,7 +1,13 @@
 """Losses that compare the true classes with a few drawn ones."""
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes, name_scopes, random_seed
+from headrace.framework import (
+    conversion,
+    dtypes,
+    name_scopes,
+    random_seed,
+    signatures,
+)
 from headrace.ops import (
     array_ops,
     elementwise_ops,
@@ -175,32 +181,21 @@ def nce_loss_v1(
     name="nce_loss",
 ):
     """Noise-contrastive estimation's loss of each example."""
+    given = dict(locals())
+    del given["name"]
     with name_scopes.name_scope(name):
-        logits, wanted = _logits(
-            *(weights, biases, labels, inputs, num_sampled, num_classes, num_true),
-            *(sampled_values, remove_accidental_hits, partition_strategy, None),
-        )
+        logits, wanted = _logits(**given, seed=None)
         losses = nn_ops.sigmoid_cross_entropy_with_logits(labels=wanted, logits=logits)
         return reduction_ops.reduce_sum(losses, 1)
 
 
-def nce_loss(
-    weights,
-    biases,
-    labels,
-    inputs,
-    num_sampled,
-    num_classes,
-    num_true=1,
-    sampled_values=None,
-    remove_accidental_hits=False,
-    name="nce_loss",
-):
-    """The same; weights in parts lie there one after another."""
-    return nce_loss_v1(
-        *(weights, biases, labels, inputs, num_sampled, num_classes, num_true),
-        *(sampled_values, remove_accidental_hits, "div", name),
-    )
+_CLASSES = "weights, biases, labels, inputs, num_sampled, num_classes, num_true, "
+_CLASSES += "sampled_values, remove_accidental_hits, "
+_IN_PARTS = "The same; weights in parts lie there one after another."
+
+nce_loss = signatures.twin(
+    nce_loss_v1, "nce_loss", _IN_PARTS, _CLASSES + "name", partition_strategy="div"
+)
 
 
 def sampled_softmax_loss_v1(
@@ -218,31 +213,19 @@ def sampled_softmax_loss_v1(
     seed=None,
 ):
     """Softmax cross-entropy over the true classes and a few drawn ones."""
+    given = dict(locals())
+    del given["name"]
     with name_scopes.name_scope(name):
-        logits, wanted = _logits(
-            *(weights, biases, labels, inputs, num_sampled, num_classes, num_true),
-            *(sampled_values, remove_accidental_hits, partition_strategy, seed),
-        )
+        logits, wanted = _logits(**given)
         return nn_ops.softmax_cross_entropy_with_logits(
             labels=array_ops.stop_gradient(wanted), logits=logits
         )
 
 
-def sampled_softmax_loss(
-    weights,
-    biases,
-    labels,
-    inputs,
-    num_sampled,
-    num_classes,
-    num_true=1,
-    sampled_values=None,
-    remove_accidental_hits=True,
-    seed=None,
-    name="sampled_softmax_loss",
-):
-    """The same; weights in parts lie there one after another."""
-    return sampled_softmax_loss_v1(
-        *(weights, biases, labels, inputs, num_sampled, num_classes, num_true),
-        *(sampled_values, remove_accidental_hits, "div", name, seed),
-    )
+sampled_softmax_loss = signatures.twin(
+    sampled_softmax_loss_v1,
+    "sampled_softmax_loss",
+    _IN_PARTS,
+    _CLASSES + "seed, name",
+    partition_strategy="div",
+)

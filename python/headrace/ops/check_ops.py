@@ -39,11 +39,8 @@ def Assert(condition, data, summarize=None, name=None):
     if not bool(condition):
         limit = 3 if summarize is None else summarize
         texts = [_summary(_tensor(d), limit) for d in data]
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Expected '{condition!s}' to be true. Summarized data: "
-            + "\n".join(texts),
+        raise errors.InvalidArgumentError._of(
+            f"Expected '{condition!s}' to be true. Summarized data: " + "\n".join(texts)
         )
     return None
 
@@ -79,7 +76,7 @@ def _refuse_statically(message, condition, parts):
             f"{label} ({_name(tensor)}) = ",
             str(execution.get_static_value(tensor)),
         ]
-    raise errors.InvalidArgumentError(None, None, "\n".join(lines))
+    raise errors.InvalidArgumentError._of("\n".join(lines))
 
 
 def _binary(symbol, op_name, module, compare):
@@ -131,7 +128,7 @@ def _binary(symbol, op_name, module, compare):
             f"First {m} elements of y:",
             str(_head(y, m)),
         ]
-        raise errors.InvalidArgumentError(None, None, "\n".join(lines))
+        raise errors.InvalidArgumentError._of("\n".join(lines))
 
     check.__name__ = check.__qualname__ = op_name
     check.__doc__ = f"Asserts x {symbol} y, element by element."
@@ -184,7 +181,7 @@ def _unary(symbol, op_name, module, compare):
             f"x ({_describe(x)}) = ",
             str(shown),
         ]
-        raise errors.InvalidArgumentError(None, None, "\n".join(lines))
+        raise errors.InvalidArgumentError._of("\n".join(lines))
 
     check.__name__ = check.__qualname__ = op_name
     check.__doc__ = f"Asserts x {symbol} 0, element by element."

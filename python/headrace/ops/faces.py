@@ -1,7 +1,10 @@
 """Public op functions that are one op: native callables with upstream's names."""
 
+import functools
+
+from headrace import _names
 from headrace._load import _headrace
-from headrace.framework import dtypes
+from headrace.framework import dtypes, signatures
 
 _DEFAULTS = {"None": None, "True": True, "False": False, "-inf": float("-inf")}
 _DTYPES = ("int32", "int64", "uint8", "float32")
@@ -52,6 +55,28 @@ def add_faces(scope, table):
     those with eight spaces go on with the row. Without a docstring the function has the
     op's own words.
     """
+    for known_as, name, op, parameters, doc in _rows(table):
+        module = scope["__name__"] if doc else "headrace"
+        scope[known_as] = face(op, name, parameters, doc, module)
+
+
+def add_calls(scope, table):
+    """Adds functions that are public ones with other parameters.
+
+    Rows are those of add_faces: "name math.cumprod(a, b->its_name=default)", with the
+    public name of what is called, which is looked up by the first call.
+    """
+    for known_as, name, path, parameters, doc in _rows(table):
+        like = signatures.named(name, doc, scope["__name__"])
+        rows = [_parameter(p.strip()) for p in parameters.split(",")]
+        own = [signatures.parameter(row[0], *row[2:]) for row in rows]
+        find = functools.cache(functools.partial(_names.public, path))
+        targets = {row[0]: row[1] for row in rows}
+        scope[known_as] = signatures.function_of(like, own, find, targets)
+
+
+def _rows(table):
+    """(known as, name, what is asked, parameters, docstring) of each row."""
     found = []
     for line in table.strip().split("\n"):
         if line.startswith(" " * 8) and not found[-1][1]:
@@ -63,11 +88,9 @@ def add_faces(scope, table):
     for row, lines in found:
         names, call = row.split(" ", 1)
         known_as, _, name = names.partition("=")
-        op, bracket, parameters = call.rstrip(")").partition("(")
-        module = scope["__name__"] if lines else "headrace"
+        asked, bracket, parameters = call.rstrip(")").partition("(")
         parameters = parameters if bracket else "x, name=None"
-        doc = _doc(lines)
-        scope[known_as] = face(op, name or known_as, parameters, doc, module)
+        yield known_as, name or known_as, asked, parameters, _doc(lines)
 
 
 def _doc(lines):

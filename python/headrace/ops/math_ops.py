@@ -235,8 +235,8 @@ def _checked_axes(axes, shape):
     """Dimensions from 0, of a shape of known rank."""
     for i in axes:
         if not -shape.rank <= i < shape.rank:
-            raise InvalidArgumentError(
-                None, None, f"axis {i} is out of range for shape {shape}"
+            raise InvalidArgumentError._of(
+                f"axis {i} is out of range for shape {shape}"
             )
     return [i % shape.rank for i in axes]
 

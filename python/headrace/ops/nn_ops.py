@@ -103,11 +103,9 @@ def _along(logits, axis, function, name):
     if axis is None or axis == -1 or (rank and axis == rank - 1):
         return function(logits, name)
     if rank is not None and not -rank <= axis < rank:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.InvalidArgumentError._of(
             f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number "
-            f"of dimensions in the input. Received: dim={axis}",
+            f"of dimensions in the input. Received: dim={axis}"
         )
     moved, back = axis_moves.with_axis_last(logits, axis)
     return back(function(moved, None), name)
@@ -471,8 +469,8 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     labels = math_ops.cast(labels, precise.dtype)
     rank = precise.shape.rank
     if rank is not None and not -rank <= axis < rank:
-        raise InvalidArgumentError(
-            None, None, f"axis={axis} of logits of shape {logits.shape} is out of range"
+        raise InvalidArgumentError._of(
+            f"axis={axis} of logits of shape {logits.shape} is out of range"
         )
     precise, _ = axis_moves.with_axis_last(precise, axis)
     labels, _ = axis_moves.with_axis_last(labels, axis)

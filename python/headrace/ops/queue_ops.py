@@ -2,7 +2,7 @@
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
-from headrace.framework import conversion, dtypes, random_seed, tensor_shape
+from headrace.framework import conversion, dtypes, random_seed, signatures, tensor_shape
 from headrace.framework.properties import read_only
 from headrace.ops import array_ops
 
@@ -14,8 +14,7 @@ def _raw(op, **arguments):
 def effect(op, **arguments):
     """Calls an op without results: the operation, where it is of a graph."""
     _raw(op, **arguments)
-    graph = stack.current()
-    return None if graph is None else graph._last_operation()
+    return stack.last_operation()
 
 
 class QueueBase:
@@ -173,84 +172,67 @@ class _Queue(QueueBase):
         super().__init__(types, shapes, _names(names, types), handle, shown)
 
 
+def _takes(op, text):
+    """A constructor of those parameters for queues of an op."""
+
+    def begin(self, shapes, names, shared_name, name, **given):
+        components = given.pop("types" if "types" in given else "dtypes")
+        self._make(op, components, shapes, names, shared_name, name, **given)
+
+    return signatures.constructor(text, begin)
+
+
 class FIFOQueue(_Queue):
     """First in, first out."""
 
-    def __init__(
-        self,
-        capacity,
-        dtypes,
-        shapes=None,
-        names=None,
-        shared_name=None,
-        name="fifo_queue",
-    ):
-        made = (dtypes, shapes, names, shared_name, name)
-        self._make("FIFOQueueV2", *made, capacity=capacity)
+    __init__ = _takes(
+        "FIFOQueueV2",
+        "capacity, dtypes, shapes=None, names=None, shared_name=None, name='fifo_queue'",
+    )
 
 
 class PaddingFIFOQueue(_Queue):
     """First in, first out; tensors taken out together are filled up with zeros."""
 
-    def __init__(
-        self,
-        capacity,
-        dtypes,
-        shapes,
-        names=None,
-        shared_name=None,
-        name="padding_fifo_queue",
-    ):
+    __init__ = _takes(
+        "PaddingFIFOQueueV2",
+        "capacity, dtypes, shapes, names=None, shared_name=None, "
+        "name='padding_fifo_queue'",
+    )
+
+    def _make(self, op, given, shapes, *names, **further):
         if shapes is None or any(s is None for s in shapes):
             raise ValueError(
                 "When providing partial shapes, a list of shapes must be provided."
             )
-        _, known = _shapes(shapes, len(_types(dtypes)))
+        _, known = _shapes(shapes, len(_types(given)))
         if any(s.rank is None for s in known):
             raise ValueError(f"All shapes must have a defined rank: {known}")
-        made = (dtypes, shapes, names, shared_name, name)
-        self._make("PaddingFIFOQueueV2", *made, capacity=capacity)
+        super()._make(op, given, shapes, *names, **further)
 
 
 class RandomShuffleQueue(_Queue):
     """Gives tuples in random order, of at least `min_after_dequeue` others."""
 
-    def __init__(
-        self,
-        capacity,
-        min_after_dequeue,
-        dtypes,
-        shapes=None,
-        names=None,
-        seed=None,
-        shared_name=None,
-        name="random_shuffle_queue",
-    ):
+    __init__ = _takes(
+        "RandomShuffleQueueV2",
+        "capacity, min_after_dequeue, dtypes, shapes=None, names=None, seed=None, "
+        "shared_name=None, name='random_shuffle_queue'",
+    )
+
+    def _make(self, op, *given, seed, **further):
         seed, seed2 = (s or 0 for s in random_seed.get_seed(seed))
-        self._make(
-            "RandomShuffleQueueV2",
-            *(dtypes, shapes, names, shared_name, name),
-            capacity=capacity,
-            min_after_dequeue=min_after_dequeue,
-            seed=seed,
-            seed2=seed2,
-        )
+        super()._make(op, *given, seed=seed, seed2=seed2, **further)
 
 
 class PriorityQueue(_Queue):
     """Gives the tuple with the least priority, an integer before its components."""
 
-    def __init__(
-        self,
-        capacity,
-        types,
-        shapes=None,
-        names=None,
-        shared_name=None,
-        name="priority_queue",
-    ):
-        made = (types, shapes, names, shared_name, name)
-        self._make("PriorityQueueV2", *made, capacity=capacity)
+    __init__ = _takes(
+        "PriorityQueueV2",
+        "capacity, types, shapes=None, names=None, shared_name=None, "
+        "name='priority_queue'",
+    )
 
 
 def _types(given):

@@ -183,42 +183,6 @@ def accumulate_n(inputs, shape=None, tensor_dtype=None, name=None):
     return add_n(inputs, name)
 
 
-def bincount(
-    arr,
-    weights=None,
-    minlength=None,
-    maxlength=None,
-    dtype=dtypes.int32,
-    name=None,
-    axis=None,
-    binary_output=False,
-):
-    """How often each non-negative integer occurs."""
-    arr = (
-        math_ops.cast(_tensor(arr), dtypes.int32)
-        if _tensor(arr).dtype not in (dtypes.int32, dtypes.int64)
-        else _tensor(arr)
-    )
-    if axis is not None and axis not in (0, -1):
-        raise ValueError(
-            f"Unsupported value for argument axis={axis}. Only 0 and -1 are "
-            "currently supported."
-        )
-    nonempty = array_ops.size(arr) > 0
-    size = math_ops.cast(nonempty, arr.dtype) * (reduce_max(arr) + 1)
-    if minlength is not None:
-        size = elementwise_ops.maximum(conversion.to_tensor(minlength, arr.dtype), size)
-    if maxlength is not None:
-        size = elementwise_ops.minimum(conversion.to_tensor(maxlength, arr.dtype), size)
-    if axis is None:
-        arr = array_ops.reshape(arr, [-1])
-        if weights is not None:
-            weights = array_ops.reshape(weights, [-1])
-    if weights is None:
-        weights = _headrace.to_tensor([], dtype, None)
-    return raw.DenseBincount(arr, size, weights, binary_output=binary_output, name=name)
-
-
 def _segments(op, what, empty=0):
     def reduce(data, segment_ids, name=None):
         return _headrace.raw_op(op)(data=data, segment_ids=segment_ids, name=name)

@@ -59,7 +59,7 @@ def _check_rank(x, ranks, wanted, holds, message, name, data, summarize):
                     f"{check_ops._prefix(message)}{_label(x)} must have rank "
                     f"{wanted(ranks)}.  Received rank {rank}, shape {x.shape}"
                 )
-            return _nothing()
+            return execution.no_op()
         shape = _shape_of(x)[1]()
         if data is None:
             data = [message or "", f"{_label(x)} must have rank {wanted(())}".strip()]
@@ -67,10 +67,6 @@ def _check_rank(x, ranks, wanted, holds, message, name, data, summarize):
         with execution.control_dependencies(first):
             found = array_ops.size(shape)
             return check_ops.Assert(holds(found, ranks), data, summarize)
-
-
-def _nothing():
-    return None if _headrace.is_eager() else execution.no_op()
 
 
 def assert_rank(x, rank, message=None, name=None, data=None, summarize=None):
@@ -186,8 +182,6 @@ def assert_shapes(shapes, data=None, summarize=None, message=None, name=None):
                         x, place, symbol, sizes, message_prefix, data, summarize
                     )
                 )
-        if _headrace.is_eager():
-            return None
         return execution.group(*[check for check in checks if check is not None])
 
 

@@ -29,8 +29,8 @@ def _lengths(x, rank, fft_length, is_half):
         if count is not None and count != rank:
             if not _headrace.is_eager():
                 raise ValueError(f"Dimension must be {rank} but is {count}: fft_length")
-            raise errors.InvalidArgumentError(
-                None, None, f"fft_length must have shape [{rank}]"
+            raise errors.InvalidArgumentError._of(
+                f"fft_length must have shape [{rank}]"
             )
         return made
     sizes = array_ops.shape(x)[-rank:]

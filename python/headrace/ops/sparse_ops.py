@@ -181,13 +181,9 @@ def add(a, b, threshold=0):
         real = a.dtype.real_dtype
         return SparseTensor(
             *raw.SparseAdd(
-                a_indices=a.indices,
-                a_values=a.values,
-                a_shape=a.dense_shape,
-                b_indices=b.indices,
-                b_values=b.values,
-                b_shape=b.dense_shape,
-                thresh=conversion.convert_to_tensor(threshold, real),
+                *a._components(),
+                *b._components(),
+                conversion.convert_to_tensor(threshold, real),
             )
         )
     if is_sparse(b):

@@ -1,10 +1,11 @@
 """tf.random.stateless_*: numbers that follow from shape and seed alone."""
 
 import enum
+import functools
 import operator
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, signatures
 from headrace.framework.name_scopes import composite, graph_scope
 from headrace.ops import array_ops
 from headrace.ops.faces import add_faces
@@ -135,24 +136,19 @@ def normal(
     alg="auto_select",
 ):
     """Numbers of a normal distribution."""
-    return _scaled(
-        "StatelessRandomNormalV2", shape, seed, mean, stddev, dtype, alg, name
-    )
+    op = "StatelessRandomNormalV2"
+    return _scaled(op, shape, seed, mean, stddev, dtype, alg, name)
 
 
-def truncated_normal(
-    shape,
-    seed,
-    mean=0.0,
-    stddev=1.0,
-    dtype=dtypes.float32,
-    name=None,
-    alg="auto_select",
-):
-    """Numbers of a normal distribution, none beyond two deviations."""
-    return _scaled(
-        "StatelessTruncatedNormalV2", shape, seed, mean, stddev, dtype, alg, name
-    )
+truncated_normal = signatures.function_of(
+    signatures.named(
+        "truncated_normal",
+        "Numbers of a normal distribution, none beyond two deviations.",
+        __name__,
+    ),
+    signatures.parameters_of(normal),
+    functools.partial(_scaled, "StatelessTruncatedNormalV2"),
+)
 
 
 def shuffle(value, seed, alg="auto_select", name=None):

@@ -221,11 +221,9 @@ def _dense_rows(ragged, dense):
     lengths = ragged.row_lengths()
     total, sizes = ragged.values.shape[0], dense.shape[:2].as_list()
     if None not in (total, *sizes) and total != sizes[0] * sizes[1]:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.InvalidArgumentError._of(
             "Unable to broadcast: dimension size mismatch: Condition x == y did not "
-            f"hold for shapes {ragged.shape} and {dense.shape}",
+            f"hold for shapes {ragged.shape} and {dense.shape}"
         )
     if dense.shape[1] is not None or execution.get_static_value(width) is not None:
         regular = array_ops.range(ragged.nrows() + 1, dtype=splits.dtype) * width

@@ -6,10 +6,8 @@ from headrace.ops import array_ops, check_ops, math_ops
 
 
 def _fail(where, what, detail=""):
-    raise errors.InvalidArgumentError(
-        None,
-        None,
-        f"Arguments to {where} do not form a valid RaggedTensor:{what}.{detail}",
+    raise errors.InvalidArgumentError._of(
+        f"Arguments to {where} do not form a valid RaggedTensor:{what}.{detail}"
     )
 
 
@@ -130,11 +128,9 @@ def same_splits(a, b, message=None):
     if not any(k is None for k in known) and not _known(a, b):
         if known[0].tolist() == known[1].tolist():
             return a
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.InvalidArgumentError._of(
             f"{message or 'ragged rows differ'}\nCondition x == y did not hold.\n"
-            f"x: {known[0]}\ny: {known[1]}",
+            f"x: {known[0]}\ny: {known[1]}"
         )
     a.shape.assert_is_compatible_with(b.shape)
     other = b if b.dtype == a.dtype else math_ops.cast(b, a.dtype)

@@ -1,7 +1,7 @@
 """Functions of tf that take ragged tensors and are no reductions, joins or gathers."""
 
 from headrace._load import raw
-from headrace.framework import conversion
+from headrace.framework import conversion, signatures
 from headrace.ops import (
     array_ops,
     check_ops,
@@ -117,39 +117,22 @@ _RAGGED_INSIDE = (
 )
 
 
-def matmul(
-    a,
-    b,
-    transpose_a=False,
-    transpose_b=False,
-    adjoint_a=False,
-    adjoint_b=False,
-    a_is_sparse=False,
-    b_is_sparse=False,
-    output_type=None,
-    grad_a=False,
-    grad_b=False,
-    name=None,
-):
+@signatures.taking(signatures.parameters_of(math_ops.matmul))
+def matmul(a, b, **turns):
     """Products of matrices whose number of rows, or of columns, varies in the batch."""
-    if transpose_a and adjoint_a:
-        raise ValueError("Only one of transpose_a and adjoint_a can be True.")
-    if transpose_b and adjoint_b:
-        raise ValueError("Only one of transpose_b and adjoint_b can be True.")
+    for name in ("a", "b"):
+        if turns[f"transpose_{name}"] and turns[f"adjoint_{name}"]:
+            raise ValueError(
+                f"Only one of transpose_{name} and adjoint_{name} can be True."
+            )
     a = a if is_ragged(a) else conversion.convert_to_tensor(a, dtype_hint=b.dtype)
     b = b if is_ragged(b) else conversion.convert_to_tensor(b, dtype_hint=a.dtype)
     if a.shape.rank is None or b.shape.rank is None:
         raise ValueError("matmul requires at least one input to have known rank")
     if a.shape.rank != b.shape.rank:
         raise ValueError("`a` and `b` must have the same rank.")
-    turns = dict(
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-        adjoint_a=adjoint_a,
-        adjoint_b=adjoint_b,
-        output_type=output_type,
-    )
-    return _matmul(a, b, turns)
+    kept = ("transpose_a", "transpose_b", "adjoint_a", "adjoint_b", "output_type")
+    return _matmul(a, b, {name: turns[name] for name in kept})
 
 
 def _matmul(a, b, turns):

@@ -153,11 +153,9 @@ def _inner(x, keys):
         raise ValueError("Cannot index into an inner ragged dimension.")
     known = _known(first)
     if known is not None and not -x._uniform <= known < x._uniform:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.InvalidArgumentError._of(
             "Index out of bounds when indexing into a ragged tensor: "
-            f"{known} in rows of {x._uniform}",
+            f"{known} in rows of {x._uniform}"
         )
     # Each row's places, of which a plain tensor's index knows what is out of bounds.
     starts = array_ops.expand_dims(x.row_splits[:-1], 1)

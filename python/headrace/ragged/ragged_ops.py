@@ -76,7 +76,7 @@ def segment_ids_to_row_splits(segment_ids, num_segments=None, out_type=None, nam
     count = math_ops.cast(num_segments, ids.dtype)
     known = execution.get_static_value(count)
     if known is not None and known < 0:
-        raise InvalidArgumentError(None, None, f"size ({known}) must be non-negative")
+        raise InvalidArgumentError._of(f"size ({known}) must be non-negative")
     counts = raw.UnsortedSegmentSum(
         array_ops.ones_like(ids), raw.Minimum(ids, count), count + 1
     )[:-1]

@@ -35,8 +35,8 @@ def _in_plain_graph(method):
     if _headrace.is_eager():
         return False
     if not graph_checkpoint.in_plain_graph():
-        raise errors.UnimplementedError(
-            None, None, f"Checkpoint.{method} inside a traced function"
+        raise errors.UnimplementedError._of(
+            f"Checkpoint.{method} inside a traced function"
         )
     return True
 
@@ -241,12 +241,10 @@ class Checkpoint(AutoTrackable):
         try:
             return self.read(save_path, options)
         except errors.NotFoundError as e:
-            raise errors.NotFoundError(
-                None,
-                None,
+            raise errors.NotFoundError._of(
                 f"Error when restoring from checkpoint or SavedModel at {save_path}: "
                 f"{e.message}\nPlease double-check that the path is correct. You may be "
-                "missing the checkpoint suffix (e.g. the '-1' in 'path/to/ckpt-1').",
+                "missing the checkpoint suffix (e.g. the '-1' in 'path/to/ckpt-1')."
             ) from None
 
     def sync(self):

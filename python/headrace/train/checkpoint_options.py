@@ -6,6 +6,7 @@ import inspect
 from headrace._load import _headrace
 from headrace.framework import conversion
 from headrace.framework.devices import DeviceSpec
+from headrace.framework.signatures import keeps
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of the object graph in a checkpoint
 
@@ -87,27 +88,10 @@ class CheckpointOptions:
 class ShardableTensor:
     """A tensor of a checkpoint, as a ShardingCallback gets it."""
 
-    def __init__(
-        self,
-        _tensor_save_spec,
-        tensor,
-        dtype,
-        device,
-        name,
-        shape,
-        slice_spec,
-        checkpoint_key,
-        trackable,
-    ):
-        self._tensor_save_spec = _tensor_save_spec
-        self.tensor = tensor
-        self.dtype = dtype
-        self.device = device
-        self.name = name
-        self.shape = shape
-        self.slice_spec = slice_spec
-        self.checkpoint_key = checkpoint_key
-        self.trackable = trackable
+    __init__ = keeps(
+        "_tensor_save_spec, tensor, dtype, device, name, shape, slice_spec, "
+        "checkpoint_key, trackable"
+    )
 
     def __repr__(self):
         fields = "\n".join(f"  {k}={v!r}" for k, v in vars(self).items())

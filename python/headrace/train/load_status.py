@@ -30,14 +30,9 @@ def of(restoration, root, operations=None):
 
 
 def _run(session, operations):
-
     if operations:
         feeds = getattr(operations, "feeds", None)
         sessions.of_checkpoint(session).run(list(operations), feeds)
-
-
-def _initializers(objects):
-    return graph_checkpoint.initializers(objects)
 
 
 class _LoadStatus:
@@ -56,7 +51,8 @@ class _LoadStatus:
         ones. Eagerly nothing is left to do."""
         if self._operations is not None:
             self.run_restore_ops(session)
-            _run(session, _initializers(self._restoration.unmatched()))
+            unmatched = self._restoration.unmatched()
+            _run(session, graph_checkpoint.initializers(unmatched))
 
     def run_restore_ops(self, session=None):
         """Gives a graph's variables their values of the checkpoint. Eagerly nothing
@@ -180,7 +176,9 @@ class InitializationOnlyStatus:
     def initialize_or_restore(self, session=None):
         """Gives a graph's variables their first values."""
         if not _headrace.is_eager():
-            _run(session, _initializers(o for _, o in _walk(self._root)))
+            _run(
+                session, graph_checkpoint.initializers(o for _, o in _walk(self._root))
+            )
 
     def run_restore_ops(self, session=None):
         self._fail()

@@ -4,7 +4,7 @@ import uuid
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
-from headrace.framework import conversion, dtypes, scopes
+from headrace.framework import conversion, dtypes, execution
 from headrace.framework.devices import DeviceSpec
 from headrace.framework.trackable import Trackable
 from headrace.ops import array_ops, string_ops
@@ -157,11 +157,7 @@ def _add_save(prefix, items, first_format):
         raw.SaveSlices(prefix, names, slices, tensors, name="SaveSlices")
     else:
         raw.SaveV2(prefix, names, slices, tensors, name="SaveV2")
-    if _headrace.is_eager():
-        return prefix
-    graph = stack.current()
-    saved = graph._last_operation()
-    with graph.control_dependencies([saved]):
+    with execution.control_dependencies([stack.last_operation()]):
         return array_ops.identity(prefix, name="control_dependency")
 
 
@@ -208,15 +204,13 @@ def restore(filename, items, sequentially, reshape):
     """Reads and assigns all; the operation that stands for it."""
     items = [item for item in items if item.restored]
     if not sequentially:
-        return _grouped(_restore_together(filename, items, reshape))
-    done = []
-    for item in items:
-        if _headrace.is_eager():
-            done += _restore_together(filename, [item], reshape)
-            continue
-        with stack.current().control_dependencies(done[-1:]):
-            done += _restore_together(filename, [item], reshape)
-    return _grouped(done)
+        done = _restore_together(filename, items, reshape)
+    else:
+        done = []
+        for item in items:
+            with execution.control_dependencies(done[-1:]):
+                done += _restore_together(filename, [item], reshape)
+    return execution.group(*done, name="restore_all")
 
 
 def _restore_together(filename, items, reshape):
@@ -228,12 +222,6 @@ def _restore_together(filename, items, reshape):
         name="RestoreV2",
     )
     return [item.assign(value, reshape) for item, value in zip(items, values)]
-
-
-def _grouped(operations):
-    if _headrace.is_eager():
-        return None
-    return scopes.group(operations, "restore_all")
 
 
 def step_value(step, session):

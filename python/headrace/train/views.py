@@ -5,7 +5,12 @@ import os
 from headrace._load import _headrace
 from headrace.framework import logging, protos
 from headrace.framework.properties import read_only
-from headrace.framework.trackable import is_trackable, node_of, owner_of
+from headrace.framework.trackable import (
+    check_save_type,
+    is_trackable,
+    node_of,
+    owner_of,
+)
 from headrace.train.checkpoint_options import GRAPH_KEY
 
 
@@ -20,11 +25,7 @@ class TrackableView:
     @classmethod
     def children(cls, obj, save_type="checkpoint", **kwargs):
         """{name: object} of an object's children."""
-        if getattr(save_type, "value", save_type) != "checkpoint":
-            raise NotImplementedError(
-                "TrackableView.children: SavedModels are not supported, save_type must be "
-                "checkpoint"
-            )
+        check_save_type("TrackableView.children", save_type)
         named = {}
         for name, child in node_of(obj).children():
             owner = owner_of(child)

@@ -12,7 +12,7 @@ def _assert(condition, lines, summarize, name):
     if not bool(condition):
         limit = 3 if summarize is None else summarize
         shown = [check_ops._summary(line, limit) for line in lines]
-        raise errors.InvalidArgumentError(None, None, "\n".join(shown))
+        raise errors.InvalidArgumentError._of("\n".join(shown))
     return None
 
 
@@ -52,21 +52,16 @@ assert_non_negative = _unary(tf.debugging.assert_non_negative, tf.greater_equal)
 assert_non_positive = _unary(tf.debugging.assert_non_positive, tf.less_equal)
 
 
-def _known():
-    """What an assertion that holds while the graph is built gives."""
-    return None if _headrace.is_eager() else execution.no_op()
-
-
 def assert_integer(x, message=None, name=None):
     """Asserts that x is of an integer type."""
     tf.debugging.assert_integer(x, message)
-    return _known()
+    return execution.no_op()
 
 
 def assert_type(tensor, tf_type, message=None, name=None):
     """Asserts the dtype."""
     tf.debugging.assert_type(tensor, tf_type, message)
-    return _known()
+    return execution.no_op()
 
 
 def assert_scalar(tensor, name=None, message=None):

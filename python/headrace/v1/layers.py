@@ -4,7 +4,7 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import stack
 
-from headrace.framework import execution
+from headrace.framework import execution, signatures
 from headrace.v1 import collections
 from headrace.v1.variable_scope import get_variable, variable_scope
 
@@ -37,46 +37,41 @@ def _known(size, what):
     return size
 
 
-def _finished(outputs, bias, activation, activity_regularizer, data_format="NHWC"):
+def _finished(outputs, bias, given, data_format="NHWC"):
     if bias is not None:
         outputs = tf.nn.bias_add(outputs, bias, data_format=data_format)
-    if activation is not None:
-        outputs = activation(outputs)
-    if activity_regularizer is not None:
-        stack.default_graph().add_to_collection(
-            collections.GraphKeys.REGULARIZATION_LOSSES, activity_regularizer(outputs)
-        )
+    if given["activation"] is not None:
+        outputs = given["activation"](outputs)
+    if given["activity_regularizer"] is not None:
+        loss = given["activity_regularizer"](outputs)
+        key = collections.GraphKeys.REGULARIZATION_LOSSES
+        stack.default_graph().add_to_collection(key, loss)
     return outputs
 
 
-def dense(
-    inputs,
-    units,
-    activation=None,
-    use_bias=True,
-    kernel_initializer=None,
-    bias_initializer="zeros",
-    kernel_regularizer=None,
-    bias_regularizer=None,
-    activity_regularizer=None,
-    kernel_constraint=None,
-    bias_constraint=None,
-    trainable=True,
-    name=None,
-    reuse=None,
-):
+_trainable = signatures.taking(
+    signatures.from_text(
+        "activation=None, use_bias=True, kernel_initializer=None, "
+        "bias_initializer='zeros', kernel_regularizer=None, bias_regularizer=None, "
+        "activity_regularizer=None, kernel_constraint=None, bias_constraint=None, "
+        "trainable=True, name=None, reuse=None"
+    )
+)
+
+
+@_trainable
+def dense(inputs, units, **given):
     """activation(inputs x kernel + bias)."""
-    given = dict(locals())
-    with _scope(name, "dense", reuse):
+    with _scope(given["name"], "dense", given["reuse"]):
         inputs = tf.convert_to_tensor(inputs)
         size = _known(inputs.shape[-1], "The last dimension")
-        kernel, bias = _kernel_and_bias(given, inputs, [size, units], use_bias)
+        kernel, bias = _kernel_and_bias(given, inputs, [size, units])
         if inputs.shape.rank == 2:
             outputs = tf.matmul(inputs, kernel)
         else:
             outputs = tf.tensordot(inputs, kernel, [[inputs.shape.rank - 1], [0]])
             outputs.set_shape(inputs.shape[:-1].concatenate([units]))
-        return _finished(outputs, bias, activation, activity_regularizer)
+        return _finished(outputs, bias, given)
 
 
 def _trained(given, name, shape, like, initializer):
@@ -93,9 +88,9 @@ def _trained(given, name, shape, like, initializer):
     )
 
 
-def _kernel_and_bias(given, inputs, shape, use_bias):
+def _kernel_and_bias(given, inputs, shape):
     kernel = _trained(given, "kernel", shape, inputs, given["kernel_initializer"])
-    if not use_bias:
+    if not given["use_bias"]:
         return kernel, None
     initializer = _zeros(given["bias_initializer"])
     return kernel, _trained(given, "bias", shape[-1:], inputs, initializer)
@@ -109,6 +104,7 @@ def _ones(initializer):
     return tf.compat.v1.ones_initializer() if initializer == "ones" else initializer
 
 
+@_trainable
 def conv2d(
     inputs,
     filters,
@@ -117,22 +113,10 @@ def conv2d(
     padding="valid",
     data_format="channels_last",
     dilation_rate=(1, 1),
-    activation=None,
-    use_bias=True,
-    kernel_initializer=None,
-    bias_initializer="zeros",
-    kernel_regularizer=None,
-    bias_regularizer=None,
-    activity_regularizer=None,
-    kernel_constraint=None,
-    bias_constraint=None,
-    trainable=True,
-    name=None,
-    reuse=None,
+    **given,
 ):
     """activation(inputs convolved with kernel + bias)."""
-    given = dict(locals())
-    with _scope(name, "conv2d", reuse):
+    with _scope(given["name"], "conv2d", given["reuse"]):
         inputs = tf.convert_to_tensor(inputs)
         order = _FORMATS[data_format]
         channels = inputs.shape[order.index("C")]
@@ -141,7 +125,7 @@ def conv2d(
             _known(channels, "Channels"),
             filters,
         ]
-        kernel, bias = _kernel_and_bias(given, inputs, shape, use_bias)
+        kernel, bias = _kernel_and_bias(given, inputs, shape)
         outputs = tf.nn.conv2d(
             inputs,
             kernel,
@@ -150,7 +134,7 @@ def conv2d(
             data_format=order,
             dilations=_pair(dilation_rate, "dilation_rate"),
         )
-        return _finished(outputs, bias, activation, activity_regularizer, order)
+        return _finished(outputs, bias, given, order)
 
 
 def _pooling(kind):

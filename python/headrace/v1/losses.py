@@ -1,8 +1,11 @@
 """tf.compat.v1.losses: losses that a graph collects."""
 
+import functools
+
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.framework import signatures
 from headrace.v1 import collections
 
 GraphKeys = collections.GraphKeys
@@ -147,31 +150,50 @@ def _alike(labels, predictions):
     return labels, predictions
 
 
-def _elementwise(default, function, what):
-    """A loss that compares labels and predictions one by one."""
+_COMMON = [
+    signatures.parameter("weights", 1.0),
+    signatures.parameter("scope", None),
+    signatures.parameter("loss_collection", GraphKeys.LOSSES),
+    signatures.parameter("reduction", _USUAL),
+]
 
-    def loss(
-        labels,
-        predictions,
-        weights=1.0,
-        scope=None,
-        loss_collection=GraphKeys.LOSSES,
-        reduction=_USUAL,
-    ):
+
+def _weighted(function, scope=None, place=2):
+    """Makes a public loss of what gives its values: weighted, reduced and noted.
+
+    `weights` comes at that place, the other common parameters behind the function's
+    own, but for a `dim`, which is the last.
+    """
+    default = scope or f"{function.__name__.removesuffix('_loss')}_loss"
+
+    def call(weights, scope, loss_collection, reduction, **given):
         with tf.name_scope(scope or default) as name:
-            values = function(*_pair(labels, predictions))
+            values = function(**given)
             return compute_weighted_loss(
                 values, weights, name, loss_collection, reduction
             )
 
-    loss.__name__ = default
+    own = signatures.parameters_of(function)
+    last = [p for p in own if p.name == "dim"]
+    own = own[: len(own) - len(last)]
+    own.insert(place, _COMMON[0])
+    return signatures.function_of(function, own + _COMMON[1:] + last, call)
+
+
+def _elementwise(name, function, what):
+    """A loss that compares labels and predictions one by one."""
+
+    def loss(labels, predictions):
+        return function(*_pair(labels, predictions))
+
+    loss.__name__ = loss.__qualname__ = name
     loss.__doc__ = f"""{what} between predictions and labels, weighted and reduced.
 
     Labels are cast to the dtype of predictions and have their shape. `weights` is a
     scalar or broadcasts to it. The result, a scalar unless `reduction` is NONE, is
     added to `loss_collection` of the graph.
     """
-    return loss
+    return _weighted(loss, name)
 
 
 absolute_difference = _elementwise(
@@ -184,130 +206,64 @@ mean_squared_error = _elementwise(
 )
 
 
-def log_loss(
-    labels,
-    predictions,
-    weights=1.0,
-    epsilon=1e-7,
-    scope=None,
-    loss_collection=GraphKeys.LOSSES,
-    reduction=_USUAL,
-):
+@_weighted
+def log_loss(labels, predictions, epsilon=1e-7):
     """Minus the logarithm of what the right answers were given."""
-    with tf.name_scope(scope or "log_loss") as name:
-        y, p = _pair(labels, predictions)
-        right = tf.math.log(p + epsilon)
-        wrong = tf.math.log(1 - p + epsilon)
-        values = -y * right - (1 - y) * wrong
-        return compute_weighted_loss(values, weights, name, loss_collection, reduction)
+    y, p = _pair(labels, predictions)
+    right = tf.math.log(p + epsilon)
+    wrong = tf.math.log(1 - p + epsilon)
+    return -y * right - (1 - y) * wrong
 
 
-def huber_loss(
-    labels,
-    predictions,
-    weights=1.0,
-    delta=1.0,
-    scope=None,
-    loss_collection=GraphKeys.LOSSES,
-    reduction=_USUAL,
-):
+@_weighted
+def huber_loss(labels, predictions, delta=1.0):
     """Squares of small errors, and large ones as they are."""
-    with tf.name_scope(scope or "huber_loss") as name:
-        y, p = _pair(labels, predictions)
-        error = tf.abs(p - y)
-        small = tf.minimum(error, delta)
-        values = 0.5 * small * small + delta * (error - small)
-        return compute_weighted_loss(values, weights, name, loss_collection, reduction)
+    y, p = _pair(labels, predictions)
+    error = tf.abs(p - y)
+    small = tf.minimum(error, delta)
+    return 0.5 * small * small + delta * (error - small)
 
 
-def hinge_loss(
-    labels,
-    logits,
-    weights=1.0,
-    scope=None,
-    loss_collection=GraphKeys.LOSSES,
-    reduction=_USUAL,
-):
+@_weighted
+def hinge_loss(labels, logits):
     """What logits lack to 1 on the side of their label."""
-    with tf.name_scope(scope or "hinge_loss") as name:
-        y, z = _pair(labels, logits)
-        values = tf.nn.relu(1 - (2 * y - 1) * z)
-        return compute_weighted_loss(values, weights, name, loss_collection, reduction)
+    y, z = _pair(labels, logits)
+    return tf.nn.relu(1 - (2 * y - 1) * z)
 
 
-def cosine_distance(
-    labels,
-    predictions,
-    axis=None,
-    weights=1.0,
-    scope=None,
-    loss_collection=GraphKeys.LOSSES,
-    reduction=_USUAL,
-    dim=None,
-):
+@functools.partial(_weighted, place=3)
+def cosine_distance(labels, predictions, axis=None, dim=None):
     """1 minus the product of unit vectors."""
     axis = dim if axis is None else axis
     if axis is None:
         raise ValueError("You must specify argument `axis`.")
-    with tf.name_scope(scope or "cosine_distance_loss") as name:
-        y, p = _pair(labels, predictions)
-        values = 1 - tf.reduce_sum(y * p, axis=axis, keepdims=True)
-        return compute_weighted_loss(values, weights, name, loss_collection, reduction)
+    y, p = _pair(labels, predictions)
+    return 1 - tf.reduce_sum(y * p, axis=axis, keepdims=True)
 
 
-def sigmoid_cross_entropy(
-    multi_class_labels,
-    logits,
-    weights=1.0,
-    label_smoothing=0,
-    scope=None,
-    loss_collection=GraphKeys.LOSSES,
-    reduction=_USUAL,
-):
+@_weighted
+def sigmoid_cross_entropy(multi_class_labels, logits, label_smoothing=0):
     """Of labels that do not exclude each other."""
-    with tf.name_scope(scope or "sigmoid_cross_entropy_loss") as name:
-        y, z = _alike(multi_class_labels, logits)
-        if label_smoothing > 0:
-            y = y * (1 - label_smoothing) + 0.5 * label_smoothing
-        values = tf.nn.sigmoid_cross_entropy_with_logits(labels=y, logits=z)
-        return compute_weighted_loss(values, weights, name, loss_collection, reduction)
+    y, z = _alike(multi_class_labels, logits)
+    if label_smoothing > 0:
+        y = y * (1 - label_smoothing) + 0.5 * label_smoothing
+    return tf.nn.sigmoid_cross_entropy_with_logits(labels=y, logits=z)
 
 
-def softmax_cross_entropy(
-    onehot_labels,
-    logits,
-    weights=1.0,
-    label_smoothing=0,
-    scope=None,
-    loss_collection=GraphKeys.LOSSES,
-    reduction=_USUAL,
-):
+@_weighted
+def softmax_cross_entropy(onehot_labels, logits, label_smoothing=0):
     """Of one label each, as rows with a 1."""
-    with tf.name_scope(scope or "softmax_cross_entropy_loss") as name:
-        y, z = _alike(onehot_labels, logits)
-        if label_smoothing > 0:
-            classes = tf.cast(tf.shape(y)[1], z.dtype)
-            y = y * (1.0 - label_smoothing) + label_smoothing / classes
-        values = tf.nn.softmax_cross_entropy_with_logits(
-            labels=tf.stop_gradient(y), logits=z
-        )
-        return compute_weighted_loss(values, weights, name, loss_collection, reduction)
+    y, z = _alike(onehot_labels, logits)
+    if label_smoothing > 0:
+        classes = tf.cast(tf.shape(y)[1], z.dtype)
+        y = y * (1.0 - label_smoothing) + label_smoothing / classes
+    return tf.nn.softmax_cross_entropy_with_logits(labels=tf.stop_gradient(y), logits=z)
 
 
-def sparse_softmax_cross_entropy(
-    labels,
-    logits,
-    weights=1.0,
-    scope=None,
-    loss_collection=GraphKeys.LOSSES,
-    reduction=_USUAL,
-):
+@_weighted
+def sparse_softmax_cross_entropy(labels, logits):
     """Of one label each, as its number."""
-    with tf.name_scope(scope or "sparse_softmax_cross_entropy_loss") as name:
-        labels, logits = tf.convert_to_tensor(labels), tf.convert_to_tensor(logits)
-        if labels.shape.rank is not None and labels.shape.rank == logits.shape.rank:
-            labels = tf.squeeze(labels, [-1])
-        values = tf.nn.sparse_softmax_cross_entropy_with_logits(
-            labels=labels, logits=logits
-        )
-        return compute_weighted_loss(values, weights, name, loss_collection, reduction)
+    labels, logits = tf.convert_to_tensor(labels), tf.convert_to_tensor(logits)
+    if labels.shape.rank is not None and labels.shape.rank == logits.shape.rank:
+        labels = tf.squeeze(labels, [-1])
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)

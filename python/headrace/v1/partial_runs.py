@@ -7,7 +7,7 @@ _HANDLES = (dtypes.resource, dtypes.variant)
 
 
 def _refuse(text):
-    raise InvalidArgumentError(None, None, text)
+    raise InvalidArgumentError._of(text)
 
 
 class PartialRun:
@@ -66,11 +66,9 @@ class PartialRun:
                 nodes.update(more)
         again = [op for op in nodes if op.name in self._done and op._node.has_effect]
         if again:
-            raise UnimplementedError(
-                None,
-                None,
+            raise UnimplementedError._of(
                 f"partial_run: {again[0].name} has run in an earlier step, and what is "
-                "fetched now would run it again",
+                "fetched now would run it again"
             )
         kept = list(tensors)
         for op in nodes:

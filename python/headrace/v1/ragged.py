@@ -1,5 +1,6 @@
 """Functions of TensorFlow 1 that take ragged tensors."""
 
+from headrace.framework import signatures
 from headrace.imaging import ragged_images
 from headrace.ragged import functions as ragged_functions
 from headrace.v1 import functions, table
@@ -43,19 +44,11 @@ def safe_embedding_lookup_sparse(
     )
 
 
-def resize(
-    images,
-    size,
-    method=0,
-    align_corners=False,
-    preserve_aspect_ratio=False,
-    name=None,
-):
+@signatures.taking(signatures.parameters_of(functions.resize_images))
+def resize(images, size, method=0, **how):
     """The same by the rules of TensorFlow 1."""
 
     def one(image):
-        return functions.resize_images(
-            image, size, method, align_corners, preserve_aspect_ratio, name
-        )
+        return functions.resize_images(image, size, method, **how)
 
     return ragged_images.each_image(one, images, size, method in (1, "nearest"))

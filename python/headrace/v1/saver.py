@@ -283,22 +283,18 @@ class Saver:
         try:
             self._read(sess, path)
         except errors.NotFoundError as e:
-            raise errors.NotFoundError(
-                None,
-                None,
+            raise errors.NotFoundError._of(
                 "Restoring from checkpoint failed. This is most likely due to a "
                 "Variable name or other graph key that is missing from the checkpoint. "
                 "Please ensure that you have not altered the graph expected based on "
-                f"the checkpoint. Original error:\n\n{e.message}",
+                f"the checkpoint. Original error:\n\n{e.message}"
             ) from None
         except errors.InvalidArgumentError as e:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.InvalidArgumentError._of(
                 "Restoring from checkpoint failed. This is most likely due to a "
                 "mismatch between the current graph and the graph from the checkpoint. "
                 "Please ensure that you have not altered the graph expected based on "
-                f"the checkpoint. Original error:\n\n{e.message}",
+                f"the checkpoint. Original error:\n\n{e.message}"
             ) from None
 
     def _read(self, sess, path):

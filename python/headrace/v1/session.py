@@ -276,8 +276,8 @@ class BaseSession:
         """
         run = self._partial_runs.get(handle)
         if run is None:
-            raise InvalidArgumentError(
-                None, None, "Must run 'setup' before performing partial runs!"
+            raise InvalidArgumentError._of(
+                "Must run 'setup' before performing partial runs!"
             )
         plan = _Plan(self._graph, fetches)
         if plan.targets:

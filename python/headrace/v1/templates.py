@@ -149,35 +149,30 @@ class Template(Trackable):
         return self.global_variables + self.local_variables
 
     def _collected(self, key):
+        """What calls made of the variables in a collection."""
         if self._scope is None:
             return []
-        return stack.default_graph().get_collection(key, self.variable_scope_name)
-
-    def _of_eager_calls(self):
-        if self._scope is None:
-            return []
-        named, prefix = self._eager_variables.items(), self.variable_scope_name
-        return [v for n, v in named if n.startswith(prefix)]
+        prefix = self.variable_scope_name
+        if not _headrace.is_eager():
+            return stack.default_graph().get_collection(key, prefix)
+        made = [v for n, v in self._eager_variables.items() if n.startswith(prefix)]
+        if key == GraphKeys.TRAINABLE_VARIABLES:
+            return [v for v in made if v.trainable]
+        return made if key == GraphKeys.GLOBAL_VARIABLES else []
 
     @property
     def global_variables(self):
         """A list of the variables that calls made and that are saved."""
-        if _headrace.is_eager():
-            return self._of_eager_calls()
         return self._collected(GraphKeys.GLOBAL_VARIABLES)
 
     @property
     def local_variables(self):
         """A list of the variables that calls made and that are not saved."""
-        if _headrace.is_eager():
-            return []
         return self._collected(GraphKeys.LOCAL_VARIABLES)
 
     @property
     def trainable_variables(self):
         """A list of those that optimizers change."""
-        if _headrace.is_eager():
-            return [v for v in self._of_eager_calls() if v.trainable]
         return self._collected(GraphKeys.TRAINABLE_VARIABLES)
 
     @property

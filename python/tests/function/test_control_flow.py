@@ -274,6 +274,9 @@ _ROWS = [[1.0, 2.0, 1.0], [3.0, 4.0, 5.0]]
         ("Unique", lambda r: tf.unique(r).y),
         ("Where", lambda r: tf.boolean_mask(r, r > 1)),
         ("Range", lambda r: tf.range(r[0])),
+        ("ListDiff", lambda r: tf.raw_ops.ListDiff(x=r, y=[1.0]).out),
+        ("DynamicPartition", lambda r: tf.dynamic_partition(r, [0, 1, 0], 2)),
+        ("SegmentMax", lambda r: tf.math.segment_max(r, [0, 0, 1])),
         ("AsString", tf.strings.as_string),
         ("EagerPyFunc", lambda r: tf.py_function(lambda z: z, [r], tf.float32)),
     ],
@@ -304,6 +307,9 @@ def test_what_has_a_vectorized_form():
         lambda r: (tf.strings.as_string(r), tf.sort(r))[1],
         lambda r: tf.random.uniform([3]) * 0 + r,
         lambda r: (r, {"a": r + 1}),
+        lambda r: tf.slice(r, [tf.cast(r[0] * 0 + 1, tf.int32)], [-1]),
+        lambda r: tf.sparse.segment_sum(r, [0, 2, 1], [0, 0, 1]),
+        lambda r: tf.sparse.segment_mean(w, tf.cast(r / 9, tf.int32), [0, 0, 1]),
     ):
         with_fallback = tf.vectorized_map(of_row, tf.constant(_ROWS))
         without = tf.vectorized_map(of_row, tf.constant(_ROWS), False)

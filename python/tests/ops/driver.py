@@ -3,8 +3,9 @@ and traced (with shapes known and unknown), and the shapes that traces tell.
 
 A table is a list of rows; `cases(table)` are pytest parameters and `check(row,
 dtype)` runs one. A row names a raw op, its tensor inputs in order (by keyword),
-its attributes and what it must give: a NumPy function of the inputs, or an
-array (a tuple of them for several outputs). Floating inputs are cast to each of the row's dtypes.
+its attributes and what it must give: a NumPy function of the inputs, an
+array (a tuple of them for several outputs), or RECORDED for what TensorFlow gives
+(rows.py). Floating inputs are cast to each of the row's dtypes.
 """
 
 import dataclasses
@@ -14,6 +15,7 @@ from typing import Any
 import headrace as tf
 import numpy as np
 import pytest
+import rows
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 SIGNED = ("int8", "int16", "int32", "int64")
@@ -28,12 +30,14 @@ _TOLERANCE = {
     "complex128": 1e-12,
 }
 
+RECORDED = "recorded"
+
 
 @dataclasses.dataclass
 class Row:
     op: str
     inputs: dict[str, Any]
-    want: Any = None  # function of the inputs as NumPy arrays, or an array
+    want: Any = None  # function of the inputs as NumPy arrays, array or RECORDED
     attrs: dict[str, Any] = dataclasses.field(default_factory=dict)
     dtypes: tuple[str, ...] = FLOATS
     fixed: tuple[str, ...] = ()  # inputs that keep their own dtype
@@ -44,12 +48,19 @@ class Row:
     # list arguments of the op: which of the inputs they are made of
     traced: bool = True  # whether a trace gives the same (not: random numbers)
 
+    def __post_init__(self):
+        assert self.want is not None or self.error is not None, f"no values: {self}"
+
     def __str__(self):
         shapes = ",".join(str(list(np.shape(v))) for v in self.inputs.values())
         return f"{self.op}({shapes})"
 
 
+RUN = []  # rows that tests are made of
+
+
 def cases(table):
+    RUN.extend(table)
     return [
         pytest.param(row, dtype, id=f"{row}-{dtype}")
         for row in table
@@ -89,6 +100,12 @@ def arguments(row, dtype):
     return _keywords(row, _tensors(row, dtype))
 
 
+def arrays(row, dtype):
+    """The same as arrays of NumPy."""
+    tensors = {k: np.asarray(v.numpy()) for k, v in _tensors(row, dtype).items()}
+    return _keywords(row, tensors)
+
+
 def _call(row, tensors):
     out = getattr(tf.raw_ops, row.op)(**_keywords(row, tensors))
     return list(out) if isinstance(out, (list, tuple)) else [out]
@@ -103,18 +120,22 @@ def check(row, dtype):
             check_traced_error(row, tensors)
         return
     found = _call(row, tensors)
-    if row.want is not None:
-        arrays = [_numpy(t) for t in tensors.values()]
-        with np.errstate(all="ignore"):
-            want = row.want(*arrays) if callable(row.want) else row.want
-        wants = want if isinstance(want, tuple) else (want,)
-        assert len(wants) == len(found)
-        for w, f in zip(wants, found, strict=True):
+    for w, f in zip(_wanted(row, tensors, dtype), found, strict=True):
+        if w is not None:
             _compare(np.asarray(w), f, dtype)
     if row.traced:
         check_traced(row, tensors, found)
     if dtype in ("float64", "complex128"):
         check_gradient(row, tensors)
+
+
+def _wanted(row, tensors, dtype):
+    if row.want is RECORDED:
+        return rows.golden().row(f"{row}-{dtype}")
+    inputs = [_numpy(t) for t in tensors.values()]
+    with np.errstate(all="ignore"):
+        want = row.want(*inputs) if callable(row.want) else row.want
+    return want if isinstance(want, tuple) else (want,)
 
 
 def _compare(want, found, dtype):

@@ -5,7 +5,7 @@ import colorsys
 import headrace as tf
 import numpy as np
 import pytest
-from driver import Row, cases, check
+from driver import RECORDED, Row, cases, check
 
 _random = np.random.RandomState(3)
 
@@ -78,7 +78,7 @@ ROWS = [
     Row(
         "ResizeBicubic",
         {"images": some(1, 4, 3, 1), "size": size(3, 5)},
-        None,
+        RECORDED,
         HALF,
         dtypes=F4,
         fixed=("size",),
@@ -100,7 +100,7 @@ ROWS = [
             "scale": np.array([0.75, 1.25], "f4"),
             "translation": np.array([0.5, -0.25], "f4"),
         },
-        None,
+        RECORDED,
         dtypes=F4,
         fixed=("size", "scale", "translation"),
         gradient=("images",),
@@ -114,7 +114,7 @@ ROWS = [
             "box_ind": size(0, 1, 1),
             "crop_size": size(3, 2),
         },
-        None,
+        RECORDED,
         {"extrapolation_value": 2.0},
         dtypes=F4,
         fixed=("boxes", "box_ind", "crop_size"),
@@ -251,7 +251,7 @@ ROWS = [
             "min_object_covered": np.float32(0.3),
             "seed": size(0, 5),
         },
-        None,
+        RECORDED,
         dtypes=F4,
         fixed=("image_size", "seed"),
         gradient=(),

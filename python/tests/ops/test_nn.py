@@ -3,7 +3,7 @@
 import headrace as tf
 import numpy as np
 import pytest
-from driver import Row, cases, check
+from driver import RECORDED, Row, cases, check
 
 BOTH = ("float32", "float64")
 _random = np.random.RandomState(11)
@@ -29,6 +29,25 @@ def conv(x, f, stride=1):
             part = x[:, i * stride : i * stride + kh, j * stride : j * stride + kw]
             out[:, i, j] = np.tensordot(part, f, 3)
     return out
+
+
+def channels_first_conv(x, f):
+    """NCHW, a row of zeros above and two columns at the right."""
+    x = np.pad(x.transpose(0, 2, 3, 1), ((0, 0), (1, 0), (0, 2), (0, 0)))
+    return conv(x, f).transpose(0, 3, 1, 2)
+
+
+def means_of_volumes(x):
+    """Windows of 2 x 2 x 2 of [1, 2, 4, 3, 1], every second in height; what lies
+    outside does not count."""
+    x = np.pad(x[0, ..., 0], ((0, 1), (0, 0), (0, 1)), constant_values=np.nan)
+    out = [
+        np.nanmean(x[d : d + 2, h : h + 2, w : w + 2])
+        for d in range(2)
+        for h in (0, 2)
+        for w in range(3)
+    ]
+    return np.reshape(out, [1, 2, 2, 3, 1])
 
 
 def pool(how, x):
@@ -80,14 +99,14 @@ ROWS = [
     Row(
         "Conv2D",
         {"input": some(1, 4, 5, 4), "filter": some(2, 3, 2, 2)},
-        None,
+        RECORDED,
         {"strides": ONE, "padding": "SAME", "dilations": [1, 2, 1, 1]},
         dtypes=BOTH,
     ),
     Row(
         "Conv2D",
         {"input": some(1, 2, 4, 3), "filter": some(2, 2, 2, 2)},
-        None,
+        channels_first_conv,
         {
             "strides": ONE,
             "padding": "EXPLICIT",
@@ -106,19 +125,19 @@ ROWS = [
     Row(
         "Conv3D",
         {"input": some(1, 3, 2, 3, 2), "filter": some(2, 2, 2, 2, 1)},
-        None,
+        RECORDED,
         {"strides": [1, 1, 1, 1, 1], "padding": "SAME"},
         dtypes=BOTH,
     ),
     Row(
         "DepthwiseConv2dNative",
         {"input": some(1, 4, 4, 2), "filter": some(3, 3, 2, 2)},
-        None,
+        RECORDED,
         {"strides": ONE, "padding": "SAME"},
         dtypes=BOTH,
     ),
     Row("MaxPool", {"input": some(2, 4, 4, 2)}, lambda x: pool(np.max, x), POOL),
-    Row("MaxPool", {"input": some(1, 4, 5, 2)}, None, SAME_POOL, dtypes=BOTH),
+    Row("MaxPool", {"input": some(1, 4, 5, 2)}, RECORDED, SAME_POOL, dtypes=BOTH),
     Row(
         "AvgPool",
         {"value": some(2, 4, 4, 2)},
@@ -126,11 +145,11 @@ ROWS = [
         POOL,
         dtypes=BOTH,
     ),
-    Row("AvgPool", {"value": some(1, 4, 5, 2)}, None, SAME_POOL, dtypes=BOTH),
+    Row("AvgPool", {"value": some(1, 4, 5, 2)}, RECORDED, SAME_POOL, dtypes=BOTH),
     Row(
         "AvgPool3D",
         {"input": some(1, 2, 4, 3, 1)},
-        None,
+        means_of_volumes,
         {"ksize": [1, 2, 2, 2, 1], "strides": [1, 1, 2, 1, 1], "padding": "SAME"},
         dtypes=BOTH,
     ),
@@ -143,10 +162,10 @@ ROWS = [
             "mean": np.zeros(0, np.float32),
             "variance": np.zeros(0, np.float32),
         },
-        None,
+        RECORDED,
         dtypes=("float32",),
     ),
-    Row("LRN", {"input": some(1, 1, 2, 5)}, None, dtypes=("float32",)),
+    Row("LRN", {"input": some(1, 1, 2, 5)}, RECORDED, dtypes=("float32",)),
 ]
 
 

@@ -3,7 +3,7 @@
 import headrace as tf
 import numpy as np
 import pytest
-from driver import Row, cases, check
+from driver import RECORDED, Row, cases, check
 
 BOTH = ("float32", "float64")
 _random = np.random.RandomState(7)
@@ -140,6 +140,7 @@ OTHERS = [
                 "segment_ids": np.array([1, 0, 1, -1], np.int32),
                 "num_segments": np.int32(2),
             },
+            RECORDED,
             dtypes=BOTH,
             fixed=("segment_ids", "num_segments"),
             gradient=("data",),

@@ -14,13 +14,13 @@ namespace {
 using Batch = std::vector<Tensor>;
 constexpr int64_t kReportEvery = 50;
 
-// What losses need to know of a training.
-struct Aims {
+// What a training makes small: losses of outputs, and their weights.
+struct Objective {
   int64_t inputs;
   std::vector<const losses::Loss*> losses;  // one an output
   std::vector<double> loss_weights, class_weights;
 
-  Aims(const losses::Loss& loss, const FitOptions& o)
+  Objective(const losses::Loss& loss, const FitOptions& o)
       : inputs(o.inputs),
         losses{&loss},
         loss_weights(o.loss_weights),
@@ -72,22 +72,22 @@ Tensor WeightsOf(const Tensor& labels, const std::vector<double>& weights) {
 }
 
 // A model's predictions for a batch, what they should be, and the weights.
-struct Judged {
-  Judged(layers::Layer& model, const Batch& batch, const Aims& aims,
-         bool training) {
-    const Batch inputs(batch.begin(), batch.begin() + aims.inputs);
+struct ForwardPass {
+  ForwardPass(layers::Layer& model, const Batch& batch,
+              const Objective& objective, bool training) {
+    const Batch inputs(batch.begin(), batch.begin() + objective.inputs);
     predicted = model.ModelOutputs(inputs, training);
-    if (predicted.size() != aims.labels()) {
+    if (predicted.size() != objective.labels()) {
       internal::Throw(ErrorCode::kInvalidArgument,
                       absl::StrCat("a model with ", predicted.size(),
                                    " outputs cannot be trained with ",
-                                   aims.labels(), " losses"));
+                                   objective.labels(), " losses"));
     }
-    const auto behind = batch.begin() + aims.inputs + aims.labels();
-    labels.assign(batch.begin() + aims.inputs, behind);
+    const auto behind = batch.begin() + objective.inputs + objective.labels();
+    labels.assign(batch.begin() + objective.inputs, behind);
     Tensor common = behind != batch.end() ? *behind : Tensor();
-    if (!aims.class_weights.empty()) {
-      const Tensor by_class = WeightsOf(labels[0], aims.class_weights);
+    if (!objective.class_weights.empty()) {
+      const Tensor by_class = WeightsOf(labels[0], objective.class_weights);
       common = common ? by_class * internal::FittedWeight(common, by_class)
                       : by_class;
     }
@@ -104,12 +104,14 @@ struct Judged {
   Batch predicted, labels, weights;  // one an output
 };
 
-Tensor TotalLoss(const layers::Layer& model, const Aims& aims,
-                 const Judged& j) {
+Tensor TotalLoss(const layers::Layer& model, const Objective& objective,
+                 const ForwardPass& pass) {
   Batch parts;
-  for (size_t i = 0; i < aims.labels(); ++i) {
-    Tensor part = (*aims.losses[i])(j.labels[i], j.predicted[i], j.weights[i]);
-    if (!aims.loss_weights.empty()) part = part * aims.loss_weights[i];
+  for (size_t i = 0; i < objective.labels(); ++i) {
+    Tensor part = (*objective.losses[i])(pass.labels[i], pass.predicted[i],
+                                         pass.weights[i]);
+    if (!objective.loss_weights.empty())
+      part = part * objective.loss_weights[i];
     parts.push_back(i == 0 ? part : internal::Cast(part, parts[0].dtype()));
   }
   for (const Tensor& penalty : model.losses()) {
@@ -120,25 +122,26 @@ Tensor TotalLoss(const layers::Layer& model, const Aims& aims,
                       {{"N", static_cast<int64_t>(parts.size())}});
 }
 
-void UpdateAll(const std::vector<metrics::Metric*>& metrics, const Judged& j) {
+void UpdateAll(const std::vector<metrics::Metric*>& metrics,
+               const ForwardPass& pass) {
   for (metrics::Metric* m : metrics) {
-    m->Update(j.labels[0], j.predicted[0], j.weights[0]);
+    m->Update(pass.labels[0], pass.predicted[0], pass.weights[0]);
   }
 }
 
 // The loss over a dataset; traced once, for all of its epochs.
 class Evaluator {
  public:
-  Evaluator(layers::Layer& model, const Aims& aims,
+  Evaluator(layers::Layer& model, const Objective& objective,
             const std::vector<metrics::Metric*>& metrics)
-      : aims_(aims),
+      : objective_(objective),
         step_([&model, metrics, this](const Batch& batch) -> Batch {
-          const Judged j(model, batch, aims_, /*training=*/false);
-          const Tensor value = TotalLoss(model, aims_, j);
-          UpdateAll(metrics, j);
+          const ForwardPass pass(model, batch, objective_, /*training=*/false);
+          const Tensor value = TotalLoss(model, objective_, pass);
+          UpdateAll(metrics, pass);
           // Batches of other sizes count as they are large.
           mean_.Update(value,
-                       internal::Cast(internal::Op("Size", {j.labels[0]}),
+                       internal::Cast(internal::Op("Size", {pass.labels[0]}),
                                       value.dtype()));
           return {value};
         }) {}
@@ -146,25 +149,25 @@ class Evaluator {
   float Run(const data::Dataset& batches) {
     mean_.Reset();
     for (const data::Element& batch : batches) {
-      aims_.Check(batch);
+      objective_.Check(batch);
       step_(batch);
     }
     return mean_.result().item<float>();
   }
 
  private:
-  const Aims aims_;
+  const Objective objective_;
   metrics::Mean mean_;
   Function step_;
 };
 
 // What one call of Fit keeps.
-class Loop {
+class FitLoop {
  public:
-  Loop(layers::Layer& model, Optimizer& optimizer, const losses::Loss& loss,
-       const FitOptions& options)
+  FitLoop(layers::Layer& model, Optimizer& optimizer, const losses::Loss& loss,
+          const FitOptions& options)
       : options_(options),
-        aims_(loss, options),
+        objective_(loss, options),
         training_{model, optimizer},
         report_every_(options.report_every > 0 ? options.report_every
                       : options.save_every > 0 ? options.save_every
@@ -172,21 +175,21 @@ class Loop {
         step_(optimizer.iterations().value().item<int64_t>()),
         update_([&](const Batch& batch) -> Batch {
           GradientTape tape;
-          const Judged j(model, batch, aims_, /*training=*/true);
-          const Tensor value = TotalLoss(model, aims_, j);
+          const ForwardPass pass(model, batch, objective_, /*training=*/true);
+          const Tensor value = TotalLoss(model, objective_, pass);
           const std::vector<Variable> variables = model.trainable_variables();
           optimizer.Apply(tape.gradient(value, variables), variables);
-          UpdateAll(options_.metrics, j);
+          UpdateAll(options_.metrics, pass);
           mean_.Update(value);
           return {value};
         }),
-        evaluator_(model, aims_, options.metrics) {}
+        evaluator_(model, objective_, options.metrics) {}
 
   // One epoch, with reports by steps.
   Progress Run(data::Iterator& batches) {
     Begin();
     for (Callback* c : options_.callbacks) c->OnEpochBegin(training_, 0);
-    Walk(batches, /*most=*/0, /*report=*/true);
+    RunBatches(batches, /*most=*/0, /*report=*/true);
     if (!reported_) Report();
     if (!options_.callbacks.empty() || options_.validation != nullptr) {
       EndEpoch(0, /*report=*/false);
@@ -237,13 +240,13 @@ class Loop {
   }
 
   // `most` steps (0: any number), or to the end of the data; how many.
-  int64_t Walk(data::Iterator& batches, int64_t most, bool report) {
+  int64_t RunBatches(data::Iterator& batches, int64_t most, bool report) {
     Batch batch;
     bool wanted = true;
     int64_t count = 0;
     while (wanted && !Done() && (most == 0 || count < most) &&
            batches.Next(&batch)) {
-      aims_.Check(batch);
+      objective_.Check(batch);
       const Tensor loss = update_(batch)[0];
       ++step_;
       ++count;
@@ -262,7 +265,7 @@ class Loop {
   // False when there was no data.
   bool Epoch(int64_t epoch, data::Iterator& batches, int64_t steps) {
     for (Callback* c : options_.callbacks) c->OnEpochBegin(training_, epoch);
-    if (Walk(batches, steps, /*report=*/false) == 0) return false;
+    if (RunBatches(batches, steps, /*report=*/false) == 0) return false;
     Collect();
     EndEpoch(epoch, /*report=*/true);
     if (options_.save_every == 0) Save();
@@ -343,7 +346,7 @@ class Loop {
   }
 
   const FitOptions& options_;
-  const Aims aims_;
+  const Objective objective_;
   Training training_;
   const int64_t report_every_;
   int64_t step_;
@@ -379,7 +382,7 @@ Progress Fit(layers::Layer& model, Optimizer& optimizer,
              const losses::Loss& loss, data::Iterator& batches,
              const FitOptions& options) {
   CheckOptions(options);
-  Loop loop(model, optimizer, loss, options);
+  FitLoop loop(model, optimizer, loss, options);
   if (options.epochs == 0) return loop.Run(batches);
   if (options.steps_per_epoch == 0 || options.initial_epoch > 0) {
     internal::Throw(ErrorCode::kInvalidArgument,
@@ -394,7 +397,7 @@ Progress Fit(layers::Layer& model, Optimizer& optimizer,
              const losses::Loss& loss, const data::Dataset& batches,
              const FitOptions& options) {
   CheckOptions(options);
-  Loop loop(model, optimizer, loss, options);
+  FitLoop loop(model, optimizer, loss, options);
   if (options.epochs > 0 && options.steps_per_epoch == 0) {
     return loop.RunEpochs(batches);
   }
@@ -414,7 +417,8 @@ float Evaluate(layers::Layer& model, const losses::Loss& loss,
 
 float Evaluate(layers::Layer& model, const losses::Loss& loss,
                const data::Dataset& batches, const FitOptions& options) {
-  return Evaluator(model, Aims(loss, options), options.metrics).Run(batches);
+  return Evaluator(model, Objective(loss, options), options.metrics)
+      .Run(batches);
 }
 
 }  // namespace headrace::tf::train

@@ -155,7 +155,7 @@ class HandleTable {
   }
 
  private:
-  struct Kept {
+  struct NamedHandle {
     std::string container, name;
     std::weak_ptr<Resource> resource;
   };
@@ -163,7 +163,7 @@ class HandleTable {
     return absl::StrCat("headrace::iterator_handle/", i);
   }
   Mutex mutex_;
-  std::vector<Kept> handles_ ABSL_GUARDED_BY(mutex_);
+  std::vector<NamedHandle> handles_ ABSL_GUARDED_BY(mutex_);
 };
 
 Status HandleToText(KernelContext& c) {
@@ -188,7 +188,9 @@ Status TextToHandle(KernelContext& c) {
 }
 
 HR_OP(AnonymousIteratorV3)
-    .Output("handle: resource") HR_DATASET_SPEC
+    .Output("handle: resource")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("An iterator that lives as long as its handle.")
     .Traits({OpTrait::kNoEffect})
     .Stateful()
@@ -197,14 +199,18 @@ HR_OP(AnonymousIteratorV3)
 
 HR_OP(AnonymousIteratorV2)
     .Output("handle: resource")
-    .Output("deleter: variant") HR_DATASET_SPEC
+    .Output("deleter: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("An iterator that lives as long as its handle.")
     .Stateful()
     .Shape(IteratorRule)
     .Cpu(ComputeOwn<MakeAnonymous>);
 
 HR_OP(AnonymousIterator)
-    .Output("handle: resource") HR_DATASET_SPEC
+    .Output("handle: resource")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("An iterator that lives as long as its handle.")
     .Stateful()
     .Shape(IteratorRule)
@@ -213,7 +219,10 @@ HR_OP(AnonymousIterator)
 HR_OP(Iterator)
     .Output("handle: resource")
     .Attr("shared_name: string")
-    .Attr("container: string") HR_DATASET_SPEC.Doc("An iterator by its name.")
+    .Attr("container: string")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("An iterator by its name.")
     .Stateful()
     .Shape(IteratorRule)
     .Cpu(ComputeOwn<MakeNamed>);
@@ -221,14 +230,19 @@ HR_OP(Iterator)
 HR_OP(IteratorV2)
     .Output("handle: resource")
     .Attr("shared_name: string")
-    .Attr("container: string") HR_DATASET_SPEC.Doc("An iterator by its name.")
+    .Attr("container: string")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("An iterator by its name.")
     .Stateful()
     .Shape(IteratorRule)
     .Cpu(ComputeOwn<MakeNamed>);
 
 HR_OP(OneShotIterator)
     .Output("handle: resource")
-    .Attr("dataset_factory: func") HR_DATASET_SPEC
+    .Attr("dataset_factory: func")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("container: string = ''")
     .Attr("shared_name: string = ''")
     .Doc("An iterator along the dataset that a function makes.")
@@ -246,7 +260,9 @@ HR_OP(MakeIterator)
 
 HR_OP(IteratorGetNext)
     .Input("iterator: resource")
-    .Output("components: output_types") HR_DATASET_SPEC
+    .Output("components: output_types")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("The next element; OutOfRange at the end.")
     .Stateful()
     .Shape(ElementRule)
@@ -254,7 +270,9 @@ HR_OP(IteratorGetNext)
 
 HR_OP(IteratorGetNextSync)
     .Input("iterator: resource")
-    .Output("components: output_types") HR_DATASET_SPEC
+    .Output("components: output_types")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("The next element; OutOfRange at the end.")
     .Stateful()
     .Shape(ElementRule)
@@ -289,7 +307,9 @@ HR_OP(IteratorToStringHandle)
     .Input("resource_handle: resource")
     .Output("string_handle: string")
     .Doc("A text that names the iterator in this process.")
-    .Stateful() HR_DATASET_END(HandleToText);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<HandleToText>);
 
 HR_OP(IteratorFromStringHandle)
     .Input("string_handle: string")
@@ -297,7 +317,9 @@ HR_OP(IteratorFromStringHandle)
     .Attr("output_types: list(type) >= 0 = []")
     .Attr("output_shapes: list(shape) >= 0 = []")
     .Doc("The iterator that a text names.")
-    .Stateful() HR_DATASET_END(TextToHandle);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<TextToHandle>);
 
 HR_OP(IteratorFromStringHandleV2)
     .Input("string_handle: string")
@@ -305,7 +327,9 @@ HR_OP(IteratorFromStringHandleV2)
     .Attr("output_types: list(type) >= 0 = []")
     .Attr("output_shapes: list(shape) >= 0 = []")
     .Doc("The iterator that a text names.")
-    .Stateful() HR_DATASET_END(TextToHandle);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<TextToHandle>);
 
 }  // namespace
 }  // namespace headrace

@@ -41,10 +41,10 @@ bool ReadsAhead(const PullContext& c, DatasetPtr last) {
 
 }  // namespace
 
-StatusOr<std::shared_ptr<Walk>> Walk::Begin(DatasetPtr dataset,
-                                            const RunServices& services) {
+StatusOr<std::shared_ptr<Iteration>> Iteration::Begin(
+    DatasetPtr dataset, const RunServices& services) {
   HR_RETURN_IF_ERROR(dataset->CheckDepth());
-  std::shared_ptr<Walk> walk(new Walk(std::move(dataset)));
+  std::shared_ptr<Iteration> walk(new Iteration(std::move(dataset)));
   MutexLock lock(walk->mutex_);
   walk->shared_ = std::make_shared<Shared>();
   Shared& s = *walk->shared_;
@@ -65,7 +65,7 @@ StatusOr<std::shared_ptr<Walk>> Walk::Begin(DatasetPtr dataset,
   return walk;
 }
 
-Walk::~Walk() {
+Iteration::~Iteration() {
   if (!shared_) return;
   shared_->token.Cancel();
   if (!*shared_->context.has_threads) {
@@ -75,7 +75,7 @@ Walk::~Walk() {
   Schedule(std::move(end_));
 }
 
-Status Walk::Next(Element* out, bool* end) {
+Status Iteration::Next(Element* out, bool* end) {
   MutexLock lock(mutex_);
   const StopScope scope(&shared_->token, /*paced=*/true);
   const int threads = shared_->context.options.op_threads;
@@ -108,7 +108,7 @@ Status RestoreWalks(const Dataset& dataset, const StateReader& r) {
 
 }  // namespace
 
-StatusOr<Tensor> Walk::Save() {
+StatusOr<Tensor> Iteration::Save() {
   MutexLock lock(mutex_);
   const StopScope scope(&shared_->token);
   StateWriter w;
@@ -117,7 +117,7 @@ StatusOr<Tensor> Walk::Save() {
   return w.Finish();
 }
 
-Status Walk::Restore(const Tensor& state) {
+Status Iteration::Restore(const Tensor& state) {
   MutexLock lock(mutex_);
   const StopScope scope(&shared_->token);
   HR_ASSIGN_OR_RETURN(StateReader r, StateReader::Make(state));
@@ -149,14 +149,15 @@ Status CheckSpec(const ElementSpec& expected, const ElementSpec& actual) {
 Status IteratorResource::Begin(DatasetPtr dataset,
                                const RunServices& services) {
   HR_RETURN_IF_ERROR(CheckSpec(spec_, dataset->spec()));
-  HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(std::move(dataset), services));
+  HR_ASSIGN_OR_RETURN(auto walk,
+                      Iteration::Begin(std::move(dataset), services));
   MutexLock lock(mutex_);
   walk_.swap(walk);
   services_ = services;
   return OkStatus();
 }
 
-StatusOr<std::shared_ptr<Walk>> IteratorResource::Current() const {
+StatusOr<std::shared_ptr<Iteration>> IteratorResource::Current() const {
   MutexLock lock(mutex_);
   if (walk_) return walk_;
   return FailedPrecondition(
@@ -182,7 +183,7 @@ Status IteratorResource::Restore(const Tensor& state) {
     MutexLock lock(mutex_);
     services = services_;
   }
-  HR_ASSIGN_OR_RETURN(auto fresh, Walk::Begin(walk->dataset(), services));
+  HR_ASSIGN_OR_RETURN(auto fresh, Iteration::Begin(walk->dataset(), services));
   HR_RETURN_IF_ERROR(fresh->Restore(state));
   MutexLock lock(mutex_);
   walk_.swap(fresh);

@@ -14,11 +14,11 @@ namespace headrace {
 // A walk along a dataset: its iterators and what they share. Where iterators
 // keep threads, these end some time after the walk, on a pool's thread, as
 // they may wait for locks of who ended it.
-class Walk {
+class Iteration {
  public:
-  static StatusOr<std::shared_ptr<Walk>> Begin(DatasetPtr dataset,
-                                               const RunServices& services);
-  ~Walk();
+  static StatusOr<std::shared_ptr<Iteration>> Begin(
+      DatasetPtr dataset, const RunServices& services);
+  ~Iteration();
   Status Next(Element* out, bool* end);
   StatusOr<Tensor> Save();
   // On error the walk is in no known place and must not be used.
@@ -26,7 +26,7 @@ class Walk {
   const DatasetPtr& dataset() const { return dataset_; }
 
  private:
-  explicit Walk(DatasetPtr dataset) : dataset_(std::move(dataset)) {}
+  explicit Iteration(DatasetPtr dataset) : dataset_(std::move(dataset)) {}
 
   struct Shared {
     CancellationToken token;
@@ -56,11 +56,11 @@ class IteratorResource : public Resource {
   Status Restore(const Tensor& state);
 
  private:
-  StatusOr<std::shared_ptr<Walk>> Current() const;
+  StatusOr<std::shared_ptr<Iteration>> Current() const;
 
   const ElementSpec spec_;
   mutable Mutex mutex_;
-  std::shared_ptr<Walk> walk_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Iteration> walk_ ABSL_GUARDED_BY(mutex_);
   RunServices services_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -114,21 +114,29 @@ HR_OP(OptionalFromValue)
     .Output("optional: variant")
     .Attr("Toutput_types: list(type) >= 1")
     .Doc("An optional with a value.")
-    .Gradient(FromValueGradient) HR_DATASET_END(FromValue);
+    .Gradient(FromValueGradient)
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<FromValue>);
 
 HR_OP(OptionalNone)
     .Output("optional: variant")
-    .Doc("An optional without a value.") HR_DATASET_END(None);
+    .Doc("An optional without a value.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<None>);
 
 HR_OP(OptionalHasValue)
     .Traits({OpTrait::kNeverWaits})
     .Input("optional: variant")
     .Output("has_value: bool")
-    .Doc("Whether an optional has a value.") HR_DATASET_END(HasValue);
+    .Doc("Whether an optional has a value.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<HasValue>);
 
 HR_OP(OptionalGetValue)
     .Input("optional: variant")
-    .Output("components: output_types") HR_DATASET_SPEC
+    .Output("components: output_types")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("The value of an optional.")
     .Shape(ElementRule)
     .Gradient(GetValueGradient)
@@ -136,9 +144,13 @@ HR_OP(OptionalGetValue)
 
 HR_OP(IteratorGetNextAsOptional)
     .Input("iterator: resource")
-    .Output("optional: variant") HR_DATASET_SPEC
+    .Output("optional: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("The next element, or an optional without a value at the end.")
-    .Stateful() HR_DATASET_END(GetNextAsOptional);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<GetNextAsOptional>);
 
 }  // namespace
 }  // namespace headrace

@@ -14,7 +14,7 @@ Status Reduce(KernelContext& c) {
   for (int i = initial.begin; i < initial.end; ++i) {
     state.push_back(c.input(i));
   }
-  HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(dataset, c.services()));
+  HR_ASSIGN_OR_RETURN(auto walk, Iteration::Begin(dataset, c.services()));
   PullContext context;
   CancellationToken token;
   context.services = c.services();
@@ -44,7 +44,9 @@ HR_OP(ReduceDataset)
     .Output("components: output_types")
     .Attr("f: func")
     .Attr("Tstate: list(type) >= 1")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("use_inter_op_parallelism: bool = true")
     .Attr("metadata: string = ''")
     .Doc("A function of the state so far and each element in turn.")
@@ -55,7 +57,7 @@ HR_OP(ReduceDataset)
 
 Status SingleElement(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
-  HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(dataset, c.services()));
+  HR_ASSIGN_OR_RETURN(auto walk, Iteration::Begin(dataset, c.services()));
   Element element, other;
   bool end = false;
   HR_RETURN_IF_ERROR(walk->Next(&element, &end));
@@ -67,7 +69,9 @@ Status SingleElement(KernelContext& c) {
 
 HR_OP(DatasetToSingleElement)
     .Input("dataset: variant")
-    .Output("components: output_types") HR_DATASET_SPEC
+    .Output("components: output_types")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("The element of a dataset of one.")
     .Stateful()
@@ -93,7 +97,7 @@ Status ElementAtIndex(KernelContext& c) {
   if (index < 0 || index >= count) {
     return OutOfRange("Index out of range [0, ", count, "):", index);
   }
-  HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(dataset, c.services()));
+  HR_ASSIGN_OR_RETURN(auto walk, Iteration::Begin(dataset, c.services()));
   Element element;
   for (int64_t i = 0; i <= index; ++i) {
     HR_RETURN_IF_ERROR(c.CheckCancelled());
@@ -107,7 +111,9 @@ Status ElementAtIndex(KernelContext& c) {
 HR_OP(GetElementAtIndex)
     .Input("dataset: variant")
     .Input("index: int64")
-    .Output("components: output_types") HR_DATASET_SPEC
+    .Output("components: output_types")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("The element at a place of a dataset whose cardinality is known.")
     .Stateful()
     .Shape(ElementRule)
@@ -125,13 +131,15 @@ HR_OP(DatasetCardinality)
     .Output("cardinality: int64")
     .Attr("cardinality_options: string = ''")
     .Doc("The number of elements; -1 infinite, -2 not known.")
-        HR_DATASET_END(Cardinality);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<Cardinality>);
 
 HR_OP(ExperimentalDatasetCardinality)
     .Input("input_dataset: variant")
     .Output("cardinality: int64")
     .Doc("The number of elements; -1 infinite, -2 not known.")
-        HR_DATASET_END(Cardinality);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<Cardinality>);
 
 }  // namespace
 }  // namespace headrace

@@ -193,18 +193,26 @@ Status MakeSnapshot(KernelContext& c) {
 HR_OP(LoadDataset)
     .Input("path: string")
     .Input("reader_func_other_args: Treader_func_args")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("compression: string = ''")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("compression: string = ''")
     .Attr("reader_func: func")
     .Attr("Treader_func_args: list(type) >= 0")
     .Doc("The elements that a folder holds.")
-    .Stateful() HR_DATASET_END(MakeLoad);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeLoad>);
 
 HR_OP(SnapshotDatasetV2)
     .Input("input_dataset: variant")
     .Input("path: string")
     .Input("reader_func_other_args: Treader_func_args")
     .Input("shard_func_other_args: Tshard_func_args")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("compression: string = ''")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("compression: string = ''")
     .Attr("reader_prefix: string = ''")
     .Attr("writer_prefix: string = ''")
     .Attr("hash_valid: bool = false")
@@ -215,7 +223,9 @@ HR_OP(SnapshotDatasetV2)
     .Attr("Tshard_func_args: list(type) >= 0")
     .Attr("metadata: string = ''")
     .Doc("The elements, written by the first walk and read by later ones.")
-    .Stateful() HR_DATASET_END(MakeSnapshot);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeSnapshot>);
 
 }  // namespace
 

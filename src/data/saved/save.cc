@@ -134,7 +134,7 @@ StatusOr<DatasetPtr> Saving(const KernelContext& c, ElementSpec spec) {
 Status SaveAll(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(DatasetPtr saving, Saving(c, input->spec()));
-  HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(saving, c.services()));
+  HR_ASSIGN_OR_RETURN(auto walk, Iteration::Begin(saving, c.services()));
   Element element;
   for (bool end = false; !end;) {
     HR_RETURN_IF_ERROR(c.CheckCancelled());
@@ -170,9 +170,13 @@ HR_OP(SaveDatasetV2)
     .Attr("compression: string = ''")
     .Attr("shard_func: func")
     .Attr("use_shard_func: bool = true")
-    .Attr("Tshard_func_args: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Tshard_func_args: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("The elements, written to a folder as they pass.")
-    .Stateful() HR_DATASET_END(MakeSave);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeSave>);
 
 }  // namespace
 

@@ -134,10 +134,15 @@ Status MakeReader(KernelContext& c) {
 HR_OP(SnapshotDatasetReader)
     .Input("shard_dir: string")
     .Input("start_index: int64")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("compression: string = ''")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("compression: string = ''")
     .Attr("version: int")
     .Doc("The elements of one shard of a saved dataset.")
-    .Stateful() HR_DATASET_END(MakeReader);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeReader>);
 
 }  // namespace
 

@@ -256,30 +256,31 @@ Status MakeCsv(KernelContext& c) {
                                 std::move(settings));
 }
 
-#define HR_CSV_INPUTS                    \
-  .Input("filenames: string")            \
-      .Input("compression_type: string") \
-      .Input("buffer_size: int64")       \
-      .Input("header: bool")             \
-      .Input("field_delim: string")      \
-      .Input("use_quote_delim: bool")    \
-      .Input("na_value: string")         \
-      .Input("select_cols: int64")       \
-      .Input("record_defaults: output_types")
-#define HR_CSV_SPEC                                                       \
-  .Attr("output_types: list({float, double, int32, int64, string}) >= 1") \
-      .Attr("output_shapes: list(shape) >= 1")
-
-HR_OP(CSVDataset)
-HR_CSV_INPUTS.Output("handle: variant") HR_CSV_SPEC
-    .Doc("The records of files of separated fields, parsed.")
-    .Stateful() HR_DATASET_END(MakeCsv);
-
-HR_OP(CSVDatasetV2)
-HR_CSV_INPUTS.Input("exclude_cols: int64")
-    .Output("handle: variant") HR_CSV_SPEC
-    .Doc("The records of files of separated fields, parsed.")
-    .Stateful() HR_DATASET_END(MakeCsv);
+OpBuilder CsvOp(const char* name, bool excludes) {
+  OpBuilder b(name);
+  b.Input("filenames: string")
+      .Input("compression_type: string")
+      .Input("buffer_size: int64")
+      .Input("header: bool")
+      .Input("field_delim: string")
+      .Input("use_quote_delim: bool")
+      .Input("na_value: string")
+      .Input("select_cols: int64")
+      .Input("record_defaults: output_types");
+  if (excludes) b.Input("exclude_cols: int64");
+  b.Output("handle: variant")
+      .Attr("output_types: list({float, double, int32, int64, string}) >= 1")
+      .Attr(kOutputShapes)
+      .Doc("The records of files of separated fields, parsed.")
+      .Stateful()
+      .Shape(ScalarShape)
+      .Cpu(ComputeOwn<MakeCsv>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kCsvOps[] = {
+    CsvOp("CSVDataset", /*excludes=*/false),
+    CsvOp("CSVDatasetV2", /*excludes=*/true),
+};
 
 }  // namespace
 }  // namespace headrace

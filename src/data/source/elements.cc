@@ -67,17 +67,25 @@ Status MakeElements(KernelContext& c) {
 
 HR_OP(WindowOp)
     .Input("inputs: Tinputs")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("Tinputs: list(type) >= 1")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("Tinputs: list(type) >= 1")
     .Doc("A dataset of elements given one by one.")
-        HR_DATASET_END(MakeElements);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeElements>);
 
 HR_OP(ListDataset)
     .Input("tensors: Tinput_types")
     .Output("handle: variant")
-    .Attr("Tinput_types: list(type) >= 1") HR_DATASET_SPEC
+    .Attr("Tinput_types: list(type) >= 1")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("A dataset of elements given one by one.")
-    .Stateful() HR_DATASET_END(MakeElements);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeElements>);
 
 }  // namespace
 

@@ -254,7 +254,9 @@ HR_OP(TFRecordDataset)
     .Output("handle: variant")
     .Attr("metadata: string = ''")
     .Doc("The records of TFRecord files.")
-    .Stateful() HR_DATASET_END(MakeRecords);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeRecords>);
 
 HR_OP(TFRecordDatasetV2)
     .Input("filenames: string")
@@ -264,7 +266,9 @@ HR_OP(TFRecordDatasetV2)
     .Output("handle: variant")
     .Attr("metadata: string = ''")
     .Doc("The records of TFRecord files, from given places on.")
-    .Stateful() HR_DATASET_END(MakeRecords);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeRecords>);
 
 HR_OP(TextLineDataset)
     .Input("filenames: string")
@@ -273,7 +277,9 @@ HR_OP(TextLineDataset)
     .Output("handle: variant")
     .Attr("metadata: string = ''")
     .Doc("The lines of text files.")
-    .Stateful() HR_DATASET_END(MakeLines);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeLines>);
 
 HR_OP(FixedLengthRecordDatasetV2)
     .Input("filenames: string")
@@ -285,7 +291,9 @@ HR_OP(FixedLengthRecordDatasetV2)
     .Output("handle: variant")
     .Attr("metadata: string = ''")
     .Doc("The records, all of one size, of files.")
-    .Stateful() HR_DATASET_END(MakeFixed);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeFixed>);
 
 }  // namespace
 }  // namespace headrace

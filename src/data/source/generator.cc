@@ -95,10 +95,14 @@ HR_OP(GeneratorDataset)
     .Attr("finalize_func: func")
     .Attr("Tinit_func_args: list(type) >= 0")
     .Attr("Tnext_func_args: list(type) >= 0")
-    .Attr("Tfinalize_func_args: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Tfinalize_func_args: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("What a function gives, call by call.")
-    .Stateful() HR_DATASET_END(MakeGenerator);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeGenerator>);
 
 }  // namespace
 }  // namespace headrace

@@ -87,19 +87,28 @@ Status MakeRandom(KernelContext& c) {
 HR_OP(RandomDataset)
     .Input("seed: int64")
     .Input("seed2: int64")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
     .Doc("Random integers without end.")
-    .Stateful() HR_DATASET_END(MakeRandom);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeRandom>);
 
 HR_OP(RandomDatasetV2)
     .Input("seed: int64")
     .Input("seed2: int64")
     .Input("seed_generator: resource")
     .Output("handle: variant")
-    .Attr("rerandomize_each_iteration: bool = false") HR_DATASET_SPEC
+    .Attr("rerandomize_each_iteration: bool = false")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("Random integers without end.")
-    .Stateful() HR_DATASET_END(MakeRandom);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeRandom>);
 
 }  // namespace
 }  // namespace headrace

@@ -115,10 +115,15 @@ HR_OP(RangeDataset)
     .Input("start: int64")
     .Input("stop: int64")
     .Input("step: int64")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
     .Attr("replicate_on_split: bool = false")
     .Doc("Integers from start to stop (left out) at even steps.")
-    .Stateful() HR_DATASET_END(MakeRange);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeRange>);
 
 }  // namespace
 }  // namespace headrace

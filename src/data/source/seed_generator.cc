@@ -100,7 +100,9 @@ HR_OP(AnonymousRandomSeedGenerator)
     .Output("handle: resource")
     .Output("deleter: variant")
     .Doc("Makes a generator of seeds.")
-    .Stateful() HR_DATASET_END(MakeSeedGenerator);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeSeedGenerator>);
 
 HR_OP(AnonymousSeedGenerator)
     .Input("seed: int64")
@@ -109,12 +111,16 @@ HR_OP(AnonymousSeedGenerator)
     .Output("handle: resource")
     .Output("deleter: variant")
     .Doc("Makes a generator of seeds, fresh ones or always the same.")
-    .Stateful() HR_DATASET_END(MakeSeedGenerator);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeSeedGenerator>);
 
 HR_OP(DummySeedGenerator)
     .Output("handle: resource")
     .Doc("A handle of no generator: each walk draws its own seeds.")
-    .Stateful() HR_DATASET_END(MakeDummy);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeDummy>);
 
 HR_OP(DeleteSeedGenerator)
     .Input("handle: resource")

@@ -60,7 +60,9 @@ HR_OP(TensorDataset)
     .Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''")
     .Doc("A dataset of one element.")
-    .Stateful() HR_DATASET_END(MakeTensor);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeTensor>);
 
 class TensorSliceDataset : public Dataset {
  public:
@@ -158,7 +160,9 @@ HR_OP(TensorSliceDataset)
     .Attr("metadata: string = ''")
     .Attr("replicate_on_split: bool = false")
     .Doc("The rows of tensors, one after another.")
-    .Stateful() HR_DATASET_END(MakeTensorSlice);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeTensorSlice>);
 
 }  // namespace
 }  // namespace headrace

@@ -141,18 +141,26 @@ Status MakeBatch(KernelContext& c) {
 HR_OP(BatchDataset)
     .Input("input_dataset: variant")
     .Input("batch_size: int64")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
     .Doc("Consecutive elements stacked; the last batch may be smaller.")
-        HR_DATASET_END(MakeBatch<0>);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeBatch<0>>);
 
 HR_OP(BatchDatasetV2)
     .Input("input_dataset: variant")
     .Input("batch_size: int64")
     .Input("drop_remainder: bool")
     .Output("handle: variant")
-    .Attr("parallel_copy: bool = false") HR_DATASET_SPEC
+    .Attr("parallel_copy: bool = false")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
-    .Doc("Consecutive elements stacked.") HR_DATASET_END(MakeBatch<2>);
+    .Doc("Consecutive elements stacked.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeBatch<2>>);
 
 HR_OP(ParallelBatchDataset)
     .Input("input_dataset: variant")
@@ -160,10 +168,14 @@ HR_OP(ParallelBatchDataset)
     .Input("num_parallel_calls: int64")
     .Input("drop_remainder: bool")
     .Output("handle: variant")
-    .Attr("parallel_copy: bool = false") HR_DATASET_SPEC
+    .Attr("parallel_copy: bool = false")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("deterministic: string = 'default'")
     .Attr("metadata: string = ''")
-    .Doc("Consecutive elements stacked.") HR_DATASET_END(MakeBatch<3>);
+    .Doc("Consecutive elements stacked.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeBatch<3>>);
 
 }  // namespace
 }  // namespace headrace

@@ -174,28 +174,41 @@ Status MakeDummyCache(KernelContext& c) {
 HR_OP(CacheDataset)
     .Input("input_dataset: variant")
     .Input("filename: string")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
     .Doc("The elements, kept from the first walk on.")
-        HR_DATASET_END(MakeCache);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeCache>);
 
 HR_OP(CacheDatasetV2)
     .Input("input_dataset: variant")
     .Input("filename: string")
     .Input("cache: resource")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
     .Doc("The elements, kept from the first walk on.")
-    .Stateful() HR_DATASET_END(MakeCache);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeCache>);
 
 HR_OP(AnonymousMemoryCache)
     .Output("handle: resource")
     .Output("deleter: variant")
     .Doc("Makes a place for cached elements.")
-    .Stateful() HR_DATASET_END(MakeMemoryCache);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeMemoryCache>);
 
 HR_OP(DummyMemoryCache)
     .Output("handle: resource")
     .Doc("A handle of no cache: the dataset makes its own.")
-    .Stateful() HR_DATASET_END(MakeDummyCache);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeDummyCache>);
 
 HR_OP(DeleteMemoryCache)
     .Input("handle: resource")

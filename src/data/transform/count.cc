@@ -211,23 +211,37 @@ Status MakeShard(KernelContext& c) {
 HR_OP(TakeDataset)
     .Input("input_dataset: variant")
     .Input("count: int64")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
-    .Doc("The first elements.") HR_DATASET_END(MakeCount<TakeDataset>);
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
+    .Doc("The first elements.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeCount<TakeDataset>>);
 
 HR_OP(SkipDataset)
     .Input("input_dataset: variant")
     .Input("count: int64")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
-    .Doc("All but the first elements.") HR_DATASET_END(MakeCount<SkipDataset>);
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
+    .Doc("All but the first elements.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeCount<SkipDataset>>);
 
 HR_OP(ShardDataset)
     .Input("input_dataset: variant")
     .Input("num_shards: int64")
     .Input("index: int64")
     .Output("handle: variant")
-    .Attr("require_non_empty: bool = false") HR_DATASET_SPEC
+    .Attr("require_non_empty: bool = false")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
-    .Doc("Every num_shards-th element.") HR_DATASET_END(MakeShard);
+    .Doc("Every num_shards-th element.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeShard>);
 
 }  // namespace
 }  // namespace headrace

@@ -133,10 +133,14 @@ Status MakeDirected(KernelContext& c) {
 HR_OP(DirectedInterleaveDataset)
     .Input("selector_input_dataset: variant")
     .Input("data_input_datasets: N * variant")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("N: int >= 1")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("N: int >= 1")
     .Attr("stop_on_empty_dataset: bool = false")
     .Doc("Elements of the datasets that a dataset of numbers names.")
-        HR_DATASET_END(MakeDirected);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeDirected>);
 
 }  // namespace
 }  // namespace headrace

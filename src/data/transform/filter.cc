@@ -95,20 +95,26 @@ HR_OP(FilterDataset)
     .Input("other_arguments: Targuments")
     .Output("handle: variant")
     .Attr("predicate: func")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("The elements for which a predicate holds.")
-        HR_DATASET_END(MakePredicate<false>);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakePredicate<false>>);
 
 HR_OP(TakeWhileDataset)
     .Input("input_dataset: variant")
     .Input("other_arguments: Targuments")
     .Output("handle: variant")
     .Attr("predicate: func")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("The elements before the first for which a predicate fails.")
-        HR_DATASET_END(MakePredicate<true>);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakePredicate<true>>);
 
 }  // namespace
 }  // namespace headrace

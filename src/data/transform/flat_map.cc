@@ -103,10 +103,13 @@ HR_OP(FlatMapDataset)
     .Input("other_arguments: Targuments")
     .Output("handle: variant")
     .Attr("f: func")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("The datasets that a function makes, one behind another.")
-        HR_DATASET_END(MakeFlatMap);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeFlatMap>);
 
 }  // namespace
 }  // namespace headrace

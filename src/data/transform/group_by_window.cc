@@ -258,10 +258,13 @@ HR_OP(GroupByWindowDataset)
     .Attr("window_size_func: func")
     .Attr("Tkey_func_other_arguments: list(type) >= 0")
     .Attr("Treduce_func_other_arguments: list(type) >= 0")
-    .Attr("Twindow_size_func_other_arguments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Twindow_size_func_other_arguments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("Elements gathered by key, and a function of every full group.")
-        HR_DATASET_END(MakeGroup);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeGroup>);
 
 }  // namespace
 }  // namespace headrace

@@ -348,10 +348,13 @@ HR_OP(InterleaveDataset)
     .Input("block_length: int64")
     .Output("handle: variant")
     .Attr("f: func")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("The datasets that a function makes, by turns.")
-        HR_DATASET_END(MakeInterleave<2>);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeInterleave<2>>);
 
 HR_OP(ParallelInterleaveDatasetV2)
     .Input("input_dataset: variant")
@@ -361,11 +364,14 @@ HR_OP(ParallelInterleaveDatasetV2)
     .Input("num_parallel_calls: int64")
     .Output("handle: variant")
     .Attr("f: func")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("sloppy: bool = false")
     .Attr("metadata: string = ''")
     .Doc("The datasets that a function makes, by turns.")
-        HR_DATASET_END(MakeInterleave<3>);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeInterleave<3>>);
 
 HR_OP(ParallelInterleaveDatasetV4)
     .Input("input_dataset: variant")
@@ -378,10 +384,13 @@ HR_OP(ParallelInterleaveDatasetV4)
     .Output("handle: variant")
     .Attr("f: func")
     .Attr("deterministic: string = 'default'")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("The datasets that a function makes, by turns.")
-        HR_DATASET_END(MakeInterleave<5>);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeInterleave<5>>);
 
 }  // namespace
 }  // namespace headrace

@@ -147,12 +147,16 @@ HR_OP(MapDataset)
     .Input("other_arguments: Targuments")
     .Output("handle: variant")
     .Attr("f: func")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("use_inter_op_parallelism: bool = true")
     .Attr("preserve_cardinality: bool = false")
     .Attr("force_synchronous: bool = false")
     .Attr("metadata: string = ''")
-    .Doc("A function of every element.") HR_DATASET_END(MakeMap);
+    .Doc("A function of every element.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeMap>);
 
 }  // namespace
 }  // namespace headrace

@@ -116,10 +116,13 @@ Status HandOn(KernelContext& c) {
 HR_OP(OptionsDataset)
     .Input("input_dataset: variant")
     .Output("handle: variant")
-    .Attr("serialized_options: string") HR_DATASET_SPEC
+    .Attr("serialized_options: string")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("The input; the options say how walks along it are done.")
-        HR_DATASET_END(MakeOptions);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeOptions>);
 
 HR_OP(ModelDataset)
     .Input("input_dataset: variant")
@@ -127,37 +130,54 @@ HR_OP(ModelDataset)
     .Attr("algorithm: int = 0")
     .Attr("cpu_budget: int = 0")
     .Attr("ram_budget: int = 0")
-        HR_DATASET_SPEC.Doc("The input; iterators tune themselves.")
-            HR_DATASET_END(HandOn);
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("The input; iterators tune themselves.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<HandOn>);
 
 HR_OP(OptimizeDatasetV2)
     .Input("input_dataset: variant")
     .Input("optimizations_enabled: string")
     .Input("optimizations_disabled: string")
     .Input("optimizations_default: string")
-    .Output("handle: variant") HR_DATASET_SPEC
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("optimization_configs: list(string) = []")
-    .Doc("The input; walks rewrite what they go along.") HR_DATASET_END(HandOn);
+    .Doc("The input; walks rewrite what they go along.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<HandOn>);
 
 HR_OP(FinalizeDataset)
     .Input("input_dataset: variant")
     .Output("handle: variant")
-    .Attr("has_captured_ref: bool = false") HR_DATASET_SPEC.Doc("The input.")
-        HR_DATASET_END(HandOn);
+    .Attr("has_captured_ref: bool = false")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("The input.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<HandOn>);
 
 HR_OP(MaxIntraOpParallelismDataset)
     .Input("input_dataset: variant")
     .Input("max_intra_op_parallelism: int64")
     .Output("handle: variant")
-        HR_DATASET_SPEC.Doc("The input; its ops have so many threads.")
-            HR_DATASET_END(MakeMaxIntraOp);
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("The input; its ops have so many threads.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeMaxIntraOp>);
 
 HR_OP(PrivateThreadPoolDataset)
     .Input("input_dataset: variant")
     .Input("num_threads: int64")
     .Output("handle: variant")
-        HR_DATASET_SPEC.Doc("The input; parallel parts have so many threads.")
-            HR_DATASET_END(MakePrivatePool);
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("The input; parallel parts have so many threads.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakePrivatePool>);
 
 }  // namespace
 }  // namespace headrace

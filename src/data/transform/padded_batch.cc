@@ -228,7 +228,8 @@ HR_OP(PaddedBatchDataset)
     .Attr("N: int >= 1")
     .Attr("metadata: string = ''")
     .Doc("Consecutive elements, padded and stacked.")
-        HR_DATASET_END(MakePadded);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakePadded>);
 
 HR_OP(PaddedBatchDatasetV2)
     .Input("input_dataset: variant")
@@ -243,7 +244,8 @@ HR_OP(PaddedBatchDatasetV2)
     .Attr("N: int >= 1")
     .Attr("metadata: string = ''")
     .Doc("Consecutive elements, padded and stacked.")
-        HR_DATASET_END(MakePadded);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakePadded>);
 
 }  // namespace
 }  // namespace headrace

@@ -397,13 +397,16 @@ HR_OP(ParallelMapDataset)
     .Input("num_parallel_calls: int32")
     .Output("handle: variant")
     .Attr("f: func")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("use_inter_op_parallelism: bool = true")
     .Attr("sloppy: bool = false")
     .Attr("preserve_cardinality: bool = false")
     .Attr("metadata: string = ''")
     .Doc("A function of every element, several at a time.")
-        HR_DATASET_END(MakeParallelMap);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeParallelMap>);
 
 HR_OP(ParallelMapDatasetV2)
     .Input("input_dataset: variant")
@@ -411,14 +414,17 @@ HR_OP(ParallelMapDatasetV2)
     .Input("num_parallel_calls: int64")
     .Output("handle: variant")
     .Attr("f: func")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("use_inter_op_parallelism: bool = true")
     .Attr("deterministic: string = 'default'")
     .Attr("preserve_cardinality: bool = false")
     .Attr("use_unbounded_threadpool: bool = false")
     .Attr("metadata: string = ''")
     .Doc("A function of every element, several at a time.")
-        HR_DATASET_END(MakeParallelMap);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeParallelMap>);
 
 HR_OP(MapAndBatchDataset)
     .Input("input_dataset: variant")
@@ -428,11 +434,14 @@ HR_OP(MapAndBatchDataset)
     .Input("drop_remainder: bool")
     .Output("handle: variant")
     .Attr("f: func")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("preserve_cardinality: bool = false")
     .Attr("metadata: string = ''")
     .Doc("A function of every element, and batches of the results.")
-        HR_DATASET_END(MakeMapAndBatch);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeMapAndBatch>);
 
 }  // namespace
 }  // namespace headrace

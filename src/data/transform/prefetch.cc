@@ -83,12 +83,16 @@ Status MakePrefetch(KernelContext& c) {
 HR_OP(PrefetchDataset)
     .Input("input_dataset: variant")
     .Input("buffer_size: int64")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("slack_period: int = 0")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("slack_period: int = 0")
     .Attr("legacy_autotune: bool = true")
     .Attr("buffer_size_min: int = 0")
     .Attr("metadata: string = ''")
     .Doc("The input, made ahead of time by a thread.")
-        HR_DATASET_END(MakePrefetch);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakePrefetch>);
 
 }  // namespace
 

@@ -95,8 +95,13 @@ Status MakeRepeat(KernelContext& c) {
 HR_OP(RepeatDataset)
     .Input("input_dataset: variant")
     .Input("count: int64")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
-    .Doc("The input again and again.") HR_DATASET_END(MakeRepeat);
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
+    .Doc("The input again and again.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeRepeat>);
 
 }  // namespace
 }  // namespace headrace

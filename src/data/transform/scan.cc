@@ -93,12 +93,15 @@ HR_OP(ScanDataset)
     .Output("handle: variant")
     .Attr("f: func")
     .Attr("Tstate: list(type) >= 1")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("preserve_cardinality: bool = false")
     .Attr("use_default_device: bool = true")
     .Attr("metadata: string = ''")
     .Doc("A function of a state and each element in turn.")
-        HR_DATASET_END(MakeScan);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeScan>);
 
 }  // namespace
 }  // namespace headrace

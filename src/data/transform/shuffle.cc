@@ -303,17 +303,26 @@ HR_OP(ShuffleDataset)
     .Input("seed: int64")
     .Input("seed2: int64")
     .Output("handle: variant")
-    .Attr("reshuffle_each_iteration: bool = true") HR_DATASET_SPEC
+    .Attr("reshuffle_each_iteration: bool = true")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
-    .Doc("Elements in random order.") HR_DATASET_END((MakeShuffle<2, -1, -1>));
+    .Doc("Elements in random order.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeShuffle<2, -1, -1>>);
 
 HR_OP(ShuffleDatasetV2)
     .Input("input_dataset: variant")
     .Input("buffer_size: int64")
     .Input("seed_generator: resource")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
     .Doc("Elements in random order.")
-    .Stateful() HR_DATASET_END((MakeShuffle<-1, 2, -1>));
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeShuffle<-1, 2, -1>>);
 
 HR_OP(ShuffleDatasetV3)
     .Input("input_dataset: variant")
@@ -322,10 +331,14 @@ HR_OP(ShuffleDatasetV3)
     .Input("seed2: int64")
     .Input("seed_generator: resource")
     .Output("handle: variant")
-    .Attr("reshuffle_each_iteration: bool = true") HR_DATASET_SPEC
+    .Attr("reshuffle_each_iteration: bool = true")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("Elements in random order.")
-    .Stateful() HR_DATASET_END((MakeShuffle<2, 4, -1>));
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeShuffle<2, 4, -1>>);
 
 HR_OP(ShuffleAndRepeatDataset)
     .Input("input_dataset: variant")
@@ -333,11 +346,14 @@ HR_OP(ShuffleAndRepeatDataset)
     .Input("seed: int64")
     .Input("seed2: int64")
     .Input("count: int64")
-    .Output("handle: variant") HR_DATASET_SPEC
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("reshuffle_each_iteration: bool = true")
     .Attr("metadata: string = ''")
     .Doc("Elements in random order, turn after turn.")
-        HR_DATASET_END((MakeShuffle<2, -1, 4>));
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeShuffle<2, -1, 4>>);
 
 HR_OP(ShuffleAndRepeatDatasetV2)
     .Input("input_dataset: variant")
@@ -347,10 +363,14 @@ HR_OP(ShuffleAndRepeatDatasetV2)
     .Input("count: int64")
     .Input("seed_generator: resource")
     .Output("handle: variant")
-    .Attr("reshuffle_each_iteration: bool = true") HR_DATASET_SPEC
+    .Attr("reshuffle_each_iteration: bool = true")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("Elements in random order, turn after turn.")
-    .Stateful() HR_DATASET_END((MakeShuffle<2, 5, 4>));
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeShuffle<2, 5, 4>>);
 
 }  // namespace
 

@@ -149,9 +149,12 @@ HR_OP(DenseToSparseBatchDataset)
     .Input("input_dataset: variant")
     .Input("batch_size: int64")
     .Input("row_shape: int64")
-    .Output("handle: variant") HR_DATASET_SPEC.Doc(
-        "Consecutive elements of any sizes as one sparse tensor.")
-        HR_DATASET_END(MakeSparseBatch);
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("Consecutive elements of any sizes as one sparse tensor.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeSparseBatch>);
 
 }  // namespace
 }  // namespace headrace

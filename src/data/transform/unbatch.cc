@@ -250,16 +250,24 @@ Status MakeRebatch(KernelContext& c) {
 
 HR_OP(UnbatchDataset)
     .Input("input_dataset: variant")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
-    .Doc("The rows of elements.") HR_DATASET_END(MakeUnbatch);
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
+    .Doc("The rows of elements.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeUnbatch>);
 
 HR_OP(RebatchDatasetV2)
     .Input("input_dataset: variant")
     .Input("batch_sizes: int64")
     .Input("drop_remainder: bool")
     .Output("handle: variant")
-        HR_DATASET_SPEC.Doc("The rows of batches in batches of other sizes.")
-            HR_DATASET_END(MakeRebatch);
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("The rows of batches in batches of other sizes.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeRebatch>);
 
 }  // namespace
 }  // namespace headrace

@@ -200,21 +200,33 @@ Status MakeAssertCardinality(KernelContext& c) {
 
 HR_OP(UniqueDataset)
     .Input("input_dataset: variant")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
-    .Doc("Each element once.") HR_DATASET_END(MakeUnique);
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
+    .Doc("Each element once.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeUnique>);
 
 HR_OP(IgnoreErrorsDataset)
     .Input("input_dataset: variant")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("log_warning: bool = false")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("log_warning: bool = false")
     .Doc("The elements without those that fail.")
-        HR_DATASET_END(MakeIgnoreErrors);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeIgnoreErrors>);
 
 HR_OP(AssertCardinalityDataset)
     .Input("input_dataset: variant")
     .Input("cardinality: int64")
-    .Output("handle: variant") HR_DATASET_SPEC.Doc(
-        "The elements, whose number is promised and checked.")
-        HR_DATASET_END(MakeAssertCardinality);
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("The elements, whose number is promised and checked.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeAssertCardinality>);
 
 }  // namespace
 }  // namespace headrace

@@ -146,8 +146,13 @@ HR_OP(WindowDataset)
     .Input("shift: int64")
     .Input("stride: int64")
     .Input("drop_remainder: bool")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
-    .Doc("Datasets of consecutive elements.") HR_DATASET_END(MakeWindow);
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
+    .Doc("Datasets of consecutive elements.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeWindow>);
 
 }  // namespace
 }  // namespace headrace

@@ -106,9 +106,14 @@ Status MakeZip(KernelContext& c) {
 
 HR_OP(ZipDataset)
     .Input("input_datasets: N * variant")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("N: int >= 1")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("N: int >= 1")
     .Attr("metadata: string = ''")
-    .Doc("Elements of several datasets side by side.") HR_DATASET_END(MakeZip);
+    .Doc("Elements of several datasets side by side.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeZip>);
 
 class ConcatenateDataset : public Dataset {
  public:
@@ -200,8 +205,13 @@ Status MakeConcatenate(KernelContext& c) {
 HR_OP(ConcatenateDataset)
     .Input("input_dataset: variant")
     .Input("another_dataset: variant")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
-    .Doc("One dataset behind another.") HR_DATASET_END(MakeConcatenate);
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
+    .Doc("One dataset behind another.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeConcatenate>);
 
 }  // namespace
 }  // namespace headrace

@@ -124,8 +124,8 @@ void CopyRows(const T* from, T* to, absl::Span<const BlockDim> dims) {
 // transposes the matrices of the two, in bands of whole cache lines.
 template <typename T>
 void CopyTransposed(const T* from, T* to, BlockDims dims, size_t d) {
-  const TransposeLoop transpose =
-      HR_CALL_LEVEL(ActiveCpuLevel(), FindTranspose(sizeof(T)));
+  const TransposeLoop transpose = AtActiveLevel(
+      [&](auto level) { return FindTranspose<level>(sizeof(T)); });
   const BlockDim column = dims.back(), row = dims[d];
   dims.pop_back();
   dims.erase(dims.begin() + d);

@@ -65,18 +65,24 @@ Status Bound(KernelContext& c) {
   return Unimplemented("search among ", DTypeName(sorted.dtype()));
 }
 
-#define HR_BOUND(Name, upper, Text)                \
-  HR_OP(Name)                                      \
-      .Input("sorted_inputs: T")                   \
-      .Input("values: T")                          \
-      .Output("output: out_type")                  \
-      .Attr("T: type")                             \
-      .Attr("out_type: {int32, int64} = DT_INT32") \
-      .Doc(Text)                                   \
-      .Shape(BoundRule)                            \
-      .Cpu(Compute<Bound<upper>>)
-HR_BOUND(LowerBound, false, "The first place where each value fits its row.");
-HR_BOUND(UpperBound, true, "The last place where each value fits its row.");
+OpBuilder BoundOp(const char* name, const char* doc, KernelFactory kernel) {
+  OpBuilder b(name);
+  b.Input("sorted_inputs: T")
+      .Input("values: T")
+      .Output("output: out_type")
+      .Attr("T: type")
+      .Attr("out_type: {int32, int64} = DT_INT32")
+      .Doc(doc)
+      .Shape(BoundRule)
+      .Cpu(kernel);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kBounds[] = {
+    BoundOp("LowerBound", "The first place where each value fits its row.",
+            Compute<Bound<false>>),
+    BoundOp("UpperBound", "The last place where each value fits its row.",
+            Compute<Bound<true>>),
+};
 
 }  // namespace
 }  // namespace headrace

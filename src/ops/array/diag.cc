@@ -69,12 +69,12 @@ Status DiagPartGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_DIAG_TYPES \
-  "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}"
+constexpr char kDiagTypes[] =
+    "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}";
 HR_OP(Diag)
     .Input("diagonal: T")
     .Output("output: T")
-    .Attr(HR_DIAG_TYPES)
+    .Attr(kDiagTypes)
     .Doc("Zeros with the elements of a tensor on the diagonal.")
     .Shape(DiagRule)
     .Gradient(DiagGradient)
@@ -84,7 +84,7 @@ HR_OP(Diag)
 HR_OP(DiagPart)
     .Input("input: T")
     .Output("diagonal: T")
-    .Attr(HR_DIAG_TYPES)
+    .Attr(kDiagTypes)
     .Doc("The diagonal of a tensor whose shape is the same twice.")
     .Shape(DiagPartRule)
     .Gradient(DiagPartGradient)

@@ -85,25 +85,30 @@ Status StitchGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_STITCH(Name, Text)            \
-  HR_OP(Name)                            \
-      .Input("indices: N * int32")       \
-      .Input("data: N * T")              \
-      .Output("merged: T")               \
-      .Attr("N: int >= 1")               \
-      .Attr("T: type")                   \
-      .Doc(Text)                         \
-      .Traits({OpTrait::kSizesFromData}) \
-      .Shape(StitchRule)                 \
-      .Gradient(StitchGradient)          \
-      .GradientSkips({}, {0})            \
-      .Cpu(Compute<Stitch>)
-HR_STITCH(DynamicStitch,
-          "Slices of several tensors put at given rows of one; where a row is "
-          "named twice, the last slice stays.");
-HR_STITCH(ParallelDynamicStitch,
-          "Slices of several tensors put at given rows of one; which slice "
-          "stays where a row is named twice is not promised.");
+OpBuilder StitchOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("indices: N * int32")
+      .Input("data: N * T")
+      .Output("merged: T")
+      .Attr("N: int >= 1")
+      .Attr("T: type")
+      .Doc(doc)
+      .Traits({OpTrait::kSizesFromData})
+      .Shape(StitchRule)
+      .Gradient(StitchGradient)
+      .GradientSkips({}, {0})
+      .Cpu(Compute<Stitch>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kStitches[] = {
+    StitchOp(
+        "DynamicStitch",
+        "Slices of several tensors put at given rows of one; where a row is "
+        "named twice, the last slice stays."),
+    StitchOp("ParallelDynamicStitch",
+             "Slices of several tensors put at given rows of one; which slice "
+             "stays where a row is named twice is not promised."),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -73,20 +73,26 @@ Status Inplace(KernelContext& c) {
   return OkStatus();
 }
 
-#define HR_INPLACE(Name, change, Text) \
-  HR_OP(Name)                          \
-      .Input("x: T")                   \
-      .Input("i: int32")               \
-      .Input("v: T")                   \
-      .Output("y: T")                  \
-      .Attr("T: type")                 \
-      .Doc(Text)                       \
-      .Shape(InplaceRule)              \
-      .InPlace({0})                    \
-      .Cpu(Compute<Inplace<Change::change>>)
-HR_INPLACE(InplaceUpdate, kUpdate, "x with rows i replaced by those of v.");
-HR_INPLACE(InplaceAdd, kAdd, "x with v added to rows i.");
-HR_INPLACE(InplaceSub, kSub, "x with v taken from rows i.");
+template <Change kChange>
+OpBuilder InplaceOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("x: T")
+      .Input("i: int32")
+      .Input("v: T")
+      .Output("y: T")
+      .Attr("T: type")
+      .Doc(doc)
+      .Shape(InplaceRule)
+      .InPlace({0})
+      .Cpu(Compute<Inplace<kChange>>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kInplace[] = {
+    InplaceOp<Change::kUpdate>("InplaceUpdate",
+                               "x with rows i replaced by those of v."),
+    InplaceOp<Change::kAdd>("InplaceAdd", "x with v added to rows i."),
+    InplaceOp<Change::kSub>("InplaceSub", "x with v taken from rows i."),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -186,25 +186,29 @@ HR_OP(BatchMatrixDiag)
     .Shape(MatrixDiagRule)
     .Cpu(Compute<MatrixDiag>);
 
-#define HR_MATRIX_DIAG(Name)                                           \
-  HR_OP(Name)                                                          \
-      .Input("diagonal: T")                                            \
-      .Input("k: int32")                                               \
-      .Input("num_rows: int32")                                        \
-      .Input("num_cols: int32")                                        \
-      .Input("padding_value: T")                                       \
-      .Output("output: T")                                             \
-      .Attr("T: type")                                                 \
-      .Doc("Matrices with a band of diagonals and padding elsewhere.") \
-      .Shape(DiagV2Rule)                                               \
-      .Gradient(DiagV2Gradient)                                        \
-      .GradientSkips({0, 2, 3, 4}, {0})                                \
-      .Cpu(Compute<MatrixDiag>)
-HR_MATRIX_DIAG(MatrixDiagV2);
-HR_MATRIX_DIAG(MatrixDiagV3)
-    .Attr(
-        "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
-        "'RIGHT_LEFT'");
+OpBuilder MatrixDiagOp(const char* name) {
+  OpBuilder b(name);
+  b.Input("diagonal: T")
+      .Input("k: int32")
+      .Input("num_rows: int32")
+      .Input("num_cols: int32")
+      .Input("padding_value: T")
+      .Output("output: T")
+      .Attr("T: type")
+      .Doc("Matrices with a band of diagonals and padding elsewhere.")
+      .Shape(DiagV2Rule)
+      .Gradient(DiagV2Gradient)
+      .GradientSkips({0, 2, 3, 4}, {0})
+      .Cpu(Compute<MatrixDiag>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kMatrixDiags[] = {
+    MatrixDiagOp("MatrixDiagV2"),
+    MatrixDiagOp("MatrixDiagV3")
+        .Attr(
+            "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
+            "'RIGHT_LEFT'"),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -124,23 +124,27 @@ HR_OP(BatchMatrixDiagPart)
     .Shape(PartRule)
     .Cpu(Compute<MatrixDiagPart>);
 
-#define HR_MATRIX_DIAG_PART(Name)                                       \
-  HR_OP(Name)                                                           \
-      .Input("input: T")                                                \
-      .Input("k: int32")                                                \
-      .Input("padding_value: T")                                        \
-      .Output("diagonal: T")                                            \
-      .Attr("T: type")                                                  \
-      .Doc("A band of diagonals of matrices, short ones being padded.") \
-      .Shape(PartV2Rule)                                                \
-      .Gradient(PartV2Gradient)                                         \
-      .GradientSkips({2}, {0})                                          \
-      .Cpu(Compute<MatrixDiagPart>)
-HR_MATRIX_DIAG_PART(MatrixDiagPartV2);
-HR_MATRIX_DIAG_PART(MatrixDiagPartV3)
-    .Attr(
-        "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
-        "'RIGHT_LEFT'");
+OpBuilder MatrixDiagPartOp(const char* name) {
+  OpBuilder b(name);
+  b.Input("input: T")
+      .Input("k: int32")
+      .Input("padding_value: T")
+      .Output("diagonal: T")
+      .Attr("T: type")
+      .Doc("A band of diagonals of matrices, short ones being padded.")
+      .Shape(PartV2Rule)
+      .Gradient(PartV2Gradient)
+      .GradientSkips({2}, {0})
+      .Cpu(Compute<MatrixDiagPart>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kMatrixDiagParts[] = {
+    MatrixDiagPartOp("MatrixDiagPartV2"),
+    MatrixDiagPartOp("MatrixDiagPartV3")
+        .Attr(
+            "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
+            "'RIGHT_LEFT'"),
+};
 
 }  // namespace
 }  // namespace headrace

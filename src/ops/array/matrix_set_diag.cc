@@ -142,24 +142,28 @@ HR_OP(BatchMatrixSetDiag)
     .InPlace({0})
     .Cpu(Compute<MatrixSetDiag>);
 
-#define HR_MATRIX_SET_DIAG(Name)                          \
-  HR_OP(Name)                                             \
-      .Input("input: T")                                  \
-      .Input("diagonal: T")                               \
-      .Input("k: int32")                                  \
-      .Output("output: T")                                \
-      .Attr("T: type")                                    \
-      .Doc("Matrices with a band of diagonals replaced.") \
-      .Shape(SetV2Rule)                                   \
-      .Gradient(SetV2Gradient)                            \
-      .GradientSkips({0, 1}, {0})                         \
-      .InPlace({0})                                       \
-      .Cpu(Compute<MatrixSetDiag>)
-HR_MATRIX_SET_DIAG(MatrixSetDiagV2);
-HR_MATRIX_SET_DIAG(MatrixSetDiagV3)
-    .Attr(
-        "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
-        "'RIGHT_LEFT'");
+OpBuilder MatrixSetDiagOp(const char* name) {
+  OpBuilder b(name);
+  b.Input("input: T")
+      .Input("diagonal: T")
+      .Input("k: int32")
+      .Output("output: T")
+      .Attr("T: type")
+      .Doc("Matrices with a band of diagonals replaced.")
+      .Shape(SetV2Rule)
+      .Gradient(SetV2Gradient)
+      .GradientSkips({0, 1}, {0})
+      .InPlace({0})
+      .Cpu(Compute<MatrixSetDiag>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kMatrixSetDiags[] = {
+    MatrixSetDiagOp("MatrixSetDiagV2"),
+    MatrixSetDiagOp("MatrixSetDiagV3")
+        .Attr(
+            "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
+            "'RIGHT_LEFT'"),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -166,24 +166,29 @@ Status MirrorGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_MIRROR(Name, Text)                       \
-  HR_OP(Name)                                       \
-      .Input("input: T")                            \
-      .Input("paddings: Tpaddings")                 \
-      .Output("output: T")                          \
-      .Attr("T: type")                              \
-      .Attr("Tpaddings: {int32, int64} = DT_INT32") \
-      .Attr("mode: {'REFLECT', 'SYMMETRIC'}")       \
-      .Doc(Text)                                    \
-      .GradientSkips({0}, {0})
-HR_MIRROR(MirrorPad, "The input with borders that mirror its inside.")
-    .Shape(MirrorPadRule)
-    .Gradient(MirrorGradient<true>)
-    .Cpu(Compute<MirrorPad>);
-HR_MIRROR(MirrorPadGrad, "The gradient of MirrorPad: borders folded inside.")
-    .Shape(MirrorPadGradRule)
-    .Gradient(MirrorGradient<false>)
-    .Cpu(Compute<MirrorPadGrad>);
+OpBuilder MirrorPadOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("input: T")
+      .Input("paddings: Tpaddings")
+      .Output("output: T")
+      .Attr("T: type")
+      .Attr("Tpaddings: {int32, int64} = DT_INT32")
+      .Attr("mode: {'REFLECT', 'SYMMETRIC'}")
+      .Doc(doc)
+      .GradientSkips({0}, {0});
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kMirrorPads[] = {
+    MirrorPadOp("MirrorPad", "The input with borders that mirror its inside.")
+        .Shape(MirrorPadRule)
+        .Gradient(MirrorGradient<true>)
+        .Cpu(Compute<MirrorPad>),
+    MirrorPadOp("MirrorPadGrad",
+                "The gradient of MirrorPad: borders folded inside.")
+        .Shape(MirrorPadGradRule)
+        .Gradient(MirrorGradient<false>)
+        .Cpu(Compute<MirrorPadGrad>),
+};
 
 }  // namespace
 

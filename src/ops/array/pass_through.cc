@@ -33,21 +33,24 @@ HR_OP(GuaranteeConst)
     .View()
     .Cpu(ComputeOwn<HandOnConst>);
 
-#define HR_COPY_OP(Name)                                \
-  HR_OP(Name)                                           \
-      .Input("input: T")                                \
-      .Output("output: T")                              \
-      .Attr("T: type")                                  \
-      .Attr("tensor_name: string = ''")                 \
-      .Attr("debug_ops_spec: list(string) = []")        \
-      .AllowsUninitialized()                            \
-      .Doc("Returns the input; a point to look at it.") \
-      .Shape(SameShapes)                                \
-      .View()                                           \
-      .Cpu(ComputeOwn<HandOn>)
-HR_COPY_OP(Copy);
-HR_COPY_OP(CopyHost);
-#undef HR_COPY_OP
+OpBuilder CopyOp(const char* name) {
+  OpBuilder b(name);
+  b.Input("input: T")
+      .Output("output: T")
+      .Attr("T: type")
+      .Attr("tensor_name: string = ''")
+      .Attr("debug_ops_spec: list(string) = []")
+      .AllowsUninitialized()
+      .Doc("Returns the input; a point to look at it.")
+      .Shape(SameShapes)
+      .View()
+      .Cpu(ComputeOwn<HandOn>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kCopies[] = {
+    CopyOp("Copy"),
+    CopyOp("CopyHost"),
+};
 
 Status RefGradient(GradientContext& g) {
   g.set(0, g.raw_grad(0));

@@ -319,41 +319,48 @@ HR_OP(ScatterNdNonAliasingAdd)
     .InPlace({0})
     .Cpu(Compute<TensorScatter<Combine::kAdd>>);
 
-#define HR_TENSOR_SCATTER(Name, Types, Text)   \
-  HR_OP(Name)                                  \
-      .Input("tensor: T")                      \
-      .Input("indices: Tindices")              \
-      .Input("updates: T")                     \
-      .Output("output: T")                     \
-      .Attr("T: type")                         \
-      .Attr("Tindices: " Types)                \
-      .Attr("bad_indices_policy: string = ''") \
-      .Doc(Text)                               \
-      .Shape(TensorScatterRule)                \
-      .InPlace({0})
-HR_TENSOR_SCATTER(TensorScatterUpdate, "{int16, int32, int64, uint16}",
-                  "The tensor with updates written at the places of indices.")
-    .Gradient(UpdateGradient)
-    .GradientSkips({0}, {0})
-    .Cpu(Compute<TensorScatter<Combine::kUpdate>>);
-HR_TENSOR_SCATTER(TensorScatterAdd, "{int32, int64}",
-                  "The tensor with updates added at the places of indices.")
-    .Gradient(AddGradient<false>)
-    .GradientSkips({0, 2}, {0})
-    .Cpu(Compute<TensorScatter<Combine::kAdd>>);
-HR_TENSOR_SCATTER(TensorScatterSub, "{int32, int64}",
-                  "The tensor less the updates at the places of indices.")
-    .Gradient(AddGradient<true>)
-    .GradientSkips({0, 2}, {0})
-    .Cpu(Compute<TensorScatter<Combine::kSub>>);
-HR_TENSOR_SCATTER(TensorScatterMax, "{int32, int64}",
-                  "The larger of the tensor and the updates at their places.")
-    .Gradient(ExtremeGradient)
-    .Cpu(Compute<TensorScatter<Combine::kMax>>);
-HR_TENSOR_SCATTER(TensorScatterMin, "{int32, int64}",
-                  "The smaller of the tensor and the updates at their places.")
-    .Gradient(ExtremeGradient)
-    .Cpu(Compute<TensorScatter<Combine::kMin>>);
+OpBuilder TensorScatterOp(const char* name, const char* indices,
+                          const char* doc) {
+  OpBuilder b(name);
+  b.Input("tensor: T")
+      .Input("indices: Tindices")
+      .Input("updates: T")
+      .Output("output: T")
+      .Attr("T: type")
+      .Attr(indices)
+      .Attr("bad_indices_policy: string = ''")
+      .Doc(doc)
+      .Shape(TensorScatterRule)
+      .InPlace({0});
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kTensorScatters[] = {
+    TensorScatterOp("TensorScatterUpdate",
+                    "Tindices: {int16, int32, int64, uint16}",
+                    "The tensor with updates written at the places of indices.")
+        .Gradient(UpdateGradient)
+        .GradientSkips({0}, {0})
+        .Cpu(Compute<TensorScatter<Combine::kUpdate>>),
+    TensorScatterOp("TensorScatterAdd", "Tindices: {int32, int64}",
+                    "The tensor with updates added at the places of indices.")
+        .Gradient(AddGradient<false>)
+        .GradientSkips({0, 2}, {0})
+        .Cpu(Compute<TensorScatter<Combine::kAdd>>),
+    TensorScatterOp("TensorScatterSub", "Tindices: {int32, int64}",
+                    "The tensor less the updates at the places of indices.")
+        .Gradient(AddGradient<true>)
+        .GradientSkips({0, 2}, {0})
+        .Cpu(Compute<TensorScatter<Combine::kSub>>),
+    TensorScatterOp("TensorScatterMax", "Tindices: {int32, int64}",
+                    "The larger of the tensor and the updates at their places.")
+        .Gradient(ExtremeGradient)
+        .Cpu(Compute<TensorScatter<Combine::kMax>>),
+    TensorScatterOp(
+        "TensorScatterMin", "Tindices: {int32, int64}",
+        "The smaller of the tensor and the updates at their places.")
+        .Gradient(ExtremeGradient)
+        .Cpu(Compute<TensorScatter<Combine::kMin>>),
+};
 
 }  // namespace
 }  // namespace headrace

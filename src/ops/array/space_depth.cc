@@ -136,23 +136,27 @@ Status Gradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_SPACE_DEPTH(Name, Text)                                   \
-  HR_OP(Name)                                                        \
-      .Input("input: T")                                             \
-      .Output("output: T")                                           \
-      .Attr("T: type")                                               \
-      .Attr("block_size: int >= 2")                                  \
-      .Attr("data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'") \
-      .Doc(Text)                                                     \
-      .GradientSkips({0}, {0})
-HR_SPACE_DEPTH(SpaceToDepth, "Blocks of an image moved into its channels.")
-    .Shape(SpaceToDepthRule)
-    .Gradient(Gradient<true>)
-    .Cpu(Compute<SpaceToDepth>);
-HR_SPACE_DEPTH(DepthToSpace, "Channels of an image spread into blocks.")
-    .Shape(DepthToSpaceRule)
-    .Gradient(Gradient<false>)
-    .Cpu(Compute<DepthToSpace>);
+OpBuilder SpaceDepthOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("input: T")
+      .Output("output: T")
+      .Attr("T: type")
+      .Attr("block_size: int >= 2")
+      .Attr("data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'")
+      .Doc(doc)
+      .GradientSkips({0}, {0});
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kSpaceDepth[] = {
+    SpaceDepthOp("SpaceToDepth", "Blocks of an image moved into its channels.")
+        .Shape(SpaceToDepthRule)
+        .Gradient(Gradient<true>)
+        .Cpu(Compute<SpaceToDepth>),
+    SpaceDepthOp("DepthToSpace", "Channels of an image spread into blocks.")
+        .Shape(DepthToSpaceRule)
+        .Gradient(Gradient<false>)
+        .Cpu(Compute<DepthToSpace>),
+};
 
 }  // namespace
 }  // namespace headrace

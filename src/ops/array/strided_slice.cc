@@ -72,13 +72,6 @@ Status StridedSliceGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_SLICE_MASKS                \
-  .Attr("begin_mask: int = 0")        \
-      .Attr("end_mask: int = 0")      \
-      .Attr("ellipsis_mask: int = 0") \
-      .Attr("new_axis_mask: int = 0") \
-      .Attr("shrink_axis_mask: int = 0")
-
 // x[i] of a vector, with a constant i.
 Shape PickedSize(PartialSizes& c) {
   const ResolvedOp& op = c.op();
@@ -116,21 +109,16 @@ Shape StridedSliceSizes(PartialSizes& c) {
   return Shape(s.dims().subspan(begin, end - begin));
 }
 
-HR_OP(StridedSlice)
-    .PartialSizes(StridedSliceSizes)
-    .Traits({OpTrait::kMovesNumbers})
-    .Input("input: T")
-    .Input("begin: Index")
-    .Input("end: Index")
-    .Input("strides: Index")
-    .Output("output: T")
-    .Attr("T: type")
-    .Attr("Index: {int16, int32, int64}") HR_SLICE_MASKS
-    .Doc("The elements that a list of ranges, indices and new axes names.")
-    .Shape(StridedSliceRule)
-    .Gradient(StridedSliceGradient)
-    .GradientSkips({}, {0})
-    .Cpu(Bind<StridedSliceKernel>);
+[[maybe_unused]] const OpRegistrar kStridedSlice =
+    SliceOp("StridedSlice", "input: T", nullptr, "output: T",
+            "Index: {int16, int32, int64}")
+        .PartialSizes(StridedSliceSizes)
+        .Traits({OpTrait::kMovesNumbers})
+        .Doc("The elements that a list of ranges, indices and new axes names.")
+        .Shape(StridedSliceRule)
+        .Gradient(StridedSliceGradient)
+        .GradientSkips({}, {0})
+        .Cpu(Bind<StridedSliceKernel>);
 
 Status StridedSliceGradRule(ShapeContext& c) {
   if (c.input(0).known_rank() && c.input(0).rank() != 1) {
@@ -161,21 +149,15 @@ Status StridedSliceGradGradient(GradientContext& g) {
   return g.status();
 }
 
-HR_OP(StridedSliceGrad)
-    .Traits({OpTrait::kMovesNumbers})
-    .Input("shape: Index")
-    .Input("begin: Index")
-    .Input("end: Index")
-    .Input("strides: Index")
-    .Input("dy: T")
-    .Output("output: T")
-    .Attr("T: type")
-    .Attr("Index: {int32, int64}") HR_SLICE_MASKS
-    .Doc("Zeros of the given shape with dy at the elements of a slice.")
-    .Shape(StridedSliceGradRule)
-    .Gradient(StridedSliceGradGradient)
-    .GradientSkips({0, 4}, {0})
-    .Cpu(Compute<StridedSliceGrad>);
+[[maybe_unused]] const OpRegistrar kStridedSliceGrad =
+    SliceOp("StridedSliceGrad", "shape: Index", "dy: T", "output: T",
+            "Index: {int32, int64}")
+        .Traits({OpTrait::kMovesNumbers})
+        .Doc("Zeros of the given shape with dy at the elements of a slice.")
+        .Shape(StridedSliceGradRule)
+        .Gradient(StridedSliceGradGradient)
+        .GradientSkips({0, 4}, {0})
+        .Cpu(Compute<StridedSliceGrad>);
 
 }  // namespace
 }  // namespace headrace

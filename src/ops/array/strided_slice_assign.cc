@@ -7,13 +7,6 @@
 namespace headrace {
 namespace {
 
-#define HR_SLICE_MASKS                \
-  .Attr("begin_mask: int = 0")        \
-      .Attr("end_mask: int = 0")      \
-      .Attr("ellipsis_mask: int = 0") \
-      .Attr("new_axis_mask: int = 0") \
-      .Attr("shrink_axis_mask: int = 0")
-
 Status UpdateRule(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckSliceIndices(c.input(1), c.input(2), c.input(3)));
   c.set_output(0, c.input(0));
@@ -42,21 +35,15 @@ Status SliceUpdateGradient(GradientContext& g) {
   return g.status();
 }
 
-HR_OP(TensorStridedSliceUpdate)
-    .Input("input: T")
-    .Input("begin: Index")
-    .Input("end: Index")
-    .Input("strides: Index")
-    .Input("value: T")
-    .Output("output: T")
-    .Attr("T: type")
-    .Attr("Index: {int32, int64}") HR_SLICE_MASKS
-    .Doc("The input with `value` written over the elements of a slice.")
-    .Shape(UpdateRule)
-    .Gradient(SliceUpdateGradient)
-    .GradientSkips({0}, {0})
-    .InPlace({0})
-    .Cpu(Compute<Update>);
+[[maybe_unused]] const OpRegistrar kTensorStridedSliceUpdate =
+    SliceOp("TensorStridedSliceUpdate", "input: T", "value: T", "output: T",
+            "Index: {int32, int64}")
+        .Doc("The input with `value` written over the elements of a slice.")
+        .Shape(UpdateRule)
+        .Gradient(SliceUpdateGradient)
+        .GradientSkips({0}, {0})
+        .InPlace({0})
+        .Cpu(Compute<Update>);
 
 Status AssignRule(ShapeContext& c) {
   if (c.num_outputs() > 0) c.set_output(0, c.input(0));
@@ -85,30 +72,20 @@ Status Assign(KernelContext& c) {
   return OkStatus();
 }
 
-HR_OP(StridedSliceAssign)
-    .Input("ref: Ref(T)")
-    .Input("begin: Index")
-    .Input("end: Index")
-    .Input("strides: Index")
-    .Input("value: T")
-    .Output("output_ref: Ref(T)")
-    .Attr("T: type")
-    .Attr("Index: {int32, int64}") HR_SLICE_MASKS
-    .Doc("Writes `value` over the elements of a slice of a variable.")
-    .Shape(AssignRule)
-    .Cpu(ComputeOwn<Assign>);
+[[maybe_unused]] const OpRegistrar kStridedSliceAssign =
+    SliceOp("StridedSliceAssign", "ref: Ref(T)", "value: T",
+            "output_ref: Ref(T)", "Index: {int32, int64}")
+        .Doc("Writes `value` over the elements of a slice of a variable.")
+        .Shape(AssignRule)
+        .Cpu(ComputeOwn<Assign>);
 
-HR_OP(ResourceStridedSliceAssign)
-    .Input("ref: resource")
-    .Input("begin: Index")
-    .Input("end: Index")
-    .Input("strides: Index")
-    .Input("value: T")
-    .Attr("T: type")
-    .Attr("Index: {int32, int64}") HR_SLICE_MASKS.Stateful()
-    .Doc("Writes `value` over the elements of a slice of a variable.")
-    .Shape(AssignRule)
-    .Cpu(Compute<Assign>);
+[[maybe_unused]] const OpRegistrar kResourceStridedSliceAssign =
+    SliceOp("ResourceStridedSliceAssign", "ref: resource", "value: T", nullptr,
+            "Index: {int32, int64}")
+        .Stateful()
+        .Doc("Writes `value` over the elements of a slice of a variable.")
+        .Shape(AssignRule)
+        .Cpu(Compute<Assign>);
 
 }  // namespace
 }  // namespace headrace

@@ -258,6 +258,23 @@ Status CopyIntoView(const StridedView& view, const Tensor& value, Tensor& to) {
   return OkStatus();
 }
 
+OpBuilder SliceOp(const char* name, const char* first, const char* last,
+                  const char* output, const char* index) {
+  OpBuilder b(name);
+  b.Input(first);
+  b.Input("begin: Index").Input("end: Index").Input("strides: Index");
+  if (last) b.Input(last);
+  if (output) b.Output(output);
+  b.Attr("T: type")
+      .Attr(index)
+      .Attr("begin_mask: int = 0")
+      .Attr("end_mask: int = 0")
+      .Attr("ellipsis_mask: int = 0")
+      .Attr("new_axis_mask: int = 0")
+      .Attr("shrink_axis_mask: int = 0");
+  return b;
+}
+
 AttrMap MaskAttrs(const ResolvedOp& op) {
   AttrMap attrs;
   for (const char* name : {"begin_mask", "end_mask", "ellipsis_mask",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/container/inlined_vector.h"
+#include "op/op_def.h"
 #include "op/resolved_op.h"
 #include "tensor/tensor.h"
 
@@ -12,6 +13,12 @@ struct SliceMasks {
   explicit SliceMasks(const ResolvedOp& op);
   int64_t begin, end, ellipsis, new_axis, shrink;
 };
+
+// The definition that ops of slices begin with: inputs `first`, begin, end,
+// strides and, unless null, `last`; the output, unless null; the types; and
+// the masks. `index` is the attribute of the index vectors' type.
+OpBuilder SliceOp(const char* name, const char* first, const char* last,
+                  const char* output, const char* index);
 
 // The masks as attributes of another op.
 AttrMap MaskAttrs(const ResolvedOp& op);

@@ -129,8 +129,13 @@ void Transpose16(const void* from, int64_t x_stride, void* to, int64_t y_stride,
 }
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-TransposeLoop FindTranspose(int size) {
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+TransposeLoop FindTranspose<CpuLevel::HR_LEVEL>(int size) {
   switch (size) {
     case 1:
       return Transpose<uint8_t>;
@@ -147,4 +152,4 @@ TransposeLoop FindTranspose(int size) {
   }
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

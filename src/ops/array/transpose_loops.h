@@ -12,12 +12,8 @@ namespace headrace {
 using TransposeLoop = void (*)(const void* x, int64_t x_stride, void* y,
                                int64_t y_stride, int64_t rows, int64_t columns);
 
-#define HR_TRANSPOSE_TABLES(level)                                 \
-  namespace level {                                                \
-  /* For elements of 1, 2, 4, 8 or 16 bytes; nullptr otherwise. */ \
-  TransposeLoop FindTranspose(int size);                           \
-  }
-HR_FOR_EACH_LEVEL(HR_TRANSPOSE_TABLES)
-#undef HR_TRANSPOSE_TABLES
+// For elements of 1, 2, 4, 8 or 16 bytes; nullptr otherwise.
+template <CpuLevel kLevel>
+TransposeLoop FindTranspose(int size);
 
 }  // namespace headrace

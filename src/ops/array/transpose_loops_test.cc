@@ -21,25 +21,25 @@ void ExpectTransposed(CpuLevel level, int64_t rows, int64_t columns, int size) {
       std::memcpy(&want[(c * ys + r) * size], &x[(r * xs + c) * size], size);
     }
   }
-  const TransposeLoop loop = HR_CALL_LEVEL(level, FindTranspose(size));
+  const TransposeLoop loop =
+      AtLevel(level, [&](auto level) { return FindTranspose<level>(size); });
   loop(x.data(), xs, y.data(), ys, rows, columns);
   EXPECT_TRUE(y == want) << rows << "x" << columns << " of " << size;
 }
 
 TEST(TransposeLoops, AllSizesAtAllLevels) {
-#define HR_TEST_LEVEL(level)                             \
-  if (CpuRuns(CpuLevel::level)) {                        \
-    for (int size : {1, 2, 4, 8, 16}) {                  \
-      for (int64_t r : {1, 2, 15, 16, 17, 64, 130}) {    \
-        for (int64_t c : {1, 3, 16, 33, 100}) {          \
-          ExpectTransposed(CpuLevel::level, r, c, size); \
-        }                                                \
-      }                                                  \
-    }                                                    \
+  for (CpuLevel level : kCpuLevels) {
+    if (!CpuRuns(level)) continue;
+    for (int size : {1, 2, 4, 8, 16}) {
+      for (int64_t r : {1, 2, 15, 16, 17, 64, 130}) {
+        for (int64_t c : {1, 3, 16, 33, 100}) {
+          ExpectTransposed(level, r, c, size);
+        }
+      }
+    }
   }
-  HR_FOR_EACH_LEVEL(HR_TEST_LEVEL)
-#undef HR_TEST_LEVEL
-  EXPECT_EQ(HR_CALL_LEVEL(ActiveCpuLevel(), FindTranspose(3)), nullptr);
+  EXPECT_EQ(AtActiveLevel([&](auto level) { return FindTranspose<level>(3); }),
+            nullptr);
 }
 
 }  // namespace

@@ -126,25 +126,23 @@ HR_OP(RefEnter)
     .Role(OpRole::kEnter)
     .Shape(EnterShape);
 
-#define HR_HAND_ON(Name, text)              \
-  HR_OP(Name)                               \
-      .Input("data: T")                     \
-      .Output("output: T")                  \
-      .Attr("T: type")                      \
-      .Doc(text)                            \
-      .Role(OpRole::k##Name)                \
-      .Shape(SameShape);                    \
-  HR_OP(Ref##Name)                          \
-      .Input("data: Ref(T)")                \
-      .Output("output: Ref(T)")             \
-      .Attr("T: type")                      \
-      .Traits({OpTrait::kHandsReferenceOn}) \
-      .Doc(text)                            \
-      .Role(OpRole::k##Name)                \
-      .Shape(SameShape)
-HR_HAND_ON(Exit, "Takes data out of a frame, to the one around it.");
-HR_HAND_ON(NextIteration, "Takes data to a frame's next iteration.");
-#undef HR_HAND_ON
+// An op of data and, named "Ref...", one of references.
+OpRegistrar HandOnOps(const char* name, const char* doc, OpRole role) {
+  OpBuilder data(name);
+  data.Input("data: T").Output("output: T").Attr("T: type");
+  data.Doc(doc).Role(role).Shape(SameShape).Register();
+  OpBuilder reference(absl::StrCat("Ref", name).c_str());
+  reference.Input("data: Ref(T)").Output("output: Ref(T)").Attr("T: type");
+  reference.Traits({OpTrait::kHandsReferenceOn});
+  reference.Doc(doc).Role(role).Shape(SameShape);
+  return reference;
+}
+[[maybe_unused]] const OpRegistrar kHandOns[] = {
+    HandOnOps("Exit", "Takes data out of a frame, to the one around it.",
+              OpRole::kExit),
+    HandOnOps("NextIteration", "Takes data to a frame's next iteration.",
+              OpRole::kNextIteration),
+};
 
 HR_OP(LoopCond)
     .Input("input: bool")

@@ -22,8 +22,10 @@ Status Run(KernelContext& c) {
   ParallelFor(
       c.input(0).num_elements() / 3, 3.0, [&](int64_t begin, int64_t end) {
         if constexpr (std::is_same_v<T, W>) {
-          HR_CALL_LEVEL(level, ChangeColors(kChange, in + 3 * begin,
-                                            end - begin, by, out + 3 * begin));
+          AtLevel(level, [&](auto level) {
+            return ChangeColors<level>(kChange, in + 3 * begin, end - begin, by,
+                                       out + 3 * begin);
+          });
         } else {
           constexpr int64_t kColors = 256;
           W room[3 * kColors];
@@ -32,7 +34,9 @@ Status Run(KernelContext& c) {
             for (int64_t k = 0; k < 3 * count; ++k) {
               room[k] = static_cast<W>(in[3 * i + k]);
             }
-            HR_CALL_LEVEL(level, ChangeColors(kChange, room, count, by, room));
+            AtLevel(level, [&](auto level) {
+              return ChangeColors<level>(kChange, room, count, by, room);
+            });
             for (int64_t k = 0; k < 3 * count; ++k) {
               out[3 * i + k] = static_cast<T>(room[k]);
             }
@@ -163,22 +167,25 @@ Status HsvGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_COLORS(Name)                                   \
-  HR_OP(Name)                                             \
-      .Input("images: T")                                 \
-      .Output("output: T")                                \
-      .Attr("T: {half, bfloat16, float, double} = float") \
-      .Shape(HsvShape)
-HR_COLORS(RGBToHSV)
-    .Doc("Colours as hue, saturation and value.")
-    .Gradient(HsvGradient)
-    .GradientSkips({}, {0})
-    .Cpu(ComputeFor<Pick<ColorChange::kToHsv>>);
-HR_COLORS(HSVToRGB)
-    .Doc("Hue, saturation and value as red, green and blue.")
-    .NoGradient()
-    .Cpu(ComputeFor<Pick<ColorChange::kToRgb>>);
-#undef HR_COLORS
+OpBuilder ColorOp(const char* name) {
+  OpBuilder b(name);
+  b.Input("images: T")
+      .Output("output: T")
+      .Attr("T: {half, bfloat16, float, double} = float")
+      .Shape(HsvShape);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kColorOps[] = {
+    ColorOp("RGBToHSV")
+        .Doc("Colours as hue, saturation and value.")
+        .Gradient(HsvGradient)
+        .GradientSkips({}, {0})
+        .Cpu(ComputeFor<Pick<ColorChange::kToHsv>>),
+    ColorOp("HSVToRGB")
+        .Doc("Hue, saturation and value as red, green and blue.")
+        .NoGradient()
+        .Cpu(ComputeFor<Pick<ColorChange::kToRgb>>),
+};
 
 HR_OP(AdjustHue)
     .Input("images: T")

@@ -106,14 +106,20 @@ void Choose(ColorChange change, const F* in, int64_t n, F by, F* out) {
 }
 
 }  // namespace
-
-void ChangeColors(ColorChange change, const float* in, int64_t n, float by,
-                  float* out) {
-  Choose(change, in, n, by, out);
-}
-void ChangeColors(ColorChange change, const double* in, int64_t n, double by,
-                  double* out) {
-  Choose(change, in, n, by, out);
-}
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+void ChangeColors<CpuLevel::HR_LEVEL>(ColorChange change, const float* in,
+                                      int64_t n, float by, float* out) {
+  Choose(change, in, n, by, out);
+}
+template <>
+void ChangeColors<CpuLevel::HR_LEVEL>(ColorChange change, const double* in,
+                                      int64_t n, double by, double* out) {
+  Choose(change, in, n, by, out);
+}
+
+}  // namespace headrace

@@ -10,16 +10,13 @@ namespace headrace {
 
 enum class ColorChange { kToHsv, kToRgb, kHue, kSaturation };
 
-#define HR_COLOR_LOOPS(level)                                                 \
-  namespace level {                                                           \
-  /* `n` colours of three numbers each; kHue and kSaturation change by `by`.  \
-     out may be in. */                                                        \
-  void ChangeColors(ColorChange change, const float* in, int64_t n, float by, \
-                    float* out);                                              \
-  void ChangeColors(ColorChange change, const double* in, int64_t n,          \
-                    double by, double* out);                                  \
-  }
-HR_FOR_EACH_LEVEL(HR_COLOR_LOOPS)
-#undef HR_COLOR_LOOPS
+// `n` colours of three numbers each; kHue and kSaturation change by `by`.
+// out may be in.
+template <CpuLevel kLevel>
+void ChangeColors(ColorChange change, const float* in, int64_t n, float by,
+                  float* out);
+template <CpuLevel kLevel>
+void ChangeColors(ColorChange change, const double* in, int64_t n, double by,
+                  double* out);
 
 }  // namespace headrace

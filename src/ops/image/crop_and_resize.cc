@@ -22,13 +22,13 @@ struct Crops {
 };
 
 // A place on one axis between two input indices.
-struct Place {
+struct Tap {
   bool inside;
   int64_t low, high, nearest;
   float part;
 };
 
-Place PlaceOf(float begin, float end, int64_t in, int64_t out, int64_t o) {
+Tap TapOf(float begin, float end, int64_t in, int64_t out, int64_t o) {
   const auto last = static_cast<float>(in - 1);
   const float step = out > 1 ? (end - begin) * last / (out - 1) : 0;
   const float at =
@@ -43,12 +43,12 @@ Place PlaceOf(float begin, float end, int64_t in, int64_t out, int64_t o) {
 struct RowOf {
   const Crops& c;
   int64_t box;
-  Place y(int64_t o) const {
-    return PlaceOf(c.boxes[box * 4], c.boxes[box * 4 + 2], c.in_h, c.out_h, o);
+  Tap y(int64_t o) const {
+    return TapOf(c.boxes[box * 4], c.boxes[box * 4 + 2], c.in_h, c.out_h, o);
   }
-  Place x(int64_t o) const {
-    return PlaceOf(c.boxes[box * 4 + 1], c.boxes[box * 4 + 3], c.in_w, c.out_w,
-                   o);
+  Tap x(int64_t o) const {
+    return TapOf(c.boxes[box * 4 + 1], c.boxes[box * 4 + 3], c.in_w, c.out_w,
+                 o);
   }
 };
 
@@ -56,7 +56,7 @@ struct RowOf {
 template <typename T>
 struct Corners {
   T *top_left, *top_right, *bottom_left, *bottom_right;
-  Corners(const Crops& c, T* image, const Place& y, const Place& x) {
+  Corners(const Crops& c, T* image, const Tap& y, const Tap& x) {
     auto at = [&](int64_t row, int64_t column) {
       return image + (row * c.in_w + column) * c.channels;
     };
@@ -205,7 +205,7 @@ Crops CropsOf(const KernelContext& c, const Shape& image, const Shape& crops,
 // --- Forward.
 
 template <typename T>
-void Pixel(const Crops& c, const T* image, const Place& y, const Place& x,
+void Pixel(const Crops& c, const T* image, const Tap& y, const Tap& x,
            float* out) {
   if (c.nearest) {
     const T* from = image + (y.nearest * c.in_w + x.nearest) * c.channels;
@@ -238,14 +238,14 @@ Status RunCrop(KernelContext& ctx) {
       const RowOf row{c, r / c.out_h};
       const T* image =
           images + c.image_of[row.box] * c.in_h * c.in_w * c.channels;
-      const Place y = row.y(r % c.out_h);
+      const Tap y = row.y(r % c.out_h);
       float* to = out + r * width;
       if (!y.inside) {
         std::fill_n(to, width, c.extrapolation);
         continue;
       }
       for (int64_t o = 0; o < c.out_w; ++o, to += c.channels) {
-        const Place x = row.x(o);
+        const Tap x = row.x(o);
         if (x.inside) {
           Pixel(c, image, y, x, to);
         } else {
@@ -264,10 +264,10 @@ void ForInside(const Crops& c, F f) {
   for (int64_t box = 0; box < c.count; ++box) {
     const RowOf row{c, box};
     for (int64_t oy = 0; oy < c.out_h; ++oy) {
-      const Place y = row.y(oy);
+      const Tap y = row.y(oy);
       if (!y.inside) continue;
       for (int64_t ox = 0; ox < c.out_w; ++ox) {
-        const Place x = row.x(ox);
+        const Tap x = row.x(ox);
         if (x.inside) f(box, oy, ox, y, x);
       }
     }
@@ -285,8 +285,8 @@ Status RunImageGrad(KernelContext& ctx) {
                       Tensor::Allocate(DTypeOf<W>, Shape{c.batch * image}));
   W* sums = room.data<W>();
   std::fill_n(sums, c.batch * image, W(0));
-  ForInside(c, [&](int64_t box, int64_t oy, int64_t ox, const Place& y,
-                   const Place& x) {
+  ForInside(c, [&](int64_t box, int64_t oy, int64_t ox, const Tap& y,
+                   const Tap& x) {
     const float* g = grads + ((box * c.out_h + oy) * c.out_w + ox) * c.channels;
     W* to = sums + c.image_of[box] * image;
     if (c.nearest) {
@@ -322,8 +322,8 @@ Status RunBoxGrad(KernelContext& ctx) {
   auto share = [](int64_t in, int64_t count, int64_t o) {
     return count > 1 ? 1.0f * o / (count - 1) * (in - 1) : 0.5f * (in - 1);
   };
-  ForInside(c, [&](int64_t box, int64_t oy, int64_t ox, const Place& y,
-                   const Place& x) {
+  ForInside(c, [&](int64_t box, int64_t oy, int64_t ox, const Tap& y,
+                   const Tap& x) {
     const float* g = grads + ((box * c.out_h + oy) * c.out_w + ox) * c.channels;
     const Corners<const T> p(
         c, images + c.image_of[box] * c.in_h * c.in_w * c.channels, y, x);

@@ -138,22 +138,25 @@ Status RunGlimpse(KernelContext& c) {
   return OkStatus();
 }
 
-#define HR_GLIMPSE(Name)                                             \
-  HR_OP(Name)                                                        \
-      .Input("input: float")                                         \
-      .Input("size: int32")                                          \
-      .Input("offsets: float")                                       \
-      .Output("glimpse: float")                                      \
-      .Attr("centered: bool = true")                                 \
-      .Attr("normalized: bool = true")                               \
-      .Attr("uniform_noise: bool = true")                            \
-      .Attr("noise: string = 'uniform'")                             \
-      .Doc("Windows of images, with noise where they look outside.") \
-      .Shape(GlimpseShape)                                           \
-      .Cpu(Compute<RunGlimpse>)
-HR_GLIMPSE(ExtractGlimpse).NoGradient();
-HR_GLIMPSE(ExtractGlimpseV2);
-#undef HR_GLIMPSE
+OpBuilder GlimpseOp(const char* name) {
+  OpBuilder b(name);
+  b.Input("input: float")
+      .Input("size: int32")
+      .Input("offsets: float")
+      .Output("glimpse: float")
+      .Attr("centered: bool = true")
+      .Attr("normalized: bool = true")
+      .Attr("uniform_noise: bool = true")
+      .Attr("noise: string = 'uniform'")
+      .Doc("Windows of images, with noise where they look outside.")
+      .Shape(GlimpseShape)
+      .Cpu(Compute<RunGlimpse>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kGlimpses[] = {
+    GlimpseOp("ExtractGlimpse").NoGradient(),
+    GlimpseOp("ExtractGlimpseV2"),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -228,35 +228,38 @@ Status TransformGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_TRANSFORM(Name)        \
-  HR_OP(Name)                     \
-      .Input("images: dtype")     \
-      .Input("transforms: float") \
-      .Input("output_shape: int32")
+OpBuilder ProjectiveOp(const char* name) {
+  OpBuilder b(name);
+  b.Input("images: dtype")
+      .Input("transforms: float")
+      .Input("output_shape: int32");
+  return b;
+}
 
-HR_TRANSFORM(ImageProjectiveTransformV2)
-    .Output("transformed_images: dtype")
-    .Attr("dtype: {uint8, int32, int64, half, bfloat16, float, double}")
-    .Attr("interpolation: string")
-    .Attr("fill_mode: string = 'CONSTANT'")
-    .Doc("Images seen through projective maps of output to input places.")
-    .Shape(TransformShape)
-    .Gradient(TransformGradient)
-    .GradientSkips({2}, {0})
-    .Cpu(ComputeFor<PickTransform>);
-
-HR_TRANSFORM(ImageProjectiveTransformV3)
-    .Input("fill_value: float")
-    .Output("transformed_images: dtype")
-    .Attr("dtype: {uint8, int32, int64, half, bfloat16, float, double}")
-    .Attr("interpolation: string")
-    .Attr("fill_mode: string = 'CONSTANT'")
-    .Doc("Images seen through projective maps, with a value outside of them.")
-    .Shape(TransformShape)
-    .Gradient(TransformGradient)
-    .GradientSkips({2, 3}, {0})
-    .Cpu(ComputeFor<PickTransform>);
-#undef HR_TRANSFORM
+[[maybe_unused]] const OpRegistrar kProjectiveTransforms[] = {
+    ProjectiveOp("ImageProjectiveTransformV2")
+        .Output("transformed_images: dtype")
+        .Attr("dtype: {uint8, int32, int64, half, bfloat16, float, double}")
+        .Attr("interpolation: string")
+        .Attr("fill_mode: string = 'CONSTANT'")
+        .Doc("Images seen through projective maps of output to input places.")
+        .Shape(TransformShape)
+        .Gradient(TransformGradient)
+        .GradientSkips({2}, {0})
+        .Cpu(ComputeFor<PickTransform>),
+    ProjectiveOp("ImageProjectiveTransformV3")
+        .Input("fill_value: float")
+        .Output("transformed_images: dtype")
+        .Attr("dtype: {uint8, int32, int64, half, bfloat16, float, double}")
+        .Attr("interpolation: string")
+        .Attr("fill_mode: string = 'CONSTANT'")
+        .Doc("Images seen through projective maps, with a value outside of "
+             "them.")
+        .Shape(TransformShape)
+        .Gradient(TransformGradient)
+        .GradientSkips({2, 3}, {0})
+        .Cpu(ComputeFor<PickTransform>),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -141,28 +141,36 @@ Status LinearGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_RESIZE(Name, types, taps, text)      \
-  HR_OP(Name)                                   \
-      .Input("images: T")                       \
-      .Input("size: int32")                     \
-      .Output("resized_images: float")          \
-      .Attr("T: " types)                        \
-      .Attr("align_corners: bool = false")      \
-      .Attr("half_pixel_centers: bool = false") \
-      .Doc(text)                                \
-      .Shape(ResizeShape)                       \
-      .Gradient(LinearGradient)                 \
-      .GradientSkips({1}, {0})                  \
-      .Cpu(Compute<RunForward<taps>>)
-HR_RESIZE(ResizeBilinear,
-          "{int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, "
-          "double, bfloat16}",
-          BilinearTaps, "Resizes images, mixing the four nearest pixels.");
-HR_RESIZE(ResizeBicubic,
-          "{int8, uint8, int16, uint16, int32, int64, half, float, double, "
-          "bfloat16}",
-          BicubicTaps, "Resizes images by cubics through sixteen pixels.");
-#undef HR_RESIZE
+OpBuilder ResizeOp(const char* name, const char* types, const char* doc,
+                   KernelFactory kernel) {
+  OpBuilder b(name);
+  b.Input("images: T")
+      .Input("size: int32")
+      .Output("resized_images: float")
+      .Attr(types)
+      .Attr("align_corners: bool = false")
+      .Attr("half_pixel_centers: bool = false")
+      .Doc(doc)
+      .Shape(ResizeShape)
+      .Gradient(LinearGradient)
+      .GradientSkips({1}, {0})
+      .Cpu(kernel);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kResizes[] = {
+    ResizeOp(
+        "ResizeBilinear",
+        "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, "
+        "double, bfloat16}",
+        "Resizes images, mixing the four nearest pixels.",
+        Compute<RunForward<BilinearTaps>>),
+    ResizeOp(
+        "ResizeBicubic",
+        "T: {int8, uint8, int16, uint16, int32, int64, half, float, double, "
+        "bfloat16}",
+        "Resizes images by cubics through sixteen pixels.",
+        Compute<RunForward<BicubicTaps>>),
+};
 
 HR_OP(ResizeArea)
     .Input("images: T")
@@ -176,23 +184,27 @@ HR_OP(ResizeArea)
     .Shape(ResizeShape)
     .Cpu(Compute<RunForward<AreaTaps>>);
 
-#define HR_RESIZE_GRAD(Name, types, taps, text) \
-  HR_OP(Name)                                   \
-      .Input("grads: float")                    \
-      .Input("original_image: T")               \
-      .Output("output: T")                      \
-      .Attr("T: " types)                        \
-      .Attr("align_corners: bool = false")      \
-      .Attr("half_pixel_centers: bool = false") \
-      .Doc(text)                                \
-      .Shape(ResizeGradShape)                   \
-      .Cpu(Compute<RunBack<taps>>)
-HR_RESIZE_GRAD(ResizeBilinearGrad, "{float, bfloat16, half, double}",
-               BilinearTaps, "Gradient of ResizeBilinear.")
-    .NoGradient();
-HR_RESIZE_GRAD(ResizeBicubicGrad, "{float, double}", BicubicTaps,
-               "Gradient of ResizeBicubic.");
-#undef HR_RESIZE_GRAD
+OpBuilder ResizeGradOp(const char* name, const char* types, const char* doc,
+                       KernelFactory kernel) {
+  OpBuilder b(name);
+  b.Input("grads: float")
+      .Input("original_image: T")
+      .Output("output: T")
+      .Attr(types)
+      .Attr("align_corners: bool = false")
+      .Attr("half_pixel_centers: bool = false")
+      .Doc(doc)
+      .Shape(ResizeGradShape)
+      .Cpu(kernel);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kResizeGrads[] = {
+    ResizeGradOp("ResizeBilinearGrad", "T: {float, bfloat16, half, double}",
+                 "Gradient of ResizeBilinear.", Compute<RunBack<BilinearTaps>>)
+        .NoGradient(),
+    ResizeGradOp("ResizeBicubicGrad", "T: {float, double}",
+                 "Gradient of ResizeBicubic.", Compute<RunBack<BicubicTaps>>),
+};
 
 }  // namespace
 

@@ -60,8 +60,10 @@ class Rows {
     const int64_t slot = row & (static_cast<int64_t>(held_.size()) - 1);
     float* to = room_.data<float>() + slot * s_.out_w * s_.channels;
     if (held_[slot] != row) {
-      HR_CALL_LEVEL(level_, ResampleColumns(columns_.rows(), s_.out_w, s_.in_w,
-                                            s_.channels, Row(row), to));
+      AtLevel(level_, [&](auto level) {
+        return ResampleColumns<level>(columns_.rows(), s_.out_w, s_.in_w,
+                                      s_.channels, Row(row), to);
+      });
       held_[slot] = row;
     }
     return to;
@@ -105,13 +107,18 @@ void MixInto(const AxisTaps& taps, int64_t o, int64_t width, Rows<T>& from,
   if (count == 0 || (count <= kKept && index[count - 1] - index[0] < kKept)) {
     const float* rows[kKept];
     for (int64_t t = 0; t < count; ++t) rows[t] = from.Get(index[t]);
-    HR_CALL_LEVEL(level,
-                  MixRows(rows, weight, count, taps.lerps(), width, out));
+    AtLevel(level, [&](auto level) {
+      return MixRows<level>(rows, weight, count, taps.lerps(), width, out);
+    });
     return;
   }
-  HR_CALL_LEVEL(level, MixRows(nullptr, nullptr, 0, false, width, out));
+  AtLevel(level, [&](auto level) {
+    return MixRows<level>(nullptr, nullptr, 0, false, width, out);
+  });
   for (int64_t t = 0; t < count; ++t) {
-    HR_CALL_LEVEL(level, AddRow(from.Get(index[t]), weight[t], width, out));
+    AtLevel(level, [&](auto level) {
+      return AddRow<level>(from.Get(index[t]), weight[t], width, out);
+    });
   }
 }
 
@@ -189,27 +196,33 @@ Status ResampleBack(const ResizeSizes& s, const AxisTaps& rows,
   return error.Get();
 }
 
-#define HR_RESAMPLE(T)                                             \
-  template Status Resample<T>(const ResizeSizes&, const AxisTaps&, \
-                              const AxisTaps&, const T*, float*);
-HR_RESAMPLE(float)
-HR_RESAMPLE(double)
-HR_RESAMPLE(half)
-HR_RESAMPLE(bfloat16)
-HR_RESAMPLE(int8_t)
-HR_RESAMPLE(uint8_t)
-HR_RESAMPLE(int16_t)
-HR_RESAMPLE(uint16_t)
-HR_RESAMPLE(int32_t)
-HR_RESAMPLE(int64_t)
-#undef HR_RESAMPLE
-#define HR_RESAMPLE_BACK(T)                                            \
-  template Status ResampleBack<T>(const ResizeSizes&, const AxisTaps&, \
-                                  const AxisTaps&, const float*, T*);
-HR_RESAMPLE_BACK(float)
-HR_RESAMPLE_BACK(double)
-HR_RESAMPLE_BACK(half)
-HR_RESAMPLE_BACK(bfloat16)
-#undef HR_RESAMPLE_BACK
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const float*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const double*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const half*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const bfloat16*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const int8_t*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const uint8_t*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const int16_t*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const uint16_t*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const int32_t*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const int64_t*, float*);
+template Status ResampleBack(const ResizeSizes&, const AxisTaps&,
+                             const AxisTaps&, const float*, float*);
+template Status ResampleBack(const ResizeSizes&, const AxisTaps&,
+                             const AxisTaps&, const float*, double*);
+template Status ResampleBack(const ResizeSizes&, const AxisTaps&,
+                             const AxisTaps&, const float*, half*);
+template Status ResampleBack(const ResizeSizes&, const AxisTaps&,
+                             const AxisTaps&, const float*, bfloat16*);
 
 }  // namespace headrace

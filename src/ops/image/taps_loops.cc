@@ -126,9 +126,15 @@ void AnyChannels(const TapRows& taps, int64_t outputs, int64_t channels,
 }
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-void ResampleColumns(const TapRows& taps, int64_t outputs, int64_t inputs,
-                     int64_t channels, const float* in, float* out) {
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+void ResampleColumns<CpuLevel::HR_LEVEL>(const TapRows& taps, int64_t outputs,
+                                         int64_t inputs, int64_t channels,
+                                         const float* in, float* out) {
   if (taps.lerps) return Lerps(taps, outputs, channels, in, out);
   if (channels == 1) {
     for (int64_t o = 0; o < outputs; ++o) Sum<1>(taps, o, in, out + o);
@@ -143,8 +149,17 @@ void ResampleColumns(const TapRows& taps, int64_t outputs, int64_t inputs,
   }
 }
 
-void MixRows(const float* const* rows, const float* weight, int64_t count,
-             bool lerps, int64_t width, float* out) {
+template <>
+void AddRow<CpuLevel::HR_LEVEL>(const float* row, float weight, int64_t width,
+                                float* out) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < width; ++i) out[i] += row[i] * weight;
+}
+
+template <>
+void MixRows<CpuLevel::HR_LEVEL>(const float* const* rows, const float* weight,
+                                 int64_t count, bool lerps, int64_t width,
+                                 float* out) {
   if (lerps) {
     const float *a = rows[0], *b = rows[1];
     const float w = weight[1];
@@ -162,12 +177,8 @@ void MixRows(const float* const* rows, const float* weight, int64_t count,
     return;
   }
   for (int64_t i = 0; i < width; ++i) out[i] = 0;
-  for (int64_t t = 0; t < count; ++t) AddRow(rows[t], weight[t], width, out);
+  for (int64_t t = 0; t < count; ++t)
+    AddRow<CpuLevel::HR_LEVEL>(rows[t], weight[t], width, out);
 }
 
-void AddRow(const float* row, float weight, int64_t width, float* out) {
-#pragma GCC ivdep
-  for (int64_t i = 0; i < width; ++i) out[i] += row[i] * weight;
-}
-
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

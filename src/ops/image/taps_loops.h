@@ -18,18 +18,16 @@ struct TapRows {
   bool lerps;
 };
 
-#define HR_TAP_LOOPS(level)                                                  \
-  namespace level {                                                          \
-  /* out[o, c] = sum over taps t of in[index(o, t), c] * weight(o, t). */    \
-  void ResampleColumns(const TapRows& taps, int64_t outputs, int64_t inputs, \
-                       int64_t channels, const float* in, float* out);       \
-  /* out[i] = sum over taps t of rows[t][i] * weight[t]; rows may repeat. */ \
-  void MixRows(const float* const* rows, const float* weight, int64_t count, \
-               bool lerps, int64_t width, float* out);                       \
-  /* out[i] += row[i] * weight. */                                           \
-  void AddRow(const float* row, float weight, int64_t width, float* out);    \
-  }
-HR_FOR_EACH_LEVEL(HR_TAP_LOOPS)
-#undef HR_TAP_LOOPS
+// out[o, c] = sum over taps t of in[index(o, t), c] * weight(o, t).
+template <CpuLevel kLevel>
+void ResampleColumns(const TapRows& taps, int64_t outputs, int64_t inputs,
+                     int64_t channels, const float* in, float* out);
+// out[i] = sum over taps t of rows[t][i] * weight[t]; rows may repeat.
+template <CpuLevel kLevel>
+void MixRows(const float* const* rows, const float* weight, int64_t count,
+             bool lerps, int64_t width, float* out);
+// out[i] += row[i] * weight.
+template <CpuLevel kLevel>
+void AddRow(const float* row, float weight, int64_t width, float* out);
 
 }  // namespace headrace

@@ -20,30 +20,30 @@
 
 namespace headrace {
 
-#define HR_DECLARE(level)                                    \
-  namespace level {                                          \
-  const EigenLoops<float>* EigenFloat();                     \
-  const EigenLoops<double>* EigenDouble();                   \
-  const EigenLoops<std::complex<float>>* EigenComplex64();   \
-  const EigenLoops<std::complex<double>>* EigenComplex128(); \
-  const FactorLoops<float>* FactorFloat();                   \
-  const FactorLoops<double>* FactorDouble();                 \
-  }
-HR_FOR_EACH_LEVEL(HR_DECLARE)
-#undef HR_DECLARE
-
-#define HR_LOOPS_FOR(room, Loops, T, Given)           \
-  template <>                                         \
-  const Loops<T>& LoopsFor##room() {                  \
-    return *HR_CALL_LEVEL(ActiveCpuLevel(), Given()); \
-  }
-HR_LOOPS_FOR(Eigen, EigenLoops, float, EigenFloat)
-HR_LOOPS_FOR(Eigen, EigenLoops, double, EigenDouble)
-HR_LOOPS_FOR(Eigen, EigenLoops, complex64, EigenComplex64)
-HR_LOOPS_FOR(Eigen, EigenLoops, complex128, EigenComplex128)
-HR_LOOPS_FOR(Factors, FactorLoops, float, FactorFloat)
-HR_LOOPS_FOR(Factors, FactorLoops, double, FactorDouble)
-#undef HR_LOOPS_FOR
+template <>
+const EigenLoops<float>& LoopsForEigen() {
+  return *AtActiveLevel([](auto level) { return EigenFloat<level>(); });
+}
+template <>
+const EigenLoops<double>& LoopsForEigen() {
+  return *AtActiveLevel([](auto level) { return EigenDouble<level>(); });
+}
+template <>
+const EigenLoops<complex64>& LoopsForEigen() {
+  return *AtActiveLevel([](auto level) { return EigenComplex64<level>(); });
+}
+template <>
+const EigenLoops<complex128>& LoopsForEigen() {
+  return *AtActiveLevel([](auto level) { return EigenComplex128<level>(); });
+}
+template <>
+const FactorLoops<float>& LoopsForFactors() {
+  return *AtActiveLevel([](auto level) { return FactorFloat<level>(); });
+}
+template <>
+const FactorLoops<double>& LoopsForFactors() {
+  return *AtActiveLevel([](auto level) { return FactorDouble<level>(); });
+}
 
 namespace {
 
@@ -351,8 +351,8 @@ Status Linalg<T>::Cholesky(const T* a, int64_t n, T* l) {
   }
   std::vector<T> columns(kPanel * n + RowsBefore<T>::Slack()), conjugated;
   RowsBefore<T> before;
-  const TransposeLoop transpose =
-      HR_CALL_LEVEL(ActiveCpuLevel(), FindTranspose(sizeof(T)));
+  const TransposeLoop transpose = AtActiveLevel(
+      [&](auto level) { return FindTranspose<level>(sizeof(T)); });
   StopMeter meter;
   for (int64_t k = 0; k < n; k += kPanel) {
     const int64_t size = std::min(kPanel, n - k), ld = n - k;

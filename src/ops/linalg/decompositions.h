@@ -4,6 +4,7 @@
 #pragma once
 
 #include <complex>
+#include <concepts>
 #include <cstdint>
 
 #include "base/status.h"
@@ -51,7 +52,9 @@ struct Linalg {
 // matrices by svd.h. What takes long is compiled once a level of the
 // instruction set (eigen_loops.h).
 template <typename T>
-struct Spectral {
+struct Spectral;
+template <std::floating_point T>
+struct Spectral<T> {
   // Eigenvalues, rising, and vectors (unless v is null) of a hermitian matrix,
   // from its lower triangle.
   static Status SelfAdjointEig(const T* a, int64_t n, T* e, T* v);
@@ -60,10 +63,21 @@ struct Spectral {
                     T* v);
   // Eigenvalues and vectors (unless null) of any square matrix, rising by
   // absolute value.
-  static Status Eig(const T* a, int64_t n, std::complex<Real<T>>* e,
-                    std::complex<Real<T>>* v);
+  static Status Eig(const T* a, int64_t n, std::complex<T>* e,
+                    std::complex<T>* v);
   static Status SquareRoot(const T* a, int64_t n, T* out);
-  static Status Logarithm(const T* a, int64_t n, T* out);  // complex T only
+  static Status Logarithm(const T* a, int64_t n, T* out);  // Unimplemented
+};
+// The same of complex matrices, which have a logarithm.
+template <std::floating_point R>
+struct Spectral<std::complex<R>> {
+  using T = std::complex<R>;
+  static Status SelfAdjointEig(const T* a, int64_t n, T* e, T* v);
+  static Status Svd(const T* a, int64_t m, int64_t n, bool full, T* s, T* u,
+                    T* v);
+  static Status Eig(const T* a, int64_t n, T* e, T* v);
+  static Status SquareRoot(const T* a, int64_t n, T* out);
+  static Status Logarithm(const T* a, int64_t n, T* out);
 };
 
 }  // namespace headrace

@@ -2,9 +2,6 @@
 // another. Its matrices here are column-major, as its own loops run fastest.
 #include "ops/linalg/eigen_loops.h"
 
-#define HR_JOIN(a, b) a##b
-#define HR_LEVEL_JOIN(a, b) HR_JOIN(a, b)
-#define Eigen HR_LEVEL_JOIN(Eigen_, HR_LEVEL)
 #define EIGEN_DONT_PARALLELIZE
 #include "Eigen/Eigenvalues"
 #include "Eigen/LU"
@@ -113,14 +110,26 @@ constexpr EigenLoops<std::complex<T>> kLoops<std::complex<T>> = {
     SelfAdjointEig<std::complex<T>>, Solve<std::complex<T>>};
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-const EigenLoops<float>* EigenFloat() { return &kLoops<float>; }
-const EigenLoops<double>* EigenDouble() { return &kLoops<double>; }
-const EigenLoops<std::complex<float>>* EigenComplex64() {
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+const EigenLoops<float>* EigenFloat<CpuLevel::HR_LEVEL>() {
+  return &kLoops<float>;
+}
+template <>
+const EigenLoops<double>* EigenDouble<CpuLevel::HR_LEVEL>() {
+  return &kLoops<double>;
+}
+template <>
+const EigenLoops<std::complex<float>>* EigenComplex64<CpuLevel::HR_LEVEL>() {
   return &kLoops<std::complex<float>>;
 }
-const EigenLoops<std::complex<double>>* EigenComplex128() {
+template <>
+const EigenLoops<std::complex<double>>* EigenComplex128<CpuLevel::HR_LEVEL>() {
   return &kLoops<std::complex<double>>;
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

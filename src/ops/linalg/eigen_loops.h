@@ -6,6 +6,8 @@
 #include <complex>
 #include <cstdint>
 
+#include "base/cpu_level.h"
+
 namespace headrace {
 
 // T is float, double, complex64 or complex128.
@@ -30,5 +32,15 @@ struct EigenLoops {
 // Those of this machine.
 template <typename T>
 const EigenLoops<T>& LoopsForEigen();
+
+// What the files of a level give away.
+template <CpuLevel kLevel>
+const EigenLoops<float>* EigenFloat();
+template <CpuLevel kLevel>
+const EigenLoops<double>* EigenDouble();
+template <CpuLevel kLevel>
+const EigenLoops<std::complex<float>>* EigenComplex64();
+template <CpuLevel kLevel>
+const EigenLoops<std::complex<double>>* EigenComplex128();
 
 }  // namespace headrace

@@ -86,8 +86,18 @@ template <typename T>
 constexpr FactorLoops<T> kLoops = {Panel<T>, Substitute<T>};
 
 }  // namespace
-
-const FactorLoops<float>* FactorFloat() { return &kLoops<float>; }
-const FactorLoops<double>* FactorDouble() { return &kLoops<double>; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+const FactorLoops<float>* FactorFloat<CpuLevel::HR_LEVEL>() {
+  return &kLoops<float>;
+}
+template <>
+const FactorLoops<double>* FactorDouble<CpuLevel::HR_LEVEL>() {
+  return &kLoops<double>;
+}
+
+}  // namespace headrace

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "base/cpu_level.h"
+
 namespace headrace {
 
 // T is float or double.
@@ -22,5 +24,11 @@ struct FactorLoops {
 // Those of this machine.
 template <typename T>
 const FactorLoops<T>& LoopsForFactors();
+
+// What the files of a level give away.
+template <CpuLevel kLevel>
+const FactorLoops<float>* FactorFloat();
+template <CpuLevel kLevel>
+const FactorLoops<double>* FactorDouble();
 
 }  // namespace headrace

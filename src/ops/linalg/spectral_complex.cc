@@ -34,30 +34,30 @@ Status Function(const T* a, int64_t n, T* out, bool log) {
 
 }  // namespace
 
-#define HR_COMPLEX_SPECTRAL(T)                                               \
-  template <>                                                                \
-  Status Spectral<T>::SelfAdjointEig(const T* a, int64_t n, T* e, T* v) {    \
-    return spectral::SelfAdjointEig(a, n, e, v);                             \
-  }                                                                          \
-  template <>                                                                \
-  Status Spectral<T>::Svd(const T* a, int64_t m, int64_t n, bool full, T* s, \
-                          T* u, T* v) {                                      \
-    return spectral::Svd<C>(a, m, n, full, s, u, v);                         \
-  }                                                                          \
-  template <>                                                                \
-  Status Spectral<T>::Eig(const T* a, int64_t n, T* e, T* v) {               \
-    using Solver = Eigen::ComplexEigenSolver<spectral::Matrix<C>>;           \
-    return spectral::Eig<Solver, C>(a, n, e, v);                             \
-  }                                                                          \
-  template <>                                                                \
-  Status Spectral<T>::SquareRoot(const T* a, int64_t n, T* out) {            \
-    return Function(a, n, out, false);                                       \
-  }                                                                          \
-  template <>                                                                \
-  Status Spectral<T>::Logarithm(const T* a, int64_t n, T* out) {             \
-    return Function(a, n, out, true);                                        \
-  }
-HR_COMPLEX_SPECTRAL(std::complex<double>)
-HR_COMPLEX_SPECTRAL(std::complex<float>)
+template <std::floating_point R>
+Status Spectral<std::complex<R>>::SelfAdjointEig(const T* a, int64_t n, T* e,
+                                                 T* v) {
+  return spectral::SelfAdjointEig(a, n, e, v);
+}
+template <std::floating_point R>
+Status Spectral<std::complex<R>>::Svd(const T* a, int64_t m, int64_t n,
+                                      bool full, T* s, T* u, T* v) {
+  return spectral::Svd<C>(a, m, n, full, s, u, v);
+}
+template <std::floating_point R>
+Status Spectral<std::complex<R>>::Eig(const T* a, int64_t n, T* e, T* v) {
+  using Solver = Eigen::ComplexEigenSolver<spectral::Matrix<C>>;
+  return spectral::Eig<Solver, C>(a, n, e, v);
+}
+template <std::floating_point R>
+Status Spectral<std::complex<R>>::SquareRoot(const T* a, int64_t n, T* out) {
+  return Function(a, n, out, false);
+}
+template <std::floating_point R>
+Status Spectral<std::complex<R>>::Logarithm(const T* a, int64_t n, T* out) {
+  return Function(a, n, out, true);
+}
+template struct Spectral<std::complex<double>>;
+template struct Spectral<std::complex<float>>;
 
 }  // namespace headrace

@@ -43,31 +43,30 @@ Status RealRoot(const T* a, int64_t n, T* out) {
 
 }  // namespace
 
-#define HR_REAL_SPECTRAL(T)                                                  \
-  template <>                                                                \
-  Status Spectral<T>::SelfAdjointEig(const T* a, int64_t n, T* e, T* v) {    \
-    return spectral::SelfAdjointEig(a, n, e, v);                             \
-  }                                                                          \
-  template <>                                                                \
-  Status Spectral<T>::Svd(const T* a, int64_t m, int64_t n, bool full, T* s, \
-                          T* u, T* v) {                                      \
-    return RealSvd(a, m, n, full, s, u, v);                                  \
-  }                                                                          \
-  template <>                                                                \
-  Status Spectral<T>::Eig(const T* a, int64_t n, std::complex<T>* e,         \
-                          std::complex<T>* v) {                              \
-    using Solver = Eigen::EigenSolver<spectral::Matrix<double>>;             \
-    return spectral::Eig<Solver, double>(a, n, e, v);                        \
-  }                                                                          \
-  template <>                                                                \
-  Status Spectral<T>::SquareRoot(const T* a, int64_t n, T* out) {            \
-    return RealRoot(a, n, out);                                              \
-  }                                                                          \
-  template <>                                                                \
-  Status Spectral<T>::Logarithm(const T*, int64_t, T*) {                     \
-    return Unimplemented("the logarithm of a real matrix");                  \
-  }
-HR_REAL_SPECTRAL(double)
-HR_REAL_SPECTRAL(float)
+template <std::floating_point T>
+Status Spectral<T>::SelfAdjointEig(const T* a, int64_t n, T* e, T* v) {
+  return spectral::SelfAdjointEig(a, n, e, v);
+}
+template <std::floating_point T>
+Status Spectral<T>::Svd(const T* a, int64_t m, int64_t n, bool full, T* s, T* u,
+                        T* v) {
+  return RealSvd(a, m, n, full, s, u, v);
+}
+template <std::floating_point T>
+Status Spectral<T>::Eig(const T* a, int64_t n, std::complex<T>* e,
+                        std::complex<T>* v) {
+  using Solver = Eigen::EigenSolver<spectral::Matrix<double>>;
+  return spectral::Eig<Solver, double>(a, n, e, v);
+}
+template <std::floating_point T>
+Status Spectral<T>::SquareRoot(const T* a, int64_t n, T* out) {
+  return RealRoot(a, n, out);
+}
+template <std::floating_point T>
+Status Spectral<T>::Logarithm(const T*, int64_t, T*) {
+  return Unimplemented("the logarithm of a real matrix");
+}
+template struct Spectral<double>;
+template struct Spectral<float>;
 
 }  // namespace headrace

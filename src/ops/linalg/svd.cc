@@ -18,22 +18,16 @@
 
 namespace headrace {
 
-#define HR_DECLARE(level)              \
-  namespace level {                    \
-  const SvdLoops<float>* FloatSvd();   \
-  const SvdLoops<double>* DoubleSvd(); \
-  }
-HR_FOR_EACH_LEVEL(HR_DECLARE)
-#undef HR_DECLARE
-
 template <>
 const SvdLoops<float>& LoopsForSvd() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), FloatSvd());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return FloatSvd<level>(); });
   return *loops;
 }
 template <>
 const SvdLoops<double>& LoopsForSvd() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), DoubleSvd());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return DoubleSvd<level>(); });
   return *loops;
 }
 

@@ -15,15 +15,19 @@ using Vec = typename VectorOf<T>::type;
 template <typename T>
 constexpr int64_t kLanes = 64 / sizeof(T);
 
-#define HR_LOAD(p) \
-  Vec<T>(*reinterpret_cast<const typename VectorOf<T>::anywhere*>(p))
-#define HR_STORE(p, v) \
-  (*reinterpret_cast<typename VectorOf<T>::anywhere*>(p) = (v))
+template <typename T>
+HR_INLINE Vec<T> Load(const T* p) {
+  return *reinterpret_cast<const typename VectorOf<T>::anywhere*>(p);
+}
+template <typename T>
+HR_INLINE void Store(T* p, const Vec<T>& v) {
+  *reinterpret_cast<typename VectorOf<T>::anywhere*>(p) = v;
+}
 
 template <typename T>
 HR_INLINE T SumOf(const Vec<T>& v) {
   T part[kLanes<T>];
-  HR_STORE(part, v);
+  Store<T>(part, v);
   for (int64_t n = kLanes<T> / 2; n > 0; n /= 2) {
     for (int64_t i = 0; i < n; ++i) part[i] += part[i + n];
   }
@@ -38,16 +42,16 @@ void RowsBy(const T* v, const T* a, int64_t stride, int64_t rows, T* y,
   for (; i + 4 <= rows; i += 4, a += 4 * stride) {
     const T v0 = v[i], v1 = v[i + 1], v2 = v[i + 2], v3 = v[i + 3];
     for (int64_t j = 0; j < length; j += kLanes<T>) {
-      Vec<T> s = HR_LOAD(y + j) + v0 * HR_LOAD(a + j);
-      s += v1 * HR_LOAD(a + stride + j);
-      s += v2 * HR_LOAD(a + 2 * stride + j);
-      s += v3 * HR_LOAD(a + 3 * stride + j);
-      HR_STORE(y + j, s);
+      Vec<T> s = Load(y + j) + v0 * Load(a + j);
+      s += v1 * Load(a + stride + j);
+      s += v2 * Load(a + 2 * stride + j);
+      s += v3 * Load(a + 3 * stride + j);
+      Store<T>(y + j, s);
     }
   }
   for (; i < rows; ++i, a += stride) {
     for (int64_t j = 0; j < length; j += kLanes<T>) {
-      HR_STORE(y + j, HR_LOAD(y + j) + v[i] * HR_LOAD(a + j));
+      Store<T>(y + j, Load(y + j) + v[i] * Load(a + j));
     }
   }
 }
@@ -56,13 +60,13 @@ template <typename T>
 void Update(T* row, T f, const T* w, T t, const T* u, int64_t length) {
   Vec<T> sum{};
   for (int64_t j = 0; j < length; j += kLanes<T>) {
-    const Vec<T> r = HR_LOAD(row + j) - f * HR_LOAD(w + j);
-    sum += r * HR_LOAD(u + j);
-    HR_STORE(row + j, r);
+    const Vec<T> r = Load(row + j) - f * Load(w + j);
+    sum += r * Load(u + j);
+    Store<T>(row + j, r);
   }
   const T k = t * SumOf<T>(sum);
   for (int64_t j = 0; j < length; j += kLanes<T>) {
-    HR_STORE(row + j, HR_LOAD(row + j) - k * HR_LOAD(u + j));
+    Store<T>(row + j, Load(row + j) - k * Load(u + j));
   }
 }
 
@@ -71,16 +75,16 @@ HR_INLINE void ReflectRows(T* a, int64_t stride, T t, const T* v,
                            int64_t length) {
   Vec<T> sum[kRows] = {};
   for (int64_t j = 0; j < length; j += kLanes<T>) {
-    const Vec<T> x = HR_LOAD(v + j);
-    for (int r = 0; r < kRows; ++r) sum[r] += x * HR_LOAD(a + r * stride + j);
+    const Vec<T> x = Load(v + j);
+    for (int r = 0; r < kRows; ++r) sum[r] += x * Load(a + r * stride + j);
   }
   T k[kRows];
   for (int r = 0; r < kRows; ++r) k[r] = t * SumOf<T>(sum[r]);
   for (int64_t j = 0; j < length; j += kLanes<T>) {
-    const Vec<T> x = HR_LOAD(v + j);
+    const Vec<T> x = Load(v + j);
     for (int r = 0; r < kRows; ++r) {
       T* to = a + r * stride + j;
-      HR_STORE(to, HR_LOAD(to) - k[r] * x);
+      Store<T>(to, Load(to) - k[r] * x);
     }
   }
 }
@@ -110,15 +114,15 @@ HR_INLINE void RotateStrip(T* a, int64_t stride, const PlaneRotation* rotations,
     T* q = a + r.q * stride;
     const T c = static_cast<T>(r.c), s = static_cast<T>(r.s);
     if (i == 0 || rotations[i - 1].q != r.p) {
-      for (int j = 0; j < kVectors; ++j) x[j] = HR_LOAD(p + j * kLanes<T>);
+      for (int j = 0; j < kVectors; ++j) x[j] = Load(p + j * kLanes<T>);
     }
     for (int j = 0; j < kVectors; ++j) {
-      const Vec<T> y = HR_LOAD(q + j * kLanes<T>);
-      HR_STORE(p + j * kLanes<T>, c * x[j] + s * y);
+      const Vec<T> y = Load(q + j * kLanes<T>);
+      Store<T>(p + j * kLanes<T>, c * x[j] + s * y);
       x[j] = c * y - s * x[j];
     }
     if (i + 1 == count || rotations[i + 1].p != r.q) {
-      for (int j = 0; j < kVectors; ++j) HR_STORE(q + j * kLanes<T>, x[j]);
+      for (int j = 0; j < kVectors; ++j) Store<T>(q + j * kLanes<T>, x[j]);
     }
   }
 }
@@ -139,24 +143,30 @@ template <typename T>
 T Square(const T* v, int64_t length) {
   Vec<T> sum{};
   for (int64_t j = 0; j < length; j += kLanes<T>) {
-    sum += HR_LOAD(v + j) * HR_LOAD(v + j);
+    sum += Load(v + j) * Load(v + j);
   }
   return SumOf<T>(sum);
 }
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-const SvdLoops<float>* FloatSvd() {
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+const SvdLoops<float>* FloatSvd<CpuLevel::HR_LEVEL>() {
   static constexpr SvdLoops<float> loops = {RowsBy<float>, Update<float>,
                                             Reflect<float>, Rotate<float>,
                                             Square<float>};
   return &loops;
 }
-const SvdLoops<double>* DoubleSvd() {
+template <>
+const SvdLoops<double>* DoubleSvd<CpuLevel::HR_LEVEL>() {
   static constexpr SvdLoops<double> loops = {RowsBy<double>, Update<double>,
                                              Reflect<double>, Rotate<double>,
                                              Square<double>};
   return &loops;
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "base/cpu_level.h"
+
 namespace headrace {
 
 // Rows p and q become c p + s q and c q - s p.
@@ -35,5 +37,11 @@ struct SvdLoops {
 // Those of this machine. T is float or double.
 template <typename T>
 const SvdLoops<T>& LoopsForSvd();
+
+// What the files of a level give away.
+template <CpuLevel kLevel>
+const SvdLoops<float>* FloatSvd();
+template <CpuLevel kLevel>
+const SvdLoops<double>* DoubleSvd();
 
 }  // namespace headrace

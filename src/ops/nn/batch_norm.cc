@@ -9,15 +9,9 @@
 
 namespace headrace {
 
-#define HR_DECLARE(level)            \
-  namespace level {                  \
-  const BatchNormLoops* BatchNorm(); \
-  }
-HR_FOR_EACH_LEVEL(HR_DECLARE)
-#undef HR_DECLARE
-
 const BatchNormLoops& LoopsForBatchNorm() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), BatchNorm());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return BatchNorm<level>(); });
   return *loops;
 }
 

@@ -47,10 +47,15 @@ void Back(const float* dy, const float* x, int64_t rows, int64_t channels,
 }
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-const BatchNormLoops* BatchNorm() {
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+const BatchNormLoops* BatchNorm<CpuLevel::HR_LEVEL>() {
   static constexpr BatchNormLoops loops = {Scale, Moments, BackSums, Back};
   return &loops;
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

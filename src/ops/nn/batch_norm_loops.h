@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/cpu_level.h"
+
 namespace headrace {
 
 // Rows of `channels` elements; vectors have `channels` elements.
@@ -24,5 +26,9 @@ struct BatchNormLoops {
 };
 
 const BatchNormLoops& LoopsForBatchNorm();
+
+// What the files of a level give away.
+template <CpuLevel kLevel>
+const BatchNormLoops* BatchNorm();
 
 }  // namespace headrace

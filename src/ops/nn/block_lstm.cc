@@ -143,12 +143,11 @@ Status CheckLstmInputs(ShapeContext& c, int first, int64_t* batch,
                          c.input(first + 7));
 }
 
-#define HR_LSTM(T)                                                    \
-  template void JoinRows(const LstmLayout&, const T*, const T*, T*);  \
-  template Status RunLstmStep(const LstmLayout&, const LstmStep<T>&); \
-  template void RunLstmBack(const LstmLayout&, const LstmBackStep<T>&);
-HR_LSTM(float)
-HR_LSTM(half)
-#undef HR_LSTM
+template void JoinRows(const LstmLayout&, const float*, const float*, float*);
+template void JoinRows(const LstmLayout&, const half*, const half*, half*);
+template Status RunLstmStep(const LstmLayout&, const LstmStep<float>&);
+template Status RunLstmStep(const LstmLayout&, const LstmStep<half>&);
+template void RunLstmBack(const LstmLayout&, const LstmBackStep<float>&);
+template void RunLstmBack(const LstmLayout&, const LstmBackStep<half>&);
 
 }  // namespace headrace

@@ -126,10 +126,10 @@ class ForwardConv : public ProductKernel {
     if (out.num_elements() == 0) return OkStatus();
     if (!direct_) return RunMoved(c, g);
     const float *x = c.input(0).data<float>(), *f = c.input(1).data<float>();
-    auto told = [&](int64_t begin, int64_t end, const float* pixels) {
+    auto tell_rows = [&](int64_t begin, int64_t end, const float* pixels) {
       if (tail) tail->done(begin, end, pixels);
     };
-    const ConvPixelsDone done(told);
+    const ConvPixelsDone done(tell_rows);
     const bool hands = tail && tail->hands;
     if (!Empty(c)) {
       float* y = hands ? nullptr : out.data<float>();
@@ -145,7 +145,7 @@ class ForwardConv : public ProductKernel {
       HR_ASSIGN_OR_RETURN(y, c.Temporary(out.dtype(), out.shape()));
     }
     HR_RETURN_IF_ERROR(ConvForward(out.dtype(), g, x, f, y.raw()));
-    told(0, g.batch * g.out_pixels(), y.data<float>());
+    tell_rows(0, g.batch * g.out_pixels(), y.data<float>());
     return OkStatus();
   }
 

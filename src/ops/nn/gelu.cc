@@ -40,13 +40,15 @@ Status TanhFlow(GradientContext& g) {
   return g.status();
 }
 
-HR_UNARY(_GeluErf, kGeluTypes,
-         "x times the normal distribution's function at x.")
-    .Gradient(ErfFlow)
-    .GradientSkips({}, {0});
-HR_UNARY(_GeluTanh, kGeluTypes, "Gelu by its approximation with tanh.")
-    .Gradient(TanhFlow)
-    .GradientSkips({}, {0});
+[[maybe_unused]] const OpRegistrar kGeluOps[] = {
+    UnaryOp("_GeluErf", kGeluTypes,
+            "x times the normal distribution's function at x.")
+        .Gradient(ErfFlow)
+        .GradientSkips({}, {0}),
+    UnaryOp("_GeluTanh", kGeluTypes, "Gelu by its approximation with tanh.")
+        .Gradient(TanhFlow)
+        .GradientSkips({}, {0}),
+};
 
 }  // namespace
 }  // namespace headrace

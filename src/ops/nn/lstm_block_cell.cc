@@ -93,51 +93,54 @@ ComputeFn PickLstmCellGrad(const ResolvedOp& op) {
                                            : RunLstmCellGrad<float>;
 }
 
-#define HR_LSTM_CELL(Name) \
-  HR_OP(Name)              \
-      .Input("x: T")       \
-      .Input("cs_prev: T") \
-      .Input("h_prev: T")  \
-      .Input("w: T")       \
-      .Input("wci: T")     \
-      .Input("wcf: T")     \
-      .Input("wco: T")     \
-      .Input("b: T")
-HR_LSTM_CELL(LSTMBlockCell)
-    .Output("i: T")
-    .Output("cs: T")
-    .Output("f: T")
-    .Output("o: T")
-    .Output("ci: T")
-    .Output("co: T")
-    .Output("h: T")
-    .Attr("forget_bias: float = 1")
-    .Attr("cell_clip: float = 3")
-    .Attr("use_peephole: bool = false")
-    .Attr("T: {half, float}")
-    .Doc("One step of a long short-term memory.")
-    .Shape(LstmCellShape)
-    .Cpu(ComputeFor<PickLstmCell>);
-HR_LSTM_CELL(LSTMBlockCellGrad)
-    .Input("i: T")
-    .Input("cs: T")
-    .Input("f: T")
-    .Input("o: T")
-    .Input("ci: T")
-    .Input("co: T")
-    .Input("cs_grad: T")
-    .Input("h_grad: T")
-    .Output("cs_prev_grad: T")
-    .Output("dicfo: T")
-    .Output("wci_grad: T")
-    .Output("wcf_grad: T")
-    .Output("wco_grad: T")
-    .Attr("use_peephole: bool")
-    .Attr("T: {half, float}")
-    .Doc("The way back of LSTMBlockCell, up to its gates.")
-    .Shape(LstmCellGradShape)
-    .Cpu(ComputeFor<PickLstmCellGrad>);
-#undef HR_LSTM_CELL
+OpBuilder LstmCellOp(const char* name) {
+  OpBuilder b(name);
+  b.Input("x: T")
+      .Input("cs_prev: T")
+      .Input("h_prev: T")
+      .Input("w: T")
+      .Input("wci: T")
+      .Input("wcf: T")
+      .Input("wco: T")
+      .Input("b: T");
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kLstmCells[] = {
+    LstmCellOp("LSTMBlockCell")
+        .Output("i: T")
+        .Output("cs: T")
+        .Output("f: T")
+        .Output("o: T")
+        .Output("ci: T")
+        .Output("co: T")
+        .Output("h: T")
+        .Attr("forget_bias: float = 1")
+        .Attr("cell_clip: float = 3")
+        .Attr("use_peephole: bool = false")
+        .Attr("T: {half, float}")
+        .Doc("One step of a long short-term memory.")
+        .Shape(LstmCellShape)
+        .Cpu(ComputeFor<PickLstmCell>),
+    LstmCellOp("LSTMBlockCellGrad")
+        .Input("i: T")
+        .Input("cs: T")
+        .Input("f: T")
+        .Input("o: T")
+        .Input("ci: T")
+        .Input("co: T")
+        .Input("cs_grad: T")
+        .Input("h_grad: T")
+        .Output("cs_prev_grad: T")
+        .Output("dicfo: T")
+        .Output("wci_grad: T")
+        .Output("wcf_grad: T")
+        .Output("wco_grad: T")
+        .Attr("use_peephole: bool")
+        .Attr("T: {half, float}")
+        .Doc("The way back of LSTMBlockCell, up to its gates.")
+        .Shape(LstmCellGradShape)
+        .Cpu(ComputeFor<PickLstmCellGrad>),
+};
 
 }  // namespace
 }  // namespace headrace

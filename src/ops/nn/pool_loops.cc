@@ -170,11 +170,16 @@ void SumBack(float* const* to, int n, int64_t channels, float scale,
 }
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-const PoolLoops* Pool() {
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+const PoolLoops* Pool<CpuLevel::HR_LEVEL>() {
   static constexpr PoolLoops loops = {Max,     Sum,     MaxRow,
                                       MeanRow, MaxBack, SumBack};
   return &loops;
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

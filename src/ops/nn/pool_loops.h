@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/cpu_level.h"
+
 namespace headrace {
 
 // A row of pixels with few channels, pooled along itself: windows of `size`
@@ -34,5 +36,9 @@ struct PoolLoops {
 };
 
 const PoolLoops& LoopsForPool();
+
+// What the files of a level give away.
+template <CpuLevel kLevel>
+const PoolLoops* Pool();
 
 }  // namespace headrace

@@ -10,15 +10,9 @@
 
 namespace headrace {
 
-#define HR_DECLARE(level)  \
-  namespace level {        \
-  const PoolLoops* Pool(); \
-  }
-HR_FOR_EACH_LEVEL(HR_DECLARE)
-#undef HR_DECLARE
-
 const PoolLoops& LoopsForPool() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), Pool());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return Pool<level>(); });
   return *loops;
 }
 

@@ -46,24 +46,34 @@ ComputeFn PickPool(const ResolvedOp& op) {
   return type == DType::kQuint8 ? U : type == DType::kQint8 ? S : nullptr;
 }
 
-#define HR_QUANTIZED_POOL(Name, text)     \
-  HR_OP(Name)                             \
-      .Input("input: T")                  \
-      .Input("min_input: float")          \
-      .Input("max_input: float")          \
-      .Output("output: T")                \
-      .Output("min_output: float")        \
-      .Output("max_output: float")        \
-      .Attr("T: quantizedtype")           \
-      .Attr("ksize: list(int)")           \
-      .Attr("strides: list(int)")         \
-      .Attr("padding: {'SAME', 'VALID'}") \
-      .Doc(text)                          \
-      .Shape(QuantizedPoolShape)          \
-      .Cpu(ComputeFor<PickPool<Name<uint8_t>, Name<int8_t>>>)
-HR_QUANTIZED_POOL(QuantizedAvgPool, "Means over windows, rounded towards 0.");
-HR_QUANTIZED_POOL(QuantizedMaxPool, "Maxima over windows.");
-#undef HR_QUANTIZED_POOL
+OpBuilder QuantizedPoolOp(const char* name, const char* doc,
+                          KernelFactory kernel) {
+  OpBuilder b(name);
+  b.Input("input: T")
+      .Input("min_input: float")
+      .Input("max_input: float")
+      .Output("output: T")
+      .Output("min_output: float")
+      .Output("max_output: float")
+      .Attr("T: quantizedtype")
+      .Attr("ksize: list(int)")
+      .Attr("strides: list(int)")
+      .Attr("padding: {'SAME', 'VALID'}")
+      .Doc(doc)
+      .Shape(QuantizedPoolShape)
+      .Cpu(kernel);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kQuantizedPools[] = {
+    QuantizedPoolOp(
+        "QuantizedAvgPool", "Means over windows, rounded towards 0.",
+        ComputeFor<
+            PickPool<QuantizedAvgPool<uint8_t>, QuantizedAvgPool<int8_t>>>),
+    QuantizedPoolOp(
+        "QuantizedMaxPool", "Maxima over windows.",
+        ComputeFor<
+            PickPool<QuantizedMaxPool<uint8_t>, QuantizedMaxPool<int8_t>>>),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -6,22 +6,16 @@
 
 namespace headrace {
 
-#define HR_DECLARE(level)                      \
-  namespace level {                            \
-  const SoftmaxLoops<float>* FloatSoftmax();   \
-  const SoftmaxLoops<double>* DoubleSoftmax(); \
-  }
-HR_FOR_EACH_LEVEL(HR_DECLARE)
-#undef HR_DECLARE
-
 template <>
 const SoftmaxLoops<float>& LoopsForSoftmax() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), FloatSoftmax());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return FloatSoftmax<level>(); });
   return *loops;
 }
 template <>
 const SoftmaxLoops<double>& LoopsForSoftmax() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), DoubleSoftmax());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return DoubleSoftmax<level>(); });
   return *loops;
 }
 

@@ -176,15 +176,21 @@ void Softmax(const T* x, T* y, int64_t rows, int64_t n, bool log) {
 }
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-const SoftmaxLoops<float>* FloatSoftmax() {
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+const SoftmaxLoops<float>* FloatSoftmax<CpuLevel::HR_LEVEL>() {
   static constexpr SoftmaxLoops<float> loops = {Softmax<float>, ExpRow<float>};
   return &loops;
 }
-const SoftmaxLoops<double>* DoubleSoftmax() {
+template <>
+const SoftmaxLoops<double>* DoubleSoftmax<CpuLevel::HR_LEVEL>() {
   static constexpr SoftmaxLoops<double> loops = {Softmax<double>,
                                                  ExpRow<double>};
   return &loops;
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

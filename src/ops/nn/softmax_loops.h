@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/cpu_level.h"
+
 namespace headrace {
 
 // T is float or double.
@@ -17,5 +19,11 @@ struct SoftmaxLoops {
 
 template <typename T>
 const SoftmaxLoops<T>& LoopsForSoftmax();
+
+// What the files of a level give away.
+template <CpuLevel kLevel>
+const SoftmaxLoops<float>* FloatSoftmax();
+template <CpuLevel kLevel>
+const SoftmaxLoops<double>* DoubleSoftmax();
 
 }  // namespace headrace

@@ -53,27 +53,36 @@ Status DrawIntShape(ShapeContext& c) {
 
 Status DrawShapeOfOld(ShapeContext& c) { return RandomShape(c, 1); }
 
-#define HR_DRAW(Name, kind, type, text)     \
-  HR_OP(Name)                               \
-      .Input("resource: resource")          \
-      .Input("algorithm: int64")            \
-      .Input("shape: shape_dtype")          \
-      .Output("output: dtype")              \
-      .Attr("dtype: type = " type)          \
-      .Attr("shape_dtype: type = DT_INT64") \
-      .Doc(text)                            \
-      .Stateful()                           \
-      .Shape(DrawShape)                     \
-      .Cpu(Compute<DrawFrom<RandomKind::kind>>)
+template <RandomKind kKind>
+OpBuilder DrawOp(const char* name, const char* dtype, const char* doc) {
+  OpBuilder b(name);
+  b.Input("resource: resource")
+      .Input("algorithm: int64")
+      .Input("shape: shape_dtype")
+      .Output("output: dtype")
+      .Attr(dtype)
+      .Attr("shape_dtype: type = DT_INT64")
+      .Doc(doc)
+      .Stateful()
+      .Shape(DrawShape)
+      .Cpu(Compute<DrawFrom<kKind>>);
+  return b;
+}
 
-HR_DRAW(StatefulUniform, kUniform, "DT_FLOAT",
-        "Draws uniform numbers in [0, 1) from a generator.");
-HR_DRAW(StatefulStandardNormalV2, kNormal, "DT_FLOAT",
-        "Draws normal numbers from a generator.");
-HR_DRAW(StatefulTruncatedNormal, kTruncatedNormal, "DT_FLOAT",
-        "Draws normal numbers, never 2 or more from 0, from a generator.");
-HR_DRAW(StatefulUniformFullInt, kBits, "DT_UINT64",
-        "Draws integers over all the type has from a generator.");
+[[maybe_unused]] const OpRegistrar kDraws[] = {
+    DrawOp<RandomKind::kUniform>(
+        "StatefulUniform", "dtype: type = DT_FLOAT",
+        "Draws uniform numbers in [0, 1) from a generator."),
+    DrawOp<RandomKind::kNormal>("StatefulStandardNormalV2",
+                                "dtype: type = DT_FLOAT",
+                                "Draws normal numbers from a generator."),
+    DrawOp<RandomKind::kTruncatedNormal>(
+        "StatefulTruncatedNormal", "dtype: type = DT_FLOAT",
+        "Draws normal numbers, never 2 or more from 0, from a generator."),
+    DrawOp<RandomKind::kBits>(
+        "StatefulUniformFullInt", "dtype: type = DT_UINT64",
+        "Draws integers over all the type has from a generator."),
+};
 
 HR_OP(StatefulStandardNormal)
     .Input("resource: resource")

@@ -24,27 +24,35 @@ class RandomFloats : public Kernel {
   SeededGenerator generator_;
 };
 
-#define HR_RANDOM(Name, kind, text)                   \
-  HR_OP(Name)                                         \
-      .Input("shape: T")                              \
-      .Output("output: dtype")                        \
-      .Attr("seed: int = 0")                          \
-      .Attr("seed2: int = 0")                         \
-      .Attr("dtype: {half, bfloat16, float, double}") \
-      .Attr("T: {int32, int64}")                      \
-      .Doc(text)                                      \
-      .Traits({OpTrait::kNoEffect})                   \
-      .Traits({OpTrait::kKeepsNoInput})               \
-      .Stateful()                                     \
-      .Shape(FirstInputShape)                         \
-      .NoGradient()                                   \
-      .Cpu(Bind<RandomFloats<RandomKind::kind>>)
+template <RandomKind kKind>
+OpBuilder RandomFloatsOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("shape: T")
+      .Output("output: dtype")
+      .Attr("seed: int = 0")
+      .Attr("seed2: int = 0")
+      .Attr("dtype: {half, bfloat16, float, double}")
+      .Attr("T: {int32, int64}")
+      .Doc(doc)
+      .Traits({OpTrait::kNoEffect})
+      .Traits({OpTrait::kKeepsNoInput})
+      .Stateful()
+      .Shape(FirstInputShape)
+      .NoGradient()
+      .Cpu(Bind<RandomFloats<kKind>>);
+  return b;
+}
 
-HR_RANDOM(RandomUniform, kUniform, "Random numbers, uniform in [0, 1).");
-HR_RANDOM(RandomStandardNormal, kNormal,
-          "Random numbers, normal with mean 0 and deviation 1.");
-HR_RANDOM(TruncatedNormal, kTruncatedNormal,
-          "Random numbers, normal but never 2 or more from 0.");
+[[maybe_unused]] const OpRegistrar kRandomFloats[] = {
+    RandomFloatsOp<RandomKind::kUniform>("RandomUniform",
+                                         "Random numbers, uniform in [0, 1)."),
+    RandomFloatsOp<RandomKind::kNormal>(
+        "RandomStandardNormal",
+        "Random numbers, normal with mean 0 and deviation 1."),
+    RandomFloatsOp<RandomKind::kTruncatedNormal>(
+        "TruncatedNormal",
+        "Random numbers, normal but never 2 or more from 0."),
+};
 
 class RandomInts : public Kernel {
  public:

@@ -39,43 +39,75 @@ Status FromKey(KernelContext& c) {
   return FillRandom(kind, generator, c.output(0));
 }
 
-#define HR_STATELESS(Name, kind, types, seeds, text) \
-  HR_OP(Name)                                        \
-      .Input("shape: T")                             \
-      .Input("seed: Tseed")                          \
-      .Output("output: dtype")                       \
-      .Attr("dtype: " types)                         \
-      .Attr("T: {int32, int64} = DT_INT32")          \
-      .Attr("Tseed: " seeds " = DT_INT64")           \
-      .Doc(text)                                     \
-      .Shape(SeedAndBoundsShape)                     \
-      .NoGradient()                                  \
-      .Cpu(Compute<FromSeed<RandomKind::kind>>);     \
-  HR_OP(Name##V2)                                    \
-      .Input("shape: Tshape")                        \
-      .Input("key: uint64")                          \
-      .Input("counter: uint64")                      \
-      .Input("alg: int32")                           \
-      .Output("output: dtype")                       \
-      .Attr("dtype: " types)                         \
-      .Attr("Tshape: {int32, int64} = DT_INT32")     \
-      .Doc(text)                                     \
-      .Shape(KeyAndBoundsShape)                      \
-      .NoGradient()                                  \
-      .Cpu(Compute<FromKey<RandomKind::kind>>)
+OpBuilder FromSeedOp(const char* name, const char* dtype, const char* seed,
+                     const char* doc, KernelFactory kernel) {
+  OpBuilder b(name);
+  b.Input("shape: T")
+      .Input("seed: Tseed")
+      .Output("output: dtype")
+      .Attr(dtype)
+      .Attr("T: {int32, int64} = DT_INT32")
+      .Attr(seed)
+      .Doc(doc)
+      .Shape(SeedAndBoundsShape)
+      .NoGradient()
+      .Cpu(kernel);
+  return b;
+}
+OpBuilder FromKeyOp(const char* name, const char* dtype, const char* doc,
+                    KernelFactory kernel) {
+  OpBuilder b(name);
+  b.Input("shape: Tshape")
+      .Input("key: uint64")
+      .Input("counter: uint64")
+      .Input("alg: int32")
+      .Output("output: dtype")
+      .Attr(dtype)
+      .Attr("Tshape: {int32, int64} = DT_INT32")
+      .Doc(doc)
+      .Shape(KeyAndBoundsShape)
+      .NoGradient()
+      .Cpu(kernel);
+  return b;
+}
 
-#define HR_FLOATS "{half, bfloat16, float, double} = DT_FLOAT"
-#define HR_BITS "{int32, int64, uint32, uint64} = DT_UINT64"
-HR_STATELESS(StatelessRandomUniform, kUniform, HR_FLOATS, "{int32, int64}",
-             "Random numbers of a seed, uniform in [0, 1).");
-HR_STATELESS(StatelessRandomNormal, kNormal, HR_FLOATS, "{int32, int64}",
-             "Random numbers of a seed, normal.");
-HR_STATELESS(StatelessTruncatedNormal, kTruncatedNormal, HR_FLOATS,
-             "{int32, int64}",
-             "Random numbers of a seed, normal but never 2 or more from 0.");
-HR_STATELESS(StatelessRandomUniformFullInt, kBits, HR_BITS,
-             "{int32, int64, uint32, uint64}",
-             "Random integers of a seed, uniform over all the type has.");
+// Numbers of one kind: drawn with a seed, and (V2) with a key and a counter.
+struct StatelessRow {
+  const char* name;
+  const char* dtype;
+  const char* seed;
+  const char* doc;
+  KernelFactory from_seed, from_key;
+};
+constexpr char kFloats[] = "dtype: {half, bfloat16, float, double} = DT_FLOAT";
+constexpr char kSeedTypes[] = "Tseed: {int32, int64} = DT_INT64";
+constexpr StatelessRow kStatelessRows[] = {
+    {"StatelessRandomUniform", kFloats, kSeedTypes,
+     "Random numbers of a seed, uniform in [0, 1).",
+     Compute<FromSeed<RandomKind::kUniform>>,
+     Compute<FromKey<RandomKind::kUniform>>},
+    {"StatelessRandomNormal", kFloats, kSeedTypes,
+     "Random numbers of a seed, normal.",
+     Compute<FromSeed<RandomKind::kNormal>>,
+     Compute<FromKey<RandomKind::kNormal>>},
+    {"StatelessTruncatedNormal", kFloats, kSeedTypes,
+     "Random numbers of a seed, normal but never 2 or more from 0.",
+     Compute<FromSeed<RandomKind::kTruncatedNormal>>,
+     Compute<FromKey<RandomKind::kTruncatedNormal>>},
+    {"StatelessRandomUniformFullInt",
+     "dtype: {int32, int64, uint32, uint64} = DT_UINT64",
+     "Tseed: {int32, int64, uint32, uint64} = DT_INT64",
+     "Random integers of a seed, uniform over all the type has.",
+     Compute<FromSeed<RandomKind::kBits>>, Compute<FromKey<RandomKind::kBits>>},
+};
+[[maybe_unused]] const bool stateless_registered = [] {
+  for (const StatelessRow& r : kStatelessRows) {
+    FromSeedOp(r.name, r.dtype, r.seed, r.doc, r.from_seed).Register();
+    FromKeyOp(absl::StrCat(r.name, "V2").c_str(), r.dtype, r.doc, r.from_key)
+        .Register();
+  }
+  return true;
+}();
 
 Status IntFromSeed(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(Philox generator, StatelessGenerator(c.input(1)));

@@ -66,23 +66,32 @@ Status TransformGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_FFT(Name, rank, inverse, text)                       \
-  HR_OP(Name)                                                   \
-      .Input("input: Tcomplex")                                 \
-      .Output("output: Tcomplex")                               \
-      .Attr("Tcomplex: {complex64, complex128} = DT_COMPLEX64") \
-      .Doc(text)                                                \
-      .Shape(SameShapeOfRank<rank>)                             \
-      .Gradient(TransformGradient<rank, inverse>)               \
-      .GradientSkips({0}, {0})                                  \
-      .Cpu(Compute<Transform<rank, inverse>>)
+template <int kRank, bool kInverse>
+OpBuilder FftOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("input: Tcomplex")
+      .Output("output: Tcomplex")
+      .Attr("Tcomplex: {complex64, complex128} = DT_COMPLEX64")
+      .Doc(doc)
+      .Shape(SameShapeOfRank<kRank>)
+      .Gradient(TransformGradient<kRank, kInverse>)
+      .GradientSkips({0}, {0})
+      .Cpu(Compute<Transform<kRank, kInverse>>);
+  return b;
+}
 
-HR_FFT(FFT, 1, false, "The Fourier transform over the last dimension.");
-HR_FFT(FFT2D, 2, false, "The Fourier transform over the last 2 dimensions.");
-HR_FFT(FFT3D, 3, false, "The Fourier transform over the last 3 dimensions.");
-HR_FFT(IFFT, 1, true, "The inverse transform over the last dimension.");
-HR_FFT(IFFT2D, 2, true, "The inverse transform over the last 2 dimensions.");
-HR_FFT(IFFT3D, 3, true, "The inverse transform over the last 3 dimensions.");
+[[maybe_unused]] const OpRegistrar kFfts[] = {
+    FftOp<1, false>("FFT", "The Fourier transform over the last dimension."),
+    FftOp<2, false>("FFT2D",
+                    "The Fourier transform over the last 2 dimensions."),
+    FftOp<3, false>("FFT3D",
+                    "The Fourier transform over the last 3 dimensions."),
+    FftOp<1, true>("IFFT", "The inverse transform over the last dimension."),
+    FftOp<2, true>("IFFT2D",
+                   "The inverse transform over the last 2 dimensions."),
+    FftOp<3, true>("IFFT3D",
+                   "The inverse transform over the last 3 dimensions."),
+};
 
 // --- Real to half of the complex numbers, and back.
 
@@ -271,33 +280,46 @@ Status RealInverseGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_RFFT(Name, rank, text)                               \
-  HR_OP(Name)                                                   \
-      .Input("input: Treal")                                    \
-      .Input("fft_length: int32")                               \
-      .Output("output: Tcomplex")                               \
-      .Attr("Treal: {float, double} = DT_FLOAT")                \
-      .Attr("Tcomplex: {complex64, complex128} = DT_COMPLEX64") \
-      .Doc(text)                                                \
-      .Shape(LengthShape<rank, true>)                           \
-      .Gradient(RealTransformGradient<rank>)                    \
-      .GradientSkips({0}, {0})                                  \
-      .Cpu(Compute<RealTransform<rank>>);                       \
-  HR_OP(I##Name)                                                \
-      .Input("input: Tcomplex")                                 \
-      .Input("fft_length: int32")                               \
-      .Output("output: Treal")                                  \
-      .Attr("Treal: {float, double} = DT_FLOAT")                \
-      .Attr("Tcomplex: {complex64, complex128} = DT_COMPLEX64") \
-      .Doc("The inverse of " #Name ".")                         \
-      .Shape(LengthShape<rank, false>)                          \
-      .Gradient(RealInverseGradient<rank>)                      \
-      .GradientSkips({}, {0})                                   \
-      .Cpu(Compute<RealInverse<rank>>)
+// `name` and its inverse, "I" and `name`.
+template <int kRank>
+OpRegistrar RealFftOps(const char* name, const char* doc) {
+  constexpr char kReals[] = "Treal: {float, double} = DT_FLOAT";
+  constexpr char kComplexes[] =
+      "Tcomplex: {complex64, complex128} = DT_COMPLEX64";
+  OpBuilder forward(name);
+  forward.Input("input: Treal")
+      .Input("fft_length: int32")
+      .Output("output: Tcomplex")
+      .Attr(kReals)
+      .Attr(kComplexes)
+      .Doc(doc)
+      .Shape(LengthShape<kRank, true>)
+      .Gradient(RealTransformGradient<kRank>)
+      .GradientSkips({0}, {0})
+      .Cpu(Compute<RealTransform<kRank>>)
+      .Register();
+  OpBuilder inverse(absl::StrCat("I", name).c_str());
+  inverse.Input("input: Tcomplex")
+      .Input("fft_length: int32")
+      .Output("output: Treal")
+      .Attr(kReals)
+      .Attr(kComplexes)
+      .Doc(absl::StrCat("The inverse of ", name, ".").c_str())
+      .Shape(LengthShape<kRank, false>)
+      .Gradient(RealInverseGradient<kRank>)
+      .GradientSkips({}, {0})
+      .Cpu(Compute<RealInverse<kRank>>);
+  return inverse;
+}
 
-HR_RFFT(RFFT, 1, "Half the transform of real numbers, last dimension.");
-HR_RFFT(RFFT2D, 2, "Half the transform of real numbers, last 2 dimensions.");
-HR_RFFT(RFFT3D, 3, "Half the transform of real numbers, last 3 dimensions.");
+[[maybe_unused]] const OpRegistrar kRealFfts[] = {
+    RealFftOps<1>("RFFT",
+                  "Half the transform of real numbers, last dimension."),
+    RealFftOps<2>("RFFT2D",
+                  "Half the transform of real numbers, last 2 dimensions."),
+    RealFftOps<3>("RFFT3D",
+                  "Half the transform of real numbers, last 3 dimensions."),
+};
 
 }  // namespace
 }  // namespace headrace

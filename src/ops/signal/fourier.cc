@@ -13,22 +13,16 @@
 
 namespace headrace {
 
-#define HR_DECLARE(level)                      \
-  namespace level {                            \
-  const FourierLoops<float>* FloatFourier();   \
-  const FourierLoops<double>* DoubleFourier(); \
-  }
-HR_FOR_EACH_LEVEL(HR_DECLARE)
-#undef HR_DECLARE
-
 template <>
 const FourierLoops<float>& LoopsForFourier() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), FloatFourier());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return FloatFourier<level>(); });
   return *loops;
 }
 template <>
 const FourierLoops<double>& LoopsForFourier() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), DoubleFourier());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return DoubleFourier<level>(); });
   return *loops;
 }
 
@@ -53,7 +47,7 @@ double CostOf(int64_t n, bool vectors) {
 }
 
 template <typename T>
-struct Kept {
+struct TransformCache {
   ProcessMutex lock;
   struct Entry {
     int64_t n;
@@ -99,7 +93,7 @@ Fourier<T>::~Fourier() {
 template <typename T>
 StatusOr<std::shared_ptr<const Fourier<T>>> Fourier<T>::Get(int64_t n,
                                                             bool real) {
-  static Kept<T>& kept = *new Kept<T>;
+  static TransformCache<T>& kept = *new TransformCache<T>;
   if (auto found = kept.Find(n, real)) return found;
   void* plan = LoopsForFourier<T>().make(n, real);
   if (plan == nullptr) return NoMemory(n);

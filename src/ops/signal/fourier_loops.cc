@@ -5,9 +5,6 @@
 #include <string.h>
 
 #define POCKETFFT_NO_MULTITHREADING
-#define HR_JOIN(a, b) a##b
-#define HR_LEVEL_JOIN(a, b) HR_JOIN(a, b)
-#define pocketfft HR_LEVEL_JOIN(pocketfft_, HR_LEVEL)
 #include "pocketfft/pocketfft_hdronly.h"
 
 namespace headrace::HR_LEVEL {
@@ -467,8 +464,18 @@ constexpr FourierLoops<T> kLoops = {
     ColumnGroups<T>, LongColumns<T>, RowGroups<T>, LongRows<T>};
 
 }  // namespace
-
-const FourierLoops<float>* FloatFourier() { return &kLoops<float>; }
-const FourierLoops<double>* DoubleFourier() { return &kLoops<double>; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+const FourierLoops<float>* FloatFourier<CpuLevel::HR_LEVEL>() {
+  return &kLoops<float>;
+}
+template <>
+const FourierLoops<double>* DoubleFourier<CpuLevel::HR_LEVEL>() {
+  return &kLoops<double>;
+}
+
+}  // namespace headrace

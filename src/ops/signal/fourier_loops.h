@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "base/cpu_level.h"
+
 namespace headrace {
 
 constexpr int kMostFourierLanes = 16;
@@ -58,5 +60,11 @@ struct FourierLoops {
 // Those of this machine. T is float or double.
 template <typename T>
 const FourierLoops<T>& LoopsForFourier();
+
+// What the files of a level give away.
+template <CpuLevel kLevel>
+const FourierLoops<float>* FloatFourier();
+template <CpuLevel kLevel>
+const FourierLoops<double>* DoubleFourier();
 
 }  // namespace headrace

@@ -58,19 +58,25 @@ Status UpdateShape(ShapeContext& c) {
   return MergeShapes(HandleShape(c, 0), c.input(1)).status();
 }
 
-#define HR_ASSIGN_OP(Name, kAdd, text)                        \
-  HR_OP(Name)                                                 \
-      .Input("resource: resource")                            \
-      .Input("value: dtype")                                  \
-      .Attr("dtype: type")                                    \
-      .Doc(text)                                              \
-      .Traits({OpTrait::kKeepsNoInput, OpTrait::kNeverWaits}) \
-      .Stateful()                                             \
-      .Shape(UpdateShape)                                     \
-      .Cpu(ComputeFor<Pick<kAdd>>)
+template <bool kAdd>
+OpBuilder AssignByOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("resource: resource")
+      .Input("value: dtype")
+      .Attr("dtype: type")
+      .Doc(doc)
+      .Traits({OpTrait::kKeepsNoInput, OpTrait::kNeverWaits})
+      .Stateful()
+      .Shape(UpdateShape)
+      .Cpu(ComputeFor<Pick<kAdd>>);
+  return b;
+}
 
-HR_ASSIGN_OP(AssignAddVariableOp, true, "Adds a value to a variable.");
-HR_ASSIGN_OP(AssignSubVariableOp, false, "Subtracts a value from a variable.");
+[[maybe_unused]] const OpRegistrar kAssignBy[] = {
+    AssignByOp<true>("AssignAddVariableOp", "Adds a value to a variable."),
+    AssignByOp<false>("AssignSubVariableOp",
+                      "Subtracts a value from a variable."),
+};
 
 template <bool kAdd>
 StatusOr<std::unique_ptr<Kernel>> BindRef(const ResolvedOp& op) {
@@ -78,20 +84,25 @@ StatusOr<std::unique_ptr<Kernel>> BindRef(const ResolvedOp& op) {
   return known ? MakeKernel(AssignBy<kAdd>, /*own_outputs=*/true) : nullptr;
 }
 
-#define HR_ASSIGN_REF_OP(Name, kAdd, text) \
-  HR_OP(Name)                              \
-      .Input("ref: Ref(T)")                \
-      .Input("value: T")                   \
-      .Output("output_ref: Ref(T)")        \
-      .Attr("T: numbertype")               \
-      .Attr("use_locking: bool = false")   \
-      .Doc(text)                           \
-      .Shape(LikeInput<1>)                 \
-      .NoGradient()                        \
-      .Cpu(BindRef<kAdd>)
+template <bool kAdd>
+OpBuilder AssignRefByOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("ref: Ref(T)")
+      .Input("value: T")
+      .Output("output_ref: Ref(T)")
+      .Attr("T: numbertype")
+      .Attr("use_locking: bool = false")
+      .Doc(doc)
+      .Shape(LikeInput<1>)
+      .NoGradient()
+      .Cpu(BindRef<kAdd>);
+  return b;
+}
 
-HR_ASSIGN_REF_OP(AssignAdd, true, "Adds a value to a variable.");
-HR_ASSIGN_REF_OP(AssignSub, false, "Subtracts a value from a variable.");
+[[maybe_unused]] const OpRegistrar kAssignRefBy[] = {
+    AssignRefByOp<true>("AssignAdd", "Adds a value to a variable."),
+    AssignRefByOp<false>("AssignSub", "Subtracts a value from a variable."),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -38,25 +38,30 @@ template <typename T>
 [[gnu::always_inline]] inline void Run(UpdateRule rule, T* const* slots,
                                        const T* g, const double* scalars,
                                        int64_t n) {
-  switch (rule) {
-#define HR_CASE(Name)       \
-  case UpdateRule::k##Name: \
-    return Loop<Name<T>, T>(slots, g, scalars, n);
-    HR_FOR_EACH_RULE(HR_CASE)
-#undef HR_CASE
-  }
+  WithRule<T>(
+      rule, [&](auto chosen) __attribute__((always_inline)) {
+        Loop<decltype(chosen), T>(slots, g, scalars, n);
+      });
 }
 
 }  // namespace
-
-void RunUpdateFloat(UpdateRule rule, float* const* slots, const float* g,
-                    const double* scalars, int64_t n) {
-  Run(rule, slots, g, scalars, n);
-}
-
-void RunUpdateDouble(UpdateRule rule, double* const* slots, const double* g,
-                     const double* scalars, int64_t n) {
-  Run(rule, slots, g, scalars, n);
-}
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+void RunUpdateFloat<CpuLevel::HR_LEVEL>(UpdateRule rule, float* const* slots,
+                                        const float* g, const double* scalars,
+                                        int64_t n) {
+  Run(rule, slots, g, scalars, n);
+}
+
+template <>
+void RunUpdateDouble<CpuLevel::HR_LEVEL>(UpdateRule rule, double* const* slots,
+                                         const double* g, const double* scalars,
+                                         int64_t n) {
+  Run(rule, slots, g, scalars, n);
+}
+
+}  // namespace headrace

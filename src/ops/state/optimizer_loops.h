@@ -8,14 +8,11 @@
 
 namespace headrace {
 
-#define HR_DECLARE(level)                                                      \
-  namespace level {                                                            \
-  void RunUpdateFloat(UpdateRule rule, float* const* slots, const float* g,    \
-                      const double* scalars, int64_t n);                       \
-  void RunUpdateDouble(UpdateRule rule, double* const* slots, const double* g, \
-                       const double* scalars, int64_t n);                      \
-  }
-HR_FOR_EACH_LEVEL(HR_DECLARE)
-#undef HR_DECLARE
+template <CpuLevel kLevel>
+void RunUpdateFloat(UpdateRule rule, float* const* slots, const float* g,
+                    const double* scalars, int64_t n);
+template <CpuLevel kLevel>
+void RunUpdateDouble(UpdateRule rule, double* const* slots, const double* g,
+                     const double* scalars, int64_t n);
 
 }  // namespace headrace

@@ -358,12 +358,46 @@ struct Ftrl {  // x[1]: sum of squares, x[2]: linear
   }
 };
 
-// clang-format off
-#define HR_FOR_EACH_RULE(F)                                                 \
-  F(GradientDescent) F(Momentum) F(KerasMomentum) F(Adam) F(AdamAmsgrad)    \
-  F(AdaMax) F(Adagrad) F(AdagradV2) F(Adadelta) F(RmsProp)                  \
-  F(CenteredRmsProp) F(AddSign) F(PowerSign) F(ProximalGradientDescent)     \
-  F(ProximalAdagrad) F(AdagradDa) F(Ftrl)
-// clang-format on
+// What f returns for the rule, given as one that is not prepared.
+template <typename T, typename F>
+HR_RULE decltype(auto) WithRule(UpdateRule rule, F f) {
+  switch (rule) {
+    case UpdateRule::kGradientDescent:
+      return f(GradientDescent<T>());
+    case UpdateRule::kMomentum:
+      return f(Momentum<T>());
+    case UpdateRule::kKerasMomentum:
+      return f(KerasMomentum<T>());
+    case UpdateRule::kAdam:
+      return f(Adam<T>());
+    case UpdateRule::kAdamAmsgrad:
+      return f(AdamAmsgrad<T>());
+    case UpdateRule::kAdaMax:
+      return f(AdaMax<T>());
+    case UpdateRule::kAdagrad:
+      return f(Adagrad<T>());
+    case UpdateRule::kAdagradV2:
+      return f(AdagradV2<T>());
+    case UpdateRule::kAdadelta:
+      return f(Adadelta<T>());
+    case UpdateRule::kRmsProp:
+      return f(RmsProp<T>());
+    case UpdateRule::kCenteredRmsProp:
+      return f(CenteredRmsProp<T>());
+    case UpdateRule::kAddSign:
+      return f(AddSign<T>());
+    case UpdateRule::kPowerSign:
+      return f(PowerSign<T>());
+    case UpdateRule::kProximalGradientDescent:
+      return f(ProximalGradientDescent<T>());
+    case UpdateRule::kProximalAdagrad:
+      return f(ProximalAdagrad<T>());
+    case UpdateRule::kAdagradDa:
+      return f(AdagradDa<T>());
+    case UpdateRule::kFtrl:
+      return f(Ftrl<T>());
+  }
+  __builtin_unreachable();
+}
 
 }  // namespace headrace::HR_LEVEL

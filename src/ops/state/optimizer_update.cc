@@ -30,7 +30,9 @@ void RunNarrow(UpdateRule rule, void* const* slots, const void* gradient,
       const T* slot = static_cast<const T*>(slots[s]) + at;
       for (int64_t i = 0; i < m; ++i) tiles[s][i] = static_cast<float>(slot[i]);
     }
-    HR_CALL_LEVEL(level, RunUpdateFloat(rule, pointers, g, scalars, m));
+    AtLevel(level, [&](auto level) {
+      return RunUpdateFloat<level>(rule, pointers, g, scalars, m);
+    });
     for (int s = 0; s < count; ++s) {
       T* slot = static_cast<T*>(slots[s]) + at;
       for (int64_t i = 0; i < m; ++i) slot[i] = static_cast<T>(tiles[s][i]);
@@ -47,14 +49,8 @@ void Pointers(UpdateRule rule, void* const* slots, T** out) {
 }  // namespace
 
 int UpdateSlots(UpdateRule rule) {
-  switch (rule) {
-#define HR_CASE(Name)       \
-  case UpdateRule::k##Name: \
-    return plain::Name<float>::kSlots;
-    HR_FOR_EACH_RULE(HR_CASE)
-#undef HR_CASE
-  }
-  return 1;
+  return plain::WithRule<float>(
+      rule, [](auto chosen) { return decltype(chosen)::kSlots; });
 }
 
 bool RunUpdate(UpdateRule rule, DType dtype, void* const* slots,
@@ -64,12 +60,16 @@ bool RunUpdate(UpdateRule rule, DType dtype, void* const* slots,
     float* p[4] = {};
     Pointers(rule, slots, p);
     const float* g = static_cast<const float*>(gradient);
-    HR_CALL_LEVEL(level, RunUpdateFloat(rule, p, g, scalars, n));
+    AtLevel(level, [&](auto level) {
+      return RunUpdateFloat<level>(rule, p, g, scalars, n);
+    });
   } else if (dtype == DType::kDouble) {
     double* p[4] = {};
     Pointers(rule, slots, p);
     const double* g = static_cast<const double*>(gradient);
-    HR_CALL_LEVEL(level, RunUpdateDouble(rule, p, g, scalars, n));
+    AtLevel(level, [&](auto level) {
+      return RunUpdateDouble<level>(rule, p, g, scalars, n);
+    });
   } else if (dtype == DType::kHalf) {
     RunNarrow<half>(rule, slots, gradient, scalars, n);
   } else if (dtype == DType::kBfloat16) {

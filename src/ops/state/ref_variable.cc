@@ -37,21 +37,25 @@ Status DeclaredShape(ShapeContext& c) {
   return OkStatus();
 }
 
-#define HR_REF_VARIABLE(Name)                                   \
-  HR_OP(Name)                                                   \
-      .Output("ref: Ref(dtype)")                                \
-      .Attr("shape: shape")                                     \
-      .Attr("dtype: type")                                      \
-      .Attr("container: string = ''")                           \
-      .Attr("shared_name: string = ''")                         \
-      .Doc("A reference to a variable that lasts across runs.") \
-      .Traits({OpTrait::kNoEffect})                             \
-      .Stateful()                                               \
-      .Shape(DeclaredShape)                                     \
-      .Cpu(ComputeOwn<MakeReference>)
+OpBuilder RefVariableOp(const char* name) {
+  OpBuilder b(name);
+  b.Output("ref: Ref(dtype)")
+      .Attr("shape: shape")
+      .Attr("dtype: type")
+      .Attr("container: string = ''")
+      .Attr("shared_name: string = ''")
+      .Doc("A reference to a variable that lasts across runs.")
+      .Traits({OpTrait::kNoEffect})
+      .Stateful()
+      .Shape(DeclaredShape)
+      .Cpu(ComputeOwn<MakeReference>);
+  return b;
+}
 
-HR_REF_VARIABLE(VariableV2);
-HR_REF_VARIABLE(Variable);
+[[maybe_unused]] const OpRegistrar kRefVariables[] = {
+    RefVariableOp("VariableV2"),
+    RefVariableOp("Variable"),
+};
 
 // What the engine puts where a reference meets an op that wants a tensor.
 Status ReadReference(KernelContext& c) {
@@ -151,27 +155,45 @@ StatusOr<std::unique_ptr<Kernel>> BindScatter(const ResolvedOp& op) {
   return fn ? MakeKernel(fn, /*own_outputs=*/true) : nullptr;
 }
 
-#define HR_REF_SCATTER(Name, kind, types, locking) \
-  HR_OP(Name)                                      \
-      .Input("ref: Ref(T)")                        \
-      .Input("indices: Tindices")                  \
-      .Input("updates: T")                         \
-      .Output("output_ref: Ref(T)")                \
-      .Attr("T: " types)                           \
-      .Attr("Tindices: {int32, int64}")            \
-      .Attr("use_locking: bool = " locking)        \
-      .Doc("Changes rows of a variable.")          \
-      .Shape(UnknownShape)                         \
-      .Cpu(BindScatter<ScatterKind::kind>)
+template <ScatterKind kKind>
+OpBuilder RefScatterOp(const char* name, const char* types,
+                       const char* locking) {
+  OpBuilder b(name);
+  b.Input("ref: Ref(T)")
+      .Input("indices: Tindices")
+      .Input("updates: T")
+      .Output("output_ref: Ref(T)")
+      .Attr(types)
+      .Attr("Tindices: {int32, int64}")
+      .Attr(locking)
+      .Doc("Changes rows of a variable.")
+      .Shape(UnknownShape)
+      .Cpu(BindScatter<kKind>);
+  return b;
+}
 
-#define HR_SMALL "{half, bfloat16, float, double, int32, int64}"
-HR_REF_SCATTER(ScatterUpdate, kUpdate, "type", "true");
-HR_REF_SCATTER(ScatterAdd, kAdd, "numbertype", "false").NoGradient();
-HR_REF_SCATTER(ScatterSub, kSub, "numbertype", "false").NoGradient();
-HR_REF_SCATTER(ScatterMul, kMul, "numbertype", "false").NoGradient();
-HR_REF_SCATTER(ScatterDiv, kDiv, "numbertype", "false").NoGradient();
-HR_REF_SCATTER(ScatterMin, kMin, HR_SMALL, "false");
-HR_REF_SCATTER(ScatterMax, kMax, HR_SMALL, "false");
+constexpr char kSmallNumbers[] =
+    "T: {half, bfloat16, float, double, int32, int64}";
+[[maybe_unused]] const OpRegistrar kRefScatters[] = {
+    RefScatterOp<ScatterKind::kUpdate>("ScatterUpdate", "T: type",
+                                       "use_locking: bool = true"),
+    RefScatterOp<ScatterKind::kAdd>("ScatterAdd", "T: numbertype",
+                                    "use_locking: bool = false")
+        .NoGradient(),
+    RefScatterOp<ScatterKind::kSub>("ScatterSub", "T: numbertype",
+                                    "use_locking: bool = false")
+        .NoGradient(),
+    RefScatterOp<ScatterKind::kMul>("ScatterMul", "T: numbertype",
+                                    "use_locking: bool = false")
+        .NoGradient(),
+    RefScatterOp<ScatterKind::kDiv>("ScatterDiv", "T: numbertype",
+                                    "use_locking: bool = false")
+        .NoGradient(),
+    RefScatterOp<ScatterKind::kMin>("ScatterMin", kSmallNumbers,
+                                    "use_locking: bool = false"),
+    RefScatterOp<ScatterKind::kMax>("ScatterMax", kSmallNumbers,
+                                    "use_locking: bool = false"),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -47,51 +47,71 @@ ComputeFn PickSlices(const ResolvedOp& op) {
   return ScatterSupports(kind, op.type_attr("T")) ? Slices<kind> : nullptr;
 }
 
-#define HR_SCATTER(Name, kind, types, text) \
-  HR_OP(Name)                               \
-      .Input("resource: resource")          \
-      .Input("indices: Tindices")           \
-      .Input("updates: dtype")              \
-      .Attr("dtype: " types)                \
-      .Attr("Tindices: {int32, int64}")     \
-      .Doc(text)                            \
-      .Traits({OpTrait::kKeepsNoInput})     \
-      .Stateful()                           \
-      .Shape(NoOutputs)                     \
-      .Cpu(ComputeFor<PickRows<ScatterKind::kind>>)
+template <ScatterKind kKind>
+OpBuilder ScatterOp(const char* name, const char* types, const char* doc) {
+  OpBuilder b(name);
+  b.Input("resource: resource")
+      .Input("indices: Tindices")
+      .Input("updates: dtype")
+      .Attr(types)
+      .Attr("Tindices: {int32, int64}")
+      .Doc(doc)
+      .Traits({OpTrait::kKeepsNoInput})
+      .Stateful()
+      .Shape(NoOutputs)
+      .Cpu(ComputeFor<PickRows<kKind>>);
+  return b;
+}
 
-HR_SCATTER(ResourceScatterUpdate, kUpdate, "type", "Replaces rows.");
-HR_SCATTER(ResourceScatterAdd, kAdd, "numbertype", "Adds to rows.");
-HR_SCATTER(ResourceScatterSub, kSub, "numbertype", "Subtracts from rows.");
-HR_SCATTER(ResourceScatterMul, kMul, "numbertype", "Multiplies rows.");
-HR_SCATTER(ResourceScatterDiv, kDiv, "numbertype", "Divides rows.");
-HR_SCATTER(ResourceScatterMin, kMin, "numbertype",
-           "Replaces rows by the lesser of old and new.");
-HR_SCATTER(ResourceScatterMax, kMax, "numbertype",
-           "Replaces rows by the greater of old and new.");
+[[maybe_unused]] const OpRegistrar kScatters[] = {
+    ScatterOp<ScatterKind::kUpdate>("ResourceScatterUpdate", "dtype: type",
+                                    "Replaces rows."),
+    ScatterOp<ScatterKind::kAdd>("ResourceScatterAdd", "dtype: numbertype",
+                                 "Adds to rows."),
+    ScatterOp<ScatterKind::kSub>("ResourceScatterSub", "dtype: numbertype",
+                                 "Subtracts from rows."),
+    ScatterOp<ScatterKind::kMul>("ResourceScatterMul", "dtype: numbertype",
+                                 "Multiplies rows."),
+    ScatterOp<ScatterKind::kDiv>("ResourceScatterDiv", "dtype: numbertype",
+                                 "Divides rows."),
+    ScatterOp<ScatterKind::kMin>("ResourceScatterMin", "dtype: numbertype",
+                                 "Replaces rows by the lesser of old and new."),
+    ScatterOp<ScatterKind::kMax>(
+        "ResourceScatterMax", "dtype: numbertype",
+        "Replaces rows by the greater of old and new."),
+};
 
-#define HR_SCATTER_ND(Name, kind, text)        \
-  HR_OP(Name)                                  \
-      .Input("ref: resource")                  \
-      .Input("indices: Tindices")              \
-      .Input("updates: T")                     \
-      .Attr("T: type")                         \
-      .Attr("Tindices: {int32, int64}")        \
-      .Attr("use_locking: bool = true")        \
-      .Attr("bad_indices_policy: string = ''") \
-      .Doc(text)                               \
-      .Traits({OpTrait::kKeepsNoInput})        \
-      .Stateful()                              \
-      .Shape(NoOutputs)                        \
-      .Cpu(ComputeFor<PickSlices<ScatterKind::kind>>)
+template <ScatterKind kKind>
+OpBuilder ScatterNdOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("ref: resource")
+      .Input("indices: Tindices")
+      .Input("updates: T")
+      .Attr("T: type")
+      .Attr("Tindices: {int32, int64}")
+      .Attr("use_locking: bool = true")
+      .Attr("bad_indices_policy: string = ''")
+      .Doc(doc)
+      .Traits({OpTrait::kKeepsNoInput})
+      .Stateful()
+      .Shape(NoOutputs)
+      .Cpu(ComputeFor<PickSlices<kKind>>);
+  return b;
+}
 
-HR_SCATTER_ND(ResourceScatterNdUpdate, kUpdate, "Replaces slices.");
-HR_SCATTER_ND(ResourceScatterNdAdd, kAdd, "Adds to slices.");
-HR_SCATTER_ND(ResourceScatterNdSub, kSub, "Subtracts from slices.");
-HR_SCATTER_ND(ResourceScatterNdMin, kMin,
-              "Replaces slices by the lesser of old and new.");
-HR_SCATTER_ND(ResourceScatterNdMax, kMax,
-              "Replaces slices by the greater of old and new.");
+[[maybe_unused]] const OpRegistrar kScatterNds[] = {
+    ScatterNdOp<ScatterKind::kUpdate>("ResourceScatterNdUpdate",
+                                      "Replaces slices."),
+    ScatterNdOp<ScatterKind::kAdd>("ResourceScatterNdAdd", "Adds to slices."),
+    ScatterNdOp<ScatterKind::kSub>("ResourceScatterNdSub",
+                                   "Subtracts from slices."),
+    ScatterNdOp<ScatterKind::kMin>(
+        "ResourceScatterNdMin",
+        "Replaces slices by the lesser of old and new."),
+    ScatterNdOp<ScatterKind::kMax>(
+        "ResourceScatterNdMax",
+        "Replaces slices by the greater of old and new."),
+};
 
 }  // namespace
 }  // namespace headrace

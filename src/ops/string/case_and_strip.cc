@@ -55,17 +55,24 @@ Status ChangeCase(KernelContext& c) {
   return OkStatus();
 }
 
-#define HR_STRING_CASE(Name, kUpper, text) \
-  HR_OP(Name)                              \
-      .Input("input: string")              \
-      .Output("output: string")            \
-      .Attr("encoding: string = ''")       \
-      .Doc(text)                           \
-      .Shape(UnchangedShape)               \
-      .Cpu(Compute<ChangeCase<kUpper>>)
+OpBuilder StringCaseOp(const char* name, const char* doc,
+                       KernelFactory kernel) {
+  OpBuilder b(name);
+  b.Input("input: string")
+      .Output("output: string")
+      .Attr("encoding: string = ''")
+      .Doc(doc)
+      .Shape(UnchangedShape)
+      .Cpu(kernel);
+  return b;
+}
 
-HR_STRING_CASE(StringLower, false, "Lower case: of ASCII, or of utf-8.");
-HR_STRING_CASE(StringUpper, true, "Upper case: of ASCII, or of utf-8.");
+[[maybe_unused]] const OpRegistrar kStringCases[] = {
+    StringCaseOp("StringLower", "Lower case: of ASCII, or of utf-8.",
+                 Compute<ChangeCase<false>>),
+    StringCaseOp("StringUpper", "Upper case: of ASCII, or of utf-8.",
+                 Compute<ChangeCase<true>>),
+};
 
 Status Strip(KernelContext& c) {
   MapStrings<std::string>(c, [](const std::string& s) {

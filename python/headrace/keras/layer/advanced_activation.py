@@ -4,7 +4,7 @@ from headrace import _api as tf
 from headrace.keras import activation, settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.parts import Weighted
+from headrace.keras.layer.parts import Weighted, takes_options
 
 
 class _Elementwise(Layer):
@@ -104,16 +104,9 @@ class PReLU(Weighted, Layer):
 
     supports_masking = True
 
-    def __init__(
-        self,
-        alpha_initializer="zeros",
-        alpha_regularizer=None,
-        alpha_constraint=None,
-        shared_axes=None,
-        **kwargs,
-    ):
+    @takes_options("alpha", activity=False, before="shared_axes")
+    def __init__(self, shared_axes=None, **kwargs):
         super().__init__(**kwargs)
-        self._take_options(locals(), "alpha")
         if shared_axes is not None and not isinstance(shared_axes, (list, tuple)):
             shared_axes = [shared_axes]
         self.shared_axes = None if shared_axes is None else tuple(shared_axes)

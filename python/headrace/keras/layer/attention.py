@@ -5,7 +5,7 @@ from headrace.keras import initializer as initializers
 from headrace.keras import serialization
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.layer.noise import Dropout
-from headrace.keras.layer.parts import Weighted, option, option_names
+from headrace.keras.layer.parts import Weighted, option, option_names, takes_options
 
 _LOW = -1e9
 _OPTION_NAMES = option_names("kernel", "bias", activity=False)
@@ -48,6 +48,7 @@ class MultiHeadAttention(Layer):
     supports_masking = True
     _config_names = ()
 
+    @takes_options("kernel", "bias")
     def __init__(
         self,
         num_heads,
@@ -57,16 +58,9 @@ class MultiHeadAttention(Layer):
         use_bias=True,
         output_shape=None,
         attention_axes=None,
-        kernel_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        kernel_regularizer=None,
-        bias_regularizer=None,
-        activity_regularizer=None,
-        kernel_constraint=None,
-        bias_constraint=None,
         **kwargs,
     ):
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        super().__init__(**kwargs)
         if attention_axes not in (None, 1, (1,), [1]):
             raise NotImplementedError(
                 f"MultiHeadAttention: attention_axes={attention_axes} is not supported"
@@ -81,11 +75,10 @@ class MultiHeadAttention(Layer):
                 )
             output_shape = output_shape[0]
         self._output_size = output_shape
-        given = locals()
-        object.__setattr__(
-            self, "_weight_options", {name: given[name] for name in _OPTION_NAMES}
-        )
         self._query_dense = None
+
+    def _take_options(self, arguments, *weights):
+        object.__setattr__(self, "_weight_options", arguments)
 
     _keras_3_names = {
         f"_{part}_dense": f"{part}_dense"

@@ -11,6 +11,7 @@ from headrace.keras.layer import registry
 from headrace.keras.layer.parts import (
     Weighted,
     activation_of,
+    takes_options,
     times_kernel,
 )
 
@@ -25,21 +26,13 @@ class _Cell(Weighted, Layer):
     gates = 1
     _state_count = 1
 
+    @takes_options("kernel", "recurrent", "bias", activity=False, before="dropout")
     def __init__(
         self,
         units,
         activation="tanh",
         recurrent_activation=None,
         use_bias=True,
-        kernel_initializer="glorot_uniform",
-        recurrent_initializer="orthogonal",
-        bias_initializer="zeros",
-        kernel_regularizer=None,
-        recurrent_regularizer=None,
-        bias_regularizer=None,
-        kernel_constraint=None,
-        recurrent_constraint=None,
-        bias_constraint=None,
         dropout=0.0,
         recurrent_dropout=0.0,
         **kwargs,
@@ -55,7 +48,6 @@ class _Cell(Weighted, Layer):
         self.activation = activation_of(activation)
         self.recurrent_activation = activation_of(recurrent_activation)
         self.use_bias = use_bias
-        self._take_options(locals(), "kernel", "recurrent", "bias")
         self.dropout = min(1.0, max(0.0, dropout))
         self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
 

@@ -4,7 +4,7 @@ from headrace import _api as tf
 from headrace.keras import settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.parts import Weighted, activation_of, tuple_of
+from headrace.keras.layer.parts import Weighted, activation_of, takes_options, tuple_of
 
 
 def output_length(size, kernel, padding, stride, dilation=1):
@@ -41,6 +41,7 @@ class _Convolution(Weighted, Layer):
     rank = 2
     _paddings = ("valid", "same")
 
+    @takes_options("kernel", "bias")
     def __init__(
         self,
         filters,
@@ -52,16 +53,9 @@ class _Convolution(Weighted, Layer):
         groups=1,
         activation=None,
         use_bias=True,
-        kernel_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        kernel_regularizer=None,
-        bias_regularizer=None,
-        activity_regularizer=None,
-        kernel_constraint=None,
-        bias_constraint=None,
         **kwargs,
     ):
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        super().__init__(**kwargs)
         if filters is not None and filters <= 0:
             raise ValueError(
                 "Invalid value for argument `filters`. Expected a strictly positive "
@@ -94,7 +88,6 @@ class _Convolution(Weighted, Layer):
             )
         self.data_format = settings.data_format(data_format)
         self.activation, self.use_bias = activation_of(activation), use_bias
-        self._take_options(locals(), "kernel", "bias")
         self.input_spec = InputSpec(min_ndim=self.rank + 2)
 
     def _channel_axis(self):

@@ -12,6 +12,7 @@ from headrace.keras.layer.parts import (
     Weighted,
     activation_of,
     shaped,
+    takes_options,
     times_kernel,
 )
 
@@ -23,21 +24,9 @@ class Dense(Weighted, Layer):
 
     supports_masking = True
 
-    def __init__(
-        self,
-        units,
-        activation=None,
-        use_bias=True,
-        kernel_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        kernel_regularizer=None,
-        bias_regularizer=None,
-        activity_regularizer=None,
-        kernel_constraint=None,
-        bias_constraint=None,
-        **kwargs,
-    ):
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+    @takes_options("kernel", "bias")
+    def __init__(self, units, activation=None, use_bias=True, **kwargs):
+        super().__init__(**kwargs)
         self.units = int(units) if not isinstance(units, int) else units
         if self.units < 0:
             raise ValueError(
@@ -45,7 +34,6 @@ class Dense(Weighted, Layer):
                 f"Received: units={units}"
             )
         self.activation, self.use_bias = activation_of(activation), use_bias
-        self._take_options(locals(), "kernel", "bias")
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape):

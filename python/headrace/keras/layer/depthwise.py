@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 from headrace.keras.layer.convolution import _Convolution
-from headrace.keras.layer.parts import option_names
+from headrace.keras.layer.parts import option_names, takes_options
 
 
 class _OfChannels(_Convolution):
@@ -55,6 +55,7 @@ class DepthwiseConv2D(_OfChannels):
         "depth_multiplier",
     )
 
+    @takes_options("depthwise", "bias")
     def __init__(
         self,
         kernel_size,
@@ -65,26 +66,13 @@ class DepthwiseConv2D(_OfChannels):
         dilation_rate=1,
         activation=None,
         use_bias=True,
-        depthwise_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        depthwise_regularizer=None,
-        bias_regularizer=None,
-        activity_regularizer=None,
-        depthwise_constraint=None,
-        bias_constraint=None,
         **kwargs,
     ):
-        window = (kernel_size, strides, padding, data_format, dilation_rate)
         super().__init__(
-            None,
-            *window,
-            activation=activation,
-            use_bias=use_bias,
-            activity_regularizer=activity_regularizer,
-            **kwargs,
+            *(None, kernel_size, strides, padding, data_format, dilation_rate),
+            **{"activation": activation, "use_bias": use_bias, **kwargs},
         )
         self.depth_multiplier = depth_multiplier
-        self._take_options(locals(), "depthwise", "bias")
 
     def build(self, input_shape):
         channels = self._channels(input_shape)
@@ -114,6 +102,7 @@ class SeparableConv2D(_OfChannels):
         "depth_multiplier",
     )
 
+    @takes_options("depthwise", "pointwise", "bias")
     def __init__(
         self,
         filters,
@@ -125,29 +114,13 @@ class SeparableConv2D(_OfChannels):
         depth_multiplier=1,
         activation=None,
         use_bias=True,
-        depthwise_initializer="glorot_uniform",
-        pointwise_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        depthwise_regularizer=None,
-        pointwise_regularizer=None,
-        bias_regularizer=None,
-        activity_regularizer=None,
-        depthwise_constraint=None,
-        pointwise_constraint=None,
-        bias_constraint=None,
         **kwargs,
     ):
-        window = (kernel_size, strides, padding, data_format, dilation_rate)
         super().__init__(
-            filters,
-            *window,
-            activation=activation,
-            use_bias=use_bias,
-            activity_regularizer=activity_regularizer,
-            **kwargs,
+            *(filters, kernel_size, strides, padding, data_format, dilation_rate),
+            **{"activation": activation, "use_bias": use_bias, **kwargs},
         )
         self.depth_multiplier = depth_multiplier
-        self._take_options(locals(), "depthwise", "pointwise", "bias")
 
     def build(self, input_shape):
         channels = self._channels(input_shape)

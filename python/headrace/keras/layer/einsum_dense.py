@@ -4,7 +4,12 @@ import re
 
 from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
-from headrace.keras.layer.parts import Weighted, activation_of, option_names
+from headrace.keras.layer.parts import (
+    Weighted,
+    activation_of,
+    option_names,
+    takes_options,
+)
 
 _LETTERS = "[a-zA-Z]+"
 _FORMS = (  # (equation, where the unnamed axes are)
@@ -102,27 +107,15 @@ class EinsumDense(Weighted, Layer):
     _config_names += option_names("kernel", "bias")
     _config_attributes = {"output_shape": "partial_output_shape"}
 
+    @takes_options("kernel", "bias")
     def __init__(
-        self,
-        equation,
-        output_shape,
-        activation=None,
-        bias_axes=None,
-        kernel_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        kernel_regularizer=None,
-        bias_regularizer=None,
-        activity_regularizer=None,
-        kernel_constraint=None,
-        bias_constraint=None,
-        **kwargs,
+        self, equation, output_shape, activation=None, bias_axes=None, **kwargs
     ):
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        super().__init__(**kwargs)
         self.equation, self.bias_axes = equation, bias_axes
         one = output_shape is None or isinstance(output_shape, int)
         self.partial_output_shape = [output_shape] if one else list(output_shape)
         self.activation = activation_of(activation)
-        self._take_options(locals(), "kernel", "bias")
 
     def build(self, input_shape):
         kernel, bias = _Equation(self.equation).shapes(

@@ -2,23 +2,15 @@
 
 from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
-from headrace.keras.layer.parts import Weighted
+from headrace.keras.layer.parts import Weighted, takes_options
 
 
 class Embedding(Weighted, Layer):
     """Rows of a table for integers."""
 
+    @takes_options("embeddings", before="mask_zero")
     def __init__(
-        self,
-        input_dim,
-        output_dim,
-        embeddings_initializer="uniform",
-        embeddings_regularizer=None,
-        activity_regularizer=None,
-        embeddings_constraint=None,
-        mask_zero=False,
-        input_length=None,
-        **kwargs,
+        self, input_dim, output_dim, mask_zero=False, input_length=None, **kwargs
     ):
         if "input_shape" not in kwargs:
             kwargs["input_shape"] = (input_length,) if input_length else (None,)
@@ -27,12 +19,11 @@ class Embedding(Weighted, Layer):
                 "Both `input_dim` and `output_dim` should be positive, Received "
                 f"input_dim = {input_dim} and output_dim = {output_dim}"
             )
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        super().__init__(**kwargs)
         self._autocast = False
         self.input_dim, self.output_dim = input_dim, output_dim
         self.mask_zero, self.input_length = mask_zero, input_length
         self.supports_masking = mask_zero
-        self._take_options(locals(), "embeddings")
 
     def build(self, input_shape=None):
         """Makes the table, [input_dim, output_dim]."""

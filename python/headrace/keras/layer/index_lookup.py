@@ -5,6 +5,7 @@ import collections
 import numpy as np
 
 from headrace import _api as tf
+from headrace.framework import signatures
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 from headrace.keras.layer.encoding import (
     MODES,
@@ -288,9 +289,7 @@ class _IndexLookup(PreprocessingLayer):
         if not self.invert and inputs.dtype != self._word_dtype:
             inputs = tf.cast(inputs, self._word_dtype)
         if self._table is None:
-            raise tf.errors.FailedPreconditionError(
-                None, None, "Table not initialized."
-            )
+            raise tf.errors.FailedPreconditionError._of("Table not initialized.")
         if self.invert:
             return on_values(self._table.lookup, inputs)
         ids = on_values(self._numbers, inputs)
@@ -342,30 +341,33 @@ class _IndexLookup(PreprocessingLayer):
         }
 
 
+def _takes(own, oov_token, before):
+    """Gives a constructor the parameters of both layers, its `own` one among them."""
+    common = signatures.from_text(
+        "max_tokens=None, num_oov_indices=1, mask_token=None, oov_token=None, "
+        "vocabulary=None, idf_weights=None, invert=False, output_mode='int', "
+        "sparse=False, pad_to_max_tokens=False, **kwargs"
+    )
+    common[3] = signatures.parameter("oov_token", oov_token)
+    place = [p.name for p in common].index(before)
+    common.insert(place, own)
+
+    def decorate(init):
+        self = signatures.parameter("self")
+        return signatures.function_of(init, [self, *common], init)
+
+    return decorate
+
+
 class StringLookup(_IndexLookup):
     """Numbers for strings, or the strings of numbers (`invert`)."""
 
     _last_config = ("encoding",)
 
-    def __init__(
-        self,
-        max_tokens=None,
-        num_oov_indices=1,
-        mask_token=None,
-        oov_token="[UNK]",
-        vocabulary=None,
-        idf_weights=None,
-        encoding="utf-8",
-        invert=False,
-        output_mode="int",
-        sparse=False,
-        pad_to_max_tokens=False,
-        **kwargs,
-    ):
+    @_takes(signatures.parameter("encoding", "utf-8"), "[UNK]", before="invert")
+    def __init__(self, encoding, **given):
         object.__setattr__(self, "encoding", encoding)
-        tokens = (max_tokens, num_oov_indices, mask_token, oov_token)
-        outputs = (invert, output_mode, sparse, pad_to_max_tokens)
-        super().__init__(*tokens, vocabulary, idf_weights, *outputs, **kwargs)
+        super().__init__(**given)
 
     def _word(self, value):
         value = value.numpy() if hasattr(value, "numpy") else value
@@ -377,21 +379,8 @@ class IntegerLookup(_IndexLookup):
 
     _last_config = ("vocabulary_dtype",)
 
-    def __init__(
-        self,
-        max_tokens=None,
-        num_oov_indices=1,
-        mask_token=None,
-        oov_token=-1,
-        vocabulary=None,
-        vocabulary_dtype="int64",
-        idf_weights=None,
-        invert=False,
-        output_mode="int",
-        sparse=False,
-        pad_to_max_tokens=False,
-        **kwargs,
-    ):
+    @_takes(signatures.parameter("vocabulary_dtype", "int64"), -1, before="idf_weights")
+    def __init__(self, vocabulary_dtype, **given):
         if vocabulary_dtype not in ("int64", "int32"):
             raise ValueError(
                 "`vocabulary_dtype` must be one of `int64` or `int32`. Received: "
@@ -399,9 +388,7 @@ class IntegerLookup(_IndexLookup):
             )
         object.__setattr__(self, "vocabulary_dtype", vocabulary_dtype)
         object.__setattr__(self, "_word_dtype", tf.as_dtype(vocabulary_dtype))
-        tokens = (max_tokens, num_oov_indices, mask_token, oov_token)
-        outputs = (invert, output_mode, sparse, pad_to_max_tokens)
-        super().__init__(*tokens, vocabulary, idf_weights, *outputs, **kwargs)
+        super().__init__(**given)
 
     def _word(self, value):
         return int(value)

@@ -7,12 +7,13 @@ from headrace.keras import settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer.convolution import _ChannelsLast, output_length
-from headrace.keras.layer.parts import Weighted, activation_of, tuple_of
+from headrace.keras.layer.parts import Weighted, activation_of, takes_options, tuple_of
 
 
 class _LocallyConnected(Weighted, Layer):
     rank = 2
 
+    @takes_options("kernel", "bias", before="implementation")
     def __init__(
         self,
         filters,
@@ -22,17 +23,10 @@ class _LocallyConnected(Weighted, Layer):
         data_format=None,
         activation=None,
         use_bias=True,
-        kernel_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        kernel_regularizer=None,
-        bias_regularizer=None,
-        activity_regularizer=None,
-        kernel_constraint=None,
-        bias_constraint=None,
         implementation=1,
         **kwargs,
     ):
-        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        super().__init__(**kwargs)
         name = type(self).__name__
         if implementation != 1:
             raise NotImplementedError(f"{name}: implementation={implementation}")
@@ -49,7 +43,6 @@ class _LocallyConnected(Weighted, Layer):
             )
         self.data_format = settings.data_format(data_format)
         self.activation, self.use_bias = activation_of(activation), use_bias
-        self._take_options(locals(), "kernel", "bias")
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def _sizes(self, input_shape):

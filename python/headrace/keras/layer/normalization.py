@@ -4,7 +4,7 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.parts import Weighted
+from headrace.keras.layer.parts import Weighted, takes_options
 
 
 def _listed(axis):
@@ -19,6 +19,13 @@ class BatchNormalization(Weighted, Layer):
     _config_without = ("synchronized",)
     _keeps_shape = True
 
+    @takes_options(
+        "beta",
+        "gamma",
+        activity=False,
+        initialized=("moving_mean", "moving_variance"),
+        before="synchronized",
+    )
     def __init__(
         self,
         axis=-1,
@@ -26,14 +33,6 @@ class BatchNormalization(Weighted, Layer):
         epsilon=1e-3,
         center=True,
         scale=True,
-        beta_initializer="zeros",
-        gamma_initializer="ones",
-        moving_mean_initializer="zeros",
-        moving_variance_initializer="ones",
-        beta_regularizer=None,
-        gamma_regularizer=None,
-        beta_constraint=None,
-        gamma_constraint=None,
         synchronized=False,
         **kwargs,
     ):
@@ -42,7 +41,6 @@ class BatchNormalization(Weighted, Layer):
             raise NotImplementedError("BatchNormalization: synchronized")
         self.axis, self.momentum, self.epsilon = axis, momentum, epsilon
         self.center, self.scale = center, scale
-        self._take_options(locals(), "beta", "gamma", "moving_mean", "moving_variance")
 
     def _axes(self, rank):
         given = _listed(self.axis)
@@ -161,24 +159,11 @@ class LayerNormalization(Weighted, Layer):
     supports_masking = True
     _keeps_shape = True
 
-    def __init__(
-        self,
-        axis=-1,
-        epsilon=1e-3,
-        center=True,
-        scale=True,
-        beta_initializer="zeros",
-        gamma_initializer="ones",
-        beta_regularizer=None,
-        gamma_regularizer=None,
-        beta_constraint=None,
-        gamma_constraint=None,
-        **kwargs,
-    ):
+    @takes_options("beta", "gamma", activity=False)
+    def __init__(self, axis=-1, epsilon=1e-3, center=True, scale=True, **kwargs):
         super().__init__(**kwargs)
         self.axis, self.epsilon = axis, epsilon
         self.center, self.scale = center, scale
-        self._take_options(locals(), "beta", "gamma")
 
     def _axes(self, rank):
         given = _listed(self.axis)

@@ -2,6 +2,7 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.framework import signatures
 from headrace.keras import (
     activation,
     constraint,
@@ -34,11 +35,49 @@ def option_names(*weights, activity=True):
     )
 
 
+_INITIALIZERS = {"recurrent": "orthogonal", "embeddings": "uniform"}
+_INITIALIZERS |= dict.fromkeys(("bias", "beta", "alpha", "moving_mean"), "zeros")
+_INITIALIZERS |= dict.fromkeys(("gamma", "moving_variance"), "ones")
+
+
+def takes_options(*weights, activity=True, initialized=(), before="kwargs"):
+    """For constructors of layers: adds the parameters of `weights`, and keeps them.
+
+    Of those in `initialized` there is an initializer only. They come before the
+    parameter `before`; with `activity` the activity_regularizer is among them, which
+    the constructor takes as one of its **kwargs.
+    """
+    names = [
+        name
+        for name in option_names(*weights, *initialized, activity=activity)
+        if not name.startswith(initialized or "0") or name.endswith("_initializer")
+    ]
+    kept = [name for name in names if name != "activity_regularizer"]
+
+    def of(name):
+        weight, _, kind = name.rpartition("_")
+        initial = _INITIALIZERS.get(weight, "glorot_uniform")
+        return signatures.parameter(name, initial if kind == "initializer" else None)
+
+    def decorate(init):
+        def begin(self, **given):
+            options = {name: given.pop(name) for name in kept}
+            init(self, **given)
+            self._take_options(options, *weights, *initialized)
+
+        parameters = signatures.parameters_of(init)
+        place = [p.name for p in parameters].index(before)
+        parameters[place:place] = map(of, names)
+        return signatures.function_of(init, parameters, begin)
+
+    return decorate
+
+
 class Weighted:
     """Mixed into layers: attributes `kernel_initializer` and the like."""
 
     def _take_options(self, arguments, *weights):
-        """Keeps what the constructor's arguments (its locals()) say of each weight."""
+        """Keeps what arguments by their names say of each weight."""
         for weight in weights:
             for kind in _OPTIONS:
                 name = f"{weight}_{kind}"

@@ -11,6 +11,7 @@ import math
 import numbers
 
 from headrace import _api as tf
+from headrace.framework import signatures
 from headrace.keras import settings
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 from headrace.keras.layer.image_sizes import (
@@ -145,6 +146,14 @@ class RandomCrop(_RandomImages):
         return tf.TensorShape(shape)
 
 
+_filling = signatures.taking(
+    signatures.from_text(
+        "fill_mode='reflect', interpolation='bilinear', seed=None, fill_value=0.0, "
+        "**kwargs"
+    )
+)
+
+
 class _Transformed(_RandomImages):
     """Images whose places come from others by a projection."""
 
@@ -193,16 +202,9 @@ def _rows_of(*columns):
 class RandomRotation(_Transformed):
     """Turns each image by a share of a whole turn within `factor`."""
 
-    def __init__(
-        self,
-        factor,
-        fill_mode="reflect",
-        interpolation="bilinear",
-        seed=None,
-        fill_value=0.0,
-        **kwargs,
-    ):
-        super().__init__(fill_mode, fill_value, interpolation, seed, **kwargs)
+    @_filling
+    def __init__(self, factor, **kwargs):
+        super().__init__(**kwargs)
         self.factor = factor
         self._range = _bounds(factor)
         if self._range[1] < self._range[0]:
@@ -234,17 +236,9 @@ def _shares(name, factor):
 class RandomTranslation(_Transformed):
     """Moves each image by shares of its sides within the factors."""
 
-    def __init__(
-        self,
-        height_factor,
-        width_factor,
-        fill_mode="reflect",
-        interpolation="bilinear",
-        seed=None,
-        fill_value=0.0,
-        **kwargs,
-    ):
-        super().__init__(fill_mode, fill_value, interpolation, seed, **kwargs)
+    @_filling
+    def __init__(self, height_factor, width_factor, **kwargs):
+        super().__init__(**kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
         self._height_range = self._checked("height_factor", height_factor)
         self._width_range = self._checked("width_factor", width_factor)
@@ -268,17 +262,9 @@ class RandomZoom(_Transformed):
     """Shows 1 + a factor of each image: positive ones zoom out. Without `width_factor`
     both sides share theirs."""
 
-    def __init__(
-        self,
-        height_factor,
-        width_factor=None,
-        fill_mode="reflect",
-        interpolation="bilinear",
-        seed=None,
-        fill_value=0.0,
-        **kwargs,
-    ):
-        super().__init__(fill_mode, fill_value, interpolation, seed, **kwargs)
+    @_filling
+    def __init__(self, height_factor, width_factor=None, **kwargs):
+        super().__init__(**kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
         self._height_range = _shares("height_factor", height_factor)
         self._width_range = None

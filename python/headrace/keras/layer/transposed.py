@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 from headrace.keras.layer.convolution import _Convolution
-from headrace.keras.layer.parts import tuple_of
+from headrace.keras.layer.parts import takes_options, tuple_of
 
 
 def transposed_length(size, kernel, padding, stride, output_padding=None, dilation=1):
@@ -21,6 +21,7 @@ def transposed_length(size, kernel, padding, stride, output_padding=None, dilati
 class _Transposed(_Convolution):
     """A transposed convolution: from outputs' sizes to inputs'."""
 
+    @takes_options("kernel", "bias")
     def __init__(
         self,
         filters,
@@ -32,25 +33,12 @@ class _Transposed(_Convolution):
         dilation_rate=1,
         activation=None,
         use_bias=True,
-        kernel_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        kernel_regularizer=None,
-        bias_regularizer=None,
-        activity_regularizer=None,
-        kernel_constraint=None,
-        bias_constraint=None,
         **kwargs,
     ):
-        window = (kernel_size, strides, padding, data_format, dilation_rate)
         super().__init__(
-            filters,
-            *window,
-            activation=activation,
-            use_bias=use_bias,
-            activity_regularizer=activity_regularizer,
-            **kwargs,
+            *(filters, kernel_size, strides, padding, data_format, dilation_rate),
+            **{"activation": activation, "use_bias": use_bias, **kwargs},
         )
-        self._take_options(locals(), "kernel", "bias")
         if output_padding is not None:
             output_padding = tuple_of(output_padding, self.rank, "output_padding", True)
             for stride, more in zip(self.strides, output_padding):

@@ -1,7 +1,20 @@
 """Intersection by union, of classes."""
 
 from headrace import _api as tf
+from headrace.framework import signatures
 from headrace.keras.metric.base import Metric
+
+
+def _takes(text):
+    """A constructor of those parameters; labels are no numbers of classes where none
+    says whether they are."""
+
+    def begin(self, num_classes, target_class_ids=None, sparse_y_true=False, **given):
+        self._begin(num_classes, sparse_y_true=sparse_y_true, **given)
+        if target_class_ids is not None:
+            self._take_targets(target_class_ids)
+
+    return signatures.constructor(text, begin)
 
 
 class _Overlap(Metric):
@@ -15,17 +28,22 @@ class _Overlap(Metric):
         "axis",
     )
 
-    def __init__(
+    __init__ = _takes(
+        "num_classes, name=None, dtype=None, ignore_class=None, sparse_y_true=True, "
+        "sparse_y_pred=True, axis=-1"
+    )
+
+    def _begin(
         self,
         num_classes,
-        name=None,
-        dtype=None,
+        name,
+        dtype,
         ignore_class=None,
         sparse_y_true=True,
         sparse_y_pred=True,
         axis=-1,
     ):
-        super().__init__(name=name, dtype=dtype)
+        Metric.__init__(self, name=name, dtype=dtype)
         self.num_classes, self.ignore_class, self.axis = num_classes, ignore_class, axis
         self.sparse_y_true, self.sparse_y_pred = sparse_y_true, sparse_y_pred
         self.target_class_ids = list(range(num_classes))
@@ -87,21 +105,10 @@ class IoU(_Overlap):
 
     _config_names = ("target_class_ids", *_Overlap._config_names)
 
-    def __init__(
-        self,
-        num_classes,
-        target_class_ids,
-        name=None,
-        dtype=None,
-        ignore_class=None,
-        sparse_y_true=True,
-        sparse_y_pred=True,
-        axis=-1,
-    ):
-        super().__init__(
-            num_classes, name, dtype, ignore_class, sparse_y_true, sparse_y_pred, axis
-        )
-        self._take_targets(target_class_ids)
+    __init__ = _takes(
+        "num_classes, target_class_ids, name=None, dtype=None, ignore_class=None, "
+        "sparse_y_true=True, sparse_y_pred=True, axis=-1"
+    )
 
 
 class BinaryIoU(_Overlap):
@@ -110,7 +117,7 @@ class BinaryIoU(_Overlap):
     _config_names = ("target_class_ids", "threshold")
 
     def __init__(self, target_class_ids=(0, 1), threshold=0.5, name=None, dtype=None):
-        super().__init__(2, name, dtype)
+        self._begin(2, name, dtype)
         self._take_targets(target_class_ids)
         self.threshold = threshold
 
@@ -124,20 +131,10 @@ class OneHotIoU(IoU):
 
     _config_names = ("target_class_ids", *_ONE_HOT)
 
-    def __init__(
-        self,
-        num_classes,
-        target_class_ids,
-        name=None,
-        dtype=None,
-        ignore_class=None,
-        sparse_y_pred=False,
-        axis=-1,
-    ):
-        common = (name, dtype, ignore_class)
-        super().__init__(
-            num_classes, target_class_ids, *common, False, sparse_y_pred, axis
-        )
+    __init__ = _takes(
+        "num_classes, target_class_ids, name=None, dtype=None, ignore_class=None, "
+        "sparse_y_pred=False, axis=-1"
+    )
 
 
 class OneHotMeanIoU(MeanIoU):
@@ -145,15 +142,7 @@ class OneHotMeanIoU(MeanIoU):
 
     _config_names = _ONE_HOT
 
-    def __init__(
-        self,
-        num_classes,
-        name=None,
-        dtype=None,
-        ignore_class=None,
-        sparse_y_pred=False,
-        axis=-1,
-    ):
-        super().__init__(
-            num_classes, name, dtype, ignore_class, False, sparse_y_pred, axis
-        )
+    __init__ = _takes(
+        "num_classes, name=None, dtype=None, ignore_class=None, sparse_y_pred=False, "
+        "axis=-1"
+    )

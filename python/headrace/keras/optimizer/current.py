@@ -216,28 +216,14 @@ class Adam(rules.AdamRule, Optimizer):
 class AdamW(Adam):
     """Adam with weights that decay by themselves."""
 
-    def __init__(
-        self,
-        learning_rate=0.001,
-        weight_decay=0.004,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-7,
-        amsgrad=False,
-        name="AdamW",
-        **kwargs,
-    ):
-        super().__init__(
-            learning_rate,
-            beta_1,
-            beta_2,
-            epsilon,
-            amsgrad,
-            name,
-            weight_decay=weight_decay,
-            **kwargs,
-        )
-        if weight_decay is None:
+    __init__ = rules.takes(
+        "learning_rate=0.001, weight_decay=0.004, beta_1=0.9, beta_2=0.999, "
+        "epsilon=1e-7, amsgrad=False, name='AdamW'"
+    )
+
+    def _set_up(self, name, learning_rate, hypers, common):
+        super()._set_up(name, learning_rate, hypers, common)
+        if common["weight_decay"] is None:
             raise ValueError("Missing value of `weight_decay` which is required.")
 
 

@@ -104,29 +104,11 @@ class Adagrad(rules.AdagradRule, Optimizer):
 class Ftrl(rules.FtrlRule, Optimizer):
     """Keras 2.10's Ftrl: other order of arguments than the newer one's."""
 
-    def __init__(
-        self,
-        learning_rate=0.001,
-        learning_rate_power=-0.5,
-        initial_accumulator_value=0.1,
-        l1_regularization_strength=0.0,
-        l2_regularization_strength=0.0,
-        name="Ftrl",
-        l2_shrinkage_regularization_strength=0.0,
-        beta=0.0,
-        **kwargs,
-    ):
-        super().__init__(
-            learning_rate,
-            learning_rate_power,
-            initial_accumulator_value,
-            l1_regularization_strength,
-            l2_regularization_strength,
-            l2_shrinkage_regularization_strength,
-            beta,
-            name,
-            **kwargs,
-        )
+    __init__ = rules.takes(
+        "learning_rate=0.001, learning_rate_power=-0.5, initial_accumulator_value=0.1, "
+        "l1_regularization_strength=0.0, l2_regularization_strength=0.0, name='Ftrl', "
+        "l2_shrinkage_regularization_strength=0.0, beta=0.0"
+    )
 
 
 class Adadelta(rules.AdadeltaRule, Optimizer):

@@ -19,18 +19,11 @@ class NadamRule(rules.Rule):
     _product_name = "_u_product"
     _schedule_decay = 1.0
 
-    def __init__(
-        self,
-        learning_rate=0.001,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-7,
-        name="Nadam",
-        **kwargs,
-    ):
-        self._set_up(name, learning_rate, dict(beta_1=beta_1, beta_2=beta_2), kwargs)
-        self.epsilon = epsilon
-        object.__setattr__(self, "_product", None)
+    _product = None
+
+    __init__ = rules.takes(
+        "learning_rate=0.001, beta_1=0.9, beta_2=0.999, epsilon=1e-7, name='Nadam'"
+    )
 
     def _further_variables(self):
         """As upstream, newer optimizers do not list the product."""

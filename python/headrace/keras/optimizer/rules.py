@@ -2,6 +2,7 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.framework import signatures
 
 
 def _summed_rows(gradient):
@@ -9,6 +10,21 @@ def _summed_rows(gradient):
     indices, places = tf.unique(gradient.indices)
     count = tf.shape(indices)[0]
     return tf.math.unsorted_segment_sum(gradient.values, places, count), indices
+
+
+def takes(text):
+    """A constructor of those parameters, **kwargs behind them: hyper-parameters of the
+    configuration, its further attributes, the rate and the name."""
+
+    def begin(self, learning_rate, name, **given):
+        self._check(given)
+        hypers = {n: given.pop(n) for n in self._config_names}
+        plain = {n: given.pop(n) for n in self._config_plain}
+        self._set_up(name, learning_rate, hypers, given)
+        for key, value in plain.items():
+            setattr(self, key, value)
+
+    return signatures.constructor(f"{text}, **kwargs", begin)
 
 
 class Rule:
@@ -33,6 +49,9 @@ class Rule:
     _slot_row = ()
     _slot_labels = {}
     _slot_lists = {"m": "_momentums", "v": "_velocities", "vhat": "_velocity_hats"}
+
+    def _check(self, given):
+        """Raises ValueError for arguments that cannot be."""
 
     def _slot_names(self):
         if self._is_legacy:
@@ -109,19 +128,10 @@ class AdamRule(Rule):
     _config_names, _config_plain = ("beta_1", "beta_2"), ("epsilon", "amsgrad")
     _slot_row = ("m", "v")
 
-    def __init__(
-        self,
-        learning_rate=0.001,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-7,
-        amsgrad=False,
-        name="Adam",
-        **kwargs,
-    ):
-        hypers = dict(beta_1=beta_1, beta_2=beta_2)
-        self._set_up(name, learning_rate, hypers, kwargs)
-        self.epsilon, self.amsgrad = epsilon, amsgrad
+    __init__ = takes(
+        "learning_rate=0.001, beta_1=0.9, beta_2=0.999, epsilon=1e-7, "
+        "amsgrad=False, name='Adam'"
+    )
 
     def _slot_names(self):
         return super()._slot_names() + ((("vhat",),) if self.amsgrad else ())
@@ -158,19 +168,14 @@ class RMSpropRule(Rule):
         "mg": "_average_gradients",
     }
 
-    def __init__(
-        self,
-        learning_rate=0.001,
-        rho=0.9,
-        momentum=0.0,
-        epsilon=1e-7,
-        centered=False,
-        name="RMSprop",
-        **kwargs,
-    ):
-        self._set_up(name, learning_rate, dict(rho=rho, momentum=momentum), kwargs)
-        self._momentum = bool(momentum)
-        self.epsilon, self.centered = epsilon, centered
+    __init__ = takes(
+        "learning_rate=0.001, rho=0.9, momentum=0.0, epsilon=1e-7, "
+        "centered=False, name='RMSprop'"
+    )
+
+    def _set_up(self, name, learning_rate, hypers, kwargs):
+        super()._set_up(name, learning_rate, hypers, kwargs)
+        self._momentum = bool(hypers["momentum"])
 
     def _slot_names(self):
         groups = [("rms",)]
@@ -215,17 +220,10 @@ class AdagradRule(Rule):
     _has_sparse_op = True
     _slot_lists = {"accumulator": "_accumulators"}
 
-    def __init__(
-        self,
-        learning_rate=0.001,
-        initial_accumulator_value=0.1,
-        epsilon=1e-7,
-        name="Adagrad",
-        **kwargs,
-    ):
-        self._set_up(name, learning_rate, {}, kwargs)
-        self.initial_accumulator_value = initial_accumulator_value
-        self.epsilon = epsilon
+    __init__ = takes(
+        "learning_rate=0.001, initial_accumulator_value=0.1, epsilon=1e-7, "
+        "name='Adagrad'"
+    )
 
     def _initial_slot(self, variable, slot_name):
         return tf.fill(
@@ -251,37 +249,24 @@ class FtrlRule(Rule):
     _has_sparse_op = property(lambda self: self._is_legacy)
     _slot_lists = {"accumulator": "_accumulators", "linear": "_linears"}
 
-    def __init__(
-        self,
-        learning_rate=0.001,
-        learning_rate_power=-0.5,
-        initial_accumulator_value=0.1,
-        l1_regularization_strength=0.0,
-        l2_regularization_strength=0.0,
-        l2_shrinkage_regularization_strength=0.0,
-        beta=0.0,
-        name="Ftrl",
-        **kwargs,
-    ):
-        hypers = dict(
-            learning_rate_power=learning_rate_power,
-            l1_regularization_strength=l1_regularization_strength,
-            l2_regularization_strength=l2_regularization_strength,
-            beta=beta,
-        )
-        if initial_accumulator_value < 0.0:
+    __init__ = takes(
+        "learning_rate=0.001, learning_rate_power=-0.5, initial_accumulator_value=0.1, "
+        "l1_regularization_strength=0.0, l2_regularization_strength=0.0, "
+        "l2_shrinkage_regularization_strength=0.0, beta=0.0, name='Ftrl'"
+    )
+
+    def _check(self, given):
+        start = given["initial_accumulator_value"]
+        if start < 0.0:
             raise ValueError(
                 "`initial_accumulator_value` needs to be positive or zero. Received: "
-                f"initial_accumulator_value={initial_accumulator_value}."
+                f"initial_accumulator_value={start}."
             )
-        if learning_rate_power > 0.0:
+        if given["learning_rate_power"] > 0.0:
             raise ValueError(
                 "`learning_rate_power` needs to be negative or zero. Received: "
-                f"learning_rate_power={learning_rate_power}."
+                f"learning_rate_power={given['learning_rate_power']}."
             )
-        self._set_up(name, learning_rate, hypers, kwargs)
-        self.initial_accumulator_value = initial_accumulator_value
-        self.l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
 
     def _slot_names(self):
         return (("accumulator", "linear"),)
@@ -321,11 +306,7 @@ class AdadeltaRule(Rule):
         "accum_var": "_accumulated_delta_vars",
     }
 
-    def __init__(
-        self, learning_rate=0.001, rho=0.95, epsilon=1e-7, name="Adadelta", **kwargs
-    ):
-        self._set_up(name, learning_rate, dict(rho=rho), kwargs)
-        self.epsilon = epsilon
+    __init__ = takes("learning_rate=0.001, rho=0.95, epsilon=1e-7, name='Adadelta'")
 
 
 class AdamaxRule(Rule):
@@ -337,18 +318,9 @@ class AdamaxRule(Rule):
     _slot_labels = {"v": "u"}
     _slot_lists = {"m": "_m", "v": "_u"}
 
-    def __init__(
-        self,
-        learning_rate=0.001,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-7,
-        name="Adamax",
-        **kwargs,
-    ):
-        hypers = dict(beta_1=beta_1, beta_2=beta_2)
-        self._set_up(name, learning_rate, hypers, kwargs)
-        self.epsilon = epsilon
+    __init__ = takes(
+        "learning_rate=0.001, beta_1=0.9, beta_2=0.999, epsilon=1e-7, name='Adamax'"
+    )
 
     def _coefficients(self, dtype):
         step = tf.cast(self.iterations._read() + 1, dtype)

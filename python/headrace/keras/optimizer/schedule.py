@@ -3,6 +3,7 @@
 import math
 
 from headrace import _api as tf
+from headrace.framework.signatures import keeps
 from headrace.keras import serialization
 
 
@@ -41,14 +42,9 @@ def _rate(number):
 class _RateDecay(LearningRateSchedule):
     """Falls by a rate that is reached every `decay_steps`."""
 
-    def __init__(
-        self, initial_learning_rate, decay_steps, decay_rate, staircase=False, name=None
-    ):
-        self.initial_learning_rate, self.decay_steps = (
-            initial_learning_rate,
-            decay_steps,
-        )
-        self.decay_rate, self.staircase, self.name = decay_rate, staircase, name
+    __init__ = keeps(
+        "initial_learning_rate, decay_steps, decay_rate, staircase=False, name=None"
+    )
 
     def __call__(self, step):
         start = _rate(self.initial_learning_rate)
@@ -76,21 +72,10 @@ class InverseTimeDecay(_RateDecay):
 class PolynomialDecay(LearningRateSchedule):
     """From the first rate to the last along a power of the steps left."""
 
-    def __init__(
-        self,
-        initial_learning_rate,
-        decay_steps,
-        end_learning_rate=0.0001,
-        power=1.0,
-        cycle=False,
-        name=None,
-    ):
-        self.initial_learning_rate, self.decay_steps = (
-            initial_learning_rate,
-            decay_steps,
-        )
-        self.end_learning_rate, self.power = end_learning_rate, power
-        self.cycle, self.name = cycle, name
+    __init__ = keeps(
+        "initial_learning_rate, decay_steps, end_learning_rate=0.0001, "
+        "power=1.0, cycle=False, name=None"
+    )
 
     def __call__(self, step):
         rate = _rate(self.initial_learning_rate)
@@ -134,21 +119,10 @@ def _cosine(done):
 class CosineDecay(LearningRateSchedule):
     """Half a cosine wave down to `alpha` of the rate, after a warm-up if wanted."""
 
-    def __init__(
-        self,
-        initial_learning_rate,
-        decay_steps,
-        alpha=0.0,
-        name=None,
-        warmup_target=None,
-        warmup_steps=0,
-    ):
-        self.initial_learning_rate, self.decay_steps = (
-            initial_learning_rate,
-            decay_steps,
-        )
-        self.alpha, self.name = alpha, name
-        self.warmup_target, self.warmup_steps = warmup_target, warmup_steps
+    __init__ = keeps(
+        "initial_learning_rate, decay_steps, alpha=0.0, name=None, "
+        "warmup_target=None, warmup_steps=0"
+    )
 
     def _decayed(self, step, whole, start):
         wave = _cosine(tf.minimum(step, whole) / whole)
@@ -171,18 +145,10 @@ class CosineDecay(LearningRateSchedule):
 class CosineDecayRestarts(LearningRateSchedule):
     """Half waves that begin anew, each `t_mul` longer and `m_mul` as high."""
 
-    def __init__(
-        self,
-        initial_learning_rate,
-        first_decay_steps,
-        t_mul=2.0,
-        m_mul=1.0,
-        alpha=0.0,
-        name=None,
-    ):
-        self.initial_learning_rate = initial_learning_rate
-        self.first_decay_steps, self.name = first_decay_steps, name
-        self.t_mul, self.m_mul, self.alpha = t_mul, m_mul, alpha
+    __init__ = keeps(
+        "initial_learning_rate, first_decay_steps, t_mul=2.0, m_mul=1.0, "
+        "alpha=0.0, name=None"
+    )
 
     def __call__(self, step):
         start = _rate(self.initial_learning_rate)

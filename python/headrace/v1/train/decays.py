@@ -2,6 +2,7 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.framework import signatures
 from headrace.keras.optimizer import schedule
 
 
@@ -22,57 +23,59 @@ def _is_function(value):
     return callable(value) and not isinstance(value, _headrace.VariableBase)
 
 
-def exponential_decay(
-    learning_rate, global_step, decay_steps, decay_rate, staircase=False, name=None
-):
-    """learning_rate * decay_rate ^ (step / decay_steps)."""
-    made = schedule.ExponentialDecay(
-        learning_rate, decay_steps, decay_rate, staircase=staircase
+def _decay(name, doc, make, text):
+    """The function of a schedule: make(initial_learning_rate, ...) of its parameters,
+    which `text` says but for the step and the name."""
+    rate, *others = signatures.from_text(text)
+    step = signatures.parameter("global_step")
+    parameters = [rate, step, *others, signatures.parameter("name", None)]
+    default = "".join(word.capitalize() for word in name.split("_"))
+
+    def call(learning_rate, global_step, name, **given):
+        return _at(make(learning_rate, **given), global_step, name or default)
+
+    return signatures.function_of(
+        signatures.named(name, doc, __name__), parameters, call
     )
-    return _at(made, global_step, name or "ExponentialDecay")
 
 
-def natural_exp_decay(
-    learning_rate, global_step, decay_steps, decay_rate, staircase=False, name=None
-):
-    """learning_rate * e ^ (-decay_rate * step / decay_steps)."""
-    rate = tf.exp(-tf.cast(decay_rate, tf.float32))
-    made = schedule.ExponentialDecay(
-        learning_rate, decay_steps, rate, staircase=staircase
-    )
-    return _at(made, global_step, name or "NaturalExpDecay")
+exponential_decay = _decay(
+    "exponential_decay",
+    "learning_rate * decay_rate ^ (step / decay_steps).",
+    schedule.ExponentialDecay,
+    "learning_rate, decay_steps, decay_rate, staircase=False",
+)
 
 
-def inverse_time_decay(
-    learning_rate, global_step, decay_steps, decay_rate, staircase=False, name=None
-):
-    """learning_rate / (1 + decay_rate * step / decay_steps)."""
-    made = schedule.InverseTimeDecay(
-        learning_rate, decay_steps, decay_rate, staircase=staircase
-    )
-    return _at(made, global_step, name or "InverseTimeDecay")
+def _natural(rate, decay_steps, decay_rate, staircase):
+    factor = tf.exp(-tf.cast(decay_rate, tf.float32))
+    return schedule.ExponentialDecay(rate, decay_steps, factor, staircase)
 
 
-def polynomial_decay(
-    learning_rate,
-    global_step,
-    decay_steps,
-    end_learning_rate=0.0001,
-    power=1.0,
-    cycle=False,
-    name=None,
-):
-    """From one rate to another by a power of what is left of the steps."""
-    made = schedule.PolynomialDecay(
-        learning_rate, decay_steps, end_learning_rate, power, cycle
-    )
-    return _at(made, global_step, name or "PolynomialDecay")
-
-
-def cosine_decay(learning_rate, global_step, decay_steps, alpha=0.0, name=None):
-    """From a rate to a part of it along half a cosine."""
-    made = schedule.CosineDecay(learning_rate, decay_steps, alpha)
-    return _at(made, global_step, name or "CosineDecay")
+natural_exp_decay = _decay(
+    "natural_exp_decay",
+    "learning_rate * e ^ (-decay_rate * step / decay_steps).",
+    _natural,
+    "learning_rate, decay_steps, decay_rate, staircase=False",
+)
+inverse_time_decay = _decay(
+    "inverse_time_decay",
+    "learning_rate / (1 + decay_rate * step / decay_steps).",
+    schedule.InverseTimeDecay,
+    "learning_rate, decay_steps, decay_rate, staircase=False",
+)
+polynomial_decay = _decay(
+    "polynomial_decay",
+    "From one rate to another by a power of what is left of the steps.",
+    schedule.PolynomialDecay,
+    "learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, cycle=False",
+)
+cosine_decay = _decay(
+    "cosine_decay",
+    "From a rate to a part of it along half a cosine.",
+    schedule.CosineDecay,
+    "learning_rate, decay_steps, alpha=0.0",
+)
 
 
 def piecewise_constant(x, boundaries, values, name=None):

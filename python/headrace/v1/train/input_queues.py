@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 
-from headrace.framework import execution
+from headrace.framework import execution, signatures
 from headrace.ops import queue_ops
 from headrace.v1.train import queue_runner
 
@@ -216,24 +216,31 @@ def _shaped(shapes, tensors, enqueue_many):
     return pack([tf.ensure_shape(t, s) for t, s in zip(flat, given)])
 
 
-def maybe_batch(
-    tensors,
-    keep_input,
-    batch_size,
-    num_threads=1,
-    capacity=32,
-    enqueue_many=False,
-    shapes=None,
-    dynamic_pad=False,
-    allow_smaller_final_batch=False,
-    shared_name=None,
-    name=None,
-):
+_QUEUED = (
+    "num_threads=1, capacity=32, seed=None, enqueue_many=False, shapes=None, "
+    "dynamic_pad=False, allow_smaller_final_batch=False, shared_name=None, name=None"
+)
+
+
+def _queued(*without):
+    """Gives a function of **kwargs the parameters of queues' batches but for those."""
+    parameters = signatures.from_text(_QUEUED)
+    return signatures.taking([p for p in parameters if p.name not in without])
+
+
+def _batches(rows, keep_input, batch_size, queue, threads, default, given):
+    rows = [_shaped(given["shapes"], row, given["enqueue_many"]) for row in rows]
+    how = (given["enqueue_many"], keep_input, given["allow_smaller_final_batch"])
+    return _batched(rows, queue, batch_size, threads, *how, given["name"] or default)
+
+
+@_queued("seed")
+def maybe_batch(tensors, keep_input, batch_size, num_threads=1, **given):
     """Batches of tensors that come one by one, those that are to be kept."""
-    rows = [_shaped(shapes, tensors, enqueue_many)]
-    queue = _plain_queue(capacity, dynamic_pad, shared_name)
-    how = (enqueue_many, keep_input, allow_smaller_final_batch, name or "batch")
-    return _batched(rows, queue, batch_size, num_threads, *how)
+    queue = _plain_queue(given["capacity"], given["dynamic_pad"], given["shared_name"])
+    return _batches(
+        [tensors], keep_input, batch_size, queue, num_threads, "batch", given
+    )
 
 
 def batch(tensors, batch_size, *args, **kwargs):
@@ -241,23 +248,11 @@ def batch(tensors, batch_size, *args, **kwargs):
     return maybe_batch(tensors, True, batch_size, *args, **kwargs)
 
 
-def maybe_batch_join(
-    tensors_list,
-    keep_input,
-    batch_size,
-    capacity=32,
-    enqueue_many=False,
-    shapes=None,
-    dynamic_pad=False,
-    allow_smaller_final_batch=False,
-    shared_name=None,
-    name=None,
-):
+@_queued("seed", "num_threads")
+def maybe_batch_join(tensors_list, keep_input, batch_size, **given):
     """Batches of what several producers give, a thread each."""
-    rows = [_shaped(shapes, tensors, enqueue_many) for tensors in tensors_list]
-    queue = _plain_queue(capacity, dynamic_pad, shared_name)
-    how = (enqueue_many, keep_input, allow_smaller_final_batch, name or "batch_join")
-    return _batched(rows, queue, batch_size, 0, *how)
+    queue = _plain_queue(given["capacity"], given["dynamic_pad"], given["shared_name"])
+    return _batches(tensors_list, keep_input, batch_size, queue, 0, "batch_join", given)
 
 
 def batch_join(tensors_list, batch_size, *args, **kwargs):
@@ -265,25 +260,16 @@ def batch_join(tensors_list, batch_size, *args, **kwargs):
     return maybe_batch_join(tensors_list, True, batch_size, *args, **kwargs)
 
 
+@_queued("dynamic_pad")
 def maybe_shuffle_batch(
-    tensors,
-    batch_size,
-    capacity,
-    min_after_dequeue,
-    keep_input,
-    num_threads=1,
-    seed=None,
-    enqueue_many=False,
-    shapes=None,
-    allow_smaller_final_batch=False,
-    shared_name=None,
-    name=None,
+    tensors, batch_size, capacity, min_after_dequeue, keep_input, num_threads=1, **given
 ):
     """Batches in random order of tensors that are to be kept."""
-    rows = [_shaped(shapes, tensors, enqueue_many)]
-    queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name)
-    how = (enqueue_many, keep_input, allow_smaller_final_batch, name or "shuffle_batch")
-    return _batched(rows, queue, batch_size, num_threads, *how)
+    named = (given["seed"], given["shared_name"])
+    queue = _shuffling_queue(capacity, min_after_dequeue, *named)
+    return _batches(
+        [tensors], keep_input, batch_size, queue, num_threads, "shuffle_batch", given
+    )
 
 
 def shuffle_batch(tensors, batch_size, capacity, min_after_dequeue, *args, **kwargs):
@@ -293,25 +279,16 @@ def shuffle_batch(tensors, batch_size, capacity, min_after_dequeue, *args, **kwa
     )
 
 
+@_queued("dynamic_pad", "num_threads")
 def maybe_shuffle_batch_join(
-    tensors_list,
-    batch_size,
-    capacity,
-    min_after_dequeue,
-    keep_input,
-    seed=None,
-    enqueue_many=False,
-    shapes=None,
-    allow_smaller_final_batch=False,
-    shared_name=None,
-    name=None,
+    tensors_list, batch_size, capacity, min_after_dequeue, keep_input, **given
 ):
     """Batches in random order of what several producers give, a thread each."""
-    rows = [_shaped(shapes, tensors, enqueue_many) for tensors in tensors_list]
-    queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name)
-    name = name or "shuffle_batch_join"
-    how = (enqueue_many, keep_input, allow_smaller_final_batch, name)
-    return _batched(rows, queue, batch_size, 0, *how)
+    named = (given["seed"], given["shared_name"])
+    queue = _shuffling_queue(capacity, min_after_dequeue, *named)
+    return _batches(
+        tensors_list, keep_input, batch_size, queue, 0, "shuffle_batch_join", given
+    )
 
 
 def shuffle_batch_join(

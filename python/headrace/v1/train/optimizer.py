@@ -56,6 +56,10 @@ class Optimizer(AutoTrackable):
     _zero_slots = ()  # slots that begin at 0
     _slot_inputs = {}  # the op's input -> the slot
     _number_inputs = {}  # the op's input -> the attribute with the number
+    _attributes = {}  # parameters that are kept under names of their own
+
+    def _begin(self):
+        """What a constructor made by `takes` does behind keeping its parameters."""
 
     def __init__(self, use_locking, name):
         if not name:

@@ -2,15 +2,43 @@
 
 from headrace import _api as tf
 from headrace._load import raw
+from headrace.framework import signatures
 from headrace.v1.train.optimizer import Optimizer, filled, is_resource
+
+
+_ATTRIBUTES = {
+    "initial_accumulator_value": "_initial",
+    "l1_regularization_strength": "_l1",
+    "l2_regularization_strength": "_l2",
+    "l2_shrinkage_regularization_strength": "_shrinkage",
+    "learning_rate_power": "_power",
+    "initial_gradient_squared_accumulator_value": "_initial",
+}
+
+
+def takes(text):
+    """A constructor of those parameters, each kept as an attribute: `_rho` for rho."""
+
+    def begin(self, use_locking, name, **given):
+        Optimizer.__init__(self, use_locking, name)
+        for key, value in given.items():
+            attribute = self._attributes.get(key) or _ATTRIBUTES.get(key, f"_{key}")
+            setattr(self, attribute, value)
+        self._begin()
+
+    return signatures.constructor(text, begin)
+
+
+def check_positive(name, value):
+    """ValueError where it is not."""
+    if value <= 0.0:
+        raise ValueError(f"{name} must be positive: {value}")
 
 
 class GradientDescentOptimizer(Optimizer):
     """Down the gradient."""
 
-    def __init__(self, learning_rate, use_locking=False, name="GradientDescent"):
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
+    __init__ = takes("learning_rate, use_locking=False, name='GradientDescent'")
 
     def _apply_dense(self, gradient, variable):
         rate = self._number(self._learning_rate, variable)
@@ -38,17 +66,10 @@ class MomentumOptimizer(Optimizer):
     _slot_inputs = {"accum": "momentum"}
     _number_inputs = {"lr": "_learning_rate", "momentum": "_momentum"}
 
-    def __init__(
-        self,
-        learning_rate,
-        momentum,
-        use_locking=False,
-        name="Momentum",
-        use_nesterov=False,
-    ):
-        super().__init__(use_locking, name)
-        self._learning_rate, self._momentum = learning_rate, momentum
-        self._use_nesterov = use_nesterov
+    __init__ = takes(
+        "learning_rate, momentum, use_locking=False, name='Momentum', "
+        "use_nesterov=False"
+    )
 
     def _arguments(self, variable):
         return {**super()._arguments(variable), "use_nesterov": self._use_nesterov}
@@ -57,6 +78,7 @@ class MomentumOptimizer(Optimizer):
 class AdamOptimizer(Optimizer):
     """By the means of gradients and of their squares."""
 
+    _attributes = {"learning_rate": "_lr"}
     _op = "Adam"
     _zero_slots = ("m", "v")
     _slot_inputs = {"m": "m", "v": "v"}
@@ -67,18 +89,10 @@ class AdamOptimizer(Optimizer):
         "epsilon": "_epsilon",
     }
 
-    def __init__(
-        self,
-        learning_rate=0.001,
-        beta1=0.9,
-        beta2=0.999,
-        epsilon=1e-08,
-        use_locking=False,
-        name="Adam",
-    ):
-        super().__init__(use_locking, name)
-        self._lr, self._beta1, self._beta2 = learning_rate, beta1, beta2
-        self._epsilon = epsilon
+    __init__ = takes(
+        "learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, "
+        "use_locking=False, name='Adam'"
+    )
 
     def _create_slots(self, variables):
         self._make_plain("beta1_power", self._value(self._beta1))
@@ -128,21 +142,13 @@ class AdagradOptimizer(Optimizer):
     _slot_inputs = {"accum": "accumulator"}
     _number_inputs = {"lr": "_learning_rate"}
 
-    def __init__(
-        self,
-        learning_rate,
-        initial_accumulator_value=0.1,
-        use_locking=False,
-        name="Adagrad",
-    ):
-        if initial_accumulator_value <= 0.0:
-            raise ValueError(
-                "initial_accumulator_value must be positive: "
-                f"{initial_accumulator_value}"
-            )
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._initial = initial_accumulator_value
+    __init__ = takes(
+        "learning_rate, initial_accumulator_value=0.1, use_locking=False, "
+        "name='Adagrad'"
+    )
+
+    def _begin(self):
+        check_positive("initial_accumulator_value", self._initial)
 
     def _create_slots(self, variables):
         for v in variables:
@@ -152,21 +158,16 @@ class AdagradOptimizer(Optimizer):
 class AdadeltaOptimizer(Optimizer):
     """Rates by a window of squares."""
 
+    _attributes = {"learning_rate": "_lr"}
     _op = "Adadelta"
     _zero_slots = ("accum", "accum_update")
     _slot_inputs = {"accum": "accum", "accum_update": "accum_update"}
     _number_inputs = {"lr": "_lr", "rho": "_rho", "epsilon": "_epsilon"}
 
-    def __init__(
-        self,
-        learning_rate=0.001,
-        rho=0.95,
-        epsilon=1e-8,
-        use_locking=False,
-        name="Adadelta",
-    ):
-        super().__init__(use_locking, name)
-        self._lr, self._rho, self._epsilon = learning_rate, rho, epsilon
+    __init__ = takes(
+        "learning_rate=0.001, rho=0.95, epsilon=1e-8, use_locking=False, "
+        "name='Adadelta'"
+    )
 
 
 class RMSPropOptimizer(Optimizer):
@@ -180,21 +181,13 @@ class RMSPropOptimizer(Optimizer):
         "epsilon": "_epsilon",
     }
 
-    def __init__(
-        self,
-        learning_rate,
-        decay=0.9,
-        momentum=0.0,
-        epsilon=1e-10,
-        use_locking=False,
-        centered=False,
-        name="RMSProp",
-    ):
-        super().__init__(use_locking, name)
-        self._learning_rate, self._decay = learning_rate, decay
-        self._momentum, self._epsilon = momentum, epsilon
-        self._centered = centered
-        self._op = "CenteredRMSProp" if centered else "RMSProp"
+    __init__ = takes(
+        "learning_rate, decay=0.9, momentum=0.0, epsilon=1e-10, "
+        "use_locking=False, centered=False, name='RMSProp'"
+    )
+
+    def _begin(self):
+        self._op = "CenteredRMSProp" if self._centered else "RMSProp"
 
     def _create_slots(self, variables):
         for v in variables:
@@ -214,45 +207,26 @@ class FtrlOptimizer(Optimizer):
     _slot_inputs = {"accum": "accum", "linear": "linear"}
     _number_inputs = {"lr": "_learning_rate", "l1": "_l1"}
 
-    def __init__(
-        self,
-        learning_rate,
-        learning_rate_power=-0.5,
-        initial_accumulator_value=0.1,
-        l1_regularization_strength=0.0,
-        l2_regularization_strength=0.0,
-        use_locking=False,
-        name="Ftrl",
-        accum_name=None,
-        linear_name=None,
-        l2_shrinkage_regularization_strength=0.0,
-        beta=None,
-    ):
-        super().__init__(use_locking, name)
-        for what, value in (
-            ("initial_accumulator_value", initial_accumulator_value),
-            ("l1_regularization_strength", l1_regularization_strength),
-            ("l2_regularization_strength", l2_regularization_strength),
-            (
-                "l2_shrinkage_regularization_strength",
-                l2_shrinkage_regularization_strength,
-            ),
-        ):
-            if value < 0.0:
+    __init__ = takes(
+        "learning_rate, learning_rate_power=-0.5, initial_accumulator_value=0.1, "
+        "l1_regularization_strength=0.0, l2_regularization_strength=0.0, "
+        "use_locking=False, name='Ftrl', accum_name=None, linear_name=None, "
+        "l2_shrinkage_regularization_strength=0.0, beta=None"
+    )
+
+    def _begin(self):
+        for what, attribute in _ATTRIBUTES.items():
+            value = getattr(self, attribute, 0.0)
+            if value < 0.0 and what != "learning_rate_power":
                 raise ValueError(
                     f"{what} {value} needs to be greater than or equal to zero"
                 )
-        if learning_rate_power > 0.0:
+        if self._power > 0.0:
             raise ValueError(
-                f"learning_rate_power {learning_rate_power} needs to be negative or zero"
+                f"learning_rate_power {self._power} needs to be negative or zero"
             )
-        self._learning_rate = learning_rate
-        self._power = learning_rate_power
-        self._initial = initial_accumulator_value
-        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
-        self._shrinkage = l2_shrinkage_regularization_strength
-        self._beta = 0.0 if beta is None else beta
-        self._names = accum_name or name, linear_name or name
+        self._beta = 0.0 if self._beta is None else self._beta
+        self._names = self._accum_name or self._name, self._linear_name or self._name
         self._op = "FtrlV2" if self._shrinkage > 0 else "Ftrl"
 
     def _create_slots(self, variables):

@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 from headrace.v1.train.optimizer import Optimizer, filled
-from headrace.v1.train.optimizers import AdagradOptimizer
+from headrace.v1.train.optimizers import AdagradOptimizer, check_positive, takes
 
 
 class ProximalGradientDescentOptimizer(Optimizer):
@@ -14,18 +14,11 @@ class ProximalGradientDescentOptimizer(Optimizer):
     _op = "ProximalGradientDescent"
     _number_inputs = {"alpha": "_learning_rate", "l1": "_l1", "l2": "_l2"}
 
-    def __init__(
-        self,
-        learning_rate,
-        l1_regularization_strength=0.0,
-        l2_regularization_strength=0.0,
-        use_locking=False,
-        name="ProximalGradientDescent",
-    ):
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._l1 = l1_regularization_strength
-        self._l2 = l2_regularization_strength
+    __init__ = takes(
+        "learning_rate, l1_regularization_strength=0.0, "
+        "l2_regularization_strength=0.0, use_locking=False, "
+        "name='ProximalGradientDescent'"
+    )
 
     def _apply_dense(self, gradient, variable):
         arguments = self._arguments(variable)
@@ -41,18 +34,11 @@ class ProximalAdagradOptimizer(AdagradOptimizer):
     _op = "ProximalAdagrad"
     _number_inputs = {"lr": "_learning_rate", "l1": "_l1", "l2": "_l2"}
 
-    def __init__(
-        self,
-        learning_rate,
-        initial_accumulator_value=0.1,
-        l1_regularization_strength=0.0,
-        l2_regularization_strength=0.0,
-        use_locking=False,
-        name="ProximalAdagrad",
-    ):
-        super().__init__(learning_rate, initial_accumulator_value, use_locking, name)
-        self._l1 = l1_regularization_strength
-        self._l2 = l2_regularization_strength
+    __init__ = takes(
+        "learning_rate, initial_accumulator_value=0.1, "
+        "l1_regularization_strength=0.0, l2_regularization_strength=0.0, "
+        "use_locking=False, name='ProximalAdagrad'"
+    )
 
 
 class AdagradDAOptimizer(Optimizer):
@@ -69,27 +55,15 @@ class AdagradDAOptimizer(Optimizer):
     }
     _number_inputs = {"lr": "_learning_rate", "l1": "_l1", "l2": "_l2"}
 
-    def __init__(
-        self,
-        learning_rate,
-        global_step,
-        initial_gradient_squared_accumulator_value=0.1,
-        l1_regularization_strength=0.0,
-        l2_regularization_strength=0.0,
-        use_locking=False,
-        name="AdagradDA",
-    ):
-        if initial_gradient_squared_accumulator_value <= 0.0:
-            raise ValueError(
-                "initial_gradient_squared_accumulator_value must be positive: "
-                f"{initial_gradient_squared_accumulator_value}"
-            )
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._initial = initial_gradient_squared_accumulator_value
-        self._l1 = l1_regularization_strength
-        self._l2 = l2_regularization_strength
-        self._global_step = global_step
+    __init__ = takes(
+        "learning_rate, global_step, "
+        "initial_gradient_squared_accumulator_value=0.1, "
+        "l1_regularization_strength=0.0, l2_regularization_strength=0.0, "
+        "use_locking=False, name='AdagradDA'"
+    )
+
+    def _begin(self):
+        check_positive("initial_gradient_squared_accumulator_value", self._initial)
 
     def _create_slots(self, variables):
         for v in variables:

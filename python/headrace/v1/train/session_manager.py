@@ -161,10 +161,8 @@ class SessionManager:
                 return session
             session.close()
             if time.time() - begun + self._recovery_wait_secs > max_wait_secs:
-                raise errors.DeadlineExceededError(
-                    None,
-                    None,
-                    f"Session was not ready after waiting {max_wait_secs} secs.",
+                raise errors.DeadlineExceededError._of(
+                    f"Session was not ready after waiting {max_wait_secs} secs."
                 )
             logging.info("Waiting for model to be ready.  Ready_for_local_init_op: "
                          "%s", message)  # fmt: skip

@@ -137,45 +137,59 @@ Status SoftplusGradGrad(GradientContext& g) {
 
 // --- Definitions.
 
-#define HR_ACTIVATION(Name, types, doc) \
-  HR_OP(Name)                           \
-      .Input("features: T")             \
-      .Output("activations: T")         \
-      .Attr(types)                      \
-      .Doc(doc)                         \
-      .Shape(UnchangedShape)            \
-      .InPlace({0})                     \
-      .Gradient(Name##Grad)             \
-      .Cpu(UnaryKernel)
-#define HR_ACTIVATION_GRAD(Name, of, types, doc) \
-  HR_OP(Name)                                    \
-      .Input("gradients: T")                     \
-      .Input(of)                                 \
-      .Output("backprops: T")                    \
-      .Attr(types)                               \
-      .Doc(doc)                                  \
-      .Shape(GradShape)                          \
-      .InPlace({0, 1})                           \
-      .GradientSkips({}, {0})                    \
-      .Cpu(BinaryKernel)
+OpBuilder ActivationOp(const char* name, const char* types, const char* doc,
+                       GradientFn gradient) {
+  OpBuilder b(name);
+  b.Input("features: T")
+      .Output("activations: T")
+      .Attr(types)
+      .Doc(doc)
+      .Shape(UnchangedShape)
+      .InPlace({0})
+      .Gradient(gradient)
+      .Cpu(UnaryKernel);
+  return b;
+}
+OpBuilder ActivationGradOp(const char* name, const char* of, const char* types,
+                           const char* doc) {
+  OpBuilder b(name);
+  b.Input("gradients: T")
+      .Input(of)
+      .Output("backprops: T")
+      .Attr(types)
+      .Doc(doc)
+      .Shape(GradShape)
+      .InPlace({0, 1})
+      .GradientSkips({}, {0})
+      .Cpu(BinaryKernel);
+  return b;
+}
 
-HR_ACTIVATION(Relu,
-              "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, "
-              "uint16, half, uint32, uint64, qint8}",
-              "max(features, 0).")
-    .GradientSkips({0}, {});
-HR_ACTIVATION(Relu6, "T: realnumbertype", "min(max(features, 0), 6).")
-    .GradientSkips({0}, {});
-HR_ACTIVATION(Elu, kSmallFloats, "exp(features) - 1 below 0, else features.")
-    .GradientSkips({0}, {});
-HR_ACTIVATION(Selu, kSmallFloats,
-              "scale * alpha * (exp(features) - 1) below 0, else scale * "
-              "features.")
-    .GradientSkips({0}, {});
-HR_ACTIVATION(Softplus, kSmallFloats, "log(exp(features) + 1).")
-    .GradientSkips({}, {0});
-HR_ACTIVATION(Softsign, kSmallFloats, "features / (abs(features) + 1).")
-    .GradientSkips({}, {0});
+[[maybe_unused]] const OpRegistrar kActivations[] = {
+    ActivationOp(
+        "Relu",
+        "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, "
+        "uint16, half, uint32, uint64, qint8}",
+        "max(features, 0).", ReluGrad)
+        .GradientSkips({0}, {}),
+    ActivationOp("Relu6", "T: realnumbertype", "min(max(features, 0), 6).",
+                 Relu6Grad)
+        .GradientSkips({0}, {}),
+    ActivationOp("Elu", kSmallFloats,
+                 "exp(features) - 1 below 0, else features.", EluGrad)
+        .GradientSkips({0}, {}),
+    ActivationOp("Selu", kSmallFloats,
+                 "scale * alpha * (exp(features) - 1) below 0, else scale * "
+                 "features.",
+                 SeluGrad)
+        .GradientSkips({0}, {}),
+    ActivationOp("Softplus", kSmallFloats, "log(exp(features) + 1).",
+                 SoftplusGrad)
+        .GradientSkips({}, {0}),
+    ActivationOp("Softsign", kSmallFloats, "features / (abs(features) + 1).",
+                 SoftsignGrad)
+        .GradientSkips({}, {0}),
+};
 HR_OP(LeakyRelu)
     .Input("features: T")
     .Output("activations: T")
@@ -188,24 +202,26 @@ HR_OP(LeakyRelu)
     .GradientSkips({}, {0})
     .Cpu(MakeLeaky<LeakyReluKernel, FindParameterLoop>);
 
-HR_ACTIVATION_GRAD(ReluGrad, "features: T", "T: realnumbertype",
-                   "gradients where features are above 0, else 0.")
-    .Gradient(StepGrad);
-HR_ACTIVATION_GRAD(Relu6Grad, "features: T", "T: realnumbertype",
-                   "gradients where features are between 0 and 6, else 0.")
-    .Gradient(StepGrad);
-HR_ACTIVATION_GRAD(EluGrad, "outputs: T", kSmallFloats,
-                   "gradients * (outputs + 1) below 0, else gradients.")
-    .Gradient(ExponentialGradGrad);
-HR_ACTIVATION_GRAD(SeluGrad, "outputs: T", kSmallFloats,
-                   "gradients * (outputs + scale * alpha) below 0, else "
-                   "gradients * scale.")
-    .Gradient(ExponentialGradGrad);
-HR_ACTIVATION_GRAD(SoftplusGrad, "features: T", kSmallFloats,
-                   "gradients / (exp(-features) + 1).")
-    .Gradient(SoftplusGradGrad);
-HR_ACTIVATION_GRAD(SoftsignGrad, "features: T", kSmallFloats,
-                   "gradients / (1 + abs(features))^2.");
+[[maybe_unused]] const OpRegistrar kActivationGrads[] = {
+    ActivationGradOp("ReluGrad", "features: T", "T: realnumbertype",
+                     "gradients where features are above 0, else 0.")
+        .Gradient(StepGrad),
+    ActivationGradOp("Relu6Grad", "features: T", "T: realnumbertype",
+                     "gradients where features are between 0 and 6, else 0.")
+        .Gradient(StepGrad),
+    ActivationGradOp("EluGrad", "outputs: T", kSmallFloats,
+                     "gradients * (outputs + 1) below 0, else gradients.")
+        .Gradient(ExponentialGradGrad),
+    ActivationGradOp("SeluGrad", "outputs: T", kSmallFloats,
+                     "gradients * (outputs + scale * alpha) below 0, else "
+                     "gradients * scale.")
+        .Gradient(ExponentialGradGrad),
+    ActivationGradOp("SoftplusGrad", "features: T", kSmallFloats,
+                     "gradients / (exp(-features) + 1).")
+        .Gradient(SoftplusGradGrad),
+    ActivationGradOp("SoftsignGrad", "features: T", kSmallFloats,
+                     "gradients / (1 + abs(features))^2."),
+};
 HR_OP(LeakyReluGrad)
     .Input("gradients: T")
     .Input("features: T")

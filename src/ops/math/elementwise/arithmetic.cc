@@ -86,57 +86,60 @@ constexpr char kMulTypes[] =
     "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, "
     "uint32, uint64, int64, complex64, complex128}";
 
-HR_BINARY(Add,
-          "T: {bfloat16, half, float, double, uint8, int8, int16, int32, "
-          "int64, complex64, complex128, string}",
-          "x + y; strings are joined.")
-    .Role(OpRole::kAdd)
-    .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
-    .Gradient(AddGrad)
-    .Cpu(AddKernel);
-HR_BINARY(AddV2,
-          "T: {bfloat16, half, float, double, uint8, uint16, uint32, uint64, "
-          "int8, int16, int32, int64, complex64, complex128}",
-          "x + y.")
-    .Role(OpRole::kAdd)
-    .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
-    .Commutative()
-    .Aggregate()
-    .Gradient(AddGrad);
-HR_BINARY(Sub,
-          "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, "
-          "int32, int64, complex64, complex128, uint32, uint64}",
-          "x - y.")
-    .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
-    .Gradient(SubGrad);
-HR_BINARY(Mul, kMulTypes, "x * y.")
-    .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
-    .Simplify(SkipTimesOne)
-    .Commutative()
-    .Gradient(MulGrad)
-    .GradientSkips({}, {0});
-HR_BINARY(MulNoNan, kFloatComplexTypes,
-          "x * y, and 0 wherever y is 0, even when x is infinite or NaN.")
-    .Gradient(MulNoNanGrad)
-    .GradientSkips({}, {0});
-HR_BINARY(SquaredDifference,
-          "T: {bfloat16, half, float, double, int32, int64, complex64, "
-          "complex128}",
-          "conj(x - y) * (x - y).")
-    .Traits({OpTrait::kBroadcasts})
-    .Commutative()
-    .Gradient(SquaredDifferenceGrad)
-    .GradientSkips({}, {0});
-HR_BINARY(Maximum, kArithmeticTypes,
-          "The larger of x and y; NaN where either is.")
-    .Traits({OpTrait::kMovesNumbers, OpTrait::kBroadcasts})
-    .Gradient(MaximumGrad)
-    .GradientSkips({}, {0});
-HR_BINARY(Minimum, kArithmeticTypes,
-          "The smaller of x and y; NaN where either is.")
-    .Traits({OpTrait::kMovesNumbers, OpTrait::kBroadcasts})
-    .Gradient(MinimumGrad)
-    .GradientSkips({}, {0});
+[[maybe_unused]] const OpRegistrar kArithmeticOps[] = {
+    BinaryOp("Add",
+             "T: {bfloat16, half, float, double, uint8, int8, int16, int32, "
+             "int64, complex64, complex128, string}",
+             "x + y; strings are joined.")
+        .Role(OpRole::kAdd)
+        .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
+        .Gradient(AddGrad)
+        .Cpu(AddKernel),
+    BinaryOp(
+        "AddV2",
+        "T: {bfloat16, half, float, double, uint8, uint16, uint32, uint64, "
+        "int8, int16, int32, int64, complex64, complex128}",
+        "x + y.")
+        .Role(OpRole::kAdd)
+        .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
+        .Commutative()
+        .Aggregate()
+        .Gradient(AddGrad),
+    BinaryOp("Sub",
+             "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, "
+             "int32, int64, complex64, complex128, uint32, uint64}",
+             "x - y.")
+        .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
+        .Gradient(SubGrad),
+    BinaryOp("Mul", kMulTypes, "x * y.")
+        .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
+        .Simplify(SkipTimesOne)
+        .Commutative()
+        .Gradient(MulGrad)
+        .GradientSkips({}, {0}),
+    BinaryOp("MulNoNan", kFloatComplexTypes,
+             "x * y, and 0 wherever y is 0, even when x is infinite or NaN.")
+        .Gradient(MulNoNanGrad)
+        .GradientSkips({}, {0}),
+    BinaryOp("SquaredDifference",
+             "T: {bfloat16, half, float, double, int32, int64, complex64, "
+             "complex128}",
+             "conj(x - y) * (x - y).")
+        .Traits({OpTrait::kBroadcasts})
+        .Commutative()
+        .Gradient(SquaredDifferenceGrad)
+        .GradientSkips({}, {0}),
+    BinaryOp("Maximum", kArithmeticTypes,
+             "The larger of x and y; NaN where either is.")
+        .Traits({OpTrait::kMovesNumbers, OpTrait::kBroadcasts})
+        .Gradient(MaximumGrad)
+        .GradientSkips({}, {0}),
+    BinaryOp("Minimum", kArithmeticTypes,
+             "The smaller of x and y; NaN where either is.")
+        .Traits({OpTrait::kMovesNumbers, OpTrait::kBroadcasts})
+        .Gradient(MinimumGrad)
+        .GradientSkips({}, {0}),
+};
 
 }  // namespace
 }  // namespace headrace

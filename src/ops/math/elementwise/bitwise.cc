@@ -7,23 +7,25 @@ namespace {
 constexpr char kIntegerTypes[] =
     "T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}";
 
-HR_BINARY(BitwiseAnd, kIntegerTypes, "The bits that x and y both have.")
-    .Commutative()
-    .NoGradient();
-HR_BINARY(BitwiseOr, kIntegerTypes, "The bits that x or y has.")
-    .Commutative()
-    .NoGradient();
-HR_BINARY(BitwiseXor, kIntegerTypes, "The bits that one of x and y has.")
-    .Commutative()
-    .NoGradient();
-HR_BINARY(LeftShift, kIntegerTypes,
-          "x shifted left by y bits; y is clamped to the bits that x has.")
-    .NoGradient();
-HR_BINARY(RightShift, kIntegerTypes,
-          "x shifted right by y bits, keeping the sign; y is clamped to the "
-          "bits that x has.")
-    .NoGradient();
-HR_UNARY(Invert, kIntegerTypes, "All bits of x turned over.").NoGradient();
+[[maybe_unused]] const OpRegistrar kBitwiseOps[] = {
+    BinaryOp("BitwiseAnd", kIntegerTypes, "The bits that x and y both have.")
+        .Commutative()
+        .NoGradient(),
+    BinaryOp("BitwiseOr", kIntegerTypes, "The bits that x or y has.")
+        .Commutative()
+        .NoGradient(),
+    BinaryOp("BitwiseXor", kIntegerTypes, "The bits that one of x and y has.")
+        .Commutative()
+        .NoGradient(),
+    BinaryOp("LeftShift", kIntegerTypes,
+             "x shifted left by y bits; y is clamped to the bits that x has.")
+        .NoGradient(),
+    BinaryOp("RightShift", kIntegerTypes,
+             "x shifted right by y bits, keeping the sign; y is clamped to the "
+             "bits that x has.")
+        .NoGradient(),
+    UnaryOp("Invert", kIntegerTypes, "All bits of x turned over.").NoGradient(),
+};
 
 template <typename T>
 void CountBits(const void* x, void* y, int64_t n) {

@@ -195,15 +195,15 @@ Status RunBitcast(KernelContext& c) {
   return OkStatus();
 }
 
-#define HR_BITCAST_TYPES                                                  \
-  "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, " \
-  "uint64, int8, int16, complex64, complex128, qint8, quint8, qint16, "   \
-  "quint16, qint32}"
+constexpr char kBitcastTypes[] =
+    "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, "
+    "uint64, int8, int16, complex64, complex128, qint8, quint8, qint16, "
+    "quint16, qint32}";
 HR_OP(Bitcast)
     .Input("input: T")
     .Output("output: type")
-    .Attr("T: " HR_BITCAST_TYPES)
-    .Attr("type: " HR_BITCAST_TYPES)
+    .Attr(absl::StrCat("T: ", kBitcastTypes).c_str())
+    .Attr(absl::StrCat("type: ", kBitcastTypes).c_str())
     .Doc(
         "The same bytes read as another type: a wider one takes up the last "
         "dimension, a narrower one adds a dimension.")

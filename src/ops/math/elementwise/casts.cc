@@ -25,7 +25,8 @@ int HubOf(int t) {
   for (int direct : kCastTypeNumbers) {
     if (direct == t) return t;
   }
-  if (HR_CALL_LEVEL(ActiveCpuLevel(), ToHub(t)) == nullptr) return -1;
+  if (AtActiveLevel([&](auto level) { return ToHub<level>(t); }) == nullptr)
+    return -1;
   return t >= 29 ? kInt8 : kFloat;
 }
 
@@ -57,12 +58,12 @@ void ToComplex(const void* x, void* y, int64_t n) {
 UnaryLoop ToHubLoop(int t) {
   if (t == kComplex64) return RealPart<float>;
   if (t == kComplex128) return RealPart<double>;
-  return HR_CALL_LEVEL(ActiveCpuLevel(), ToHub(t));
+  return AtActiveLevel([&](auto level) { return ToHub<level>(t); });
 }
 UnaryLoop FromHubLoop(int t) {
   if (t == kComplex64) return ToComplex<float>;
   if (t == kComplex128) return ToComplex<double>;
-  return HR_CALL_LEVEL(ActiveCpuLevel(), FromHub(t));
+  return AtActiveLevel([&](auto level) { return FromHub<level>(t); });
 }
 
 // Up to three steps; the missing ones are null.
@@ -150,8 +151,9 @@ UnaryLoop CopyLoop(int bytes) {
 template <bool kWiden>
 void BetweenComplex(const void* x, void* y, int64_t n) {
   const int f = IndexOf(kFloat), d = IndexOf(kDouble);
-  HR_CALL_LEVEL(ActiveCpuLevel(), DirectCast(kWiden ? f : d, kWiden ? d : f))
-  (x, y, 2 * n);
+  AtActiveLevel([&](auto level) {
+    return DirectCast<level>(kWiden ? f : d, kWiden ? d : f);
+  })(x, y, 2 * n);
 }
 
 void PlanRoute(int from, int to, Route& r) {
@@ -167,8 +169,9 @@ void PlanRoute(int from, int to, Route& r) {
   } else {
     if (from != a) r.up = ToHubLoop(from);
     if (a != b) {
-      r.middle =
-          HR_CALL_LEVEL(ActiveCpuLevel(), DirectCast(IndexOf(a), IndexOf(b)));
+      r.middle = AtActiveLevel([&](auto level) {
+        return DirectCast<level>(IndexOf(a), IndexOf(b));
+      });
     }
     if (to != b) r.down = FromHubLoop(to);
     const int steps = !!r.up + !!r.middle + !!r.down;

@@ -85,23 +85,30 @@ Status CheckGrad(GradientContext& g) {
   return g.status();
 }
 
-#define HR_CHECK_NUMERICS(Name, F, doc) \
-  HR_OP(Name)                           \
-      .Input("tensor: T")               \
-      .Output("output: T")              \
-      .Attr(kFloatTypes)                \
-      .Attr("message: string")          \
-      .Doc(doc)                         \
-      .Stateful()                       \
-      .Shape(UnchangedShape)            \
-      .Gradient(CheckGrad)              \
-      .GradientSkips({0}, {0})          \
-      .View()                           \
-      .Cpu(ComputeOwn<F>)
-HR_CHECK_NUMERICS(CheckNumerics, Check,
-                  "The input; an error where it has a NaN or an infinity.");
-HR_CHECK_NUMERICS(CheckNumericsV2, CheckV2,
-                  "The input; an error that tells NaN, +Inf and -Inf apart.");
+OpBuilder CheckNumericsOp(const char* name, const char* doc,
+                          KernelFactory kernel) {
+  OpBuilder b(name);
+  b.Input("tensor: T")
+      .Output("output: T")
+      .Attr(kFloatTypes)
+      .Attr("message: string")
+      .Doc(doc)
+      .Stateful()
+      .Shape(UnchangedShape)
+      .Gradient(CheckGrad)
+      .GradientSkips({0}, {0})
+      .View()
+      .Cpu(kernel);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kCheckNumerics[] = {
+    CheckNumericsOp("CheckNumerics",
+                    "The input; an error where it has a NaN or an infinity.",
+                    ComputeOwn<Check>),
+    CheckNumericsOp("CheckNumericsV2",
+                    "The input; an error that tells NaN, +Inf and -Inf apart.",
+                    ComputeOwn<CheckV2>),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -134,35 +134,43 @@ Status ApproximateShape(ShapeContext& c) {
   return MergeAllInputs(c);
 }
 
-#define HR_COMPARE(Name, doc)    \
-  HR_OP(Name)                    \
-      .Input("x: T")             \
-      .Input("y: T")             \
-      .Output("z: bool")         \
-      .Attr("T: realnumbertype") \
-      .Doc(doc)                  \
-      .Shape(BroadcastShape)     \
-      .NoGradient()              \
-      .Cpu(BinaryKernel)
-HR_COMPARE(Less, "x < y.");
-HR_COMPARE(LessEqual, "x <= y.");
-HR_COMPARE(Greater, "x > y.");
-HR_COMPARE(GreaterEqual, "x >= y.");
+OpBuilder CompareOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("x: T")
+      .Input("y: T")
+      .Output("z: bool")
+      .Attr("T: realnumbertype")
+      .Doc(doc)
+      .Shape(BroadcastShape)
+      .NoGradient()
+      .Cpu(BinaryKernel);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kCompareOps[] = {
+    CompareOp("Less", "x < y."),
+    CompareOp("LessEqual", "x <= y."),
+    CompareOp("Greater", "x > y."),
+    CompareOp("GreaterEqual", "x >= y."),
+};
 
-#define HR_EQUALITY(Name, kNot, doc)                 \
-  HR_OP(Name)                                        \
-      .Input("x: T")                                 \
-      .Input("y: T")                                 \
-      .Output("z: bool")                             \
-      .Attr("T: type")                               \
-      .Attr("incompatible_shape_error: bool = true") \
-      .Doc(doc)                                      \
-      .Commutative()                                 \
-      .Shape(EqualShape)                             \
-      .NoGradient()                                  \
-      .Cpu(MakeEqual<kNot>)
-HR_EQUALITY(Equal, false, "x == y.");
-HR_EQUALITY(NotEqual, true, "x != y.");
+OpBuilder EqualityOp(const char* name, const char* doc, KernelFactory kernel) {
+  OpBuilder b(name);
+  b.Input("x: T")
+      .Input("y: T")
+      .Output("z: bool")
+      .Attr("T: type")
+      .Attr("incompatible_shape_error: bool = true")
+      .Doc(doc)
+      .Commutative()
+      .Shape(EqualShape)
+      .NoGradient()
+      .Cpu(kernel);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kEqualities[] = {
+    EqualityOp("Equal", "x == y.", MakeEqual<false>),
+    EqualityOp("NotEqual", "x != y.", MakeEqual<true>),
+};
 
 HR_OP(ApproximateEqual)
     .Input("x: T")
@@ -176,19 +184,23 @@ HR_OP(ApproximateEqual)
     .NoGradient()
     .Cpu(MakeApproximate);
 
-#define HR_LOGICAL(Name, doc) \
-  HR_OP(Name)                 \
-      .Input("x: bool")       \
-      .Input("y: bool")       \
-      .Output("z: bool")      \
-      .Doc(doc)               \
-      .Commutative()          \
-      .Shape(BroadcastShape)  \
-      .NoGradient()           \
-      .InPlace({0, 1})        \
-      .Cpu(BinaryKernel)
-HR_LOGICAL(LogicalAnd, "x and y.");
-HR_LOGICAL(LogicalOr, "x or y.");
+OpBuilder LogicalOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("x: bool")
+      .Input("y: bool")
+      .Output("z: bool")
+      .Doc(doc)
+      .Commutative()
+      .Shape(BroadcastShape)
+      .NoGradient()
+      .InPlace({0, 1})
+      .Cpu(BinaryKernel);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kLogicals[] = {
+    LogicalOp("LogicalAnd", "x and y."),
+    LogicalOp("LogicalOr", "x or y."),
+};
 HR_OP(LogicalNot)
     .Input("x: bool")
     .Output("y: bool")

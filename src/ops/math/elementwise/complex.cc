@@ -85,30 +85,35 @@ StatusOr<std::unique_ptr<Kernel>> MakeConj(const ResolvedOp& op) {
   return UnaryKernel(op);
 }
 
-#define HR_COMPLEX_PART(Name, input, doc)                \
-  HR_OP(Name)                                            \
-      .Input(input)                                      \
-      .Attr("T: {complex64, complex128} = DT_COMPLEX64") \
-      .Attr("Tout: {float, double} = DT_FLOAT")          \
-      .Doc(doc)                                          \
-      .Shape(UnchangedShape)                             \
-      .Gradient(Name##Grad)
+OpBuilder ComplexPartOp(const char* name, const char* input, const char* doc,
+                        GradientFn gradient) {
+  OpBuilder b(name);
+  b.Input(input)
+      .Attr("T: {complex64, complex128} = DT_COMPLEX64")
+      .Attr("Tout: {float, double} = DT_FLOAT")
+      .Doc(doc)
+      .Shape(UnchangedShape)
+      .Gradient(gradient);
+  return b;
+}
 
-HR_COMPLEX_PART(Real, "input: T", "The real part.")
-    .Output("output: Tout")
-    .GradientSkips({}, {0})
-    .Cpu(PartKernel);
-HR_COMPLEX_PART(Imag, "input: T", "The imaginary part.")
-    .Output("output: Tout")
-    .GradientSkips({}, {0})
-    .Cpu(PartKernel);
-HR_COMPLEX_PART(Angle, "input: T", "The argument, in radians.")
-    .Output("output: Tout")
-    .GradientSkips({}, {0})
-    .Cpu(ToReal<kAngle>);
-HR_COMPLEX_PART(ComplexAbs, "x: T", "The absolute value.")
-    .Output("y: Tout")
-    .Cpu(ToReal<kSize>);
+[[maybe_unused]] const OpRegistrar kComplexParts[] = {
+    ComplexPartOp("Real", "input: T", "The real part.", RealGrad)
+        .Output("output: Tout")
+        .GradientSkips({}, {0})
+        .Cpu(PartKernel),
+    ComplexPartOp("Imag", "input: T", "The imaginary part.", ImagGrad)
+        .Output("output: Tout")
+        .GradientSkips({}, {0})
+        .Cpu(PartKernel),
+    ComplexPartOp("Angle", "input: T", "The argument, in radians.", AngleGrad)
+        .Output("output: Tout")
+        .GradientSkips({}, {0})
+        .Cpu(ToReal<kAngle>),
+    ComplexPartOp("ComplexAbs", "x: T", "The absolute value.", ComplexAbsGrad)
+        .Output("y: Tout")
+        .Cpu(ToReal<kSize>),
+};
 HR_OP(Conj)
     .Input("input: T")
     .Output("output: T")

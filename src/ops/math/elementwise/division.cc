@@ -66,44 +66,48 @@ Status SkipByOne(SimplifyContext& c) {
   return c.status();
 }
 
-HR_BINARY(Div, kDivTypes, "x / y; between integers, towards 0.")
-    .Simplify(SkipByOne)
-    .Gradient(DivGrad)
-    .GradientSkips({}, {0});
-HR_BINARY(RealDiv, kDivTypes, "x / y.")
-    .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
-    .Simplify(SkipByOne)
-    .Gradient(RealDivGrad)
-    .GradientSkips({}, {0});
-HR_BINARY(DivNoNan, "T: {half, float, bfloat16, double, complex64, complex128}",
-          "x / y, and 0 wherever y is 0.")
-    .Gradient(DivNoNanGrad)
-    .GradientSkips({}, {0});
-HR_BINARY(FloorDiv, kDivTypes, "The largest integer that is not above x / y.")
-    .Gradient(NothingFlows)
-    .GradientSkips({0, 1}, {0});
-HR_BINARY(TruncateDiv, kDivTypes, "x / y rounded towards 0.")
-    .Gradient(NothingFlows)
-    .GradientSkips({0, 1}, {0});
-HR_BINARY(FloorMod,
-          "T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64, "
-          "bfloat16, half, float, double}",
-          "x - floor(x / y) * y: the sign is that of y.")
-    .Gradient(FloorModGrad)
-    .GradientSkips({}, {0});
-HR_BINARY(Mod, "T: {int32, int64, half, half, bfloat16, float, double}",
-          "x - trunc(x / y) * y: the sign is that of x.");
-HR_BINARY(TruncateMod, "T: {int32, int64, bfloat16, half, float, double}",
-          "x - trunc(x / y) * y: the sign is that of x.");
-HR_BINARY(Xdivy, kXTypes, "x / y, and 0 wherever x is 0.")
-    .Gradient(XdivyGrad)
-    .GradientSkips({}, {0});
-HR_BINARY(Xlogy, kXTypes, "x * log(y), and 0 wherever x is 0.")
-    .Gradient(XlogyGrad)
-    .GradientSkips({}, {0});
-HR_BINARY(Xlog1py, kXTypes, "x * log1p(y), and 0 wherever x is 0.")
-    .Gradient(Xlog1pyGrad)
-    .GradientSkips({}, {0});
+[[maybe_unused]] const OpRegistrar kDivisionOps[] = {
+    BinaryOp("Div", kDivTypes, "x / y; between integers, towards 0.")
+        .Simplify(SkipByOne)
+        .Gradient(DivGrad)
+        .GradientSkips({}, {0}),
+    BinaryOp("RealDiv", kDivTypes, "x / y.")
+        .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
+        .Simplify(SkipByOne)
+        .Gradient(RealDivGrad)
+        .GradientSkips({}, {0}),
+    BinaryOp("DivNoNan",
+             "T: {half, float, bfloat16, double, complex64, complex128}",
+             "x / y, and 0 wherever y is 0.")
+        .Gradient(DivNoNanGrad)
+        .GradientSkips({}, {0}),
+    BinaryOp("FloorDiv", kDivTypes,
+             "The largest integer that is not above x / y.")
+        .Gradient(NothingFlows)
+        .GradientSkips({0, 1}, {0}),
+    BinaryOp("TruncateDiv", kDivTypes, "x / y rounded towards 0.")
+        .Gradient(NothingFlows)
+        .GradientSkips({0, 1}, {0}),
+    BinaryOp("FloorMod",
+             "T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64, "
+             "bfloat16, half, float, double}",
+             "x - floor(x / y) * y: the sign is that of y.")
+        .Gradient(FloorModGrad)
+        .GradientSkips({}, {0}),
+    BinaryOp("Mod", "T: {int32, int64, half, half, bfloat16, float, double}",
+             "x - trunc(x / y) * y: the sign is that of x."),
+    BinaryOp("TruncateMod", "T: {int32, int64, bfloat16, half, float, double}",
+             "x - trunc(x / y) * y: the sign is that of x."),
+    BinaryOp("Xdivy", kXTypes, "x / y, and 0 wherever x is 0.")
+        .Gradient(XdivyGrad)
+        .GradientSkips({}, {0}),
+    BinaryOp("Xlogy", kXTypes, "x * log(y), and 0 wherever x is 0.")
+        .Gradient(XlogyGrad)
+        .GradientSkips({}, {0}),
+    BinaryOp("Xlog1py", kXTypes, "x * log1p(y), and 0 wherever x is 0.")
+        .Gradient(Xlog1pyGrad)
+        .GradientSkips({}, {0}),
+};
 
 }  // namespace
 }  // namespace headrace

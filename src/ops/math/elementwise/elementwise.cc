@@ -204,9 +204,10 @@ OpBuilder BinaryOp(const char* name, const char* types, const char* doc) {
   return b;
 }
 
-OpBuilder UnaryGradOp(const char* name, const char* types, const char* doc) {
+OpBuilder UnaryGradOp(const char* name, const char* doc) {
   OpBuilder b(name);
-  b.Input("y: T").Input("dy: T").Output("z: T").Attr(types).Doc(doc);
+  b.Input("y: T").Input("dy: T").Output("z: T");
+  b.Attr(kFloatComplexTypes).Doc(doc);
   b.Shape(EqualSizesShape).InPlace({0, 1}).Cpu(BinaryKernel);
   return b;
 }

@@ -94,20 +94,9 @@ OpBuilder UnaryOp(const char* name, const char* types, const char* doc);
 // "x: T", "y: T" to "z: T", broadcast, in place, with BinaryKernel.
 OpBuilder BinaryOp(const char* name, const char* types, const char* doc);
 // Two inputs of one size, which is the output's too: (y, dy) to z.
-OpBuilder UnaryGradOp(const char* name, const char* types, const char* doc);
+OpBuilder UnaryGradOp(const char* name, const char* doc);
 // Output 0 is like input 0; all inputs have as many elements.
 Status EqualSizesShape(ShapeContext& c);
-
-// HR_UNARY(Exp, types, doc).Gradient(...)...; at namespace scope.
-#define HR_UNARY(Name, types, doc)                                   \
-  [[maybe_unused]] static const OpRegistrar hr_op_registrar_##Name = \
-      UnaryOp(#Name, types, doc)
-#define HR_BINARY(Name, types, doc)                                  \
-  [[maybe_unused]] static const OpRegistrar hr_op_registrar_##Name = \
-      BinaryOp(#Name, types, doc)
-#define HR_UNARY_GRAD(Name, doc)                                     \
-  [[maybe_unused]] static const OpRegistrar hr_op_registrar_##Name = \
-      UnaryGradOp(#Name, kFloatComplexTypes, doc)
 
 // --- Parts of gradients.
 

@@ -36,27 +36,29 @@ Status DigammaGrad(GradientContext& g) {
   return g.status();
 }
 
-HR_UNARY(Erf, kFloatTypes, "The error function.")
-    .Traits({OpTrait::kCheap})
-    .Gradient(ErfGrad)
-    .GradientSkips({}, {0});
-HR_UNARY(Erfc, kFloatTypes, "1 - erf(x), exact for large x.")
-    .Gradient(ErfcGrad)
-    .GradientSkips({}, {0});
-HR_UNARY(Erfinv, kFloatTypes, "The inverse of the error function.")
-    .Gradient(ErfinvGrad)
-    .GradientSkips({0}, {});
-HR_UNARY(Ndtri, kFloatTypes,
-         "The inverse of the normal distribution's cumulative function.")
-    .Gradient(NdtriGrad)
-    .GradientSkips({0}, {});
-HR_UNARY(Lgamma, kFloatTypes,
-         "The logarithm of the absolute value of the gamma function.")
-    .Gradient(LgammaGrad)
-    .GradientSkips({}, {0});
-HR_UNARY(Digamma, kFloatTypes, "The derivative of Lgamma.")
-    .Gradient(DigammaGrad)
-    .GradientSkips({}, {0});
+[[maybe_unused]] const OpRegistrar kErrorFunctions[] = {
+    UnaryOp("Erf", kFloatTypes, "The error function.")
+        .Traits({OpTrait::kCheap})
+        .Gradient(ErfGrad)
+        .GradientSkips({}, {0}),
+    UnaryOp("Erfc", kFloatTypes, "1 - erf(x), exact for large x.")
+        .Gradient(ErfcGrad)
+        .GradientSkips({}, {0}),
+    UnaryOp("Erfinv", kFloatTypes, "The inverse of the error function.")
+        .Gradient(ErfinvGrad)
+        .GradientSkips({0}, {}),
+    UnaryOp("Ndtri", kFloatTypes,
+            "The inverse of the normal distribution's cumulative function.")
+        .Gradient(NdtriGrad)
+        .GradientSkips({0}, {}),
+    UnaryOp("Lgamma", kFloatTypes,
+            "The logarithm of the absolute value of the gamma function.")
+        .Gradient(LgammaGrad)
+        .GradientSkips({}, {0}),
+    UnaryOp("Digamma", kFloatTypes, "The derivative of Lgamma.")
+        .Gradient(DigammaGrad)
+        .GradientSkips({}, {0}),
+};
 
 }  // namespace
 }  // namespace headrace

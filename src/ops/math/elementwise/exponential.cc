@@ -67,50 +67,52 @@ constexpr char kReciprocalTypes[] =
     "T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, "
     "complex128}";
 
-HR_UNARY(Exp, kFloatComplexTypes, "e to the power of x.")
-    .Gradient(ExpGrad)
-    .GradientSkips({0}, {});
-HR_UNARY(Expm1, kFloatComplexTypes, "exp(x) - 1, exact near 0.")
-    .Gradient(Expm1Grad)
-    .GradientSkips({}, {0});
-HR_UNARY(Log, kFloatComplexTypes, "The natural logarithm.")
-    .Gradient(LogGrad)
-    .GradientSkips({}, {0});
-HR_UNARY(Log1p, kFloatComplexTypes, "log(1 + x), exact near 0.")
-    .Gradient(Log1pGrad)
-    .GradientSkips({}, {0});
-HR_UNARY(Square,
-         "T: {bfloat16, half, float, double, int8, int16, int32, int64, uint8, "
-         "uint16, uint32, uint64, complex64, complex128}",
-         "x times x.")
-    .Traits({OpTrait::kCheap})
-    .Gradient(SquareGrad)
-    .GradientSkips({}, {0});
-HR_UNARY(Sqrt, kFloatComplexTypes, "The square root.")
-    .Gradient(SqrtGrad)
-    .GradientSkips({0}, {});
-HR_UNARY(Rsqrt, kFloatComplexTypes, "1 / sqrt(x).")
-    .Gradient(RsqrtGrad)
-    .GradientSkips({0}, {});
-HR_UNARY(Reciprocal, kReciprocalTypes, "1 / x.")
-    .Gradient(ReciprocalGrad)
-    .GradientSkips({0}, {});
-HR_UNARY(Inv, kReciprocalTypes, "1 / x; see Reciprocal.")
-    .Gradient(ReciprocalGrad)
-    .GradientSkips({0}, {});
-
-HR_UNARY_GRAD(SqrtGrad, "The gradient of y = sqrt(x): dy * 0.5 / y.")
-    .Gradient(SqrtGradGrad)
-    .GradientSkips({1}, {});
-HR_UNARY_GRAD(RsqrtGrad, "The gradient of y = rsqrt(x): dy * -0.5 * y^3.")
-    .Gradient(RsqrtGradGrad)
-    .GradientSkips({}, {0});
-HR_UNARY_GRAD(ReciprocalGrad, "The gradient of y = 1 / x: -dy * y^2.")
-    .Gradient(ReciprocalGradGrad)
-    .GradientSkips({}, {0});
-HR_UNARY_GRAD(InvGrad, "The gradient of y = 1 / x: -dy * y^2.")
-    .Gradient(ReciprocalGradGrad)
-    .GradientSkips({}, {0});
+[[maybe_unused]] const OpRegistrar kExponentialOps[] = {
+    UnaryOp("Exp", kFloatComplexTypes, "e to the power of x.")
+        .Gradient(ExpGrad)
+        .GradientSkips({0}, {}),
+    UnaryOp("Expm1", kFloatComplexTypes, "exp(x) - 1, exact near 0.")
+        .Gradient(Expm1Grad)
+        .GradientSkips({}, {0}),
+    UnaryOp("Log", kFloatComplexTypes, "The natural logarithm.")
+        .Gradient(LogGrad)
+        .GradientSkips({}, {0}),
+    UnaryOp("Log1p", kFloatComplexTypes, "log(1 + x), exact near 0.")
+        .Gradient(Log1pGrad)
+        .GradientSkips({}, {0}),
+    UnaryOp(
+        "Square",
+        "T: {bfloat16, half, float, double, int8, int16, int32, int64, uint8, "
+        "uint16, uint32, uint64, complex64, complex128}",
+        "x times x.")
+        .Traits({OpTrait::kCheap})
+        .Gradient(SquareGrad)
+        .GradientSkips({}, {0}),
+    UnaryOp("Sqrt", kFloatComplexTypes, "The square root.")
+        .Gradient(SqrtGrad)
+        .GradientSkips({0}, {}),
+    UnaryOp("Rsqrt", kFloatComplexTypes, "1 / sqrt(x).")
+        .Gradient(RsqrtGrad)
+        .GradientSkips({0}, {}),
+    UnaryOp("Reciprocal", kReciprocalTypes, "1 / x.")
+        .Gradient(ReciprocalGrad)
+        .GradientSkips({0}, {}),
+    UnaryOp("Inv", kReciprocalTypes, "1 / x; see Reciprocal.")
+        .Gradient(ReciprocalGrad)
+        .GradientSkips({0}, {}),
+    UnaryGradOp("SqrtGrad", "The gradient of y = sqrt(x): dy * 0.5 / y.")
+        .Gradient(SqrtGradGrad)
+        .GradientSkips({1}, {}),
+    UnaryGradOp("RsqrtGrad", "The gradient of y = rsqrt(x): dy * -0.5 * y^3.")
+        .Gradient(RsqrtGradGrad)
+        .GradientSkips({}, {0}),
+    UnaryGradOp("ReciprocalGrad", "The gradient of y = 1 / x: -dy * y^2.")
+        .Gradient(ReciprocalGradGrad)
+        .GradientSkips({}, {0}),
+    UnaryGradOp("InvGrad", "The gradient of y = 1 / x: -dy * y^2.")
+        .Gradient(ReciprocalGradGrad)
+        .GradientSkips({}, {0}),
+};
 
 }  // namespace
 }  // namespace headrace

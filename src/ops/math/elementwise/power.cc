@@ -44,11 +44,13 @@ Status NextAfterGrad(GradientContext& g) {
 
 constexpr auto kNextAfter = [](auto a, auto b) { return std::nextafter(a, b); };
 
-HR_BINARY(Pow,
-          "T: {bfloat16, float, half, double, int8, int16, int32, int64, "
-          "complex64, complex128}",
-          "x to the power of y.")
-    .Gradient(PowGrad);
+[[maybe_unused]] const OpRegistrar kPowerOps[] = {
+    BinaryOp("Pow",
+             "T: {bfloat16, float, half, double, int8, int16, int32, int64, "
+             "complex64, complex128}",
+             "x to the power of y.")
+        .Gradient(PowGrad),
+};
 HR_OP(Atan2)
     .Input("y: T")
     .Input("x: T")

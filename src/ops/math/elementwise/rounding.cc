@@ -37,41 +37,49 @@ constexpr char kSignedTypes[] =
     "T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, "
     "complex128}";
 
-HR_UNARY(Abs, "T: {bfloat16, half, float, double, int8, int16, int32, int64}",
-         "The absolute value.")
-    .Gradient(AbsGrad)
-    .GradientSkips({}, {0});
-HR_UNARY(Neg, kSignedTypes, "-x.")
-    .Traits({OpTrait::kCheap})
-    .Gradient(NegGrad)
-    .GradientSkips({0}, {0});
-HR_UNARY(Sign, kSignedTypes, "-1, 0 or 1; for complex numbers x / |x|, or 0.")
-    .Gradient(SignGrad)
-    .GradientSkips({}, {0});
-HR_UNARY(Ceil, kFloatTypes, "The smallest integer that is not below x.")
-    .Gradient(NothingFlows)
-    .GradientSkips({0}, {0});
-HR_UNARY(Floor, kFloatTypes, "The largest integer that is not above x.")
-    .Gradient(NothingFlows)
-    .GradientSkips({0}, {0});
-HR_UNARY(Rint, kFloatTypes, "The nearest integer; of two, the even one.")
-    .Gradient(NothingFlows)
-    .GradientSkips({0}, {0});
-HR_UNARY(Round, kSignedTypes, "The nearest integer; of two, the even one.")
-    .Gradient(NothingFlows)
-    .GradientSkips({0}, {0});
+[[maybe_unused]] const OpRegistrar kRoundingOps[] = {
+    UnaryOp("Abs",
+            "T: {bfloat16, half, float, double, int8, int16, int32, int64}",
+            "The absolute value.")
+        .Gradient(AbsGrad)
+        .GradientSkips({}, {0}),
+    UnaryOp("Neg", kSignedTypes, "-x.")
+        .Traits({OpTrait::kCheap})
+        .Gradient(NegGrad)
+        .GradientSkips({0}, {0}),
+    UnaryOp("Sign", kSignedTypes,
+            "-1, 0 or 1; for complex numbers x / |x|, or 0.")
+        .Gradient(SignGrad)
+        .GradientSkips({}, {0}),
+    UnaryOp("Ceil", kFloatTypes, "The smallest integer that is not below x.")
+        .Gradient(NothingFlows)
+        .GradientSkips({0}, {0}),
+    UnaryOp("Floor", kFloatTypes, "The largest integer that is not above x.")
+        .Gradient(NothingFlows)
+        .GradientSkips({0}, {0}),
+    UnaryOp("Rint", kFloatTypes, "The nearest integer; of two, the even one.")
+        .Gradient(NothingFlows)
+        .GradientSkips({0}, {0}),
+    UnaryOp("Round", kSignedTypes, "The nearest integer; of two, the even one.")
+        .Gradient(NothingFlows)
+        .GradientSkips({0}, {0}),
+};
 
-#define HR_FLOAT_TEST(Name, doc) \
-  HR_OP(Name)                    \
-      .Input("x: T")             \
-      .Output("y: bool")         \
-      .Attr(kFloatTypes)         \
-      .Doc(doc)                  \
-      .Shape(UnchangedShape)     \
-      .Cpu(UnaryKernel)
-HR_FLOAT_TEST(IsNan, "Whether x is not a number.");
-HR_FLOAT_TEST(IsInf, "Whether x is an infinity.");
-HR_FLOAT_TEST(IsFinite, "Whether x is neither infinite nor not a number.");
+OpBuilder FloatTestOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("x: T")
+      .Output("y: bool")
+      .Attr(kFloatTypes)
+      .Doc(doc)
+      .Shape(UnchangedShape)
+      .Cpu(UnaryKernel);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kFloatTests[] = {
+    FloatTestOp("IsNan", "Whether x is not a number."),
+    FloatTestOp("IsInf", "Whether x is an infinity."),
+    FloatTestOp("IsFinite", "Whether x is neither infinite nor not a number."),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -219,28 +219,30 @@ void Map2(const void* x, const void* z, void* y, int64_t n, int kind) {
   }
 }
 
-#define HR_ROW(op, F)                                        \
-  {op, 1, 1, Map<F, float>, nullptr, nullptr, 20.0f},        \
-      {op, 2, 2, Map<F, double>, nullptr, nullptr, 20.0f},   \
-      {op, 19, 19, Map<F, half>, nullptr, nullptr, 25.0f}, { \
-    op, 14, 14, Map<F, bfloat16>, nullptr, nullptr, 25.0f    \
-  }
-#define HR_ROW2(op, F)                                         \
-  {op, 1, 1, nullptr, Map2<F, float>, nullptr, 100.0f},        \
-      {op, 2, 2, nullptr, Map2<F, double>, nullptr, 100.0f},   \
-      {op, 19, 19, nullptr, Map2<F, half>, nullptr, 100.0f}, { \
-    op, 14, 14, nullptr, Map2<F, bfloat16>, nullptr, 100.0f    \
-  }
+template <double (*F)(double)>
+consteval LoopTable<4> SpecialRows(const char* op) {
+  return {{{op, 1, 1, Map<F, float>, nullptr, nullptr, 20.0f},
+           {op, 2, 2, Map<F, double>, nullptr, nullptr, 20.0f},
+           {op, 19, 19, Map<F, half>, nullptr, nullptr, 25.0f},
+           {op, 14, 14, Map<F, bfloat16>, nullptr, nullptr, 25.0f}}};
+}
+template <double (*F)(double, double)>
+consteval LoopTable<4> SpecialRows(const char* op) {
+  return {{{op, 1, 1, nullptr, Map2<F, float>, nullptr, 100.0f},
+           {op, 2, 2, nullptr, Map2<F, double>, nullptr, 100.0f},
+           {op, 19, 19, nullptr, Map2<F, half>, nullptr, 100.0f},
+           {op, 14, 14, nullptr, Map2<F, bfloat16>, nullptr, 100.0f}}};
+}
 
-constexpr LoopEntry kSpecialRows[] = {
-    HR_ROW("Lgamma", LogGamma), HR_ROW("Digamma", Digamma),
-    HR_ROW("Erfinv", Erfinv),   HR_ROW("Ndtri", Ndtri),
-    HR_ROW2("Igamma", Igamma),  HR_ROW2("Igammac", Igammac),
-    HR_ROW2("Zeta", Zeta),      HR_ROW2("Polygamma", Polygamma),
+constexpr JoinedTable kSpecialRows = {
+    SpecialRows<LogGamma>("Lgamma"), SpecialRows<Digamma>("Digamma"),
+    SpecialRows<Erfinv>("Erfinv"),   SpecialRows<Ndtri>("Ndtri"),
+    SpecialRows<Igamma>("Igamma"),   SpecialRows<Igammac>("Igammac"),
+    SpecialRows<Zeta>("Zeta"),       SpecialRows<Polygamma>("Polygamma"),
 };
 
 }  // namespace
 
-LoopRows SpecialMathLoops() { return {kSpecialRows, std::size(kSpecialRows)}; }
+LoopRows SpecialMathLoops() { return kSpecialRows.All(); }
 
 }  // namespace headrace

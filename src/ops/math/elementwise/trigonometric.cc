@@ -80,36 +80,49 @@ Status SigmoidGradGrad(GradientContext& g) {
   return g.status();
 }
 
-#define HR_TRIGONOMETRIC(Name, doc)       \
-  HR_UNARY(Name, kFloatComplexTypes, doc) \
-      .Gradient(Name##Grad)               \
-      .GradientSkips({}, {0})
+OpBuilder TrigonometricOp(const char* name, const char* doc,
+                          GradientFn gradient) {
+  OpBuilder b = UnaryOp(name, kFloatComplexTypes, doc);
+  b.Gradient(gradient).GradientSkips({}, {0});
+  return b;
+}
 // The gradient reads the result, not the argument.
-#define HR_BY_RESULT(Name, doc)           \
-  HR_UNARY(Name, kFloatComplexTypes, doc) \
-      .Gradient(Name##Grad)               \
-      .GradientSkips({0}, {})
+OpBuilder ByResultOp(const char* name, const char* doc, GradientFn gradient) {
+  OpBuilder b = UnaryOp(name, kFloatComplexTypes, doc);
+  b.Gradient(gradient).GradientSkips({0}, {});
+  return b;
+}
 
-HR_TRIGONOMETRIC(Sin, "The sine of x radians.");
-HR_TRIGONOMETRIC(Cos, "The cosine of x radians.");
-HR_TRIGONOMETRIC(Tan, "The tangent of x radians.");
-HR_TRIGONOMETRIC(Asin, "The angle in radians whose sine is x.");
-HR_TRIGONOMETRIC(Acos, "The angle in radians whose cosine is x.");
-HR_TRIGONOMETRIC(Atan, "The angle in radians whose tangent is x.");
-HR_TRIGONOMETRIC(Sinh, "The hyperbolic sine.");
-HR_TRIGONOMETRIC(Cosh, "The hyperbolic cosine.");
-HR_TRIGONOMETRIC(Atanh, "The inverse of the hyperbolic tangent.");
-HR_BY_RESULT(Asinh, "The inverse of the hyperbolic sine.");
-HR_BY_RESULT(Acosh, "The inverse of the hyperbolic cosine.");
-HR_BY_RESULT(Tanh, "The hyperbolic tangent.");
-HR_BY_RESULT(Sigmoid, "1 / (1 + exp(-x)).");
+[[maybe_unused]] const OpRegistrar kTrigonometric[] = {
+    TrigonometricOp("Sin", "The sine of x radians.", SinGrad),
+    TrigonometricOp("Cos", "The cosine of x radians.", CosGrad),
+    TrigonometricOp("Tan", "The tangent of x radians.", TanGrad),
+    TrigonometricOp("Asin", "The angle in radians whose sine is x.", AsinGrad),
+    TrigonometricOp("Acos", "The angle in radians whose cosine is x.",
+                    AcosGrad),
+    TrigonometricOp("Atan", "The angle in radians whose tangent is x.",
+                    AtanGrad),
+    TrigonometricOp("Sinh", "The hyperbolic sine.", SinhGrad),
+    TrigonometricOp("Cosh", "The hyperbolic cosine.", CoshGrad),
+    TrigonometricOp("Atanh", "The inverse of the hyperbolic tangent.",
+                    AtanhGrad),
+};
+[[maybe_unused]] const OpRegistrar kByResult[] = {
+    ByResultOp("Asinh", "The inverse of the hyperbolic sine.", AsinhGrad),
+    ByResultOp("Acosh", "The inverse of the hyperbolic cosine.", AcoshGrad),
+    ByResultOp("Tanh", "The hyperbolic tangent.", TanhGrad),
+    ByResultOp("Sigmoid", "1 / (1 + exp(-x)).", SigmoidGrad),
+};
 
-HR_UNARY_GRAD(TanhGrad, "The gradient of y = tanh(x): dy * (1 - y^2).")
-    .Gradient(TanhGradGrad)
-    .GradientSkips({}, {0});
-HR_UNARY_GRAD(SigmoidGrad, "The gradient of y = sigmoid(x): dy * y * (1 - y).")
-    .Gradient(SigmoidGradGrad)
-    .GradientSkips({}, {0});
+[[maybe_unused]] const OpRegistrar kResultGrads[] = {
+    UnaryGradOp("TanhGrad", "The gradient of y = tanh(x): dy * (1 - y^2).")
+        .Gradient(TanhGradGrad)
+        .GradientSkips({}, {0}),
+    UnaryGradOp("SigmoidGrad",
+                "The gradient of y = sigmoid(x): dy * y * (1 - y).")
+        .Gradient(SigmoidGradGrad)
+        .GradientSkips({}, {0}),
+};
 
 }  // namespace
 }  // namespace headrace

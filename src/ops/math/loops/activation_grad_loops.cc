@@ -5,26 +5,62 @@ namespace headrace::HR_LEVEL {
 namespace {
 
 // Of the result y and its gradient g.
-#define HR_FUNCTION(Name, a, b, expression) \
-  struct Name {                             \
-    template <typename T>                   \
-    HR_VECTOR T Run(T a, T b) {             \
-      return expression;                    \
-    }                                       \
-  };
-HR_FUNCTION(TanhGrad, y, g, g*(T{1} - y * y))
-HR_FUNCTION(SigmoidGrad, y, g, g* y*(T{1} - y))
-HR_FUNCTION(SqrtGrad, y, g, g* T(0.5) / y)
-HR_FUNCTION(RsqrtGrad, y, g, g* T(-0.5) * (y * y * y))
-HR_FUNCTION(ReciprocalGrad, y, g, -g*(y* y))
+struct TanhGrad {
+  template <typename T>
+  HR_VECTOR T Run(T y, T g) {
+    return g * (T{1} - y * y);
+  }
+};
+struct SigmoidGrad {
+  template <typename T>
+  HR_VECTOR T Run(T y, T g) {
+    return g * y * (T{1} - y);
+  }
+};
+struct SqrtGrad {
+  template <typename T>
+  HR_VECTOR T Run(T y, T g) {
+    return g * T(0.5) / y;
+  }
+};
+struct RsqrtGrad {
+  template <typename T>
+  HR_VECTOR T Run(T y, T g) {
+    return g * T(-0.5) * (y * y * y);
+  }
+};
+struct ReciprocalGrad {
+  template <typename T>
+  HR_VECTOR T Run(T y, T g) {
+    return -g * (y * y);
+  }
+};
 // Of the gradient g and the argument x, or the result y.
-HR_FUNCTION(ReluGrad, g, x, x > T{0} ? g : T{0})
-HR_FUNCTION(Relu6Grad, g, x, (x > T{0}) & (x < T{6}) ? g : T{0})
-HR_FUNCTION(EluGrad, g, y, y < T{0} ? (y + T{1}) * g : g)
-HR_FUNCTION(SeluGrad, g, y,
-            y < T{0} ? g * (y + T(1.75809934084737685994))
-                     : g * T(1.05070098735548049342))
-#undef HR_FUNCTION
+struct ReluGrad {
+  template <typename T>
+  HR_VECTOR T Run(T g, T x) {
+    return x > T{0} ? g : T{0};
+  }
+};
+struct Relu6Grad {
+  template <typename T>
+  HR_VECTOR T Run(T g, T x) {
+    return (x > T{0}) & (x < T{6}) ? g : T{0};
+  }
+};
+struct EluGrad {
+  template <typename T>
+  HR_VECTOR T Run(T g, T y) {
+    return y < T{0} ? (y + T{1}) * g : g;
+  }
+};
+struct SeluGrad {
+  template <typename T>
+  HR_VECTOR T Run(T g, T y) {
+    return y < T{0} ? g * (y + T(1.75809934084737685994))
+                    : g * T(1.05070098735548049342);
+  }
+};
 struct SoftsignGrad {
   template <typename T>
   HR_VECTOR T Run(T g, T x) {
@@ -80,29 +116,37 @@ void LeakyReluGradSmall(const void* g, const void* x, void* y, int64_t n,
   }
 }
 
-constexpr LoopEntry kRows[] = {
-    HR_BINARY_FLOATS("TanhGrad", TanhGrad, 0.2f),
-    HR_BINARY_FLOATS("SigmoidGrad", SigmoidGrad, 0.2f),
-    HR_BINARY_FLOATS("SqrtGrad", SqrtGrad, 0.3f),
-    HR_BINARY_FLOATS("RsqrtGrad", RsqrtGrad, 0.2f),
-    HR_BINARY_FLOATS("ReciprocalGrad", ReciprocalGrad, 0.2f),
-    HR_BINARY_FLOATS("InvGrad", ReciprocalGrad, 0.2f),
-    HR_BINARY_FLOATS("ReluGrad", ReluGrad, 0.2f),
-    HR_INTEGER_TYPES(HR_BINARY, "ReluGrad", ReluGrad, 0.2f),
-    HR_BINARY_FLOATS("Relu6Grad", Relu6Grad, 0.2f),
-    HR_INTEGER_TYPES(HR_BINARY, "Relu6Grad", Relu6Grad, 0.2f),
-    HR_BINARY_FLOATS("EluGrad", EluGrad, 0.2f),
-    HR_BINARY_FLOATS("SeluGrad", SeluGrad, 0.2f),
-    HR_BINARY_FLOATS("SoftsignGrad", SoftsignGrad, 0.3f),
-    HR_BINARY("SoftplusGrad", SoftplusGradF, float, 0.4f),
-    HR_BINARY_SMALL("SoftplusGrad", HR_ARG(Map2<SoftplusGradF, float>), 0.4f),
+constexpr JoinedTable kRows = {
+    BinaryFloats<TanhGrad>("TanhGrad", 0.2f),
+    BinaryFloats<SigmoidGrad>("SigmoidGrad", 0.2f),
+    BinaryFloats<SqrtGrad>("SqrtGrad", 0.3f),
+    BinaryFloats<RsqrtGrad>("RsqrtGrad", 0.2f),
+    BinaryFloats<ReciprocalGrad>("ReciprocalGrad", 0.2f),
+    BinaryFloats<ReciprocalGrad>("InvGrad", 0.2f),
+    BinaryFloats<ReluGrad>("ReluGrad", 0.2f),
+    Binary<ReluGrad>("ReluGrad", 0.2f, IntegerTypes()),
+    BinaryFloats<Relu6Grad>("Relu6Grad", 0.2f),
+    Binary<Relu6Grad>("Relu6Grad", 0.2f, IntegerTypes()),
+    BinaryFloats<EluGrad>("EluGrad", 0.2f),
+    BinaryFloats<SeluGrad>("SeluGrad", 0.2f),
+    BinaryFloats<SoftsignGrad>("SoftsignGrad", 0.3f),
+    Binary<SoftplusGradF>("SoftplusGrad", 0.4f, Types<float>()),
+    BinarySmall<&Map2<SoftplusGradF, float>>("SoftplusGrad", 0.4f),
 };
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-LoopRows ActivationGradLoops() { return {kRows, std::size(kRows)}; }
+namespace headrace {
+using namespace HR_LEVEL;
 
-ParameterLoop LeakyReluLoop(int dtype) {
+template <>
+LoopRows ActivationGradLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+template <>
+ParameterLoop LeakyReluLoop<CpuLevel::HR_LEVEL>(int dtype) {
   if (dtype == kType<float>) return LeakyRelu<float>;
   if (dtype == kType<double>) return LeakyRelu<double>;
   if (dtype == kType<half>) return LeakyReluSmall<half>;
@@ -110,7 +154,8 @@ ParameterLoop LeakyReluLoop(int dtype) {
   return nullptr;
 }
 
-ParameterLoop2 LeakyReluGradLoop(int dtype) {
+template <>
+ParameterLoop2 LeakyReluGradLoop<CpuLevel::HR_LEVEL>(int dtype) {
   if (dtype == kType<float>) return LeakyReluGrad<float>;
   if (dtype == kType<double>) return LeakyReluGrad<double>;
   if (dtype == kType<half>) return LeakyReluGradSmall<half>;
@@ -118,4 +163,4 @@ ParameterLoop2 LeakyReluGradLoop(int dtype) {
   return nullptr;
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

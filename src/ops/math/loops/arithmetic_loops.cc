@@ -9,22 +9,38 @@ template <typename T>
 constexpr bool kIsFloat = std::is_floating_point_v<T>;
 
 // Integers wrap, so they are computed unsigned and no narrower than int.
-#define HR_WRAPPING(Name, op)                                             \
-  struct Name {                                                           \
-    template <typename T>                                                 \
-    HR_VECTOR T Run(T a, T b) {                                           \
-      if constexpr (kIsFloat<T>) {                                        \
-        return a op b;                                                    \
-      } else {                                                            \
-        using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>; \
-        return static_cast<T>(static_cast<U>(a) op static_cast<U>(b));    \
-      }                                                                   \
-    }                                                                     \
-  };
-HR_WRAPPING(Add, +)
-HR_WRAPPING(Subtract, -)
-HR_WRAPPING(Multiply, *)
-#undef HR_WRAPPING
+template <typename T>
+using Wide = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+struct Add {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (kIsFloat<T>) {
+      return a + b;
+    } else {
+      return static_cast<T>(Wide<T>(a) + Wide<T>(b));
+    }
+  }
+};
+struct Subtract {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (kIsFloat<T>) {
+      return a - b;
+    } else {
+      return static_cast<T>(Wide<T>(a) - Wide<T>(b));
+    }
+  }
+};
+struct Multiply {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (kIsFloat<T>) {
+      return a * b;
+    } else {
+      return static_cast<T>(Wide<T>(a) * Wide<T>(b));
+    }
+  }
+};
 
 struct AddComplex {
   template <typename T>
@@ -176,17 +192,20 @@ void FloatMod(const void* x, const void* z, void* y, int64_t n, int kind) {
 }
 
 // Through the C library's double functions.
-#define HR_DOUBLE_FUNCTION(Name, expression)                        \
-  struct Name {                                                     \
-    HR_VECTOR double Run(double a, double b) { return expression; } \
-    HR_VECTOR float Run(float a, float b) {                         \
-      return static_cast<float>(                                    \
-          Run(static_cast<double>(a), static_cast<double>(b)));     \
-    }                                                               \
-  };
-HR_DOUBLE_FUNCTION(PowD, ::pow(a, b))
-HR_DOUBLE_FUNCTION(Atan2D, ::atan2(a, b))
-#undef HR_DOUBLE_FUNCTION
+struct PowD {
+  HR_VECTOR double Run(double a, double b) { return ::pow(a, b); }
+  HR_VECTOR float Run(float a, float b) {
+    return static_cast<float>(
+        Run(static_cast<double>(a), static_cast<double>(b)));
+  }
+};
+struct Atan2D {
+  HR_VECTOR double Run(double a, double b) { return ::atan2(a, b); }
+  HR_VECTOR float Run(float a, float b) {
+    return static_cast<float>(
+        Run(static_cast<double>(a), static_cast<double>(b)));
+  }
+};
 struct XlogyD {
   HR_VECTOR double Run(double a, double b) {
     const double r = a * ::log(b);
@@ -223,57 +242,72 @@ void Pow(const void* a, const void* b, void* y, int64_t n, int kind) {
   Map2Blocks<PowD, T>(a, b, y, n, kind);
 }
 
-#define HR_MODULO(op, F, loop)                                         \
-  HR_BINARY(op, F, double, 20.0f),                                     \
-      {op, kType<float>, kType<float>, nullptr, &loop, nullptr, 2.0f}, \
-      HR_BINARY_SMALL(op, loop, 2.0f)
-#define HR_BLOCKS(op, F, T, ns) \
-  { op, kType<T>, kType<T>, nullptr, &Map2Blocks<F, T>, nullptr, ns }
-#define HR_BLOCK_FLOATS(op, F, ns)                           \
-  HR_BLOCKS(op, F, float, ns), HR_BLOCKS(op, F, double, ns), \
-      HR_BINARY_SMALL(op, HR_ARG(Map2Blocks<F, float>), ns)
+template <typename F, BinaryLoop kFloatLoop>
+consteval LoopTable<4> Modulo(const char* op) {
+  return JoinTables(Binary<F>(op, 10.0f, Types<double>()),
+                    OneRow({op, kType<float>, kType<float>, nullptr, kFloatLoop,
+                            nullptr, 2.0f}),
+                    BinarySmall<kFloatLoop>(op, 2.0f));
+}
+// In whole blocks; double costs what float does.
+template <typename F>
+consteval LoopTable<4> Blocks(const char* op, float ns) {
+  return JoinTables(OneRow({op, kType<float>, kType<float>, nullptr,
+                            &Map2Blocks<F, float>, nullptr, ns}),
+                    OneRow({op, kType<double>, kType<double>, nullptr,
+                            &Map2Blocks<F, double>, nullptr, ns}),
+                    BinarySmall<&Map2Blocks<F, float>>(op, ns));
+}
 
-constexpr LoopEntry kRows[] = {
-    HR_BINARY_FLOATS("Add", Add, 0.2f),
-    HR_INTEGER_TYPES(HR_BINARY, "Add", Add, 0.2f),
-    HR_COMPLEX_TYPES(HR_BINARY, "Add", AddComplex, 0.2f),
-    HR_BINARY_FLOATS("AddV2", Add, 0.2f),
-    HR_INTEGER_TYPES(HR_BINARY, "AddV2", Add, 0.2f),
-    HR_COMPLEX_TYPES(HR_BINARY, "AddV2", AddComplex, 0.2f),
-    HR_BINARY_FLOATS("Sub", Subtract, 0.2f),
-    HR_INTEGER_TYPES(HR_BINARY, "Sub", Subtract, 0.2f),
-    HR_COMPLEX_TYPES(HR_BINARY, "Sub", SubtractComplex, 0.2f),
-    HR_BINARY_FLOATS("Mul", Multiply, 0.2f),
-    HR_INTEGER_TYPES(HR_BINARY, "Mul", Multiply, 0.2f),
-    HR_COMPLEX_TYPES(HR_BINARY, "Mul", MultiplyComplex, 0.3f),
-    HR_BINARY_FLOATS("SquaredDifference", SquaredDifference, 0.2f),
-    HR_INTEGER_TYPES(HR_BINARY, "SquaredDifference", SquaredDifference, 0.2f),
-    HR_COMPLEX_TYPES(HR_BINARY, "SquaredDifference", SquaredDifferenceComplex,
-                     0.2f),
-    HR_BINARY_FLOATS("Maximum", Maximum, 0.2f),
-    HR_INTEGER_TYPES(HR_BINARY, "Maximum", Maximum, 0.2f),
-    HR_BINARY_FLOATS("Minimum", Minimum, 0.2f),
-    HR_INTEGER_TYPES(HR_BINARY, "Minimum", Minimum, 0.2f),
-    HR_BINARY_FLOATS("Div", Divide, 0.3f),
-    HR_BINARY_FLOATS("RealDiv", Divide, 0.3f),
-    HR_BINARY_FLOATS("DivNoNan", DivNoNan, 0.3f),
-    HR_BINARY_FLOATS("MulNoNan", MulNoNan, 0.2f),
-    HR_BINARY_FLOATS("Xdivy", Xdivy, 0.3f),
-    HR_BINARY_FLOATS("FloorDiv", FloorDivide, 0.3f),
-    HR_BINARY_FLOATS("TruncateDiv", TruncateDivide, 0.3f),
-    HR_MODULO("Mod", TruncateMod, FloatMod<false>),
-    HR_MODULO("TruncateMod", TruncateMod, FloatMod<false>),
-    HR_MODULO("FloorMod", FloorModulo, FloatMod<true>),
-    HR_BLOCK_FLOATS("Atan2", Atan2D, 3.0f),
-    HR_BLOCK_FLOATS("Xlogy", XlogyD, 1.0f),
-    HR_BLOCK_FLOATS("Xlog1py", Xlog1pyD, 1.5f),
-    {"Pow", kType<float>, kType<float>, nullptr, &Pow<float>, nullptr, 3.0f},
-    {"Pow", kType<double>, kType<double>, nullptr, &Pow<double>, nullptr, 3.0f},
-    HR_BINARY_SMALL("Pow", Pow<float>, 3.0f),
+constexpr JoinedTable kRows = {
+    BinaryFloats<Add>("Add", 0.2f),
+    Binary<Add>("Add", 0.2f, IntegerTypes()),
+    Binary<AddComplex>("Add", 0.2f, ComplexTypes()),
+    BinaryFloats<Add>("AddV2", 0.2f),
+    Binary<Add>("AddV2", 0.2f, IntegerTypes()),
+    Binary<AddComplex>("AddV2", 0.2f, ComplexTypes()),
+    BinaryFloats<Subtract>("Sub", 0.2f),
+    Binary<Subtract>("Sub", 0.2f, IntegerTypes()),
+    Binary<SubtractComplex>("Sub", 0.2f, ComplexTypes()),
+    BinaryFloats<Multiply>("Mul", 0.2f),
+    Binary<Multiply>("Mul", 0.2f, IntegerTypes()),
+    Binary<MultiplyComplex>("Mul", 0.3f, ComplexTypes()),
+    BinaryFloats<SquaredDifference>("SquaredDifference", 0.2f),
+    Binary<SquaredDifference>("SquaredDifference", 0.2f, IntegerTypes()),
+    Binary<SquaredDifferenceComplex>("SquaredDifference", 0.2f, ComplexTypes()),
+    BinaryFloats<Maximum>("Maximum", 0.2f),
+    Binary<Maximum>("Maximum", 0.2f, IntegerTypes()),
+    BinaryFloats<Minimum>("Minimum", 0.2f),
+    Binary<Minimum>("Minimum", 0.2f, IntegerTypes()),
+    BinaryFloats<Divide>("Div", 0.3f),
+    BinaryFloats<Divide>("RealDiv", 0.3f),
+    BinaryFloats<DivNoNan>("DivNoNan", 0.3f),
+    BinaryFloats<MulNoNan>("MulNoNan", 0.2f),
+    BinaryFloats<Xdivy>("Xdivy", 0.3f),
+    BinaryFloats<FloorDivide>("FloorDiv", 0.3f),
+    BinaryFloats<TruncateDivide>("TruncateDiv", 0.3f),
+    Modulo<TruncateMod, &FloatMod<false>>("Mod"),
+    Modulo<TruncateMod, &FloatMod<false>>("TruncateMod"),
+    Modulo<FloorModulo, &FloatMod<true>>("FloorMod"),
+    Blocks<Atan2D>("Atan2", 3.0f),
+    Blocks<XlogyD>("Xlogy", 1.0f),
+    Blocks<Xlog1pyD>("Xlog1py", 1.5f),
+    OneRow({"Pow", kType<float>, kType<float>, nullptr, &Pow<float>, nullptr,
+            3.0f}),
+    OneRow({"Pow", kType<double>, kType<double>, nullptr, &Pow<double>, nullptr,
+            3.0f}),
+    BinarySmall<&Pow<float>>("Pow", 3.0f),
 };
 
 }  // namespace
-
-LoopRows ArithmeticLoops() { return {kRows, std::size(kRows)}; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+LoopRows ArithmeticLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+}  // namespace headrace

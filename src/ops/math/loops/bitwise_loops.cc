@@ -50,20 +50,31 @@ struct PopulationCount {
         __builtin_popcountll(static_cast<std::make_unsigned_t<T>>(x)));
   }
 };
-#define HR_COUNT(op, F, T, ns) \
-  { op, kType<T>, kType<uint8_t>, &Map<F, T, uint8_t>, nullptr, nullptr, ns }
+template <typename... Ts>
+consteval LoopTable<sizeof...(Ts)> Count(const char* op, float ns,
+                                         Types<Ts...>) {
+  return {{{op, kType<Ts>, kType<uint8_t>, &Map<PopulationCount, Ts, uint8_t>,
+            nullptr, nullptr, CostOf<Ts>(ns)}...}};
+}
 
-constexpr LoopEntry kRows[] = {
-    HR_INTEGER_TYPES(HR_BINARY, "BitwiseAnd", And, 0.2f),
-    HR_INTEGER_TYPES(HR_BINARY, "BitwiseOr", Or, 0.2f),
-    HR_INTEGER_TYPES(HR_BINARY, "BitwiseXor", Xor, 0.2f),
-    HR_INTEGER_TYPES(HR_BINARY, "LeftShift", LeftShift, 0.3f),
-    HR_INTEGER_TYPES(HR_BINARY, "RightShift", RightShift, 0.3f),
-    HR_INTEGER_TYPES(HR_COUNT, "PopulationCount", PopulationCount, 0.6f),
+constexpr JoinedTable kRows = {
+    Binary<And>("BitwiseAnd", 0.2f, IntegerTypes()),
+    Binary<Or>("BitwiseOr", 0.2f, IntegerTypes()),
+    Binary<Xor>("BitwiseXor", 0.2f, IntegerTypes()),
+    Binary<LeftShift>("LeftShift", 0.3f, IntegerTypes()),
+    Binary<RightShift>("RightShift", 0.3f, IntegerTypes()),
+    Count("PopulationCount", 0.6f, IntegerTypes()),
 };
 
 }  // namespace
-
-LoopRows BitwiseLoops() { return {kRows, std::size(kRows)}; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+LoopRows BitwiseLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+}  // namespace headrace

@@ -221,12 +221,26 @@ void ClipSmall(const void* x, const void* low, const void* high, void* y,
 }
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-UnaryLoop DirectCast(int i, int j) { return kCasts[i][j]; }
-UnaryLoop ToHub(int dtype) { return Hubs(dtype).up; }
-UnaryLoop FromHub(int dtype) { return Hubs(dtype).down; }
+namespace headrace {
+using namespace HR_LEVEL;
 
-SelectLoop Select(int size) {
+template <>
+UnaryLoop DirectCast<CpuLevel::HR_LEVEL>(int i, int j) {
+  return kCasts[i][j];
+}
+template <>
+UnaryLoop ToHub<CpuLevel::HR_LEVEL>(int dtype) {
+  return Hubs(dtype).up;
+}
+template <>
+UnaryLoop FromHub<CpuLevel::HR_LEVEL>(int dtype) {
+  return Hubs(dtype).down;
+}
+
+template <>
+SelectLoop Select<CpuLevel::HR_LEVEL>(int size) {
   switch (size) {
     case 1:
       return SelectSpan<uint8_t>;
@@ -243,7 +257,8 @@ SelectLoop Select(int size) {
   }
 }
 
-ClipLoop Clip(int dtype) {
+template <>
+ClipLoop Clip<CpuLevel::HR_LEVEL>(int dtype) {
   switch (dtype) {
     case 1:
       return ClipSpan<float>;
@@ -274,4 +289,4 @@ ClipLoop Clip(int dtype) {
   }
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

@@ -4,20 +4,42 @@
 namespace headrace::HR_LEVEL {
 namespace {
 
-#define HR_COMPARISON(Name, op)    \
-  struct Name {                    \
-    template <typename T>          \
-    HR_VECTOR bool Run(T a, T b) { \
-      return a op b;               \
-    }                              \
-  };
-HR_COMPARISON(Equal, ==)
-HR_COMPARISON(NotEqual, !=)
-HR_COMPARISON(Less, <)
-HR_COMPARISON(LessEqual, <=)
-HR_COMPARISON(Greater, >)
-HR_COMPARISON(GreaterEqual, >=)
-#undef HR_COMPARISON
+struct Equal {
+  template <typename T>
+  HR_VECTOR bool Run(T a, T b) {
+    return a == b;
+  }
+};
+struct NotEqual {
+  template <typename T>
+  HR_VECTOR bool Run(T a, T b) {
+    return a != b;
+  }
+};
+struct Less {
+  template <typename T>
+  HR_VECTOR bool Run(T a, T b) {
+    return a < b;
+  }
+};
+struct LessEqual {
+  template <typename T>
+  HR_VECTOR bool Run(T a, T b) {
+    return a <= b;
+  }
+};
+struct Greater {
+  template <typename T>
+  HR_VECTOR bool Run(T a, T b) {
+    return a > b;
+  }
+};
+struct GreaterEqual {
+  template <typename T>
+  HR_VECTOR bool Run(T a, T b) {
+    return a >= b;
+  }
+};
 
 struct EqualComplex {
   template <typename T>
@@ -45,42 +67,53 @@ struct NotEqualBool {
   HR_VECTOR uint8_t Run(uint8_t a, uint8_t b) { return a ^ b; }
 };
 
-#define HR_ROW(op, F, T, ns) \
-  { op, kType<T>, kType<bool>, nullptr, &Map2<F, T, bool>, nullptr, ns }
-#define HR_NUMBERS(op, F)                                                \
-  HR_ROW(op, F, float, 0.2f), HR_ROW(op, F, double, 0.4f),               \
-      HR_INTEGER_TYPES(HR_ROW, op, F, 0.2f),                             \
-      {op,                                                               \
-       kType<half>,                                                      \
-       kType<bool>,                                                      \
-       nullptr,                                                          \
-       &ViaFloat2<&Map2<F, float, bool>, half, bool>,                    \
-       nullptr,                                                          \
-       0.4f},                                                            \
-  {                                                                      \
-    op, kType<bfloat16>, kType<bool>, nullptr,                           \
-        &ViaFloat2<&Map2<F, float, bool>, bfloat16, bool>, nullptr, 0.4f \
-  }
-#define HR_LOGIC(op, F) \
-  { op, kType<bool>, kType<bool>, nullptr, &Map2<F, uint8_t>, nullptr, 0.1f }
+template <typename F, typename... Ts>
+consteval LoopTable<sizeof...(Ts)> Compare(const char* op, float ns,
+                                           Types<Ts...>) {
+  return {{{op, kType<Ts>, kType<bool>, nullptr, &Map2<F, Ts, bool>, nullptr,
+            CostOf<Ts>(ns)}...}};
+}
+template <typename F>
+consteval LoopTable<12> Numbers(const char* op) {
+  constexpr BinaryLoop kFloat = &Map2<F, float, bool>;
+  return JoinTables(
+      Compare<F>(op, 0.2f, Types<float, double>()),
+      Compare<F>(op, 0.2f, IntegerTypes()),
+      OneRow({op, kType<half>, kType<bool>, nullptr,
+              &ViaFloat2<kFloat, half, bool>, nullptr, 0.4f}),
+      OneRow({op, kType<bfloat16>, kType<bool>, nullptr,
+              &ViaFloat2<kFloat, bfloat16, bool>, nullptr, 0.4f}));
+}
+template <typename F>
+consteval LoopTable<1> Logic(const char* op) {
+  return OneRow({op, kType<bool>, kType<bool>, nullptr, &Map2<F, uint8_t>,
+                 nullptr, 0.1f});
+}
 
-constexpr LoopEntry kRows[] = {
-    HR_NUMBERS("Equal", Equal),
-    HR_NUMBERS("NotEqual", NotEqual),
-    HR_NUMBERS("Less", Less),
-    HR_NUMBERS("LessEqual", LessEqual),
-    HR_NUMBERS("Greater", Greater),
-    HR_NUMBERS("GreaterEqual", GreaterEqual),
-    HR_COMPLEX_TYPES(HR_ROW, "Equal", EqualComplex, 0.3f),
-    HR_COMPLEX_TYPES(HR_ROW, "NotEqual", NotEqualComplex, 0.3f),
-    HR_LOGIC("Equal", EqualBool),
-    HR_LOGIC("NotEqual", NotEqualBool),
-    HR_LOGIC("LogicalAnd", And),
-    HR_LOGIC("LogicalOr", Or),
+constexpr JoinedTable kRows = {
+    Numbers<Equal>("Equal"),
+    Numbers<NotEqual>("NotEqual"),
+    Numbers<Less>("Less"),
+    Numbers<LessEqual>("LessEqual"),
+    Numbers<Greater>("Greater"),
+    Numbers<GreaterEqual>("GreaterEqual"),
+    Compare<EqualComplex>("Equal", 0.3f, ComplexTypes()),
+    Compare<NotEqualComplex>("NotEqual", 0.3f, ComplexTypes()),
+    Logic<EqualBool>("Equal"),
+    Logic<NotEqualBool>("NotEqual"),
+    Logic<And>("LogicalAnd"),
+    Logic<Or>("LogicalOr"),
 };
 
 }  // namespace
-
-LoopRows CompareLoops() { return {kRows, std::size(kRows)}; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+LoopRows CompareLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+}  // namespace headrace

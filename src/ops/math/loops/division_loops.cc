@@ -112,23 +112,38 @@ uint32_t Pow(const void* x, const void* z, void* y, int64_t n, int kind) {
   return negative ? uint32_t{kNegativeIntegerPower} : 0;
 }
 
-#define HR_CHECKED(op, F, T, ns) \
-  { op, kType<T>, kType<T>, nullptr, nullptr, &Checked<F, T>, ns }
-#define HR_POWER(op, F, T, ns) \
-  { op, kType<T>, kType<T>, nullptr, nullptr, &Pow<T>, ns }
+template <typename F, typename... Ts>
+consteval LoopTable<sizeof...(Ts)> CheckedRows(const char* op, float ns,
+                                               Types<Ts...>) {
+  return {{{op, kType<Ts>, kType<Ts>, nullptr, nullptr, &Checked<F, Ts>,
+            CostOf<Ts>(ns)}...}};
+}
+template <typename... Ts>
+consteval LoopTable<sizeof...(Ts)> PowRows(const char* op, float ns,
+                                           Types<Ts...>) {
+  return {{{op, kType<Ts>, kType<Ts>, nullptr, nullptr, &Pow<Ts>,
+            CostOf<Ts>(ns)}...}};
+}
 
-constexpr LoopEntry kRows[] = {
-    HR_INTEGER_TYPES(HR_CHECKED, "Div", TruncateDiv, 1.0f),
-    HR_INTEGER_TYPES(HR_CHECKED, "TruncateDiv", TruncateDiv, 1.0f),
-    HR_INTEGER_TYPES(HR_CHECKED, "FloorDiv", FloorDiv, 1.5f),
-    HR_INTEGER_TYPES(HR_CHECKED, "Mod", TruncateMod, 1.5f),
-    HR_INTEGER_TYPES(HR_CHECKED, "TruncateMod", TruncateMod, 1.5f),
-    HR_INTEGER_TYPES(HR_CHECKED, "FloorMod", FloorMod, 1.5f),
-    HR_INTEGER_TYPES(HR_POWER, "Pow", void, 5.0f),
+constexpr JoinedTable kRows = {
+    CheckedRows<TruncateDiv>("Div", 1.0f, IntegerTypes()),
+    CheckedRows<TruncateDiv>("TruncateDiv", 1.0f, IntegerTypes()),
+    CheckedRows<FloorDiv>("FloorDiv", 1.5f, IntegerTypes()),
+    CheckedRows<TruncateMod>("Mod", 1.5f, IntegerTypes()),
+    CheckedRows<TruncateMod>("TruncateMod", 1.5f, IntegerTypes()),
+    CheckedRows<FloorMod>("FloorMod", 1.5f, IntegerTypes()),
+    PowRows("Pow", 5.0f, IntegerTypes()),
 };
 
 }  // namespace
-
-LoopRows DivisionLoops() { return {kRows, std::size(kRows)}; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+LoopRows DivisionLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+}  // namespace headrace

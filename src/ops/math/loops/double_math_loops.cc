@@ -6,33 +6,73 @@
 namespace headrace::HR_LEVEL {
 namespace {
 
-#define HR_FUNCTION(Name, expression)                         \
-  struct Name {                                               \
-    HR_VECTOR double Run(double x) { return expression; }     \
-    HR_VECTOR float Run(float f) {                            \
-      return static_cast<float>(Run(static_cast<double>(f))); \
-    }                                                         \
-  };
-HR_FUNCTION(ExpD, ::exp(x))
-HR_FUNCTION(Expm1D, ::expm1(x))
-HR_FUNCTION(LogD, ::log(x))
-HR_FUNCTION(Log1pD, ::log1p(x))
-HR_FUNCTION(SinD, ::sin(x))
-HR_FUNCTION(CosD, ::cos(x))
-HR_FUNCTION(TanD, ::tan(x))
-HR_FUNCTION(AsinD, ::asin(x))
-HR_FUNCTION(AcosD, ::acos(x))
-HR_FUNCTION(AtanD, ::atan(x))
-HR_FUNCTION(SinhD, ::sinh(x))
-HR_FUNCTION(CoshD, ::cosh(x))
-HR_FUNCTION(TanhD, ::tanh(x))
-HR_FUNCTION(AsinhD, ::asinh(x))
-HR_FUNCTION(AcoshD, ::acosh(x))
-HR_FUNCTION(AtanhD, ::atanh(x))
-HR_FUNCTION(ErfD, ::erf(x))
-HR_FUNCTION(ErfcD, ::erfc(x))
-HR_FUNCTION(GeluD, (0.5 * x) * ::erfc(x * -0.70710678118654752440))
-#undef HR_FUNCTION
+struct ExpD {
+  HR_VECTOR double Run(double x) { return ::exp(x); }
+};
+struct Expm1D {
+  HR_VECTOR double Run(double x) { return ::expm1(x); }
+};
+struct LogD {
+  HR_VECTOR double Run(double x) { return ::log(x); }
+};
+struct Log1pD {
+  HR_VECTOR double Run(double x) { return ::log1p(x); }
+};
+struct SinD {
+  HR_VECTOR double Run(double x) { return ::sin(x); }
+};
+struct CosD {
+  HR_VECTOR double Run(double x) { return ::cos(x); }
+};
+struct AsinD {
+  HR_VECTOR double Run(double x) { return ::asin(x); }
+};
+struct AcosD {
+  HR_VECTOR double Run(double x) { return ::acos(x); }
+};
+struct AtanD {
+  HR_VECTOR double Run(double x) { return ::atan(x); }
+};
+struct TanhD {
+  HR_VECTOR double Run(double x) { return ::tanh(x); }
+};
+struct ErfD {
+  HR_VECTOR double Run(double x) { return ::erf(x); }
+};
+
+// Also of float, computed in double.
+template <typename D>
+struct ByDouble {
+  HR_VECTOR float Run(float x) {
+    return static_cast<float>(D::Run(static_cast<double>(x)));
+  }
+};
+struct TanD {
+  HR_VECTOR double Run(double x) { return ::tan(x); }
+};
+struct SinhD {
+  HR_VECTOR double Run(double x) { return ::sinh(x); }
+};
+struct CoshD {
+  HR_VECTOR double Run(double x) { return ::cosh(x); }
+};
+struct AsinhD {
+  HR_VECTOR double Run(double x) { return ::asinh(x); }
+};
+struct AcoshD {
+  HR_VECTOR double Run(double x) { return ::acosh(x); }
+};
+struct AtanhD {
+  HR_VECTOR double Run(double x) { return ::atanh(x); }
+};
+struct ErfcD {
+  HR_VECTOR double Run(double x) { return ::erfc(x); }
+};
+struct GeluD {
+  HR_VECTOR double Run(double x) {
+    return (0.5 * x) * ::erfc(x * -0.70710678118654752440);
+  }
+};
 
 struct SigmoidD {
   HR_VECTOR double Run(double x) {
@@ -115,46 +155,61 @@ void ComplexExp(const void* x, void* y, int64_t n) {
   }
 }
 
-#define HR_ROW(op, F, T, ns) \
-  { op, kType<T>, kType<T>, &MapBlocks<F, T>, nullptr, nullptr, ns }
-#define HR_ROWS(op, F, ns)                             \
-  HR_ROW(op, F, double, ns), HR_ROW(op, F, float, ns), \
-      HR_UNARY_SMALL(op, HR_ARG(MapBlocks<F, float>), ns)
+template <typename F>
+consteval LoopTable<1> Double(const char* op, float ns) {
+  return OneRow({op, kType<double>, kType<double>, &MapBlocks<F, double>,
+                 nullptr, nullptr, ns});
+}
+template <typename F>
+consteval LoopTable<4> Floats(const char* op, float ns) {
+  using B = ByDouble<F>;
+  return JoinTables(Double<F>(op, ns),
+                    OneRow({op, kType<float>, kType<float>,
+                            &MapBlocks<B, float>, nullptr, nullptr, ns}),
+                    UnarySmall<&MapBlocks<B, float>>(op, ns));
+}
 
-constexpr LoopEntry kRows[] = {
-    HR_ROW("Exp", ExpD, double, 1.0f),
-    HR_ROW("Expm1", Expm1D, double, 1.5f),
-    HR_ROW("Log", LogD, double, 1.0f),
-    HR_ROW("Log1p", Log1pD, double, 1.5f),
-    HR_ROW("Sin", SinD, double, 1.5f),
-    HR_ROW("Cos", CosD, double, 1.5f),
-    HR_ROW("Tanh", TanhD, double, 2.0f),
-    HR_ROW("Erf", ErfD, double, 2.0f),
-    HR_ROW("Sigmoid", SigmoidD, double, 1.5f),
-    HR_ROW("Softplus", SoftplusD, double, 2.5f),
-    HR_ROW("Elu", EluD, double, 1.5f),
-    HR_ROW("Selu", SeluD, double, 1.5f),
-    {"SoftplusGrad", kType<double>, kType<double>, nullptr,
-     &Map2Blocks<SoftplusGradD, double>, nullptr, 1.5f},
-    HR_ROWS("Tan", TanD, 2.0f),
-    HR_ROW("Asin", AsinD, double, 2.0f),
-    HR_ROW("Acos", AcosD, double, 2.0f),
-    HR_ROW("Atan", AtanD, double, 2.0f),
-    HR_ROWS("Sinh", SinhD, 2.0f),
-    HR_ROWS("Cosh", CoshD, 2.0f),
-    HR_ROWS("Asinh", AsinhD, 3.0f),
-    HR_ROWS("Acosh", AcoshD, 3.0f),
-    HR_ROWS("Atanh", AtanhD, 3.0f),
-    HR_ROWS("Erfc", ErfcD, 2.0f),
-    HR_ROWS("_Gelu", GeluD, 2.0f),
-    HR_ROW("_GeluErf", GeluErfD, double, 2.5f),
-    HR_ROW("_GeluTanh", GeluTanhD, double, 2.5f),
-    {"Exp", kType<Complex128>, kType<Complex128>, &ComplexExp, nullptr, nullptr,
-     6.0f},
+constexpr JoinedTable kRows = {
+    Double<ExpD>("Exp", 1.0f),
+    Double<Expm1D>("Expm1", 1.5f),
+    Double<LogD>("Log", 1.0f),
+    Double<Log1pD>("Log1p", 1.5f),
+    Double<SinD>("Sin", 1.5f),
+    Double<CosD>("Cos", 1.5f),
+    Double<TanhD>("Tanh", 2.0f),
+    Double<ErfD>("Erf", 2.0f),
+    Double<SigmoidD>("Sigmoid", 1.5f),
+    Double<SoftplusD>("Softplus", 2.5f),
+    Double<EluD>("Elu", 1.5f),
+    Double<SeluD>("Selu", 1.5f),
+    OneRow({"SoftplusGrad", kType<double>, kType<double>, nullptr,
+            &Map2Blocks<SoftplusGradD, double>, nullptr, 1.5f}),
+    Floats<TanD>("Tan", 2.0f),
+    Double<AsinD>("Asin", 2.0f),
+    Double<AcosD>("Acos", 2.0f),
+    Double<AtanD>("Atan", 2.0f),
+    Floats<SinhD>("Sinh", 2.0f),
+    Floats<CoshD>("Cosh", 2.0f),
+    Floats<AsinhD>("Asinh", 3.0f),
+    Floats<AcoshD>("Acosh", 3.0f),
+    Floats<AtanhD>("Atanh", 3.0f),
+    Floats<ErfcD>("Erfc", 2.0f),
+    Floats<GeluD>("_Gelu", 2.0f),
+    Double<GeluErfD>("_GeluErf", 2.5f),
+    Double<GeluTanhD>("_GeluTanh", 2.5f),
+    OneRow({"Exp", kType<Complex128>, kType<Complex128>, &ComplexExp, nullptr,
+            nullptr, 6.0f}),
 };
 
 }  // namespace
-
-LoopRows DoubleMathLoops() { return {kRows, std::size(kRows)}; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+LoopRows DoubleMathLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+}  // namespace headrace

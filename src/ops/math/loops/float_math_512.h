@@ -120,18 +120,19 @@ HR_VECTOR __m512 Sigmoid(__m512 x) {
   return _mm512_fmadd_ps(rest, inverse, q);
 }
 
-// y[i] = F(x[i]).
-template <__m512 (*F)(__m512)>
+// y[i] = F::Run(x[i]).
+template <typename F>
 void Map16(const void* x, void* y, int64_t n) {
   const float* a = static_cast<const float*>(x);
   float* r = static_cast<float*>(y);
   int64_t i = 0;
   for (; i + 16 <= n; i += 16) {
-    _mm512_storeu_ps(r + i, F(_mm512_loadu_ps(a + i)));
+    _mm512_storeu_ps(r + i, F::Run(_mm512_loadu_ps(a + i)));
   }
   if (i == n) return;
   const __mmask16 rest = FirstLanes(n - i);
-  _mm512_mask_storeu_ps(r + i, rest, F(_mm512_maskz_loadu_ps(rest, a + i)));
+  _mm512_mask_storeu_ps(r + i, rest,
+                        F::Run(_mm512_maskz_loadu_ps(rest, a + i)));
 }
 
 }  // namespace headrace::HR_LEVEL

@@ -8,27 +8,68 @@
 namespace headrace::HR_LEVEL {
 namespace {
 
-#define HR_FUNCTION(Name, expression)                   \
-  struct Name {                                         \
-    HR_VECTOR float Run(float x) { return expression; } \
-  };
-HR_FUNCTION(ExpF, Exp(x))
-HR_FUNCTION(Expm1F, Expm1(x))
-HR_FUNCTION(LogF, Log(x))
-HR_FUNCTION(Log1pF, Log1p(x))
-HR_FUNCTION(TanhF, Tanh(x))
-HR_FUNCTION(SigmoidF, Sigmoid(x))
-HR_FUNCTION(ErfF, Erf(x))
-HR_FUNCTION(AsinF, Asin(x))
-HR_FUNCTION(AcosF, Acos(x))
-HR_FUNCTION(AtanF, Atan(x))
-HR_FUNCTION(SiluF, x* Sigmoid(x))
+// Of a float, or of sixteen where there is code for them.
+struct ExpF {
+  template <typename V>
+  HR_VECTOR V Run(V x) {
+    return Exp(x);
+  }
+};
+struct TanhF {
+  template <typename V>
+  HR_VECTOR V Run(V x) {
+    return Tanh(x);
+  }
+};
+struct SigmoidF {
+  template <typename V>
+  HR_VECTOR V Run(V x) {
+    return Sigmoid(x);
+  }
+};
+struct ErfF {
+  template <typename V>
+  HR_VECTOR V Run(V x) {
+    return Erf(x);
+  }
+};
+
+struct Expm1F {
+  HR_VECTOR float Run(float x) { return Expm1(x); }
+};
+struct LogF {
+  HR_VECTOR float Run(float x) { return Log(x); }
+};
+struct Log1pF {
+  HR_VECTOR float Run(float x) { return Log1p(x); }
+};
+struct AsinF {
+  HR_VECTOR float Run(float x) { return Asin(x); }
+};
+struct AcosF {
+  HR_VECTOR float Run(float x) { return Acos(x); }
+};
+struct AtanF {
+  HR_VECTOR float Run(float x) { return Atan(x); }
+};
+struct SiluF {
+  HR_VECTOR float Run(float x) { return x * Sigmoid(x); }
+};
 // x times the sigmoid is the tanh form, without its cancellation.
-HR_FUNCTION(GeluTanhF, x* Sigmoid(1.5957691216f * Fma(0.044715f * x * x, x, x)))
-HR_FUNCTION(EluF, x < 0.0f ? Expm1(x) : x)
-HR_FUNCTION(SeluF, x < 0.0f ? 1.75809934084737685994f * Expm1(x)
-                            : 1.05070098735548049342f * x)
-#undef HR_FUNCTION
+struct GeluTanhF {
+  HR_VECTOR float Run(float x) {
+    return x * Sigmoid(1.5957691216f * Fma(0.044715f * x * x, x, x));
+  }
+};
+struct EluF {
+  HR_VECTOR float Run(float x) { return x < 0.0f ? Expm1(x) : x; }
+};
+struct SeluF {
+  HR_VECTOR float Run(float x) {
+    return x < 0.0f ? 1.75809934084737685994f * Expm1(x)
+                    : 1.05070098735548049342f * x;
+  }
+};
 
 // log(1 + e^x) = max(x, 0) + log1p(e^-|x|).
 struct SoftplusF {
@@ -57,6 +98,9 @@ struct GeluErfF {
     const float e = a > 4.25f ? 0.0f : ExpNormal(q * t);
     return 0.5f * x * (x < 0.0f ? e : 2.0f - e);
   }
+#if defined(__AVX512F__)
+  HR_VECTOR __m512 Run(__m512 x) { return GeluErf(x); }
+#endif
 };
 
 // Sine or cosine: what is too large for the reduction goes to the C library.
@@ -119,44 +163,59 @@ void ComplexExp(const void* x, void* y, int64_t n) {
   }
 }
 
-#define HR_ROWS(op, F, ns) \
-  HR_UNARY(op, F, float, ns), HR_UNARY_SMALL(op, HR_ARG(Map<F, float>), ns)
+template <typename F>
+consteval LoopTable<3> Floats(const char* op, float ns) {
+  return JoinTables(Unary<F>(op, ns, Types<float>()),
+                    UnarySmall<&Map<F, float>>(op, ns));
+}
 
+// The same of functions that have code for sixteen floats at once, which costs
+// half as much.
+template <typename F>
+consteval LoopTable<3> Floats16(const char* op, float ns) {
 #if defined(__AVX512F__)
-#define HR_ROWS16(op, F, plain, ns)                                  \
-  {op, kType<float>, kType<float>, &Map16<F>, nullptr, nullptr, ns}, \
-      HR_UNARY_SMALL(op, Map16<F>, ns)
+  return JoinTables(
+      OneRow({op, kType<float>, kType<float>, &Map16<F>, nullptr, nullptr, ns}),
+      UnarySmall<&Map16<F>>(op, ns));
 #else
-#define HR_ROWS16(op, F, plain, ns) HR_ROWS(op, plain, 2 * (ns))
+  return Floats<F>(op, 2 * ns);
 #endif
+}
 
-constexpr LoopEntry kRows[] = {
-    HR_ROWS16("Exp", Exp, ExpF, 0.2f),
-    HR_ROWS("Expm1", Expm1F, 0.3f),
-    HR_ROWS("Log", LogF, 0.4f),
-    HR_ROWS("Log1p", Log1pF, 0.6f),
-    HR_ROWS16("Tanh", Tanh, TanhF, 0.2f),
-    HR_ROWS16("Sigmoid", Sigmoid, SigmoidF, 0.3f),
-    HR_ROWS16("Erf", Erf, ErfF, 0.2f),
-    HR_ROWS("Asin", AsinF, 0.4f),
-    HR_ROWS("Acos", AcosF, 0.4f),
-    HR_ROWS("Atan", AtanF, 0.4f),
-    HR_ROWS("Softplus", SoftplusF, 0.8f),
-    HR_ROWS("Elu", EluF, 0.35f),
-    HR_ROWS("Selu", SeluF, 0.35f),
-    HR_ROWS("_Silu", SiluF, 0.4f),
-    HR_ROWS("_GeluTanh", GeluTanhF, 0.45f),
-    HR_ROWS16("_GeluErf", GeluErf, GeluErfF, 0.2f),
-    {"Sin", kType<float>, kType<float>, &Trig<false>},
-    HR_UNARY_SMALL("Sin", Trig<false>, 0.4f),
-    {"Cos", kType<float>, kType<float>, &Trig<true>},
-    HR_UNARY_SMALL("Cos", Trig<true>, 0.4f),
-    {"Exp", kType<Complex64>, kType<Complex64>, &ComplexExp, nullptr, nullptr,
-     1.5f},
+constexpr JoinedTable kRows = {
+    Floats16<ExpF>("Exp", 0.2f),
+    Floats<Expm1F>("Expm1", 0.3f),
+    Floats<LogF>("Log", 0.4f),
+    Floats<Log1pF>("Log1p", 0.6f),
+    Floats16<TanhF>("Tanh", 0.2f),
+    Floats16<SigmoidF>("Sigmoid", 0.3f),
+    Floats16<ErfF>("Erf", 0.2f),
+    Floats<AsinF>("Asin", 0.4f),
+    Floats<AcosF>("Acos", 0.4f),
+    Floats<AtanF>("Atan", 0.4f),
+    Floats<SoftplusF>("Softplus", 0.8f),
+    Floats<EluF>("Elu", 0.35f),
+    Floats<SeluF>("Selu", 0.35f),
+    Floats<SiluF>("_Silu", 0.4f),
+    Floats<GeluTanhF>("_GeluTanh", 0.45f),
+    Floats16<GeluErfF>("_GeluErf", 0.2f),
+    OneRow({"Sin", kType<float>, kType<float>, &Trig<false>}),
+    UnarySmall<&Trig<false>>("Sin", 0.4f),
+    OneRow({"Cos", kType<float>, kType<float>, &Trig<true>}),
+    UnarySmall<&Trig<true>>("Cos", 0.4f),
+    OneRow({"Exp", kType<Complex64>, kType<Complex64>, &ComplexExp, nullptr,
+            nullptr, 1.5f}),
 };
 
 }  // namespace
-
-LoopRows FloatMathLoops() { return {kRows, std::size(kRows)}; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+LoopRows FloatMathLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+}  // namespace headrace

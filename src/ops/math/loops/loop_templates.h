@@ -169,41 +169,57 @@ void ViaFloat2(const void* x, const void* z, void* y, int64_t n, int kind) {
   }
 }
 
-// Rows of a table: one op for one type, or for a family of types.
-#define HR_UNARY(op, F, T, ns) \
-  { op, kType<T>, kType<T>, &Map<F, T>, nullptr, nullptr, ns }
-#define HR_UNARY_SMALL(op, loop, ns)                                           \
-  {op,      kType<half>, kType<half>, &ViaFloat<&loop, half>,                  \
-   nullptr, nullptr,     (ns) + 0.2f},                                         \
-  {                                                                            \
-    op, kType<bfloat16>, kType<bfloat16>, &ViaFloat<&loop, bfloat16>, nullptr, \
-        nullptr, (ns) + 0.2f                                                   \
-  }
-#define HR_UNARY_FLOATS(op, F, ns)                               \
-  HR_UNARY(op, F, float, ns), HR_UNARY(op, F, double, 2 * (ns)), \
-      HR_UNARY_SMALL(op, HR_ARG(Map<F, float>), ns)
-#define HR_ARG(...) __VA_ARGS__
-#define HR_BINARY(op, F, T, ns) \
-  { op, kType<T>, kType<T>, nullptr, &Map2<F, T>, nullptr, ns }
-#define HR_BINARY_SMALL(op, loop, ns)                                   \
-  {op,      kType<half>, kType<half>, nullptr, &ViaFloat2<&loop, half>, \
-   nullptr, (ns) + 0.3f},                                               \
-  {                                                                     \
-    op, kType<bfloat16>, kType<bfloat16>, nullptr,                      \
-        &ViaFloat2<&loop, bfloat16>, nullptr, (ns) + 0.3f               \
-  }
-#define HR_BINARY_FLOATS(op, F, ns)                                \
-  HR_BINARY(op, F, float, ns), HR_BINARY(op, F, double, 2 * (ns)), \
-      HR_BINARY_SMALL(op, HR_ARG(Map2<F, float>), ns)
-#define HR_SIGNED_TYPES(ROW, op, F, ns)                    \
-  ROW(op, F, int8_t, ns / 4), ROW(op, F, int16_t, ns / 2), \
-      ROW(op, F, int32_t, ns), ROW(op, F, int64_t, 2 * ns)
-#define HR_UNSIGNED_TYPES(ROW, op, F, ns)                    \
-  ROW(op, F, uint8_t, ns / 4), ROW(op, F, uint16_t, ns / 2), \
-      ROW(op, F, uint32_t, ns), ROW(op, F, uint64_t, 2 * ns)
-#define HR_INTEGER_TYPES(ROW, op, F, ns) \
-  HR_SIGNED_TYPES(ROW, op, F, ns), HR_UNSIGNED_TYPES(ROW, op, F, ns)
-#define HR_COMPLEX_TYPES(ROW, op, F, ns) \
-  ROW(op, F, Complex64, 2 * ns), ROW(op, F, Complex128, 4 * ns)
+// Element types, for rows of one op and several types. The types' costs follow
+// from `ns`, that of four bytes.
+template <typename... Ts>
+struct Types {};
+using IntegerTypes = Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,
+                           uint32_t, uint64_t>;
+using ComplexTypes = Types<Complex64, Complex128>;
+template <typename T>
+constexpr float CostOf(float ns) {
+  return ns * (sizeof(T) / 4.0f);
+}
+
+// Rows of a table: y = F::Run(x).
+template <typename F, typename... Ts>
+consteval LoopTable<sizeof...(Ts)> Unary(const char* op, float ns,
+                                         Types<Ts...>) {
+  return {{{op, kType<Ts>, kType<Ts>, &Map<F, Ts>, nullptr, nullptr,
+            CostOf<Ts>(ns)}...}};
+}
+// By a loop over float.
+template <UnaryLoop kLoop>
+consteval LoopTable<2> UnarySmall(const char* op, float ns) {
+  return {{{op, kType<half>, kType<half>, &ViaFloat<kLoop, half>, nullptr,
+            nullptr, ns + 0.2f},
+           {op, kType<bfloat16>, kType<bfloat16>, &ViaFloat<kLoop, bfloat16>,
+            nullptr, nullptr, ns + 0.2f}}};
+}
+template <typename F>
+consteval LoopTable<4> UnaryFloats(const char* op, float ns) {
+  return JoinTables(Unary<F>(op, ns, Types<float, double>()),
+                    UnarySmall<&Map<F, float>>(op, ns));
+}
+
+// The same of two operands.
+template <typename F, typename... Ts>
+consteval LoopTable<sizeof...(Ts)> Binary(const char* op, float ns,
+                                          Types<Ts...>) {
+  return {{{op, kType<Ts>, kType<Ts>, nullptr, &Map2<F, Ts>, nullptr,
+            CostOf<Ts>(ns)}...}};
+}
+template <BinaryLoop kLoop>
+consteval LoopTable<2> BinarySmall(const char* op, float ns) {
+  return {{{op, kType<half>, kType<half>, nullptr, &ViaFloat2<kLoop, half>,
+            nullptr, ns + 0.3f},
+           {op, kType<bfloat16>, kType<bfloat16>, nullptr,
+            &ViaFloat2<kLoop, bfloat16>, nullptr, ns + 0.3f}}};
+}
+template <typename F>
+consteval LoopTable<4> BinaryFloats(const char* op, float ns) {
+  return JoinTables(Binary<F>(op, ns, Types<float, double>()),
+                    BinarySmall<&Map2<F, float>>(op, ns));
+}
 
 }  // namespace headrace::HR_LEVEL

@@ -23,16 +23,17 @@ struct Tables {
 const Tables& AllTables() {
   static const Tables* const tables = [] {
     auto* t = new Tables;
-    const CpuLevel level = ActiveCpuLevel();
-    t->Add(HR_CALL_LEVEL(level, UnaryLoops()));
-    t->Add(HR_CALL_LEVEL(level, FloatMathLoops()));
-    t->Add(HR_CALL_LEVEL(level, DoubleMathLoops()));
-    t->Add(HR_CALL_LEVEL(level, ArithmeticLoops()));
-    t->Add(HR_CALL_LEVEL(level, DivisionLoops()));
-    t->Add(HR_CALL_LEVEL(level, CompareLoops()));
-    t->Add(HR_CALL_LEVEL(level, BitwiseLoops()));
-    t->Add(HR_CALL_LEVEL(level, ActivationGradLoops()));
-    t->Add(HR_CALL_LEVEL(level, SpecialLoops()));
+    AtActiveLevel([t](auto level) {
+      t->Add(UnaryLoops<level>());
+      t->Add(FloatMathLoops<level>());
+      t->Add(DoubleMathLoops<level>());
+      t->Add(ArithmeticLoops<level>());
+      t->Add(DivisionLoops<level>());
+      t->Add(CompareLoops<level>());
+      t->Add(BitwiseLoops<level>());
+      t->Add(ActivationGradLoops<level>());
+      t->Add(SpecialLoops<level>());
+    });
     t->Add(ComplexMathLoops());
     t->Add(SpecialMathLoops());
     return t;
@@ -55,18 +56,19 @@ const LoopEntry* FindBinaryLoop(absl::string_view op, int dtype) {
   return Find(AllTables().binary, op, dtype);
 }
 SelectLoop FindSelectLoop(int size) {
-  return HR_CALL_LEVEL(ActiveCpuLevel(), Select(size));
+  return AtActiveLevel([&](auto level) { return Select<level>(size); });
 }
 ClipLoop FindClipLoop(int dtype) {
-  return HR_CALL_LEVEL(ActiveCpuLevel(), Clip(dtype));
+  return AtActiveLevel([&](auto level) { return Clip<level>(dtype); });
 }
 ParameterLoop FindParameterLoop(absl::string_view op, int dtype) {
   if (op != "LeakyRelu") return nullptr;
-  return HR_CALL_LEVEL(ActiveCpuLevel(), LeakyReluLoop(dtype));
+  return AtActiveLevel([&](auto level) { return LeakyReluLoop<level>(dtype); });
 }
 ParameterLoop2 FindParameterLoop2(absl::string_view op, int dtype) {
   if (op != "LeakyReluGrad") return nullptr;
-  return HR_CALL_LEVEL(ActiveCpuLevel(), LeakyReluGradLoop(dtype));
+  return AtActiveLevel(
+      [&](auto level) { return LeakyReluGradLoop<level>(dtype); });
 }
 
 }  // namespace headrace

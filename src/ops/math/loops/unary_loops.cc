@@ -95,18 +95,27 @@ struct Rsqrt {
     return T{1} / Sqrt::Run(x);
   }
 };
-#define HR_ROUNDING(Name, function)                        \
-  struct Name {                                            \
-    template <typename T>                                  \
-    HR_VECTOR T Run(T x) {                                 \
-      if constexpr (sizeof(T) == 4) return function##f(x); \
-      if constexpr (sizeof(T) == 8) return function(x);    \
-    }                                                      \
-  };
-HR_ROUNDING(Ceil, __builtin_ceil)
-HR_ROUNDING(Floor, __builtin_floor)
-HR_ROUNDING(Round, __builtin_nearbyint)  // half to even
-#undef HR_ROUNDING
+struct Ceil {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (sizeof(T) == 4) return __builtin_ceilf(x);
+    if constexpr (sizeof(T) == 8) return __builtin_ceil(x);
+  }
+};
+struct Floor {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (sizeof(T) == 4) return __builtin_floorf(x);
+    if constexpr (sizeof(T) == 8) return __builtin_floor(x);
+  }
+};
+struct Round {  // half to even
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (sizeof(T) == 4) return __builtin_nearbyintf(x);
+    if constexpr (sizeof(T) == 8) return __builtin_nearbyint(x);
+  }
+};
 struct Same {
   template <typename T>
   HR_VECTOR T Run(T x) {
@@ -160,15 +169,16 @@ struct Not {
   HR_VECTOR uint8_t Run(uint8_t x) { return x ^ 1; }
 };
 
-#define HR_TEST_ROWS(op, F)                                    \
-  {op, kType<float>, kType<bool>, &Map<F, float, bool>},       \
-      {op, kType<double>, kType<bool>, &Map<F, double, bool>}, \
-      {op, kType<half>, kType<bool>,                           \
-       &ViaFloat<&Map<F, float, bool>, half, bool>},           \
-  {                                                            \
-    op, kType<bfloat16>, kType<bool>,                          \
-        &ViaFloat<&Map<F, float, bool>, bfloat16, bool>        \
-  }
+// Of floats, to bool.
+template <typename F>
+consteval LoopTable<4> Test(const char* op) {
+  return {{{op, kType<float>, kType<bool>, &Map<F, float, bool>},
+           {op, kType<double>, kType<bool>, &Map<F, double, bool>},
+           {op, kType<half>, kType<bool>,
+            &ViaFloat<&Map<F, float, bool>, half, bool>},
+           {op, kType<bfloat16>, kType<bool>,
+            &ViaFloat<&Map<F, float, bool>, bfloat16, bool>}}};
+}
 
 // Parts of complex numbers.
 template <typename T, bool kImaginary>
@@ -178,47 +188,54 @@ void Part(const void* x, void* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) r[i] = kImaginary ? a[i].im : a[i].re;
 }
 
-constexpr LoopEntry kRows[] = {
-    HR_UNARY_FLOATS("Neg", Neg, 0.15f),
-    HR_INTEGER_TYPES(HR_UNARY, "Neg", Neg, 0.15f),
-    HR_COMPLEX_TYPES(HR_UNARY, "Neg", Neg, 0.15f),
-    HR_UNARY_FLOATS("Abs", Absolute, 0.15f),
-    HR_INTEGER_TYPES(HR_UNARY, "Abs", Absolute, 0.15f),
-    HR_UNARY_FLOATS("Sign", Sign, 0.2f),
-    HR_INTEGER_TYPES(HR_UNARY, "Sign", Sign, 0.2f),
-    HR_UNARY_FLOATS("Square", Square, 0.15f),
-    HR_INTEGER_TYPES(HR_UNARY, "Square", Square, 0.2f),
-    HR_COMPLEX_TYPES(HR_UNARY, "Square", Square, 0.3f),
-    HR_UNARY_FLOATS("Sqrt", Sqrt, 0.4f),
-    HR_UNARY_FLOATS("Rsqrt", Rsqrt, 0.6f),
-    HR_UNARY_FLOATS("Reciprocal", Reciprocal, 0.3f),
-    HR_COMPLEX_TYPES(HR_UNARY, "Reciprocal", Reciprocal, 0.6f),
-    HR_UNARY_FLOATS("Inv", Reciprocal, 0.3f),
-    HR_COMPLEX_TYPES(HR_UNARY, "Inv", Reciprocal, 0.6f),
-    HR_COMPLEX_TYPES(HR_UNARY, "Conj", Conj, 0.2f),
-    HR_UNARY_FLOATS("Ceil", Ceil, 0.15f),
-    HR_UNARY_FLOATS("Floor", Floor, 0.15f),
-    HR_UNARY_FLOATS("Round", Round, 0.15f),
-    HR_INTEGER_TYPES(HR_UNARY, "Round", Same, 0.15f),
-    HR_UNARY_FLOATS("Rint", Round, 0.15f),
-    HR_UNARY_FLOATS("Relu", Relu, 0.15f),
-    HR_INTEGER_TYPES(HR_UNARY, "Relu", Relu, 0.15f),
-    HR_UNARY_FLOATS("Relu6", Relu6, 0.15f),
-    HR_INTEGER_TYPES(HR_UNARY, "Relu6", Relu6, 0.15f),
-    HR_UNARY_FLOATS("Softsign", Softsign, 0.3f),
-    HR_INTEGER_TYPES(HR_UNARY, "Invert", Invert, 0.15f),
-    HR_TEST_ROWS("IsNan", IsNan),
-    HR_TEST_ROWS("IsInf", IsInf),
-    HR_TEST_ROWS("IsFinite", IsFinite),
-    {"LogicalNot", kType<bool>, kType<bool>, &Map<Not, uint8_t>},
-    {"Real", kType<Complex64>, kType<float>, &Part<float, false>},
-    {"Real", kType<Complex128>, kType<double>, &Part<double, false>},
-    {"Imag", kType<Complex64>, kType<float>, &Part<float, true>},
-    {"Imag", kType<Complex128>, kType<double>, &Part<double, true>},
+constexpr JoinedTable kRows = {
+    UnaryFloats<Neg>("Neg", 0.15f),
+    Unary<Neg>("Neg", 0.15f, IntegerTypes()),
+    Unary<Neg>("Neg", 0.15f, ComplexTypes()),
+    UnaryFloats<Absolute>("Abs", 0.15f),
+    Unary<Absolute>("Abs", 0.15f, IntegerTypes()),
+    UnaryFloats<Sign>("Sign", 0.2f),
+    Unary<Sign>("Sign", 0.2f, IntegerTypes()),
+    UnaryFloats<Square>("Square", 0.15f),
+    Unary<Square>("Square", 0.2f, IntegerTypes()),
+    Unary<Square>("Square", 0.3f, ComplexTypes()),
+    UnaryFloats<Sqrt>("Sqrt", 0.4f),
+    UnaryFloats<Rsqrt>("Rsqrt", 0.6f),
+    UnaryFloats<Reciprocal>("Reciprocal", 0.3f),
+    Unary<Reciprocal>("Reciprocal", 0.6f, ComplexTypes()),
+    UnaryFloats<Reciprocal>("Inv", 0.3f),
+    Unary<Reciprocal>("Inv", 0.6f, ComplexTypes()),
+    Unary<Conj>("Conj", 0.2f, ComplexTypes()),
+    UnaryFloats<Ceil>("Ceil", 0.15f),
+    UnaryFloats<Floor>("Floor", 0.15f),
+    UnaryFloats<Round>("Round", 0.15f),
+    Unary<Same>("Round", 0.15f, IntegerTypes()),
+    UnaryFloats<Round>("Rint", 0.15f),
+    UnaryFloats<Relu>("Relu", 0.15f),
+    Unary<Relu>("Relu", 0.15f, IntegerTypes()),
+    UnaryFloats<Relu6>("Relu6", 0.15f),
+    Unary<Relu6>("Relu6", 0.15f, IntegerTypes()),
+    UnaryFloats<Softsign>("Softsign", 0.3f),
+    Unary<Invert>("Invert", 0.15f, IntegerTypes()),
+    Test<IsNan>("IsNan"),
+    Test<IsInf>("IsInf"),
+    Test<IsFinite>("IsFinite"),
+    OneRow({"LogicalNot", kType<bool>, kType<bool>, &Map<Not, uint8_t>}),
+    OneRow({"Real", kType<Complex64>, kType<float>, &Part<float, false>}),
+    OneRow({"Real", kType<Complex128>, kType<double>, &Part<double, false>}),
+    OneRow({"Imag", kType<Complex64>, kType<float>, &Part<float, true>}),
+    OneRow({"Imag", kType<Complex128>, kType<double>, &Part<double, true>}),
 };
 
 }  // namespace
-
-LoopRows UnaryLoops() { return {kRows, std::size(kRows)}; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+LoopRows UnaryLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+}  // namespace headrace

@@ -12,22 +12,16 @@
 
 namespace headrace {
 
-#define HR_DECLARE(level)                \
-  namespace level {                      \
-  const GemmLoops<float>* FloatGemm();   \
-  const GemmLoops<double>* DoubleGemm(); \
-  }
-HR_FOR_EACH_LEVEL(HR_DECLARE)
-#undef HR_DECLARE
-
 template <>
 const GemmLoops<float>& LoopsForGemm() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), FloatGemm());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return FloatGemm<level>(); });
   return *loops;
 }
 template <>
 const GemmLoops<double>& LoopsForGemm() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), DoubleGemm());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return DoubleGemm<level>(); });
   return *loops;
 }
 
@@ -115,7 +109,7 @@ class Product {
     pack_b_ = d_.b_col != 1 || (d_.m > 2 * rows && !small_b);
     pack_a_ = d_.a_col != 1 && d_.a_row != 1;
     if (d_.a_col == 1 && d_.n >= 2 * width) {
-      // Rows a multiple of 4 KiB apart would share a few lines of the cache.
+      // Rows a multiple of 2 KiB apart would share a few lines of the cache.
       pack_a_ = d_.n >= 8 * width || d_.a_row * sizeof(T) % 2048 == 0;
     }
     depth_ = CeilDiv(d_.k, CeilDiv(d_.k, kDepth));

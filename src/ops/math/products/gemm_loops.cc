@@ -327,15 +327,21 @@ void Small(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row,
 }
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-const GemmLoops<float>* FloatGemm() {
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+const GemmLoops<float>* FloatGemm<CpuLevel::HR_LEVEL>() {
   static constexpr GemmLoops<float> loops = {
       kRows,        kWidth<float>,         kLanes<float>,
       kSmallDepth,  AnyTile<float>,        Pack<float>,
       Small<float>, RowTimesMatrix<float>, Dots<float>};
   return &loops;
 }
-const GemmLoops<double>* DoubleGemm() {
+template <>
+const GemmLoops<double>* DoubleGemm<CpuLevel::HR_LEVEL>() {
   static constexpr GemmLoops<double> loops = {
       kRows,         kWidth<double>,         kLanes<double>,
       kSmallDepth,   AnyTile<double>,        Pack<double>,
@@ -343,4 +349,4 @@ const GemmLoops<double>* DoubleGemm() {
   return &loops;
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

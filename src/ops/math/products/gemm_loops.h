@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/cpu_level.h"
+
 namespace headrace {
 
 // The loops for one element type. A tile is `rows` x `cols` of C, with
@@ -38,5 +40,11 @@ struct GemmLoops {
 // Those of this machine. T is float or double.
 template <typename T>
 const GemmLoops<T>& LoopsForGemm();
+
+// What the files of a level give away.
+template <CpuLevel kLevel>
+const GemmLoops<float>* FloatGemm();
+template <CpuLevel kLevel>
+const GemmLoops<double>* DoubleGemm();
 
 }  // namespace headrace

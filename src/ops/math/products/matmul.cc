@@ -63,8 +63,8 @@ bool PaysToTranspose(int64_t m, int64_t n, int64_t k) {
 
 // B[k,n] from B^T, rows of length k at `from`.
 StatusOr<Tensor> Transposed(const float* from, int64_t n, int64_t k) {
-  static const TransposeLoop loop =
-      HR_CALL_LEVEL(ActiveCpuLevel(), FindTranspose(sizeof(float)));
+  static const TransposeLoop loop = AtActiveLevel(
+      [&](auto level) { return FindTranspose<level>(sizeof(float)); });
   const int64_t strip = 64;
   HR_ASSIGN_OR_RETURN(Tensor y, Tensor::Allocate(DType::kFloat, Shape{k, n}));
   float* to = y.data<float>();

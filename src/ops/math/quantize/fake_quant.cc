@@ -70,7 +70,9 @@ void Quantize(const Levels& levels, const float* x, float* y, int64_t n) {
   }
   const FakeLevels fake{levels.min, levels.max, levels.inverse, levels.scale};
   ParallelFor(n, 0.5, [&](int64_t b, int64_t e) {
-    HR_CALL_LEVEL(ActiveCpuLevel(), FakeQuantLoop(fake, x + b, y + b, e - b));
+    AtActiveLevel([&](auto level) {
+      return FakeQuantLoop<level>(fake, x + b, y + b, e - b);
+    });
   });
 }
 // Gradients pass where x is inside; the sums outside belong to the bounds.
@@ -213,15 +215,16 @@ Status ChannelsGrad(GradientContext& g) {
   return BoundsGrad(g, "FakeQuantWithMinMaxVarsPerChannelGradient");
 }
 
-#define HR_FAKE_QUANT_ATTRS \
-  Attr("num_bits: int = 8").Attr("narrow_range: bool = false")
+constexpr char kNumBits[] = "num_bits: int = 8";
+constexpr char kNarrowRange[] = "narrow_range: bool = false";
 
 HR_OP(FakeQuantWithMinMaxArgs)
     .Input("inputs: float")
     .Output("outputs: float")
     .Attr("min: float = -6")
     .Attr("max: float = 6")
-    .HR_FAKE_QUANT_ATTRS
+    .Attr(kNumBits)
+    .Attr(kNarrowRange)
     .Doc("inputs moved to the nearest of 2^num_bits levels in [min, max].")
     .Shape(FakeShape<false, 0, 0>)
     .Gradient(ArgsGrad)
@@ -234,7 +237,9 @@ HR_OP(FakeQuantWithMinMaxArgsGradient)
     .Output("backprops: float")
     .Attr("min: float = -6")
     .Attr("max: float = 6")
-    .HR_FAKE_QUANT_ATTRS.Doc("The gradient of FakeQuantWithMinMaxArgs.")
+    .Attr(kNumBits)
+    .Attr(kNarrowRange)
+    .Doc("The gradient of FakeQuantWithMinMaxArgs.")
     .Shape(FakeShape<true, 0, 0>)
     .NoGradient()
     .Cpu(Compute<ArgsGradient>);
@@ -243,7 +248,8 @@ HR_OP(FakeQuantWithMinMaxVars)
     .Input("min: float")
     .Input("max: float")
     .Output("outputs: float")
-    .HR_FAKE_QUANT_ATTRS
+    .Attr(kNumBits)
+    .Attr(kNarrowRange)
     .Doc("inputs moved to the nearest of 2^num_bits levels in [min, max].")
     .Shape(FakeShape<false, 1, 0>)
     .Gradient(VarsGrad)
@@ -258,7 +264,9 @@ HR_OP(FakeQuantWithMinMaxVarsGradient)
     .Output("backprops_wrt_input: float")
     .Output("backprop_wrt_min: float")
     .Output("backprop_wrt_max: float")
-    .HR_FAKE_QUANT_ATTRS.Doc("The gradient of FakeQuantWithMinMaxVars.")
+    .Attr(kNumBits)
+    .Attr(kNarrowRange)
+    .Doc("The gradient of FakeQuantWithMinMaxVars.")
     .Shape(FakeShape<true, 2, 0>)
     .NoGradient()
     .Cpu(Compute<VarsGradient>);
@@ -267,7 +275,8 @@ HR_OP(FakeQuantWithMinMaxVarsPerChannel)
     .Input("min: float")
     .Input("max: float")
     .Output("outputs: float")
-    .HR_FAKE_QUANT_ATTRS
+    .Attr(kNumBits)
+    .Attr(kNarrowRange)
     .Doc("The same with a range for each index of the last dimension.")
     .Shape(FakeShape<false, 1, 1>)
     .Gradient(ChannelsGrad)
@@ -282,7 +291,8 @@ HR_OP(FakeQuantWithMinMaxVarsPerChannelGradient)
     .Output("backprops_wrt_input: float")
     .Output("backprop_wrt_min: float")
     .Output("backprop_wrt_max: float")
-    .HR_FAKE_QUANT_ATTRS
+    .Attr(kNumBits)
+    .Attr(kNarrowRange)
     .Doc("The gradient of FakeQuantWithMinMaxVarsPerChannel.")
     .Shape(FakeShape<true, 2, 1>)
     .NoGradient()

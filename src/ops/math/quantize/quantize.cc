@@ -90,8 +90,9 @@ Status Quantize(KernelContext& c) {
   I* to = static_cast<I*>(c.output(0).raw());
   auto put = [&](int64_t channel, const LevelScale& scale) {
     l.ForRuns(channel, [&](int64_t begin, int64_t end) {
-      HR_CALL_LEVEL(ActiveCpuLevel(),
-                    LevelLoop(scale, x + begin, to + begin, end - begin));
+      AtActiveLevel([&](auto level) {
+        return LevelLoop<level>(scale, x + begin, to + begin, end - begin);
+      });
     });
   };
   for (int64_t k = 0; k < l.channels; ++k) {

@@ -266,51 +266,55 @@ HR_OP(QuantizeAndDequantize)
     .GradientSkips({0}, {0})
     .Cpu(ComputeFor<Pick<Version1>>);
 
-#define HR_QUANTIZE(Name)    \
-  HR_OP(Name)                \
-      .Input("input: T")     \
-      .Input("input_min: T") \
-      .Input("input_max: T") \
-      .Output("output: T")   \
-      .Attr("signed_input: bool = true")
+OpBuilder QuantizeOp(const char* name) {
+  OpBuilder b(name);
+  b.Input("input: T")
+      .Input("input_min: T")
+      .Input("input_max: T")
+      .Output("output: T")
+      .Attr("signed_input: bool = true");
+  return b;
+}
 
-HR_QUANTIZE(QuantizeAndDequantizeV2)
-    .Attr("num_bits: int = 8")
-    .Attr("range_given: bool = false")
-    .Attr(kTypes)
-    .Attr("round_mode: {'HALF_TO_EVEN', 'HALF_UP'} = 'HALF_TO_EVEN'")
-    .Attr("narrow_range: bool = false")
-    .Attr("axis: int = -1")
-    .Doc(
-        "The input rounded to 2^num_bits levels, spread over the range that "
-        "is given or that it has.")
-    .Shape(SameShape)
-    .Gradient(PassOn)
-    .GradientSkips({0, 1, 2}, {0})
-    .Cpu(ComputeFor<Pick<Version2>>);
-HR_QUANTIZE(QuantizeAndDequantizeV3)
-    .Input("num_bits: int32")
-    .Attr("range_given: bool = true")
-    .Attr(kTypes)
-    .Attr("narrow_range: bool = false")
-    .Attr("axis: int = -1")
-    .Doc("QuantizeAndDequantizeV2 with num_bits as a tensor.")
-    .Shape(SameShape)
-    .Gradient(PassOn)
-    .GradientSkips({0, 1, 2, 3}, {0})
-    .Cpu(ComputeFor<Pick<Version3>>);
-HR_QUANTIZE(QuantizeAndDequantizeV4)
-    .Attr("num_bits: int = 8")
-    .Attr("range_given: bool = false")
-    .Attr(kTypes)
-    .Attr("round_mode: {'HALF_TO_EVEN', 'HALF_UP'} = 'HALF_TO_EVEN'")
-    .Attr("narrow_range: bool = false")
-    .Attr("axis: int = -1")
-    .Doc("QuantizeAndDequantizeV2 whose gradient stops outside the range.")
-    .Shape(SameShape)
-    .Gradient(Version4Grad)
-    .GradientSkips({}, {0})
-    .Cpu(ComputeFor<Pick<Version2>>);
+[[maybe_unused]] const OpRegistrar kQuantizeDequantize[] = {
+    QuantizeOp("QuantizeAndDequantizeV2")
+        .Attr("num_bits: int = 8")
+        .Attr("range_given: bool = false")
+        .Attr(kTypes)
+        .Attr("round_mode: {'HALF_TO_EVEN', 'HALF_UP'} = 'HALF_TO_EVEN'")
+        .Attr("narrow_range: bool = false")
+        .Attr("axis: int = -1")
+        .Doc("The input rounded to 2^num_bits levels, spread over the range "
+             "that "
+             "is given or that it has.")
+        .Shape(SameShape)
+        .Gradient(PassOn)
+        .GradientSkips({0, 1, 2}, {0})
+        .Cpu(ComputeFor<Pick<Version2>>),
+    QuantizeOp("QuantizeAndDequantizeV3")
+        .Input("num_bits: int32")
+        .Attr("range_given: bool = true")
+        .Attr(kTypes)
+        .Attr("narrow_range: bool = false")
+        .Attr("axis: int = -1")
+        .Doc("QuantizeAndDequantizeV2 with num_bits as a tensor.")
+        .Shape(SameShape)
+        .Gradient(PassOn)
+        .GradientSkips({0, 1, 2, 3}, {0})
+        .Cpu(ComputeFor<Pick<Version3>>),
+    QuantizeOp("QuantizeAndDequantizeV4")
+        .Attr("num_bits: int = 8")
+        .Attr("range_given: bool = false")
+        .Attr(kTypes)
+        .Attr("round_mode: {'HALF_TO_EVEN', 'HALF_UP'} = 'HALF_TO_EVEN'")
+        .Attr("narrow_range: bool = false")
+        .Attr("axis: int = -1")
+        .Doc("QuantizeAndDequantizeV2 whose gradient stops outside the range.")
+        .Shape(SameShape)
+        .Gradient(Version4Grad)
+        .GradientSkips({}, {0})
+        .Cpu(ComputeFor<Pick<Version2>>),
+};
 HR_OP(QuantizeAndDequantizeV4Grad)
     .Input("gradients: T")
     .Input("input: T")

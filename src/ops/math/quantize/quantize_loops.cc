@@ -41,9 +41,24 @@ HR_VECTOR void Run(const LevelScale& s, const float* x, I* y, int64_t n) {
   }
 }
 
-}  // namespace
+template <typename I>
+void Choose(const LevelScale& s, const float* x, I* y, int64_t n) {
+  if (s.even) {
+    Run<I, true>(s, x, y, n);
+  } else {
+    Run<I, false>(s, x, y, n);
+  }
+}
 
-void FakeQuantLoop(const FakeLevels& l, const float* x, float* y, int64_t n) {
+}  // namespace
+}  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+void FakeQuantLoop<CpuLevel::HR_LEVEL>(const FakeLevels& l, const float* x,
+                                       float* y, int64_t n) {
   const float min = l.min, max = l.max, inverse = l.inverse, scale = l.scale;
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
@@ -52,18 +67,31 @@ void FakeQuantLoop(const FakeLevels& l, const float* x, float* y, int64_t n) {
   }
 }
 
-template <typename I>
-void LevelLoop(const LevelScale& s, const float* x, I* y, int64_t n) {
-  if (s.even) {
-    Run<I, true>(s, x, y, n);
-  } else {
-    Run<I, false>(s, x, y, n);
-  }
+template <>
+void LevelLoop<CpuLevel::HR_LEVEL, int8_t>(const LevelScale& s, const float* x,
+                                           int8_t* y, int64_t n) {
+  Choose(s, x, y, n);
 }
-template void LevelLoop(const LevelScale&, const float*, int8_t*, int64_t);
-template void LevelLoop(const LevelScale&, const float*, uint8_t*, int64_t);
-template void LevelLoop(const LevelScale&, const float*, int16_t*, int64_t);
-template void LevelLoop(const LevelScale&, const float*, uint16_t*, int64_t);
-template void LevelLoop(const LevelScale&, const float*, int32_t*, int64_t);
+template <>
+void LevelLoop<CpuLevel::HR_LEVEL, uint8_t>(const LevelScale& s, const float* x,
+                                            uint8_t* y, int64_t n) {
+  Choose(s, x, y, n);
+}
+template <>
+void LevelLoop<CpuLevel::HR_LEVEL, int16_t>(const LevelScale& s, const float* x,
+                                            int16_t* y, int64_t n) {
+  Choose(s, x, y, n);
+}
+template <>
+void LevelLoop<CpuLevel::HR_LEVEL, uint16_t>(const LevelScale& s,
+                                             const float* x, uint16_t* y,
+                                             int64_t n) {
+  Choose(s, x, y, n);
+}
+template <>
+void LevelLoop<CpuLevel::HR_LEVEL, int32_t>(const LevelScale& s, const float* x,
+                                            int32_t* y, int64_t n) {
+  Choose(s, x, y, n);
+}
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

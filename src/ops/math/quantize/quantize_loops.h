@@ -20,15 +20,10 @@ struct FakeLevels {
   float min, max, inverse, scale;
 };
 
-#define HR_QUANTIZE_LOOPS(level)                                        \
-  namespace level {                                                     \
-  void FakeQuantLoop(const FakeLevels& l, const float* x, float* y,     \
-                     int64_t n);                                        \
-  /* For int8_t, uint8_t, int16_t, uint16_t and int32_t. */             \
-  template <typename I>                                                 \
-  void LevelLoop(const LevelScale& s, const float* x, I* y, int64_t n); \
-  }
-HR_FOR_EACH_LEVEL(HR_QUANTIZE_LOOPS)
-#undef HR_QUANTIZE_LOOPS
+template <CpuLevel kLevel>
+void FakeQuantLoop(const FakeLevels& l, const float* x, float* y, int64_t n);
+// For int8_t, uint8_t, int16_t, uint16_t and int32_t.
+template <CpuLevel kLevel, typename I>
+void LevelLoop(const LevelScale& s, const float* x, I* y, int64_t n);
 
 }  // namespace headrace

@@ -154,26 +154,34 @@ ComputeFn PickBiasAdd(const ResolvedOp& op) {
                                  : nullptr;
 }
 
-#define HR_QUANTIZED_BINARY(Name, text)           \
-  HR_OP(Name)                                     \
-      .Input("x: T1")                             \
-      .Input("y: T2")                             \
-      .Input("min_x: float")                      \
-      .Input("max_x: float")                      \
-      .Input("min_y: float")                      \
-      .Input("max_y: float")                      \
-      .Output("z: Toutput")                       \
-      .Output("min_z: float")                     \
-      .Output("max_z: float")                     \
-      .Attr("T1: quantizedtype")                  \
-      .Attr("T2: quantizedtype")                  \
-      .Attr("Toutput: quantizedtype = DT_QINT32") \
-      .Doc(text)                                  \
-      .Shape(QuantizedBroadcastShape)             \
-      .Cpu(ComputeFor<PickBytes<Name>>)
-HR_QUANTIZED_BINARY(QuantizedAdd, "x + y of quantized tensors, and its range.");
-HR_QUANTIZED_BINARY(QuantizedMul, "x * y of quantized tensors, and its range.");
-#undef HR_QUANTIZED_BINARY
+OpBuilder QuantizedBinaryOp(const char* name, const char* doc,
+                            KernelFactory kernel) {
+  OpBuilder b(name);
+  b.Input("x: T1")
+      .Input("y: T2")
+      .Input("min_x: float")
+      .Input("max_x: float")
+      .Input("min_y: float")
+      .Input("max_y: float")
+      .Output("z: Toutput")
+      .Output("min_z: float")
+      .Output("max_z: float")
+      .Attr("T1: quantizedtype")
+      .Attr("T2: quantizedtype")
+      .Attr("Toutput: quantizedtype = DT_QINT32")
+      .Doc(doc)
+      .Shape(QuantizedBroadcastShape)
+      .Cpu(kernel);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kQuantizedSums[] = {
+    QuantizedBinaryOp("QuantizedAdd",
+                      "x + y of quantized tensors, and its range.",
+                      ComputeFor<PickBytes<QuantizedAdd>>),
+    QuantizedBinaryOp("QuantizedMul",
+                      "x * y of quantized tensors, and its range.",
+                      ComputeFor<PickBytes<QuantizedMul>>),
+};
 
 HR_OP(QuantizedBiasAdd)
     .Input("input: T1")

@@ -7,15 +7,8 @@
 
 namespace headrace {
 
-#define HR_DECLARE(level)              \
-  namespace level {                    \
-  ArgLoops Arg(DType dtype, bool max); \
-  }
-HR_FOR_EACH_LEVEL(HR_DECLARE)
-#undef HR_DECLARE
-
 ArgLoops LoopsForArg(DType dtype, bool max) {
-  return HR_CALL_LEVEL(ActiveCpuLevel(), Arg(dtype, max));
+  return AtActiveLevel([&](auto level) { return Arg<level>(dtype, max); });
 }
 
 namespace {

@@ -89,8 +89,13 @@ ArgLoops Of(bool max) {
 }
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-ArgLoops Arg(DType dtype, bool max) {
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+ArgLoops Arg<CpuLevel::HR_LEVEL>(DType dtype, bool max) {
   switch (dtype) {
     case DType::kFloat:
       return Of<float, float>(max);
@@ -127,4 +132,4 @@ ArgLoops Arg(DType dtype, bool max) {
   }
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

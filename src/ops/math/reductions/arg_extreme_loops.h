@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/cpu_level.h"
 #include "tensor/dtype.h"
 
 namespace headrace {
@@ -18,5 +19,9 @@ struct ArgLoops {
 
 // Null functions where the type has no order.
 ArgLoops LoopsForArg(DType dtype, bool max);
+
+// What the files of a level give away.
+template <CpuLevel kLevel>
+ArgLoops Arg(DType dtype, bool max);
 
 }  // namespace headrace

@@ -5,9 +5,11 @@
 
 #include "ops/math/reductions/reduce_templates.h"
 
-namespace headrace::HR_LEVEL {
+namespace headrace {
+using namespace HR_LEVEL;
 
-ReduceLoops CommonReduction(Reduction r, DType dtype) {
+template <>
+ReduceLoops CommonReduction<CpuLevel::HR_LEVEL>(Reduction r, DType dtype) {
   switch (dtype) {
     case DType::kFloat:
       return Pick<float, float, true>(r);
@@ -26,4 +28,4 @@ ReduceLoops CommonReduction(Reduction r, DType dtype) {
   }
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

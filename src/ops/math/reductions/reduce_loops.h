@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/cpu_level.h"
 #include "tensor/dtype.h"
 
 namespace headrace {
@@ -36,5 +37,9 @@ struct ReduceLoops {
 
 // Null functions where the type has no such reduction.
 ReduceLoops LoopsForReduction(Reduction r, DType dtype);
+
+// What the files of a level give away.
+template <CpuLevel kLevel>
+ReduceLoops CommonReduction(Reduction r, DType dtype);
 
 }  // namespace headrace

@@ -11,13 +11,6 @@
 
 namespace headrace {
 
-#define HR_DECLARE(level)                                \
-  namespace level {                                      \
-  ReduceLoops CommonReduction(Reduction r, DType dtype); \
-  }
-HR_FOR_EACH_LEVEL(HR_DECLARE)
-#undef HR_DECLARE
-
 namespace plain {
 namespace {
 
@@ -56,8 +49,8 @@ ReduceLoops RareReduction(Reduction r, DType dtype) {
 }  // namespace plain
 
 ReduceLoops LoopsForReduction(Reduction r, DType dtype) {
-  ReduceLoops loops =
-      HR_CALL_LEVEL(ActiveCpuLevel(), CommonReduction(r, dtype));
+  ReduceLoops loops = AtActiveLevel(
+      [&](auto level) { return CommonReduction<level>(r, dtype); });
   return loops.runs ? loops : plain::RareReduction(r, dtype);
 }
 

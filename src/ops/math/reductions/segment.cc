@@ -304,7 +304,10 @@ Status RunSorted(KernelContext& c) {
   shape.set_dim(0, segments);
   HR_ASSIGN_OR_RETURN(shape, Shape::Make(shape.dims()));
   HR_RETURN_IF_ERROR(c.Allocate(0, shape));
-  const T empty = std::is_same_v<Op, Prod> ? T(1) : T(0);
+  // The forms with a count fill what has no rows as the unsorted ones do.
+  const T empty = c.num_inputs() == 3        ? Op::template Init<T>()
+                  : std::is_same_v<Op, Prod> ? T(1)
+                                             : T(0);
   return Join<T, Op>(c.in<T>(0), ids, shape.Product(1, shape.rank()), segments,
                      empty, kMean, c.out<T>(0));
 }

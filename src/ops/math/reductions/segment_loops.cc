@@ -147,24 +147,36 @@ HR_INLINE bool Below(const Id* id, int64_t n, int64_t limit) {
 }
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-const SegmentLoops<float>* SegmentFloat(SegmentJoin j) {
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+const SegmentLoops<float>* SegmentFloat<CpuLevel::HR_LEVEL>(SegmentJoin j) {
   return Find<float>(j);
 }
-const SegmentLoops<double>* SegmentDouble(SegmentJoin j) {
+template <>
+const SegmentLoops<double>* SegmentDouble<CpuLevel::HR_LEVEL>(SegmentJoin j) {
   return Find<double>(j);
 }
-const SegmentLoops<int32_t>* SegmentInt32(SegmentJoin j) {
+template <>
+const SegmentLoops<int32_t>* SegmentInt32<CpuLevel::HR_LEVEL>(SegmentJoin j) {
   return Find<int32_t>(j);
 }
-const SegmentLoops<int64_t>* SegmentInt64(SegmentJoin j) {
+template <>
+const SegmentLoops<int64_t>* SegmentInt64<CpuLevel::HR_LEVEL>(SegmentJoin j) {
   return Find<int64_t>(j);
 }
-bool AllBelow32(const int32_t* id, int64_t n, int64_t limit) {
+template <>
+bool AllBelow32<CpuLevel::HR_LEVEL>(const int32_t* id, int64_t n,
+                                    int64_t limit) {
   return Below(id, n, limit);
 }
-bool AllBelow64(const int64_t* id, int64_t n, int64_t limit) {
+template <>
+bool AllBelow64<CpuLevel::HR_LEVEL>(const int64_t* id, int64_t n,
+                                    int64_t limit) {
   return Below(id, n, limit);
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "base/cpu_level.h"
+
 namespace headrace {
 
 enum class SegmentJoin { kSum, kProd, kMax, kMin };
@@ -38,5 +40,19 @@ const SegmentLoops<int64_t>& FindSegmentLoops(SegmentJoin join);
 // Whether all of n numbers are below `limit`.
 bool AllBelow(const int32_t* id, int64_t n, int64_t limit);
 bool AllBelow(const int64_t* id, int64_t n, int64_t limit);
+
+// What the files of a level give away.
+template <CpuLevel kLevel>
+const SegmentLoops<float>* SegmentFloat(SegmentJoin);
+template <CpuLevel kLevel>
+const SegmentLoops<double>* SegmentDouble(SegmentJoin);
+template <CpuLevel kLevel>
+const SegmentLoops<int32_t>* SegmentInt32(SegmentJoin);
+template <CpuLevel kLevel>
+const SegmentLoops<int64_t>* SegmentInt64(SegmentJoin);
+template <CpuLevel kLevel>
+bool AllBelow32(const int32_t* id, int64_t n, int64_t limit);
+template <CpuLevel kLevel>
+bool AllBelow64(const int64_t* id, int64_t n, int64_t limit);
 
 }  // namespace headrace

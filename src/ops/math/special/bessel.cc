@@ -88,24 +88,39 @@ constexpr auto kBesselOf = [](auto x) {
   return kOf<F>(x);
 };
 
+template <double (*F)(double)>
+constexpr KernelFactory BesselKernel =
+    UnaryOf<kBesselOf<F>, float, double, half, bfloat16>;
+
 // The modified functions are among the loops (special_loops.cc).
-#define HR_MODIFIED(Name, doc) \
-  HR_UNARY(Name, kFloatTypes, doc).Gradient(Name##Grad)
-#define HR_BESSEL(Name, F, doc) \
-  HR_MODIFIED(Name, doc).Cpu(   \
-      UnaryOf<kBesselOf<F>, float, double, half, bfloat16>)
-HR_MODIFIED(BesselI0, "The modified Bessel function I0.");
-HR_MODIFIED(BesselI0e, "exp(-|x|) I0(x).");
-HR_MODIFIED(BesselI1, "The modified Bessel function I1.");
-HR_MODIFIED(BesselI1e, "exp(-|x|) I1(x).");
-HR_BESSEL(BesselJ0, J0, "The Bessel function J0.");
-HR_BESSEL(BesselJ1, J1, "The Bessel function J1.");
-HR_MODIFIED(BesselK0, "The modified Bessel function K0.");
-HR_MODIFIED(BesselK0e, "exp(x) K0(x).");
-HR_MODIFIED(BesselK1, "The modified Bessel function K1.");
-HR_MODIFIED(BesselK1e, "exp(x) K1(x).");
-HR_BESSEL(BesselY0, Y0, "The Bessel function Y0.");
-HR_BESSEL(BesselY1, Y1, "The Bessel function Y1.");
+[[maybe_unused]] const OpRegistrar kBesselOps[] = {
+    UnaryOp("BesselI0", kFloatTypes, "The modified Bessel function I0.")
+        .Gradient(BesselI0Grad),
+    UnaryOp("BesselI0e", kFloatTypes, "exp(-|x|) I0(x).")
+        .Gradient(BesselI0eGrad),
+    UnaryOp("BesselI1", kFloatTypes, "The modified Bessel function I1.")
+        .Gradient(BesselI1Grad),
+    UnaryOp("BesselI1e", kFloatTypes, "exp(-|x|) I1(x).")
+        .Gradient(BesselI1eGrad),
+    UnaryOp("BesselJ0", kFloatTypes, "The Bessel function J0.")
+        .Gradient(BesselJ0Grad)
+        .Cpu(BesselKernel<J0>),
+    UnaryOp("BesselJ1", kFloatTypes, "The Bessel function J1.")
+        .Gradient(BesselJ1Grad)
+        .Cpu(BesselKernel<J1>),
+    UnaryOp("BesselK0", kFloatTypes, "The modified Bessel function K0.")
+        .Gradient(BesselK0Grad),
+    UnaryOp("BesselK0e", kFloatTypes, "exp(x) K0(x).").Gradient(BesselK0eGrad),
+    UnaryOp("BesselK1", kFloatTypes, "The modified Bessel function K1.")
+        .Gradient(BesselK1Grad),
+    UnaryOp("BesselK1e", kFloatTypes, "exp(x) K1(x).").Gradient(BesselK1eGrad),
+    UnaryOp("BesselY0", kFloatTypes, "The Bessel function Y0.")
+        .Gradient(BesselY0Grad)
+        .Cpu(BesselKernel<Y0>),
+    UnaryOp("BesselY1", kFloatTypes, "The Bessel function Y1.")
+        .Gradient(BesselY1Grad)
+        .Cpu(BesselKernel<Y1>),
+};
 
 }  // namespace
 }  // namespace headrace

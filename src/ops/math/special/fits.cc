@@ -153,15 +153,17 @@ const BesselKFits<T>& FitsOfBesselK(int order) {
   return fits[order];
 }
 
-#define HR_INSTANTIATE(T)                               \
-  template const DawsonFits<T>& FitsOfDawson<T>();      \
-  template const ExpintFits<T>& FitsOfExpint<T>();      \
-  template const SpenceFit<T>& FitOfSpence<T>();        \
-  template const FresnelFits<T>& FitsOfFresnel<T>();    \
-  template const BesselIFits<T>& FitsOfBesselI<T>(int); \
-  template const BesselKFits<T>& FitsOfBesselK<T>(int);
-HR_INSTANTIATE(float)
-HR_INSTANTIATE(double)
-#undef HR_INSTANTIATE
+template const DawsonFits<float>& FitsOfDawson<float>();
+template const DawsonFits<double>& FitsOfDawson<double>();
+template const ExpintFits<float>& FitsOfExpint<float>();
+template const ExpintFits<double>& FitsOfExpint<double>();
+template const SpenceFit<float>& FitOfSpence<float>();
+template const SpenceFit<double>& FitOfSpence<double>();
+template const FresnelFits<float>& FitsOfFresnel<float>();
+template const FresnelFits<double>& FitsOfFresnel<double>();
+template const BesselIFits<float>& FitsOfBesselI<float>(int);
+template const BesselIFits<double>& FitsOfBesselI<double>(int);
+template const BesselKFits<float>& FitsOfBesselK<float>(int);
+template const BesselKFits<double>& FitsOfBesselK<double>(int);
 
 }  // namespace headrace

@@ -204,37 +204,44 @@ constexpr auto kSampleSlope = [](auto a, auto x) {
   return static_cast<decltype(a)>(SampleSlope(a, x));
 };
 
-#define HR_TWO(Name, a, b, z, types, doc)                             \
-  HR_OP(Name).Input(a).Input(b).Output(z).Attr(types).Doc(doc).Shape( \
-      BroadcastShape)
+// Of two operands, which are broadcast.
+OpBuilder GammaOp(const char* name, const char* first, const char* second,
+                  const char* result, const char* types, const char* doc) {
+  OpBuilder b(name);
+  b.Input(first).Input(second).Output(result).Attr(types).Doc(doc);
+  b.Shape(BroadcastShape);
+  return b;
+}
 constexpr char kTwoFloats[] = "T: {float, double}";
 
-HR_TWO(Igamma, "a: T", "x: T", "z: T", kFloatTypes,
-       "The lower regularised incomplete gamma function P(a, x).")
-    .Gradient(IgammaGrad)
-    .GradientSkips({}, {0})
-    .Cpu(BinaryKernel);
-HR_TWO(Igammac, "a: T", "x: T", "z: T", kFloatTypes,
-       "The upper regularised incomplete gamma function Q(a, x).")
-    .Gradient(IgammacGrad)
-    .GradientSkips({}, {0})
-    .Cpu(BinaryKernel);
-HR_TWO(IgammaGradA, "a: T", "x: T", "z: T", kTwoFloats,
-       "The derivative of Igamma by a.")
-    .Cpu(BinaryOf<kIgammaSlope, float, double>);
-HR_TWO(RandomGammaGrad, "alpha: T", "sample: T", "output: T", kTwoFloats,
-       "The derivative by alpha of a sample of the gamma distribution.")
-    .Cpu(BinaryOf<kSampleSlope, float, double>);
-HR_TWO(Zeta, "x: T", "q: T", "z: T", kTwoFloats,
-       "Hurwitz's zeta function: the sum of (q + n)^-x over n from 0.")
-    .Gradient(ZetaGrad)
-    .GradientSkips({}, {0})
-    .Cpu(BinaryKernel);
-HR_TWO(Polygamma, "a: T", "x: T", "z: T", kTwoFloats,
-       "The a-th derivative of Digamma at x.")
-    .Gradient(PolygammaGrad)
-    .GradientSkips({}, {0})
-    .Cpu(BinaryKernel);
+[[maybe_unused]] const OpRegistrar kGammaOps[] = {
+    GammaOp("Igamma", "a: T", "x: T", "z: T", kFloatTypes,
+            "The lower regularised incomplete gamma function P(a, x).")
+        .Gradient(IgammaGrad)
+        .GradientSkips({}, {0})
+        .Cpu(BinaryKernel),
+    GammaOp("Igammac", "a: T", "x: T", "z: T", kFloatTypes,
+            "The upper regularised incomplete gamma function Q(a, x).")
+        .Gradient(IgammacGrad)
+        .GradientSkips({}, {0})
+        .Cpu(BinaryKernel),
+    GammaOp("IgammaGradA", "a: T", "x: T", "z: T", kTwoFloats,
+            "The derivative of Igamma by a.")
+        .Cpu(BinaryOf<kIgammaSlope, float, double>),
+    GammaOp("RandomGammaGrad", "alpha: T", "sample: T", "output: T", kTwoFloats,
+            "The derivative by alpha of a sample of the gamma distribution.")
+        .Cpu(BinaryOf<kSampleSlope, float, double>),
+    GammaOp("Zeta", "x: T", "q: T", "z: T", kTwoFloats,
+            "Hurwitz's zeta function: the sum of (q + n)^-x over n from 0.")
+        .Gradient(ZetaGrad)
+        .GradientSkips({}, {0})
+        .Cpu(BinaryKernel),
+    GammaOp("Polygamma", "a: T", "x: T", "z: T", kTwoFloats,
+            "The a-th derivative of Digamma at x.")
+        .Gradient(PolygammaGrad)
+        .GradientSkips({}, {0})
+        .Cpu(BinaryKernel),
+};
 HR_OP(Betainc)
     .Input("a: T")
     .Input("b: T")

@@ -31,13 +31,18 @@ Status SpenceGrad(GradientContext& g) {
   return Flow(g, g("SelectV2", {at_one, g.Scalar(x.dtype(), -1), slope}));
 }
 
-#define HR_INTEGRAL(Name, doc) \
-  HR_UNARY(Name, kFloatTypes, doc).Gradient(Name##Grad)
-HR_INTEGRAL(Dawsn, "Dawson's integral.");
-HR_INTEGRAL(Expint, "The exponential integral Ei.");
-HR_INTEGRAL(FresnelCos, "Fresnel's cosine integral.");
-HR_INTEGRAL(FresnelSin, "Fresnel's sine integral.");
-HR_INTEGRAL(Spence, "Spence's integral, the dilogarithm of 1 - x.");
+[[maybe_unused]] const OpRegistrar kIntegrals[] = {
+    UnaryOp("Dawsn", kFloatTypes, "Dawson's integral.").Gradient(DawsnGrad),
+    UnaryOp("Expint", kFloatTypes, "The exponential integral Ei.")
+        .Gradient(ExpintGrad),
+    UnaryOp("FresnelCos", kFloatTypes, "Fresnel's cosine integral.")
+        .Gradient(FresnelCosGrad),
+    UnaryOp("FresnelSin", kFloatTypes, "Fresnel's sine integral.")
+        .Gradient(FresnelSinGrad),
+    UnaryOp("Spence", kFloatTypes,
+            "Spence's integral, the dilogarithm of 1 - x.")
+        .Gradient(SpenceGrad),
+};
 
 }  // namespace
 }  // namespace headrace

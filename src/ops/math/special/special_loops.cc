@@ -58,13 +58,12 @@ HR_VECTOR void MapFit(F f, const void* x, void* y, int64_t n) {
   for (int64_t i = 0; i < one; ++i) block[i] = static_cast<T>(f(block[i]));
   for (int64_t i = 0; i < rest; ++i) r[whole + i] = block[i];
 }
-#define HR_OF(x) [&](double x) __attribute__((always_inline))
 
 template <typename T>
 void Dawson(const void* from, void* to, int64_t n) {
   const DawsonFits<T>& fits = FitsOfDawson<T>();
   MapFit<T>(
-      HR_OF(x) {
+      [&](double x) __attribute__((always_inline)) {
         const double a = __builtin_fabs(x), r = 1 / a;
         const double near = a * At(fits.near, a * a);
         const double far = r * At(fits.far, r * r);
@@ -77,7 +76,7 @@ template <typename T>
 void Expint(const void* from, void* to, int64_t n) {
   const ExpintFits<T>& fits = FitsOfExpint<T>();
   MapFit<T>(
-      HR_OF(x) {
+      [&](double x) __attribute__((always_inline)) {
         const double r = 1 / x;
         const double near = At(fits.near, x) + ::log(x);
         const double far = ::exp(x) * r * At(fits.far, r);
@@ -93,7 +92,7 @@ void Spence(const void* from, void* to, int64_t n) {
   const SpenceFit<T>& fit = FitOfSpence<T>();
   constexpr double kAtZero = kPi * kPi / 6;
   MapFit<T>(
-      HR_OF(x) {
+      [&](double x) __attribute__((always_inline)) {
         // 1 / x for what is above 2; then 1 minus that for what is below 1/2.
         const double r = x > 2 ? 1 / x : x;
         const double w = r < 0.5 ? -r : r - 1;
@@ -116,7 +115,7 @@ template <typename T, bool kCosine>
 void Fresnel(const void* from, void* to, int64_t n) {
   const FresnelFits<T>& fits = FitsOfFresnel<T>();
   MapFit<T>(
-      HR_OF(x) {
+      [&](double x) __attribute__((always_inline)) {
         const double a = __builtin_fabs(x), square = a * a;
         const double near = kCosine
                                 ? a * At(fits.cosine, square * square)
@@ -146,7 +145,7 @@ template <typename T, int kOrder, bool kScaled>
 void BesselI(const void* from, void* to, int64_t n) {
   const BesselIFits<T>& fits = FitsOfBesselI<T>(kOrder);
   MapFit<T>(
-      HR_OF(x) {
+      [&](double x) __attribute__((always_inline)) {
         const double a = __builtin_fabs(x), r = 1 / a;
         const double near = At(fits.near, a) * (kOrder == 0 ? 1 : a);
         const double far = At(fits.far, r) * __builtin_sqrt(r);
@@ -161,7 +160,7 @@ template <typename T, int kOrder, bool kScaled>
 void BesselK(const void* from, void* to, int64_t n) {
   const BesselKFits<T>& fits = FitsOfBesselK<T>(kOrder);
   MapFit<T>(
-      HR_OF(x) {
+      [&](double x) __attribute__((always_inline)) {
         const double z = x * x, r = 1 / x;
         const double log_i = ::log(x * 0.5) * At(fits.i, z);
         const double regular = At(fits.regular, z);
@@ -178,41 +177,48 @@ void BesselK(const void* from, void* to, int64_t n) {
       from, to, n);
 }
 
-#define HR_ROWS(op, ns, Loop, ...)               \
-  {op,                                           \
-   kType<float>,                                 \
-   kType<float>,                                 \
-   &Loop<float __VA_OPT__(, ) __VA_ARGS__>,      \
-   nullptr,                                      \
-   nullptr,                                      \
-   ns},                                          \
-      {op,                                       \
-       kType<double>,                            \
-       kType<double>,                            \
-       &Loop<double __VA_OPT__(, ) __VA_ARGS__>, \
-       nullptr,                                  \
-       nullptr,                                  \
-       2 * ns},                                  \
-      HR_UNARY_SMALL(op, HR_ARG(Loop<float __VA_OPT__(, ) __VA_ARGS__>), ns)
+template <UnaryLoop kFloat, UnaryLoop kDouble>
+consteval LoopTable<4> Floats(const char* op, float ns) {
+  return JoinTables(
+      OneRow({op, kType<float>, kType<float>, kFloat, nullptr, nullptr, ns}),
+      OneRow({op, kType<double>, kType<double>, kDouble, nullptr, nullptr,
+              2 * ns}),
+      UnarySmall<kFloat>(op, ns));
+}
 
-constexpr LoopEntry kRows[] = {
-    HR_ROWS("Dawsn", 4.0f, Dawson),
-    HR_ROWS("Expint", 6.0f, Expint),
-    HR_ROWS("Spence", 6.0f, Spence),
-    HR_ROWS("FresnelCos", 8.0f, Fresnel, true),
-    HR_ROWS("FresnelSin", 8.0f, Fresnel, false),
-    HR_ROWS("BesselI0", 5.0f, BesselI, 0, false),
-    HR_ROWS("BesselI0e", 4.0f, BesselI, 0, true),
-    HR_ROWS("BesselI1", 5.0f, BesselI, 1, false),
-    HR_ROWS("BesselI1e", 4.0f, BesselI, 1, true),
-    HR_ROWS("BesselK0", 8.0f, BesselK, 0, false),
-    HR_ROWS("BesselK0e", 8.0f, BesselK, 0, true),
-    HR_ROWS("BesselK1", 8.0f, BesselK, 1, false),
-    HR_ROWS("BesselK1e", 8.0f, BesselK, 1, true),
+constexpr JoinedTable kRows = {
+    Floats<Dawson<float>, Dawson<double>>("Dawsn", 4.0f),
+    Floats<Expint<float>, Expint<double>>("Expint", 6.0f),
+    Floats<Spence<float>, Spence<double>>("Spence", 6.0f),
+    Floats<Fresnel<float, true>, Fresnel<double, true>>("FresnelCos", 8.0f),
+    Floats<Fresnel<float, false>, Fresnel<double, false>>("FresnelSin", 8.0f),
+    Floats<BesselI<float, 0, false>, BesselI<double, 0, false>>("BesselI0",
+                                                                5.0f),
+    Floats<BesselI<float, 0, true>, BesselI<double, 0, true>>("BesselI0e",
+                                                              4.0f),
+    Floats<BesselI<float, 1, false>, BesselI<double, 1, false>>("BesselI1",
+                                                                5.0f),
+    Floats<BesselI<float, 1, true>, BesselI<double, 1, true>>("BesselI1e",
+                                                              4.0f),
+    Floats<BesselK<float, 0, false>, BesselK<double, 0, false>>("BesselK0",
+                                                                8.0f),
+    Floats<BesselK<float, 0, true>, BesselK<double, 0, true>>("BesselK0e",
+                                                              8.0f),
+    Floats<BesselK<float, 1, false>, BesselK<double, 1, false>>("BesselK1",
+                                                                8.0f),
+    Floats<BesselK<float, 1, true>, BesselK<double, 1, true>>("BesselK1e",
+                                                              8.0f),
 };
 
 }  // namespace
-
-LoopRows SpecialLoops() { return {kRows, std::size(kRows)}; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+LoopRows SpecialLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+}  // namespace headrace

@@ -41,8 +41,8 @@ Status DenseProductRule(ShapeContext& c) {
 template <typename T>
 void TransposeDense(const T* x, int64_t rows, int64_t columns, bool conjugate,
                     T* y) {
-  static const TransposeLoop loop =
-      HR_CALL_LEVEL(ActiveCpuLevel(), FindTranspose(sizeof(T)));
+  static const TransposeLoop loop = AtActiveLevel(
+      [&](auto level) { return FindTranspose<level>(sizeof(T)); });
   constexpr int64_t kRows = 32;
   const int64_t parts = (rows + kRows - 1) / kRows;
   const double cost = 1.0 * kRows * static_cast<double>(columns);
@@ -57,9 +57,9 @@ void TransposeDense(const T* x, int64_t rows, int64_t columns, bool conjugate,
 template <typename T>
 CsrRowsLoop<T> PickRows() {
   if constexpr (std::is_same_v<T, float>) {
-    return HR_CALL_LEVEL(ActiveCpuLevel(), FloatCsrRows());
+    return AtActiveLevel([](auto level) { return FloatCsrRows<level>(); });
   } else if constexpr (std::is_same_v<T, double>) {
-    return HR_CALL_LEVEL(ActiveCpuLevel(), DoubleCsrRows());
+    return AtActiveLevel([](auto level) { return DoubleCsrRows<level>(); });
   } else {
     return [](const int32_t* rows, const int32_t* cols, const T* x,
               int64_t begin, int64_t end, const T* b, int64_t n, T* y) {

@@ -56,8 +56,18 @@ void Rows(const int32_t* rows, const int32_t* cols, const T* x, int64_t begin,
 }
 
 }  // namespace
-
-CsrRowsLoop<float> FloatCsrRows() { return Rows<float>; }
-CsrRowsLoop<double> DoubleCsrRows() { return Rows<double>; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+CsrRowsLoop<float> FloatCsrRows<CpuLevel::HR_LEVEL>() {
+  return Rows<float>;
+}
+template <>
+CsrRowsLoop<double> DoubleCsrRows<CpuLevel::HR_LEVEL>() {
+  return Rows<double>;
+}
+
+}  // namespace headrace

@@ -15,12 +15,9 @@ using CsrRowsLoop = void (*)(const int32_t* rows, const int32_t* cols,
                              const T* x, int64_t begin, int64_t end, const T* b,
                              int64_t n, T* y);
 
-#define HR_CSR_TABLES(level)           \
-  namespace level {                    \
-  CsrRowsLoop<float> FloatCsrRows();   \
-  CsrRowsLoop<double> DoubleCsrRows(); \
-  }
-HR_FOR_EACH_LEVEL(HR_CSR_TABLES)
-#undef HR_CSR_TABLES
+template <CpuLevel kLevel>
+CsrRowsLoop<float> FloatCsrRows();
+template <CpuLevel kLevel>
+CsrRowsLoop<double> DoubleCsrRows();
 
 }  // namespace headrace

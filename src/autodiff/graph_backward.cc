@@ -1,15 +1,15 @@
-#include "autodiff/walk.h"
+#include "autodiff/graph_backward.h"
 
 #include <algorithm>
 
 namespace headrace {
 
-bool GraphWalk::LeadsThrough(const Edge& e) const {
+bool GraphBackward::LeadsThrough(const Edge& e) const {
   return IsDifferentiable(e.node->output_type(e.index)) &&
          (sought(e) || (!stop_.contains(e) && leads_.contains(e.node)));
 }
 
-std::vector<Node*> GraphWalk::Between() {
+std::vector<Node*> GraphBackward::Between() {
   // Depth first from the arrivals: a node is done after its inputs, so the
   // reverse has users first. A node leads to a sought edge when an input is
   // one, or when an input's node leads there.
@@ -48,7 +48,7 @@ std::vector<Node*> GraphWalk::Between() {
 // With places: the sum of what came from a device is made beside what the
 // earliest call in the graph gave, whose gradient comes last; the sum of these
 // beside what the gradient is of.
-Gradient GraphWalk::Sum(const Edge& e, absl::Span<const Gradient> parts) {
+Gradient GraphBackward::Sum(const Edge& e, absl::Span<const Gradient> parts) {
   if (builder_ == nullptr || parts.size() < 2) {
     return SumGradients(scope_, parts);
   }
@@ -78,7 +78,7 @@ Gradient GraphWalk::Sum(const Edge& e, absl::Span<const Gradient> parts) {
   return SumGradients(scope_, sums);
 }
 
-Status GraphWalk::CallGradient(const Node* n, GradientContext& g) {
+Status GraphBackward::CallGradient(const Node* n, GradientContext& g) {
   const CopiedFrom* copied = nullptr;
   if (origins_) {
     auto it = origins_->find(n);
@@ -87,7 +87,7 @@ Status GraphWalk::CallGradient(const Node* n, GradientContext& g) {
   return CallGradientOfNode(*n, g, copied);
 }
 
-Status GraphWalk::BackThrough(Node* n) {
+Status GraphBackward::BackThrough(Node* n) {
   if (!leads_.contains(n)) return OkStatus();
   // The op may grow by its own gradient; these are its edges of now.
   const std::vector<Edge> from(n->inputs().begin(), n->inputs().end());
@@ -112,7 +112,7 @@ Status GraphWalk::BackThrough(Node* n) {
                  });
 }
 
-Status GraphWalk::Back() {
+Status GraphBackward::Back() {
   for (Node* n : Between()) HR_RETURN_IF_ERROR(BackThrough(n));
   return scope_.status();
 }

@@ -9,7 +9,7 @@
 namespace headrace {
 
 // The memory of one run.
-struct Executable::Frame {
+struct Executable::Workspace {
   std::vector<Tensor> slots;
   // What a dynamic step's shape rule last said, and of what. `lasts`: of these
   // shapes it will say so again.
@@ -26,7 +26,7 @@ struct Executable::Frame {
   void* arena = nullptr;
   size_t arena_bytes = 0;
 
-  ~Frame() {
+  ~Workspace() {
     if (arena) FreeMemory(arena, arena_bytes);
   }
 };

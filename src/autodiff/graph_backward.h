@@ -13,12 +13,12 @@ namespace headrace {
 
 // Gradients go through the current emitter, which need not be the graph's own
 // builder. One walk, one thread.
-class GraphWalk : public Backward<Edge> {
+class GraphBackward : public Backward<Edge> {
  public:
   // `origins`, for a copied graph: where its nodes with named gradients came
   // from; borrowed for the walk.
-  explicit GraphWalk(std::shared_ptr<Graph> graph,
-                     const Origins* origins = nullptr)
+  explicit GraphBackward(std::shared_ptr<Graph> graph,
+                         const Origins* origins = nullptr)
       : graph_(std::move(graph)), origins_(origins) {}
 
   // What gradients make with `builder` is placed with what they are of.

@@ -1,0 +1,108 @@
+"""Functions whose parameters are put together of what several functions share."""
+
+import functools
+import inspect
+
+
+def parameter(name, default=inspect.Parameter.empty):
+    """A parameter that is given by place or by name."""
+    return inspect.Parameter(
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default
+    )
+
+
+def parameters_of(function):
+    """The parameters of a function, in order."""
+    return list(inspect.signature(function).parameters.values())
+
+
+def function_of(like, parameters, call, targets=None):
+    """A function of these parameters, with the name and the docstring of `like`.
+
+    It hands them to `call`: by their names, `self` and *args by place, **kwargs as they
+    came. It is compiled, so that wrong arguments are refused in Python's own words.
+    With `targets`, other names for them, it hands them to what call() finds.
+    """
+    to = "_call" if targets is None else "_call()"
+    shown, passed = [], []
+    for p in parameters:
+        stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        default = "" if p.default is p.empty else f"=_defaults['{p.name}']"
+        shown.append(stars + p.name + default)
+        by_place = stars or p.name == "self"
+        passed.append(
+            stars + p.name
+            if by_place
+            else f"{(targets or {}).get(p.name, p.name)}={p.name}"
+        )
+    scope = {"_call": call, "_defaults": {p.name: p.default for p in parameters}}
+    text = f"def {like.__name__}({', '.join(shown)}):"
+    exec(f"{text} return {to}({', '.join(passed)})", scope)
+    made = functools.update_wrapper(scope[like.__name__], like)
+    del made.__wrapped__  # its parameters are others
+    return made
+
+
+def from_text(text):
+    """The parameters of a text such as "units, activation='tanh', **kwargs"."""
+    scope = {}
+    exec(f"def of({text}): pass", scope)
+    return parameters_of(scope["of"])
+
+
+def constructor(text, begin):
+    """An __init__ of the parameters in a text, which `begin` gets: begin(self, a=a)."""
+    return function_of(named("__init__"), from_text(f"self, {text}"), begin)
+
+
+def keeps(text, prefix=""):
+    """An __init__ that keeps each parameter of a text as the attribute of its name."""
+
+    def begin(self, **given):
+        for name, value in given.items():
+            setattr(self, prefix + name, value)
+
+    return constructor(text, begin)
+
+
+def named(name, doc=None, module=__name__):
+    """What function_of takes the name and the docstring of."""
+
+    def like():
+        pass
+
+    like.__name__ = like.__qualname__ = name
+    like.__doc__, like.__module__ = doc, module
+    return like
+
+
+def taking(parameters, before=None):
+    """Decorates a function of **kwargs: these parameters, by their names, are among
+    them. They come last, or before the parameter of that name."""
+
+    def decorate(function):
+        own = parameters_of(function)
+        more = own.pop() if own and own[-1].kind is own[-1].VAR_KEYWORD else None
+        names = [p.name for p in own]
+        place = names.index(before) if before else len(own)
+        own[place:place] = [p for p in parameters if p.name not in names]
+        return function_of(function, own, function)
+
+    return decorate
+
+
+def twin(function, name, doc, text, **fixed):
+    """`function` under another name, with the parameters in a text and others fixed.
+
+    Parameters without a default in the text have the function's own.
+    """
+    own = {p.name: p for p in parameters_of(function)}
+    parameters = [
+        own[p.name] if p.default is p.empty and p.name in own else p
+        for p in from_text(text)
+    ]
+
+    def call(*args, **given):
+        return function(*args, **given, **fixed)
+
+    return function_of(named(name, doc, function.__module__), parameters, call)
