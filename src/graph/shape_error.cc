@@ -59,18 +59,6 @@ std::string PartialText(const ShapeContext& c, uint32_t mask) {
   return out;
 }
 
-Status Refused(const Node& n, const ShapeContext& c, const ShapeRefusal& said,
-               StringView rule_text) {
-  std::string shapes;
-  for (int i = 0; i < c.num_inputs(); ++i) {
-    absl::StrAppend(&shapes, i ? ", " : "", c.input(i).ToString());
-  }
-  return InvalidArgument(said.text.empty() ? rule_text : said.text, " for '",
-                         NodeSummary(n), "' with input shapes: ", shapes,
-                         ValuesText(c, said.values),
-                         PartialText(c, said.partial_shapes), ".");
-}
-
 }  // namespace
 
 std::string NodeSummary(const Node& n) {
@@ -93,18 +81,24 @@ std::string NodeSummary(const Node& n) {
   return out + ")";
 }
 
-Status CheckShapesInGraph(const Node& n, const ShapeContext& c) {
-  const ShapeRefusal said = RefusedOnlyInGraph(c);
-  return said.text.empty() ? OkStatus() : Refused(n, c, said, "");
-}
-
 Status ShapeErrorInGraph(const Node& n, const ShapeContext& c,
                          const Status& s) {
   if (s.code() != absl::StatusCode::kInvalidArgument &&
       s.code() != absl::StatusCode::kFailedPrecondition) {
     return s;
   }
-  return Refused(n, c, RefusalInGraph(c, s.message()), s.message());
+  std::string shapes;
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    const Shape& shape = c.input(i);
+    absl::StrAppend(&shapes, i ? ", " : "",
+                    shape.known_rank() ? shape.ToString() : "?");
+  }
+  const ShapeRefusal& refusal = c.refusal();
+  return InvalidArgument(
+      refusal.text.empty() ? s.message() : StringView(refusal.text), " for '",
+      NodeSummary(n), "' with input shapes: ", shapes,
+      ValuesText(c, refusal.values), PartialText(c, refusal.partial_shapes),
+      ".");
 }
 
 }  // namespace headrace

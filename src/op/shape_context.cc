@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "op/shared_refusal.h"
+
 namespace headrace {
 
 Status ShapeContext::IntValue(int i, bool* known, int64_t* v) const {
@@ -109,8 +111,9 @@ Status BroadcastShape(ShapeContext& c) {
     c.set_output(0, a);
     return OkStatus();
   }
-  HR_ASSIGN_OR_RETURN(Shape s, BroadcastShapes(a, b));
-  c.set_output(0, std::move(s));
+  StatusOr<Shape> s = BroadcastShapes(a, b);
+  if (!s.ok()) return c.Refuse(NotBroadcast(a, b), s.status());
+  c.set_output(0, *std::move(s));
   return OkStatus();
 }
 
@@ -132,8 +135,7 @@ Status ReductionShape(ShapeContext& c) {
   absl::InlinedVector<bool, 8> gone(in.rank(), false);
   for (int64_t axis : axes) {
     if (axis < -in.rank() || axis >= in.rank()) {
-      return InvalidArgument("Invalid reduction dimension (", axis,
-                             " for input with ", in.rank(), " dimension(s)");
+      return WrongReductionAxis(c, axis, in.rank());
     }
     gone[axis < 0 ? axis + in.rank() : axis] = true;
   }

@@ -8,8 +8,9 @@ namespace {
 Status BandRule(ShapeContext& c) {
   const Shape& in = c.input(0);
   if (in.known_rank() && in.rank() < 2) {
-    return InvalidArgument("input must be at least 2-dim, received shape: ",
-                           in);
+    return c.Refuse(
+        RankIsLess(2, in.rank()),
+        InvalidArgument("input must be at least 2-dim, received shape: ", in));
   }
   c.set_output(0, in);
   for (int i = 1; i < 3; ++i) {

@@ -7,16 +7,27 @@
 namespace headrace {
 namespace {
 
+// Graphs show what is known of the shape, whatever is wrong with it.
+Status WrongTarget(ShapeContext& c, ShapeRefusal in_graph, Status rule) {
+  in_graph.partial_shapes = 2;
+  return c.Refuse(std::move(in_graph), std::move(rule));
+}
+
 Status BroadcastToRule(ShapeContext& c) {
   const Shape &in = c.input(0), &shape = c.input(1);
   if (shape.known_rank() && shape.rank() != 1) {
-    return InvalidArgument(
-        "shape must be a vector of {int32,int64}, got shape ", shape);
+    return c.Refuse(
+        RankIsNot(1, shape.rank()),
+        InvalidArgument("shape must be a vector of {int32,int64}, got shape ",
+                        shape));
   }
   if (const Tensor* dims = c.value(1)) {
     for (int64_t i = 0; i < dims->num_elements(); ++i) {
       if (dims->IntAt(i) < 0) {
-        return InvalidArgument("Dimension ", dims->IntAt(i), " must be >= 0");
+        const StatusOr<Shape> to = c.ShapeValue(1);
+        return WrongTarget(
+            c, to.ok() ? NotBroadcast(in, *to) : ShapeRefusal{},
+            InvalidArgument("Dimension ", dims->IntAt(i), " must be >= 0"));
       }
     }
   }
@@ -27,19 +38,25 @@ Status BroadcastToRule(ShapeContext& c) {
   }
   const int extra = out.rank() - in.rank();
   if (extra < 0) {
-    return InvalidArgument("Rank of input (", in.rank(),
-                           ") must be no greater than rank of output shape (",
-                           out.rank(), ").");
+    return c.Refuse(
+        {absl::StrCat("Shape must be at most rank ", out.rank(),
+                      " but is rank ", in.rank())},
+        InvalidArgument("Rank of input (", in.rank(),
+                        ") must be no greater than rank of output shape (",
+                        out.rank(), ")."));
   }
   for (int i = 0; i < in.rank(); ++i) {
     const int64_t want = out[extra + i];
     if (in[i] == 1 || in[i] < 0 || in[i] == want) continue;
     if (want == 1) {
-      return InvalidArgument("Unable to broadcast tensor of shape ", in,
-                             " to tensor of shape ", out);
+      return WrongTarget(c, NotBroadcast(in, out),
+                         InvalidArgument("Unable to broadcast tensor of shape ",
+                                         in, " to tensor of shape ", out));
     }
     if (want >= 0) {
-      return InvalidArgument("Incompatible shapes: ", in, " vs. ", out);
+      return WrongTarget(
+          c, NotBroadcast(in, out),
+          InvalidArgument("Incompatible shapes: ", in, " vs. ", out));
     }
     out.set_dim(extra + i, in[i]);
   }

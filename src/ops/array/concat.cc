@@ -10,17 +10,21 @@ namespace {
 Status AxisValue(ShapeContext& c, int input, bool* known, int64_t* axis) {
   const Shape& s = c.input(input);
   if (s.fully_known() && s.num_elements() != 1) {
-    return InvalidArgument(input == 0 ? "concat_dim" : "axis",
-                           " tensor should be a scalar integer, but got shape ",
-                           s);
+    return c.Refuse(
+        RankIsNot(0, s.rank()),
+        InvalidArgument(input == 0 ? "concat_dim" : "axis",
+                        " tensor should be a scalar integer, but got shape ",
+                        s));
   }
   return c.IntValue(input, known, axis);
 }
 
-Status CheckNoScalar(const Shape& s) {
+Status CheckNoScalar(ShapeContext& c, const Shape& s) {
   if (!s.known_rank() || s.rank() > 0) return OkStatus();
-  return InvalidArgument(
-      "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
+  return c.Refuse(
+      {"Can't concatenate scalars (use tf.stack instead)"},
+      InvalidArgument(
+          "ConcatOp : Can't concatenate scalars (use tf.stack instead)"));
 }
 
 // Where the axis is not known every size stays open, but the rank is shared.
@@ -28,25 +32,54 @@ Status UnknownAxis(ShapeContext& c, int first, int n) {
   Shape out = Shape::UnknownRank();
   for (int i = first; i < first + n; ++i) {
     const Shape& s = c.input(i);
-    HR_RETURN_IF_ERROR(CheckNoScalar(s));
     if (out.known_rank()) HR_RETURN_IF_ERROR(CheckRank(s, out.rank()));
+    HR_RETURN_IF_ERROR(CheckNoScalar(c, s));
     if (s.known_rank()) out = Shape::UnknownOfRank(s.rank());
   }
   c.set_output(0, std::move(out));
   return OkStatus();
 }
 
+// The input that holds the axis, as a mask.
+uint32_t AxisSeen(int axis_input) {
+  return axis_input < 32 ? 1u << axis_input : 0;
+}
+
+// The values among the inputs.
+struct Values {
+  int first, count;
+};
+
+// A refusal behind which a value of another rank than the first may follow,
+// which graphs name instead.
+Status RanksFirst(ShapeContext& c, Values values, ShapeRefusal in_graph,
+                  Status rule) {
+  int rank = -1;
+  for (int i = 0; i < values.count; ++i) {
+    const Shape& s = c.input(values.first + i);
+    if (!s.known_rank()) continue;
+    if (rank >= 0 && s.rank() != rank) {
+      return c.Refuse(RankIsNot(rank, s.rank()), std::move(rule));
+    }
+    rank = s.rank();
+  }
+  return c.Refuse(std::move(in_graph), std::move(rule));
+}
+
 // `out` merged with value `k`, whose shape is `s`, and the axis' sizes summed.
-Status AddValue(const Shape& first, const Shape& s, int k, int64_t* axis,
+Status AddValue(ShapeContext& c, Values values, int k, int axis, int axis_input,
                 Shape* out) {
+  const Shape &first = c.input(values.first), &s = c.input(values.first + k);
   const int rank = out->rank();
   if (s.rank() != rank) {
-    return InvalidArgument(
-        "ConcatOp : Ranks of all input tensors should match: shape[0] = ",
-        first, " vs. shape[", k, "] = ", s);
+    return c.Refuse(
+        RankIsNot(rank, s.rank()),
+        InvalidArgument(
+            "ConcatOp : Ranks of all input tensors should match: shape[0] = ",
+            first, " vs. shape[", k, "] = ", s));
   }
   for (int d = 0; d < rank; ++d) {
-    if (d == *axis) {
+    if (d == axis) {
       int64_t sum = Shape::kUnknown;
       if ((*out)[d] >= 0 && s[d] >= 0 &&
           __builtin_add_overflow((*out)[d], s[d], &sum)) {
@@ -56,9 +89,15 @@ Status AddValue(const Shape& first, const Shape& s, int k, int64_t* axis,
     } else if ((*out)[d] < 0) {
       out->set_dim(d, s[d]);
     } else if (s[d] >= 0 && s[d] != (*out)[d]) {
-      return InvalidArgument("ConcatOp : Dimension ", d,
-                             " in both shapes must be equal: shape[0] = ",
-                             first, " vs. shape[", k, "] = ", s);
+      // Graphs merge what is before the axis and what is behind it.
+      const int begin = d < axis ? 0 : axis + 1, end = d < axis ? axis : rank;
+      return RanksFirst(
+          c, values,
+          NotMerged(out->Sub(begin, end), s.Sub(begin, end))
+              .WithValues(AxisSeen(axis_input)),
+          InvalidArgument("ConcatOp : Dimension ", d,
+                          " in both shapes must be equal: shape[0] = ", first,
+                          " vs. shape[", k, "] = ", s));
     }
   }
   return OkStatus();
@@ -81,14 +120,19 @@ Status ConcatShape(ShapeContext& c, int first, int n, int axis_input) {
       continue;
     }
     if (seen) {
-      HR_RETURN_IF_ERROR(AddValue(c.input(first), s, i, &axis, &out));
+      HR_RETURN_IF_ERROR(
+          AddValue(c, {first, n}, i, static_cast<int>(axis), axis_input, &out));
       continue;
     }
-    HR_RETURN_IF_ERROR(CheckNoScalar(s));
+    HR_RETURN_IF_ERROR(CheckNoScalar(c, s));
     if (axis < -s.rank() || axis >= s.rank()) {
-      return InvalidArgument(
-          "ConcatOp : Expected concatenating dimensions in the range [",
-          -s.rank(), ", ", s.rank(), "), but got ", axis);
+      return RanksFirst(
+          c, {first, n},
+          RankIsLess(axis < 0 ? -axis : axis + 1, s.rank())
+              .WithValues(AxisSeen(axis_input)),
+          InvalidArgument(
+              "ConcatOp : Expected concatenating dimensions in the range [",
+              -s.rank(), ", ", s.rank(), "), but got ", axis));
     }
     if (axis < 0) axis += s.rank();
     out = s;

@@ -1,4 +1,5 @@
 #include "op/op.h"
+#include "op/shared_refusal.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -9,9 +10,11 @@ Status PartitionRule(ShapeContext& c) {
   if (!data.known_rank() || !partitions.known_rank()) return OkStatus();
   if (data.rank() < partitions.rank() ||
       !data.Sub(0, partitions.rank()).CompatibleWith(partitions)) {
-    return InvalidArgument(
-        "data.shape must start with partitions.shape, got data.shape = ", data,
-        ", partitions.shape = ", partitions);
+    return c.Refuse(
+        NotPrefixed(data, partitions),
+        InvalidArgument(
+            "data.shape must start with partitions.shape, got data.shape = ",
+            data, ", partitions.shape = ", partitions));
   }
   Shape out = data.Sub(partitions.rank(), data.rank());
   out.InsertDim(0, Shape::kUnknown);

@@ -8,17 +8,22 @@ namespace {
 Status FillRule(ShapeContext& c) {
   const Tensor* dims = c.value(0);
   if (c.input(0).known_rank() && c.input(0).rank() > 1) {
-    return InvalidArgument("dims must represent a vector, got shape ",
-                           c.input(0));
+    return c.Refuse(RankIsNot(1, c.input(0).rank()),
+                    InvalidArgument("dims must represent a vector, got shape ",
+                                    c.input(0)));
   }
   if (c.input(1).fully_known() && c.input(1).num_elements() != 1) {
-    return InvalidArgument("value must represent a scalar, got shape ",
-                           c.input(1));
+    return c.Refuse(c.input(0).rank() == 0 ? RankIsNot(1, 0)
+                                           : RankIsNot(0, c.input(1).rank()),
+                    InvalidArgument("value must represent a scalar, got shape ",
+                                    c.input(1)));
   }
   if (dims != nullptr) {
     for (int64_t i = 0; i < dims->num_elements(); ++i) {
       if (dims->IntAt(i) < 0) {
-        return InvalidArgument("Dimension ", dims->IntAt(i), " must be >= 0");
+        return c.Refuse(
+            {"Fill dimensions must be >= 0", 0, 1},
+            InvalidArgument("Dimension ", dims->IntAt(i), " must be >= 0"));
       }
     }
   }

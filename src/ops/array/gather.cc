@@ -5,6 +5,7 @@
 #include "base/thread_pool.h"
 #include "op/op.h"
 #include "op/partial_sizes.h"
+#include "op/shared_refusal.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/element_dispatch.h"
 #include "ops/array/nd_index.h"
@@ -126,16 +127,17 @@ Status GatherInto(const Tensor& params, const Tensor& indices, Tensor& out,
   return bad < 0 ? OkStatus() : BadIndex(indices, bad, s.limit);
 }
 
-Status CheckParams(const Shape& params) {
-  if (params.known_rank() && params.rank() == 0) {
-    return InvalidArgument("params must be at least 1 dimensional");
+Status CheckParams(ShapeContext& c) {
+  if (c.input(0).known_rank() && c.input(0).rank() == 0) {
+    return c.Refuse(RankIsLess(1, 0),
+                    InvalidArgument("params must be at least 1 dimensional"));
   }
   return OkStatus();
 }
 
 Status GatherRule(ShapeContext& c) {
   const Shape &params = c.input(0), &indices = c.input(1);
-  HR_RETURN_IF_ERROR(CheckParams(params));
+  HR_RETURN_IF_ERROR(CheckParams(c));
   if (params.known_rank() && indices.known_rank()) {
     c.set_output(0, indices.Concat(params.Sub(1, params.rank())));
   }
@@ -156,9 +158,10 @@ Status CheckBatch(const Shape& indices, int64_t* batch_dims) {
   return OkStatus();
 }
 
-// batch_dims and axis counted from the front, and checked.
+// batch_dims and axis counted from the front, and checked. `c`: the shape
+// rule's, null in the kernel.
 Status NormalizeBatch(const Shape& params, const Shape& indices, int64_t* axis,
-                      int64_t* batch_dims) {
+                      int64_t* batch_dims, ShapeContext* c) {
   if (indices.known_rank()) {
     HR_RETURN_IF_ERROR(CheckBatch(indices, batch_dims));
   } else if (*batch_dims < 0) {
@@ -168,8 +171,9 @@ Status NormalizeBatch(const Shape& params, const Shape& indices, int64_t* axis,
   const auto at = static_cast<uint64_t>(*axis);
   const uint64_t need = *axis < 0 ? -at : at + 1;
   if (need > static_cast<uint64_t>(params.rank())) {
-    return InvalidArgument("Shape must be at least rank ", need,
-                           " but is rank ", params.rank());
+    return Refuse(c, {"", 4},
+                  InvalidArgument("Shape must be at least rank ", need,
+                                  " but is rank ", params.rank()));
   }
   if (*axis < 0) *axis += params.rank();
   if (*batch_dims > *axis) {
@@ -190,9 +194,11 @@ Status NormalizeBatch(const Shape& params, const Shape& indices, int64_t* axis,
 Status GatherV2Rule(ShapeContext& c) {
   const Shape &params = c.input(0), &indices = c.input(1);
   if (c.input(2).known_rank() && c.input(2).rank() != 0) {
-    return InvalidArgument("axis must be scalar");
+    return c.Refuse(
+        params.rank() == 0 ? RankIsLess(1, 0) : RankIsNot(0, c.input(2).rank()),
+        InvalidArgument("axis must be scalar"));
   }
-  HR_RETURN_IF_ERROR(CheckParams(params));
+  HR_RETURN_IF_ERROR(CheckParams(c));
   bool known;
   int64_t axis, batch_dims = c.op().int_attr("batch_dims");
   HR_RETURN_IF_ERROR(c.IntValue(2, &known, &axis));
@@ -206,7 +212,7 @@ Status GatherV2Rule(ShapeContext& c) {
     }
     return OkStatus();
   }
-  HR_RETURN_IF_ERROR(NormalizeBatch(params, indices, &axis, &batch_dims));
+  HR_RETURN_IF_ERROR(NormalizeBatch(params, indices, &axis, &batch_dims, &c));
   if (!params.known_rank() || !indices.known_rank()) return OkStatus();
   Shape out = params.Sub(0, static_cast<int>(axis));
   for (int i = 0; i < batch_dims; ++i) {
@@ -223,7 +229,7 @@ Status GatherV2(KernelContext& c) {
   int64_t axis = c.input(2).IntAt(0);
   int64_t batch_dims = c.op().int_attr("batch_dims");
   HR_RETURN_IF_ERROR(NormalizeBatch(c.input(0).shape(), c.input(1).shape(),
-                                    &axis, &batch_dims));
+                                    &axis, &batch_dims, nullptr));
   return GatherInto(c.input(0), c.input(1), c.output(0), static_cast<int>(axis),
                     static_cast<int>(batch_dims));
 }

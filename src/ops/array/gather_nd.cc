@@ -8,21 +8,33 @@
 namespace headrace {
 namespace {
 
+// Graphs have the same words for all that is wrong with the ranks.
+Status WrongRanks(ShapeContext& c, Status rule) {
+  return c.Refuse(
+      {absl::StrCat("indices.shape[-1] must be <= params.rank, but saw indices "
+                    "shape: ",
+                    c.input(1).ToString(),
+                    " and params shape: ", c.input(0).ToString())},
+      std::move(rule));
+}
+
 Status GatherNdRule(ShapeContext& c) {
   const Shape &params = c.input(0), &indices = c.input(1);
   if (params.known_rank() && params.rank() == 0) {
-    return InvalidArgument("params must be at least a vector");
+    return WrongRanks(c, InvalidArgument("params must be at least a vector"));
   }
   if (indices.known_rank() && indices.rank() == 0) {
-    return InvalidArgument("indices must be at least a vector");
+    return c.Refuse(RankIsLess(1, 0),
+                    InvalidArgument("indices must be at least a vector"));
   }
   if (!params.known_rank() || !indices.known_rank()) return OkStatus();
   const int64_t depth = indices[indices.rank() - 1];
   if (depth < 0) return OkStatus();
   if (depth > params.rank()) {
-    return InvalidArgument(
-        "index innermost dimension length must be <= params rank; saw: ", depth,
-        " vs. ", params.rank());
+    return WrongRanks(
+        c, InvalidArgument(
+               "index innermost dimension length must be <= params rank; saw: ",
+               depth, " vs. ", params.rank()));
   }
   c.set_output(0,
                indices.Sub(0, indices.rank() - 1)

@@ -6,10 +6,13 @@
 namespace headrace {
 namespace {
 
-Status CheckDiagonal(const Shape& diagonal) {
+Status CheckDiagonal(ShapeContext& c) {
+  const Shape& diagonal = c.input(0);
   if (diagonal.known_rank() && diagonal.rank() < 1) {
-    return InvalidArgument("diagonal must be at least 1-dim, received shape: ",
-                           diagonal);
+    return c.Refuse(
+        RankIsLess(1, 0),
+        InvalidArgument("diagonal must be at least 1-dim, received shape: ",
+                        diagonal));
   }
   return OkStatus();
 }
@@ -42,7 +45,7 @@ Status MatrixSize(const DiagonalBand& band, int64_t longest, int64_t* rows,
 
 Status MatrixDiagRule(ShapeContext& c) {
   const Shape& diagonal = c.input(0);
-  HR_RETURN_IF_ERROR(CheckDiagonal(diagonal));
+  HR_RETURN_IF_ERROR(CheckDiagonal(c));
   if (!diagonal.known_rank()) return OkStatus();
   const int64_t n = diagonal[diagonal.rank() - 1];
   c.set_output(0, diagonal.Concat(Shape{n}));
@@ -63,7 +66,7 @@ Status CheckScalars(ShapeContext& c) {
 
 Status DiagV2Rule(ShapeContext& c) {
   const Shape& diagonal = c.input(0);
-  HR_RETURN_IF_ERROR(CheckDiagonal(diagonal));
+  HR_RETURN_IF_ERROR(CheckDiagonal(c));
   HR_RETURN_IF_ERROR(CheckBandShape(c.input(1)));
   HR_RETURN_IF_ERROR(CheckScalars(c));
   if (c.value(1) == nullptr || !diagonal.known_rank()) return OkStatus();

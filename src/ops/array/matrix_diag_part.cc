@@ -6,10 +6,12 @@
 namespace headrace {
 namespace {
 
-Status CheckMatrix(const Shape& in) {
+Status CheckMatrix(ShapeContext& c) {
+  const Shape& in = c.input(0);
   if (in.known_rank() && in.rank() < 2) {
-    return InvalidArgument("input must be at least 2-dim, received shape: ",
-                           in);
+    return c.Refuse(
+        RankIsLess(2, in.rank()),
+        InvalidArgument("input must be at least 2-dim, received shape: ", in));
   }
   return OkStatus();
 }
@@ -31,12 +33,12 @@ Status PartShape(ShapeContext& c, const DiagonalBand& band) {
 }
 
 Status PartRule(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckMatrix(c.input(0)));
+  HR_RETURN_IF_ERROR(CheckMatrix(c));
   return c.input(0).known_rank() ? PartShape(c, {}) : OkStatus();
 }
 
 Status PartV2Rule(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckMatrix(c.input(0)));
+  HR_RETURN_IF_ERROR(CheckMatrix(c));
   HR_RETURN_IF_ERROR(CheckBandShape(c.input(1)));
   if (c.input(2).fully_known() && c.input(2).num_elements() != 1) {
     return InvalidArgument("Padding must be scalar.");

@@ -36,12 +36,15 @@ Status CheckRanks(ShapeContext& c) {
   const Shape &in = c.input(0), &diagonal = c.input(1);
   c.set_output(0, in);
   if (in.known_rank() && in.rank() < 2) {
-    return InvalidArgument("input must be at least 2-dim, received shape: ",
-                           in);
+    return c.Refuse(
+        RankIsLess(2, in.rank()),
+        InvalidArgument("input must be at least 2-dim, received shape: ", in));
   }
   if (diagonal.known_rank() && diagonal.rank() < 1) {
-    return InvalidArgument("diagonal must be at least 1-dim, received shape: ",
-                           diagonal);
+    return c.Refuse(
+        RankIsLess(1, 0),
+        InvalidArgument("diagonal must be at least 1-dim, received shape: ",
+                        diagonal));
   }
   return OkStatus();
 }

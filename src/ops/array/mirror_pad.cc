@@ -27,15 +27,15 @@ Status MirrorPadRule(ShapeContext& c) {
   const bool known = c.IntValues(1, &pads);
   HR_ASSIGN_OR_RETURN(
       Shape out,
-      MirrorPaddedShape(c.input(0), c.input(1), known ? pads.data() : nullptr,
-                        MirrorOffset(c.op())));
+      MirrorPaddedShape(c, c.input(0), c.input(1),
+                        known ? pads.data() : nullptr, MirrorOffset(c.op())));
   c.set_output(0, std::move(out));
   return OkStatus();
 }
 
 Status MirrorPadGradRule(ShapeContext& c) {
   const Shape &in = c.input(0), &paddings = c.input(1);
-  HR_RETURN_IF_ERROR(CheckPaddings(in, paddings, ", "));
+  HR_RETURN_IF_ERROR(CheckPaddings(c, in, paddings, ", "));
   if (!in.known_rank()) return OkStatus();
   Shape out = Shape::UnknownOfRank(in.rank());
   const int64_t offset = MirrorOffset(c.op());
@@ -196,9 +196,10 @@ int64_t MirrorOffset(const ResolvedOp& op) {
   return op.string_attr("mode") == "REFLECT" ? 1 : 0;
 }
 
-StatusOr<Shape> MirrorPaddedShape(const Shape& in, const Shape& paddings,
-                                  const int64_t* pads, int64_t offset) {
-  HR_RETURN_IF_ERROR(CheckPaddings(in, paddings, ", "));
+StatusOr<Shape> MirrorPaddedShape(ShapeContext& c, const Shape& in,
+                                  const Shape& paddings, const int64_t* pads,
+                                  int64_t offset) {
+  HR_RETURN_IF_ERROR(CheckPaddings(c, in, paddings, ", "));
   if (!in.known_rank()) return in;
   Shape out = Shape::UnknownOfRank(in.rank());
   for (int i = 0; pads && i < in.rank(); ++i) {

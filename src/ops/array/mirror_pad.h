@@ -14,8 +14,9 @@ int64_t MirrorOffset(const ResolvedOp& op);
 // a dimension, or is null where they are not known. InvalidArgument when
 // `paddings` is not [rank of `in`, 2] or a border is negative or wider than
 // what there is to mirror.
-StatusOr<Shape> MirrorPaddedShape(const Shape& in, const Shape& paddings,
-                                  const int64_t* pads, int64_t offset);
+StatusOr<Shape> MirrorPaddedShape(ShapeContext& c, const Shape& in,
+                                  const Shape& paddings, const int64_t* pads,
+                                  int64_t offset);
 
 // Fills `out`, of the shape that MirrorPaddedShape told for these paddings (an
 // int32 or int64 tensor) and of `in`'s dtype.

@@ -1,6 +1,7 @@
 // Pack (tf.stack), Unpack (tf.unstack).
 #include "op/op.h"
 #include "op/partial_sizes.h"
+#include "op/shared_refusal.h"
 #include "ops/array/part_view.h"
 
 namespace headrace {
@@ -35,9 +36,11 @@ Status PackRule(ShapeContext& c) {
   for (int i = 1; i < c.num_inputs(); ++i) {
     StatusOr<Shape> merged = MergeShapes(s, c.input(i));
     if (!merged.ok()) {
-      return InvalidArgument(
-          "Shapes of all inputs must match: values[0].shape = ", c.input(0),
-          " != values[", i, "].shape = ", c.input(i));
+      return c.Refuse(
+          NotAllMerged(c),
+          InvalidArgument(
+              "Shapes of all inputs must match: values[0].shape = ", c.input(0),
+              " != values[", i, "].shape = ", c.input(i)));
     }
     s = *std::move(merged);
   }
@@ -101,8 +104,9 @@ Status UnpackRule(ShapeContext& c) {
   const int64_t num = c.op().int_attr("num");
   HR_ASSIGN_OR_RETURN(int axis, AxisIn(c.op().int_attr("axis"), in.rank()));
   if (in[axis] >= 0 && in[axis] != num) {
-    return InvalidArgument("Input shape axis ", axis, " must equal ", num,
-                           ", got shape ", in);
+    return c.Refuse(DimensionIsNot(num, in[axis]),
+                    InvalidArgument("Input shape axis ", axis, " must equal ",
+                                    num, ", got shape ", in));
   }
   Shape out = in;
   out.RemoveDim(axis);

@@ -4,17 +4,22 @@
 #include "ops/array/paddings.h"
 
 namespace headrace {
-Status CheckPaddings(const Shape& in, const Shape& paddings,
+Status CheckPaddings(ShapeContext& c, const Shape& in, const Shape& paddings,
                      const char* separator) {
   if (!paddings.known_rank()) return OkStatus();
   if (paddings.rank() != 2 || (paddings[1] >= 0 && paddings[1] != 2)) {
-    return InvalidArgument("paddings must be a matrix with 2 columns: ",
-                           paddings);
+    return c.Refuse(
+        paddings.rank() != 2 ? RankIsNot(2, paddings.rank())
+                             : DimensionIsNot(2, paddings[1]),
+        InvalidArgument("paddings must be a matrix with 2 columns: ",
+                        paddings));
   }
   if (in.known_rank() && paddings[0] >= 0 && paddings[0] != in.rank()) {
-    return InvalidArgument(
-        "The first dimension of paddings must be the rank of inputs", paddings,
-        separator, in);
+    return c.Refuse(
+        RankIsNot(static_cast<int>(paddings[0]), in.rank()),
+        InvalidArgument(
+            "The first dimension of paddings must be the rank of inputs",
+            paddings, separator, in));
   }
   return OkStatus();
 }
@@ -23,7 +28,7 @@ namespace {
 
 Status PadRule(ShapeContext& c) {
   const Shape &in = c.input(0), &paddings = c.input(1);
-  HR_RETURN_IF_ERROR(CheckPaddings(in, paddings, " "));
+  HR_RETURN_IF_ERROR(CheckPaddings(c, in, paddings, " "));
   if (c.num_inputs() == 3 && c.input(2).known_rank() &&
       c.input(2).rank() != 0) {
     return InvalidArgument("constant_values must be a scalar. Found: ",
@@ -44,8 +49,9 @@ Status PadRule(ShapeContext& c) {
   for (int i = 0; i < rank; ++i) {
     const int64_t before = pads[2 * i], after = pads[2 * i + 1];
     if (before < 0 || after < 0) {
-      return InvalidArgument("Paddings must be non-negative: ", before, " ",
-                             after);
+      return c.Refuse({"Paddings must be non-negative", 2},
+                      InvalidArgument("Paddings must be non-negative: ", before,
+                                      " ", after));
     }
     if (!in.known_rank() || in[i] < 0) continue;
     int64_t size;

@@ -1,13 +1,13 @@
 // The widths of what a pad op puts around its input.
 #pragma once
 
-#include "tensor/shape.h"
+#include "op/shape_context.h"
 
 namespace headrace {
 
 // InvalidArgument unless `paddings` may be [rank of `in`, 2]; `separator`
 // stands between the two shapes in the message.
-Status CheckPaddings(const Shape& in, const Shape& paddings,
+Status CheckPaddings(ShapeContext& c, const Shape& in, const Shape& paddings,
                      const char* separator);
 
 }  // namespace headrace

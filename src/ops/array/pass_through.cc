@@ -104,9 +104,12 @@ Status EnsureShapeRule(ShapeContext& c) {
   const Shape& wanted = c.op().attr<Shape>("shape");
   StatusOr<Shape> merged = MergeShapes(c.input(0), wanted);
   if (!merged.ok()) {
-    return InvalidArgument("Shape of tensor input ", c.input(0),
-                           " is not compatible with expected shape ", wanted,
-                           ".");
+    return c.Refuse(wanted.rank() != c.input(0).rank()
+                        ? RankIsNot(wanted.rank(), c.input(0).rank())
+                        : NotMerged(wanted, c.input(0)),
+                    InvalidArgument("Shape of tensor input ", c.input(0),
+                                    " is not compatible with expected shape ",
+                                    wanted, "."));
   }
   c.set_output(0, *std::move(merged));
   return OkStatus();

@@ -58,13 +58,29 @@ StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
                          std::numeric_limits<int64_t>::max());
 }
 
+constexpr StringView kRangeInputs[] = {"start", "limit", "delta"};
+
+// Graphs name the first input that is no scalar, even of one element, before
+// anything else.
+ShapeRefusal ScalarsFirst(const ShapeContext& c, ShapeRefusal in_graph) {
+  for (int i = 0; i < 3; ++i) {
+    const Shape& s = c.input(i);
+    if (!s.known_rank() || s.rank() == 0) continue;
+    in_graph = RankIsNot(0, s.rank());
+    absl::StrAppend(&in_graph.text, "\n\t for '", kRangeInputs[i], "'");
+    break;
+  }
+  return in_graph;
+}
+
 Status RangeRule(ShapeContext& c) {
-  static constexpr StringView kNames[] = {"start", "limit", "delta"};
   bool known = true;
   for (int i = 0; i < 3; ++i) {
     const Shape& s = c.input(i);
     if (s.fully_known() && (s.num_elements() != 1 || s.rank() > 1)) {
-      return InvalidArgument(kNames[i], " must be a scalar, not shape ", s);
+      return c.Refuse(
+          ScalarsFirst(c, {}),
+          InvalidArgument(kRangeInputs[i], " must be a scalar, not shape ", s));
     }
     known &= c.value(i) != nullptr;
   }
@@ -75,10 +91,14 @@ Status RangeRule(ShapeContext& c) {
       using T = typename decltype(tag)::type;
       auto size = RangeSize(c.value(0)->scalar<T>(), c.value(1)->scalar<T>(),
                             c.value(2)->scalar<T>());
-      if (size.ok())
+      if (size.ok()) {
         n = *size;
-      else
-        status = size.status();
+        return;
+      }
+      const bool stands = c.value(2)->scalar<T>() == T(0);
+      status =
+          c.Refuse(ScalarsFirst(c, {stands ? "Requires delta != 0" : "", 7}),
+                   size.status());
     });
   }
   c.set_output(0, Shape{n});

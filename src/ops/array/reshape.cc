@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_join.h"
 #include "op/partial_sizes.h"
+#include "op/shared_refusal.h"
 #include "op/simplify.h"
 
 namespace headrace {
@@ -14,6 +15,29 @@ int64_t NonzeroProduct(const Shape& s) {
     if (d > 0 && !MultiplyChecked(product, d, &product)) break;
   }
   return product;
+}
+
+// A graph's words for what ReshapedTo or ShapeValue refuse.
+ShapeRefusal NotReshaped(const ShapeContext& c) {
+  const Shape &in = c.input(0), &sizes = c.input(1);
+  if (sizes.known_rank() && sizes.rank() != 1) {
+    return RankIsNot(1, sizes.rank());
+  }
+  StatusOr<Shape> to = c.ShapeValue(1);
+  if (!to.ok() || !to->known_rank() || !in.fully_known()) return {};
+  const int64_t n = in.num_elements();
+  int64_t known = 1;
+  for (int64_t d : to->dims()) {
+    if (d >= 0 && !MultiplyChecked(known, d, &known)) return {};
+  }
+  ShapeRefusal refusal =
+      to->fully_known()
+          ? ShapeRefusal{absl::StrCat("Cannot reshape a tensor with ", n,
+                                      " elements to shape ", to->ToString(),
+                                      " (", known, " elements)")}
+          : NotDivisible(known, n);
+  refusal.partial_shapes = 2;
+  return refusal;
 }
 
 // The shape asked for by `sizes` (an integer vector or scalar, one -1 allowed)
@@ -102,13 +126,11 @@ Shape WithUnknownSizes(const Shape& in, Shape out) {
 
 Status ReshapeRule(ShapeContext& c) {
   const Tensor* sizes = c.value(1);
-  if (sizes != nullptr) {
-    HR_ASSIGN_OR_RETURN(Shape out, ReshapedTo(c.input(0), *sizes));
-    c.set_output(0, std::move(out));
-    return OkStatus();
-  }
-  HR_ASSIGN_OR_RETURN(Shape out, c.ShapeValue(1));
-  c.set_output(0, WithUnknownSizes(c.input(0), std::move(out)));
+  StatusOr<Shape> out =
+      sizes ? ReshapedTo(c.input(0), *sizes) : c.ShapeValue(1);
+  if (!out.ok()) return c.Refuse(NotReshaped(c), out.status());
+  if (sizes == nullptr) out = WithUnknownSizes(c.input(0), *std::move(out));
+  c.set_output(0, *std::move(out));
   return OkStatus();
 }
 
@@ -171,15 +193,20 @@ HR_OP(Reshape)
     .View()
     .Cpu(ComputeOwn<RunReshape>);
 
-StatusOr<Shape> Expanded(const Shape& in, const Tensor& dim) {
+// `c`: the shape rule's, null in the kernel.
+StatusOr<Shape> Expanded(const Shape& in, const Tensor& dim, ShapeContext* c) {
   if (dim.num_elements() != 1) {
     return InvalidArgument("'dim' input must be a tensor with a single value");
   }
   int64_t axis = dim.IntAt(0);
   const int rank = in.rank();
   if (axis < -1 - rank || axis > rank) {
-    return InvalidArgument("Tried to expand dim index ", axis,
-                           " for tensor with ", rank, " dimensions.");
+    return Refuse(c,
+                  {absl::StrCat("dim ", axis, " not in the interval [",
+                                -rank - 1, ", ", rank, "]."),
+                   2},
+                  InvalidArgument("Tried to expand dim index ", axis,
+                                  " for tensor with ", rank, " dimensions."));
   }
   if (axis < 0) axis += rank + 1;
   Shape out = in;
@@ -191,7 +218,7 @@ Status ExpandDimsRule(ShapeContext& c) {
   const Shape& in = c.input(0);
   if (!in.known_rank()) return OkStatus();
   if (const Tensor* dim = c.value(1)) {
-    HR_ASSIGN_OR_RETURN(Shape out, Expanded(in, *dim));
+    HR_ASSIGN_OR_RETURN(Shape out, Expanded(in, *dim, &c));
     c.set_output(0, std::move(out));
   } else {
     c.set_output(0, Shape::UnknownOfRank(in.rank() + 1));
@@ -199,7 +226,8 @@ Status ExpandDimsRule(ShapeContext& c) {
   return OkStatus();
 }
 Status ExpandDims(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(Shape out, Expanded(c.input(0).shape(), c.input(1)));
+  HR_ASSIGN_OR_RETURN(Shape out,
+                      Expanded(c.input(0).shape(), c.input(1), nullptr));
   c.set_output(0, c.input(0).WithShape(std::move(out)));
   return OkStatus();
 }
@@ -225,14 +253,19 @@ HR_OP(ExpandDims)
     .Cpu(ComputeOwn<ExpandDims>);
 
 // Unknown sizes may turn out to be 1: where no dimension is named, they leave
-// the rank open.
-StatusOr<Shape> Squeezed(const Shape& in, absl::Span<const int64_t> dims) {
+// the rank open. `c`: the shape rule's, null in the kernel.
+StatusOr<Shape> Squeezed(const Shape& in, absl::Span<const int64_t> dims,
+                         ShapeContext* c) {
   const int rank = in.rank();
   absl::InlinedVector<bool, 8> named(rank, false);
-  for (int64_t d : dims) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t d = dims[i];
     if (d < -rank || d >= rank) {
-      return InvalidArgument("Tried to squeeze dim index ", d,
-                             " for tensor with ", rank, " dimensions.");
+      return Refuse(c,
+                    {absl::StrCat("squeeze_dims[", i, "] not in [-", rank, ",",
+                                  rank, ").")},
+                    InvalidArgument("Tried to squeeze dim index ", d,
+                                    " for tensor with ", rank, " dimensions."));
     }
     named[d < 0 ? d + rank : d] = true;
   }
@@ -254,13 +287,13 @@ StatusOr<Shape> Squeezed(const Shape& in, absl::Span<const int64_t> dims) {
 Status SqueezeRule(ShapeContext& c) {
   const auto& dims = c.op().attr<std::vector<int64_t>>("squeeze_dims");
   if (!c.input(0).known_rank()) return OkStatus();
-  HR_ASSIGN_OR_RETURN(Shape out, Squeezed(c.input(0), dims));
+  HR_ASSIGN_OR_RETURN(Shape out, Squeezed(c.input(0), dims, &c));
   c.set_output(0, std::move(out));
   return OkStatus();
 }
 Status Squeeze(KernelContext& c) {
   const auto& dims = c.op().attr<std::vector<int64_t>>("squeeze_dims");
-  HR_ASSIGN_OR_RETURN(Shape out, Squeezed(c.input(0).shape(), dims));
+  HR_ASSIGN_OR_RETURN(Shape out, Squeezed(c.input(0).shape(), dims, nullptr));
   c.set_output(0, c.input(0).WithShape(std::move(out)));
   return OkStatus();
 }

@@ -1,6 +1,7 @@
 // Reverse, ReverseV2, ReverseSequence: the other way round.
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/shared_refusal.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -40,30 +41,46 @@ Status Reverse(KernelContext& c) {
   return OkStatus();
 }
 
+// Which of `rank` dimensions the axes name. `c`: the shape rule's, null in the
+// kernel.
+using Backwards = absl::InlinedVector<bool, 8>;
+StatusOr<Backwards> ReadAxes(const Tensor& axes, int rank, ShapeContext* c) {
+  Backwards backwards(rank, false);
+  for (int64_t i = 0; i < axes.num_elements(); ++i) {
+    const int64_t given = axes.IntAt(i);
+    const int64_t axis = given < 0 ? given + rank : given;
+    if (axis < 0 || axis >= rank) {
+      return Refuse(c, {"", 2},
+                    InvalidArgument("'axis'[", i, "] = ", given,
+                                    " is out of valid range [0, ", rank - 1));
+    }
+    if (backwards[axis]) {
+      return Refuse(
+          c, {"", 2},
+          InvalidArgument("axis ", axis, " specified more than once."));
+    }
+    backwards[axis] = true;
+  }
+  return backwards;
+}
+
 Status ReverseV2Rule(ShapeContext& c) {
   if (c.input(1).known_rank() && c.input(1).rank() != 1) {
     return InvalidArgument("'dims' must be 1-dimension, not ",
                            c.input(1).rank());
   }
-  c.set_output(0, c.input(0));
+  // Elsewhere the kernel finds what is wrong with the axes.
+  const Shape& in = c.input(0);
+  if (c.in_graph() && in.known_rank() && c.value(1) != nullptr) {
+    HR_RETURN_IF_ERROR(ReadAxes(*c.value(1), in.rank(), &c).status());
+  }
+  c.set_output(0, in);
   return OkStatus();
 }
 Status ReverseV2(KernelContext& c) {
-  const Tensor &in = c.input(0), &axes = c.input(1);
-  const int rank = in.rank();
-  absl::InlinedVector<bool, 8> backwards(rank, false);
-  for (int64_t i = 0; i < axes.num_elements(); ++i) {
-    const int64_t given = axes.IntAt(i);
-    const int64_t axis = given < 0 ? given + rank : given;
-    if (axis < 0 || axis >= rank) {
-      return InvalidArgument("'axis'[", i, "] = ", given,
-                             " is out of valid range [0, ", rank - 1);
-    }
-    if (backwards[axis]) {
-      return InvalidArgument("axis ", axis, " specified more than once.");
-    }
-    backwards[axis] = true;
-  }
+  const Tensor& in = c.input(0);
+  HR_ASSIGN_OR_RETURN(Backwards backwards,
+                      ReadAxes(c.input(1), in.rank(), nullptr));
   CopyReversed(in, c.output(0), backwards);
   return OkStatus();
 }

@@ -91,17 +91,32 @@ Status Scatter(KernelContext& c, const Tensor& indices, const Tensor& updates) {
   return ApplyTo<kind>(offsets, slice, updates, out);
 }
 
+// Why updates and indices do not go together, in a graph's words.
+ShapeRefusal OuterDiffer(const Shape& indices, const Shape& updates) {
+  const int outer = indices.rank() - 1;
+  const Shape a = indices.Sub(0, outer), b = updates.Sub(0, outer);
+  return {absl::StrCat("Dimensions [0,", outer,
+                       ") of indices[shape=", indices.ToString(),
+                       "] = ", a.ToString(), " must match dimensions [0,",
+                       outer, ") of updates[shape=", updates.ToString(),
+                       "] = ", b.ToString(), ": ", NotMerged(a, b).text)};
+}
+
 // --- ScatterNd and its sibling with an input.
 
-Status CheckScatterNd(const Shape& shape, const Shape& indices,
+Status CheckScatterNd(ShapeContext& c, const Shape& shape, const Shape& indices,
                       const Shape& updates) {
   if (indices.known_rank() && indices.rank() < 1) {
-    return InvalidArgument("Indices shape must have rank at least one. Found:",
-                           indices);
+    return c.Refuse(
+        RankIsLess(1, 0),
+        InvalidArgument("Indices shape must have rank at least one. Found:",
+                        indices));
   }
   if (updates.known_rank() && updates.rank() < 1) {
-    return InvalidArgument("Updates shape must have rank at least one. Found:",
-                           updates);
+    return c.Refuse(
+        RankIsLess(1, 0),
+        InvalidArgument("Updates shape must have rank at least one. Found:",
+                        updates));
   }
   if (!indices.known_rank() || !updates.known_rank() || !shape.known_rank()) {
     return OkStatus();
@@ -111,21 +126,29 @@ Status CheckScatterNd(const Shape& shape, const Shape& indices,
   const bool something = indices.fully_known() && updates.fully_known() &&
                          indices.num_elements() > 0 &&
                          updates.num_elements() > 0;
+  const bool outer_differ =
+      updates.rank() < outer ||
+      !updates.Sub(0, outer).CompatibleWith(indices.Sub(0, outer));
+  // (Graphs look at the outer dimensions first.)
   if (something && shape.rank() == 0) {
-    return InvalidArgument(
-        "Indices and updates specified for empty output shape");
+    return c.Refuse(
+        outer_differ ? OuterDiffer(indices, updates) : ShapeRefusal{},
+        InvalidArgument(
+            "Indices and updates specified for empty output shape"));
   }
   if (something && shape.fully_known() && shape.num_elements() == 0) {
-    return InvalidArgument(
-        "Indices and updates specified for empty output.  indices shape: ",
-        indices);
+    return c.Refuse(
+        outer_differ ? OuterDiffer(indices, updates) : ShapeRefusal{},
+        InvalidArgument(
+            "Indices and updates specified for empty output.  indices shape: ",
+            indices));
   }
-  if (updates.rank() < outer ||
-      !updates.Sub(0, outer).CompatibleWith(indices.Sub(0, outer))) {
-    return InvalidArgument("Dimensions [0,", outer,
-                           ") of indices[shape=", indices,
-                           "] must match dimensions [0,", outer,
-                           ") of updates[shape=", updates, "]");
+  if (outer_differ) {
+    return c.Refuse(
+        OuterDiffer(indices, updates),
+        InvalidArgument("Dimensions [0,", outer, ") of indices[shape=", indices,
+                        "] must match dimensions [0,", outer,
+                        ") of updates[shape=", updates, "]"));
   }
   if (depth < 0) return OkStatus();
   const int d = static_cast<int>(std::min<int64_t>(depth, shape.rank()));
@@ -142,10 +165,11 @@ Status CheckScatterNd(const Shape& shape, const Shape& indices,
 
 Status ScatterNdRule(ShapeContext& c) {
   if (c.input(2).known_rank() && c.input(2).rank() != 1) {
-    return InvalidArgument("Shape must be a vector");
+    return c.Refuse(RankIsNot(1, c.input(2).rank()),
+                    InvalidArgument("Shape must be a vector"));
   }
   HR_RETURN_IF_ERROR(
-      CheckScatterNd(Shape::UnknownRank(), c.input(0), c.input(1)));
+      CheckScatterNd(c, Shape::UnknownRank(), c.input(0), c.input(1)));
   absl::InlinedVector<int64_t, 8> dims;
   if (c.IntValues(2, &dims)) {
     for (int64_t d : dims) {
@@ -153,7 +177,7 @@ Status ScatterNdRule(ShapeContext& c) {
     }
   }
   HR_ASSIGN_OR_RETURN(Shape out, c.ShapeValue(2));
-  HR_RETURN_IF_ERROR(CheckScatterNd(out, c.input(0), c.input(1)));
+  HR_RETURN_IF_ERROR(CheckScatterNd(c, out, c.input(0), c.input(1)));
   c.set_output(0, std::move(out));
   return OkStatus();
 }
@@ -196,7 +220,7 @@ HR_OP(ScatterNd)
     .Cpu(Compute<ScatterNd>);
 
 Status AddingRule(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckScatterNd(c.input(0), c.input(1), c.input(2)));
+  HR_RETURN_IF_ERROR(CheckScatterNd(c, c.input(0), c.input(1), c.input(2)));
   c.set_output(0, c.input(0));
   return OkStatus();
 }
@@ -207,8 +231,10 @@ Status TensorScatterRule(ShapeContext& c) {
   const Shape &in = c.input(0), &indices = c.input(1), &updates = c.input(2);
   c.set_output(0, in);
   if (indices.known_rank() && indices.rank() < 1) {
-    return InvalidArgument("Indices shape must have rank at least one. Found:",
-                           indices);
+    return c.Refuse(
+        RankIsLess(1, 0),
+        InvalidArgument("Indices shape must have rank at least one. Found:",
+                        indices));
   }
   if (!in.known_rank() || !indices.known_rank() || !updates.known_rank()) {
     return OkStatus();
@@ -217,9 +243,11 @@ Status TensorScatterRule(ShapeContext& c) {
   const int64_t depth = indices[outer];
   if (updates.rank() < outer ||
       !updates.Sub(0, outer).CompatibleWith(indices.Sub(0, outer))) {
-    return InvalidArgument(
-        "Outer dimensions of indices and update must match. Indices shape: ",
-        indices, ", updates shape:", updates);
+    return c.Refuse(
+        OuterDiffer(indices, updates),
+        InvalidArgument("Outer dimensions of indices and update must match. "
+                        "Indices shape: ",
+                        indices, ", updates shape:", updates));
   }
   if (depth < 0) return OkStatus();
   const int d = static_cast<int>(std::min<int64_t>(depth, in.rank()));

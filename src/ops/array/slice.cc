@@ -5,15 +5,30 @@
 namespace headrace {
 namespace {
 
-Status CheckVectors(const Shape& in, const Shape& begin, const Shape& size) {
+Status CheckVectors(ShapeContext& c) {
+  const Shape &in = c.input(0), &begin = c.input(1), &size = c.input(2);
   auto fits = [&](const Shape& s) {
     return !s.known_rank() || (s.rank() == 1 && (s[0] < 0 || !in.known_rank() ||
                                                  s[0] == in.rank()));
   };
-  if (fits(begin) && fits(size)) return OkStatus();
-  return InvalidArgument(
-      "Expected begin and size arguments to be 1-D tensors of size ", in.rank(),
-      ", but got shapes ", begin, " and ", size, " instead.");
+  // (Of an input of unknown rank they may still differ from one another.)
+  if (fits(begin) && fits(size) && begin.CompatibleWith(size)) {
+    return OkStatus();
+  }
+  ShapeRefusal in_graph = NotMerged(begin, size);
+  for (const Shape* s : {&size, &begin}) {
+    if (!s->known_rank()) continue;
+    if (s->rank() != 1) {
+      in_graph = RankIsNot(1, s->rank());
+    } else if (in_graph.text.empty() && !fits(*s)) {
+      in_graph = RankIsNot(static_cast<int>((*s)[0]), in.rank());
+    }
+  }
+  return c.Refuse(
+      std::move(in_graph),
+      InvalidArgument(
+          "Expected begin and size arguments to be 1-D tensors of size ",
+          in.rank(), ", but got shapes ", begin, " and ", size, " instead."));
 }
 
 // One size of the result; -1 where nothing is known of it.
@@ -43,7 +58,7 @@ StatusOr<int64_t> SizeAt(int i, int64_t dim, const Tensor* begin,
 
 Status SliceRule(ShapeContext& c) {
   Shape in = c.input(0);
-  HR_RETURN_IF_ERROR(CheckVectors(in, c.input(1), c.input(2)));
+  HR_RETURN_IF_ERROR(CheckVectors(c));
   if (!in.known_rank()) {
     for (int i = 1; i < 3; ++i) {
       const Shape& s = c.input(i);

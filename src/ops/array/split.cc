@@ -1,14 +1,20 @@
+#include "absl/strings/str_join.h"
 #include "op/op.h"
+#include "op/shared_refusal.h"
 #include "ops/array/part_view.h"
 
 namespace headrace {
 namespace {
 
-Status CheckSplitDim(int64_t* dim, int rank) {
+// `values`: the inputs that graphs name when they refuse the dimension.
+Status CheckSplitDim(ShapeContext& c, int64_t* dim, int rank, uint32_t values) {
   if (*dim < -rank || *dim >= rank) {
-    return InvalidArgument("-input rank(-", rank,
-                           ") <= split_dim < input rank (", rank, "), but got ",
-                           *dim);
+    return c.Refuse(
+        {absl::StrCat("Dimension size, given by scalar input ", *dim,
+                      " must be in range [-", rank, ", ", rank, ")"),
+         values},
+        InvalidArgument("-input rank(-", rank, ") <= split_dim < input rank (",
+                        rank, "), but got ", *dim));
   }
   if (*dim < 0) *dim += rank;
   return OkStatus();
@@ -26,8 +32,9 @@ void OpenOutputs(ShapeContext& c, Shape in, int64_t dim) {
 Status SplitRule(ShapeContext& c) {
   const Shape& in = c.input(1);
   if (c.input(0).known_rank() && c.input(0).rank() != 0) {
-    return InvalidArgument("split_dim must be a scalar but has rank ",
-                           c.input(0).rank());
+    return c.Refuse(NotScalar(c.input(0), 1),
+                    InvalidArgument("split_dim must be a scalar but has rank ",
+                                    c.input(0).rank()));
   }
   bool known;
   int64_t dim;
@@ -38,17 +45,21 @@ Status SplitRule(ShapeContext& c) {
     return OkStatus();
   }
   const int64_t given = dim;
-  HR_RETURN_IF_ERROR(CheckSplitDim(&dim, in.rank()));
+  HR_RETURN_IF_ERROR(CheckSplitDim(c, &dim, in.rank(), 1));
   const int64_t n = c.num_outputs(), size = in[static_cast<int>(dim)];
   if (size < 0) {
     OpenOutputs(c, in, dim);
     return OkStatus();
   }
   if (size % n != 0) {
-    return InvalidArgument(
-        "Number of ways to split should evenly divide the split dimension, but "
-        "got split_dim ",
-        given, " (size = ", size, ") and num_split ", n);
+    ShapeRefusal in_graph = NotDivisible(n, size).WithValues(1);
+    in_graph.text +=
+        "\n\tNumber of ways to split should evenly divide the split dimension";
+    return c.Refuse(
+        std::move(in_graph),
+        InvalidArgument("Number of ways to split should evenly divide the "
+                        "split dimension, but got split_dim ",
+                        given, " (size = ", size, ") and num_split ", n));
   }
   Shape out = in;
   out.set_dim(static_cast<int>(dim), size / n);
@@ -109,8 +120,18 @@ int64_t SizeAt(const Tensor& t, int64_t i) {
   return t.dtype() == DType::kInt8 ? t.data<int8_t>()[i] : t.IntAt(i);
 }
 
+// The parts of a dimension of `total` do not make it up, as `rule` says.
+Status WrongParts(ShapeContext& c, int64_t total,
+                  const std::vector<int64_t>& parts, Status rule) {
+  return c.Refuse(
+      {absl::StrCat("can't split axis of size ", total,
+                    " into pieces of size [", absl::StrJoin(parts, ","), "]"),
+       6},
+      std::move(rule));
+}
+
 // The parts' sizes, the one -1 filled in from `total` where that is known.
-Status PartSizes(const Tensor& sizes, int64_t total,
+Status PartSizes(ShapeContext& c, const Tensor& sizes, int64_t total,
                  std::vector<int64_t>* out) {
   int64_t sum = 0, open = -1;
   const int64_t n = sizes.num_elements();
@@ -119,29 +140,35 @@ Status PartSizes(const Tensor& sizes, int64_t total,
     out->push_back(size);
     if (size == -1) {
       if (open >= 0) {
-        return InvalidArgument("There can only be one -1 in the input.");
+        return c.Refuse(
+            {"size_splits can only have one -1", 6},
+            InvalidArgument("There can only be one -1 in the input."));
       }
       open = i;
     } else if (size < 0) {
-      return InvalidArgument("Split size at index ", i,
-                             " must be >= 0. Got: ", size);
+      return c.Refuse({"", 6}, InvalidArgument("Split size at index ", i,
+                                               " must be >= 0. Got: ", size));
     } else if (__builtin_add_overflow(sum, size, &sum)) {
       return InvalidArgument("split sizes are too large");
     }
   }
   if (total < 0) return OkStatus();
   if (n == 1 && open < 0 && sum != total) {
-    return InvalidArgument(
-        "If there is only one output, it must have the same size as the "
-        "input. Input size: ",
-        total, " output size: ", sum);
+    return WrongParts(
+        c, total, *out,
+        InvalidArgument(
+            "If there is only one output, it must have the same size as the "
+            "input. Input size: ",
+            total, " output size: ", sum));
   }
   if (open < 0 ? sum != total : sum > total) {
-    return InvalidArgument(
-        "Determined shape must either match input shape along split_dim "
-        "exactly if fully specified, or be less than the size of the input "
-        "along split_dim if not fully specified.  Got: ",
-        sum);
+    return WrongParts(
+        c, total, *out,
+        InvalidArgument(
+            "Determined shape must either match input shape along split_dim "
+            "exactly if fully specified, or be less than the size of the input "
+            "along split_dim if not fully specified.  Got: ",
+            sum));
   }
   if (open >= 0) (*out)[open] = total - sum;
   return OkStatus();
@@ -150,14 +177,22 @@ Status PartSizes(const Tensor& sizes, int64_t total,
 Status SplitVRule(ShapeContext& c) {
   const Shape &in = c.input(0), &sizes = c.input(1);
   if (c.input(2).fully_known() && c.input(2).num_elements() != 1) {
-    return InvalidArgument("split_dim_tensor must have exactly one element.");
+    return c.Refuse(
+        NotScalar(c.input(2), 6),
+        InvalidArgument("split_dim_tensor must have exactly one element."));
   }
   const int64_t n = c.num_outputs();
   if (sizes.fully_known() && (sizes.rank() != 1 || sizes[0] != n)) {
-    return InvalidArgument(
-        "size of the split_tensor must be 1-D and have the same elements as "
-        "outputs got ",
-        sizes.rank(), " -D and ", sizes.num_elements(), " elements");
+    ShapeRefusal in_graph = RankIsNot(1, sizes.rank());
+    if (sizes.rank() == 1) {
+      in_graph = {"Length of size_splits should be equal to num_outputs", 6};
+    }
+    return c.Refuse(
+        std::move(in_graph),
+        InvalidArgument(
+            "size of the split_tensor must be 1-D and have the same elements "
+            "as outputs got ",
+            sizes.rank(), " -D and ", sizes.num_elements(), " elements"));
   }
   bool known;
   int64_t dim;
@@ -167,7 +202,7 @@ Status SplitVRule(ShapeContext& c) {
     OpenOutputs(c, in, -1);
     return OkStatus();
   }
-  HR_RETURN_IF_ERROR(CheckSplitDim(&dim, in.rank()));
+  HR_RETURN_IF_ERROR(CheckSplitDim(c, &dim, in.rank(), 6));
   const int d = static_cast<int>(dim);
   if (n == 1 && c.value(1) == nullptr) {
     c.set_output(0, in);
@@ -178,7 +213,7 @@ Status SplitVRule(ShapeContext& c) {
     return OkStatus();
   }
   std::vector<int64_t> parts;
-  HR_RETURN_IF_ERROR(PartSizes(*c.value(1), in[d], &parts));
+  HR_RETURN_IF_ERROR(PartSizes(c, *c.value(1), in[d], &parts));
   for (int i = 0; i < n; ++i) {
     Shape out = in;
     out.set_dim(d, parts[i]);

@@ -1,4 +1,5 @@
 // StridedSlice and its gradient: what x[1:3, ..., ::2] emits.
+#include "absl/strings/match.h"
 #include "op/op.h"
 #include "op/partial_sizes.h"
 #include "ops/array/strided_view.h"
@@ -6,16 +7,26 @@
 namespace headrace {
 namespace {
 
+// Which inputs graphs name when they refuse a slice.
+constexpr uint32_t kStrides = 8, kAllIndices = 2 | 4 | 8;
+
 Status StridedSliceRule(ShapeContext& c) {
   const Shape& in = c.input(0);
-  HR_RETURN_IF_ERROR(CheckSliceIndices(c.input(1), c.input(2), c.input(3)));
+  if (Status s = CheckSliceIndices(c.input(1), c.input(2), c.input(3));
+      !s.ok()) {
+    return c.Refuse({"", kStrides}, std::move(s));
+  }
   if (!in.known_rank()) return OkStatus();
   const SliceMasks masks(c.op());
   const Tensor *begin = c.value(1), *end = c.value(2), *strides = c.value(3);
   if (begin && end && strides) {
-    HR_ASSIGN_OR_RETURN(StridedView view,
-                        ResolveSlice(masks, *begin, *end, *strides, in));
-    c.set_output(0, std::move(view.result));
+    StatusOr<StridedView> view =
+        ResolveSlice(masks, *begin, *end, *strides, in);
+    if (!view.ok()) {
+      const bool index = absl::StartsWith(view.status().message(), "slice ind");
+      return c.Refuse({"", index ? kAllIndices : kStrides}, view.status());
+    }
+    c.set_output(0, std::move(view->result));
     return OkStatus();
   }
   for (int i = 1; i < 4; ++i) {

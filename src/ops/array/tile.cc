@@ -19,8 +19,10 @@ StatusOr<Shape> Multiples(ShapeContext& c) {
 Status TileRule(ShapeContext& c) {
   const Shape &in = c.input(0), &multiples = c.input(1);
   if (multiples.known_rank() && multiples.rank() != 1) {
-    return InvalidArgument("Expected multiples to be 1-D, but got shape ",
-                           multiples);
+    return c.Refuse(
+        RankIsNot(1, multiples.rank()),
+        InvalidArgument("Expected multiples to be 1-D, but got shape ",
+                        multiples));
   }
   if (!in.known_rank()) {
     if (multiples.fully_known() && multiples[0] <= Shape::kMaxRank) {
@@ -29,9 +31,10 @@ Status TileRule(ShapeContext& c) {
     return OkStatus();
   }
   if (multiples.fully_known() && multiples[0] != in.rank()) {
-    return InvalidArgument(
-        "Expected multiples argument to be a vector of length ", in.rank(),
-        " but got length ", multiples[0]);
+    return c.Refuse(
+        RankIsNot(in.rank(), static_cast<int>(multiples[0])),
+        InvalidArgument("Expected multiples argument to be a vector of length ",
+                        in.rank(), " but got length ", multiples[0]));
   }
   Shape out = Shape::UnknownOfRank(in.rank());
   HR_ASSIGN_OR_RETURN(Shape times, Multiples(c));

@@ -3,6 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/shared_refusal.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -10,21 +11,28 @@ namespace {
 
 using Permutation = absl::InlinedVector<int, 8>;
 
-StatusOr<Permutation> ReadPermutation(const Tensor& perm, int rank) {
+// `c`: the shape rule's, null in the kernel.
+StatusOr<Permutation> ReadPermutation(const Tensor& perm, int rank,
+                                      ShapeContext* c) {
   if (perm.rank() != 1) {
     return InvalidArgument("perm must be rank 1, got shape ", perm.shape());
   }
   if (perm.num_elements() != rank) {
-    return InvalidArgument("transpose expects a vector of size ", rank,
-                           ". But input(1) is a vector of size ",
-                           perm.num_elements());
+    return Refuse(c, DimensionIsNot(rank, perm.num_elements()),
+                  InvalidArgument("transpose expects a vector of size ", rank,
+                                  ". But input(1) is a vector of size ",
+                                  perm.num_elements()));
   }
   Permutation p(rank);
   absl::InlinedVector<bool, 8> seen(rank, false);
   for (int i = 0; i < rank; ++i) {
     int64_t d = perm.IntAt(i);
     if (d < -rank || d >= rank) {
-      return InvalidArgument(d, " is out of range [0 .. ", rank, ")");
+      return Refuse(c,
+                    {absl::StrCat("perm dim ", d,
+                                  " is out of range of input rank ", rank),
+                     2},
+                    InvalidArgument(d, " is out of range [0 .. ", rank, ")"));
     }
     if (d < 0) d += rank;
     p[i] = static_cast<int>(d);
@@ -43,7 +51,8 @@ Status TransposeRule(ShapeContext& c) {
   const Shape& in = c.input(0);
   const Shape& perm = c.input(1);
   if (perm.known_rank() && perm.rank() != 1) {
-    return InvalidArgument("perm must be rank 1, got shape ", perm);
+    return c.Refuse(RankIsNot(1, perm.rank()),
+                    InvalidArgument("perm must be rank 1, got shape ", perm));
   }
   if (!in.known_rank()) {
     if (perm.known_rank() && perm[0] >= 0 && perm[0] <= Shape::kMaxRank) {
@@ -55,7 +64,8 @@ Status TransposeRule(ShapeContext& c) {
     c.set_output(0, Shape::UnknownOfRank(in.rank()));
     return OkStatus();
   }
-  HR_ASSIGN_OR_RETURN(Permutation p, ReadPermutation(*c.value(1), in.rank()));
+  HR_ASSIGN_OR_RETURN(Permutation p,
+                      ReadPermutation(*c.value(1), in.rank(), &c));
   Shape out;
   for (int d : p) out.AddDim(in[d]);
   c.set_output(0, std::move(out));
@@ -65,7 +75,8 @@ Status TransposeRule(ShapeContext& c) {
 Status Transpose(KernelContext& c) {
   const Tensor& in = c.input(0);
   Tensor& out = c.output(0);
-  HR_ASSIGN_OR_RETURN(Permutation p, ReadPermutation(c.input(1), in.rank()));
+  HR_ASSIGN_OR_RETURN(Permutation p,
+                      ReadPermutation(c.input(1), in.rank(), nullptr));
   const auto from = RowMajorStrides(in.shape().dims());
   const auto to = RowMajorStrides(out.shape().dims());
   BlockDims dims;

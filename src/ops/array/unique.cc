@@ -117,13 +117,6 @@ Status UniqueOf(KernelContext& c, const Slices& s, int axis) {
   return OkStatus();
 }
 
-Status CheckVector(const Shape& x) {
-  if (x.known_rank() && x.rank() != 1) {
-    return InvalidArgument("x expects a 1D vector.");
-  }
-  return OkStatus();
-}
-
 Status Unique(KernelContext& c) {
   return UniqueOf(c, {1, c.input(0).num_elements(), 1}, 0);
 }
@@ -145,7 +138,10 @@ Status UniqueV2(KernelContext& c) {
 }
 
 Status UniqueRule(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckVector(c.input(0)));
+  if (c.input(0).known_rank() && c.input(0).rank() != 1) {
+    return c.Refuse(RankIsNot(1, c.input(0).rank()),
+                    InvalidArgument("x expects a 1D vector."));
+  }
   c.set_output(0, Shape{Shape::kUnknown});
   c.set_output(1,
                c.input(0).known_rank() ? c.input(0) : Shape{Shape::kUnknown});

@@ -58,11 +58,15 @@ ComputeFn Pick(const ResolvedOp& op) {
 Status HsvShape(ShapeContext& c) {
   const Shape& s = c.input(0);
   if (s.known_rank()) {
-    if (s.rank() < 1) return InvalidArgument("input must be at least 1D", s);
+    if (s.rank() < 1) {
+      return c.Refuse(RankIsLess(1, 0),
+                      InvalidArgument("input must be at least 1D", s));
+    }
     if (s[s.rank() - 1] >= 0 && s[s.rank() - 1] != 3) {
-      return FailedPrecondition(
-          "input must have 3 channels but input only has ", s[s.rank() - 1],
-          " channels.");
+      return c.Refuse(
+          DimensionIsNot(3, s[s.rank() - 1]),
+          FailedPrecondition("input must have 3 channels but input only has ",
+                             s[s.rank() - 1], " channels."));
     }
   }
   c.set_output(0, s);

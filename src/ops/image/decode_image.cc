@@ -159,8 +159,9 @@ Status RunDecode(KernelContext& c) {
 
 Status CheckContents(ShapeContext& c) {
   if (c.input(0).known_rank() && c.input(0).rank() != 0) {
-    return InvalidArgument("`contents` must be scalar but got shape",
-                           c.input(0));
+    return c.Refuse(
+        RankIsNot(0, c.input(0).rank()),
+        InvalidArgument("`contents` must be scalar but got shape", c.input(0)));
   }
   return OkStatus();
 }

@@ -257,8 +257,12 @@ Status BandedShape(ShapeContext& c) {
         "Invalid number of bands: ", bands,
         "; it must be at least 1 and at most the number of columns");
   }
-  HR_ASSIGN_OR_RETURN(Shape batch, BroadcastShapes(BatchOf(a), BatchOf(b)));
-  c.set_output(0, WithMatrix(batch, n >= 0 ? n : FromEnd(b, 2), FromEnd(b, 1)));
+  StatusOr<Shape> batch = BroadcastShapes(BatchOf(a), BatchOf(b));
+  if (!batch.ok()) {
+    return c.Refuse(NotBroadcast(BatchOf(a), BatchOf(b)), batch.status());
+  }
+  c.set_output(0,
+               WithMatrix(*batch, n >= 0 ? n : FromEnd(b, 2), FromEnd(b, 1)));
   return OkStatus();
 }
 

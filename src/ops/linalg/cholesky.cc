@@ -136,7 +136,7 @@ struct CholeskyGradOp {
 
 Status CholeskyGradShape(ShapeContext& c) {
   HR_ASSIGN_OR_RETURN(Shape s, MergeShapes(c.input(0), c.input(1)));
-  HR_RETURN_IF_ERROR(CheckSquare(s));
+  HR_RETURN_IF_ERROR(CheckSquare(c, s));
   c.set_output(0, std::move(s));
   return OkStatus();
 }

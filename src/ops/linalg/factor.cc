@@ -59,7 +59,7 @@ HR_OP(Qr)
 
 Status LuShape(ShapeContext& c) {
   const Shape& a = c.input(0);
-  HR_RETURN_IF_ERROR(CheckSquare(a));
+  HR_RETURN_IF_ERROR(CheckSquare(c, a));
   c.set_output(0, a);
   if (a.known_rank()) c.set_output(1, a.Sub(0, -1));
   return OkStatus();
@@ -100,7 +100,7 @@ HR_OP(Lu)
 
 Status EigShape(ShapeContext& c) {
   const Shape& a = c.input(0);
-  HR_RETURN_IF_ERROR(CheckSquare(a));
+  HR_RETURN_IF_ERROR(CheckSquare(c, a));
   if (a.known_rank()) c.set_output(0, a.Sub(0, -1));
   c.set_output(1, c.op().bool_attr("compute_v") ? a : Shape{0});
   return OkStatus();

@@ -2,14 +2,17 @@
 
 namespace headrace {
 
-Status CheckSquare(const Shape& s) {
+Status CheckSquare(ShapeContext& c, const Shape& s, bool columns_first) {
   if (!s.known_rank()) return OkStatus();
   if (s.rank() < 2) {
-    return InvalidArgument("Input tensor 0 must have rank >= 2");
+    return c.Refuse(RankIsLess(2, s.rank()),
+                    InvalidArgument("Input tensor 0 must have rank >= 2"));
   }
   const int64_t rows = FromEnd(s, 2), columns = FromEnd(s, 1);
   if (rows >= 0 && columns >= 0 && rows != columns) {
-    return InvalidArgument("Input matrix must be square.");
+    return c.Refuse(columns_first ? DimensionsDiffer(columns, rows)
+                                  : DimensionsDiffer(rows, columns),
+                    InvalidArgument("Input matrix must be square."));
   }
   return OkStatus();
 }
@@ -23,23 +26,24 @@ Shape WithMatrix(const Shape& batch, int64_t rows, int64_t columns) {
 }
 
 Status SquareShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckSquare(c.input(0)));
+  HR_RETURN_IF_ERROR(CheckSquare(c, c.input(0)));
   return UnchangedShape(c);
 }
 
 Status SolveShape(ShapeContext& c) {
   const Shape &a = c.input(0), &b = c.input(1);
-  HR_RETURN_IF_ERROR(CheckSquare(a));
+  HR_RETURN_IF_ERROR(CheckSquare(c, a));
   HR_RETURN_IF_ERROR(CheckRankAtLeast(b, 2));
   const int64_t n = FromEnd(a, 1), rows = FromEnd(b, 2);
   if (n >= 0 && rows >= 0 && n != rows) {
-    return InvalidArgument("Input matrix and rhs are incompatible.");
+    return c.Refuse(DimensionsDiffer(n, rows),
+                    InvalidArgument("Input matrix and rhs are incompatible."));
   }
   auto batch = MergeShapes(BatchOf(a), BatchOf(b));
   if (!batch.ok()) {
-    return InvalidArgument(
-        "All input tensors must have the same outer "
-        "dimensions.");
+    return c.Refuse(NotMerged(BatchOf(a), BatchOf(b)),
+                    InvalidArgument("All input tensors must have the same "
+                                    "outer dimensions."));
   }
   c.set_output(0, WithMatrix(*batch, rows >= 0 ? rows : n, FromEnd(b, 1)));
   return OkStatus();

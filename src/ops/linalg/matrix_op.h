@@ -13,8 +13,9 @@ namespace headrace {
 inline constexpr char kMatrixTypes[] =
     "T: {double, float, half, complex64, complex128}";
 
-// [..., n, n]: "Input matrix must be square." otherwise.
-Status CheckSquare(const Shape& s);
+// [..., n, n]: "Input matrix must be square." otherwise, in graphs with the
+// numbers of rows and columns, in this order or the other.
+Status CheckSquare(ShapeContext& c, const Shape& s, bool columns_first = false);
 // The batch dimensions of a matrix op's input; unknown rank where not known.
 inline Shape BatchOf(const Shape& s) {
   return s.known_rank() && s.rank() >= 2 ? s.Sub(0, -2) : Shape::UnknownRank();

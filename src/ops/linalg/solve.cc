@@ -85,15 +85,19 @@ HR_OP(MatrixSolve)
 // Batch dimensions broadcast.
 Status TriangularShape(ShapeContext& c) {
   const Shape &a = c.input(0), &b = c.input(1);
-  HR_RETURN_IF_ERROR(CheckSquare(a));
+  HR_RETURN_IF_ERROR(CheckSquare(c, a));
   HR_RETURN_IF_ERROR(CheckRankAtLeast(b, 2));
   const int64_t n = FromEnd(a, 1), rows = FromEnd(b, 2);
   if (n >= 0 && rows >= 0 && n != rows) {
-    return InvalidArgument("In[0] mismatch In[1] shape: ", n, " vs. ", rows,
-                           ": ", a, " ", b, " ", 0, " ", 0);
+    return c.Refuse(DimensionsDiffer(n, rows),
+                    InvalidArgument("In[0] mismatch In[1] shape: ", n, " vs. ",
+                                    rows, ": ", a, " ", b, " ", 0, " ", 0));
   }
-  HR_ASSIGN_OR_RETURN(Shape batch, BroadcastShapes(BatchOf(a), BatchOf(b)));
-  c.set_output(0, WithMatrix(batch, rows >= 0 ? rows : n, FromEnd(b, 1)));
+  StatusOr<Shape> batch = BroadcastShapes(BatchOf(a), BatchOf(b));
+  if (!batch.ok()) {
+    return c.Refuse(NotBroadcast(BatchOf(a), BatchOf(b)), batch.status());
+  }
+  c.set_output(0, WithMatrix(*batch, rows >= 0 ? rows : n, FromEnd(b, 1)));
   return OkStatus();
 }
 
@@ -155,7 +159,7 @@ HR_OP(MatrixTriangularSolve)
     .Cpu(ComputeFor<PickMatrix<TriangularSolve>>);
 
 Status ScalarsShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckSquare(c.input(0)));
+  HR_RETURN_IF_ERROR(CheckSquare(c, c.input(0), /*columns_first=*/true));
   for (int i = 0; i < c.num_outputs(); ++i) {
     c.set_output(i, BatchOf(c.input(0)));
   }

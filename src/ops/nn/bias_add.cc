@@ -20,23 +20,29 @@ int ChannelAxis(const ResolvedOp& op, int rank) {
 
 Status BiasAddShape(ShapeContext& c) {
   const Shape &x = c.input(0), &bias = c.input(1);
+  const bool no_vector = bias.known_rank() && bias.rank() != 1;
   if (x.known_rank() && x.rank() < 2) {
-    return InvalidArgument("Input tensor must be at least 2D: ", x);
+    return c.Refuse(
+        no_vector ? RankIsNot(1, bias.rank()) : RankIsLess(2, x.rank()),
+        InvalidArgument("Input tensor must be at least 2D: ", x));
   }
-  if (bias.known_rank() && bias.rank() != 1) {
-    return InvalidArgument("Biases must be 1D: ", bias);
+  if (no_vector) {
+    return c.Refuse(RankIsNot(1, bias.rank()),
+                    InvalidArgument("Biases must be 1D: ", bias));
   }
   Shape out = x;
   if (x.known_rank() && bias.known_rank()) {
     const int axis = ChannelAxis(c.op(), x.rank());
     if (x[axis] >= 0 && bias[0] >= 0 && x[axis] != bias[0]) {
-      return InvalidArgument(
-          IsNchw(c.op())
-              ? "Must provide as many biases as the channel dimension "
-                "of the input tensor: "
-              : "Must provide as many biases as the last dimension of the "
-                "input tensor: ",
-          bias, " vs. ", x);
+      return c.Refuse(
+          DimensionsDiffer(x[axis], bias[0]),
+          InvalidArgument(
+              IsNchw(c.op())
+                  ? "Must provide as many biases as the channel dimension "
+                    "of the input tensor: "
+                  : "Must provide as many biases as the last dimension of the "
+                    "input tensor: ",
+              bias, " vs. ", x));
     }
     if (x[axis] < 0) out.set_dim(axis, bias[0]);
   }

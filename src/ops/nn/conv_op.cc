@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "op/product_kernel.h"
+#include "op/shared_refusal.h"
 
 namespace headrace {
 namespace {
@@ -229,15 +230,18 @@ class ConvKernel : public Kernel {
 }  // namespace
 
 StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
-                                  const Shape& filter, bool depthwise) {
+                                  const Shape& filter, bool depthwise,
+                                  ShapeContext* c) {
   const int rank = a.spatial + 2;
   if (x.known_rank() && x.rank() != rank) {
-    return InvalidArgument("convolution input must be ", rank,
-                           "-dimensional: ", x);
+    return Refuse(c, RankIsNot(rank, x.rank()),
+                  InvalidArgument("convolution input must be ", rank,
+                                  "-dimensional: ", x));
   }
   if (filter.known_rank() && filter.rank() != rank) {
-    return InvalidArgument("convolution filter must be ", rank,
-                           "-dimensional: ", filter);
+    return Refuse(c, RankIsNot(rank, filter.rank()),
+                  InvalidArgument("convolution filter must be ", rank,
+                                  "-dimensional: ", filter));
   }
   ConvGeometry g;
   const bool know_x = x.known_rank(), know_f = filter.known_rank();
@@ -247,8 +251,10 @@ StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
   g.out_channels = know_f ? filter[a.spatial + 1] : -1;
   if (depthwise) {
     if (depth >= 0 && g.in_channels >= 0 && depth != g.in_channels) {
-      return InvalidArgument("input and filter must have the same depth: ",
-                             g.in_channels, " vs ", depth);
+      return Refuse(
+          c, DimensionsDiffer(g.in_channels, depth),
+          InvalidArgument("input and filter must have the same depth: ",
+                          g.in_channels, " vs ", depth));
     }
     if (g.in_channels < 0) g.in_channels = depth;
     g.groups = g.in_channels;
@@ -261,9 +267,14 @@ StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
                              depth);
     }
     if (depth > 0 && g.in_channels % depth != 0) {
-      return InvalidArgument(
-          "input depth must be evenly divisible by filter depth: ",
-          g.in_channels, " vs ", depth);
+      return Refuse(
+          c,
+          {absl::StrCat("Depth of input (", g.in_channels,
+                        ") is not a multiple of input depth of filter (", depth,
+                        ")")},
+          InvalidArgument(
+              "input depth must be evenly divisible by filter depth: ",
+              g.in_channels, " vs ", depth));
     }
     g.groups = depth > 0 ? g.in_channels / depth : 1;
     if (g.groups == 0) g.groups = 1;
@@ -286,6 +297,10 @@ StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
     w.dilation = a.dilations[at];
     w.before = a.before[at];
     w.after = a.after[at];
+    if (c != nullptr) {
+      HR_RETURN_IF_ERROR(
+          CheckWindowInGraph(*c, a.padding, w.in, w.size, w.dilation));
+    }
     HR_RETURN_IF_ERROR(SolveWindow(a.padding, &w));
   }
   return g;
@@ -303,12 +318,21 @@ Status ConvShape(ShapeContext& c) {
   if (kind.result == Result::kOutput) {
     const auto sizes = c.input(1).dims();
     if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) {
-      return InvalidArgument(
-          "filter must not have zero elements (i.e. all dimensions must be "
-          "non-zero)");
+      const int rank = a.spatial + 2;
+      ShapeRefusal in_graph;  // the ranks first
+      for (int i : {1, 0}) {
+        const Shape& s = c.input(i);
+        if (s.known_rank() && s.rank() != rank) {
+          in_graph = RankIsNot(rank, s.rank());
+        }
+      }
+      return c.Refuse(
+          std::move(in_graph),
+          InvalidArgument("filter must not have zero elements (i.e. all "
+                          "dimensions must be non-zero)"));
     }
-    HR_ASSIGN_OR_RETURN(ConvGeometry g,
-                        GeometryOf(a, c.input(0), c.input(1), kind.depthwise));
+    HR_ASSIGN_OR_RETURN(ConvGeometry g, GeometryOf(a, c.input(0), c.input(1),
+                                                   kind.depthwise, &c));
     c.set_output(0, OutputShape(a, g));
     return OkStatus();
   }

@@ -8,9 +8,11 @@ namespace headrace {
 
 // The convolution that shapes and attributes describe, sizes of -1 where they
 // are not known. `depthwise`: filters are [windows..., channels, multiplier].
-// Errors are upstream's for Conv2D.
+// Errors are upstream's for Conv2D; `c`: where a shape rule refuses in a
+// graph's words, too, and what graphs alone refuse.
 StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
-                                  const Shape& filter, bool depthwise);
+                                  const Shape& filter, bool depthwise,
+                                  ShapeContext* c = nullptr);
 
 // The output's shape (unknown sizes where not known).
 Shape OutputShape(const WindowAttrs& a, const ConvGeometry& g);

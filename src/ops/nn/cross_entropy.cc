@@ -17,9 +17,10 @@ Status DenseShape(ShapeContext& c) {
   const Shape &x = c.input(0), &y = c.input(1);
   auto both = BroadcastShapes(x, y);
   if (!both.ok()) {
-    return InvalidArgument(
-        "logits and labels must be broadcastable: logits_size=", x,
-        " labels_size=", y);
+    return c.Refuse(
+        NotBroadcast(x, y),
+        InvalidArgument("logits and labels must be broadcastable: logits_size=",
+                        x, " labels_size=", y));
   }
   if (both->known_rank() && both->rank() != 2) {
     return InvalidArgument(

@@ -51,7 +51,7 @@ StatusOr<Shape> PaddedImages(ShapeContext& c, const Shape& images) {
   }
   HR_ASSIGN_OR_RETURN(
       Shape padded,
-      MirrorPaddedShape(images, c.input(at), known ? pads.data() : nullptr,
+      MirrorPaddedShape(c, images, c.input(at), known ? pads.data() : nullptr,
                         MirrorOffset(c.op())));
   // Neither batch nor channels have borders.
   for (int i : {0, 3}) {

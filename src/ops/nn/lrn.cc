@@ -53,7 +53,8 @@ Status LrnShape(ShapeContext& c) {
   Shape s = Shape::UnknownRank();
   for (int i = 0; i < c.num_inputs(); ++i) {
     if (c.input(i).known_rank() && c.input(i).rank() != 4) {
-      return InvalidArgument("in must be 4-dimensional");
+      return c.Refuse(RankIsNot(4, c.input(i).rank()),
+                      InvalidArgument("in must be 4-dimensional"));
     }
     HR_ASSIGN_OR_RETURN(s, MergeShapes(s, c.input(i)));
   }

@@ -82,7 +82,17 @@ Status PooledShape(ShapeContext& c) {
     c.set_output(0, Shape::UnknownOfRank(4));
     return OkStatus();
   }
-  HR_ASSIGN_OR_RETURN(Shape out, attrs.Output(c.input(0)));
+  const Shape& x = c.input(0);
+  const WindowAttrs& w = attrs.window;
+  if (x.known_rank() && x.rank() != w.spatial + 2) {
+    return c.Refuse(RankIsNot(w.spatial + 2, x.rank()),
+                    attrs.Output(x).status());
+  }
+  for (int i = 0; x.known_rank() && i < w.spatial; ++i) {
+    HR_RETURN_IF_ERROR(CheckWindowInGraph(c, w.padding, x[w.spatial_axis(i)],
+                                          attrs.sizes[i], w.dilations[i]));
+  }
+  HR_ASSIGN_OR_RETURN(Shape out, attrs.Output(x));
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, out);
   return OkStatus();
 }

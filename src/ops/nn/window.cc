@@ -31,6 +31,21 @@ Status SolveWindow(Padding padding, Window* w) {
   return OkStatus();
 }
 
+Status CheckWindowInGraph(ShapeContext& c, Padding padding, int64_t in,
+                          int64_t size, int64_t dilation) {
+  if (!c.in_graph() || padding != Padding::kValid || in < 0 || size < 1) {
+    return OkStatus();
+  }
+  int64_t reach;
+  if (!MultiplyChecked(size - 1, dilation, &reach) || reach < in) {
+    return OkStatus();
+  }
+  return c.Refuse(
+      {absl::StrCat("Negative dimension size caused by subtracting ", reach + 1,
+                    " from ", in)},
+      InvalidArgument("a window of ", reach + 1, " over ", in));
+}
+
 Status SplitByLayout(const WindowAttrs& a, const std::vector<int64_t>& v,
                      absl::InlinedVector<int64_t, 3>* spatial, int64_t* batch,
                      int64_t* channels) {

@@ -22,6 +22,11 @@ struct Window {
 // window does not fit.
 Status SolveWindow(Padding padding, Window* w);
 
+// Graphs refuse windows that reach over the end of what they slide over, which
+// eager calls make nothing of.
+Status CheckWindowInGraph(ShapeContext& c, Padding padding, int64_t in,
+                          int64_t size, int64_t dilation);
+
 // The attributes of a sliding op over `spatial` dimensions.
 struct WindowAttrs {
   int spatial = 2;

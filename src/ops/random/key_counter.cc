@@ -7,7 +7,12 @@ namespace {
 constexpr int32_t kPhiloxAlgorithm = 1;
 
 Status KeyCounterShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckSeedShape(c.input(0)));
+  const Shape& seed = c.input(0);
+  if (Status fits = CheckSeedShape(seed); !fits.ok()) {
+    return c.Refuse(seed.rank() != 1 ? RankIsNot(1, seed.rank())
+                                     : DimensionIsNot(2, seed[0]),
+                    std::move(fits));
+  }
   c.set_output(0, Shape{1});
   c.set_output(1, Shape{2});
   if (c.num_outputs() > 2) c.set_output(2, Shape());

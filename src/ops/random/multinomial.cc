@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "op/shared_refusal.h"
 #include "ops/random/generator.h"
 
 namespace headrace {
@@ -83,6 +84,11 @@ Status MultinomialShape(ShapeContext& c) {
   bool known = false;
   int64_t samples = Shape::kUnknown;
   HR_RETURN_IF_ERROR(c.IntValue(1, &known, &samples));
+  if (c.in_graph() && known && samples < 0) {
+    return c.Refuse(
+        NegativeSize(1, samples),
+        InvalidArgument("num_samples should be nonnegative, got ", samples));
+  }
   Shape s{c.input(0).known_rank() ? c.input(0)[0] : Shape::kUnknown,
           known && samples >= 0 ? samples : Shape::kUnknown};
   c.set_output(0, std::move(s));

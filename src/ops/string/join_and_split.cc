@@ -18,7 +18,9 @@ Status JoinShape(ShapeContext& c) {
       unknown = true;
     } else if (s.rank() > 0) {
       if (out.rank() > 0 && !out.CompatibleWith(s)) {
-        return InvalidArgument("Input shapes do not match: ", out, " vs. ", s);
+        return c.Refuse(
+            NotMerged(out, s),
+            InvalidArgument("Input shapes do not match: ", out, " vs. ", s));
       }
       if (out.rank() > 0) {
         HR_ASSIGN_OR_RETURN(out, MergeShapes(out, s));

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/thread_pool.h"
+#include "op/shared_refusal.h"
 #include "op/simplify.h"
 #include "ops/math/elementwise/elementwise.h"
 #include "ops/math/elementwise/variant_add.h"
@@ -105,15 +106,18 @@ Status CheckHandlesAdd(const ShapeContext& c) {
 Status AddNShape(ShapeContext& c) {
   for (int i = 1; i < c.num_inputs(); ++i) {
     if (!c.input(0).CompatibleWith(c.input(i))) {
-      return InvalidArgument(
-          "Inputs to operation ", c.op().name(), " of type ", c.op().name(),
-          " must have the same size and shape.  Input 0: ", c.input(0),
-          " != input ", i, ": ", c.input(i));
+      return c.Refuse(
+          NotAllMerged(c),
+          InvalidArgument(
+              "Inputs to operation ", c.op().name(), " of type ", c.op().name(),
+              " must have the same size and shape.  Input 0: ", c.input(0),
+              " != input ", i, ": ", c.input(i)));
     }
   }
   HR_RETURN_IF_ERROR(CheckHandlesAdd(c));
   if (c.input_handle(0)) c.set_output_handle(0, *c.input_handle(0));
-  return MergeAllInputs(c);
+  Status merged = MergeAllInputs(c);
+  return merged.ok() ? merged : c.Refuse(NotAllMerged(c), std::move(merged));
 }
 
 Status AddNGrad(GradientContext& g) {

@@ -115,11 +115,13 @@ Status SelectV2Shape(ShapeContext& c) {
     c.set_output(0, t);
     return OkStatus();
   }
-  StatusOr<Shape> s = BroadcastShapes(t, e);
-  if (s.ok()) s = BroadcastShapes(cond, *s);
+  StatusOr<Shape> both = BroadcastShapes(t, e);
+  StatusOr<Shape> s = both.ok() ? BroadcastShapes(cond, *both) : both;
   if (!s.ok()) {
-    return InvalidArgument("condition ", cond, ", then ", t, ", and else ", e,
-                           " must be broadcastable");
+    return c.Refuse(
+        both.ok() ? NotBroadcast(cond, *both) : NotBroadcast(t, e),
+        InvalidArgument("condition ", cond, ", then ", t, ", and else ", e,
+                        " must be broadcastable"));
   }
   c.set_output(0, *std::move(s));
   return OkStatus();

@@ -9,23 +9,28 @@ namespace {
 
 // The batch dimensions of both sides together. BatchMatMul itself does not
 // broadcast.
-StatusOr<Shape> BatchShape(const Shape& x, const Shape& y, bool broadcasts) {
+StatusOr<Shape> BatchShape(ShapeContext& c, bool broadcasts) {
+  const Shape &x = c.input(0), &y = c.input(1);
   const Shape bx = x.Sub(0, -2), by = y.Sub(0, -2);
   if (broadcasts) {
     auto merged = BroadcastShapes(bx, by);
     if (merged.ok()) return merged;
-    return InvalidArgument(
-        "In[0] and In[1] must have compatible batch dimensions: ", x, " vs. ",
-        y);
+    return c.Refuse(
+        NotBroadcast(bx, by),
+        InvalidArgument(
+            "In[0] and In[1] must have compatible batch dimensions: ", x,
+            " vs. ", y));
   }
   if (bx.rank() != by.rank()) {
-    return InvalidArgument("In[0] and In[1] has different ndims: ", x, " vs. ",
-                           y);
+    return c.Refuse(NotMerged(bx, by),
+                    InvalidArgument("In[0] and In[1] has different ndims: ", x,
+                                    " vs. ", y));
   }
   for (int i = 0; i < bx.rank(); ++i) {
     if (bx[i] >= 0 && by[i] >= 0 && bx[i] != by[i]) {
-      return InvalidArgument("In[0].dim(", i, ") and In[1].dim(", i,
-                             ") must be the same: ", x, " vs ", y);
+      return c.Refuse(NotMerged(bx, by),
+                      InvalidArgument("In[0].dim(", i, ") and In[1].dim(", i,
+                                      ") must be the same: ", x, " vs ", y));
     }
   }
   return MergeShapes(bx, by);
@@ -37,17 +42,20 @@ Status BatchMatMulShape(ShapeContext& c) {
   for (int i = 0; i < 2; ++i) {
     const Shape& s = c.input(i);
     if (s.known_rank() && s.rank() < 2) {
-      return InvalidArgument("In[", i, "] ndims must be >= 2: ", s.rank());
+      return c.Refuse(
+          RankIsLess(2, s.rank()),
+          InvalidArgument("In[", i, "] ndims must be >= 2: ", s.rank()));
     }
   }
   if (!x.known_rank() || !y.known_rank()) return OkStatus();
   const bool ax = c.op().bool_attr("adj_x"), ay = c.op().bool_attr("adj_y");
   const int rx = x.rank(), ry = y.rank();
   const int64_t kx = x[ax ? rx - 2 : rx - 1], ky = y[ay ? ry - 1 : ry - 2];
-  HR_ASSIGN_OR_RETURN(Shape out, BatchShape(x, y, kBroadcasts));
+  HR_ASSIGN_OR_RETURN(Shape out, BatchShape(c, kBroadcasts));
   if (kx >= 0 && ky >= 0 && kx != ky) {
-    return InvalidArgument("Matrix size-incompatible: In[0]: ", x,
-                           ", In[1]: ", y);
+    return c.Refuse(DimensionsDiffer(kx, ky),
+                    InvalidArgument("Matrix size-incompatible: In[0]: ", x,
+                                    ", In[1]: ", y));
   }
   out.AddDim(x[ax ? rx - 1 : rx - 2]);
   out.AddDim(y[ay ? ry - 2 : ry - 1]);

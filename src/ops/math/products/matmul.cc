@@ -37,8 +37,9 @@ Status MatMulShape(ShapeContext& c) {
   if (a.known_rank() && b.known_rank()) {
     const int64_t ka = a[ta ? 0 : 1], kb = b[tb ? 1 : 0];
     if (ka >= 0 && kb >= 0 && ka != kb) {
-      return InvalidArgument("Matrix size-incompatible: In[0]: ", a,
-                             ", In[1]: ", b);
+      return c.Refuse(DimensionsDiffer(ka, kb),
+                      InvalidArgument("Matrix size-incompatible: In[0]: ", a,
+                                      ", In[1]: ", b));
     }
   }
   if (const auto* columns = ColumnsOf(c.op())) {

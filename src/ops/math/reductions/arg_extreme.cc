@@ -24,7 +24,16 @@ Status ArgShape(ShapeContext& c) {
   }
   const int64_t at =
       axis->dtype() == DType::kInt16 ? axis->scalar<int16_t>() : axis->IntAt(0);
-  HR_ASSIGN_OR_RETURN(int dim, NormalizeAxis(at, x.rank()));
+  StatusOr<int> place = NormalizeAxis(at, x.rank());
+  if (!place.ok()) {
+    return c.Refuse(
+        {absl::StrCat("Dimension (", at, ") must be in the range [", -x.rank(),
+                      ", ", x.rank(), "), where ", x.rank(),
+                      " is the number of dimensions in the input."),
+         2},
+        place.status());
+  }
+  const int dim = *place;
   if (x[dim] == 0) {
     return InvalidArgument("Reduction axis ", at, " is empty in shape ", x);
   }

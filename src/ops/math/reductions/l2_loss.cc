@@ -43,17 +43,21 @@ Status CrossShape(ShapeContext& c) {
   const Shape &a = c.input(0), &b = c.input(1);
   auto both = MergeShapes(a, b);
   if (!both.ok()) {
-    return InvalidArgument("Both inputs must be of same shape: ", a, " vs. ",
-                           b);
+    return c.Refuse(
+        a.rank() == 0 || b.rank() == 0 ? RankIsLess(1, 0) : NotMerged(a, b),
+        InvalidArgument("Both inputs must be of same shape: ", a, " vs. ", b));
   }
   if (both->known_rank()) {
     if (both->rank() < 1) {
-      return InvalidArgument("Input must be at least 1D");
+      return c.Refuse(RankIsLess(1, 0),
+                      InvalidArgument("Input must be at least 1D"));
     }
     const int64_t n = (*both)[both->rank() - 1];
     if (n >= 0 && n != 3) {
-      return FailedPrecondition(
-          "Cross-products are only defined for 3-element vectors.");
+      return c.Refuse(
+          DimensionIsNot(3, n),
+          FailedPrecondition(
+              "Cross-products are only defined for 3-element vectors."));
     }
   }
   c.set_output(0, *std::move(both));

@@ -4,6 +4,7 @@
 
 #include "op/op.h"
 #include "op/row_reduction.h"
+#include "op/shared_refusal.h"
 #include "ops/math/reductions/reduce.h"
 #include "ops/math/reductions/reduction_gradients.h"
 
@@ -18,8 +19,7 @@ Status AxesShape(ShapeContext& c) {
     absl::InlinedVector<bool, 8> seen(rank, false);
     for (int64_t axis : axes) {
       if (axis < -rank || axis >= rank) {
-        return InvalidArgument("Invalid reduction dimension (", axis,
-                               " for input with ", rank, " dimension(s)");
+        return WrongReductionAxis(c, axis, rank);
       }
       const int at = static_cast<int>(axis < 0 ? axis + rank : axis);
       if (seen[at]) {

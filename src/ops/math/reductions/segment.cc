@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/shared_refusal.h"
 #include "ops/math/loops/loops.h"
 #include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/segment_gradients.h"
@@ -263,10 +264,12 @@ Status Join(const T* x, const Tensor& ids, int64_t width, int64_t segments,
 Status SortedShape(ShapeContext& c) {
   const Shape &x = c.input(0), &ids = c.input(1);
   if (x.known_rank() && x.rank() < 1) {
-    return InvalidArgument("input must be at least rank 1");
+    return c.Refuse(RankIsLess(1, 0),
+                    InvalidArgument("input must be at least rank 1"));
   }
   if (ids.known_rank() && ids.rank() != 1) {
-    return InvalidArgument("segment_ids should be a vector.");
+    return c.Refuse(RankIsNot(1, ids.rank()),
+                    InvalidArgument("segment_ids should be a vector."));
   }
   if (!x.known_rank()) return OkStatus();
   Shape out = x;
@@ -327,14 +330,17 @@ Status UnsortedShape(ShapeContext& c) {
   int64_t n = -1;
   HR_RETURN_IF_ERROR(c.IntValue(2, &known, &n));
   if (known && n < 0) {
-    return InvalidArgument("Input num_segments == ", n,
-                           " must not be negative.");
+    return c.Refuse(
+        NegativeSize(2, n),
+        InvalidArgument("Input num_segments == ", n, " must not be negative."));
   }
   if (!x.known_rank() || !ids.known_rank()) return OkStatus();
   const int rank = ids.rank();
   if (x.rank() < rank || !x.Sub(0, rank).CompatibleWith(ids)) {
-    return InvalidArgument("data.shape = ", x,
-                           " does not start with segment_ids.shape = ", ids);
+    return c.Refuse(
+        NotPrefixed(x, ids),
+        InvalidArgument("data.shape = ", x,
+                        " does not start with segment_ids.shape = ", ids));
   }
   Shape out{known ? n : Shape::kUnknown};
   for (int i = rank; i < x.rank(); ++i) out.AddDim(x[i]);

@@ -8,12 +8,15 @@
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/shared_refusal.h"
 
 namespace headrace {
 namespace {
 
 // The number wanted: an attribute, or the second input.
-StatusOr<int64_t> Count(const ResolvedOp& op, const Tensor* k, bool* known) {
+StatusOr<int64_t> Count(ShapeContext& c, bool* known) {
+  const ResolvedOp& op = c.op();
+  const Tensor* k = c.value(1);
   *known = true;
   if (op.num_inputs() == 1) return op.int_attr("k");
   if (k == nullptr) {
@@ -22,7 +25,10 @@ StatusOr<int64_t> Count(const ResolvedOp& op, const Tensor* k, bool* known) {
   }
   const int64_t n =
       k->dtype() == DType::kInt16 ? k->scalar<int16_t>() : k->IntAt(0);
-  if (n < 0) return InvalidArgument("Need k >= 0, got ", n);
+  if (n < 0) {
+    return c.Refuse(NegativeSize(1, n),
+                    InvalidArgument("Need k >= 0, got ", n));
+  }
   return n;
 }
 
@@ -30,18 +36,24 @@ Status TopKShape(ShapeContext& c) {
   const Shape& x = c.input(0);
   if (c.num_inputs() == 2 && c.input(1).known_rank() &&
       c.input(1).rank() != 0) {
-    return InvalidArgument("k must be scalar, got shape ", c.input(1));
+    return c.Refuse(
+        x.rank() == 0 ? RankIsLess(1, 0) : NotScalar(c.input(1), 2),
+        InvalidArgument("k must be scalar, got shape ", c.input(1)));
   }
   if (x.known_rank() && x.rank() < 1) {
-    return InvalidArgument("input must be >= 1-D, got shape ", x);
+    return c.Refuse(RankIsLess(1, 0),
+                    InvalidArgument("input must be >= 1-D, got shape ", x));
   }
   bool known;
-  HR_ASSIGN_OR_RETURN(int64_t k, Count(c.op(), c.value(1), &known));
+  HR_ASSIGN_OR_RETURN(int64_t k, Count(c, &known));
   if (!x.known_rank()) return OkStatus();
   const int64_t n = x[x.rank() - 1];
   if (known && n >= 0 && n < k) {
-    return InvalidArgument("input must have at least k columns. Had ", n,
-                           ", needed ", k);
+    return c.Refuse({absl::StrCat("input must have last dimension >= k = ", k,
+                                  " but is ", n),
+                     2},
+                    InvalidArgument("input must have at least k columns. Had ",
+                                    n, ", needed ", k));
   }
   Shape out = x;
   out.set_dim(x.rank() - 1, known ? k : Shape::kUnknown);
