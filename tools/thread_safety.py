@@ -93,6 +93,16 @@ def check(path, directory, arguments):
     return done.returncode, done.stderr
 
 
+def names_locks(text):
+    """Whether a file that clang complains of has locks: some words of C++20 are new
+    to clang 14, which then sees nothing of the rest."""
+    for path in set(re.findall(r"^(/[^:\n]+):\d+:\d+: (?:fatal )?error", text, re.M)):
+        with open(path, encoding="utf-8") as file:
+            if re.search(r"\bMutex|_mutex\b", file.read()):
+                return True
+    return "error:" not in text
+
+
 def main():
     build = os.path.join(ROOT, sys.argv[1] if len(sys.argv) > 1 else "build")
     begin = time.monotonic()
@@ -101,8 +111,12 @@ def main():
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(lambda u: check(u[0], *u[1]), sorted(units.items()))
         for status, text in results:
-            if status != 0:
+            if status == 0:
+                continue
+            if "thread-safety" in text or names_locks(text):
                 found.append(text.rstrip())
+            else:
+                print(text.split("error:")[0].split()[-1], "clang cannot follow it")
     print("\n".join(found))
     took = time.monotonic() - begin
     print(
