@@ -93,16 +93,32 @@ def check(path, directory, arguments):
     return done.returncode, done.stderr
 
 
+def names_locks(unit):
+    """Whether a unit that clang 14 cannot follow, to which some of C++20 is new, has a
+    lock in its files."""
+    with open(unit, encoding="utf-8") as file:
+        text = file.read()
+    for name in re.findall(r'^#include "(.+\.cc)"', text, re.MULTILINE):
+        path = os.path.join(ROOT, "src", name)
+        with open(path, encoding="utf-8") as file:
+            text += file.read()
+    return re.search(r"\bMutex|_mutex\b", text) is not None
+
+
 def main():
     build = os.path.join(ROOT, sys.argv[1] if len(sys.argv) > 1 else "build")
     begin = time.monotonic()
     found, locks = complaints()
     units = commands(build)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda u: check(u[0], *u[1]), sorted(units.items()))
-        for status, text in results:
-            if status != 0:
+        results = pool.map(lambda u: check(u[0], *u[1]), units.items())
+        for unit, (status, text) in zip(units, results, strict=True):
+            if status == 0:
+                continue
+            if "thread-safety" in text or names_locks(unit):
                 found.append(text.rstrip())
+            else:
+                print(unit, "has no lock, and clang cannot follow it")
     print("\n".join(found))
     took = time.monotonic() - begin
     print(
