@@ -1,5 +1,8 @@
 #include "ops/linalg/svd_loops.h"
 
+// All functions that take vectors are inlined, so no ABI is met.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 namespace headrace::HR_LEVEL {
 namespace {
 
