@@ -280,9 +280,10 @@ Status RealInverseGradient(GradientContext& g) {
   return g.status();
 }
 
-// `name` and its inverse, "I" and `name`.
+// `name` and its inverse.
 template <int kRank>
-OpRegistrar RealFftOps(const char* name, const char* doc) {
+OpRegistrar RealFftOps(const char* name, const char* inverse_name,
+                       const char* doc) {
   constexpr char kReals[] = "Treal: {float, double} = DT_FLOAT";
   constexpr char kComplexes[] =
       "Tcomplex: {complex64, complex128} = DT_COMPLEX64";
@@ -298,7 +299,7 @@ OpRegistrar RealFftOps(const char* name, const char* doc) {
       .GradientSkips({0}, {0})
       .Cpu(Compute<RealTransform<kRank>>)
       .Register();
-  OpBuilder inverse(absl::StrCat("I", name).c_str());
+  OpBuilder inverse(inverse_name);
   inverse.Input("input: Tcomplex")
       .Input("fft_length: int32")
       .Output("output: Treal")
@@ -313,11 +314,11 @@ OpRegistrar RealFftOps(const char* name, const char* doc) {
 }
 
 [[maybe_unused]] const OpRegistrar kRealFfts[] = {
-    RealFftOps<1>("RFFT",
+    RealFftOps<1>("RFFT", "IRFFT",
                   "Half the transform of real numbers, last dimension."),
-    RealFftOps<2>("RFFT2D",
+    RealFftOps<2>("RFFT2D", "IRFFT2D",
                   "Half the transform of real numbers, last 2 dimensions."),
-    RealFftOps<3>("RFFT3D",
+    RealFftOps<3>("RFFT3D", "IRFFT3D",
                   "Half the transform of real numbers, last 3 dimensions."),
 };
 
