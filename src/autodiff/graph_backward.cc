@@ -95,7 +95,7 @@ Status GraphBackward::BackThrough(Node* n) {
   for (int i = 0; i < n->num_outputs(); ++i) to.push_back({n, i});
   const auto wants = [&](size_t i) { return LeadsThrough(from[i]); };
   return Through(to, from, wants,
-                 [&](std::vector<bool>& wanted, const Gradients& gradients,
+                 [&](std::vector<bool> wanted, const Gradients& gradients,
                      std::vector<Gradient>* results) -> Status {
                    std::vector<Value> inputs, outputs;
                    for (const Edge& e : from) {
@@ -104,7 +104,7 @@ Status GraphBackward::BackThrough(Node* n) {
                    for (const Edge& e : to)
                      outputs.push_back(graph_->Output(e));
                    GradientContext g(n->op_ptr(), inputs, outputs, gradients);
-                   g.set_wanted(wanted);
+                   g.set_wanted(std::move(wanted));
                    PlacedWith place(builder_, *n);
                    HR_RETURN_IF_ERROR(CallGradient(n, g));
                    *results = std::move(g.results());

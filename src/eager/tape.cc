@@ -152,11 +152,11 @@ class Tape::BackwardPass : public Backward<uint64_t> {
              IsDifferentiable(e.inputs[i].dtype());
     };
     return Through(e.output_ids, e.input_ids, wants,
-                   [&](std::vector<bool>& wanted, const Gradients& gradients,
+                   [&](std::vector<bool> wanted, const Gradients& gradients,
                        std::vector<Gradient>* results) -> Status {
                      if (!e.op) return e.backward(gradients, results);
                      GradientContext g(e.op, e.inputs, e.outputs, gradients);
-                     g.set_wanted(wanted);
+                     g.set_wanted(std::move(wanted));
                      HR_RETURN_IF_ERROR(CallGradient(g));
                      *results = std::move(g.results());
                      return OkStatus();

@@ -54,7 +54,7 @@ class Backward {
     bool any = false;
     for (const Key& k : outputs) any = any || arrived(k);
     if (!any) return OkStatus();
-    std::vector<bool> wanted(inputs.size());
+    absl::InlinedVector<char, 8> wanted(inputs.size());
     bool some = false;
     for (size_t i = 0; i < wanted.size(); ++i) {
       wanted[i] = wants(i);
@@ -65,7 +65,8 @@ class Backward {
     for (const Key& k : outputs) gradients.push_back(Take(k));
     HR_RETURN_IF_ERROR(status());
     std::vector<Gradient> results;
-    HR_RETURN_IF_ERROR(call(wanted, gradients, &results));
+    HR_RETURN_IF_ERROR(call(std::vector<bool>(wanted.begin(), wanted.end()),
+                            gradients, &results));
     if (results.size() != wanted.size()) {
       return Internal("a backward function gave ", results.size(),
                       " gradients for ", wanted.size(), " inputs");
