@@ -1,5 +1,6 @@
 #include "eager/eager_emitter.h"
 
+#include "absl/container/fixed_array.h"
 #include "op/function_caller.h"
 #include "op/kernel.h"
 #include "op/registry.h"
@@ -25,7 +26,7 @@ const RunServices& EagerServices() {
 Status Run(const ResolvedOp& op, absl::Span<const Tensor* const> inputs,
            absl::Span<Tensor> outputs) {
   HR_ASSIGN_OR_RETURN(Kernel * kernel, op.EagerKernel());
-  absl::InlinedVector<Tensor*, 8> in(inputs.size()), out(outputs.size());
+  absl::FixedArray<Tensor*, 8> in(inputs.size()), out(outputs.size());
   // The caller keeps its inputs: a second owner tells kernels that they may
   // not change a variant's value in place.
   absl::InlinedVector<Tensor, 2> pinned;
@@ -36,14 +37,15 @@ Status Run(const ResolvedOp& op, absl::Span<const Tensor* const> inputs,
   for (size_t i = 0; i < outputs.size(); ++i) out[i] = &outputs[i];
   RunServices services = EagerServices();
   services.functions = DefaultFunctionCaller();
-  return RunOnce(op, *kernel, in, out, services);
+  return RunOnce(op, *kernel, absl::MakeConstSpan(in),
+                 absl::MakeConstSpan(out), services);
 }
 
 class Eager : public Emitter {
  public:
   Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
               ValueList* outputs) override {
-    absl::InlinedVector<const Tensor*, 8> tensors(inputs.size());
+    absl::FixedArray<const Tensor*, 8> tensors(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].is_symbolic()) [[unlikely]] {
         return InvalidArgument(
