@@ -27,18 +27,25 @@ Status Run(const ResolvedOp& op, absl::Span<const Tensor* const> inputs,
            absl::Span<Tensor> outputs) {
   HR_ASSIGN_OR_RETURN(Kernel * kernel, op.EagerKernel());
   absl::FixedArray<Tensor*, 8> in(inputs.size()), out(outputs.size());
-  // The caller keeps its inputs: a second owner tells kernels that they may
-  // not change a variant's value in place.
-  absl::InlinedVector<Tensor, 2> pinned;
+  bool has_variant = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     in[i] = const_cast<Tensor*>(inputs[i]);
-    if (inputs[i]->dtype() == DType::kVariant) pinned.push_back(*inputs[i]);
+    has_variant |= inputs[i]->dtype() == DType::kVariant;
   }
   for (size_t i = 0; i < outputs.size(); ++i) out[i] = &outputs[i];
   RunServices services = EagerServices();
   services.functions = DefaultFunctionCaller();
-  return RunOnce(op, *kernel, absl::MakeConstSpan(in),
-                 absl::MakeConstSpan(out), services);
+  const auto run = [&] {
+    return RunOnce(op, *kernel, absl::MakeConstSpan(in),
+                   absl::MakeConstSpan(out), services);
+  };
+  if (!has_variant) [[likely]]
+    return run();
+  // The caller keeps its inputs: a second owner tells kernels that they may
+  // not change a variant's value in place.
+  std::vector<Tensor> pinned;
+  for (const Tensor* t : inputs) pinned.push_back(*t);
+  return run();
 }
 
 class Eager : public Emitter {
