@@ -2,7 +2,9 @@
 
 A room (folder of src/) may include itself and rooms of lower floors. Headers
 of the lowest floors name no heavy library. Public headers include public
-headers only. Tests (_test.cc) and fuzzers link everything and are free.
+headers only. Folders do not include each other, roundabout or not; the header
+of everything, headrace.h, stands above all. Tests (_test.cc) and fuzzers link
+everything and are free.
 
 A room of Python (package or top-level module of python/headrace/) may import
 itself and rooms of lower floors; the folders of one have no cycles either.
@@ -23,6 +25,7 @@ import python_layers
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The modules that import what tables say, which no check can tell.
 BY_TABLES = ("_names", "_moved")
+FACADE = "include/headrace/headrace.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 
 
@@ -81,6 +84,18 @@ def check_public_file(path, includes, floors):
     for include in includes:
         if room_of(include, floors):
             yield f"{path}: a public header includes {include} of src/"
+
+
+def folder_faults(includes_of):
+    """`includes_of`: {path of a source: what it includes}."""
+    folders = {os.path.dirname(path).split("/", 1)[-1] for path in includes_of}
+    below = collections.defaultdict(set)
+    for path, includes in includes_of.items():
+        if path != FACADE:
+            here = os.path.dirname(path).split("/", 1)[-1]
+            below[here] |= {os.path.dirname(i) for i in includes} & folders
+    for cycle in python_layers.cycles(below):
+        yield f"folders include each other: {' '.join(cycle)}"
 
 
 def read_python_table(path):
@@ -164,18 +179,18 @@ def _over(found, left):
 
 def main():
     floors, settings = read_table(os.path.join(ROOT, "tools", "layers.txt"))
-    faults, count = [], 0
+    faults, includes_of = [], {}
     for folder in ("src", "include"):
         for path in sources(folder):
             if path.endswith(("_test.cc", "_fuzz.cc")):
                 continue
             with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-                includes = INCLUDE.findall(file.read())
-            count += len(includes)
+                includes = includes_of[path] = INCLUDE.findall(file.read())
             if folder == "src":
                 faults += check_room_file(path, includes, floors, settings)
             else:
                 faults += check_public_file(path, includes, floors)
+    faults += folder_faults(includes_of)
     python = os.path.join(ROOT, "python", "headrace")
     table = os.path.join(ROOT, "tools", "layers.txt")
     arrows, against = python_faults(python, table)
@@ -184,6 +199,7 @@ def main():
     faults += asked
     for fault in faults:
         print(fault)
+    count = sum(map(len, includes_of.values()))
     print(
         f"layers: {count} includes and {arrows} imports, "
         f"{len(faults) - len(asked)} against the floors"

@@ -13,7 +13,10 @@ ROOMS = ("op", "graph", "eager", "autodiff", "runtime", "function", "bind")
 # Where gradients, the tape and front ends emit ops by name: files, and whole rooms.
 EMITTERS = ("autodiff/", "eager/", "function/", "bind/")
 EMITTERS += ("op/gradient.cc", "op/emitter.cc", "graph/builder.cc")
-TABLES = ("bind/operators.cc", "bind/variable_object.cc")  # rows that begin with an op
+TABLES = (
+    "bind/call/operators.cc",
+    "bind/value/variable_object.cc",
+)  # rows that begin with an op
 
 FREE = ("_test.cc", "_fuzz.cc")
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)

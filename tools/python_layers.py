@@ -189,13 +189,18 @@ def folder_cycles(walked):
         here = imports.folder
         for arrow in imports.arrows:
             below[here].add(_folder(arrow.target, packages))
+    return cycles(below)
+
+
+def cycles(below):
+    """Sorted tuples of folders that reach each other; `below`: {folder: folders}."""
     reached = {folder: _reached(folder, below) for folder in list(below)}
-    cycles = set()
+    found = set()
     for folder, others in reached.items():
         ring = {o for o in others if folder in reached.get(o, ())} | {folder}
         if folder and len(ring) > 1:
-            cycles.add(tuple(sorted(ring - {""})))
-    return sorted(cycles)
+            found.add(tuple(sorted(ring - {""})))
+    return sorted(found)
 
 
 def _folder(module, packages):

@@ -107,7 +107,7 @@ def test_parts_of_names_are_refused(check, text):
         ("autodiff/a.cc", 's("Cast", {x}); g.All("Exit", {x}); (*this)("Cast");', 3),
         ("autodiff/a.cc", 'g.All(f == "x" ? "Exit" : "RefExit", in);', 2),
         ("graph/builder.cc", 'LookUpOp(a(b, c) ? "Cast"\n : "Exit");', 2),
-        ("bind/operators.cc", 'Op x{"Cast", "c"}, y[] = {{"Exit", "e"}};', 2),
+        ("bind/call/operators.cc", 'Op x{"Cast", "c"}, y[] = {{"Exit", "e"}};', 2),
         ("graph/a.cc", '// "Cast"\n/* "Exit" */ f(", \\"Cast\\""); g("DstT");', 0),
         ("graph/a_test.cc", 'FindOp("Cast");', 0),
         ("ops/a.cc", 's("Cast");', 0),

@@ -147,3 +147,28 @@ def test_doors_have_a_use_and_a_reason(faults):
     table = TABLE + "door csv\n"
     bad = {**_USES_DOOR, "low/use.py": "def f():\n    import csv\n"}
     assert faults(bad, table) == ["door csv has no reason"]
+
+
+@pytest.mark.parametrize(
+    "more, said",
+    [
+        ({}, []),
+        ({"src/a/x.h": ["a/in/y.h"]}, ["folders include each other: a a/in"]),
+        ({"src/b/x.h": ["a/in/y.h"]}, ["folders include each other: a a/in b"]),
+        ({"include/headrace/x.h": ["headrace/layer/y.h"]}, ["headrace headrace/layer"]),
+    ],
+)
+def test_folders_of_sources_do_not_include_each_other(monkeypatch, more, said):
+    monkeypatch.syspath_prepend(str(TOOLS))
+    import check_layers
+
+    sources = {
+        "src/a/z.h": ["vector", "b/z.h"],
+        "src/a/in/y.h": ["a/z.h", "a/in/w.h"],
+        "src/b/z.h": ["b/w.h"],
+        "include/headrace/headrace.h": ["headrace/layer/y.h"],
+        "include/headrace/layer/y.h": ["headrace/x.h"],
+    }
+    found = list(check_layers.folder_faults({**sources, **more}))
+    assert len(found) == len(said)
+    assert all(text in fault for text, fault in zip(said, found))

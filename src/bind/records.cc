@@ -4,7 +4,7 @@
 
 #include "base/file_system.h"
 #include "base/guard.h"
-#include "bind/status.h"
+#include "bind/python/status.h"
 #include "formats/records.h"
 
 namespace nb = nanobind;

@@ -3,11 +3,11 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
-#include "bind/convert.h"
-#include "bind/dtype_object.h"
-#include "bind/status.h"
-#include "bind/tensor_object.h"
-#include "bind/variable_object.h"
+#include "bind/python/status.h"
+#include "bind/value/convert.h"
+#include "bind/value/dtype_object.h"
+#include "bind/value/tensor_object.h"
+#include "bind/value/variable_object.h"
 #include "graph/builder.h"
 #include "op/emitter.h"
 #include "op/resource.h"

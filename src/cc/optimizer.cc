@@ -1,5 +1,5 @@
 // What optimizers share: numbers, slots, limits of gradients.
-#include "headrace/optimizer.h"
+#include "headrace/fit/optimizer.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // The update rules, as tf.keras.optimizers has them.
 #include "cc/compose.h"
-#include "headrace/optimizer.h"
+#include "headrace/fit/optimizer.h"
 
 namespace headrace::tf {
 

@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "cc/compose.h"
-#include "headrace/optimizer.h"
+#include "headrace/fit/optimizer.h"
 
 namespace headrace::tf::schedules {
 

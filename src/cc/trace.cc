@@ -9,7 +9,7 @@ ArgSpec SpecOf(const Value& v) {
 }
 
 Recorded Record(const std::string& name, const std::vector<ArgSpec>& args,
-                const TensorFn& body, bool hand_on) {
+                const TensorFn& body, bool with_captures) {
   GraphBuilder builder(std::make_shared<Graph>(),
                        GraphBuilder::Kind::kFunction);
   EmitterScope emit(&builder);
@@ -27,7 +27,7 @@ Recorded Record(const std::string& name, const std::vector<ArgSpec>& args,
   for (const GraphBuilder::Capture& c : builder.captures()) {
     recorded.captures.push_back(c.outer);
     inputs.push_back(c.inner);
-    if (hand_on) results.push_back(c.inner);
+    if (with_captures) results.push_back(c.inner);
   }
   recorded.function =
       MakeFunction(FunctionLibrary::NewName(name), builder, inputs, results);

@@ -31,9 +31,10 @@ struct ArgSpec {
 ArgSpec SpecOf(const Value& v);
 
 // Runs `body` once, recording. Recorders outside see nothing of its inside.
-// With `hand_on` its results are followed by its captures, as a loop's must be.
+// With `with_captures` its results are followed by its captures, as a loop's
+// must be.
 Recorded Record(const std::string& name, const std::vector<ArgSpec>& args,
-                const TensorFn& body, bool hand_on = false);
+                const TensorFn& body, bool with_captures = false);
 
 // Tells recorders that what a call captures is read: tapes watch its variables.
 void TellCapturesRead(const std::vector<Value>& captures);

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "absl/strings/match.h"
-#include "data/saved/saved_run.h"
-#include "data/source/elements.h"
+#include "data/elements.h"
+#include "data/saved_run.h"
 #include "tensor/dtype_proto.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/graph.pb.h"

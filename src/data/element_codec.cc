@@ -2,7 +2,7 @@
 
 #include "base/bools.h"
 #include "base/coding.h"
-#include "data/source/elements.h"
+#include "data/elements.h"
 
 namespace headrace {
 namespace {

@@ -1,9 +1,9 @@
 // Elements as bytes, and datasets as graphs.
-#include "data/source/elements.h"
+#include "data/elements.h"
 
 #include "data/dataset_graph.h"
 #include "data/element_codec.h"
-#include "data/test_walk.h"
+#include "data/iterate/test_walk.h"
 
 namespace headrace {
 namespace {

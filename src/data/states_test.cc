@@ -1,8 +1,8 @@
 // The states of iterators: the codec, and states that others forged.
 #include <limits>
 
+#include "data/iterate/test_walk.h"
 #include "data/state.h"
-#include "data/test_walk.h"
 #include "tensor/variant_codec.h"
 
 namespace headrace {

@@ -1,7 +1,7 @@
 // Means of functions of labels and predictions.
 #include "cc/compose.h"
 #include "cc/fit/shapes.h"
-#include "headrace/metrics.h"
+#include "headrace/fit/metrics.h"
 
 namespace headrace::tf::metrics {
 

@@ -1,4 +1,4 @@
-#include "headrace/callbacks.h"
+#include "headrace/fit/callbacks.h"
 
 #include <cmath>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "headrace/confusion.h"
+#include "headrace/fit/confusion.h"
 
 #include <algorithm>
 

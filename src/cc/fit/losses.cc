@@ -1,4 +1,4 @@
-#include "headrace/losses.h"
+#include "headrace/fit/losses.h"
 
 #include "cc/compose.h"
 #include "cc/fit/shapes.h"

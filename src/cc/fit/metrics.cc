@@ -1,4 +1,4 @@
-#include "headrace/metrics.h"
+#include "headrace/fit/metrics.h"
 
 #include "cc/compose.h"
 #include "cc/fit/shapes.h"

@@ -1,7 +1,7 @@
 // Losses that are one function of labels and predictions.
 #include "cc/compose.h"
 #include "cc/fit/shapes.h"
-#include "headrace/losses.h"
+#include "headrace/fit/losses.h"
 
 namespace headrace::tf::losses {
 

@@ -1,7 +1,7 @@
 // What models give for datasets and tensors.
 #include "cc/compose.h"
+#include "headrace/fit/train.h"
 #include "headrace/function.h"
-#include "headrace/train.h"
 
 namespace headrace::tf::train {
 

@@ -1,4 +1,4 @@
-#include "headrace/train.h"
+#include "headrace/fit/train.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,5 +1,5 @@
 #include "cc/compose.h"
-#include "headrace/activations.h"
+#include "headrace/layer/activations.h"
 
 namespace headrace::tf::layers {
 

@@ -1,7 +1,7 @@
 #include <map>
 
 #include "cc/compose.h"
-#include "headrace/layers.h"
+#include "headrace/layer/layers.h"
 
 namespace headrace::tf {
 namespace {

@@ -1,4 +1,4 @@
-#include "headrace/attention.h"
+#include "headrace/layer/attention.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "headrace/convolution.h"
+#include "headrace/layer/convolution.h"
 
 #include "cc/layer/spatial.h"
 

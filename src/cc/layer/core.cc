@@ -1,7 +1,7 @@
 // Dense, Embedding, Dropout, and layers that change shapes.
 #include "cc/compose.h"
 #include "cc/seeds.h"
-#include "headrace/layers.h"
+#include "headrace/layer/layers.h"
 
 namespace headrace::tf::layers {
 

@@ -1,6 +1,6 @@
 // Convolutions of each channel by itself.
 #include "cc/layer/spatial.h"
-#include "headrace/convolution.h"
+#include "headrace/layer/convolution.h"
 
 namespace headrace::tf::layers {
 

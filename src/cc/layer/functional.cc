@@ -1,4 +1,4 @@
-#include "headrace/functional.h"
+#include "headrace/layer/functional.h"
 
 #include <algorithm>
 

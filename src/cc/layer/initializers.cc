@@ -1,4 +1,4 @@
-#include "headrace/initializers.h"
+#include "headrace/layer/initializers.h"
 
 #include <cmath>
 #include <map>

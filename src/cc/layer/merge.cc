@@ -1,4 +1,4 @@
-#include "headrace/merge.h"
+#include "headrace/layer/merge.h"
 
 #include "cc/compose.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/functional.h"
+#include "headrace/layer/functional.h"
 
 namespace headrace::tf::layers {
 

@@ -1,5 +1,5 @@
 #include "cc/compose.h"
-#include "headrace/layers.h"
+#include "headrace/layer/layers.h"
 
 namespace headrace::tf::layers {
 

@@ -1,4 +1,4 @@
-#include "headrace/padding.h"
+#include "headrace/layer/padding.h"
 
 #include "cc/layer/spatial.h"
 

@@ -1,4 +1,4 @@
-#include "headrace/pooling.h"
+#include "headrace/layer/pooling.h"
 
 #include "cc/layer/spatial.h"
 

@@ -1,4 +1,4 @@
-#include "headrace/recurrent.h"
+#include "headrace/layer/recurrent.h"
 
 #include "cc/compose.h"
 

@@ -1,4 +1,4 @@
-#include "headrace/regularizers.h"
+#include "headrace/layer/regularizers.h"
 
 #include <cmath>
 #include <map>

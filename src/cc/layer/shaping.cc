@@ -1,4 +1,4 @@
-#include "headrace/shaping.h"
+#include "headrace/layer/shaping.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 
 #include "cc/compose.h"
 #include "graph/builder.h"
-#include "headrace/functional.h"
+#include "headrace/layer/functional.h"
 
 namespace headrace::tf {
 

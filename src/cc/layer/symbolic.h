@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "headrace/layers.h"
+#include "headrace/layer/layers.h"
 
 namespace headrace::tf::layers {
 

@@ -1,6 +1,6 @@
 // Transposed convolutions.
 #include "cc/layer/spatial.h"
-#include "headrace/convolution.h"
+#include "headrace/layer/convolution.h"
 
 namespace headrace::tf::layers {
 

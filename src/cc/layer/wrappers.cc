@@ -1,4 +1,4 @@
-#include "headrace/wrappers.h"
+#include "headrace/layer/wrappers.h"
 
 #include "cc/compose.h"
 

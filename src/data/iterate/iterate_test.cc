@@ -1,5 +1,5 @@
 // Iterators as resources.
-#include "data/test_walk.h"
+#include "data/iterate/test_walk.h"
 
 namespace headrace {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "data/captured_function.h"
-#include "data/saved/saved_run.h"
+#include "data/saved_run.h"
 
 namespace headrace {
 

@@ -2,8 +2,8 @@
 #include "absl/strings/match.h"
 #include "base/files.h"
 #include "data/dataset_op.h"
-#include "data/saved/saved_run.h"
-#include "data/source/elements.h"
+#include "data/elements.h"
+#include "data/saved_run.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 

@@ -1,5 +1,5 @@
 // What begins a pipeline.
-#include "data/test_walk.h"
+#include "data/iterate/test_walk.h"
 
 namespace headrace {
 namespace {

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "data/dataset_op.h"
-#include "data/source/elements.h"
+#include "data/elements.h"
 
 namespace headrace {
 namespace {

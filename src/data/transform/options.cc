@@ -107,7 +107,7 @@ Status MakePrivatePool(KernelContext& c) {
 }
 
 // What says nothing that has a meaning here gives the input itself.
-Status HandOn(KernelContext& c) {
+Status ForwardInput(KernelContext& c) {
   HR_RETURN_IF_ERROR(DatasetOf(c.input(0)).status());
   c.set_output(0, c.input(0));
   return OkStatus();
@@ -134,7 +134,7 @@ HR_OP(ModelDataset)
     .Attr(kOutputShapes)
     .Doc("The input; iterators tune themselves.")
     .Shape(ScalarShape)
-    .Cpu(ComputeOwn<HandOn>);
+    .Cpu(ComputeOwn<ForwardInput>);
 
 HR_OP(OptimizeDatasetV2)
     .Input("input_dataset: variant")
@@ -147,7 +147,7 @@ HR_OP(OptimizeDatasetV2)
     .Attr("optimization_configs: list(string) = []")
     .Doc("The input; walks rewrite what they go along.")
     .Shape(ScalarShape)
-    .Cpu(ComputeOwn<HandOn>);
+    .Cpu(ComputeOwn<ForwardInput>);
 
 HR_OP(FinalizeDataset)
     .Input("input_dataset: variant")
@@ -157,7 +157,7 @@ HR_OP(FinalizeDataset)
     .Attr(kOutputShapes)
     .Doc("The input.")
     .Shape(ScalarShape)
-    .Cpu(ComputeOwn<HandOn>);
+    .Cpu(ComputeOwn<ForwardInput>);
 
 HR_OP(MaxIntraOpParallelismDataset)
     .Input("input_dataset: variant")

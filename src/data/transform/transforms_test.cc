@@ -1,7 +1,7 @@
 // What changes a pipeline: elements, and the names under which places are
 // saved.
+#include "data/iterate/test_walk.h"
 #include "data/state.h"
-#include "data/test_walk.h"
 
 namespace headrace {
 namespace {

@@ -2,7 +2,7 @@
 #include <deque>
 
 #include "data/dataset_op.h"
-#include "data/source/elements.h"
+#include "data/elements.h"
 
 namespace headrace {
 namespace {

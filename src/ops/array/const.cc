@@ -1,6 +1,6 @@
 // Values that come from the graph itself, and placeholders for those that do
 // not.
-#include "ops/array/hand_on.h"
+#include "ops/array/forward_input.h"
 
 namespace headrace {
 namespace {
@@ -109,7 +109,7 @@ HR_OP(PlaceholderWithDefault)
     .Gradient(SameGradients)
     .GradientSkips({0}, {0})
     .View()
-    .Cpu(ComputeOwn<HandOn>);
+    .Cpu(ComputeOwn<ForwardInput>);
 
 }  // namespace
 }  // namespace headrace

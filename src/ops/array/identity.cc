@@ -1,9 +1,9 @@
 // Ops that hand their input on.
 #include "op/partial_sizes.h"
-#include "ops/array/hand_on.h"
+#include "ops/array/forward_input.h"
 
 namespace headrace {
-Status HandOn(KernelContext& c) {
+Status ForwardInput(KernelContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, c.input(i));
   return OkStatus();
 }
@@ -45,7 +45,7 @@ HR_OP(Identity)
     .Gradient(SameGradients)
     .GradientSkips({0}, {0})
     .View()
-    .Cpu(ComputeOwn<HandOn>);
+    .Cpu(ComputeOwn<ForwardInput>);
 
 HR_OP(IdentityN)
     .Input("input: T")
@@ -55,7 +55,7 @@ HR_OP(IdentityN)
     .Simplify(HandOnInputs)
     .Shape(SameShapes)
     .Gradient(SameGradients)
-    .Cpu(ComputeOwn<HandOn>);
+    .Cpu(ComputeOwn<ForwardInput>);
 
 HR_OP(StopGradient)
     .Input("input: T")
@@ -66,7 +66,7 @@ HR_OP(StopGradient)
     .Shape(SameShapes)
     .NoGradient()
     .View()
-    .Cpu(ComputeOwn<HandOn>);
+    .Cpu(ComputeOwn<ForwardInput>);
 
 }  // namespace
 }  // namespace headrace

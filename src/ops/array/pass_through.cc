@@ -1,6 +1,6 @@
 // Ops whose output is their input, with something said or checked beside it.
 #include "op/no_such_gradient.h"
-#include "ops/array/hand_on.h"
+#include "ops/array/forward_input.h"
 
 namespace headrace {
 namespace {
@@ -13,14 +13,14 @@ HR_OP(Snapshot)
     .Simplify(HandOnInputs)
     .Shape(SameShapes)
     .View()
-    .Cpu(ComputeOwn<HandOn>);
+    .Cpu(ComputeOwn<ForwardInput>);
 
 Status HandOnConst(KernelContext& c) {
   if (c.input(0).dtype() == DType::kResource) {
     return InvalidArgument(
         "Input tensor cannot be a resource variable handle.");
   }
-  return HandOn(c);
+  return ForwardInput(c);
 }
 
 HR_OP(GuaranteeConst)
@@ -44,7 +44,7 @@ OpBuilder CopyOp(const char* name) {
       .Doc("Returns the input; a point to look at it.")
       .Shape(SameShapes)
       .View()
-      .Cpu(ComputeOwn<HandOn>);
+      .Cpu(ComputeOwn<ForwardInput>);
   return b;
 }
 [[maybe_unused]] const OpRegistrar kCopies[] = {
@@ -67,7 +67,7 @@ HR_OP(RefIdentity)
     .Gradient(RefGradient)
     .GradientSkips({0}, {0})
     .View()
-    .Cpu(ComputeOwn<HandOn>);
+    .Cpu(ComputeOwn<ForwardInput>);
 
 Status DeepCopy(KernelContext& c) {
   CopyElements(c.input(0), c.output(0));
@@ -98,7 +98,7 @@ HR_OP(PreventGradient)
     .Gradient(PreventGradientGradient)
     .GradientSkips({0}, {0})
     .View()
-    .Cpu(ComputeOwn<HandOn>);
+    .Cpu(ComputeOwn<ForwardInput>);
 
 Status EnsureShapeRule(ShapeContext& c) {
   const Shape& wanted = c.op().attr<Shape>("shape");
@@ -121,7 +121,7 @@ Status EnsureShape(KernelContext& c) {
                            " is not compatible with expected shape ", wanted,
                            ".");
   }
-  return HandOn(c);
+  return ForwardInput(c);
 }
 Status EnsureShapeGradient(GradientContext& g) {
   g.set(0, g.grad());

@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
-#include "ops/array/hand_on.h"
+#include "ops/array/forward_input.h"
 #include "tensor/variant.h"
 
 namespace headrace {

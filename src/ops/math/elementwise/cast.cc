@@ -108,14 +108,14 @@ class CastKernel : public Kernel {
   ElementwiseLoop loop_;
 };
 
-Status HandOn(KernelContext& c) {
+Status ForwardInput(KernelContext& c) {
   c.set_output(0, c.input(0));
   return OkStatus();
 }
 
 StatusOr<std::unique_ptr<Kernel>> MakeCast(const ResolvedOp& op) {
   const DType from = op.type_attr("SrcT"), to = op.type_attr("DstT");
-  if (from == to) return MakeKernel(HandOn, /*own_outputs=*/true);
+  if (from == to) return MakeKernel(ForwardInput, /*own_outputs=*/true);
   UnaryLoop fn = FindCastLoop(static_cast<int>(CastAs(from)),
                               static_cast<int>(CastAs(to)));
   if (fn == nullptr) {

@@ -1,8 +1,8 @@
 // QuantizedConcat and QuantizedReshape.
 #include <algorithm>
 
-#include "ops/array/concat.h"
-#include "ops/array/reshape.h"
+#include "ops/array/join/concat.h"
+#include "ops/array/layout/reshape.h"
 #include "ops/math/quantize/quantized.h"
 
 namespace headrace {

@@ -1,0 +1,152 @@
+#include <nanobind/stl/string.h>
+
+#include "bind/call/op_call.h"
+#include "bind/function/tape_object.h"
+#include "bind/python/graph_object.h"
+#include "bind/value/tensor_object.h"
+#include "bind/value/variable_object.h"
+#include "op/function_caller.h"
+#include "op/resource.h"
+
+namespace nb = nanobind;
+
+namespace headrace::bind {
+namespace {
+
+std::vector<Value> Values(nb::sequence items) {
+  std::vector<Value> out;
+  for (nb::handle o : items) out.push_back(ValueOrHandle(o));
+  return out;
+}
+
+void CheckBody(PyGraph& g, absl::Span<const Value> values) {
+  for (const Value& v : values) {
+    if (!v || !v.is_symbolic() || v.graph() != g.graph()) {
+      throw nb::value_error(
+          "a function's arguments and results are tensors "
+          "of its own graph");
+    }
+  }
+}
+
+// make_concrete(graph, name, args, results, trainable, keep_effects): the
+// function of the graph whose last arguments are those captures that are not
+// among `args`. Effects that the results do not need are part of it where
+// `keep_effects` is true.
+ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
+                          nb::sequence args, nb::sequence results,
+                          nb::sequence trainable, bool keep_effects) {
+  std::vector<Value> inner = Values(args), out = Values(results), captures;
+  CheckBody(g, inner);
+  CheckBody(g, out);
+  size_t given = inner.size();
+  for (const GraphBuilder::Capture& c : g.builder().captures()) {
+    bool is_arg = false;
+    for (size_t i = 0; i < given; ++i)
+      is_arg = is_arg || inner[i].id() == c.inner.id();
+    if (is_arg) continue;
+    inner.push_back(c.inner);
+    captures.push_back(c.outer);
+  }
+  FunctionPtr f = MakeFunction(name, g.builder(), inner, out, keep_effects);
+  Status added = GlobalFunctions().Add(f);
+  if (!added.ok()) ThrowStatus(added);
+  return {std::make_shared<ConcreteFunction>(std::move(f), std::move(captures),
+                                             Values(trainable))};
+}
+
+// call(args, keep): tapes hold `keep`, unless None, as long as they may go
+// back.
+nb::list CallConcrete(const ConcreteCore& c, nb::sequence args,
+                      nb::object keep) {
+  std::vector<Value> values;
+  for (nb::handle o : args) {
+    if (IsVariable(o.ptr())) TouchVariable(o.ptr());
+    values.push_back(ValueOrHandle(o));
+  }
+  ValueList outputs;
+  Status s;
+  bool eager = CurrentEmitter()->is_eager();
+  std::shared_ptr<void> kept;
+  if (!keep.is_none() && HasRecorders()) kept = KeptObject(std::move(keep));
+  {
+    WithoutGil unlocked(eager);
+    s = c.function->Call(values, &outputs, std::move(kept));
+  }
+  if (!s.ok()) {
+    if (!PyErr_Occurred()) {
+      RaiseOpError(s, nullptr, c.function->function()->name);
+    }
+    nb::raise_python_error();
+  }
+  nb::list out;
+  for (Value& v : outputs) out.append(WrapObject(std::move(v)));
+  return out;
+}
+
+nb::list CapturedInputs(const ConcreteCore& c) {
+  nb::list out;
+  for (const Value& v : c.function->captures()) out.append(WrapObject(v));
+  return out;
+}
+
+// evaluate(graph, tensors, feeds, values): what part of a graph gives now.
+nb::list Evaluate(PyGraph& g, nb::sequence tensors, nb::sequence feeds,
+                  nb::sequence values) {
+  std::vector<Value> wanted = Values(tensors), fed = Values(feeds);
+  CheckBody(g, wanted);
+  CheckBody(g, fed);
+  std::vector<Edge> in, out;
+  for (const Value& v : fed) in.push_back(EdgeOf(v));
+  for (const Value& v : wanted) out.push_back(EdgeOf(v));
+  std::vector<Tensor> given, results;
+  for (const Value& v : Values(values)) given.push_back(v.tensor());
+  StatusOr<std::unique_ptr<Executable>> e =
+      Executable::Make(*g.graph(), in, out, {}, g.graph()->library().get());
+  if (!e.ok()) ThrowStatus(e.status());
+  RunServices services;
+  services.resources = &DefaultResources();
+  services.functions = DefaultFunctionCaller();
+  Status s = (*e)->Run(services, absl::MakeSpan(given), &results);
+  if (!s.ok()) ThrowStatus(s);
+  nb::list list;
+  for (Tensor& t : results) list.append(WrapObject(Value(std::move(t))));
+  return list;
+}
+
+std::string DebugPlan(const ConcreteCore& c) {
+  auto e = ExecutableOf(c.function->function(), nullptr);
+  if (!e.ok()) ThrowStatus(e.status());
+  return (*e)->DebugString();
+}
+
+}  // namespace
+
+void AddConcreteFunction(nb::module_& m) {
+  nb::class_<ConcreteCore>(m, "ConcreteCore")
+      .def_prop_ro(
+          "name",
+          [](const ConcreteCore& c) { return c.function->function()->name; })
+      .def_prop_ro("is_stateful",
+                   [](const ConcreteCore& c) {
+                     return c.function->function()->is_stateful();
+                   })
+      .def("captured_inputs", &CapturedInputs)
+      .def("set_captured_inputs",
+           [](ConcreteCore& c, nb::sequence values) {
+             Status s = c.function->SetCaptures(Values(values));
+             if (!s.ok()) ThrowStatus(s);
+           })
+      .def("plan", &DebugPlan)
+      .def("call", &CallConcrete, nb::arg("args"), nb::arg("keep").none());
+  m.def("make_concrete", &MakeConcrete, nb::arg("graph"), nb::arg("name"),
+        nb::arg("args"), nb::arg("results"), nb::arg("trainable"),
+        nb::arg("keep_effects") = true);
+  m.def("evaluate", &Evaluate);
+  m.def("count_functions", [] { return GlobalFunctions().Names().size(); });
+  m.def("new_function_name", [](const std::string& prefix) {
+    return FunctionLibrary::NewName(prefix);
+  });
+}
+
+}  // namespace headrace::bind

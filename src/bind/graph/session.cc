@@ -1,0 +1,233 @@
+// Sessions: one plan a pair of feeds and fetches.
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/cancellation.h"
+#include "bind/python/graph_object.h"
+#include "bind/python/status.h"
+#include "bind/value/convert.h"
+#include "bind/value/numpy_array.h"
+#include "bind/value/tensor_object.h"
+#include "op/resource.h"
+#include "runtime/executable.h"
+#include "runtime/function_caller.h"
+#include "runtime/placement.h"
+
+namespace nb = nanobind;
+
+namespace headrace::bind {
+namespace {
+
+// The ids of fetches, targets and feeds, with zeros between.
+using PlanKey = absl::InlinedVector<uint64_t, 8>;
+
+nb::object ToNumpy(Tensor t) {
+  if (!IsPlain(t.dtype()) && t.dtype() != DType::kString) {
+    return WrapObject(Value(std::move(t)));
+  }
+  nb::object owner = WrapObject(Value(t));
+  PyObject* array = TensorToNumpy(t, owner.ptr());
+  if (array == nullptr) nb::raise_python_error();
+  return nb::steal(array);
+}
+
+// The steps of one run.
+class Steps : public Timeline {
+ public:
+  void Step(StringView name, StringView op, int64_t begin_ns,
+            int64_t end_ns) override {
+    steps_.push_back({std::string(name), std::string(op), begin_ns, end_ns});
+  }
+  // [(node, op, begin, end)], in nanoseconds of one clock.
+  nb::list ToPython() const {
+    nb::list out;
+    for (const One& s : steps_) {
+      out.append(nb::make_tuple(s.name, s.op, s.begin, s.end));
+    }
+    return out;
+  }
+
+ private:
+  struct One {
+    std::string name, op;
+    int64_t begin, end;
+  };
+  std::vector<One> steps_;
+};
+
+class SessionCore {
+ public:
+  // Nodes whose device is not there run on the CPU.
+  bool soft_placement = false;
+  int processors = 1;  // that nodes may name
+
+  explicit SessionCore(PyGraph& g)
+      : graph_(g.graph()), caller_(graph_->library()) {
+    services_.resources = &resources_;
+    services_.functions = &caller_;
+  }
+
+  // One tensor fetched with tensors fed; NotImplemented for all else.
+  nb::object RunOne(nb::handle fetch, nb::handle feeds) {
+    if (Py_TYPE(fetch.ptr()) != symbolic_type) return NotMine();
+    const Value& wanted = ValueOf(fetch.ptr());
+    if (wanted.graph() != graph_) return NotMine();
+    absl::InlinedVector<Value, 4> fed;
+    absl::InlinedVector<Tensor, 4> tensors;
+    if (!feeds.is_none()) {
+      if (!PyDict_CheckExact(feeds.ptr())) return NotMine();
+      PyObject *key, *value;
+      Py_ssize_t at = 0;
+      while (PyDict_Next(feeds.ptr(), &at, &key, &value)) {
+        if (Py_TYPE(key) != symbolic_type || !IsArray(value)) return NotMine();
+        const Value& v = ValueOf(key);
+        DType have = ArrayDType(value);
+        if (v.graph() != graph_ || have != v.dtype()) return NotMine();
+        Tensor t;
+        if (!ArrayToTensor(value, have, &t)) nb::raise_python_error();
+        if (!v.shape().CompatibleWith(t.shape())) return NotMine();
+        fed.push_back(v);
+        tensors.push_back(std::move(t));
+      }
+    }
+    PlanKey key = {wanted.id(), 0, 0};
+    for (const Value& v : fed) key.push_back(v.id());
+    std::shared_ptr<Executable> plan = Find(key);
+    if (!plan) plan = Make(key, {&wanted, 1}, {}, fed);
+    const StopScope closing(&closing_, /*paced=*/true);
+    std::vector<Tensor> results = Run(*plan, absl::MakeSpan(tensors));
+    return ToNumpy(std::move(results[0]));
+  }
+
+  // run(fetches, targets, feeds, values): tensors and nodes of the graph;
+  // values are eager tensors. A list of arrays, and the run's steps when
+  // `trace` asks for them. DeadlineExceeded after timeout_ms (0: never).
+  nb::tuple RunMany(nb::sequence fetches, nb::sequence targets,
+                    nb::sequence feeds, nb::sequence values, int64_t timeout_ms,
+                    bool trace) {
+    std::vector<Value> wanted = Mine(fetches), fed = Mine(feeds);
+    std::vector<Node*> nodes;
+    PlanKey key;
+    for (const Value& v : wanted) key.push_back(v.id());
+    key.push_back(0);
+    for (nb::handle o : targets) {
+      NodeRef n = nb::cast<NodeRef>(o);
+      if (n.graph != graph_) throw nb::value_error("a node of another graph");
+      nodes.push_back(n.node);
+      key.push_back(n.node->id() + 1);
+    }
+    key.push_back(0);
+    for (const Value& v : fed) key.push_back(v.id());
+    std::vector<Tensor> tensors;
+    for (nb::handle o : values) {
+      Value v = ValueOrHandle(o);
+      if (v.is_symbolic()) throw nb::type_error("a feed's value is eager");
+      tensors.push_back(v.tensor());
+    }
+    if (tensors.size() != fed.size()) throw nb::value_error("a value a feed");
+    const StopScope closing(&closing_, /*paced=*/true);
+    std::optional<Deadline> deadline;
+    if (timeout_ms > 0) deadline.emplace(timeout_ms);
+    std::shared_ptr<Executable> plan = Find(key);
+    if (!plan) plan = Make(key, wanted, nodes, fed);
+    Steps steps;
+    nb::list out;
+    for (Tensor& t :
+         Run(*plan, absl::MakeSpan(tensors), trace ? &steps : nullptr)) {
+      out.append(ToNumpy(std::move(t)));
+    }
+    return nb::make_tuple(out, steps.ToPython());
+  }
+
+  // Runs that are under way, perhaps waiting at a queue, end with Cancelled.
+  void Close() {
+    closing_.Cancel();
+    plans_.clear();
+    resources_.Clear();
+  }
+
+ private:
+  static nb::object NotMine() { return nb::borrow(Py_NotImplemented); }
+
+  std::vector<Value> Mine(nb::sequence tensors) {
+    std::vector<Value> out;
+    for (nb::handle o : tensors) {
+      out.push_back(ValueOrHandle(o));
+      if (!out.back().is_symbolic() || out.back().graph() != graph_) {
+        throw nb::value_error("a tensor of another graph");
+      }
+    }
+    return out;
+  }
+
+  std::shared_ptr<Executable> Find(const PlanKey& key) {
+    if (last_ && key == last_key_) return last_;
+    auto it = plans_.find(key);
+    if (it == plans_.end()) return nullptr;
+    last_key_ = key;
+    last_ = it->second;
+    return last_;
+  }
+
+  std::shared_ptr<Executable> Make(const PlanKey& key,
+                                   absl::Span<const Value> fetches,
+                                   absl::Span<Node* const> targets,
+                                   absl::Span<const Value> feeds) {
+    std::vector<Edge> in, out;
+    for (const Value& v : feeds) in.push_back(EdgeOf(v));
+    for (const Value& v : fetches) out.push_back(EdgeOf(v));
+    if (!soft_placement) {
+      Status placed = CheckPlacement(out, targets, processors);
+      if (!placed.ok()) ThrowStatus(placed);
+    }
+    StatusOr<std::unique_ptr<Executable>> made =
+        Executable::Make(*graph_, in, out, targets, graph_->library().get());
+    if (!made.ok()) ThrowStatus(made.status());
+    last_ = *std::move(made);
+    last_key_ = key;
+    plans_[key] = last_;
+    return last_;
+  }
+
+  std::vector<Tensor> Run(Executable& plan, absl::Span<Tensor> feeds,
+                          Timeline* timeline = nullptr) {
+    std::vector<Tensor> results;
+    Status s;
+    {
+      WithoutGil unlocked(true);
+      s = plan.Run(services_, feeds, &results, timeline);
+    }
+    if (!s.ok()) ThrowStatus(s);
+    return results;
+  }
+
+  // Guarded by the GIL, but for resources_, which guards itself.
+  std::shared_ptr<Graph> graph_;
+  LibraryCaller caller_;
+  ResourceManager resources_;
+  CancellationToken closing_;
+  RunServices services_;
+  absl::flat_hash_map<PlanKey, std::shared_ptr<Executable>> plans_;
+  PlanKey last_key_;
+  std::shared_ptr<Executable> last_;
+};
+
+}  // namespace
+
+void AddSession(nb::module_& m) {
+  nb::class_<SessionCore>(m, "SessionCore")
+      .def(nb::init<PyGraph&>())
+      .def_rw("soft_placement", &SessionCore::soft_placement)
+      .def_rw("processors", &SessionCore::processors)
+      .def("run_one", &SessionCore::RunOne, nb::arg("fetch").none(),
+           nb::arg("feeds").none())
+      .def("run_many", &SessionCore::RunMany, nb::arg("fetches"),
+           nb::arg("targets"), nb::arg("feeds"), nb::arg("values"),
+           nb::arg("timeout_ms") = 0, nb::arg("trace") = false)
+      .def("close", &SessionCore::Close);
+}
+
+}  // namespace headrace::bind

@@ -1,0 +1,116 @@
+#include "bind/value/emit_op.h"
+
+#include "bind/python/status.h"
+#include "bind/value/convert.h"
+#include "bind/value/tensor_object.h"
+#include "bind/value/traced_errors.h"
+#include "op/no_such_gradient.h"
+#include "op/registry.h"
+
+namespace headrace::bind {
+namespace {
+
+bool context_used = false;
+// Bytes of input from which other threads are worth letting run.
+constexpr size_t kCostly = 1 << 15;
+
+bool IsCostly(const ResolvedOp& op, absl::Span<const Value> inputs) {
+  size_t bytes = 0;
+  const bool may_wait = !op.def().Has(OpTrait::kNeverWaits);
+  for (const Value& v : inputs) {
+    if (v.dtype() == DType::kResource || v.dtype() == DType::kVariant) {
+      if (may_wait) return true;
+    }
+    if (v.shape().known_rank())
+      bytes += v.tensor().has_buffer() ? v.tensor().bytes() : 0;
+  }
+  if (bytes >= kCostly) return true;
+  for (const AttrDef& a : op.def().attrs) {
+    if (a.kind == AttrKind::kFunc || a.kind == AttrKind::kFuncList) return true;
+  }
+  return inputs.empty() && op.def().is_stateful;
+}
+
+}  // namespace
+
+void RaiseOpError(const Status& s, PyObject* name, const std::string& op) {
+  bool eager = CurrentEmitter()->is_eager();
+  if (s.GetPayload(kNoGradient)) return RaiseStatus(s);
+  std::string text(s.message());
+  if (eager) {
+    std::string suffix = " [Op:" + op + "]";
+    if (text.size() < suffix.size() ||
+        text.compare(text.size() - suffix.size(), suffix.size(), suffix) != 0) {
+      text += suffix;
+    }
+    if (name) {
+      text += " name: ";
+      const char* n = name == Py_None ? "" : NameText(name);
+      if (n == nullptr) PyErr_Clear();
+      text += n ? n : "";
+    }
+  }
+  RaiseStatus(Status(s.code(), text), !eager);
+}
+
+// A graph's tensor in eager code: Python tells where it came from. False when
+// there is none among the inputs.
+bool RaiseOutOfScope(absl::Span<const Value> inputs) {
+  for (const Value& v : inputs) {
+    if (!v.is_symbolic()) continue;
+    Ref raise = Import("function.tracing", "raise_out_of_scope");
+    Ref tensor(WrapValue(v));
+    if (!raise || !tensor) return true;
+    Ref none(Called<PyObject_CallFunctionObjArgs>(raise.get(), tensor.get(),
+                                                  nullptr));
+    return PyErr_Occurred() != nullptr;
+  }
+  return false;
+}
+
+bool EmitResolved(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
+                  ValueList* outputs, PyObject* name) {
+  context_used = true;
+  Emitter* emitter = CurrentEmitter();
+  bool eager = emitter->is_eager();
+  if (!eager && name && name != Py_None) {
+    const char* n = NameText(name);
+    if (n == nullptr) return false;
+    emitter->SetNextName(n);
+  }
+  Status s;
+  {
+    WithoutGil unlocked(eager && IsCostly(*op, inputs));
+    s = Emit(op, inputs, outputs);
+  }
+  if (s.ok()) [[likely]]
+    return true;
+  if (PyErr_Occurred()) return false;
+  if (!eager || !RaiseOutOfScope(inputs)) RaiseOpError(s, name, op->name());
+  return false;
+}
+
+bool ContextUsed() { return context_used; }
+void NoteContextUsed() { context_used = true; }
+
+const ResolvedOpPtr* OpOfDType::Resolve(DType dtype,
+                                        absl::Span<const DType> types) {
+  uint64_t epoch = ResolvedOpEpoch();
+  if (epoch != epoch_) {
+    for (ResolvedOpPtr& r : resolved_) r = nullptr;
+    epoch_ = epoch;
+  }
+  ResolvedOpPtr& kept = resolved_[static_cast<int>(dtype) % 64];
+  if (kept) [[likely]]
+    return &kept;
+  StatusOr<const OpDef*> def = LookUpOp(op_);
+  if (!def.ok()) return RaiseStatus(def.status()), nullptr;
+  AttrMap attrs;
+  if (attr_) attrs.Set(attr_, dtype);
+  StatusOr<ResolvedOpPtr> op = ResolveOp(**def, types, attrs);
+  if (!op.ok()) return RaiseOpError(op.status(), Py_None, op_), nullptr;
+  kept = *std::move(op);
+  return &kept;
+}
+
+}  // namespace headrace::bind

@@ -1,0 +1,25 @@
+// The core of tf.Variable in Python: its handle, dtype and shape.
+#pragma once
+
+#include "bind/python/python.h"
+#include "op/value.h"
+
+namespace headrace::bind {
+
+// Adds VariableBase, from which Python's ResourceVariable derives.
+bool AddVariableType(PyObject* module);
+bool IsVariable(PyObject* o);
+// The handle; null while the object is not set up.
+const Value& HandleOf(PyObject* variable);
+struct VariableTraits {
+  DType dtype;
+  const Shape* shape;  // the variable's own
+  bool trainable;
+};
+VariableTraits TraitsOf(PyObject* variable);
+// Tells tapes of a trainable variable that is about to be used.
+void TouchVariable(PyObject* variable);
+// The value now, by a ReadVariableOp that tapes see. False with an error set.
+bool ReadVariable(PyObject* variable, Value* out);
+
+}  // namespace headrace::bind

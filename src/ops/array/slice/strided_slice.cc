@@ -1,0 +1,163 @@
+// StridedSlice and its gradient: what x[1:3, ..., ::2] emits.
+#include "absl/strings/match.h"
+#include "op/op.h"
+#include "op/partial_sizes.h"
+#include "ops/array/slice/strided_view.h"
+
+namespace headrace {
+namespace {
+
+// Which inputs graphs name when they refuse a slice.
+constexpr uint32_t kStrides = 8, kAllIndices = 2 | 4 | 8;
+
+Status StridedSliceRule(ShapeContext& c) {
+  const Shape& in = c.input(0);
+  if (Status s = CheckSliceIndices(c.input(1), c.input(2), c.input(3));
+      !s.ok()) {
+    return c.Refuse({"", kStrides}, std::move(s));
+  }
+  if (!in.known_rank()) return OkStatus();
+  const SliceMasks masks(c.op());
+  const Tensor *begin = c.value(1), *end = c.value(2), *strides = c.value(3);
+  if (begin && end && strides) {
+    StatusOr<StridedView> view =
+        ResolveSlice(masks, *begin, *end, *strides, in);
+    if (!view.ok()) {
+      const bool index = absl::StartsWith(view.status().message(), "slice ind");
+      return c.Refuse({"", index ? kAllIndices : kStrides}, view.status());
+    }
+    c.set_output(0, std::move(view->result));
+    return OkStatus();
+  }
+  for (int i = 1; i < 4; ++i) {
+    const Shape& s = c.input(i);
+    if (s.known_rank() && s.rank() == 1 && s[0] >= 0 && s[0] < 1024) {
+      c.set_output(
+          0, UnknownSliceShape(masks, static_cast<int>(s[0]), strides, in));
+      break;
+    }
+  }
+  return OkStatus();
+}
+
+// The masks are read once, at binding.
+class StridedSliceKernel : public Kernel {
+ public:
+  explicit StridedSliceKernel(const ResolvedOp& op) : masks_(op) {}
+  Status Run(KernelContext& c) override {
+    HR_ASSIGN_OR_RETURN(StridedView view,
+                        ResolveSlice(masks_, c.input(1), c.input(2), c.input(3),
+                                     c.input(0).shape()));
+    CopyOutOfView(view, c.input(0), c.output(0));
+    return OkStatus();
+  }
+
+ private:
+  const SliceMasks masks_;
+};
+
+// The gradient op takes int32 or int64 indices.
+Value Index(GradientContext& g, int i) {
+  const Value& v = g.input(i);
+  if (v.dtype() != DType::kInt16) return v;
+  return g("Cast", {v}, {{"DstT", DType::kInt32}});
+}
+Status StridedSliceGradient(GradientContext& g) {
+  Value dy = g.grad();
+  Value begin = Index(g, 1);
+  if (!g.ok()) return g.status();
+  Value shape = g.ShapeOf(g.input(0), begin.dtype());
+  g.set(0, g("StridedSliceGrad", {shape, begin, Index(g, 2), Index(g, 3), dy},
+             MaskAttrs(g.op())));
+  return g.status();
+}
+
+// x[i] of a vector, with a constant i.
+Shape PickedSize(PartialSizes& c) {
+  const ResolvedOp& op = c.op();
+  if (op.int_attr("shrink_axis_mask") != 1 || op.int_attr("ellipsis_mask") ||
+      op.int_attr("new_axis_mask")) {
+    return c.Uncertain();
+  }
+  const std::optional<int64_t> begin = c.ConstantScalar(1);
+  return begin ? Shape{c.SizeAt(0, *begin)} : c.Uncertain();
+}
+
+Shape StridedSliceSizes(PartialSizes& c) {
+  if (c.is_scalar()) return PickedSize(c);
+  const ResolvedOp& op = c.op();
+  if (op.int_attr("ellipsis_mask") || op.int_attr("shrink_axis_mask")) {
+    return Shape::UnknownRank();
+  }
+  if (op.int_attr("new_axis_mask")) {  // [size] of a size
+    const Shape& given = c.input_shape(0);
+    if (!given.known_rank() || given.rank() != 0) return Shape::UnknownRank();
+    return Shape{c.Scalar(0)};
+  }
+  const Shape s = c.Vector(0);
+  if (!s.known_rank() || c.ConstantScalar(3) != 1) return Shape::UnknownRank();
+  const int64_t rank = s.rank();
+  const std::optional<int64_t> from =
+      op.int_attr("begin_mask") & 1 ? 0 : c.ConstantScalar(1);
+  const std::optional<int64_t> to =
+      op.int_attr("end_mask") & 1 ? rank : c.ConstantScalar(2);
+  if (!from || !to) return Shape::UnknownRank();
+  int64_t begin = *from < 0 ? *from + rank : *from;
+  int64_t end = *to < 0 ? *to + rank : *to;
+  begin = std::clamp<int64_t>(begin, 0, rank);
+  end = std::clamp<int64_t>(end, begin, rank);
+  return Shape(s.dims().subspan(begin, end - begin));
+}
+
+[[maybe_unused]] const OpRegistrar kStridedSlice =
+    SliceOp("StridedSlice", "input: T", nullptr, "output: T",
+            "Index: {int16, int32, int64}")
+        .PartialSizes(StridedSliceSizes)
+        .Traits({OpTrait::kMovesNumbers})
+        .Doc("The elements that a list of ranges, indices and new axes names.")
+        .Shape(StridedSliceRule)
+        .Gradient(StridedSliceGradient)
+        .GradientSkips({}, {0})
+        .Cpu(Bind<StridedSliceKernel>);
+
+Status StridedSliceGradRule(ShapeContext& c) {
+  if (c.input(0).known_rank() && c.input(0).rank() != 1) {
+    return InvalidArgument("shape must be 1-D, got shape.shape = ", c.input(0));
+  }
+  HR_ASSIGN_OR_RETURN(Shape out, c.ShapeValue(0));
+  c.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+Status StridedSliceGrad(KernelContext& c) {
+  const SliceMasks masks(c.op());
+  Tensor& out = c.output(0);
+  HR_ASSIGN_OR_RETURN(
+      StridedView view,
+      ResolveSlice(masks, c.input(1), c.input(2), c.input(3), out.shape()));
+  if (c.input(4).shape() != view.result) {
+    return InvalidArgument("shape of dy was ", c.input(4).shape(),
+                           " instead of ", view.result);
+  }
+  if (view.num_elements() != out.num_elements()) FillZero(out);
+  return CopyIntoView(view, c.input(4), out);
+}
+
+Status StridedSliceGradGradient(GradientContext& g) {
+  g.set(4, g("StridedSlice", {g.grad(), g.input(1), g.input(2), g.input(3)},
+             MaskAttrs(g.op())));
+  return g.status();
+}
+
+[[maybe_unused]] const OpRegistrar kStridedSliceGrad =
+    SliceOp("StridedSliceGrad", "shape: Index", "dy: T", "output: T",
+            "Index: {int32, int64}")
+        .Traits({OpTrait::kMovesNumbers})
+        .Doc("Zeros of the given shape with dy at the elements of a slice.")
+        .Shape(StridedSliceGradRule)
+        .Gradient(StridedSliceGradGradient)
+        .GradientSkips({0, 4}, {0})
+        .Cpu(Compute<StridedSliceGrad>);
+
+}  // namespace
+}  // namespace headrace

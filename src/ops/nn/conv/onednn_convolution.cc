@@ -1,0 +1,272 @@
+// Convolutions by oneDNN, split over our own threads: its OpenMP is set to one
+// thread.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <new>
+
+#include "base/thread_pool.h"
+#include "ops/math/products/one_omp_thread.h"
+#include "ops/nn/conv/onednn_primitives.h"
+#include "ops/nn/conv/task_split.h"
+
+namespace headrace {
+namespace {
+
+using Primitives = std::vector<std::shared_ptr<const ConvPrimitive>>;
+
+bool Same(const ConvGeometry& a, const ConvGeometry& b) {
+  for (int i = 0; i < 3; ++i) {
+    const Window &v = a.windows[i], &w = b.windows[i];
+    if (v.in != w.in || v.out != w.out || v.size != w.size ||
+        v.stride != w.stride || v.dilation != w.dilation ||
+        v.before != w.before || v.after != w.after) {
+      return false;
+    }
+  }
+  return a.batch == b.batch && a.in_channels == b.in_channels &&
+         a.out_channels == b.out_channels && a.groups == b.groups;
+}
+
+// Runs f(task index) for all on our threads; false when oneDNN failed.
+bool RunTasks(const ConvTasks& tasks, absl::FunctionRef<void(int64_t)> f) {
+  std::atomic<bool> failed{false};
+  ParallelFor(tasks.count(), tasks.ns, [&](int64_t begin, int64_t end) {
+    OneOmpThread one;
+    for (int64_t i = begin; i < end && !failed; ++i) {
+      try {
+        f(i);
+      } catch (const std::exception&) {
+        failed = true;
+      }
+    }
+  });
+  return !failed;
+}
+
+// The primitives of all tasks; empty when one is missing.
+Primitives PrimitivesOf(ConvPass pass, const ConvGeometry& g,
+                        const ConvTasks& tasks) {
+  OneOmpThread one;
+  Primitives found;
+  for (const ConvTask& t : tasks.tasks) {
+    found.push_back(ConvPrimitiveFor(pass, t.geometry, g.out_channels));
+    if (!found.back()) return {};
+  }
+  return found;
+}
+
+// The filter in the layout of each task: tasks that agree share one.
+class PackedFilters {
+ public:
+  Status Pack(const ConvTasks& tasks, const Primitives& primitives,
+              const float* filter) {
+    OneOmpThread one;
+    for (int64_t i = 0; i < tasks.count(); ++i) {
+      const ConvPrimitive& p = *primitives[i];
+      const int64_t channel = tasks.tasks[i].channel;
+      const int64_t known = Find(tasks, primitives, i);
+      if (!p.packs || known >= 0) {
+        of_task_.push_back(p.packs ? of_task_[known] : nullptr);
+        continue;
+      }
+      HR_ASSIGN_OR_RETURN(Tensor room, ConvRoom(p.filter));
+      try {
+        PackConv(p, ConvMemory(p.plain_filter, filter + channel),
+                 ConvMemory(p.filter, room.raw()));
+      } catch (const std::exception& e) {
+        return Internal("oneDNN cannot pack a filter: ", e.what());
+      }
+      of_task_.push_back(room.raw());
+      rooms_.push_back(std::move(room));
+    }
+    return OkStatus();
+  }
+  // `plain`: the filter as it came.
+  const void* Of(int64_t i, const ConvTask& t, const float* plain) const {
+    return of_task_[i] ? of_task_[i] : plain + t.channel;
+  }
+
+ private:
+  // An earlier task with the same filter, or -1.
+  static int64_t Find(const ConvTasks& tasks, const Primitives& primitives,
+                      int64_t i) {
+    for (int64_t k = i - 1; k >= 0; --k) {
+      if (tasks.tasks[k].channel != tasks.tasks[i].channel) break;
+      if (primitives[k]->filter == primitives[i]->filter) return k;
+    }
+    return -1;
+  }
+  std::vector<Tensor> rooms_;
+  std::vector<const void*> of_task_;
+};
+
+// Copies a task's channels to their place in rows of `width` channels.
+void Place(const ConvTask& t, const float* from, int64_t width, float* y) {
+  const int64_t channels = t.geometry.out_channels;
+  const int64_t rows = t.geometry.batch * t.geometry.out_pixels();
+  float* to = y + t.y_at + t.channel;
+  for (int64_t r = 0; r < rows; ++r) {
+    std::copy_n(from + r * channels, channels, to + r * width);
+  }
+}
+
+class DnnlPreparedConv : public PreparedConv {
+ public:
+  explicit DnnlPreparedConv(const ConvGeometry& g)
+      : geometry_(g), tasks_(SplitConv(g, {true, true, 32})) {}
+
+  // False when there is no such convolution.
+  StatusOr<bool> Prepare(const float* filter) {
+    primitives_ = PrimitivesOf(ConvPass::kForward, geometry_, tasks_);
+    if (primitives_.empty()) return false;
+    HR_RETURN_IF_ERROR(packed_.Pack(tasks_, primitives_, filter));
+    return true;
+  }
+
+  bool Run(const ConvGeometry& g, const float* x, const float* filter, float* y,
+           const ConvPixelsDone* done) const override {
+    if (!Same(g, geometry_)) return false;
+    if (tasks_.channel_parts() > 1) return RunParts(x, filter, y, done);
+    return RunTasks(tasks_, [&](int64_t i) {
+      const ConvTask& t = tasks_.tasks[i];
+      Tensor room;
+      float* made = y ? y + t.y_at : RoomFor(i, &room);
+      Execute(i, x, filter, made);
+      if (!done) return;
+      const int64_t first = t.y_at / g.out_channels;
+      (*done)(first, first + t.geometry.batch * t.geometry.out_pixels(), made);
+    });
+  }
+
+ private:
+  // Pixels are complete only when all parts of the channels are.
+  bool RunParts(const float* x, const float* filter, float* y,
+                const ConvPixelsDone* done) const {
+    const int64_t pixels = geometry_.batch * geometry_.out_pixels();
+    const int64_t channels = geometry_.out_channels;
+    Tensor whole;
+    if (y == nullptr) {
+      auto r = Tensor::Allocate(DType::kFloat, Shape{pixels, channels});
+      if (!r.ok()) return false;
+      whole = *std::move(r);
+      y = whole.data<float>();
+    }
+    const bool made = RunTasks(tasks_, [&](int64_t i) {
+      Tensor room;
+      float* part = RoomFor(i, &room);
+      Execute(i, x, filter, part);
+      Place(tasks_.tasks[i], part, channels, y);
+    });
+    if (made && done) {
+      ParallelFor(pixels, channels * 0.3, [&](int64_t begin, int64_t end) {
+        (*done)(begin, end, y + begin * channels);
+      });
+    }
+    return made;
+  }
+
+  // Memory for what task i makes, in *room.
+  float* RoomFor(int64_t i, Tensor* room) const {
+    auto r = ConvRoom(primitives_[i]->y);
+    if (!r.ok()) throw std::bad_alloc();
+    *room = *std::move(r);
+    return static_cast<float*>(room->raw());
+  }
+
+  void Execute(int64_t i, const float* x, const float* filter,
+               float* made) const {
+    const ConvTask& t = tasks_.tasks[i];
+    const ConvPrimitive& p = *primitives_[i];
+    ExecuteConv(
+        p, {{DNNL_ARG_SRC, ConvMemory(p.x, x + t.x_at)},
+            {DNNL_ARG_WEIGHTS, ConvMemory(p.filter, packed_.Of(i, t, filter))},
+            {DNNL_ARG_DST, ConvMemory(p.y, made)}});
+  }
+
+  const ConvGeometry geometry_;
+  const ConvTasks tasks_;
+  Primitives primitives_;
+  PackedFilters packed_;
+};
+
+}  // namespace
+
+StatusOr<std::shared_ptr<const PreparedConv>> PreparedConv::Make(
+    const ConvGeometry& g, const float* filter) {
+  auto made = std::make_shared<DnnlPreparedConv>(g);
+  HR_ASSIGN_OR_RETURN(bool ok, made->Prepare(filter));
+  if (!ok) return std::shared_ptr<const PreparedConv>();
+  return std::shared_ptr<const PreparedConv>(std::move(made));
+}
+
+StatusOr<bool> DnnlConvForward(const ConvGeometry& g, const float* x,
+                               const float* filter, float* y,
+                               const ConvPixelsDone* done) {
+  DnnlPreparedConv conv(g);
+  HR_ASSIGN_OR_RETURN(bool ok, conv.Prepare(filter));
+  return ok && conv.Run(g, x, filter, y, done);
+}
+
+StatusOr<bool> DnnlConvBackwardInput(const ConvGeometry& g, const float* filter,
+                                     const float* dy, float* dx) {
+  const ConvTasks tasks = SplitConv(g, {false, false, 64});
+  const Primitives primitives = PrimitivesOf(ConvPass::kInput, g, tasks);
+  if (primitives.empty()) return false;
+  PackedFilters packed;
+  HR_RETURN_IF_ERROR(packed.Pack(tasks, primitives, filter));
+  return RunTasks(tasks, [&](int64_t i) {
+    const ConvTask& t = tasks.tasks[i];
+    const ConvPrimitive& p = *primitives[i];
+    ExecuteConv(
+        p, {{DNNL_ARG_DIFF_SRC, ConvMemory(p.x, dx + t.x_at)},
+            {DNNL_ARG_WEIGHTS, ConvMemory(p.filter, packed.Of(i, t, filter))},
+            {DNNL_ARG_DIFF_DST, ConvMemory(p.y, dy + t.y_at)}});
+  });
+}
+
+StatusOr<bool> DnnlConvBackwardFilter(const ConvGeometry& g, const float* x,
+                                      const float* dy, float* dfilter) {
+  // Every task makes a whole filter, so there are few where filters are large.
+  const int64_t most = std::clamp<int64_t>(g.batch * g.out_pixels() / 64, 1, 8);
+  const ConvTasks tasks = SplitConv(g, {true, false, most});
+  const Primitives primitives = PrimitivesOf(ConvPass::kFilter, g, tasks);
+  if (primitives.empty()) return false;
+  const int64_t n = g.filter_elements(), count = tasks.count();
+  Tensor parts;
+  float* to = dfilter;
+  if (count > 1) {
+    HR_ASSIGN_OR_RETURN(parts,
+                        Tensor::Allocate(DType::kFloat, Shape{count, n}));
+    to = parts.data<float>();
+  }
+  const bool ok = RunTasks(tasks, [&](int64_t i) {
+    const ConvTask& t = tasks.tasks[i];
+    const ConvPrimitive& p = *primitives[i];
+    Tensor room;
+    void* made = to + i * n;
+    if (p.packs) {
+      auto r = ConvRoom(p.filter);
+      if (!r.ok()) throw std::bad_alloc();
+      room = *std::move(r);
+      made = room.raw();
+    }
+    ExecuteConv(p, {{DNNL_ARG_SRC, ConvMemory(p.x, x + t.x_at)},
+                    {DNNL_ARG_DIFF_WEIGHTS, ConvMemory(p.filter, made)},
+                    {DNNL_ARG_DIFF_DST, ConvMemory(p.y, dy + t.y_at)}});
+    if (!p.packs) return;
+    PackConv(p, ConvMemory(p.filter, made),
+             ConvMemory(p.plain_filter, to + i * n));
+  });
+  if (!ok || count == 1) return ok;
+  ParallelFor(n, 0.1 * count, [&](int64_t begin, int64_t end) {
+    std::copy(to + begin, to + end, dfilter + begin);
+    for (int64_t part = 1; part < count; ++part) {
+      const float* from = to + part * n;
+      for (int64_t i = begin; i < end; ++i) dfilter[i] += from[i];
+    }
+  });
+  return true;
+}
+
+}  // namespace headrace

@@ -1,0 +1,206 @@
+#include "ops/nn/conv/onednn_primitives.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/fork_mutex.h"
+#include "base/memory_guard.h"
+#include "base/mutex.h"
+#include "base/threads.h"
+
+namespace headrace {
+namespace {
+
+using dnnl::memory;
+using Desc = memory::desc;
+
+const dnnl::engine& Engine() {
+  static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
+}
+
+using Key = std::array<int64_t, 30>;
+
+Key KeyOf(ConvPass pass, const ConvGeometry& g, int64_t filter_channels) {
+  Key k{static_cast<int64_t>(pass),
+        g.batch,
+        g.in_channels,
+        g.out_channels,
+        g.groups,
+        filter_channels};
+  int at = 6;
+  for (const Window& w : g.windows) {
+    for (int64_t v :
+         {w.in, w.out, w.size, w.stride, w.dilation, w.before, w.after}) {
+      k[at++] = v;
+    }
+  }
+  return k;
+}
+
+// The spatial dimensions that oneDNN is told of: two where the first is 1.
+int FirstSpatial(const ConvGeometry& g) {
+  const Window& w = g.windows[0];
+  const bool flat =
+      w.in == 1 && w.out == 1 && w.size == 1 && w.before == 0 && w.after == 0;
+  return flat ? 1 : 0;
+}
+
+struct Descs {
+  Desc x, y, filter, any_filter;
+  memory::dims strides, dilations, before, after;
+};
+
+Descs DescsOf(const ConvGeometry& g, int64_t filter_channels) {
+  Descs d;
+  const int first = FirstSpatial(g);
+  memory::dims x{g.batch, g.in_channels}, y{g.batch, g.out_channels}, f, fs;
+  const int64_t in = g.in_channels / g.groups, out = g.out_channels / g.groups;
+  if (g.groups > 1) {
+    f.push_back(g.groups);
+    fs.push_back(out);
+  }
+  f.insert(f.end(), {out, in});
+  fs.insert(fs.end(), {1, filter_channels});
+  int64_t stride = in * filter_channels;
+  memory::dims window_strides;
+  for (int i = 2; i >= first; --i) {
+    window_strides.insert(window_strides.begin(), stride);
+    stride *= g.windows[i].size;
+  }
+  fs.insert(fs.end(), window_strides.begin(), window_strides.end());
+  for (int i = first; i < 3; ++i) {
+    const Window& w = g.windows[i];
+    x.push_back(w.in);
+    y.push_back(w.out);
+    f.push_back(w.size);
+    d.strides.push_back(w.stride);
+    d.dilations.push_back(w.dilation - 1);
+    d.before.push_back(w.before);
+    d.after.push_back(std::max<int64_t>(
+        0, w.begin(w.out - 1) + (w.size - 1) * w.dilation + 1 - w.in));
+  }
+  const auto type = memory::data_type::f32;
+  const auto last =
+      first == 1 ? memory::format_tag::nhwc : memory::format_tag::ndhwc;
+  d.x = Desc(x, type, last);
+  d.y = Desc(y, type, last);
+  d.filter = Desc(f, type, fs);
+  d.any_filter = Desc(f, type, memory::format_tag::any);
+  return d;
+}
+
+dnnl::primitive_attr UserScratchpad() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+std::shared_ptr<ConvPrimitive> MakePrimitive(ConvPass pass,
+                                             const ConvGeometry& g,
+                                             int64_t filter_channels) {
+  namespace d = dnnl;
+  const Descs s = DescsOf(g, filter_channels);
+  auto p = std::make_shared<ConvPrimitive>();
+  const auto attr = UserScratchpad();
+  const auto direct = d::algorithm::convolution_direct;
+  d::convolution_forward::primitive_desc forward(
+      {d::prop_kind::forward_training, direct, s.x, s.any_filter, s.y,
+       s.strides, s.dilations, s.before, s.after},
+      attr, Engine());
+  p->x = s.x;
+  p->y = s.y;
+  p->plain_filter = s.filter;
+  if (pass == ConvPass::kForward) {
+    p->filter = forward.weights_desc();
+    p->scratch = forward.scratchpad_desc();
+    p->run = d::convolution_forward(forward);
+  } else if (pass == ConvPass::kInput) {
+    d::convolution_backward_data::primitive_desc pd(
+        {direct, s.x, s.any_filter, s.y, s.strides, s.dilations, s.before,
+         s.after},
+        attr, Engine(), forward);
+    p->filter = pd.weights_desc();
+    p->scratch = pd.scratchpad_desc();
+    p->run = d::convolution_backward_data(pd);
+  } else {
+    d::convolution_backward_weights::primitive_desc pd(
+        {direct, s.x, s.any_filter, s.y, s.strides, s.dilations, s.before,
+         s.after},
+        attr, Engine(), forward);
+    p->filter = pd.diff_weights_desc();
+    p->scratch = pd.scratchpad_desc();
+    p->run = d::convolution_backward_weights(pd);
+  }
+  p->packs = p->filter != p->plain_filter;
+  if (p->packs) {
+    const bool back = pass == ConvPass::kFilter;
+    p->pack = d::reorder(d::reorder::primitive_desc(
+        Engine(), back ? p->filter : p->plain_filter, Engine(),
+        back ? p->plain_filter : p->filter));
+  }
+  return p;
+}
+
+struct OwnStream {
+  dnnl::stream stream{Engine()};
+};
+dnnl::stream& Stream() { return OwnObject<OwnStream>().stream; }
+
+struct KeptPrimitives {
+  ProcessMutex mutex;
+  absl::flat_hash_map<Key, std::shared_ptr<const ConvPrimitive>> by_key
+      ABSL_GUARDED_BY(mutex);
+};
+
+}  // namespace
+
+std::shared_ptr<const ConvPrimitive> ConvPrimitiveFor(ConvPass pass,
+                                                      const ConvGeometry& g,
+                                                      int64_t filter_channels) {
+  static KeptPrimitives& kept = *new KeptPrimitives;
+  const Key key = KeyOf(pass, g, filter_channels);
+  MutexLock lock(kept.mutex);
+  auto at = kept.by_key.find(key);
+  if (at != kept.by_key.end()) return at->second;
+  // Where the loops cannot be written oneDNN would not notice.
+  if (!SystemHasRoom(size_t{64} << 20)) return nullptr;
+  std::shared_ptr<const ConvPrimitive> p;
+  try {
+    p = MakePrimitive(pass, g, filter_channels);
+  } catch (const std::exception&) {
+    p = nullptr;
+  }
+  if (kept.by_key.size() >= 1024) kept.by_key.clear();
+  return kept.by_key.emplace(key, std::move(p)).first->second;
+}
+
+void ExecuteConv(const ConvPrimitive& p,
+                 std::unordered_map<int, dnnl::memory> args) {
+  Tensor scratch;
+  if (p.scratch.get_size() > 0) {
+    auto room = ConvRoom(p.scratch);
+    if (!room.ok()) throw std::bad_alloc();
+    scratch = *std::move(room);
+    args.emplace(DNNL_ARG_SCRATCHPAD, ConvMemory(p.scratch, scratch.raw()));
+  }
+  p.run.execute(Stream(), args);
+}
+
+void PackConv(const ConvPrimitive& p, const dnnl::memory& from,
+              const dnnl::memory& to) {
+  p.pack.execute(Stream(), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+}
+
+dnnl::memory ConvMemory(const Desc& desc, const void* data) {
+  return memory(desc, Engine(), const_cast<void*>(data));
+}
+
+StatusOr<Tensor> ConvRoom(const Desc& desc) {
+  return Tensor::Allocate(DType::kInt8,
+                          Shape{static_cast<int64_t>(desc.get_size()) + 64});
+}
+
+}  // namespace headrace

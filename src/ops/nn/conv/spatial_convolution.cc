@@ -1,0 +1,384 @@
+#include "ops/nn/conv/spatial_convolution.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "op/product_kernel.h"
+#include "op/shared_refusal.h"
+
+namespace headrace {
+namespace {
+
+enum class Result { kOutput, kInput, kFilter };
+
+// What the op's name says.
+struct ConvKind {
+  int spatial;
+  bool depthwise;
+  Result result;
+  bool sizes_given;  // the result's sizes are a vector, not a tensor
+  explicit ConvKind(const std::string& name)
+      : spatial(absl::StartsWith(name, "Conv3D") ? 3 : 2),
+        depthwise(absl::StartsWith(name, "Depthwise")),
+        result(absl::StrContains(name, "BackpropInput")    ? Result::kInput
+               : absl::StrContains(name, "BackpropFilter") ? Result::kFilter
+                                                           : Result::kOutput) {
+    const bool v2 = absl::EndsWith(name, "V2");
+    sizes_given = spatial == 3 ? v2 : !v2;
+  }
+  int sizes_input() const { return result == Result::kInput ? 0 : 1; }
+};
+
+StatusOr<WindowAttrs> AttrsOf(const ResolvedOp& op, const ConvKind& kind) {
+  HR_ASSIGN_OR_RETURN(WindowAttrs a, WindowAttrs::Make(op, kind.spatial));
+  if (a.batch_stride != 1 || a.channel_stride != 1) {
+    return Unimplemented(
+        "Current implementation does not yet support strides in the batch and "
+        "depth dimensions.");
+  }
+  if (kind.depthwise && a.strides[0] != a.strides[1]) {
+    return InvalidArgument(
+        "Current implementation only supports equal length strides in the row "
+        "and column dimensions.");
+  }
+  return a;
+}
+
+// The shape that input 0 or 1 holds as a vector, or has as a tensor.
+StatusOr<Shape> SizesShape(ShapeContext& c, const ConvKind& kind) {
+  const int i = kind.sizes_input();
+  return kind.sizes_given ? c.ShapeValue(i) : StatusOr<Shape>(c.input(i));
+}
+
+// Sizes may be the spatial ones alone: batch and channels follow.
+Shape CompletedInput(const WindowAttrs& a, const Shape& sizes,
+                     const Shape& filter, const Shape& dy) {
+  const int rank = a.spatial + 2;
+  if (sizes.rank() != a.spatial || filter.rank() != rank || dy.rank() != rank) {
+    return sizes;
+  }
+  return a.MakeShape(dy[0], sizes.dims(), filter[a.spatial]);
+}
+
+// dy must be what the forward pass would have made.
+Status CheckBackprop(const ResolvedOp& op, const WindowAttrs& a,
+                     const ConvGeometry& g, const Shape& dy) {
+  if (!dy.known_rank()) return OkStatus();
+  const std::string& name = op.name();
+  if (dy.rank() != a.spatial + 2) {
+    return InvalidArgument(name, ": out_backprop must be ", a.spatial + 2,
+                           "-dimensional");
+  }
+  auto differ = [](int64_t x, int64_t y) { return x >= 0 && y >= 0 && x != y; };
+  if (differ(dy[0], g.batch)) {
+    return InvalidArgument(
+        name,
+        ": input and out_backprop must have the same batch size. Input "
+        "batch: ",
+        g.batch, ", outbackprop batch: ", dy[0], ", batch_dim: 0");
+  }
+  if (differ(dy[a.channel_axis()], g.out_channels)) {
+    return InvalidArgument(
+        name, ": filter and out_backprop must have the same out_depth");
+  }
+  for (int i = 0; i < a.spatial; ++i) {
+    const Window& w = g.windows[3 - a.spatial + i];
+    const int64_t actual = dy[a.spatial_axis(i)];
+    if (differ(actual, w.out)) {
+      return InvalidArgument(
+          name,
+          ": Size of out_backprop doesn't match computed: actual = ", actual,
+          ", computed = ", w.out, " spatial_dim: ", a.spatial_axis(i),
+          " input: ", w.in, " filter: ", w.size, " output: ", actual,
+          " stride: ", w.stride, " dilation: ", w.dilation);
+    }
+  }
+  return OkStatus();
+}
+
+// A convolution itself; its gradients are ConvKernels.
+class ForwardConv : public ProductKernel {
+ public:
+  ForwardConv(bool depthwise, int batch_dims, WindowAttrs attrs, DType dtype)
+      : depthwise_(depthwise),
+        batch_dims_(batch_dims),
+        attrs_(std::move(attrs)),
+        direct_(dtype == DType::kFloat && !attrs_.channels_first) {}
+
+  bool tells_rows() const override { return direct_; }
+  bool hands_rows() const override { return direct_; }
+  bool prepares() const override { return direct_; }
+
+  StatusOr<std::shared_ptr<const void>> Prepare(
+      const KernelContext& c) const override {
+    if (!direct_ || Empty(c)) return std::shared_ptr<const void>();
+    HR_ASSIGN_OR_RETURN(ConvGeometry g, Geometry(c));
+    HR_ASSIGN_OR_RETURN(auto made,
+                        PreparedConv::Make(g, c.input(1).data<float>()));
+    return std::shared_ptr<const void>(std::move(made));
+  }
+
+  Status RunPrepared(KernelContext& c, const void* prepared,
+                     const Tail* tail) const override {
+    HR_ASSIGN_OR_RETURN(ConvGeometry g, Geometry(c));
+    const Tensor& out = c.output(0);
+    if (out.num_elements() == 0) return OkStatus();
+    if (!direct_) return RunMoved(c, g);
+    const float *x = c.input(0).data<float>(), *f = c.input(1).data<float>();
+    auto tell_rows = [&](int64_t begin, int64_t end, const float* pixels) {
+      if (tail) tail->done(begin, end, pixels);
+    };
+    const ConvPixelsDone done(tell_rows);
+    const bool hands = tail && tail->hands;
+    if (!Empty(c)) {
+      float* y = hands ? nullptr : out.data<float>();
+      const auto* conv = static_cast<const PreparedConv*>(prepared);
+      bool made = conv && conv->Run(g, x, f, y, tail ? &done : nullptr);
+      if (!made && tail) {
+        HR_ASSIGN_OR_RETURN(made, DnnlConvForward(g, x, f, y, &done));
+      }
+      if (made) return OkStatus();
+    }
+    Tensor y = out;
+    if (hands) {
+      HR_ASSIGN_OR_RETURN(y, c.Temporary(out.dtype(), out.shape()));
+    }
+    HR_RETURN_IF_ERROR(ConvForward(out.dtype(), g, x, f, y.raw()));
+    tell_rows(0, g.batch * g.out_pixels(), y.data<float>());
+    return OkStatus();
+  }
+
+ private:
+  static bool Empty(const KernelContext& c) {
+    return c.input(0).num_elements() == 0 || c.input(1).num_elements() == 0;
+  }
+  StatusOr<ConvGeometry> Geometry(const KernelContext& c) const {
+    return GeometryOf(attrs_, OneBatch(c.input(0).shape(), batch_dims_),
+                      c.input(1).shape(), depthwise_);
+  }
+  // Through copies with the channels last, where they are first.
+  Status RunMoved(KernelContext& c, const ConvGeometry& g) const {
+    const Tensor &x = c.input(0), &f = c.input(1), &out = c.output(0);
+    if (!attrs_.channels_first) {
+      return ConvForward(out.dtype(), g, x.raw(), f.raw(), out.raw());
+    }
+    HR_ASSIGN_OR_RETURN(
+        Tensor last,
+        ChannelsLast(x.WithShape(OneBatch(x.shape(), batch_dims_))));
+    HR_ASSIGN_OR_RETURN(Tensor y, Tensor::Allocate(out.dtype(), out.shape()));
+    HR_RETURN_IF_ERROR(
+        ConvForward(out.dtype(), g, last.raw(), f.raw(), y.raw()));
+    return ChannelsFirstInto(y,
+                             out.WithShape(OneBatch(out.shape(), batch_dims_)));
+  }
+
+  const bool depthwise_;
+  const int batch_dims_;
+  const WindowAttrs attrs_;
+  const bool direct_;
+};
+
+class ConvKernel : public Kernel {
+ public:
+  ConvKernel(const ConvKind& kind, WindowAttrs attrs)
+      : kind_(kind), attrs_(std::move(attrs)) {}
+
+  Status Run(KernelContext& c) override {
+    const Tensor& out = c.output(0);
+    const bool to_input = kind_.result == Result::kInput;
+    const Shape& x = to_input ? out.shape() : c.input(0).shape();
+    const Shape& filter = to_input ? c.input(1).shape() : out.shape();
+    HR_ASSIGN_OR_RETURN(ConvGeometry g,
+                        GeometryOf(attrs_, x, filter, kind_.depthwise));
+    return to_input ? RunInput(c, g) : RunFilter(c, g);
+  }
+
+ private:
+  StatusOr<Tensor> Last(const Tensor& t) const {
+    if (!attrs_.channels_first) return t;
+    return ChannelsLast(t);
+  }
+  // Room for the result with its channels last.
+  StatusOr<Tensor> LastRoom(const Tensor& out) const {
+    if (!attrs_.channels_first) return out;
+    return Tensor::Allocate(out.dtype(), out.shape());
+  }
+  Status Hand(const Tensor& made, const Tensor& out) const {
+    return attrs_.channels_first ? ChannelsFirstInto(made, out) : OkStatus();
+  }
+
+  Status RunInput(KernelContext& c, const ConvGeometry& g) {
+    const Tensor& out = c.output(0);
+    HR_ASSIGN_OR_RETURN(Tensor dy, Last(c.input(2)));
+    HR_ASSIGN_OR_RETURN(Tensor dx, LastRoom(out));
+    HR_RETURN_IF_ERROR(ConvBackwardInput(out.dtype(), g, c.input(1).raw(),
+                                         dy.raw(), dx.raw()));
+    return Hand(dx, out);
+  }
+  Status RunFilter(KernelContext& c, const ConvGeometry& g) {
+    HR_ASSIGN_OR_RETURN(Tensor x, Last(c.input(0)));
+    HR_ASSIGN_OR_RETURN(Tensor dy, Last(c.input(2)));
+    return ConvBackwardFilter(c.output(0).dtype(), g, x.raw(), dy.raw(),
+                              c.output(0).raw());
+  }
+
+  const ConvKind kind_;
+  const WindowAttrs attrs_;
+};
+
+}  // namespace
+
+StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
+                                  const Shape& filter, bool depthwise,
+                                  ShapeContext* c) {
+  const int rank = a.spatial + 2;
+  if (x.known_rank() && x.rank() != rank) {
+    return Refuse(c, RankIsNot(rank, x.rank()),
+                  InvalidArgument("convolution input must be ", rank,
+                                  "-dimensional: ", x));
+  }
+  if (filter.known_rank() && filter.rank() != rank) {
+    return Refuse(c, RankIsNot(rank, filter.rank()),
+                  InvalidArgument("convolution filter must be ", rank,
+                                  "-dimensional: ", filter));
+  }
+  ConvGeometry g;
+  const bool know_x = x.known_rank(), know_f = filter.known_rank();
+  g.batch = know_x ? x[0] : -1;
+  g.in_channels = know_x ? x[a.channel_axis()] : -1;
+  const int64_t depth = know_f ? filter[a.spatial] : -1;
+  g.out_channels = know_f ? filter[a.spatial + 1] : -1;
+  if (depthwise) {
+    if (depth >= 0 && g.in_channels >= 0 && depth != g.in_channels) {
+      return Refuse(
+          c, DimensionsDiffer(g.in_channels, depth),
+          InvalidArgument("input and filter must have the same depth: ",
+                          g.in_channels, " vs ", depth));
+    }
+    if (g.in_channels < 0) g.in_channels = depth;
+    g.groups = g.in_channels;
+    g.out_channels = g.in_channels < 0 || g.out_channels < 0
+                         ? -1
+                         : g.in_channels * g.out_channels;
+  } else if (depth >= 0 && g.in_channels >= 0) {
+    if (depth == 0 && g.in_channels > 0) {
+      return InvalidArgument("filter depth must be strictly positive, but got ",
+                             depth);
+    }
+    if (depth > 0 && g.in_channels % depth != 0) {
+      return Refuse(
+          c,
+          {absl::StrCat("Depth of input (", g.in_channels,
+                        ") is not a multiple of input depth of filter (", depth,
+                        ")")},
+          InvalidArgument(
+              "input depth must be evenly divisible by filter depth: ",
+              g.in_channels, " vs ", depth));
+    }
+    g.groups = depth > 0 ? g.in_channels / depth : 1;
+    if (g.groups == 0) g.groups = 1;
+    if (g.out_channels >= 0 && g.out_channels % g.groups != 0) {
+      return InvalidArgument(
+          "output depth must be evenly divisible by number of groups: ",
+          g.out_channels, " vs ", g.groups);
+    }
+  }
+  for (int i = 0; i < 3; ++i) {
+    Window& w = g.windows[i];
+    const int at = i - (3 - a.spatial);
+    if (at < 0) {
+      w.in = w.out = 1;
+      continue;
+    }
+    w.in = know_x ? x[a.spatial_axis(at)] : -1;
+    w.size = know_f ? filter[at] : -1;
+    w.stride = a.strides[at];
+    w.dilation = a.dilations[at];
+    w.before = a.before[at];
+    w.after = a.after[at];
+    if (c != nullptr) {
+      HR_RETURN_IF_ERROR(
+          CheckWindowInGraph(*c, a.padding, w.in, w.size, w.dilation));
+    }
+    HR_RETURN_IF_ERROR(SolveWindow(a.padding, &w));
+  }
+  return g;
+}
+
+Shape OutputShape(const WindowAttrs& a, const ConvGeometry& g) {
+  absl::InlinedVector<int64_t, 3> sizes;
+  for (int i = 3 - a.spatial; i < 3; ++i) sizes.push_back(g.windows[i].out);
+  return a.MakeShape(g.batch, sizes, g.out_channels);
+}
+
+Status ConvShape(ShapeContext& c) {
+  const ConvKind kind(c.op().name());
+  HR_ASSIGN_OR_RETURN(WindowAttrs a, AttrsOf(c.op(), kind));
+  if (kind.result == Result::kOutput) {
+    const auto sizes = c.input(1).dims();
+    if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) {
+      const int rank = a.spatial + 2;
+      ShapeRefusal in_graph;  // the ranks first
+      for (int i : {1, 0}) {
+        const Shape& s = c.input(i);
+        if (s.known_rank() && s.rank() != rank) {
+          in_graph = RankIsNot(rank, s.rank());
+        }
+      }
+      return c.Refuse(
+          std::move(in_graph),
+          InvalidArgument("filter must not have zero elements (i.e. all "
+                          "dimensions must be non-zero)"));
+    }
+    HR_ASSIGN_OR_RETURN(ConvGeometry g, GeometryOf(a, c.input(0), c.input(1),
+                                                   kind.depthwise, &c));
+    c.set_output(0, OutputShape(a, g));
+    return OkStatus();
+  }
+  HR_ASSIGN_OR_RETURN(Shape sizes, SizesShape(c, kind));
+  const bool input = kind.result == Result::kInput;
+  if (input && kind.sizes_given) {
+    sizes = CompletedInput(a, sizes, c.input(1), c.input(2));
+  }
+  HR_ASSIGN_OR_RETURN(ConvGeometry g,
+                      GeometryOf(a, input ? sizes : c.input(0),
+                                 input ? c.input(1) : sizes, kind.depthwise));
+  HR_RETURN_IF_ERROR(CheckBackprop(c.op(), a, g, c.input(2)));
+  if (!sizes.known_rank()) sizes = Shape::UnknownOfRank(a.spatial + 2);
+  c.set_output(0, std::move(sizes));
+  return OkStatus();
+}
+
+Shape OneBatch(const Shape& x, int batch_dims) {
+  if (batch_dims == 1) return x;
+  int64_t batch = 1;
+  for (int i = 0; i < batch_dims; ++i) {
+    if (x[i] == 0) batch = 0;
+    // Only without elements can there be so many images.
+    if (!MultiplyChecked(batch, x[i], &batch)) {
+      batch = std::numeric_limits<int64_t>::max();
+    }
+  }
+  Shape s{batch};
+  for (int i = batch_dims; i < x.rank(); ++i) s.AddDim(x[i]);
+  return s;
+}
+
+std::unique_ptr<Kernel> MakeForwardConv(bool depthwise, int batch_dims,
+                                        WindowAttrs attrs, DType dtype) {
+  return std::make_unique<ForwardConv>(depthwise, batch_dims, std::move(attrs),
+                                       dtype);
+}
+
+StatusOr<std::unique_ptr<Kernel>> BindConv(const ResolvedOp& op) {
+  const ConvKind kind(op.name());
+  HR_ASSIGN_OR_RETURN(WindowAttrs a, AttrsOf(op, kind));
+  if (kind.result == Result::kOutput) {
+    return MakeForwardConv(kind.depthwise, 1, std::move(a), op.type_attr("T"));
+  }
+  return std::unique_ptr<Kernel>(
+      std::make_unique<ConvKernel>(kind, std::move(a)));
+}
+
+}  // namespace headrace

@@ -1,0 +1,120 @@
+#include "ops/nn/conv/task_split.h"
+
+#include <algorithm>
+
+namespace headrace {
+namespace {
+
+// A part of a filter of about this size stays in a core's own cache.
+constexpr int64_t kFilterBytes = 5 << 18;
+// Channels of a part are a multiple of this: vectors of the widest registers.
+constexpr int64_t kChannels = 64;
+// A band has this many pixels at least where channels are cut too: the inner
+// products want some rows.
+constexpr int64_t kBandPixels = 64;
+// What a task costs at least, about: handing it to oneDNN takes a few us.
+constexpr double kTaskNs = 2e5;
+
+// Arithmetic, or memory where filters are small.
+double Cost(const ConvGeometry& g) {
+  const double elements =
+      1.0 * g.batch *
+      (g.in_pixels() * g.in_channels + g.out_pixels() * g.out_channels);
+  return std::max(g.multiplications() / 40, elements * 0.2);
+}
+
+// The first spatial dimension that is more than a stand-in.
+int BandAxis(const ConvGeometry& g) {
+  const Window& w = g.windows[0];
+  const bool flat =
+      w.in == 1 && w.out == 1 && w.size == 1 && w.before == 0 && w.after == 0;
+  return flat ? 1 : 0;
+}
+
+int64_t ChannelParts(const ConvGeometry& g) {
+  if (g.groups != 1 || g.out_channels < 2 * kChannels) return 1;
+  const int64_t bytes = g.filter_elements() * sizeof(float);
+  const int64_t wanted = (bytes + kFilterBytes - 1) / kFilterBytes;
+  return std::min(wanted, g.out_channels / kChannels);
+}
+
+std::vector<ConvTask> Images(const ConvGeometry& g, int64_t wanted) {
+  std::vector<ConvTask> tasks;
+  // As many images each, where that comes to little more tasks.
+  const int64_t each = std::max<int64_t>(g.batch / wanted, 1);
+  const int64_t chunks = (g.batch + each - 1) / each;
+  for (int64_t c = 0; c < chunks; ++c) {
+    const int64_t begin = c * g.batch / chunks;
+    ConvTask t{g, begin * g.in_pixels() * g.in_channels,
+               begin * g.out_pixels() * g.out_channels};
+    t.geometry.batch = (c + 1) * g.batch / chunks - begin;
+    tasks.push_back(t);
+  }
+  return tasks;
+}
+
+// `cut` bands of every image; none when a band would see padding alone.
+std::vector<ConvTask> Bands(const ConvGeometry& g, int64_t cut) {
+  std::vector<ConvTask> tasks;
+  const int axis = BandAxis(g);
+  const Window& w = g.windows[axis];
+  const int64_t x_image = g.in_pixels() * g.in_channels;
+  const int64_t y_image = g.out_pixels() * g.out_channels;
+  const int64_t x_row = x_image / w.in, y_row = y_image / w.out;
+  for (int64_t image = 0; image < g.batch; ++image) {
+    for (int64_t c = 0; c < cut; ++c) {
+      const int64_t first = c * w.out / cut, last = (c + 1) * w.out / cut;
+      const int64_t begin = w.begin(first);
+      const int64_t end = w.begin(last - 1) + (w.size - 1) * w.dilation + 1;
+      const int64_t low = std::max<int64_t>(begin, 0),
+                    high = std::min(end, w.in);
+      if (low >= high) return {};
+      ConvTask t{g, image * x_image + low * x_row,
+                 image * y_image + first * y_row};
+      t.geometry.batch = 1;
+      Window& part = t.geometry.windows[axis];
+      part.in = high - low;
+      part.out = last - first;
+      part.before = low - begin;
+      part.after = end - high;
+      tasks.push_back(t);
+    }
+  }
+  return tasks;
+}
+
+}  // namespace
+
+ConvTasks SplitConv(const ConvGeometry& g, const ConvCuts& cuts) {
+  const int64_t wanted = std::clamp<int64_t>(
+      static_cast<int64_t>(Cost(g) / kTaskNs), 1, cuts.most);
+  const int64_t parts = cuts.channels ? ChannelParts(g) : 1;
+  const int64_t places = (wanted + parts - 1) / parts;
+  int64_t bands = 1;
+  if (cuts.rows) {
+    bands =
+        std::min(g.windows[BandAxis(g)].out, (places + g.batch - 1) / g.batch);
+    if (parts > 1) bands = std::min(bands, g.out_pixels() / kBandPixels);
+  }
+  std::vector<ConvTask> of_all;
+  if (bands > 1) of_all = Bands(g, bands);
+  if (of_all.empty()) of_all = Images(g, places);
+  ConvTasks made;
+  made.places = static_cast<int64_t>(of_all.size());
+  const int64_t blocks = (g.out_channels + kChannels - 1) / kChannels;
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t begin = part == 0 ? 0 : part * blocks / parts * kChannels;
+    const int64_t end = part + 1 == parts
+                            ? g.out_channels
+                            : (part + 1) * blocks / parts * kChannels;
+    for (ConvTask t : of_all) {
+      t.channel = begin;
+      t.geometry.out_channels = end - begin;
+      made.tasks.push_back(t);
+    }
+  }
+  made.ns = Cost(g) / made.count();
+  return made;
+}
+
+}  // namespace headrace
