@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/allocator.h"
-#include "base/random_fill.h"
+#include "base/random/random_fill.h"
 #include "base/thread_pool.h"
 #include "ops/array/transpose_loops.h"
 

@@ -177,7 +177,7 @@ struct ThreadCache {
 
 class CachingAllocator final : public Allocator {
  public:
-  void* Allocate(size_t bytes) override {
+  [[gnu::hot]] void* Allocate(size_t bytes) override {
     if (bytes > kMaxBytes) return nullptr;
     const int c = ClassOf(bytes);
     const int64_t size = BytesOf(c);
@@ -438,7 +438,11 @@ ThreadCache::~ThreadCache() { TheAllocator().Flush(*this, 0); }
 
 Allocator* CpuAllocator() { return &TheAllocator(); }
 
-void* AllocateMemory(size_t bytes) { return TheAllocator().Allocate(bytes); }
-void FreeMemory(void* p, size_t bytes) { TheAllocator().Deallocate(p, bytes); }
+[[gnu::hot]] void* AllocateMemory(size_t bytes) {
+  return TheAllocator().Allocate(bytes);
+}
+[[gnu::hot]] void FreeMemory(void* p, size_t bytes) {
+  TheAllocator().Deallocate(p, bytes);
+}
 
 }  // namespace headrace

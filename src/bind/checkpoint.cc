@@ -7,7 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "absl/strings/str_join.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "bind/python/status.h"
 #include "bind/trackable_object.h"
 #include "bind/value/convert.h"

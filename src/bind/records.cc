@@ -2,7 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/guard.h"
 #include "bind/python/status.h"
 #include "formats/records.h"

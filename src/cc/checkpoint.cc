@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "base/file_system.h"
-#include "base/files.h"
+#include "base/files/file_system.h"
+#include "base/files/files.h"
 #include "base/guard.h"
 #include "cc/access.h"
 #include "formats/events.h"

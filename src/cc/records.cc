@@ -1,7 +1,7 @@
 // Record files for C++.
 #include "formats/records.h"
 
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "base/guard.h"
 #include "cc/access.h"
 #include "headrace/checkpoint.h"

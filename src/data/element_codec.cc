@@ -1,7 +1,7 @@
 #include "data/element_codec.h"
 
-#include "base/bools.h"
 #include "base/coding.h"
+#include "base/numbers/bools.h"
 #include "data/elements.h"
 
 namespace headrace {

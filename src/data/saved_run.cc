@@ -4,7 +4,7 @@
 #include <random>
 
 #include "absl/strings/str_format.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/protobuf/snapshot.pb.h"

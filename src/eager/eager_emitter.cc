@@ -23,8 +23,9 @@ const RunServices& EagerServices() {
   return Status(s.code(), absl::StrCat(s.message(), " [Op:", op.name(), "]"));
 }
 
-Status Run(const ResolvedOp& op, absl::Span<const Tensor* const> inputs,
-           absl::Span<Tensor> outputs) {
+[[gnu::hot]] Status Run(const ResolvedOp& op,
+                        absl::Span<const Tensor* const> inputs,
+                        absl::Span<Tensor> outputs) {
   HR_ASSIGN_OR_RETURN(Kernel * kernel, op.EagerKernel());
   absl::FixedArray<Tensor*, 8> in(inputs.size()), out(outputs.size());
   bool has_variant = false;
@@ -50,8 +51,9 @@ Status Run(const ResolvedOp& op, absl::Span<const Tensor* const> inputs,
 
 class Eager : public Emitter {
  public:
-  Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
-              ValueList* outputs) override {
+  [[gnu::hot]] Status Emit(const ResolvedOpPtr& op,
+                           absl::Span<const Value> inputs,
+                           ValueList* outputs) override {
     absl::FixedArray<const Tensor*, 8> tensors(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].is_symbolic()) [[unlikely]] {
@@ -82,8 +84,9 @@ Emitter* EagerEmitter() {
   return eager;
 }
 
-Status RunEagerly(const ResolvedOp& op, absl::Span<const Tensor* const> inputs,
-                  absl::Span<Tensor> outputs) {
+[[gnu::hot]] Status RunEagerly(const ResolvedOp& op,
+                               absl::Span<const Tensor* const> inputs,
+                               absl::Span<Tensor> outputs) {
   Status s = Run(op, inputs, outputs);
   return s.ok() ? s : WithOpName(s, op);
 }

@@ -17,8 +17,9 @@ Value DescriptionOf(const Value& v) {
   return Value(Tensor(v.dtype(), v.shape()));
 }
 
-void KeepValues(absl::Span<const Value> values, uint32_t skipped,
-                ValueList* kept, absl::InlinedVector<uint64_t, 4>* ids) {
+[[gnu::hot]] void KeepValues(absl::Span<const Value> values, uint32_t skipped,
+                             ValueList* kept,
+                             absl::InlinedVector<uint64_t, 4>* ids) {
   for (size_t i = 0; i < values.size(); ++i) {
     bool skip = i < 32 && (skipped >> i & 1);
     kept->push_back(skip ? DescriptionOf(values[i]) : values[i]);
@@ -65,7 +66,7 @@ void Tape::VariableAccessed(const Value& handle) {
   variables_.push_back(handle);
 }
 
-bool Tape::Reaches(absl::Span<const Value> inputs) const {
+[[gnu::hot]] bool Tape::Reaches(absl::Span<const Value> inputs) const {
   if (reached_.empty()) return false;
   for (const Value& v : inputs) {
     if (reached_.contains(v.id()) && IsDifferentiable(v.dtype())) return true;
@@ -73,8 +74,8 @@ bool Tape::Reaches(absl::Span<const Value> inputs) const {
   return false;
 }
 
-void Tape::Keep(Entry entry, absl::Span<const Value> inputs,
-                absl::Span<const Value> outputs) {
+[[gnu::hot]] void Tape::Keep(Entry entry, absl::Span<const Value> inputs,
+                             absl::Span<const Value> outputs) {
   uint32_t skip_in = 0, skip_out = 0;
   if (entry.op) {
     skip_in = entry.op->def().gradient_skips_inputs;
@@ -88,8 +89,9 @@ void Tape::Keep(Entry entry, absl::Span<const Value> inputs,
   entries_.push_back(std::move(entry));
 }
 
-void Tape::Record(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
-                  absl::Span<const Value> outputs) {
+[[gnu::hot]] void Tape::Record(const ResolvedOpPtr& op,
+                               absl::Span<const Value> inputs,
+                               absl::Span<const Value> outputs) {
   if (op->def().gradient_kind == GradientKind::kNotDifferentiable ||
       outputs.empty() || !Reaches(inputs)) {
     return;

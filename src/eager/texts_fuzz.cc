@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "eager/eager_emitter.h"
 
 namespace headrace {

@@ -4,7 +4,7 @@
 #include "base/cancellation.h"
 #include "base/coding.h"
 #include "base/crc32c.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "formats/checkpoint_reader.h"

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "base/coding.h"
-#include "base/files.h"
-#include "base/memory_file_system.h"
+#include "base/files/files.h"
+#include "base/files/memory_file_system.h"
 #include "formats/checkpoint_reader.h"
 #include "formats/checkpoint_writer.h"
 #include "formats/element_size.h"

@@ -1,6 +1,6 @@
 #include "formats/checkpoint_install.h"
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "formats/checkpoint_writer.h"
 #include "formats/table.h"
 #include "tensorflow/core/protobuf/tensor_bundle.pb.h"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 namespace headrace {
 

@@ -4,8 +4,8 @@
 
 #include <climits>
 
-#include "base/files.h"
-#include "base/memory_file_system.h"
+#include "base/files/files.h"
+#include "base/files/memory_file_system.h"
 #include "formats/checkpoint_reader.h"
 #include "formats/checkpoint_writer.h"
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
 // Several checkpoints into one: what a sharded save ends with.
-#include "base/files.h"
+#include "base/files/files.h"
 #include "formats/checkpoint_install.h"
 #include "formats/checkpoint_writer.h"
 #include "formats/table.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/bools.h"
-#include "base/files.h"
+#include "base/files/files.h"
+#include "base/numbers/bools.h"
 #include "formats/checkpoint_writer.h"
 #include "formats/element_size.h"
 

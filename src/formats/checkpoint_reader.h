@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "formats/tensor_slice.h"
 #include "tensorflow/core/framework/types.pb.h"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
-#include "base/files.h"
-#include "base/memory_file_system.h"
+#include "base/files/files.h"
+#include "base/files/memory_file_system.h"
 #include "formats/checkpoint_reader.h"
 #include "formats/checkpoint_writer.h"
 #include "formats/element_size.h"

@@ -8,7 +8,7 @@
 #include "base/cancellation.h"
 #include "base/coding.h"
 #include "base/crc32c.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/guard.h"
 #include "base/thread_pool.h"
 #include "base/threads.h"

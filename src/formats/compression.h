@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 namespace headrace {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "formats/records.h"
 
 namespace tensorflow {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "formats/compression.h"
 
 namespace headrace {

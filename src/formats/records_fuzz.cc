@@ -1,6 +1,6 @@
 // Any bytes as a file of records; the first byte chooses the compression.
-#include "base/files.h"
-#include "base/memory_file_system.h"
+#include "base/files/files.h"
+#include "base/files/memory_file_system.h"
 #include "formats/events.h"
 #include "formats/records.h"
 #include "tensorflow/core/util/event.pb.h"

@@ -1,7 +1,7 @@
 #include "formats/records.h"
 
-#include "base/files.h"
-#include "base/memory_file_system.h"
+#include "base/files/files.h"
+#include "base/files/memory_file_system.h"
 #include "formats/events.h"
 #include "gtest/gtest.h"
 #include "tensorflow/core/util/event.pb.h"

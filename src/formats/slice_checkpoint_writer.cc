@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "formats/element_size.h"
 #include "formats/table.h"
 

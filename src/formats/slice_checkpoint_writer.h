@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "formats/tensor_slice.h"
 #include "tensorflow/core/framework/types.pb.h"
 #include "tensorflow/core/util/saved_tensor_slice.pb.h"

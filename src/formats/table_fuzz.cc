@@ -1,6 +1,6 @@
 // Any bytes as a sorted table.
-#include "base/files.h"
-#include "base/memory_file_system.h"
+#include "base/files/files.h"
+#include "base/files/memory_file_system.h"
 #include "formats/table.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, size_t size) {

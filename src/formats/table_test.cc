@@ -8,8 +8,8 @@
 #include <map>
 
 #include "absl/strings/str_format.h"
-#include "base/files.h"
-#include "base/memory_file_system.h"
+#include "base/files/files.h"
+#include "base/files/memory_file_system.h"
 #include "formats/snappy.h"
 #include "gtest/gtest.h"
 

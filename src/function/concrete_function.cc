@@ -32,7 +32,8 @@ Status ConcreteFunction::SetCaptures(std::vector<Value> captures) {
   return OkStatus();
 }
 
-Status ConcreteFunction::Check(absl::Span<const Value> args) const {
+[[gnu::hot]] Status ConcreteFunction::Check(
+    absl::Span<const Value> args) const {
   size_t n = arg_types_.size() - captures_.size();
   if (args.size() != n) [[unlikely]] {
     return InvalidArgument("Function ", function()->name, " takes ", n,
@@ -49,8 +50,9 @@ Status ConcreteFunction::Check(absl::Span<const Value> args) const {
   return OkStatus();
 }
 
-Status ConcreteFunction::Call(absl::Span<const Value> args, ValueList* outputs,
-                              std::shared_ptr<void> keep) {
+[[gnu::hot]] Status ConcreteFunction::Call(absl::Span<const Value> args,
+                                           ValueList* outputs,
+                                           std::shared_ptr<void> keep) {
   HR_RETURN_IF_ERROR(Check(args));
   if (!HasRecorders() && CurrentEmitter()->is_eager()) [[likely]] {
     return Run(args, outputs);
@@ -72,7 +74,8 @@ StatusOr<Executable*> ConcreteFunction::MakeReady() {
   return executable_.get();
 }
 
-Status ConcreteFunction::Run(absl::Span<const Value> args, ValueList* outputs) {
+[[gnu::hot]] Status ConcreteFunction::Run(absl::Span<const Value> args,
+                                          ValueList* outputs) {
   Executable* executable = ready_.load(std::memory_order_acquire);
   if (executable == nullptr) [[unlikely]] {
     HR_ASSIGN_OR_RETURN(executable, MakeReady());

@@ -4,14 +4,15 @@
 
 namespace headrace {
 
-void Signature::AddShape(Tag tag, DType dtype, const Shape& shape) {
+[[gnu::hot]] void Signature::AddShape(Tag tag, DType dtype,
+                                      const Shape& shape) {
   const int rank = shape.rank();
   tokens_.push_back(Token(
       tag, static_cast<uint64_t>(dtype) << 16 | static_cast<uint8_t>(rank)));
   for (int i = 0; i < rank; ++i) tokens_.push_back(shape[i]);
 }
 
-void Signature::AddTensor(const Value& v) {
+[[gnu::hot]] void Signature::AddTensor(const Value& v) {
   AddShape(kTensor, v.dtype(), v.shape());
   leaves_.push_back(v);
   if (v.dtype() != DType::kResource && v.dtype() != DType::kVariant) return;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "op/partial_sizes.h"
+#include "op/passes/partial_sizes.h"
 
 namespace headrace {
 namespace {

@@ -27,7 +27,7 @@ constinit thread_local AfterEmit after_emit [[gnu::tls_model("initial-exec")]] =
 
 }  // namespace
 
-Emitter* CurrentEmitter() {
+[[gnu::hot]] Emitter* CurrentEmitter() {
   if (current != nullptr) return current;
   Emitter* (*const find)() = find_default.load(std::memory_order_acquire);
   return find == nullptr ? default_emitter : find();
@@ -53,8 +53,9 @@ void RemoveRecorder(Recorder* r) {
 StopRecording::StopRecording() { saved_.swap(OwnRecorders()); }
 StopRecording::~StopRecording() { saved_.swap(OwnRecorders()); }
 
-void TellRecorders(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
-                   absl::Span<const Value> outputs) {
+[[gnu::hot]] void TellRecorders(const ResolvedOpPtr& op,
+                                absl::Span<const Value> inputs,
+                                absl::Span<const Value> outputs) {
   const std::vector<Recorder*> recorders = OwnRecorders();
   for (Recorder* r : recorders) r->Record(op, inputs, outputs);
 }
@@ -80,8 +81,8 @@ Status TellAfterEmit(const OpDef* op, StringView name,
   return s;
 }
 
-Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
-            ValueList* outputs) {
+[[gnu::hot]] Status Emit(const ResolvedOpPtr& op,
+                         absl::Span<const Value> inputs, ValueList* outputs) {
   HR_RETURN_IF_ERROR(CurrentEmitter()->Emit(op, inputs, outputs));
   if (HasRecorders()) TellRecorders(op, inputs, *outputs);
   if (after_emit == nullptr) [[likely]]
@@ -89,8 +90,8 @@ Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
   return TellAfterEmit(&op->def(), op->name(), inputs, outputs);
 }
 
-Status Emit(const OpDef& op, absl::Span<const Value> inputs,
-            const AttrMap& attrs, ValueList* outputs) {
+[[gnu::hot]] Status Emit(const OpDef& op, absl::Span<const Value> inputs,
+                         const AttrMap& attrs, ValueList* outputs) {
   absl::InlinedVector<DType, 8> types;
   for (const Value& v : inputs) types.push_back(v.dtype());
   HR_ASSIGN_OR_RETURN(ResolvedOpPtr resolved, ResolveOp(op, types, attrs));

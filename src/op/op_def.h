@@ -54,9 +54,9 @@ using GradientFn = Status (*)(GradientContext& g);
 using ValueOfShapeFn = std::optional<Tensor> (*)(const ResolvedOp& op,
                                                  const Shape& shape);
 // What is known of the sizes that a small integer output holds, of which some
-// are not known; see op/partial_sizes.h.
+// are not known; see op/passes/partial_sizes.h.
 using PartialSizesFn = Shape (*)(PartialSizes& c);
-// Says what a call in a plan may be replaced by; see op/simplify.h.
+// Says what a call in a plan may be replaced by; see op/passes/simplify.h.
 using SimplifyFn = Status (*)(SimplifyContext& c);
 // Binds a kernel to an op's types and attributes (reads them, prepares
 // constants). A null pointer: no kernel for these types.

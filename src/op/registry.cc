@@ -24,7 +24,7 @@ Ops& TheOps() {
 
 }  // namespace
 
-const OpDef* FindOp(StringView name) {
+[[gnu::hot]] const OpDef* FindOp(StringView name) {
   Ops& ops = TheOps();
   auto it = ops.by_name.find(name);
   return it == ops.by_name.end() ? nullptr : it->second;

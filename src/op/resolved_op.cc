@@ -285,9 +285,9 @@ void ForgetResolvedOps() {
 
 uint64_t ResolvedOpEpoch() { return epoch.load(std::memory_order_acquire); }
 
-StatusOr<ResolvedOpPtr> ResolveOp(const OpDef& def,
-                                  absl::Span<const DType> input_types,
-                                  const AttrMap& attrs) {
+[[gnu::hot]] StatusOr<ResolvedOpPtr> ResolveOp(
+    const OpDef& def, absl::Span<const DType> input_types,
+    const AttrMap& attrs) {
   // Calls of functions are not shared: their kernels hold the functions.
   bool intern = !IsOneOfAKind(attrs) && !CallsFunctions(def);
   InternedOps& interned = Interned();

@@ -7,9 +7,10 @@
 namespace headrace {
 namespace {
 
-Status MakeOutputs(const ResolvedOp& op, const Kernel& kernel,
-                   absl::Span<Tensor* const> inputs,
-                   absl::Span<Tensor* const> outputs, int64_t most_bytes) {
+[[gnu::hot]] Status MakeOutputs(const ResolvedOp& op, const Kernel& kernel,
+                                absl::Span<Tensor* const> inputs,
+                                absl::Span<Tensor* const> outputs,
+                                int64_t most_bytes) {
   if (op.def().shape_fn == nullptr) return OkStatus();
   absl::FixedArray<const Shape*, 8> shapes(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) shapes[i] = &inputs[i]->shape();
@@ -43,10 +44,10 @@ Status MakeOutputs(const ResolvedOp& op, const Kernel& kernel,
 
 }  // namespace
 
-Status RunOnce(const ResolvedOp& op, Kernel& kernel,
-               absl::Span<Tensor* const> inputs,
-               absl::Span<Tensor* const> outputs, const RunServices& services,
-               int64_t most_bytes) {
+[[gnu::hot]] Status RunOnce(const ResolvedOp& op, Kernel& kernel,
+                            absl::Span<Tensor* const> inputs,
+                            absl::Span<Tensor* const> outputs,
+                            const RunServices& services, int64_t most_bytes) {
   KernelContext context(op, inputs.data(), outputs.data(), services);
   return RunAsKernel(context, [&](KernelContext& c) -> Status {
     HR_RETURN_IF_ERROR(MakeOutputs(op, kernel, inputs, outputs, most_bytes));

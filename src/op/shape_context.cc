@@ -60,7 +60,7 @@ void ShapeContext::set_output_handle(int i, HandleData data) {
   output_handles_[i] = std::make_shared<const HandleData>(std::move(data));
 }
 
-Status RunShapeRule(ShapeContext& c) {
+[[gnu::hot]] Status RunShapeRule(ShapeContext& c) {
   HR_RETURN_IF_ERROR(c.op().def().shape_fn(c));
   for (const Shape& s : c.outputs()) {
     int64_t count;
@@ -95,7 +95,7 @@ StatusOr<int> NormalizeAxis(int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
-Status UnchangedShape(ShapeContext& c) {
+[[gnu::hot]] Status UnchangedShape(ShapeContext& c) {
   c.set_output(0, c.input(0));
   return OkStatus();
 }
@@ -105,7 +105,7 @@ Status ScalarShape(ShapeContext& c) {
   return OkStatus();
 }
 
-Status BroadcastShape(ShapeContext& c) {
+[[gnu::hot]] Status BroadcastShape(ShapeContext& c) {
   const Shape &a = c.input(0), &b = c.input(1);
   if (a == b && a.known_rank()) {
     c.set_output(0, a);

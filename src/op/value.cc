@@ -7,7 +7,7 @@ namespace headrace {
 const Value::Rep Value::kNull{
     {1}, 0, Tensor(DType::kInvalid, Shape::UnknownRank())};
 
-uint64_t Value::NewIds(int count) {
+[[gnu::hot]] uint64_t Value::NewIds(int count) {
   // Blocks of ids a thread, so that the counter's line is rarely contended.
   constexpr uint64_t kBlock = 1024;
   static std::atomic<uint64_t> next_free{kBlock};

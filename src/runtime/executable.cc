@@ -344,7 +344,8 @@ StatusOr<std::unique_ptr<Executable::Workspace>> Executable::NewWorkspace() {
   return f;
 }
 
-StatusOr<std::unique_ptr<Executable::Workspace>> Executable::Acquire() {
+[[gnu::hot]] StatusOr<std::unique_ptr<Executable::Workspace>>
+Executable::Acquire() {
   if (Workspace* spare = spare_.exchange(nullptr, std::memory_order_acquire)) {
     return std::unique_ptr<Workspace>(spare);
   }
@@ -359,7 +360,7 @@ StatusOr<std::unique_ptr<Executable::Workspace>> Executable::Acquire() {
   return NewWorkspace();
 }
 
-void Executable::Release(std::unique_ptr<Workspace> workspace) {
+[[gnu::hot]] void Executable::Release(std::unique_ptr<Workspace> workspace) {
   Workspace* none = nullptr;
   if (spare_.compare_exchange_strong(none, workspace.get(),
                                      std::memory_order_release)) {
@@ -374,7 +375,8 @@ void Executable::Release(std::unique_ptr<Workspace> workspace) {
   }
 }
 
-Status Executable::SetFeeds(Workspace& f, absl::Span<Tensor> feeds) {
+[[gnu::hot]] Status Executable::SetFeeds(Workspace& f,
+                                         absl::Span<Tensor> feeds) {
   if (feeds.size() != feeds_.size()) {
     return InvalidArgument("expected ", feeds_.size(), " inputs, got ",
                            feeds.size());
@@ -398,7 +400,8 @@ Status Executable::SetFeeds(Workspace& f, absl::Span<Tensor> feeds) {
   return OkStatus();
 }
 
-bool Executable::TakeOver(Workspace& f, const Step& s, const Shape& shape) {
+[[gnu::hot]] bool Executable::TakeOver(Workspace& f, const Step& s,
+                                       const Shape& shape) {
   const ValueId out = s.outputs[0];
   for (uint32_t left = s.reusable; left; left &= left - 1) {
     const Tensor& in = f.slots[s.inputs[std::countr_zero(left)]];
@@ -482,7 +485,7 @@ Status Executable::CheckResult(const Workspace& f, ValueId v) const {
   return slot.is_static ? CheckShape(v, t.shape()) : OkStatus();
 }
 
-Status Executable::RunStep(Workspace& f, int i) {
+[[gnu::hot]] Status Executable::RunStep(Workspace& f, int i) {
   const Step& s = steps_[i];
   if (s.dynamic) {
     HR_RETURN_IF_ERROR(PrepareDynamic(f, s));
@@ -516,7 +519,7 @@ Status Executable::RunProduct(Workspace& f, int i) {
   });
 }
 
-Status Executable::RunSteps(Workspace& f, Timeline* timeline) {
+[[gnu::hot]] Status Executable::RunSteps(Workspace& f, Timeline* timeline) {
   int n = num_steps();
   for (int i = 0; i < n; ++i) {
     HR_RETURN_IF_ERROR(CheckStopOften());
@@ -532,8 +535,9 @@ Status Executable::RunSteps(Workspace& f, Timeline* timeline) {
   return OkStatus();
 }
 
-Status Executable::RunIn(Workspace& f, absl::Span<Tensor> feeds,
-                         std::vector<Tensor>* fetches, Timeline* timeline) {
+[[gnu::hot]] Status Executable::RunIn(Workspace& f, absl::Span<Tensor> feeds,
+                                      std::vector<Tensor>* fetches,
+                                      Timeline* timeline) {
   Status s = CheckStackRoom("functions that call each other");
   if (s.ok()) s = SetFeeds(f, feeds);
   if (s.ok()) s = RunSteps(f, timeline);
@@ -566,8 +570,10 @@ void Executable::ReuseFetches(Workspace& f, absl::Span<Tensor> old) {
   }
 }
 
-Status Executable::Run(const RunServices& services, absl::Span<Tensor> feeds,
-                       std::vector<Tensor>* fetches, Timeline* timeline) {
+[[gnu::hot]] Status Executable::Run(const RunServices& services,
+                                    absl::Span<Tensor> feeds,
+                                    std::vector<Tensor>* fetches,
+                                    Timeline* timeline) {
   if (by_shape_) {
     if (Executable* e = by_shape_->For(feeds)) {
       return e->Run(services, feeds, fetches, timeline);

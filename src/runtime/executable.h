@@ -12,7 +12,7 @@
 #include "graph/function.h"
 #include "op/function_caller.h"
 #include "op/kernel.h"
-#include "op/product_kernel.h"
+#include "op/passes/product_kernel.h"
 #include "runtime/planner.h"
 #include "runtime/prepared_weights.h"
 #include "runtime/program.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "op/kernel.h"
-#include "op/row_reduction.h"
+#include "op/passes/row_reduction.h"
 #include "tensor/shape.h"
 
 namespace headrace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "op/product_kernel.h"
+#include "op/passes/product_kernel.h"
 #include "runtime/program.h"
 
 namespace headrace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "op/product_kernel.h"
+#include "op/passes/product_kernel.h"
 #include "runtime/fused_kernel.h"
 
 namespace headrace {

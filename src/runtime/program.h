@@ -88,8 +88,8 @@ bool FoldCall(Program& p, const Call& call);
 void MergeEqualCalls(Program& p);
 // Drops calls that nothing needs.
 void DropUnused(Program& p);
-// Calls are replaced by what their ops say is simpler (op/simplify.h), and
-// broadcasts before ops that broadcast by themselves are left out.
+// Calls are replaced by what their ops say is simpler (op/passes/simplify.h),
+// and broadcasts before ops that broadcast by themselves are left out.
 void Simplify(Program& p);
 // Matrix products of which only some columns are read are made of these alone.
 void NarrowProducts(Program& p);

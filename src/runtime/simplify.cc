@@ -1,6 +1,6 @@
 // Calls are replaced by what their ops' own files say is simpler, and
 // broadcasts before ops that broadcast by themselves are left out.
-#include "op/simplify.h"
+#include "op/passes/simplify.h"
 
 #include <algorithm>
 

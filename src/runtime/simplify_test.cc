@@ -1,5 +1,5 @@
 // The pass that asks ops' own rules what is simpler, by rules made for it.
-#include "op/simplify.h"
+#include "op/passes/simplify.h"
 
 #include "op/op.h"
 #include "runtime/test_plan.h"

@@ -26,7 +26,7 @@ using ObjectTypes = TypeList<std::string, Variant, ResourceHandle>;
 
 }  // namespace
 
-Buffer* Buffer::Allocate(DType dtype, int64_t count) {
+[[gnu::hot]] Buffer* Buffer::Allocate(DType dtype, int64_t count) {
   size_t bytes;
   if (__builtin_mul_overflow(static_cast<size_t>(count), DTypeSize(dtype),
                              &bytes) ||
@@ -60,7 +60,7 @@ Buffer* Buffer::Wrap(void* data, size_t bytes, void* owner, ReleaseFn release) {
   return buffer;
 }
 
-void Buffer::Destroy() {
+[[gnu::hot]] void Buffer::Destroy() {
   // Variants may hold tensors of variants, and so may resources.
   const auto end = [](void* self) {
     auto* const b = static_cast<Buffer*>(self);

@@ -64,7 +64,7 @@ const Row& RowOf(DType dtype) {
 
 }  // namespace
 
-size_t DTypeSize(DType dtype) { return RowOf(dtype).size; }
+[[gnu::hot]] size_t DTypeSize(DType dtype) { return RowOf(dtype).size; }
 StringView DTypeName(DType dtype) {
   return IsRef(dtype) ? RowOf(dtype).ref_name : RowOf(dtype).name;
 }

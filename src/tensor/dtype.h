@@ -7,7 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "base/float_types.h"
+#include "base/numbers/float_types.h"
 #include "base/status.h"
 
 namespace headrace {

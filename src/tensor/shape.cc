@@ -50,7 +50,7 @@ Shape Shape::Concat(const Shape& tail) const {
   return out;
 }
 
-bool Shape::CompatibleWith(const Shape& o) const {
+[[gnu::hot]] bool Shape::CompatibleWith(const Shape& o) const {
   if (!known_rank_ || !o.known_rank_) return true;
   if (dims_.size() != o.dims_.size()) return false;
   for (size_t i = 0; i < dims_.size(); ++i) {
@@ -92,7 +92,7 @@ StatusOr<Shape> MergeShapes(const Shape& a, const Shape& b) {
   return out;
 }
 
-StatusOr<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
+[[gnu::hot]] StatusOr<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
   if (!a.known_rank() || !b.known_rank()) return Shape::UnknownRank();
   int rank = std::max(a.rank(), b.rank());
   Shape out = Shape::UnknownOfRank(rank);

@@ -16,7 +16,8 @@ alignas(64) char empty_place[64];
 
 }  // namespace
 
-StatusOr<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
+[[gnu::hot]] StatusOr<Tensor> Tensor::Allocate(DType dtype,
+                                               const Shape& shape) {
   Tensor t(BaseType(dtype), shape);
   int64_t count;
   if (CountElements(shape, &count))

@@ -1,6 +1,6 @@
 #include "train/checkpoint.h"
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "formats/checkpoint_writer.h"
 
 namespace headrace {

@@ -1,6 +1,6 @@
 #include "train/checkpoint_manager.h"
 
-#include "base/files.h"
+#include "base/files/files.h"
 
 namespace headrace {
 

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "base/files.h"
-#include "base/memory_file_system.h"
+#include "base/files/files.h"
+#include "base/files/memory_file_system.h"
 #include "gtest/gtest.h"
 #include "train/sharding.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "formats/checkpoint_writer.h"
 #include "formats/events.h"
 #include "google/protobuf/io/tokenizer.h"

@@ -4,8 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/files.h"
-#include "base/memory_file_system.h"
+#include "base/files/files.h"
+#include "base/files/memory_file_system.h"
 #include "gtest/gtest.h"
 #include "train/checkpoint.h"
 

@@ -1,7 +1,7 @@
 #include "train/checkpoint.h"
 
-#include "base/files.h"
-#include "base/memory_file_system.h"
+#include "base/files/files.h"
+#include "base/files/memory_file_system.h"
 #include "formats/checkpoint_writer.h"
 #include "gtest/gtest.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"

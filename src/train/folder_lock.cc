@@ -9,9 +9,9 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "base/files/system_path.h"
 #include "base/fork_mutex.h"
 #include "base/mutex.h"
-#include "base/system_path.h"
 
 namespace headrace {
 namespace {

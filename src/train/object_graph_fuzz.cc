@@ -1,7 +1,7 @@
 // Any bytes as the file `checkpoint` of a folder, or as the object graph of a
 // checkpoint whose values are well-formed; the first byte chooses.
-#include "base/files.h"
-#include "base/memory_file_system.h"
+#include "base/files/files.h"
+#include "base/files/memory_file_system.h"
 #include "formats/checkpoint_writer.h"
 #include "train/checkpoint.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "formats/checkpoint_reader.h"
 #include "train/saver.h"
 #include "train/trackable.h"

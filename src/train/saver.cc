@@ -1,7 +1,7 @@
 #include "train/saver.h"
 
 #include "absl/container/flat_hash_map.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
 #include "train/sharding.h"
 

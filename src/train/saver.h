@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "train/trackable.h"
 
 namespace headrace {

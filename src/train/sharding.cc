@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "formats/checkpoint_writer.h"
 #include "tensor/dtype_proto.h"
 #include "tensor/variant_codec.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "formats/tensor_slice.h"
 #include "tensor/tensor.h"
 

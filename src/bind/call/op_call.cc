@@ -244,8 +244,9 @@ bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
   return true;
 }
 
-bool OpCaller::Convert(PyObject* const* inputs, PyObject* const* attrs,
-                       PyObject* name, Arguments* out) const {
+[[gnu::hot]] bool OpCaller::Convert(PyObject* const* inputs,
+                                    PyObject* const* attrs, PyObject* name,
+                                    Arguments* out) const {
   size_t n = def_.inputs.size();
   if (simple_) {
     bool all = true;
@@ -352,8 +353,8 @@ void OpCaller::SetListAttrs(const Arguments& a, AttrMap* out) const {
   }
 }
 
-const OpCaller::Cached* OpCaller::Find(const Arguments& a,
-                                       PyObject* const* attrs) const {
+[[gnu::hot]] const OpCaller::Cached* OpCaller::Find(
+    const Arguments& a, PyObject* const* attrs) const {
   uint64_t epoch = ResolvedOpEpoch();
   size_t n = def_.attrs.size();
   for (const Cached& c : cache_) {
@@ -401,8 +402,9 @@ ResolvedOpPtr OpCaller::Resolve(const Arguments& a, PyObject* const* attrs,
   return *op;
 }
 
-PyObject* OpCaller::operator()(PyObject* const* inputs, PyObject* const* attrs,
-                               PyObject* name) {
+[[gnu::hot]] PyObject* OpCaller::operator()(PyObject* const* inputs,
+                                            PyObject* const* attrs,
+                                            PyObject* name) {
   Arguments a;
   if (!Convert(inputs, attrs, name, &a)) return nullptr;
   bool named = name && name != Py_None;
@@ -450,7 +452,8 @@ PyObject* OpCaller::TupleType() {
   return tuple_type_;
 }
 
-PyObject* OpCaller::Pack(ValueList outputs, const ResolvedOpPtr& op) {
+[[gnu::hot]] PyObject* OpCaller::Pack(ValueList outputs,
+                                      const ResolvedOpPtr& op) {
   const auto& defs = def_.outputs;
   if (defs.size() == 1 && !defs[0].is_list()) {
     return WrapValue(std::move(outputs[0]));

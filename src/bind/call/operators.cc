@@ -67,8 +67,8 @@ PyObject* TryOther(PyObject* other, const char* reflected) {
 // Converts the foreign operand: on the right the tensor's dtype is a hint, on
 // the left a demand, as upstream has it. `raw`: what is on the right stays as
 // it is, for the op to convert.
-bool Operands(PyObject* x, PyObject* y, PyObject* name, Ref* left, Ref* right,
-              bool raw = false) {
+[[gnu::hot]] bool Operands(PyObject* x, PyObject* y, PyObject* name, Ref* left,
+                           Ref* right, bool raw = false) {
   Value v;
   ArgumentScope names(name, "op");
   names.Argument(KnownOperand(x) ? "y" : "x", KnownOperand(x) ? y : x);
@@ -108,7 +108,7 @@ PyObject* NameOf(Operator& o) {
   return o.name_object;
 }
 
-PyObject* Binary(Operator& o, PyObject* x, PyObject* y) {
+[[gnu::hot]] PyObject* Binary(Operator& o, PyObject* x, PyObject* y) {
   PyObject* name = NameOf(o);
   if (IsTensor(x) && IsTensor(y)) [[likely]] {
     return CallBinary(o.caller, o.op, x, y, name);
@@ -214,17 +214,17 @@ bool IsText(PyObject* o) {
   return ScalarDType(o) == DType::kString;
 }
 
-PyObject* AddTensors(PyObject* x, PyObject* y) {
+[[gnu::hot]] PyObject* AddTensors(PyObject* x, PyObject* y) {
   static Operator add{"AddV2", "add", "__radd__", "math.add", true};
   static Operator join{"Add", "add", "__radd__", "math.add", true};
   PyObject* known = KnownOperand(x) ? x : y;
   return Binary(DTypeOfOperand(known) == DType::kString ? join : add, x, y);
 }
-PyObject* SubtractTensors(PyObject* x, PyObject* y) {
+[[gnu::hot]] PyObject* SubtractTensors(PyObject* x, PyObject* y) {
   static Operator o{"Sub", "sub", "__rsub__", "math.subtract"};
   return Binary(o, x, y);
 }
-PyObject* MultiplyTensors(PyObject* x, PyObject* y) {
+[[gnu::hot]] PyObject* MultiplyTensors(PyObject* x, PyObject* y) {
   static Operator o{"Mul", "mul", "__rmul__", "math.multiply"};
   static PyObject* of_bools = nullptr;
   if (IsBool(x) || IsBool(y)) [[unlikely]] {
@@ -233,7 +233,7 @@ PyObject* MultiplyTensors(PyObject* x, PyObject* y) {
   }
   return Binary(o, x, y);
 }
-PyObject* DivideTensors(PyObject* x, PyObject* y) {
+[[gnu::hot]] PyObject* DivideTensors(PyObject* x, PyObject* y) {
   static Operator o{"RealDiv", "truediv", "__rtruediv__", "math.truediv"};
   static PyObject* general = nullptr;
   PyObject *t = IsTensor(x) ? x : y, *other = IsTensor(x) ? y : x;

@@ -17,7 +17,7 @@
 namespace headrace::bind {
 namespace {
 
-void DeallocTensor(PyObject* self) {
+[[gnu::hot]] void DeallocTensor(PyObject* self) {
   auto* o = reinterpret_cast<TensorObject*>(self);
   PyTypeObject* type = Py_TYPE(self);
   if (o->dict || o->owner) PyObject_GC_UnTrack(self);

@@ -62,7 +62,7 @@ void CallKey::AddLiteral(PyObject* o, uint64_t tag) {
   literals_.push_back(o);
 }
 
-bool CallKey::AddItems(uint64_t token, PyObject* o) {
+[[gnu::hot]] bool CallKey::AddItems(uint64_t token, PyObject* o) {
   const Recursion entered(" in an argument of a tf.function");
   if (!entered) return false;
   Py_ssize_t n = PySequence_Size(o);
@@ -168,7 +168,7 @@ bool CallKey::AddOther(PyObject* o) {
   return true;
 }
 
-bool CallKey::Add(PyObject* o) {
+[[gnu::hot]] bool CallKey::Add(PyObject* o) {
   if (IsTensor(o)) return signature_.AddTensor(ValueOf(o)), true;
   if (IsLiteral(o) && !IsNumpyScalar(o)) return AddLiteral(o, kLiteral), true;
   if (PyTuple_CheckExact(o)) return AddItems(Token(kTuple, 0), o);
@@ -192,7 +192,7 @@ KeptKey::KeptKey(const CallKey& key)
   }
 }
 
-bool KeptKey::Matches(const CallKey& key) const {
+[[gnu::hot]] bool KeptKey::Matches(const CallKey& key) const {
   if (tokens_.size() != key.tokens().size() ||
       literals_.size() != key.literals().size() ||
       !std::equal(tokens_.begin(), tokens_.end(), key.tokens().begin())) {

@@ -157,7 +157,7 @@ PyObject* CallSlowly(PyObject* self, const char* method, PyObject* const* args,
 }
 
 // `shape` with leaf numbers replaced by tensors: new reference.
-PyObject* PackResults(PyObject* shape, ValueList& values) {
+[[gnu::hot]] PyObject* PackResults(PyObject* shape, ValueList& values) {
   if (PyLong_CheckExact(shape)) {
     size_t i = PyLong_AsSize_t(shape);
     if (i < values.size()) return WrapValue(values[i]);
@@ -222,7 +222,7 @@ bool HandOnGradients(PyObject* gradients, std::shared_ptr<void>* keep) {
   return static_cast<bool>(done);
 }
 
-PyObject* Run(const Trace& t, absl::Span<const Value> leaves) {
+[[gnu::hot]] PyObject* Run(const Trace& t, absl::Span<const Value> leaves) {
   // The trace may be dropped meanwhile.
   std::shared_ptr<ConcreteFunction> f = t.function;
   Ref concrete = t.concrete, results = t.results;
@@ -301,8 +301,8 @@ PyObject* Resolve(PyObject* self, const Bound& b, const CallKey& key) {
   return answer ? RunResolved(*Cast(self)->state, key, answer.get()) : nullptr;
 }
 
-PyObject* Call(PyObject* self, PyObject* const* args, size_t nargsf,
-               PyObject* names) {
+[[gnu::hot]] PyObject* Call(PyObject* self, PyObject* const* args,
+                            size_t nargsf, PyObject* names) {
   Py_ssize_t positional = PyVectorcall_NARGS(nargsf);
   if (run_eagerly) [[unlikely]] {
     return CallSlowly(self, "_call_python", args, positional, names);

@@ -157,7 +157,7 @@ void SetConverter(PyObject* function) {
   Py_XSETREF(converter, function);
 }
 
-bool ToTensor(PyObject* o, WantedType wanted, Tensor* out) {
+[[gnu::hot]] bool ToTensor(PyObject* o, WantedType wanted, Tensor* out) {
   if (wanted.required == DType::kInvalid && wanted.hint != DType::kInvalid) {
     if (Attempt(o, wanted.hint, out)) return true;
     PyErr_Clear();
@@ -167,7 +167,7 @@ bool ToTensor(PyObject* o, WantedType wanted, Tensor* out) {
   return false;
 }
 
-bool ConstantValue(Tensor t, StringView name, Value* out) {
+[[gnu::hot]] bool ConstantValue(Tensor t, StringView name, Value* out) {
   if (CurrentEmitter()->is_eager()) {
     *out = Value(std::move(t));
     return true;
@@ -179,7 +179,7 @@ bool ConstantValue(Tensor t, StringView name, Value* out) {
   return false;
 }
 
-bool ToValue(PyObject* o, WantedType wanted, Value* out) {
+[[gnu::hot]] bool ToValue(PyObject* o, WantedType wanted, Value* out) {
   if (IsTensor(o)) {
     *out = ValueOf(o);
     return true;

@@ -68,8 +68,9 @@ bool RaiseOutOfScope(absl::Span<const Value> inputs) {
   return false;
 }
 
-bool EmitResolved(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
-                  ValueList* outputs, PyObject* name) {
+[[gnu::hot]] bool EmitResolved(const ResolvedOpPtr& op,
+                               absl::Span<const Value> inputs,
+                               ValueList* outputs, PyObject* name) {
   context_used = true;
   Emitter* emitter = CurrentEmitter();
   bool eager = emitter->is_eager();

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "base/bools.h"
+#include "base/numbers/bools.h"
 #include "bind/python/status.h"
 
 namespace headrace::bind {
@@ -282,7 +282,7 @@ void CopyValues(PyArrayObject* from, Tensor* to) {
 
 }  // namespace
 
-bool ArrayToTensor(PyObject* object, DType wanted, Tensor* out) {
+[[gnu::hot]] bool ArrayToTensor(PyObject* object, DType wanted, Tensor* out) {
   Ref held = PyArray_Check(object)
                  ? Ref::Borrow(object)
                  : Ref(PyArray_FromAny(object, nullptr, 0, 0, 0, nullptr));
@@ -343,7 +343,8 @@ bool ViewOfArray(PyObject* array, Tensor* out) {
   return true;
 }
 
-PyObject* TensorToArray(const Tensor& t, PyObject* owner, bool copy) {
+[[gnu::hot]] PyObject* TensorToArray(const Tensor& t, PyObject* owner,
+                                     bool copy) {
   int rank = t.rank();
   if (rank > NPY_MAXDIMS_LEGACY_ITERS) {
     RaiseStatus(InvalidArgument("Cannot convert tensor with ", rank,

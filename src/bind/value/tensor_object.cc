@@ -14,7 +14,7 @@ PyTypeObject* symbolic_type = nullptr;
 
 namespace {
 
-PyObject* NewTensor(PyTypeObject* type) {
+[[gnu::hot]] PyObject* NewTensor(PyTypeObject* type) {
   auto* o = PyObject_GC_New(TensorObject, type);
   if (o == nullptr) return nullptr;
   new (&o->value) Value;
@@ -58,7 +58,7 @@ void SetGraphOwner(uint64_t address, PyObject* weak) {
 
 void SetProcessor(int index) { processor = index; }
 
-PyObject* WrapValue(Value v) {
+[[gnu::hot]] PyObject* WrapValue(Value v) {
   if (!v) Py_RETURN_NONE;
   const bool symbolic = v.is_symbolic();
   PyObject* o = NewTensor(symbolic ? symbolic_type : eager_type);

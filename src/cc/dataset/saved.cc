@@ -1,5 +1,5 @@
 // Datasets in folders: Save, Load, Snapshot.
-#include "base/files.h"
+#include "base/files/files.h"
 #include "cc/dataset/state.h"
 #include "tensorflow/core/framework/tensor_shape.pb.h"
 #include "tensorflow/core/protobuf/struct.pb.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "base/system_path.h"
+#include "base/files/system_path.h"
 #include "cc/compose.h"
 
 namespace headrace::tf::train {

@@ -3,7 +3,7 @@
 #include "data/saved/load.h"
 
 #include "absl/status/status.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "data/dataset_op.h"
 #include "data/saved/save.h"
 

@@ -2,7 +2,7 @@
 // pass.
 #include "data/saved/save.h"
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "data/dataset_op.h"
 #include "data/iterate/iterator_resource.h"
 

@@ -1,6 +1,6 @@
 // SnapshotDatasetReader: the elements of one shard of a saved dataset.
 #include "absl/strings/match.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "data/dataset_op.h"
 #include "data/elements.h"
 #include "data/saved_run.h"

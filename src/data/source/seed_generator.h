@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "op/op.h"
 #include "op/resource.h"
 

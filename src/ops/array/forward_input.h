@@ -2,7 +2,7 @@
 #pragma once
 
 #include "op/op.h"
-#include "op/simplify.h"
+#include "op/passes/simplify.h"
 
 namespace headrace {
 

@@ -1,5 +1,5 @@
 // Ops that hand their input on.
-#include "op/partial_sizes.h"
+#include "op/passes/partial_sizes.h"
 #include "ops/array/forward_input.h"
 
 namespace headrace {

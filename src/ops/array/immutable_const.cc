@@ -1,6 +1,6 @@
 // ImmutableConst: a tensor whose elements are a file's bytes. Upstream maps the
-// file; here it is read (base/file_system.h says why).
-#include "base/files.h"
+// file; here it is read (base/files/file_system.h says why).
+#include "base/files/files.h"
 #include "op/op.h"
 
 namespace headrace {

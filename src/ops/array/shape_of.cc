@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "op/op.h"
-#include "op/partial_sizes.h"
+#include "op/passes/partial_sizes.h"
 
 namespace headrace {
 namespace {

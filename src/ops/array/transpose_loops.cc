@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "base/vector_math.h"
+#include "base/numbers/vector_math.h"
 
 #pragma GCC diagnostic ignored "-Wpsabi"
 

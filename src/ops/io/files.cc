@@ -1,5 +1,5 @@
 // ReadFile, WriteFile, MatchingFiles, ShardedFilename, ShardedFilespec.
-#include "base/files.h"
+#include "base/files/files.h"
 
 #include <cstdio>
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 #include "op/op.h"
 #include "ops/io/summarize.h"
 

@@ -1,6 +1,6 @@
 // Checkpoints: SaveV2, RestoreV2, MergeV2Checkpoints, and Restore and
 // RestoreSlice of the first format.
-#include "base/files.h"
+#include "base/files/files.h"
 #include "formats/checkpoint_reader.h"
 #include "formats/checkpoint_writer.h"
 #include "op/op.h"

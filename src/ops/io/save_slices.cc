@@ -1,5 +1,5 @@
 // Save and SaveSlices: checkpoints of the first format.
-#include "base/files.h"
+#include "base/files/files.h"
 #include "formats/slice_checkpoint_writer.h"
 #include "op/op.h"
 #include "tensor/dtype_proto.h"

@@ -3,7 +3,7 @@
 // ImportEvent, FlushSummaryWriter, CloseSummaryWriter.
 #include <chrono>
 
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/guard.h"
 #include "base/mutex.h"
 #include "formats/events.h"

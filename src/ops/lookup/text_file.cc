@@ -1,7 +1,7 @@
 // InitializeTableFromTextFileV2: contents from the lines of a file.
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "ops/lookup/table.h"
 
 namespace headrace {

@@ -1,7 +1,7 @@
 // BiasAdd, BiasAddV1, BiasAddGrad: a vector added along one dimension.
 #include "base/thread_pool.h"
 #include "op/op.h"
-#include "op/simplify.h"
+#include "op/passes/simplify.h"
 #include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/reduce.h"
 

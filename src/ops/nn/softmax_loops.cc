@@ -1,7 +1,7 @@
 #include "ops/nn/softmax_loops.h"
 
-#include "base/double_math.h"
-#include "base/vector_math.h"
+#include "base/numbers/double_math.h"
+#include "base/numbers/vector_math.h"
 #include "ops/math/loops/float_math_512.h"
 
 namespace headrace::HR_LEVEL {

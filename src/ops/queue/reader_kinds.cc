@@ -1,6 +1,6 @@
 // TextLineReaderV2, TFRecordReaderV2, WholeFileReaderV2, IdentityReaderV2,
 // FixedLengthRecordReaderV2: what the records of a file are.
-#include "base/files.h"
+#include "base/files/files.h"
 #include "formats/records.h"
 #include "ops/queue/queue_handle.h"
 #include "ops/queue/reader.h"

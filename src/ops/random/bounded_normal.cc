@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/random_fill.h"
+#include "base/random/random_fill.h"
 #include "ops/random/generator.h"
 
 namespace headrace {

@@ -12,7 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/cancellation.h"
-#include "base/files.h"
+#include "base/files/files.h"
 #include "base/mutex.h"
 #include "op/op.h"
 #include "ops/random/generator.h"

@@ -1,6 +1,6 @@
 #include "ops/random/fill.h"
 
-#include "base/random_fill.h"
+#include "base/random/random_fill.h"
 #include "base/status.h"
 
 namespace headrace {

@@ -1,7 +1,7 @@
 // Filling a tensor from one of the plain distributions.
 #pragma once
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "tensor/tensor.h"
 
 namespace headrace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/mutex.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "op/op.h"
 
 namespace headrace {

@@ -1,7 +1,7 @@
 // The state of tf.random.Generator: a variable of int64.
 #pragma once
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "op/op.h"
 
 namespace headrace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/random_fill.h"
+#include "base/random/random_fill.h"
 #include "base/thread_pool.h"
 #include "ops/random/generator.h"
 

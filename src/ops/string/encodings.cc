@@ -5,7 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/strip.h"
-#include "base/bools.h"
+#include "base/numbers/bools.h"
 #include "ops/string/string_map.h"
 
 namespace headrace {

@@ -4,7 +4,7 @@
 
 #include "base/thread_pool.h"
 #include "op/op.h"
-#include "op/partial_sizes.h"
+#include "op/passes/partial_sizes.h"
 #include "op/shared_refusal.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/element_dispatch.h"

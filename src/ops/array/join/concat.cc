@@ -1,6 +1,6 @@
 #include "ops/array/join/concat.h"
 
-#include "op/partial_sizes.h"
+#include "op/passes/partial_sizes.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {

@@ -1,6 +1,6 @@
 // Pack (tf.stack), Unpack (tf.unstack).
 #include "op/op.h"
-#include "op/partial_sizes.h"
+#include "op/passes/partial_sizes.h"
 #include "op/shared_refusal.h"
 #include "ops/array/part_view.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "op/op.h"
-#include "op/simplify.h"
+#include "op/passes/simplify.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {

@@ -2,9 +2,9 @@
 #include "ops/array/layout/reshape.h"
 
 #include "absl/strings/str_join.h"
-#include "op/partial_sizes.h"
+#include "op/passes/partial_sizes.h"
+#include "op/passes/simplify.h"
 #include "op/shared_refusal.h"
-#include "op/simplify.h"
 
 namespace headrace {
 namespace {

@@ -1,5 +1,5 @@
 #include "op/op.h"
-#include "op/partial_sizes.h"
+#include "op/passes/partial_sizes.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {

@@ -1,7 +1,7 @@
 // StridedSlice and its gradient: what x[1:3, ..., ::2] emits.
 #include "absl/strings/match.h"
 #include "op/op.h"
-#include "op/partial_sizes.h"
+#include "op/passes/partial_sizes.h"
 #include "ops/array/slice/strided_view.h"
 
 namespace headrace {

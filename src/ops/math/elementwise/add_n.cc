@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/thread_pool.h"
+#include "op/passes/simplify.h"
 #include "op/shared_refusal.h"
-#include "op/simplify.h"
 #include "ops/math/elementwise/elementwise.h"
 #include "ops/math/elementwise/variant_add.h"
 

@@ -1,5 +1,5 @@
 // Sums, products, minima and maxima of two tensors.
-#include "op/simplify.h"
+#include "op/passes/simplify.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
-#include "op/partial_sizes.h"
-#include "op/simplify.h"
+#include "op/passes/partial_sizes.h"
+#include "op/passes/simplify.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {

@@ -1,5 +1,5 @@
 // Quotients and remainders.
-#include "op/simplify.h"
+#include "op/passes/simplify.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {

@@ -64,8 +64,8 @@ bool IsSuffix(const Shape& s, const Tensor& out) {
 
 // `loop(a, b, y, n, kind)` over two operands that broadcast to `out`.
 template <typename Loop>
-void RunTwo(const Loop& loop, float ns, const Tensor& a, const Tensor& b,
-            const Tensor& out) {
+[[gnu::hot]] void RunTwo(const Loop& loop, float ns, const Tensor& a,
+                         const Tensor& b, const Tensor& out) {
   const size_t in_size = DTypeSize(a.dtype()), size = DTypeSize(out.dtype());
   const char* pa = static_cast<const char*>(a.raw());
   const char* pb = static_cast<const char*>(b.raw());

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/float_types.h"
+#include "base/numbers/float_types.h"
 #include "ops/math/constants.h"
 #include "ops/math/loops/loop_tables.h"
 

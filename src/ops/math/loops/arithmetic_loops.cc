@@ -1,5 +1,5 @@
 // Two-operand arithmetic that cannot fail.
-#include "base/double_math.h"
+#include "base/numbers/double_math.h"
 #include "ops/math/loops/loop_templates.h"
 
 namespace headrace::HR_LEVEL {

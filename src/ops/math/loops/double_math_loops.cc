@@ -1,6 +1,6 @@
 // Transcendental functions of double; also those of float that are not worth
 // a polynomial of their own and are computed in double.
-#include "base/double_math.h"
+#include "base/numbers/double_math.h"
 #include "ops/math/loops/loop_templates.h"
 
 namespace headrace::HR_LEVEL {

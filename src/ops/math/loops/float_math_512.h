@@ -9,7 +9,7 @@
 
 #include <immintrin.h>
 
-#include "base/vector_math.h"
+#include "base/numbers/vector_math.h"
 #include "ops/math/loops/float_tables_512.h"
 
 namespace headrace::HR_LEVEL {

@@ -1,7 +1,7 @@
 // Transcendental functions of float, and of half and bfloat16 through it.
 #include <string.h>
 
-#include "base/double_math.h"
+#include "base/numbers/double_math.h"
 #include "ops/math/loops/float_math_512.h"
 #include "ops/math/loops/loop_templates.h"
 

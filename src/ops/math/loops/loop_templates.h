@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "base/float_types.h"
-#include "base/vector_math.h"
+#include "base/numbers/float_types.h"
+#include "base/numbers/vector_math.h"
 #include "ops/math/loops/loop_tables.h"
 
 namespace headrace::HR_LEVEL {

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "base/float_types.h"
+#include "base/numbers/float_types.h"
 #include "gtest/gtest.h"
 
 namespace headrace {

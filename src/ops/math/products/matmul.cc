@@ -2,7 +2,7 @@
 #include "absl/strings/str_join.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
-#include "op/product_kernel.h"
+#include "op/passes/product_kernel.h"
 #include "ops/array/transpose_loops.h"
 #include "ops/math/products/gemm.h"
 

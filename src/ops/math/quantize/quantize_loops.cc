@@ -1,6 +1,6 @@
 #include "ops/math/quantize/quantize_loops.h"
 
-#include "base/vector_math.h"
+#include "base/numbers/vector_math.h"
 
 namespace headrace::HR_LEVEL {
 namespace {

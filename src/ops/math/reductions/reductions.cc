@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "op/op.h"
-#include "op/row_reduction.h"
+#include "op/passes/row_reduction.h"
 #include "op/shared_refusal.h"
 #include "ops/math/reductions/reduce.h"
 #include "ops/math/reductions/reduction_gradients.h"

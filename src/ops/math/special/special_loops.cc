@@ -1,6 +1,6 @@
 // Dawson's integral, the exponential one, Fresnel's, Spence's, and modified
 // Bessel functions, by the fits of fits.h; all are computed in double.
-#include "base/double_math.h"
+#include "base/numbers/double_math.h"
 #include "ops/math/loops/loop_templates.h"
 #include "ops/math/special/fits.h"
 

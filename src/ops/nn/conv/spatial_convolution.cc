@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "absl/strings/match.h"
-#include "op/product_kernel.h"
+#include "op/passes/product_kernel.h"
 #include "op/shared_refusal.h"
 
 namespace headrace {

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
-#include "op/simplify.h"
+#include "op/passes/simplify.h"
 #include "ops/nn/norm/batch_norm.h"
 #include "ops/nn/norm/batch_norm_loops.h"
 #include "ops/nn/norm/fused_batch_norm_gradient.h"

@@ -9,9 +9,9 @@
 #include <cerrno>
 
 #include "absl/strings/escaping.h"
-#include "base/file_system.h"
-#include "base/posix_writer.h"
-#include "base/system_path.h"
+#include "base/files/file_system.h"
+#include "base/files/posix_writer.h"
+#include "base/files/system_path.h"
 #include "base/thread_pool.h"
 
 namespace headrace {

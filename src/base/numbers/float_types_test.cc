@@ -1,4 +1,4 @@
-#include "base/float_types.h"
+#include "base/numbers/float_types.h"
 
 #include <cmath>
 #include <cstring>

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "base/float_types.h"
-#include "base/philox.h"
+#include "base/numbers/float_types.h"
+#include "base/random/philox.h"
 
 namespace headrace {
 

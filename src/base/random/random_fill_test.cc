@@ -1,4 +1,4 @@
-#include "base/random_fill.h"
+#include "base/random/random_fill.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "base/memory_file_system.h"
+#include "base/files/memory_file_system.h"
 
 #include <cerrno>
 #include <chrono>

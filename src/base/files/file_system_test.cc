@@ -1,12 +1,12 @@
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
-#include "base/files.h"
-#include "base/memory_file_system.h"
+#include "base/files/files.h"
+#include "base/files/memory_file_system.h"
 #include "gtest/gtest.h"
 
 namespace headrace {

@@ -1,12 +1,12 @@
-#include "base/file_system.h"
+#include "base/files/file_system.h"
 
 #include <cerrno>
 #include <cstring>
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "base/files/memory_file_system.h"
 #include "base/fork_mutex.h"
-#include "base/memory_file_system.h"
 #include "base/mutex.h"
 
 namespace headrace {

@@ -1,4 +1,4 @@
-#include "op/simplify.h"
+#include "op/passes/simplify.h"
 
 namespace headrace {
 

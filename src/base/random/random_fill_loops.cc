@@ -1,6 +1,6 @@
-#include "base/double_math.h"
-#include "base/random_blocks.h"
-#include "base/vector_math.h"
+#include "base/numbers/double_math.h"
+#include "base/numbers/vector_math.h"
+#include "base/random/random_blocks.h"
 
 namespace headrace::HR_LEVEL {
 namespace {

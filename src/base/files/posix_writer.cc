@@ -1,4 +1,4 @@
-#include "base/posix_writer.h"
+#include "base/files/posix_writer.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "base/random_fill.h"
+#include "base/random/random_fill.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "base/random_blocks.h"
+#include "base/random/random_blocks.h"
 #include "base/thread_pool.h"
 
 namespace headrace {
