@@ -9,7 +9,7 @@ from headrace.context import stack
 from headrace.estimator import inputs, warm_start
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.framework import dtypes, logging, protos, scopes
-from headrace.ops import initializers_v1
+from headrace.ops.random import initializers_v1
 from headrace.v1 import collections, file_writer, metrics, variable_scope
 from headrace.v1.train import (
     basic_hooks,

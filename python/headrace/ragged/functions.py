@@ -6,13 +6,12 @@ from headrace.ops import (
     array_ops,
     check_ops,
     elementwise_ops,
-    embedding_ops,
     math_ops,
-    nn_ops,
     reduction_ops,
     sort_ops,
     string_ops,
 )
+from headrace.ops.nn import embedding_ops, nn_ops
 from headrace.ragged import broadcast, checks, reductions, text
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
 

@@ -10,7 +10,7 @@ from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework import variables as framework_variables
 from headrace.framework.properties import read_only
 from headrace.graph.graph_variables import GraphVariable, RefVariable
-from headrace.ops import initializers_v1
+from headrace.ops.random import initializers_v1
 from headrace.v1 import collections, partitioned_variables
 
 

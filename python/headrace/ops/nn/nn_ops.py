@@ -12,12 +12,11 @@ from headrace.ops import (
     check_ops,
     elementwise_ops,
     math_ops,
-    random_ops,
     reduction_ops,
-    stateless_random_ops,
 )
-from headrace.ops.convolution_ops import padding_of, sizes_of
 from headrace.ops.faces import add_faces, face
+from headrace.ops.nn.convolution_ops import padding_of, sizes_of
+from headrace.ops.random import random_ops, stateless_random_ops
 
 add_faces(
     globals(),

@@ -3,7 +3,8 @@
 import math
 
 from headrace.framework import conversion, dtypes, name_scopes
-from headrace.ops import array_ops, elementwise_ops, math_ops, nn_ops, reduction_ops
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops.nn import nn_ops
 
 
 def _length(window_length):

@@ -5,13 +5,9 @@ import math
 import numpy as np
 
 from headrace.framework import conversion, dtypes, tensor_shape
-from headrace.ops import (
-    array_ops,
-    elementwise_ops,
-    initializers,
-    linalg_ops,
-    random_ops,
-)
+from headrace.ops import array_ops, elementwise_ops
+from headrace.ops.linalg import linalg_ops
+from headrace.ops.random import initializers, random_ops
 
 
 class _Initializer(initializers.Initializer):

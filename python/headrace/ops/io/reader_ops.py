@@ -3,7 +3,7 @@
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.properties import read_only
-from headrace.ops import queue_ops
+from headrace.ops.io import queue_ops
 
 
 def _raw(op, **arguments):

@@ -13,7 +13,7 @@ from headrace.framework.tensor_shape import TensorShape
 from headrace.framework.trackable import AutoTrackable
 from headrace.framework.variables import Variable
 from headrace.ops import array_ops, math_ops, reduction_ops
-from headrace.ops.stateless_random_ops import Algorithm, algorithm_id
+from headrace.ops.random.stateless_random_ops import Algorithm, algorithm_id
 
 # How many words a counter has; a state is a counter and a key of one word.
 _COUNTER_SIZES = {

@@ -4,14 +4,8 @@ import functools
 import math
 
 from headrace.framework import conversion, dtypes, execution, name_scopes, tensor
-from headrace.ops import (
-    array_ops,
-    elementwise_ops,
-    math_ops,
-    reduction_ops,
-    signal_ops,
-    window_ops,
-)
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops.signal import signal_ops, window_ops
 
 
 def _enclosing_power(value):

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from headrace.framework import conversion, dtypes, tensor_shape
-from headrace.ops import array_ops, random_ops, stateless_random_ops
+from headrace.ops import array_ops
+from headrace.ops.random import random_ops, stateless_random_ops
 
 # What cutting a normal distribution at two deviations leaves of its deviation.
 TRUNCATED_DEVIATION = 0.87962566103423978

@@ -1,7 +1,8 @@
 """Means and variances in parts, and with weights."""
 
 from headrace.framework import conversion, dtypes, name_scopes
-from headrace.ops import array_ops, elementwise_ops, math_ops, nn_ops, reduction_ops
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops.nn import nn_ops
 
 
 def sufficient_statistics(x, axes, shift=None, keepdims=False, name=None):

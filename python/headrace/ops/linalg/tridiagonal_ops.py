@@ -2,8 +2,9 @@
 
 from headrace._load import raw
 from headrace.framework import conversion
-from headrace.ops import array_ops, elementwise_ops, linalg_ops, math_ops
+from headrace.ops import array_ops, elementwise_ops, math_ops
 from headrace.ops.faces import face
+from headrace.ops.linalg import linalg_ops
 
 banded_triangular_solve = face(
     "BandedTriangularSolve",

@@ -8,14 +8,8 @@ from headrace.framework import (
     random_seed,
     signatures,
 )
-from headrace.ops import (
-    array_ops,
-    elementwise_ops,
-    embedding_ops,
-    math_ops,
-    nn_ops,
-    reduction_ops,
-)
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops.nn import embedding_ops, nn_ops
 
 
 def _draw(op, true_classes, num_true, num_sampled, unique, seed, name, **more):

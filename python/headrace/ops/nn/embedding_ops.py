@@ -10,8 +10,8 @@ from headrace.ops import (
     math_ops,
     reduction_ops,
     sort_ops,
-    sparse_ops,
 )
+from headrace.ops.sparse import sparse_ops
 
 
 def _rows(params, ids, name=None):
