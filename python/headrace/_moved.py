@@ -6,6 +6,22 @@ from importlib.machinery import ModuleSpec
 
 # What lies elsewhere now, "old new" a row, below the package.
 _ROWS = """
+framework.annotations framework.interop.annotations
+framework.api_kinds framework.support.api_kinds
+framework.compat framework.interop.compat
+framework.config framework.settings.config
+framework.critical_section control_flow.critical_section
+framework.dlpack framework.interop.dlpack
+framework.locks framework.support.locks
+framework.logging framework.settings.logging
+framework.plain_scalars framework.support.plain_scalars
+framework.properties framework.support.properties
+framework.protos framework.support.protos
+framework.random_seed framework.settings.random_seed
+framework.save_slice_info framework.support.save_slice_info
+framework.signatures framework.support.signatures
+framework.system_errors framework.interop.system_errors
+framework.versions framework.settings.versions
 graph.collections v1.collections
 graph.partitioned_variables v1.partitioned_variables
 graph.session v1.session
@@ -14,7 +30,24 @@ keras.engine.base_layer keras.base.base_layer
 keras.engine.input_spec keras.base.input_spec
 keras.engine.keras_tensor keras.base.keras_tensor
 keras.engine.tracking keras.base.tracking
+keras.layer.adapting keras.layer.preprocessing.adapting
+keras.layer.cells keras.layer.rnn.cells
+keras.layer.conv_lstm keras.layer.rnn.conv_lstm
+keras.layer.convolution keras.layer.conv.convolution
+keras.layer.depthwise keras.layer.conv.depthwise
+keras.layer.encoding keras.layer.preprocessing.encoding
 keras.layer.feature_layers feature_column.feature_layers
+keras.layer.hashing keras.layer.preprocessing.hashing
+keras.layer.image_sizes keras.layer.preprocessing.image_sizes
+keras.layer.index_lookup keras.layer.preprocessing.index_lookup
+keras.layer.locally_connected keras.layer.conv.locally_connected
+keras.layer.padding keras.layer.conv.padding
+keras.layer.pooling keras.layer.conv.pooling
+keras.layer.random_images keras.layer.preprocessing.random_images
+keras.layer.recurrent keras.layer.rnn.recurrent
+keras.layer.scanning keras.layer.rnn.scanning
+keras.layer.text_vectorization keras.layer.preprocessing.text_vectorization
+keras.layer.transposed keras.layer.conv.transposed
 legacy.flags v1.flags
 ops.candidate_ops ops.nn.candidate_ops
 ops.convolution_ops ops.nn.convolution_ops

@@ -1,7 +1,8 @@
 """Functions of tf that take ragged tensors and are no reductions, joins or gathers."""
 
 from headrace._load import raw
-from headrace.framework import conversion, signatures
+from headrace.framework import conversion
+from headrace.framework.support import signatures
 from headrace.ops import (
     array_ops,
     check_ops,

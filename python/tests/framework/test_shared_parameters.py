@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import headrace as tf
-from headrace.framework import signatures
+from headrace.framework.support import signatures
 
 
 def test_wrong_calls_are_refused_in_python_s_words():

@@ -3,7 +3,7 @@
 import headrace as tf
 import numpy as np
 import pytest
-from headrace.framework import config
+from headrace.framework.settings import config
 
 Generator = tf.random.Generator
 

@@ -4,7 +4,7 @@ import headrace as tf
 import pools_and_samplers_cases
 import pytest
 import recorded
-from headrace.framework import random_seed
+from headrace.framework.settings import random_seed
 
 
 @pytest.fixture(autouse=True)

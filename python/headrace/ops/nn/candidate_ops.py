@@ -1,13 +1,9 @@
 """Losses that compare the true classes with a few drawn ones."""
 
 from headrace._load import _headrace, raw
-from headrace.framework import (
-    conversion,
-    dtypes,
-    name_scopes,
-    random_seed,
-    signatures,
-)
+from headrace.framework import conversion, dtypes, name_scopes
+from headrace.framework.settings import random_seed
+from headrace.framework.support import signatures
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 from headrace.ops.nn import embedding_ops, nn_ops
 

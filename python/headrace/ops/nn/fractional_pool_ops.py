@@ -2,7 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework.name_scopes import graph_scope
-from headrace.framework.random_seed import op_seeds
+from headrace.framework.settings.random_seed import op_seeds
 
 
 def _ratios(ratio):

@@ -5,7 +5,7 @@ import numpy as np
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite, graph_scope
-from headrace.framework.random_seed import op_seeds
+from headrace.framework.settings.random_seed import op_seeds
 from headrace.ops import array_ops, elementwise_ops
 
 

@@ -5,8 +5,9 @@ import functools
 import operator
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes, signatures
+from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite, graph_scope
+from headrace.framework.support import signatures
 from headrace.ops import array_ops
 from headrace.ops.faces import add_faces
 

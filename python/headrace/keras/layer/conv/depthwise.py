@@ -1,7 +1,7 @@
 """Convolutions of each channel by itself, and what mixes the channels behind them."""
 
 from headrace import _api as tf
-from headrace.keras.layer.convolution import _Convolution
+from headrace.keras.layer.conv.convolution import _Convolution
 from headrace.keras.layer.parts import option_names, takes_options
 
 

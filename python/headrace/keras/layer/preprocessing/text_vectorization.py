@@ -1,8 +1,8 @@
 """TextVectorization: sentences as numbers of their words."""
 
 from headrace import _api as tf
-from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
-from headrace.keras.layer.index_lookup import StringLookup
+from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
+from headrace.keras.layer.preprocessing.index_lookup import StringLookup
 
 _PUNCTUATION = r'[!"#$%&()\*\+,-\./:;<=>?@\[\\\]^_`{|}~\']'
 _STANDARDS = ("lower_and_strip_punctuation", "lower", "strip_punctuation")

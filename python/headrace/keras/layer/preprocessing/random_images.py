@@ -11,10 +11,10 @@ import math
 import numbers
 
 from headrace import _api as tf
-from headrace.framework import signatures
+from headrace.framework.support import signatures
 from headrace.keras import settings
-from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
-from headrace.keras.layer.image_sizes import (
+from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
+from headrace.keras.layer.preprocessing.image_sizes import (
     check_interpolation,
     sides_of,
     smart_resize,

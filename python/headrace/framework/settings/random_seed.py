@@ -4,7 +4,7 @@ import random as _python_random
 
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.framework import config
+from headrace.framework.settings import config
 
 DEFAULT_GRAPH_SEED = 87654321
 _MAX = 2**31 - 1

@@ -3,8 +3,8 @@
 import numpy as np
 
 from headrace import _api as tf
-from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
-from headrace.keras.layer.encoding import (
+from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
+from headrace.keras.layer.preprocessing.encoding import (
     MODES,
     check_mode,
     check_sparse,

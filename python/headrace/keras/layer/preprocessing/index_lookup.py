@@ -5,9 +5,9 @@ import collections
 import numpy as np
 
 from headrace import _api as tf
-from headrace.framework import signatures
-from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
-from headrace.keras.layer.encoding import (
+from headrace.framework.support import signatures
+from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
+from headrace.keras.layer.preprocessing.encoding import (
     MODES,
     check_mode,
     check_sparse,

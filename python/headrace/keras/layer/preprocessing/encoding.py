@@ -1,7 +1,7 @@
 """Class numbers as rows of ones or counts: what layers of categories give."""
 
 from headrace import _api as tf
-from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
+from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
 
 MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
 

@@ -6,6 +6,8 @@ imported side by side. Wants the `protobuf` package, on first use only.
 
 import os
 
+from headrace import _load
+
 _state = {}
 
 
@@ -19,9 +21,7 @@ def _pool():
             "proto messages need the protobuf package: pip install protobuf"
         ) from None
     pool = descriptor_pool.DescriptorPool()
-    path = os.path.join(
-        os.path.dirname(os.path.dirname(__file__)), "headrace_protos.desc"
-    )
+    path = os.path.join(os.path.dirname(_load.__file__), "headrace_protos.desc")
     files = descriptor_pb2.FileDescriptorSet()
     with open(path, "rb") as f:
         files.ParseFromString(f.read())

@@ -1,7 +1,7 @@
 """Transposed convolutions."""
 
 from headrace import _api as tf
-from headrace.keras.layer.convolution import _Convolution
+from headrace.keras.layer.conv.convolution import _Convolution
 from headrace.keras.layer.parts import takes_options, tuple_of
 
 

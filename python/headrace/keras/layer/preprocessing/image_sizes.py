@@ -1,7 +1,7 @@
 """Layers that bring images to a size and values to a range."""
 
 from headrace import _api as tf
-from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
+from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
 
 METHODS = (
     "bilinear",

@@ -4,7 +4,7 @@ from headrace import _api as tf
 from headrace.keras import settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.convolution import _ChannelsLast, output_length
+from headrace.keras.layer.conv.convolution import _ChannelsLast, output_length
 from headrace.keras.layer.parts import tuple_of
 
 

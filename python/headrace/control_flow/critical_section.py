@@ -5,7 +5,7 @@ import threading
 
 from headrace._load import _headrace
 from headrace.framework.errors import UnimplementedError
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 _shared = {}  # shared name -> _Lock
 

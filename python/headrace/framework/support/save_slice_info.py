@@ -1,6 +1,6 @@
 """tf.Variable.SaveSliceInfo: which part of a larger variable one is."""
 
-from headrace.framework import protos
+from headrace.framework.support import protos
 
 
 class SaveSliceInfo:

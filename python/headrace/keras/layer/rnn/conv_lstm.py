@@ -4,15 +4,15 @@ from headrace import _api as tf
 from headrace.keras import settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer import cells
-from headrace.keras.layer.convolution import _ChannelsLast, output_length
+from headrace.keras.layer.conv.convolution import _ChannelsLast, output_length
 from headrace.keras.layer.parts import (
     Weighted,
     activation_of,
     option_names,
     tuple_of,
 )
-from headrace.keras.layer.recurrent import _WithCell
+from headrace.keras.layer.rnn import cells
+from headrace.keras.layer.rnn.recurrent import _WithCell
 
 _CONVOLUTIONS = (tf.nn.conv1d, tf.nn.conv2d, tf.nn.conv3d)
 

@@ -7,8 +7,8 @@ import os
 
 import numpy as np
 
-from headrace.framework import logging
 from headrace.framework.dimension import Dimension
+from headrace.framework.settings import logging
 
 integral_types = (numbers.Integral, np.integer)
 real_types = (numbers.Real, np.integer, np.floating)

@@ -1,12 +1,13 @@
 """RNN, SimpleRNN, LSTM and GRU."""
 
 from headrace import _api as tf
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 from headrace.keras import regularizer, serialization
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.call_context import context
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer import cells, registry, scanning
+from headrace.keras.layer import registry
+from headrace.keras.layer.rnn import cells, scanning
 
 
 class RNN(Layer):
