@@ -1,4 +1,4 @@
-"""Cases of test_sparse_texts.py; writes their values under TensorFlow."""
+"""Cases of test_sparse_texts.py (recorded.py writes their values)."""
 
 
 def _sparse(tf, kind="float32"):
@@ -86,12 +86,3 @@ def case_rows_of_nothing(tf):
 def case_dtype_mixed_up(tf):
     x = tf.io.serialize_sparse(_sparse(tf))
     return _back(tf, tf.stack([x[1], x[1], x[1]]))
-
-
-if __name__ == "__main__":
-    import sys
-
-    import recorded
-    import tensorflow
-
-    recorded.write(sys.modules[__name__], __file__, tensorflow)

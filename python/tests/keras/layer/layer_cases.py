@@ -175,7 +175,7 @@ def main():
             else:
                 texts[f"{name}:{key}"] = value
     arrays["texts"] = np.frombuffer(json.dumps(texts).encode(), np.uint8)
-    folder = pathlib.Path(__file__).parents[3] / "tests/golden/keras"
+    folder = pathlib.Path(__file__).parents[4] / "tests/golden/keras"
     np.savez_compressed(folder / "layers.npz", **arrays)
 
 

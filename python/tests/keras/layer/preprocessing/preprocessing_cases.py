@@ -1,14 +1,7 @@
-"""Cases of test_preprocessing.py; writes their values under TensorFlow.
-
-`TF_USE_LEGACY_KERAS=1 python preprocessing_cases.py` by a Python that has it.
-"""
-
-import pathlib
-import sys
+"""Cases of test_preprocessing.py. recorded.py writes their values; it
+wants TF_USE_LEGACY_KERAS=1."""
 
 import numpy as np
-
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "ops"))
 
 _RNG = np.random.RandomState(1)
 IMAGES = _RNG.uniform(0, 255, (2, 5, 7, 3)).astype("float32")
@@ -191,14 +184,3 @@ def case_images(tf):
     found += [k.Resizing(2, 9, "nearest")(whole), k.CenterCrop(2, 3)(whole[0])]
     smart = tf.keras.preprocessing.image.smart_resize
     return [*found, smart(IMAGES, (4, 4)), k.Rescaling(2)(np.array([1, 2]))]
-
-
-def main():
-    import recorded
-    import tensorflow as tf
-
-    recorded.write(sys.modules[__name__], __file__, tf)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,16 +1,18 @@
 """Values that TensorFlow gave, kept in tests/golden/ops, and what compares them.
 
 A file of cases, `x_cases.py`, has functions `case_NAME(tf)` that return tensors
-(nested as they like). Run by a Python with TensorFlow (`python x_cases.py`), it
-writes tests/golden/ops/x.npz; `check` runs a case and compares.
+(nested as they like). `python recorded.py ops/x_cases.py`, run by a Python with
+TensorFlow, writes tests/golden/ops/x.npz; `check` runs a case and compares.
 """
 
+import importlib
 import json
 import pathlib
+import sys
 
 import numpy as np
 
-FOLDER = pathlib.Path(__file__).parents[3] / "tests" / "golden" / "ops"
+FOLDER = pathlib.Path(__file__).parents[2] / "tests" / "golden" / "ops"
 
 
 def names(module):
@@ -42,11 +44,11 @@ def _plain(leaf):
     return "string", json.dumps(rows).encode()
 
 
-def _path(source):
-    return FOLDER / (pathlib.Path(source).stem.removesuffix("_cases") + ".npz")
+def _path(module):
+    return FOLDER / (module.__name__.removesuffix("_cases") + ".npz")
 
 
-def write(module, source, tf):
+def write(module, tf):
     """Two arrays of bytes: what all cases gave, and JSON that says where it lies."""
     index, data = {}, []
     at = 0
@@ -63,14 +65,14 @@ def write(module, source, tf):
             at += len(plain)
     FOLDER.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(
-        _path(source),
+        _path(module),
         index=np.frombuffer(json.dumps(index).encode(), np.uint8),
         data=np.frombuffer(b"".join(data), np.uint8),
     )
 
 
 def check(module, name, tf, rtol=1e-5, atol=1e-6):
-    with np.load(_path(module.__file__)) as file:
+    with np.load(_path(module)) as file:
         want = json.loads(bytes(file["index"]))[name]
         data = bytes(file["data"])
     found = _outcome(module, name, tf)
@@ -88,3 +90,14 @@ def check(module, name, tf, rtol=1e-5, atol=1e-6):
             continue
         value = np.frombuffer(data[begin:end], leaf.dtype).reshape(shape)
         np.testing.assert_allclose(leaf, value, rtol=rtol, atol=atol)
+
+
+def main(paths):
+    for path in map(pathlib.Path, paths):
+        sys.path.append(str(path.parent))
+        module = importlib.import_module(path.stem)  # it may say what TensorFlow reads
+        write(module, importlib.import_module("tensorflow"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

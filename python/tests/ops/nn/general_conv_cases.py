@@ -1,4 +1,4 @@
-"""Cases of test_general_conv.py; writes their values under TensorFlow. One image
+"""Cases of test_general_conv.py (recorded.py writes their values). One image
 alone is resized or padded: its kernel takes every image for the first."""
 
 import os
@@ -94,12 +94,3 @@ def case_resized(tf):
         for mode in ("REFLECT", "SYMMETRIC")
         for align in (False, True)
     ]
-
-
-if __name__ == "__main__":
-    import sys
-
-    import recorded
-    import tensorflow
-
-    recorded.write(sys.modules[__name__], __file__, tensorflow)

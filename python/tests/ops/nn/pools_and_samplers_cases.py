@@ -1,4 +1,4 @@
-"""Cases of test_pools_and_samplers.py; writes their values under TensorFlow."""
+"""Cases of test_pools_and_samplers.py (recorded.py writes their values)."""
 
 import numpy as np
 
@@ -225,12 +225,3 @@ def case_learned_unigram_out_of_range(tf):
     return tf.raw_ops.LearnedUnigramCandidateSampler(
         true_classes=[[9]], num_true=1, num_sampled=6, unique=False, range_max=9
     )
-
-
-if __name__ == "__main__":
-    import sys
-
-    import recorded
-    import tensorflow
-
-    recorded.write(sys.modules[__name__], __file__, tensorflow)

@@ -8,7 +8,7 @@ import layer_cases as cases
 import numpy as np
 import pytest
 
-GOLDEN = pathlib.Path(__file__).parents[3] / "tests/golden/keras/layers.npz"
+GOLDEN = pathlib.Path(__file__).parents[4] / "tests/golden/keras/layers.npz"
 NAMES = list(cases.layers(tf.keras.layers))
 tf.keras.backend.clear_session()  # names that other files' layers get
 

@@ -1,4 +1,4 @@
-"""Cases of test_audio.py; writes their values under TensorFlow."""
+"""Cases of test_audio.py (recorded.py writes their values)."""
 
 import struct
 
@@ -155,12 +155,3 @@ def case_mfcc_limits(tf):
 
 def case_mfcc_coefficients(tf):
     return _mfcc(tf, dct_coefficient_count=41)
-
-
-if __name__ == "__main__":
-    import sys
-
-    import recorded
-    import tensorflow
-
-    recorded.write(sys.modules[__name__], __file__, tensorflow)

@@ -1,14 +1,7 @@
-"""Cases of test_random_images.py; writes their values under TensorFlow.
-
-`TF_USE_LEGACY_KERAS=1 python random_image_cases.py` by a Python that has it.
-"""
-
-import pathlib
-import sys
+"""Cases of test_random_images.py. recorded.py writes their values; it
+wants TF_USE_LEGACY_KERAS=1."""
 
 import numpy as np
-
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "ops"))
 
 _RNG = np.random.RandomState(2)
 IMAGES = _RNG.uniform(0, 255, (3, 9, 11, 2)).astype("float32")
@@ -129,14 +122,3 @@ def case_seeds_that_nobody_gave(tf):
     first, second = tf.keras.layers.RandomFlip(), tf.keras.layers.RandomBrightness(0.5)
     found = [second(IMAGES, training=True), first(IMAGES, training=True)]
     return [*found, *_two_calls(tf.keras.layers.RandomTranslation(0.2, 0.2))]
-
-
-def main():
-    import recorded
-    import tensorflow as tf
-
-    recorded.write(sys.modules[__name__], __file__, tf)
-
-
-if __name__ == "__main__":
-    main()

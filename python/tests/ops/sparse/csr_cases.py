@@ -1,4 +1,4 @@
-"""Cases of test_csr.py; writes their values under TensorFlow."""
+"""Cases of test_csr.py (recorded.py writes their values)."""
 
 import itertools
 
@@ -358,12 +358,3 @@ _REFUSED |= {
 }
 for _name, _call in _REFUSED.items():
     globals()["case_refused_" + _name] = _call
-
-
-if __name__ == "__main__":
-    import sys
-
-    import recorded
-    import tensorflow
-
-    recorded.write(sys.modules[__name__], __file__, tensorflow)

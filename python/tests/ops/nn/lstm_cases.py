@@ -1,4 +1,4 @@
-"""Cases of test_lstm.py; writes their values under TensorFlow."""
+"""Cases of test_lstm.py (recorded.py writes their values)."""
 
 import os
 
@@ -138,12 +138,3 @@ def case_gru_cell(tf):
         **given, r=made.r, u=made.u, c=made.c, d_h=some(BATCH, CELLS)
     )
     return [*made, *back]
-
-
-if __name__ == "__main__":
-    import sys
-
-    import recorded
-    import tensorflow
-
-    recorded.write(sys.modules[__name__], __file__, tensorflow)
