@@ -100,6 +100,12 @@ def _moved():
     return dict(row.split() for row in _ROWS.split("\n") if row)
 
 
+def row_now(row):
+    """The row ("module:object") of what a row of older days stands for."""
+    module, colon, name = row.partition(":")
+    return _moved().get(module, module) + colon + name
+
+
 class Finder:
     """Finds a module under its old name, and the packages that are no more."""
 
