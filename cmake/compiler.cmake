@@ -44,7 +44,9 @@ if(HR_FUZZ)
 endif()
 find_program(HR_MOLD mold)
 if(HR_MOLD)
-  add_link_options(-fuse-ld=mold)
+  # Sections that rarely run stay together, away from those that often do, as
+  # other linkers have it by default: small eager ops took 3-13% longer without.
+  add_link_options(-fuse-ld=mold -Wl,-z,keep-text-section-prefix)
 endif()
 find_program(HR_CCACHE ccache)
 if(HR_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

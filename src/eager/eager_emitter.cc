@@ -1,5 +1,6 @@
 #include "eager/eager_emitter.h"
 
+#include "absl/container/fixed_array.h"
 #include "op/function_caller.h"
 #include "op/kernel.h"
 #include "op/registry.h"
@@ -25,25 +26,33 @@ const RunServices& EagerServices() {
 Status Run(const ResolvedOp& op, absl::Span<const Tensor* const> inputs,
            absl::Span<Tensor> outputs) {
   HR_ASSIGN_OR_RETURN(Kernel * kernel, op.EagerKernel());
-  absl::InlinedVector<Tensor*, 8> in(inputs.size()), out(outputs.size());
-  // The caller keeps its inputs: a second owner tells kernels that they may
-  // not change a variant's value in place.
-  absl::InlinedVector<Tensor, 2> pinned;
+  absl::FixedArray<Tensor*, 8> in(inputs.size()), out(outputs.size());
+  bool has_variant = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     in[i] = const_cast<Tensor*>(inputs[i]);
-    if (inputs[i]->dtype() == DType::kVariant) pinned.push_back(*inputs[i]);
+    has_variant |= inputs[i]->dtype() == DType::kVariant;
   }
   for (size_t i = 0; i < outputs.size(); ++i) out[i] = &outputs[i];
   RunServices services = EagerServices();
   services.functions = DefaultFunctionCaller();
-  return RunOnce(op, *kernel, in, out, services);
+  const auto run = [&] {
+    return RunOnce(op, *kernel, absl::MakeConstSpan(in),
+                   absl::MakeConstSpan(out), services);
+  };
+  if (!has_variant) [[likely]]
+    return run();
+  // The caller keeps its inputs: a second owner tells kernels that they may
+  // not change a variant's value in place.
+  std::vector<Tensor> pinned;
+  for (const Tensor* t : inputs) pinned.push_back(*t);
+  return run();
 }
 
 class Eager : public Emitter {
  public:
   Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
               ValueList* outputs) override {
-    absl::InlinedVector<const Tensor*, 8> tensors(inputs.size());
+    absl::FixedArray<const Tensor*, 8> tensors(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].is_symbolic()) [[unlikely]] {
         return InvalidArgument(

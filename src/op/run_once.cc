@@ -1,5 +1,6 @@
 #include "op/run_once.h"
 
+#include "absl/container/fixed_array.h"
 #include "op/run_kernel.h"
 #include "op/shape_context.h"
 
@@ -10,7 +11,7 @@ Status MakeOutputs(const ResolvedOp& op, const Kernel& kernel,
                    absl::Span<Tensor* const> inputs,
                    absl::Span<Tensor* const> outputs, int64_t most_bytes) {
   if (op.def().shape_fn == nullptr) return OkStatus();
-  absl::InlinedVector<const Shape*, 8> shapes(inputs.size());
+  absl::FixedArray<const Shape*, 8> shapes(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) shapes[i] = &inputs[i]->shape();
   ShapeContext c(op, shapes,
                  absl::Span<const Tensor* const>(inputs.data(), inputs.size()));

@@ -33,14 +33,6 @@ StatusOr<Shape> Shape::Make(absl::Span<const int64_t> dims,
   return Shape(dims);
 }
 
-bool Shape::fully_known() const {
-  if (!known_rank_) return false;
-  for (int64_t d : dims_) {
-    if (d < 0) return false;
-  }
-  return true;
-}
-
 Shape Shape::Sub(int begin, int end) const {
   int n = rank();
   if (!known_rank_) return *this;

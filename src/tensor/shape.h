@@ -50,7 +50,13 @@ class Shape {
   void RemoveDim(int i) { dims_.erase(dims_.begin() + i); }
 
   // True when the rank and every size are known.
-  bool fully_known() const;
+  bool fully_known() const {
+    if (!known_rank_) return false;
+    for (int64_t d : dims_) {
+      if (d < 0) return false;
+    }
+    return true;
+  }
   // Product of the sizes; only for fully known shapes.
   int64_t num_elements() const {
     int64_t n = 1;
