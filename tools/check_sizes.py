@@ -1,11 +1,16 @@
-"""Prints the size of every room; fails on files and functions that are giants.
+"""Prints the size of every room; fails on files, functions and folders that are giants.
 
 No source file over 800 lines, no function over 100 (150 in *_loops.cc, where
 tiled kernels live). Functions of C++ are found by their shape: a block that
 opens on an unindented (or, in a class, once indented) line ending in `{`.
+
+No folder of the product with more than 25 units that has no rooms below it. A unit
+is what one stem names: x.h, x.cc and x_loops.cc, with their x_test.cc and x_fuzz.cc;
+tests and fuzzers are no units of their own.
 """
 
 import ast
+import collections
 import os
 import re
 import subprocess
@@ -15,6 +20,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FILE_LIMIT = 800
 FUNCTION_LIMIT = 100
 KERNEL_LIMIT = 150
+FOLDER_LIMIT = 25
+SOURCES = (".h", ".cc", ".cu", ".inc", ".py")
+PRODUCT = ("src/", "include/", "python/headrace/")
 NOT_A_FUNCTION = re.compile(
     r"\s*(inline\s+)?(namespace|class|struct|union|enum|extern)\b"
     r"|\s*template\s*<.*>\s*(class|struct)\b|.*=\s*\{$|.*\w\[\]\s*=.*\{$"
@@ -68,14 +76,38 @@ def room_of(path):
     return parts[0]
 
 
+def unit_of(path):
+    """The folder of a source file and the stem of its unit; None where it has none."""
+    folder, name = os.path.split(path)
+    stem, kind = os.path.splitext(name)
+    if kind not in SOURCES or stem == "__init__" or stem.endswith(("_test", "_fuzz")):
+        return None
+    return folder, stem.removesuffix("_loops")
+
+
+def crowded_folders(paths):
+    """What is wrong with the folders of these files, a text each."""
+    units, with_rooms = collections.defaultdict(set), set()
+    for path in paths:
+        unit = unit_of(path) if path.startswith(PRODUCT) else None
+        if unit:
+            units[unit[0]].add(unit[1])
+            with_rooms.add(os.path.dirname(unit[0]))
+    for folder, stems in sorted(units.items()):
+        if len(stems) > FOLDER_LIMIT and folder not in with_rooms:
+            yield f"{folder}: {len(stems)} units and no rooms, over {FOLDER_LIMIT}"
+
+
 def percentile(values, share):
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 def main():
     rooms, faults, sizes, functions = {}, [], [], []
-    kinds = ("*.h", "*.cc", "*.cu", "*.py", "*.proto", "*.cmake")
-    for path in tracked(*kinds, ":!third_party"):
+    kinds = ("*.h", "*.cc", "*.cu", "*.inc", "*.py", "*.proto", "*.cmake")
+    paths = tracked(*kinds, ":!third_party")
+    faults += crowded_folders(paths)
+    for path in paths:
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
             text = file.read()
         lines = text.splitlines()

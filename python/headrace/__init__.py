@@ -14,7 +14,8 @@ from headrace import (
     _names,
 )
 from headrace.context import late
-from headrace.framework import conversion, locks, tensor, tensor_shape  # noqa: F401
+from headrace.framework import conversion, tensor, tensor_shape  # noqa: F401
+from headrace.framework.support import locks  # noqa: F401
 
 __version__ = "2.21.0"
 

@@ -6,6 +6,22 @@ from importlib.machinery import ModuleSpec
 
 # What lies elsewhere now, "old new" a row, below the package.
 _ROWS = """
+framework.annotations framework.interop.annotations
+framework.api_kinds framework.support.api_kinds
+framework.compat framework.interop.compat
+framework.config framework.settings.config
+framework.critical_section control_flow.critical_section
+framework.dlpack framework.interop.dlpack
+framework.locks framework.support.locks
+framework.logging framework.settings.logging
+framework.plain_scalars framework.support.plain_scalars
+framework.properties framework.support.properties
+framework.protos framework.support.protos
+framework.random_seed framework.settings.random_seed
+framework.save_slice_info framework.support.save_slice_info
+framework.signatures framework.support.signatures
+framework.system_errors framework.interop.system_errors
+framework.versions framework.settings.versions
 graph.collections v1.collections
 graph.partitioned_variables v1.partitioned_variables
 graph.session v1.session
@@ -14,10 +30,51 @@ keras.engine.base_layer keras.base.base_layer
 keras.engine.input_spec keras.base.input_spec
 keras.engine.keras_tensor keras.base.keras_tensor
 keras.engine.tracking keras.base.tracking
+keras.layer.adapting keras.layer.preprocessing.adapting
+keras.layer.cells keras.layer.rnn.cells
+keras.layer.conv_lstm keras.layer.rnn.conv_lstm
+keras.layer.convolution keras.layer.conv.convolution
+keras.layer.depthwise keras.layer.conv.depthwise
+keras.layer.encoding keras.layer.preprocessing.encoding
 keras.layer.feature_layers feature_column.feature_layers
+keras.layer.hashing keras.layer.preprocessing.hashing
+keras.layer.image_sizes keras.layer.preprocessing.image_sizes
+keras.layer.index_lookup keras.layer.preprocessing.index_lookup
+keras.layer.locally_connected keras.layer.conv.locally_connected
+keras.layer.padding keras.layer.conv.padding
+keras.layer.pooling keras.layer.conv.pooling
+keras.layer.random_images keras.layer.preprocessing.random_images
+keras.layer.recurrent keras.layer.rnn.recurrent
+keras.layer.scanning keras.layer.rnn.scanning
+keras.layer.text_vectorization keras.layer.preprocessing.text_vectorization
+keras.layer.transposed keras.layer.conv.transposed
 legacy.flags v1.flags
+ops.candidate_ops ops.nn.candidate_ops
+ops.convolution_ops ops.nn.convolution_ops
+ops.embedding_ops ops.nn.embedding_ops
+ops.fft_nd_ops ops.signal.fft_nd_ops
+ops.fractional_pool_ops ops.nn.fractional_pool_ops
+ops.initializers ops.random.initializers
+ops.initializers_v1 ops.random.initializers_v1
+ops.io_ops ops.io.io_ops
+ops.linalg_ops ops.linalg.linalg_ops
+ops.logging_ops ops.io.logging_ops
 ops.lookup_ops lookup.tables
+ops.moment_ops ops.nn.moment_ops
+ops.nn_ops ops.nn.nn_ops
+ops.queue_ops ops.io.queue_ops
+ops.random_generator ops.random.random_generator
+ops.random_ops ops.random.random_ops
+ops.reader_ops ops.io.reader_ops
+ops.set_ops ops.sparse.set_ops
+ops.signal_ops ops.signal.signal_ops
+ops.space_ops ops.nn.space_ops
+ops.sparse_ops ops.sparse.sparse_ops
+ops.spectral_ops ops.signal.spectral_ops
+ops.stateless_random_ops ops.random.stateless_random_ops
+ops.tridiagonal_ops ops.linalg.tridiagonal_ops
 ops.vocabulary_table lookup.vocabulary_table
+ops.window_ops ops.signal.window_ops
 summary.file_writer v1.file_writer
 train.saver v1.saver
 training.basic_hooks v1.train.basic_hooks
@@ -41,6 +98,12 @@ _OLD = "headrace."
 @functools.cache
 def _moved():
     return dict(row.split() for row in _ROWS.split("\n") if row)
+
+
+def row_now(row):
+    """The row ("module:object") of what a row of older days stands for."""
+    module, colon, name = row.partition(":")
+    return _moved().get(module, module) + colon + name
 
 
 class Finder:

@@ -16,7 +16,7 @@ import headrace as tf
 import hostile_values as values
 import numpy as np
 from headrace._load import _headrace
-from headrace.framework import protos
+from headrace.framework.support import protos
 from hostile_values import pick
 from hostile_ways import WAYS, call_in
 

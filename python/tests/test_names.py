@@ -89,7 +89,7 @@ def test_namespaces_can_be_imported_from(line):
 def test_import_is_light():
     code = (
         "import sys, headrace;"
-        "heavy = {'google.protobuf', 'headrace.ops.nn_ops', 'ml_dtypes'};"
+        "heavy = {'google.protobuf', 'headrace.ops.nn.nn_ops', 'ml_dtypes'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
@@ -130,7 +130,7 @@ def test_modules_are_found_by_the_names_they_had():
         found = importlib.import_module(f"headrace.{old}")
         real = importlib.import_module(f"headrace.{new}")
         for name, value in vars(real).items():
-            if isinstance(value, type):
+            if callable(value) and name[:2] != "__":
                 assert getattr(found, name) is value
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("headrace.training.nothing")
@@ -147,6 +147,10 @@ def test_pickles_with_names_of_moved_modules_are_read():
     assert len(new) == len(old) and new in written
     found = pickle.loads(written.replace(new, old))
     assert found == tf.compat.v1.train.SessionRunArgs("x")
+    # A function is its row of api_names.txt, also where dispatchers look for it.
+    written = pickle.dumps(tf.nn.moments, 0)
+    older = written.replace(b"ops.nn.nn_ops", b"ops.nn_ops")
+    assert older != written and pickle.loads(older) is tf.nn.moments
     columns = [tf.feature_column.numeric_column("a")]
     layer = pickle.loads(pickle.dumps(tf.keras.layers.DenseFeatures(columns)))
     assert layer({"a": [[1.0]]}).numpy().tolist() == [[1.0]]

@@ -14,7 +14,8 @@ import tempfile
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path += [HERE, os.path.join(HERE, "..", "..", "python", "tests", "ops")]
+TESTS = os.path.join(HERE, "..", "..", "python", "tests")
+sys.path += [HERE, TESTS, os.path.join(TESTS, "ops")]
 import compare_ops
 
 SEED, CALLS, DRAWN, LARGEST = 5, 2, 12, 4000

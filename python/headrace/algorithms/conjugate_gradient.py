@@ -4,7 +4,8 @@ import collections
 
 from headrace.control_flow import loops
 from headrace.framework import conversion, name_scopes
-from headrace.ops import array_ops, elementwise_ops, linalg_ops, math_ops, reduction_ops
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops.linalg import linalg_ops
 
 _State = collections.namedtuple("CGState", ["i", "x", "r", "p", "gamma"])
 

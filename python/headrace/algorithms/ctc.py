@@ -4,14 +4,8 @@ from headrace._load import raw
 from headrace.control_flow import branches, mapping
 from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
-from headrace.ops import (
-    array_ops,
-    elementwise_ops,
-    math_ops,
-    nn_ops,
-    reduction_ops,
-    sort_ops,
-)
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops, sort_ops
+from headrace.ops.nn import nn_ops
 
 
 def loss_v1(

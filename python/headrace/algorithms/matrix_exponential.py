@@ -4,7 +4,8 @@ import numpy as np
 
 from headrace.control_flow import loops
 from headrace.framework import conversion, dtypes, name_scopes
-from headrace.ops import array_ops, elementwise_ops, linalg_ops, math_ops, reduction_ops
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops.linalg import linalg_ops
 
 _PADE = [64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800]
 _PADE += [129060195264000, 10559470521600, 670442572800, 33522128640, 1323241920]

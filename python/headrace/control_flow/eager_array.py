@@ -3,7 +3,7 @@
 from headrace.control_flow import list_array
 from headrace.elements import structure
 from headrace.framework import conversion, errors, tensor_shape
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 from headrace.ops import array_ops
 
 

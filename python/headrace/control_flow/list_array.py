@@ -7,7 +7,7 @@ from headrace.control_flow import tensor_array
 from headrace.framework import conversion, dtypes, errors, tensor_shape
 from headrace.framework.execution import get_static_value
 from headrace.framework.name_scopes import composite, graph_scope
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 
 def list_of(dtype, element_shape, items):

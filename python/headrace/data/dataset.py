@@ -13,7 +13,7 @@ from headrace.data.iterator import NumpyIterator, OwnedIterator
 from headrace.data.options import Options
 from headrace.elements import structure
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
 from headrace.ragged.spec import RaggedTensorSpec
 

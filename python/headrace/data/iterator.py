@@ -6,7 +6,7 @@ from headrace.data.holder_spec import HolderSpec
 from headrace.data.optional import OptionalImpl
 from headrace.elements import structure
 from headrace.framework import dtypes, errors
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
 
 

@@ -5,7 +5,7 @@ from headrace.data.functions import flat
 from headrace.data.holder_spec import VariantHolderSpec
 from headrace.elements import structure
 
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 
 class Optional:

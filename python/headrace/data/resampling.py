@@ -6,7 +6,7 @@ from headrace._load import raw
 from headrace.data.dataset import Dataset, method
 from headrace.data.sources import sample_from_datasets
 from headrace.framework import conversion, execution
-from headrace.ops import random_ops
+from headrace.ops.random import random_ops
 
 _SMOOTHING = 10  # examples counted of each class before the first one comes
 _ESTIMATED_AT_ONCE = 32  # examples between two estimates of the distribution

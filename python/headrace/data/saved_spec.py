@@ -3,8 +3,9 @@
 import os
 
 from headrace.elements.structure import SparseTensorSpec
-from headrace.framework import dtypes, errors, protos
-from headrace.framework.system_errors import system_errors
+from headrace.framework import dtypes, errors
+from headrace.framework.interop.system_errors import system_errors
+from headrace.framework.support import protos
 from headrace.framework.tensor_shape import TensorShape
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
 from headrace.io import gfile

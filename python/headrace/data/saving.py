@@ -5,7 +5,7 @@ from headrace.context import stack
 from headrace.data.iterator import Iterator
 from headrace.framework import dtypes
 
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 from headrace.train.saver_graph import Saveable
 
 _POLICIES = {None: 0, "warn": 0, "ignore": 1, "fail": 2}

@@ -3,8 +3,9 @@
 import enum
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, logging, nest, variables
+from headrace.framework import conversion, dtypes, nest, variables
 from headrace.framework.indexed_slices import IndexedSlices, from_gradient
+from headrace.framework.settings import logging
 from headrace.ops import array_ops, math_ops
 
 

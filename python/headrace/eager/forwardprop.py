@@ -4,8 +4,9 @@ import threading
 
 from headrace._load import _headrace, raw
 from headrace.eager.backprop import UnconnectedGradients
-from headrace.framework import conversion, logging, nest
+from headrace.framework import conversion, nest
 from headrace.framework.indexed_slices import from_gradient
+from headrace.framework.settings import logging
 
 _thread = threading.local()
 

@@ -7,8 +7,8 @@ import tempfile
 from headrace.estimator import evaluation, inputs, prediction, training, warm_start
 from headrace.estimator.run_config import RunConfig, default_session_config
 from headrace.estimator.spec import EstimatorSpec
-from headrace.framework import logging
-from headrace.framework.properties import read_only
+from headrace.framework.settings import logging
+from headrace.framework.support.properties import read_only
 from headrace.graph.graph import Graph
 from headrace.train import checkpoint_reader, checkpoint_state
 from headrace.v1.train import basic_hooks, global_step

@@ -8,8 +8,10 @@ import numpy as np
 from headrace.context import stack
 from headrace.estimator import inputs, warm_start
 from headrace.estimator.mode_keys import ModeKeys
-from headrace.framework import dtypes, logging, protos, scopes
-from headrace.ops import initializers_v1
+from headrace.framework import dtypes, scopes
+from headrace.framework.settings import logging
+from headrace.framework.support import protos
+from headrace.ops.random import initializers_v1
 from headrace.v1 import collections, file_writer, metrics, variable_scope
 from headrace.v1.train import (
     basic_hooks,

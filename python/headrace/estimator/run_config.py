@@ -4,9 +4,9 @@ import copy
 import json
 import os
 
-from headrace.framework import protos
+from headrace.framework.support import protos
 
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 _DEFAULT = object()  # not given
 _REPLACEABLE = tuple(

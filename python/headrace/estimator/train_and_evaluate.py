@@ -4,7 +4,7 @@ import collections
 import time
 
 from headrace.estimator.estimator import checked_hooks
-from headrace.framework import logging
+from headrace.framework.settings import logging
 from headrace.v1.train.saver_hooks import CheckpointSaverListener
 
 _TRAIN = ("input_fn", "max_steps", "hooks", "saving_listeners")

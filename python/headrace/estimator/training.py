@@ -3,7 +3,8 @@
 from headrace.context import stack
 from headrace.estimator import inputs, warm_start
 from headrace.estimator.mode_keys import ModeKeys
-from headrace.framework import errors, logging
+from headrace.framework import errors
+from headrace.framework.settings import logging
 from headrace.train import checkpoint_reader, checkpoint_state
 from headrace.v1 import collections, graph_summaries, saver
 from headrace.v1.train import basic_hooks, global_step, monitored_session

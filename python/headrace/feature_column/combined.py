@@ -7,7 +7,7 @@ from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn, FeatureColumn
 from headrace.feature_column.categorical import HashedCategoricalColumn
 from headrace.feature_column.serialization import ByFields
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 
 def crossed_column(keys, hash_bucket_size, hash_key=None):

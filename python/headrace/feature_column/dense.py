@@ -11,7 +11,7 @@ from headrace.feature_column.base import (
     SequenceDenseColumn,
 )
 from headrace.feature_column.serialization import ByFields
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 
 def indicator_column(categorical_column):

@@ -8,7 +8,7 @@ from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn, DenseColumn
 from headrace.feature_column.serialization import ByFields
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 
 def checked_shape(shape, key):

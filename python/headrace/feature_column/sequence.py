@@ -6,8 +6,8 @@ from headrace import _api as tf
 from headrace.feature_column import categorical, numeric, vocabulary
 from headrace.feature_column.base import CategoricalColumn, SequenceDenseColumn
 from headrace.feature_column.serialization import ByFields
-from headrace.framework import signatures
-from headrace.framework.properties import read_only
+from headrace.framework.support import signatures
+from headrace.framework.support.properties import read_only
 
 
 def lengths(sparse, per_step=1):

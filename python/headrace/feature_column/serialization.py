@@ -3,7 +3,7 @@
 from headrace import _api as tf
 from headrace.feature_column.base import FeatureColumn
 from headrace.keras import initializer, serialization
-from headrace.ops import initializers_v1
+from headrace.ops.random import initializers_v1
 
 # The classes that configurations name, put here as they are made.
 _CLASSES = dict.fromkeys(

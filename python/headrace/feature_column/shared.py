@@ -7,7 +7,7 @@ from headrace.feature_column.combined import WeightedCategoricalColumn
 from headrace.feature_column.dense import LooksUp, check_embedding, load_first_value
 from headrace.feature_column.sequence import SequenceCategoricalColumn
 from headrace.framework import execution
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 
 def _innermost(column):

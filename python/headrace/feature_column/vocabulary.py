@@ -8,7 +8,7 @@ from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.categorical import OfOneFeature
 from headrace.feature_column.serialization import ByFields
-from headrace.framework import signatures
+from headrace.framework.support import signatures
 
 
 def _check_buckets(key, default_value, num_oov_buckets):

@@ -3,7 +3,8 @@
 import threading
 
 from headrace._load import _headrace
-from headrace.framework import config, errors, scopes
+from headrace.framework import errors, scopes
+from headrace.framework.settings import config
 
 _state = threading.local()
 

@@ -12,8 +12,8 @@ import typing
 
 from headrace import _names
 from headrace._load import _headrace
-from headrace.framework import api_kinds
 from headrace.framework.name_scopes import name_scope
+from headrace.framework.support import api_kinds
 
 NOT_SUPPORTED = NotImplemented
 

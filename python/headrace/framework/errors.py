@@ -2,7 +2,7 @@
 
 from headrace.context import call_stacks
 
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 
 class OpError(Exception):

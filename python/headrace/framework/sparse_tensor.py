@@ -6,7 +6,7 @@ import numpy as np
 
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, execution, tensor_shape, type_spec
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 SparseTensorValue = collections.namedtuple(
     "SparseTensorValue", ["indices", "values", "dense_shape"]

@@ -4,10 +4,10 @@ import operator
 import sys
 
 from headrace._load import _headrace
-from headrace.framework import protos
+from headrace.framework.support import protos
 from headrace.framework.dimension import Dimension
 
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 
 def dimension_value(dimension):

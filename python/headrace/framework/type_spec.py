@@ -11,7 +11,7 @@ from headrace.framework import (
     tensor_shape,
     variables,
 )
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 
 class TypeSpec:

@@ -16,13 +16,13 @@ from headrace.framework import (
     execution,
     indexed_slices,
     name_scopes,
-    plain_scalars,
     slices,
     tensor,
     tensor_shape,
 )
-from headrace.framework.properties import read_only
-from headrace.framework.save_slice_info import SaveSliceInfo
+from headrace.framework.support import plain_scalars
+from headrace.framework.support.properties import read_only
+from headrace.framework.support.save_slice_info import SaveSliceInfo
 from headrace.framework.tensor import numpy_text
 from headrace.framework.trackable import Trackable
 

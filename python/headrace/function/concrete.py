@@ -3,9 +3,10 @@
 from headrace._load import _headrace
 from headrace.context import call_stacks, stack
 from headrace.eager import named_gradients
-from headrace.framework import nest, protos, type_spec
+from headrace.framework import nest, type_spec
 from headrace.framework.errors import OpError
-from headrace.framework.properties import read_only
+from headrace.framework.support import protos
+from headrace.framework.support.properties import read_only
 from headrace.function import trace_types
 from headrace.function.function_type import P, is_missing
 from headrace.graph import func_graph

@@ -5,9 +5,10 @@ import weakref
 
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.framework import logging, nest
-from headrace.framework.locks import ForkLock
-from headrace.framework.properties import read_only
+from headrace.framework import nest
+from headrace.framework.settings import logging
+from headrace.framework.support.locks import ForkLock
+from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TypeSpec
 from headrace.function import trace_types, tracing

@@ -12,7 +12,7 @@ from headrace._load import _headrace
 from headrace.context import stack
 from headrace.eager.backprop import GradientTape
 from headrace.framework import conversion, dtypes, errors, nest
-from headrace.framework.locks import ForkLock
+from headrace.framework.support.locks import ForkLock
 from headrace.framework.type_spec import TypeSpec
 
 _numbers = itertools.count()

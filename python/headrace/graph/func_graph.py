@@ -5,7 +5,7 @@ import weakref
 from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.framework import conversion, nest, variables
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 from headrace.graph.graph import Graph
 from headrace.graph.graph_keys import GraphKeys
 from headrace.graph.operation import Operation

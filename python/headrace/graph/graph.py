@@ -6,10 +6,11 @@ import weakref
 
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.framework import conversion, protos, scopes
+from headrace.framework import conversion, scopes
+from headrace.framework.support import protos
 from headrace.framework.devices import DeviceSpec
 
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 from headrace.graph.operation import Operation
 
 _graphs = weakref.WeakValueDictionary()  # id of the native graph -> Graph

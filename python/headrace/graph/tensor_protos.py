@@ -3,8 +3,9 @@
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import dtypes, protos, tensor_shape
+from headrace.framework import dtypes, tensor_shape
 from headrace.framework.dimension import Dimension
+from headrace.framework.support import protos
 from headrace.graph.graph import Graph
 
 _FIELDS = {

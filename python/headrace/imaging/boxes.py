@@ -2,7 +2,9 @@
 
 from headrace._load import _headrace, raw
 from headrace.control_flow import mapping
-from headrace.framework import dtypes, name_scopes, random_seed, signatures
+from headrace.framework import dtypes, name_scopes
+from headrace.framework.settings import random_seed
+from headrace.framework.support import signatures
 from headrace.imaging import shapes
 from headrace.ops import array_ops
 

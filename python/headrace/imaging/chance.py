@@ -2,15 +2,11 @@
 
 import contextlib
 
-from headrace.framework import conversion, dtypes, name_scopes, signatures
+from headrace.framework import conversion, dtypes, name_scopes
+from headrace.framework.support import signatures
 from headrace.imaging import adjusting, flipping, shapes
-from headrace.ops import (
-    array_ops,
-    check_ops,
-    random_ops,
-    reduction_ops,
-    stateless_random_ops,
-)
+from headrace.ops import array_ops, check_ops, reduction_ops
+from headrace.ops.random import random_ops, stateless_random_ops
 
 
 def _drawn(seed):

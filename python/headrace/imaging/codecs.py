@@ -3,8 +3,9 @@
 from headrace._load import raw
 from headrace.framework import dtypes, name_scopes
 from headrace.imaging import adjusting, shapes
-from headrace.ops import math_ops, random_ops, stateless_random_ops, string_ops
+from headrace.ops import math_ops, string_ops
 from headrace.ops.faces import add_faces
+from headrace.ops.random import random_ops, stateless_random_ops
 
 add_faces(
     globals(),

@@ -3,8 +3,9 @@
 from headrace.framework import conversion, dtypes, name_scopes
 from headrace.imaging import shapes
 from headrace.imaging.adjusting import convert_image_dtype
-from headrace.ops import array_ops, linalg_ops, math_ops
+from headrace.ops import array_ops, math_ops
 from headrace.ops.faces import add_faces
+from headrace.ops.linalg import linalg_ops
 
 add_faces(
     globals(),

@@ -4,15 +4,8 @@ from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.errors import InvalidArgumentError
 from headrace.imaging import shapes
 from headrace.imaging.adjusting import convert_image_dtype
-from headrace.ops import (
-    array_ops,
-    check_ops,
-    convolution_ops,
-    elementwise_ops,
-    math_ops,
-    nn_ops,
-    reduction_ops,
-)
+from headrace.ops import array_ops, check_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops.nn import convolution_ops, nn_ops
 
 
 def image_gradients(image):

@@ -1,7 +1,8 @@
 """tf.image.resize of images of different sizes, which a ragged tensor holds."""
 
 from headrace.control_flow import branches, mapping
-from headrace.framework import conversion, dtypes, signatures
+from headrace.framework import conversion, dtypes
+from headrace.framework.support import signatures
 from headrace.imaging import resizing
 from headrace.ops import array_ops
 from headrace.ragged.ragged_tensor import is_ragged

@@ -13,8 +13,9 @@ from headrace.io.feature_specs import (
     SparseFeature,
     VarLenFeature,
 )
-from headrace.ops import array_ops, math_ops, sparse_ops
+from headrace.ops import array_ops, math_ops
 from headrace.ops.faces import add_faces
+from headrace.ops.sparse import sparse_ops
 from headrace.ragged.ragged_tensor import RaggedTensor
 
 add_faces(

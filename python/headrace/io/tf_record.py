@@ -3,7 +3,8 @@
 import os
 
 from headrace._load import _headrace
-from headrace.framework import errors, protos
+from headrace.framework import errors
+from headrace.framework.support import protos
 
 # What zlib calls its windows: 16 more for gzip's header, minus for none.
 _GZIP_BITS = 16

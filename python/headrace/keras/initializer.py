@@ -4,7 +4,7 @@ import math
 
 from headrace import _api as tf
 from headrace.keras import serialization, settings
-from headrace.ops import initializers as core
+from headrace.ops.random import initializers as core
 
 
 class Initializer:

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace import _api as tf
 from headrace.context import stack
-from headrace.framework import random_seed
+from headrace.framework.settings import random_seed
 from headrace.ops.faces import add_calls
 
 add_calls(

@@ -3,8 +3,8 @@
 from headrace._load import _headrace
 from headrace.context import stack
 from headrace.framework import conversion, dtypes
-from headrace.framework.properties import read_only
 from headrace.framework.sparse_tensor import SparseTensor
+from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
 from headrace.function.py_functions import py_function
 from headrace.lookup import dense_buckets

@@ -4,7 +4,8 @@ import functools
 
 from headrace import _names
 from headrace._load import _headrace
-from headrace.framework import dtypes, signatures
+from headrace.framework import dtypes
+from headrace.framework.support import signatures
 
 _DEFAULTS = {"None": None, "True": True, "False": False, "-inf": float("-inf")}
 _DTYPES = ("int32", "int64", "uint8", "float32")

@@ -2,7 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import dtypes, execution
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 from headrace.ops import array_ops, math_ops
 from headrace.ragged.ragged_tensor import RaggedTensor
 

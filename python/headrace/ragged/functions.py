@@ -1,18 +1,18 @@
 """Functions of tf that take ragged tensors and are no reductions, joins or gathers."""
 
 from headrace._load import raw
-from headrace.framework import conversion, signatures
+from headrace.framework import conversion
+from headrace.framework.support import signatures
 from headrace.ops import (
     array_ops,
     check_ops,
     elementwise_ops,
-    embedding_ops,
     math_ops,
-    nn_ops,
     reduction_ops,
     sort_ops,
     string_ops,
 )
+from headrace.ops.nn import embedding_ops, nn_ops
 from headrace.ragged import broadcast, checks, reductions, text
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
 

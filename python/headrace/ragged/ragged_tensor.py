@@ -10,8 +10,8 @@ from headrace.framework import (
     name_scopes,
     tensor_shape,
 )
-from headrace.framework.properties import read_only
 from headrace.framework.sparse_tensor import SparseTensor
+from headrace.framework.support.properties import read_only
 from headrace.ops import array_ops, math_ops
 from headrace.ragged import checks
 from headrace.ragged.parts import (  # noqa: F401  (some for those who import them here)

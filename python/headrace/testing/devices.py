@@ -4,7 +4,7 @@ import functools
 import sys
 import unittest
 
-from headrace.framework import config
+from headrace.framework.settings import config
 
 
 def is_gpu_available(cuda_only=False, min_cuda_compute_capability=None):

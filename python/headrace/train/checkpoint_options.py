@@ -6,7 +6,7 @@ import inspect
 from headrace._load import _headrace
 from headrace.framework import conversion
 from headrace.framework.devices import DeviceSpec
-from headrace.framework.signatures import keeps
+from headrace.framework.support.signatures import keeps
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of the object graph in a checkpoint
 

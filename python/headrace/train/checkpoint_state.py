@@ -6,9 +6,11 @@ import re
 import time
 
 from headrace._load import _headrace
-from headrace.framework import errors, logging, protos
+from headrace.framework import errors
+from headrace.framework.settings import logging
+from headrace.framework.support import protos
 
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 
 def _proto(latest, paths, timestamps, last_preserved):

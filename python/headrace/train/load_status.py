@@ -2,7 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.context import sessions
-from headrace.framework import logging
+from headrace.framework.settings import logging
 from headrace.framework.trackable import node_of, owner_of
 from headrace.train import graph_checkpoint
 

@@ -2,7 +2,9 @@
 
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.framework import config, protos, tensor, tensor_shape
+from headrace.framework import tensor, tensor_shape
+from headrace.framework.settings import config
+from headrace.framework.support import protos
 from headrace.v1 import variable_scope
 
 DEVICE_PLACEMENT_POLICIES = (0, 1, 2, 3)  # explicit, warn, silent, silent for int32

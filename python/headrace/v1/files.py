@@ -3,7 +3,7 @@
 from headrace._load import _headrace
 from headrace.framework.variables import Variable
 from headrace.graph.graph_keys import GraphKeys
-from headrace.ops import io_ops
+from headrace.ops.io import io_ops
 from headrace.v1.variable_scope import variable_v1
 
 

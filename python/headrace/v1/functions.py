@@ -5,9 +5,10 @@ import numpy as np
 from headrace import _api as tf
 from headrace._load import _headrace, raw
 from headrace.algorithms import ctc
-from headrace.framework import conversion, execution, random_seed
+from headrace.framework import conversion, execution
+from headrace.framework.settings import random_seed
 from headrace.imaging import resizing, shapes
-from headrace.ops import candidate_ops, embedding_ops
+from headrace.ops.nn import candidate_ops, embedding_ops
 from headrace.v1 import partitioned_variables
 from headrace.v1.assertions import *  # noqa: F403
 from headrace.v1.sparse import *  # noqa: F403

@@ -4,7 +4,8 @@ import re
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
-from headrace.framework import conversion, execution, logging
+from headrace.framework import conversion, execution
+from headrace.framework.settings import logging
 from headrace.v1 import collections
 
 _BAD = re.compile(r"[^-/\w\.]")

@@ -1,6 +1,7 @@
 """Variables as VariableDefs, and variables of nodes that a graph already has."""
 
-from headrace.framework import dtypes, protos, tensor_shape, variables
+from headrace.framework import dtypes, tensor_shape, variables
+from headrace.framework.support import protos
 from headrace.graph import graph_variables
 from headrace.v1.collections import GraphKeys
 

@@ -4,7 +4,8 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import stack
 
-from headrace.framework import execution, signatures
+from headrace.framework import execution
+from headrace.framework.support import signatures
 from headrace.v1 import collections
 from headrace.v1.variable_scope import get_variable, variable_scope
 

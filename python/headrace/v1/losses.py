@@ -5,7 +5,7 @@ import functools
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.framework import signatures
+from headrace.framework.support import signatures
 from headrace.v1 import collections
 
 GraphKeys = collections.GraphKeys

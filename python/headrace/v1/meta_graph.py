@@ -4,7 +4,9 @@ import os
 
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.framework import execution, logging, protos, versions
+from headrace.framework import execution
+from headrace.framework.settings import logging, versions
+from headrace.framework.support import protos
 from headrace.graph import import_graph
 from headrace.v1 import collections, imported_variables, saver
 

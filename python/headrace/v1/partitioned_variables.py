@@ -5,8 +5,8 @@ import math
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
-from headrace.framework.properties import read_only
-from headrace.framework.save_slice_info import SaveSliceInfo
+from headrace.framework.support.properties import read_only
+from headrace.framework.support.save_slice_info import SaveSliceInfo
 from headrace.ops import array_ops
 
 

@@ -1,6 +1,6 @@
 """Functions of TensorFlow 1 that take ragged tensors."""
 
-from headrace.framework import signatures
+from headrace.framework.support import signatures
 from headrace.imaging import ragged_images
 from headrace.ragged import functions as ragged_functions
 from headrace.v1 import functions, table

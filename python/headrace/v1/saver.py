@@ -5,7 +5,9 @@ import time
 
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.framework import conversion, errors, execution, logging, protos
+from headrace.framework import conversion, errors, execution
+from headrace.framework.settings import logging
+from headrace.framework.support import protos
 from headrace.graph.placeholders import placeholder_with_default
 from headrace.io import gfile
 from headrace.train import saver_graph

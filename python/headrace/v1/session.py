@@ -4,10 +4,11 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.context import call_stacks, sessions, stack
-from headrace.framework import config, nest
-from headrace.framework import config as settings
+from headrace.framework import nest
 from headrace.framework.errors import InvalidArgumentError, OpError
-from headrace.framework.properties import read_only
+from headrace.framework.settings import config
+from headrace.framework.settings import config as settings
+from headrace.framework.support.properties import read_only
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.v1 import run_options

@@ -13,7 +13,8 @@ import sys
 from typing import NamedTuple
 
 from headrace import _names
-from headrace.framework import dtypes, logging
+from headrace.framework import dtypes
+from headrace.framework.settings import logging
 from headrace.v1 import functions
 
 _PATH = os.path.join(os.path.dirname(__file__), "signatures.txt")

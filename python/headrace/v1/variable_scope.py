@@ -8,9 +8,9 @@ from headrace.context import stack
 from headrace.eager import custom_gradient
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework import variables as framework_variables
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 from headrace.graph.graph_variables import GraphVariable, RefVariable
-from headrace.ops import initializers_v1
+from headrace.ops.random import initializers_v1
 from headrace.v1 import collections, partitioned_variables
 
 

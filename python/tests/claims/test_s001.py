@@ -76,7 +76,7 @@ def keys(path):
 
 
 def object_graph(path):
-    from headrace.framework import protos
+    from headrace.framework.support import protos
 
     reader = tf.train.load_checkpoint(path)
     data = reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")

@@ -4,7 +4,7 @@ import threading
 
 import headrace as tf
 import pytest
-from headrace.framework import random_seed
+from headrace.framework.settings import random_seed
 
 
 def _options(**groups):

@@ -9,7 +9,10 @@ array (a tuple of them for several outputs), or RECORDED for what TensorFlow giv
 """
 
 import dataclasses
+import importlib
+import pathlib
 import re
+import sys
 from typing import Any
 
 import headrace as tf
@@ -312,3 +315,13 @@ def _check_order(function, sources, orders):
             return tf.raw_ops.Mul(x=g, y=w)
 
         _check_order(one, sources, orders - 1)
+
+
+def table_modules():
+    """The test modules of this folder and its rooms, some of which have tables."""
+    for path in sorted(pathlib.Path(__file__).parent.rglob("test_*.py")):
+        if path.stem == "test_rows":  # which asks for the others
+            continue
+        if str(path.parent) not in sys.path:
+            sys.path.append(str(path.parent))
+        yield importlib.import_module(path.stem)

@@ -42,7 +42,7 @@ def drawn(op, seed, count=2):
 def by_op():
     """The rows: {op: [keyword arguments]}."""
     found = collections.defaultdict(list)
-    for path in sorted(pathlib.Path(__file__).parent.glob("test_*.py")):
-        for row in _rows(importlib.import_module(path.stem)):
+    for module in driver.table_modules():
+        for row in _rows(module):
             found[row.op].append(driver.arguments(row, row.dtypes[0]))
     return found

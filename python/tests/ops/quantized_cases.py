@@ -1,4 +1,4 @@
-"""Cases of test_quantized.py; writes their values under TensorFlow (without oneDNN,
+"""Cases of test_quantized.py (recorded.py writes their values; without oneDNN,
 whose kernels round otherwise)."""
 
 import os
@@ -306,12 +306,3 @@ def case_quantize_min_first(tf):
         )
 
     return [numbers(tf, call(dtype, a)) for dtype in PLAIN for a in RANGES]
-
-
-if __name__ == "__main__":
-    import sys
-
-    import recorded
-    import tensorflow
-
-    recorded.write(sys.modules[__name__], __file__, tensorflow)

@@ -1,4 +1,4 @@
-"""Cases of test_tables_and_bands.py; writes their values under TensorFlow."""
+"""Cases of test_tables_and_bands.py (recorded.py writes their values)."""
 
 import numpy as np
 
@@ -130,12 +130,3 @@ def case_scatter_nd_in_graphs(tf):
         ids = table.lookup(tf.constant(["b", "zz"]))
         session.run(v1.tables_initializer())
         return [*found, session.run(ids)]
-
-
-if __name__ == "__main__":
-    import sys
-
-    import recorded
-    import tensorflow
-
-    recorded.write(sys.modules["__main__"], __file__, tensorflow)

@@ -6,7 +6,7 @@ import pytest
 
 import headrace as tf
 from headrace._load import raw
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 from headrace.ops.faces import add_faces
 
 

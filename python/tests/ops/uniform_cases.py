@@ -1,4 +1,4 @@
-"""Cases of test_uniform.py; writes their values under TensorFlow."""
+"""Cases of test_uniform.py (recorded.py writes their values)."""
 
 import itertools
 
@@ -181,12 +181,3 @@ def case_refused(tf):
         for axis in (-2, -1, 0, 1, 2)
         for scales, zeros in itertools.product(shapes, shapes)
     ]
-
-
-if __name__ == "__main__":
-    import sys
-
-    import recorded
-    import tensorflow
-
-    recorded.write(sys.modules[__name__], __file__, tensorflow)

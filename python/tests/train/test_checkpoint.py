@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import pytest
-from headrace.framework.logging import get_logger
+from headrace.framework.settings.logging import get_logger
 
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"

@@ -7,7 +7,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework.name_scopes import name_scope
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 from headrace.keras import constraint, initializer, regularizer, serialization, settings
 from headrace.keras.base import dispatch, functional_call, tracking
 from headrace.keras.base import input_spec as input_specs

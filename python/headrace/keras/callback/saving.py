@@ -4,7 +4,7 @@ import os
 import shutil
 
 from headrace import _api as tf
-from headrace.framework import logging
+from headrace.framework.settings import logging
 from headrace.keras.callback.base import Callback
 from headrace.keras.callback.steering import Monitor
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace.framework import logging
+from headrace.framework.settings import logging
 from headrace.keras.callback.base import Callback
 
 

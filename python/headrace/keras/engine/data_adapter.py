@@ -6,7 +6,7 @@ import numpy as np
 
 from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.framework import logging
+from headrace.framework.settings import logging
 from headrace.keras import settings
 from headrace.keras.engine import shuffling
 

@@ -11,7 +11,8 @@ import contextlib
 import numpy as np
 
 from headrace import _api as tf
-from headrace.framework import data_structures, logging
+from headrace.framework import data_structures
+from headrace.framework.settings import logging
 from headrace.keras import settings
 from headrace.keras.base.tracking import Tracking, unique
 

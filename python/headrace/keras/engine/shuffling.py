@@ -1,7 +1,7 @@
 """The order in which fit takes the rows of arrays."""
 
 from headrace import _api as tf
-from headrace.framework import random_seed
+from headrace.framework.settings import random_seed
 
 
 def order(size):

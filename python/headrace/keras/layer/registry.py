@@ -12,18 +12,16 @@ _classes = {}
 
 def _all():
     if not _classes:
-        rooms = [
-            f"layer.{found.name}" for found in pkgutil.iter_modules(layer.__path__)
-        ]
-        for room in (
-            *rooms,
-            "engine.input_layer",
-            "engine.sequential",
-            "engine.functional",
+        found = pkgutil.walk_packages(layer.__path__, f"{layer.__name__}.")
+        for module in (
+            *(module.name.removeprefix("headrace.") for module in found),
+            "keras.engine.input_layer",
+            "keras.engine.sequential",
+            "keras.engine.functional",
         ):
             _classes.update(
                 (name, item)
-                for name, item in vars(_names.module(f"keras.{room}")).items()
+                for name, item in vars(_names.module(module)).items()
                 if isinstance(item, type) and issubclass(item, Layer)
             )
         for name in ("DenseFeatures", "SequenceFeatures"):

@@ -1,7 +1,7 @@
 """Intersection by union, of classes."""
 
 from headrace import _api as tf
-from headrace.framework import signatures
+from headrace.framework.support import signatures
 from headrace.keras.metric.base import Metric
 
 

@@ -1,7 +1,7 @@
 """tf.keras.optimizers: the interface since Keras 2.11."""
 
 from headrace import _api as tf
-from headrace.framework import logging
+from headrace.framework.settings import logging
 from headrace.framework.trackable import node_of
 from headrace.keras.optimizer import nadam, rules
 from headrace.keras.optimizer.base import BaseOptimizer

@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.framework import signatures
+from headrace.framework.support import signatures
 
 
 def _summed_rows(gradient):

@@ -3,7 +3,7 @@
 import math
 
 from headrace import _api as tf
-from headrace.framework.signatures import keeps
+from headrace.framework.support.signatures import keeps
 from headrace.keras import serialization
 
 

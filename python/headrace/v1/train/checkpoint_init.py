@@ -5,7 +5,9 @@ import re
 
 from headrace._load import raw
 from headrace.context import stack
-from headrace.framework import dtypes, logging, protos
+from headrace.framework import dtypes
+from headrace.framework.settings import logging
+from headrace.framework.support import protos
 from headrace.train import checkpoint_reader, checkpoint_state, saver_graph
 from headrace.train.checkpoint_options import GRAPH_KEY
 from headrace.v1 import collections

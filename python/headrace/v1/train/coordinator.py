@@ -5,8 +5,9 @@ import sys
 import threading
 import time
 
-from headrace.framework import errors, logging
-from headrace.framework.properties import read_only
+from headrace.framework import errors
+from headrace.framework.settings import logging
+from headrace.framework.support.properties import read_only
 
 
 class Coordinator:

@@ -4,9 +4,10 @@ import os
 
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.framework import dtypes, execution, logging
+from headrace.framework import dtypes, execution
+from headrace.framework.settings import logging
 from headrace.framework.variables import VariableAggregation
-from headrace.ops import initializers_v1
+from headrace.ops.random import initializers_v1
 from headrace.v1 import variable_scope
 from headrace.v1.collections import GraphKeys
 

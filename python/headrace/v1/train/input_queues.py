@@ -2,8 +2,9 @@
 
 from headrace import _api as tf
 
-from headrace.framework import execution, signatures
-from headrace.ops import queue_ops
+from headrace.framework import execution
+from headrace.framework.support import signatures
+from headrace.ops.io import queue_ops
 from headrace.v1.train import queue_runner
 
 _GRAPH_ONLY = (

@@ -5,7 +5,7 @@ import inspect
 from headrace.context import stack
 from headrace.framework import errors
 
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 from headrace.v1.train import saver_hooks
 from headrace.v1.train.scaffold import Scaffold
 from headrace.v1.train.session_creators import (

@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 from headrace._load import raw
-from headrace.framework import signatures
+from headrace.framework.support import signatures
 from headrace.v1.train.optimizer import Optimizer, filled, is_resource
 
 

@@ -5,8 +5,9 @@ import weakref
 
 from headrace import _api as tf
 from headrace.context import stack
-from headrace.framework import errors, logging
-from headrace.framework.properties import read_only
+from headrace.framework import errors
+from headrace.framework.settings import logging
+from headrace.framework.support.properties import read_only
 from headrace.v1.collections import GraphKeys
 
 

@@ -3,7 +3,8 @@
 import os
 
 from headrace.context import stack
-from headrace.framework import logging, protos
+from headrace.framework.settings import logging
+from headrace.framework.support import protos
 from headrace.v1 import collections, file_writer, meta_graph
 from headrace.v1.train import basic_hooks, global_step
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook

@@ -1,8 +1,9 @@
 """tf.compat.v1.train.Scaffold: what a graph needs to be trained."""
 
 from headrace.context import stack
-from headrace.framework import conversion, dtypes, logging, scopes
-from headrace.framework.properties import read_only
+from headrace.framework import conversion, dtypes, scopes
+from headrace.framework.settings import logging
+from headrace.framework.support.properties import read_only
 from headrace.train import checkpoint
 from headrace.v1 import collections, graph_summaries, saver
 from headrace.v1.train import saver_hooks

@@ -3,7 +3,8 @@
 import time
 
 from headrace.context import stack
-from headrace.framework import errors, logging
+from headrace.framework import errors
+from headrace.framework.settings import logging
 from headrace.train.checkpoint_state import get_checkpoint_state
 from headrace.v1 import session as sessions
 

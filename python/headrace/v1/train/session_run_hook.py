@@ -2,7 +2,7 @@
 
 import collections
 
-from headrace.framework.properties import read_only
+from headrace.framework.support.properties import read_only
 
 
 class SessionRunArgs(

@@ -340,7 +340,7 @@ def test_init_from_checkpoint(tmp_path):
 
 
 def test_variables_are_keys_in_graphs(graph, caplog):
-    from headrace.framework.logging import get_logger
+    from headrace.framework.settings.logging import get_logger
 
     get_logger().propagate = True
     w, other = v1.get_variable("w", initializer=1.0), v1.get_variable("u", [])

@@ -1,0 +1,1 @@
+"""Where the core meets others: other libraries, the system, older Pythons, annotations."""

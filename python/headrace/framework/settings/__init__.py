@@ -1,0 +1,1 @@
+"""What is set for the whole program: tf.config, seeds, messages, versions."""

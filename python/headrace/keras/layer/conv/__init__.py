@@ -1,0 +1,1 @@
+"""Convolutions and what else works on windows: pools, padding, enlarging."""

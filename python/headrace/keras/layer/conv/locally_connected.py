@@ -1,0 +1,119 @@
+"""Convolutions whose kernel is another one at every place."""
+
+import math
+
+from headrace import _api as tf
+from headrace.keras import settings
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.layer.conv.convolution import _ChannelsLast, output_length
+from headrace.keras.layer.parts import Weighted, activation_of, takes_options, tuple_of
+
+
+class _LocallyConnected(Weighted, Layer):
+    rank = 2
+
+    @takes_options("kernel", "bias", before="implementation")
+    def __init__(
+        self,
+        filters,
+        kernel_size,
+        strides=1,
+        padding="valid",
+        data_format=None,
+        activation=None,
+        use_bias=True,
+        implementation=1,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        name = type(self).__name__
+        if implementation != 1:
+            raise NotImplementedError(f"{name}: implementation={implementation}")
+        if filters is not None and filters < 0:
+            raise ValueError(f"filters cannot be less than 0, got {filters}.")
+        self.filters, self.implementation = filters, implementation
+        self.kernel_size = tuple_of(kernel_size, self.rank, "kernel_size")
+        self.strides = tuple_of(strides, self.rank, "strides")
+        self.padding = padding.lower()
+        if self.padding != "valid":
+            raise ValueError(
+                f'Invalid border mode for {name} (only "valid" is supported if '
+                f"implementation is 1): {self.padding}"
+            )
+        self.data_format = settings.data_format(data_format)
+        self.activation, self.use_bias = activation_of(activation), use_bias
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def _sizes(self, input_shape):
+        """(channels, sizes of the output) of an input's shape."""
+        sizes = tf.TensorShape(input_shape).as_list()
+        first = self.data_format == "channels_first"
+        channels, inner = (sizes[1], sizes[2:]) if first else (sizes[-1], sizes[1:-1])
+        out = [
+            output_length(n, k, self.padding, s)
+            for n, k, s in zip(inner, self.kernel_size, self.strides)
+        ]
+        return channels, out
+
+    def build(self, input_shape):
+        channels, out = self._sizes(input_shape)
+        if channels is None or None in out:
+            raise ValueError(
+                f"Axes 1 and up of the inputs to {type(self).__name__} should be fully "
+                f"defined. Found shape: {input_shape}"
+            )
+        if min(out) <= 0:
+            raise ValueError(
+                "One of the dimensions in the output is <= 0 due to downsampling in "
+                f"{self.name}. Consider increasing the input size. Received input shape "
+                f"{tf.TensorShape(input_shape)} which would produce output shape with a "
+                "zero or negative value in a dimension."
+            )
+        shape = (math.prod(out), math.prod(self.kernel_size) * channels, self.filters)
+        self.kernel = self._new_weight("kernel", shape)
+        self.bias = None
+        if self.use_bias:
+            self.bias = self._new_weight("bias", (*out, self.filters))
+        axis = 1 if self.data_format == "channels_first" else -1
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels})
+        self.built = True
+
+    def _compute(self, inputs):
+        rows = tf.expand_dims(inputs, 1) if self.rank == 1 else inputs
+        ones = (1,) * (2 - self.rank)
+        patches = tf.image.extract_patches(
+            rows,
+            [1, *ones, *self.kernel_size, 1],
+            [1, *ones, *self.strides, 1],
+            [1, 1, 1, 1],
+            "VALID",
+        )
+        places, size = self.kernel.shape[0], self.kernel.shape[1]
+        patches = tf.reshape(patches, [-1, places, size])
+        out = tf.einsum("npi,pio->npo", patches, self.kernel)
+        sizes = [n - k for n, k in zip(inputs.shape.as_list()[1:], self.kernel_size)]
+        sizes = [n // s + 1 for n, s in zip(sizes, self.strides)]
+        out = tf.reshape(out, [-1, *sizes, self.filters])
+        return out if self.bias is None else out + self.bias
+
+    def call(self, inputs):
+        out = _ChannelsLast(self, self.rank)(self._compute, inputs)
+        return out if self.activation is None else self.activation(out)
+
+    def compute_output_shape(self, input_shape):
+        batch = tf.TensorShape(input_shape)[0]
+        _, out = self._sizes(input_shape)
+        if self.data_format == "channels_first":
+            return tf.TensorShape([batch, self.filters, *out])
+        return tf.TensorShape([batch, *out, self.filters])
+
+
+class LocallyConnected1D(_LocallyConnected):
+    """A kernel of its own for every step: [batch, steps, channels]."""
+
+    rank = 1
+
+
+class LocallyConnected2D(_LocallyConnected):
+    """A kernel of its own for every place of an image."""

@@ -1,0 +1,169 @@
+"""Pooling over windows and over everything."""
+
+from headrace import _api as tf
+from headrace.keras import settings
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.layer.conv.convolution import _ChannelsLast, output_length
+from headrace.keras.layer.parts import tuple_of
+
+
+class _Pooling(Layer):
+    """Pools windows of `rank` axes by `_function`."""
+
+    rank = 2
+    _functions = ()
+    _config_names = ("pool_size", "padding", "strides", "data_format")
+
+    def __init__(
+        self, pool_size=2, strides=None, padding="valid", data_format=None, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.pool_size = tuple_of(pool_size, self.rank, "pool_size")
+        strides = self.pool_size if strides is None else strides
+        self.strides = tuple_of(strides, self.rank, "strides")
+        self.padding = padding.lower()
+        if self.padding not in ("valid", "same"):
+            raise ValueError(
+                "The `padding` argument must be a list/tuple or one of {'valid', "
+                f"'same'}}. Received: {padding}"
+            )
+        self.data_format = settings.data_format(data_format)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def _pool(self, inputs):
+        function = self._functions[self.rank - 1]
+        return function(
+            inputs, list(self.pool_size), list(self.strides), self.padding.upper()
+        )
+
+    def call(self, inputs):
+        """[batch, space, channels], or channels first;
+        the space shrunk by the strides."""
+        return _ChannelsLast(self, self.rank)(self._pool, inputs)
+
+    def compute_output_shape(self, input_shape):
+        """The shape with the sizes of the space that windows and strides leave."""
+        sizes = tf.TensorShape(input_shape).as_list()
+        start = 2 if self.data_format == "channels_first" else 1
+        for i in range(self.rank):
+            sizes[start + i] = output_length(
+                sizes[start + i], self.pool_size[i], self.padding, self.strides[i]
+            )
+        return tf.TensorShape(sizes)
+
+
+class _Max(_Pooling):
+    _functions = (tf.nn.max_pool1d, tf.nn.max_pool2d, tf.nn.max_pool3d)
+
+
+class _Average(_Pooling):
+    _functions = (tf.nn.avg_pool1d, tf.nn.avg_pool2d, tf.nn.avg_pool3d)
+
+
+class MaxPooling1D(_Max):
+    """The largest of each window of steps: [batch, steps, channels]."""
+
+    rank = 1
+
+
+class MaxPooling2D(_Max):
+    """The largest of each window of an image."""
+
+
+class MaxPooling3D(_Max):
+    """The largest of each window of a volume."""
+
+    rank = 3
+
+
+class AveragePooling1D(_Average):
+    """The mean of each window of steps: [batch, steps, channels]."""
+
+    rank = 1
+
+
+class AveragePooling2D(_Average):
+    """The mean of each window of an image."""
+
+
+class AveragePooling3D(_Average):
+    """The mean of each window of a volume."""
+
+    rank = 3
+
+
+class _GlobalPooling(Layer):
+    """Pools all axes but the batch and the channels."""
+
+    rank = 2
+
+    def __init__(self, data_format=None, keepdims=False, **kwargs):
+        super().__init__(**kwargs)
+        self.data_format = settings.data_format(data_format)
+        self.keepdims = keepdims
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def _axes(self):
+        start = 2 if self.data_format == "channels_first" else 1
+        return list(range(start, start + self.rank))
+
+    def call(self, inputs):
+        """[batch, channels]; the space stays as sizes of 1 with keepdims."""
+        return self._reduce(inputs, axis=self._axes(), keepdims=self.keepdims)
+
+
+class _GlobalMax(_GlobalPooling):
+    _reduce = staticmethod(tf.reduce_max)
+
+
+class _GlobalAverage(_GlobalPooling):
+    _reduce = staticmethod(tf.reduce_mean)
+
+
+class GlobalMaxPooling1D(_GlobalMax):
+    """The largest of all steps: [batch, channels]."""
+
+    rank = 1
+
+
+class GlobalMaxPooling2D(_GlobalMax):
+    """The largest of all places of an image: [batch, channels]."""
+
+
+class GlobalMaxPooling3D(_GlobalMax):
+    """The largest of all places of a volume: [batch, channels]."""
+
+    rank = 3
+
+
+class GlobalAveragePooling1D(_GlobalAverage):
+    """The mean over time, of what the mask shows."""
+
+    rank = 1
+    supports_masking = True
+
+    def call(self, inputs, mask=None):
+        """[batch, channels]: the mean of the steps that `mask`, [batch, time],
+        shows."""
+        if mask is None:
+            return super().call(inputs)
+        axis = self._axes()[0]
+        shown = tf.cast(mask, inputs.dtype)
+        shown = tf.expand_dims(shown, 2 if axis == 1 else 1)
+        total = tf.reduce_sum(inputs * shown, axis=axis, keepdims=self.keepdims)
+        return total / tf.reduce_sum(shown, axis=axis, keepdims=self.keepdims)
+
+    def compute_mask(self, inputs, mask=None):
+        """None."""
+        return None
+
+
+class GlobalAveragePooling2D(_GlobalAverage):
+    """The mean over an image: [batch, channels]."""
+
+
+class GlobalAveragePooling3D(_GlobalAverage):
+    """The mean over a volume: [batch, channels]."""
+
+    rank = 3

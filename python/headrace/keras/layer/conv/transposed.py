@@ -1,0 +1,115 @@
+"""Transposed convolutions."""
+
+from headrace import _api as tf
+from headrace.keras.layer.conv.convolution import _Convolution
+from headrace.keras.layer.parts import takes_options, tuple_of
+
+
+def transposed_length(size, kernel, padding, stride, output_padding=None, dilation=1):
+    """The length that a transposed convolution gives back."""
+    if size is None:
+        return None
+    kernel = kernel + (kernel - 1) * (dilation - 1)
+    if output_padding is None:
+        if padding == "valid":
+            return size * stride + max(kernel - stride, 0)
+        return size * stride
+    pad = kernel // 2 if padding == "same" else 0
+    return (size - 1) * stride + kernel - 2 * pad + output_padding
+
+
+class _Transposed(_Convolution):
+    """A transposed convolution: from outputs' sizes to inputs'."""
+
+    @takes_options("kernel", "bias")
+    def __init__(
+        self,
+        filters,
+        kernel_size,
+        strides=1,
+        padding="valid",
+        output_padding=None,
+        data_format=None,
+        dilation_rate=1,
+        activation=None,
+        use_bias=True,
+        **kwargs,
+    ):
+        super().__init__(
+            *(filters, kernel_size, strides, padding, data_format, dilation_rate),
+            **{"activation": activation, "use_bias": use_bias, **kwargs},
+        )
+        if output_padding is not None:
+            output_padding = tuple_of(output_padding, self.rank, "output_padding", True)
+            for stride, more in zip(self.strides, output_padding):
+                if more >= stride:
+                    raise ValueError(
+                        "Strides must be greater than output padding. Received "
+                        f"strides={self.strides}, output_padding={output_padding}."
+                    )
+        self.output_padding = output_padding
+
+    def build(self, input_shape):
+        given = tf.TensorShape(input_shape)
+        if given.rank != self.rank + 2:
+            raise ValueError(
+                f"Inputs should have rank {self.rank + 2}. Received "
+                f"input_shape={given}."
+            )
+        channels = self._channels(given)
+        shape = (*self.kernel_size, self.filters, channels)
+        self.kernel = self._new_weight("kernel", shape)
+        self._finish(channels, ndim=self.rank + 2)
+
+    def _out_sizes(self, sizes):
+        pads = self.output_padding or (None,) * self.rank
+        return [
+            transposed_length(n, k, self.padding, s, p, d)
+            for n, k, s, p, d in zip(
+                sizes, self.kernel_size, self.strides, pads, self.dilation_rate
+            )
+        ]
+
+    def _convolve(self, inputs):
+        known = self._out_sizes(inputs.shape.as_list()[1:-1])
+        if None in known:
+            dynamic = tf.shape(inputs)
+            known = self._out_sizes([dynamic[i + 1] for i in range(self.rank)])
+        shape = tf.stack([tf.shape(inputs)[0], *known, self.filters])
+        function = (
+            tf.nn.conv1d_transpose,
+            tf.nn.conv2d_transpose,
+            tf.nn.conv3d_transpose,
+        )[self.rank - 1]
+        return function(
+            inputs,
+            self.kernel,
+            shape,
+            strides=list(self.strides),
+            padding=self.padding.upper(),
+            dilations=list(self.dilation_rate),
+        )
+
+
+class Conv1DTranspose(_Transposed):
+    """The transposed convolution over time."""
+
+    rank = 1
+
+
+class Conv2DTranspose(_Transposed):
+    """The transposed convolution over images."""
+
+
+class Conv3DTranspose(_Transposed):
+    """The transposed convolution over volumes."""
+
+    rank = 3
+    _config_without = ("dilation_rate",)
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if self.dilation_rate != (1, 1, 1):
+            raise NotImplementedError(
+                f"Conv3DTranspose: dilation_rate={self.dilation_rate}"
+            )

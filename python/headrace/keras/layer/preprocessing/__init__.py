@@ -1,0 +1,1 @@
+"""Layers that prepare data: words, categories, numbers, images."""

@@ -1,0 +1,130 @@
+"""Class numbers as rows of ones or counts: what layers of categories give."""
+
+from headrace import _api as tf
+from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
+
+MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
+
+
+def check_mode(layer, mode, allowed):
+    if mode not in allowed:
+        raise ValueError(
+            f"Unkown value for `output_mode` argument of layer {layer}. Allowed values "
+            f"are: or one of the following values: {allowed}. Received: {mode}"
+        )
+
+
+def check_sparse(sparse, mode):
+    if sparse and mode == "int":
+        raise ValueError(
+            "`sparse` may only be true if `output_mode` is `'one_hot'`, `'multi_hot'`, "
+            "`'count'` or `'tf_idf'`. Received: sparse=True and output_mode=int"
+        )
+
+
+def _rank(x):
+    return x.shape.rank
+
+
+def encode(ids, mode, depth, dtype, sparse=False, weights=None, idf=None):
+    """Numbers below `depth` in the layout of an output mode; of the last axis."""
+    if mode == "int":
+        return ids if ids.dtype == dtype else tf.cast(ids, dtype)
+    plain = isinstance(ids, tf.Tensor)
+    shape = ids.shape
+    if plain and _rank(ids) == 0:
+        ids = tf.expand_dims(ids, -1)
+    if plain and mode == "one_hot" and ids.shape[-1] != 1:
+        ids = tf.expand_dims(ids, -1)
+    if _rank(ids) > 2:
+        raise ValueError(
+            "When output_mode is not `'int'`, maximum supported output rank is 2. "
+            f"Received output_mode {mode} and input shape {shape}, which would result "
+            f"in output rank {_rank(ids)}."
+        )
+    binary = mode in ("one_hot", "multi_hot")
+    count = tf.sparse.bincount if sparse else tf.math.bincount
+    options = {} if sparse else {"dtype": dtype}
+    out = count(
+        ids,
+        weights=weights,
+        minlength=depth,
+        maxlength=depth,
+        axis=-1,
+        binary_output=binary,
+        **options,
+    )
+    if sparse:
+        out = tf.cast(out, dtype)
+    elif out.shape.rank is not None:
+        known = out.shape.as_list()[:-1]
+        out = tf.ensure_shape(tf.cast(out, dtype), [*known, depth])
+    if mode != "tf_idf":
+        return out
+    if sparse:
+        return out.with_values(out.values * tf.gather(idf, out.indices[:, -1]))
+    return out * idf
+
+
+class CategoryEncoding(PreprocessingLayer):
+    """Numbers below `num_tokens` as rows of ones or counts."""
+
+    _takes_lists = True
+
+    def __init__(
+        self, num_tokens=None, output_mode="multi_hot", sparse=False, **kwargs
+    ):
+        super().__init__(**kwargs)
+        if output_mode == "binary":
+            output_mode = "multi_hot"
+        check_mode("CategoryEncoding", output_mode, ("count", "one_hot", "multi_hot"))
+        if num_tokens is None:
+            raise ValueError(
+                "num_tokens must be set to use this layer. If the number of tokens is "
+                "not known beforehand, use the IntegerLookup layer instead."
+            )
+        if num_tokens < 1:
+            raise ValueError(
+                f"`num_tokens` must be >= 1. Received: num_tokens={num_tokens}."
+            )
+        self.num_tokens, self.output_mode, self.sparse = num_tokens, output_mode, sparse
+
+    def call(self, inputs, count_weights=None):
+        if count_weights is not None:
+            if self.output_mode != "count":
+                raise ValueError(
+                    "`count_weights` is not used when `output_mode` is not `'count'`. "
+                    f"Received `count_weights={count_weights}`."
+                )
+            count_weights = as_tensor(count_weights, self._dtype)
+        values = inputs if isinstance(inputs, tf.Tensor) else _values(inputs)
+        text = (
+            "Input values must be in the range 0 <= values < num_tokens with "
+            f"num_tokens={self.num_tokens}"
+        )
+        low, high = tf.reduce_min(values), tf.reduce_max(values)
+        fits = tf.logical_and(high < tf.cast(self.num_tokens, high.dtype), low >= 0)
+        fits = tf.logical_or(fits, tf.equal(tf.size(values), 0))
+        with tf.control_dependencies([tf.debugging.Assert(fits, [text])]):
+            inputs = tf.nest.map_structure(tf.identity, inputs, expand_composites=True)
+        return encode(
+            inputs,
+            self.output_mode,
+            self.num_tokens,
+            self._dtype,
+            self.sparse,
+            count_weights,
+        )
+
+
+def _values(x):
+    return x.flat_values if hasattr(x, "flat_values") else x.values
+
+
+def on_values(function, x):
+    """`function` of a tensor, or of the values of a sparse or ragged one."""
+    if isinstance(x, tf.SparseTensor):
+        return x.with_values(function(x.values))
+    if isinstance(x, tf.RaggedTensor):
+        return x.with_flat_values(function(x.flat_values))
+    return function(x)

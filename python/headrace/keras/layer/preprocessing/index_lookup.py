@@ -1,0 +1,394 @@
+"""StringLookup and IntegerLookup: numbers for the words of a vocabulary."""
+
+import collections
+
+import numpy as np
+
+from headrace import _api as tf
+from headrace.framework.support import signatures
+from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
+from headrace.keras.layer.preprocessing.encoding import (
+    MODES,
+    check_mode,
+    check_sparse,
+    encode,
+    on_values,
+)
+
+
+class _IndexLookup(PreprocessingLayer):
+    """What both share. Numbers begin with the mask's token, where there is one, and
+    those of unknown words."""
+
+    _saves_weights = True  # as checkpoints count layers
+    _config_names = (
+        "invert",
+        "max_tokens",
+        "num_oov_indices",
+        "oov_token",
+        "mask_token",
+        "output_mode",
+        "sparse",
+        "pad_to_max_tokens",
+    )
+    _last_config = ()  # the names of what a subclass has besides
+    _word_dtype = tf.string
+
+    def __init__(
+        self,
+        max_tokens,
+        num_oov_indices,
+        mask_token,
+        oov_token,
+        vocabulary,
+        idf_weights,
+        invert,
+        output_mode,
+        sparse,
+        pad_to_max_tokens,
+        **kwargs,
+    ):
+        name = type(self).__name__
+        if max_tokens is not None and max_tokens <= 1:
+            raise ValueError(
+                "If set, `max_tokens` must be greater than 1. Received: "
+                f"max_tokens={max_tokens}"
+            )
+        if pad_to_max_tokens and max_tokens is None:
+            raise ValueError(
+                "If pad_to_max_tokens is True, must set `max_tokens`. Received: "
+                f"max_tokens={max_tokens}"
+            )
+        if num_oov_indices < 0:
+            raise ValueError(
+                "`num_oov_indices` must be greater than or equal to 0. Received: "
+                f"num_oov_indices={num_oov_indices}"
+            )
+        if output_mode == "binary":
+            output_mode = "multi_hot"
+        if output_mode == "tf-idf":
+            output_mode = "tf_idf"
+        check_mode(name, output_mode, MODES)
+        if invert and output_mode != "int":
+            raise ValueError(
+                "`output_mode` must be `'int'` when `invert` is true. Received: "
+                f"output_mode={output_mode}"
+            )
+        check_sparse(sparse, output_mode)
+        if idf_weights is not None and output_mode != "tf_idf":
+            raise ValueError(
+                "`idf_weights` should only be set if `output_mode` is `'tf_idf'`. "
+                f"Received: idf_weights={idf_weights} and output_mode={output_mode}"
+            )
+        if kwargs.get("dtype") is None:
+            kwargs["dtype"] = tf.int64 if output_mode == "int" else "float32"
+        kwargs.pop("vocabulary_size", None)  # of a configuration
+        super().__init__(**kwargs)
+        self.max_tokens, self.num_oov_indices = max_tokens, num_oov_indices
+        self.mask_token, self.oov_token = mask_token, oov_token
+        self.invert, self.output_mode = invert, output_mode
+        self.sparse, self.pad_to_max_tokens = sparse, pad_to_max_tokens
+        self.input_vocabulary, self.input_idf_weights = vocabulary, idf_weights
+        self._words, self._table, self._idf = [], None, None
+        if vocabulary is not None:
+            self.set_vocabulary(vocabulary, idf_weights)
+        else:
+            with tf.init_scope():
+                self.token_counts = tf.lookup.experimental.MutableHashTable(
+                    self._word_dtype, tf.int64, 0
+                )
+        self.reset_state()
+
+    # --- the vocabulary ---
+
+    def _special(self):
+        mask = [] if self.mask_token is None else [self.mask_token]
+        return mask + [self.oov_token] * self.num_oov_indices
+
+    def _word(self, value):
+        """A word as Python's."""
+        raise NotImplementedError
+
+    def get_vocabulary(self, include_special_tokens=True):
+        """The words by their numbers."""
+        special = self._special() if include_special_tokens else []
+        return special + list(self._words)
+
+    def vocabulary_size(self):
+        """How many numbers there are."""
+        return len(self._special()) + len(self._words)
+
+    vocab_size = vocabulary_size
+
+    def _depth(self):
+        return self.max_tokens if self.pad_to_max_tokens else self.vocabulary_size()
+
+    def set_vocabulary(self, vocabulary, idf_weights=None):
+        """Takes words (a list, or a file of lines); special tokens may come first."""
+        if self.output_mode != "tf_idf" and idf_weights is not None:
+            raise ValueError(
+                "`idf_weights` should only be set if output_mode is `'tf_idf'`. "
+                f"Received: output_mode={self.output_mode} and idf_weights={idf_weights}"
+            )
+        if isinstance(vocabulary, str):
+            if not tf.io.gfile.exists(vocabulary):
+                raise ValueError(f"Vocabulary file {vocabulary} does not exist.")
+            with tf.io.gfile.GFile(vocabulary) as f:
+                vocabulary = f.read().splitlines()
+        words = [self._word(v) for v in np.asarray(vocabulary, object).reshape(-1)]
+        if not words:
+            raise ValueError(
+                f"Cannot set an empty vocabulary, you passed {vocabulary}."
+            )
+        special = self._special()
+        skipped = 0
+        if special and words[: len(special)] == special:
+            skipped = len(special)
+        elif self.oov_token in words[:1] and words[0] == self._oov_first(special):
+            skipped = 1
+        words = words[skipped:]
+        self._check_words(words, special)
+        if self.output_mode == "tf_idf":
+            self._take_idf(idf_weights, words, skipped)
+        self._words = words
+        self._make_table()
+
+    def _oov_first(self, special):
+        return special[0] if special == [self.oov_token] else object()
+
+    def _check_words(self, words, special):
+        repeated = [w for w, n in collections.Counter(words).items() if n > 1]
+        if repeated:
+            raise ValueError(
+                "The passed vocabulary has at least one repeated term. Please uniquify "
+                f"your dataset. The repeated terms are {repeated}"
+            )
+        for kind, token in (("mask", self.mask_token), ("OOV", self.oov_token)):
+            if kind == "OOV" and not (self.invert and self.num_oov_indices):
+                continue
+            if token is not None and token in words:
+                raise ValueError(
+                    f"Found reserved {kind} token at unexpected location in "
+                    "`vocabulary`. Note that passed `vocabulary` does not need to "
+                    "include the OOV and mask tokens. Either remove all mask and OOV "
+                    "tokens, or include them only at the start of the vocabulary in "
+                    f"precisely this order: {special}. Received: {kind}_token={token} "
+                    f"at vocabulary index {[words.index(token)]}"
+                )
+        size = len(words) + len(special)
+        if self.max_tokens is not None and size > self.max_tokens:
+            raise ValueError(
+                "Attempted to set a vocabulary larger than the maximum vocab size. "
+                f"Passed vocab size is {size}, max vocab size is {self.max_tokens}."
+            )
+
+    def _take_idf(self, weights, words, skipped):
+        if weights is None:
+            raise ValueError("`idf_weights` must be set if output_mode is TF_IDF")
+        weights = np.asarray(weights, np.float32).reshape(-1)
+        weights = weights[skipped:] if len(weights) == len(words) + skipped else weights
+        if len(weights) != len(words):
+            raise ValueError(
+                "`idf_weights` must be the same length as vocabulary. len(idf_weights) "
+                f"is {len(weights)}; len(vocabulary) is {len(words)}"
+            )
+        self._set_idf(weights)
+
+    def _set_idf(self, weights):
+        """Weights of the words; unknown ones have the mean."""
+        unknown = np.full(len(self._special()), weights.mean(), np.float32)
+        full = np.concatenate([unknown, weights])
+        if self.pad_to_max_tokens:
+            full = np.pad(full, (0, self.max_tokens - len(full)))
+        with tf.init_scope():
+            self._idf = tf.constant(full, self._dtype)
+
+    def _make_table(self):
+        first = len(self._special())
+        numbers = np.arange(first, first + len(self._words), dtype=np.int64)
+        words = list(self._words)
+        if self.mask_token is not None:
+            words, numbers = [self.mask_token, *words], np.append([0], numbers)
+        with tf.init_scope():
+            words = tf.constant(words, self._word_dtype)
+            keys, values = (numbers, words) if self.invert else (words, numbers)
+            default = self.oov_token if self.invert else -1
+            self._table = tf.lookup.StaticHashTable(
+                tf.lookup.KeyValueTensorInitializer(
+                    tf.constant(keys), tf.constant(values)
+                ),
+                default,
+            )
+
+    # --- learning it ---
+
+    def _check_adaptable(self):
+        if self.input_vocabulary is not None:
+            raise ValueError(
+                f"Cannot adapt {type(self).__name__} layer after setting a static "
+                "vocabulary via init argument or `set_vocabulary`."
+            )
+
+    def reset_state(self):
+        self._found, self._documents = collections.Counter(), collections.Counter()
+        self._seen = 0
+
+    def update_state(self, data):
+        values, rows, count = self._flat(as_tensor(data))
+        distinct, places, counts = tf.unique_with_counts(values, tf.int64)
+        words = [self._word(v) for v in distinct.numpy()]
+        for word, number in zip(words, counts.numpy().tolist(), strict=True):
+            self._found[word] += number
+        if self.output_mode == "tf_idf":
+            pairs = np.unique(rows * len(words) + places.numpy()) % max(len(words), 1)
+            documents = np.bincount(pairs, minlength=len(words)).tolist()
+            for word, number in zip(words, documents, strict=True):
+                self._documents[word] += number
+            self._seen += count
+
+    @staticmethod
+    def _flat(data):
+        """All values in a row, the document that each is of, and how many documents
+        there are."""
+        count = 1
+        if isinstance(data, tf.RaggedTensor):
+            count = int(data.nrows())
+            values = tf.reshape(data.flat_values, [-1])
+            starts = data.row_splits
+            for inner in data.nested_row_splits[1:]:
+                starts = tf.gather(inner, starts)
+            sizes = np.diff(starts.numpy()) * int(np.prod(data.flat_values.shape[1:]))
+            return values, np.repeat(np.arange(count), sizes), count
+        if isinstance(data, tf.SparseTensor):
+            data = data.values
+        values = tf.reshape(data, [-1])
+        if data.shape.rank > 1:
+            count = data.shape[0]
+        size = values.shape[0]
+        return values, np.repeat(np.arange(count), size // max(count, 1)), count
+
+    def finalize_state(self):
+        if self.input_vocabulary is not None or not self.built:
+            return
+        for special in (self.mask_token, self.oov_token):
+            self._found.pop(special, None)
+        ordered = sorted(self._found, key=lambda w: (self._found[w], w), reverse=True)
+        if self.max_tokens is not None:
+            ordered = ordered[: max(self.max_tokens - len(self._special()), 0)]
+        self._words = ordered
+        if self.output_mode == "tf_idf":
+            counts = np.array([self._documents[w] for w in ordered], np.float32)
+            self._set_idf(np.log(1.0 + self._seen / (1.0 + counts)).astype(np.float32))
+        self._make_table()
+        self.reset_state()
+
+    # --- computing ---
+
+    def call(self, inputs):
+        inputs = as_tensor(inputs, None if not self.invert else tf.int64)
+        if not self.invert and inputs.dtype != self._word_dtype:
+            inputs = tf.cast(inputs, self._word_dtype)
+        if self._table is None:
+            raise tf.errors.FailedPreconditionError._of("Table not initialized.")
+        if self.invert:
+            return on_values(self._table.lookup, inputs)
+        ids = on_values(self._numbers, inputs)
+        return encode(
+            ids,
+            self.output_mode,
+            self._depth(),
+            self._dtype,
+            self.sparse,
+            idf=self._idf,
+        )
+
+    def _numbers(self, words):
+        ids = self._table.lookup(words)
+        unknown = tf.equal(ids, -1)
+        count, first = self.num_oov_indices, int(self.mask_token is not None)
+        if count == 0:
+            missing = tf.boolean_mask(words, unknown)
+            text = tf.strings.format(
+                "When `num_oov_indices=0` all inputs should be in vocabulary, found OOV "
+                "values {}, consider setting `num_oov_indices=1`.",
+                missing,
+            )
+            none = tf.equal(tf.size(missing), 0)
+            with tf.control_dependencies([tf.debugging.Assert(none, [text])]):
+                return tf.identity(ids)
+        if count == 1:
+            return tf.where(unknown, tf.constant(first, tf.int64), ids)
+        if words.dtype == tf.string:
+            bucket = tf.strings.to_hash_bucket_fast(words, count)
+        else:
+            bucket = tf.cast(
+                tf.math.floormod(words, tf.cast(count, words.dtype)), tf.int64
+            )
+        return tf.where(unknown, bucket + first, ids)
+
+    def get_config(self):
+        """Adds the arguments, those that adapt() found included."""
+        given = self.input_vocabulary
+        idf = self.input_idf_weights
+        if given is not None and not isinstance(given, str):
+            given = [self._word(v) for v in np.asarray(given, object).reshape(-1)]
+        return {
+            **super().get_config(),
+            "idf_weights": None if idf is None else np.asarray(idf).tolist(),
+            "vocabulary": given,
+            "vocabulary_size": self.vocabulary_size(),
+            **{name: getattr(self, name) for name in self._last_config},
+        }
+
+
+def _takes(own, oov_token, before):
+    """Gives a constructor the parameters of both layers, its `own` one among them."""
+    common = signatures.from_text(
+        "max_tokens=None, num_oov_indices=1, mask_token=None, oov_token=None, "
+        "vocabulary=None, idf_weights=None, invert=False, output_mode='int', "
+        "sparse=False, pad_to_max_tokens=False, **kwargs"
+    )
+    common[3] = signatures.parameter("oov_token", oov_token)
+    place = [p.name for p in common].index(before)
+    common.insert(place, own)
+
+    def decorate(init):
+        self = signatures.parameter("self")
+        return signatures.function_of(init, [self, *common], init)
+
+    return decorate
+
+
+class StringLookup(_IndexLookup):
+    """Numbers for strings, or the strings of numbers (`invert`)."""
+
+    _last_config = ("encoding",)
+
+    @_takes(signatures.parameter("encoding", "utf-8"), "[UNK]", before="invert")
+    def __init__(self, encoding, **given):
+        object.__setattr__(self, "encoding", encoding)
+        super().__init__(**given)
+
+    def _word(self, value):
+        value = value.numpy() if hasattr(value, "numpy") else value
+        return value.decode(self.encoding) if isinstance(value, bytes) else str(value)
+
+
+class IntegerLookup(_IndexLookup):
+    """Numbers from 0 on for integers, or the integers of numbers (`invert`)."""
+
+    _last_config = ("vocabulary_dtype",)
+
+    @_takes(signatures.parameter("vocabulary_dtype", "int64"), -1, before="idf_weights")
+    def __init__(self, vocabulary_dtype, **given):
+        if vocabulary_dtype not in ("int64", "int32"):
+            raise ValueError(
+                "`vocabulary_dtype` must be one of `int64` or `int32`. Received: "
+                f"vocabulary_dtype={vocabulary_dtype}"
+            )
+        object.__setattr__(self, "vocabulary_dtype", vocabulary_dtype)
+        object.__setattr__(self, "_word_dtype", tf.as_dtype(vocabulary_dtype))
+        super().__init__(**given)
+
+    def _word(self, value):
+        return int(value)

@@ -1,0 +1,1 @@
+"""Recurrent layers: cells and the loops over them."""

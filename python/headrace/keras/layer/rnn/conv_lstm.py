@@ -1,0 +1,244 @@
+"""Long short-term memory over images and the like: its products are convolutions."""
+
+from headrace import _api as tf
+from headrace.keras import settings
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.layer.conv.convolution import _ChannelsLast, output_length
+from headrace.keras.layer.parts import (
+    Weighted,
+    activation_of,
+    option_names,
+    tuple_of,
+)
+from headrace.keras.layer.rnn import cells
+from headrace.keras.layer.rnn.recurrent import _WithCell
+
+_CONVOLUTIONS = (tf.nn.conv1d, tf.nn.conv2d, tf.nn.conv3d)
+
+
+class ConvLSTMCell(Weighted, Layer):
+    """One step; gates in the order input, forget, cell, output."""
+
+    _config_names = (
+        "filters",
+        "kernel_size",
+        "strides",
+        "padding",
+        "data_format",
+        "dilation_rate",
+        "activation",
+        "recurrent_activation",
+        "use_bias",
+        *option_names("kernel", "recurrent", "bias", activity=False),
+        "unit_forget_bias",
+        "dropout",
+        "recurrent_dropout",
+    )
+
+    def __init__(
+        self,
+        rank,
+        filters,
+        kernel_size,
+        strides=1,
+        padding="valid",
+        data_format=None,
+        dilation_rate=1,
+        activation="tanh",
+        recurrent_activation="hard_sigmoid",
+        use_bias=True,
+        kernel_initializer="glorot_uniform",
+        recurrent_initializer="orthogonal",
+        bias_initializer="zeros",
+        unit_forget_bias=True,
+        kernel_regularizer=None,
+        recurrent_regularizer=None,
+        bias_regularizer=None,
+        kernel_constraint=None,
+        recurrent_constraint=None,
+        bias_constraint=None,
+        dropout=0.0,
+        recurrent_dropout=0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.rank, self.filters = rank, filters
+        self.kernel_size = tuple_of(kernel_size, rank, "kernel_size")
+        self.strides = tuple_of(strides, rank, "strides")
+        self.padding = padding.lower()
+        if self.padding not in ("valid", "same"):
+            raise ValueError(f"ConvLSTM: padding={padding!r} is not supported")
+        self.data_format = settings.data_format(data_format)
+        self.dilation_rate = tuple_of(dilation_rate, rank, "dilation_rate")
+        self.activation = activation_of(activation)
+        self.recurrent_activation = activation_of(recurrent_activation)
+        self.use_bias, self.unit_forget_bias = use_bias, unit_forget_bias
+        self._take_options(locals(), "kernel", "recurrent", "bias")
+        self.dropout = min(1.0, max(0.0, dropout))
+        self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
+
+    state_size = property(lambda self: [self.filters, self.filters])
+    output_size = property(lambda self: self.filters)
+
+    def build(self, input_shape):
+        axis = 1 if self.data_format == "channels_first" else -1
+        channels = tf.TensorShape(input_shape)[axis]
+        if channels is None:
+            raise ValueError(
+                "The channel dimension of the inputs (last axis) should be defined. "
+                f"Found None. Full input shape received: input_shape={input_shape}"
+            )
+        wide = self.filters * 4
+        self.kernel = self._new_weight("kernel", (*self.kernel_size, channels, wide))
+        self.recurrent_kernel = self._new_weight(
+            "recurrent", (*self.kernel_size, self.filters, wide), "recurrent_kernel"
+        )
+        self.bias = cells.new_lstm_bias(self, self.filters) if self.use_bias else None
+        self.built = True
+
+    def _convolution(self, x, kernel, strides, padding, dilations):
+        function = _CONVOLUTIONS[self.rank - 1]
+        if self.rank == 3:
+            strides, dilations = (1, *strides, 1), (1, *dilations, 1)
+
+        def convolve(x):
+            return function(
+                x, kernel, list(strides), padding.upper(), dilations=list(dilations)
+            )
+
+        return _ChannelsLast(self, self.rank)(convolve, x)
+
+    def _of_gates(self, x, kernel, masks, *how):
+        """The convolution for all gates; with a mask a gate, one for each."""
+        if masks is None:
+            return self._convolution(x, kernel, *how)
+        parts = tf.split(kernel, 4, axis=-1)
+        found = [self._convolution(x * m, k, *how) for m, k in zip(masks, parts)]
+        return tf.concat(found, self._axis())
+
+    def _axis(self):
+        return -self.rank - 1 if self.data_format == "channels_first" else -1
+
+    def masks(self, x, rate, training):
+        """A mask of x a gate; None where nothing is dropped."""
+        if not training or not rate:
+            return None
+        return [tf.nn.dropout(tf.ones_like(x), rate) for _ in range(4)]
+
+    def project(self, x, masks=None):
+        """What the input gives to the gates."""
+        out = self._of_gates(
+            x, self.kernel, masks, self.strides, self.padding, self.dilation_rate
+        )
+        if self.bias is None:
+            return out
+        wide = 4 * self.filters
+        shape = [wide] + [1] * (-self._axis() - 1)
+        return out + tf.reshape(self.bias, shape)
+
+    def step(self, projected, states, masks):
+        h, c = states
+        ones = (1,) * self.rank
+        z = projected + self._of_gates(
+            h, self.recurrent_kernel, masks, ones, "same", ones
+        )
+        i, f, g, o = tf.split(z, 4, axis=self._axis())
+        inner = self.recurrent_activation
+        c = inner(f) * c + inner(i) * self.activation(g)
+        h = inner(o) * self.activation(c)
+        return h, [h, c]
+
+    def call(self, inputs, states, training=None):
+        projected = self.project(inputs, self.masks(inputs, self.dropout, training))
+        drop = self.masks(states[0], self.recurrent_dropout, training)
+        return self.step(projected, list(states), drop)
+
+    def state_shape(self, sizes):
+        """The shape of a state, given the sizes of an input."""
+        first = self.data_format == "channels_first"
+        inner = sizes[2:] if first else sizes[1:-1]
+        out = [
+            output_length(n, k, self.padding, s, d)
+            for n, k, s, d in zip(
+                inner, self.kernel_size, self.strides, self.dilation_rate
+            )
+        ]
+        if first:
+            return [sizes[0], self.filters, *out]
+        return [sizes[0], *out, self.filters]
+
+
+class _ConvLSTM(_WithCell):
+    rank = 2
+    _cell_name = "conv_lstm_cell"
+    _names_cell = False
+    _says_implementation = False
+
+    def __init__(self, filters, kernel_size, *args, **kwargs):
+        if kwargs.pop("unroll", False):
+            raise TypeError(
+                "Unrolling is not possible with convolutional RNNs. Received: unroll=True"
+            )
+        if kwargs.pop("time_major", False):
+            raise NotImplementedError(f"{type(self).__name__}: time_major=True")
+        super().__init__(filters, kernel_size, *args, **kwargs)
+        self.input_spec = InputSpec(ndim=self.rank + 3)
+
+    def _cell_class(self, *args, **kwargs):
+        return ConvLSTMCell(self.rank, *args, **kwargs)
+
+    def _initial_states(self, inputs):
+        if self.stateful:
+            return super()._initial_states(inputs)
+        dynamic = tf.shape(inputs)
+        sizes = [
+            dynamic[i + 1] if n is None else n
+            for i, n in enumerate(inputs.shape.as_list()[1:])
+        ]
+        return [tf.zeros(tf.stack(self.cell.state_shape(sizes)), inputs.dtype)] * 2
+
+    def _state_shapes(self, inputs):
+        return [self.cell.state_shape(inputs.shape.as_list()[1:])] * 2
+
+    def _step_function(self, inputs, training):
+        cell = self.cell
+        sizes, dynamic = inputs.shape.as_list(), tf.shape(inputs)
+        inner = tf.concat([[-1], dynamic[2:]], 0)
+        flat = tf.ensure_shape(tf.reshape(inputs, inner), [None, *sizes[2:]])
+        drop_in = cell.masks(inputs[0], cell.dropout, training)
+        if drop_in is not None:  # the same at every step
+            drop_in = [tf.tile(m, _times(dynamic)) for m in drop_in]
+        projected = cell.project(flat, drop_in)
+        shape = tf.concat([dynamic[:2], tf.shape(projected)[1:]], 0)
+        every = tf.reshape(projected, shape)
+        every = tf.ensure_shape(every, [*sizes[:2], *projected.shape.as_list()[1:]])
+        drop = []
+
+        def step(x, states):
+            if not drop:
+                drop.append(cell.masks(states[0], cell.recurrent_dropout, training))
+            return cell.step(x, states, drop[0])
+
+        return step, every
+
+
+def _times(shape):
+    """How often a step is repeated to be like all of (steps, batch, …)."""
+    return tf.concat([shape[:1], tf.ones_like(shape[2:])], 0)
+
+
+class ConvLSTM1D(_ConvLSTM):
+    """[batch, steps, length, channels]."""
+
+    rank = 1
+
+
+class ConvLSTM2D(_ConvLSTM):
+    """[batch, steps, rows, columns, channels]."""
+
+
+class ConvLSTM3D(_ConvLSTM):
+    """[batch, steps, and volumes of channels]."""
+
+    rank = 3

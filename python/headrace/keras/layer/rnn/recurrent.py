@@ -1,0 +1,287 @@
+"""RNN, SimpleRNN, LSTM and GRU."""
+
+from headrace import _api as tf
+from headrace.framework.support.properties import read_only
+from headrace.keras import regularizer, serialization
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.call_context import context
+from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.layer import registry
+from headrace.keras.layer.rnn import cells, scanning
+
+
+class RNN(Layer):
+    """Runs a cell over time."""
+
+    supports_masking = True
+    _names_cell = True  # whether names of weights have the cell's
+    _config_names = (
+        "return_sequences",
+        "return_state",
+        "go_backwards",
+        "stateful",
+        "unroll",
+        "time_major",
+        "cell",
+    )
+
+    def __init__(
+        self,
+        cell,
+        return_sequences=False,
+        return_state=False,
+        go_backwards=False,
+        stateful=False,
+        unroll=False,
+        time_major=False,
+        zero_output_for_mask=False,
+        **kwargs,
+    ):
+        if isinstance(cell, (list, tuple)):
+            cell = cells.StackedRNNCells(cell)
+        for name in ("call", "state_size"):
+            if not hasattr(cell, name):
+                raise ValueError(
+                    f"The RNN cell should have a `{name}`. Received: cell={cell}"
+                )
+        super().__init__(**kwargs)
+        self.cell = cell
+        self.return_sequences, self.return_state = return_sequences, return_state
+        self.go_backwards, self.stateful = go_backwards, stateful
+        self.unroll, self.time_major = unroll, time_major
+        self.zero_output_for_mask = zero_output_for_mask
+        self._states = None  # of stateful layers: variables
+        self.input_spec = InputSpec(ndim=3) if isinstance(cell, cells._Cell) else None
+
+    # --- states ---
+
+    states = read_only(
+        "_states", "The states that go on from batch to batch, where `stateful`."
+    )
+
+    def _state_sizes(self):
+        size = self.cell.state_size
+        return size if isinstance(size, (list, tuple)) else [size]
+
+    def _initial_states(self, inputs):
+        """A list of states: zeros, or what the last batch left."""
+        if self.stateful:
+            if self._states is None:
+                self._make_states(inputs)
+            kept = [v._read() for v in tf.nest.flatten(self._states)]
+            return tf.nest.pack_sequence_as(self._state_sizes(), kept)
+        first = tf.nest.flatten(inputs)[0]
+        found = cells.initial_states(self.cell, None, tf.shape(first)[1], first.dtype)
+        return list(found) if isinstance(found, (list, tuple)) else [found]
+
+    def _make_states(self, inputs):
+        first = tf.nest.flatten(inputs)[0]
+        if first.shape[1] is None:
+            raise ValueError(
+                "If a RNN is stateful, it needs to know its batch size. Specify the "
+                "batch size of your input tensors"
+            )
+        with tf.init_scope():
+            made = [
+                tf.Variable(tf.zeros(shape, first.dtype), trainable=False)
+                for shape in self._state_shapes(inputs)
+            ]
+        object.__setattr__(self, "_states", made)
+
+    def _state_shapes(self, inputs):
+        """Shapes of a stateful layer's states, given its inputs, time first."""
+        batch = tf.nest.flatten(inputs)[0].shape[1]
+        sizes = map(tf.TensorShape, tf.nest.flatten(self._state_sizes()))
+        return [[batch, *size.as_list()] for size in sizes]
+
+    def reset_states(self, states=None):
+        """States of a stateful layer: zeros, or the values given."""
+        if not self.stateful:
+            raise AttributeError("Layer must be stateful.")
+        for i, v in enumerate(self._states or ()):
+            v.assign(tf.zeros(v.shape, v.dtype) if states is None else states[i])
+
+    # --- computing ---
+
+    def build(self, input_shape):
+        """Builds the cell for a step of the inputs, [batch, features]."""
+        if isinstance(input_shape, list):  # initial states follow
+            input_shape = input_shape[0]
+        step = tf.nest.map_structure(self._step_shape, input_shape)
+        if isinstance(self.cell, Layer) and not self.cell.built:
+            if self._names_cell:
+                context.names.append(self.cell.name)
+            try:
+                self.cell._build_now(step)
+            finally:
+                if self._names_cell:
+                    context.names.pop()
+        self.built = True
+
+    def _step_shape(self, shape):
+        sizes = tf.TensorShape(shape).as_list()
+        batch = sizes[1] if self.time_major else sizes[0]
+        return tf.TensorShape([batch, *sizes[2:]])
+
+    def __call__(self, *args, **kwargs):
+        """Lists as input are the input and its initial states; inputs of several
+        parts are tuples or dicts.
+        """
+        if args and isinstance(args[0], list) and len(args[0]) > 1:
+            first, *states = args[0]
+            kwargs = dict(kwargs, initial_state=states)
+            args = (first, *args[1:])
+        return super().__call__(*args, **kwargs)
+
+    def call(self, inputs, mask=None, training=None, initial_state=None):
+        """Runs the cell over [batch, time, ...] (time first with time_major).
+
+        The output of the last step, [batch, units], or with return_sequences of all,
+        [batch, time, units]; with return_state a list of it and the states. Where
+        `mask`, [batch, time], is False, output and states are those of the step before.
+        """
+        mask = tf.nest.flatten(mask)[0]
+        if not self.time_major:
+            inputs = tf.nest.map_structure(self._swapped, inputs)
+            mask = None if mask is None else tf.transpose(mask, [1, 0])
+        if self.go_backwards:
+            inputs = tf.nest.map_structure(lambda x: tf.reverse(x, [0]), inputs)
+            mask = None if mask is None else tf.reverse(mask, [0])
+        if initial_state is None:
+            states = self._initial_states(inputs)
+        elif isinstance(initial_state, (list, tuple)):
+            states = list(initial_state)
+        else:
+            states = [initial_state]
+        step, inputs = self._step_function(inputs, training)
+        last, every, states = scanning.scan(
+            step, inputs, states, mask, self.unroll, self.return_sequences
+        )
+        if self.zero_output_for_mask and self.return_sequences and mask is not None:
+            every = tf.nest.map_structure(
+                lambda x: tf.where(scanning.shown(mask, x), x, tf.zeros_like(x)), every
+            )
+        if self.stateful:
+            for v, s in zip(self._states, tf.nest.flatten(states)):
+                v.assign(s, read_value=False)
+        out = last
+        if self.return_sequences:
+            out = every
+            if not self.time_major:
+                out = tf.nest.map_structure(self._swapped, every)
+        return [out, *states] if self.return_state else out
+
+    @staticmethod
+    def _swapped(x):
+        """Batch first for time first, and the other way round."""
+        return tf.transpose(x, [1, 0, *range(2, x.shape.rank)])
+
+    def _step_function(self, inputs, training):
+        """(step(x, states), what it walks over)."""
+        cell = self.cell
+        if isinstance(cell, cells._Cell):
+            drop_in, drop = cell.new_masks(
+                tf.shape(inputs)[1], inputs.shape[-1], training
+            )
+            if drop_in is not None:
+                inputs = inputs * drop_in
+            return lambda x, s: cell.step(x, s, drop), cell.project(inputs)
+        sizes = cell.state_size
+        nested = isinstance(sizes, (list, tuple))
+
+        def step(x, states):
+            out, new = cells.call_cell(cell, x, tuple(states), sizes, training)
+            return out, list(new) if nested else [new]
+
+        return step, inputs
+
+    def compute_mask(self, inputs, mask=None):
+        """The mask of the inputs with return_sequences, else None;
+        None for each state."""
+        mask = mask[0] if isinstance(mask, list) else mask
+        shown = mask if self.return_sequences else None
+        if not self.return_state:
+            return shown
+        return [shown] + [None] * len(tf.nest.flatten(self._state_sizes()))
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        """A layer, without weights, of what get_config() gave."""
+        config = dict(config)
+        if "cell" in config:
+            config["cell"] = registry.deserialize(config["cell"], custom_objects)
+        return cls(**config)
+
+
+_LOOP = (*RNN._config_names[:-1], "zero_output_for_mask")
+_LAYER = (
+    "name",
+    "trainable",
+    "dtype",
+    "input_shape",
+    "batch_input_shape",
+    "input_dim",
+    "batch_size",
+    "weights",
+    "dynamic",
+)
+
+
+class _WithCell(RNN):
+    """A layer that makes its own cell; further arguments are the cell's."""
+
+    _config_names = RNN._config_names[:-1]
+    _says_implementation = True
+    _cell_class = None
+    _cell_name = None
+
+    def __init__(self, units, *args, **kwargs):
+        of_layer = {k: kwargs.pop(k) for k in _LOOP + _LAYER if k in kwargs}
+        activity = kwargs.pop("activity_regularizer", None)
+        if "input_length" in kwargs:
+            length = kwargs.pop("input_length")
+            if "input_dim" in of_layer:
+                of_layer["input_shape"] = (length, of_layer.pop("input_dim"))
+        dtype = {"dtype": of_layer["dtype"]} if "dtype" in of_layer else {}
+        cell = self._cell_class(units, *args, name=self._cell_name, **dtype, **kwargs)
+        super().__init__(cell, **of_layer)
+        self.activity_regularizer = regularizer.get(activity)
+        self._implementation = kwargs.get("implementation", 2)
+
+    def __getattr__(self, name):
+        """What the cell was told: units, activation, kernel_initializer, …"""
+        cell = self.__dict__.get("cell")
+        if cell is not None and name[0] != "_":
+            if name in serialization.config_names(type(cell)):
+                return getattr(cell, name)
+        raise AttributeError(
+            f"'{type(self).__name__}' object has no attribute '{name}'"
+        )
+
+    def get_config(self):
+        """Adds the arguments of the layer and of its cell."""
+        config = {**super().get_config(), **serialization.config_of(self.cell)}
+        config["activity_regularizer"] = serialization.serialize(
+            self.activity_regularizer
+        )
+        if self._says_implementation:
+            config["implementation"] = self._implementation
+        return config
+
+
+class SimpleRNN(_WithCell):
+    """The plain recurrent layer: its output is its state."""
+
+    _cell_class, _cell_name = cells.SimpleRNNCell, "simple_rnn_cell"
+
+
+class LSTM(_WithCell):
+    """Long short-term memory: [batch, steps, features] to [batch, (steps,) units]."""
+
+    _cell_class, _cell_name = cells.LSTMCell, "lstm_cell"
+
+
+class GRU(_WithCell):
+    """Gated recurrent units: [batch, steps, features] to [batch, (steps,) units]."""
+
+    _cell_class, _cell_name = cells.GRUCell, "gru_cell"

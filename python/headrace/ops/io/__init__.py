@@ -1,0 +1,1 @@
+"""Files, queues, readers and printed text as operations."""

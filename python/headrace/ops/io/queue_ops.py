@@ -1,0 +1,271 @@
+"""tf.queue: queues of tuples of tensors."""
+
+from headrace._load import _headrace, raw
+from headrace.context import stack
+from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.settings import random_seed
+from headrace.framework.support import signatures
+from headrace.framework.support.properties import read_only
+from headrace.ops import array_ops
+
+
+def _raw(op, **arguments):
+    return _headrace.raw_op(op)(**arguments)
+
+
+def effect(op, **arguments):
+    """Calls an op without results: the operation, where it is of a graph."""
+    _raw(op, **arguments)
+    return stack.last_operation()
+
+
+class QueueBase:
+    """A queue by its handle: what can be put in and taken out."""
+
+    def __init__(self, dtypes_, shapes, names, queue_ref, name):
+        self._dtypes = dtypes_
+        self._shapes = shapes
+        self._names = names
+        self._queue_ref = queue_ref
+        self._name = name
+
+    queue_ref = read_only("_queue_ref", "The handle of the queue: a scalar tensor.")
+    name = read_only("_name", "The name of the queue: a str.")
+    dtypes = read_only("_dtypes", "A list of the dtypes of an element's components.")
+    shapes = read_only(
+        "_shapes", "A list of the static shapes of an element's components."
+    )
+    names = read_only(
+        "_names",
+        "A list of the components' names; without names elements are no dicts.",
+    )
+
+    def _components(self, vals, many):
+        if isinstance(vals, dict):
+            if not self._names:
+                raise ValueError("Queue must have names to enqueue a dictionary")
+            if set(vals) != set(self._names):
+                raise ValueError(
+                    "Keys in dictionary to enqueue do not match names of Queue.  "
+                    f"Dictionary: {sorted(vals)}, Queue: {sorted(self._names)}"
+                )
+            vals = [vals[n] for n in self._names]
+        elif self._names:
+            raise ValueError("You must enqueue a dictionary in a Queue with names")
+        elif not isinstance(vals, (list, tuple)):
+            vals = [vals]
+        if len(vals) != len(self._dtypes):
+            raise ValueError(
+                f"Expected {len(self._dtypes)} components, one a dtype of the queue, "
+                f"but got {len(vals)}"
+            )
+        out = []
+        for value, dtype, shape in zip(vals, self._dtypes, self._shapes):
+            tensor = conversion.convert_to_tensor(value, dtype)
+            have = tensor.shape[1:] if many else tensor.shape
+            have.assert_is_compatible_with(shape)
+            out.append(tensor)
+        return out
+
+    def enqueue(self, vals, name=None):
+        """Adds one tuple, when there is room."""
+        return effect(
+            "QueueEnqueueV2",
+            handle=self._queue_ref,
+            components=self._components(vals, many=False),
+            name=name or f"{self._name}_enqueue",
+        )
+
+    def enqueue_many(self, vals, name=None):
+        """Adds the rows of a tuple, one after another."""
+        return effect(
+            "QueueEnqueueManyV2",
+            handle=self._queue_ref,
+            components=self._components(vals, many=True),
+            name=name or f"{self._name}_EnqueueMany",
+        )
+
+    def _result(self, tensors):
+        if self._names:
+            return dict(zip(self._names, tensors))
+        return tensors[0] if len(tensors) == 1 else list(tensors)
+
+    def _take(self, op, name, suffix, **arguments):
+        tensors = _raw(
+            op,
+            handle=self._queue_ref,
+            component_types=self._dtypes,
+            name=f"{self._name}_{suffix}" if name is None else name,
+            **arguments,
+        )
+        return self._result(tensors)
+
+    def dequeue(self, name=None):
+        """Takes one tuple, when there is one."""
+        return self._take("QueueDequeueV2", name, "Dequeue")
+
+    def dequeue_many(self, n, name=None):
+        """Takes `n` tuples, stacked."""
+        n = conversion.convert_to_tensor(n, dtypes.int32)
+        return self._take("QueueDequeueManyV2", name, "DequeueMany", n=n)
+
+    def dequeue_up_to(self, n, name=None):
+        """Takes `n` tuples, or fewer once the queue is closed."""
+        n = conversion.convert_to_tensor(n, dtypes.int32)
+        return self._take("QueueDequeueUpToV2", name, "DequeueUpTo", n=n)
+
+    def close(self, cancel_pending_enqueues=False, name=None):
+        """Ends enqueuing."""
+        return effect(
+            "QueueCloseV2",
+            handle=self._queue_ref,
+            cancel_pending_enqueues=cancel_pending_enqueues,
+            name=name or f"{self._name}_Close",
+        )
+
+    def is_closed(self, name=None):
+        """Whether the queue is closed."""
+        name = name or f"{self._name}_Is_Closed"
+        return raw.QueueIsClosedV2(self._queue_ref, name=name)
+
+    def size(self, name=None):
+        """The number of tuples."""
+        name = name or f"{self._name}_Size"
+        return raw.QueueSizeV2(self._queue_ref, name=name)
+
+    @staticmethod
+    def from_list(index, queues):
+        """The queue of a list that `index` names."""
+
+        if not queues or not all(isinstance(q, QueueBase) for q in queues):
+            raise TypeError("A list of queues expected")
+        first = queues[0]
+        if any(q.dtypes != first.dtypes for q in queues):
+            raise TypeError("Queues do not have matching component dtypes.")
+        if any(q.names != first.names for q in queues):
+            raise TypeError("Queues do not have matching component names.")
+        shapes = [
+            tensor_shape.TensorShape(None) if any(s != row[0] for s in row) else row[0]
+            for row in zip(*(q.shapes for q in queues))
+        ]
+        ref = array_ops.gather(array_ops.stack([q.queue_ref for q in queues]), index)
+        name = "Empty" if _headrace.is_eager() else ref.op.name
+        return QueueBase(first.dtypes, shapes, first.names, ref, name)
+
+
+class _Queue(QueueBase):
+    """A queue that an op of its own makes."""
+
+    def _make(self, op, given, shapes, names, shared_name, name, **further):
+        types = _types(given)
+        known, shapes = _shapes(shapes, len(types))
+        handle = _raw(
+            op,
+            component_types=types,
+            shapes=known,
+            shared_name=shared_name or "",
+            name=name,
+            **further,
+        )
+        shown = "Empty" if _headrace.is_eager() else handle.op.name.split("/")[-1]
+        if op == "PriorityQueueV2":
+            types = [dtypes.int64] + types
+            shapes = [tensor_shape.TensorShape([])] + shapes
+        super().__init__(types, shapes, _names(names, types), handle, shown)
+
+
+def _takes(op, text):
+    """A constructor of those parameters for queues of an op."""
+
+    def begin(self, shapes, names, shared_name, name, **given):
+        components = given.pop("types" if "types" in given else "dtypes")
+        self._make(op, components, shapes, names, shared_name, name, **given)
+
+    return signatures.constructor(text, begin)
+
+
+class FIFOQueue(_Queue):
+    """First in, first out."""
+
+    __init__ = _takes(
+        "FIFOQueueV2",
+        "capacity, dtypes, shapes=None, names=None, shared_name=None, name='fifo_queue'",
+    )
+
+
+class PaddingFIFOQueue(_Queue):
+    """First in, first out; tensors taken out together are filled up with zeros."""
+
+    __init__ = _takes(
+        "PaddingFIFOQueueV2",
+        "capacity, dtypes, shapes, names=None, shared_name=None, "
+        "name='padding_fifo_queue'",
+    )
+
+    def _make(self, op, given, shapes, *names, **further):
+        if shapes is None or any(s is None for s in shapes):
+            raise ValueError(
+                "When providing partial shapes, a list of shapes must be provided."
+            )
+        _, known = _shapes(shapes, len(_types(given)))
+        if any(s.rank is None for s in known):
+            raise ValueError(f"All shapes must have a defined rank: {known}")
+        super()._make(op, given, shapes, *names, **further)
+
+
+class RandomShuffleQueue(_Queue):
+    """Gives tuples in random order, of at least `min_after_dequeue` others."""
+
+    __init__ = _takes(
+        "RandomShuffleQueueV2",
+        "capacity, min_after_dequeue, dtypes, shapes=None, names=None, seed=None, "
+        "shared_name=None, name='random_shuffle_queue'",
+    )
+
+    def _make(self, op, *given, seed, **further):
+        seed, seed2 = (s or 0 for s in random_seed.get_seed(seed))
+        super()._make(op, *given, seed=seed, seed2=seed2, **further)
+
+
+class PriorityQueue(_Queue):
+    """Gives the tuple with the least priority, an integer before its components."""
+
+    __init__ = _takes(
+        "PriorityQueueV2",
+        "capacity, types, shapes=None, names=None, shared_name=None, "
+        "name='priority_queue'",
+    )
+
+
+def _types(given):
+    given = given if isinstance(given, (list, tuple)) else [given]
+    return [dtypes.as_dtype(d) for d in given]
+
+
+def _shapes(given, count):
+    """(the op's attribute, a shape a component)."""
+    if given is None:
+        return [], [tensor_shape.TensorShape(None)] * count
+    kinds = (list, tuple, tensor_shape.TensorShape)
+    one = isinstance(given, tensor_shape.TensorShape) or not given
+    if one or not isinstance(given[0], kinds):
+        given = [given]
+    shapes = [tensor_shape.TensorShape(s) for s in given]
+    if len(shapes) != count:
+        raise ValueError(
+            f"Queue shapes must have the same length as dtypes, received {len(shapes)} "
+            f"shapes, {count} dtypes"
+        )
+    return shapes, shapes
+
+
+def _names(given, types):
+    if given is None:
+        return None
+    given = given if isinstance(given, (list, tuple)) else [given]
+    if len(given) != len(types):
+        raise ValueError(
+            f"List of queue names must have the same length as the list of dtypes, "
+            f"received {len(given)} names,{len(types)} dtypes"
+        )
+    return list(given)

@@ -1,0 +1,1 @@
+"""tf.random, and initializers, which draw."""

@@ -1,0 +1,1 @@
+"""tf.signal and tf.audio."""

@@ -1,0 +1,72 @@
+"""Functions whose parameters are put together: what calls and help() see."""
+
+import inspect
+
+import pytest
+
+import headrace as tf
+from headrace.framework.support import signatures
+
+
+def test_wrong_calls_are_refused_in_python_s_words():
+    class Kept:
+        __init__ = signatures.keeps("size, rate=0.5")
+
+    kept = Kept(3)
+    assert (kept.size, kept.rate) == (3, 0.5)
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        Kept()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'shape'"):
+        Kept(3, shape=2)
+    with pytest.raises(TypeError, match="takes from 2 to 3 positional arguments"):
+        Kept(1, 2, 3)
+
+
+def test_defaults_are_the_objects_themselves():
+    default = object()
+    parameters = [signatures.parameter("x", default)]
+    function = signatures.function_of(signatures.named("f", "Doc."), parameters, dict)
+    assert function()["x"] is default
+    assert (function.__name__, function.__doc__) == ("f", "Doc.")
+    assert inspect.signature(function).parameters["x"].default is default
+
+
+def test_parameters_come_where_they_are_wanted():
+    @signatures.taking(signatures.from_text("b=2, c=3"), before="d")
+    def function(a, d=4, **given):
+        return a, d, given
+
+    assert str(inspect.signature(function)) == "(a, b=2, c=3, d=4)"
+    assert function(1, 5) == (1, 4, {"b": 5, "c": 3})
+
+
+def test_a_twin_fixes_what_it_does_not_take():
+    def function(a, b=2, *, c=3):
+        return a, b, c
+
+    twin = signatures.twin(function, "twin", "Doc.", "b, a=7", c=9)
+    assert str(inspect.signature(twin)) == "(b=2, a=7)"
+    assert twin(1) == (7, 1, 9)
+
+
+def test_layers_say_the_options_of_their_weights():
+    names = list(inspect.signature(tf.keras.layers.Dense).parameters)
+    assert names[:5] == [
+        *("units", "activation", "use_bias"),
+        *("kernel_initializer", "bias_initializer"),
+    ]
+    layer = tf.keras.layers.Dense(2, None, True, "ones", kernel_constraint="non_neg")
+    assert type(layer.kernel_initializer).__name__ == "Ones"
+    assert type(layer.kernel_constraint).__name__ == "NonNeg"
+    with pytest.raises(TypeError, match="Keyword argument not understood"):
+        tf.keras.layers.Dense(2, kernel_size=3)
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        tf.keras.layers.Dense()
+
+
+def test_methods_of_datasets_are_called_as_programs_know_them():
+    dataset = tf.data.Dataset.range(4)
+    assert tf.data.Dataset.map.__qualname__ == "DatasetV2.map"
+    assert repr(dataset.take(2)).startswith("<_TakeDataset element_spec=")
+    assert repr(dataset.cache()).startswith("<CacheDataset element_spec=")
+    assert repr(dataset.shuffle(2)).startswith("<_ShuffleDataset element_spec=")

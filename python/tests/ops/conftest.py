@@ -1,0 +1,1 @@
+"""Beside the tests of the rooms: driver.py and rows.py, found because this is here."""
