@@ -180,6 +180,9 @@ Status ResolvedOp::InferAttrs(absl::Span<const DType> input_types) {
     }
     if (n < 0 || at + n > total) return bad_count();
     input_ranges_.push_back({at, at + n});
+    // Where the op does not take a reference itself it gets the value.
+    for (int i = at; i < at + n && !arg.is_ref; ++i)
+      input_types_[i] = BaseType(input_types_[i]);
     if (!arg.number_attr.empty()) {
       attrs_.Set(arg.number_attr, int64_t{n});
     }
