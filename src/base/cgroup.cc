@@ -67,6 +67,8 @@ int64_t MemoryLeftV2(const std::string& folder) {
   const int64_t limit = NumberIn(folder + "/memory.max", kUnlimited);
   if (limit >= kUnlimited) return kNoMemoryLimit;
   const int64_t used = NumberIn(folder + "/memory.current", 0);
+  // Pages of files are counted as used, though the kernel drops them before it
+  // ends a process.
   const int64_t dropped =
       SumOf(folder + "/memory.stat",
             {"active_file", "inactive_file", "slab_reclaimable"});

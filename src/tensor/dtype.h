@@ -48,6 +48,7 @@ enum class DType : uint8_t {
   kUint2 = 32,
   // A reference to a variable of type T (graphs of TensorFlow 1) is T + 100.
 };
+// Upstream's numbers of reference types are those of their values and 100.
 inline constexpr int kRefOffset = 100;
 
 using complex64 = std::complex<float>;

@@ -20,7 +20,8 @@ namespace {
 // The most that one call moves: the kernel stops at 2 GiB anyway.
 constexpr size_t kMostAtOnce = size_t{1} << 30;
 
-constexpr size_t kLongRead = 256 << 10;  // bytes
+// Bytes; above the 128 KiB that Linux reads ahead by itself.
+constexpr size_t kLongRead = 256 << 10;
 
 class PosixReader : public RandomAccessFile {
  public:
@@ -112,6 +113,8 @@ class LateRelease {
   LateRelease& operator=(const LateRelease&) = delete;
 
  private:
+  // Giving back the pages of 16 MiB takes half a millisecond; smaller files are
+  // not worth a job.
   static constexpr off_t kLargeFile = 16 << 20;
   int fd_ = -1;
 };
