@@ -10,10 +10,14 @@
 namespace headrace {
 namespace {
 
+// Registers of a tile must fit in the cache: 96 instructions of 512 floats are
+// 192 KiB at worst. Longer chains become several calls.
 constexpr int kMostInstructions = 96;
 // Rows that are reduced while they are in the cache: elements of one, and how
 // many there are at least. (Few rows are cut by the reduction itself.)
 constexpr double kReduceNs = 0.1;  // an element
+// Short rows spend their time in the beginnings and ends of their loops; 8,192
+// floats are 32 KiB, a core's first cache.
 constexpr int64_t kLeastRow = 48, kMostRow = 8192, kLeastRows = 16;
 
 // What a call is to a group.
@@ -163,6 +167,7 @@ class Fuser {
     *yes = false;
     if (call.outputs.size() != 1 || call.effect) return OkStatus();
     const Shape& shape = p_.values[call.outputs[0]].shape;
+    // Layouts, tiles and the reductions' rows are decided now, once.
     if (!shape.fully_known() || shape.num_elements() == 0) return OkStatus();
     if (!IsPlain(p_.values[call.outputs[0]].dtype)) return OkStatus();
     const OpDef& def = call.op->def();

@@ -7,8 +7,9 @@
 namespace headrace {
 namespace {
 
-// Larger variables are better worked on in place than from one memory to
-// another.
+// Bytes. Swapping keeps two memories for a variable; up to this size both stay
+// in the cache and no turn allocates. Larger variables are better worked on in
+// place.
 constexpr int64_t kLargestSwapped = 128 << 10;
 
 }  // namespace
@@ -114,6 +115,8 @@ Status Turns::Advance() {
   size_t at = 0;
   for (const TurnPlan::Next& next : plan_.copied_) {
     if (next.check) HR_RETURN_IF_ERROR(Check(next));
+    // All that is copied is taken before any variable is set: variables may
+    // change places with one another.
     passing_[at++] = slots[next.from];
   }
   for (const TurnPlan::Next& next : plan_.direct_) {
