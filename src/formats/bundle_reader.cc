@@ -20,6 +20,8 @@ namespace {
 using Entry = tensorflow::BundleEntryProto;
 
 constexpr int kBundleVersion = 1;
+// What one thread reads and sums at a time: a megabyte stays in its cache from
+// the one to the other. The estimate only decides that reading is shared out.
 constexpr int64_t kReadBytes = 1 << 20;
 constexpr double kReadNanosecondsPerByte = 0.1;
 
@@ -84,6 +86,7 @@ Status BundleReader::ReadHeader(StringView value) {
   HR_RETURN_IF_ERROR(CheckVersions(header.version(), kBundleVersion,
                                    kMinCheckpointProducer, "Checkpoint",
                                    "checkpoint"));
+  // Elements are read where they are to lie, and nobody swaps them.
   if (header.endianness() != tensorflow::BundleHeaderProto::LITTLE) {
     return Unimplemented("TensorBundle at ", prefix_,
                          ": written on a big endian machine");
@@ -106,6 +109,8 @@ Status BundleReader::ReadIndex() {
       if (!key.empty()) return DataLoss(table->path(), ": no header");
       return ReadHeader(value);
     }
+    // Entries stay as bytes: a checkpoint has thousands, of which a restore may
+    // want few.
     entries_.emplace_back(key, value);
     if (key[0] != '\0') keys_.emplace_back(key);
     return OkStatus();

@@ -22,11 +22,14 @@ namespace {
 
 using tensorflow::DataType;
 
-// Tensors from this size on are written from where they lie.
+// Tensors from this size on are written from where they lie; smaller ones are
+// gathered to as much, so that a checkpoint of thousands of biases takes few
+// system calls.
 constexpr size_t kLargeBytes = 1 << 20;
 // What one thread sums and writes at a time: it stays in the cache between.
 constexpr uint64_t kWriteBytes = 1 << 20;
 static_assert(kWriteBytes % WritableFile::kBlock == 0);
+// An estimate that only decides that writing is shared out.
 constexpr double kWriteNanosecondsPerByte = 0.2;
 // Threads that keep a disk busy, each waiting for it most of the time.
 constexpr int64_t kWaitingThreads = 4;

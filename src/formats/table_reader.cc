@@ -11,6 +11,8 @@
 namespace headrace {
 namespace {
 
+// LevelDB's: two handles of at most 20 bytes each and the magic number; behind
+// each block its type and checksum.
 constexpr size_t kFooterSize = 48;
 constexpr size_t kTrailerSize = 5;
 

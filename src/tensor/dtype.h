@@ -109,6 +109,7 @@ DType RealType(DType d);
 
 template <typename T>
 struct DTypeOfImpl;
+// A macro, as specialisations of a template cannot be rows of an array.
 #define HR_DTYPE_OF(T, D)                    \
   template <>                                \
   struct DTypeOfImpl<T> {                    \

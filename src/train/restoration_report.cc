@@ -10,7 +10,9 @@
 namespace headrace {
 namespace {
 
-// Names beyond this many get no nearest one: the table would be large.
+// Texts of errors show 20 names, and what is nearest to each is looked for
+// among 2,000: an edit distance of names of 50 letters takes some 5 us, so at
+// most 0.2 s in all.
 constexpr size_t kNamesCompared = 20;
 constexpr size_t kCandidates = 2000;
 
@@ -42,6 +44,7 @@ void AddNearest(std::vector<RestoreReport::Unmatched>* names,
                 const std::vector<RestoreReport::Unmatched>& candidates) {
   for (size_t i = 0; i < std::min(names->size(), kNamesCompared); ++i) {
     const std::string own = Comparable((*names)[i].name);
+    // Names that differ in more than two thirds are no help.
     int best = static_cast<int>(own.size()) * 2 / 3 + 1;
     for (size_t j = 0; j < std::min(candidates.size(), kCandidates); ++j) {
       const int d = EditDistance(own, Comparable(candidates[j].name));

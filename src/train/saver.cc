@@ -19,10 +19,14 @@ class Saver {
     for (size_t id = 0; id < nodes_.size(); ++id) {
       // Visiting moves nodes_.
       const TrackablePtr object = nodes_[id].object;
+      // Objects may make children here (wrappers of lists), so before they are
+      // asked for them.
       HR_RETURN_IF_ERROR(object->BeforeSave());
       HR_RETURN_IF_ERROR(object->Refresh());
       AddChildren(id, object->edges(), id == 0 ? extra : kNothing);
     }
+    // Behind all objects: a slot's key names its variable's path, which must be
+    // the shortest.
     VisitSlots();
     for (size_t id = 0; id < nodes_.size(); ++id) {
       HR_RETURN_IF_ERROR(AddValues(id, out));

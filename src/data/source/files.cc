@@ -155,6 +155,7 @@ class FilesDataset : public Dataset {
       }
     }
     void SetLine(StringView line) {
+      // Lines of Windows, as upstream reads them.
       if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
       record_.assign(line.data(), line.size());
     }
@@ -197,6 +198,7 @@ class FilesDataset : public Dataset {
   const FileSizes sizes_;
 };
 
+// What buffer_size 0 stands for; upstream's default.
 constexpr int64_t kBuffer = 256 << 10;
 
 Status MakeFiles(KernelContext& c, Format format, int compression, int buffer,

@@ -4,7 +4,8 @@
 
 #include "ops/state/optimizer_loops.h"
 
-// The rules once more, for their slot counts only.
+// The rules once more, for their slot counts only. As for reductions of rare
+// types: one copy, for no particular level.
 #define HR_LEVEL plain
 #include "ops/state/optimizer_rules.h"
 
