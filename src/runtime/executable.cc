@@ -98,6 +98,8 @@ class Executable::ShapePlans {
   }
 
  private:
+  // Plans for shapes that came at least twice: a training has its batch and the
+  // last, shorter one, for training and validation; each plan holds an arena.
   static constexpr size_t kMostPlans = 6;
   struct Entry {
     std::vector<Shape> shapes;

@@ -12,6 +12,7 @@ namespace headrace::tf::train {
 namespace {
 
 using Batch = std::vector<Tensor>;
+// Steps: a report waits for the step under way, so not after each.
 constexpr int64_t kReportEvery = 50;
 
 // What a training makes small: losses of outputs, and their weights.
