@@ -154,6 +154,10 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
 }
 
 StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
+  // In this order: what is not needed is gone before anything is fused, cheap
+  // values are made again before the fusing pass takes their copies in, kernels
+  // are bound before memory is planned, as they say whether they make their
+  // outputs. Planning may take seconds, so cancellation is looked for between.
   HR_RETURN_IF_ERROR(Optimise(p));
   HR_RETURN_IF_ERROR(CheckTokens());
   RecomputeCheap(p);

@@ -171,6 +171,7 @@ class Writer {
     HR_ASSIGN_OR_RETURN(call.op, NamedOp(*n));
     call.inputs.assign(inputs.begin(), inputs.end());
     call.name = n->name();
+    // A target runs for what it may refuse, though nobody reads it.
     call.effect = HasSideEffect(n->def()) || asked_.contains(n);
     for (int i = 0; i < n->num_outputs(); ++i) {
       // What runs is a reference, a scalar handle; its shape is the variable's.
@@ -267,6 +268,9 @@ Status BindCall(Call& call) {
 
 void BindStateful(Program& p) {
   for (Call& call : p.calls) {
+    // Before the program is copied for shapes: kernels with state (random
+    // streams) must be one for all plans. What cannot be bound the plan
+    // reports.
     if (call.op->def().is_stateful) BindCall(call).IgnoreError();
   }
 }
