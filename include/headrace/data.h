@@ -79,8 +79,10 @@ struct MapOptions {
   bool deterministic = true;
 };
 
-// How the datasets of Interleave take turns. num_parallel_calls and
-// deterministic as for maps.
+// How the datasets of Interleave take turns. With num_parallel_calls each open
+// dataset is read ahead by a thread of its own; which number it is does not
+// matter, but above a fixed cycle_length it is kInvalidArgument. The order is
+// kept whatever `deterministic` says: there is nothing to gain by another.
 struct InterleaveOptions {
   int64_t cycle_length = kAutotune;  // datasets that are open at a time
   int64_t block_length = 1;          // elements of one before the next's turn
