@@ -165,6 +165,8 @@ class Fuser {
   // Binds the kernel where it may be element-wise or a product.
   Status Candidate(Call& call, bool* yes) {
     *yes = false;
+    // Effects keep their order among one another, which a fused call would
+    // change.
     if (call.outputs.size() != 1 || call.effect) return OkStatus();
     const Shape& shape = p_.values[call.outputs[0]].shape;
     // Layouts, tiles and the reductions' rows are decided now, once.
@@ -333,6 +335,8 @@ class Fuser {
     int host = -1;
     for (const auto& [v, count] : inside) {
       const int i = maker_[v];
+      // The latest, as all that the chain reads must be made before it; read by
+      // nobody else, as its result is never stored as a whole.
       if (i <= host || uses_[v] != count || p_.calls[i].dead) continue;
       const Call& call = p_.calls[i];
       if (!call.op->def().Has(OpTrait::kTakesTail) || call.effect ||
@@ -358,6 +362,8 @@ class Fuser {
       for (ValueId v : Operands(p_.calls[i])) ++inside[base_[v]];
     }
     const int host = HostOf(g, inside);
+    // A chain of one gains nothing: its own kernel is as fast, and reports
+    // under its own name.
     if (g.calls.size() + (host >= 0) < 2) return OkStatus();
     const ValueId product = host < 0 ? kNoValue : p_.calls[host].outputs[0];
     Parts parts;

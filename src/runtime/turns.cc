@@ -36,12 +36,15 @@ void TurnPlan::PlanNext() {
   }
   for (size_t i = 0; i < e.feeds_.size(); ++i) {
     Next next{e.fetches_[i], e.feeds_[i]};
+    // A variable that the body hands through lies where the next turn reads it.
     if (next.from == next.to) continue;
     next.index = static_cast<int>(i);
     const Executable::Slot& from = e.slots_[next.from];
     const Executable::Slot& to = e.slots_[next.to];
     const bool same = from.is_static && to.is_static && from.shape == to.shape;
     next.check = !same && to.shape.known_rank();
+    // Read again in the next turn, wanted by several variables, or not to be
+    // moved (constants, the arena): copied.
     if (is_feed[next.from] || fetched[next.from] > 1 ||
         from.constant.has_buffer() || from.offset >= 0) {
       copied_.push_back(next);
@@ -86,6 +89,7 @@ Turns::Turns(const TurnPlan& plan,
 
 Turns::~Turns() {
   Executable& e = *plan_.executable_;
+  // A loop that ended early leaves values behind; the next run must find none.
   for (ValueId v : e.counted_) workspace_->slots[v] = Tensor();
   workspace_->repeated = false;
   for (auto& p : e.prepared_) p->EndRepeated();

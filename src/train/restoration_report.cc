@@ -91,6 +91,8 @@ const std::string& Restoration::NodeName(int id) const {
     for (size_t next = 0; next < queue.size(); ++next) {
       for (const auto& child : graph_->nodes(queue[next]).children()) {
         std::string& name = node_names_[child.node_id()];
+        // The first name found is the shortest, as nodes are visited breadth
+        // first.
         if (!name.empty()) continue;
         name = absl::StrCat(node_names_[queue[next]], ".", child.local_name());
         queue.push_back(child.node_id());

@@ -68,6 +68,7 @@ class Saver {
 
   void AddChildren(int id, const std::vector<Trackable::Edge>& children,
                    absl::Span<const NamedChild> extra) {
+    // A copy of the path: visiting children moves the nodes.
     const std::string prefix = id == 0 ? "" : nodes_[id].path + "/";
     for (const auto& edge : children) {
       if (!edge.saved) continue;
@@ -200,6 +201,7 @@ Status PrepareFolder(FileSystem* fs, const std::string& prefix) {
 Status GraphValues::Write(FileSystem* fs, const std::string& prefix,
                           const Options& options) const {
   for (const auto& [key, value] : values_) {
+    // Before any file is made.
     if (value.has_buffer()) continue;
     return Unimplemented("a checkpoint of ", key,
                          ", which belongs to a graph, without a session");

@@ -84,6 +84,7 @@ StatusOr<std::pair<int, uint64_t>> OpenFile(const std::string& path,
   int error = fstat(fd, &s) == 0 ? 0 : errno;
   if (error == 0 && S_ISDIR(s.st_mode)) error = EISDIR;
   const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  // Opened without waiting; writes to a pipe are to wait for its reader again.
   if (error == 0 && writes && !S_ISREG(s.st_mode) &&
       fcntl(fd, F_SETFL, flags & O_APPEND) != 0) {
     error = errno;
@@ -188,6 +189,7 @@ class Posix : public FileSystem {
     const int error = errno;
     closedir(folder);
     if (error != 0) return ErrnoStatus(error, path);
+    // The system's order differs from run to run.
     std::sort(names.begin(), names.end());
     return names;
   }

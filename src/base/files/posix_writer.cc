@@ -163,6 +163,7 @@ class Writer : public WritableFile {
 
   void Grow(uint64_t end) {
     uint64_t size = size_.load(std::memory_order_relaxed);
+    // Several threads write parts of one file: the greatest end counts.
     while (size < end && !size_.compare_exchange_weak(size, end)) {
     }
   }
@@ -174,6 +175,8 @@ class Writer : public WritableFile {
     };
     if (direct_fd_ >= 0) note(close(direct_fd_));
     if (fd_ >= 0 && reserved_ > size_) {
+      // Reserved blocks that nothing was written to would count as zeros of the
+      // file.
       note(ftruncate(fd_, static_cast<off_t>(size_.load())));
     }
     if (fd_ >= 0) note(close(fd_));

@@ -44,6 +44,8 @@ class FilesDataset : public Dataset {
         if (!file_) {
           *end = index_ >= static_cast<int64_t>(dataset().files_.size());
           if (*end) return OkStatus();
+          // A file that cannot be opened or read is passed over by the next
+          // call, so that IgnoreErrors goes on behind it.
           if (Status s = Open(0); !s.ok()) {
             Close();
             return s;
