@@ -103,9 +103,9 @@ class HR_API Optimizer : public Module {
   // gradients are skipped: such variables neither move nor decay. Throws
   // kInvalidArgument when all gradients are null, when their number is another,
   // and for shapes that are not the variables'. Slots are made at a variable's
-  // first step. Of slices SGD without momentum, Adagrad and Ftrl change those
-  // rows alone; the others' rules move every row in each step, as Keras' do. In
-  // a traced function the updates become ops of its graph.
+  // first step. Of slices SGD without momentum and Adagrad change those rows
+  // alone; the others' rules move every row in each step, as Keras' do. In a
+  // traced function the updates become ops of its graph.
   void Apply(const Gradients& gradients,
              const std::vector<Variable>& variables);
   // Makes the slots of these variables now, where they are missing: for a
