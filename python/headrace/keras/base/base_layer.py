@@ -8,7 +8,14 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework.name_scopes import name_scope
 from headrace.framework.support.properties import read_only
-from headrace.keras import constraint, initializer, regularizer, serialization, settings
+from headrace.keras import (
+    activation,
+    constraint,
+    initializer,
+    regularizer,
+    serialization,
+    settings,
+)
 from headrace.keras.base import dispatch, functional_call, tracking
 from headrace.keras.base import input_spec as input_specs
 from headrace.keras.base.call_context import context, spec_of
@@ -23,6 +30,14 @@ _ALLOWED = {
     "activity_regularizer",
     "autocast",
     "implementation",
+}
+
+
+_KEPT = {  # what arguments whose names end so stand for
+    "activation": activation.get,
+    "initializer": initializer.get,
+    "regularizer": regularizer.get,
+    "constraint": constraint.get,
 }
 
 
@@ -65,6 +80,13 @@ class Layer(tracking.Tracking):
         )
         state.initial_weights = kwargs.get("weights")
         state.batch_input_shape = self._declared_shape(kwargs)
+
+    def _kept(self, name, value):
+        """What layers keep of an argument of that name."""
+        if name == "data_format":
+            return settings.data_format(value)
+        get = _KEPT.get(name.rpartition("_")[2])
+        return value if get is None else get(value)
 
     def _init_name(self, name):
         if name is None:

@@ -5,6 +5,7 @@ import operator
 
 from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
+from headrace.keras.layer.parts import takes
 
 
 class _Merge(Layer):
@@ -127,12 +128,9 @@ class Minimum(_Fold):
     _join = staticmethod(tf.minimum)
 
 
+@takes("axis=-1, **kwargs")
 class Concatenate(_Merge):
     """Joins along an axis."""
-
-    def __init__(self, axis=-1, **kwargs):
-        super().__init__(**kwargs)
-        self.axis = axis
 
     def _check_shapes(self, shapes):
         if any(s.rank is None for s in shapes):
@@ -173,14 +171,11 @@ class Concatenate(_Merge):
         return tf.reduce_all(tf.concat(masks, axis=self.axis), axis=-1)
 
 
+@takes("axes, normalize=False, **kwargs")
 class Dot(_Merge):
     """The product of two inputs over an axis of each."""
 
     _count = 2
-
-    def __init__(self, axes, normalize=False, **kwargs):
-        super().__init__(**kwargs)
-        self.axes, self.normalize = axes, normalize
 
     def _check_shapes(self, shapes):
         first, second = self._pair(shapes[0].rank, shapes[1].rank)

@@ -1,10 +1,9 @@
 """Convolutions."""
 
 from headrace import _api as tf
-from headrace.keras import settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.parts import Weighted, activation_of, takes_options, tuple_of
+from headrace.keras.layer.parts import Weighted, takes, tuple_of
 
 
 def output_length(size, kernel, padding, stride, dilation=1):
@@ -35,27 +34,29 @@ class _ChannelsLast:
         return tf.transpose(out, [*lead, last, *range(batch, last)])
 
 
-class _Convolution(Weighted, Layer):
-    """What convolutions of all ranks share."""
+class OnWindows(Layer):
+    """What works on windows of `rank` axes: how it keeps their sizes."""
 
     rank = 2
+
+    def _kept(self, name, value):
+        if name in ("kernel_size", "pool_size", "strides", "dilation_rate"):
+            return tuple_of(value, self.rank, name)
+        return value.lower() if name == "padding" else super()._kept(name, value)
+
+
+@takes(
+    "filters, kernel_size, strides=1, padding='valid', data_format=None, "
+    "dilation_rate=1, groups=1, activation=None, use_bias=True, **kwargs",
+    *("kernel", "bias"),
+)
+class _Convolution(Weighted, OnWindows):
+    """What convolutions of all ranks share."""
+
     _paddings = ("valid", "same")
 
-    @takes_options("kernel", "bias")
-    def __init__(
-        self,
-        filters,
-        kernel_size,
-        strides=1,
-        padding="valid",
-        data_format=None,
-        dilation_rate=1,
-        groups=1,
-        activation=None,
-        use_bias=True,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
+    def _before(self, given):
+        filters, groups = given["filters"], given["groups"]
         if filters is not None and filters <= 0:
             raise ValueError(
                 "Invalid value for argument `filters`. Expected a strictly positive "
@@ -66,28 +67,24 @@ class _Convolution(Weighted, Layer):
                 "The number of filters must be evenly divisible by the number of "
                 f"groups. Received: groups={groups}, filters={filters}."
             )
-        self.filters, self.groups = filters, groups
-        self.kernel_size = tuple_of(kernel_size, self.rank, "kernel_size")
-        self.strides = tuple_of(strides, self.rank, "strides")
-        self.dilation_rate = tuple_of(dilation_rate, self.rank, "dilation_rate")
-        self.padding = padding.lower()
-        if self.padding == "causal" and "causal" not in self._paddings:
+        padding = given["padding"].lower()
+        if padding == "causal" and "causal" not in self._paddings:
             raise ValueError(
                 "Causal padding is only supported for `Conv1D`and `SeparableConv1D`."
             )
-        if self.padding not in self._paddings:
+        if padding not in self._paddings:
             raise ValueError(
                 "The `padding` argument must be a list/tuple or one of "
-                f"{set(self._paddings)}. Received: {padding}"
+                f"{set(self._paddings)}. Received: {given['padding']}"
             )
+
+    def _begin(self):
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(
                 "`strides > 1` not supported in conjunction with `dilation_rate > 1`. "
                 f"Received: strides={self.strides} and "
                 f"dilation_rate={self.dilation_rate}"
             )
-        self.data_format = settings.data_format(data_format)
-        self.activation, self.use_bias = activation_of(activation), use_bias
         self.input_spec = InputSpec(min_ndim=self.rank + 2)
 
     def _channel_axis(self):

@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 from headrace.keras.layer.conv.convolution import _Convolution
-from headrace.keras.layer.parts import option_names, takes_options
+from headrace.keras.layer.parts import option_names, takes
 
 
 class _OfChannels(_Convolution):
@@ -46,6 +46,12 @@ class _OfChannels(_Convolution):
         )
 
 
+@takes(
+    "kernel_size, strides=1, padding='valid', depth_multiplier=1, data_format=None, "
+    "dilation_rate=1, activation=None, use_bias=True, **kwargs",
+    *("depthwise", "bias"),
+    filters=None,
+)
 class DepthwiseConv2D(_OfChannels):
     """Each channel by its own kernels."""
 
@@ -54,25 +60,6 @@ class DepthwiseConv2D(_OfChannels):
         *option_names("depthwise", "bias"),
         "depth_multiplier",
     )
-
-    @takes_options("depthwise", "bias")
-    def __init__(
-        self,
-        kernel_size,
-        strides=1,
-        padding="valid",
-        depth_multiplier=1,
-        data_format=None,
-        dilation_rate=1,
-        activation=None,
-        use_bias=True,
-        **kwargs,
-    ):
-        super().__init__(
-            *(None, kernel_size, strides, padding, data_format, dilation_rate),
-            **{"activation": activation, "use_bias": use_bias, **kwargs},
-        )
-        self.depth_multiplier = depth_multiplier
 
     def build(self, input_shape):
         channels = self._channels(input_shape)
@@ -91,6 +78,11 @@ class DepthwiseConv1D(DepthwiseConv2D):
     rank = 1
 
 
+@takes(
+    "filters, kernel_size, strides=1, padding='valid', data_format=None, "
+    "dilation_rate=1, depth_multiplier=1, activation=None, use_bias=True, **kwargs",
+    *("depthwise", "pointwise", "bias"),
+)
 class SeparableConv2D(_OfChannels):
     """A depthwise convolution, then one of size 1 that mixes channels."""
 
@@ -101,26 +93,6 @@ class SeparableConv2D(_OfChannels):
         *option_names("kernel", "depthwise", "pointwise", "bias"),
         "depth_multiplier",
     )
-
-    @takes_options("depthwise", "pointwise", "bias")
-    def __init__(
-        self,
-        filters,
-        kernel_size,
-        strides=1,
-        padding="valid",
-        data_format=None,
-        dilation_rate=1,
-        depth_multiplier=1,
-        activation=None,
-        use_bias=True,
-        **kwargs,
-    ):
-        super().__init__(
-            *(filters, kernel_size, strides, padding, data_format, dilation_rate),
-            **{"activation": activation, "use_bias": use_bias, **kwargs},
-        )
-        self.depth_multiplier = depth_multiplier
 
     def build(self, input_shape):
         channels = self._channels(input_shape)

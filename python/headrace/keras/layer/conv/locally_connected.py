@@ -3,46 +3,33 @@
 import math
 
 from headrace import _api as tf
-from headrace.keras import settings
-from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.conv.convolution import _ChannelsLast, output_length
-from headrace.keras.layer.parts import Weighted, activation_of, takes_options, tuple_of
+from headrace.keras.layer.conv.convolution import (
+    OnWindows,
+    _ChannelsLast,
+    output_length,
+)
+from headrace.keras.layer.parts import Weighted, takes
 
 
-class _LocallyConnected(Weighted, Layer):
-    rank = 2
-
-    @takes_options("kernel", "bias", before="implementation")
-    def __init__(
-        self,
-        filters,
-        kernel_size,
-        strides=1,
-        padding="valid",
-        data_format=None,
-        activation=None,
-        use_bias=True,
-        implementation=1,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
+@takes(
+    "filters, kernel_size, strides=1, padding='valid', data_format=None, "
+    "activation=None, use_bias=True, implementation=1, **kwargs",
+    *("kernel", "bias"),
+    before="implementation",
+)
+class _LocallyConnected(Weighted, OnWindows):
+    def _begin(self):
         name = type(self).__name__
-        if implementation != 1:
-            raise NotImplementedError(f"{name}: implementation={implementation}")
-        if filters is not None and filters < 0:
-            raise ValueError(f"filters cannot be less than 0, got {filters}.")
-        self.filters, self.implementation = filters, implementation
-        self.kernel_size = tuple_of(kernel_size, self.rank, "kernel_size")
-        self.strides = tuple_of(strides, self.rank, "strides")
-        self.padding = padding.lower()
+        if self.implementation != 1:
+            raise NotImplementedError(f"{name}: implementation={self.implementation}")
+        if self.filters is not None and self.filters < 0:
+            raise ValueError(f"filters cannot be less than 0, got {self.filters}.")
         if self.padding != "valid":
             raise ValueError(
                 f'Invalid border mode for {name} (only "valid" is supported if '
                 f"implementation is 1): {self.padding}"
             )
-        self.data_format = settings.data_format(data_format)
-        self.activation, self.use_bias = activation_of(activation), use_bias
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def _sizes(self, input_shape):

@@ -1,34 +1,33 @@
 """Pooling over windows and over everything."""
 
 from headrace import _api as tf
-from headrace.keras import settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.conv.convolution import _ChannelsLast, output_length
-from headrace.keras.layer.parts import tuple_of
+from headrace.keras.layer.conv.convolution import (
+    OnWindows,
+    _ChannelsLast,
+    output_length,
+)
+from headrace.keras.layer.parts import takes
 
 
-class _Pooling(Layer):
+@takes("pool_size=2, strides=None, padding='valid', data_format=None, **kwargs")
+class _Pooling(OnWindows):
     """Pools windows of `rank` axes by `_function`."""
 
-    rank = 2
     _functions = ()
     _config_names = ("pool_size", "padding", "strides", "data_format")
 
-    def __init__(
-        self, pool_size=2, strides=None, padding="valid", data_format=None, **kwargs
-    ):
-        super().__init__(**kwargs)
-        self.pool_size = tuple_of(pool_size, self.rank, "pool_size")
-        strides = self.pool_size if strides is None else strides
-        self.strides = tuple_of(strides, self.rank, "strides")
-        self.padding = padding.lower()
-        if self.padding not in ("valid", "same"):
+    def _before(self, given):
+        if given["strides"] is None:
+            given["strides"] = given["pool_size"]
+        if given["padding"].lower() not in ("valid", "same"):
             raise ValueError(
                 "The `padding` argument must be a list/tuple or one of {'valid', "
-                f"'same'}}. Received: {padding}"
+                f"'same'}}. Received: {given['padding']}"
             )
-        self.data_format = settings.data_format(data_format)
+
+    def _begin(self):
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def _pool(self, inputs):
@@ -93,15 +92,13 @@ class AveragePooling3D(_Average):
     rank = 3
 
 
+@takes("data_format=None, keepdims=False, **kwargs")
 class _GlobalPooling(Layer):
     """Pools all axes but the batch and the channels."""
 
     rank = 2
 
-    def __init__(self, data_format=None, keepdims=False, **kwargs):
-        super().__init__(**kwargs)
-        self.data_format = settings.data_format(data_format)
-        self.keepdims = keepdims
+    def _begin(self):
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def _axes(self):

@@ -1,23 +1,29 @@
 """Long short-term memory over images and the like: its products are convolutions."""
 
 from headrace import _api as tf
-from headrace.keras import settings
-from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.conv.convolution import _ChannelsLast, output_length
-from headrace.keras.layer.parts import (
-    Weighted,
-    activation_of,
-    option_names,
-    tuple_of,
+from headrace.keras.layer.conv.convolution import (
+    OnWindows,
+    _ChannelsLast,
+    output_length,
 )
+from headrace.keras.layer.parts import Weighted, option_names, takes
 from headrace.keras.layer.rnn import cells
 from headrace.keras.layer.rnn.recurrent import _WithCell
 
 _CONVOLUTIONS = (tf.nn.conv1d, tf.nn.conv2d, tf.nn.conv3d)
 
 
-class ConvLSTMCell(Weighted, Layer):
+@takes(
+    "rank, filters, kernel_size, strides=1, padding='valid', data_format=None, "
+    "dilation_rate=1, activation='tanh', recurrent_activation='hard_sigmoid', "
+    "use_bias=True, kernel_initializer='glorot_uniform', "
+    "recurrent_initializer='orthogonal', bias_initializer='zeros', "
+    "unit_forget_bias=True, kernel_regularizer=None, recurrent_regularizer=None, "
+    "bias_regularizer=None, kernel_constraint=None, recurrent_constraint=None, "
+    "bias_constraint=None, dropout=0.0, recurrent_dropout=0.0, **kwargs"
+)
+class ConvLSTMCell(Weighted, OnWindows):
     """One step; gates in the order input, forget, cell, output."""
 
     _config_names = (
@@ -36,47 +42,13 @@ class ConvLSTMCell(Weighted, Layer):
         "recurrent_dropout",
     )
 
-    def __init__(
-        self,
-        rank,
-        filters,
-        kernel_size,
-        strides=1,
-        padding="valid",
-        data_format=None,
-        dilation_rate=1,
-        activation="tanh",
-        recurrent_activation="hard_sigmoid",
-        use_bias=True,
-        kernel_initializer="glorot_uniform",
-        recurrent_initializer="orthogonal",
-        bias_initializer="zeros",
-        unit_forget_bias=True,
-        kernel_regularizer=None,
-        recurrent_regularizer=None,
-        bias_regularizer=None,
-        kernel_constraint=None,
-        recurrent_constraint=None,
-        bias_constraint=None,
-        dropout=0.0,
-        recurrent_dropout=0.0,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        self.rank, self.filters = rank, filters
-        self.kernel_size = tuple_of(kernel_size, rank, "kernel_size")
-        self.strides = tuple_of(strides, rank, "strides")
-        self.padding = padding.lower()
-        if self.padding not in ("valid", "same"):
-            raise ValueError(f"ConvLSTM: padding={padding!r} is not supported")
-        self.data_format = settings.data_format(data_format)
-        self.dilation_rate = tuple_of(dilation_rate, rank, "dilation_rate")
-        self.activation = activation_of(activation)
-        self.recurrent_activation = activation_of(recurrent_activation)
-        self.use_bias, self.unit_forget_bias = use_bias, unit_forget_bias
-        self._take_options(locals(), "kernel", "recurrent", "bias")
-        self.dropout = min(1.0, max(0.0, dropout))
-        self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
+    def _before(self, given):
+        if given["padding"].lower() not in ("valid", "same"):
+            raise ValueError(f"ConvLSTM: padding={given['padding']!r} is not supported")
+
+    def _kept(self, name, value):
+        value = super()._kept(name, value)
+        return cells.within_one(value) if name.endswith("dropout") else value
 
     state_size = property(lambda self: [self.filters, self.filters])
     output_size = property(lambda self: self.filters)

@@ -7,9 +7,15 @@ from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.call_context import context
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer import registry
+from headrace.keras.layer.parts import takes
 from headrace.keras.layer.rnn import cells, scanning
 
 
+@takes(
+    "cell, return_sequences=False, return_state=False, go_backwards=False, "
+    "stateful=False, unroll=False, time_major=False, zero_output_for_mask=False, "
+    "**kwargs"
+)
 class RNN(Layer):
     """Runs a cell over time."""
 
@@ -25,33 +31,20 @@ class RNN(Layer):
         "cell",
     )
 
-    def __init__(
-        self,
-        cell,
-        return_sequences=False,
-        return_state=False,
-        go_backwards=False,
-        stateful=False,
-        unroll=False,
-        time_major=False,
-        zero_output_for_mask=False,
-        **kwargs,
-    ):
+    def _before(self, given):
+        cell = given["cell"]
         if isinstance(cell, (list, tuple)):
-            cell = cells.StackedRNNCells(cell)
+            cell = given["cell"] = cells.StackedRNNCells(cell)
         for name in ("call", "state_size"):
             if not hasattr(cell, name):
                 raise ValueError(
                     f"The RNN cell should have a `{name}`. Received: cell={cell}"
                 )
-        super().__init__(**kwargs)
-        self.cell = cell
-        self.return_sequences, self.return_state = return_sequences, return_state
-        self.go_backwards, self.stateful = go_backwards, stateful
-        self.unroll, self.time_major = unroll, time_major
-        self.zero_output_for_mask = zero_output_for_mask
+
+    def _begin(self):
         self._states = None  # of stateful layers: variables
-        self.input_spec = InputSpec(ndim=3) if isinstance(cell, cells._Cell) else None
+        plain = isinstance(self.cell, cells._Cell)
+        self.input_spec = InputSpec(ndim=3) if plain else None
 
     # --- states ---
 

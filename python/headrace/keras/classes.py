@@ -1,0 +1,86 @@
+"""Classes that say what they take in a line, and classes that are rows of a table."""
+
+import inspect
+
+from headrace.framework.support import signatures
+
+_PLAIN = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def takes(text, **fixed):
+    """Decorates a class: gives it a constructor of the parameters in a text.
+
+    Those that a base's constructor has by name go there, with `fixed` and what **kwargs
+    holds. The others are kept as attributes of their names, or of those that
+    `_config_attributes` says: as they are, or what a method `_kept(self, name, value)`
+    makes of them.
+
+    A class may have methods for what else there is to do: `_before(self, given)` ahead
+    of all, which may change the dict of arguments, and `_begin(self)` behind all.
+    """
+
+    def decorate(cls):
+        parameters = signatures.from_text(f"self, {text}")
+        return with_constructor(cls, parameters, fixed)
+
+    return decorate
+
+
+def with_constructor(cls, parameters, fixed=None, handed_on=()):
+    """The class with a constructor as takes() describes it.
+
+    `handed_on` are further names that the base takes, among its **kwargs.
+    """
+    handed_on = {*handed_on, *_names_of_bases(cls)}
+    own = [p.name for p in parameters[1:] if p.kind is _PLAIN]
+    own = [name for name in own if name not in handed_on]
+
+    def begin(self, **given):
+        if "_before" in vars(cls):
+            cls._before(self, given)
+        kept = {name: given.pop(name) for name in own}
+        super(cls, self).__init__(**(fixed or {}), **given)
+        change = getattr(self, "_kept", _as_it_is)
+        attributes = getattr(self, "_config_attributes", {})
+        for name, value in kept.items():
+            setattr(self, attributes.get(name, name), change(name, value))
+        if "_begin" in vars(cls):
+            cls._begin(self)
+
+    like = signatures.named("__init__", module=cls.__module__)
+    like.__qualname__ = f"{cls.__qualname__}.__init__"
+    cls.__init__ = signatures.function_of(like, parameters, begin)
+    return cls
+
+
+def _as_it_is(name, value):
+    return value
+
+
+def _names_of_bases(cls):
+    """The names that the constructors of a class's bases have."""
+    return {
+        p.name
+        for base in cls.__mro__[1:-1]
+        if "__init__" in vars(base)
+        for p in inspect.signature(base.__init__).parameters.values()
+        if p.kind is _PLAIN
+    }
+
+
+def add_classes(scope, table):
+    """Adds the classes of a table to a module, whose globals() are `scope`.
+
+    A row is "Name(Base, attribute=value)", bases first; the indented line under it is
+    the docstring.
+    """
+    rows = table.strip().split("\n")
+    for row, doc in zip(rows[::2], rows[1::2], strict=True):
+        name, _, of = row.partition("(")
+        bases, members = eval(f"lambda given: given({of}", scope)(_given)
+        members.update(__doc__=doc.strip(), __module__=scope["__name__"])
+        scope[name] = type(bases[0])(name, bases, members)
+
+
+def _given(*bases, **members):
+    return bases, members
