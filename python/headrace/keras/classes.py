@@ -1,6 +1,7 @@
 """Classes that say what they take in a line, and classes that are rows of a table."""
 
 import inspect
+import re
 
 from headrace.framework.support import signatures
 
@@ -79,8 +80,49 @@ def add_classes(scope, table):
         name, _, of = row.partition("(")
         bases, members = eval(f"lambda given: given({of}", scope)(_given)
         members.update(__doc__=doc.strip(), __module__=scope["__name__"])
+        if "__init__" in members:
+            _as_of(members["__init__"], name, scope)
         scope[name] = type(bases[0])(name, bases, members)
+
+
+def _as_of(init, name, scope):
+    """A constructor that says whose it is."""
+    init.__qualname__, init.__module__ = f"{name}.__init__", scope["__name__"]
+    return init
 
 
 def _given(*bases, **members):
     return bases, members
+
+
+def add_function_classes(scope, base, table, doc, common):
+    """Adds subclasses of `base` around one function each to a module; returns these.
+
+    A row is "Name function(parameters)", lines that are indented go on with it. The
+    constructor hands its arguments on:
+    base.__init__(self, function, **arguments). Without parameters in the row it has
+    those that common(function) says, a list. The docstring is `doc` with the function's
+    name in it.
+    """
+    functions = []
+    for row in table.replace("\n    ", " ").strip().split("\n"):
+        name, function, text = _ROW.fullmatch(row).groups()
+        function = eval(function, scope)
+        parameters = signatures.from_text(text) if text else common(function)
+        init = _as_of(_hands_on(base, function, parameters), name, scope)
+        members = {"__init__": init, "__module__": scope["__name__"]}
+        members["__doc__"] = doc.format(function.__name__)
+        scope[name] = type(name, (base,), members)
+        functions.append(function)
+    return functions
+
+
+_ROW = re.compile(r"(\w+) ([\w.]+)(?:\((.*)\))?")
+
+
+def _hands_on(base, function, parameters):
+    def begin(self, **given):
+        base.__init__(self, function, **given)
+
+    like, own = signatures.named("__init__"), signatures.parameter("self")
+    return signatures.function_of(like, [own, *parameters], begin)

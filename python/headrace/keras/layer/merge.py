@@ -5,6 +5,7 @@ import operator
 
 from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
+from headrace.keras.classes import add_classes
 from headrace.keras.layer.parts import takes
 
 
@@ -90,23 +91,21 @@ class _Fold(_Merge):
         return functools.reduce(self._join, inputs)
 
 
-class Add(_Fold):
-    """The sum of the inputs, which are broadcast."""
-
-    _join = staticmethod(operator.add)
-
-
-class Subtract(_Fold):
-    """The first of two inputs less the second."""
-
-    _count = 2
-    _join = staticmethod(operator.sub)
-
-
-class Multiply(_Fold):
-    """The product of the inputs, element by element."""
-
-    _join = staticmethod(operator.mul)
+add_classes(
+    globals(),
+    """
+Add(_Fold, _join=staticmethod(operator.add))
+    The sum of the inputs, which are broadcast.
+Subtract(_Fold, _join=staticmethod(operator.sub), _count=2)
+    The first of two inputs less the second.
+Multiply(_Fold, _join=staticmethod(operator.mul))
+    The product of the inputs, element by element.
+Maximum(_Fold, _join=staticmethod(tf.maximum))
+    The largest of the inputs, element by element.
+Minimum(_Fold, _join=staticmethod(tf.minimum))
+    The smallest of the inputs, element by element.
+""",
+)
 
 
 class Average(Add):
@@ -114,18 +113,6 @@ class Average(Add):
 
     def _merge(self, inputs):
         return super()._merge(inputs) / len(inputs)
-
-
-class Maximum(_Fold):
-    """The largest of the inputs, element by element."""
-
-    _join = staticmethod(tf.maximum)
-
-
-class Minimum(_Fold):
-    """The smallest of the inputs, element by element."""
-
-    _join = staticmethod(tf.minimum)
 
 
 @takes("axis=-1, **kwargs")

@@ -3,6 +3,7 @@
 from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.classes import add_classes
 from headrace.keras.layer.parts import Weighted, takes, tuple_of
 
 
@@ -173,18 +174,14 @@ class _Convolution(Weighted, OnWindows):
         return tf.TensorShape([*batch, *self._out_sizes(inner[:-1]), self.filters])
 
 
-class Conv1D(_Convolution):
-    """A convolution over time."""
-
-    rank = 1
-    _paddings = ("valid", "same", "causal")
-
-
-class Conv2D(_Convolution):
-    """A convolution over images."""
-
-
-class Conv3D(_Convolution):
-    """A convolution over volumes."""
-
-    rank = 3
+add_classes(
+    globals(),
+    """
+Conv1D(_Convolution, rank=1, _paddings=("valid", "same", "causal"))
+    A convolution over time.
+Conv2D(_Convolution, rank=2)
+    A convolution over images.
+Conv3D(_Convolution, rank=3)
+    A convolution over volumes.
+""",
+)

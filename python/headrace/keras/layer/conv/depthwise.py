@@ -1,6 +1,7 @@
 """Convolutions of each channel by itself, and what mixes the channels behind them."""
 
 from headrace import _api as tf
+from headrace.keras.classes import add_classes
 from headrace.keras.layer.conv.convolution import _Convolution
 from headrace.keras.layer.parts import option_names, takes
 
@@ -72,12 +73,6 @@ class DepthwiseConv2D(_OfChannels):
         return super().compute_output_shape(input_shape)
 
 
-class DepthwiseConv1D(DepthwiseConv2D):
-    """Each channel by its own kernels, over time."""
-
-    rank = 1
-
-
 @takes(
     "filters, kernel_size, strides=1, padding='valid', data_format=None, "
     "dilation_rate=1, depth_multiplier=1, activation=None, use_bias=True, **kwargs",
@@ -111,8 +106,12 @@ class SeparableConv2D(_OfChannels):
         return function(mixed, self.pointwise_kernel, [1] * self.rank, "VALID")
 
 
-class SeparableConv1D(SeparableConv2D):
-    """A depthwise convolution over time, then one that mixes channels."""
-
-    rank = 1
-    _paddings = ("valid", "same", "causal")
+add_classes(
+    globals(),
+    """
+DepthwiseConv1D(DepthwiseConv2D, rank=1)
+    Each channel by its own kernels, over time.
+SeparableConv1D(SeparableConv2D, rank=1, _paddings=("valid", "same", "causal"))
+    A depthwise convolution over time, then one that mixes channels.
+""",
+)

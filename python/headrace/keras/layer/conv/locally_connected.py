@@ -4,6 +4,7 @@ import math
 
 from headrace import _api as tf
 from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.classes import add_classes
 from headrace.keras.layer.conv.convolution import (
     OnWindows,
     _ChannelsLast,
@@ -96,11 +97,12 @@ class _LocallyConnected(Weighted, OnWindows):
         return tf.TensorShape([batch, *out, self.filters])
 
 
-class LocallyConnected1D(_LocallyConnected):
-    """A kernel of its own for every step: [batch, steps, channels]."""
-
-    rank = 1
-
-
-class LocallyConnected2D(_LocallyConnected):
-    """A kernel of its own for every place of an image."""
+add_classes(
+    globals(),
+    """
+LocallyConnected1D(_LocallyConnected, rank=1)
+    A kernel of its own for every step: [batch, steps, channels].
+LocallyConnected2D(_LocallyConnected, rank=2)
+    A kernel of its own for every place of an image.
+""",
+)

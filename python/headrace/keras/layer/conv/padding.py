@@ -3,6 +3,7 @@
 from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.classes import add_classes
 from headrace.keras.layer.parts import takes, tuple_of
 
 _COUNT = {2: "two", 3: "three"}
@@ -83,16 +84,6 @@ class ZeroPadding1D(_ZeroPadding):
         return {**super().get_config(), "padding": self.padding[0]}
 
 
-class ZeroPadding2D(_ZeroPadding):
-    """Zeros around images: ((top, bottom), (left, right))."""
-
-
-class ZeroPadding3D(_ZeroPadding):
-    """Zeros around volumes: a pair for each of the three axes."""
-
-    rank = 3
-
-
 def _one_pair(value, name):
     return (tuple_of(value, 2, name, allow_zero=True),)
 
@@ -136,12 +127,6 @@ class Cropping1D(_Cropping):
 @takes("cropping=((0, 0), (0, 0)), data_format=None, **kwargs")
 class Cropping2D(_Cropping):
     """Takes rows and columns off images: ((top, bottom), (left, right))."""
-
-
-class Cropping3D(_Cropping):
-    """Takes layers off all six sides of volumes."""
-
-    rank = 3
 
 
 @takes("size=2, **kwargs")
@@ -203,7 +188,16 @@ class UpSampling2D(_UpSampling):
         return tf.transpose(out, [0, 3, 1, 2]) if first else out
 
 
-class UpSampling3D(_UpSampling):
-    """Repeats along the three axes of volumes."""
-
-    rank = 3
+add_classes(
+    globals(),
+    """
+ZeroPadding2D(_ZeroPadding, rank=2)
+    Zeros around images: ((top, bottom), (left, right)).
+ZeroPadding3D(_ZeroPadding, rank=3)
+    Zeros around volumes: a pair for each of the three axes.
+Cropping3D(_Cropping, rank=3)
+    Takes layers off all six sides of volumes.
+UpSampling3D(_UpSampling, rank=3)
+    Repeats along the three axes of volumes.
+""",
+)

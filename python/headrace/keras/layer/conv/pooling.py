@@ -3,6 +3,7 @@
 from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.classes import add_classes
 from headrace.keras.layer.conv.convolution import (
     OnWindows,
     _ChannelsLast,
@@ -60,38 +61,6 @@ class _Average(_Pooling):
     _functions = (tf.nn.avg_pool1d, tf.nn.avg_pool2d, tf.nn.avg_pool3d)
 
 
-class MaxPooling1D(_Max):
-    """The largest of each window of steps: [batch, steps, channels]."""
-
-    rank = 1
-
-
-class MaxPooling2D(_Max):
-    """The largest of each window of an image."""
-
-
-class MaxPooling3D(_Max):
-    """The largest of each window of a volume."""
-
-    rank = 3
-
-
-class AveragePooling1D(_Average):
-    """The mean of each window of steps: [batch, steps, channels]."""
-
-    rank = 1
-
-
-class AveragePooling2D(_Average):
-    """The mean of each window of an image."""
-
-
-class AveragePooling3D(_Average):
-    """The mean of each window of a volume."""
-
-    rank = 3
-
-
 @takes("data_format=None, keepdims=False, **kwargs")
 class _GlobalPooling(Layer):
     """Pools all axes but the batch and the channels."""
@@ -118,22 +87,6 @@ class _GlobalAverage(_GlobalPooling):
     _reduce = staticmethod(tf.reduce_mean)
 
 
-class GlobalMaxPooling1D(_GlobalMax):
-    """The largest of all steps: [batch, channels]."""
-
-    rank = 1
-
-
-class GlobalMaxPooling2D(_GlobalMax):
-    """The largest of all places of an image: [batch, channels]."""
-
-
-class GlobalMaxPooling3D(_GlobalMax):
-    """The largest of all places of a volume: [batch, channels]."""
-
-    rank = 3
-
-
 class GlobalAveragePooling1D(_GlobalAverage):
     """The mean over time, of what the mask shows."""
 
@@ -156,11 +109,30 @@ class GlobalAveragePooling1D(_GlobalAverage):
         return None
 
 
-class GlobalAveragePooling2D(_GlobalAverage):
-    """The mean over an image: [batch, channels]."""
-
-
-class GlobalAveragePooling3D(_GlobalAverage):
-    """The mean over a volume: [batch, channels]."""
-
-    rank = 3
+add_classes(
+    globals(),
+    """
+MaxPooling1D(_Max, rank=1)
+    The largest of each window of steps: [batch, steps, channels].
+MaxPooling2D(_Max, rank=2)
+    The largest of each window of an image.
+MaxPooling3D(_Max, rank=3)
+    The largest of each window of a volume.
+AveragePooling1D(_Average, rank=1)
+    The mean of each window of steps: [batch, steps, channels].
+AveragePooling2D(_Average, rank=2)
+    The mean of each window of an image.
+AveragePooling3D(_Average, rank=3)
+    The mean of each window of a volume.
+GlobalMaxPooling1D(_GlobalMax, rank=1)
+    The largest of all steps: [batch, channels].
+GlobalMaxPooling2D(_GlobalMax, rank=2)
+    The largest of all places of an image: [batch, channels].
+GlobalMaxPooling3D(_GlobalMax, rank=3)
+    The largest of all places of a volume: [batch, channels].
+GlobalAveragePooling2D(_GlobalAverage, rank=2)
+    The mean over an image: [batch, channels].
+GlobalAveragePooling3D(_GlobalAverage, rank=3)
+    The mean over a volume: [batch, channels].
+""",
+)

@@ -1,6 +1,7 @@
 """Transposed convolutions."""
 
 from headrace import _api as tf
+from headrace.keras.classes import add_classes
 from headrace.keras.layer.conv.convolution import _Convolution
 from headrace.keras.layer.parts import takes, tuple_of
 
@@ -79,14 +80,15 @@ class _Transposed(_Convolution):
         )
 
 
-class Conv1DTranspose(_Transposed):
-    """The transposed convolution over time."""
-
-    rank = 1
-
-
-class Conv2DTranspose(_Transposed):
-    """The transposed convolution over images."""
+add_classes(
+    globals(),
+    """
+Conv1DTranspose(_Transposed, rank=1)
+    The transposed convolution over time.
+Conv2DTranspose(_Transposed, rank=2)
+    The transposed convolution over images.
+""",
+)
 
 
 class Conv3DTranspose(_Transposed):

@@ -2,6 +2,7 @@
 
 from headrace import _api as tf
 from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.classes import add_classes
 from headrace.keras.layer.conv.convolution import (
     OnWindows,
     _ChannelsLast,
@@ -200,17 +201,14 @@ def _times(shape):
     return tf.concat([shape[:1], tf.ones_like(shape[2:])], 0)
 
 
-class ConvLSTM1D(_ConvLSTM):
-    """[batch, steps, length, channels]."""
-
-    rank = 1
-
-
-class ConvLSTM2D(_ConvLSTM):
-    """[batch, steps, rows, columns, channels]."""
-
-
-class ConvLSTM3D(_ConvLSTM):
-    """[batch, steps, and volumes of channels]."""
-
-    rank = 3
+add_classes(
+    globals(),
+    """
+ConvLSTM1D(_ConvLSTM, rank=1)
+    [batch, steps, length, channels].
+ConvLSTM2D(_ConvLSTM, rank=2)
+    [batch, steps, rows, columns, channels].
+ConvLSTM3D(_ConvLSTM, rank=3)
+    [batch, steps, and volumes of channels].
+""",
+)
