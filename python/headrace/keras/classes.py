@@ -39,7 +39,7 @@ def with_constructor(cls, parameters, fixed=None, handed_on=()):
     def begin(self, **given):
         if "_before" in vars(cls):
             cls._before(self, given)
-        kept = {name: given.pop(name) for name in own}
+        kept = {name: given.pop(name) for name in own if name in given}
         super(cls, self).__init__(**(fixed or {}), **given)
         change = getattr(self, "_kept", _as_it_is)
         attributes = getattr(self, "_config_attributes", {})

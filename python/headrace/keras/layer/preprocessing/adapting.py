@@ -5,6 +5,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace.framework.support.properties import read_only
 from headrace.keras.base.base_layer import Layer
+from headrace.keras.layer.parts import takes
 
 
 def as_tensor(value, dtype=None):
@@ -97,19 +98,20 @@ def _columns(inputs, dtype):
     return tf.expand_dims(inputs, -1) if inputs.shape.rank == 1 else inputs
 
 
+@takes("axis=-1, mean=None, variance=None, invert=False, **kwargs")
 class Normalization(PreprocessingLayer):
     """(inputs - mean) / sqrt(variance), of each place along `axis`."""
 
     _config_names = ("axis", "invert")
     _keeps_shape = True
 
-    def __init__(self, axis=-1, mean=None, variance=None, invert=False, **kwargs):
-        super().__init__(**kwargs)
+    def _before(self, given):
+        axis, mean, variance = (given.pop(n) for n in ("axis", "mean", "variance"))
         if axis is None:
             axis = ()
         elif isinstance(axis, int):
             axis = (axis,)
-        self.axis, self.invert = tuple(axis), invert
+        self.axis = tuple(axis)
         if (mean is None) != (variance is None):
             raise ValueError(
                 "When setting values directly, both `mean` and `variance` must be set. "

@@ -1,9 +1,11 @@
 """Class numbers as rows of ones or counts: what layers of categories give."""
 
 from headrace import _api as tf
+from headrace.keras.layer.parts import takes
 from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
 
 MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
+OTHER_MODES = {"binary": "multi_hot", "tf-idf": "tf_idf"}  # older names
 
 
 def check_mode(layer, mode, allowed):
@@ -11,14 +13,6 @@ def check_mode(layer, mode, allowed):
         raise ValueError(
             f"Unkown value for `output_mode` argument of layer {layer}. Allowed values "
             f"are: or one of the following values: {allowed}. Received: {mode}"
-        )
-
-
-def check_sparse(sparse, mode):
-    if sparse and mode == "int":
-        raise ValueError(
-            "`sparse` may only be true if `output_mode` is `'one_hot'`, `'multi_hot'`, "
-            "`'count'` or `'tf_idf'`. Received: sparse=True and output_mode=int"
         )
 
 
@@ -66,28 +60,46 @@ def encode(ids, mode, depth, dtype, sparse=False, weights=None, idf=None):
     return out * idf
 
 
+@takes("output_mode='int', sparse=False, **kwargs")
+class Encoded(PreprocessingLayer):
+    """Gives numbers, or what `output_mode` says of them."""
+
+    _modes = MODES[:-1]
+
+    def _before(self, given):
+        mode = given["output_mode"]
+        check_mode(type(self).__name__, mode, self._modes)
+        if given["sparse"] and mode == "int":
+            raise ValueError(
+                "`sparse` may only be true if `output_mode` is `'one_hot'`, "
+                "`'multi_hot'`, `'count'` or `'tf_idf'`. Received: sparse=True and "
+                "output_mode=int"
+            )
+        if given.get("dtype") is None:
+            given["dtype"] = tf.int64 if mode == "int" else "float32"
+
+    def _encoded(self, ids, depth, **more):
+        return encode(ids, self.output_mode, depth, self._dtype, self.sparse, **more)
+
+
+@takes("num_tokens=None, output_mode='multi_hot', sparse=False, **kwargs")
 class CategoryEncoding(PreprocessingLayer):
     """Numbers below `num_tokens` as rows of ones or counts."""
 
-    _takes_lists = True
-
-    def __init__(
-        self, num_tokens=None, output_mode="multi_hot", sparse=False, **kwargs
-    ):
-        super().__init__(**kwargs)
-        if output_mode == "binary":
-            output_mode = "multi_hot"
-        check_mode("CategoryEncoding", output_mode, ("count", "one_hot", "multi_hot"))
-        if num_tokens is None:
+    def _begin(self):
+        if self.output_mode == "binary":
+            self.output_mode = "multi_hot"
+        modes = ("count", "one_hot", "multi_hot")
+        check_mode("CategoryEncoding", self.output_mode, modes)
+        if self.num_tokens is None:
             raise ValueError(
                 "num_tokens must be set to use this layer. If the number of tokens is "
                 "not known beforehand, use the IntegerLookup layer instead."
             )
-        if num_tokens < 1:
+        if self.num_tokens < 1:
             raise ValueError(
-                f"`num_tokens` must be >= 1. Received: num_tokens={num_tokens}."
+                f"`num_tokens` must be >= 1. Received: num_tokens={self.num_tokens}."
             )
-        self.num_tokens, self.output_mode, self.sparse = num_tokens, output_mode, sparse
 
     def call(self, inputs, count_weights=None):
         if count_weights is not None:
