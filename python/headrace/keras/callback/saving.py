@@ -7,6 +7,7 @@ from headrace import _api as tf
 from headrace.framework.settings import logging
 from headrace.keras.callback.base import Callback
 from headrace.keras.callback.steering import Monitor
+from headrace.keras.classes import takes
 
 
 class ModelCheckpoint(Callback):
@@ -104,27 +105,24 @@ class ModelCheckpoint(Callback):
         self.model.save_weights(path, overwrite=True, options=self._options)
 
 
+@takes(
+    "backup_dir, save_freq='epoch', delete_checkpoint=True, "
+    "save_before_preemption=False"
+)
 class BackupAndRestore(Callback):
     """Saves the state of training so that an interrupted fit goes on."""
 
-    def __init__(
-        self,
-        backup_dir,
-        save_freq="epoch",
-        delete_checkpoint=True,
-        save_before_preemption=False,
-    ):
-        super().__init__()
-        if not backup_dir:
+    def _begin(self):
+        often = self.save_freq
+        if not self.backup_dir:
             raise ValueError("Empty `backup_dir` argument passed")
-        if save_before_preemption:
+        if self.save_before_preemption:
             raise NotImplementedError("BackupAndRestore: save_before_preemption")
-        if not (save_freq == "epoch" or isinstance(save_freq, int)) or not save_freq:
+        if not (often == "epoch" or isinstance(often, int)) or not often:
             raise ValueError(
-                f"Invalid value for argument `save_freq`. Received: save_freq={save_freq}"
+                f"Invalid value for argument `save_freq`. Received: save_freq={often}"
             )
-        self.backup_dir, self.save_freq = os.fspath(backup_dir), save_freq
-        self.delete_checkpoint = delete_checkpoint
+        self.backup_dir = os.fspath(self.backup_dir)
         self._start = None
         self._batches = 0
 

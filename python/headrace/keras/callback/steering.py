@@ -4,6 +4,7 @@ import numpy as np
 
 from headrace.framework.settings import logging
 from headrace.keras.callback.base import Callback
+from headrace.keras.classes import takes
 
 
 class Monitor:
@@ -29,26 +30,16 @@ class Monitor:
         return np.greater(value - self._delta, than)
 
 
+@takes(
+    "monitor='val_loss', min_delta=0, patience=0, verbose=0, mode='auto', "
+    "baseline=None, restore_best_weights=False, start_from_epoch=0"
+)
 class EarlyStopping(Callback):
     """Stops when a metric no longer improves."""
 
-    def __init__(
-        self,
-        monitor="val_loss",
-        min_delta=0,
-        patience=0,
-        verbose=0,
-        mode="auto",
-        baseline=None,
-        restore_best_weights=False,
-        start_from_epoch=0,
-    ):
-        super().__init__()
-        self.monitor, self.patience, self.verbose = monitor, patience, verbose
-        self.baseline, self.min_delta = baseline, abs(min_delta)
-        self.restore_best_weights = restore_best_weights
-        self.start_from_epoch = start_from_epoch
-        self._monitor = Monitor(monitor, mode, min_delta)
+    def _begin(self):
+        self.min_delta = abs(self.min_delta)
+        self._monitor = Monitor(self.monitor, self.mode, self.min_delta)
         self.wait = self.stopped_epoch = 0
         self.best_weights = None
 
@@ -106,12 +97,9 @@ def _rate(optimizer):
     return float(np.asarray(optimizer.learning_rate))
 
 
+@takes("schedule, verbose=0")
 class LearningRateScheduler(Callback):
     """Sets the rate of each epoch: schedule(epoch) or schedule(epoch, rate)."""
-
-    def __init__(self, schedule, verbose=0):
-        super().__init__()
-        self.schedule, self.verbose = schedule, verbose
 
     def on_epoch_begin(self, epoch, logs=None):
         """Sets the rate of the epoch; ValueError where the schedule gives no float."""

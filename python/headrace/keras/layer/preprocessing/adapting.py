@@ -103,21 +103,18 @@ class Normalization(PreprocessingLayer):
     """(inputs - mean) / sqrt(variance), of each place along `axis`."""
 
     _config_names = ("axis", "invert")
+    _config_attributes = {"mean": "input_mean", "variance": "input_variance"}
     _keeps_shape = True
 
-    def _before(self, given):
-        axis, mean, variance = (given.pop(n) for n in ("axis", "mean", "variance"))
-        if axis is None:
-            axis = ()
-        elif isinstance(axis, int):
-            axis = (axis,)
-        self.axis = tuple(axis)
+    def _begin(self):
+        mean, variance = self.input_mean, self.input_variance
+        axis = () if self.axis is None else self.axis
+        self.axis = (axis,) if isinstance(axis, int) else tuple(axis)
         if (mean is None) != (variance is None):
             raise ValueError(
                 "When setting values directly, both `mean` and `variance` must be set. "
                 f"Got mean: {mean} and variance: {variance}"
             )
-        self.input_mean, self.input_variance = mean, variance
 
     def _check_adaptable(self):
         if self.input_mean is not None:
