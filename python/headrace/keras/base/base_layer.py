@@ -21,16 +21,8 @@ from headrace.keras.base import input_spec as input_specs
 from headrace.keras.base.call_context import context, spec_of
 
 _EagerTensor = _headrace.EagerTensor
-_ALLOWED = {
-    "input_dim",
-    "input_shape",
-    "batch_input_shape",
-    "batch_size",
-    "weights",
-    "activity_regularizer",
-    "autocast",
-    "implementation",
-}
+_ALLOWED = ("input_dim", "input_shape", "batch_input_shape", "batch_size", "weights")
+_ALLOWED += ("activity_regularizer", "autocast", "implementation")
 
 
 _KEPT = {  # what arguments whose names end so stand for
@@ -53,7 +45,6 @@ class Layer(tracking.Tracking):
     """Computation with weights: `build` makes them, `call` computes."""
 
     _keras_module = "keras.layers"
-    _is_layer = True
     supports_masking = False
     input_spec = None
     _keeps_shape = False  # whether outputs always have the inputs' shape

@@ -20,9 +20,15 @@ class Monitor:
                 "fmeasure"
             )
             mode = "max" if rising else "min"
-        self.mode = mode
+        self.name, self.mode = monitor, mode
         self._delta = abs(min_delta)
         self.worst = np.inf if mode == "min" else -np.inf
+
+    def current(self, logs, warning):
+        """The value in the logs; None, and a warning, where there is none."""
+        if self.name not in logs:
+            logging.warn(warning, self.name, ",".join(logs))
+        return logs.get(self.name)
 
     def better(self, value, than):
         if self.mode == "min":
@@ -54,16 +60,12 @@ class EarlyStopping(Callback):
 
         A metric that `logs` does not have is warned of.
         """
-        current = (logs or {}).get(self.monitor)
-        if current is None:
-            logging.warn(
-                "Early stopping conditioned on metric `%s` which is not available. "
-                "Available metrics are: %s",
-                self.monitor,
-                ",".join(logs or {}),
-            )
-            return
-        if epoch < self.start_from_epoch:
+        current = self._monitor.current(
+            logs or {},
+            "Early stopping conditioned on metric `%s` which is not available. "
+            "Available metrics are: %s",
+        )
+        if current is None or epoch < self.start_from_epoch:
             return
         if self.restore_best_weights and self.best_weights is None:
             self.best_weights = self.model.get_weights()
@@ -168,14 +170,12 @@ class ReduceLROnPlateau(Callback):
         """
         logs = {} if logs is None else logs
         logs["lr"] = _rate(self.model.optimizer)
-        current = logs.get(self.monitor)
+        current = self._monitor.current(
+            logs,
+            "Learning rate reduction is conditioned on metric `%s` which is not "
+            "available. Available metrics are: %s",
+        )
         if current is None:
-            logging.warn(
-                "Learning rate reduction is conditioned on metric `%s` which is not "
-                "available. Available metrics are: %s",
-                self.monitor,
-                ",".join(logs),
-            )
             return
         if self.cooldown_counter > 0:
             self.cooldown_counter -= 1

@@ -103,7 +103,6 @@ class Sequential(functional.Functional):
     def _set_graph(self, inputs, outputs):
         if inputs is outputs:
             self._keras.network = None
-            self._keras.only_input = inputs
             self._keras.network = GraphNetwork(inputs, outputs)
         else:
             self._init_graph(inputs, outputs)

@@ -56,13 +56,8 @@ class FBetaScore(Metric):
                 f"y_pred.shape={y_pred.shape} and y_true.shape={y_true.shape}."
             )
         shape = () if self.axis is None else (size,)
-        names = (
-            "true_positives",
-            "false_positives",
-            "false_negatives",
-            "intermediate_weights",
-        )
-        for name in names:
+        names = ("true_positives", "false_positives", "false_negatives")
+        for name in (*names, "intermediate_weights"):
             setattr(self, name, self.add_weight(name, shape=shape))
         self._made = True
 

@@ -162,11 +162,8 @@ class RMSpropRule(Rule):
     _op_numbers = _config_names
     _has_sparse_op = property(lambda self: self._momentum and self._is_legacy)
     _slot_labels = {"rms": "velocity", "mg": "average_gradient"}
-    _slot_lists = {
-        "rms": "_velocities",
-        "momentum": "_momentums",
-        "mg": "_average_gradients",
-    }
+    _slot_lists = {"rms": "_velocities", "momentum": "_momentums"}
+    _slot_lists["mg"] = "_average_gradients"
 
     __init__ = takes(
         "learning_rate=0.001, rho=0.9, momentum=0.0, epsilon=1e-7, "
@@ -235,12 +232,8 @@ class AdagradRule(Rule):
 class FtrlRule(Rule):
     """Follow the regularized leader."""
 
-    _config_names = (
-        "learning_rate_power",
-        "l1_regularization_strength",
-        "l2_regularization_strength",
-        "beta",
-    )
+    _config_names = ("learning_rate_power", "l1_regularization_strength")
+    _config_names += ("l2_regularization_strength", "beta")
     _config_plain = (
         "initial_accumulator_value",
         "l2_shrinkage_regularization_strength",

@@ -17,24 +17,6 @@ def output_length(size, kernel, padding, stride, dilation=1):
     return (size - reach + stride) // stride
 
 
-class _ChannelsLast:
-    """Runs `function` with channels last, whatever the layer's format is."""
-
-    def __init__(self, layer, rank):
-        self._first = layer.data_format == "channels_first"
-        self._rank = rank
-
-    def __call__(self, function, inputs):
-        if not self._first:
-            return function(inputs)
-        batch = len(inputs.shape) - self._rank - 1
-        lead, last = [*range(batch)], batch + self._rank
-        out = function(
-            tf.transpose(inputs, [*lead, *range(batch + 1, last + 1), batch])
-        )
-        return tf.transpose(out, [*lead, last, *range(batch, last)])
-
-
 class OnWindows(Layer):
     """What works on windows of `rank` axes: how it keeps their sizes."""
 
@@ -44,6 +26,16 @@ class OnWindows(Layer):
         if name in ("kernel_size", "pool_size", "strides", "dilation_rate"):
             return tuple_of(value, self.rank, name)
         return value.lower() if name == "padding" else super()._kept(name, value)
+
+    def _channels_last(self, function, inputs):
+        """Runs `function` with channels last, whatever the layer's format is."""
+        if self.data_format != "channels_first":
+            return function(inputs)
+        batch = len(inputs.shape) - self.rank - 1
+        lead, last = [*range(batch)], batch + self.rank
+        order = [*lead, *range(batch + 1, last + 1), batch]
+        out = function(tf.transpose(inputs, order))
+        return tf.transpose(out, [*lead, last, *range(batch, last)])
 
 
 @takes(
@@ -152,9 +144,8 @@ class _Convolution(Weighted, OnWindows):
         """activation(convolution + bias) of [batch, space, channels], or channels
         first.
         """
-        out = _ChannelsLast(self, self.rank)(
-            self._compute if self.use_bias else self._convolve, inputs
-        )
+        function = self._compute if self.use_bias else self._convolve
+        out = self._channels_last(function, inputs)
         return self.activation(out) if self.activation is not None else out
 
     def _out_sizes(self, sizes):

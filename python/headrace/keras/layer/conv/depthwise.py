@@ -9,16 +9,8 @@ from headrace.keras.layer.parts import option_names, takes
 class _OfChannels(_Convolution):
     """What convolves channels one by one; over time as images of one row."""
 
-    _config_first = (
-        "kernel_size",
-        "strides",
-        "padding",
-        "data_format",
-        "dilation_rate",
-        "groups",
-        "activation",
-        "use_bias",
-    )
+    _config_first = ("kernel_size", "strides", "padding", "data_format")
+    _config_first += ("dilation_rate", "groups", "activation", "use_bias")
 
     def _new_depthwise(self, channels):
         self.depthwise_kernel = self._new_weight(

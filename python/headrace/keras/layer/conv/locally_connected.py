@@ -5,11 +5,7 @@ import math
 from headrace import _api as tf
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
-from headrace.keras.layer.conv.convolution import (
-    OnWindows,
-    _ChannelsLast,
-    output_length,
-)
+from headrace.keras.layer.conv.convolution import OnWindows, output_length
 from headrace.keras.layer.parts import Weighted, takes
 
 
@@ -86,7 +82,7 @@ class _LocallyConnected(Weighted, OnWindows):
         return out if self.bias is None else out + self.bias
 
     def call(self, inputs):
-        out = _ChannelsLast(self, self.rank)(self._compute, inputs)
+        out = self._channels_last(self._compute, inputs)
         return out if self.activation is None else self.activation(out)
 
     def compute_output_shape(self, input_shape):

@@ -4,11 +4,7 @@ from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
-from headrace.keras.layer.conv.convolution import (
-    OnWindows,
-    _ChannelsLast,
-    output_length,
-)
+from headrace.keras.layer.conv.convolution import OnWindows, output_length
 from headrace.keras.layer.parts import takes
 
 
@@ -40,7 +36,7 @@ class _Pooling(OnWindows):
     def call(self, inputs):
         """[batch, space, channels], or channels first;
         the space shrunk by the strides."""
-        return _ChannelsLast(self, self.rank)(self._pool, inputs)
+        return self._channels_last(self._pool, inputs)
 
     def compute_output_shape(self, input_shape):
         """The shape with the sizes of the space that windows and strides leave."""

@@ -24,19 +24,10 @@ class _IndexLookup(Encoded):
     those of unknown words."""
 
     _saves_weights = True  # as checkpoints count layers
-    _config_names = (
-        "invert",
-        "max_tokens",
-        "num_oov_indices",
-        "oov_token",
-        "mask_token",
-        "output_mode",
-        "sparse",
-        "pad_to_max_tokens",
-    )
+    _config_names = ("invert", "max_tokens", "num_oov_indices", "oov_token")
+    _config_names += ("mask_token", "output_mode", "sparse", "pad_to_max_tokens")
     _config_attributes = {
-        "vocabulary": "input_vocabulary",
-        "idf_weights": "input_idf_weights",
+        name: f"input_{name}" for name in ("vocabulary", "idf_weights")
     }
     _last_config = ()  # the names of what a subclass has besides
     _word_dtype = tf.string

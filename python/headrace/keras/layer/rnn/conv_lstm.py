@@ -3,12 +3,8 @@
 from headrace import _api as tf
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
-from headrace.keras.layer.conv.convolution import (
-    OnWindows,
-    _ChannelsLast,
-    output_length,
-)
-from headrace.keras.layer.parts import Weighted, option_names, takes
+from headrace.keras.layer.conv.convolution import OnWindows, output_length
+from headrace.keras.layer.parts import Weighted, takes
 from headrace.keras.layer.rnn import cells
 from headrace.keras.layer.rnn.recurrent import _WithCell
 
@@ -27,21 +23,7 @@ _CONVOLUTIONS = (tf.nn.conv1d, tf.nn.conv2d, tf.nn.conv3d)
 class ConvLSTMCell(Weighted, OnWindows):
     """One step; gates in the order input, forget, cell, output."""
 
-    _config_names = (
-        "filters",
-        "kernel_size",
-        "strides",
-        "padding",
-        "data_format",
-        "dilation_rate",
-        "activation",
-        "recurrent_activation",
-        "use_bias",
-        *option_names("kernel", "recurrent", "bias", activity=False),
-        "unit_forget_bias",
-        "dropout",
-        "recurrent_dropout",
-    )
+    _config_without = ("rank",)
 
     def _before(self, given):
         if given["padding"].lower() not in ("valid", "same"):
@@ -80,7 +62,7 @@ class ConvLSTMCell(Weighted, OnWindows):
                 x, kernel, list(strides), padding.upper(), dilations=list(dilations)
             )
 
-        return _ChannelsLast(self, self.rank)(convolve, x)
+        return self._channels_last(convolve, x)
 
     def _of_gates(self, x, kernel, masks, *how):
         """The convolution for all gates; with a mask a gate, one for each."""

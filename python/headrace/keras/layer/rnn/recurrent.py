@@ -21,15 +21,8 @@ class RNN(Layer):
 
     supports_masking = True
     _names_cell = True  # whether names of weights have the cell's
-    _config_names = (
-        "return_sequences",
-        "return_state",
-        "go_backwards",
-        "stateful",
-        "unroll",
-        "time_major",
-        "cell",
-    )
+    _config_names = ("return_sequences", "return_state", "go_backwards", "stateful")
+    _config_names += ("unroll", "time_major", "cell")
 
     def _before(self, given):
         cell = given["cell"]
@@ -207,17 +200,8 @@ class RNN(Layer):
 
 
 _LOOP = (*RNN._config_names[:-1], "zero_output_for_mask")
-_LAYER = (
-    "name",
-    "trainable",
-    "dtype",
-    "input_shape",
-    "batch_input_shape",
-    "input_dim",
-    "batch_size",
-    "weights",
-    "dynamic",
-)
+_LAYER = ("name", "trainable", "dtype", "input_shape", "batch_input_shape")
+_LAYER += ("input_dim", "batch_size", "weights", "dynamic")
 
 
 class _WithCell(RNN):
