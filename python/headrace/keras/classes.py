@@ -17,7 +17,8 @@ def takes(text, **fixed):
     makes of them.
 
     A class may have methods for what else there is to do: `_before(self, given)` ahead
-    of all, which may change the dict of arguments, and `_begin(self)` behind all.
+    of all, which may change the dict of arguments, and `_begin(self)` behind all; with
+    `_further(self, arguments)` it gets what **kwargs holds, and the base does not.
     """
 
     def decorate(cls):
@@ -33,10 +34,13 @@ def with_constructor(cls, parameters, fixed=None, handed_on=()):
     `handed_on` are further names that the base takes, among its **kwargs.
     """
     handed_on = {*handed_on, *_names_of_bases(cls)}
-    own = [p.name for p in parameters[1:] if p.kind is _PLAIN]
-    own = [name for name in own if name not in handed_on]
+    named = [p.name for p in parameters[1:] if p.kind is _PLAIN]
+    own = [name for name in named if name not in handed_on]
 
     def begin(self, **given):
+        if "_further" in vars(cls):
+            further = [name for name in given if name not in named]
+            cls._further(self, {name: given.pop(name) for name in further})
         if "_before" in vars(cls):
             cls._before(self, given)
         kept = {name: given.pop(name) for name in own if name in given}

@@ -59,8 +59,7 @@ def timeseries_dataset_from_array(
     if targets is not None:
         wanted = tf.convert_to_tensor(targets)[begin:end]
         of_targets = tf.data.Dataset.from_tensor_slices(starts).map(
-            lambda start: tf.gather(wanted, start),
-            num_parallel_calls=tf.data.AUTOTUNE,
+            lambda start: tf.gather(wanted, start), num_parallel_calls=tf.data.AUTOTUNE
         )
         dataset = tf.data.Dataset.zip((dataset, of_targets))
     dataset = dataset.prefetch(tf.data.AUTOTUNE)

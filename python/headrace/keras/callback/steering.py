@@ -129,29 +129,22 @@ class LearningRateScheduler(Callback):
             logs["lr"] = _rate(self.model.optimizer)
 
 
+@takes(
+    "monitor='val_loss', factor=0.1, patience=10, verbose=0, mode='auto', "
+    "min_delta=1e-4, cooldown=0, min_lr=0, **kwargs"
+)
 class ReduceLROnPlateau(Callback):
     """Lowers the rate when a metric no longer improves."""
 
-    def __init__(
-        self,
-        monitor="val_loss",
-        factor=0.1,
-        patience=10,
-        verbose=0,
-        mode="auto",
-        min_delta=1e-4,
-        cooldown=0,
-        min_lr=0,
-        **kwargs,
-    ):
-        super().__init__()
-        if factor >= 1.0:
+    def _further(self, arguments):
+        """Older arguments are let pass, as upstream."""
+
+    def _begin(self):
+        if self.factor >= 1.0:
             raise ValueError(
-                f"ReduceLROnPlateau does not support a factor >= 1.0. Got {factor}"
+                f"ReduceLROnPlateau does not support a factor >= 1.0. Got {self.factor}"
             )
-        self.monitor, self.factor, self.min_lr = monitor, factor, min_lr
-        self.patience, self.verbose, self.cooldown = patience, verbose, cooldown
-        self._monitor = Monitor(monitor, mode, min_delta)
+        self._monitor = Monitor(self.monitor, self.mode, self.min_delta)
         self._reset()
 
     def _reset(self):

@@ -71,12 +71,7 @@ class Bidirectional(Layer):
     supports_masking = True
 
     def __init__(
-        self,
-        layer,
-        merge_mode="concat",
-        weights=None,
-        backward_layer=None,
-        **kwargs,
+        self, layer, merge_mode="concat", weights=None, backward_layer=None, **kwargs
     ):
         if merge_mode not in _MODES:
             raise ValueError(

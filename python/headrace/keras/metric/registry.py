@@ -2,14 +2,7 @@
 
 from headrace.keras import loss as losses
 from headrace.keras import serialization
-from headrace.keras.metric import (
-    accuracy,
-    base,
-    confusion,
-    overlap,
-    reductions,
-    scores,
-)
+from headrace.keras.metric import accuracy, base, confusion, overlap, reductions, scores
 
 _CLASSES = {"Metric": base.Metric}
 for _module in (reductions, accuracy, confusion, overlap, scores):

@@ -470,10 +470,7 @@ class BaseOptimizer(AutoTrackable):
         return cls(**config)
 
 
-_AGGREGATION = (
-    "skip_gradients_aggregation",
-    "experimental_aggregate_gradients",
-)
+_AGGREGATION = ("skip_gradients_aggregation", "experimental_aggregate_gradients")
 
 
 def _at_once():
