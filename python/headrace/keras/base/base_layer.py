@@ -194,7 +194,7 @@ class Layer(tracking.Tracking):
                 trainable=trainable,
                 name=name or "Variable",
                 dtype=dtype,
-                constraint=_constraint(constraint),
+                constraint=_KEPT["constraint"](constraint),
                 synchronization=synchronization,
                 aggregation=aggregation,
             )
@@ -261,7 +261,7 @@ class Layer(tracking.Tracking):
         cls = type(self)
         if cls.__module__.startswith("headrace.keras"):
             return None
-        if _definer(cls, "get_config") is not Layer or serialization.config_names(cls):
+        if cls.get_config is not Layer.get_config or serialization.config_names(cls):
             return None
         arguments, extra = self._keras.arguments
         names = [p.name for p in inspect.signature(cls.__init__).parameters.values()]
@@ -533,10 +533,6 @@ class CustomLayer(keras.layers.Layer):
         return config"""
 
 
-def _definer(cls, name):
-    return next(c for c in cls.__mro__ if name in c.__dict__)
-
-
 def _is_plain(value):
     if isinstance(value, (list, tuple)):
         return all(map(_is_plain, value))
@@ -557,10 +553,6 @@ def _initial(init, dtype, name, layer_name):
         f"An initializer for variable {name} of type {dtype.base_dtype} is required "
         f"for layer {layer_name}."
     )
-
-
-def _constraint(value):
-    return constraint.get(value)
 
 
 def _shapes(tensors):

@@ -119,16 +119,16 @@ def show(model, line_length, positions, out, expand_nested, show_trainable):
 
 
 def _layer(layer, table, how, nested=False):
-    cells = [f"{layer.name} ({_kind(layer)})", _shape_text(layer), _count(layer)]
+    cells = [
+        f"{layer.name} ({type(layer).__name__})",
+        _shape_text(layer),
+        _count(layer),
+    ]
     if how.connected:
         cells.append([] if nested else _inbound(layer, how.model))
     if how.show_trainable:
         cells.append("Y" if layer.trainable else "N")
     table.row(cells, nested)
-
-
-def _kind(layer):
-    return type(layer).__name__
 
 
 def _count(layer):

@@ -64,9 +64,6 @@ class BatchNormalization(Weighted, Layer):
             setattr(self, name, weight)
         self.built = True
 
-    def _fused(self, rank, axes):
-        return rank == 4 and axes in ([1], [3])
-
     def call(self, inputs, mask=None, training=None):
         """(x - mean) / sqrt(variance + epsilon) * gamma + beta, along `axis`.
 
@@ -76,9 +73,9 @@ class BatchNormalization(Weighted, Layer):
         training = bool(training) and self.trainable
         rank = inputs.shape.rank
         axes = self._axes(rank)
-        if self._fused(rank, axes):
-            if axes == [3]:
-                return self._call_fused(inputs, training)
+        if rank == 4 and axes == [3]:
+            return self._call_fused(inputs, training)
+        if rank == 4 and axes == [1]:
             out = self._call_fused(tf.transpose(inputs, [0, 2, 3, 1]), training)
             return tf.transpose(out, [0, 3, 1, 2])
         others = [i for i in range(rank) if i not in axes]

@@ -31,10 +31,6 @@ class _CallableList(list):
         return self
 
 
-def _is_slices(gradient):
-    return isinstance(gradient, tf.IndexedSlices)
-
-
 class BaseOptimizer(AutoTrackable):
     """An optimizer: subclasses name their slots and update one variable.
 
@@ -137,7 +133,7 @@ class BaseOptimizer(AutoTrackable):
             if self._is_legacy or name != "learning_rate":
                 label = f"{self._name}/{name}"
             variable = self._new_variable(
-                value, label, None if _has_dtype(value) else tf.float32
+                value, label, None if hasattr(value, "dtype") else tf.float32
             )
             self._hyper_variables[name] = variable
             if not self._is_legacy:
@@ -346,7 +342,7 @@ class BaseOptimizer(AutoTrackable):
         for variable in variables:
             if variable.constraint is not None:
                 variable.assign(variable.constraint(variable), read_value=False)
-        return self._count_step(name)
+        return self.iterations.assign_add(1, name=name)
 
     def _apply_one(self, gradient, variable, known, then):
         """Updates one variable; `then` comes between steps, each after the last."""
@@ -355,7 +351,7 @@ class BaseOptimizer(AutoTrackable):
             variable.assign_sub(variable._read() * step, read_value=False)
             then()
         slots = self._slots.get(variable.handle._id)
-        if _is_slices(gradient):
+        if isinstance(gradient, tf.IndexedSlices):
             self._update_sparse(gradient, variable, slots, known)
         else:
             self._update(gradient, variable, slots, known)
@@ -365,9 +361,6 @@ class BaseOptimizer(AutoTrackable):
     def _after(self, known):
         """What else changes behind the updates, whose coefficients are given by
         dtype."""
-
-    def _count_step(self, name):
-        return self.iterations.assign_add(1, name=name)
 
     def _limited(self, gradients):
         """The gradients within what clipnorm and the like allow."""
@@ -477,10 +470,6 @@ def _at_once():
     """Nothing to wait for: what was asked for is done."""
 
 
-def _has_dtype(value):
-    return hasattr(value, "dtype")
-
-
 def _is_number(value):
     if isinstance(value, LearningRateSchedule) or callable(value):
         return False
@@ -488,7 +477,7 @@ def _is_number(value):
 
 
 def _map(gradient, function):
-    if not _is_slices(gradient):
+    if not isinstance(gradient, tf.IndexedSlices):
         return function(gradient)
     return tf.IndexedSlices(
         function(gradient.values), gradient.indices, gradient.dense_shape

@@ -135,10 +135,7 @@ class _Convolution(Weighted, OnWindows):
 
     def _compute(self, inputs):
         out = self._convolve(inputs)
-        return out + self.bias if self.rank == 3 else self._biased(out)
-
-    def _biased(self, out):
-        return tf.nn.bias_add(out, self.bias) if self.use_bias else out
+        return out + self.bias if self.rank == 3 else tf.nn.bias_add(out, self.bias)
 
     def call(self, inputs):
         """activation(convolution + bias) of [batch, space, channels], or channels

@@ -97,9 +97,6 @@ class _IndexLookup(Encoded):
 
     vocab_size = vocabulary_size
 
-    def _depth(self):
-        return self.max_tokens if self.pad_to_max_tokens else self.vocabulary_size()
-
     def set_vocabulary(self, vocabulary, idf_weights=None):
         """Takes words (a list, or a file of lines); special tokens may come first."""
         if self.output_mode != "tf_idf" and idf_weights is not None:
@@ -118,20 +115,13 @@ class _IndexLookup(Encoded):
                 f"Cannot set an empty vocabulary, you passed {vocabulary}."
             )
         special = self._special()
-        skipped = 0
-        if special and words[: len(special)] == special:
-            skipped = len(special)
-        elif self.oov_token in words[:1] and words[0] == self._oov_first(special):
-            skipped = 1
+        skipped = len(special) if words[: len(special)] == special else 0
         words = words[skipped:]
         self._check_words(words, special)
         if self.output_mode == "tf_idf":
             self._take_idf(idf_weights, words, skipped)
         self._words = words
         self._make_table()
-
-    def _oov_first(self, special):
-        return special[0] if special == [self.oov_token] else object()
 
     def _check_words(self, words, special):
         repeated = [w for w, n in collections.Counter(words).items() if n > 1]
@@ -270,7 +260,8 @@ class _IndexLookup(Encoded):
         if self.invert:
             return on_values(self._table.lookup, inputs)
         ids = on_values(self._numbers, inputs)
-        return self._encoded(ids, self._depth(), idf=self._idf)
+        depth = self.max_tokens if self.pad_to_max_tokens else self.vocabulary_size()
+        return self._encoded(ids, depth, idf=self._idf)
 
     def _numbers(self, words):
         ids = self._table.lookup(words)
