@@ -39,12 +39,8 @@ class Progbar:
         if self.verbose == 1:
             if now - self._last < self.interval and not finalize:
                 return
-            self._show(
-                self._bar(current)
-                + self._timing(current, now, finalize)
-                + self._shown_values(" - "),
-                finalize,
-            )
+            line = self._bar(current) + self._timing(current, now, finalize)
+            self._show(line + self._shown_values(" - "), finalize)
             self._last = now
         elif self.verbose == 2 and finalize:
             self._show_summary(current, now)

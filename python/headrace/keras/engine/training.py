@@ -264,13 +264,7 @@ class Trainer:
                 (x, y, sample_weight), validation_split
             )
         source = data_adapter.source(
-            x,
-            y,
-            sample_weight,
-            batch_size=batch_size,
-            steps=steps_per_epoch,
-            shuffle=shuffle,
-            class_weight=class_weight,
+            x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight
         )
         callbacks = self._callback_list(
             callbacks, verbose, source.steps, epochs, history=True

@@ -27,11 +27,9 @@ class ReLU(_Elementwise):
         """max_value above it, x from `threshold` on, negative_slope (x - threshold)
         below.
         """
+        inputs = tf.convert_to_tensor(inputs)
         return settings.relu(
-            tf.convert_to_tensor(inputs),
-            self.negative_slope,
-            self.max_value,
-            self.threshold,
+            inputs, self.negative_slope, self.max_value, self.threshold
         )
 
 

@@ -81,23 +81,17 @@ class MultiHeadAttention(Layer):
         out = self._output_size or query[-1]
         split = "abc,cde->abde"
         with tf.init_scope():
-            self._query_dense = _Projection(
-                split, heads, (query[-1], *heads), self, name="query"
-            )
-            self._key_dense = _Projection(
-                split, heads, (key[-1], *heads), self, name="key"
-            )
-            self._value_dense = _Projection(
-                split, value_heads, (value[-1], *value_heads), self, name="value"
-            )
+            for part, shape, of in (
+                ("query", query, heads),
+                ("key", key, heads),
+                ("value", value, value_heads),
+            ):
+                dense = _Projection(split, of, (shape[-1], *of), self, name=part)
+                setattr(self, f"_{part}_dense", dense)
             self._dropout_layer = Dropout(self._dropout)
-            self._output_dense = _Projection(
-                "abcd,cde->abe",
-                (out,),
-                (*value_heads, out),
-                self,
-                name="attention_output",
-            )
+            sizes, name = (*value_heads, out), "attention_output"
+            dense = _Projection("abcd,cde->abe", (out,), sizes, self, name=name)
+            self._output_dense = dense
 
     def call(
         self,

@@ -45,12 +45,8 @@ class Dropout(_Drawing):
     def call(self, inputs, training=None):
         if not training or (isinstance(self.rate, (int, float)) and self.rate == 0):
             return tf.identity(inputs) if training else inputs
-        return tf.nn.dropout(
-            inputs,
-            self.rate,
-            noise_shape=self._noise_shape(inputs),
-            seed=self._next_seed(),
-        )
+        shape, seed = self._noise_shape(inputs), self._next_seed()
+        return tf.nn.dropout(inputs, self.rate, noise_shape=shape, seed=seed)
 
 
 @takes("rate, **kwargs")

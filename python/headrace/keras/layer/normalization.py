@@ -115,10 +115,8 @@ class BatchNormalization(Weighted, Layer):
     def _update(self, mean, variance):
         """Moves the running averages."""
         rate = 1.0 - self.momentum
-        for average, value in (
-            (self.moving_mean, mean),
-            (self.moving_variance, variance),
-        ):
+        averages = (self.moving_mean, self.moving_variance)
+        for average, value in zip(averages, (mean, variance)):
             average.assign_sub((average._read() - value) * rate, read_value=False)
 
     def _call_fused(self, inputs, training):
@@ -220,13 +218,8 @@ class GroupNormalization(LayerNormalization):
         sizes = inputs.shape.as_list()
         dynamic = tf.shape(inputs)
         full = [n if n is not None else dynamic[i] for i, n in enumerate(sizes)]
-        split = [
-            *full[:axis],
-            self.groups,
-            sizes[axis] // self.groups,
-            *full[axis + 1 :],
-        ]
-        grouped = tf.reshape(inputs, split)
+        split = [self.groups, sizes[axis] // self.groups]
+        grouped = tf.reshape(inputs, [*full[:axis], *split, *full[axis + 1 :]])
         axes = [i for i in range(1, rank + 1) if i != axis]
         mean, variance = tf.nn.moments(grouped, axes, keepdims=True)
         normal = (grouped - mean) * tf.math.rsqrt(variance + self.epsilon)

@@ -52,12 +52,12 @@ def takes(text, *weights, initialized=(), before="kwargs", activity=True, **fixe
 class Weighted:
     """Mixed into layers with attributes `kernel_initializer` and the like."""
 
-    def _new_weight(self, kind, shape, name=None, **kwargs):
+    def _new_weight(self, kind, shape, name=None, initializer=None, **kwargs):
         """A weight with the options of that kind, as they are now."""
         return self.add_weight(
             name=name or kind,
             shape=shape,
-            initializer=getattr(self, f"{kind}_initializer"),
+            initializer=initializer or getattr(self, f"{kind}_initializer"),
             regularizer=getattr(self, f"{kind}_regularizer", None),
             constraint=getattr(self, f"{kind}_constraint", None),
             **kwargs,

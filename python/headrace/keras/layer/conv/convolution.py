@@ -27,6 +27,9 @@ class OnWindows(Layer):
             return tuple_of(value, self.rank, name)
         return value.lower() if name == "padding" else super()._kept(name, value)
 
+    def _channel_axis(self):
+        return 1 if self.data_format == "channels_first" else -1
+
     def _channels_last(self, function, inputs):
         """Runs `function` with channels last, whatever the layer's format is."""
         if self.data_format != "channels_first":
@@ -79,9 +82,6 @@ class _Convolution(Weighted, OnWindows):
                 f"dilation_rate={self.dilation_rate}"
             )
         self.input_spec = InputSpec(min_ndim=self.rank + 2)
-
-    def _channel_axis(self):
-        return 1 if self.data_format == "channels_first" else -1
 
     def _channels(self, input_shape):
         shape = tf.TensorShape(input_shape)

@@ -59,20 +59,15 @@ class _LocallyConnected(Weighted, OnWindows):
         self.bias = None
         if self.use_bias:
             self.bias = self._new_weight("bias", (*out, self.filters))
-        axis = 1 if self.data_format == "channels_first" else -1
-        self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels})
+        axes = {self._channel_axis(): channels}
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes=axes)
         self.built = True
 
     def _compute(self, inputs):
         rows = tf.expand_dims(inputs, 1) if self.rank == 1 else inputs
         ones = (1,) * (2 - self.rank)
-        patches = tf.image.extract_patches(
-            rows,
-            [1, *ones, *self.kernel_size, 1],
-            [1, *ones, *self.strides, 1],
-            [1, 1, 1, 1],
-            "VALID",
-        )
+        sizes, strides = [1, *ones, *self.kernel_size, 1], [1, *ones, *self.strides, 1]
+        patches = tf.image.extract_patches(rows, sizes, strides, [1, 1, 1, 1], "VALID")
         places, size = self.kernel.shape[0], self.kernel.shape[1]
         patches = tf.reshape(patches, [-1, places, size])
         out = tf.einsum("npi,pio->npo", patches, self.kernel)

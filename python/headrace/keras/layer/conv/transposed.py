@@ -5,6 +5,9 @@ from headrace.keras.classes import add_classes
 from headrace.keras.layer.conv.convolution import _Convolution
 from headrace.keras.layer.parts import takes, tuple_of
 
+_FUNCTIONS = {1: tf.nn.conv1d_transpose, 2: tf.nn.conv2d_transpose}
+_FUNCTIONS[3] = tf.nn.conv3d_transpose
+
 
 def transposed_length(size, kernel, padding, stride, output_padding=None, dilation=1):
     """The length that a transposed convolution gives back."""
@@ -65,19 +68,9 @@ class _Transposed(_Convolution):
             dynamic = tf.shape(inputs)
             known = self._out_sizes([dynamic[i + 1] for i in range(self.rank)])
         shape = tf.stack([tf.shape(inputs)[0], *known, self.filters])
-        function = (
-            tf.nn.conv1d_transpose,
-            tf.nn.conv2d_transpose,
-            tf.nn.conv3d_transpose,
-        )[self.rank - 1]
-        return function(
-            inputs,
-            self.kernel,
-            shape,
-            strides=list(self.strides),
-            padding=self.padding.upper(),
-            dilations=list(self.dilation_rate),
-        )
+        function = _FUNCTIONS[self.rank]
+        how = {"padding": self.padding.upper(), "dilations": list(self.dilation_rate)}
+        return function(inputs, self.kernel, shape, strides=list(self.strides), **how)
 
 
 add_classes(

@@ -149,20 +149,12 @@ class Normalization(PreprocessingLayer):
             self.count = self._state("count", (), "zeros", tf.int64)
             self._set(self.adapt_mean._read(), self.adapt_variance._read())
         else:
-            self._set(
-                tf.broadcast_to(tf.cast(self.input_mean, self._dtype), inner),
-                tf.broadcast_to(tf.cast(self.input_variance, self._dtype), inner),
-            )
+            given = (self.input_mean, self.input_variance)
+            self._set(*(tf.broadcast_to(tf.cast(x, self._dtype), inner) for x in given))
         self.built = True
 
     def _state(self, name, shape, initializer, dtype=None):
-        return self.add_weight(
-            name=name,
-            shape=shape,
-            dtype=dtype or self._dtype,
-            initializer=initializer,
-            trainable=False,
-        )
+        return self.add_weight(name, shape, dtype, initializer, trainable=False)
 
     def _set(self, mean, variance):
         self.mean = tf.reshape(mean, self._spread)

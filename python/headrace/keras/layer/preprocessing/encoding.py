@@ -16,38 +16,28 @@ def check_mode(layer, mode, allowed):
         )
 
 
-def _rank(x):
-    return x.shape.rank
-
-
 def encode(ids, mode, depth, dtype, sparse=False, weights=None, idf=None):
     """Numbers below `depth` in the layout of an output mode; of the last axis."""
     if mode == "int":
         return ids if ids.dtype == dtype else tf.cast(ids, dtype)
     plain = isinstance(ids, tf.Tensor)
     shape = ids.shape
-    if plain and _rank(ids) == 0:
+    if plain and ids.shape.rank == 0:
         ids = tf.expand_dims(ids, -1)
     if plain and mode == "one_hot" and ids.shape[-1] != 1:
         ids = tf.expand_dims(ids, -1)
-    if _rank(ids) > 2:
+    if ids.shape.rank > 2:
         raise ValueError(
             "When output_mode is not `'int'`, maximum supported output rank is 2. "
             f"Received output_mode {mode} and input shape {shape}, which would result "
-            f"in output rank {_rank(ids)}."
+            f"in output rank {ids.shape.rank}."
         )
     binary = mode in ("one_hot", "multi_hot")
     count = tf.sparse.bincount if sparse else tf.math.bincount
-    options = {} if sparse else {"dtype": dtype}
-    out = count(
-        ids,
-        weights=weights,
-        minlength=depth,
-        maxlength=depth,
-        axis=-1,
-        binary_output=binary,
-        **options,
-    )
+    options = {"minlength": depth, "maxlength": depth, "binary_output": binary}
+    if not sparse:
+        options["dtype"] = dtype
+    out = count(ids, weights=weights, axis=-1, **options)
     if sparse:
         out = tf.cast(out, dtype)
     elif out.shape.rank is not None:
@@ -119,14 +109,8 @@ class CategoryEncoding(PreprocessingLayer):
         fits = tf.logical_or(fits, tf.equal(tf.size(values), 0))
         with tf.control_dependencies([tf.debugging.Assert(fits, [text])]):
             inputs = tf.nest.map_structure(tf.identity, inputs, expand_composites=True)
-        return encode(
-            inputs,
-            self.output_mode,
-            self.num_tokens,
-            self._dtype,
-            self.sparse,
-            count_weights,
-        )
+        how = (self.output_mode, self.num_tokens, self._dtype, self.sparse)
+        return encode(inputs, *how, count_weights)
 
 
 def _values(x):

@@ -144,12 +144,8 @@ class Discretization(Encoded):
 
     def build(self, input_shape):
         if self.input_bin_boundaries is None:
-            self.summary = tf.Variable(
-                np.zeros((2, 0), np.float32),
-                shape=(2, None),
-                trainable=False,
-                name="summary",
-            )
+            none = np.zeros((2, 0), np.float32)
+            self.summary = tf.Variable(none, False, shape=(2, None), name="summary")
         self.built = True
 
     def reset_state(self):

@@ -178,14 +178,10 @@ class _IndexLookup(Encoded):
             words, numbers = [self.mask_token, *words], np.append([0], numbers)
         with tf.init_scope():
             words = tf.constant(words, self._word_dtype)
-            keys, values = (numbers, words) if self.invert else (words, numbers)
+            rows = (numbers, words) if self.invert else (words, numbers)
+            rows = tf.lookup.KeyValueTensorInitializer(*map(tf.constant, rows))
             default = self.oov_token if self.invert else -1
-            self._table = tf.lookup.StaticHashTable(
-                tf.lookup.KeyValueTensorInitializer(
-                    tf.constant(keys), tf.constant(values)
-                ),
-                default,
-            )
+            self._table = tf.lookup.StaticHashTable(rows, default)
 
     # --- learning it ---
 

@@ -145,22 +145,10 @@ def new_lstm_bias(cell, units):
     plain = cell.bias_initializer
 
     def with_forget(shape, dtype=None, **kwargs):
-        return tf.concat(
-            [
-                plain([units], dtype=dtype),
-                initializers.Ones()([units], dtype=dtype),
-                plain([units * 2], dtype=dtype),
-            ],
-            0,
-        )
+        parts = ((plain, units), (initializers.Ones(), units), (plain, units * 2))
+        return tf.concat([make([size], dtype=dtype) for make, size in parts], 0)
 
-    return cell.add_weight(
-        name="bias",
-        shape=(units * 4,),
-        initializer=with_forget,
-        regularizer=cell.bias_regularizer,
-        constraint=cell.bias_constraint,
-    )
+    return cell._new_weight("bias", (units * 4,), initializer=with_forget)
 
 
 @takes(

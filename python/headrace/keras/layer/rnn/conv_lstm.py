@@ -37,8 +37,7 @@ class ConvLSTMCell(Weighted, OnWindows):
     output_size = property(lambda self: self.filters)
 
     def build(self, input_shape):
-        axis = 1 if self.data_format == "channels_first" else -1
-        channels = tf.TensorShape(input_shape)[axis]
+        channels = tf.TensorShape(input_shape)[self._channel_axis()]
         if channels is None:
             raise ValueError(
                 "The channel dimension of the inputs (last axis) should be defined. "
