@@ -418,11 +418,7 @@ class Layer(tracking.Tracking):
         return x
 
     def _build_for(self, inputs):
-        leaves = tf.nest.flatten(inputs)
-        shapes = None
-        if all(hasattr(x, "shape") for x in leaves):
-            shapes = tf.nest.map_structure(lambda x: x.shape, inputs)
-        self._build_now(shapes)
+        self._build_now(shapes_of(inputs))
 
     def _build_now(self, shapes):
         """Builds outside of any function that is being traced."""
@@ -539,6 +535,13 @@ def _is_plain(value):
     if isinstance(value, dict):
         return all(map(_is_plain, value.values()))
     return isinstance(value, (int, float, str, bool, type(None)))
+
+
+def shapes_of(inputs):
+    """The shapes of inputs, in their structure; None where one has none."""
+    if not all(hasattr(x, "shape") for x in tf.nest.flatten(inputs)):
+        return None
+    return tf.nest.map_structure(lambda x: x.shape, inputs)
 
 
 def _initial(init, dtype, name, layer_name):

@@ -166,12 +166,8 @@ class Functional(Model):
     def compute_output_shape(self, input_shape):
         """The static shape, or structure of shapes,
         of the outputs for `input_shape`."""
-        shape = input_shape
-        if isinstance(shape, list) and shape and not isinstance(shape[0], int | None):
-            inputs = [KerasTensor(s, "float32") for s in shape]
-        else:
-            inputs = KerasTensor(shape, self._network.flat_inputs[0].dtype)
-        outputs = functional_call._run(self, (inputs,), {})
+        dtype = self._network.flat_inputs[0].dtype
+        outputs = functional_call.run_shapes(self, input_shape, dtype)
         return tf.nest.map_structure(lambda t: t.shape, outputs)
 
     # --- configuration ---

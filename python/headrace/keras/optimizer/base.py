@@ -95,21 +95,15 @@ class BaseOptimizer(AutoTrackable):
     def _hyper(self, name):
         """A variable, or what the user gave that is none: a schedule, a callable."""
         value = self._hypers[name]
-        if isinstance(value, LearningRateSchedule) or callable(value):
-            return value
-        return self._hyper_variable(name)
+        return value if callable(value) else self._hyper_variable(name)
 
     def _hyper_variable(self, name):
-        found = self._hyper_variables.get(name)
-        if found is None:
+        if name not in self._hyper_variables:
             self._make_hypers()
-            found = self._hyper_variables[name]
-        return found
+        return self._hyper_variables[name]
 
     def _set_hyper(self, name, value):
-        if name in self._hyper_variables and not (
-            isinstance(value, LearningRateSchedule) or callable(value)
-        ):
+        if name in self._hyper_variables and not callable(value):
             self._hyper_variables[name].assign(value)
         else:
             self._hyper_variables.pop(name, None)
@@ -127,7 +121,7 @@ class BaseOptimizer(AutoTrackable):
             self._attach_step(step)
         for name in sorted(self._hypers):
             value = self._hypers[name]
-            if name in self._hyper_variables or not _is_number(value):
+            if name in self._hyper_variables or value is None or callable(value):
                 continue
             label = name
             if self._is_legacy or name != "learning_rate":
@@ -468,12 +462,6 @@ _AGGREGATION = ("skip_gradients_aggregation", "experimental_aggregate_gradients"
 
 def _at_once():
     """Nothing to wait for: what was asked for is done."""
-
-
-def _is_number(value):
-    if isinstance(value, LearningRateSchedule) or callable(value):
-        return False
-    return value is not None
 
 
 def _map(gradient, function):

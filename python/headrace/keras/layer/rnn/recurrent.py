@@ -193,10 +193,7 @@ class RNN(Layer):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A layer, without weights, of what get_config() gave."""
-        config = dict(config)
-        if "cell" in config:
-            config["cell"] = registry.deserialize(config["cell"], custom_objects)
-        return cls(**config)
+        return registry.around(cls, config, custom_objects, "cell")
 
 
 _LOOP = (*RNN._config_names[:-1], "zero_output_for_mask")
