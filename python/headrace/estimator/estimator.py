@@ -38,7 +38,7 @@ class Estimator:
         _check_model_fn(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy(params or {})
-        self._warm_start_settings = _warm_start_settings(warm_start_from)
+        self._warm_start_settings = warm_start.settings_of(warm_start_from)
 
     model_dir = read_only("_model_dir", "The folder of checkpoints and events.")
 
@@ -194,8 +194,6 @@ class Estimator:
         )
 
 
-EstimatorV2 = Estimator
-
 _OVERRIDABLE = {
     "_call_input_fn",
     "_call_model_fn",
@@ -273,7 +271,3 @@ def _config_for(config, model_dir):
             f"'{config.model_dir}' "
         )
     return config.replace(model_dir=model_dir)
-
-
-def _warm_start_settings(warm_start_from):
-    return warm_start.settings_of(warm_start_from)

@@ -15,7 +15,6 @@ class _State(threading.local):
     writer = None
     step = None
     is_recording = True
-    recording_override = None
 
 
 _state = _State()

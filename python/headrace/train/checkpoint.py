@@ -4,7 +4,7 @@ import os
 import weakref
 
 from headrace._load import _headrace
-from headrace.context import sessions
+from headrace.context import sessions, stack
 from headrace.framework import errors, variables
 from headrace.framework.execution import inside_function
 from headrace.framework.trackable import AutoTrackable, is_trackable, node_of, owner_of
@@ -34,7 +34,7 @@ def _in_plain_graph(method):
     """False where operations run at once, True in a graph that sessions run."""
     if _headrace.is_eager():
         return False
-    if not graph_checkpoint.in_plain_graph():
+    if stack.plain_graph() is None:
         raise errors.UnimplementedError._of(
             f"Checkpoint.{method} inside a traced function"
         )
@@ -160,7 +160,7 @@ class Checkpoint(AutoTrackable):
                 folder = os.path.dirname(os.fspath(file_prefix))
                 if folder:
                     _headrace.make_folder(folder)
-            if not graph_checkpoint.in_plain_graph():
+            if stack.plain_graph() is None:
                 return traced_write.write(self._gather, file_prefix)
             path = self._write_by_session(os.fspath(file_prefix), session, options)
             (options or _DEFAULT)._after_write(path)

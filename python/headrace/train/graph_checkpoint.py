@@ -91,7 +91,7 @@ def restored_object(owner, prefix, names, keys):
 
 def _restore_values(owner, prefix, found):
     """Reads the (name, key) pairs and gives them to their object."""
-    known = own_tensors(owner) if in_plain_graph() else owner._serialize_to_tensors()
+    known = own_tensors(owner) if stack.plain_graph() else owner._serialize_to_tensors()
     tensors = raw.RestoreV2(
         prefix,
         [k for _, k in found],
@@ -213,12 +213,6 @@ class SessionWriter:
             )
             items = saveables(values, self._object_graph)
             self._saved = saver_graph.save(self._path, items)
-
-
-def in_plain_graph():
-    """True where operations go to a graph that sessions run."""
-    graph = stack.current()
-    return graph is not None and not graph.building_function
 
 
 graph_variables.register_restore(restored_from)

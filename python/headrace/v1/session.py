@@ -6,7 +6,6 @@ from headrace._load import _headrace
 from headrace.context import call_stacks, sessions, stack
 from headrace.framework import nest
 from headrace.framework.errors import InvalidArgumentError, OpError
-from headrace.framework.settings import config
 from headrace.framework.settings import config as settings
 from headrace.framework.support.properties import read_only
 from headrace.graph.graph import Graph
@@ -146,7 +145,7 @@ class BaseSession:
 
     def list_devices(self):
         """The logical devices that the session can run on, as tf.config lists them."""
-        return config.list_logical_devices()
+        return settings.list_logical_devices()
 
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
         """Runs what `fetches` (nested tensors, operations, names) need.

@@ -19,7 +19,6 @@ class _ReuseMode(enum.Enum):
 
 
 AUTO_REUSE = _ReuseMode.AUTO_REUSE
-_NOT_GIVEN = object()
 _resource_by_default = [True]
 
 

@@ -123,9 +123,6 @@ class _MonitoredSession:
                 if not self._graph_was_finalized:
                     stack.default_graph()._unsafe_unfinalize()
 
-    def _is_closed(self):
-        return self._coordinated_creator.tf_sess is None
-
 
 class MonitoredSession(_MonitoredSession):
     """A session with hooks that is made anew where it is lost."""

@@ -15,8 +15,7 @@ GraphKeys = collections.GraphKeys
 
 def in_plain_graph():
     """True where operations go to a graph that sessions run."""
-    graph = stack.current()
-    return graph is not None and not graph.building_function
+    return stack.plain_graph() is not None
 
 
 def is_resource(variable):
@@ -274,14 +273,14 @@ class Optimizer(AutoTrackable):
 
     def _done(self, result):
         """Notes an operation of a graph, the last one made unless it is given."""
-        if in_plain_graph():
-            graph = stack.current()
-            op = getattr(result, "op", result)
-            if op is None:
-                op = graph._last_operation()
-            self._updates.append(op)
-            return op
-        return None
+        graph = stack.plain_graph()
+        if graph is None:
+            return None
+        op = getattr(result, "op", result)
+        if op is None:
+            op = graph._last_operation()
+        self._updates.append(op)
+        return op
 
     def _update(self, op, variable, **arguments):
         """An update op; variables among the arguments go by handle or reference."""
@@ -320,23 +319,17 @@ class Optimizer(AutoTrackable):
 
     def _make_plain(self, name, value):
         """A variable of the optimizer itself."""
-        graph = stack.current()
-        key = name, id(graph) if in_plain_graph() else None
+        key = name, stack.plain_graph()
         found = self._plain.get(key)
         if found is None:
-            if in_plain_graph():
-                found = variable_v1(value, trainable=False, name=name)
-            else:
-                found = tf.Variable(value, trainable=False, name=name)
-            self._plain[key] = found
+            make = variable_v1 if in_plain_graph() else tf.Variable
+            found = self._plain[key] = make(value, trainable=False, name=name)
             if is_resource(found):
                 attach_new(node_of(self), name, found)
         return found
 
     def _plain_variable(self, name):
-        graph = stack.current()
-        key = name, id(graph) if in_plain_graph() else None
-        return self._plain[key]
+        return self._plain[name, stack.plain_graph()]
 
     def get_slot(self, var, name):
         """The slot of a variable, or None."""
@@ -349,7 +342,7 @@ class Optimizer(AutoTrackable):
 
     def variables(self):
         """What the optimizer remembers: of the current graph, or outside of graphs."""
-        graph = stack.current() if in_plain_graph() else None
+        graph = stack.plain_graph()
         slots = [s for row in self._slots.values() for _, s in row.values()]
         kept = [v for v in (*self._plain.values(), *slots) if _graph_of(v) is graph]
         return sorted(kept, key=lambda v: v.name)

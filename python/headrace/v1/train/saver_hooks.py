@@ -64,11 +64,7 @@ class CheckpointSaverHook(basic_hooks._StepHook):
         self._scaffold = scaffold
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
         self._listeners = listeners or []
-        self._steps_per_run = 1
         self._save_graph_def = save_graph_def
-
-    def _set_steps_per_run(self, steps_per_run):
-        self._steps_per_run = steps_per_run
 
     def begin(self):
         """Opens the summaries' file,
@@ -101,7 +97,7 @@ class CheckpointSaverHook(basic_hooks._StepHook):
     def after_run(self, run_context, run_values):
         """Saves where it is time, and stops where a listener asks for it."""
         stale = run_values.results
-        if not self._timer.should_trigger_for_step(stale + self._steps_per_run):
+        if not self._timer.should_trigger_for_step(stale + 1):
             return
         # What was read beside the update may be from before it.
         step = run_context.session.run(self._global_step_tensor)
@@ -186,10 +182,6 @@ class StepCounterHook(basic_hooks._StepHook):
         self._summary_writer = summary_writer
         self._output_dir = output_dir
         self._last_global_step = None
-        self._steps_per_run = 1
-
-    def _set_steps_per_run(self, steps_per_run):
-        self._steps_per_run = steps_per_run
 
     def begin(self):
         """Opens the summaries' file and looks for the global step."""
@@ -210,7 +202,7 @@ class StepCounterHook(basic_hooks._StepHook):
         stands.
         """
         stale = run_values.results
-        if self._timer.should_trigger_for_step(stale + self._steps_per_run):
+        if self._timer.should_trigger_for_step(stale + 1):
             step = run_context.session.run(self._global_step_tensor)
             if self._timer.should_trigger_for_step(step):
                 seconds, steps = self._timer.update_last_triggered_step(step)

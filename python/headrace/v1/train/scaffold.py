@@ -11,10 +11,6 @@ from headrace.v1.train import saver_hooks
 GraphKeys = collections.GraphKeys
 
 
-def _as_graph_element(value):
-    return None if value is None else stack.default_graph().as_graph_element(value)
-
-
 # What a scaffold takes over from the one that it is a copy of.
 _COPIED = ("init_op", "ready_op", "ready_for_local_init_op", "local_init_op")
 _COPIED += ("local_init_feed_dict", "summary_op", "saver", "init_feed_dict")
@@ -51,7 +47,6 @@ class Scaffold:
 
         for name in _COPIED:
             setattr(self, f"_{name}", coalesce(given[name], name))
-        self._user_init_fn = init_fn
         if init_fn is not None:
             self._init_fn = lambda session: init_fn(self, session)
         else:
@@ -118,31 +113,28 @@ class Scaffold:
         "_init_fn", "A function of the session that runs after init_op, or None."
     )
 
-    @property
-    def init_op(self):
+    init_op = read_only(
+        "_init_op",
         """The operation that initializes the global variables;
-        None until finalize()."""
-        return self._init_op
-
-    @property
-    def ready_op(self):
+        None until finalize().""",
+    )
+    ready_op = read_only(
+        "_ready_op",
         """Gives the names of variables without a value, an empty list when all are
         ready.
-        """
-        return self._ready_op
-
+        """,
+    )
     ready_for_local_init_op = read_only(
         "_ready_for_local_init_op",
         "Gives the names of variables that local_init_op still waits for.",
     )
 
-    @property
-    def local_init_op(self):
+    local_init_op = read_only(
+        "_local_init_op",
         """The operation that initializes local variables and tables, also after a
         restore.
-        """
-        return self._local_init_op
-
+        """,
+    )
     local_init_feed_dict = read_only(
         "_local_init_feed_dict", "What is fed when local_init_op runs, or None."
     )
