@@ -13,7 +13,6 @@ class OfOneFeature(CategoricalColumn):
     """A categorical column of one raw feature, its field `key`: subclasses give the
     numbers of a sparse tensor's values."""
 
-    _is_v2_column = True
     name = read_only("key")
     parents = property(lambda self: [self.key])
 

@@ -119,7 +119,6 @@ class NumericColumn(
 ):
     """See tf.feature_column.numeric_column."""
 
-    _is_v2_column = True
     name = read_only("key")
     parents = property(lambda self: [self.key])
     variable_shape = property(lambda self: tf.TensorShape(self.shape))
@@ -179,7 +178,6 @@ class BucketizedColumn(
 ):
     """See tf.feature_column.bucketized_column."""
 
-    _is_v2_column = True
     name = property(lambda self: f"{self.source_column.name}_bucketized")
     parents = property(lambda self: [self.source_column])
     parse_example_spec = read_only("source_column.parse_example_spec")

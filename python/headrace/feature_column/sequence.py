@@ -52,7 +52,6 @@ class SequenceCategoricalColumn(
     See tf.feature_column.sequence_categorical_column_with_identity.
     """
 
-    _is_v2_column = True
     name = read_only("categorical_column.name")
     parents = property(lambda self: [self.categorical_column])
     num_buckets = read_only("categorical_column.num_buckets")
@@ -130,7 +129,6 @@ class SequenceNumericColumn(
 ):
     """See tf.feature_column.sequence_numeric_column."""
 
-    _is_v2_column = True
     name = read_only("key")
     parents = property(lambda self: [self.key])
     variable_shape = property(lambda self: tf.TensorShape(self.shape))

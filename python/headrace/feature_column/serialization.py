@@ -44,6 +44,8 @@ def _function(name, custom_objects):
 class ByFields:
     """get_config() and from_config() of columns, namedtuples, by their fields."""
 
+    _is_v2_column = True
+
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if cls.__name__ in _CLASSES:
@@ -169,10 +171,7 @@ def make_parse_example_spec(feature_columns):
 
 
 def make_parse_example_spec_v1(feature_columns):
-    """{feature: configuration} for tf.io.parse_example of the features that columns
-    need.
-
-    ValueError for what is no column, and where two columns want one feature in
-    different ways.
-    """
     return _parse_spec(feature_columns, "_FeatureColumn")
+
+
+make_parse_example_spec_v1.__doc__ = make_parse_example_spec.__doc__

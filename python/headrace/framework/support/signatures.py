@@ -1,5 +1,6 @@
 """Functions whose parameters are put together of what several functions share."""
 
+import collections
 import functools
 import inspect
 
@@ -19,7 +20,7 @@ def parameters_of(function):
 def function_of(like, parameters, call, targets=None):
     """A function of these parameters, with the name and the docstring of `like`.
 
-    It hands them to `call`: by their names, `self` and *args by place, **kwargs as they
+    It hands them to `call`: by their names, `self`, `cls` and *args by place, **kwargs as they
     came. It is compiled, so that wrong arguments are refused in Python's own words.
     With `targets`, other names for them, it hands them to what call() finds.
     """
@@ -29,7 +30,7 @@ def function_of(like, parameters, call, targets=None):
         stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         default = "" if p.default is p.empty else f"=_defaults['{p.name}']"
         shown.append(stars + p.name + default)
-        by_place = stars or p.name == "self"
+        by_place = stars or p.name in ("self", "cls")
         passed.append(
             stars + p.name
             if by_place
@@ -63,6 +64,24 @@ def keeps(text, prefix=""):
             setattr(self, prefix + name, value)
 
     return constructor(text, begin)
+
+
+def tuple_of(name, text):
+    """A namedtuple of the parameters in a text. A class made of it may check what it is
+    given, and change it, in a method _check(given), which gets a dict."""
+    made = collections.namedtuple(name, [p.name for p in from_text(text)])
+    new = made.__new__
+
+    def begin(cls, **given):
+        if hasattr(cls, "_check"):
+            cls._check(given)
+        return new(cls, **given)
+
+    like = named("__new__")
+    like.__qualname__ = f"{name}.__new__"
+    parameters = from_text(f"cls, {text}")
+    made.__new__ = staticmethod(function_of(like, parameters, begin))
+    return made
 
 
 def named(name, doc=None, module=__name__):
