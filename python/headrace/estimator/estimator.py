@@ -11,7 +11,7 @@ from headrace.framework.settings import logging
 from headrace.framework.support.properties import read_only
 from headrace.graph.graph import Graph
 from headrace.train import checkpoint_reader, checkpoint_state
-from headrace.v1.train import basic_hooks, global_step
+from headrace.v1.train import basic_hooks, global_step, session_creators
 from headrace.v1.train.saver_hooks import CheckpointSaverListener
 from headrace.v1.train.session_run_hook import SessionRunHook
 
@@ -182,6 +182,21 @@ class Estimator:
         if not isinstance(result, EstimatorSpec):
             raise ValueError("model_fn should return an EstimatorSpec.")
         return result
+
+    def _spec_and_hooks(self, input_fn, mode):
+        """(EstimatorSpec, hooks of the input) of a mode, in the current graph."""
+        result = self._call_input_fn(input_fn, mode)
+        features, labels, hooks = inputs.features_and_labels(result, mode)
+        return self._call_model_fn(features, labels, mode, self.config), hooks
+
+    def _creator_of_sessions(self, scaffold, path):
+        """What makes sessions that a checkpoint, or without one the scaffold, starts."""
+        return session_creators.ChiefSessionCreator(
+            scaffold=scaffold,
+            checkpoint_filename_with_path=path,
+            master=self._config.master,
+            config=self._session_config,
+        )
 
     def export_saved_model(self, *args, **kwargs):
         """Not supported: raises NotImplementedError."""

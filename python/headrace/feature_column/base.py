@@ -4,6 +4,7 @@ import abc
 import collections
 
 from headrace import _api as tf
+from headrace.framework.support import signatures
 
 
 class FeatureColumn(metaclass=abc.ABCMeta):
@@ -148,22 +149,12 @@ class VariablesByColumn(StateManager):
         self._variables = {}  # {(column, name): variable}
         self._resources = {}  # {(column, name, graph): object}
 
-    def create_variable(
-        self,
-        feature_column,
-        name,
-        shape,
-        dtype=None,
-        trainable=True,
-        use_resource=True,
-        initializer=None,
-    ):
+    @signatures.taking(signatures.parameters_of(StateManager.create_variable))
+    def create_variable(self, feature_column, name, shape, dtype=None, **given):
         if (feature_column, name) in self._variables:
             raise ValueError("Variable already exists.")
         dtype = tf.float32 if dtype is None else dtype
-        made = self._make_variable(
-            feature_column, name, shape, dtype, trainable, use_resource, initializer
-        )
+        made = self._make_variable(feature_column, name, shape, dtype, **given)
         self._variables[feature_column, name] = made
         return made
 

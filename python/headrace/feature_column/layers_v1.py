@@ -9,6 +9,7 @@ from headrace.feature_column.base import (
     DenseColumn,
     FeatureTransformationCache,
 )
+from headrace.train.saver_graph import parts_of
 
 _KEYS = tf.compat.v1.GraphKeys
 
@@ -37,12 +38,14 @@ class _Scoped:
         self.made.append(variable)
         return variable
 
-    def _of_column(self, column, name, shape, dtype, trainable, _, initializer):
+    def _of_column(
+        self, column, name, shape, dtype, trainable, use_resource, initializer
+    ):
         return self.variable(name, shape, initializer, trainable, dtype)
 
     def since(self, count):
         """A list of the variables after the first `count`, cut ones in their parts."""
-        return [v for whole in self.made[count:] for v in _variables(whole)]
+        return [v for whole in self.made[count:] for v in parts_of(whole)]
 
 
 def _check_columns(columns):
@@ -67,12 +70,6 @@ def _flat(column, tensor):
     """[batch, elements] of what a dense column gave."""
     count = column.variable_shape.num_elements()
     return tf.reshape(tensor, [tf.shape(tensor)[0], count])
-
-
-def _variables(variable):
-    """A list of the parts of a variable that is cut, else of itself."""
-    parts = getattr(variable, "_get_variable_list", None)
-    return list(parts()) if parts else [variable]
 
 
 def input_layer(
@@ -181,5 +178,5 @@ def linear_model(
         total = tf.add_n(sums, name="weighted_sum_no_bias")
         bias = made.variable("bias_weights", [units], _zeros())
         if cols_to_vars is not None:
-            cols_to_vars["bias"] = _variables(bias)
+            cols_to_vars["bias"] = parts_of(bias)
         return tf.nn.bias_add(total, bias, name="weighted_sum")

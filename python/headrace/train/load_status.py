@@ -3,8 +3,8 @@
 from headrace._load import _headrace
 from headrace.context import sessions
 from headrace.framework.settings import logging
-from headrace.framework.trackable import node_of, owner_of
 from headrace.train import graph_checkpoint
+from headrace.train.views import TrackableView
 
 _SHOWN = 10
 
@@ -97,7 +97,7 @@ class CheckpointLoadStatus(_LoadStatus):
         if self._restoration.check_nontrivial() is None:
             return self
         unmatched = self._restoration.unmatched()
-        if len(_walk(self._root)) == 1:
+        if len(TrackableView(self._root).descendants()) == 1:
             self._fail(
                 f"Nothing to load. No dependencies have been added to {self._root} yet."
             )
@@ -111,18 +111,6 @@ class CheckpointLoadStatus(_LoadStatus):
         """(matched keys, keys left over, objects without a value); of the latter two
         each with the nearest name of the other side, or ''."""
         return self._restoration.report()
-
-
-def _walk(root):
-    """(name, object) of all that can be reached, the root first."""
-    found, seen = [("", root)], {id(root)}
-    for _, value in found:
-        for name, child in node_of(value).children():
-            owner = owner_of(child)
-            if owner is not None and id(owner) not in seen:
-                seen.add(id(owner))
-                found.append((name, owner))
-    return found
 
 
 class NameBasedSaverStatus(_LoadStatus):
@@ -176,9 +164,8 @@ class InitializationOnlyStatus:
     def initialize_or_restore(self, session=None):
         """Gives a graph's variables their first values."""
         if not _headrace.is_eager():
-            _run(
-                session, graph_checkpoint.initializers(o for _, o in _walk(self._root))
-            )
+            objects = TrackableView(self._root).descendants()
+            _run(session, graph_checkpoint.initializers(objects))
 
     def run_restore_ops(self, session=None):
         self._fail()

@@ -285,19 +285,11 @@ class Saver:
         try:
             self._read(sess, path)
         except errors.NotFoundError as e:
-            raise errors.NotFoundError._of(
-                "Restoring from checkpoint failed. This is most likely due to a "
-                "Variable name or other graph key that is missing from the checkpoint. "
-                "Please ensure that you have not altered the graph expected based on "
-                f"the checkpoint. Original error:\n\n{e.message}"
-            ) from None
+            why = "Variable name or other graph key that is missing from the checkpoint"
+            raise errors.NotFoundError._of(_restoring_failed(why, e)) from None
         except errors.InvalidArgumentError as e:
-            raise errors.InvalidArgumentError._of(
-                "Restoring from checkpoint failed. This is most likely due to a "
-                "mismatch between the current graph and the graph from the checkpoint. "
-                "Please ensure that you have not altered the graph expected based on "
-                f"the checkpoint. Original error:\n\n{e.message}"
-            ) from None
+            why = "mismatch between the current graph and the graph from the checkpoint"
+            raise errors.InvalidArgumentError._of(_restoring_failed(why, e)) from None
 
     def _read(self, sess, path):
         if _headrace.is_eager():
@@ -347,3 +339,11 @@ class Saver:
         given = dict(locals())
         del given["self"]
         return meta_graph.export_meta_graph(saver_def=self.saver_def, **given)
+
+
+def _restoring_failed(why, error):
+    return (
+        f"Restoring from checkpoint failed. This is most likely due to a {why}. Please "
+        "ensure that you have not altered the graph expected based on the checkpoint. "
+        f"Original error:\n\n{error.message}"
+    )

@@ -8,7 +8,7 @@ from headrace.framework import dtypes, execution
 from headrace.framework.settings import logging
 from headrace.framework.variables import VariableAggregation
 from headrace.ops.random import initializers_v1
-from headrace.v1 import variable_scope
+from headrace.v1 import meta_graph, variable_scope
 from headrace.v1.collections import GraphKeys
 
 _READ_KEY = "global_step_read_op_cache"
@@ -110,11 +110,5 @@ def write_graph(graph_or_graph_def, logdir, name, as_text=True):
     logdir = os.fspath(logdir)
     path = os.path.join(logdir, name)
     _headrace.make_folder(logdir)
-    if as_text:
-        from google.protobuf import text_format
-
-        data = text_format.MessageToString(graph_def).encode()
-    else:
-        data = graph_def.SerializeToString(deterministic=True)
-    _headrace.write_file_atomically(path, data)
+    meta_graph.write_proto(graph_def, path, as_text)
     return path

@@ -7,6 +7,7 @@ from headrace.eager import graph_gradients
 from headrace.framework import execution
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras.base.tracking import attach_new, start_restored
+from headrace.train.saver_graph import parts_of
 from headrace.v1 import collections
 from headrace.v1.variable_scope import variable_scope, variable_v1
 
@@ -52,7 +53,7 @@ class Optimizer(AutoTrackable):
     # What one op does for a variable is said by rows; subclasses with more to do
     # override the methods that read them.
     _op = None  # "Adagrad": ApplyAdagrad and SparseApplyAdagrad update variables
-    _zero_slots = ()  # slots that begin at 0
+    _slots_begin = {}  # slots, and what they begin with: a number or its attribute
     _slot_inputs = {}  # the op's input -> the slot
     _number_inputs = {}  # the op's input -> the attribute with the number
     _attributes = {}  # parameters that are kept under names of their own
@@ -227,8 +228,9 @@ class Optimizer(AutoTrackable):
     def _create_slots(self, variables):
         """Makes what the optimizer remembers of these variables."""
         for v in variables:
-            for slot_name in self._zero_slots:
-                self._zeros_slot(v, slot_name, self._name)
+            for slot_name, first in self._slots_begin.items():
+                value = getattr(self, first) if isinstance(first, str) else first
+                self._make_slot(v, slot_name, self._name, filled(v, value))
 
     def _prepare(self):
         """Makes tensors of what numbers and functions the optimizer was given."""
@@ -381,11 +383,7 @@ def _counted(step, name):
 
 
 def _flat(variables):
-    out = []
-    for v in tf.nest.flatten(variables):
-        parts = getattr(v, "_get_variable_list", None)
-        out.extend(parts() if parts else [v])
-    return out
+    return [p for v in tf.nest.flatten(variables) for p in parts_of(v)]
 
 
 def _check_real(dtype):
