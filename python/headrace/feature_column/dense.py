@@ -82,7 +82,7 @@ class IndicatorColumn(
         )
 
     def get_dense_tensor(self, transformation_cache, state_manager):
-        sequence.check_not_sequence(self, "indicator_column")
+        sequence.check_sequence(self, "indicator_column", wanted=False)
         return transformation_cache.get(self, state_manager)
 
     def get_sequence_dense_tensor(self, transformation_cache, state_manager):
@@ -190,7 +190,7 @@ class LooksUp(DenseColumn, SequenceDenseColumn):
         return rows, ids
 
     def get_dense_tensor(self, transformation_cache, state_manager):
-        sequence.check_not_sequence(self, self._kind)
+        sequence.check_sequence(self, self._kind, wanted=False)
         return self._looked_up(transformation_cache, state_manager)[0]
 
     def get_sequence_dense_tensor(self, transformation_cache, state_manager):

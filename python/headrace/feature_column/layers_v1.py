@@ -92,22 +92,31 @@ def input_layer(
     base.check_dense(columns, DenseColumn, "_DenseColumn")
     made = _Scoped(weight_collections, trainable)
     cache = FeatureTransformationCache(features)
-    outputs = []
+
+    def output(column):
+        column.create_state(made.state)
+        return _flat(column, column.get_dense_tensor(cache, made.state))
+
     with tf.compat.v1.variable_scope(
         None, default_name="input_layer", values=list(features.values())
     ):
-        for column in columns:
-            with _scope_of(column):
-                count = len(made.made)
-                column.create_state(made.state)
-                tensor = column.get_dense_tensor(cache, made.state)
-                outputs.append(_flat(column, tensor))
-                if cols_to_vars is not None:
-                    cols_to_vars[column] = made.since(count)
-                if cols_to_output_tensors is not None:
-                    cols_to_output_tensors[column] = outputs[-1]
-        base.check_batch_sizes(outputs, columns)
+        outputs = _of_each(columns, made, cols_to_vars, output)
+        if cols_to_output_tensors is not None:
+            cols_to_output_tensors.update(zip(columns, outputs))
         return tf.concat(outputs, 1)
+
+
+def _of_each(columns, made, cols_to_vars, compute):
+    """A list of what `compute` gives for each column, in the scope of the column."""
+    found = []
+    for column in columns:
+        with _scope_of(column):
+            count = len(made.made)
+            found.append(compute(column))
+            if cols_to_vars is not None:
+                cols_to_vars[column] = made.since(count)
+    base.check_batch_sizes(found, columns)
+    return found
 
 
 def _zeros():
@@ -164,17 +173,14 @@ def linear_model(
             )
     made = _Scoped(weight_collections, trainable)
     cache = FeatureTransformationCache(features)
-    sums = []
+
+    def weighted(column):
+        return _weighted(column, cache, made, units, sparse_combiner)
+
     with tf.compat.v1.variable_scope(
         None, default_name="linear_model", values=list(features.values())
     ):
-        for column in columns:
-            with _scope_of(column):
-                count = len(made.made)
-                sums.append(_weighted(column, cache, made, units, sparse_combiner))
-                if cols_to_vars is not None:
-                    cols_to_vars[column] = made.since(count)
-        base.check_batch_sizes(sums, columns)
+        sums = _of_each(columns, made, cols_to_vars, weighted)
         total = tf.add_n(sums, name="weighted_sum_no_bias")
         bias = made.variable("bias_weights", [units], _zeros())
         if cols_to_vars is not None:

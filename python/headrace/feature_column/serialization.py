@@ -85,12 +85,13 @@ class ByFields:
             elif name == "initializer" and isinstance(value, dict):
                 arguments[name] = _initializer(value, custom_objects)
             elif isinstance(value, list):
-                arguments[name] = _tuples(value)
+                arguments[name] = as_tuples(value)
         return cls(**arguments)
 
 
-def _tuples(value):
-    return tuple(map(_tuples, value)) if isinstance(value, (list, tuple)) else value
+def as_tuples(value):
+    """Tuples in the place of lists, inside of others too."""
+    return tuple(map(as_tuples, value)) if isinstance(value, (list, tuple)) else value
 
 
 def serialize_feature_column(fc):

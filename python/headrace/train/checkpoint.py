@@ -30,6 +30,14 @@ def _assert_trackable(value, name):
         )
 
 
+def _make_folder_of(path):
+    """The folder, made where it is not there."""
+    folder = os.path.dirname(path)
+    if folder:
+        _headrace.make_folder(folder)
+    return folder
+
+
 def _in_plain_graph(method):
     """False where operations run at once, True in a graph that sessions run."""
     if _headrace.is_eager():
@@ -157,9 +165,7 @@ class Checkpoint(AutoTrackable):
         `session` is what runs the graph that the objects belong to."""
         if not _headrace.is_eager():
             if not isinstance(file_prefix, _headrace.Tensor):
-                folder = os.path.dirname(os.fspath(file_prefix))
-                if folder:
-                    _headrace.make_folder(folder)
+                _make_folder_of(os.fspath(file_prefix))
             if stack.plain_graph() is None:
                 return traced_write.write(self._gather, file_prefix)
             path = self._write_by_session(os.fspath(file_prefix), session, options)
@@ -170,7 +176,6 @@ class Checkpoint(AutoTrackable):
         return path
 
     def _count_by_session(self, session):
-
         session = sessions.of_checkpoint(session)
         with session.graph.as_default():
             is_new = self._save_counter is None
@@ -194,9 +199,7 @@ class Checkpoint(AutoTrackable):
                 "checkpoint."
             )
         prefix = os.fspath(file_prefix)
-        folder = os.path.dirname(prefix)
-        if folder:
-            _headrace.make_folder(folder)
+        folder = _make_folder_of(prefix)
         if in_graph:
             path = f"{prefix}-{self._count_by_session(session)}"
             self._write_by_session(path, session, options)

@@ -116,10 +116,6 @@ class CheckpointLoadStatus(_LoadStatus):
 class NameBasedSaverStatus(_LoadStatus):
     """Of a checkpoint without an object graph, whose values go by variable names."""
 
-    def assert_consumed(self):
-        """Every existing variable got a value."""
-        return self.assert_existing_objects_matched()
-
     def assert_existing_objects_matched(self):
         """Every existing variable got a value."""
         unmatched = self._restoration.unmatched()
@@ -130,6 +126,8 @@ class NameBasedSaverStatus(_LoadStatus):
                 f"changes in the Python program: {unmatched}"
             )
         return self
+
+    assert_consumed = assert_existing_objects_matched
 
     def assert_nontrivial_match(self):
         """Something was matched."""
@@ -149,14 +147,7 @@ class InitializationOnlyStatus:
             "No checkpoint specified (save_path=None); nothing is being restored."
         )
 
-    def assert_consumed(self):
-        self._fail()
-
-    def assert_existing_objects_matched(self):
-        self._fail()
-
-    def assert_nontrivial_match(self):
-        self._fail()
+    assert_consumed = assert_existing_objects_matched = assert_nontrivial_match = _fail
 
     def expect_partial(self):
         return self
