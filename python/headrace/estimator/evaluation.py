@@ -13,11 +13,7 @@ from headrace.framework.settings import logging
 from headrace.framework.support import protos
 from headrace.ops.random import initializers_v1
 from headrace.v1 import collections, file_writer, metrics, variable_scope
-from headrace.v1.train import (
-    basic_hooks,
-    global_step,
-    monitored_session,
-)
+from headrace.v1.train import basic_hooks, global_step, monitored_session
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
 
 GraphKeys = collections.GraphKeys

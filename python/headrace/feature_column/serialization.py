@@ -124,9 +124,7 @@ def deserialize_feature_column(config, custom_objects=None, columns_by_name=None
     else:
         raise ValueError(f"Unknown feature_column_v2: {name}")
     made = cls.from_config(
-        config["config"],
-        custom_objects=custom_objects,
-        columns_by_name=columns_by_name,
+        config["config"], custom_objects=custom_objects, columns_by_name=columns_by_name
     )
     if columns_by_name is None:
         return made

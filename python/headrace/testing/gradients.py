@@ -10,14 +10,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace.framework.support import signatures
 
-_DTYPES = (
-    tf.bfloat16,
-    tf.float16,
-    tf.float32,
-    tf.float64,
-    tf.complex64,
-    tf.complex128,
-)
+_DTYPES = (tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128)
 
 
 def compute_gradient(f, x, delta=None):

@@ -307,12 +307,7 @@ _RESIZERS = {
 
 
 def resize_images(
-    images,
-    size,
-    method=0,
-    align_corners=False,
-    preserve_aspect_ratio=False,
-    name=None,
+    images, size, method=0, align_corners=False, preserve_aspect_ratio=False, name=None
 ):
     """Images resized by the rules of TensorFlow 1: pixels begin at their corners."""
     kinds = list(_RESIZERS)

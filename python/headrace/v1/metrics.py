@@ -35,10 +35,7 @@ def metric_variable(shape, dtype, name=None):
 
 def _collected(value, update, metrics_collections, updates_collections):
     graph = stack.current()
-    for names, tensor in (
-        (metrics_collections, value),
-        (updates_collections, update),
-    ):
+    for names, tensor in ((metrics_collections, value), (updates_collections, update)):
         if names:
             graph.add_to_collections(names, tensor)
     return value, update

@@ -267,8 +267,7 @@ class Saver:
                 "`build()` should be called before save if defer_build==True"
             )
         saved = sess.run(
-            self.saver_def.save_tensor_name,
-            {self.saver_def.filename_tensor_name: path},
+            self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path}
         )
         return saved.decode() if isinstance(saved, bytes) else path
 
@@ -301,8 +300,7 @@ class Saver:
             )
             return
         sess.run(
-            self.saver_def.restore_op_name,
-            {self.saver_def.filename_tensor_name: path},
+            self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path}
         )
 
     # --- as messages ---

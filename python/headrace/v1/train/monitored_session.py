@@ -8,10 +8,7 @@ from headrace.framework import errors
 from headrace.framework.support.properties import read_only
 from headrace.v1.train import saver_hooks
 from headrace.v1.train.scaffold import Scaffold
-from headrace.v1.train.session_creators import (
-    ChiefSessionCreator,
-    WorkerSessionCreator,
-)
+from headrace.v1.train.session_creators import ChiefSessionCreator, WorkerSessionCreator
 from headrace.v1.train.wrapped_session import (
     CoordinatedSessionCreator,
     RecoverableSession,

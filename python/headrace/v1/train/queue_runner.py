@@ -140,11 +140,7 @@ def add_queue_runner(qr, collection=GraphKeys.QUEUE_RUNNERS):
 
 
 def start_queue_runners(
-    sess=None,
-    coord=None,
-    daemon=True,
-    start=True,
-    collection=GraphKeys.QUEUE_RUNNERS,
+    sess=None, coord=None, daemon=True, start=True, collection=GraphKeys.QUEUE_RUNNERS
 ):
     """Starts the graph's runners; their threads."""
     if not stack.default_graph().get_collection(collection) and _eager():

@@ -166,11 +166,7 @@ class StepCounterHook(basic_hooks._StepHook):
     """Logs and writes steps per second."""
 
     def __init__(
-        self,
-        every_n_steps=100,
-        every_n_secs=None,
-        output_dir=None,
-        summary_writer=None,
+        self, every_n_steps=100, every_n_secs=None, output_dir=None, summary_writer=None
     ):
         if (every_n_steps is None) == (every_n_secs is None):
             raise ValueError(
