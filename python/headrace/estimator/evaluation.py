@@ -8,11 +8,10 @@ import numpy as np
 from headrace.context import stack
 from headrace.estimator import warm_start
 from headrace.estimator.mode_keys import ModeKeys
-from headrace.framework import dtypes, scopes
+from headrace.framework import scopes
 from headrace.framework.settings import logging
 from headrace.framework.support import protos
-from headrace.ops.random import initializers_v1
-from headrace.v1 import collections, file_writer, metrics, variable_scope
+from headrace.v1 import collections, file_writer, metrics
 from headrace.v1.train import basic_hooks, global_step, monitored_session
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
 
@@ -87,25 +86,13 @@ def _make_local(variables):
             graph.add_to_collection(GraphKeys.LOCAL_VARIABLES, variable)
 
 
-def _eval_step():
-    """The counter of batches taken in."""
-    with stack.default_graph().name_scope(""):
-        return variable_scope.get_variable(
-            "eval_step",
-            shape=[],
-            dtype=dtypes.int64,
-            initializer=initializers_v1.Zeros(),
-            trainable=False,
-            collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP],
-        )
-
-
 def _time():
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime())
 
 
 def _run(estimator, scaffold, path, update, values, hooks, steps):
-    counted = _eval_step()
+    keys = [GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP]
+    counted = global_step.counter("eval_step", keys)
     with stack.default_graph().control_dependencies([update]):
         done = counted.assign_add(1)
     final = basic_hooks.FinalOpsHook(values)

@@ -296,8 +296,10 @@ def check_string_or_integer(dtype, prefix):
         raise ValueError(f"{prefix} dtype must be string or integer. dtype: {dtype}.")
 
 
-def check_same_kind(column, dtype):
-    """ValueError where a column of strings meets integers, or the other way."""
+def check_values(column, dtype):
+    """ValueError for values that are neither strings nor integers, and where a column
+    of strings meets integers, or the other way."""
+    check_string_or_integer(dtype, f"column_name: {column.key} input_tensor")
     if column.dtype.is_integer != dtype.is_integer:
         raise ValueError(
             "Column dtype and SparseTensors dtype must be compatible. "

@@ -31,11 +31,8 @@ class SummaryWriter:
     @contextlib.contextmanager
     def as_default(self, step=None):
         """Makes it the default writer, and `step` the default step, in a block."""
-        self._check_open()
         old_writer, old_step = _state.writer, _state.step
-        _state.writer = self
-        if step is not None:
-            _state.step = step
+        self.set_as_default(step)
         try:
             yield self
             if not self._closed:

@@ -49,12 +49,7 @@ def restored_from(variable, prefix, key):
 
 def _restore_nodes(variable, prefix, key):
     """(the path, by default that of the first checkpoint; the operation)"""
-    graph = variable.graph
-    with (
-        graph.as_default(),
-        graph.control_dependencies(None),
-        graph.name_scope(f"{variable._shared_name}/Restore"),
-    ):
+    with saver_graph.apart(variable.graph, f"{variable._shared_name}/Restore"):
         path = placeholder_with_default(prefix, shape=(), name="path")
         value = raw.RestoreV2(
             path, [key], [""], dtypes=[dtypes.as_dtype(variable.dtype).base_dtype]
@@ -202,11 +197,7 @@ class SessionWriter:
             )
 
     def _add_nodes(self, graph, values):
-        with (
-            graph.as_default(),
-            graph.control_dependencies(None),
-            graph.name_scope("checkpoint"),
-        ):
+        with saver_graph.apart(graph, "checkpoint"):
             self._path = placeholder_with_default("model", shape=(), name="path")
             self._object_graph = placeholder_with_default(
                 values.serialized_graph(), shape=(), name="object_graph"

@@ -1,5 +1,6 @@
 """The nodes of a Saver (or, eagerly, what they do)."""
 
+import contextlib
 import uuid
 
 from headrace._load import _headrace, raw
@@ -22,6 +23,13 @@ def assigned(variable, value, reshape):
     raw.AssignVariableOp(variable.handle, value)
     graph = stack.current()
     return graph._last_operation()
+
+
+@contextlib.contextmanager
+def apart(graph, scope):
+    """Makes nodes of a graph that wait for nothing, under a name scope."""
+    with graph.as_default(), graph.control_dependencies(None), graph.name_scope(scope):
+        yield
 
 
 class Saveable:

@@ -1,5 +1,7 @@
 """What TensorFlow 1's functions do beyond those of tf that stand for them."""
 
+import functools
+
 import numpy as np
 
 from headrace import _api as tf
@@ -19,17 +21,17 @@ sampled_softmax_loss = candidate_ops.sampled_softmax_loss_v1
 nce_loss = candidate_ops.nce_loss_v1
 
 
-def _caster(dtype):
-    def cast(x, name=None):
-        return tf.cast(x, dtype, name)
-
-    return cast
-
-
-to_float, to_double = _caster(tf.float32), _caster(tf.float64)
-to_int32, to_int64 = _caster(tf.int32), _caster(tf.int64)
-to_bfloat16 = _caster(tf.bfloat16)
-to_complex64, to_complex128 = _caster(tf.complex64), _caster(tf.complex128)
+# What follows takes the parameters of its row in signatures.txt, by their names.
+to_float = functools.partial(tf.cast, dtype=tf.float32)
+to_double = functools.partial(tf.cast, dtype=tf.float64)
+to_int32 = functools.partial(tf.cast, dtype=tf.int32)
+to_int64 = functools.partial(tf.cast, dtype=tf.int64)
+to_bfloat16 = functools.partial(tf.cast, dtype=tf.bfloat16)
+to_complex64 = functools.partial(tf.cast, dtype=tf.complex64)
+to_complex128 = functools.partial(tf.cast, dtype=tf.complex128)
+dilation2d = functools.partial(tf.nn.dilation2d, data_format="NHWC")
+erosion2d = functools.partial(tf.nn.erosion2d, data_format="NHWC")
+reduce_join = tf.strings.reduce_join
 
 
 def constant(value, dtype=None, shape=None, name="Const", verify_shape=False):
@@ -209,16 +211,6 @@ def get_seed(op_seed):
     return random_seed.get_seed(op_seed)
 
 
-def dilation2d(input, filters, strides, padding, dilations, name=None):
-    """tf.nn.dilation2d of images with channels last."""
-    return tf.nn.dilation2d(input, filters, strides, padding, "NHWC", dilations, name)
-
-
-def erosion2d(value, filters, strides, dilations, padding, name=None):
-    """tf.nn.erosion2d of images with channels last."""
-    return tf.nn.erosion2d(value, filters, strides, padding, "NHWC", dilations, name)
-
-
 def dropout(x, keep_prob=None, noise_shape=None, seed=None, name=None, rate=None):
     """tf.nn.dropout; `keep_prob` is 1 - `rate`."""
     if keep_prob is not None:
@@ -354,11 +346,6 @@ def sample_distorted_bounding_box(
         use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes),
         **given,
     )
-
-
-def reduce_join(inputs, axis=None, keepdims=None, separator="", name=None):
-    """Strings joined along dimensions."""
-    return tf.strings.reduce_join(inputs, axis, bool(keepdims), separator, name)
 
 
 def _as_asked(ragged, result_type):

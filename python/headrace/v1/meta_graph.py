@@ -92,8 +92,7 @@ def export_meta_graph(
     if strip_default_attrs:
         _strip_defaults(meta.graph_def)
     if clear_devices:
-        for node in meta.graph_def.node:
-            node.device = ""
+        _clear_devices(meta.graph_def)
     if saver_def is not None:
         meta.saver_def.CopyFrom(saver_def)
     keys = graph.get_all_collection_keys()
@@ -106,6 +105,11 @@ def export_meta_graph(
     if filename:
         write_proto(meta, os.fspath(filename), as_text)
     return meta
+
+
+def _clear_devices(graph_def):
+    for node in graph_def.node:
+        node.device = ""
 
 
 def _strip_defaults(graph_def):
@@ -189,8 +193,7 @@ def import_meta_graph(
     if clear_devices:
         graph_def = type(graph_def)()
         graph_def.CopyFrom(meta.graph_def)
-        for node in graph_def.node:
-            node.device = ""
+        _clear_devices(graph_def)
     graph = stack.default_graph()
     import_graph.import_graph_def(
         graph_def, name=import_scope or "", input_map=input_map

@@ -7,7 +7,7 @@ from headrace._load import _headrace
 from headrace.context import stack
 from headrace.framework import conversion, errors, execution
 from headrace.framework.settings import logging
-from headrace.framework.support import protos
+from headrace.framework.support import protos, signatures
 from headrace.graph.placeholders import placeholder_with_default
 from headrace.io import gfile
 from headrace.train import saver_graph
@@ -26,59 +26,39 @@ _META = "meta"
 class Saver:
     """Writes and reads a graph's variables under their own names."""
 
-    def __init__(
-        self,
-        var_list=None,
-        reshape=False,
-        sharded=False,
-        max_to_keep=5,
-        keep_checkpoint_every_n_hours=10000.0,
-        name=None,
-        restore_sequentially=False,
-        saver_def=None,
-        builder=None,
-        defer_build=False,
-        allow_empty=False,
-        write_version=_V2,
-        pad_step_number=False,
-        save_relative_paths=False,
-        filename=None,
-    ):
-        if defer_build and var_list:
+    @signatures.keeping(
+        "var_list=None, reshape=False, sharded=False, max_to_keep=5, "
+        "keep_checkpoint_every_n_hours=10000.0, name=None, restore_sequentially=False, "
+        "saver_def=None, builder=None, defer_build=False, allow_empty=False, "
+        "write_version=2, pad_step_number=False, save_relative_paths=False, "
+        "filename=None"
+    )
+    def __init__(self):
+        if self._defer_build and self._var_list:
             raise ValueError(
                 "If `var_list` is provided then build cannot be deferred. Either set "
                 "defer_build=False or var_list=None."
             )
-        if builder is not None:
+        if self._builder is not None:
             raise NotImplementedError("Saver: builder is not supported")
-        if _headrace.is_eager() and var_list is None:
+        if _headrace.is_eager() and self._var_list is None:
             raise RuntimeError(
                 "When eager execution is enabled, `var_list` must specify a list or "
                 "dict of variables to save"
             )
-        if write_version not in (_V1, _V2):
+        self._version = self._write_version
+        if self._version not in (_V1, _V2):
             raise ValueError(
-                f"Saver: write_version must be SaverDef.V1 or V2, not {write_version}"
+                f"Saver: write_version must be SaverDef.V1 or V2, not {self._version}"
             )
-        self._version = write_version
-        self._var_list = var_list
-        self._reshape = reshape
-        self._sharded = sharded
-        self._max_to_keep = max_to_keep
-        self._keep_hours = keep_checkpoint_every_n_hours
-        self._name = name
-        self._sequential = restore_sequentially
-        self.saver_def = saver_def
-        self._allow_empty = allow_empty
-        self._pad = pad_step_number
-        self._relative = save_relative_paths
-        self._filename = filename
+        self._keep_hours = self._keep_checkpoint_every_n_hours
         self._last_checkpoints = []
-        self._next_kept = time.time() + (keep_checkpoint_every_n_hours or 0) * 3600
+        self._next_kept = time.time() + (self._keep_hours or 0) * 3600
         self._is_built = self._is_empty = False
-        if saver_def is not None:
-            self._take(saver_def)
-        elif not defer_build and not _headrace.is_eager():
+        self.saver_def = self._saver_def
+        if self.saver_def is not None:
+            self._take(self.saver_def)
+        elif not self._defer_build and not _headrace.is_eager():
             self.build()
 
     def _take(self, saver_def):
@@ -122,7 +102,7 @@ class Saver:
             add = saver_graph.save_sharded if self._sharded else saver_graph.save
             saved = add(filename, saveables, self._version == _V1)
             restored = saver_graph.restore(
-                filename, saveables, self._sequential, self._reshape
+                filename, saveables, self._restore_sequentially, self._reshape
             )
         return protos.SaverDef(
             filename_tensor_name=filename.name,
@@ -186,7 +166,7 @@ class Saver:
             return save_path
         if not isinstance(global_step, int):
             global_step = saver_graph.step_value(global_step, sess)
-        return f"{save_path}-{global_step:0{8 if self._pad else 1}d}"
+        return f"{save_path}-{global_step:0{8 if self._pad_step_number else 1}d}"
 
     # --- saving and restoring ---
 
@@ -230,7 +210,7 @@ class Saver:
                     path,
                     self.last_checkpoints,
                     latest_filename,
-                    _relative=self._relative,
+                    _relative=self._save_relative_paths,
                 )
         if write_meta_graph and not _headrace.is_eager():
             with sess.graph.as_default():

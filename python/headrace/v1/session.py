@@ -44,8 +44,6 @@ class _Plan:
             )
         if isinstance(fetch, dict):
             return type(fetch), {k: self._take(v) for k, v in fetch.items()}
-        if isinstance(fetch, tuple) and hasattr(fetch, "_fields"):
-            return type(fetch), [self._take(f) for f in fetch]
         if isinstance(fetch, (list, tuple)):
             return type(fetch), [self._take(f) for f in fetch]
         if hasattr(type(fetch), "__attrs_attrs__"):

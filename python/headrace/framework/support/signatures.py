@@ -56,14 +56,29 @@ def constructor(text, begin):
     return function_of(named("__init__"), from_text(f"self, {text}"), begin)
 
 
+def keeping(text, prefix="_"):
+    """Decorates an __init__(self), which gets the parameters of a text: each is kept as
+    the attribute of its name behind the prefix before the __init__ goes on."""
+
+    def decorate(then):
+        def begin(self, **given):
+            for name, value in given.items():
+                setattr(self, prefix + name, value)
+            then(self)
+
+        return function_of(then, from_text(f"self, {text}"), begin)
+
+    return decorate
+
+
 def keeps(text, prefix=""):
     """An __init__ that keeps each parameter of a text as the attribute of its name."""
 
-    def begin(self, **given):
-        for name, value in given.items():
-            setattr(self, prefix + name, value)
+    @keeping(text, prefix)
+    def __init__(self):
+        pass
 
-    return constructor(text, begin)
+    return __init__
 
 
 def tuple_of(name, text):

@@ -14,11 +14,6 @@ from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
 from headrace.v1.train.timer import NeverTriggerTimer, SecondOrStepTimer
 
 
-def _as_graph_element(value):
-    """A tensor, operation or variable of the graph, by itself or by name."""
-    return stack.default_graph().as_graph_element(value)
-
-
 def read_step(user):
     """The tensor that reads the graph's step, for the hook `user`."""
     read = global_step.read_of()
@@ -72,9 +67,8 @@ class LoggingTensorHook(SessionRunHook):
         """Looks for the tensors that are given by name."""
         self._timer.reset()
         self._iter_count = 0
-        self._current_tensors = {
-            tag: _as_graph_element(tensor) for tag, tensor in self._tensors.items()
-        }
+        find = stack.default_graph().as_graph_element
+        self._current_tensors = {tag: find(t) for tag, t in self._tensors.items()}
 
     def before_run(self, run_context):
         """Asks for the tensors where it is time to log them."""

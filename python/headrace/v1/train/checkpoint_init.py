@@ -40,12 +40,8 @@ def start_from(variable, path, name, vocabulary=None):
 
 
 def _start_part(part, path, name, slice_spec, remapping=None):
-    graph = part.graph
-    with (
-        graph.as_default(),
-        graph.control_dependencies(None),
-        graph.name_scope(f"{part._shared_name}/checkpoint_initializer"),
-    ):
+    scope = f"{part._shared_name}/checkpoint_initializer"
+    with saver_graph.apart(part.graph, scope):
         value = raw.RestoreV2(
             path, [name], [slice_spec], dtypes=[dtypes.as_dtype(part.dtype).base_dtype]
         )[0]

@@ -41,15 +41,23 @@ def create_global_step(graph=None):
         "create_global_step is not supported when eager execution is enabled: a "
         "tf.Variable counts steps there"
     )
-    with graph.as_default(), graph.name_scope(""):
+    keys = [GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP]
+    with graph.as_default():
+        first_only = VariableAggregation.ONLY_FIRST_REPLICA
+        return counter("global_step", keys, aggregation=first_only)
+
+
+def counter(name, keys, **more):
+    """A variable of the current graph that counts from 0, in collections."""
+    with stack.default_graph().name_scope(""):
         return variable_scope.get_variable(
-            "global_step",
+            name,
             shape=[],
             dtype=dtypes.int64,
             initializer=initializers_v1.Zeros(),
             trainable=False,
-            aggregation=VariableAggregation.ONLY_FIRST_REPLICA,
-            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+            collections=keys,
+            **more,
         )
 
 

@@ -3,6 +3,7 @@
 from headrace.context import stack
 from headrace.framework import conversion, dtypes, scopes
 from headrace.framework.settings import logging
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 from headrace.train import checkpoint
 from headrace.v1 import collections, graph_summaries, saver
@@ -13,7 +14,7 @@ GraphKeys = collections.GraphKeys
 
 # What a scaffold takes over from the one that it is a copy of.
 _COPIED = ("init_op", "ready_op", "ready_for_local_init_op", "local_init_op")
-_COPIED += ("local_init_feed_dict", "summary_op", "saver", "init_feed_dict")
+_COPIED += ("local_init_feed_dict", "summary_op", "saver", "init_feed_dict", "init_fn")
 
 
 class Scaffold:
@@ -22,41 +23,28 @@ class Scaffold:
     `saver` may be a tf.train.Checkpoint: then checkpoints are saved by objects.
     """
 
-    def __init__(
-        self,
-        init_op=None,
-        init_feed_dict=None,
-        init_fn=None,
-        ready_op=None,
-        ready_for_local_init_op=None,
-        local_init_op=None,
-        summary_op=None,
-        saver=None,
-        copy_from_scaffold=None,
-        local_init_feed_dict=None,
-    ):
-        given = dict(locals())
-        copied = copy_from_scaffold
-        if copied is not None and not isinstance(copied, Scaffold):
-            raise TypeError("copy_from_scaffold is not a Scaffold instance.")
-
-        def coalesce(value, name):
-            if value is not None or copied is None:
-                return value
-            return getattr(copied, name)
-
-        for name in _COPIED:
-            setattr(self, f"_{name}", coalesce(given[name], name))
+    @signatures.keeping(
+        "init_op=None, init_feed_dict=None, init_fn=None, ready_op=None, "
+        "ready_for_local_init_op=None, local_init_op=None, summary_op=None, "
+        "saver=None, copy_from_scaffold=None, local_init_feed_dict=None"
+    )
+    def __init__(self):
+        init_fn, copied = self._init_fn, self._copy_from_scaffold
         if init_fn is not None:
             self._init_fn = lambda session: init_fn(self, session)
-        else:
-            self._init_fn = None if copied is None else copied.init_fn
+        if copied is None:
+            return
+        if not isinstance(copied, Scaffold):
+            raise TypeError("copy_from_scaffold is not a Scaffold instance.")
+        for name in _COPIED:
+            if getattr(self, f"_{name}") is None:
+                setattr(self, f"_{name}", getattr(copied, name))
 
     def finalize(self):
         """Makes what was not given and ends the graph."""
         for name, make in (
             ("init_op", _default_init_op),
-            ("ready_op", _default_ready_op),
+            ("ready_op", collections.report_uninitialized_variables),
             ("ready_for_local_init_op", _default_ready_for_local_init_op),
             ("local_init_op", Scaffold.default_local_init_op),
             ("summary_op", graph_summaries.merge_all),
@@ -167,10 +155,6 @@ def _default_init_op():
         ],
         None,
     )
-
-
-def _default_ready_op():
-    return collections.report_uninitialized_variables()
 
 
 def _default_ready_for_local_init_op():

@@ -5,6 +5,7 @@ import time
 from headrace.context import stack
 from headrace.framework import errors
 from headrace.framework.settings import logging
+from headrace.framework.support import signatures
 from headrace.train.checkpoint_state import get_checkpoint_state
 from headrace.v1 import session as sessions
 
@@ -19,29 +20,19 @@ def _text(ready):
 class SessionManager:
     """Makes sessions whose variables are restored from a checkpoint or initialized."""
 
-    def __init__(
-        self,
-        local_init_op=None,
-        ready_op=None,
-        ready_for_local_init_op=None,
-        graph=None,
-        recovery_wait_secs=30,
-        local_init_run_options=None,
-        local_init_feed_dict=None,
-    ):
-        if ready_for_local_init_op is not None and local_init_op is None:
+    @signatures.keeping(
+        "local_init_op=None, ready_op=None, ready_for_local_init_op=None, graph=None, "
+        "recovery_wait_secs=30, local_init_run_options=None, local_init_feed_dict=None"
+    )
+    def __init__(self):
+        if self._ready_for_local_init_op is not None and self._local_init_op is None:
             raise ValueError(
                 "If you pass a ready_for_local_init_op you must also pass a "
                 "local_init_op , ready_for_local_init_op "
-                f"[{ready_for_local_init_op}]"
+                f"[{self._ready_for_local_init_op}]"
             )
-        self._local_init_op = local_init_op
-        self._ready_op = ready_op
-        self._ready_for_local_init_op = ready_for_local_init_op
-        self._graph = stack.default_graph() if graph is None else graph
-        self._recovery_wait_secs = recovery_wait_secs
-        self._local_init_run_options = local_init_run_options
-        self._local_init_feed_dict = local_init_feed_dict
+        if self._graph is None:
+            self._graph = stack.default_graph()
 
     def _restore_checkpoint(
         self,
@@ -174,16 +165,12 @@ class SessionManager:
     def _model_ready(self, session):
         return _ready(self._ready_op, session, "Model not ready")
 
-    def _ready_for_local_init(self, session):
-        return _ready(
-            self._ready_for_local_init_op, session, "Model not ready for local init"
-        )
-
     def _try_run_local_init_op(self, session):
         """(whether local initialization is done, what is missing)."""
         if self._local_init_op is None:
             return True, None
-        good, message = self._ready_for_local_init(session)
+        failure = "Model not ready for local init"
+        good, message = _ready(self._ready_for_local_init_op, session, failure)
         if not good:
             return False, message
         logging.info("Running local_init_op.")
