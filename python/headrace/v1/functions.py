@@ -9,6 +9,7 @@ from headrace._load import _headrace, raw
 from headrace.algorithms import ctc
 from headrace.framework import conversion, execution
 from headrace.framework.settings import random_seed
+from headrace.framework.support import signatures
 from headrace.imaging import resizing, shapes
 from headrace.ops.nn import candidate_ops, embedding_ops
 from headrace.v1 import partitioned_variables
@@ -163,31 +164,17 @@ def cond(
     return made[0] if single and not strict else made
 
 
-def while_loop(
-    cond,
-    body,
-    loop_vars,
-    shape_invariants=None,
-    parallel_iterations=10,
-    back_prop=True,
-    swap_memory=False,
-    name=None,
-    maximum_iterations=None,
-    return_same_structure=False,
-):
+@signatures.taking(
+    signatures.from_text(
+        "shape_invariants=None, parallel_iterations=10, back_prop=True, "
+        "swap_memory=False, name=None, maximum_iterations=None"
+    ),
+    before="return_same_structure",
+)
+def while_loop(cond, body, loop_vars, return_same_structure=False, **given):
     """tf.while_loop; in a graph a structure of one tensor is that tensor, unless
     `return_same_structure`."""
-    result = tf.while_loop(
-        cond,
-        body,
-        loop_vars,
-        shape_invariants=shape_invariants,
-        parallel_iterations=parallel_iterations,
-        back_prop=back_prop,
-        swap_memory=swap_memory,
-        maximum_iterations=maximum_iterations,
-        name=name,
-    )
+    result = tf.while_loop(cond, body, loop_vars, **given)
     if return_same_structure or tf.executing_eagerly():
         return result
     flat = tf.nest.flatten(result, expand_composites=True)

@@ -302,20 +302,15 @@ class Saver:
             saver_def = saver_graph.scoped(saver_def, import_scope)
         return Saver(saver_def=saver_def)
 
-    def export_meta_graph(
-        self,
-        filename=None,
-        collection_list=None,
-        as_text=False,
-        export_scope=None,
-        clear_devices=False,
-        clear_extraneous_savers=False,
-        strip_default_attrs=False,
-        save_debug_info=False,
-    ):
+    @signatures.taking(
+        signatures.from_text(
+            "filename=None, collection_list=None, as_text=False, export_scope=None, "
+            "clear_devices=False, clear_extraneous_savers=False, "
+            "strip_default_attrs=False, save_debug_info=False"
+        )
+    )
+    def export_meta_graph(self, **given):
         """The graph, its collections and how to save it, as a MetaGraphDef."""
-        given = dict(locals())
-        del given["self"]
         return meta_graph.export_meta_graph(saver_def=self.saver_def, **given)
 
 

@@ -17,6 +17,15 @@ def _text(ready):
     )
 
 
+def _restoring(before=None):
+    """Gives a method of **kwargs the parameters that say what a session restores."""
+    parameters = signatures.from_text(
+        "saver=None, checkpoint_dir=None, checkpoint_filename_with_path=None, "
+        "wait_for_checkpoint=False, max_wait_secs=7200, config=None"
+    )
+    return signatures.taking(parameters, before)
+
+
 class SessionManager:
     """Makes sessions whose variables are restored from a checkpoint or initialized."""
 
@@ -34,17 +43,9 @@ class SessionManager:
         if self._graph is None:
             self._graph = stack.default_graph()
 
-    def _restore_checkpoint(
-        self,
-        master,
-        saver,
-        checkpoint_dir,
-        file,
-        wait_for_checkpoint,
-        most_secs,
-        config,
-    ):
+    def _restore_checkpoint(self, master, saver, checkpoint_dir, config, **given):
         """(session, whether its variables have a checkpoint's values)."""
+        file = given["checkpoint_filename_with_path"]
         if checkpoint_dir and file:
             raise ValueError(
                 "Can not provide both checkpoint_dir and checkpoint_filename_with_path."
@@ -58,7 +59,7 @@ class SessionManager:
         waited = 0
         state = get_checkpoint_state(checkpoint_dir)
         while not state or not state.model_checkpoint_path:
-            if not wait_for_checkpoint or waited >= most_secs:
+            if not given["wait_for_checkpoint"] or waited >= given["max_wait_secs"]:
                 return session, False
             logging.info("Waiting for checkpoint to be available.")
             time.sleep(self._recovery_wait_secs)
@@ -68,25 +69,13 @@ class SessionManager:
         saver.recover_last_checkpoints(list(state.all_model_checkpoint_paths))
         return session, True
 
+    @_restoring("init_feed_dict")
     def prepare_session(
-        self,
-        master,
-        init_op=None,
-        saver=None,
-        checkpoint_dir=None,
-        checkpoint_filename_with_path=None,
-        wait_for_checkpoint=False,
-        max_wait_secs=7200,
-        config=None,
-        init_feed_dict=None,
-        init_fn=None,
+        self, master, init_op=None, init_feed_dict=None, init_fn=None, **given
     ):
         """A session that is ready: restored if there is a checkpoint, else initialized
         by `init_op` and `init_fn`."""
-        session, is_loaded = self._restore_checkpoint(
-            *(master, saver, checkpoint_dir, checkpoint_filename_with_path),
-            *(wait_for_checkpoint, max_wait_secs, config),
-        )
+        session, is_loaded = self._restore_checkpoint(master, **given)
         if not is_loaded:
             if init_op is None and not init_fn and self._local_init_op is None:
                 raise RuntimeError(
@@ -112,21 +101,10 @@ class SessionManager:
                 )
         return session
 
-    def recover_session(
-        self,
-        master,
-        saver=None,
-        checkpoint_dir=None,
-        checkpoint_filename_with_path=None,
-        wait_for_checkpoint=False,
-        max_wait_secs=7200,
-        config=None,
-    ):
+    @_restoring()
+    def recover_session(self, master, **given):
         """(session, whether it is ready by a checkpoint)."""
-        session, is_loaded = self._restore_checkpoint(
-            *(master, saver, checkpoint_dir, checkpoint_filename_with_path),
-            *(wait_for_checkpoint, max_wait_secs, config),
-        )
+        session, is_loaded = self._restore_checkpoint(master, **given)
         good, message = self._try_run_local_init_op(session)
         if not good:
             where = "from checkpoint" if is_loaded else "without a checkpoint"
@@ -138,7 +116,7 @@ class SessionManager:
             logging.info("Restoring model did not make it ready: %s", message)
             return session, False
         if is_loaded:
-            logging.info("Restored model from %s", checkpoint_dir)
+            logging.info("Restored model from %s", given["checkpoint_dir"])
         return session, is_loaded
 
     def wait_for_session(self, master, config=None, max_wait_secs=float("inf")):
