@@ -33,6 +33,7 @@ to_complex128 = functools.partial(tf.cast, dtype=tf.complex128)
 dilation2d = functools.partial(tf.nn.dilation2d, data_format="NHWC")
 erosion2d = functools.partial(tf.nn.erosion2d, data_format="NHWC")
 reduce_join = tf.strings.reduce_join
+sample_distorted_bounding_box = raw.SampleDistortedBoundingBoxV2
 
 
 def constant(value, dtype=None, shape=None, name="Const", verify_shape=False):
@@ -181,16 +182,10 @@ def while_loop(cond, body, loop_vars, return_same_structure=False, **given):
     return flat[0] if len(flat) == 1 else result
 
 
-def Print(input, data, message=None, first_n=None, summarize=None, name=None):
-    """The input as it is, whose use prints `data`."""
-    return tf.raw_ops.Print(
-        input=input,
-        data=[tf.convert_to_tensor(d) for d in data],
-        message=message or "",
-        first_n=-1 if first_n is None else first_n,
-        summarize=3 if summarize is None else summarize,
-        name=name,
-    )
+def Print(data, **given):
+    """The input as it is, whose use prints `data`; the row in signatures.txt has all
+    parameters."""
+    return raw.Print(data=[tf.convert_to_tensor(d) for d in data], **given)
 
 
 def get_seed(op_seed):
@@ -314,24 +309,6 @@ def resize_image_with_pad(
         target_height,
         target_width,
         lambda i, size: resize_images(i, size, method, align_corners),
-    )
-
-
-def sample_distorted_bounding_box(
-    aspect_ratio_range=None,
-    area_range=None,
-    max_attempts=None,
-    use_image_if_no_bounding_boxes=False,
-    **given,
-):
-    """(begin, size, box) of a crop, at random, that holds enough of some box; the row
-    in signatures.txt has all parameters."""
-    return raw.SampleDistortedBoundingBoxV2(
-        aspect_ratio_range=aspect_ratio_range or [0.75, 1.33],
-        area_range=area_range or [0.05, 1.0],
-        max_attempts=max_attempts or 100,
-        use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes),
-        **given,
     )
 
 

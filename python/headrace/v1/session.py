@@ -1,5 +1,7 @@
 """tf.compat.v1.Session: runs parts of a graph."""
 
+import contextlib
+
 import numpy as np
 
 from headrace._load import _headrace
@@ -314,17 +316,14 @@ class Session(BaseSession):
         self._entered = []
 
     def __enter__(self):
-        graph = self._graph.as_default()
-        graph.__enter__()
-        session = self.as_default()
-        session.__enter__()
-        self._entered.append((graph, session))
+        entered = contextlib.ExitStack()
+        entered.enter_context(self._graph.as_default())
+        entered.enter_context(self.as_default())
+        self._entered.append(entered)
         return self
 
     def __exit__(self, *error):
-        graph, session = self._entered.pop()
-        session.__exit__(*error)
-        graph.__exit__(*error)
+        self._entered.pop().__exit__(*error)
         self.close()
         return False
 
@@ -339,19 +338,12 @@ class InteractiveSession(BaseSession):
 
     def __init__(self, target="", graph=None, config=None):
         super().__init__(target, graph, config)
-        self._default = self.as_default()
-        self._default.__enter__()
-        self._graph_context = None
+        self._entered = contextlib.ExitStack()
+        self._entered.enter_context(self.as_default())
         if graph is not None:
-            self._graph_context = graph.as_default()
-            self._graph_context.__enter__()
+            self._entered.enter_context(graph.as_default())
 
     def close(self):
         """Ends the session and takes back that it was the default one."""
         super().close()
-        if self._graph_context is not None:
-            self._graph_context.__exit__(None, None, None)
-            self._graph_context = None
-        if self._default is not None:
-            self._default.__exit__(None, None, None)
-            self._default = None
+        self._entered.close()

@@ -56,14 +56,18 @@ def constructor(text, begin):
     return function_of(named("__init__"), from_text(f"self, {text}"), begin)
 
 
+def _keep(self, given, prefix):
+    for name, value in given.items():
+        setattr(self, prefix + name, value)
+
+
 def keeping(text, prefix="_"):
     """Decorates an __init__(self), which gets the parameters of a text: each is kept as
     the attribute of its name behind the prefix before the __init__ goes on."""
 
     def decorate(then):
         def begin(self, **given):
-            for name, value in given.items():
-                setattr(self, prefix + name, value)
+            _keep(self, given, prefix)
             then(self)
 
         return function_of(then, from_text(f"self, {text}"), begin)
@@ -74,11 +78,10 @@ def keeping(text, prefix="_"):
 def keeps(text, prefix=""):
     """An __init__ that keeps each parameter of a text as the attribute of its name."""
 
-    @keeping(text, prefix)
-    def __init__(self):
-        pass
+    def begin(self, **given):
+        _keep(self, given, prefix)
 
-    return __init__
+    return constructor(text, begin)
 
 
 def tuple_of(name, text):

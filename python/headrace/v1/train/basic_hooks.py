@@ -30,6 +30,14 @@ class _StepHook(SessionRunHook):
         """Asks for the global step."""
         return SessionRunArgs(self._global_step_tensor)
 
+    def _due(self, run_context, stale):
+        """The step where the hook's timer says to act, else None. What was read beside
+        the update, `stale`, may be from before it."""
+        if not self._timer.should_trigger_for_step(stale + 1):
+            return None
+        step = run_context.session.run(self._global_step_tensor)
+        return step if self._timer.should_trigger_for_step(step) else None
+
 
 class LoggingTensorHook(SessionRunHook):
     """Logs values every so many runs or seconds, or at the end."""

@@ -88,12 +88,8 @@ class CheckpointSaverHook(basic_hooks._StepHook):
 
     def after_run(self, run_context, run_values):
         """Saves where it is time, and stops where a listener asks for it."""
-        stale = run_values.results
-        if not self._timer.should_trigger_for_step(stale + 1):
-            return
-        # What was read beside the update may be from before it.
-        step = run_context.session.run(self._global_step_tensor)
-        if self._timer.should_trigger_for_step(step):
+        step = self._due(run_context, run_values.results)
+        if step is not None:
             self._timer.update_last_triggered_step(step)
             if self._save(run_context.session, step):
                 run_context.request_stop()
@@ -187,12 +183,11 @@ class StepCounterHook(basic_hooks._StepHook):
         stands.
         """
         stale = run_values.results
-        if self._timer.should_trigger_for_step(stale + 1):
-            step = run_context.session.run(self._global_step_tensor)
-            if self._timer.should_trigger_for_step(step):
-                seconds, steps = self._timer.update_last_triggered_step(step)
-                if seconds:
-                    self._log_and_record(steps, seconds, step)
+        step = self._due(run_context, stale)
+        if step is not None:
+            seconds, steps = self._timer.update_last_triggered_step(step)
+            if seconds:
+                self._log_and_record(steps, seconds, step)
         if stale == self._last_global_step:
             logging.log_first_n(
                 logging.WARN,
