@@ -6,6 +6,7 @@ from headrace.data.functions import flat
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes
 from headrace.framework.errors import UnimplementedError
+from headrace.framework.support import signatures
 
 SHARD_HINT = -1  # Dataset.shard: for who shards by himself
 _MOST = (1 << 63) - 1
@@ -17,9 +18,7 @@ def _applied(method):
     def outer(*args, **kwargs):
         return lambda dataset: getattr(dataset, method)(*args, **kwargs)
 
-    outer.__name__ = outer.__qualname__ = method
-    outer.__doc__ = f"For Dataset.apply: see Dataset.{method}."
-    return outer
+    return signatures.called(outer, method, f"For Dataset.apply: see Dataset.{method}.")
 
 
 bucket_by_sequence_length = _applied("bucket_by_sequence_length")

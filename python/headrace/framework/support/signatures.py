@@ -65,15 +65,21 @@ def keeps(text, prefix=""):
     return constructor(text, begin)
 
 
+def called(function, name, doc):
+    """The function, with that name and docstring from now on."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
 def named(name, doc=None, module=__name__):
     """What function_of takes the name and the docstring of."""
 
     def like():
         pass
 
-    like.__name__ = like.__qualname__ = name
-    like.__doc__, like.__module__ = doc, module
-    return like
+    like.__module__ = module
+    return called(like, name, doc)
 
 
 def taking(parameters, before=None):
