@@ -17,6 +17,12 @@ def only_in_graphs(text):
         raise RuntimeError(text)
 
 
+def node_name(name):
+    """The name of a node of a graph; None where operations run at once, as they then
+    have none."""
+    return None if _headrace.is_eager() else name
+
+
 inside_function = stack.inside_function
 
 

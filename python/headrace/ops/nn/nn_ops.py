@@ -1,5 +1,7 @@
 """Neural networks: activations, convolutions, pooling, normalisation."""
 
+import functools
+
 import numpy as np
 
 from headrace._load import _headrace, raw
@@ -15,7 +17,7 @@ from headrace.ops import (
     reduction_ops,
 )
 from headrace.ops.faces import add_faces, face
-from headrace.ops.nn.convolution_ops import padding_of, sizes_of
+from headrace.ops.nn.convolution_ops import CHANNELS_LAST, padding_of, sizes_of
 from headrace.ops.random import random_ops, stateless_random_ops
 
 add_faces(
@@ -159,8 +161,8 @@ def _pool(op, n, channels_first):
                     f"padding={padding}"
                 )
         default = "NHWC" if n < 3 else "NDHWC"
-        if name is None and op == "MaxPool" and not _headrace.is_eager():
-            name = "MaxPool2d"
+        if name is None and op == "MaxPool":
+            name = execution.node_name("MaxPool2d")
         return _headrace.raw_op(op)(
             **{"value" if op.startswith("Avg") and n < 3 else "input": input},
             ksize=sizes_of(ksize, n, channel, "ksize"),
@@ -233,7 +235,7 @@ def _by_rank(one, two, three, what):
                 f"`input.shape.rank` must be 3, 4 or 5. Received: "
                 f"input.shape={input.shape} of rank {input.shape.rank}."
             )
-        data_format = data_format or (None, "NWC", "NHWC", "NDHWC")[n]
+        data_format = data_format or CHANNELS_LAST[n - 1]
         return (one, two, three)[n - 1](
             input, ksize, strides, padding, data_format, name
         )
@@ -387,10 +389,7 @@ def l2_normalize(x, axis=None, epsilon=1e-12, name=None, dim=None):
 @composite("dropout")
 def dropout(x, rate, noise_shape=None, seed=None, name=None):
     """Sets a random fraction `rate` to zero and scales up the rest."""
-
-    def sampler(shape, dtype):
-        return random_ops.uniform(shape, seed=seed, dtype=dtype)
-
+    sampler = functools.partial(random_ops.uniform, seed=seed)
     return _dropout(x, rate, noise_shape, sampler, name)
 
 
@@ -398,20 +397,13 @@ def stateless_dropout(
     x, rate, seed, rng_alg="auto_select", noise_shape=None, name=None
 ):
     """Dropout whose choices follow from the seed alone."""
-
-    def sampler(shape, dtype):
-        return stateless_random_ops.uniform(shape, seed=seed, dtype=dtype, alg=rng_alg)
-
+    sampler = functools.partial(stateless_random_ops.uniform, seed=seed, alg=rng_alg)
     return _dropout(x, rate, noise_shape, sampler, name)
 
 
 def general_dropout(x, rate, uniform_sampler, noise_shape=None, name=None):
     """Dropout whose choices come from the caller's sampler."""
-
-    def sampler(shape, dtype):
-        return uniform_sampler(shape=shape, dtype=dtype)
-
-    return _dropout(x, rate, noise_shape, sampler, name)
+    return _dropout(x, rate, noise_shape, uniform_sampler, name)
 
 
 def _dropout(x, rate, noise_shape, sampler, name):
@@ -451,7 +443,7 @@ def _dropout(x, rate, noise_shape, sampler, name):
     shape = array_ops.shape(x) if noise_shape is None else noise_shape
     if isinstance(shape, (list, tuple)) and None in shape:
         shape = [d if n is None else n for n, d in zip(shape, x.shape.as_list())]
-    keep = sampler(shape, x.dtype) >= rate
+    keep = sampler(shape=shape, dtype=x.dtype) >= rate
     zero = conversion.to_tensor(0.0, x.dtype)
     out = array_ops.where(keep, scaled, zero)
     if isinstance(out, _headrace.SymbolicTensor):
@@ -475,12 +467,8 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     labels, _ = axis_moves.with_axis_last(labels, axis)
     shape = array_ops.shape(precise)
     if rank != 2:
-        width = shape[-1]
-        flat = array_ops.stack([-1, width])
-        precise, labels = (
-            array_ops.reshape(precise, flat),
-            array_ops.reshape(labels, flat),
-        )
+        flat = array_ops.stack([-1, shape[-1]])
+        precise, labels = (array_ops.reshape(x, flat) for x in (precise, labels))
     loss = raw.SoftmaxCrossEntropyWithLogits(precise, labels, name=name).loss
     if rank != 2:
         loss = array_ops.reshape(loss, shape[:-1])
