@@ -4,7 +4,7 @@ import enum
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, nest, variables
-from headrace.framework.indexed_slices import IndexedSlices, from_gradient
+from headrace.framework.indexed_slices import from_gradient
 from headrace.framework.settings import logging
 from headrace.ops import array_ops, math_ops
 
@@ -14,14 +14,6 @@ class UnconnectedGradients(enum.Enum):
 
     NONE = "none"
     ZERO = "zero"
-
-
-def _leaves(structure):
-    return nest.flatten(structure, expand_composites=False)
-
-
-def _warn(text, *args):
-    logging.warn(text, *args)
 
 
 def _is_trainable(dtype):
@@ -91,7 +83,7 @@ class GradientTape:
                     "or tf.Variable or ExtensionType."
                 )
             if not _is_trainable(t.dtype):
-                _warn(
+                logging.warn(
                     "The dtype of the watched tensor must be floating (e.g. "
                     "tf.float32), got %r",
                     t.dtype,
@@ -168,7 +160,7 @@ class GradientTape:
         if self._recording and not self._persistent:
             self._pop()
         elif self._recording:
-            _warn(
+            logging.warn(
                 "Calling GradientTape.gradient on a persistent tape inside its context "
                 "is significantly less efficient than calling it outside the context "
                 "(it causes the gradient ops to be recorded on the tape, leading to "
@@ -424,8 +416,3 @@ def _zeros_for(source):
     if isinstance(source, _headrace.VariableBase):
         source = source._read()
     return array_ops.zeros_like(source)
-
-
-def is_slices(x):
-    """True for gradients that are rows of a tensor."""
-    return isinstance(x, IndexedSlices)

@@ -157,7 +157,7 @@ def convert_to_tensor(value, dtype=None, dtype_hint=None, name=None):
                 f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
                 f"{value.dtype.name}: {value!r}"
             )
-        return _importable(value)
+        return value
     if dtype is not None and isinstance(value, _headrace.VariableBase):
         if not dtype.is_compatible_with(value.dtype):
             raise ValueError(
@@ -178,10 +178,6 @@ def _is_data(value):
         return not _headrace.holds_tensors(value)
     known = (int, float, complex, str, bytes, np.ndarray, np.generic)
     return isinstance(value, known)
-
-
-def _importable(value):
-    return value
 
 
 def constant(value, dtype=None, shape=None, name="Const"):

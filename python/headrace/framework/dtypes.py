@@ -213,9 +213,7 @@ _numpy_resource = np.dtype([("resource", np.ubyte)])
 
 
 def _quantized_numpy(name):
-    base = {"q": np.int8, "u": np.uint8}
     plain = np.dtype(name.replace("quint", "uint").replace("qint", "int"))
-    del base
     return np.dtype([(name, plain)])
 
 

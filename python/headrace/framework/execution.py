@@ -32,7 +32,7 @@ class init_scope:
     def __enter__(self):
         self._outer = None
         if not _headrace.is_eager():
-            self._outer = scopes.lift()
+            self._outer = stack.init_scope()
             self._outer.__enter__()
 
     def __exit__(self, *error):

@@ -124,9 +124,6 @@ class SparseTensor:
     def _numpy(self):
         return self.numpy()
 
-    def _is_eager(self):
-        return isinstance(self._values, _headrace.EagerTensor)
-
     def _components(self):
         return [self._indices, self._values, self._dense_shape]
 

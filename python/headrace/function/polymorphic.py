@@ -108,9 +108,7 @@ class Function(_headrace.FunctionBase, Trackable):
                 specs = []
             elif p.kind == P.VAR_KEYWORD:
                 types.append(trace_types.Structure({}, [], []))
-            elif specs and p.kind != P.KEYWORD_ONLY:
-                types.append(specs.pop(0))
-            elif specs and p.kind == P.KEYWORD_ONLY:
+            elif specs:
                 types.append(specs.pop(0))
             elif p.default is not P.empty:
                 types.append(trace_types.type_of(p.default, trace_types.Aliases()))
@@ -390,9 +388,7 @@ class Function(_headrace.FunctionBase, Trackable):
             return function(reference(), *args, **kwargs)
 
         functools.update_wrapper(method, function)
-        options = self._options
-        signature = options["input_signature"]
-        bound = _Method(method, dict(options, input_signature=signature), True)
+        bound = _Method(method, dict(self._options), True)
         bound._self = reference
         return bound
 

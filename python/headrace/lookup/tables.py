@@ -158,18 +158,20 @@ class _Table(Trackable):
         shared = f"table_{_unique[0]}_{id(self)}"
         return _raw(named, shared_name=shared, use_node_name_sharing=False, **attrs)
 
+    def _ask(self, op, **arguments):
+        return _raw(op, table_handle=self.resource_handle, **arguments)
+
     def size(self, name=None):
         """The number of keys."""
-        return _raw("LookupTableSizeV2", table_handle=self.resource_handle, name=name)
+        return self._ask("LookupTableSizeV2", name=name)
 
     def lookup(self, keys, name=None):
         """The values of keys, the default where a key is absent."""
         return looked_up(self._key_dtype, keys, lambda keys: self._find(keys, name))
 
     def _find(self, keys, name):
-        return _raw(
+        return self._ask(
             "LookupTableFindV2",
-            table_handle=self.resource_handle,
             keys=keys,
             default_value=self._default_value,
             name=name,
@@ -179,9 +181,8 @@ class _Table(Trackable):
 
     def export(self, name=None):
         """All keys and values."""
-        return _raw(
+        return self._ask(
             "LookupTableExportV2",
-            table_handle=self.resource_handle,
             Tkeys=self._key_dtype,
             Tvalues=self._value_dtype,
             name=name,
@@ -236,16 +237,10 @@ class MutableHashTable(_Table):
             default_value, self._value_dtype
         )
         shape = self._default_value.shape
+        kind, more = "MutableHashTable", {}
         if shape.rank:
-            self.resource_handle = self._make(
-                "AnonymousMutableHashTableOfTensors",
-                "MutableHashTableOfTensorsV2",
-                value_shape=shape,
-            )
-        else:
-            self.resource_handle = self._make(
-                "AnonymousMutableHashTable", "MutableHashTableV2"
-            )
+            kind, more = "MutableHashTableOfTensors", {"value_shape": shape}
+        self.resource_handle = self._make(f"Anonymous{kind}", f"{kind}V2", **more)
 
     def _keys(self, keys):
         keys = conversion.convert_to_tensor(keys, dtype_hint=self._key_dtype)
@@ -258,9 +253,8 @@ class MutableHashTable(_Table):
 
     def insert(self, keys, values, name=None):
         """Adds or replaces keys."""
-        return _raw(
+        return self._ask(
             "LookupTableInsertV2",
-            table_handle=self.resource_handle,
             keys=self._keys(keys),
             values=conversion.convert_to_tensor(values, self._value_dtype),
             name=name,
@@ -268,9 +262,8 @@ class MutableHashTable(_Table):
 
     def remove(self, keys, name=None):
         """Removes keys; absent ones are no error."""
-        return _raw(
+        return self._ask(
             "LookupTableRemoveV2",
-            table_handle=self.resource_handle,
             keys=self._keys(keys),
             name=name,
         )
@@ -285,9 +278,8 @@ class MutableHashTable(_Table):
         """
         if dynamic_default_values is None:
             return super().lookup(keys, name)
-        return _raw(
+        return self._ask(
             "LookupTableFindV2",
-            table_handle=self.resource_handle,
             keys=self._keys(keys),
             default_value=conversion.convert_to_tensor(
                 dynamic_default_values, self._value_dtype
@@ -318,9 +310,8 @@ class MutableHashTable(_Table):
         )
 
     def _import(self, keys, values):
-        return _raw(
+        return self._ask(
             "LookupTableImportV2",
-            table_handle=self.resource_handle,
             keys=keys,
             values=values,
         )

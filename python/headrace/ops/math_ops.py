@@ -8,7 +8,7 @@ from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
 from headrace.framework.support import signatures
 from headrace.ops import array_ops, check_ops, clip_ops, elementwise_ops, reduction_ops
-from headrace.ops.faces import add_faces, face
+from headrace.ops.faces import add_faces
 
 add_faces(
     globals(),

@@ -88,7 +88,8 @@ def taking(parameters, before=None):
 
     def decorate(function):
         own = parameters_of(function)
-        more = own.pop() if own and own[-1].kind is own[-1].VAR_KEYWORD else None
+        if own and own[-1].kind is own[-1].VAR_KEYWORD:
+            own.pop()
         names = [p.name for p in own]
         place = names.index(before) if before else len(own)
         own[place:place] = [p for p in parameters if p.name not in names]

@@ -16,7 +16,7 @@ from headrace.ops import (
     math_ops,
     reduction_ops,
 )
-from headrace.ops.faces import add_faces, face
+from headrace.ops.faces import add_faces
 from headrace.ops.nn.convolution_ops import CHANNELS_LAST, padding_of, sizes_of
 from headrace.ops.random import random_ops, stateless_random_ops
 
