@@ -17,6 +17,12 @@ def only_in_graphs(text):
         raise RuntimeError(text)
 
 
+def only_eagerly(error, text):
+    """error(text), where operations become nodes of a graph."""
+    if not _headrace.is_eager():
+        raise error(text)
+
+
 def node_name(name):
     """The name of a node of a graph; None where operations run at once, as they then
     have none."""
