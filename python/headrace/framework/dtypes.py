@@ -234,6 +234,15 @@ def as_dtype(type_value):
     return DType(number)
 
 
+def check_integer(tensor, name):
+    """TypeError unless the tensor, the argument of that name, is of integers."""
+    if not tensor.dtype.is_integer:
+        raise TypeError(
+            f"Argument `tensor` (name: {name}) must be of type integer. Received "
+            f"`tensor` = {tensor} of dtype: {tensor.dtype}"
+        )
+
+
 float32 = DType(1)
 float64 = double = DType(2)
 int32 = DType(3)

@@ -184,26 +184,13 @@ class Function(_headrace.FunctionBase, Trackable):
             for value, t in zip(slots, types):
                 trace_types.cast(value, t, leaves)
         except TypeError as e:
-            self._binding_error(e, *self._as_called(slots))
+            self._binding_error(e, *self._parameters.as_called(slots))
         if not self._concretes:
             self._trace_call(types, leaves)
         if self._first is not None:
             return self._answer_first(leaves)
         uncast = all(map(trace_types.fits, slots, types))
         return self._answer(self._concretes[0], None if uncast else leaves)
-
-    def _as_called(self, slots):
-        args, kwargs = [], {}
-        for p, value in zip(self._parameters.parameters, slots):
-            if p.kind == P.VAR_POSITIONAL:
-                args.extend(value)
-            elif p.kind == P.VAR_KEYWORD:
-                kwargs.update(value)
-            elif p.kind == P.KEYWORD_ONLY:
-                kwargs[p.name] = value
-            else:
-                args.append(value)
-        return tuple(args), kwargs
 
     def _find(self, types, variables=()):
         """The most specific trace that serves arguments of `types`, of which

@@ -180,13 +180,9 @@ class _Table(Trackable):
     __getitem__ = lookup
 
     def export(self, name=None):
-        """All keys and values."""
-        return self._ask(
-            "LookupTableExportV2",
-            Tkeys=self._key_dtype,
-            Tvalues=self._value_dtype,
-            name=name,
-        )
+        """(keys, values): two tensors, in an order that is the table's own."""
+        types = {"Tkeys": self._key_dtype, "Tvalues": self._value_dtype}
+        return tuple(self._ask("LookupTableExportV2", name=name, **types))
 
 
 class StaticHashTable(_Table):
@@ -213,10 +209,6 @@ class StaticHashTable(_Table):
         "The operation that fills the table: to run in a graph; eagerly it has been "
         "run.",
     )
-
-    def export(self, name=None):
-        """(keys, values): two tensors, in an order that is the table's own."""
-        return tuple(super().export(name))
 
 
 class MutableHashTable(_Table):
@@ -289,10 +281,6 @@ class MutableHashTable(_Table):
 
     def __getitem__(self, keys):
         return self.lookup(keys)
-
-    def export(self, name=None):
-        """(keys, values): two tensors, in an order that is the table's own."""
-        return tuple(super().export(name))
 
     _checkpoint_attribute = "table"
 

@@ -24,11 +24,7 @@ def stack_dynamic_partitions(data, partitions, num_partitions, name=None):
     data = as_values(data)
     if not is_ragged(partitions):
         partitions = conversion.convert_to_tensor(partitions)
-    if not partitions.dtype.is_integer:
-        raise TypeError(
-            "Argument `tensor` (name: partitions) must be of type integer. Received "
-            f"`tensor` = {partitions} of dtype: {partitions.dtype}"
-        )
+    dtypes.check_integer(partitions, "partitions")
     if is_ragged(partitions):
         return _of_ragged(data, partitions, num_partitions)
     rank = partitions.shape.rank

@@ -14,11 +14,6 @@ from headrace.ragged.ragged_tensor import (
 )
 
 
-def size(input, out_type=dtypes.int32, name=None):
-    """The number of values."""
-    return array_ops.size(input.flat_values, out_type=out_type, name=name)
-
-
 def rank(input, name=None):
     """The number of dimensions."""
     known = input.shape.rank
