@@ -1,11 +1,7 @@
 """tf.data.experimental: records of Examples as batches of features, and records
 written from a dataset."""
 
-from headrace.data.csv_files import (
-    interleaved,
-    matching_files,
-    shuffled_and_repeated,
-)
+from headrace.data.csv_files import interleaved, matching_files, shuffled_and_repeated
 from headrace.data.dataset import AUTOTUNE, Dataset
 from headrace.data.readers import TFRecordDataset
 from headrace.framework import dtypes

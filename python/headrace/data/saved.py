@@ -176,12 +176,7 @@ def _snapshot(source, path, compression, reader_func, shard_func):
 
 @method
 def snapshot(
-    self,
-    path,
-    compression="AUTO",
-    reader_func=None,
-    shard_func=None,
-    name=None,
+    self, path, compression="AUTO", reader_func=None, shard_func=None, name=None
 ):
     """The elements, written to a folder by the first walk and read by later ones.
 

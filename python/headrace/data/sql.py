@@ -129,7 +129,7 @@ class _Rows:
         if columns != len(self._types):
             raise ValueError(
                 f"The number of columns in query ({columns}) must match the number of "
-                f"elements in output_types ({len(self._types)}).",
+                f"elements in output_types ({len(self._types)})."
             )
         for row in cursor:
             yield tuple(_converted(v, t) for v, t in zip(row, self._types))

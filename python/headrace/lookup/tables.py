@@ -171,10 +171,7 @@ class _Table(Trackable):
 
     def _find(self, keys, name):
         return self._ask(
-            "LookupTableFindV2",
-            keys=keys,
-            default_value=self._default_value,
-            name=name,
+            "LookupTableFindV2", keys=keys, default_value=self._default_value, name=name
         )
 
     __getitem__ = lookup
@@ -254,11 +251,7 @@ class MutableHashTable(_Table):
 
     def remove(self, keys, name=None):
         """Removes keys; absent ones are no error."""
-        return self._ask(
-            "LookupTableRemoveV2",
-            keys=self._keys(keys),
-            name=name,
-        )
+        return self._ask("LookupTableRemoveV2", keys=self._keys(keys), name=name)
 
     erase = remove
 
@@ -298,11 +291,7 @@ class MutableHashTable(_Table):
         )
 
     def _import(self, keys, values):
-        return self._ask(
-            "LookupTableImportV2",
-            keys=keys,
-            values=values,
-        )
+        return self._ask("LookupTableImportV2", keys=keys, values=values)
 
 
 class DenseHashTable(MutableHashTable):

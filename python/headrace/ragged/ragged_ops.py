@@ -14,12 +14,7 @@ from headrace.ragged.ragged_tensor import (
 
 
 def range_(
-    starts,
-    limits=None,
-    deltas=1,
-    dtype=None,
-    name=None,
-    row_splits_dtype=dtypes.int64,
+    starts, limits=None, deltas=1, dtype=None, name=None, row_splits_dtype=dtypes.int64
 ):
     """A row of evenly spaced numbers for each start, limit and step."""
     if limits is None:

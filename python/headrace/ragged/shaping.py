@@ -146,13 +146,7 @@ def reverse(tensor, axis, name=None):
 
 
 def one_hot(
-    indices,
-    depth,
-    on_value=None,
-    off_value=None,
-    axis=None,
-    dtype=None,
-    name=None,
+    indices, depth, on_value=None, off_value=None, axis=None, dtype=None, name=None
 ):
     """One more dimension, in which the place of the index is on."""
     if isinstance(axis, int) and axis >= 0:

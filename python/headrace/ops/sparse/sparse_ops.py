@@ -324,12 +324,7 @@ def map_values(op, *args, **kwargs):
 
 def _segments(kind, name, what):
     def reduce(
-        data,
-        indices,
-        segment_ids,
-        num_segments=None,
-        name=None,
-        sparse_gradient=False,
+        data, indices, segment_ids, num_segments=None, name=None, sparse_gradient=False
     ):
         more = {} if num_segments is None else {"num_segments": num_segments}
         op = "SparseSegment" + kind + ("WithNumSegments" if more else "")
