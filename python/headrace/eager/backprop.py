@@ -1,5 +1,6 @@
 """tf.GradientTape over the native tape."""
 
+import contextlib
 import enum
 
 from headrace._load import _headrace
@@ -30,6 +31,13 @@ def _source(x):
         return x
     variable = variables.of_handle(x.handle)
     return x if variable is None else variable
+
+
+def _plain(x):
+    """x as a tensor, or the variable that it is."""
+    if isinstance(x, (_headrace.Tensor, _headrace.VariableBase)):
+        return x
+    return conversion.convert_to_tensor(x)
 
 
 class GradientTape:
@@ -108,9 +116,18 @@ class GradientTape:
                 known.add(handle._id)
                 self._watched.append(handle)
 
+    @contextlib.contextmanager
     def stop_recording(self):
         """A context in which this tape records nothing, for one that records."""
-        return _Stopped(self)
+        if self._tape is None:
+            raise RuntimeError(
+                "Trying to stop recording a tape which is not recording."
+            )
+        self._pop()
+        try:
+            yield
+        finally:
+            self._push()
 
     def reset(self):
         """Forgets everything recorded so far and goes on; ValueError if it does not
@@ -201,32 +218,21 @@ class GradientTape:
         if not self._persistent:
             self._drop()
         if unconnected == UnconnectedGradients.ZERO:
-            result = [
-                _zeros_for(s) if g is None else g for g, s in zip(result, flat_sources)
-            ]
+            result = list(map(_or_zeros, result, flat_sources))
         flat = self._joined(sources, result)
         return nest.pack_sequence_as(sources, flat)
 
     def _targets(self, target):
-        out = []
-        for t in nest.flatten(target, expand_composites=True):
-            if not isinstance(t, (_headrace.Tensor, _headrace.VariableBase)):
-                t = conversion.convert_to_tensor(t)
-            out.append(t)
-        return out
+        return [_plain(t) for t in nest.flatten(target, expand_composites=True)]
 
     def _sources(self, sources):
-        out = []
-        for s in nest.flatten(sources, expand_composites=True):
-            s = _source(s)
-            if not isinstance(s, (_headrace.Tensor, _headrace.VariableBase)):
-                s = conversion.convert_to_tensor(s)
-            if getattr(s, "is_packed", False):
-                raise ValueError(
-                    "GradientTape.gradient is not supported on packed EagerTensors yet."
-                )
-            out.append(s)
-        return out
+        flat = nest.flatten(sources, expand_composites=True)
+        found = [_plain(_source(s)) for s in flat]
+        if any(getattr(s, "is_packed", False) for s in found):
+            raise ValueError(
+                "GradientTape.gradient is not supported on packed EagerTensors yet."
+            )
+        return found
 
     def _given(self, output_gradients):
         if output_gradients is None:
@@ -308,9 +314,7 @@ class GradientTape:
             found = self._tape.gradients([target], sources, [seed])
             found = [from_gradient(g) for g in found]
             if zero:
-                found = [
-                    _zeros_for(s) if g is None else g for g, s in zip(found, sources)
-                ]
+                found = list(map(_or_zeros, found, sources))
             rows.append(found)
         return rows
 
@@ -388,22 +392,6 @@ def _unconnected(value):
         ) from None
 
 
-class _Stopped:
-    def __init__(self, tape):
-        self._tape = tape
-
-    def __enter__(self):
-        if self._tape._tape is None:
-            raise RuntimeError(
-                "Trying to stop recording a tape which is not recording."
-            )
-        self._tape._pop()
-
-    def __exit__(self, *error):
-        self._tape._push()
-        return False
-
-
 def _with_itself(gradient, source, variable, seed):
     """A source's gradient and that of `variable`, where the source is that."""
     if source is not variable:
@@ -412,7 +400,9 @@ def _with_itself(gradient, source, variable, seed):
     return own if gradient is None else own + conversion.convert_to_tensor(gradient)
 
 
-def _zeros_for(source):
+def _or_zeros(gradient, source):
+    if gradient is not None:
+        return gradient
     if isinstance(source, _headrace.VariableBase):
         source = source._read()
     return array_ops.zeros_like(source)

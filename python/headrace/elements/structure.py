@@ -134,11 +134,8 @@ def to_slices(spec, value):
                 raise ValueError("Unbatching a tensor is only supported for rank >= 1")
             out.append(x)
         elif isinstance(s, SparseTensorSpec):
-            out.append(
-                raw.SerializeManySparse(
-                    x.indices, x.values, x.dense_shape, out_type=dtypes.variant
-                )
-            )
+            rows = raw.SerializeManySparse(*x._components(), out_type=dtypes.variant)
+            out.append(rows)
         elif isinstance(s, RaggedTensorSpec):
             out += s._to_batched_tensor_list(x)
         elif isinstance(x, tuple(_batches)):

@@ -1,5 +1,7 @@
 """How code runs at this point: eagerly or as a graph."""
 
+import contextlib
+
 from headrace._load import _headrace, raw
 from headrace.context import known_values, stack
 from headrace.framework import scopes
@@ -78,24 +80,15 @@ def group(*inputs, **kwargs):
     return scopes.group(inputs, name)
 
 
-class _NoControl:
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return False
-
-
 def control_dependencies(control_inputs):
     """Operations made inside run after `control_inputs`."""
     if _headrace.is_eager():
         if callable(control_inputs):
-            control_inputs()
-        elif control_inputs is not None:
-            for c in control_inputs:
-                if callable(c):
-                    c()
-        return _NoControl()
+            control_inputs = [control_inputs]
+        for c in control_inputs or ():
+            if callable(c):
+                c()
+        return contextlib.nullcontext()
     return scopes.control_dependencies(control_inputs)
 
 
