@@ -23,12 +23,7 @@ from headrace.ops.random import random_ops, stateless_random_ops
 add_faces(
     globals(),
     """
-relu Relu(features, name=None)
-relu6 Relu6(features, name=None)
-elu Elu(features, name=None)
-selu Selu(features, name=None)
-softplus Softplus(features, name=None)
-softsign Softsign(features, name=None)
+(features, name=None) Relu Relu6 Elu Selu Softplus Softsign
 _gelu_erf=gelu _GeluErf(x)
 _gelu_tanh=gelu _GeluTanh(x)
 l2_loss L2Loss(t, name=None)

@@ -10,12 +10,7 @@ from headrace.ops.faces import add_faces
 add_faces(
     globals(),
     """
-fft FFT(input, name=None)
-ifft IFFT(input, name=None)
-fft2d FFT2D(input, name=None)
-ifft2d IFFT2D(input, name=None)
-fft3d FFT3D(input, name=None)
-ifft3d IFFT3D(input, name=None)
+(input, name=None) FFT IFFT FFT2D IFFT2D FFT3D IFFT3D
 decode_wav DecodeWav(contents, desired_channels=-1, desired_samples=-1, name=None)
 encode_wav EncodeWav(audio, sample_rate, name=None)
 """,
