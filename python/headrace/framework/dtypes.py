@@ -287,13 +287,5 @@ for _number in range(1, 24):
     DType(_number + 100)
 
 # What a division of integers gives, by their names.
-DIVIDED_AS = {
-    "uint8": float32,
-    "int8": float32,
-    "uint16": float32,
-    "int16": float32,
-    "uint32": float64,
-    "int32": float64,
-    "uint64": float64,
-    "int64": float64,
-}
+DIVIDED_AS = dict.fromkeys(("uint8", "int8", "uint16", "int16"), float32)
+DIVIDED_AS |= dict.fromkeys(("uint32", "int32", "uint64", "int64"), float64)

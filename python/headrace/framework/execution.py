@@ -80,6 +80,9 @@ def group(*inputs, **kwargs):
     return scopes.group(inputs, name)
 
 
+_at_once = contextlib.nullcontext()  # where all that is waited for has run
+
+
 def control_dependencies(control_inputs):
     """Operations made inside run after `control_inputs`."""
     if _headrace.is_eager():
@@ -88,7 +91,7 @@ def control_dependencies(control_inputs):
         for c in control_inputs or ():
             if callable(c):
                 c()
-        return contextlib.nullcontext()
+        return _at_once
     return scopes.control_dependencies(control_inputs)
 
 

@@ -1,6 +1,6 @@
 """tf.lookup: tables from keys to values."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.framework import conversion, dtypes
 from headrace.framework.sparse_tensor import SparseTensor
@@ -163,23 +163,22 @@ class _Table(Trackable):
 
     def size(self, name=None):
         """The number of keys."""
-        return self._ask("LookupTableSizeV2", name=name)
+        return raw.LookupTableSizeV2(self.resource_handle, name=name)
 
     def lookup(self, keys, name=None):
         """The values of keys, the default where a key is absent."""
         return looked_up(self._key_dtype, keys, lambda keys: self._find(keys, name))
 
     def _find(self, keys, name):
-        return self._ask(
-            "LookupTableFindV2", keys=keys, default_value=self._default_value, name=name
-        )
+        default = self._default_value
+        return raw.LookupTableFindV2(self.resource_handle, keys, default, name=name)
 
     __getitem__ = lookup
 
     def export(self, name=None):
         """(keys, values): two tensors, in an order that is the table's own."""
         types = {"Tkeys": self._key_dtype, "Tvalues": self._value_dtype}
-        return tuple(self._ask("LookupTableExportV2", name=name, **types))
+        return tuple(raw.LookupTableExportV2(self.resource_handle, name=name, **types))
 
 
 class StaticHashTable(_Table):
@@ -263,14 +262,11 @@ class MutableHashTable(_Table):
         """
         if dynamic_default_values is None:
             return super().lookup(keys, name)
-        return self._ask(
-            "LookupTableFindV2",
-            keys=self._keys(keys),
-            default_value=conversion.convert_to_tensor(
-                dynamic_default_values, self._value_dtype
-            ),
-            name=name,
+        keys = self._keys(keys)
+        defaults = conversion.convert_to_tensor(
+            dynamic_default_values, self._value_dtype
         )
+        return raw.LookupTableFindV2(self.resource_handle, keys, defaults, name=name)
 
     def __getitem__(self, keys):
         return self.lookup(keys)

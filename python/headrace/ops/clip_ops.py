@@ -7,33 +7,28 @@ from headrace.framework.name_scopes import composite, graph_scope
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 
 
-def _values(t):
-    return t.values if isinstance(t, IndexedSlices) else conversion.convert_to_tensor(t)
-
-
-def _like(t, values):
-    """The values as slices where t is."""
-    if isinstance(t, IndexedSlices):
-        return IndexedSlices(values, t.indices, t.dense_shape)
-    return values
-
-
 @composite("clip_by_value", ends=True)
 def clip_by_value(t, clip_value_min, clip_value_max, name=None):
     """Values below the minimum or above the maximum are set to it."""
-    values = _values(t)
+    values = (
+        t.values if isinstance(t, IndexedSlices) else conversion.convert_to_tensor(t)
+    )
     low = elementwise_ops.minimum(values, clip_value_max)
     values.shape.assert_is_compatible_with(low.shape)
     out = elementwise_ops.maximum(low, clip_value_min, name)
     values.shape.assert_is_compatible_with(out.shape)
-    return _like(t, out)
+    if isinstance(t, IndexedSlices):
+        return IndexedSlices(out, t.indices, t.dense_shape)
+    return out
 
 
 @composite("clip_by_norm", ends=True)
 def clip_by_norm(t, clip_norm, axes=None, name=None):
     """Scaled down where the L2 norm is above `clip_norm`, of any dtype; one below 0
     counts as 0."""
-    values = _values(t)
+    values = (
+        t.values if isinstance(t, IndexedSlices) else conversion.convert_to_tensor(t)
+    )
     squares = reduction_ops.reduce_sum(values * values, axes, keepdims=True)
     positive = squares > 0
     safe = array_ops.where(positive, squares, array_ops.ones_like(squares))
@@ -42,7 +37,9 @@ def clip_by_norm(t, clip_norm, axes=None, name=None):
     clip_norm = elementwise_ops.maximum(clip_norm, array_ops.zeros_like(clip_norm))
     out = values * clip_norm / elementwise_ops.maximum(norm, clip_norm)
     out = array_ops.identity(out, name=name)
-    return _like(t, out)
+    if isinstance(t, IndexedSlices):
+        return IndexedSlices(out, t.indices, t.dense_shape)
+    return out
 
 
 @composite("global_norm")

@@ -47,19 +47,6 @@ def padding_of(padding, n=2):
     return "EXPLICIT", flat
 
 
-def _in_plane(strides, padding, data_format, dilations):
-    """The attributes of a convolution over height and width."""
-    padding, explicit = padding_of(padding)
-    channel = 1 if data_format == "NCHW" else 3
-    return {
-        "strides": sizes_of(strides, 2, channel, "strides"),
-        "padding": padding,
-        "explicit_paddings": explicit,
-        "data_format": data_format or "NHWC",
-        "dilations": sizes_of(dilations, 2, channel, "dilations"),
-    }
-
-
 def _tensor(x):
     return x if isinstance(x, _headrace.Tensor) else conversion.convert_to_tensor(x)
 
@@ -119,10 +106,21 @@ def conv2d(
     "NCHW"), `filters` [height, width, in, out]; `strides` and `dilations` are an int
     or a list of 1, 2 or 4; padding "SAME", "VALID" or four pairs.
     """
-    how = _in_plane(strides, padding, data_format, dilations)
+    padding, explicit = padding_of(padding)
+    data_format = data_format or "NHWC"
+    channel = 1 if data_format == "NCHW" else 3
 
     def one(x):
-        return raw.Conv2D(x, filters, name=name, **how)
+        return raw.Conv2D(
+            x,
+            filters,
+            strides=sizes_of(strides, 2, channel, "strides"),
+            padding=padding,
+            explicit_paddings=explicit,
+            data_format=data_format,
+            dilations=sizes_of(dilations, 2, channel, "dilations"),
+            name=name,
+        )
 
     if isinstance(input, _headrace.Tensor) and input._rank() == 4:
         return one(input)
@@ -236,8 +234,19 @@ def conv2d_transpose(
 ):
     """The gradient of conv2d with respect to its input, of shape `output_shape`;
     `filters` is [height, width, out, in]."""
-    how = _in_plane(strides, padding, data_format, dilations)
-    return raw.Conv2DBackpropInput(output_shape, filters, input, name=name, **how)
+    padding, explicit = padding_of(padding)
+    channel = 1 if data_format == "NCHW" else 3
+    return raw.Conv2DBackpropInput(
+        output_shape,
+        filters,
+        input,
+        strides=sizes_of(strides, 2, channel, "strides"),
+        padding=padding,
+        explicit_paddings=explicit,
+        data_format=data_format or "NHWC",
+        dilations=sizes_of(dilations, 2, channel, "dilations"),
+        name=name,
+    )
 
 
 def conv3d_transpose(
@@ -316,8 +325,19 @@ def depthwise_conv2d(
     `input` is [batch, height, width, in] (or channels first with data_format
     "NCHW"), `filter` [height, width, in, multiplier]; `strides` is a list of 4.
     """
-    how = _in_plane(None, padding, data_format, dilations) | {"strides": strides}
-    return raw.DepthwiseConv2dNative(input, filter, name=name, **how)
+    padding, explicit = padding_of(padding)
+    data_format = data_format or "NHWC"
+    channel = 1 if data_format == "NCHW" else 3
+    return raw.DepthwiseConv2dNative(
+        input,
+        filter,
+        strides=strides,
+        padding=padding,
+        explicit_paddings=explicit,
+        data_format=data_format,
+        dilations=sizes_of(dilations, 2, channel, "dilations"),
+        name=name,
+    )
 
 
 @composite("separable_conv2d", ends=True)

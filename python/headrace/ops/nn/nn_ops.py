@@ -156,8 +156,8 @@ def _pool(op, n, channels_first):
                     f"padding={padding}"
                 )
         default = "NHWC" if n < 3 else "NDHWC"
-        if name is None and op == "MaxPool":
-            name = execution.node_name("MaxPool2d")
+        if name is None and op == "MaxPool" and not _headrace.is_eager():
+            name = "MaxPool2d"
         return _headrace.raw_op(op)(
             **{"value" if op.startswith("Avg") and n < 3 else "input": input},
             ksize=sizes_of(ksize, n, channel, "ksize"),

@@ -60,11 +60,13 @@ def _real(op, rank):
     """rfft over the last `rank` dimensions, or its inverse: half of a spectrum is
     on one side, real numbers on the other."""
     own_name, inverse = op.lower(), op.startswith("I")
-    narrow, wide = _COMPLEX if inverse else _REAL
+    given, made = (_COMPLEX, _REAL) if inverse else (_REAL, _COMPLEX)
+    kind = "Treal" if inverse else "Tcomplex"
+    narrow, wide = ({kind: dtype} for dtype in made)
 
     def transform(input_tensor, fft_length=None, name=None):
         with graph_scope(name, own_name):
-            x = conversion.convert_to_tensor(input_tensor, dtype_hint=narrow)
+            x = conversion.convert_to_tensor(input_tensor, dtype_hint=given[0])
             if not inverse and x.dtype not in _REAL:
                 raise ValueError(
                     "RFFT requires tf.float32 or tf.float64 inputs, got: "
@@ -74,9 +76,8 @@ def _real(op, rank):
             lengths = _lengths(x, rank, fft_length, inverse)
             if fft_length is not None:
                 x = _padded(x, rank, lengths, inverse)
-            made = (_REAL if inverse else _COMPLEX)[x.dtype == wide]
-            kind = {"Treal" if inverse else "Tcomplex": made}
-            return _headrace.raw_op(op)(input=x, fft_length=lengths, **kind)
+            result = wide if x.dtype == given[1] else narrow
+            return _headrace.raw_op(op)(input=x, fft_length=lengths, **result)
 
     doc = "Half the transform of real numbers,"
     doc = "The inverse of rfft over the" if inverse else doc
