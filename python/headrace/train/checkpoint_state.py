@@ -49,22 +49,20 @@ def get_checkpoint_state(checkpoint_dir, latest_filename=None):
     return None if state is None else _proto(*state)
 
 
-def _ending_in(newest, paths):
-    """The paths, the newest last."""
-    paths = list(paths or [])
-    if paths and paths[-1] == newest:
-        return paths
-    logging.info("%s is not in all_model_checkpoint_paths. Manually adding it.", newest)
-    return [*paths, newest]
-
-
-def _check_times(times, paths):
+def _ending_in(newest, paths, times):
+    """(the paths, the newest last; their times)"""
+    paths, times = list(paths or []), list(times or [])
+    if not paths or paths[-1] != newest:
+        logging.info(
+            "%s is not in all_model_checkpoint_paths. Manually adding it.", newest
+        )
+        paths.append(newest)
     if times and len(times) != len(paths):
         raise ValueError(
             "Checkpoint timestamps, if provided, must match checkpoint paths (got "
             f"paths {paths} and timestamps {times})"
         )
-    return times
+    return paths, times
 
 
 def generate_checkpoint_state_proto(
@@ -76,8 +74,11 @@ def generate_checkpoint_state_proto(
 ):
     """A CheckpointState that names the newest checkpoint last; relative paths are
     relative to `save_dir`."""
-    paths = _ending_in(model_checkpoint_path, all_model_checkpoint_paths)
-    times = _check_times(list(all_model_checkpoint_timestamps or []), paths)
+    paths, times = _ending_in(
+        model_checkpoint_path,
+        all_model_checkpoint_paths,
+        all_model_checkpoint_timestamps,
+    )
 
     def relative(path):
         if os.path.isabs(path) or os.path.isabs(save_dir):
@@ -103,8 +104,11 @@ def update_checkpoint_state(
 ):
     """Writes a folder's state file, with the newest checkpoint last. Absolute paths
     stay absolute."""
-    paths = _ending_in(model_checkpoint_path, all_model_checkpoint_paths)
-    times = _check_times(list(all_model_checkpoint_timestamps or []), paths)
+    paths, times = _ending_in(
+        model_checkpoint_path,
+        all_model_checkpoint_paths,
+        all_model_checkpoint_timestamps,
+    )
     _headrace.write_checkpoint_state(
         os.fspath(save_dir),
         model_checkpoint_path,
