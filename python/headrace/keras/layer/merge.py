@@ -1,7 +1,7 @@
 """Layers that join several inputs."""
 
 import functools
-import operator  # noqa: F401
+import operator  # noqa: F401 (in the table)
 
 from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
