@@ -105,6 +105,8 @@ StatusOr<ResolvedOpPtr> KeptOp(const ResolvedOp& op,
 
 // Loops within loops, and all loops of a graph, that get plans of their own.
 // Others are found by name at the run, as functions may call themselves.
+// Plans are made before anything runs, so both are bounded: deeper nests double
+// the functions with every level.
 constexpr int kDeepest = 4;
 constexpr int kMostLoops = 10'000;
 
@@ -227,6 +229,7 @@ StatusOr<const LoopKernel::Plan*> LoopKernel::GetPlan() {
   HR_ASSIGN_OR_RETURN(plan->cond, Executable::FromProgram(std::move(cond)));
   HR_ASSIGN_OR_RETURN(plan->turn, TurnPlan::Make(std::move(turn)));
   plan_ = std::move(plan);
+  // The plan has all; programs hold the constants a second time.
   parts_.cond = parts_.body = Program();
   return plan_.get();
 }
@@ -235,10 +238,14 @@ Status LoopKernel::Run(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const Plan* plan, GetPlan());
   std::vector<Tensor> state, truth;
   for (int i = 0; i < c.num_inputs(); ++i) state.push_back(c.input(i));
+  // A copy of the handles: running takes its feeds over, and the turns need
+  // them.
   std::vector<Tensor> tested = state;
   HR_RETURN_IF_ERROR(
       plan->cond->Run(c.services(), absl::MakeSpan(tested), &truth));
   HR_ASSIGN_OR_RETURN(bool go_on, Truth(truth[0]));
+  // Let go before the turns, so that they may work in the variables' own
+  // memory.
   tested.clear();
   if (go_on) HR_RETURN_IF_ERROR(RunTurns(*plan, c, &state));
   for (int i = 0; i < c.num_outputs(); ++i) {

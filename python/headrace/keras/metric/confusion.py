@@ -102,6 +102,24 @@ def confusion(y_true, y_pred, thresholds, weight=None):
     }
 
 
+def interpolated_pr(tp, fp, fn):
+    """The exact area between points of a precision-recall curve."""
+    gain = tp[:-1] - tp[1:]
+    found = tp + fp
+    change = found[:-1] - found[1:]
+    slope = tf.math.divide_no_nan(gain, tf.maximum(change, 0))
+    offset = tp[1:] - slope * found[1:]
+    both = tf.logical_and(found[:-1] > 0, found[1:] > 0)
+    ratio = tf.where(
+        both,
+        tf.math.divide_no_nan(found[:-1], tf.maximum(found[1:], 0)),
+        tf.ones_like(found[1:]),
+    )
+    area = slope * (gain + offset * tf.math.log(ratio))
+    whole = tf.maximum(tp[1:] + fn[1:], 0)
+    return tf.reduce_sum(tf.math.divide_no_nan(area, whole))
+
+
 def _only_top(y_pred, k):
     """Scores that are not among the k highest become -inf."""
     _, places = tf.math.top_k(y_pred, k, sorted=False)
@@ -210,29 +228,11 @@ class AUC(Metric):
         for part, label in _NAMES.items():
             getattr(self, label).assign_add(counts[part])
 
-    def _interpolated_pr(self, tp, fp, fn):
-        """The exact area between points of a precision-recall curve."""
-        n = self.num_thresholds
-        gain = tp[: n - 1] - tp[1:]
-        found = tp + fp
-        change = found[: n - 1] - found[1:]
-        slope = tf.math.divide_no_nan(gain, tf.maximum(change, 0))
-        offset = tp[1:] - slope * found[1:]
-        both = tf.logical_and(found[: n - 1] > 0, found[1:] > 0)
-        ratio = tf.where(
-            both,
-            tf.math.divide_no_nan(found[: n - 1], tf.maximum(found[1:], 0)),
-            tf.ones_like(found[1:]),
-        )
-        area = slope * (gain + offset * tf.math.log(ratio))
-        whole = tf.maximum(tp[1:] + fn[1:], 0)
-        return tf.reduce_sum(tf.math.divide_no_nan(area, whole))
-
     def result(self):
         """The area: a scalar, the sum of the strips between neighbouring thresholds."""
         tp, tn, fp, fn = (getattr(self, name)._read() for name in _NAMES.values())
         if self.curve == "PR" and self.summation_method == "interpolation":
-            return self._interpolated_pr(tp, fp, fn)
+            return interpolated_pr(tp, fp, fn)
         recall = tf.math.divide_no_nan(tp, tp + fn)
         if self.curve == "ROC":
             x, y = tf.math.divide_no_nan(fp, fp + tn), recall
