@@ -21,8 +21,7 @@ def crop_to_bounding_box(
         shapes.check(target_width > 0, "target_width must be > 0.")
         shapes.check(target_height > 0, "target_height must be > 0.")
         shapes.check(
-            width >= target_width + offset_width,
-            "width must be >= target + offset.",
+            width >= target_width + offset_width, "width must be >= target + offset."
         )
         shapes.check(
             height >= target_height + offset_height,

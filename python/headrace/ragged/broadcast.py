@@ -63,12 +63,8 @@ class _Level:
     def over(self, values):
         """The rows of `values`."""
         return RaggedTensor(
-            *_same_dtypes(values, self.splits), internal=True, uniform=self.uniform
+            *same_dtypes(values, self.splits), internal=True, uniform=self.uniform
         )
-
-
-def _same_dtypes(values, splits):
-    return same_dtypes(values, splits)
 
 
 def _levels_of(x):

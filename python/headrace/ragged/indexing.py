@@ -191,10 +191,7 @@ def _slice_rows(x, part):
     last = by_step(_raw("Maximum", first, last), _raw("Minimum", first, last))
     starts = x.row_starts()
     splits, places = _headrace.raw_op("RaggedRange")(
-        starts=starts + first,
-        limits=starts + last,
-        deltas=step,
-        Tsplits=starts.dtype,
+        starts=starts + first, limits=starts + last, deltas=step, Tsplits=starts.dtype
     )
     values = gather_rows(x.values, places)
     uniform = None

@@ -102,15 +102,21 @@ def tuple_of(name, text):
     return made
 
 
+def called(function, name, doc):
+    """The function, with that name and docstring from now on."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
 def named(name, doc=None, module=__name__):
     """What function_of takes the name and the docstring of."""
 
     def like():
         pass
 
-    like.__name__ = like.__qualname__ = name
-    like.__doc__, like.__module__ = doc, module
-    return like
+    like.__module__ = module
+    return called(like, name, doc)
 
 
 def taking(parameters, before=None):
@@ -119,7 +125,8 @@ def taking(parameters, before=None):
 
     def decorate(function):
         own = parameters_of(function)
-        more = own.pop() if own and own[-1].kind is own[-1].VAR_KEYWORD else None
+        if own and own[-1].kind is own[-1].VAR_KEYWORD:
+            own.pop()
         names = [p.name for p in own]
         place = names.index(before) if before else len(own)
         own[place:place] = [p for p in parameters if p.name not in names]

@@ -31,9 +31,7 @@ def _sampler(op, own_name, doc):
         given = (true_classes, num_true, num_sampled, unique, seed, name)
         return _draw(op, *given, range_max=range_max)
 
-    draw.__name__ = draw.__qualname__ = own_name
-    draw.__doc__ = doc
-    return draw
+    return signatures.called(draw, own_name, doc)
 
 
 uniform_candidate_sampler = _sampler(
