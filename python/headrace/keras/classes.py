@@ -82,7 +82,7 @@ def add_classes(scope, table):
     rows = table.strip().split("\n")
     for row, doc in zip(rows[::2], rows[1::2], strict=True):
         name, _, of = row.partition("(")
-        bases, members = eval(f"lambda given: given({of}", scope)(_given)
+        bases, members = eval(f"_given({of}", {**scope, "_given": _given})
         members.update(__doc__=doc.strip(), __module__=scope["__name__"])
         if "__init__" in members:
             _as_of(members["__init__"], name, scope)
@@ -96,6 +96,7 @@ def _as_of(init, name, scope):
 
 
 def _given(*bases, **members):
+    """What stands between a row's brackets."""
     return bases, members
 
 

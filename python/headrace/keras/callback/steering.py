@@ -99,6 +99,12 @@ def _rate(optimizer):
     return float(np.asarray(optimizer.learning_rate))
 
 
+def _set_rate(callback, epoch, rate, done):
+    callback.model.optimizer.learning_rate = float(rate)
+    if callback.verbose > 0:
+        print(f"\nEpoch {epoch + 1}: {done} learning rate to {rate}.")
+
+
 @takes("schedule, verbose=0")
 class LearningRateScheduler(Callback):
     """Sets the rate of each epoch: schedule(epoch) or schedule(epoch, rate)."""
@@ -116,12 +122,7 @@ class LearningRateScheduler(Callback):
             raise ValueError(
                 f'The output of the "schedule" function should be float. Got: {rate}'
             )
-        optimizer.learning_rate = float(rate)
-        if self.verbose > 0:
-            print(
-                f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to "
-                f"{rate}."
-            )
+        _set_rate(self, epoch, rate, "LearningRateScheduler setting")
 
     def on_epoch_end(self, epoch, logs=None):
         """Adds the rate to the logs, as "lr"."""
@@ -185,10 +186,5 @@ class ReduceLROnPlateau(Callback):
         if old <= np.float32(self.min_lr):
             return
         rate = max(old * self.factor, self.min_lr)
-        self.model.optimizer.learning_rate = float(rate)
-        if self.verbose > 0:
-            print(
-                f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to "
-                f"{rate}."
-            )
+        _set_rate(self, epoch, rate, "ReduceLROnPlateau reducing")
         self.cooldown_counter, self.wait = self.cooldown, 0

@@ -24,11 +24,8 @@ class InputLayer(Layer):
         type_spec=None,
         **kwargs,
     ):
-        for key, value in (
-            ("input_tensor", input_tensor),
-            ("sparse", sparse),
-            ("ragged", ragged),
-        ):
+        given = {"input_tensor": input_tensor, "sparse": sparse, "ragged": ragged}
+        for key, value in given.items():
             if value:
                 raise NotImplementedError(f"InputLayer: {key} is not supported")
         if name is None:

@@ -112,11 +112,11 @@ class EinsumDense(Weighted, Layer):
         self.partial_output_shape = [shape] if one else list(shape)
 
     def build(self, input_shape):
-        kernel, bias = _Equation(self.equation).shapes(
+        sizes, of_output = (
             tf.TensorShape(input_shape).as_list(),
             self.partial_output_shape,
-            self.bias_axes,
         )
+        kernel, bias = _Equation(self.equation).shapes(sizes, of_output, self.bias_axes)
         self.kernel = self._new_weight("kernel", kernel)
         self.bias = None if bias is None else self._new_weight("bias", bias)
         self.built = True

@@ -1,7 +1,7 @@
 """Layers that join several inputs."""
 
 import functools
-import operator  # noqa: F401
+import operator  # noqa: F401 (in the table)
 
 from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
@@ -31,10 +31,7 @@ class _Merge(Layer):
     def build(self, input_shape):
         """Checks that the inputs' shapes can be joined;
         ValueError where they cannot."""
-        if not isinstance(input_shape, (list, tuple)) or not input_shape:
-            self._check(input_shape)
-        if self._count and len(input_shape) != self._count:
-            self._check(input_shape)
+        self._check(input_shape)
         self._check_shapes([tf.TensorShape(s) for s in input_shape])
         self.built = True
 

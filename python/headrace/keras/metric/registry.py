@@ -17,8 +17,8 @@ serialize = serialization.serialize
 _KINDS = ("binary", "sparse_categorical", "categorical")
 _BY_SHAPE = {
     name: tuple(NAMES[f"{kind}_{what}"] for kind in _KINDS)
-    for what, names in (("accuracy", ("acc",)), ("crossentropy", ("ce",)))
-    for name in (what, *names)
+    for what, short in (("accuracy", "acc"), ("crossentropy", "ce"))
+    for name in (what, short)
 }
 
 

@@ -4,7 +4,7 @@ from headrace import _api as tf
 from headrace.framework.settings import logging
 from headrace.framework.trackable import node_of
 from headrace.keras.classes import add_classes
-from headrace.keras.optimizer import nadam, rules  # noqa: F401
+from headrace.keras.optimizer import nadam, rules  # noqa: F401 (in the table)
 from headrace.keras.optimizer.base import BaseOptimizer
 from headrace.keras.optimizer.schedule import LearningRateSchedule
 

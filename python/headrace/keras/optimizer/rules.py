@@ -290,14 +290,8 @@ class AdadeltaRule(Rule):
     _op = ("Adadelta", {"accum": "accum_grad", "accum_update": "accum_var"})
     _op_numbers = _config_names
     _slot_row = ("accum_grad", "accum_var")
-    _slot_labels = {
-        "accum_grad": "accumulated_grad",
-        "accum_var": "accumulated_delta_var",
-    }
-    _slot_lists = {
-        "accum_grad": "_accumulated_grads",
-        "accum_var": "_accumulated_delta_vars",
-    }
+    _slot_labels = dict(zip(_slot_row, ("accumulated_grad", "accumulated_delta_var")))
+    _slot_lists = {slot: f"_{label}s" for slot, label in _slot_labels.items()}
 
     __init__ = takes("learning_rate=0.001, rho=0.95, epsilon=1e-7, name='Adadelta'")
 

@@ -17,18 +17,42 @@ def output_length(size, kernel, padding, stride, dilation=1):
     return (size - reach + stride) // stride
 
 
-class OnWindows(Layer):
-    """What works on windows of `rank` axes: how it keeps their sizes."""
+class OnSpace(Layer):
+    """What works on `rank` axes of space, which the data format places."""
 
     rank = 2
+
+    def _first(self):
+        """The first of the axes."""
+        return 2 if self.data_format == "channels_first" else 1
+
+    def _channel_axis(self):
+        return 1 if self.data_format == "channels_first" else -1
+
+    def _resized(self, sizes, channels=None):
+        """Sizes of the output: those of space by `_length(size, axis)`, and channels."""
+        sizes = list(sizes)
+        first = len(sizes) - self.rank - 2 + self._first()
+        for axis in range(self.rank):
+            if sizes[first + axis] is not None:
+                sizes[first + axis] = self._length(sizes[first + axis], axis)
+        if channels is not None:
+            sizes[first - 1 if self._first() == 2 else -1] = channels
+        return sizes
+
+
+class OnWindows(OnSpace):
+    """What works on windows: their sizes, and what they leave of a size."""
+
+    def _length(self, size, axis):
+        kernel, stride = self.kernel_size[axis], self.strides[axis]
+        dilation = getattr(self, "dilation_rate", (1, 1, 1))[axis]
+        return output_length(size, kernel, self.padding, stride, dilation)
 
     def _kept(self, name, value):
         if name in ("kernel_size", "pool_size", "strides", "dilation_rate"):
             return tuple_of(value, self.rank, name)
         return value.lower() if name == "padding" else super()._kept(name, value)
-
-    def _channel_axis(self):
-        return 1 if self.data_format == "channels_first" else -1
 
     def _channels_last(self, function, inputs):
         """Runs `function` with channels last, whatever the layer's format is."""
@@ -145,21 +169,10 @@ class _Convolution(Weighted, OnWindows):
         out = self._channels_last(function, inputs)
         return self.activation(out) if self.activation is not None else out
 
-    def _out_sizes(self, sizes):
-        return [
-            output_length(n, k, self.padding, s, d)
-            for n, k, s, d in zip(
-                sizes, self.kernel_size, self.strides, self.dilation_rate
-            )
-        ]
-
     def compute_output_shape(self, input_shape):
         """The shape with the new sizes of the space and `filters` channels."""
         sizes = tf.TensorShape(input_shape).as_list()
-        batch, inner = sizes[: -self.rank - 1], sizes[-self.rank - 1 :]
-        if self.data_format == "channels_first":
-            return tf.TensorShape([*batch, self.filters, *self._out_sizes(inner[1:])])
-        return tf.TensorShape([*batch, *self._out_sizes(inner[:-1]), self.filters])
+        return tf.TensorShape(self._resized(sizes, self.filters))
 
 
 add_classes(

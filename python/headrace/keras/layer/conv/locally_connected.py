@@ -5,7 +5,7 @@ import math
 from headrace import _api as tf
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
-from headrace.keras.layer.conv.convolution import OnWindows, output_length
+from headrace.keras.layer.conv.convolution import OnWindows
 from headrace.keras.layer.parts import Weighted, takes
 
 
@@ -29,19 +29,10 @@ class _LocallyConnected(Weighted, OnWindows):
             )
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def _sizes(self, input_shape):
-        """(channels, sizes of the output) of an input's shape."""
-        sizes = tf.TensorShape(input_shape).as_list()
-        first = self.data_format == "channels_first"
-        channels, inner = (sizes[1], sizes[2:]) if first else (sizes[-1], sizes[1:-1])
-        out = [
-            output_length(n, k, self.padding, s)
-            for n, k, s in zip(inner, self.kernel_size, self.strides)
-        ]
-        return channels, out
-
     def build(self, input_shape):
-        channels, out = self._sizes(input_shape)
+        sizes, first = tf.TensorShape(input_shape).as_list(), self._first()
+        channels = sizes[self._channel_axis()]
+        out = self._resized(sizes)[first : first + self.rank]
         if channels is None or None in out:
             raise ValueError(
                 f"Axes 1 and up of the inputs to {type(self).__name__} should be fully "
@@ -81,11 +72,8 @@ class _LocallyConnected(Weighted, OnWindows):
         return out if self.activation is None else self.activation(out)
 
     def compute_output_shape(self, input_shape):
-        batch = tf.TensorShape(input_shape)[0]
-        _, out = self._sizes(input_shape)
-        if self.data_format == "channels_first":
-            return tf.TensorShape([batch, self.filters, *out])
-        return tf.TensorShape([batch, *out, self.filters])
+        sizes = tf.TensorShape(input_shape).as_list()
+        return tf.TensorShape(self._resized(sizes, self.filters))
 
 
 add_classes(

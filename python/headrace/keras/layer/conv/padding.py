@@ -4,6 +4,7 @@ from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
+from headrace.keras.layer.conv.convolution import OnSpace
 from headrace.keras.layer.parts import takes, tuple_of
 
 _COUNT = {2: "two", 3: "three"}
@@ -28,17 +29,11 @@ def _pairs(value, count, name):
 
 
 @takes("data_format=None, **kwargs")
-class _OfAxes(Layer):
-    """What works on `rank` axes that the data format places."""
-
-    rank = 2
+class _OfAxes(OnSpace):
+    """What gives the axes of space other sizes."""
 
     def _begin(self):
         self.input_spec = InputSpec(ndim=self.rank + 2)
-
-    def _first(self):
-        """The first of the axes."""
-        return 2 if self.data_format == "channels_first" else 1
 
     def _around(self, inner, other):
         """A list with an entry for each axis of the input."""
@@ -47,12 +42,7 @@ class _OfAxes(Layer):
         return [other, *inner, other]
 
     def compute_output_shape(self, input_shape):
-        sizes = tf.TensorShape(input_shape).as_list()
-        first = self._first()
-        for i in range(first, first + self.rank):
-            if sizes[i] is not None:
-                sizes[i] = self._length(sizes[i], i - first)
-        return tf.TensorShape(sizes)
+        return tf.TensorShape(self._resized(tf.TensorShape(input_shape).as_list()))
 
     def _kept(self, name, value):
         if name in ("padding", "cropping"):

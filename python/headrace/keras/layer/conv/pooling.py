@@ -1,10 +1,9 @@
 """Pooling over windows and over everything."""
 
 from headrace import _api as tf
-from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
-from headrace.keras.layer.conv.convolution import OnWindows, output_length
+from headrace.keras.layer.conv.convolution import OnSpace, OnWindows, output_length
 from headrace.keras.layer.parts import takes
 
 
@@ -27,6 +26,10 @@ class _Pooling(OnWindows):
     def _begin(self):
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
+    def _length(self, size, axis):
+        window, stride = self.pool_size[axis], self.strides[axis]
+        return output_length(size, window, self.padding, stride)
+
     def _pool(self, inputs):
         function = self._functions[self.rank - 1]
         return function(
@@ -40,13 +43,7 @@ class _Pooling(OnWindows):
 
     def compute_output_shape(self, input_shape):
         """The shape with the sizes of the space that windows and strides leave."""
-        sizes = tf.TensorShape(input_shape).as_list()
-        start = 2 if self.data_format == "channels_first" else 1
-        for i in range(self.rank):
-            sizes[start + i] = output_length(
-                sizes[start + i], self.pool_size[i], self.padding, self.strides[i]
-            )
-        return tf.TensorShape(sizes)
+        return tf.TensorShape(self._resized(tf.TensorShape(input_shape).as_list()))
 
 
 class _Max(_Pooling):
@@ -58,21 +55,16 @@ class _Average(_Pooling):
 
 
 @takes("data_format=None, keepdims=False, **kwargs")
-class _GlobalPooling(Layer):
+class _GlobalPooling(OnSpace):
     """Pools all axes but the batch and the channels."""
-
-    rank = 2
 
     def _begin(self):
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def _axes(self):
-        start = 2 if self.data_format == "channels_first" else 1
-        return list(range(start, start + self.rank))
-
     def call(self, inputs):
         """[batch, channels]; the space stays as sizes of 1 with keepdims."""
-        return self._reduce(inputs, axis=self._axes(), keepdims=self.keepdims)
+        axes = list(range(self._first(), self._first() + self.rank))
+        return self._reduce(inputs, axis=axes, keepdims=self.keepdims)
 
 
 class _GlobalMax(_GlobalPooling):
@@ -94,7 +86,7 @@ class GlobalAveragePooling1D(_GlobalAverage):
         shows."""
         if mask is None:
             return super().call(inputs)
-        axis = self._axes()[0]
+        axis = self._first()
         shown = tf.cast(mask, inputs.dtype)
         shown = tf.expand_dims(shown, 2 if axis == 1 else 1)
         total = tf.reduce_sum(inputs * shown, axis=axis, keepdims=self.keepdims)

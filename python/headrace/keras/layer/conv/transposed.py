@@ -53,20 +53,18 @@ class _Transposed(_Convolution):
         self.kernel = self._new_weight("kernel", shape)
         self._finish(channels, ndim=self.rank + 2)
 
-    def _out_sizes(self, sizes):
-        pads = self.output_padding or (None,) * self.rank
-        return [
-            transposed_length(n, k, self.padding, s, p, d)
-            for n, k, s, p, d in zip(
-                sizes, self.kernel_size, self.strides, pads, self.dilation_rate
-            )
-        ]
+    def _length(self, size, axis):
+        pad = None if self.output_padding is None else self.output_padding[axis]
+        kernel, stride = self.kernel_size[axis], self.strides[axis]
+        dilation = self.dilation_rate[axis]
+        return transposed_length(size, kernel, self.padding, stride, pad, dilation)
 
     def _convolve(self, inputs):
-        known = self._out_sizes(inputs.shape.as_list()[1:-1])
-        if None in known:
+        sizes = inputs.shape.as_list()[1:-1]
+        if None in sizes:
             dynamic = tf.shape(inputs)
-            known = self._out_sizes([dynamic[i + 1] for i in range(self.rank)])
+            sizes = [dynamic[i + 1] for i in range(self.rank)]
+        known = map(self._length, sizes, range(self.rank))
         shape = tf.stack([tf.shape(inputs)[0], *known, self.filters])
         function = _FUNCTIONS[self.rank]
         how = {"padding": self.padding.upper(), "dilations": list(self.dilation_rate)}

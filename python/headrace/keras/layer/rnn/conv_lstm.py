@@ -3,7 +3,7 @@
 from headrace import _api as tf
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
-from headrace.keras.layer.conv.convolution import OnWindows, output_length
+from headrace.keras.layer.conv.convolution import OnWindows
 from headrace.keras.layer.parts import Weighted, takes
 from headrace.keras.layer.rnn import cells
 from headrace.keras.layer.rnn.recurrent import _WithCell
@@ -110,17 +110,7 @@ class ConvLSTMCell(Weighted, OnWindows):
 
     def state_shape(self, sizes):
         """The shape of a state, given the sizes of an input."""
-        first = self.data_format == "channels_first"
-        inner = sizes[2:] if first else sizes[1:-1]
-        out = [
-            output_length(n, k, self.padding, s, d)
-            for n, k, s, d in zip(
-                inner, self.kernel_size, self.strides, self.dilation_rate
-            )
-        ]
-        if first:
-            return [sizes[0], self.filters, *out]
-        return [sizes[0], *out, self.filters]
+        return self._resized(sizes, self.filters)
 
 
 class _ConvLSTM(_WithCell):

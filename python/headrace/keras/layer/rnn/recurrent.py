@@ -6,6 +6,7 @@ from headrace.keras import regularizer, serialization
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.call_context import context
 from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.classes import add_classes
 from headrace.keras.layer import registry
 from headrace.keras.layer.parts import takes
 from headrace.keras.layer.rnn import cells, scanning
@@ -243,19 +244,14 @@ class _WithCell(RNN):
         return config
 
 
-class SimpleRNN(_WithCell):
-    """The plain recurrent layer: its output is its state."""
-
-    _cell_class, _cell_name = cells.SimpleRNNCell, "simple_rnn_cell"
-
-
-class LSTM(_WithCell):
-    """Long short-term memory: [batch, steps, features] to [batch, (steps,) units]."""
-
-    _cell_class, _cell_name = cells.LSTMCell, "lstm_cell"
-
-
-class GRU(_WithCell):
-    """Gated recurrent units: [batch, steps, features] to [batch, (steps,) units]."""
-
-    _cell_class, _cell_name = cells.GRUCell, "gru_cell"
+add_classes(
+    globals(),
+    """
+SimpleRNN(_WithCell, _cell_class=cells.SimpleRNNCell, _cell_name="simple_rnn_cell")
+    The plain recurrent layer: its output is its state.
+LSTM(_WithCell, _cell_class=cells.LSTMCell, _cell_name="lstm_cell")
+    Long short-term memory: [batch, steps, features] to [batch, (steps,) units].
+GRU(_WithCell, _cell_class=cells.GRUCell, _cell_name="gru_cell")
+    Gated recurrent units: [batch, steps, features] to [batch, (steps,) units].
+""",
+)
