@@ -1,5 +1,6 @@
 """The nodes of a Saver (or, eagerly, what they do)."""
 
+import contextlib
 import uuid
 
 from headrace._load import _headrace, raw
@@ -22,6 +23,13 @@ def assigned(variable, value, reshape):
     raw.AssignVariableOp(variable.handle, value)
     graph = stack.current()
     return graph._last_operation()
+
+
+@contextlib.contextmanager
+def apart(graph, scope):
+    """Makes nodes of a graph that wait for nothing, under a name scope."""
+    with graph.as_default(), graph.control_dependencies(None), graph.name_scope(scope):
+        yield
 
 
 class Saveable:
@@ -77,16 +85,18 @@ def _name_of(variable):
     return getattr(variable, "_shared_name", None) or variable.name.partition(":")[0]
 
 
+def parts_of(variable):
+    """A list of the parts of a variable that is cut, else of itself."""
+    parts = getattr(variable, "_get_variable_list", None)
+    return [variable] if parts is None else list(parts())
+
+
 def _parts(value):
     """A variable, the parts of a partitioned one, or what another object has saved."""
     own = getattr(value, "_gather_saveables_for_checkpoint", None)
     if own is not None and isinstance(value, Trackable) and not is_variable(value):
         return list(own().values())
-    if hasattr(value, "_get_variable_list"):
-        return list(value._get_variable_list())
-    if isinstance(value, (list, tuple)):
-        return list(value)
-    return [value]
+    return list(value) if isinstance(value, (list, tuple)) else parts_of(value)
 
 
 def _add_whole(named, variable):

@@ -76,62 +76,49 @@ def input_producer(
         return queue
 
 
-def string_input_producer(
-    string_tensor,
-    num_epochs=None,
-    shuffle=True,
-    seed=None,
-    capacity=32,
-    shared_name=None,
-    name=None,
-    cancel_op=None,
-):
+_produced = signatures.taking(
+    signatures.from_text(
+        "num_epochs=None, shuffle=True, seed=None, capacity=32, shared_name=None"
+    ),
+    before="name",
+)
+
+
+def _of_scalars(tensor, capacity, **given):
+    """The queue of a vector's elements, which tells how full it is."""
+    summary = f"fraction_of_{capacity}_full"
+    return input_producer(tensor, [], capacity=capacity, summary_name=summary, **given)
+
+
+@_produced
+def string_input_producer(string_tensor, name=None, cancel_op=None, **given):
     """A queue of strings, usually names of files."""
     _refuse_eager()
     if not isinstance(string_tensor, tf.Tensor) and not len(string_tensor):
         raise ValueError("string_input_producer requires a non-null input tensor")
     with tf.name_scope(name or "input_producer"):
         strings = tf.convert_to_tensor(string_tensor, tf.string)
-        summary = f"fraction_of_{capacity}_full"
-        how = (num_epochs, shuffle, seed, capacity, shared_name, summary)
-        return input_producer(strings, [], *how, cancel_op=cancel_op)
+        return _of_scalars(strings, cancel_op=cancel_op, **given)
 
 
-def range_input_producer(
-    limit,
-    num_epochs=None,
-    shuffle=True,
-    seed=None,
-    capacity=32,
-    shared_name=None,
-    name=None,
-):
+@_produced
+def range_input_producer(limit, name=None, **given):
     """A queue of the integers below `limit`."""
     _refuse_eager()
     with tf.name_scope(name or "input_producer"):
-        summary = f"fraction_of_{capacity}_full"
-        how = (num_epochs, shuffle, seed, capacity, shared_name, summary)
-        return input_producer(tf.range(limit), [], *how)
+        return _of_scalars(tf.range(limit), **given)
 
 
-def slice_input_producer(
-    tensor_list,
-    num_epochs=None,
-    shuffle=True,
-    seed=None,
-    capacity=32,
-    shared_name=None,
-    name=None,
-):
+@_produced
+def slice_input_producer(tensor_list, name=None, **given):
     """The rows of all tensors, one after another, as tensors."""
     _refuse_eager()
     if not tensor_list:
         raise ValueError("Expected at least one tensor in slice_input_producer().")
     with tf.name_scope(name or "input_producer"):
         tensors = [tf.convert_to_tensor(t) for t in tensor_list]
-        index = range_input_producer(
-            tf.shape(tensors[0])[0], num_epochs, shuffle, seed, capacity, shared_name
-        ).dequeue()
+        limit = tf.shape(tensors[0])[0]
+        index = range_input_producer(limit, **given).dequeue()
         return [tf.gather(t, index) for t in tensors]
 
 

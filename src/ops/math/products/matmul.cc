@@ -129,10 +129,6 @@ class MatMulKernel : public ProductKernel {
                 });
   }
 
-  double Cost(absl::Span<Tensor* const> in) const override {
-    return in[0]->num_elements() * static_cast<double>(Columns(*in[1])) / 40;
-  }
-
  private:
   GemmDims DimsOf(const KernelContext& c) const {
     const Tensor &a = c.input(0), &b = c.input(1);

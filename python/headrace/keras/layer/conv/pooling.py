@@ -1,34 +1,30 @@
 """Pooling over windows and over everything."""
 
 from headrace import _api as tf
-from headrace.keras import settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.conv.convolution import _ChannelsLast, output_length
-from headrace.keras.layer.parts import tuple_of
+from headrace.keras.classes import add_classes
+from headrace.keras.layer.conv.convolution import OnWindows, output_length
+from headrace.keras.layer.parts import takes
 
 
-class _Pooling(Layer):
+@takes("pool_size=2, strides=None, padding='valid', data_format=None, **kwargs")
+class _Pooling(OnWindows):
     """Pools windows of `rank` axes by `_function`."""
 
-    rank = 2
     _functions = ()
     _config_names = ("pool_size", "padding", "strides", "data_format")
 
-    def __init__(
-        self, pool_size=2, strides=None, padding="valid", data_format=None, **kwargs
-    ):
-        super().__init__(**kwargs)
-        self.pool_size = tuple_of(pool_size, self.rank, "pool_size")
-        strides = self.pool_size if strides is None else strides
-        self.strides = tuple_of(strides, self.rank, "strides")
-        self.padding = padding.lower()
-        if self.padding not in ("valid", "same"):
+    def _before(self, given):
+        if given["strides"] is None:
+            given["strides"] = given["pool_size"]
+        if given["padding"].lower() not in ("valid", "same"):
             raise ValueError(
                 "The `padding` argument must be a list/tuple or one of {'valid', "
-                f"'same'}}. Received: {padding}"
+                f"'same'}}. Received: {given['padding']}"
             )
-        self.data_format = settings.data_format(data_format)
+
+    def _begin(self):
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def _pool(self, inputs):
@@ -40,7 +36,7 @@ class _Pooling(Layer):
     def call(self, inputs):
         """[batch, space, channels], or channels first;
         the space shrunk by the strides."""
-        return _ChannelsLast(self, self.rank)(self._pool, inputs)
+        return self._channels_last(self._pool, inputs)
 
     def compute_output_shape(self, input_shape):
         """The shape with the sizes of the space that windows and strides leave."""
@@ -61,47 +57,13 @@ class _Average(_Pooling):
     _functions = (tf.nn.avg_pool1d, tf.nn.avg_pool2d, tf.nn.avg_pool3d)
 
 
-class MaxPooling1D(_Max):
-    """The largest of each window of steps: [batch, steps, channels]."""
-
-    rank = 1
-
-
-class MaxPooling2D(_Max):
-    """The largest of each window of an image."""
-
-
-class MaxPooling3D(_Max):
-    """The largest of each window of a volume."""
-
-    rank = 3
-
-
-class AveragePooling1D(_Average):
-    """The mean of each window of steps: [batch, steps, channels]."""
-
-    rank = 1
-
-
-class AveragePooling2D(_Average):
-    """The mean of each window of an image."""
-
-
-class AveragePooling3D(_Average):
-    """The mean of each window of a volume."""
-
-    rank = 3
-
-
+@takes("data_format=None, keepdims=False, **kwargs")
 class _GlobalPooling(Layer):
     """Pools all axes but the batch and the channels."""
 
     rank = 2
 
-    def __init__(self, data_format=None, keepdims=False, **kwargs):
-        super().__init__(**kwargs)
-        self.data_format = settings.data_format(data_format)
-        self.keepdims = keepdims
+    def _begin(self):
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def _axes(self):
@@ -119,22 +81,6 @@ class _GlobalMax(_GlobalPooling):
 
 class _GlobalAverage(_GlobalPooling):
     _reduce = staticmethod(tf.reduce_mean)
-
-
-class GlobalMaxPooling1D(_GlobalMax):
-    """The largest of all steps: [batch, channels]."""
-
-    rank = 1
-
-
-class GlobalMaxPooling2D(_GlobalMax):
-    """The largest of all places of an image: [batch, channels]."""
-
-
-class GlobalMaxPooling3D(_GlobalMax):
-    """The largest of all places of a volume: [batch, channels]."""
-
-    rank = 3
 
 
 class GlobalAveragePooling1D(_GlobalAverage):
@@ -159,11 +105,30 @@ class GlobalAveragePooling1D(_GlobalAverage):
         return None
 
 
-class GlobalAveragePooling2D(_GlobalAverage):
-    """The mean over an image: [batch, channels]."""
-
-
-class GlobalAveragePooling3D(_GlobalAverage):
-    """The mean over a volume: [batch, channels]."""
-
-    rank = 3
+add_classes(
+    globals(),
+    """
+MaxPooling1D(_Max, rank=1)
+    The largest of each window of steps: [batch, steps, channels].
+MaxPooling2D(_Max, rank=2)
+    The largest of each window of an image.
+MaxPooling3D(_Max, rank=3)
+    The largest of each window of a volume.
+AveragePooling1D(_Average, rank=1)
+    The mean of each window of steps: [batch, steps, channels].
+AveragePooling2D(_Average, rank=2)
+    The mean of each window of an image.
+AveragePooling3D(_Average, rank=3)
+    The mean of each window of a volume.
+GlobalMaxPooling1D(_GlobalMax, rank=1)
+    The largest of all steps: [batch, channels].
+GlobalMaxPooling2D(_GlobalMax, rank=2)
+    The largest of all places of an image: [batch, channels].
+GlobalMaxPooling3D(_GlobalMax, rank=3)
+    The largest of all places of a volume: [batch, channels].
+GlobalAveragePooling2D(_GlobalAverage, rank=2)
+    The mean over an image: [batch, channels].
+GlobalAveragePooling3D(_GlobalAverage, rank=3)
+    The mean over a volume: [batch, channels].
+""",
+)
