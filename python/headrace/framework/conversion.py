@@ -99,9 +99,8 @@ def _convert_unknown(value, dtype, hint):
         # Leaves that are no plain data: let the data path say what is wrong.
         return _constant(_headrace.make_tensor(_plain(value), dtype, hint))
     array = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
-    if array and not isinstance(value, type):
-        return _constant(_headrace.make_tensor(np.asarray(value), dtype, hint))
-    if isinstance(value, (memoryview, bytearray)):
+    bytes_ = isinstance(value, (memoryview, bytearray))
+    if array and not isinstance(value, type) or bytes_:
         return _constant(_headrace.make_tensor(np.asarray(value), dtype, hint))
     if isinstance(value, Dimension):
         return _constant(_headrace.make_tensor(_size(value), dtype, hint))

@@ -135,13 +135,5 @@ def extract_glimpse(
     input, size, offsets, centered=True, normalized=True, noise="uniform", name=None
 ):
     """Windows of images around offsets."""
-    return raw.ExtractGlimpseV2(
-        input,
-        size,
-        offsets,
-        centered=centered,
-        normalized=normalized,
-        noise=noise,
-        uniform_noise=False,
-        name=name,
-    )
+    given = dict(locals())  # the op's arguments
+    return raw.ExtractGlimpseV2(**given, uniform_noise=False)

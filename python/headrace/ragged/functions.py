@@ -1,7 +1,7 @@
 """Functions of tf that take ragged tensors and are no reductions, joins or gathers."""
 
 from headrace._load import raw
-from headrace.framework import conversion, dispatch
+from headrace.framework import dispatch
 from headrace.framework.support import signatures
 from headrace.ops import (
     array_ops,
@@ -118,8 +118,8 @@ def matmul(a, b, **turns):
             raise ValueError(
                 f"Only one of transpose_{name} and adjoint_{name} can be True."
             )
-    a = a if is_ragged(a) else conversion.convert_to_tensor(a, dtype_hint=b.dtype)
-    b = b if is_ragged(b) else conversion.convert_to_tensor(b, dtype_hint=a.dtype)
+    a = as_values(a, dtype_hint=b.dtype)
+    b = as_values(b, dtype_hint=a.dtype)
     if a.shape.rank is None or b.shape.rank is None:
         raise ValueError("matmul requires at least one input to have known rank")
     if a.shape.rank != b.shape.rank:

@@ -22,8 +22,7 @@ def stack_dynamic_partitions(data, partitions, num_partitions, name=None):
     of `data`. InvalidArgumentError for others.
     """
     data = as_values(data)
-    if not is_ragged(partitions):
-        partitions = conversion.convert_to_tensor(partitions)
+    partitions = as_values(partitions)
     dtypes.check_integer(partitions, "partitions")
     if is_ragged(partitions):
         return _of_ragged(data, partitions, num_partitions)
@@ -96,8 +95,7 @@ def by_segments(leaf, data, ids, count):
     """leaf(values, segment ids, number of segments) of ragged data: what lies at the
     same place of the rows of a segment goes together."""
     data = as_values(data)
-    if not is_ragged(ids):
-        ids = conversion.convert_to_tensor(ids)
+    ids = as_values(ids)
     if ids.dtype not in (dtypes.int32, dtypes.int64):
         raise ValueError("segment_ids must have dtype int32 or int64.")
     if is_ragged(ids):

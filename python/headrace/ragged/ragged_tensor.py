@@ -33,15 +33,15 @@ def _check_nrows(known, ids):
         )
 
 
-def as_values(x):
-    """A tensor or a ragged tensor."""
+def as_values(x, dtype=None, dtype_hint=None):
+    """A tensor, of a dtype, or a ragged tensor."""
     if is_ragged(x):
         return x
     if isinstance(x, RaggedTensorValue):
         return RaggedTensor.from_nested_row_splits(
             x.flat_values, x.nested_row_splits, validate=False
         )
-    return conversion.convert_to_tensor(x)
+    return conversion.convert_to_tensor(x, dtype, dtype_hint)
 
 
 class RaggedTensor:

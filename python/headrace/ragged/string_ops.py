@@ -1,16 +1,13 @@
 """tf.strings functions whose results have ragged rows: characters, bytes, n-grams."""
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes
+from headrace.framework import dtypes
 from headrace.ops import array_ops
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
-from headrace.ragged.ragged_value import RaggedTensorValue
 
 
 def _text(x):
-    if is_ragged(x) or isinstance(x, RaggedTensorValue):
-        return as_values(x)
-    return conversion.convert_to_tensor(x, dtypes.string)
+    return as_values(x, dtypes.string)
 
 
 def _by_rank(x, of_vector):
@@ -73,7 +70,7 @@ def unicode_encode(
     input, output_encoding, errors="replace", replacement_char=65533, name=None
 ):
     """Code points (int32), the last dimension, as texts."""
-    x = input if is_ragged(input) else conversion.convert_to_tensor(input)
+    x = as_values(input)
     if not is_ragged(x):
         rank = x.shape.rank
         if rank is None:
