@@ -32,7 +32,6 @@ EXCUSED = {
     "DeleteMemoryCache": _OWNED,
     "DeleteRandomSeedGenerator": _OWNED,
     "DeleteSeedGenerator": _OWNED,
-    "MatrixExponential": "fault: no kernel, where graphs of old versions run it",
 }
 
 

@@ -204,6 +204,19 @@ def sparse_segments(tf, raw):
     ]
 
 
+@row("MatrixExponential")
+def exponentials_of_old_graphs(tf, raw):
+    x = wave(tf, 3, 3).numpy().astype("float64")
+    turn = np.array([[0, -2], [2, 0]], "float64")
+    found = []
+    for value in (x, 30 * x, [turn, turn / 4], np.zeros((0, 0)), turn * 1j, x * np.nan):
+        value = np.asarray(value)
+        dtype = tf.as_dtype(value.dtype)
+        inputs = {"input": value}
+        found.append(of_old_graph(tf, raw, "MatrixExponential", inputs, 26, T=dtype))
+    return found
+
+
 @formula("SegmentMaxV2 SegmentMinV2")
 def segments_of_a_count(tf, raw):
     """TensorFlow's, compiled by XLA, give the least or greatest number, too, where

@@ -1,5 +1,4 @@
-// Cholesky and CholeskyGrad; MatrixSquareRoot, MatrixExponential,
-// MatrixLogarithm.
+// Cholesky and CholeskyGrad; MatrixSquareRoot, MatrixLogarithm.
 #include <limits>
 
 #include "ops/linalg/matrix_op.h"
@@ -187,24 +186,6 @@ HR_OP(MatrixSquareRoot)
     .Gradient(SquareRootGradient)
     .GradientSkips({0}, {})
     .Cpu(ComputeFor<PickMatrix<SquareRootOp>>);
-
-// Upstream keeps the op's name alone.
-StatusOr<std::unique_ptr<Kernel>> Removed(const ResolvedOp& op) {
-  const Deprecation& d = op.def().deprecation;
-  return Unimplemented("Op ", op.name(), " has been removed in version ",
-                       d.version, ". ", d.explanation, ".");
-}
-
-HR_OP(MatrixExponential)
-    .Input("input: T")
-    .Output("output: T")
-    .Attr(kMatrixTypes)
-    .Doc("Exponentials of square matrices.")
-    .Deprecated(27,
-                "Use Python implementation tf.linalg.matrix_exponential "
-                "instead.")
-    .Shape(SquareShape)
-    .Cpu(Removed);
 
 HR_OP(MatrixLogarithm)
     .Input("input: T")
