@@ -194,7 +194,7 @@ class CachingAllocator final : public Allocator {
     return p;
   }
 
-  void Deallocate(void* p, size_t bytes) override {
+  [[gnu::hot]] void Deallocate(void* p, size_t bytes) override {
     if (!p) return;
     const int c = ClassOf(bytes);
     const int64_t size = BytesOf(c);

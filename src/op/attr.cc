@@ -152,7 +152,7 @@ AttrMap::AttrMap(std::initializer_list<Entry> entries) {
   for (const Entry& e : entries) Set(e.first, e.second);
 }
 
-const AttrValue* AttrMap::Find(StringView name) const {
+[[gnu::hot]] const AttrValue* AttrMap::Find(StringView name) const {
   for (const Entry& e : entries_) {
     if (e.first == name) return &e.second;
   }

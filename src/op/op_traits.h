@@ -64,8 +64,7 @@ enum class OpTrait : uint8_t {
   // variant.
   kNeverWaits,
   // The sizes of its outputs follow from the values in what it works on, not
-  // from its
-  // inputs' shapes and the values of sizes and axes.
+  // from its inputs' shapes and the values of sizes and axes.
   kSizesFromData,
   // Hands numbers on and makes none: no NaN or infinity begins in it.
   kMovesNumbers,

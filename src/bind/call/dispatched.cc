@@ -152,14 +152,14 @@ PyObject* OfFunction(PyObject* self, void*) {
 constexpr char kName[] = "__name__", kQualname[] = "__qualname__",
                kModule[] = "__module__", kDoc[] = "__doc__";
 
-PyObject* GetSignature(PyObject* self, void*) {
+PyObject* DispatchedSignature(PyObject* self, void*) {
   static PyObject* inspect = PyImport_ImportModule("inspect");
   if (inspect == nullptr) return nullptr;
   return Called<PyObject_CallMethod>(inspect, "signature", "O",
                                      Cast(self)->function);
 }
 
-PyObject* Repr(PyObject* self) {
+PyObject* DispatchedRepr(PyObject* self) {
   Ref name(PyObject_GetAttrString(self, kName));
   if (!name) return nullptr;
   return PyUnicode_FromFormat("<function %U at %p>", name.get(), self);
@@ -199,7 +199,7 @@ PyGetSetDef getset[] = {
     {"__qualname__", OfFunction<kQualname>, nullptr, nullptr, nullptr},
     {"__module__", OfFunction<kModule>, nullptr, nullptr, nullptr},
     {"__doc__", OfFunction<kDoc>, nullptr, nullptr, nullptr},
-    {"__signature__", GetSignature, nullptr, nullptr, nullptr},
+    {"__signature__", DispatchedSignature, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr,
      nullptr},
     {}};
@@ -225,7 +225,7 @@ PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_getset, getset},
                        {Py_tp_members, members},
                        {Py_tp_methods, methods},
-                       {Py_tp_repr, reinterpret_cast<void*>(Repr)},
+                       {Py_tp_repr, reinterpret_cast<void*>(DispatchedRepr)},
                        {0, nullptr}};
 PyType_Spec dispatched_spec = {
     "headrace.DispatchedFunction", sizeof(DispatchedObject), 0,

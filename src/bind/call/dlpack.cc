@@ -41,7 +41,7 @@ struct DLManagedTensor {
 };
 
 constexpr int32_t kCpu = 1;
-constexpr char kName[] = "dltensor";
+constexpr char kCapsule[] = "dltensor";
 constexpr char kUsedName[] = "used_dltensor";
 
 struct TypeRow {
@@ -76,8 +76,9 @@ struct Shared {
 
 void DeleteUnused(PyObject* capsule) {
   // One that was consumed has another name, and its memory another owner.
-  if (!PyCapsule_IsValid(capsule, kName)) return;
-  auto* m = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kName));
+  if (!PyCapsule_IsValid(capsule, kCapsule)) return;
+  auto* m =
+      static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kCapsule));
   if (m->deleter) m->deleter(m);
 }
 
@@ -187,7 +188,8 @@ PyObject* ToDlpack(PyObject*, PyObject* o) {
   }
   StatusOr<std::unique_ptr<Shared>> shared = Share(ValueOf(o).tensor());
   if (!shared.ok()) return Raised(shared.status());
-  PyObject* capsule = PyCapsule_New(&(*shared)->managed, kName, DeleteUnused);
+  PyObject* capsule =
+      PyCapsule_New(&(*shared)->managed, kCapsule, DeleteUnused);
   if (capsule != nullptr) shared->release();
   return capsule;
 }
@@ -199,7 +201,7 @@ PyObject* FromDlpack(PyObject*, PyObject* capsule) {
                  Py_TYPE(capsule)->tp_name);
     return nullptr;
   }
-  if (!PyCapsule_IsValid(capsule, kName)) {
+  if (!PyCapsule_IsValid(capsule, kCapsule)) {
     const char* name = PyCapsule_GetName(capsule);
     PyErr_Clear();
     return Raised(InvalidArgument(
@@ -207,7 +209,8 @@ PyObject* FromDlpack(PyObject*, PyObject* capsule) {
         name ? name : "", "\". Note that a DLPack tensor may be consumed at ",
         "most once."));
   }
-  auto* m = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kName));
+  auto* m =
+      static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kCapsule));
   StatusOr<Tensor> t = Wrap(m);
   if (!t.ok()) return Raised(t.status());
   PyCapsule_SetName(capsule, kUsedName);
@@ -215,7 +218,7 @@ PyObject* FromDlpack(PyObject*, PyObject* capsule) {
   return WrapValue(Value(*std::move(t)));
 }
 
-PyMethodDef functions[] = {
+PyMethodDef dlpack_functions[] = {
     {"to_dlpack", Shield<ToDlpack>, METH_O,
      "to_dlpack(tensor): a capsule of its memory, which lives on with it."},
     {"from_dlpack", Shield<FromDlpack>, METH_O,
@@ -225,7 +228,7 @@ PyMethodDef functions[] = {
 }  // namespace
 
 bool AddDlpack(PyObject* module) {
-  return PyModule_AddFunctions(module, functions) == 0;
+  return PyModule_AddFunctions(module, dlpack_functions) == 0;
 }
 
 }  // namespace headrace::bind

@@ -216,9 +216,11 @@ PyObject* Pack(PyObject* concrete, PyObject* results, ValueList& values) {
 bool HandOnGradients(PyObject* gradients, std::shared_ptr<void>* keep) {
   if (HasRecorders()) *keep = KeptObject(nb::borrow(gradients));
   if (CurrentEmitter()->is_eager()) return true;
-  static PyObject* keep = Import("eager.named_gradients", "keep").release();
-  if (keep == nullptr) return false;
-  Ref done(Called<PyObject_CallFunctionObjArgs>(keep, gradients, nullptr));
+  static PyObject* keep_named =
+      Import("eager.named_gradients", "keep").release();
+  if (keep_named == nullptr) return false;
+  Ref done(
+      Called<PyObject_CallFunctionObjArgs>(keep_named, gradients, nullptr));
   return static_cast<bool>(done);
 }
 

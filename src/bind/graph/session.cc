@@ -71,11 +71,12 @@ class SessionCore {
   }
 
   // One tensor fetched with tensors fed; NotImplemented for all else.
-  nb::object RunOne(nb::handle fetch, nb::handle feeds) {
+  [[gnu::hot]] nb::object RunOne(nb::handle fetch, nb::handle feeds) {
     if (Py_TYPE(fetch.ptr()) != symbolic_type) return NotMine();
     const Value& wanted = ValueOf(fetch.ptr());
     if (wanted.graph() != graph_) return NotMine();
-    absl::InlinedVector<Value, 4> fed;
+    PlanKey plan_key = {wanted.id(), 0, 0};
+    absl::InlinedVector<const Value*, 4> fed;  // the caller's dict holds them
     absl::InlinedVector<Tensor, 4> tensors;
     if (!feeds.is_none()) {
       if (!PyDict_CheckExact(feeds.ptr())) return NotMine();
@@ -89,14 +90,17 @@ class SessionCore {
         Tensor t;
         if (!ArrayToTensor(value, have, &t)) nb::raise_python_error();
         if (!v.shape().CompatibleWith(t.shape())) return NotMine();
-        fed.push_back(v);
+        fed.push_back(&v);
+        plan_key.push_back(v.id());
         tensors.push_back(std::move(t));
       }
     }
-    PlanKey key = {wanted.id(), 0, 0};
-    for (const Value& v : fed) key.push_back(v.id());
-    std::shared_ptr<Executable> plan = Find(key);
-    if (!plan) plan = Make(key, {&wanted, 1}, {}, fed);
+    std::shared_ptr<Executable> plan = Find(plan_key);
+    if (!plan) {
+      std::vector<Value> values;
+      for (const Value* v : fed) values.push_back(*v);
+      plan = Make(plan_key, {&wanted, 1}, {}, values);
+    }
     const StopScope closing(&closing_, /*paced=*/true);
     std::vector<Tensor> results = Run(*plan, absl::MakeSpan(tensors));
     return ToNumpy(std::move(results[0]));
@@ -163,7 +167,7 @@ class SessionCore {
     return out;
   }
 
-  std::shared_ptr<Executable> Find(const PlanKey& key) {
+  [[gnu::hot]] std::shared_ptr<Executable> Find(const PlanKey& key) {
     if (last_ && key == last_key_) return last_;
     auto it = plans_.find(key);
     if (it == plans_.end()) return nullptr;

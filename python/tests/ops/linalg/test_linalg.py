@@ -23,6 +23,25 @@ def hermitian(n):
     return a @ a.T + n * np.eye(n)
 
 
+def nearest(points, centers, k):
+    far = np.square(points[:, None] - centers).sum(-1)
+    order = np.argsort(far, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(far, order, axis=1)
+
+
+def _nearest(points, centers, k, want=None, error=None):
+    inputs = {"points": points, "centers": centers, "k": np.array(k, "int64")}
+    return Row(
+        "NearestNeighbors",
+        inputs,
+        want,
+        dtypes=("float32",),
+        fixed=("k",),
+        gradient=(),
+        error=error,
+    )
+
+
 ROWS = [
     Row("MatrixInverse", {"input": regular(3)}, np.linalg.inv, dtypes=EXACT),
     Row(
@@ -123,6 +142,20 @@ ROWS = [
         dtypes=EXACT,
     ),
     Row("MatrixSquareRoot", {"input": hermitian(3)}, RECORDED, dtypes=EXACT),
+    *(
+        _nearest(some(n, 3), some(m, 3), k, nearest)
+        for n, m, k in ((4, 5, 2), (3, 2, 9), (1, 4, 0), (2, 0, 3), (300, 40, 3))
+    ),
+    _nearest([[0.0, 0.0]], [[0, 1], [3, 3], [1, 0]], 2, ([[0, 2]], [[1.0, 1.0]])),
+    _nearest(
+        [[0.0]], [[1], [np.nan], [np.inf]], 3, ([[1, 0, 2]], [[np.nan, 1, np.inf]])
+    ),
+    _nearest(some(2, 3), some(2, 2), 1, error="point_dimensions == center_dimensions"),
+    _nearest(some(3), some(2, 3), 1, error="points should be a matrix"),
+    _nearest(some(2, 3), some(3), 1, error="centers should be a matrix"),
+    _nearest(some(2, 3), some(2, 3), [1], error="k should be a scalar"),
+    _nearest(some(0, 3), some(2, 3), 1, error="Expected points.rows() > 0"),
+    _nearest(some(2, 3), some(2, 3), -1, error="k must be at least 0, got -1"),
 ]
 
 
