@@ -285,10 +285,18 @@ StatusOr<std::shared_ptr<const LoopPlan>> LoopKernel::GetPlan(
     const KernelContext& c) {
   MutexLock lock(mutex_);
   if (plan_) return plan_;
-  if (!parts_) return LoopPlanOf(c.op(), CallerOf(c.services()).library());
-  HR_ASSIGN_OR_RETURN(plan_, LoopPlan::Make(*parts_));
-  parts_.reset();
-  return plan_;
+  if (parts_) {
+    HR_ASSIGN_OR_RETURN(plan_, LoopPlan::Make(*parts_));
+    parts_.reset();
+    return plan_;
+  }
+  const FunctionCaller& caller = CallerOf(c.services());
+  std::shared_ptr<const LoopPlan> plan = found_.lock();
+  if (plan && caller_ == &caller) return plan;
+  HR_ASSIGN_OR_RETURN(plan, LoopPlanOf(c.op(), caller.library()));
+  found_ = plan;
+  caller_ = &caller;
+  return plan;
 }
 
 Status LoopKernel::Run(KernelContext& c) {

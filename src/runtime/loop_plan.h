@@ -64,6 +64,10 @@ class LoopKernel : public Kernel {
   // The programs, until they are planned; null where names are looked up.
   std::unique_ptr<LoopPlan::Parts> parts_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const LoopPlan> plan_ ABSL_GUARDED_BY(mutex_);
+  // What was found by name, and for whom. Not held: functions that call
+  // themselves would else hold themselves.
+  std::weak_ptr<const LoopPlan> found_ ABSL_GUARDED_BY(mutex_);
+  const FunctionCaller* caller_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
 // Whether a loop goes on: a non-zero number, true, or a non-empty string or
