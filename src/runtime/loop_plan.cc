@@ -144,7 +144,6 @@ Status Planner::PlanLoop(Call& call, const std::vector<bool>& used, int depth) {
   }
   Plan(parts.cond, depth + 1);
   Plan(parts.body, depth + 1);
-  parts.functions = {f.cond, f.body};
   call.kernel = std::make_shared<LoopKernel>(std::move(parts));
   return OkStatus();
 }
@@ -202,7 +201,6 @@ StatusOr<std::shared_ptr<const LoopPlan>> LoopPlanOf(
   Planner planner(library, &budget);
   planner.Plan(parts.cond, 0);
   planner.Plan(parts.body, 0);
-  // Holds neither function: the body would else hold itself.
   HR_ASSIGN_OR_RETURN(std::shared_ptr<const LoopPlan> plan,
                       LoopPlan::Make(std::move(parts)));
   std::vector<Function::Loop> loops = f.body->derived.loops;
@@ -236,7 +234,6 @@ StatusOr<bool> Truth(const Tensor& t) {
 
 StatusOr<std::unique_ptr<LoopPlan>> LoopPlan::Make(Parts parts) {
   std::unique_ptr<LoopPlan> plan(new LoopPlan);
-  plan->functions_ = std::move(parts.functions);
   BindStateful(parts.cond);
   Append(parts.cond, &parts.body);
   HR_RETURN_IF_ERROR(Optimise(parts.body));

@@ -12,12 +12,13 @@
 
 namespace headrace {
 
-// A loop's condition and body, ready to run. Immutable; thread-safe.
+// A loop's condition and body, ready to run. Immutable; thread-safe. Holds no
+// function, as it is part of what functions hold: those that call themselves
+// would else hold themselves.
 class LoopPlan {
  public:
   struct Parts {
     Program cond, body;  // feeds: the variables; body's fetches: the next ones
-    std::vector<FunctionPtr> functions;  // kept for what the programs name
   };
   static StatusOr<std::unique_ptr<LoopPlan>> Make(Parts parts);
 
@@ -31,7 +32,6 @@ class LoopPlan {
   // One turn's values, to be summed up.
   Status Push(const Turns& turns, LoopSums* sums) const;
 
-  std::vector<FunctionPtr> functions_;
   std::unique_ptr<Executable> cond_;
   std::unique_ptr<TurnPlan> turn_;
   DeferredSums sums_;
@@ -64,8 +64,7 @@ class LoopKernel : public Kernel {
   // The programs, until they are planned; null where names are looked up.
   std::unique_ptr<LoopPlan::Parts> parts_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const LoopPlan> plan_ ABSL_GUARDED_BY(mutex_);
-  // What was found by name, and for whom. Not held: functions that call
-  // themselves would else hold themselves.
+  // What was found by name, and for whom; the body holds it.
   std::weak_ptr<const LoopPlan> found_ ABSL_GUARDED_BY(mutex_);
   const FunctionCaller* caller_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };

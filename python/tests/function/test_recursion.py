@@ -233,7 +233,11 @@ def test_gradient_of_calls_that_multiply():
 @pytest.mark.skipif(
     bool(os.environ.get("LD_PRELOAD")), reason="sanitizers keep freed memory"
 )
-def test_recursive_functions_do_not_hold_themselves():
+@pytest.mark.parametrize(
+    ("make", "large", "depth", "value"),
+    [(sum_to, "End", 2.0, 3.0), (loops, "Turn", 6.0, 1957.0)],
+)
+def test_recursive_functions_do_not_hold_themselves(make, large, depth, value):
     """Graphs whose functions call each other are freed with their sessions."""
     megabyte, rounds = 1 << 20, 20
 
@@ -242,10 +246,10 @@ def test_recursive_functions_do_not_hold_themselves():
             return int(f.read().split()[1]) * resource.getpagesize()
 
     def once():
-        gd = sum_to()
-        (end,) = (f for f in gd.library.function if f.signature.name == "End")
-        constant(end.node_def, "large", np.ones(megabyte // 2, np.float32))
-        assert run(gd, {"k:0": 2.0}) == 3.0
+        gd = make()
+        (f,) = (f for f in gd.library.function if f.signature.name == large)
+        constant(f.node_def, "large", np.ones(megabyte // 2, np.float32))
+        assert run(gd, {"k:0": depth}) == value
 
     for _ in range(3):
         once()
