@@ -24,12 +24,17 @@ namespace headrace::tf {
 class HR_API Cancellation {
  public:
   Cancellation();
-  // Also stops by itself, so long after now.
+  // Also stops by itself, so long after now. A time that is over already (zero
+  // or less) stops work at the first place where it asks; times of more than a
+  // hundred years are that long.
   explicit Cancellation(std::chrono::nanoseconds timeout);
 
-  // From then on for ever.
+  // From then on for ever: a request cannot be taken back, so each piece of
+  // work that is to be stopped alone needs a Cancellation of its own. Returns
+  // at once; does not wait for the work to end.
   void Cancel() const;
-  // Whether it was asked for or the time is over.
+  // Whether it was asked for or the time is over. Cheap enough for a loop: an
+  // atomic load and, with a time limit, the clock.
   bool cancelled() const;
 
  private:
@@ -38,8 +43,10 @@ class HR_API Cancellation {
 };
 
 // While it lives, everything that its thread does listens to a request: ops,
-// traced functions, gradients, datasets, training loops. Scopes nest, and end
-// on the thread that they began on.
+// traced functions, gradients, datasets, training loops, and the pool's threads
+// that help with them. Scopes nest (any of them may stop the work), and end on
+// the thread that they began on, in the reverse order. Updates of a variable
+// are not cut: the request takes effect behind them.
 class HR_API CancellationScope {
  public:
   explicit CancellationScope(const Cancellation& cancellation);

@@ -18,6 +18,7 @@ namespace headrace::tf {
 class HR_API Constraint {
  public:
   Constraint() = default;
+  // Names stand for the functions below with their defaults.
   Constraint(const std::string& name);                             // NOLINT
   Constraint(const char* name) : Constraint(std::string(name)) {}  // NOLINT
   template <typename F, typename = std::enable_if_t<
@@ -25,6 +26,7 @@ class HR_API Constraint {
   Constraint(F function) : function_(std::move(function)) {}  // NOLINT
 
   explicit operator bool() const { return function_ != nullptr; }
+  // `weight` is a float tensor; the result has its dtype and shape.
   Tensor operator()(const Tensor& weight) const {
     return function_ ? function_(weight) : weight;
   }
@@ -35,7 +37,10 @@ class HR_API Constraint {
 
 // Norms are L2 norms along `axis` (counted from the end if negative): of a
 // kernel [in, out], axis 0 gives that of each unit's weights. Numbers that are
-// not finite are kInvalidArgument.
+// not finite are kInvalidArgument, here; an axis that a weight does not have
+// is, where the constraint is applied. As Keras does, 1e-7 is added to the
+// norms that are divided by, so that a weight of zeros stays zero instead of
+// NaN.
 namespace constraints {
 
 // Zero instead of negative values.
@@ -44,7 +49,8 @@ HR_API Constraint NonNeg();
 HR_API Constraint UnitNorm(int axis = 0);
 // Norms of at most max_value.
 HR_API Constraint MaxNorm(double max_value = 2, int axis = 0);
-// Norms drawn into [min_value, max_value], by a share `rate` of the way.
+// Norms drawn into [min_value, max_value], by a share `rate` of the way: 1 goes
+// there at once, smaller rates over several steps.
 HR_API Constraint MinMaxNorm(double min_value = 0, double max_value = 1,
                              double rate = 1, int axis = 0);
 

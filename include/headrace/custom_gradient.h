@@ -42,8 +42,12 @@ class HR_API CustomGradient {
   using Forward =
       std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
   using Backward = std::function<std::vector<Tensor>(const GradientCall&)>;
+  // Throws kInvalidArgument where one of the two is none.
   CustomGradient(Forward forward, Backward backward);
 
+  // Calls the forward function at once. Its results are handles of their own,
+  // also where it returns an input as it is, so that tapes tell the two apart.
+  // kInvalidArgument for a forward function without results.
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
 
  private:

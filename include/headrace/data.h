@@ -34,14 +34,15 @@ struct Recorded;
 
 namespace headrace::tf::data {
 
+// An element: its components, one tensor each.
 using Element = std::vector<Tensor>;
 // Components by name, as tf.data's dictionaries: they stand in an element in
 // the order of their names.
 using Named = std::map<std::string, Tensor>;
 
-// What all elements are like: of each component the dtype and shape (-1:
-// sizes that differ), and its name ("" for those without; empty where none has
-// one).
+// What all elements are like: of each component the dtype and shape (-1: sizes
+// that differ), and its name ("" for those without; empty where none has one).
+// The three have one length, names apart.
 struct ElementSpec {
   std::vector<DType> dtypes;
   std::vector<TensorShape> shapes;
@@ -59,20 +60,29 @@ struct HR_API Made {
   std::vector<std::string> names;
 };
 
-// The components of an element that have names in `spec`.
+// The components of an element that have names in `spec`. Throws
+// kInvalidArgument where none has one, and where two have the same.
 HR_API Named NamedOf(const Element& element, const ElementSpec& spec);
 
+// As many as are good: what buffers and threads take it for is said in
+// docs/design/data.md (AUTOTUNE).
 inline constexpr int64_t kAutotune = -1;             // as many as are good
 inline constexpr int64_t kInfiniteCardinality = -1;  // of Dataset::cardinality
 inline constexpr int64_t kUnknownCardinality = -2;
 
 struct MapOptions {
-  // How many elements are worked on at a time; 0: one, in the caller's thread.
+  // How many elements are worked on at a time; 0: one, in the caller's thread;
+  // kAutotune: as many threads as the process may have.
   int64_t num_parallel_calls = 0;
-  // Whether parallel results keep their order.
+  // Whether parallel results keep their order; if not, what is ready goes
+  // first.
   bool deterministic = true;
 };
 
+// How the datasets of Interleave take turns. With num_parallel_calls each open
+// dataset is read ahead by a thread of its own; which number it is does not
+// matter, but above a fixed cycle_length it is kInvalidArgument. The order is
+// kept whatever `deterministic` says: there is nothing to gain by another.
 struct InterleaveOptions {
   int64_t cycle_length = kAutotune;  // datasets that are open at a time
   int64_t block_length = 1;          // elements of one before the next's turn
@@ -81,7 +91,7 @@ struct InterleaveOptions {
 };
 
 // One file or several, by name, or by a string tensor: a component of an
-// element.
+// element. Files that do not exist are kNotFound where they are read.
 class FileNames {
  public:
   FileNames(const char* name) : names_(name) {}         // NOLINT
@@ -99,14 +109,16 @@ class FileNames {
 
 class ElementIterator;
 
-// Immutable; a handle whose copies are cheap. Thread-safe. Arguments that
-// tf.data refuses are kInvalidArgument, here or where the first element is
-// asked for.
+// Immutable; a handle whose copies are cheap. Thread-safe: several walks go on
+// side by side, each with its own place. Arguments that tf.data refuses are
+// kInvalidArgument, here or where the first element is asked for. Functions are
+// kept, with what they capture, as long as a dataset or walk that calls them.
 class HR_API Dataset {
  public:
   // --- sources ---
 
-  // One element; and the rows of tensors of one first size.
+  // One element; and the rows of tensors of one first size (kInvalidArgument
+  // for scalars and for sizes that differ). No components are kInvalidArgument.
   static Dataset FromTensors(const Element& components);
   static Dataset FromTensorSlices(const Element& components);
   // The same with names: FromTensorSlices(Named{{"x", x}, {"y", y}}).
@@ -118,12 +130,14 @@ class HR_API Dataset {
   static Dataset FromTensorSlices(const N& named) {
     return FromMade(Made(named), /*slices=*/true);
   }
-  // int64 scalars from `start` up to `stop`, as Python's range.
+  // int64 scalars from `start` up to `stop` (which is not among them), as
+  // Python's range; a step of 0 is kInvalidArgument.
   static Dataset Range(int64_t stop);
   static Dataset Range(int64_t start, int64_t stop, int64_t step = 1);
-  // The lines of text files; the records of TFRecord files, and of files whose
-  // records have one size: string scalars. `compression` is "", "GZIP" or
-  // "ZLIB".
+  // The lines of text files (without their ends); the records of TFRecord files
+  // (damaged ones are kDataLoss), and of files whose records have one size,
+  // behind a header and before a footer: string scalars, file by file.
+  // `compression` is "", "GZIP" or "ZLIB", of the whole file.
   static Dataset TextLine(const FileNames& files,
                           const std::string& compression = "");
   static Dataset TFRecord(const FileNames& files,
@@ -133,13 +147,15 @@ class HR_API Dataset {
                                    int64_t footer_bytes = 0,
                                    const std::string& compression = "");
   // The names of files that match patterns ("folder/*.txt"), in random order
-  // unless told otherwise. Throws kInvalidArgument when none does.
+  // unless told otherwise, drawn anew for each walk. Files are looked for now.
+  // Throws kInvalidArgument when none matches.
   static Dataset ListFiles(const FileNames& patterns, bool shuffle = true,
                            std::optional<int64_t> seed = {});
-  // Components of all side by side, as long as the shortest.
+  // Components of all side by side, as long as the shortest. Throws
+  // kInvalidArgument for no datasets.
   static Dataset Zip(const std::vector<Dataset>& datasets);
   // Random int64 scalars from 0 to 2^32 - 1 without end; in upstream's order
-  // for a seed.
+  // for a seed. With rerandomize_each_iteration each walk draws others.
   static Dataset Random(std::optional<int64_t> seed = {},
                         bool rerandomize_each_iteration = false);
   // The next element of the dataset whose number, an int64 scalar, `choices`
@@ -148,8 +164,9 @@ class HR_API Dataset {
   static Dataset Choose(const std::vector<Dataset>& datasets,
                         const Dataset& choices,
                         bool stop_on_empty_dataset = true);
-  // By chance, in the proportions of `weights` (none: alike). Throws
-  // kInvalidArgument unless there is one weight, not negative, a dataset.
+  // By chance, in the proportions of `weights` (none: alike; 0: never). Throws
+  // kInvalidArgument unless there is one weight, not negative, a dataset. A
+  // dataset that has ended is passed over, or ends it all.
   static Dataset Sample(const std::vector<Dataset>& datasets,
                         const std::vector<float>& weights = {},
                         std::optional<int64_t> seed = {},
@@ -158,9 +175,10 @@ class HR_API Dataset {
   // `begin` is called where a walk begins and gives a function that puts the
   // next element into its argument, or returns false at the end. Both run on
   // the thread that asks for the element, which is a pipeline's own behind
-  // Prefetch or parallel functions. A walk that is restored from a checkpoint
-  // calls the function as often as it had been called. Exceptions become that
-  // element's error; an element that does not fit `spec` is kInvalidArgument.
+  // Prefetch or parallel functions; walks side by side call them side by side.
+  // A walk that is restored from a checkpoint calls the function as often as it
+  // had been called. Exceptions become that element's error; an element that
+  // does not fit `spec` is kInvalidArgument.
   using NextFunction = std::function<bool(Element*)>;
   static Dataset FromGenerator(std::function<NextFunction()> begin,
                                const ElementSpec& spec);
@@ -171,12 +189,20 @@ class HR_API Dataset {
   // Tensor&), those with names (const Named&), or these and the one behind
   // them (const Named&, const Tensor&); gives what Made is made of.
   template <typename F>
+  // What the function gives, element by element. Takes a list of components
+  // (const Element&), one argument each (const Tensor&, up to four), those with
+  // names (const Named&), or these and the one behind them (const Named&, const
+  // Tensor&); gives what Made is made of. Throws what the function throws while
+  // it is traced, now, and kInvalidArgument where elements have another number
+  // of components.
   Dataset Map(F function, MapOptions options = {}) const {
     return MapElements(AsElementFunction(std::move(function)), options);
   }
   // The elements for which the function gives true, and those up to the first
   // for which it does not.
   template <typename F>
+  // The elements for which the function gives true, and those up to the first
+  // for which it does not. kInvalidArgument unless it gives one bool scalar.
   Dataset Filter(F predicate) const {
     return Chosen("FilterDataset", AsElementFunction(std::move(predicate)));
   }
@@ -187,6 +213,10 @@ class HR_API Dataset {
   // The elements of the datasets that a function gives, one behind another, or
   // by turns. Functions of Window's elements take a Dataset a component.
   template <typename F>
+  // The elements of the datasets that a function gives, one behind another, or
+  // by turns. Functions of Window's elements take a Dataset a component; others
+  // take what Map's take. The datasets' elements have one spec, that of the
+  // trace.
   Dataset FlatMap(F function) const {
     return Flattened(AsDatasetFunction(std::move(function)), nullptr);
   }
@@ -195,14 +225,17 @@ class HR_API Dataset {
     return Flattened(AsDatasetFunction(std::move(function)), &options);
   }
 
-  // function(state, element), of a state that keeps its dtypes and shapes and
-  // begins as `initial`: {the next state, what takes the element's place}.
+  // function(state, element), of a state that keeps its number of tensors and
+  // their dtypes and begins as `initial`: {the next state, what takes the
+  // element's place}. Where a state's shape changes, the function is traced
+  // again with that size unknown. kInvalidArgument for other states.
   Dataset Scan(
       const Element& initial,
       const std::function<std::pair<Element, Made>(
           const Element& state, const Element& element)>& function) const;
-  // The last state of function(state, element); of elements without end it
-  // never returns.
+  // The last state of function(state, element), `initial` without elements;
+  // runs now and waits. Of elements without end it never returns (but for a
+  // CancellationScope).
   Element Reduce(
       const Element& initial,
       const std::function<Element(const Element& state,
@@ -210,23 +243,35 @@ class HR_API Dataset {
 
   // --- groups ---
 
-  // Consecutive elements stacked.
+  // Consecutive elements stacked: each component gets a first axis of
+  // batch_size (at least 1), the last batch what is left, unless
+  // drop_remainder. Components must have one shape a batch, else the batch is
+  // kInvalidArgument. With num_parallel_calls batches are made in several
+  // threads.
   Dataset Batch(int64_t batch_size, bool drop_remainder = false,
                 int64_t num_parallel_calls = 0) const;
-  // The same, padded to one shape: `padded_shapes` are one a component, -1 the
-  // longest of the batch, none: -1 wherever sizes differ. `padding_values` are
-  // scalars, none: zeros.
+  // The same, padded at the end of each axis to one shape: `padded_shapes` are
+  // one a component, -1 the longest of the batch, none: -1 wherever sizes
+  // differ. `padding_values` are scalars of the components' dtypes, none: zeros
+  // and empty strings. kInvalidArgument for other numbers of them and for
+  // components of unknown rank without padded_shapes; kDataLoss, as upstream
+  // has it, where an element is larger than its padded shape.
   Dataset PaddedBatch(int64_t batch_size,
                       const std::vector<TensorShape>& padded_shapes = {},
                       const std::vector<Tensor>& padding_values = {},
                       bool drop_remainder = false) const;
-  // The rows of elements.
+  // The rows of elements: the first axis goes. kInvalidArgument for scalars and
+  // for first sizes that differ.
   Dataset Unbatch() const;
   // Unbatch, then Batch, of components whose rows are one element each.
   Dataset Rebatch(int64_t batch_size, bool drop_remainder = false) const;
   // Elements of one key (an integer scalar) are gathered; `reduce` makes a
   // dataset of up to window_size of them, and the datasets follow one another.
   template <typename Key>
+  // Elements of one key (an int32 or int64 scalar, else kInvalidArgument) are
+  // gathered; `reduce` makes a dataset of up to window_size of them, and the
+  // datasets follow one another. All elements of windows that are not full are
+  // held in memory; at the end these windows come too. `reduce` is traced once.
   Dataset GroupByWindow(
       Key key,
       const std::function<Dataset(const Tensor& key, const Dataset& window)>&
@@ -234,10 +279,10 @@ class HR_API Dataset {
       int64_t window_size) const {
     return Grouped(AsElementFunction(std::move(key)), reduce, {window_size});
   }
-  // Padded batches of elements of like lengths: `length` is an integer scalar;
-  // bucket i has lengths from boundaries[i - 1] up to below boundaries[i], and
-  // batches of batch_sizes[i], one size more than boundaries. Throws
-  // kInvalidArgument for other numbers.
+  // Padded batches of elements of like lengths, which waste less on padding:
+  // `length` is an integer scalar; bucket i has lengths from boundaries[i - 1]
+  // up to below boundaries[i], and batches of batch_sizes[i], one size more
+  // than boundaries. Throws kInvalidArgument for other numbers.
   struct BucketOptions {
     std::vector<TensorShape> padded_shapes;  // as of PaddedBatch
     std::vector<Tensor> padding_values;
@@ -259,34 +304,49 @@ class HR_API Dataset {
     return BucketBySequenceLength(std::move(length), boundaries, batch_sizes,
                                   BucketOptions());
   }
-  // Datasets of `size` consecutive elements, `shift` (0: size) apart.
+  // Datasets of `size` consecutive elements, `shift` (0: size) apart, every
+  // stride-th element; shorter ones at the end unless drop_remainder. An
+  // element has a dataset for each component: FlatMap and Map take them on. All
+  // numbers are at least 1.
   Dataset Window(int64_t size, int64_t shift = 0, int64_t stride = 1,
                  bool drop_remainder = false) const;
 
   // --- order and number ---
 
-  // Drawn at random from a buffer of that size; for a seed in upstream's
-  // order.
+  // Drawn at random from a buffer of that size, which is refilled from behind:
+  // an element comes at most buffer_size places early, so a buffer of all
+  // elements shuffles them evenly. For a seed in upstream's order. With
+  // reshuffle_each_iteration each walk has another order. At least 1.
   Dataset Shuffle(int64_t buffer_size, std::optional<int64_t> seed = {},
                   bool reshuffle_each_iteration = true) const;
   Dataset Repeat(int64_t count = -1) const;  // -1: for ever
   Dataset Take(int64_t count) const;         // -1: all
   Dataset Skip(int64_t count) const;         // -1: all
-  // Every num_shards-th element.
+  // Every num_shards-th element, from `index` on; kInvalidArgument unless 0 <=
+  // index < num_shards.
   Dataset Shard(int64_t num_shards, int64_t index) const;
   // The element's number, int64, as a component before the others.
   Dataset Enumerate(int64_t start = 0) const;
+  // The elements of `other` behind these. Of the same dtypes
+  // (kInvalidArgument); sizes that differ become unknown.
   Dataset Concatenate(const Dataset& other) const;
-  // Each element once, of one component: int32, int64 or string.
+  // Each element once, of one component: int32, int64 or string (others are
+  // kInvalidArgument). What has come is kept in memory.
   Dataset Unique() const;
-  // Without those that fail, which are told of on stderr if asked for.
+  // Without those that fail, which are told of on stderr if asked for. Errors
+  // that are no element's own (a reader that fails for ever) make it wait for
+  // ever.
   Dataset IgnoreErrors(bool log_warning = false) const;
 
   // --- speed ---
 
-  // Made ahead of time, in a thread.
+  // Made ahead of time, in a thread: up to buffer_size elements, with kAutotune
+  // as many as keep the reader from waiting. An error comes in its place,
+  // behind the elements before it.
   Dataset Prefetch(int64_t buffer_size = kAutotune) const;
-  // Kept from the first time on, in memory or in files of that name.
+  // Kept from the first whole walk on, in memory (of this dataset's handle: it
+  // goes with the last copy) or in files of that name. A walk that is left
+  // before its end keeps nothing in memory for later ones.
   Dataset Cache(const std::string& file = "") const;
 
   // --- folders ---
@@ -305,8 +365,9 @@ class HR_API Dataset {
                     const std::string& compression = "") const {
     SaveTo(folder, AsElementFunction(std::move(shard)), compression);
   }
-  // Throws kNotFound where nothing was saved, kUnimplemented for elements that
-  // are no tensors, tuples or dictionaries of tensors.
+  // Throws kNotFound where nothing was saved, kDataLoss for a damaged
+  // description, kUnimplemented for elements that are no tensors, tuples or
+  // dictionaries of tensors.
   static Dataset Load(const std::string& folder,
                       const std::string& compression = "");
   // The elements, written to a folder by the first walk that comes to its end,
@@ -317,9 +378,12 @@ class HR_API Dataset {
 
   // --- what it is, and going along it ---
 
+  // Of the elements; the reference lives as long as a copy of the dataset.
   const ElementSpec& spec() const;
-  // Or kInfiniteCardinality, kUnknownCardinality.
+  // How many elements there are, without making them, or kInfiniteCardinality,
+  // kUnknownCardinality (behind Filter, FlatMap and the like).
   int64_t cardinality() const;
+  // A walk from the beginning; the first element is made at once.
   ElementIterator begin() const;
   std::nullptr_t end() const { return nullptr; }
   // The components of an element of this dataset that have names; and the
@@ -416,15 +480,19 @@ class HR_API Dataset {
   std::shared_ptr<const State> state_;
 };
 
-// A place in a dataset. As a part of a Checkpoint its exact place is saved,
-// shuffle buffers included, and restored into an iterator of an equal
-// pipeline, in C++ or Python. One thread at a time uses it.
+// A place in a dataset, before its first element. As a part of a Checkpoint its
+// exact place is saved, shuffle buffers included, and restored into an iterator
+// of an equal pipeline, in C++ or Python; states that do not fit the pipeline
+// are errors of restore(). One thread at a time uses it. Throws
+// kFailedPrecondition for a dataset that a traced function made.
 class HR_API Iterator : public Module {
  public:
   explicit Iterator(const Dataset& dataset);
   ~Iterator() override;
   Iterator(Iterator&&) = delete;
-  // Puts the next element into *element; false at the end.
+  // Puts the next element into *element; false at the end (and *element is
+  // empty then). Throws what the element fails with; a further call goes on
+  // behind it, where the pipeline can.
   bool Next(Element* element);
 
  private:

@@ -8,7 +8,9 @@
 
 namespace headrace::tf {
 
-// Numbers of tensorflow.error.Code.
+// The numbers of tensorflow.error.Code, so that they can be handed on to other
+// programs as they are. Python raises the class of the same name
+// (tf.errors.InvalidArgumentError for kInvalidArgument, and so on).
 enum class ErrorCode {
   kCancelled = 1,
   kUnknown = 2,
@@ -28,12 +30,14 @@ enum class ErrorCode {
   kUnauthenticated = 16,
 };
 
-// What went wrong, with the op and the shapes in its text. After it is thrown
-// all tensors are as they were before the call that threw, and so are the
-// variables, but for what ops of a function had assigned before one failed or
-// the call was ended (cancellation.h).
+// What went wrong, with the op and the shapes in its text (what()). After it is
+// thrown all tensors are as they were before the call that threw, and so are
+// the variables, but for what ops of a function had assigned before one failed
+// or the call was ended (cancellation.h). Code of the user that the library
+// calls may throw an Error too: its code arrives unchanged.
 class HR_API Error : public std::runtime_error {
  public:
+  // `text` is what what() gives.
   Error(ErrorCode code, const std::string& text)
       : std::runtime_error(text), code_(code) {}
   ErrorCode code() const { return code_; }

@@ -16,7 +16,8 @@
 
 namespace headrace::tf::data {
 
-// What a feature is to become: float32, int64 or string values of that shape.
+// What a feature is to become: float32, int64 or string values (the three kinds
+// that an Example can hold) of that shape, whose sizes must all be known.
 struct Feature {
   DType dtype = DType::kFloat32;
   TensorShape shape;
@@ -28,10 +29,13 @@ struct Feature {
   bool is_sequence = false;
 };
 
-// The features of a vector of serialized Examples, [n] and the feature's shape
-// each; of a scalar, without [n]. Throws kInvalidArgument for no features,
-// other dtypes and shapes that are not known, and (where it runs) for bytes
-// that are no Example and for values that are missing or do not fit.
+// The features of a vector of serialized Examples (string [n]), by name, [n]
+// and the feature's shape each; of a scalar, without [n]. Features of an
+// Example that are not asked for are passed over. Throws kInvalidArgument for
+// no features, other dtypes, shapes that are not known and defaults of another
+// dtype or shape, and (where it runs) for bytes that are no Example and for
+// values that are missing or do not fit. Works in traced functions, and in
+// Dataset::Map best behind Batch: one call for all of a batch. Thread-safe.
 HR_API Named ParseExamples(const Tensor& serialized,
                            const std::map<std::string, Feature>& features);
 

@@ -1,4 +1,4 @@
-// Traced functions.
+// Traced functions: tf.function.
 #pragma once
 
 #include <functional>
@@ -14,20 +14,30 @@ namespace headrace::tf {
 
 // A C++ function of tensors, run once per signature (dtypes and shapes of its
 // arguments) to record a graph, which later calls run as one optimised plan.
-// Variables and tensors of the surroundings are captured by reference; C++
-// side effects happen while tracing only. Gradients flow through calls. Copies
-// share their traces. Safe to call from several threads.
+// Variables and tensors of the surroundings are captured by reference and kept
+// alive by the function; C++ side effects happen while tracing only. Gradients
+// flow through calls. Copies share their traces, which are never dropped: a
+// function that is called with ever new shapes keeps a graph for each.
+//
+// Safe to call from several threads: plans run side by side, tracing is done by
+// one thread at a time. The body may call the function itself (with another
+// signature; kResourceExhausted where the stack ends).
 class HR_API Function {
  public:
   using Body = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+  // `body` gets as many tensors as a call passes and may return any number,
+  // also none. What it throws, the call that traces throws; the next call
+  // traces anew.
   explicit Function(Body body);
 
+  // Throws the Error of the first op that fails, and what tracing throws.
+  // Inside another traced function the call becomes a node of that one's graph.
   std::vector<Tensor> operator()(const std::vector<Tensor>& args) const;
   // The same, ended by an Error (kCancelled, kDeadlineExceeded) where
   // `cancellation` says so.
   std::vector<Tensor> operator()(const std::vector<Tensor>& args,
                                  const Cancellation& cancellation) const;
-  // How often the body was run.
+  // How often the body was run. Traces that failed do not count.
   int trace_count() const;
 
  private:
@@ -39,6 +49,11 @@ class HR_API Function {
 //   auto f = tf::function<2>([](auto& x) { return x[0] * x[1]; });
 // and called as f(a, b).
 template <int N>
+// A traced function of N tensors that gives one tensor:
+//   auto f = tf::function<2>([](auto& x) { return x[0] * x[1]; });
+// and called as f(a, b). Arguments are whatever converts to Tensor: numbers
+// become scalars of their own C++ type, and so signatures of their own. All
+// else is as for Function.
 class TypedFunction {
  public:
   template <typename F>

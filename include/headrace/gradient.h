@@ -11,12 +11,16 @@ namespace headrace::tf {
 // A gradient: a tensor, or some of the rows of one, all else being zeros
 // (tf.IndexedSlices), as that of a table whose rows were looked up. Null where
 // nothing flows. Used as a Tensor it is one, made dense at that moment.
+// Immutable; copies are cheap.
 class HR_API Gradient {
  public:
   Gradient() = default;
   Gradient(const Tensor& dense) : dense_(dense) {}  // NOLINT
-  // values[i] is added to row indices[i] of a tensor of shape dense_shape
-  // (which may be null where the gradient stays slices).
+  // values[i] is added to row indices[i] of a tensor of shape dense_shape:
+  // values is [n, row...], indices an int32 or int64 vector [n], in any order
+  // and with repeats, dense_shape an integer vector, which may be null where
+  // the gradient stays slices. Nothing is checked here, but where the slices
+  // are used.
   Gradient(Tensor values, Tensor indices, Tensor dense_shape)
       : values_(std::move(values)),
         indices_(std::move(indices)),
@@ -29,10 +33,13 @@ class HR_API Gradient {
   const Tensor& indices() const { return indices_; }
   const Tensor& dense_shape() const { return dense_shape_; }
 
-  // The whole tensor; null for none. Slices of the same row are summed.
+  // The whole tensor; null for none. Slices of the same row are summed. Costs
+  // the memory of the whole table: optimizers that have a rule for slices do
+  // not call it. Throws kInvalidArgument for slices without a dense_shape.
   Tensor dense() const;
   operator Tensor() const { return dense(); }  // NOLINT
   template <typename T>
+  // As Tensor's, of the dense gradient.
   T item() const {
     return dense().item<T>();
   }
@@ -45,7 +52,8 @@ class HR_API Gradient {
   Tensor dense_, values_, indices_, dense_shape_;
 };
 
-// One a variable, in their order. A list of tensors is one, and the other way.
+// One a variable, in their order, null where nothing flows. A list of tensors
+// is one, and the other way (made dense).
 class HR_API Gradients : public std::vector<Gradient> {
  public:
   using std::vector<Gradient>::vector;

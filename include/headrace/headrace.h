@@ -1,5 +1,7 @@
-// Headrace's C++ front end: #include <headrace/headrace.h> and
+// Headrace's C++ front end, whole: #include <headrace/headrace.h> and
 //   namespace tf = headrace::tf;
+// The headers below may be included one by one. ops.h is made from the op
+// registry when the library is built: a function per op, with upstream's names.
 #pragma once
 
 #include "headrace/cancellation.h"        // IWYU pragma: export

@@ -15,20 +15,32 @@ class Trackable;  // the library's own
 
 namespace headrace::tf {
 
-// A handle to a tensor that can be assigned. Copies name the same variable.
-// Safe to read and assign from several threads; a value once read stays as it
-// was.
+// A handle to a tensor that can be assigned: tf.Variable. Copies name the same
+// variable; the last copy (or checkpoint node, or graph that captured it) frees
+// it. Safe to read and assign from several threads; each assignment is whole,
+// and a value once read stays as it was.
 class HR_API Variable {
  public:
   Variable() = default;  // none; using it throws
-  // Dtype and shape are those of `initial`, for good. Optimizers apply the
-  // constraint to what they made of it; assignments are not checked.
+  // Dtype and shape are those of `initial`, for good. `name` is for messages
+  // and summaries and need not be unique; checkpoints go by what the variable
+  // is tracked as. Variables that are not trainable are not watched by tapes
+  // and not among trainable_variables(). Optimizers apply the constraint to
+  // what they made of it; assignments are not checked. Throws
+  // kFailedPrecondition for an `initial` of a traced function, whose value does
+  // not exist yet.
   explicit Variable(const Tensor& initial, std::string name = "Variable",
                     bool trainable = true, Constraint constraint = {});
 
-  // The value now (or, in a traced function, when the call gets there).
+  // The value now (or, in a traced function, when the call gets there). Shares
+  // the variable's memory: the next assignment writes elsewhere while somebody
+  // holds it, so reading costs nothing, and a kept value the size of the
+  // variable.
   Tensor value() const;
   operator Tensor() const { return value(); }  // NOLINT
+  // Of the variable's dtype and shape, else kInvalidArgument; nothing is
+  // broadcast and no constraint applied. In a traced function they happen in
+  // the order in which they stand there, when the call runs.
   void assign(const Tensor& value) const;
   void assign_add(const Tensor& delta) const;
   void assign_sub(const Tensor& delta) const;
@@ -38,9 +50,10 @@ class HR_API Variable {
   const std::string& name() const;
   bool trainable() const;
   const Constraint& constraint() const;
-  // The resource handle that ops on variables take.
+  // The resource handle that ops on variables take (ops.h).
   const Tensor& handle() const;
   explicit operator bool() const { return state_ != nullptr; }
+  // Whether both name the same variable, not whether values are equal.
   bool operator==(const Variable& o) const { return state_ == o.state_; }
 
  private:
@@ -52,8 +65,9 @@ class HR_API Variable {
 // Owns named variables and modules, in order; the names are the keys of
 // checkpoints, as Python attributes are ("layers/0/kernel" is module "layers",
 // module "0", variable "kernel"). Derive from it or use it as it is. What is
-// tracked after a checkpoint was restored takes its values from it then. Not
-// thread-safe to change.
+// tracked after a checkpoint was restored takes its values from it then. To be
+// changed by one thread at a time, and while nobody else reads it; variables
+// found in it are as safe as all are.
 class HR_API Module {
  public:
   Module();
@@ -63,7 +77,8 @@ class HR_API Module {
   Module(Module&& o);
   Module& operator=(Module&&) = delete;
 
-  // Remembers and returns the variable.
+  // Remembers and returns the variable. A name that was given before stays the
+  // child's in variables(), while checkpoints know the newer one by it.
   Variable Track(const std::string& name, Variable variable);
   // The child lives elsewhere (usually a member of this) and must outlive it.
   void Track(const std::string& name, Module* child);
@@ -79,6 +94,7 @@ class HR_API Module {
 
   // Whether training changes it; setting tells its children too.
   bool trainable() const { return trainable_; }
+  // Functions that were traced before keep what they were traced with.
   void set_trainable(bool trainable);
 
   struct Named {

@@ -8,11 +8,14 @@
 namespace headrace {
 namespace {
 
+// Calls within calls that are written out: as deep as plans write them
+// (program.cc). Deeper ones, recursion above all, stay calls.
 constexpr int kDeepest = 64;
 // Nodes of bodies that are copied again; further calls stay calls, with
-// gradients of their own.
+// gradients of their own. Bounds graphs whose functions call one another twice
+// each, which would double level by level.
 constexpr int64_t kMostAgain = 50'000;
-constexpr int64_t kBodyCost = 8;  // in nodes
+constexpr int64_t kBodyCost = 8;  // in nodes: of a call, however small
 
 using NodeMap = absl::flat_hash_map<const Node*, Node*>;
 
@@ -65,6 +68,7 @@ class Cloner {
   static StatusOr<std::vector<Node*>> Order(const Graph& g) {
     std::vector<Node*> order;
     std::vector<char> state(g.num_nodes());  // 0 new, 1 open, 2 done
+    // A stack of its own: graphs are longer than the thread's is deep.
     std::vector<std::pair<Node*, int>> stack;
     for (int i = 0; i < g.num_nodes(); ++i) {
       if (state[i]) continue;
@@ -105,6 +109,8 @@ class Cloner {
       HR_RETURN_IF_ERROR(CheckCall(n->op(), library_));
       HR_ASSIGN_OR_RETURN(
           f, FindFunction(library_, n->op().attr<FuncRef>("f").name));
+      // The first copy of each function is free, so that budgets never leave a
+      // plain program with calls.
       if (!copied_.insert(f.get()).second) {
         again_ += kBodyCost + f->body->num_nodes();
         if (again_ > kMostAgain) f = nullptr;
@@ -124,6 +130,9 @@ class Cloner {
     }
     std::vector<Node*> controls;
     for (Node* c : n->control_inputs()) {
+      // Control inputs from nodes that became a written-out body are dropped
+      // here: what the body does keeps its own order, and a gradient reads
+      // values only.
       auto it = nodes->find(c);
       if (it != nodes->end()) controls.push_back(it->second);
     }

@@ -73,6 +73,7 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
   absl::flat_hash_map<Edge, int> kept;
   for (const GraphBuilder::Capture& c : builder.captures()) {
     args.push_back(c.inner);
+    // The forward function could not hand such a value out.
     if (!c.outer.is_symbolic() || c.outer.graph() != forward->body) {
       return Internal("a gradient reads a value from outside its function");
     }
@@ -99,6 +100,8 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
   result->forward = forward;
   auto again = std::make_shared<Function>();
   again->name = FunctionLibrary::NewName("__again_" + f->name);
+  // The same body without control outputs: computed again, nothing takes
+  // effect.
   again->body = forward->body;
   again->args = forward->args;
   again->arg_names = forward->arg_names;
@@ -148,8 +151,12 @@ StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
                                          const FunctionLibrary* library) {
   {
     MutexLock lock(f->derived_mutex);
+    // The lock is not held while the gradient is made, which differentiates
+    // callees and may run the user's code; two threads may both make it.
     if (f->derived.gradient) return f->derived.gradient;
   }
+  // Without this look recursion would differentiate itself until the stack
+  // ends.
   if (InTheMaking::Has(f.get())) {
     return Unimplemented("the gradient of function ", f->name,
                          ", which calls itself");
@@ -159,6 +166,7 @@ StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
   HR_ASSIGN_OR_RETURN(FunctionGradientPtr made, Differentiate(f, library));
   MutexLock lock(f->derived_mutex);
   FunctionGradientPtr& kept = f->derived.gradient;
+  // The first one stays: nodes name it by now.
   if (!kept) kept = std::move(made);  // else another thread was first
   return kept;
 }
@@ -268,6 +276,8 @@ StatusOr<ValueList> CallDifferentiably(const FunctionPtr& f,
   HR_ASSIGN_OR_RETURN(FunctionGradientPtr g, GradientOf(f, library));
   ValueList all;
   {
+    // Tapes are told of the call as a whole; its inside would be recorded
+    // twice.
     StopRecording quiet;
     all = CallFunction(s, g->forward, args, g->forward_call);
     HR_RETURN_IF_ERROR(s.status());

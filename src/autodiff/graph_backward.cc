@@ -21,6 +21,8 @@ std::vector<Node*> GraphBackward::Between() {
   };
   std::vector<Node*> roots;
   for (const auto& [e, g] : all_arrived()) roots.push_back(e.node);
+  // The order of a hash map differs from run to run; nodes, and the order of
+  // sums, must not.
   std::sort(roots.begin(), roots.end(),
             [](Node* a, Node* b) { return a->id() < b->id(); });
   for (Node* root : roots) {

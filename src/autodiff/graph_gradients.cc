@@ -41,6 +41,9 @@ class NestedBackward {
       walks_[level].Seek(EdgeOf(v));
       leads_[level].edges.insert(EdgeOf(v));
     }
+    // From the outside inwards: whether a capture leads to a source is known
+    // when the graph around is marked. With all sources in the innermost graph
+    // there is nothing to mark.
     for (size_t level = last_ + 1; level-- > 0 && last_ > 0;) {
       for (const GraphBuilder::Capture& c : builders_[level]->captures()) {
         if (!Leads(c.outer)) continue;

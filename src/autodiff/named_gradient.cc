@@ -65,6 +65,7 @@ const std::string* GradientNameOf(const ResolvedOp& op) {
 }
 
 NamedGradient FindNamedGradient(StringView name) {
+  // C++ first: asking Python takes its lock.
   if (NamedGradient registered = Registered(name)) return registered;
   NamedGradientFinder finder = the_finder.load();
   return finder ? finder(name) : nullptr;
@@ -74,6 +75,8 @@ NamedGradient NamedGradientOf(const ResolvedOp& op) {
   if (const std::string* name = GradientNameOf(op)) {
     return FindNamedGradient(*name);
   }
+  // Python's RegisterGradient may name ops that have no gradient of their own;
+  // those that have one are not looked up at every node.
   if (op.def().gradient_kind != GradientKind::kNone) return nullptr;
   return Registered(op.name());
 }

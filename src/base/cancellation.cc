@@ -12,7 +12,9 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kAskEvery = 40'000'000;  // nanoseconds
+// Nanoseconds: below what a person notices after Ctrl-C, and so far apart that
+// taking the GIL, which asking needs, does not show.
+constexpr int64_t kAskEvery = 40'000'000;
 // Asking may take long where other threads keep the interpreter: at most this
 // part of the time goes into it.
 constexpr int64_t kAskingShare = 20;
@@ -39,6 +41,8 @@ bool AskForSignals() {
   if (begin < next_ask) return false;
   bool (*poll)() = signal_poll.load(std::memory_order_acquire);
   if (poll == nullptr) return false;
+  // Set before the call: else an op within the handler would ask again, without
+  // end.
   next_ask = begin + kAskEvery;  // the handler may run ops
   if (poll()) interrupted.store(true, std::memory_order_release);
   const int64_t end = RoughNow();
@@ -85,6 +89,7 @@ void StopSources::TellThread() {
 }
 
 Status StopSources::status(bool ask) {
+  // The innermost first: its error names what ended it.
   for (const StopScope* s = scope_; s; s = s->outer_) {
     HR_RETURN_IF_ERROR(s->token_->status());
   }
@@ -98,7 +103,11 @@ Status StopSources::status(bool ask) {
 }
 
 Status StopSources::CheckAndPace() {
-  constexpr int64_t kShort = 2'000'000;  // nanoseconds
+  // Elements of datasets may take nanoseconds each or seconds. While they come
+  // fast, up to 63 of them pass between two looks (doubling from none); one
+  // that took more than 2 ms goes back to looking each time. So a stop shows
+  // within some milliseconds and a look costs next to nothing.
+  constexpr int64_t kShort = 2'000'000;
   constexpr int kMostSkipped = 63;
   HR_RETURN_IF_ERROR(CheckStop());
   const int64_t now = RoughNow();
@@ -113,6 +122,8 @@ AdoptedStops::AdoptedStops(const StopSources& sources)
   using Signals = StopSources::Signals;
   StopSources& here = StopSources::here_;
   here = sources;
+  // Only the main thread may run signal handlers; helpers look at what it
+  // found.
   if (sources.signals_ == Signals::kAsk && saved_.signals_ != Signals::kAsk) {
     here.signals_ = Signals::kLook;
   }
@@ -149,6 +160,8 @@ void SetInterrupt() { interrupted.store(true, std::memory_order_release); }
 void ClearInterrupt() { interrupted.store(false, std::memory_order_release); }
 
 Status CancellationToken::status() const {
+  // Before the clock: a request that came first is what is told, and it costs
+  // less.
   if (cancelled_.load(std::memory_order_acquire)) {
     return Cancelled("The operation was cancelled");
   }

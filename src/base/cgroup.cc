@@ -67,6 +67,8 @@ int64_t MemoryLeftV2(const std::string& folder) {
   const int64_t limit = NumberIn(folder + "/memory.max", kUnlimited);
   if (limit >= kUnlimited) return kNoMemoryLimit;
   const int64_t used = NumberIn(folder + "/memory.current", 0);
+  // Pages of files are counted as used, though the kernel drops them before it
+  // ends a process.
   const int64_t dropped =
       SumOf(folder + "/memory.stat",
             {"active_file", "inactive_file", "slab_reclaimable"});
@@ -104,6 +106,7 @@ std::vector<Cgroup> CgroupsOf(const std::string& controller,
     // hierarchy:controllers:path
     const size_t a = line.find(':');
     const size_t b = a == std::string::npos ? a : line.find(':', a + 1);
+    // hierarchy:controllers:path; lines of another form name no group.
     if (b == std::string::npos || line.compare(b + 1, 1, "/") != 0) continue;
     const std::string controllers = "," + line.substr(a + 1, b - a - 1) + ",";
     const bool v2 = controllers == ",,";
@@ -113,6 +116,7 @@ std::vector<Cgroup> CgroupsOf(const std::string& controller,
     const std::string root = v2 ? places.root : places.root + "/" + controller;
     std::string path = line.substr(b + 1);
     while (!path.empty() && path != "/") {
+      // Limits of all groups around hold too; the least of them counts.
       groups.push_back({root + path, v2});
       path.resize(path.rfind('/'));
     }

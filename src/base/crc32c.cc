@@ -88,6 +88,8 @@ struct Shift {
 // Three streams hide the three cycles that the instruction takes.
 template <size_t kStride>
 uint32_t ThreeStreams(uint32_t crc, const unsigned char** p, size_t* n) {
+  // Made at first use, in microseconds, for the two strides alone: 4 KiB of
+  // tables each.
   static const Shift shift(kStride);
   while (*n >= 3 * kStride) {
     uint64_t a = crc, b = 0, c = 0;
@@ -125,6 +127,8 @@ uint32_t Crc32cExtend(uint32_t crc, const void* data, size_t n) {
 #ifdef __SSE4_2__
   const auto* p = static_cast<const unsigned char*>(data);
   crc = ~crc;
+  // Long strides first, as joining three streams costs some 30 instructions;
+  // then short ones for the rest.
   if (n >= 3 * 4096) crc = ThreeStreams<4096>(crc, &p, &n);
   if (n >= 3 * 256) crc = ThreeStreams<256>(crc, &p, &n);
   uint64_t wide = crc;

@@ -9,6 +9,9 @@
 namespace headrace {
 namespace {
 
+// 2,000 tries half a millisecond apart: a second, far longer than these locks
+// are held, and short enough for a thread that holds one itself and would wait
+// for ever.
 constexpr int kTries = 2000;
 constexpr useconds_t kBetween = 500;  // microseconds
 
@@ -25,6 +28,8 @@ struct Registry {
   bool TryAll() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     for (size_t i = 0; i < all.size(); ++i) {
       if (all[i]->try_lock()) continue;
+      // Holding some while waiting for the next could be the other half of a
+      // deadlock.
       while (i > 0) all[--i]->unlock();
       return false;
     }
@@ -81,6 +86,9 @@ void ForkMutex::Renew() {
   static ProcessMutex* const renewing = new ProcessMutex;
   MutexLock lock(*renewing);
   if (forks_ == Forks()) return;  // another thread was first
+  // A lock that a thread of the parent held can never be opened in the child:
+  // it is made anew over the old one, which is not destroyed (that of a held
+  // mutex is undefined).
   if (mutex_.try_lock()) {
     mutex_.unlock();
   } else {

@@ -35,6 +35,7 @@ class ABSL_LOCKABLE ForkMutex {
   ForkMutex();
   ForkMutex(const ForkMutex&) = delete;
 
+  // One relaxed load where nothing was forked since.
   void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
     if (forks_.load(std::memory_order_relaxed) != Forks()) [[unlikely]]
       Renew();

@@ -9,6 +9,8 @@
 namespace headrace {
 namespace {
 
+// The reserve: what a library call behind a check (oneDNN, Python's printing of
+// an error) takes of a stack, with room to spare; of small stacks a quarter.
 constexpr uintptr_t kMostKept = 512 << 10;
 
 struct Stack {
@@ -27,6 +29,8 @@ Stack FindStack(uintptr_t here) {
   // The first thread where /proc cannot be read.
   rlimit limit{};
   if (getrlimit(RLIMIT_STACK, &limit) != 0) return {};
+  // Half of the limit, as it is not known how much was used already, and of no
+  // more than the usual 8 MiB, as "unlimited" names no end.
   const uintptr_t size = std::min<uintptr_t>(limit.rlim_cur, 8 << 20) / 2;
   return {here - size, size};
 }

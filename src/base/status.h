@@ -33,7 +33,8 @@ decltype(auto) Printable(const T& x) {
 }  // namespace internal
 
 // InvalidArgument("MatMul: a is ", shape, "..."): the text is absl::StrCat of
-// the arguments.
+// the arguments. A macro, as fifteen functions differ in a name that is pasted
+// into another's.
 #define HR_ERROR_FUNCTION(Name)                                           \
   template <typename... Args>                                             \
   [[gnu::cold]] Status Name(const Args&... args) {                        \
@@ -58,10 +59,12 @@ HR_ERROR_FUNCTION(DataLoss)
 
 }  // namespace headrace
 
+// Two steps, so that __LINE__ is replaced by its number before it is pasted.
 #define HR_CONCAT_INNER(a, b) a##b
 #define HR_CONCAT(a, b) HR_CONCAT_INNER(a, b)
 
-// Returns from the function when `expr` (a Status) is an error.
+// Returns from the function when `expr` (a Status) is an error. A macro, as no
+// function can return from its caller.
 #define HR_RETURN_IF_ERROR(expr)                                           \
   do {                                                                     \
     if (::absl::Status hr_status = (expr); !hr_status.ok()) [[unlikely]] { \
@@ -70,7 +73,9 @@ HR_ERROR_FUNCTION(DataLoss)
   } while (false)
 
 // HR_ASSIGN_OR_RETURN(auto x, F()): x is the value of the StatusOr F(), or the
-// function returns its error.
+// function returns its error. A macro for the same reason, and because `lhs`
+// may declare a variable of the caller's. Several statements: it stands in
+// braces of its own.
 #define HR_ASSIGN_OR_RETURN(lhs, expr) \
   HR_ASSIGN_OR_RETURN_(HR_CONCAT(hr_status_or_, __LINE__), lhs, expr)
 #define HR_ASSIGN_OR_RETURN_(name, lhs, expr) \

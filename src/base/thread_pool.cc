@@ -22,9 +22,19 @@
 namespace headrace {
 namespace {
 
-constexpr double kWorthSharingNs = 4000;  // less runs on the caller alone
-constexpr double kWorthWakingNs = 40000;  // less is not worth a sleeper's wake
+// Estimated work in nanoseconds. Handing a loop to a worker that spins takes
+// 0.2-0.7 us, and caches change hands: below 4 us a loop runs on its caller
+// alone. Waking a sleeper takes 17 us of the caller's time, and 25-75 us until
+// it runs: below 40 us that is not worth it.
+constexpr double kWorthSharingNs = 4000;
+constexpr double kWorthWakingNs = 40000;
+// How long a worker without work spins before it sleeps, and a caller for its
+// workers: longer than the gaps between the steps of a training. 400 us in
+// place of 40, and no sleeper woken beside a spinner, took train.transformer
+// from 1.32 to 0.97 of torch's time (docs/roadmap.md).
 constexpr auto kSpin = std::chrono::microseconds(400);
+// More than any machine has processors; bounds what HEADRACE_NUM_THREADS and
+// set_*_threads may ask for.
 constexpr int kMaxThreads = 1024;
 // After the system gave no thread, it is asked again this much later.
 constexpr auto kAskAgain = std::chrono::seconds(1);
@@ -55,11 +65,14 @@ struct ParallelLoop {
   void Work() {
     try {
       for (;;) {
+        // Relaxed: only the number counts. What chunks wrote is made visible by
+        // `workers` going to 0 (release and acquire).
         const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
         if (i >= chunks) return;
         chunk(i);
       }
     } catch (...) {
+      // Nobody begins a further chunk; those under way end by themselves.
       next.store(chunks, std::memory_order_relaxed);
       if (!failed.exchange(true)) error = std::current_exception();
     }
@@ -99,6 +112,8 @@ class Pool {
         AskAgain();
       loops_.push_back(&loop);
     }
+    // Behind the list's change, in this order: a worker that saw the old epoch
+    // and then found nothing must see the new one before it sleeps.
     epoch_.fetch_add(1);
     // Workers that spin come by themselves. A sleeper woken beside them would
     // only take the caller's processor.
@@ -106,6 +121,7 @@ class Pool {
     loop.Work();
     {
       MutexLock lock(mutex_);
+      // Off the list before waiting, so that no further worker comes in.
       loops_.erase(std::find(loops_.begin(), loops_.end(), &loop));
     }
     WaitFor(loop);
@@ -164,6 +180,8 @@ class Pool {
       return loop.workers.load(std::memory_order_acquire) == 0;
     };
     if (SpinUntil(gone)) return;
+    // Announced before left_ is read: a worker that leaves behind that either
+    // changes left_, and the wait returns at once, or sees the waiter.
     waiters_.fetch_add(1);
     for (;;) {
       const uint32_t left = left_.load();
@@ -177,6 +195,7 @@ class Pool {
   static bool SpinUntil(const Condition& condition) {
     const auto end = std::chrono::steady_clock::now() + kSpin;
     do {
+      // The clock costs 25 ns: it is read once for 32 looks.
       for (int i = 0; i < 32; ++i) {
         if (condition()) return true;
         Pause();
@@ -192,10 +211,14 @@ class Pool {
       if (RunSome()) continue;
       const auto changed = [&] { return epoch_.load() != epoch; };
       // Only as many spin as can help a caller that runs.
+      // One fewer than threads: the caller is the last of them, and another
+      // spinner would only take a processor from it.
       const bool may_spin = spinners_.fetch_add(1) < threads() - 1;
       const bool found = may_spin && SpinUntil(changed);
       spinners_.fetch_sub(1);
       if (found) continue;
+      // Counted before the wait and after the spin, so that Wake() neither
+      // misses a sleeper nor wakes for spinners.
       sleepers_.fetch_add(1);
       epoch_.wait(epoch);
       sleepers_.fetch_sub(1);
@@ -222,6 +245,7 @@ class Pool {
       loop->workers.fetch_sub(1, std::memory_order_release);
       // *loop may be gone from here on.
       left_.fetch_add(1);
+      // A system call that nobody needs while callers still spin.
       if (waiters_.load() > 0) left_.notify_all();
       return true;
     }
@@ -232,6 +256,8 @@ class Pool {
   // A loop, with this worker inside, or null and the next job, if any.
   ParallelLoop* TakeLoop(std::function<void()>* job) {
     MutexLock lock(mutex_);
+    // Loops before jobs: a caller waits for a loop, nobody for a job. Of
+    // several loops the oldest, which nested ones lie inside of.
     for (ParallelLoop* loop : loops_) {
       if (!loop->Open()) continue;
       loop->workers.fetch_add(1, std::memory_order_relaxed);
@@ -335,6 +361,7 @@ void RunOnUserPool(UserThreadPool& user, int64_t chunks, int helpers,
 // Runs chunk(0 .. chunks-1) on up to `threads` threads.
 void RunAll(int64_t chunks, int threads, double total_ns,
             absl::FunctionRef<void(int64_t)> chunk) {
+  // As many helpers as the work pays for, each with at least kWorthSharingNs.
   const int helpers = static_cast<int>(std::min<double>(
       std::min<int64_t>(threads, chunks) - 1, total_ns / kWorthSharingNs));
   if (helpers <= 0) {
@@ -403,6 +430,7 @@ void ParallelFor(int64_t n, double ns_per_item,
   const double total = static_cast<double>(n) * ns_per_item;
   if (n == 1 || total < kWorthSharingNs) return fn(0, n);
   const int threads = NumThreads();
+  // On one thread chunks serve stops alone.
   if (threads == 1 && total < 2 * kLongChunkNs) return fn(0, n);
   // A few chunks a thread even out unequal speeds; none is too small to pay,
   // and none so large that a stop would wait for it.
@@ -431,6 +459,10 @@ void ParallelBlocks(int64_t n, int64_t block_size, double ns_per_item,
 }
 
 int64_t FixedBlockSize(int64_t n) {
+  // At least 4,096 elements a block, some microseconds of work, and at most
+  // 1,024 blocks, whose partial results fit in the cache; doubling keeps sizes
+  // a power of two. A function of n alone: sums in fixed blocks have the same
+  // bits on any number of threads.
   int64_t size = 4096;
   while (size < n / 1024 + (n % 1024 != 0)) size *= 2;
   return size;

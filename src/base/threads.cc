@@ -74,7 +74,7 @@ bool HasRoomFor(size_t bytes) {
 
 bool Prepare(size_t most_bytes) {
 #ifdef HR_LAZY_THREAD_DATA
-  // For the C library's own lists, of what a thread freed and of its data.
+  // A page is more than these lists take.
   if (!HasRoomFor(4 << 10)) return false;
   if (dl_iterate_phdr(MakeThreadData, &most_bytes) != 0) return false;
 #endif
@@ -92,6 +92,8 @@ StatusOr<std::thread> Start(std::function<void()> body) {
     state = nullptr;
     if (runs) body();
   });
+  // The new thread makes its libraries' data first: where there is no memory
+  // for them, the caller learns that here and the body never runs.
   state->wait(kBegins);
   if (state->load() == kRuns) return thread;
   thread.join();

@@ -88,6 +88,8 @@ int64_t Checkpoint::save_counter() const {
 
 void Checkpoint::restore(const std::string& prefix, bool partial) {
   auto restored = Check(state_->checkpoint->Restore(prefix));
+  // Of what is there now: parts that are made later take their values then,
+  // matched or not.
   if (!partial) Check(restored->CheckExistingMatched());
 }
 

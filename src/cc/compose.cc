@@ -36,6 +36,8 @@ Tensor Int(int64_t v) { return Number(DType::kInt32, static_cast<double>(v)); }
 Tensor Ints(const std::vector<int64_t>& values) {
   std::vector<int32_t> narrow;
   for (const int64_t v : values) {
+    // Shapes and axes go as int32, as Python's do: then both languages build
+    // the same graphs.
     if (v != static_cast<int32_t>(v)) {
       Throw(ErrorCode::kInvalidArgument,
             absl::StrCat("the size ", v, " does not fit into 32 bits"));

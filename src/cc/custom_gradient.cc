@@ -45,6 +45,8 @@ std::vector<Value> Run(const CustomGradient::Forward& forward,
                        const std::vector<Tensor>& inputs) {
   const StopRecording quiet;
   Tape watcher(/*persistent=*/true, /*watch_variables=*/true);
+  // Only this tape, which is there to see variables that are read: the tapes
+  // around are told of the call as a whole.
   watcher.Start();
   std::vector<Tensor> results = forward(inputs);
   watcher.Stop();
@@ -101,6 +103,8 @@ std::string CustomGradient::State::NameFor(int results) {
   MutexLock lock(mutex);
   std::string& name = names[results];
   if (name.empty()) {
+    // A name for each number of results, as the gradient function gets results
+    // and inputs in one list and must know where the inputs begin.
     name = absl::StrCat("HeadraceCustomGradient-", count.fetch_add(1));
     Check(
         RegisterNamedGradient(name, [self = shared_from_this(), results](
@@ -147,6 +151,7 @@ std::vector<Tensor> CustomGradient::operator()(
                  OpScope s;
                  std::vector<Value> gradients;
                  for (size_t i = 0; i < results.size(); ++i) {
+                   // The user's function is promised a tensor for each output.
                    gradients.push_back(arrived[i] ? Densify(s, arrived[i])
                                                   : ZerosFor(s, results[i]));
                  }

@@ -49,6 +49,26 @@ TEST(FrontEnd, GradientsOfGradients) {
   EXPECT_FLOAT_EQ(ddy.item<float>(), 18);
 }
 
+TEST(FrontEnd, TapesThatAreNotPersistentAreUsedOnce) {
+  for (const bool persistent : {false, true}) {
+    tf::Tensor x(3.0f);
+    tf::GradientTape tape(persistent);
+    tape.watch(x);
+    tf::Tensor y = x * x;
+    EXPECT_EQ(tape.gradient(y, x).item<float>(), 6.0f);
+    if (persistent) {
+      EXPECT_EQ(tape.gradient(y, x).item<float>(), 6.0f);
+      continue;
+    }
+    try {
+      tape.gradient(y, x);
+      FAIL() << "a second call";
+    } catch (const tf::Error& e) {
+      EXPECT_EQ(e.code(), tf::ErrorCode::kFailedPrecondition);
+    }
+  }
+}
+
 TEST(FrontEnd, TracedFunctionsCaptureVariables) {
   tf::Variable v(tf::Tensor(2.0f));
   auto f = tf::function<1>([&](auto& x) { return x[0] * v; });

@@ -29,6 +29,8 @@ struct Trace {
   bool Fits(const Signature& call) const {
     return std::equal(tokens.begin(), tokens.end(), call.tokens().begin(),
                       call.tokens().end()) &&
+           // A trace that captured tensors of a graph can only be called while
+           // that graph is made: elsewhere they have no value.
            (graph == nullptr || graph == GraphInTheMaking());
   }
 
@@ -39,6 +41,8 @@ struct Trace {
 
 std::unique_ptr<Trace> MakeTrace(const Function::Body& body,
                                  const Signature& call) {
+  // A body that calls itself with the same signature traces itself again,
+  // without end.
   Check(CheckStackRoom("traces of functions"));
   std::vector<internal::ArgSpec> specs;
   for (const Value& v : call.leaves()) specs.push_back(internal::SpecOf(v));
@@ -64,6 +68,8 @@ struct Function::State {
   // The trace for a call, made where there is none. Traces are never dropped.
   ConcreteFunction& For(const Signature& call) {
     if (const Trace* t = Find(call)) return *t->function;
+    // Looked for again under the lock: another thread may have traced the same
+    // signature meanwhile.
     MutexLock making(tracing);
     if (const Trace* t = Find(call)) return *t->function;  // made meanwhile
     std::unique_ptr<Trace> made = MakeTrace(body, call);

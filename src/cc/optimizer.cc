@@ -133,6 +133,8 @@ void Optimizer::Build(const std::vector<Variable>& variables) {
     if (slots_.emplace(KeyOf(v), Slots{v, {}}).second) fresh.push_back(v);
   }
   if (!fresh.empty()) MakeVariables(fresh[0].dtype());
+  // Group by group over all variables, as Keras makes them: the order is that
+  // of the lists in checkpoints.
   for (const auto& group : SlotGroups()) {
     for (const Variable& v : fresh) {
       for (const std::string& name : group) AddSlot(v, name);
@@ -199,6 +201,8 @@ void Optimizer::Apply(const Gradients& gradients,
     Throw(ErrorCode::kInvalidArgument,
           "No gradients provided for any variable.");
   }
+  // Slots are made for what has a gradient: variables that never train have
+  // none.
   if (!IsBuilt(changed)) Build(changed);
   kept = Limited(std::move(kept));
   std::map<DType, Coefficients> shared;
@@ -209,6 +213,8 @@ void Optimizer::Apply(const Gradients& gradients,
     if (known == shared.end()) {
       known = shared.emplace(dtype, Prepare(dtype)).first;
     }
+    // Decay before the update, with the rate of this step, as Keras has it;
+    // both see the value from before.
     if (Decays(v)) {
       const Tensor step = internal::Number(dtype, *options_.weight_decay) *
                           known->second.at("lr");
@@ -221,8 +227,12 @@ void Optimizer::Apply(const Gradients& gradients,
     }
     if (v.constraint()) v.assign(v.constraint()(v.value()));
   }
+  // Once a step, behind all updates: what the updates read must not change
+  // between them.
   Finish(shared.at(changed[0].dtype()));
   if (current_rate_) current_rate_.assign(Rate(DType::kFloat32));
+  // Last, so that the schedule and the bias correction of this step see its
+  // number.
   iterations_.assign_add(Tensor(int64_t{1}));
 }
 

@@ -45,6 +45,7 @@ void TFRecordWriter::flush() { Check(state_->Open().Flush()); }
 
 void TFRecordWriter::close() {
   if (state_->writer == nullptr) return;
+  // Closed whatever happens: a further close() must not write again.
   const auto writer = std::move(state_->writer);
   Status status = writer->Finish();
   status.Update(state_->file->Close());

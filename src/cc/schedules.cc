@@ -48,6 +48,7 @@ LearningRate PiecewiseConstantDecay(std::vector<int64_t> boundaries,
   return LearningRate([=](const Tensor& step) {
     const Tensor limits =
         internal::Constant(headrace::Tensor::Vector<int64_t>(boundaries));
+    // In int64, as float32 tells steps above 2^24 no longer apart.
     const Tensor passed = internal::Cast(step, DType::kInt64) > limits;
     const Tensor place =
         internal::Reduce("Sum", internal::Cast(passed, DType::kInt32), {0});

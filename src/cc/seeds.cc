@@ -11,6 +11,7 @@ namespace headrace::tf {
 namespace internal {
 namespace {
 
+// The state of MT19937.
 constexpr int kWords = 624;
 
 // init_by_array of Matsumoto and Nishimura's MT19937 (2002), as Python seeds
@@ -42,6 +43,8 @@ std::vector<uint32_t> StateOf(const std::vector<uint32_t>& key) {
   return mt;
 }
 
+// Upstream's: seeds of ops are taken modulo 2^31 - 1, and a global seed that
+// was not given counts as 87654321.
 constexpr int64_t kMaxSeed = 2147483647;
 constexpr int64_t kDefaultSeed = 87654321;
 
@@ -79,6 +82,8 @@ int64_t PythonRandom::Integer(int64_t low, int64_t high) {
   const int bits = std::bit_width(count);
   while (true) {
     const uint64_t drawn = static_cast<uint32_t>(twister_()) >> (32 - bits);
+    // Python's randint: as many bits as the count has, drawn again where they
+    // are too large. Another way would give other seeds.
     if (drawn < count) return low + static_cast<int64_t>(drawn);
   }
 }
@@ -89,6 +94,7 @@ int64_t NewSeed() {
   if (!s.of_initializers) {
     s.of_initializers.emplace(std::random_device()());
   }
+  // The bounds of Keras' make_default_seed, so that the same seeds come.
   return s.of_initializers->Integer(1, 1000000000);
 }
 
@@ -99,6 +105,7 @@ std::pair<int64_t, int64_t> OpSeeds(std::optional<int64_t> seed) {
   if (!seed) seed = s.of_ops->Integer(0, kMaxSeed);
   const std::pair<int64_t, int64_t> pair(
       Modulo(s.global.value_or(kDefaultSeed)), Modulo(*seed));
+  // Two zeros would mean "no seed" to the op.
   return pair == std::pair<int64_t, int64_t>(0, 0)
              ? std::pair<int64_t, int64_t>(0, kMaxSeed)
              : pair;

@@ -12,6 +12,7 @@ struct GradientTape::State {
   State(bool persistent, bool watch_variables)
       : tape(persistent, watch_variables) {}
   Tape tape;
+  bool used_up = false;  // not persistent, and asked for gradients
 };
 
 GradientTape::GradientTape(bool persistent, bool watch_variables)
@@ -38,7 +39,15 @@ Tensor Gradient::dense() const {
 
 Gradients GradientTape::gradient(const Tensor& target,
                                  const std::vector<Source>& sources) {
-  if (!state_->tape.persistent()) state_->tape.Stop();
+  if (state_->used_up) {
+    Check(FailedPrecondition(
+        "A non-persistent GradientTape can only be used to compute one set of "
+        "gradients (or jacobians)"));
+  }
+  if (!state_->tape.persistent()) {
+    state_->used_up = true;
+    state_->tape.Stop();
+  }
   std::vector<Value> values;
   for (const Source& s : sources) values.push_back(Access::ValueOf(s.tensor()));
   const std::vector<headrace::Gradient> found =

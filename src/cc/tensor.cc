@@ -16,6 +16,7 @@ using internal::Check;
 using internal::Core;
 using Core_ = headrace::Tensor;
 
+// NumPy's threshold, above which Python prints "..." as well.
 constexpr int64_t kMostPrinted = 1000;
 
 template <typename T>
@@ -37,6 +38,7 @@ std::string Element(const Core_& t, int64_t i) {
       // Shortest form that reads back as the same number.
       using Number =
           std::conditional_t<std::is_same_v<T, double>, double, float>;
+      // The shortest form of a double has 24 characters at most.
       char digits[40];
       auto end =
           std::to_chars(digits, digits + sizeof digits, static_cast<Number>(v))
@@ -65,6 +67,8 @@ std::string Elements(const Core_& t, int dim, int64_t* next) {
 // Both operands as values of one dtype.
 std::vector<Value> Pair(const Operand& a, const Operand& b) {
   auto number = [](const Operand& n, const Operand& like) {
+    // The other operand's dtype; between two numbers Python's default for
+    // floats.
     headrace::DType d = like.is_number() ? headrace::DType::kFloat
                                          : Core(like.tensor().dtype());
     OpScope scope;  // a constant also of a function being traced
@@ -101,6 +105,8 @@ Tensor::Tensor(const char* v) : Tensor(ScalarOf(std::string(v))) {}
 Tensor::Tensor(const std::string& v) : Tensor(ScalarOf(v)) {}
 
 Tensor::Tensor(const Tensor& o) : mask_(o.mask_) {
+  // rep_ is a Value under another name: the public header cannot include the
+  // engine's.
   new (&rep_) Value(*reinterpret_cast<const Value*>(&o.rep_));
 }
 Tensor::~Tensor() { reinterpret_cast<Value*>(&rep_)->~Value(); }
@@ -108,6 +114,7 @@ Tensor::~Tensor() { reinterpret_cast<Value*>(&rep_)->~Value(); }
 Tensor Tensor::Copy(DType dtype, const TensorShape& shape, const void* elements,
                     size_t count) {
   headrace::Shape s = Core(shape);
+  // Before memory is taken: the caller's array is read for as many elements.
   if (!s.fully_known() || s.num_elements() != static_cast<int64_t>(count) ||
       dtype == DType::kInvalid) {
     throw Error(

@@ -22,6 +22,8 @@ Recorded Record(const std::string& name, const std::vector<ArgSpec>& args,
     handles.push_back(Access::Wrap(inputs.back()));
   }
   std::vector<Value> results = ValuesOf(body(handles));
+  // Results from outside (a captured tensor, a constant) become values of this
+  // graph.
   for (Value& v : results) v = Check(builder.Import(v));
   Recorded recorded;
   for (const GraphBuilder::Capture& c : builder.captures()) {

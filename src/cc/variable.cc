@@ -62,6 +62,7 @@ const Tensor& Variable::handle() const {
 
 Tensor Variable::value() const {
   const Value& h = Access::ValueOf(handle());
+  // Tapes watch the variable before they see the read that follows.
   if (state_->trainable && HasRecorders()) TellVariableAccessed(h);
   return internal::CallOp1("ReadVariableOp", {h},
                            {{"dtype", Core(state_->dtype)}});

@@ -27,6 +27,8 @@ StatusOr<FunctionRunPtr> CapturedFunction::Begin(const PullContext& c) const {
   auto run = std::make_unique<Run>();
   run->function_ = shared_from_this();
   run->services_ = c.services;
+  // Each walk has its own copies of kernels with state, so that random numbers
+  // begin anew with it.
   HR_ASSIGN_OR_RETURN(run->renewed_, function_->Renewed());
   BoundFunction& f = run->renewed_ ? *run->renewed_ : *function_;
   HR_ASSIGN_OR_RETURN(run->run_, f.Begin(run->services_));
@@ -36,6 +38,8 @@ StatusOr<FunctionRunPtr> CapturedFunction::Begin(const PullContext& c) const {
 Status CapturedFunction::Blame(const Status& s, StringView iterator) const {
   const bool end = absl::IsOutOfRange(s);
   return Status(
+      // OutOfRange means the end of the data to who reads: a function's own
+      // must not end it.
       end ? absl::StatusCode::kInvalidArgument : s.code(),
       absl::StrCat("Error in user-defined function passed to ", owner_,
                    " transformation with iterator: ", iterator, ": ",

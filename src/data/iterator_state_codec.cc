@@ -21,6 +21,7 @@ using tensorflow::VariantTensorDataProto;
 
 constexpr char kJoin[] = "@@";
 constexpr char kCompressed[] = "tensorflow.data.CompressedElement";
+// Protos cannot be larger than 2 GiB, and hold the bytes packed.
 constexpr size_t kMostStateBytes = size_t{1} << 31;
 
 // Bytes of one component behind the others in *data, its sizes in *about.
@@ -92,6 +93,7 @@ StatusOr<Tensor> UnpackComponent(
   StringView bytes;
   const auto& sizes = about.uncompressed_bytes();
   if (dtype == DType::kString) {
+    // Before memory is taken: a damaged shape may name any number.
     if (sizes.size() != shape.num_elements()) return Damaged(prefix);
     HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(dtype, shape));
     for (int i = 0; i < sizes.size(); ++i) {

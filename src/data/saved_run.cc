@@ -14,6 +14,7 @@ namespace {
 
 using tensorflow::data::experimental::SnapshotMetadataRecord;
 
+// Of upstream's layout: 2 is that of elements in TFRecord files.
 constexpr int64_t kVersion = 2;
 
 std::string MetadataOf(const std::string& folder) {

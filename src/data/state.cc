@@ -11,6 +11,7 @@ constexpr int64_t kMostCount = int64_t{1} << 62;
 }  // namespace
 
 std::string FullKey(StringView prefix, StringView key) {
+  // Upstream's mark of full names, which its states hold as they are.
   return absl::StrCat("60d899aa0d8ce4351e7c3b419e92d25b|", prefix, ":", key);
 }
 
@@ -30,6 +31,8 @@ Status StateWriter::Put(StringView prefix, StringView key, Tensor value) {
         value.scalar<Variant>().value());
     if (dataset) {
       HR_ASSIGN_OR_RETURN(DatasetGraph graph, GraphOfDataset(*dataset));
+      // A dataset within a state (a window) goes as a graph, since its object
+      // ends with the process.
       PutMark(prefix, absl::StrCat(key, ".is_dataset"));
       PutPlain(prefix, absl::StrCat(key, ".output_node"),
                Tensor::Scalar<std::string>(std::move(graph.output)));

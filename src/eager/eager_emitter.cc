@@ -35,6 +35,8 @@ const RunServices& EagerServices() {
   }
   for (size_t i = 0; i < outputs.size(); ++i) out[i] = &outputs[i];
   RunServices services = EagerServices();
+  // Asked each time: the caller is set by a room above, which may be loaded
+  // later.
   services.functions = DefaultFunctionCaller();
   const auto run = [&] {
     return RunOnce(op, *kernel, absl::MakeConstSpan(in),

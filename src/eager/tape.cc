@@ -5,8 +5,8 @@
 namespace headrace {
 namespace {
 
-// Values at least this large are dropped when a gradient only needs their
-// shape; smaller ones are cheaper to keep.
+// Bytes. Values at least this large are dropped when a gradient only needs
+// their shape; for smaller ones a description costs as much as it saves.
 constexpr size_t kWorthDropping = 4096;
 
 Value DescriptionOf(const Value& v) {
@@ -21,6 +21,7 @@ Value DescriptionOf(const Value& v) {
                              ValueList* kept,
                              absl::InlinedVector<uint64_t, 4>* ids) {
   for (size_t i = 0; i < values.size(); ++i) {
+    // A mask of 32 bits: inputs behind them are always kept.
     bool skip = i < 32 && (skipped >> i & 1);
     kept->push_back(skip ? DescriptionOf(values[i]) : values[i]);
     ids->push_back(values[i].id());
@@ -93,6 +94,8 @@ void Tape::VariableAccessed(const Value& handle) {
                                absl::Span<const Value> inputs,
                                absl::Span<const Value> outputs) {
   if (op->def().gradient_kind == GradientKind::kNotDifferentiable ||
+      // What no watched value leads to is never asked for: most ops of a
+      // program without gradients are passed over here.
       outputs.empty() || !Reaches(inputs)) {
     return;
   }

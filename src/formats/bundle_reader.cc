@@ -20,6 +20,8 @@ namespace {
 using Entry = tensorflow::BundleEntryProto;
 
 constexpr int kBundleVersion = 1;
+// What one thread reads and sums at a time: a megabyte stays in its cache from
+// the one to the other. The estimate only decides that reading is shared out.
 constexpr int64_t kReadBytes = 1 << 20;
 constexpr double kReadNanosecondsPerByte = 0.1;
 
@@ -84,11 +86,13 @@ Status BundleReader::ReadHeader(StringView value) {
   HR_RETURN_IF_ERROR(CheckVersions(header.version(), kBundleVersion,
                                    kMinCheckpointProducer, "Checkpoint",
                                    "checkpoint"));
+  // Elements are read where they are to lie, and nobody swaps them.
   if (header.endianness() != tensorflow::BundleHeaderProto::LITTLE) {
     return Unimplemented("TensorBundle at ", prefix_,
                          ": written on a big endian machine");
   }
   num_shards_ = header.num_shards();
+  // A number from the file, for which places are made.
   if (num_shards_ < 0 || num_shards_ > kMostShards) {
     return DataLoss(prefix_, ".index: a checkpoint of ", num_shards_,
                     " shards");
@@ -106,7 +110,11 @@ Status BundleReader::ReadIndex() {
       if (!key.empty()) return DataLoss(table->path(), ": no header");
       return ReadHeader(value);
     }
+    // Entries stay as bytes: a checkpoint has thousands, of which a restore may
+    // want few.
     entries_.emplace_back(key, value);
+    // Keys of slices begin with a zero byte: they are pieces of tensors, no
+    // tensors.
     if (key[0] != '\0') keys_.emplace_back(key);
     return OkStatus();
   }));
@@ -128,6 +136,7 @@ StatusOr<Entry> BundleReader::FindEntry(StringView key) const {
     return Damaged(key, "its entry cannot be parsed");
   }
   const auto count = CountElements(DimsOf(entry));
+  // Checked here once, so that nobody behind computes with such sizes.
   if (!count.ok() || entry.shape().unknown_rank()) {
     return Damaged(key, "its shape is no shape");
   }
@@ -164,6 +173,8 @@ StatusOr<Entry> BundleReader::FindPart(StringView key,
   }
   HR_RETURN_IF_ERROR(entry.status());
   HR_ASSIGN_OR_RETURN(const TensorSlice box, slice.Resolve(tensor.dims));
+  // Two entries of one file that say different things: the piece would be laid
+  // where it does not belong.
   if (entry->dtype() != tensor.dtype || DimsOf(*entry) != SliceDims(box)) {
     return Damaged(key, absl::StrCat("slice ", slice.ToString(),
                                      " has another dtype or shape"));
@@ -177,6 +188,8 @@ StatusOr<const RandomAccessFile*> BundleReader::Shard(int shard) const {
                     num_shards_);
   }
   MutexLock lock(mutex_);
+  // Opened when first read: a restore of a few tensors needs few of many
+  // shards.
   if (shards_[shard] == nullptr) {
     HR_ASSIGN_OR_RETURN(shards_[shard], fs_->OpenToRead(CheckpointDataPath(
                                             prefix_, shard, num_shards_)));
@@ -206,6 +219,7 @@ Status BundleReader::ReadBytes(StringView key, const Entry& entry,
   HR_ASSIGN_OR_RETURN(const RandomAccessFile* const file,
                       Shard(entry.shard_id()));
   const int64_t size = out.size();
+  // In this order nothing overflows: an offset from the file may be any number.
   if (entry.offset() < 0 || size > static_cast<int64_t>(file->size()) ||
       entry.offset() > static_cast<int64_t>(file->size()) - size) {
     return Damaged(key, absl::StrCat(file->path(), " is too short for it"));
@@ -222,6 +236,8 @@ Status BundleReader::ReadBytes(StringView key, const Entry& entry,
       crcs[piece] = Crc32cExtend(0, part.data(), part.size());
     }
   };
+  // On the caller alone: most tensors are small, and handing them on would take
+  // longer.
   if (pieces == 1) {
     read(0, 0, size);
   } else {
@@ -245,6 +261,7 @@ Status BundleReader::ReadPart(StringView key, const CheckpointTensor& tensor,
   }
   uint32_t crc;
   HR_RETURN_IF_ERROR(ReadBytes(key, entry, out, &crc));
+  // The checksum of all, made of those of the pieces.
   if (UnmaskCrc(entry.crc32c()) == crc) return OkStatus();
   return Damaged(key,
                  absl::StrCat("Checksum does not match: stored ",
@@ -256,6 +273,7 @@ Status BundleReader::ReadPart(StringView key, const CheckpointTensor& tensor,
 // the checksum of all that.
 bool GetLengths(StringView* in, uint64_t count, std::vector<uint64_t>* lengths,
                 uint32_t* crc) {
+  // Each length takes a byte at least: seen before room for them is taken.
   if (count > in->size()) return false;
   std::string fixed;
   lengths->reserve(count);

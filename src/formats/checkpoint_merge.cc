@@ -49,6 +49,8 @@ Status AddSource(FileSystem* fs, const std::string& prefix, Merged* merged) {
       tensorflow::BundleHeaderProto header;
       if (!key.empty() || !header.ParseFromArray(value.data(), value.size()) ||
           header.num_shards() < 0 ||
+          // Numbers from files, for which places are made: all together stay
+          // below the limit.
           header.num_shards() > kMostShards - first) {
         return bad();
       }
@@ -82,6 +84,7 @@ Status WriteIndex(FileSystem* fs, const std::string& path, const Merged& merged,
   HR_RETURN_IF_ERROR(table.Add("", header.SerializeAsString()));
   for (const auto& [key, entry] : merged.entries) {
     Entry moved = entry;
+    // An entry of slices lies in no shard itself; its pieces do.
     if (entry.slices().empty()) moved.set_shard_id(entry.shard_id() + first);
     HR_RETURN_IF_ERROR(table.Add(key, moved.SerializeAsString()));
   }
@@ -99,6 +102,7 @@ Status MergeCheckpoints(FileSystem* fs, absl::Span<const std::string> prefixes,
   std::vector<std::string> sources;
   for (const std::string& prefix : prefixes) {
     const Status status = AddSource(fs, prefix, &merged);
+    // A process that had nothing to save wrote no files.
     if (allow_missing && absl::IsNotFound(status)) continue;
     HR_RETURN_IF_ERROR(status);
     sources.push_back(prefix);

@@ -22,11 +22,14 @@ namespace {
 
 using tensorflow::DataType;
 
-// Tensors from this size on are written from where they lie.
+// Tensors from this size on are written from where they lie; smaller ones are
+// gathered to as much, so that a checkpoint of thousands of biases takes few
+// system calls.
 constexpr size_t kLargeBytes = 1 << 20;
 // What one thread sums and writes at a time: it stays in the cache between.
 constexpr uint64_t kWriteBytes = 1 << 20;
 static_assert(kWriteBytes % WritableFile::kBlock == 0);
+// An estimate that only decides that writing is shared out.
 constexpr double kWriteNanosecondsPerByte = 0.2;
 // Threads that keep a disk busy, each waiting for it most of the time.
 constexpr int64_t kWaitingThreads = 4;
@@ -99,6 +102,7 @@ Status CheckpointWriter::Guard(absl::FunctionRef<Status()> add) {
   if (status_.ok() && finished_) {
     return FailedPrecondition("checkpoint ", prefix_, " is finished");
   }
+  // The first error stays: what comes after it would only hide it.
   if (status_.ok()) status_ = add();
   return status_;
 }
@@ -106,6 +110,7 @@ Status CheckpointWriter::Guard(absl::FunctionRef<Status()> add) {
 StatusOr<tensorflow::BundleEntryProto*> CheckpointWriter::NewEntry(
     StringView key, DataType dtype, Dims dims) {
   if (key.empty()) return InvalidArgument("a tensor without a name");
+  // Before the entry, so that its offset is the aligned one.
   HR_RETURN_IF_ERROR(Align());
   const auto [at, added] = entries_.try_emplace(std::string(key));
   if (!added) return InvalidArgument("Adding duplicate key: ", key);
@@ -148,6 +153,8 @@ Status CheckpointWriter::AppendLarge(absl::Span<const char> bytes,
   const int64_t first = begin / kWriteBytes;
   const int64_t pieces = (end + kWriteBytes - 1) / kWriteBytes - first;
   const auto piece = [&](int64_t i) {
+    // Writes past the page cache take whole blocks of the file, not of the
+    // tensor.
     const uint64_t from = std::max(begin, (first + i) * kWriteBytes);
     const uint64_t to = std::min(end, (first + i + 1) * kWriteBytes);
     return StringView(bytes.data() + (from - begin), to - from);
@@ -160,6 +167,9 @@ Status CheckpointWriter::AppendLarge(absl::Span<const char> bytes,
       const StringView part = piece(i);
       crcs[i] = Crc32c(part);
       const uint64_t at = begin + (part.data() - bytes.data());
+      // Where the disk is waited for anyhow, going past the page cache saves a
+      // copy and leaves the cache to others; without sync the cache is the
+      // faster one.
       return options_.sync ? data_->WriteThrough(at, part)
                            : data_->WriteAt(at, part);
     });

@@ -11,7 +11,11 @@
 namespace headrace {
 namespace {
 
+// Read and unpacked at a time: a system call costs little beside 256 KiB, which
+// stay in the cache.
 constexpr size_t kBufferBytes = 256 << 10;
+// zlib's numbers: a window of 2^15 bytes, the most there is, reads any file; 16
+// more mean gzip's header.
 constexpr int kMostWindowBits = 15, kGzipBits = 16;
 
 // zlib's name for a format: the bits of the window, and 16 more for gzip.
@@ -87,6 +91,7 @@ class InflateSource : public ByteSource {
       // Several packed streams, one behind the other, count as one.
       if (between_ && inflateReset(&stream_) != Z_OK) return Broken();
       between_ = false;
+      // zlib counts in 32 bits.
       const size_t room = std::min<size_t>(out.size() - done, 1u << 30);
       stream_.next_out = reinterpret_cast<Bytef*>(out.data() + done);
       stream_.avail_out = static_cast<uInt>(room);

@@ -24,6 +24,7 @@ constexpr int kVersion = 1;
 // Copies a list of values of type `From` to elements of type `To`.
 template <typename To, typename Values>
 bool CopyValues(const Values& values, absl::Span<char> out) {
+  // A list of other length than the shape says: elements would stay unset.
   if (values.size() * sizeof(To) != out.size()) return false;
   char* to = out.data();
   for (const auto& value : values) {
@@ -138,6 +139,7 @@ Status SliceCheckpointReader::AddTensor(const tensorflow::SavedSliceMeta& meta,
     stored.tensor.slices.push_back(*slice);
     stored.files.push_back(file);
   }
+  // Nothing would ever be read for it.
   if (stored.files.empty()) return bad("it has no slice");
   return OkStatus();
 }

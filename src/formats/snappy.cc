@@ -15,7 +15,8 @@
 namespace headrace {
 namespace {
 
-// No element makes more of its bytes than 64 of three.
+// No element makes more of its bytes than 64 of three: what claims more is
+// damaged, and known to be before memory is taken for it.
 constexpr uint64_t kMostGrowth = 22;
 
 // Takes `n` little endian bytes.
@@ -80,6 +81,9 @@ bool SnappyUnpack(absl::string_view in, std::string* out) {
 }
 
 void SnappyPack(absl::string_view in, std::string* out) {
+  // Literals alone, as long as two bytes of length say: what any reader
+  // unpacks, written at memory's speed. Packing would gain little: states and
+  // tensors are mostly numbers.
   constexpr size_t kLiteral = 1 << 16;
   constexpr char kTwoBytesOfLength = static_cast<char>(61 << 2);
   out->clear();

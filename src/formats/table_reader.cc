@@ -11,12 +11,16 @@
 namespace headrace {
 namespace {
 
+// LevelDB's: two handles of at most 20 bytes each and the magic number; behind
+// each block its type and checksum.
 constexpr size_t kFooterSize = 48;
 constexpr size_t kTrailerSize = 5;
 
 // The entries of a block, without its restarts; false when it is too short.
 bool EntriesOf(StringView block, StringView* entries) {
   if (block.size() < 4) return false;
+  // Restarts are for searching within a block; blocks are read from front to
+  // back here, as they are small.
   const uint64_t restarts = LoadFixed32(block.data() + block.size() - 4);
   if (restarts > block.size() / 4 - 1) return false;
   *entries = block.substr(0, block.size() - 4 * (restarts + 1));
@@ -76,6 +80,7 @@ Status TableReader::ReadIndex() {
         !GetVarint64(&value, &handle.size)) {
       return Damaged("bad index entry");
     }
+    // Get() searches by halves, which needs the order.
     if (!index_.empty() && key <= index_.back().last_key) {
       return Damaged("index out of order");
     }

@@ -7,6 +7,7 @@
 namespace headrace {
 namespace {
 
+// LevelDB's default, so that files are upstream's byte for byte.
 constexpr int kRestartInterval = 16;
 constexpr size_t kFooterHandles = 40;
 
@@ -63,6 +64,8 @@ void TableWriter::Block::Add(StringView key, StringView value,
 }
 
 Status TableWriter::Add(StringView key, StringView value) {
+  // Lengths and places of a block are 32 bits, and a block is at least one
+  // entry.
   if (key.size() > UINT32_MAX / 4 || value.size() > UINT32_MAX / 4) {
     return InvalidArgument("table: a key of ", key.size(),
                            " bytes with a value of ", value.size());
@@ -71,6 +74,8 @@ Status TableWriter::Add(StringView key, StringView value) {
     return InvalidArgument("table: key '", key, "' comes behind '", last_key_,
                            "'");
   }
+  // The index entry of a block waits for the next key, as it needs only part
+  // the two.
   if (!waiting_handle_.empty()) {
     index_.Add(Separator(last_key_, key), waiting_handle_, 1);
     waiting_handle_.clear();

@@ -38,6 +38,7 @@ class CaseKernel : public Kernel {
     }
     int64_t i = c.input(0).scalar<int32_t>();
     int64_t n = static_cast<int64_t>(branches_.size());
+    // Upstream's rule: the last branch is the default.
     if (i < 0 || i >= n) i = n - 1;
     return CallWith(c, *branches_[i], 1);
   }

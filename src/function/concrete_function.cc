@@ -54,9 +54,13 @@ Status ConcreteFunction::SetCaptures(std::vector<Value> captures) {
                                            ValueList* outputs,
                                            std::shared_ptr<void> keep) {
   HR_RETURN_IF_ERROR(Check(args));
+  // The short road: no tape, no graph being built, so the plan runs and nobody
+  // need know of the call.
   if (!HasRecorders() && CurrentEmitter()->is_eager()) [[likely]] {
     return Run(args, outputs);
   }
+  // Tapes watch variables when they are read; inside the call they would not
+  // see it.
   for (const Value& handle : trainable_) TellVariableAccessed(handle);
   std::vector<Value> all(args.begin(), args.end());
   all.insert(all.end(), captures_.begin(), captures_.end());
@@ -69,6 +73,7 @@ StatusOr<Executable*> ConcreteFunction::MakeReady() {
   MutexLock lock(mutex_);
   if (!executable_) {
     HR_ASSIGN_OR_RETURN(executable_, ExecutableOf(function(), nullptr));
+    // Behind the plan's making: Run() reads it without the lock.
     ready_.store(executable_.get(), std::memory_order_release);
   }
   return executable_.get();

@@ -58,6 +58,8 @@ StatusOr<LoopParts> Study(GradientContext& g) {
   }
   absl::flat_hash_map<std::pair<bool, int>, int> known;
   for (const FunctionGradient::Source& source : loop.gradient->sources) {
+    // The same in every turn: the way back reads it once instead of from a
+    // list.
     if (source.is_arg && IsInvariant(*loop.body, source.index)) {
       loop.places.push_back({SourcePlace::kInvariant, source.index});
       continue;
@@ -69,6 +71,8 @@ StatusOr<LoopParts> Study(GradientContext& g) {
                    ? Edge{loop.gradient->forward->args[source.index], 0}
                    : loop.gradient->forward->results[source.index];
       DType d = e.node->output_type(e.index);
+      // A list could not keep it: handles of a body's own resources end with
+      // the turn.
       if (d == DType::kResource) {
         return Unimplemented(
             "the gradient of a loop whose body makes a resource");
@@ -236,6 +240,8 @@ Status BackBody(const LoopParts& loop, const BackLoop& back, OpScope& s,
       results->push_back(resource ? before : ZerosFor(s, before));
     } else {
       Value now = Densify(s, arriving[var]);
+      // A variable's gradient is summed over the turns; a loop variable's goes
+      // on to the turn before.
       results->push_back(resource ? s("AddV2", {before, now}) : now);
     }
   }

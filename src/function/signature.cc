@@ -15,6 +15,8 @@ namespace headrace {
 [[gnu::hot]] void Signature::AddTensor(const Value& v) {
   AddShape(kTensor, v.dtype(), v.shape());
   leaves_.push_back(v);
+  // What lies behind a handle is part of the signature: bodies are traced for
+  // its dtype and shape.
   if (v.dtype() != DType::kResource && v.dtype() != DType::kVariant) return;
   const HandleData* behind = v.handle_data();
   if (behind == nullptr) return;
@@ -24,6 +26,8 @@ namespace headrace {
 void Signature::AddVariable(const Value& handle, DType dtype,
                             const Shape& shape, bool trainable) {
   AddShape(kVariable, dtype, shape);
+  // Which arguments are the same variable, not which variable it is: a trace
+  // fits other variables, unless two of them coincide where they did not.
   const auto at = std::find(variables_.begin(), variables_.end(), handle.id());
   tokens_.push_back(uint64_t{trainable} << 32 |
                     static_cast<uint64_t>(at - variables_.begin()));

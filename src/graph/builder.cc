@@ -5,7 +5,9 @@
 namespace headrace {
 namespace {
 
-// Captured integers up to this many elements tell shapes when traced.
+// Captured integers up to this many elements tell shapes when traced: a shape
+// has at most 254 sizes, most have a handful, and more would keep tensors of
+// data alive in the graph.
 constexpr int64_t kMostKnown = 128;
 
 // "scope/MatMul/a": how upstream names what input `i` of an op captures.
@@ -77,6 +79,7 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
   std::swap(attrs, node_attrs_);
   HR_RETURN_IF_ERROR(inner.status());
   imported_.emplace(v.id(), *inner);
+  // A copied constant is no argument of the calls.
   if (inner->node()->def().Is(OpRole::kConstant)) return inner;
   bool is_integer = v.dtype() == DType::kInt32 || v.dtype() == DType::kInt64;
   if (is_integer && !v.is_symbolic() && v.has_value() &&
@@ -151,6 +154,7 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
   if (!node_attrs_.empty()) [[unlikely]] {
     AttrMap attrs = op->attrs();
     for (const auto& [key, value] : node_attrs_) {
+      // What the op itself says stands above what a scope gives to all.
       if (attrs.Find(key) == nullptr) attrs.Set(key, value);
     }
     HR_ASSIGN_OR_RETURN(placed, ResolveOp(op->def(), op->input_types(), attrs));
@@ -161,6 +165,8 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
   if (!device_.empty()) node->set_device(device_);
   Status inferred = InferNode(node);
   if (!inferred.ok()) {
+    // A refused op leaves no node behind; its name stays in use, as upstream's
+    // does.
     graph_->RemoveLastNode();
     return inferred;
   }

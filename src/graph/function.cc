@@ -31,6 +31,7 @@ Status FunctionLibrary::Add(FunctionPtr f) {
   if (hold_ == Hold::kWeak && functions_.size() >= drop_at_) DropDead();
   Entry& entry = functions_[f->name];
   FunctionPtr there = entry.weak.lock();
+  // A name whose function went is free again.
   if (there && there != f) {
     return AlreadyExists("Function ", f->name, " is already in the library");
   }
@@ -42,6 +43,8 @@ Status FunctionLibrary::Add(FunctionPtr f) {
 void FunctionLibrary::DropDead() {
   absl::erase_if(functions_,
                  [](const auto& entry) { return entry.second.weak.expired(); });
+  // Twice what lives, so that looking through all costs each addition no more
+  // than a constant.
   drop_at_ = std::max<size_t>(1024, 2 * functions_.size());
 }
 
@@ -83,6 +86,8 @@ FunctionLibrary& GlobalFunctions() {
 StatusOr<FunctionPtr> FindFunction(const FunctionLibrary* library,
                                    StringView name) {
   FunctionPtr f;
+  // An imported graph's own functions come first: another graph's may have the
+  // same name.
   if (library) f = library->Find(name);
   if (!f) f = GlobalFunctions().Find(name);
   if (!f) {
@@ -153,6 +158,8 @@ Status CheckCall(const ResolvedOp& op, const FunctionLibrary* library) {
   if (!IsFunctionCall(op.def())) return OkStatus();
   for (const Callee& callee : CalleesOf(op)) {
     StatusOr<FunctionPtr> found = FindFunction(library, callee.function->name);
+    // Not there yet: imports and traces name functions before they are made.
+    // Plans and runs find it missing.
     if (!found.ok()) continue;
     const Function& f = **found;
     HR_RETURN_IF_ERROR(CheckTypes(op, f, "input", callee.takes, f.arg_types()));
@@ -170,6 +177,8 @@ Status CheckCall(const ResolvedOp& op, const FunctionLibrary* library) {
 std::vector<CalledResult> ResultsOfCall(const ResolvedOp& op,
                                         const FunctionLibrary* library) {
   std::vector<CalledResult> results;
+  // A loop's results have the shapes of its variables, which its own rule
+  // knows.
   if (!IsFunctionCall(op.def()) || op.def().Is(OpRole::kLoop)) return {};
   bool first = true;
   for (const Callee& callee : CalleesOf(op)) {
@@ -183,6 +192,7 @@ std::vector<CalledResult> ResultsOfCall(const ResolvedOp& op,
       if (first) {
         results.push_back({shape, e.node->output_handle(e.index)});
       } else if (shape != results[i].shape) {
+        // Branches that give different shapes: which one runs is not known.
         results[i].shape = Shape::UnknownRank();
       }
     }

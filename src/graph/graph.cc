@@ -45,6 +45,8 @@ StatusOr<Node*> Graph::AddNode(std::string name, ResolvedOpPtr op,
   Node& n = nodes_.emplace_back();
   n.id_ = static_cast<int>(nodes_.size()) - 1;
   n.name_ = std::move(name);
+  // The node is in the list already, as by_name_ points at it: taken off again
+  // where the name is taken.
   if (!by_name_.emplace(n.name_, &n).second) {
     Status taken = InvalidArgument("Node '", n.name_, "' is not unique");
     nodes_.pop_back();
@@ -64,6 +66,7 @@ StatusOr<Node*> Graph::AddNode(std::string name, ResolvedOpPtr op,
 void Graph::KeepCallees(const ResolvedOp& op) {
   auto keep = [this](const FuncRef& f) {
     FunctionPtr found = GlobalFunctions().Find(f.name);
+    // A body that calls its own function would hold itself for ever.
     if (found && found->body.get() != this) callees_.push_back(found);
   };
   for (const AttrDef& a : op.def().attrs) {
@@ -83,6 +86,8 @@ void Graph::GrowNode(Node* node, ResolvedOpPtr op,
   node->op_ = std::move(op);
   node->inputs_.insert(node->inputs_.end(), inputs.begin(), inputs.end());
   node->output_shapes_.resize(outputs, Shape::UnknownRank());
+  // New ids for the new outputs alone: those who hold values of the old ones
+  // (tapes, captures) must find them unchanged.
   node->grown_id_ = Value::NewIds(outputs - node->first_outputs_ + 1);
 }
 
@@ -98,10 +103,13 @@ void Graph::Reserve(int nodes) { by_name_.reserve(by_name_.size() + nodes); }
 
 std::string Graph::UniqueName(StringView name, bool mark) {
   if (!unmarked_.empty()) {
+    // Imported names are marked when the first unique name is asked for, which
+    // graphs that only run never do.
     const std::vector<const Node*> nodes = std::exchange(unmarked_, {});
     names_in_use_.reserve(names_in_use_.size() + nodes.size());
     for (const Node* node : nodes) UniqueName(node->name());
   }
+  // Upstream tells names apart without regard to case.
   std::string key = absl::AsciiStrToLower(name);
   auto it = names_in_use_.find(key);
   if (it == names_in_use_.end()) {

@@ -91,6 +91,7 @@ struct GraphVersions {
 };
 // The GraphDef version that this library reads and writes (upstream 2.21's).
 inline constexpr int kGraphVersion = 2474;
+// Upstream's: graphs of today say so, and readers older than that refuse them.
 inline constexpr int kGraphMinConsumer = 12;
 
 // Grows only. One thread changes it at a time; readers may share it once it is

@@ -94,6 +94,7 @@ class LibraryImporter {
     const std::string& name = def.signature().name();
     if (name.empty()) return InvalidArgument("A function has no name");
     if (!started_.insert(name).second) return OkStatus();
+    // Functions as ops of functions recurse on the thread's stack here.
     if (depth > 100) {
       return InvalidArgument("Function ", name, " is nested too deep");
     }
@@ -209,10 +210,14 @@ Status Import(const GraphDef& def, const NodeTexts& nodes,
   }
   if (s.ok()) s = FillResults(importer, options, &own);
   if (!s.ok()) {
+    // All or nothing of the nodes. Functions stay, as others may have found
+    // them by now.
     while (graph->num_nodes() > before) graph->RemoveLastNode();
     return s;
   }
   GraphVersions& versions = graph->versions();
+  // The older of two producers, the stricter of two consumers: what is true of
+  // all nodes.
   versions.producer =
       before == 0 ? def.versions().producer()
                   : std::min(versions.producer, def.versions().producer());
@@ -233,6 +238,7 @@ Status ImportGraphDef(const GraphDef& def, const ImportOptions& options,
 
 Status ImportGraphBytes(StringView bytes, const ImportOptions& options,
                         Graph* graph, ImportResults* results) {
+  // protobuf counts bytes of a message in an int.
   if (bytes.size() > size_t{0x7fffffff}) {
     return InvalidArgument("A GraphDef of ", bytes.size(),
                            " bytes is larger than the 2 GiB that protos may "
@@ -245,6 +251,8 @@ Status ImportGraphBytes(StringView bytes, const ImportOptions& options,
     return Import(others, nodes, options, graph, results);
   }
   google::protobuf::ArenaOptions arena_options;
+  // Blocks that grow from 64 KiB to 4 MiB: a graph of 100,000 nodes takes few
+  // of them, a small one no more than it needs.
   arena_options.start_block_size = 64 << 10;
   arena_options.max_block_size = 4 << 20;
   google::protobuf::Arena arena(arena_options);
@@ -268,6 +276,7 @@ StatusOr<std::string> GraphDefFromText(const std::string& text) {
   Errors errors;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
+  // Protobuf's own limit for bytes, so that text nests no deeper.
   parser.SetRecursionLimit(100);
   google::protobuf::Arena arena;
   auto* def = google::protobuf::Arena::CreateMessage<GraphDef>(&arena);

@@ -23,6 +23,8 @@ Shape ArgShape(const FunctionDef& def, int i) {
     return Shape::UnknownRank();
   }
   StatusOr<Shape> s = ShapeFromProto(shapes->second.list().shape(0));
+  // A note, not part of the signature: one that is damaged only costs knowledge
+  // of the shape.
   return s.ok() ? *std::move(s) : Shape::UnknownRank();
 }
 
@@ -107,6 +109,8 @@ Status AddControlOutputs(const FunctionDef& def, const NodeImporter& importer,
     for (const auto& [name, node_name] : def.control_ret()) {
       named = named || node_name == n->name();
     }
+    // Functions of older programs name no control outputs, and their effects
+    // run all the same.
     if (named || HasSideEffect(n->def())) f->control_outputs.push_back(n);
   }
   return OkStatus();

@@ -10,13 +10,16 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kMostFolded = 1024;  // elements
+// Elements. Folded while a graph is built are sizes, axes and the like, of
+// which shape rules ask; data are left to the passes (kMostFoldedBytes).
+constexpr int64_t kMostFolded = 1024;
 
 // Runs the node's kernel on constants. An error means: not known.
 void FoldSmall(Node* n, absl::Span<const Tensor* const> inputs) {
   if (n->num_outputs() != 1 || n->def().is_stateful) return;
   if (CallsFunctions(n->def())) return;  // a loop may go on for ever
   DType d = n->output_type(0);
+  // What shape rules read; floats would be computed for nobody.
   if (d != DType::kInt32 && d != DType::kInt64 && d != DType::kBool) return;
   const Shape& shape = n->output_shape(0);
   if (!shape.fully_known() || shape.num_elements() > kMostFolded) return;

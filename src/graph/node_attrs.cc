@@ -17,8 +17,12 @@ namespace {
 
 using tensorflow::NodeDef;
 
+// Counts come from the file: a million inputs are more than any node has, and
+// few enough to make lists of.
 constexpr int64_t kMostInputs = 1 << 20;
-constexpr size_t kLongestKey = 512;  // bytes of attributes to look up
+// Bytes of attributes that are looked up for nodes alike: longer ones hold
+// tensors or lists that hardly come twice, and hashing them costs.
+constexpr size_t kLongestKey = 512;
 // Before this producer an empty shape of a placeholder meant any shape.
 constexpr int kFirstScalarPlaceholder = 24;
 
@@ -221,6 +225,7 @@ StatusOr<const OpUse*> NodeImporter::UseOf(const NodeText& text) {
     key_.push_back('\0');  // no such key is one of UseOfDef
     key_.append(reinterpret_cast<const char*>(&inputs), sizeof inputs);
     key_.append(text.attrs.data(), text.attrs.size());
+    // Nodes alike mostly follow one another.
     if (last_use_ && key_ == last_key_) return last_use_;
     auto it = uses_.find(key_);
     if (it != uses_.end()) {
@@ -236,6 +241,8 @@ StatusOr<const OpUse*> NodeImporter::UseOf(const NodeText& text) {
   }
   bool shared = small;
   for (const auto& entry : def.attr()) {
+    // Each constant is one of a kind: keeping it in the table would hold its
+    // bytes until the import ends.
     shared = shared && !entry.second.has_tensor();
   }
   if (!shared) return Unshared(def);
@@ -249,6 +256,7 @@ StatusOr<const OpUse*> NodeImporter::UseOf(const NodeText& text) {
 
 StatusOr<const OpUse*> NodeImporter::UseOfDef(const NodeDef& node) {
   key_.assign(node.op());
+  // Sorting more attributes for a key costs more than reading them.
   bool shared = node.attr().size() <= 16;
   absl::InlinedVector<std::pair<StringView, const tensorflow::AttrValue*>, 8>
       sorted;

@@ -81,6 +81,7 @@ Status NodeImporter::SplitInput(StringView text, StringView* name,
   size_t colon = text.rfind(':');
   if (colon == StringView::npos) return OkStatus();
   StringView digits = text.substr(colon + 1);
+  // Nine digits fit an int; SimpleAtoi would take a sign, which no output has.
   if (digits.empty() || digits.size() > 9 || digits[0] == '-' ||
       digits[0] == '+' || !absl::SimpleAtoi(digits, &in->output)) {
     return InvalidArgument("'", text, "' does not name an output");

@@ -68,6 +68,8 @@ bool NodeTexts::AddFromNode(StringView bytes) {
     }
     if (number == kAttr) {
       const size_t size = static_cast<size_t>(bytes.data() - begin);
+      // Attributes that do not lie side by side have no one span of bytes;
+      // protobuf reads those.
       if (attrs_ended) return false;
       n.attrs = n.attrs.empty()
                     ? StringView(begin, size)
@@ -75,6 +77,7 @@ bool NodeTexts::AddFromNode(StringView bytes) {
       continue;
     }
     attrs_ended = !n.attrs.empty();
+    // Whether other bytes are UTF-8 is for protobuf to say.
     if (!IsAscii(content)) return false;
     if (number == kName) n.name = content;
     if (number == kOp) n.op = content;

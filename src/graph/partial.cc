@@ -17,6 +17,8 @@ class SizesLookup {
   int64_t Scalar(const Edge& e);
 
  private:
+  // Sizes in practice are a few calls away; behind 256 looks a size counts as
+  // unknown, which is always right.
   int left_ = 256;
 };
 

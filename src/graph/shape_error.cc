@@ -6,6 +6,7 @@
 namespace headrace {
 namespace {
 
+// A text for people: more numbers help nobody.
 constexpr int64_t kMostValues = 256;
 
 // An integer constant as upstream lists it: "0", "1 2", "[0 0][1 1]".

@@ -17,16 +17,20 @@ constexpr const char* kKindNames[] = {
     "list(tensor)", "list(func)", "placeholder"};
 
 size_t Mix(size_t h, size_t v) {
+  // 2^64 over the golden ratio, odd: neighbouring values spread over all bits.
   return (h ^ v) * 0x9e3779b97f4a7c15ull + (h >> 29);
 }
 
 bool TensorEquals(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
+  // Before the bytes: constants of copied graphs share their buffers.
   if (a.raw() == b.raw()) return true;
   if (!a.has_buffer() || !b.has_buffer()) return false;
   if (IsPlain(a.dtype())) {
     return std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
   }
+  // Variants and handles have no equality; calling them different costs a merge
+  // of equal calls, never a wrong one.
   if (a.dtype() != DType::kString) return false;
   return std::equal(a.span<std::string>().begin(), a.span<std::string>().end(),
                     b.span<std::string>().begin());
@@ -76,6 +80,8 @@ struct Hasher {
     return h;
   }
   size_t operator()(const Tensor& v) const {
+    // Without the elements, which may be megabytes: few constants of one graph
+    // share dtype and shape, and those are compared.
     return Mix(static_cast<size_t>(v.dtype()), (*this)(v.shape()));
   }
   size_t operator()(const FuncRef& v) const { return (*this)(v.name); }

@@ -32,6 +32,7 @@ class Backward {
     if (it == arrived_.end()) return {};
     Gradient g =
         it->second.size() == 1 ? std::move(it->second[0]) : Sum(k, it->second);
+    // Kept for the end of the walk, where the caller takes it again.
     if (sought_.contains(k)) {
       it->second = {g};
     } else {
@@ -52,6 +53,8 @@ class Backward {
   Status Through(const Keys& outputs, const Keys& inputs, const Wants& wants,
                  const Call& call) {
     bool any = false;
+    // Before Take(), which would remove what arrived: a call without wanted
+    // inputs must leave the gradient of its outputs where somebody may seek it.
     for (const Key& k : outputs) any = any || arrived(k);
     if (!any) return OkStatus();
     absl::InlinedVector<char, 8> wanted(inputs.size());
@@ -67,6 +70,7 @@ class Backward {
     std::vector<Gradient> results;
     HR_RETURN_IF_ERROR(call(std::vector<bool>(wanted.begin(), wanted.end()),
                             gradients, &results));
+    // Backward functions may be the user's.
     if (results.size() != wanted.size()) {
       return Internal("a backward function gave ", results.size(),
                       " gradients for ", wanted.size(), " inputs");

@@ -56,6 +56,7 @@ StopRecording::~StopRecording() { saved_.swap(OwnRecorders()); }
 [[gnu::hot]] void TellRecorders(const ResolvedOpPtr& op,
                                 absl::Span<const Value> inputs,
                                 absl::Span<const Value> outputs) {
+  // A copy: what a recorder runs may start or stop tapes of this thread.
   const std::vector<Recorder*> recorders = OwnRecorders();
   for (Recorder* r : recorders) r->Record(op, inputs, outputs);
 }
@@ -74,6 +75,7 @@ void TellVariableAccessed(const Value& handle) {
 void SetAfterEmit(AfterEmit f) { after_emit = f; }
 Status TellAfterEmit(const OpDef* op, StringView name,
                      absl::Span<const Value> inputs, ValueList* outputs) {
+  // Off while it runs: ops that the hook itself emits are not to call it again.
   const AfterEmit f = std::exchange(after_emit, nullptr);
   if (f == nullptr) return OkStatus();
   Status s = f(op, name, inputs, outputs);
@@ -83,6 +85,8 @@ Status TellAfterEmit(const OpDef* op, StringView name,
 
 [[gnu::hot]] Status Emit(const ResolvedOpPtr& op,
                          absl::Span<const Value> inputs, ValueList* outputs) {
+  // Recorders come behind the emitter: an op that failed leaves no trace on a
+  // tape.
   HR_RETURN_IF_ERROR(CurrentEmitter()->Emit(op, inputs, outputs));
   if (HasRecorders()) TellRecorders(op, inputs, *outputs);
   if (after_emit == nullptr) [[likely]]
@@ -126,6 +130,7 @@ Value OpScope::operator()(StringView op, absl::Span<const Value> inputs,
 
 Value OpScope::Const(Tensor t) {
   if (!status_.ok()) return Value();
+  // Eagerly a constant is the tensor: no op needs to run for it.
   if (CurrentEmitter()->is_eager()) return Value(std::move(t));
   DType dtype = t.dtype();
   return (*this)("Const", {}, {{"value", std::move(t)}, {"dtype", dtype}});
@@ -164,6 +169,7 @@ Value OpScope::Scalar(DType dtype, double v) {
 Value OpScope::ShapeOf(const Value& x, DType out) {
   if (!status_.ok() || !x) return Value();
   const Shape& s = x.shape();
+  // A constant where the shape is known, so that what is computed of it folds.
   if (!s.fully_known()) return (*this)("Shape", {x}, {{"out_type", out}});
   if (out == DType::kInt64) return Const(Tensor::Vector(s));
   std::vector<int32_t> dims(s.dims().begin(), s.dims().end());

@@ -74,7 +74,8 @@ class Recorder {
   virtual void VariableAccessed(const Value& handle) = 0;
 };
 // This thread's recorders, innermost last. Empty almost always: asking costs a
-// load. While a recorder is told, recording is stopped.
+// load. A recorder that emits ops while it is told stops the recording itself
+// (StopRecording): else it would be told of these, too.
 bool HasRecorders();
 void PushRecorder(Recorder* r);
 void RemoveRecorder(Recorder* r);

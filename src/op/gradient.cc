@@ -25,10 +25,13 @@ Gradient SumGradients(OpScope& s, absl::Span<const Gradient> parts) {
   if (parts.size() == 1) return parts[0];
   bool all_slices = true;
   for (const Gradient& g : parts) all_slices = all_slices && g.is_slices();
+  // Slices stay slices, one behind the other, not even rows of one index added:
+  // a table of millions of rows is never made dense here.
   if (all_slices) {
     std::vector<Value> values, indices;
     DType index_type = DType::kInt32;
     for (const Gradient& g : parts) {
+      // The wider of the two: casting 64 bits down could name another row.
       if (g.indices.dtype() == DType::kInt64) index_type = DType::kInt64;
     }
     for (const Gradient& g : parts) {
@@ -49,6 +52,8 @@ Gradient SumGradients(OpScope& s, absl::Span<const Gradient> parts) {
   std::vector<Value> dense;
   for (const Gradient& g : parts) dense.push_back(Densify(s, g));
   Gradient sum;
+  // AddV2 takes part in fused chains, AddN does not; only of equal shapes, as
+  // AddV2 would broadcast where AddN refuses.
   sum.dense = dense.size() == 2 && dense[0].dtype() != DType::kVariant &&
                       s.ok() && dense[0].shape() == dense[1].shape()
                   ? s("AddV2", dense)
@@ -57,6 +62,7 @@ Gradient SumGradients(OpScope& s, absl::Span<const Gradient> parts) {
 }
 
 Value OnesFor(OpScope& s, const Value& x) {
+  // A Fill of a known shape does not keep x alive for its shape's sake.
   if (x.shape().fully_known() && IsPlain(x.dtype())) {
     return s("Fill", {s.ShapeOf(x), s.Scalar(x.dtype(), 1)});
   }
@@ -115,6 +121,8 @@ Status CallGradient(GradientContext& g) {
       break;
   }
   Status s = def.gradient_fn(g);
+  // The gradient function's own word, not that of an op which it emitted: this
+  // one becomes "no gradient" (NotImplementedError, LookupError in Python).
   if (s.code() == absl::StatusCode::kUnimplemented && g.ok() &&
       !CallsFunctions(def)) {
     s.SetPayload(kNoSuchGradient, absl::Cord());

@@ -44,6 +44,8 @@ Status KernelThrew(const KernelContext& c) {
 }
 
 Status CheckRoomFor(int64_t count, size_t size) {
+  // Up to a megabyte the request itself fails soon enough; larger ones are
+  // tried first, as containers would throw where a kernel can still say no.
   constexpr size_t kSmall = 1 << 20;
   size_t bytes;
   if (count >= 0 &&
@@ -52,6 +54,9 @@ Status CheckRoomFor(int64_t count, size_t size) {
     if (!MayTakeMemory(bytes)) {
       return ResourceExhausted("no memory for ", count, " elements");
     }
+    // Taken and given back: the system says here whether it would. Another
+    // thread may take the room meanwhile, and then the container throws after
+    // all.
     void* room = ::operator new(bytes, std::nothrow);
     ::operator delete(room);
     if (room != nullptr) return OkStatus();

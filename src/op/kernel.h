@@ -91,9 +91,6 @@ class Kernel {
   virtual bool own_outputs() const { return false; }
   // Not null for kernels that the fusing pass may take in.
   virtual const ElementwiseLoop* elementwise() const { return nullptr; }
-  // Estimated nanoseconds for a run with these inputs; decides inlining and
-  // hand-over to other threads.
-  virtual double Cost(absl::Span<Tensor* const> inputs) const { return 1000; }
 };
 
 // A kernel that is one function of the context.

@@ -16,6 +16,8 @@ namespace {
   std::fprintf(stderr, "headrace: definition of op %s: '%.*s': %.*s\n",
                def.name.c_str(), static_cast<int>(spec.size()), spec.data(),
                static_cast<int>(why.size()), why.data());
+  // At start-up, before anything runs: a definition is our own source, and no
+  // caller could do anything about it.
   std::abort();
 }
 

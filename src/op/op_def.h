@@ -160,7 +160,8 @@ class OpBuilder {
   OpDef def_;
 };
 
-// HR_OP(MatMul).Input("a: T")...; at namespace scope, in the op's own file.
+// HR_OP(MatMul).Input("a: T")...; at namespace scope, in the op's own file. A
+// macro, as it makes both a string and the name of a variable of the op's name.
 #define HR_OP(Name)                                     \
   [[maybe_unused]] static const ::headrace::OpRegistrar \
       hr_op_registrar_##Name = ::headrace::OpBuilder(#Name)

@@ -140,6 +140,7 @@ StatusOr<Kernel*> ResolvedOp::BindEagerKernel() const {
   MutexLock lock(bind_mutex_);
   if (!owned_kernel_) {
     HR_ASSIGN_OR_RETURN(owned_kernel_, BindKernel(*this));
+    // Released behind the kernel's making: readers take it without the lock.
     eager_kernel_.store(owned_kernel_.get(), std::memory_order_release);
   }
   return owned_kernel_.get();
@@ -180,6 +181,9 @@ Status ResolvedOp::InferAttrs(absl::Span<const DType> input_types) {
     }
     if (n < 0 || at + n > total) return bad_count();
     input_ranges_.push_back({at, at + n});
+    // Where the op does not take a reference itself it gets the value.
+    for (int i = at; i < at + n && !arg.is_ref; ++i)
+      input_types_[i] = BaseType(input_types_[i]);
     if (!arg.number_attr.empty()) {
       attrs_.Set(arg.number_attr, int64_t{n});
     }
@@ -231,6 +235,7 @@ Status ResolvedOp::CheckAttrs() const {
       return InvalidArgument("Op ", name(), " needs the attr '", attr.name,
                              "', which was not given");
     }
+    // An attribute of a function that its calls decide: checked when they do.
     if (value->kind() == AttrKind::kPlaceholder) continue;
     if (value->kind() != attr.kind) {
       return InvalidArgument("Attr '", attr.name, "' of op ", name(),
@@ -248,6 +253,8 @@ Status ResolvedOp::CheckAttrs() const {
     }
   }
   for (const auto& [key, value] : attrs_) {
+    // Names that begin with "_" are notes of the system's own (_class,
+    // _output_shapes), which any node may have.
     if (key[0] != '_' && def_->FindAttr(key) == nullptr) {
       return InvalidArgument("Op ", name(), " has no attr '", key, "'");
     }
@@ -265,6 +272,8 @@ Status ResolvedOp::SetTypes() {
       DType d = arg.type_attr.empty() ? arg.type : type_attr(arg.type_attr);
       if (arg.is_ref) d = RefType(d);
       int64_t n = arg.number_attr.empty() ? 1 : int_attr(arg.number_attr);
+      // Graphs from outside name counts: a million outputs are more than any
+      // has, and few enough to have vectors for.
       if (n < 0 || n > (1 << 20)) {
         return InvalidArgument("Op ", name(), " cannot have ", n, " outputs '",
                                arg.name, "'");
@@ -289,6 +298,8 @@ uint64_t ResolvedOpEpoch() { return epoch.load(std::memory_order_acquire); }
     const OpDef& def, absl::Span<const DType> input_types,
     const AttrMap& attrs) {
   // Calls of functions are not shared: their kernels hold the functions.
+  // The lock is held for the look-up alone. Two threads may resolve the same op
+  // at once; the first one entered stays, both work.
   bool intern = !IsOneOfAKind(attrs) && !CallsFunctions(def);
   InternedOps& interned = Interned();
   Key key;
@@ -312,6 +323,8 @@ uint64_t ResolvedOpEpoch() { return epoch.load(std::memory_order_acquire); }
   HR_RETURN_IF_ERROR(op->SetTypes());
   if (intern) {
     MutexLock lock(interned.mutex);
+    // All at once: what is used is resolved again in microseconds, and those
+    // who hold an op keep it. An order of use would cost every look-up.
     if (interned.by_key.size() >= kMostInterned) interned.by_key.clear();
     interned.by_key.emplace(std::move(key), op);
   }

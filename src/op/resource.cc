@@ -38,6 +38,7 @@ Status Variable::MakeExclusive(StringView name) {
         ". This could mean that the variable has been deleted. In TF1, it can "
         "also mean the variable is uninitialized.");
   }
+  // Copy on write: whoever read the variable keeps what was read.
   if (value_.exclusive()) return OkStatus();
   HR_ASSIGN_OR_RETURN(value_, value_.Clone());
   return OkStatus();
@@ -73,6 +74,8 @@ StatusOr<std::shared_ptr<Resource>> ResourceManager::LookUpOrCreate(
   MutexLock lock(mutex_);
   auto it = resources_.find({container, name});
   if (it != resources_.end()) return it->second;
+  // Under the lock, so that `make` runs once; it must not come back for a
+  // resource of this manager.
   HR_ASSIGN_OR_RETURN(auto made, make());
   resources_.emplace(std::pair(container, name), made);
   return made;
@@ -114,6 +117,8 @@ StatusOr<std::shared_ptr<Resource>> ResourceOf(const Tensor& handle,
                            handle.Describe());
   }
   const ResourceHandle& h = handle.scalar<ResourceHandle>();
+  // Handles of anonymous resources carry them; names are looked up only where
+  // graphs and checkpoints say them.
   if (h.resource) return h.resource;
   if (manager == nullptr) {
     return FailedPrecondition("no resources in this run: ", h.name);

@@ -43,6 +43,7 @@ StatusOr<Shape> ShapeContext::ShapeValue(int i) const {
     // A -1 is the one form of "unknown" that a scalar or vector may carry.
     return Shape::Make(dims, /*allow_unknown=*/true);
   }
+  // Where the whole vector is not known, the sizes of it that are.
   if (partial_fn_) {
     Shape partial = partial_fn_(partial_arg_, i);
     if (partial.known_rank()) return partial;

@@ -9,6 +9,9 @@
 namespace headrace {
 namespace {
 
+// Rows of a stack before they are multiplied and the stack begins anew: enough
+// for a product to run at full speed, and bounded, as loops may have any number
+// of turns. Functions of shapes alone, so that the bits are.
 constexpr int64_t kRoomRows = 2048;
 constexpr int64_t kRoomBytes = 16 << 20;
 
@@ -44,6 +47,7 @@ class Finder {
  private:
   bool Defer(int variable, bool products) {
     const ValueId feed = p_.feeds[variable], next = p_.fetches[variable];
+    // The running sum must be nobody's business but the next turn's.
     if (feed == next || uses_[feed] != 1 || uses_[next] != 1) return false;
     const DType dtype = p_.values[feed].dtype;
     if (dtype != DType::kFloat && dtype != DType::kDouble) return false;
@@ -114,6 +118,8 @@ class Finder {
     const Shape& a = p_.values[call.inputs[0]].shape;
     const Shape& b = p_.values[call.inputs[1]].shape;
     if (a.fully_known() && b.fully_known() && a.rank() == 2 && b.rank() == 2 &&
+        // Reading and writing the sum (m x n) costs less than storing the rows
+        // of both operands.
         2.0 * a[1] * b[1] < static_cast<double>(a[0]) * (a[1] + b[1])) {
       return false;
     }

@@ -98,6 +98,8 @@ class Executable::ShapePlans {
   }
 
  private:
+  // Plans for shapes that came at least twice: a training has its batch and the
+  // last, shorter one, for training and validation; each plan holds an arena.
   static constexpr size_t kMostPlans = 6;
   struct Entry {
     std::vector<Shape> shapes;
@@ -152,6 +154,10 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
 }
 
 StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
+  // In this order: what is not needed is gone before anything is fused, cheap
+  // values are made again before the fusing pass takes their copies in, kernels
+  // are bound before memory is planned, as they say whether they make their
+  // outputs. Planning may take seconds, so cancellation is looked for between.
   HR_RETURN_IF_ERROR(Optimise(p));
   HR_RETURN_IF_ERROR(CheckTokens());
   RecomputeCheap(p);
@@ -346,6 +352,8 @@ StatusOr<std::unique_ptr<Executable::Workspace>> Executable::NewWorkspace() {
 
 [[gnu::hot]] StatusOr<std::unique_ptr<Executable::Workspace>>
 Executable::Acquire() {
+  // One workspace without a lock: most executables are run by one thread at a
+  // time.
   if (Workspace* spare = spare_.exchange(nullptr, std::memory_order_acquire)) {
     return std::unique_ptr<Workspace>(spare);
   }
@@ -384,6 +392,7 @@ Executable::Acquire() {
   for (size_t i = 0; i < feeds.size(); ++i) {
     if (!feed_used_[i]) continue;
     const Slot& slot = slots_[feeds_[i]];
+    // Checked here for all steps behind: kernels were bound for these.
     if (feeds[i].dtype() != slot.dtype) {
       return InvalidArgument("input ", i, " was expected to be a ",
                              DTypeName(slot.dtype), " tensor but is a ",
@@ -500,6 +509,8 @@ Status Executable::CheckResult(const Workspace& f, ValueId v) const {
   if (s.product) return RunProduct(f, i);
   if (s.pin.empty() && s.verify.empty()) [[likely]]
     return RunKernel(s.kernel, f.contexts[i]);
+  // Held while the kernel runs: a list with one holder would be changed in
+  // place, though later steps read it.
   absl::InlinedVector<Tensor, 2> pinned;
   for (ValueId v : s.pin) pinned.push_back(f.slots[v]);
   HR_RETURN_IF_ERROR(RunKernel(s.kernel, f.contexts[i]));
@@ -530,6 +541,8 @@ Status Executable::RunProduct(Workspace& f, int i) {
     if (timeline) {
       timeline->Step(steps_[i].name, steps_[i].op->name(), begin, Now());
     }
+    // As soon as the last reader is done: the memory is free for the next step,
+    // and a buffer with one holder may be written over.
     for (ValueId v : steps_[i].release) f.slots[v] = Tensor();
   }
   return OkStatus();
@@ -543,6 +556,8 @@ Status Executable::RunProduct(Workspace& f, int i) {
   if (s.ok()) s = RunSteps(f, timeline);
   if (!s.ok()) [[unlikely]] {
     fetches->clear();
+    // A run that failed leaves nothing in the workspace, which the next run
+    // takes as it is.
     for (ValueId v : counted_) f.slots[v] = Tensor();
     return s;
   }
@@ -575,6 +590,7 @@ void Executable::ReuseFetches(Workspace& f, absl::Span<Tensor> old) {
                                     std::vector<Tensor>* fetches,
                                     Timeline* timeline) {
   if (by_shape_) {
+    // Shapes that came before have a plan of their own, with all sizes known.
     if (Executable* e = by_shape_->For(feeds)) {
       return e->Run(services, feeds, fetches, timeline);
     }

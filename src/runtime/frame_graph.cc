@@ -32,6 +32,7 @@ class Maker {
 
   Status Make(absl::Span<const Edge> fetches) {
     g_.nodes.resize(nodes_.size());
+    // The root, in which all nodes outside of loops run.
     g_.frames.emplace_back();
     for (size_t i = 0; i < nodes_.size(); ++i) {
       HR_RETURN_IF_ERROR(SetNode(static_cast<int>(i)));
@@ -55,6 +56,7 @@ class Maker {
       if (!feeds_.contains(Edge{n, 0})) return NotFed(*n);
       out.role = OpRole::kControlTrigger;  // somebody waits for it only
     }
+    // The last one is for control outputs.
     out.targets.resize(n->num_outputs() + 1);
     out.fetches.resize(n->num_outputs());
     if (out.role == OpRole::kEnter) {
@@ -89,6 +91,8 @@ class Maker {
       } else {
         g_.nodes[ids_.at(e.node)].targets[e.index].push_back({id, i});
         ++out.waiting;
+        // An op that wants the variable's value reads it when it runs, as
+        // assignments in the same frame count by then.
         if (!TakesReference(*out.op, i)) {
           HR_ASSIGN_OR_RETURN(source.reader, ReaderOf(e));
         }
@@ -106,6 +110,7 @@ class Maker {
   StatusOr<int> FrameOfOutputs(int id) {
     FrameGraph::FrameNode& n = g_.nodes[id];
     if (n.role == OpRole::kExit) {
+      // Exits of the root would have nowhere to go.
       if (n.frame == 0) {
         return InvalidArgument("Node ", n.name,
                                " leaves a frame that nothing "

@@ -121,6 +121,7 @@ class FrameRunner {
   void Queue(FrameRun* run, int64_t iteration, int node) {
     Iteration* it = run->at(iteration);
     NodeState& state = it->nodes[g_.nodes[node].slot];
+    // A Merge of which a second input comes alive, or dies, runs once.
     if (state.queued) return;
     state.queued = true;
     ++it->active;
@@ -178,6 +179,8 @@ class FrameRunner {
     int count = g_.nodes[node].op->num_outputs();
     for (int o = 0; o < count; ++o) {
       const Tensor* value =
+          // Switch leaves the output that it does not take without memory: a
+          // dead token.
           dead || !outputs[o].has_buffer() ? nullptr : &outputs[o];
       DeliverAll(run, iteration, node, o, value);
     }
@@ -211,6 +214,9 @@ class FrameRunner {
       case OpRole::kEnter:
         EnterFrame(r, outputs, dead);
         break;
+      // A dead Exit or NextIteration says nothing yet: in another iteration the
+      // value may still come out; EndFrame tells those behind Exits when it
+      // cannot.
       case OpRole::kExit:
         if (dead) break;
         r.run->left.push_back(r.node);

@@ -10,10 +10,14 @@
 namespace headrace {
 namespace {
 
+// Registers of a tile must fit in the cache: 96 instructions of 512 floats are
+// 192 KiB at worst. Longer chains become several calls.
 constexpr int kMostInstructions = 96;
 // Rows that are reduced while they are in the cache: elements of one, and how
 // many there are at least. (Few rows are cut by the reduction itself.)
 constexpr double kReduceNs = 0.1;  // an element
+// Short rows spend their time in the beginnings and ends of their loops; 8,192
+// floats are 32 KiB, a core's first cache.
 constexpr int64_t kLeastRow = 48, kMostRow = 8192, kLeastRows = 16;
 
 // What a call is to a group.
@@ -161,8 +165,11 @@ class Fuser {
   // Binds the kernel where it may be element-wise or a product.
   Status Candidate(Call& call, bool* yes) {
     *yes = false;
+    // Effects keep their order among one another, which a fused call would
+    // change.
     if (call.outputs.size() != 1 || call.effect) return OkStatus();
     const Shape& shape = p_.values[call.outputs[0]].shape;
+    // Layouts, tiles and the reductions' rows are decided now, once.
     if (!shape.fully_known() || shape.num_elements() == 0) return OkStatus();
     if (!IsPlain(p_.values[call.outputs[0]].dtype)) return OkStatus();
     const OpDef& def = call.op->def();
@@ -328,6 +335,8 @@ class Fuser {
     int host = -1;
     for (const auto& [v, count] : inside) {
       const int i = maker_[v];
+      // The latest, as all that the chain reads must be made before it; read by
+      // nobody else, as its result is never stored as a whole.
       if (i <= host || uses_[v] != count || p_.calls[i].dead) continue;
       const Call& call = p_.calls[i];
       if (!call.op->def().Has(OpTrait::kTakesTail) || call.effect ||
@@ -353,6 +362,8 @@ class Fuser {
       for (ValueId v : Operands(p_.calls[i])) ++inside[base_[v]];
     }
     const int host = HostOf(g, inside);
+    // A chain of one gains nothing: its own kernel is as fast, and reports
+    // under its own name.
     if (g.calls.size() + (host >= 0) < 2) return OkStatus();
     const ValueId product = host < 0 ? kNoValue : p_.calls[host].outputs[0];
     Parts parts;

@@ -12,6 +12,8 @@ namespace {
 using UnaryFn = void (*)(const void*, void*, int64_t);
 using BinaryFn = void (*)(const void*, const void*, void*, int64_t, int);
 
+// Elements: 2 KiB of floats a register, so that a chain of ten lies in the
+// first cache, and the call of a loop is paid once for 512.
 constexpr int64_t kTile = 512;
 constexpr int64_t kShortRow = 96;  // elements; shorter rows share a tile
 constexpr int64_t kLine = 64;      // bytes of a cache line
@@ -274,10 +276,13 @@ void FusedKernel::RunRange(const KernelContext& c, int64_t begin, int64_t end,
 
 Status FusedKernel::Run(KernelContext& c) {
   int64_t total = rows_ * inner_;
+  // One tile: handing it on would take longer than running it.
   if (total <= tile_ && !(by_rows_ && !expands_ && total > inner_)) {
     RunRange(c, 0, total, {});
     return OkStatus();
   }
+  // Whole rows, so that a row that is reduced is seen by one thread, in one
+  // order.
   int64_t unit = by_rows_ ? std::max(inner_, tile_ / inner_ * inner_) : tile_;
   int64_t units = (total + unit - 1) / unit;
   ParallelFor(units, cost_ * unit, [&](int64_t begin, int64_t end) {

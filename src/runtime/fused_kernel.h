@@ -45,9 +45,6 @@ class FusedKernel : public Kernel {
               int registers, int64_t rows, int64_t inner, double cost);
 
   Status Run(KernelContext& c) override;
-  double Cost(absl::Span<Tensor* const>) const override {
-    return cost_ * rows_ * inner_;
-  }
   // An input's elements from the range's first one on, wherever they lie.
   struct Given {
     int input = -1;

@@ -110,6 +110,8 @@ StatusOr<ResolvedOpPtr> KeptOp(const ResolvedOp& op,
 
 // Loops within loops, and all loops of a graph, that get plans of their own.
 // Others get one when they run first, as functions may call themselves.
+// Plans are made before anything runs, so both are bounded: deeper nests double
+// the functions with every level.
 constexpr int kDeepest = 4;
 constexpr int kMostLoops = 10'000;
 
@@ -246,9 +248,13 @@ StatusOr<std::unique_ptr<LoopPlan>> LoopPlan::Make(Parts parts) {
 
 Status LoopPlan::Run(const RunServices& services,
                      std::vector<Tensor>* state) const {
+  // A copy of the handles: running takes its feeds over, and the turns need
+  // them.
   std::vector<Tensor> tested = *state, truth;
   HR_RETURN_IF_ERROR(cond_->Run(services, absl::MakeSpan(tested), &truth));
   HR_ASSIGN_OR_RETURN(bool go_on, Truth(truth[0]));
+  // Let go before the turns, so that they may work in the variables' own
+  // memory.
   tested.clear();
   return go_on ? RunTurns(services, state) : OkStatus();
 }
@@ -284,6 +290,7 @@ StatusOr<std::shared_ptr<const LoopPlan>> LoopKernel::GetPlan(
   if (plan_) return plan_;
   if (parts_) {
     HR_ASSIGN_OR_RETURN(plan_, LoopPlan::Make(*parts_));
+    // The plan has all; programs hold the constants a second time.
     parts_.reset();
     return plan_;
   }

@@ -46,6 +46,8 @@ bool ReadsColumns(const Program& p, const Call& call,
     const Shape& part = p.values[v].shape;
     if (!part.fully_known() || part.rank() != 2) return false;
     if (uses[v] > 0) {
+      // Two parts are read: two narrow products would read the left operand
+      // twice.
       if (to->part != kNoValue) return false;
       to->part = v;
       to->first = at;
@@ -69,6 +71,7 @@ void NarrowProducts(Program& p) {
     Columns read;
     if (!ReadsColumns(p, call, uses, &read)) continue;
     const int made = maker[read.from];
+    // All other readers need the whole product.
     if (made < 0 || uses[read.from] != 1) continue;
     Call& product = p.calls[made];
     if (!product.op->def().Is(OpRole::kMatMul) || product.kernel ||

@@ -8,6 +8,9 @@
 namespace headrace {
 namespace {
 
+// Constants up to this size are computed when the plan is made. Larger ones (a
+// Fill of zeros for a gigabyte) would be held for the plan's life where a run
+// needs them for a moment.
 constexpr int64_t kMostFoldedBytes = 16 << 20;
 
 // Runs the call on its constant inputs.
@@ -30,10 +33,12 @@ bool Foldable(const Program& p, const Call& call) {
     if (!p.values[v].constant.has_buffer()) return false;
   }
   for (ValueId v : call.outputs) {
+    // Variants may be lists that runs write to.
     if (!IsPlain(p.values[v].dtype) && p.values[v].dtype != DType::kString) {
       return false;
     }
   }
+  // A loop on constants may never end.
   return !CallsFunctions(call.op->def());
 }
 
@@ -137,7 +142,11 @@ void MergeEqualCalls(Program& p) {
   absl::flat_hash_map<CallKey, const Call*> first;
   std::vector<ValueId> by = IdentityMapping(p);
   for (Call& call : p.calls) {
+    // Inputs are replaced as the pass goes, so that calls equal but for equal
+    // inputs merge too.
     for (ValueId& v : call.inputs) v = by[v];
+    // Two random ops are two draws. Calls without inputs are constants (folded)
+    // or sources.
     if (call.effect || call.op->def().is_stateful || call.inputs.empty()) {
       continue;
     }
@@ -167,6 +176,9 @@ void DropUnused(Program& p) {
 }
 
 Status Optimise(Program& p) {
+  // The order matters: folded constants let calls be simplified, simplified
+  // ones become equal, merged ones unused; products are narrowed and viewed
+  // when only what is read is left.
   FoldConstants(p);
   Simplify(p);
   MergeEqualCalls(p);

@@ -9,6 +9,8 @@
 namespace headrace {
 namespace {
 
+// Every value begins at a cache line, as buffers do: vector loops are tuned for
+// it, and threads that write neighbouring values share no line.
 constexpr int64_t kAlign = 64;
 constexpr int64_t kNever = INT64_MAX;
 
@@ -17,6 +19,8 @@ class Arena {
  public:
   int64_t Take(int64_t bytes) {
     bytes = Round(bytes);
+    // First fit, not best: low addresses are taken again soonest, which keeps
+    // the arena short and its lines in the cache.
     for (auto it = free_.begin(); it != free_.end(); ++it) {
       if (it->second < bytes) continue;
       int64_t at = it->first, rest = it->second - bytes;
@@ -24,6 +28,7 @@ class Arena {
       if (rest > 0) free_[at + bytes] = rest;
       return at;
     }
+    // The block at the end grows instead of a new one being put behind it.
     int64_t at = end_;
     if (!free_.empty()) {
       auto last = std::prev(free_.end());
@@ -94,10 +99,15 @@ MemoryPlan PlanMemory(const Program& p) {
     escapes[v] = true;
   }
   // Backwards: what an op keeps escapes; a view's fate is its base's.
+  // Views of views: a later view's fate must be known before that of what it
+  // looks at.
   for (size_t c = p.calls.size(); c-- > 0;) {
     const Call& call = p.calls[c];
     const OpDef& def = call.op->def();
     bool view = def.view_input >= 0 && call.outputs.size() == 1;
+    // A kernel that makes its outputs itself may hand an input on; one with
+    // effects may put it into a variable or a list. Arena memory must not leave
+    // its run.
     bool keeps = (call.kernel->own_outputs() && !view) ||
                  (def.is_stateful && !def.Has(OpTrait::kKeepsNoInput));
     for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -114,6 +124,8 @@ MemoryPlan PlanMemory(const Program& p) {
   }
   auto in_arena = [&](ValueId v) {
     const ProgramValue& value = p.values[v];
+    // Strings and variants own memory of their own, whose end nobody would see
+    // in an arena.
     return produced[v] && !escapes[v] && IsPlain(value.dtype) &&
            value.shape.fully_known() && !value.constant.has_buffer();
   };
@@ -132,6 +144,7 @@ MemoryPlan PlanMemory(const Program& p) {
       uint32_t may = o == 0 ? InPlaceInputs(call) : 0;
       for (size_t i = 0; i < call.inputs.size() && i < 32 && may; ++i) {
         ValueId in = call.inputs[i];
+        // An input that is read twice could be read after it was written over.
         bool once = std::count(call.inputs.begin(), call.inputs.end(), in) == 1;
         if ((may >> i & 1) && once && plan.offset[in] >= 0 && base[in] == in &&
             plan.last_use[in] == static_cast<int64_t>(c) &&
@@ -146,6 +159,8 @@ MemoryPlan PlanMemory(const Program& p) {
       if (plan.last_use[v] < kNever) ends[plan.last_use[v]].push_back(v);
     }
     for (ValueId v : ends[c]) {
+      // Given back behind the outputs' places: no output may lie where an input
+      // of the same call still lies, unless the kernel allows it.
       if (v != taken) arena.Give(plan.offset[v], bytes_of(v));
     }
   }

@@ -5,8 +5,12 @@
 namespace headrace {
 namespace {
 
+// Weights that change are prepared ever later: each change doubles the runs
+// that the same weights must come in before they are prepared, up to this many.
+// Beyond it weights that settle at last would wait too long.
 constexpr int kMostReluctant = 256;
-constexpr int64_t kSmallest = 4096;  // elements of weights worth looking at
+// Elements: packing smaller weights saves less than looking them up costs.
+constexpr int64_t kSmallest = 4096;
 
 // Whether it reads a variable behind a handle, not a reference.
 bool ReadsVariable(const ResolvedOp& op) {
@@ -40,9 +44,13 @@ StatusOr<std::shared_ptr<const void>> PreparedWeights::Get(
   using Made = std::shared_ptr<const void>;
   if (source_ == Source::kInput && !repeated) return Made();
   const Tensor& w = c.input(product.weights());
+  // Memory that is not counted (the arena's) may hold other weights at the same
+  // address in the next run.
   if (!w.counted() || w.num_elements() < kSmallest) return Made();
   MutexLock lock(mutex_);
   if (held_.has_buffer()) {
+    // The same buffer means the same values: we hold it, so whoever writes must
+    // copy.
     if (held_.raw() == w.raw() && held_.SharesBufferWith(w) &&
         held_.shape() == w.shape()) {
       return made_;

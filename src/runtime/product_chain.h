@@ -39,9 +39,6 @@ class ProductChain : public ProductKernel {
       const KernelContext& c) const override;
   Status RunPrepared(KernelContext& c, const void* prepared,
                      const Tail* tail) const override;
-  double Cost(absl::Span<Tensor* const> inputs) const override {
-    return p_.product->Cost(inputs) + p_.chain->Cost(inputs);
-  }
 
  private:
   const Parts p_;

@@ -17,7 +17,8 @@ namespace {
 
 constexpr int kDeepestInlining = 64;  // recursion is left to real calls
 constexpr int64_t kBodyCost = 8;      // of a body, in nodes
-constexpr size_t kLookEvery = 1024;   // calls between looks at cancellation
+// Calls between looks at cancellation: some milliseconds of planning.
+constexpr size_t kLookEvery = 1024;
 
 using Mapping = absl::flat_hash_map<Edge, ValueId>;
 
@@ -62,6 +63,8 @@ bool InputsComeFirst(const std::vector<Node*>& nodes) {
 
 // Puts nodes after what they need, otherwise by id.
 Status Sort(std::vector<Node*>* nodes, const Mapping& fed) {
+  // Nearly always: ids grow as nodes are added. Only grown nodes and imports
+  // with loops back differ.
   if (InputsComeFirst(*nodes)) return OkStatus();
   absl::flat_hash_map<const Node*, int> waiting;
   absl::flat_hash_map<const Node*, std::vector<Node*>> users;
@@ -168,6 +171,7 @@ class Writer {
     HR_ASSIGN_OR_RETURN(call.op, NamedOp(*n));
     call.inputs.assign(inputs.begin(), inputs.end());
     call.name = n->name();
+    // A target runs for what it may refuse, though nobody reads it.
     call.effect = HasSideEffect(n->def()) || asked_.contains(n);
     for (int i = 0; i < n->num_outputs(); ++i) {
       // What runs is a reference, a scalar handle; its shape is the variable's.
@@ -264,6 +268,9 @@ Status BindCall(Call& call) {
 
 void BindStateful(Program& p) {
   for (Call& call : p.calls) {
+    // Before the program is copied for shapes: kernels with state (random
+    // streams) must be one for all plans. What cannot be bound the plan
+    // reports.
     if (call.op->def().is_stateful) BindCall(call).IgnoreError();
   }
 }

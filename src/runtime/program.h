@@ -61,6 +61,8 @@ class PlanBudget {
   bool Spend(const Function& f, size_t nodes);
 
  private:
+  // Nodes that bodies written out again may add to a plan: at some 8 us a node
+  // (tracing, planning and binding) one to two seconds at most.
   int64_t left_ = 200'000;  // nodes
   absl::flat_hash_set<const Function*> seen_;
 };

@@ -7,7 +7,10 @@
 namespace headrace {
 namespace {
 
-constexpr int kLongestChain = 4;  // calls that are made again for one value
+// Calls that are made again for one value. In the fused call that reads it
+// each costs a pass through registers; longer chains cost more than the memory
+// that they save.
+constexpr int kLongestChain = 4;
 
 // What parts regions: work beside which cheap calls do not count.
 bool IsHeavy(const Call& call) { return call.op->def().Has(OpTrait::kHeavy); }

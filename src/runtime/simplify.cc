@@ -170,7 +170,11 @@ class Simplifier {
     const SimplifyFn rule = call.op->def().simplify;
     if (rule == nullptr) return false;
     CallContext c(p_, call, readers_);
+    // What a rule began and gave up leaves only values that no call makes and
+    // nobody reads.
     if (!rule(c).ok() || c.replaced().empty()) return false;
+    // What takes a call's place is simplified in turn, which ends, as rules
+    // make simpler calls.
     for (Call& made : c.calls()) Add(std::move(made));
     by_.resize(p_.values.size(), kNoValue);
     for (const auto& [output, by] : c.replaced()) by_[output] = Final(by);

@@ -7,8 +7,9 @@
 namespace headrace {
 namespace {
 
-// Larger variables are better worked on in place than from one memory to
-// another.
+// Bytes. Swapping keeps two memories for a variable; up to this size both stay
+// in the cache and no turn allocates. Larger variables are better worked on in
+// place.
 constexpr int64_t kLargestSwapped = 128 << 10;
 
 }  // namespace
@@ -35,12 +36,15 @@ void TurnPlan::PlanNext() {
   }
   for (size_t i = 0; i < e.feeds_.size(); ++i) {
     Next next{e.fetches_[i], e.feeds_[i]};
+    // A variable that the body hands through lies where the next turn reads it.
     if (next.from == next.to) continue;
     next.index = static_cast<int>(i);
     const Executable::Slot& from = e.slots_[next.from];
     const Executable::Slot& to = e.slots_[next.to];
     const bool same = from.is_static && to.is_static && from.shape == to.shape;
     next.check = !same && to.shape.known_rank();
+    // Read again in the next turn, wanted by several variables, or not to be
+    // moved (constants, the arena): copied.
     if (is_feed[next.from] || fetched[next.from] > 1 ||
         from.constant.has_buffer() || from.offset >= 0) {
       copied_.push_back(next);
@@ -85,6 +89,7 @@ Turns::Turns(const TurnPlan& plan,
 
 Turns::~Turns() {
   Executable& e = *plan_.executable_;
+  // A loop that ended early leaves values behind; the next run must find none.
   for (ValueId v : e.counted_) workspace_->slots[v] = Tensor();
   workspace_->repeated = false;
   for (auto& p : e.prepared_) p->EndRepeated();
@@ -114,6 +119,8 @@ Status Turns::Advance(bool more) {
   size_t at = 0;
   for (const TurnPlan::Next& next : plan_.copied_) {
     if (next.check && more) HR_RETURN_IF_ERROR(Check(next));
+    // All that is copied is taken before any variable is set: variables may
+    // change places with one another.
     passing_[at++] = slots[next.from];
   }
   for (const TurnPlan::Next& next : plan_.direct_) {

@@ -89,6 +89,8 @@ class Viewer {
 
   Look LookAt(ValueId v) const {
     Look look{v};
+    // Read by something else as well, the transposed operand is made anyhow;
+    // then it is the faster one.
     if (maker_[v] < 0 || uses_[v] != products_[v]) return look;
     const Call* call = &p_.calls[maker_[v]];
     if (call->dead) return look;  // its product was the first to take it
@@ -109,6 +111,7 @@ class Viewer {
     }
     int64_t axis = call->op->int_attr("axis");
     if (axis < 0) axis += all.rank();
+    // Columns of what was stacked along the last axis are not contiguous.
     if (axis == all.rank() - 1) return look;
     for (size_t i = 0; i < call->outputs.size(); ++i) {
       if (call->outputs[i] == look.from) look.index = static_cast<int64_t>(i);

@@ -11,6 +11,8 @@
 namespace headrace {
 namespace {
 
+// The header's place before the data: 64 bytes, so that data keep the block's
+// alignment, which vector loops and Tensor's users count on.
 constexpr size_t kHeader = 64;
 static_assert(sizeof(Buffer) <= kHeader);
 // From this many bytes on, data begin at a page, as their block does: devices
@@ -28,6 +30,8 @@ using ObjectTypes = TypeList<std::string, Variant, ResourceHandle>;
 
 [[gnu::hot]] Buffer* Buffer::Allocate(DType dtype, int64_t count) {
   size_t bytes;
+  // A product that wraps round would give a small block for a large tensor.
+  // kPage is room for the larger of the two headers.
   if (__builtin_mul_overflow(static_cast<size_t>(count), DTypeSize(dtype),
                              &bytes) ||
       bytes > SIZE_MAX - kPage) {
@@ -42,6 +46,8 @@ using ObjectTypes = TypeList<std::string, Variant, ResourceHandle>;
     buffer->object_type_ = dtype;
     DispatchDType(dtype, ObjectTypes{}, [&](auto tag) {
       using T = typename decltype(tag)::type;
+      // Plain elements stay uninitialised (the kernel writes them all), objects
+      // must exist to be assigned to.
       std::uninitialized_value_construct_n(static_cast<T*>(buffer->data_),
                                            count);
     });
@@ -74,6 +80,8 @@ Buffer* Buffer::Wrap(void* data, size_t bytes, void* owner, ReleaseFn release) {
     b->~Buffer();
     FreeMemory(b, size);
   };
+  // First: the owner's memory must be there while it is released, and the
+  // header, which holds release_, is ours and goes last.
   if (release_) release_(owner_);
   const bool nests =
       object_type_ == DType::kVariant || object_type_ == DType::kResource;

@@ -48,6 +48,7 @@ enum class DType : uint8_t {
   kUint2 = 32,
   // A reference to a variable of type T (graphs of TensorFlow 1) is T + 100.
 };
+// Upstream's numbers of reference types are those of their values and 100.
 inline constexpr int kRefOffset = 100;
 
 using complex64 = std::complex<float>;
@@ -108,6 +109,7 @@ DType RealType(DType d);
 
 template <typename T>
 struct DTypeOfImpl;
+// A macro, as specialisations of a template cannot be rows of an array.
 #define HR_DTYPE_OF(T, D)                    \
   template <>                                \
   struct DTypeOfImpl<T> {                    \

@@ -16,6 +16,8 @@ StatusOr<Shape> Shape::Make(absl::Span<const int64_t> dims,
       return InvalidArgument("Dimension ", d,
                              " must be >= ", allow_unknown ? -1 : 0);
     }
+    // Zeros are passed over: strides are products of the other sizes, which
+    // must fit as well.
     if (d <= 0 || by != 0) continue;
     int64_t more;
     if (MultiplyChecked(count, d, &more)) {

@@ -17,6 +17,7 @@ namespace headrace {
 class Shape {
  public:
   static constexpr int64_t kUnknown = -1;
+  // Upstream's limit: there, 255 in a byte means an unknown rank.
   static constexpr int kMaxRank = 254;
 
   Shape() = default;  // a scalar's

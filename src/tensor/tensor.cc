@@ -40,6 +40,7 @@ Tensor Tensor::Wrap(DType dtype, Shape shape, void* data, size_t bytes,
                     void* owner, Buffer::ReleaseFn release) {
   Tensor t(dtype, std::move(shape));
   t.buffer_ = BufferRef(Buffer::Wrap(data, bytes, owner, release));
+  // Python hands over null for an array without elements.
   t.data_ = data ? data : empty_place;
   return t;
 }

@@ -142,6 +142,7 @@ bool SplitStrings(const std::string& content, absl::Span<std::string> out) {
     length = 0;
     int shift = 0;
     while (true) {
+      // Nine bytes of seven bits: no string is longer than 2^63.
       if (at >= content.size() || shift > 56) return false;
       uint8_t byte = content[at++];
       length |= uint64_t{byte & 0x7fu} << shift;
@@ -277,10 +278,14 @@ StatusOr<Tensor> TensorFromProto(const TensorProto& proto) {
     return Unparsable(proto);
   }
   if (!content.empty() && !plain &&
+      // Each string takes at least a byte, for its length: more elements than
+      // bytes is damage, seen before memory is taken.
       shape.num_elements() > static_cast<int64_t>(content.size())) {
     return Unparsable(proto);
   }
   if (bytes > kMostRepeatedBytes &&
+      // A proto may say one value for all elements; from a file, a few bytes
+      // must not take gigabytes.
       bytes / 16 > static_cast<int64_t>(proto.ByteSizeLong())) {
     return ResourceExhausted("a tensor of shape ", shape,
                              " written in few bytes is too large to hold");
@@ -295,6 +300,7 @@ StatusOr<Tensor> TensorFromProto(const TensorProto& proto) {
     }
   } else if (plain) {
     std::memcpy(t.raw(), content.data(), content.size());
+    // Bytes from outside other than 0 and 1 are no bools in C++.
     if (dtype == DType::kBool) MakeBools(t.raw(), bytes);
   } else if (dtype == DType::kVariant) {
     HR_RETURN_IF_ERROR(ReadVariantContent(proto, t));
@@ -324,6 +330,7 @@ Status TensorToProto(const Tensor& t, TensorProto* proto) {
   } else if (!IsPlain(t.dtype())) {
     return Unimplemented("tensors of ", DTypeName(t.dtype()),
                          " cannot be written to a proto");
+    // As upstream writes them, so that equal graphs are equal bytes.
   } else if (t.num_elements() > 1 || !AddSingle(t, proto)) {
     proto->set_tensor_content(t.raw(), t.bytes());
   }

@@ -48,6 +48,7 @@ StatusOr<int64_t> Checkpoint::CountSave() {
 
 StatusOr<std::string> Checkpoint::Save(const std::string& prefix,
                                        const SaveOptions& options) {
+  // One write at a time: two could rename their files in the wrong order.
   HR_RETURN_IF_ERROR(Sync());
   std::string local;
   HR_ASSIGN_OR_RETURN(FileSystem* const fs, FileSystemFor(prefix, &local));

@@ -41,8 +41,12 @@ StatusOr<std::string> CheckpointManager::Save(std::optional<int64_t> number,
   }
   {
     const MutexLock lock(rotation_->mutex);
+    // Locked before anything is counted or written: another process would
+    // delete what this one has just saved.
     HR_RETURN_IF_ERROR(rotation_->rotation.BeginSave());
   }
+  // Counted also where a number is given, as Python's does; the counter is
+  // saved with the rest.
   HR_ASSIGN_OR_RETURN(const int64_t count, checkpoint_->CountSave());
   const std::string path = JoinPath(
       folder_, absl::StrCat(options_.name, "-", number.value_or(count)));

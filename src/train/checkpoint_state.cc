@@ -100,6 +100,7 @@ StatusOr<std::optional<CheckpointState>> ReadCheckpointState(
   }
   state.timestamps.assign(proto.all_model_checkpoint_timestamps().begin(),
                           proto.all_model_checkpoint_timestamps().end());
+  // Written by something that keeps none for some: then none can be told apart.
   if (state.timestamps.size() != state.all.size()) state.timestamps.clear();
   if (proto.last_preserved_timestamp() > 0) {
     state.last_preserved = proto.last_preserved_timestamp();
@@ -159,6 +160,7 @@ StatusOr<CheckpointRotation> CheckpointRotation::Open(FileSystem* fs,
   rotation.latest_ = state->latest;
   if (state->last_preserved) rotation.last_preserved_ = *state->last_preserved;
   for (size_t i = 0; i < state->all.size(); ++i) {
+    // Deleted by hand, or by another program: no longer kept, and not counted.
     if (!CheckpointExists(fs, state->all[i])) continue;
     rotation.kept_.push_back({state->all[i], state->timestamps.empty()
                                                  ? rotation.last_preserved_

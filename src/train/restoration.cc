@@ -139,6 +139,8 @@ Status Restoration::BindChildren(int id, const TrackablePtr& object,
     if (child) {
       queue->emplace_back(children[i].node_id(), std::move(child));
     } else {
+      // Made later, it takes its value then: layers make their weights at their
+      // first call.
       object->Await(name, shared_from_this(), children[i].node_id());
     }
   }
@@ -177,6 +179,7 @@ Status Restoration::Run(Queue queue) {
     if (bound_[id].lock() != nullptr) continue;
     bound_[id] = object;
     was_bound_[id] = true;
+    // An object that a later restore has given its value keeps it.
     if (object->bound_by_ <= number_) {
       object->bound_by_ = number_;
       HR_RETURN_IF_ERROR(Plan(id, object, &assignments));
@@ -242,6 +245,8 @@ Status Restoration::BindByName(const TrackablePtr& root) {
 }
 
 Status Restoration::CheckAndAssign(std::vector<Assignment> assignments) {
+  // All are checked before any is assigned: a checkpoint of another model
+  // changes nothing.
   for (Assignment& assignment : assignments) {
     HR_RETURN_IF_ERROR(CheckTypes(&assignment));
   }

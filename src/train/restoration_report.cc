@@ -10,7 +10,9 @@
 namespace headrace {
 namespace {
 
-// Names beyond this many get no nearest one: the table would be large.
+// Texts of errors show 20 names, and what is nearest to each is looked for
+// among 2,000: an edit distance of names of 50 letters takes some 5 us, so at
+// most 0.2 s in all.
 constexpr size_t kNamesCompared = 20;
 constexpr size_t kCandidates = 2000;
 
@@ -42,6 +44,7 @@ void AddNearest(std::vector<RestoreReport::Unmatched>* names,
                 const std::vector<RestoreReport::Unmatched>& candidates) {
   for (size_t i = 0; i < std::min(names->size(), kNamesCompared); ++i) {
     const std::string own = Comparable((*names)[i].name);
+    // Names that differ in more than two thirds are no help.
     int best = static_cast<int>(own.size()) * 2 / 3 + 1;
     for (size_t j = 0; j < std::min(candidates.size(), kCandidates); ++j) {
       const int d = EditDistance(own, Comparable(candidates[j].name));
@@ -88,6 +91,8 @@ const std::string& Restoration::NodeName(int id) const {
     for (size_t next = 0; next < queue.size(); ++next) {
       for (const auto& child : graph_->nodes(queue[next]).children()) {
         std::string& name = node_names_[child.node_id()];
+        // The first name found is the shortest, as nodes are visited breadth
+        // first.
         if (!name.empty()) continue;
         name = absl::StrCat(node_names_[queue[next]], ".", child.local_name());
         queue.push_back(child.node_id());

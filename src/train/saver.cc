@@ -19,10 +19,14 @@ class Saver {
     for (size_t id = 0; id < nodes_.size(); ++id) {
       // Visiting moves nodes_.
       const TrackablePtr object = nodes_[id].object;
+      // Objects may make children here (wrappers of lists), so before they are
+      // asked for them.
       HR_RETURN_IF_ERROR(object->BeforeSave());
       HR_RETURN_IF_ERROR(object->Refresh());
       AddChildren(id, object->edges(), id == 0 ? extra : kNothing);
     }
+    // Behind all objects: a slot's key names its variable's path, which must be
+    // the shortest.
     VisitSlots();
     for (size_t id = 0; id < nodes_.size(); ++id) {
       HR_RETURN_IF_ERROR(AddValues(id, out));
@@ -64,6 +68,7 @@ class Saver {
 
   void AddChildren(int id, const std::vector<Trackable::Edge>& children,
                    absl::Span<const NamedChild> extra) {
+    // A copy of the path: visiting children moves the nodes.
     const std::string prefix = id == 0 ? "" : nodes_[id].path + "/";
     for (const auto& edge : children) {
       if (!edge.saved) continue;
@@ -196,6 +201,7 @@ Status PrepareFolder(FileSystem* fs, const std::string& prefix) {
 Status GraphValues::Write(FileSystem* fs, const std::string& prefix,
                           const Options& options) const {
   for (const auto& [key, value] : values_) {
+    // Before any file is made.
     if (value.has_buffer()) continue;
     return Unimplemented("a checkpoint of ", key,
                          ", which belongs to a graph, without a session");

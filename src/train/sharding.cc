@@ -32,6 +32,7 @@ StatusOr<Tensor> Part(const Tensor& t, int axis, int64_t begin, int64_t size) {
 int64_t BytesOf(const Tensor& t) {
   if (t.dtype() != DType::kString) return static_cast<int64_t>(t.bytes());
   int64_t bytes = 0;
+  // A byte for the length of a short string.
   for (const std::string& s : t.span<std::string>()) bytes += s.size() + 1;
   return bytes;
 }
@@ -47,9 +48,13 @@ class Packer {
       return OkStatus();
     }
     const auto dims = t.shape().dims();
+    // Along the longest axis: its places are the smallest pieces, which fill
+    // shards best.
     const int axis = static_cast<int>(
         std::max_element(dims.begin(), dims.end()) - dims.begin());
     const int64_t line = bytes / dims[axis];  // of one place of the axis
+    // It fits a shard of its own but not the rest of this one: a whole tensor
+    // in the next shard is better than a cut.
     if (bytes <= most_ && line > room()) {
       Put({.key = key, .tensor = t}, bytes);
       return OkStatus();
@@ -164,6 +169,7 @@ Status WriteShards(FileSystem* fs, const std::string& prefix,
   Status status;
   for (size_t i = 0; i < shards.size() && status.ok(); ++i) {
     parts.push_back(absl::StrCat(temporary, "_part", i));
+    // The object graph stands once, in the last part.
     const bool last = i + 1 == shards.size();
     status =
         WriteOne(fs, parts.back(), shards[i], last ? &graph : nullptr, sync);
@@ -173,6 +179,8 @@ Status WriteShards(FileSystem* fs, const std::string& prefix,
   }
   if (status.ok()) return status;
   for (const std::string& part : parts) {
+    // The parts' own names were temporary; what could not be deleted goes with
+    // the next save (DeleteAbandonedFiles).
     fs->Delete(CheckpointIndexPath(part)).IgnoreError();
     fs->Delete(CheckpointDataPath(part, 0, 1)).IgnoreError();
   }

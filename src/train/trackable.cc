@@ -38,9 +38,12 @@ Status Trackable::TakeWaiting(StringView name, const TrackablePtr& child) {
                    [&](const Waiting& w) { return w.name == name; });
   if (due != waiting_.end()) {
     const Waiting waiting = std::move(*due);
+    // Taken off before binding, which may attach children to this object in
+    // turn.
     waiting_.erase(due);
     HR_RETURN_IF_ERROR(waiting.restoration->Bind(waiting.id, child));
   }
+  // A copy, as binding may add to the list; the newest restore first.
   const auto by_name = by_name_;
   for (auto r = by_name.rbegin(); r != by_name.rend(); ++r) {
     HR_RETURN_IF_ERROR((*r)->BindByName(child));
@@ -51,6 +54,8 @@ Status Trackable::TakeWaiting(StringView name, const TrackablePtr& child) {
 void Trackable::Await(StringView name, std::shared_ptr<Restoration> restoration,
                       int id) {
   for (Waiting& w : waiting_) {
+    // The newest restore wins: what an older one left for that name is
+    // forgotten.
     if (w.name != name) continue;
     w.restoration = std::move(restoration);
     w.id = id;

@@ -28,8 +28,8 @@ namespace headrace::tf::train {
 
 using Logs = std::map<std::string, double>;
 
-// What is being trained. `stop` ends the training at the end of the epoch, or
-// of the step when a step sets it.
+// What is being trained, as callbacks see it. `stop` ends the training at the
+// end of the epoch, or of the step when a step sets it.
 struct Training {
   layers::Layer& model;
   Optimizer& optimizer;
@@ -37,24 +37,28 @@ struct Training {
 };
 
 // Base: does nothing at any turn. Epochs count from 0; without
-// FitOptions::epochs the whole training is one. Used by one training at a time;
-// what they throw ends it. Begin and end are called for each call of Fit.
+// FitOptions::epochs the whole training is one. Used by one training at a time,
+// on the thread that called Fit; what they throw ends it and arrives unchanged
+// at Fit's caller. Begin and end are called for each call of Fit; not the end
+// where something throws.
 class HR_API Callback {
  public:
   virtual ~Callback() = default;
   virtual void OnTrainBegin(Training& t) {}
   virtual void OnTrainEnd(Training& t) {}
   virtual void OnEpochBegin(Training& t, int64_t epoch) {}
-  // May add to the logs: later callbacks and the report see it.
+  // The logs hold the epoch's values by name. May add to the logs: later
+  // callbacks and the report see it.
   virtual void OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {}
-  // `step` is Optimizer::iterations; `loss` this batch's, read only if asked
-  // for: that waits for the step.
+  // `step` is Optimizer::iterations, counted from 1 here: the step is done.
+  // `loss` is a scalar, this batch's, penalties included.
   virtual void OnStepEnd(Training& t, int64_t step, const Tensor& loss) {}
 };
 
-// Whether a value is better than another. `mode` is "min", "max" or "auto": max
-// for names that end in "acc", "accuracy" or "auc". Others throw
-// kInvalidArgument.
+// Whether a value is better than another: by more than |min_delta|, below it
+// ("min") or above it ("max"). `mode` is "min", "max" or "auto": max for names
+// that end in "acc", "accuracy" or "auc". Others throw kInvalidArgument. Not a
+// number is never better.
 class HR_API Monitor {
  public:
   Monitor(std::string name, const std::string& mode, double min_delta = 0);
@@ -70,17 +74,21 @@ class HR_API Monitor {
   bool rising_;
 };
 
+// What is watched, and for how long.
 struct EarlyStoppingOptions {
   std::string monitor = "val_loss";
   double min_delta = 0;  // less is no improvement
   int64_t patience = 0;  // epochs without improvement before it stops
   std::string mode = "auto";
+  // The value is to become better than that: until then improvements do not
+  // start the count of epochs anew.
   std::optional<double> baseline;
   // At the end the model gets the weights of its best epoch.
   bool restore_best_weights = false;
   int64_t start_from_epoch = 0;
 };
-// Stops when a value no longer improves.
+// Stops when a value no longer improves, at the earliest behind the second
+// epoch. An epoch whose logs lack the value counts for nothing.
 class HR_API EarlyStopping : public Callback {
  public:
   explicit EarlyStopping(EarlyStoppingOptions options = {});
@@ -101,6 +109,7 @@ class HR_API EarlyStopping : public Callback {
   std::vector<Tensor> best_weights_;
 };
 
+// What is watched, for how long, and what happens then.
 struct ReduceLROnPlateauOptions {
   std::string monitor = "val_loss";
   double factor = 0.1;  // below 1
@@ -110,7 +119,9 @@ struct ReduceLROnPlateauOptions {
   int64_t cooldown = 0;  // epochs after a change that are not counted
   double min_lr = 0;
 };
-// Lowers the rate, a number and no schedule, when a value no longer improves.
+// Multiplies the rate by `factor` when a value has not improved for `patience`
+// epochs, down to min_lr. The rate must be a number: with a schedule the first
+// epoch's end throws kFailedPrecondition.
 class HR_API ReduceLROnPlateau : public Callback {
  public:
   // Throws kInvalidArgument for a factor of 1 or more.
@@ -125,7 +136,9 @@ class HR_API ReduceLROnPlateau : public Callback {
   double best_ = 0;
 };
 
-// Sets the rate of each epoch, of its number and the rate before.
+// Sets the rate of each epoch, of its number and the rate before
+// (kFailedPrecondition for an optimizer with a schedule). Throws
+// kInvalidArgument for no function.
 class HR_API LearningRateScheduler : public Callback {
  public:
   using Schedule = std::function<double(int64_t epoch, double rate)>;
@@ -143,8 +156,10 @@ struct ModelCheckpointOptions {
   std::string mode = "auto";
   CheckpointOptions save_options;
 };
-// Writes a checkpoint after each epoch, or after the best so far. `path` may
-// hold "{epoch}", counted from 1.
+// Writes a checkpoint (Checkpoint::write) after each epoch, or after the best
+// so far. `path` may hold "{epoch}", counted from 1; without it each takes the
+// place of the one before. Asynchronous writes are waited for when training
+// ends.
 class HR_API ModelCheckpoint : public Callback {
  public:
   // `checkpoint` must outlive it.
@@ -161,8 +176,10 @@ class HR_API ModelCheckpoint : public Callback {
   double best_;
 };
 
-// A line of values a epoch, the names in the first; goes on at the end of the
-// file with `append`. Throws what opening and writing fail with.
+// A line of values an epoch, the names in the first; goes on at the end of the
+// file with `append`. Columns are those of the first epoch: values that come
+// later have none, values that are missing are "NA". kUnavailable where the
+// file cannot be written.
 class HR_API CSVLogger : public Callback {
  public:
   explicit CSVLogger(std::string path, std::string separator = ",",
@@ -176,7 +193,7 @@ class HR_API CSVLogger : public Callback {
   std::vector<std::string> names_;
 };
 
-// Keeps every epoch's values.
+// Keeps every epoch's values of the last training.
 class HR_API History : public Callback {
  public:
   void OnTrainBegin(Training& t) override;
@@ -226,7 +243,8 @@ class HR_API TensorBoard : public Callback {
   std::unique_ptr<EventFileWriter> train_, validation_;  // when needed
 };
 
-// Stops at the first loss that is not finite, which it looks at every step.
+// Stops at the first loss that is not finite, which it looks at every step: so
+// each step is waited for.
 class HR_API TerminateOnNaN : public Callback {
  public:
   void OnStepEnd(Training& t, int64_t step, const Tensor& loss) override;

@@ -9,6 +9,7 @@
 
 namespace headrace::tf::metrics {
 
+// What counts as a positive prediction.
 struct ThresholdOptions {
   // A prediction above one is positive; each in [0, 1]. None: 0.5, or with
   // top_k whatever is among the k greatest of the last axis.
@@ -18,8 +19,11 @@ struct ThresholdOptions {
   std::optional<int64_t> class_id;
 };
 
-// What counts at thresholds share. With several thresholds, results are one
-// value each; Fit and Evaluate want one.
+// What counts at thresholds share. Labels are 0 or 1, predictions in [0, 1],
+// both of one shape (or one that a last axis of 1 makes the same). With several
+// thresholds, results are one value each, [thresholds]; Fit and Evaluate want
+// one. Throws kInvalidArgument for thresholds outside of [0, 1] and a top_k
+// below 1.
 class HR_API ConfusionCounts : public Metric {
  public:
   void Update(const Tensor& y_true, const Tensor& y_pred,
@@ -45,7 +49,8 @@ class HR_API ConfusionCounts : public Metric {
   std::vector<Variable> counts_;
 };
 
-// How many there were, weighed. Tracks "accumulator".
+// How many there were, each sample times its weight: right and wrong
+// predictions of 1, right and wrong predictions of 0. Tracks "accumulator".
 class HR_API TruePositives : public ConfusionCounts {
  public:
   explicit TruePositives(std::vector<double> thresholds = {},
@@ -70,32 +75,38 @@ class HR_API FalseNegatives : public ConfusionCounts {
                           std::string name = "false_negatives");
   Tensor result() const override;
 };
-// The share of positive predictions that are right. Tracks "true_positives" and
-// "false_positives".
+// The share of positive predictions that are right, 0 where there are none.
+// Tracks "true_positives" and "false_positives".
 class HR_API Precision : public ConfusionCounts {
  public:
   explicit Precision(ThresholdOptions options = {},
                      std::string name = "precision");
   Tensor result() const override;
 };
-// The share of positive labels that are found. Tracks "true_positives" and
-// "false_negatives".
+// The share of positive labels that are found, 0 where there are none. Tracks
+// "true_positives" and "false_negatives".
 class HR_API Recall : public ConfusionCounts {
  public:
   explicit Recall(ThresholdOptions options = {}, std::string name = "recall");
   Tensor result() const override;
 };
 
+// The area is a sum over thresholds: more of them come closer to the true area
+// and cost time in each Update.
 struct AUCOptions {
-  int64_t num_thresholds = 200;  // at least 2
+  int64_t num_thresholds = 200;  // in [2, 2^24], evenly from 0 to 1
   std::string curve = "ROC";     // or "PR"
-  // or "minoring", "majoring"
+  // Heights between two points: their mean (of a PR curve: the exact area under
+  // the curve that interpolates counts, Davis and Goadrich, 2006), or the lower
+  // ("minoring") or upper ("majoring") of the two.
   std::string summation_method = "interpolation";
-  std::vector<double> thresholds;  // in place of num_thresholds
+  std::vector<double> thresholds;  // each in [0, 1], for num_thresholds
   bool from_logits = false;
 };
-// The area under a curve, by the counts at thresholds. Other names are
-// kInvalidArgument.
+// The area under a curve, by the counts at thresholds: of true over false
+// positives (ROC), or precision over recall (PR). Labels are 0 or 1,
+// predictions in [0, 1] (logits with from_logits). Throws kInvalidArgument for
+// other names and for thresholds out of range.
 class HR_API AUC : public Metric {
  public:
   explicit AUC(AUCOptions options = {}, std::string name = "auc");
@@ -111,8 +122,10 @@ class HR_API AUC : public Metric {
   Variable tp_, tn_, fp_, fn_;
 };
 
-// The mean over classes of intersection by union; labels and predictions are
-// classes' numbers, others are kInvalidArgument. Tracks "total_cm".
+// The mean over classes (those that came) of intersection by union; labels and
+// predictions are classes' numbers in [0, num_classes), others are
+// kInvalidArgument, as is a num_classes outside of [1, 32768]. Tracks
+// "total_cm", [num_classes, num_classes].
 class HR_API MeanIoU : public Metric {
  public:
   explicit MeanIoU(int64_t num_classes, std::string name = "mean_io_u");

@@ -15,15 +15,18 @@
 
 namespace headrace::tf::metrics {
 
-// Base of metrics of labels and predictions. Not thread-safe.
+// Base of metrics of labels and predictions. Not thread-safe: the state is
+// several variables that change one after another.
 class HR_API Metric : public Module {
  public:
-  // Takes a batch in; one weight a sample where `sample_weight` is given.
+  // Takes a batch in; one weight a sample where `sample_weight` is given (its
+  // shape as for losses). Throws kInvalidArgument for shapes that do not fit.
   virtual void Update(const Tensor& y_true, const Tensor& y_pred,
                       const Tensor& sample_weight = {}) = 0;
-  // What has been taken in gives: a float32 scalar.
+  // What has been taken in gives: a float32 scalar, 0 where that is nothing.
+  // May be asked for at any time.
   virtual Tensor result() const = 0;
-  // As if nothing had been taken in.
+  // As if nothing had been taken in: sets all variables to zero.
   void Reset();
   const std::string& name() const { return name_; }
 
@@ -34,7 +37,9 @@ class HR_API Metric : public Module {
   std::string name_;
 };
 
-// The mean of values. Tracks "total" and "count".
+// The mean of values of any shape and number dtype, weighted where there are
+// weights (sum of value * weight over sum of weights). Tracks "total" and
+// "count", in float32 as Keras does: counts above 2^24 are rounded.
 class HR_API Mean : public Module {
  public:
   explicit Mean(std::string name = "mean");
@@ -48,7 +53,8 @@ class HR_API Mean : public Module {
   Variable total_, count_;
 };
 
-// The sum of values. Tracks "total".
+// The sum of values, times their weights where there are some. Tracks "total",
+// in float32.
 class HR_API Sum : public Module {
  public:
   explicit Sum(std::string name = "sum");
@@ -62,7 +68,8 @@ class HR_API Sum : public Module {
   Variable total_;
 };
 
-// The mean of a function that gives one value a sample. Tracks "total" and
+// The mean of a function that gives one value a sample. Without weights a mask
+// of the function's result (Tensor::mask) leaves values out. Tracks "total" and
 // "count".
 class HR_API MeanOf : public Metric {
  public:
@@ -80,12 +87,13 @@ class HR_API MeanOf : public Metric {
   Variable total_, count_;
 };
 
-// How often predictions equal labels.
+// How often predictions equal labels, compared in the predictions' dtype.
 class HR_API Accuracy : public MeanOf {
  public:
   explicit Accuracy(std::string name = "accuracy");
 };
-// How often a prediction above `threshold` goes with a label of 1.
+// How often a prediction above `threshold` goes with a label of 1, as a mean
+// over the last axis.
 class HR_API BinaryAccuracy : public MeanOf {
  public:
   explicit BinaryAccuracy(double threshold = 0.5,
@@ -102,7 +110,8 @@ class HR_API SparseCategoricalAccuracy : public MeanOf {
   explicit SparseCategoricalAccuracy(
       std::string name = "sparse_categorical_accuracy");
 };
-// How often the label's prediction is among the k greatest.
+// How often the label's prediction is among the k greatest (those equal to the
+// k-th included); labels are distributions, or classes' numbers.
 class HR_API TopKCategoricalAccuracy : public MeanOf {
  public:
   explicit TopKCategoricalAccuracy(
@@ -114,7 +123,8 @@ class HR_API SparseTopKCategoricalAccuracy : public MeanOf {
       int64_t k = 5, std::string name = "sparse_top_k_categorical_accuracy");
 };
 
-// Means of the values of losses of these names (losses.h).
+// Means of the values of losses of these names (losses.h). They weigh samples
+// alike over all batches, where a mean of Loss's results would weigh batches.
 class HR_API MeanSquaredError : public MeanOf {
  public:
   explicit MeanSquaredError(std::string name = "mean_squared_error");
@@ -180,7 +190,8 @@ class HR_API CosineSimilarity : public MeanOf {
   explicit CosineSimilarity(int axis = -1,
                             std::string name = "cosine_similarity");
 };
-// The root of the mean of squared differences. Tracks "total" and "count".
+// The root of the mean of squared differences over all elements. Tracks "total"
+// and "count".
 class HR_API RootMeanSquaredError : public Metric {
  public:
   explicit RootMeanSquaredError(std::string name = "root_mean_squared_error");
@@ -192,8 +203,9 @@ class HR_API RootMeanSquaredError : public Metric {
   Variable total_, count_;
 };
 
-// The mean of each element of values of one shape. Tracks "total" and "count",
-// once the first values have come.
+// The mean of each element of values of one shape, which the first Update fixes
+// and which must be known (kInvalidArgument). Tracks "total" and "count", once
+// the first values have come.
 class HR_API MeanTensor : public Module {
  public:
   explicit MeanTensor(std::string name = "mean_tensor");

@@ -19,7 +19,9 @@
 namespace headrace::tf {
 
 // A number, or a function of the step (an int64 scalar, from 0) that gives a
-// float scalar.
+// float scalar. The function is traced with the step of training: it is to
+// compute with ops and must not read the clock or the like. Not negative where
+// it is a number (kInvalidArgument, by the optimizer).
 class HR_API LearningRate {
  public:
   using Schedule = std::function<Tensor(const Tensor& step)>;
@@ -28,7 +30,7 @@ class HR_API LearningRate {
 
   double rate() const { return rate_; }
   const Schedule& schedule() const { return schedule_; }  // null: a number
-  // float32, at that step.
+  // float32, at that step; the step does not matter for a number.
   Tensor operator()(const Tensor& step) const;
 
  private:
@@ -36,17 +38,19 @@ class HR_API LearningRate {
   Schedule schedule_;
 };
 
+// Rates in float32. decay_steps and its like are kInvalidArgument unless above
+// 0.
 namespace schedules {
-
 // rate * decay_rate ^ (step / decay_steps), with whole powers for a staircase.
 HR_API LearningRate ExponentialDecay(double rate, double decay_steps,
                                      double decay_rate, bool staircase = false);
-// values[i] up to and with boundaries[i], the last one behind. Throws
-// kInvalidArgument unless there is one value more than boundaries.
+// values[i] up to and with boundaries[i] (which rise), the last one behind.
+// Throws kInvalidArgument unless there is one value more than boundaries.
 HR_API LearningRate PiecewiseConstantDecay(std::vector<int64_t> boundaries,
                                            std::vector<float> values);
-// Half a cosine from `rate` to alpha * rate in decay_steps. With a
-// warmup_target the rate first rises to it in a line, in warmup_steps.
+// Half a cosine from `rate` to alpha * rate in decay_steps, and then constant
+// (Loshchilov and Hutter, 2017). With a warmup_target the rate first rises to
+// it in a line, in warmup_steps, and falls from there.
 HR_API LearningRate CosineDecay(double rate, double decay_steps,
                                 double alpha = 0,
                                 std::optional<double> warmup_target = {},
@@ -56,12 +60,14 @@ HR_API LearningRate CosineDecay(double rate, double decay_steps,
 HR_API LearningRate InverseTimeDecay(double rate, double decay_steps,
                                      double decay_rate, bool staircase = false);
 // Half cosines again and again, each t_mul times as long as the one before and
-// from m_mul times its rate.
+// from m_mul times its rate, down to alpha * rate (Loshchilov and Hutter,
+// 2017).
 HR_API LearningRate CosineDecayRestarts(double rate, double first_decay_steps,
                                         double t_mul = 2, double m_mul = 1,
                                         double alpha = 0);
-// From `rate` to `end_rate` by a power; with `cycle` behind decay_steps on, in
-// twice, three times, ... as many steps.
+// From `rate` to `end_rate` in decay_steps by a power of what is left, and then
+// constant; with `cycle` behind decay_steps on, in twice, three times, ... as
+// many steps.
 HR_API LearningRate PolynomialDecay(double rate, double decay_steps,
                                     double end_rate = 0.0001, double power = 1,
                                     bool cycle = false);
@@ -73,8 +79,10 @@ HR_API LearningRate PolynomialDecay(double rate, double decay_steps,
 // TensorFlow's newer optimizers read. Whatever is written, both are read.
 enum class OptimizerLayout { kSlots, kLists };
 
-// What all optimizers take. At most one of clipvalue, clipnorm and
-// global_clipnorm is used, in this order.
+// What all optimizers take. Of limits one is used: clipvalue before clipnorm or
+// global_clipnorm, of which not both may be given (kInvalidArgument). Gradients
+// are limited before the update; of slices the values are, row by row as they
+// came, before rows of one index are added.
 struct OptimizerOptions {
   std::optional<double> weight_decay;  // rate * weight_decay * v is taken off v
   std::optional<double> clipnorm;      // of each gradient
@@ -84,22 +92,28 @@ struct OptimizerOptions {
 };
 
 // Base: applies one gradient a variable, in order. A class of one's own says
-// its slots and what one variable's update is. Not thread-safe.
+// its slots and what one variable's update is. Not thread-safe; variables may
+// be read by others meanwhile, who then see each before or after its own
+// update.
 class HR_API Optimizer : public Module {
  public:
   Optimizer(Optimizer&&) = default;
 
   // Updates the variables, applies their constraints and counts the step. Null
-  // gradients are skipped; kInvalidArgument when all are null or their number
-  // is another. Slots are made at a variable's first step. Of slices SGD
-  // without momentum, Adagrad and Ftrl change those rows alone; the others'
-  // rules move every row in each step, as Keras' do.
+  // gradients are skipped: such variables neither move nor decay. Throws
+  // kInvalidArgument when all gradients are null, when their number is another,
+  // and for shapes that are not the variables'. Slots are made at a variable's
+  // first step. Of slices SGD without momentum and Adagrad change those rows
+  // alone; the others' rules move every row in each step, as Keras' do. In a
+  // traced function the updates become ops of its graph.
   void Apply(const Gradients& gradients,
              const std::vector<Variable>& variables);
-  // Makes the slots of these variables now.
+  // Makes the slots of these variables now, where they are missing: for a
+  // checkpoint that is restored before the first step, with all values at hand.
   void Build(const std::vector<Variable>& variables);
 
-  // Weight decay leaves these alone.
+  // Weight decay leaves these alone (biases, often). Functions traced before do
+  // not notice.
   void ExcludeFromWeightDecay(const std::vector<Variable>& variables);
 
   // Steps taken: an int64 scalar.
@@ -120,11 +134,17 @@ class HR_API Optimizer : public Module {
             std::map<std::string, double> numbers, OptimizerOptions options);
 
   // Names of the slots, group by group: those of a group are made for one
-  // variable after another.
+  // variable after another. The order is the one in which lists keep them
+  // (OptimizerLayout).
   virtual std::vector<std::vector<std::string>> SlotGroups() const = 0;
+  // What each element of a new slot is.
   virtual double InitialSlot(const std::string& name) const { return 0; }
-  // By default "lr" alone.
+  // What the updates of one step share, for variables of that dtype; by default
+  // "lr" alone. Called once a step and dtype.
   virtual Coefficients Prepare(DType dtype) const;
+  // Changes the variable and its slots by a dense gradient of its dtype and
+  // shape. Called once a step and variable; weight decay is done, constraints
+  // follow.
   virtual void Update(const Tensor& gradient, const Variable& variable,
                       const Coefficients& known) = 0;
   // Further variables, made with the first slots, whose first variable has that
@@ -136,6 +156,7 @@ class HR_API Optimizer : public Module {
   virtual void UpdateSlices(const Gradient& slices, const Variable& variable,
                             const Coefficients& known);
 
+  // The rate of this step: of the schedule, or what the variable holds.
   Tensor Rate(DType dtype) const;
   bool writes_lists() const {
     return options_.layout == OptimizerLayout::kLists;
@@ -168,7 +189,8 @@ class HR_API Optimizer : public Module {
 };
 
 // v -= rate * g; with momentum: a = momentum * a - rate * g, v += a (or, with
-// nesterov, v += momentum * a - rate * g). Slot: momentum.
+// nesterov, v += momentum * a - rate * g; Sutskever et al., 2013). Throws
+// kInvalidArgument for a momentum outside of [0, 1]. Slot: momentum.
 class HR_API SGD : public Optimizer {
  public:
   explicit SGD(LearningRate learning_rate = 0.01, double momentum = 0,
@@ -188,7 +210,8 @@ class HR_API SGD : public Optimizer {
 };
 
 // Adam (Kingma and Ba, 2015), in the form with epsilon outside the bias
-// correction; AMSGrad on demand. Slots: m, v (vhat).
+// correction, which Keras has; AMSGrad (Reddi et al., 2018) on demand. Slots:
+// m, v (vhat).
 class HR_API Adam : public Optimizer {
  public:
   explicit Adam(LearningRate learning_rate = 0.001, double beta_1 = 0.9,
@@ -208,7 +231,9 @@ class HR_API Adam : public Optimizer {
   bool amsgrad_;
 };
 
-// Adam with weights that decay by themselves (Loshchilov and Hutter, 2019).
+// Adam with weights that decay by themselves (Loshchilov and Hutter, 2019):
+// each step takes rate * weight_decay * v off. The weight_decay here stands
+// above the one of `options`.
 class HR_API AdamW : public Adam {
  public:
   explicit AdamW(LearningRate learning_rate = 0.001,
@@ -217,7 +242,8 @@ class HR_API AdamW : public Adam {
                  bool amsgrad = false, OptimizerOptions options = {});
 };
 
-// Gradients over the root of their squares' running mean. Slots: rms, and
+// Gradients over the root of their squares' running mean (Tieleman and Hinton,
+// 2012); centred: over the root of their running variance. Slots: rms, and
 // momentum, and mg of the centred form.
 class HR_API RMSprop : public Optimizer {
  public:
@@ -258,8 +284,9 @@ class HR_API Adagrad : public Optimizer {
   double initial_, epsilon_;
 };
 
-// Adam with Nesterov's momentum (Dozat, 2016), by a schedule of its own. Slots:
-// m, v; the product of the momenta so far is _u_product.
+// Adam with Nesterov's momentum (Dozat, 2016), by a schedule of its own: beta_1
+// * (1 - 0.96^step / 2). Slots: m, v; the product of the momenta so far is
+// _u_product.
 class HR_API Nadam : public Optimizer {
  public:
   explicit Nadam(LearningRate learning_rate = 0.001, double beta_1 = 0.9,
@@ -292,6 +319,7 @@ struct FtrlOptions {
 // accumulator, linear.
 class HR_API Ftrl : public Optimizer {
  public:
+  // Throws kInvalidArgument for a negative initial_accumulator_value.
   explicit Ftrl(LearningRate learning_rate = 0.001, FtrlOptions ftrl = {},
                 OptimizerOptions options = {});
 

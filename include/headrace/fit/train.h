@@ -31,6 +31,7 @@
 
 namespace headrace::tf::train {
 
+// A report: what Fit returns, and what FitOptions::on_report gets.
 struct Progress {
   int64_t step = 0;   // optimizer.iterations()
   int64_t steps = 0;  // the last one, 0 when that is not known
@@ -43,6 +44,8 @@ struct Progress {
   Logs logs;
 };
 
+// Numbers are not negative, else kInvalidArgument; pointers are borrowed for
+// the call.
 struct FitOptions {
   // Steps in all, earlier runs' included; 0: to the end of the data.
   int64_t steps = 0;
@@ -100,7 +103,10 @@ HR_API Progress Fit(layers::Layer& model, Optimizer& optimizer,
                     const FitOptions& options = {});
 
 // The mean loss over all elements, penalties of weights included, without
-// training; the metrics take them in. `inputs` as for Fit.
+// training; batches count by the number of their labels. The metrics take them
+// in and are neither reset before nor after. `inputs` as for Fit. 0 for a
+// dataset without elements. Throws kInvalidArgument for elements that do not
+// fit. As all here it is called by one thread at a time for one model.
 HR_API float Evaluate(layers::Layer& model, const losses::Loss& loss,
                       const data::Dataset& batches,
                       const std::vector<metrics::Metric*>& metrics = {},
@@ -111,15 +117,17 @@ HR_API float Evaluate(layers::Layer& model, const losses::Loss& loss,
                       const data::Dataset& batches, const FitOptions& options);
 
 // What the model gives for all elements, one behind the other along the batch:
-// a tensor for each output. Components of elements behind the inputs are not
-// looked at. kInvalidArgument for a dataset without elements.
+// a tensor for each output, in memory as a whole. Components of elements behind
+// the inputs are not looked at. kInvalidArgument for a dataset without
+// elements, for elements with fewer components and for `inputs` below 1.
 HR_API std::vector<Tensor> PredictAll(layers::Layer& model,
                                       const data::Dataset& batches,
                                       int64_t inputs = 1);
-// Of models with one output.
+// Of models with one output (kInvalidArgument for others).
 HR_API Tensor Predict(layers::Layer& model, const data::Dataset& batches,
                       int64_t inputs = 1);
-// Of the rows of a tensor, so many at a time.
+// Of the rows of a tensor, so many at a time: the size of a batch bounds memory
+// and changes no value of layers that treat samples one by one. At least 1.
 HR_API Tensor Predict(layers::Layer& model, const Tensor& x,
                       int64_t batch_size = 32);
 

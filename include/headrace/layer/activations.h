@@ -1,5 +1,6 @@
 // Activations that are layers because they have options or weights:
-// tf.keras.layers. All hand masks on.
+// tf.keras.layers. Inputs and outputs have one shape; float dtypes. All hand
+// masks on. Those without weights may be called by several threads at once.
 #pragma once
 
 #include <optional>
@@ -14,7 +15,8 @@ struct ReLUOptions {
   double negative_slope = 0;        // below the threshold; not negative
   double threshold = 0;
 };
-// The input above a threshold, a slope below it.
+// The input above a threshold, at most max_value; below it negative_slope * (x
+// - threshold). A negative slope throws kInvalidArgument.
 class HR_API ReLU : public Layer {
  public:
   explicit ReLU(ReLUOptions options = {});
@@ -26,7 +28,8 @@ class HR_API ReLU : public Layer {
   ReLUOptions options_;
 };
 
-// x above 0, alpha * x below.
+// x above 0, alpha * x below (Maas et al., 2013). The activation "leaky_relu"
+// has a slope of 0.2, as Keras'.
 class HR_API LeakyReLU : public Layer {
  public:
   explicit LeakyReLU(double alpha = 0.3);
@@ -38,7 +41,7 @@ class HR_API LeakyReLU : public Layer {
   double alpha_;
 };
 
-// x above 0, alpha * (exp(x) - 1) below.
+// x above 0, alpha * (exp(x) - 1) below (Clevert et al., 2016).
 class HR_API ELU : public Layer {
  public:
   explicit ELU(double alpha = 1);
@@ -50,7 +53,7 @@ class HR_API ELU : public Layer {
   double alpha_;
 };
 
-// x above theta, else 0.
+// x above theta, else 0 (Konda et al., 2015).
 class HR_API ThresholdedReLU : public Layer {
  public:
   explicit ThresholdedReLU(double theta = 1);
@@ -62,8 +65,10 @@ class HR_API ThresholdedReLU : public Layer {
   double theta_;
 };
 
-// Probabilities along some axes. A second input is a mask of the shape of the
-// first: false hides.
+// Probabilities along some axes: they sum up to 1 over all of them together. A
+// second input is a mask of the shape of the first: false hides; without it the
+// input's own mask does. Throws kInvalidArgument for no axis, for one that
+// inputs do not have and for more than two inputs.
 class HR_API Softmax : public Layer {
  public:
   explicit Softmax(std::vector<int64_t> axis = {-1});
@@ -82,8 +87,10 @@ struct PReLUOptions {
   // Axes (the batch is 0) along which there is one slope.
   std::vector<int> shared_axes;
 };
-// A leaky ReLU whose slopes are learned, `alpha`. Sizes of axes that are not
-// shared must be known.
+// A leaky ReLU whose slopes are learned (He et al., 2015): weight alpha, of the
+// input's shape without the batch, 1 along shared_axes. Sizes of axes that are
+// not shared must be known. Throws kInvalidArgument for shared axes that inputs
+// do not have, the batch among them.
 class HR_API PReLU : public Layer {
  public:
   explicit PReLU(PReLUOptions options = {});

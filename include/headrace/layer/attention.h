@@ -11,6 +11,7 @@
 
 namespace headrace::tf::layers {
 
+// What Run gives: the layer's output, and what it looked at.
 struct AttentionResult {
   Tensor output;
   // The shares that each query gave: they sum up to 1 over the values.
@@ -31,15 +32,18 @@ struct MultiHeadAttentionOptions {
   Regularizer activity_regularizer;
 };
 
-// Attention of several heads (Vaswani et al., 2017): query [n, t, a], value
-// [n, s, b] and key [n, s, c] (the value if not given) to [n, t, output_size].
+// Attention of several heads (Vaswani et al., 2017): query [n, t, a], value [n,
+// s, b] and key [n, s, c] (the value if not given) to [n, t, output_size].
 // Called with {query, value} or {query, value, key}; with one input, that is
-// all three. Masks of the inputs hide their steps; the output has the query's.
-// Checkpoints know the weights as _query_dense/kernel, _key_dense/...,
-// _value_dense/... and _output_dense/....
+// all three. Numbers of features must be known. Masks of the inputs hide their
+// steps; the output has the query's. A query that may see nothing looks at all
+// values alike, as Keras' does. Checkpoints know the weights as
+// _query_dense/kernel, _key_dense/..., _value_dense/... and _output_dense/....
 class HR_API MultiHeadAttention : public Layer {
  public:
-  // Throws kInvalidArgument for sizes that are not positive.
+  // `key_dim` is the size of each head's queries and keys, by whose root scores
+  // are divided. Throws kInvalidArgument for sizes that are not positive and a
+  // dropout outside of [0, 1).
   MultiHeadAttention(int64_t num_heads, int64_t key_dim,
                      MultiHeadAttentionOptions options = {});
 
@@ -70,7 +74,9 @@ class HR_API MultiHeadAttention : public Layer {
 // What Attention and AdditiveAttention share: query [n, t, d], value [n, s, v]
 // and key [n, s, d] (the value if not given), called with {query, value} or
 // {query, value, key}, to [n, t, v]. The value's mask hides its steps; the
-// output is zero where the query's mask is false, and has that mask.
+// output is zero where the query's mask is false, and has that mask. Throws
+// kInvalidArgument for other numbers of inputs, for other ranks than 3 and for
+// a dropout outside of [0, 1).
 class HR_API PlainAttention : public Layer {
  public:
   // The same with the scores, [n, t, s].
@@ -94,7 +100,9 @@ struct AttentionOptions {
   double dropout = 0;
   bool use_causal_mask = false;
 };
-// Scores are the products of queries and keys (Luong et al., 2015).
+// Scores are the products of queries and keys (Luong et al., 2015), not divided
+// by anything. Weights: scale and concat_score_weight, scalars that begin as 1,
+// where the options ask for them. Other score modes throw kInvalidArgument.
 class HR_API Attention : public PlainAttention {
  public:
   explicit Attention(AttentionOptions options = {});
@@ -113,7 +121,8 @@ struct AdditiveAttentionOptions {
   double dropout = 0;
   bool use_causal_mask = false;
 };
-// Scores are sums of tanh(query + key) (Bahdanau et al., 2014).
+// Scores are sums of tanh(query + key) (Bahdanau et al., 2014), which takes
+// memory for n * t * s * d numbers. Weight: scale [d], with use_scale.
 class HR_API AdditiveAttention : public PlainAttention {
  public:
   explicit AdditiveAttention(AdditiveAttentionOptions options = {});

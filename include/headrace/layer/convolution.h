@@ -38,6 +38,8 @@ using Size2 = Sizes<2>;  // height, width
 using Size3 = Sizes<3>;  // depth, height, width
 
 template <int kRank>
+// What convolutions take, with Keras' defaults. `groups` divides both channels
+// and filters: each group of filters sees a part of the channels.
 struct ConvOptions {
   Sizes<kRank> strides = 1;
   // "valid" or "same"; of Conv1D also "causal": no output sees later inputs.
@@ -57,7 +59,11 @@ using Conv1DOptions = ConvOptions<1>;
 using Conv2DOptions = ConvOptions<2>;
 using Conv3DOptions = ConvOptions<3>;
 
-// What all convolutions share.
+// What all convolutions share. Outputs have the size (size - reach) / stride +
+// 1, rounded down, with reach = dilation * (kernel size - 1) + 1 for "valid",
+// and size / stride, rounded up, for "same" and "causal". Weights: kernel
+// [sizes..., channels / groups, filters] and bias [filters]; null before the
+// first call, the bias also without use_bias.
 class HR_API Convolution : public Layer {
  public:
   const Variable& kernel() const { return kernel_; }
@@ -132,9 +138,10 @@ class HR_API Conv3D : public Convolution {
 };
 
 // The transposed convolutions: from the sizes that a convolution gives to those
-// that it takes. `output_padding` is added at the end where several sizes of
-// inputs give one of outputs; less than the strides. `groups` must be 1, the
-// padding "valid" or "same".
+// that it takes (Dumoulin and Visin, 2016). Kernels are [sizes..., filters,
+// channels]. `output_padding` is added at the end where several sizes of inputs
+// give one of outputs; less than the strides. `groups` must be 1, the padding
+// "valid" or "same"; others throw kInvalidArgument.
 class HR_API ConvolutionTranspose : public Convolution {
  protected:
   ConvolutionTranspose(std::string name, int64_t filters, Plan plan,
@@ -189,7 +196,10 @@ using DepthwiseConv1DOptions = DepthwiseConvOptions<1>;
 using DepthwiseConv2DOptions = DepthwiseConvOptions<2>;
 
 // Each channel by kernels of its own: the output has depth_multiplier times as
-// many channels.
+// many channels, those of one input channel side by side. Weight:
+// depthwise_kernel [sizes..., channels, depth_multiplier]. Of images both
+// strides must be equal. Throws kInvalidArgument for a depth_multiplier below
+// 1.
 class HR_API DepthwiseConvolution : public Convolution {
  protected:
   DepthwiseConvolution(std::string name, int64_t filters, Plan plan,
@@ -230,7 +240,9 @@ struct SeparableConvOptions {
 using SeparableConv1DOptions = SeparableConvOptions<1>;
 using SeparableConv2DOptions = SeparableConvOptions<2>;
 
-// A depthwise convolution, then one of size 1 that mixes channels.
+// A depthwise convolution, then one of size 1 that mixes channels: few weights
+// in place of a full kernel (Chollet, 2017). Weights: depthwise_kernel and
+// pointwise_kernel [1..., channels * depth_multiplier, filters].
 class HR_API SeparableConvolution : public DepthwiseConvolution {
  protected:
   SeparableConvolution(std::string name, int64_t filters, Plan plan,

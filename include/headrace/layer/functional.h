@@ -34,7 +34,8 @@ class HR_API InputLayer : public Layer {
 };
 
 // A function of one tensor, or of all inputs and whether it trains, as a layer.
-// It must not make variables. Drops masks.
+// It must not make variables, and those that it reads are no weights of the
+// layer. Drops masks. Throws kInvalidArgument for no function.
 class HR_API Lambda : public Layer {
  public:
   using Function =
@@ -55,12 +56,15 @@ class HR_API Lambda : public Layer {
 //
 // Called with tensors in the order of the inputs, which are cast to the
 // declared dtypes; an axis of size 1 at the end that is missing is added, one
-// too many dropped. Several outputs come from Outputs(); operator() throws
-// kInvalidArgument then.
+// too many dropped. Other shapes and other numbers of inputs throw
+// kInvalidArgument. Several outputs come from Outputs(); operator() throws
+// kInvalidArgument then. Safe to call from several threads where its layers
+// are.
 class HR_API Model : public Layer {
  public:
   // Throws kInvalidArgument where outputs need an input that is not among
-  // `inputs`, for inputs given twice, and for what is no Input.
+  // `inputs`, for inputs given twice, for what is no Input, and for no inputs
+  // or outputs. Layers that are not needed for the outputs are no part of it.
   Model(std::vector<Symbolic> inputs, std::vector<Symbolic> outputs,
         std::string name = "model");
   Model(const Symbolic& input, const Symbolic& output,
@@ -91,8 +95,9 @@ class HR_API Model : public Layer {
   std::shared_ptr<const Network> network_;
 };
 
-// The table of layers, their outputs' shapes and numbers of weights that
-// Keras' model.summary() prints. Shapes are those of the first call.
+// The table of layers, their outputs' shapes and numbers of weights that Keras'
+// model.summary() prints. Shapes are those of the first call; layers that were
+// not called yet have none.
 HR_API std::string Summary(const Layer& model);
 
 }  // namespace headrace::tf::layers

@@ -47,9 +47,11 @@
 namespace headrace::tf {
 
 // A function of one tensor, or the name that Keras knows one by: "linear",
-// "relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "exponential",
-// "sigmoid", "hard_sigmoid", "softmax", "log_softmax", "softplus", "softsign",
-// "swish" ("silu"), "tanh", "mish". None: the input itself.
+// "relu", "relu6", "leaky_relu" (slope 0.2), "elu", "selu", "gelu" (the exact
+// one), "exponential", "sigmoid", "hard_sigmoid", "softmax" (kInvalidArgument
+// for vectors), "log_softmax", "softplus", "softsign", "swish" ("silu"),
+// "tanh", "mish"; others throw kInvalidArgument. None: the input itself. Copies
+// are cheap; thread-safe where the function is.
 class HR_API ActivationFunction {
  public:
   ActivationFunction() = default;
@@ -71,7 +73,8 @@ class HR_API ActivationFunction {
 
 namespace layers {
 
-// What a weight starts from, is penalized for and is held to.
+// What a weight starts from, is penalized for and is held to, and whether it is
+// among trainable_variables().
 struct WeightOptions {
   Initializer initializer = "glorot_uniform";
   Regularizer regularizer;
@@ -84,15 +87,19 @@ struct WeightOptions {
 // if it takes several inputs).
 class HR_API Layer : public Module, public std::enable_shared_from_this<Layer> {
  public:
-  // `name` is for messages; `dtype` that of its weights, to which float inputs
-  // are cast.
+  // `name` is for messages; checkpoints do not know it. `dtype` is that of its
+  // weights, to which float inputs are cast (others stay as they are).
   explicit Layer(std::string name = "layer", DType dtype = DType::kFloat32);
+  // Only of layers that track no members (Module); handles that were taken of
+  // it before name the old place.
   Layer(Layer&& o);
   ~Layer() override;
 
   // The output. Layers that behave otherwise while training (Dropout,
-  // BatchNormalization) do so when told to. Layers of one input throw
-  // kInvalidArgument for several.
+  // BatchNormalization) do so when told to. The first call makes the weights.
+  // Throws kInvalidArgument for no inputs, for several where the layer takes
+  // one, and for ranks and sizes that do not fit; kUnimplemented for a class
+  // that says neither Call nor CallAll.
   Tensor operator()(const Tensor& x, bool training = false);
   Tensor operator()(const std::vector<Tensor>& inputs, bool training = false);
   // All outputs: of recurrent layers the states behind the output, of models
@@ -112,8 +119,9 @@ class HR_API Layer : public Module, public std::enable_shared_from_this<Layer> {
   Symbolic operator()(const std::vector<Symbolic>& inputs) && = delete;
 
   // Makes the weights, and those of all layers that Call calls, for inputs of
-  // that shape (-1: any size) without computing anything. Returns the output's
-  // shape. `input_dtype` is kInvalid for the layer's own.
+  // that shape, the batch included (-1: any size), without computing anything.
+  // Returns the output's shape. `input_dtype` is kInvalid for the layer's own.
+  // Weights that were made stay.
   TensorShape Build(const TensorShape& input,
                     DType input_dtype = DType::kInvalid);
   TensorShape Build(const std::vector<TensorShape>& inputs,
@@ -130,8 +138,9 @@ class HR_API Layer : public Module, public std::enable_shared_from_this<Layer> {
   // What is to be added to the loss: the penalties of the weights, as they are
   // now, of this layer and of those below it, each once, and what AddLoss gave;
   // with each layer's, those of its outputs since the outermost layer was last
-  // called, when that was in the same traced function. Scalars. Weights that do
-  // not train have theirs too.
+  // called, when that was in the same traced function. Scalars, in the order in
+  // which the layers are tracked. Weights that do not train have theirs too. To
+  // be asked for under the tape and in the traced function that use them.
   std::vector<Tensor> losses() const;
   // Penalizes what the layer gives: function(output) / size of the batch is
   // among losses() after each call. Then one thread at a time calls it.
@@ -149,15 +158,19 @@ class HR_API Layer : public Module, public std::enable_shared_from_this<Layer> {
   virtual std::vector<Tensor> CallMany(const std::vector<Tensor>& inputs,
                                        bool training);
   virtual bool HasManyOutputs() const { return false; }
-  // Makes the layer's own weights; called once, before the first Call. The
-  // second calls the first with the first input's shape.
+  // Makes the layer's own weights; called once, before the first Call, outside
+  // of functions that are being traced. `input` is the whole shape, the batch
+  // first. The second calls the first with the first input's shape.
   virtual void MakeWeights(const TensorShape& input) {}
   virtual void MakeAllWeights(const std::vector<TensorShape>& inputs);
   // The output's mask, where Call gives none: by default that of the first
   // input if set_supports_masking was called, else none.
   virtual Tensor MaskFor(const std::vector<Tensor>& inputs) const;
 
-  // Makes a weight of this layer, or of a part of it.
+  // Makes a weight of this layer, or of a part of it (`owner`), in the layer's
+  // dtype, and tracks it as `name`: the key of checkpoints, for which Keras'
+  // names are to be taken. Its regularizer joins losses(). Throws what the
+  // initializer throws.
   Variable AddWeight(const std::string& name, const TensorShape& shape,
                      const WeightOptions& options, Module* owner = nullptr);
   Variable AddWeight(const std::string& name, const TensorShape& shape,
@@ -224,7 +237,9 @@ struct DenseOptions {
   Constraint kernel_constraint, bias_constraint;
   Regularizer activity_regularizer;
 };
-// activation(x @ kernel + bias): [..., n] to [..., units].
+// activation(x @ kernel + bias): [..., n] to [..., units], for inputs of two or
+// more axes. Weights: kernel [n, units], bias [units]. Throws kInvalidArgument
+// for units below 1 and where n is not known.
 class HR_API Dense : public Layer {
  public:
   explicit Dense(int64_t units, DenseOptions options = {});
@@ -241,6 +256,9 @@ class HR_API Dense : public Layer {
   Variable kernel_, bias_;
 };
 
+// `momentum` is the share that the running averages keep in each step;
+// `epsilon` is added to variances, so that constant features do not divide by
+// 0.
 struct BatchNormalizationOptions {
   int axis = -1;
   double momentum = 0.99;
@@ -254,7 +272,11 @@ struct BatchNormalizationOptions {
   Constraint beta_constraint, gamma_constraint;
 };
 // Normalizes by the batch while training (and the layer is trainable), which
-// moves the running averages; by these otherwise.
+// moves the running averages; by these otherwise (Ioffe and Szegedy, 2015).
+// Features lie along `axis`, whose size must be known. Of images the running
+// variance is moved by the unbiased one, as upstream's fused kernel does.
+// Weights: gamma, beta, moving_mean, moving_variance, [features] each, the last
+// two not trainable. Steps of a mask are counted in.
 class HR_API BatchNormalization : public Layer {
  public:
   explicit BatchNormalization(BatchNormalizationOptions options = {});
@@ -281,7 +303,10 @@ struct LayerNormalizationOptions {
   Regularizer beta_regularizer, gamma_regularizer;
   Constraint beta_constraint, gamma_constraint;
 };
-// Normalizes each sample over some axes.
+// Normalizes each sample over some axes, of known sizes, in training and
+// otherwise alike (Ba et al., 2016). Weights: gamma and beta, of the axes'
+// sizes. Throws kInvalidArgument for no axis, for one that is not there and for
+// one twice.
 class HR_API LayerNormalization : public Layer {
  public:
   explicit LayerNormalization(LayerNormalizationOptions options = {});
@@ -298,7 +323,10 @@ class HR_API LayerNormalization : public Layer {
 };
 
 // Sets a share `rate` of the inputs to zero while training and scales up the
-// rest. Sizes of `noise_shape` that are 1 share one choice; -1 is the input's.
+// rest by 1 / (1 - rate), so that means stay (Srivastava et al., 2014). Sizes
+// of `noise_shape` that are 1 share one choice; -1 is the input's. With a seed
+// each program draws the same choices; each call draws new ones. Throws
+// kInvalidArgument for rates outside of [0, 1).
 class HR_API Dropout : public Layer {
  public:
   explicit Dropout(double rate, std::optional<int64_t> seed = {},
@@ -313,7 +341,7 @@ class HR_API Dropout : public Layer {
   std::vector<int64_t> noise_shape_;
 };
 
-// [n, ...] to [n, everything else].
+// [n, ...] to [n, everything else], row-major; [n] to [n, 1]. No weights.
 class HR_API Flatten : public Layer {
  public:
   Flatten();
@@ -322,7 +350,8 @@ class HR_API Flatten : public Layer {
   Tensor Call(const Tensor& x, bool training) override;
 };
 
-// Samples in another shape; one size may be -1: what is left.
+// Samples in another shape (without the batch); one size may be -1: what is
+// left. kInvalidArgument for two of them, and where counts differ.
 class HR_API Reshape : public Layer {
  public:
   explicit Reshape(std::vector<int64_t> target_shape);
@@ -342,7 +371,11 @@ struct EmbeddingOptions {
   bool mask_zero = false;
   Regularizer activity_regularizer;
 };
-// Rows of a table for integers: [...] to [..., output_dim].
+// Rows of a table for integers: [...] to [..., output_dim]. Inputs of other
+// dtypes are cast to int32; numbers outside of [0, input_dim) throw
+// kInvalidArgument where the lookup runs. Weight: embeddings [input_dim,
+// output_dim]; its gradient is slices. Throws kInvalidArgument for sizes below
+// 1.
 class HR_API Embedding : public Layer {
  public:
   Embedding(int64_t input_dim, int64_t output_dim,
@@ -365,7 +398,7 @@ class HR_API Embedding : public Layer {
 };
 
 // Steps of [n, steps, features] whose features all equal mask_value are masked,
-// and zero.
+// and zero; the others are unchanged.
 class HR_API Masking : public Layer {
  public:
   explicit Masking(double mask_value = 0);
@@ -380,7 +413,7 @@ class HR_API Masking : public Layer {
   double mask_value_;
 };
 
-// Applies a function.
+// Applies a function to each input; hands masks on.
 class HR_API Activation : public Layer {
  public:
   explicit Activation(ActivationFunction function);
@@ -392,8 +425,10 @@ class HR_API Activation : public Layer {
   ActivationFunction function_;
 };
 
-// Layers one after another. Checkpoints know them as "layer-0", "layer-1", ...
-// and those with weights as "layer_with_weights-0", ..., as Keras'.
+// Layers one after another; the mask of each output goes on to the next.
+// Checkpoints know them as "layer-0", "layer-1", ... and those with weights as
+// "layer_with_weights-0", ..., as Keras'. A call without layers throws
+// kFailedPrecondition.
 class HR_API Sequential : public Layer {
  public:
   Sequential();
@@ -407,14 +442,18 @@ class HR_API Sequential : public Layer {
 
   // Takes a layer over and returns it where it now lives.
   template <typename L>
+  // Takes a layer over and returns it where it now lives. Layers that were
+  // built may be added, also behind the first call.
   L& Add(L layer) {
     auto owned = std::make_shared<L>(std::move(layer));
     L& added = *owned;
     AddLayer(std::move(owned));
     return added;
   }
+  // The same of a shared layer; null throws kInvalidArgument.
   void AddLayer(std::shared_ptr<Layer> layer);
 
+  // How many there are; operator[] throws std::out_of_range for others.
   size_t size() const { return layers_.size(); }
   Layer& operator[](size_t i) const { return *layers_.at(i); }
 

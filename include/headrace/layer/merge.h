@@ -15,7 +15,8 @@
 
 namespace headrace::tf::layers {
 
-// What they share. One input is taken too, but by those of two.
+// What they share. One input is taken too, but by those of two. No weights; the
+// inputs must have one dtype.
 class HR_API Merge : public Layer {
  protected:
   // `count`: how many inputs; 0: any number.
@@ -31,6 +32,7 @@ class HR_API Merge : public Layer {
   size_t count_;
 };
 
+// The sum of the inputs, added from the first on.
 class HR_API Add : public Merge {
  public:
   Add() : Merge("add") {}
@@ -46,6 +48,7 @@ class HR_API Subtract : public Merge {
  protected:
   Tensor Merged(const std::vector<Tensor>& inputs) const override;
 };
+// The product of the inputs.
 class HR_API Multiply : public Merge {
  public:
   Multiply() : Merge("multiply") {}
@@ -53,6 +56,7 @@ class HR_API Multiply : public Merge {
  protected:
   Tensor Merged(const std::vector<Tensor>& inputs) const override;
 };
+// The sum over the number of inputs.
 class HR_API Average : public Merge {
  public:
   Average() : Merge("average") {}
@@ -60,6 +64,7 @@ class HR_API Average : public Merge {
  protected:
   Tensor Merged(const std::vector<Tensor>& inputs) const override;
 };
+// The greatest of the inputs, element by element.
 class HR_API Maximum : public Merge {
  public:
   Maximum() : Merge("maximum") {}
@@ -67,6 +72,7 @@ class HR_API Maximum : public Merge {
  protected:
   Tensor Merged(const std::vector<Tensor>& inputs) const override;
 };
+// The smallest of the inputs, element by element.
 class HR_API Minimum : public Merge {
  public:
   Minimum() : Merge("minimum") {}
@@ -75,7 +81,8 @@ class HR_API Minimum : public Merge {
   Tensor Merged(const std::vector<Tensor>& inputs) const override;
 };
 
-// One behind the other along an axis; the other sizes must be equal.
+// One behind the other along an axis (the batch is 0); the other sizes must be
+// equal, also those of 1, and so must the numbers of axes.
 class HR_API Concatenate : public Merge {
  public:
   explicit Concatenate(int axis = -1);
@@ -90,9 +97,11 @@ class HR_API Concatenate : public Merge {
   int axis_;
 };
 
-// The products of two inputs of a batch, summed over an axis of each: [n, a,
-// k] and [n, k, b] with axes 2 and 1 to [n, a, b]. With `normalize` the inputs
-// first have an L2 norm of 1 along it.
+// The products of two inputs of a batch, summed over an axis of each: [n, a, k]
+// and [n, k, b] with axes 2 and 1 to [n, a, b]; two vectors [n, k] to [n, 1].
+// With `normalize` the inputs first have an L2 norm of 1 along it: the cosine.
+// Inputs have 2 to 8 axes; axis 0, the batch, is kInvalidArgument, as are sizes
+// that differ. The output has no mask.
 class HR_API Dot : public Merge {
  public:
   Dot(int axis_of_first, int axis_of_second, bool normalize = false);

@@ -12,7 +12,8 @@
 
 namespace headrace::tf::layers {
 
-// Zeros before and behind the steps of [n, steps, channels].
+// Zeros before and behind the steps of [n, steps, channels], to [n, before +
+// steps + behind, channels].
 class HR_API ZeroPadding1D : public Layer {
  public:
   explicit ZeroPadding1D(int64_t padding = 1);
@@ -43,6 +44,7 @@ class HR_API ZeroPadding2D : public Layer {
 };
 
 // Images without so many rows above and below and columns left and right.
+// kInvalidArgument where that leaves nothing.
 class HR_API Cropping2D : public Layer {
  public:
   // One for all sides, or (rows, columns).
@@ -59,7 +61,7 @@ class HR_API Cropping2D : public Layer {
   std::string data_format_;
 };
 
-// Each step of [n, steps, channels] `size` times.
+// Each step of [n, steps, channels] `size` times: [n, size * steps, channels].
 class HR_API UpSampling1D : public Layer {
  public:
   explicit UpSampling1D(int64_t size = 2);
@@ -71,7 +73,8 @@ class HR_API UpSampling1D : public Layer {
   int64_t size_;
 };
 
-// Each pixel repeated size[0] times down and size[1] times across.
+// Each pixel repeated size[0] times down and size[1] times across. There is no
+// interpolation but this one (tf::ResizeBilinear and its like are ops).
 class HR_API UpSampling2D : public Layer {
  public:
   explicit UpSampling2D(Size2 size = 2,

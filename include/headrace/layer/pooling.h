@@ -1,7 +1,8 @@
 // Pooling of windows and of everything: tf.keras.layers.
 //
 // Inputs are as for convolutions of as many dimensions; sizes that are not
-// positive, unknown names and inputs of another rank are kInvalidArgument.
+// positive, unknown names and inputs of another rank are kInvalidArgument. No
+// weights: layers of this kind may be called by several threads at once.
 #pragma once
 
 #include <optional>
@@ -13,6 +14,9 @@
 namespace headrace::tf::layers {
 
 template <int kRank>
+// How windows lie. "valid" windows lie inside of the input, so that edges may
+// be left out; with "same" there are ceil(size / stride) windows, and what they
+// hold beyond the edges counts neither for the greatest value nor for the mean.
 struct PoolOptions {
   std::optional<Sizes<kRank>> strides;  // those of the window
   std::string padding = "valid";        // or "same"
@@ -41,6 +45,8 @@ class HR_API Pooling : public Layer {
   std::string padding_, data_format_;
 };
 
+// The greatest value of each window, channel by channel: [n, steps, channels]
+// to [n, steps', channels], and so on for two and three dimensions.
 class HR_API MaxPooling1D : public Pooling {
  public:
   explicit MaxPooling1D(Size1 pool_size = 2, Pool1DOptions options = {});
@@ -53,6 +59,7 @@ class HR_API MaxPooling3D : public Pooling {
  public:
   explicit MaxPooling3D(Size3 pool_size = 2, Pool3DOptions options = {});
 };
+// The mean of each window, channel by channel.
 class HR_API AveragePooling1D : public Pooling {
  public:
   explicit AveragePooling1D(Size1 pool_size = 2, Pool1DOptions options = {});
@@ -81,6 +88,7 @@ class HR_API GlobalPooling : public Layer {
   std::string data_format_;
 };
 
+// The greatest value of each channel.
 class HR_API GlobalMaxPooling1D : public GlobalPooling {
  public:
   explicit GlobalMaxPooling1D(bool keep_dims = false,
@@ -96,7 +104,8 @@ class HR_API GlobalMaxPooling3D : public GlobalPooling {
   explicit GlobalMaxPooling3D(bool keep_dims = false,
                               std::string data_format = "channels_last");
 };
-// The mean over the steps that the mask shows, where there is one.
+// The mean over the steps that the mask shows, where there is one; NaN for a
+// sample of which it shows none.
 class HR_API GlobalAveragePooling1D : public GlobalPooling {
  public:
   explicit GlobalAveragePooling1D(bool keep_dims = false,
@@ -108,6 +117,7 @@ class HR_API GlobalAveragePooling1D : public GlobalPooling {
  private:
   bool keep_dims_, channels_first_;
 };
+// The mean of each channel.
 class HR_API GlobalAveragePooling2D : public GlobalPooling {
  public:
   explicit GlobalAveragePooling2D(bool keep_dims = false,

@@ -9,8 +9,10 @@
 
 namespace headrace::tf::layers {
 
-// recurrent_activation is of LSTM and GRU alone, unit_forget_bias of LSTM,
-// reset_after of GRU.
+// recurrent_activation is of LSTM and GRU alone, unit_forget_bias (a bias of 1
+// for LSTM's forget gate, Jozefowicz et al., 2015) of LSTM, reset_after (the
+// reset gate acts behind the product with the recurrent kernel, and bias has
+// two rows, as cuDNN has it) of GRU. The others pass over them.
 struct RecurrentOptions {
   ActivationFunction activation = "tanh";
   ActivationFunction recurrent_activation = "sigmoid";
@@ -20,10 +22,13 @@ struct RecurrentOptions {
   Initializer bias_initializer = "zeros";
   bool unit_forget_bias = true;
   bool reset_after = true;
-  // Of inputs and of states, while training; one choice a sequence.
+  // Of inputs and of states, while training; one choice a sequence, the same at
+  // every step (Gal and Ghahramani, 2016). Below 1 (kInvalidArgument); negative
+  // ones are 0.
   double dropout = 0, recurrent_dropout = 0;
   // All outputs, [n, steps, units], instead of the last, [n, units].
   bool return_sequences = false;
+  // The last step first; outputs of all steps stand in that order.
   bool go_backwards = false;
   // Each batch begins with the states that the one before left, until
   // reset_states; all batches have one size. The states are no part of
@@ -35,11 +40,14 @@ struct RecurrentOptions {
 };
 
 // What recurrent layers share: a cell that is run over the second axis of [n,
-// steps, features]. Checkpoints know the weights as cell/kernel,
-// cell/recurrent_kernel and cell/bias. Where the inputs' mask, a bool [n,
+// steps, features], of which the features must be known. Checkpoints know the
+// weights as cell/kernel [features, gates * units], cell/recurrent_kernel
+// [units, gates * units] and cell/bias. Where the inputs' mask, a bool [n,
 // steps], is false, states and outputs stay what they were; outputs of all
 // steps have the same mask. Called with {inputs, states...}, they begin with
-// those states; Outputs() gives {output, states...}.
+// those states, [n, units] each; Outputs() gives {output, states...}. Throws
+// kInvalidArgument for units below 1, for other numbers of states, and,
+// stateful, for a batch of unknown size.
 class HR_API Recurrent : public Layer {
  public:
   struct Result {
@@ -50,12 +58,14 @@ class HR_API Recurrent : public Layer {
   // A `mask` takes the place of the inputs'.
   Result Run(const Tensor& x, const std::vector<Tensor>& initial_states = {},
              const Tensor& mask = {}, bool training = false);
-  // A layer of the same options, without weights, that goes the other way.
-  // Initializers without seeds draw other values.
+  // A layer of the same options, without weights, that goes the other way
+  // (Bidirectional). Initializers without seeds draw other values.
   virtual std::shared_ptr<Recurrent> Reversed() const = 0;
   bool return_sequences() const { return options_.return_sequences; }
-  // The states of a stateful layer, once it was called; and those states in
-  // their place, or zeros. kFailedPrecondition for layers that have none.
+  // The states of a stateful layer, once it was called (before: none); and
+  // those states in their place, or zeros. Throws kFailedPrecondition for
+  // layers that are not stateful, kInvalidArgument for another number of
+  // states.
   const std::vector<Variable>& states() const { return kept_; }
   void reset_states(const std::vector<Tensor>& states = {});
 
@@ -101,7 +111,8 @@ class HR_API Recurrent : public Layer {
   std::vector<Variable> kept_;  // of a stateful layer
 };
 
-// activation(x @ kernel + h @ recurrent_kernel + bias); one state, the output.
+// activation(x @ kernel + h @ recurrent_kernel + bias) (Elman, 1990); one gate,
+// one state, the output.
 class HR_API SimpleRNN : public Recurrent {
  public:
   explicit SimpleRNN(int64_t units, RecurrentOptions options = {});
@@ -126,7 +137,7 @@ class HR_API LSTM : public Recurrent {
 };
 
 // Gated recurrent unit (Cho et al., 2014); gates in the order update, reset,
-// candidate.
+// candidate. State: the output.
 class HR_API GRU : public Recurrent {
  public:
   explicit GRU(int64_t units, RecurrentOptions options = {});

@@ -34,15 +34,17 @@ class HR_API Regularizer {
   std::function<Tensor(const Tensor&)> function_;
 };
 
-// Factors that are not finite are kInvalidArgument.
+// Factors are taken as float32, as Keras takes them; those that are not finite
+// are kInvalidArgument. Penalties have the weight's dtype and are thread-safe.
 namespace regularizers {
 
 // l1 * sum(|w|), l2 * sum(w^2), and both.
 HR_API Regularizer L1(double l1 = 0.01);
 HR_API Regularizer L2(double l2 = 0.01);
 HR_API Regularizer L1L2(double l1 = 0.01, double l2 = 0.01);
-// The mean size of the cosines between rows (or "columns"), times factor. Of
-// weights of two axes; others are kInvalidArgument.
+// The mean size of the cosines between rows (or "columns"), times factor: 0
+// where all are orthogonal. Of weights of two axes; others are kInvalidArgument
+// where the penalty is computed, other modes here.
 HR_API Regularizer Orthogonal(double factor = 0.01,
                               const std::string& mode = "rows");
 

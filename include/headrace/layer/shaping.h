@@ -23,7 +23,8 @@ class HR_API Permute : public Layer {
   std::vector<int64_t> order_;
 };
 
-// [n, features] so many times: [n, count, features].
+// [n, features] so many times: [n, count, features]. Throws kInvalidArgument
+// for counts below 1.
 class HR_API RepeatVector : public Layer {
  public:
   explicit RepeatVector(int64_t count);
@@ -35,8 +36,8 @@ class HR_API RepeatVector : public Layer {
   int64_t count_;
 };
 
-// Gives its input; its penalty is l1 * sum(|x|) + l2 * sum(x^2) over the size
-// of the batch.
+// Gives its input; its penalty, one of losses(), is l1 * sum(|x|) + l2 *
+// sum(x^2) over the size of the batch. One thread at a time calls it.
 class HR_API ActivityRegularization : public Layer {
  public:
   explicit ActivityRegularization(double l1 = 0, double l2 = 0);
@@ -45,7 +46,8 @@ class HR_API ActivityRegularization : public Layer {
   Tensor Call(const Tensor& x, bool training) override;
 };
 
-// Adds normal noise while training.
+// Adds normal noise of mean 0 while training, drawn anew for each call; with a
+// seed in the same order in each program.
 class HR_API GaussianNoise : public Layer {
  public:
   explicit GaussianNoise(double stddev, std::optional<int64_t> seed = {});
@@ -58,7 +60,8 @@ class HR_API GaussianNoise : public Layer {
   std::optional<int64_t> seed_;
 };
 
-// Dropout of whole channels: of [n, steps, channels], and of images.
+// Dropout of whole channels: of [n, steps, channels], and of images, of which
+// data_format says where the channels are (Tompson et al., 2015).
 class HR_API SpatialDropout1D : public Dropout {
  public:
   explicit SpatialDropout1D(double rate, std::optional<int64_t> seed = {});
@@ -69,7 +72,8 @@ class HR_API SpatialDropout2D : public Dropout {
                             const std::string& data_format = "channels_last");
 };
 
-// Gives inputs an L2 norm of 1 along the axes.
+// Gives inputs an L2 norm of 1 along the axes; zeros stay zeros. Throws
+// kInvalidArgument for no axis.
 class HR_API UnitNormalization : public Layer {
  public:
   explicit UnitNormalization(std::vector<int64_t> axis = {-1});
@@ -90,8 +94,11 @@ struct GroupNormalizationOptions {
   Regularizer beta_regularizer, gamma_regularizer;
   Constraint beta_constraint, gamma_constraint;
 };
-// Normalizes each sample over groups of channels. `groups` must divide them;
-// -1: each channel is one.
+// Normalizes each sample over groups of channels (Wu and He, 2018), in training
+// and otherwise alike. `groups` must divide the number of channels, which must
+// be known; -1: each channel is one group. Weights: gamma and beta, [channels].
+// Throws kInvalidArgument for other numbers of groups, and for the batch as
+// axis.
 class HR_API GroupNormalization : public Layer {
  public:
   explicit GroupNormalization(int64_t groups = 32,

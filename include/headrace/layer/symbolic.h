@@ -22,7 +22,9 @@ class HR_API Symbolic {
  public:
   Symbolic() = default;  // none; using it throws
 
-  // Of what will come; -1 are sizes that any call may choose.
+  // Of what will come, the batch included; -1 are sizes that any call may
+  // choose. As all members but the comparison these throw kInvalidArgument for
+  // none.
   const TensorShape& shape() const;
   DType dtype() const;
   bool has_mask() const;
@@ -60,7 +62,7 @@ struct InputOptions {
   int64_t batch_size = -1;  // any
 };
 // An input of that shape, without the batch. Throws kInvalidArgument for sizes
-// under -1.
+// under -1 and for no dtype. Each call is an input of its own.
 HR_API Symbolic Input(const TensorShape& shape, InputOptions options = {});
 
 // The output of a layer of several inputs, which is taken over or shared:
@@ -73,8 +75,8 @@ requires std::derived_from<std::remove_cvref_t<L>, Layer> &&
   return (*owned)(inputs);
 }
 
-// Element by element, each a layer of its own, as operators on Keras' symbolic
-// tensors are.
+// Element by element, broadcasting as operators on tensors do; each a layer of
+// its own, as operators on Keras' symbolic tensors are. Masks are dropped.
 HR_API Symbolic operator+(const Symbolic& a, const Symbolic& b);
 HR_API Symbolic operator-(const Symbolic& a, const Symbolic& b);
 HR_API Symbolic operator*(const Symbolic& a, const Symbolic& b);

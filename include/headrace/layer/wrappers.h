@@ -10,8 +10,11 @@
 
 namespace headrace::tf::layers {
 
-// A recurrent layer forwards, and one of the same options backwards; outputs
-// are joined. Checkpoints know them as forward_layer and backward_layer.
+// A recurrent layer forwards, and one of the same options backwards (Schuster
+// and Paliwal, 1997); outputs are joined, along the features with "concat". Of
+// [n, steps, features]; with return_sequences step by step, where masked steps
+// give zeros. Checkpoints know the two as forward_layer and backward_layer. The
+// states are not given.
 class HR_API Bidirectional : public Layer {
  public:
   // `merge_mode` is "concat", "sum", "ave" or "mul"; others are
@@ -35,8 +38,10 @@ class HR_API Bidirectional : public Layer {
   std::string mode_;
 };
 
-// A layer applied to every step of [n, steps, ...] by itself. Checkpoints know
-// it as layer.
+// A layer applied to every step of [n, steps, ...] by itself: it sees one batch
+// of n * steps samples, so that BatchNormalization takes its statistics over
+// all steps. Checkpoints know it as layer. Throws kInvalidArgument for a null
+// layer and for inputs or outputs of unknown rank.
 class HR_API TimeDistributed : public Layer {
  public:
   template <typename L,

@@ -7,8 +7,6 @@ from headrace.function import tracing
 from headrace.graph.func_graph import FuncGraph
 from headrace.graph.operation import Operation
 
-_VALUES = (_headrace.Tensor, _headrace.VariableBase)
-
 
 def is_composite(value):
     return getattr(type(value), "_is_composite_tensor", False)

@@ -85,8 +85,6 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
     if not callable(false_fn):
         raise TypeError("'false_fn' must be callable.")
     if _headrace.is_eager():
-        if isinstance(pred, (_headrace.Tensor, _headrace.VariableBase)):
-            return true_fn() if pred else false_fn()
         return true_fn() if pred else false_fn()
     if isinstance(pred, bool):
         raise TypeError("pred must not be a Python bool", pred)

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 
-from headrace._load import _headrace
+from headrace.framework import execution
 from headrace.framework.errors import UnimplementedError
 from headrace.framework.support.properties import read_only
 
@@ -55,10 +55,8 @@ class CriticalSection:
         """
         if not callable(fn):
             raise TypeError(f"'{type(fn).__name__}' object is not callable")
-        if not _headrace.is_eager():
-            raise UnimplementedError._of(
-                "CriticalSection.execute inside a graph or a tf.function"
-            )
+        text = "CriticalSection.execute inside a graph or a tf.function"
+        execution.only_eagerly(UnimplementedError._of, text)
         with self._entered():
             return fn()
 

@@ -2,7 +2,7 @@
 
 import copy
 
-from headrace._load import _headrace, raw
+from headrace._load import raw
 from headrace.control_flow import tensor_array
 from headrace.framework import conversion, dtypes, errors, tensor_shape
 from headrace.framework.execution import get_static_value
@@ -12,20 +12,12 @@ from headrace.framework.support.properties import read_only
 
 def list_of(dtype, element_shape, items):
     """A list of the tensors of `items`; where one is None, its place is not set."""
-    flow = _op(
-        "TensorListReserve",
-        element_shape=_shape_tensor(element_shape),
-        num_elements=len(items),
-        element_dtype=dtype,
-    )
+    shape = _shape_tensor(element_shape)
+    flow = raw.TensorListReserve(shape, len(items), element_dtype=dtype)
     for i, item in enumerate(items):
         if item is not None:
-            flow = _op("TensorListSetItem", input_handle=flow, index=i, item=item)
+            flow = raw.TensorListSetItem(flow, i, item)
     return flow
-
-
-def _op(op, **arguments):
-    return _headrace.raw_op(op)(**arguments)
 
 
 def _shape_tensor(shape):

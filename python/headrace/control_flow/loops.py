@@ -75,14 +75,11 @@ def _run(cond, body, loop_vars, maximum_iterations):
     turns = 0
     while (most is None or turns < most) and cond(*loop_vars):
         loop_vars = body(*loop_vars)
-        if not isinstance(loop_vars, (list, tuple)):
+        single = not isinstance(loop_vars, (list, tuple))
+        if single:
             loop_vars = (loop_vars,)
-            packed = True
-        else:
-            packed = False
         _check_structure(specs, loop_vars)
         turns += 1
-        single = packed
     result = nest.map_structure(_converted, loop_vars)
     return result[0] if turns and single and len(result) == 1 else result
 
@@ -260,18 +257,12 @@ class _Traced:
                 self._refuse_shape(before, shape, after)
 
     def _refuse_shape(self, before, shape, after):
-        if self._declared:
-            raise ValueError(
-                f"Input tensor `{before.name}` enters the loop with shape {shape}, but "
-                f"has shape {after.shape} after one iteration. To allow the shape to "
-                "vary across iterations, use the `shape_invariants` argument of "
-                "tf.while_loop to specify a less-specific shape."
-            )
+        entered = shape if self._declared else before.shape
         raise ValueError(
-            f"Input tensor `{before.name}` enters the loop with shape {before.shape}, "
-            f"but has shape {after.shape} after one iteration. To allow the shape to "
-            "vary across iterations, use the `shape_invariants` argument of "
-            "tf.while_loop to specify a less-specific shape."
+            f"Input tensor `{before.name}` enters the loop with shape {entered}, but has "
+            f"shape {after.shape} after one iteration. To allow the shape to vary across "
+            "iterations, use the `shape_invariants` argument of tf.while_loop to specify "
+            "a less-specific shape."
         )
 
     def _emit(self, condition, turn, scope):

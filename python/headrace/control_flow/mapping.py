@@ -7,6 +7,7 @@ from headrace.control_flow.tensor_array import TensorArray
 from headrace.elements import structure
 from headrace.framework import conversion, dtypes, nest, tensor_shape
 from headrace.framework.sparse_tensor import SparseTensorSpec
+from headrace.framework.support import signatures
 from headrace.framework.tensor import is_tensor
 from headrace.framework.type_spec import TensorSpec, TypeSpec
 from headrace.ops import array_ops
@@ -314,9 +315,7 @@ def _folding(own_name, reverse, doc):
         how = (parallel_iterations, back_prop, reverse, name or own_name)
         return _fold(fn, elems, initializer, *how)
 
-    fold.__name__ = fold.__qualname__ = own_name
-    fold.__doc__ = doc
-    return fold
+    return signatures.called(fold, own_name, doc)
 
 
 foldl = _folding("foldl", False, "fn(...fn(fn(initial, row 0), row 1)...).")

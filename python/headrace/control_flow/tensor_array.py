@@ -96,12 +96,7 @@ class TensorArraySpec(TypeSpec):
         return TensorArray
 
     def _serialize(self):
-        return (
-            self._element_shape,
-            self._dtype,
-            self._dynamic_size,
-            self._infer_shape,
-        )
+        return (self._element_shape, self._dtype, self._dynamic_size, self._infer_shape)
 
     # In functions, loops and datasets an array is its list.
 

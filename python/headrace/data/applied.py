@@ -4,8 +4,10 @@ from headrace._load import raw
 from headrace.data.dataset import AUTOTUNE, Dataset, _VariantDataset, made
 from headrace.data.functions import flat
 from headrace.elements import nest, structure
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion
 from headrace.framework.errors import UnimplementedError
+from headrace.framework.support import signatures
+from headrace.ops.faces import add_calls
 
 SHARD_HINT = -1  # Dataset.shard: for who shards by himself
 _MOST = (1 << 63) - 1
@@ -17,9 +19,7 @@ def _applied(method):
     def outer(*args, **kwargs):
         return lambda dataset: getattr(dataset, method)(*args, **kwargs)
 
-    outer.__name__ = outer.__qualname__ = method
-    outer.__doc__ = f"For Dataset.apply: see Dataset.{method}."
-    return outer
+    return signatures.called(outer, method, f"For Dataset.apply: see Dataset.{method}.")
 
 
 bucket_by_sequence_length = _applied("bucket_by_sequence_length")
@@ -36,16 +36,21 @@ dense_to_ragged_batch = _applied("ragged_batch")
 dense_to_sparse_batch = _applied("sparse_batch")
 
 
-def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=False):
-    """See Dataset.choose_from_datasets."""
-    return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
-
-
-def sample_from_datasets(
-    datasets, weights=None, seed=None, stop_on_empty_dataset=False
-):
-    """See Dataset.sample_from_datasets."""
-    return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+add_calls(
+    globals(),
+    """
+choose_from_datasets data.Dataset.choose_from_datasets(datasets, choice_dataset,
+        stop_on_empty_dataset=False)
+    See Dataset.choose_from_datasets.
+sample_from_datasets data.Dataset.sample_from_datasets(datasets, weights=None,
+        seed=None, stop_on_empty_dataset=False)
+    See Dataset.sample_from_datasets.
+Counter data.Dataset.counter(start=0, step=1, dtype=int64)
+    See Dataset.counter.
+RandomDataset data.Dataset.random(seed=None, rerandomize_each_iteration=None, name=None)
+    See Dataset.random.
+""",
+)
 
 
 def cardinality(dataset):
@@ -97,16 +102,6 @@ def assert_cardinality(expected_cardinality):
     return lambda d: d._made(
         "AssertCardinalityDataset", cardinality=expected_cardinality
     )
-
-
-def Counter(start=0, step=1, dtype=dtypes.int64):
-    """See Dataset.counter."""
-    return Dataset.counter(start, step, dtype)
-
-
-def RandomDataset(seed=None, rerandomize_each_iteration=None, name=None):
-    """See Dataset.random."""
-    return Dataset.random(seed, rerandomize_each_iteration)
 
 
 def map_and_batch(

@@ -95,10 +95,7 @@ def interleaved(files, read, shuffle, seed, threads, sloppy):
         dataset = dataset.shuffle(len(files), seed)
     threads = 1 if threads is None else threads
     return dataset.interleave(
-        read,
-        cycle_length=threads,
-        num_parallel_calls=threads,
-        deterministic=not sloppy,
+        read, cycle_length=threads, num_parallel_calls=threads, deterministic=not sloppy
     )
 
 

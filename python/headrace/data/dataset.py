@@ -12,7 +12,7 @@ from headrace.data.holder_spec import VariantHolderSpec
 from headrace.data.iterator import NumpyIterator, OwnedIterator
 from headrace.data.options import Options
 from headrace.elements import structure
-from headrace.framework import conversion, dtypes, tensor_shape, type_spec
+from headrace.framework import conversion, dtypes, execution, tensor_shape, type_spec
 from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
 from headrace.ragged.spec import RaggedTensorSpec
@@ -62,11 +62,11 @@ class Dataset(Trackable):
     __nonzero__ = __bool__
 
     def __len__(self):
-        if not _headrace.is_eager():
-            raise TypeError(
-                "`tf.data.Dataset` only supports `len` in eager mode. Use "
-                "`tf.data.Dataset.cardinality()` instead."
-            )
+        execution.only_eagerly(
+            TypeError,
+            "`tf.data.Dataset` only supports `len` in eager mode. Use "
+            "`tf.data.Dataset.cardinality()` instead.",
+        )
         n = int(self.cardinality())
         if n == INFINITE:
             raise TypeError("The dataset is infinite.")
@@ -103,10 +103,10 @@ class Dataset(Trackable):
 
         TypeError for elements that NumPy has nothing for, such as datasets.
         """
-        if not _headrace.is_eager():
-            raise RuntimeError(
-                "`tf.data.Dataset.as_numpy_iterator()` is only supported in eager mode."
-            )
+        execution.only_eagerly(
+            RuntimeError,
+            "`tf.data.Dataset.as_numpy_iterator()` is only supported in eager mode.",
+        )
         for spec in structure.nest.flatten(self.element_spec):
             _check_numpy(spec)
         return NumpyIterator(self)

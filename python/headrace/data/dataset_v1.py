@@ -6,7 +6,6 @@ What is made of one by its methods is one, too.
 import functools
 import types
 
-from headrace.control_flow.tensor_array import TensorArraySpec
 from headrace.data import (
     applied,
     csv_files,
@@ -16,9 +15,8 @@ from headrace.data import (
     sql,
 )
 from headrace.data.dataset import Dataset
-from headrace.framework.sparse_tensor import SparseTensor, SparseTensorSpec
-from headrace.framework.type_spec import TensorSpec
-from headrace.ragged.spec import RaggedTensorSpec
+from headrace.framework.sparse_tensor import SparseTensor
+from headrace.ops.faces import add_calls
 
 
 class DatasetV1(Dataset):
@@ -111,37 +109,20 @@ make_batched_features_dataset = adapted(example_files.make_batched_features_data
 SqlDataset = adapted(sql.SqlDataset)
 
 
-def map_and_batch_with_legacy_function(
-    map_func,
-    batch_size,
-    num_parallel_batches=None,
-    drop_remainder=False,
-    num_parallel_calls=None,
-):
-    """map_and_batch: functions are of one kind here."""
-    return applied.map_and_batch(
-        map_func, batch_size, num_parallel_batches, drop_remainder, num_parallel_calls
-    )
-
-
-# Older names of specs, with their parameters in another order.
-
-
-def TensorStructure(dtype, shape):
-    """tf.TensorSpec(shape, dtype)."""
-    return TensorSpec(shape, dtype)
-
-
-def SparseTensorStructure(dtype, shape):
-    """tf.SparseTensorSpec(shape, dtype)."""
-    return SparseTensorSpec(shape, dtype)
-
-
-def RaggedTensorStructure(dtype, shape, ragged_rank):
-    """tf.RaggedTensorSpec(shape, dtype, ragged_rank)."""
-    return RaggedTensorSpec(shape, dtype, ragged_rank)
-
-
-def TensorArrayStructure(dtype, element_shape, dynamic_size, infer_shape):
-    """tf.TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)."""
-    return TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)
+# The last ones are older names of specs, with their parameters in another order.
+add_calls(
+    globals(),
+    """
+map_and_batch_with_legacy_function data.experimental.map_and_batch(map_func, batch_size,
+        num_parallel_batches=None, drop_remainder=False, num_parallel_calls=None)
+    map_and_batch: functions are of one kind here.
+TensorStructure TensorSpec(dtype, shape)
+    tf.TensorSpec(shape, dtype).
+SparseTensorStructure SparseTensorSpec(dtype, shape)
+    tf.SparseTensorSpec(shape, dtype).
+RaggedTensorStructure RaggedTensorSpec(dtype, shape, ragged_rank)
+    tf.RaggedTensorSpec(shape, dtype, ragged_rank).
+TensorArrayStructure TensorArraySpec(dtype, element_shape, dynamic_size, infer_shape)
+    tf.TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape).
+""",
+)

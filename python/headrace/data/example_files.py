@@ -1,16 +1,18 @@
 """tf.data.experimental: records of Examples as batches of features, and records
 written from a dataset."""
 
-from headrace.data.csv_files import (
-    interleaved,
-    matching_files,
-    shuffled_and_repeated,
-)
+from headrace.data.csv_files import interleaved, matching_files, shuffled_and_repeated
 from headrace.data.dataset import AUTOTUNE, Dataset
 from headrace.data.readers import TFRecordDataset
 from headrace.framework import dtypes
 from headrace.framework.type_spec import TensorSpec
 from headrace.io import parsing, tf_record
+
+
+def _is_strings(spec, rank):
+    if not isinstance(spec, TensorSpec) or spec.dtype != dtypes.string:
+        return False
+    return spec.shape.rank in (None, rank)
 
 
 def parse_example_dataset(features, num_parallel_calls=1, deterministic=None):
@@ -20,11 +22,7 @@ def parse_example_dataset(features, num_parallel_calls=1, deterministic=None):
 
     def apply(dataset):
         spec = dataset.element_spec
-        if not (
-            isinstance(spec, TensorSpec)
-            and spec.dtype == dtypes.string
-            and spec.shape.rank in (None, 1)
-        ):
+        if not _is_strings(spec, 1):
             raise TypeError(
                 "Input dataset should be a dataset of vectors of strings. Instead it "
                 f"is `{spec}`."
@@ -109,11 +107,7 @@ class TFRecordWriter:
                 f"{type(dataset)}."
             )
         spec = dataset.element_spec
-        if not (
-            isinstance(spec, TensorSpec)
-            and spec.dtype == dtypes.string
-            and spec.shape.rank in (None, 0)
-        ):
+        if not _is_strings(spec, 0):
             raise TypeError(
                 "Invalid `dataset`. Expected a`dataset` that produces scalar "
                 f"`tf.string` elements, but got a dataset of {spec}."

@@ -48,7 +48,7 @@ class DatasetFunction:
                 del components[:n]
             if len(values) == 1 and self._unpack and _is_args(values[0]):
                 values = list(values[0])
-            result = _converted(self._func)(*values)
+            result = self._func(*values)
             if isinstance(result, list):  # as many parts, not one stacked tensor
                 result = tuple(result)
             _check_result(result, self._transformation)
@@ -77,12 +77,6 @@ def _is_args(value):
     return type(value) is tuple or (
         isinstance(value, tuple) and not hasattr(value, "_fields")
     )
-
-
-def _converted(func):
-    """The function as AutoGraph sees it, where there is AutoGraph."""
-    convert = getattr(polymorphic, "autograph_convert", None)
-    return convert(func) if convert is not None else func
 
 
 def flat(spec):

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 from headrace._load import raw
-from headrace.data.dataset import Dataset, source
+from headrace.data.dataset import Dataset, made, source
 from headrace.data.functions import DatasetFunction, flat
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, tensor_shape
@@ -37,27 +37,20 @@ class _Runs:
         return np.array(0, np.int64)
 
 
-class _GeneratorDataset(Dataset):
+def _generated(begin, following, end, state_spec, spec):
     """Elements that a function gives one by one."""
-
-    def __init__(self, begin, following, end, state_spec, spec):
-        init = DatasetFunction(begin, "generator_init", [], unpack=False)
-        give = DatasetFunction(following, "generator_next", [state_spec], unpack=False)
-        last = DatasetFunction(end, "generator_finalize", [state_spec], unpack=False)
-        super().__init__(
-            raw.GeneratorDataset(
-                init.captures,
-                give.captures,
-                last.captures,
-                init_func=init.function,
-                next_func=give.function,
-                finalize_func=last.function,
-                **flat(spec),
-            ),
-            spec,
-            (),
-            [init, give, last],
-        )
+    init = DatasetFunction(begin, "generator_init", [], unpack=False)
+    give = DatasetFunction(following, "generator_next", [state_spec], unpack=False)
+    last = DatasetFunction(end, "generator_finalize", [state_spec], unpack=False)
+    functions = [init, give, last]
+    variant = raw.GeneratorDataset(
+        *(f.captures for f in functions),
+        init_func=init.function,
+        next_func=give.function,
+        finalize_func=last.function,
+        **flat(spec),
+    )
+    return made("GeneratorDataset", variant, spec, (), functions)
 
 
 @source
@@ -133,7 +126,7 @@ def from_generator(
         return done
 
     def make(_, *values):
-        return _GeneratorDataset(begin_with(*values), following, end, state, spec)
+        return _generated(begin_with(*values), following, end, state, spec)
 
     # As upstream: a dataset of one, of which each walk makes its own iterator.
     return Dataset.from_tensors((np.int64(0), *args)).flat_map(make)

@@ -3,7 +3,12 @@
 from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.data.functions import flat
-from headrace.data.iterator import Iterator
+from headrace.data.iterator import (  # noqa: F401  (public names of this module)
+    Iterator,
+    get_output_classes,
+    get_output_shapes,
+    get_output_types,
+)
 from headrace.elements import structure
 from headrace.framework import dtypes, execution
 from headrace.framework.tensor_shape import TensorShape
@@ -166,24 +171,3 @@ def make_one_shot_iterator(dataset):
     graph.__dict__.setdefault("_dataset_functions", []).append(factory)
     handle = raw.OneShotIterator(dataset_factory=factory, **flat(dataset.element_spec))
     return GraphIterator(handle, dataset.element_spec)
-
-
-def get_output_types(dataset_or_iterator):
-    """The dtypes of a dataset's or iterator's elements, in their structure."""
-    return structure.nest.map_structure(
-        lambda s: s._to_legacy_output_types(), dataset_or_iterator.element_spec
-    )
-
-
-def get_output_shapes(dataset_or_iterator):
-    """The shapes of a dataset's or iterator's elements, in their structure."""
-    return structure.nest.map_structure(
-        lambda s: s._to_legacy_output_shapes(), dataset_or_iterator.element_spec
-    )
-
-
-def get_output_classes(dataset_or_iterator):
-    """The classes of a dataset's or iterator's elements, in their structure."""
-    return structure.nest.map_structure(
-        lambda s: s._to_legacy_output_classes(), dataset_or_iterator.element_spec
-    )

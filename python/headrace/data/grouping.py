@@ -4,14 +4,7 @@ import numpy as np
 
 
 from headrace._load import raw
-from headrace.data.dataset import (
-    DatasetSpec,
-    as_bool,
-    as_int,
-    made,
-    made_of,
-    method,
-)
+from headrace.data.dataset import DatasetSpec, as_bool, as_int, made, made_of, method
 from headrace.data.functions import DatasetFunction, flat
 from headrace.data.padding import shape_vector
 from headrace.elements import nest, structure
@@ -183,10 +176,7 @@ def group_by_window(
         _key(window_size_func), "group_by_window_size", [number], unpack=False
     )
     reduce_ = DatasetFunction(
-        reduce_func,
-        "group_by_window_reduce",
-        [number, DatasetSpec(spec)],
-        unpack=False,
+        reduce_func, "group_by_window_reduce", [number, DatasetSpec(spec)], unpack=False
     )
     if not isinstance(reduce_.output, DatasetSpec):
         raise TypeError(
@@ -280,11 +270,7 @@ def _to_boundary(shape, boundary):
 
 @method
 def ragged_batch(
-    self,
-    batch_size,
-    drop_remainder=False,
-    row_splits_dtype=dtypes.int64,
-    name=None,
+    self, batch_size, drop_remainder=False, row_splits_dtype=dtypes.int64, name=None
 ):
     """Consecutive elements of any sizes as ragged tensors: [batch_size, ...]."""
     splits = dtypes.as_dtype(row_splits_dtype)

@@ -1,13 +1,32 @@
 """Places in datasets: what iter() gives."""
 
+import operator
+
 from headrace._load import _headrace, raw
 from headrace.data.functions import flat
 from headrace.data.holder_spec import HolderSpec
 from headrace.data.optional import OptionalImpl
 from headrace.elements import structure
 from headrace.framework import dtypes, errors
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
+
+
+def _legacy(what, shown):
+    convert = operator.methodcaller(f"_to_legacy_output_{what}")
+
+    def get(dataset_or_iterator):
+        spec = dataset_or_iterator.element_spec
+        return structure.nest.map_structure(convert, spec)
+
+    doc = f"The {shown} of a dataset's or iterator's elements, in their structure."
+    return signatures.called(get, f"get_output_{what}", doc)
+
+
+get_output_types = _legacy("types", "dtypes")
+get_output_shapes = _legacy("shapes", "shapes")
+get_output_classes = _legacy("classes", "classes")
 
 
 class Iterator(Trackable):
@@ -33,26 +52,15 @@ class Iterator(Trackable):
         "_element_spec", "The nested structure of specs that an element has."
     )
 
-    @property
-    def output_types(self):
-        """The dtypes of an element, in its structure."""
-        return structure.nest.map_structure(
-            lambda s: s._to_legacy_output_types(), self.element_spec
-        )
-
-    @property
-    def output_shapes(self):
-        """The static shapes of an element, in its structure."""
-        return structure.nest.map_structure(
-            lambda s: s._to_legacy_output_shapes(), self.element_spec
-        )
-
-    @property
-    def output_classes(self):
-        """The classes of an element's parts, in its structure."""
-        return structure.nest.map_structure(
-            lambda s: s._to_legacy_output_classes(), self.element_spec
-        )
+    output_types = property(
+        get_output_types, doc="The dtypes of an element, in its structure."
+    )
+    output_shapes = property(
+        get_output_shapes, doc="The static shapes of an element, in its structure."
+    )
+    output_classes = property(
+        get_output_classes, doc="The classes of an element's parts, in its structure."
+    )
 
     @property
     def _type_spec(self):

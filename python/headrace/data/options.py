@@ -128,15 +128,6 @@ class DistributeOptions(_Group):
 class OptimizationOptions(_Group):
     """Of the rewriting of pipelines."""
 
-    _fields = {
-        name: bool
-        for name in """
-        apply_default_optimizations filter_fusion filter_parallelization
-        inject_prefetch map_and_batch_fusion map_and_filter_fusion
-        map_fusion map_parallelization noop_elimination parallel_batch
-        shuffle_and_repeat_fusion seq_interleave_prefetch
-        """.split()
-    }
     _numbers = {
         "apply_default_optimizations": 1,
         "filter_fusion": 6,
@@ -151,6 +142,7 @@ class OptimizationOptions(_Group):
         "inject_prefetch": 19,
         "seq_interleave_prefetch": 21,
     }
+    _fields = dict.fromkeys(_numbers, bool)
 
 
 class ThreadingOptions(_Group):

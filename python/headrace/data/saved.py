@@ -3,12 +3,12 @@
 import os
 import time
 
-from headrace._load import _headrace, raw
+from headrace._load import raw
 from headrace.data import saved_spec
-from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec, method, source
+from headrace.data.dataset import AUTOTUNE, DatasetSpec, made, made_of, method, source
 from headrace.data.functions import DatasetFunction, flat
 from headrace.elements import nest
-from headrace.framework import conversion, dtypes, errors
+from headrace.framework import conversion, dtypes, errors, execution
 from headrace.framework.type_spec import TensorSpec
 from headrace.train.checkpoint import Checkpoint
 from headrace.train.checkpoint_state import CheckpointManager
@@ -60,18 +60,6 @@ class _Target:
         }
 
 
-class _SaveDataset(Dataset):
-    """The elements, written to a folder as they pass."""
-
-    def __init__(self, dataset, target):
-        super().__init__(
-            raw.SaveDatasetV2(**target.arguments, **flat(target.spec)),
-            target.spec,
-            [dataset],
-            [target.function],
-        )
-
-
 @method
 def save(self, path, compression=None, shard_func=None, checkpoint_args=None):
     """Writes all elements to a folder, in their order; runs the dataset once.
@@ -87,13 +75,14 @@ def save(self, path, compression=None, shard_func=None, checkpoint_args=None):
         saved_spec.write(path, packed)
         raw.SaveDataset(**target.arguments)
         return
-    _save_in_steps(_SaveDataset(self, target), path, packed, checkpoint_args)
+    variant = raw.SaveDatasetV2(**target.arguments, **flat(target.spec))
+    passing = made("SaveDatasetV2", variant, target.spec, [self], [target.function])
+    _save_in_steps(passing, path, packed, checkpoint_args)
 
 
 def _save_in_steps(dataset, path, packed, checkpoint_args):
     """Saves, and keeps checkpoints of how far: what was begun before goes on."""
-    if not _headrace.is_eager():
-        raise ValueError("`checkpoint_args` need eager execution.")
+    execution.only_eagerly(ValueError, "`checkpoint_args` need eager execution.")
     if "checkpoint" in checkpoint_args:
         raise ValueError(
             "Invalid `checkpoint_args`. `checkpoint_args` are not allowed to include "
@@ -141,24 +130,6 @@ class _Reader:
         }
 
 
-class _LoadDataset(Dataset):
-    """The elements that a folder holds."""
-
-    def __init__(self, path, spec, compression, reader_func):
-        reader = _Reader(spec, reader_func)
-        super().__init__(
-            raw.LoadDataset(
-                path=_text(path),
-                compression=_compression(compression),
-                **reader.arguments,
-                **flat(spec),
-            ),
-            spec,
-            [],
-            [reader.function],
-        )
-
-
 @source
 def load(path, element_spec=None, compression=None, reader_func=None, wait=False):
     """The elements that save() wrote to a folder, in the order of the shards.
@@ -172,45 +143,40 @@ def load(path, element_spec=None, compression=None, reader_func=None, wait=False
             time.sleep(_WAIT)
     if element_spec is None:
         element_spec = saved_spec.read(path)
-    return _LoadDataset(path, element_spec, compression, reader_func)
+    reader = _Reader(element_spec, reader_func)
+    variant = raw.LoadDataset(
+        path=_text(path),
+        compression=_compression(compression),
+        **reader.arguments,
+        **flat(element_spec),
+    )
+    return made("LoadDataset", variant, element_spec, (), [reader.function])
 
 
-class _SnapshotDataset(Dataset):
-    """The elements, written by the first walk and read by later ones."""
-
-    def __init__(self, source, path, compression, reader_func, shard_func):
-        spec = source.element_spec
-        shard = DatasetFunction(shard_func, "snapshot_shard", [spec])
-        if shard.output != TensorSpec([], dtypes.int64):
-            raise TypeError(
-                "Invalid `shard_func`. `shard_func` must return `tf.int64` scalar "
-                f"tensor but its return type is {shard.output}."
-            )
-        reader = _Reader(spec, reader_func)
-        super().__init__(
-            raw.SnapshotDatasetV2(
-                input_dataset=source._variant_tensor,
-                path=_text(path),
-                shard_func_other_args=shard.captures,
-                shard_func=shard.function,
-                compression=_compression(compression),
-                **reader.arguments,
-                **flat(spec),
-            ),
-            spec,
-            [source],
-            [shard, reader.function],
+def _snapshot(source, path, compression, reader_func, shard_func):
+    spec = source.element_spec
+    shard = DatasetFunction(shard_func, "snapshot_shard", [spec])
+    if shard.output != TensorSpec([], dtypes.int64):
+        raise TypeError(
+            "Invalid `shard_func`. `shard_func` must return `tf.int64` scalar tensor "
+            f"but its return type is {shard.output}."
         )
+    reader = _Reader(spec, reader_func)
+    return made_of(
+        "SnapshotDatasetV2",
+        source,
+        functions=[shard, reader.function],
+        path=_text(path),
+        shard_func_other_args=shard.captures,
+        shard_func=shard.function,
+        compression=_compression(compression),
+        **reader.arguments,
+    )
 
 
 @method
 def snapshot(
-    self,
-    path,
-    compression="AUTO",
-    reader_func=None,
-    shard_func=None,
-    name=None,
+    self, path, compression="AUTO", reader_func=None, shard_func=None, name=None
 ):
     """The elements, written to a folder by the first walk and read by later ones.
 
@@ -218,11 +184,11 @@ def snapshot(
     spread over as many shards as there are processors, and the order may change.
     """
     if shard_func is not None:
-        return _SnapshotDataset(self, path, compression, reader_func, shard_func)
+        return _snapshot(self, path, compression, reader_func, shard_func)
     count = os.cpu_count() or 1
 
     def numbered(number, *_):
         return number % count
 
-    kept = _SnapshotDataset(self.enumerate(), path, compression, reader_func, numbered)
+    kept = _snapshot(self.enumerate(), path, compression, reader_func, numbered)
     return kept.map(lambda _, element: element)

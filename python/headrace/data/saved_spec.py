@@ -14,10 +14,6 @@ from headrace.ragged.spec import RaggedTensorSpec
 _FILE = "dataset_spec.pb"
 
 
-def _ragged_spec():
-    return RaggedTensorSpec
-
-
 def to_proto(spec):
     """A StructuredValue of a spec."""
     value = protos.message("tensorflow.StructuredValue")()
@@ -55,7 +51,7 @@ def _put_composite(spec, proto):
         proto.type_spec_class = 1
         proto.type_spec_class_name = "SparseTensorSpec"
         proto.num_flat_components = 3
-    elif isinstance(spec, _ragged_spec()):
+    elif isinstance(spec, RaggedTensorSpec):
         proto.type_spec_class = 3
         proto.type_spec_class_name = "RaggedTensorSpec"
         proto.num_flat_components = spec.ragged_rank + 1
@@ -63,7 +59,7 @@ def _put_composite(spec, proto):
         raise NotImplementedError(f"saving datasets of {type(spec).__name__}")
     state.add().tensor_shape_value.CopyFrom(spec.shape.as_proto())
     state.add().tensor_dtype_value = spec.dtype.as_datatype_enum
-    if isinstance(spec, _ragged_spec()):
+    if isinstance(spec, RaggedTensorSpec):
         state.add().int64_value = spec.ragged_rank
         state.add().tensor_dtype_value = spec.row_splits_dtype.as_datatype_enum
 
@@ -101,7 +97,7 @@ def _composite(proto):
             return SparseTensorSpec(shape, dtype)
         if len(state) >= 4:
             splits = dtypes.as_dtype(state[3].tensor_dtype_value)
-            return _ragged_spec()(shape, dtype, state[2].int64_value, splits)
+            return RaggedTensorSpec(shape, dtype, state[2].int64_value, splits)
     raise NotImplementedError(
         "Dataset.load: the saved element_spec holds a "
         f"{proto.type_spec_class_name}; pass element_spec"

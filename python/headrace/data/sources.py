@@ -87,23 +87,19 @@ def zip_(*args, datasets=None, name=None):
         raise TypeError("Must pass at least one dataset to `zip`.")
     if args and datasets is not None:
         raise TypeError("Both `*args` and `datasets` cannot be set.")
-    if len(args) == 1:
-        datasets = args[0]
-    elif len(args) > 1:
-        datasets = args
+    if args:
+        datasets = args[0] if len(args) == 1 else args
     inputs = nest.flatten(datasets)
     for d in inputs:
-        if isinstance(d, list):
-            raise TypeError(
-                "Invalid input to `zip`. Inputs are expected to be (nested) "
-                "structures of `tf.data.Dataset` objects. Python `list` is not "
-                "supported and you should use `tuple` instead."
-            )
         if not isinstance(d, Dataset):
             raise TypeError(
-                "Invalid input to `zip`. Inputs are expected to be (nested) "
-                "structures of `tf.data.Dataset` objects but encountered object "
-                f"of type {type(d)}."
+                "Invalid input to `zip`. Inputs are expected to be (nested) structures "
+                "of `tf.data.Dataset` objects"
+                + (
+                    ". Python `list` is not supported and you should use `tuple` instead."
+                    if isinstance(d, list)
+                    else f" but encountered object of type {type(d)}."
+                )
             )
     spec = nest.map_structure(lambda d: d.element_spec, datasets)
     variant = raw.ZipDataset([d._variant_tensor for d in inputs], **flat(spec))
@@ -164,6 +160,13 @@ def _joined(pattern):
     return ", ".join(v.decode() for v in values)
 
 
+def _listed(datasets):
+    datasets = list(datasets)
+    if not datasets:
+        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+    return datasets
+
+
 def _by_turns(selector, datasets, stop_on_empty_dataset):
     """Elements of the datasets that a dataset of numbers names."""
     spec = datasets[0].element_spec
@@ -193,9 +196,7 @@ def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=True):
     no more; else choices of it are passed over. InvalidArgumentError for no
     dataset's number.
     """
-    datasets = list(datasets)
-    if not datasets:
-        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+    datasets = _listed(datasets)
     if choice_dataset.element_spec != TensorSpec([], dtypes.int64):
         raise TypeError(
             "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar "
@@ -217,9 +218,7 @@ def sample_from_datasets(
     With `stop_on_empty_dataset` it ends where a drawn dataset has no more; else
     those that are left go on.
     """
-    datasets = list(datasets)
-    if not datasets:
-        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+    datasets = _listed(datasets)
     if isinstance(weights, Dataset):
         logits = weights.map(lambda *p: raw.Log(p[0] if len(p) == 1 else list(p)))
         numbers = Dataset.random(seed, rerandomize_each_iteration).batch(2)

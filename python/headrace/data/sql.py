@@ -6,9 +6,8 @@ import urllib.parse
 
 import numpy as np
 
-from headrace._load import _headrace
 from headrace.data.dataset import Dataset
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, execution
 from headrace.framework.errors import InvalidArgumentError, UnimplementedError
 from headrace.framework.type_spec import TensorSpec
 
@@ -27,10 +26,8 @@ _TYPES = (
 
 def _text(value, name):
     value = conversion.convert_to_tensor(value, dtypes.string)
-    if not _headrace.is_eager():
-        raise UnimplementedError._of(
-            f"SqlDataset: {name} of a traced function or graph"
-        )
+    text = f"SqlDataset: {name} of a traced function or graph"
+    execution.only_eagerly(UnimplementedError._of, text)
     return value.numpy().decode()
 
 
@@ -132,7 +129,7 @@ class _Rows:
         if columns != len(self._types):
             raise ValueError(
                 f"The number of columns in query ({columns}) must match the number of "
-                f"elements in output_types ({len(self._types)}).",
+                f"elements in output_types ({len(self._types)})."
             )
         for row in cursor:
             yield tuple(_converted(v, t) for v, t in zip(row, self._types))

@@ -1,8 +1,7 @@
 """tf.data.experimental: lookup tables of what a dataset holds."""
 
-from headrace._load import _headrace
 from headrace.data.dataset import Dataset
-from headrace.framework import dtypes
+from headrace.framework import dtypes, execution
 from headrace.framework.errors import UnimplementedError
 from headrace.lookup import tables
 
@@ -17,10 +16,8 @@ class DatasetInitializer(tables.KeyValueTensorInitializer):
                 "The dataset of a table must have pairs of a key and a value as "
                 f"elements, not {spec}."
             )
-        if not _headrace.is_eager():
-            raise UnimplementedError._of(
-                "DatasetInitializer inside a traced function or graph"
-            )
+        text = "DatasetInitializer inside a traced function or graph"
+        execution.only_eagerly(UnimplementedError._of, text)
         self.dataset = dataset
         keys, values = [], []
         for key, value in dataset.as_numpy_iterator():

@@ -1,10 +1,11 @@
 """tf.GradientTape over the native tape."""
 
+import contextlib
 import enum
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, nest, variables
-from headrace.framework.indexed_slices import IndexedSlices, from_gradient
+from headrace.framework.indexed_slices import from_gradient
 from headrace.framework.settings import logging
 from headrace.ops import array_ops, math_ops
 
@@ -14,14 +15,6 @@ class UnconnectedGradients(enum.Enum):
 
     NONE = "none"
     ZERO = "zero"
-
-
-def _leaves(structure):
-    return nest.flatten(structure, expand_composites=False)
-
-
-def _warn(text, *args):
-    logging.warn(text, *args)
 
 
 def _is_trainable(dtype):
@@ -38,6 +31,13 @@ def _source(x):
         return x
     variable = variables.of_handle(x.handle)
     return x if variable is None else variable
+
+
+def _plain(x):
+    """x as a tensor, or the variable that it is."""
+    if isinstance(x, (_headrace.Tensor, _headrace.VariableBase)):
+        return x
+    return conversion.convert_to_tensor(x)
 
 
 class GradientTape:
@@ -91,7 +91,7 @@ class GradientTape:
                     "or tf.Variable or ExtensionType."
                 )
             if not _is_trainable(t.dtype):
-                _warn(
+                logging.warn(
                     "The dtype of the watched tensor must be floating (e.g. "
                     "tf.float32), got %r",
                     t.dtype,
@@ -116,9 +116,18 @@ class GradientTape:
                 known.add(handle._id)
                 self._watched.append(handle)
 
+    @contextlib.contextmanager
     def stop_recording(self):
         """A context in which this tape records nothing, for one that records."""
-        return _Stopped(self)
+        if self._tape is None:
+            raise RuntimeError(
+                "Trying to stop recording a tape which is not recording."
+            )
+        self._pop()
+        try:
+            yield
+        finally:
+            self._push()
 
     def reset(self):
         """Forgets everything recorded so far and goes on; ValueError if it does not
@@ -168,7 +177,7 @@ class GradientTape:
         if self._recording and not self._persistent:
             self._pop()
         elif self._recording:
-            _warn(
+            logging.warn(
                 "Calling GradientTape.gradient on a persistent tape inside its context "
                 "is significantly less efficient than calling it outside the context "
                 "(it causes the gradient ops to be recorded on the tape, leading to "
@@ -209,32 +218,21 @@ class GradientTape:
         if not self._persistent:
             self._drop()
         if unconnected == UnconnectedGradients.ZERO:
-            result = [
-                _zeros_for(s) if g is None else g for g, s in zip(result, flat_sources)
-            ]
+            result = list(map(_or_zeros, result, flat_sources))
         flat = self._joined(sources, result)
         return nest.pack_sequence_as(sources, flat)
 
     def _targets(self, target):
-        out = []
-        for t in nest.flatten(target, expand_composites=True):
-            if not isinstance(t, (_headrace.Tensor, _headrace.VariableBase)):
-                t = conversion.convert_to_tensor(t)
-            out.append(t)
-        return out
+        return [_plain(t) for t in nest.flatten(target, expand_composites=True)]
 
     def _sources(self, sources):
-        out = []
-        for s in nest.flatten(sources, expand_composites=True):
-            s = _source(s)
-            if not isinstance(s, (_headrace.Tensor, _headrace.VariableBase)):
-                s = conversion.convert_to_tensor(s)
-            if getattr(s, "is_packed", False):
-                raise ValueError(
-                    "GradientTape.gradient is not supported on packed EagerTensors yet."
-                )
-            out.append(s)
-        return out
+        flat = nest.flatten(sources, expand_composites=True)
+        found = [_plain(_source(s)) for s in flat]
+        if any(getattr(s, "is_packed", False) for s in found):
+            raise ValueError(
+                "GradientTape.gradient is not supported on packed EagerTensors yet."
+            )
+        return found
 
     def _given(self, output_gradients):
         if output_gradients is None:
@@ -316,9 +314,7 @@ class GradientTape:
             found = self._tape.gradients([target], sources, [seed])
             found = [from_gradient(g) for g in found]
             if zero:
-                found = [
-                    _zeros_for(s) if g is None else g for g, s in zip(found, sources)
-                ]
+                found = list(map(_or_zeros, found, sources))
             rows.append(found)
         return rows
 
@@ -396,22 +392,6 @@ def _unconnected(value):
         ) from None
 
 
-class _Stopped:
-    def __init__(self, tape):
-        self._tape = tape
-
-    def __enter__(self):
-        if self._tape._tape is None:
-            raise RuntimeError(
-                "Trying to stop recording a tape which is not recording."
-            )
-        self._tape._pop()
-
-    def __exit__(self, *error):
-        self._tape._push()
-        return False
-
-
 def _with_itself(gradient, source, variable, seed):
     """A source's gradient and that of `variable`, where the source is that."""
     if source is not variable:
@@ -420,12 +400,9 @@ def _with_itself(gradient, source, variable, seed):
     return own if gradient is None else own + conversion.convert_to_tensor(gradient)
 
 
-def _zeros_for(source):
+def _or_zeros(gradient, source):
+    if gradient is not None:
+        return gradient
     if isinstance(source, _headrace.VariableBase):
         source = source._read()
     return array_ops.zeros_like(source)
-
-
-def is_slices(x):
-    """True for gradients that are rows of a tensor."""
-    return isinstance(x, IndexedSlices)

@@ -12,11 +12,7 @@ from headrace.context import stack
 from headrace.eager import named_gradients
 from headrace.eager.backprop import GradientTape
 from headrace.framework import conversion, nest, variables
-from headrace.framework.indexed_slices import (
-    IndexedSlices,
-    from_gradient,
-    to_gradient,
-)
+from headrace.framework.indexed_slices import IndexedSlices, from_gradient, to_gradient
 
 
 class Bind:

@@ -5,6 +5,7 @@ from headrace.context import stack
 from headrace.eager.backprop import UnconnectedGradients, _unconnected
 from headrace.framework import conversion, dtypes, execution, nest
 from headrace.framework.indexed_slices import IndexedSlices, from_gradient, to_gradient
+from headrace.framework.support import signatures
 from headrace.ops import array_ops
 
 
@@ -34,30 +35,8 @@ def _check_graph():
     )
 
 
-def gradients(
-    ys,
-    xs,
-    grad_ys=None,
-    name="gradients",
-    gate_gradients=False,
-    aggregation_method=None,
-    stop_gradients=None,
-    unconnected_gradients=UnconnectedGradients.NONE,
-):
-    """d(sum of ys)/dx for every x in `xs`: tensors, IndexedSlices, or None.
-
-    `grad_ys` are the ys' own gradients (ones where None). Nothing is sought behind
-    `stop_gradients`. Inside a function's body, gradients of what it captured go on in
-    the graphs around it.
-    """
-    _check_method(aggregation_method)
-    return _gradients(
-        ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, False
-    )
-
-
 def _gradients(
-    ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place_with_ops=False
+    ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place_with_ops
 ):
     _check_graph()
     graph = stack.current()
@@ -128,6 +107,20 @@ def gradients_v1(
     return _gradients(
         ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place
     )
+
+
+gradients = signatures.twin(
+    gradients_v1,
+    "gradients",
+    """d(sum of ys)/dx for every x in `xs`: tensors, IndexedSlices, or None.
+
+    `grad_ys` are the ys' own gradients (ones where None). Nothing is sought behind
+    `stop_gradients`. Inside a function's body, gradients of what it captured go on in
+    the graphs around it.
+    """,
+    "ys, xs, grad_ys, name, gate_gradients, aggregation_method, stop_gradients, "
+    "unconnected_gradients",
+)
 
 
 def hessians(ys, xs, gate_gradients=False, aggregation_method=None, name="hessians"):

@@ -19,13 +19,10 @@ from headrace.framework.sparse_tensor import (
     SparseTensorValue,
 )
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
-from headrace.ragged import joining, ragged_tensor, spec
-from headrace.ragged.ragged_tensor import as_values
+from headrace.ragged import joining
+from headrace.ragged.ragged_tensor import as_values, is_ragged
 from headrace.ragged.ragged_value import RaggedTensorValue
-
-
-def _ragged():
-    return ragged_tensor, spec
+from headrace.ragged.spec import RaggedTensorSpec
 
 
 _elements = []
@@ -58,14 +55,9 @@ def _normalize_leaf(x):
         return as_values(x)
     if isinstance(x, list) and x and all(hasattr(i, "_variant_tensor") for i in x):
         return _batches[0].of(x)
-    if isinstance(x, list) and x and _is_ragged(x):
+    if isinstance(x, list) and any(is_ragged(i) for i in x):
         return joining.stack(x, axis=0)
     return conversion.convert_to_tensor(x)
-
-
-def _is_ragged(items):
-    ragged, _ = _ragged()
-    return any(ragged.is_ragged(i) for i in items)
 
 
 def spec_of(value):
@@ -124,8 +116,7 @@ def to_tensors(spec, value):
 
 def to_variant(s, x):
     """One variant tensor of a composite."""
-    _, ragged_spec = _ragged()
-    if isinstance(s, (SparseTensorSpec, ragged_spec.RaggedTensorSpec)):
+    if isinstance(s, (SparseTensorSpec, RaggedTensorSpec)):
         return s._to_tensor_list(x)[0]
     if hasattr(s, "_to_variant"):
         return s._to_variant(x)
@@ -143,12 +134,9 @@ def to_slices(spec, value):
                 raise ValueError("Unbatching a tensor is only supported for rank >= 1")
             out.append(x)
         elif isinstance(s, SparseTensorSpec):
-            out.append(
-                raw.SerializeManySparse(
-                    x.indices, x.values, x.dense_shape, out_type=dtypes.variant
-                )
-            )
-        elif isinstance(s, _ragged()[1].RaggedTensorSpec):
+            rows = raw.SerializeManySparse(*x._components(), out_type=dtypes.variant)
+            out.append(rows)
+        elif isinstance(s, RaggedTensorSpec):
             out += s._to_batched_tensor_list(x)
         elif isinstance(x, tuple(_batches)):
             out.append(x._variant_tensor)
@@ -186,7 +174,7 @@ def unpacker(spec):
 
 def from_variant(s, tensor):
     """The composite that a variant holds."""
-    if isinstance(s, (SparseTensorSpec, _ragged()[1].RaggedTensorSpec)):
+    if isinstance(s, (SparseTensorSpec, RaggedTensorSpec)):
         return s._from_tensor_list([tensor])
     return s._of_variant(tensor)
 
@@ -207,8 +195,7 @@ def batched(spec, size):
             return s._batched(size)
         if isinstance(s, (TensorSpec, SparseTensorSpec)):
             return _plain_spec(s, tensor_shape.TensorShape([size]).concatenate(s.shape))
-        _, ragged_spec = _ragged()
-        if isinstance(s, ragged_spec.RaggedTensorSpec):
+        if isinstance(s, RaggedTensorSpec):
             return s._batch(size)
         raise TypeError(f"Cannot batch elements of type {type(s).__name__}")
 
@@ -225,8 +212,7 @@ def unbatched(spec):
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
         if isinstance(s, (TensorSpec, SparseTensorSpec)):
             return _plain_spec(s, s.shape[1:])
-        _, ragged_spec = _ragged()
-        if isinstance(s, ragged_spec.RaggedTensorSpec):
+        if isinstance(s, RaggedTensorSpec):
             return s._unbatch()
         if hasattr(s, "_unbatched"):
             return s._unbatched()
@@ -298,7 +284,7 @@ def to_numpy(value):
             if isinstance(array, np.ndarray):
                 array.setflags(write=False)
             return array
-        if _ragged()[0].is_ragged(x):
+        if is_ragged(x):
             return x.numpy()
         if x is None:
             return None

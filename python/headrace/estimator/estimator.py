@@ -11,7 +11,7 @@ from headrace.framework.settings import logging
 from headrace.framework.support.properties import read_only
 from headrace.graph.graph import Graph
 from headrace.train import checkpoint_reader, checkpoint_state
-from headrace.v1.train import basic_hooks, global_step
+from headrace.v1.train import basic_hooks, global_step, session_creators
 from headrace.v1.train.saver_hooks import CheckpointSaverListener
 from headrace.v1.train.session_run_hook import SessionRunHook
 
@@ -38,7 +38,7 @@ class Estimator:
         _check_model_fn(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy(params or {})
-        self._warm_start_settings = _warm_start_settings(warm_start_from)
+        self._warm_start_settings = warm_start.settings_of(warm_start_from)
 
     model_dir = read_only("_model_dir", "The folder of checkpoints and events.")
 
@@ -183,6 +183,21 @@ class Estimator:
             raise ValueError("model_fn should return an EstimatorSpec.")
         return result
 
+    def _spec_and_hooks(self, input_fn, mode):
+        """(EstimatorSpec, hooks of the input) of a mode, in the current graph."""
+        result = self._call_input_fn(input_fn, mode)
+        features, labels, hooks = inputs.features_and_labels(result, mode)
+        return self._call_model_fn(features, labels, mode, self.config), hooks
+
+    def _creator_of_sessions(self, scaffold, path):
+        """What makes sessions that a checkpoint, or without one the scaffold, starts."""
+        return session_creators.ChiefSessionCreator(
+            scaffold=scaffold,
+            checkpoint_filename_with_path=path,
+            master=self._config.master,
+            config=self._session_config,
+        )
+
     def export_saved_model(self, *args, **kwargs):
         """Not supported: raises NotImplementedError."""
         raise NotImplementedError("Estimator.export_saved_model is not supported")
@@ -193,8 +208,6 @@ class Estimator:
             "Estimator.experimental_export_all_saved_models is not supported"
         )
 
-
-EstimatorV2 = Estimator
 
 _OVERRIDABLE = {
     "_call_input_fn",
@@ -273,7 +286,3 @@ def _config_for(config, model_dir):
             f"'{config.model_dir}' "
         )
     return config.replace(model_dir=model_dir)
-
-
-def _warm_start_settings(warm_start_from):
-    return warm_start.settings_of(warm_start_from)

@@ -6,19 +6,13 @@ import time
 import numpy as np
 
 from headrace.context import stack
-from headrace.estimator import inputs, warm_start
+from headrace.estimator import warm_start
 from headrace.estimator.mode_keys import ModeKeys
-from headrace.framework import dtypes, scopes
+from headrace.framework import scopes
 from headrace.framework.settings import logging
 from headrace.framework.support import protos
-from headrace.ops.random import initializers_v1
-from headrace.v1 import collections, file_writer, metrics, variable_scope
-from headrace.v1.train import (
-    basic_hooks,
-    global_step,
-    monitored_session,
-    session_creators,
-)
+from headrace.v1 import collections, file_writer, metrics
+from headrace.v1.train import basic_hooks, global_step, monitored_session
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
 
 GraphKeys = collections.GraphKeys
@@ -50,11 +44,7 @@ def evaluate(estimator, input_fn, steps, hooks, checkpoint_path, name):
     path = estimator._checkpoint_for(checkpoint_path, "evaluate")
     graph = estimator._new_graph()
     with graph.as_default():
-        result = estimator._call_input_fn(input_fn, ModeKeys.EVAL)
-        features, labels, input_hooks = inputs.features_and_labels(result)
-        spec = estimator._call_model_fn(
-            features, labels, ModeKeys.EVAL, estimator.config
-        )
+        spec, input_hooks = estimator._spec_and_hooks(input_fn, ModeKeys.EVAL)
         values, update = _metric_operations(spec)
         values[GraphKeys.GLOBAL_STEP] = global_step.get_global_step(graph)
         hooks = [*input_hooks, *hooks, *spec.evaluation_hooks]
@@ -96,37 +86,20 @@ def _make_local(variables):
             graph.add_to_collection(GraphKeys.LOCAL_VARIABLES, variable)
 
 
-def _eval_step():
-    """The counter of batches taken in."""
-    with stack.default_graph().name_scope(""):
-        return variable_scope.get_variable(
-            "eval_step",
-            shape=[],
-            dtype=dtypes.int64,
-            initializer=initializers_v1.Zeros(),
-            trainable=False,
-            collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP],
-        )
-
-
 def _time():
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime())
 
 
 def _run(estimator, scaffold, path, update, values, hooks, steps):
-    counted = _eval_step()
+    keys = [GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP]
+    counted = global_step.counter("eval_step", keys)
     with stack.default_graph().control_dependencies([update]):
         done = counted.assign_add(1)
     final = basic_hooks.FinalOpsHook(values)
     hooks = [*hooks, StopAfterNEvalsHook(steps, done), final]
     logging.info("Starting evaluation at %s", _time())
     begun = time.time()
-    creator = session_creators.ChiefSessionCreator(
-        scaffold=scaffold,
-        checkpoint_filename_with_path=path,
-        master=estimator._config.evaluation_master,
-        config=estimator._session_config,
-    )
+    creator = estimator._creator_of_sessions(scaffold, path)
     with monitored_session.MonitoredSession(creator, hooks) as session:
         while not session.should_stop():
             session.run([update, done])

@@ -4,6 +4,7 @@ import inspect
 
 from headrace.data import graph_iterator
 from headrace.data.dataset import Dataset
+from headrace.estimator.mode_keys import ModeKeys
 from headrace.v1.train.session_run_hook import SessionRunHook
 
 
@@ -34,24 +35,17 @@ def call_input_fn(input_fn, mode, params, config):
     return input_fn(**{n: v for n, v in known.items() if n in names})
 
 
-def features_and_labels(result):
-    """(features, labels, hooks) of what an input function returned."""
+def features_and_labels(result, mode):
+    """(features, labels, hooks) of what an input function returned. For predictions
+    labels are left aside."""
     result, hooks = _next_of(result)
-    if isinstance(result, (list, tuple)):
-        if len(result) != 2:
-            raise ValueError(
-                "input_fn should return (features, labels) as a len 2 tuple."
-            )
-        return result[0], result[1], hooks
-    return result, None, hooks
-
-
-def features_only(result):
-    """(features, hooks): labels are left aside."""
-    result, hooks = _next_of(result)
-    if isinstance(result, (list, tuple)):
-        result = result[0]
-    return result, hooks
+    if not isinstance(result, (list, tuple)):
+        return result, None, hooks
+    if mode == ModeKeys.PREDICT:
+        return result[0], None, hooks
+    if len(result) != 2:
+        raise ValueError("input_fn should return (features, labels) as a len 2 tuple.")
+    return result[0], result[1], hooks
 
 
 def _next_of(result):

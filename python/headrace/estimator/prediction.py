@@ -1,9 +1,8 @@
 """Estimator.predict."""
 
-from headrace.estimator import inputs
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.framework import errors
-from headrace.v1.train import monitored_session, session_creators
+from headrace.v1.train import monitored_session
 
 
 def predict(estimator, input_fn, keys, hooks, checkpoint_path, single):
@@ -12,19 +11,10 @@ def predict(estimator, input_fn, keys, hooks, checkpoint_path, single):
     path = estimator._checkpoint_for(checkpoint_path, "predict")
     graph = estimator._new_graph()
     with graph.as_default():
-        result = estimator._call_input_fn(input_fn, ModeKeys.PREDICT)
-        features, input_hooks = inputs.features_only(result)
-        spec = estimator._call_model_fn(
-            features, None, ModeKeys.PREDICT, estimator.config
-        )
+        spec, input_hooks = estimator._spec_and_hooks(input_fn, ModeKeys.PREDICT)
         wanted = _chosen(spec.predictions, keys)
         session = monitored_session.MonitoredSession(
-            session_creator=session_creators.ChiefSessionCreator(
-                checkpoint_filename_with_path=path,
-                master=estimator._config.master,
-                scaffold=spec.scaffold,
-                config=estimator._session_config,
-            ),
+            session_creator=estimator._creator_of_sessions(spec.scaffold, path),
             hooks=[*input_hooks, *hooks, *spec.prediction_hooks],
         )
     failure = None

@@ -4,21 +4,10 @@ import copy
 import json
 import os
 
-from headrace.framework.support import protos
-
+from headrace.framework.support import protos, signatures
 from headrace.framework.support.properties import read_only
 
 _DEFAULT = object()  # not given
-_REPLACEABLE = tuple(
-    """
-    model_dir tf_random_seed save_summary_steps save_checkpoints_steps
-    save_checkpoints_secs session_config keep_checkpoint_max
-    keep_checkpoint_every_n_hours log_step_count_steps train_distribute
-    device_fn protocol eval_distribute experimental_distribute
-    experimental_max_worker_delay_secs session_creation_timeout_secs
-    checkpoint_save_graph_def
-    """.split()
-)
 # Of several processes, which there are none of.
 _UNSUPPORTED = tuple(
     """
@@ -110,8 +99,8 @@ class RunConfig:
         given["model_dir"] = _folder(model_dir)
         if session_config is None:
             given["session_config"] = default_session_config()
-        for name in _REPLACEABLE:
-            self.__dict__["_" + name] = given[name]
+        del given["self"]
+        self.__dict__.update({f"_{name}": value for name, value in given.items()})
         self.__dict__.update(_ALONE, _cluster_spec=ClusterSpec({}))
         _check(self)
 
@@ -140,7 +129,7 @@ class RunConfig:
             if name not in _REPLACEABLE:
                 raise ValueError(
                     f"Replacing {name} is not supported. Allowed properties are "
-                    f"{list(_REPLACEABLE)}."
+                    f"{_REPLACEABLE}."
                 )
         steps = kwargs.get("save_checkpoints_steps")
         secs = kwargs.get("save_checkpoints_secs")
@@ -158,6 +147,7 @@ class RunConfig:
         return other
 
 
+_REPLACEABLE = [p.name for p in signatures.parameters_of(RunConfig)]
 _BOTH = "`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set."
 
 

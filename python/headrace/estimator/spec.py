@@ -1,63 +1,49 @@
 """tf.estimator.EstimatorSpec: what a model_fn gives."""
 
-import collections
+import itertools
 
 from headrace._load import _headrace
 from headrace.context import stack
 from headrace.estimator.mode_keys import ALL, ModeKeys
 from headrace.framework import conversion
+from headrace.framework.support import signatures
 from headrace.graph.operation import Operation
 from headrace.ops import array_ops
 from headrace.v1.train.scaffold import Scaffold
 from headrace.v1.train.session_run_hook import SessionRunHook
 
-_FIELDS = tuple(
-    """
-    mode predictions loss train_op eval_metric_ops export_outputs
-    training_chief_hooks training_hooks scaffold evaluation_hooks
-    prediction_hooks
-    """.split()
-)
-_HOOKS = [name for name in _FIELDS if name.endswith("hooks")]
 
-
-class EstimatorSpec(collections.namedtuple("EstimatorSpec", _FIELDS)):
+class EstimatorSpec(
+    signatures.tuple_of(
+        "EstimatorSpec",
+        "mode, predictions=None, loss=None, train_op=None, eval_metric_ops=None, "
+        "export_outputs=None, training_chief_hooks=None, training_hooks=None, "
+        "scaffold=None, evaluation_hooks=None, prediction_hooks=None",
+    )
+):
     """The operations of a model in one mode, checked."""
 
-    def __new__(
-        cls,
-        mode,
-        predictions=None,
-        loss=None,
-        train_op=None,
-        eval_metric_ops=None,
-        export_outputs=None,
-        training_chief_hooks=None,
-        training_hooks=None,
-        scaffold=None,
-        evaluation_hooks=None,
-        prediction_hooks=None,
-    ):
+    @staticmethod
+    def _check(given):
+        mode = given["mode"]
         if mode not in ALL:
             raise ValueError(
                 f"Mode not recognized: {mode}. Each mode must be one of {list(ALL)}"
             )
-        given = dict(locals())
-        given["train_op"] = _checked_train_op(train_op, mode)
-        given["loss"] = _checked_loss(loss, mode)
-        given["predictions"] = _checked_predictions(predictions, mode)
-        given["eval_metric_ops"] = _checked_metrics(eval_metric_ops)
-        given.update({name: tuple(given[name] or ()) for name in _HOOKS})
-        hooks = [given[name] for name in _HOOKS]
-        for hook in (h for group in hooks for h in group):
+        given["train_op"] = _checked_train_op(given["train_op"], mode)
+        given["loss"] = _checked_loss(given["loss"], mode)
+        given["predictions"] = _checked_predictions(given["predictions"], mode)
+        given["eval_metric_ops"] = _checked_metrics(given["eval_metric_ops"])
+        hooks = {n: tuple(v or ()) for n, v in given.items() if n.endswith("hooks")}
+        given.update(hooks)
+        for hook in itertools.chain(*hooks.values()):
             if not isinstance(hook, SessionRunHook):
                 raise TypeError(
                     f"All hooks must be SessionRunHook instances, given: {hook}"
                 )
-        given["scaffold"] = scaffold or Scaffold()
-        if not isinstance(given["scaffold"], Scaffold):
+        scaffold = given["scaffold"] = given["scaffold"] or Scaffold()
+        if not isinstance(scaffold, Scaffold):
             raise TypeError(f"scaffold must be tf.train.Scaffold. Given: {scaffold}")
-        return super().__new__(cls, *[given[name] for name in _FIELDS])
 
 
 def _check_graph(value, what):

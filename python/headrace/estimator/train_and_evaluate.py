@@ -1,62 +1,55 @@
 """tf.estimator.train_and_evaluate: training with evaluations in between."""
 
-import collections
 import time
 
 from headrace.estimator.estimator import checked_hooks
 from headrace.framework.settings import logging
+from headrace.framework.support import signatures
 from headrace.v1.train.saver_hooks import CheckpointSaverListener
 
-_TRAIN = ("input_fn", "max_steps", "hooks", "saving_listeners")
-_EVAL = "input_fn steps name hooks exporters start_delay_secs throttle_secs"
+
+def _check(given, steps):
+    """What both specs ask of the input function, the hooks and the number `steps`."""
+    if not callable(given["input_fn"]):
+        raise TypeError(f"`input_fn` must be callable, given: {given['input_fn']}")
+    if given[steps] is not None and given[steps] <= 0:
+        raise ValueError(f"Must specify {steps} > 0, given: {given[steps]}")
 
 
-def _check_steps(steps, name):
-    if steps is not None and steps <= 0:
-        raise ValueError(f"Must specify {name} > 0, given: {steps}")
-
-
-class TrainSpec(collections.namedtuple("TrainSpec", _TRAIN)):
+class TrainSpec(
+    signatures.tuple_of(
+        "TrainSpec", "input_fn, max_steps=None, hooks=None, saving_listeners=None"
+    )
+):
     """What to train on, and until which step."""
 
-    def __new__(cls, input_fn, max_steps=None, hooks=None, saving_listeners=None):
-        if not callable(input_fn):
-            raise TypeError(f"`input_fn` must be callable, given: {input_fn}")
-        _check_steps(max_steps, "max_steps")
-        return super().__new__(
-            cls,
-            input_fn=input_fn,
-            max_steps=max_steps,
-            hooks=tuple(checked_hooks(hooks)),
-            saving_listeners=tuple(saving_listeners or ()),
-        )
+    @staticmethod
+    def _check(given):
+        _check(given, "max_steps")
+        given["hooks"] = tuple(checked_hooks(given["hooks"]))
+        given["saving_listeners"] = tuple(given["saving_listeners"] or ())
 
 
-class EvalSpec(collections.namedtuple("EvalSpec", _EVAL)):
+class EvalSpec(
+    signatures.tuple_of(
+        "EvalSpec",
+        "input_fn, steps=100, name=None, hooks=None, exporters=None, "
+        "start_delay_secs=120, throttle_secs=600",
+    )
+):
     """What to evaluate on, and how often at most."""
 
-    def __new__(
-        cls,
-        input_fn,
-        steps=100,
-        name=None,
-        hooks=None,
-        exporters=None,
-        start_delay_secs=120,
-        throttle_secs=600,
-    ):
-        if not callable(input_fn):
-            raise TypeError(f"`input_fn` must be callable, given: {input_fn}")
-        _check_steps(steps, "steps")
+    @staticmethod
+    def _check(given):
+        _check(given, "steps")
+        name = given["name"]
         if name is not None and not isinstance(name, str):
             raise TypeError(f"`name` must be string, given: {name}")
-        if start_delay_secs < 0 or throttle_secs < 0:
+        if given["start_delay_secs"] < 0 or given["throttle_secs"] < 0:
             raise ValueError("Must specify start_delay_secs and throttle_secs >= 0")
-        if exporters:
+        if given["exporters"]:
             raise NotImplementedError("EvalSpec: exporters are not supported")
-        hooks = tuple(checked_hooks(hooks))
-        waits = (start_delay_secs, throttle_secs)
-        return super().__new__(cls, input_fn, steps, name, hooks, (), *waits)
+        given.update(hooks=tuple(checked_hooks(given["hooks"])), exporters=())
 
 
 class _Evaluator(CheckpointSaverListener):

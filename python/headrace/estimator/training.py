@@ -1,7 +1,7 @@
 """Estimator.train."""
 
 from headrace.context import stack
-from headrace.estimator import inputs, warm_start
+from headrace.estimator import warm_start
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.framework import errors
 from headrace.framework.settings import logging
@@ -33,11 +33,7 @@ def train(estimator, input_fn, hooks, listeners):
     graph = estimator._new_graph()
     with graph.as_default():
         global_step.read_of(graph)
-        result = estimator._call_input_fn(input_fn, ModeKeys.TRAIN)
-        features, labels, input_hooks = inputs.features_and_labels(result)
-        spec = estimator._call_model_fn(
-            features, labels, ModeKeys.TRAIN, estimator.config
-        )
+        spec, input_hooks = estimator._spec_and_hooks(input_fn, ModeKeys.TRAIN)
         if estimator._warm_start_settings is not None:
             logging.info(
                 "Warm-starting with WarmStartSettings: %s",

@@ -1,39 +1,28 @@
 """tf.estimator.WarmStartSettings."""
 
-import collections
 import os
 
+from headrace.framework.support import signatures
 from headrace.v1.train import checkpoint_init
 
-_FIELDS = (
-    "ckpt_to_initialize_from",
-    "vars_to_warm_start",
-    "var_name_to_vocab_info",
-    "var_name_to_prev_var_name",
-)
 
-
-class WarmStartSettings(collections.namedtuple("WarmStartSettings", _FIELDS)):
+class WarmStartSettings(
+    signatures.tuple_of(
+        "WarmStartSettings",
+        "ckpt_to_initialize_from, vars_to_warm_start='.*', "
+        "var_name_to_vocab_info=None, var_name_to_prev_var_name=None",
+    )
+):
     """Where variables' first values come from, and which variables."""
 
-    def __new__(
-        cls,
-        ckpt_to_initialize_from,
-        vars_to_warm_start=".*",
-        var_name_to_vocab_info=None,
-        var_name_to_prev_var_name=None,
-    ):
-        if not ckpt_to_initialize_from:
+    @staticmethod
+    def _check(given):
+        if not given["ckpt_to_initialize_from"]:
             raise ValueError(
                 "`ckpt_to_initialize_from` MUST be set in WarmStartSettings"
             )
-        return super().__new__(
-            cls,
-            ckpt_to_initialize_from,
-            vars_to_warm_start,
-            var_name_to_vocab_info or {},
-            var_name_to_prev_var_name or {},
-        )
+        for name in ("var_name_to_vocab_info", "var_name_to_prev_var_name"):
+            given[name] = given[name] or {}
 
 
 def settings_of(warm_start_from):

@@ -4,6 +4,7 @@ import abc
 import collections
 
 from headrace import _api as tf
+from headrace.framework.support import signatures
 
 
 class FeatureColumn(metaclass=abc.ABCMeta):
@@ -148,22 +149,12 @@ class VariablesByColumn(StateManager):
         self._variables = {}  # {(column, name): variable}
         self._resources = {}  # {(column, name, graph): object}
 
-    def create_variable(
-        self,
-        feature_column,
-        name,
-        shape,
-        dtype=None,
-        trainable=True,
-        use_resource=True,
-        initializer=None,
-    ):
+    @signatures.taking(signatures.parameters_of(StateManager.create_variable))
+    def create_variable(self, feature_column, name, shape, dtype=None, **given):
         if (feature_column, name) in self._variables:
             raise ValueError("Variable already exists.")
         dtype = tf.float32 if dtype is None else dtype
-        made = self._make_variable(
-            feature_column, name, shape, dtype, trainable, use_resource, initializer
-        )
+        made = self._make_variable(feature_column, name, shape, dtype, **given)
         self._variables[feature_column, name] = made
         return made
 
@@ -305,8 +296,10 @@ def check_string_or_integer(dtype, prefix):
         raise ValueError(f"{prefix} dtype must be string or integer. dtype: {dtype}.")
 
 
-def check_same_kind(column, dtype):
-    """ValueError where a column of strings meets integers, or the other way."""
+def check_values(column, dtype):
+    """ValueError for values that are neither strings nor integers, and where a column
+    of strings meets integers, or the other way."""
+    check_string_or_integer(dtype, f"column_name: {column.key} input_tensor")
     if column.dtype.is_integer != dtype.is_integer:
         raise ValueError(
             "Column dtype and SparseTensors dtype must be compatible. "

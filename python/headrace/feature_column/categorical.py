@@ -13,7 +13,6 @@ class OfOneFeature(CategoricalColumn):
     """A categorical column of one raw feature, its field `key`: subclasses give the
     numbers of a sparse tensor's values."""
 
-    _is_v2_column = True
     name = read_only("key")
     parents = property(lambda self: [self.key])
 
@@ -63,10 +62,7 @@ class HashedCategoricalColumn(
     num_buckets = read_only("hash_bucket_size")
 
     def _numbers(self, sparse, state_manager):
-        base.check_string_or_integer(
-            sparse.dtype, f"column_name: {self.key} input_tensor"
-        )
-        base.check_same_kind(self, sparse.dtype)
+        base.check_values(self, sparse.dtype)
         words = sparse.values
         if words.dtype != tf.string:
             words = tf.as_string(words)

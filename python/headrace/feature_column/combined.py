@@ -45,7 +45,6 @@ class CrossedColumn(
 ):
     """See tf.feature_column.crossed_column."""
 
-    _is_v2_column = True
     num_buckets = read_only("hash_bucket_size")
     parents = property(lambda self: list(self.keys))
 
@@ -124,7 +123,6 @@ class WeightedCategoricalColumn(
 ):
     """See tf.feature_column.weighted_categorical_column."""
 
-    _is_v2_column = True
     num_buckets = read_only("categorical_column.num_buckets")
 
     @property

@@ -11,7 +11,21 @@ from headrace.feature_column.base import (
     SequenceDenseColumn,
 )
 from headrace.feature_column.serialization import ByFields
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
+
+# How an embedding is looked up in and made: parameters of the functions for columns
+# that have one, and fields of these.
+EMBEDDING = signatures.from_text(
+    "combiner='mean', initializer=None, ckpt_to_load_from=None, "
+    "tensor_name_in_ckpt=None, max_norm=None, trainable=True, "
+    "use_safe_embedding_lookup=True"
+)
+
+
+def embedding_fields(parameters):
+    """The fields of a column with an embedding of those parameters."""
+    return ("categorical_column", "dimension", *(p.name for p in parameters))
 
 
 def indicator_column(categorical_column):
@@ -36,7 +50,6 @@ class IndicatorColumn(
 ):
     """See tf.feature_column.indicator_column."""
 
-    _is_v2_column = True
     name = property(lambda self: f"{self.categorical_column.name}_indicator")
     parents = property(lambda self: [self.categorical_column])
 
@@ -69,7 +82,7 @@ class IndicatorColumn(
         )
 
     def get_dense_tensor(self, transformation_cache, state_manager):
-        sequence.check_not_sequence(self, "indicator_column")
+        sequence.check_sequence(self, "indicator_column", wanted=False)
         return transformation_cache.get(self, state_manager)
 
     def get_sequence_dense_tensor(self, transformation_cache, state_manager):
@@ -81,35 +94,27 @@ class IndicatorColumn(
         return self.TensorSequenceLengthPair(dense, sequence.lengths(ids))
 
 
-def check_embedding(dimension, initializer, checkpoint, tensor_name, of):
-    """The initializer; ValueError for arguments of embeddings that do not fit."""
+def check_embedding(dimension, given, of):
+    """Puts the initializer into the arguments of an embedding; ValueError for those
+    that do not fit."""
+    initializer = given["initializer"]
     if dimension is None or dimension < 1:
         raise ValueError(f"Invalid dimension {dimension}.")
-    if (checkpoint is None) != (tensor_name is None):
+    if (given["ckpt_to_load_from"] is None) != (given["tensor_name_in_ckpt"] is None):
         raise ValueError(
             "Must specify both `ckpt_to_load_from` and `tensor_name_in_ckpt` or none of "
             "them."
         )
     if initializer is not None and not callable(initializer):
         raise ValueError(f"initializer must be callable if specified. {of}")
-    if initializer is not None:
-        return initializer
-    return tf.compat.v1.initializers.truncated_normal(
-        mean=0.0, stddev=1 / math.sqrt(dimension)
-    )
+    if initializer is None:
+        given["initializer"] = tf.compat.v1.initializers.truncated_normal(
+            mean=0.0, stddev=1 / math.sqrt(dimension)
+        )
 
 
-def embedding_column(
-    categorical_column,
-    dimension,
-    combiner="mean",
-    initializer=None,
-    ckpt_to_load_from=None,
-    tensor_name_in_ckpt=None,
-    max_norm=None,
-    trainable=True,
-    use_safe_embedding_lookup=True,
-):
+@signatures.taking(EMBEDDING)
+def embedding_column(categorical_column, dimension, **given):
     """Categories as rows of a variable, [num_buckets, dimension]: [batch, dimension].
 
     Several categories of an example are combined by "mean", "sqrtn" or "sum", weights
@@ -120,24 +125,8 @@ def embedding_column(
     that do not fit.
     """
     name = getattr(categorical_column, "name", categorical_column)
-    initializer = check_embedding(
-        dimension,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        f"Embedding of column_name: {name}",
-    )
-    return EmbeddingColumn(
-        categorical_column,
-        dimension,
-        combiner,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        max_norm,
-        trainable,
-        use_safe_embedding_lookup,
-    )
+    check_embedding(dimension, given, f"Embedding of column_name: {name}")
+    return EmbeddingColumn(categorical_column, dimension, **given)
 
 
 def load_first_value(variable, checkpoint, tensor_name):
@@ -201,7 +190,7 @@ class LooksUp(DenseColumn, SequenceDenseColumn):
         return rows, ids
 
     def get_dense_tensor(self, transformation_cache, state_manager):
-        sequence.check_not_sequence(self, self._kind)
+        sequence.check_sequence(self, self._kind, wanted=False)
         return self._looked_up(transformation_cache, state_manager)[0]
 
     def get_sequence_dense_tensor(self, transformation_cache, state_manager):
@@ -213,12 +202,7 @@ class LooksUp(DenseColumn, SequenceDenseColumn):
 class EmbeddingColumn(
     ByFields,
     LooksUp,
-    collections.namedtuple(
-        "EmbeddingColumn",
-        "categorical_column dimension combiner initializer "
-        "ckpt_to_load_from tensor_name_in_ckpt max_norm trainable "
-        "use_safe_embedding_lookup",
-    ),
+    collections.namedtuple("EmbeddingColumn", embedding_fields(EMBEDDING)),
 ):
     """See tf.feature_column.embedding_column."""
 

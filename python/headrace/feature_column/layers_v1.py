@@ -9,6 +9,7 @@ from headrace.feature_column.base import (
     DenseColumn,
     FeatureTransformationCache,
 )
+from headrace.train.saver_graph import parts_of
 
 _KEYS = tf.compat.v1.GraphKeys
 
@@ -37,12 +38,14 @@ class _Scoped:
         self.made.append(variable)
         return variable
 
-    def _of_column(self, column, name, shape, dtype, trainable, _, initializer):
+    def _of_column(
+        self, column, name, shape, dtype, trainable, use_resource, initializer
+    ):
         return self.variable(name, shape, initializer, trainable, dtype)
 
     def since(self, count):
         """A list of the variables after the first `count`, cut ones in their parts."""
-        return [v for whole in self.made[count:] for v in _variables(whole)]
+        return [v for whole in self.made[count:] for v in parts_of(whole)]
 
 
 def _check_columns(columns):
@@ -69,12 +72,6 @@ def _flat(column, tensor):
     return tf.reshape(tensor, [tf.shape(tensor)[0], count])
 
 
-def _variables(variable):
-    """A list of the parts of a variable that is cut, else of itself."""
-    parts = getattr(variable, "_get_variable_list", None)
-    return list(parts()) if parts else [variable]
-
-
 def input_layer(
     features,
     feature_columns,
@@ -95,22 +92,31 @@ def input_layer(
     base.check_dense(columns, DenseColumn, "_DenseColumn")
     made = _Scoped(weight_collections, trainable)
     cache = FeatureTransformationCache(features)
-    outputs = []
+
+    def output(column):
+        column.create_state(made.state)
+        return _flat(column, column.get_dense_tensor(cache, made.state))
+
     with tf.compat.v1.variable_scope(
         None, default_name="input_layer", values=list(features.values())
     ):
-        for column in columns:
-            with _scope_of(column):
-                count = len(made.made)
-                column.create_state(made.state)
-                tensor = column.get_dense_tensor(cache, made.state)
-                outputs.append(_flat(column, tensor))
-                if cols_to_vars is not None:
-                    cols_to_vars[column] = made.since(count)
-                if cols_to_output_tensors is not None:
-                    cols_to_output_tensors[column] = outputs[-1]
-        base.check_batch_sizes(outputs, columns)
+        outputs = _of_each(columns, made, cols_to_vars, output)
+        if cols_to_output_tensors is not None:
+            cols_to_output_tensors.update(zip(columns, outputs))
         return tf.concat(outputs, 1)
+
+
+def _of_each(columns, made, cols_to_vars, compute):
+    """A list of what `compute` gives for each column, in the scope of the column."""
+    found = []
+    for column in columns:
+        with _scope_of(column):
+            count = len(made.made)
+            found.append(compute(column))
+            if cols_to_vars is not None:
+                cols_to_vars[column] = made.since(count)
+    base.check_batch_sizes(found, columns)
+    return found
 
 
 def _zeros():
@@ -167,19 +173,16 @@ def linear_model(
             )
     made = _Scoped(weight_collections, trainable)
     cache = FeatureTransformationCache(features)
-    sums = []
+
+    def weighted(column):
+        return _weighted(column, cache, made, units, sparse_combiner)
+
     with tf.compat.v1.variable_scope(
         None, default_name="linear_model", values=list(features.values())
     ):
-        for column in columns:
-            with _scope_of(column):
-                count = len(made.made)
-                sums.append(_weighted(column, cache, made, units, sparse_combiner))
-                if cols_to_vars is not None:
-                    cols_to_vars[column] = made.since(count)
-        base.check_batch_sizes(sums, columns)
+        sums = _of_each(columns, made, cols_to_vars, weighted)
         total = tf.add_n(sums, name="weighted_sum_no_bias")
         bias = made.variable("bias_weights", [units], _zeros())
         if cols_to_vars is not None:
-            cols_to_vars["bias"] = _variables(bias)
+            cols_to_vars["bias"] = parts_of(bias)
         return tf.nn.bias_add(total, bias, name="weighted_sum")

@@ -7,7 +7,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn, DenseColumn
-from headrace.feature_column.serialization import ByFields
+from headrace.feature_column.serialization import ByFields, as_tuples
 from headrace.framework.support.properties import read_only
 
 
@@ -52,18 +52,6 @@ def _fits(value, shape):
     return len(value) == shape[0] and all(_fits(v, shape[1:]) for v in value)
 
 
-def _leaves(value):
-    if isinstance(value, (list, tuple)):
-        return [leaf for part in value for leaf in _leaves(part)]
-    return [value]
-
-
-def _tuples(value):
-    if isinstance(value, (list, tuple)):
-        return tuple(_tuples(v) for v in value)
-    return value
-
-
 def _default(shape, value, dtype, key):
     """A default value as nested tuples of the shape, or None."""
     if value is None:
@@ -74,14 +62,14 @@ def _default(shape, value, dtype, key):
     numbers = (int, float) if dtype.is_floating else int
     if isinstance(value, (int, float)):
         if isinstance(value, numbers):
-            return _tuples(np.full(shape, value).tolist())
+            return as_tuples(np.full(shape, value).tolist())
     elif not _fits(value, shape):
         raise ValueError(
             "The shape of default_value must be equal to given shape. "
             f"default_value: {given}, shape: {shape}, key: {key}"
         )
-    elif all(isinstance(leaf, numbers) for leaf in _leaves(value)):
-        return _tuples(value)
+    elif all(isinstance(leaf, numbers) for leaf in tf.nest.flatten(value)):
+        return as_tuples(value)
     raise TypeError(
         "default_value must be compatible with dtype. "
         f"default_value: {given}, dtype: {dtype}, key: {key}"
@@ -119,7 +107,6 @@ class NumericColumn(
 ):
     """See tf.feature_column.numeric_column."""
 
-    _is_v2_column = True
     name = read_only("key")
     parents = property(lambda self: [self.key])
     variable_shape = property(lambda self: tf.TensorShape(self.shape))
@@ -179,7 +166,6 @@ class BucketizedColumn(
 ):
     """See tf.feature_column.bucketized_column."""
 
-    _is_v2_column = True
     name = property(lambda self: f"{self.source_column.name}_bucketized")
     parents = property(lambda self: [self.source_column])
     parse_example_spec = read_only("source_column.parse_example_spec")

@@ -18,28 +18,25 @@ def lengths(sparse, per_step=1):
     return tf.maximum(longest, 0)  # of examples without values
 
 
-def check_not_sequence(column, kind):
-    """ValueError where DenseFeatures meets a column of sequences."""
+def check_sequence(column, kind, wanted=True):
+    """ValueError where SequenceFeatures meets a column that is of no sequence, or where
+    DenseFeatures meets one of a sequence, which is not `wanted` there."""
     inner = column.categorical_column
-    if isinstance(inner, SequenceCategoricalColumn):
-        raise ValueError(
-            f"In {kind}: {column.name}. categorical_column must not be of type "
-            "SequenceCategoricalColumn. Suggested fix A: If you wish to use "
-            "DenseFeatures, use a non-sequence categorical_column_with_*. Suggested "
-            "fix B: If you wish to create sequence input, use SequenceFeatures instead "
-            f"of DenseFeatures. Given (type {type(inner)}): {inner}"
-        )
-
-
-def check_sequence(column, kind):
-    """ValueError where SequenceFeatures meets a column that is of no sequence."""
-    inner = column.categorical_column
-    if not isinstance(inner, SequenceCategoricalColumn):
-        raise ValueError(
-            f"In {kind}: {column.name}. categorical_column must be of type "
-            "SequenceCategoricalColumn to use SequenceFeatures. Suggested fix: Use one "
-            f"of sequence_categorical_column_with_*. Given (type {type(inner)}): {inner}"
-        )
+    if isinstance(inner, SequenceCategoricalColumn) == wanted:
+        return
+    text = (
+        "must be of type SequenceCategoricalColumn to use SequenceFeatures. Suggested "
+        "fix: Use one of sequence_categorical_column_with_*."
+        if wanted
+        else "must not be of type SequenceCategoricalColumn. Suggested fix A: If you "
+        "wish to use DenseFeatures, use a non-sequence categorical_column_with_*. "
+        "Suggested fix B: If you wish to create sequence input, use SequenceFeatures "
+        "instead of DenseFeatures."
+    )
+    raise ValueError(
+        f"In {kind}: {column.name}. categorical_column {text} Given (type "
+        f"{type(inner)}): {inner}"
+    )
 
 
 class SequenceCategoricalColumn(
@@ -52,7 +49,6 @@ class SequenceCategoricalColumn(
     See tf.feature_column.sequence_categorical_column_with_identity.
     """
 
-    _is_v2_column = True
     name = read_only("categorical_column.name")
     parents = property(lambda self: [self.categorical_column])
     num_buckets = read_only("categorical_column.num_buckets")
@@ -130,7 +126,6 @@ class SequenceNumericColumn(
 ):
     """See tf.feature_column.sequence_numeric_column."""
 
-    _is_v2_column = True
     name = read_only("key")
     parents = property(lambda self: [self.key])
     variable_shape = property(lambda self: tf.TensorShape(self.shape))

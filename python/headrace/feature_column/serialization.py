@@ -44,6 +44,8 @@ def _function(name, custom_objects):
 class ByFields:
     """get_config() and from_config() of columns, namedtuples, by their fields."""
 
+    _is_v2_column = True
+
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if cls.__name__ in _CLASSES:
@@ -83,12 +85,13 @@ class ByFields:
             elif name == "initializer" and isinstance(value, dict):
                 arguments[name] = _initializer(value, custom_objects)
             elif isinstance(value, list):
-                arguments[name] = _tuples(value)
+                arguments[name] = as_tuples(value)
         return cls(**arguments)
 
 
-def _tuples(value):
-    return tuple(map(_tuples, value)) if isinstance(value, (list, tuple)) else value
+def as_tuples(value):
+    """Tuples in the place of lists, inside of others too."""
+    return tuple(map(as_tuples, value)) if isinstance(value, (list, tuple)) else value
 
 
 def serialize_feature_column(fc):
@@ -121,9 +124,7 @@ def deserialize_feature_column(config, custom_objects=None, columns_by_name=None
     else:
         raise ValueError(f"Unknown feature_column_v2: {name}")
     made = cls.from_config(
-        config["config"],
-        custom_objects=custom_objects,
-        columns_by_name=columns_by_name,
+        config["config"], custom_objects=custom_objects, columns_by_name=columns_by_name
     )
     if columns_by_name is None:
         return made
@@ -169,10 +170,7 @@ def make_parse_example_spec(feature_columns):
 
 
 def make_parse_example_spec_v1(feature_columns):
-    """{feature: configuration} for tf.io.parse_example of the features that columns
-    need.
-
-    ValueError for what is no column, and where two columns want one feature in
-    different ways.
-    """
     return _parse_spec(feature_columns, "_FeatureColumn")
+
+
+make_parse_example_spec_v1.__doc__ = make_parse_example_spec.__doc__

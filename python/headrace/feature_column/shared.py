@@ -4,10 +4,20 @@ import collections
 
 from headrace import _api as tf
 from headrace.feature_column.combined import WeightedCategoricalColumn
-from headrace.feature_column.dense import LooksUp, check_embedding, load_first_value
+from headrace.feature_column.dense import (
+    EMBEDDING,
+    LooksUp,
+    check_embedding,
+    embedding_fields,
+    load_first_value,
+)
 from headrace.feature_column.sequence import SequenceCategoricalColumn
 from headrace.framework import execution
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
+
+_SHARED = list(EMBEDDING)
+_SHARED.insert(2, signatures.parameter("shared_embedding_collection_name", None))
 
 
 def _innermost(column):
@@ -37,33 +47,21 @@ def _check_alike(columns):
             )
 
 
-def _prepared(columns, dimension, initializer, checkpoint, tensor_name, name):
-    """(columns in order, initializer, name of the embedding) for both factories."""
+def _prepare(columns, dimension, given):
+    """Puts the initializer and the name into what an embedding is made with."""
     execution.only_in_graphs(
         "shared_embedding_columns are not supported when eager execution is enabled."
     )
     ordered = sorted(columns, key=lambda c: c.name)
-    initializer = check_embedding(
-        dimension, initializer, checkpoint, tensor_name, f"Columns: {columns}"
-    )
+    check_embedding(dimension, given, f"Columns: {columns}")
     _check_alike(ordered)
-    if not name:
+    if not given["shared_embedding_collection_name"]:
         name = "_".join(c.name for c in ordered) + "_shared_embedding"
-    return initializer, name
+        given["shared_embedding_collection_name"] = name
 
 
-def shared_embeddings(
-    categorical_columns,
-    dimension,
-    combiner="mean",
-    initializer=None,
-    shared_embedding_collection_name=None,
-    ckpt_to_load_from=None,
-    tensor_name_in_ckpt=None,
-    max_norm=None,
-    trainable=True,
-    use_safe_embedding_lookup=True,
-):
+@signatures.taking(_SHARED)
+def shared_embeddings(categorical_columns, dimension, **given):
     """A list of columns like embedding_column(), in the order of the categorical ones,
     that share one variable.
 
@@ -71,48 +69,23 @@ def shared_embeddings(
     several kinds or numbers of buckets. `shared_embedding_collection_name` names the
     variable.
     """
-    initializer, name = _prepared(
-        *(categorical_columns, dimension, initializer),
-        *(ckpt_to_load_from, tensor_name_in_ckpt, shared_embedding_collection_name),
-    )
-    creator = SharedEmbeddingColumnCreator(
-        *(dimension, initializer, ckpt_to_load_from, tensor_name_in_ckpt),
-        *(categorical_columns[0].num_buckets, trainable, name),
-        use_safe_embedding_lookup,
-    )
-    return [
-        creator(column, combiner=combiner, max_norm=max_norm)
-        for column in categorical_columns
-    ]
+    _prepare(categorical_columns, dimension, given)
+    buckets = categorical_columns[0].num_buckets
+    creator = SharedEmbeddingColumnCreator(dimension, buckets, given)
+    how = [given[field] for field in SharedEmbeddingColumn._fields[2:]]
+    return [SharedEmbeddingColumn(c, creator, *how) for c in categorical_columns]
 
 
 class SharedEmbeddingColumnCreator(tf.Module):
     """Has the variable of columns that share it: one in each graph."""
 
-    def __init__(
-        self,
-        dimension,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        num_buckets,
-        trainable,
-        name="shared_embedding_column_creator",
-        use_safe_embedding_lookup=True,
-    ):
+    def __init__(self, dimension, num_buckets, given):
+        """`given` are the arguments of shared_embeddings()."""
         self._dimension = dimension
-        self._initializer = initializer
-        self._first_value = (ckpt_to_load_from, tensor_name_in_ckpt)
         self._num_buckets = num_buckets
-        self._trainable = trainable
-        self._variable_name = name
-        self._safe = use_safe_embedding_lookup
+        self._variable_name = given["shared_embedding_collection_name"]
+        object.__setattr__(self, "_given", given)  # not tracked
         object.__setattr__(self, "_embedding_weights", {})  # {graph: variable}
-
-    def __call__(self, categorical_column, combiner, max_norm):
-        return SharedEmbeddingColumn(
-            categorical_column, self, combiner, max_norm, self._safe
-        )
 
     name = read_only("_variable_name", "The variable's name.")
     dimension = read_only("_dimension", "The length of the embedding's rows.")
@@ -122,14 +95,17 @@ class SharedEmbeddingColumnCreator(tf.Module):
         """The variable of the current graph, made when first asked for."""
         graph = tf.compat.v1.get_default_graph()
         if graph not in self._embedding_weights:
+            given = self._given
             variable = tf.compat.v1.get_variable(
                 self._variable_name,
                 shape=(self._num_buckets, self._dimension),
                 dtype=tf.float32,
-                initializer=self._initializer,
-                trainable=self._trainable,
+                initializer=given["initializer"],
+                trainable=given["trainable"],
             )
-            load_first_value(variable, *self._first_value)
+            load_first_value(
+                variable, given["ckpt_to_load_from"], given["tensor_name_in_ckpt"]
+            )
             self._embedding_weights[graph] = variable
         return self._embedding_weights[graph]
 
@@ -156,41 +132,22 @@ class SharedEmbeddingColumn(
         return self.shared_embedding_column_creator.embedding_weights
 
 
-def shared_embedding_columns_v1(
-    categorical_columns,
-    dimension,
-    combiner="mean",
-    initializer=None,
-    shared_embedding_collection_name=None,
-    ckpt_to_load_from=None,
-    tensor_name_in_ckpt=None,
-    max_norm=None,
-    trainable=True,
-    use_safe_embedding_lookup=True,
-):
+@signatures.taking(_SHARED)
+def shared_embedding_columns_v1(categorical_columns, dimension, **given):
     """shared_embeddings() for tf.compat.v1.feature_column.input_layer and linear_model.
 
     The variable is made in the scope of the first of the columns, and kept in a
     collection of its name.
     """
-    initializer, name = _prepared(
-        *(categorical_columns, dimension, initializer),
-        *(ckpt_to_load_from, tensor_name_in_ckpt, shared_embedding_collection_name),
-    )
-    fields = (dimension, combiner, initializer, name, ckpt_to_load_from)
-    fields += (tensor_name_in_ckpt, max_norm, trainable, use_safe_embedding_lookup)
-    return [ScopedSharedEmbeddingColumn(c, *fields) for c in categorical_columns]
+    _prepare(categorical_columns, dimension, given)
+    return [
+        ScopedSharedEmbeddingColumn(c, dimension, **given) for c in categorical_columns
+    ]
 
 
 class ScopedSharedEmbeddingColumn(
     LooksUp,
-    collections.namedtuple(
-        "ScopedSharedEmbeddingColumn",
-        "categorical_column dimension combiner initializer "
-        "shared_embedding_collection_name ckpt_to_load_from "
-        "tensor_name_in_ckpt max_norm trainable "
-        "use_safe_embedding_lookup",
-    ),
+    collections.namedtuple("ScopedSharedEmbeddingColumn", embedding_fields(_SHARED)),
 ):
     """See tf.compat.v1.feature_column.shared_embedding_columns."""
 

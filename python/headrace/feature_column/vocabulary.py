@@ -40,10 +40,7 @@ class _OfVocabulary(OfOneFeature):
         return tf.lookup.StaticHashTable(initializer, self.default_value)
 
     def _numbers(self, sparse, state_manager):
-        base.check_string_or_integer(
-            sparse.dtype, f"column_name: {self.key} input_tensor"
-        )
-        base.check_same_kind(self, sparse.dtype)
+        base.check_values(self, sparse.dtype)
         if sparse.dtype.is_integer:
             sparse = tf.cast(sparse, tf.int64)
         name = f"{self.key}_lookup"

@@ -6,6 +6,8 @@ from headrace._load import _headrace, raw
 from headrace.framework import dtypes, tensor_shape
 from headrace.framework.dimension import Dimension
 
+_DATA = (int, float, complex, str, bytes, np.ndarray, np.generic)
+_DATA_OR_ROWS = (*_DATA, list, tuple, range)
 _registry = []  # (priority, order, base type, function)
 
 
@@ -97,9 +99,8 @@ def _convert_unknown(value, dtype, hint):
         # Leaves that are no plain data: let the data path say what is wrong.
         return _constant(_headrace.make_tensor(_plain(value), dtype, hint))
     array = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
-    if array and not isinstance(value, type):
-        return _constant(_headrace.make_tensor(np.asarray(value), dtype, hint))
-    if isinstance(value, (memoryview, bytearray)):
+    bytes_ = isinstance(value, (memoryview, bytearray))
+    if array and not isinstance(value, type) or bytes_:
         return _constant(_headrace.make_tensor(np.asarray(value), dtype, hint))
     if isinstance(value, Dimension):
         return _constant(_headrace.make_tensor(_size(value), dtype, hint))
@@ -157,7 +158,7 @@ def convert_to_tensor(value, dtype=None, dtype_hint=None, name=None):
                 f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
                 f"{value.dtype.name}: {value!r}"
             )
-        return _importable(value)
+        return value
     if dtype is not None and isinstance(value, _headrace.VariableBase):
         if not dtype.is_compatible_with(value.dtype):
             raise ValueError(
@@ -176,12 +177,7 @@ def convert_to_tensor(value, dtype=None, dtype_hint=None, name=None):
 def _is_data(value):
     if isinstance(value, (list, tuple)):
         return not _headrace.holds_tensors(value)
-    known = (int, float, complex, str, bytes, np.ndarray, np.generic)
-    return isinstance(value, known)
-
-
-def _importable(value):
-    return value
+    return isinstance(value, _DATA)
 
 
 def constant(value, dtype=None, shape=None, name="Const"):
@@ -228,19 +224,7 @@ def as_data(value, dtype=None):
         value = _sizes(value, dtypes.int64).numpy()
     if isinstance(value, dtypes.DType):
         value = value.as_datatype_enum
-    known = (
-        int,
-        float,
-        complex,
-        str,
-        bytes,
-        list,
-        tuple,
-        np.ndarray,
-        np.generic,
-        range,
-    )
-    if isinstance(value, known):
+    if isinstance(value, _DATA_OR_ROWS):
         return _headrace.make_tensor(value, dtype)
     return _headrace.to_tensor(value, dtype)
 

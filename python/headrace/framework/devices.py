@@ -3,7 +3,8 @@
 import threading
 
 from headrace._load import _headrace
-from headrace.framework import errors, scopes
+from headrace.context import stack
+from headrace.framework import errors
 from headrace.framework.settings import config
 
 _state = threading.local()
@@ -169,7 +170,7 @@ class device:
         _state.device = name
         _headrace.set_processor(_processor_of(name))
         if not _headrace.is_eager():
-            scopes.set_device(name)
+            stack.current()._core.device = name
 
     def _check(self, name):
         if not name:

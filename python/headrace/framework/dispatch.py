@@ -254,6 +254,14 @@ def add_functions(kind, table):
     _headrace.watch_type(kind)
 
 
+def first_of(kind, args, kwargs):
+    """(the first argument, which is of the type, the others by place, by name)."""
+    if args:
+        return args[0], args[1:], kwargs
+    name = next(k for k, v in kwargs.items() if isinstance(v, kind))
+    return kwargs[name], (), {k: v for k, v in kwargs.items() if k != name}
+
+
 _converters = []  # (type, function)
 
 

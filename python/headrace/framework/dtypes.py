@@ -213,9 +213,7 @@ _numpy_resource = np.dtype([("resource", np.ubyte)])
 
 
 def _quantized_numpy(name):
-    base = {"q": np.int8, "u": np.uint8}
     plain = np.dtype(name.replace("quint", "uint").replace("qint", "int"))
-    del base
     return np.dtype([(name, plain)])
 
 
@@ -234,6 +232,15 @@ def as_dtype(type_value):
             "TensorFlow DType."
         )
     return DType(number)
+
+
+def check_integer(tensor, name):
+    """TypeError unless the tensor, the argument of that name, is of integers."""
+    if not tensor.dtype.is_integer:
+        raise TypeError(
+            f"Argument `tensor` (name: {name}) must be of type integer. Received "
+            f"`tensor` = {tensor} of dtype: {tensor.dtype}"
+        )
 
 
 float32 = DType(1)
@@ -280,13 +287,5 @@ for _number in range(1, 24):
     DType(_number + 100)
 
 # What a division of integers gives, by their names.
-DIVIDED_AS = {
-    "uint8": float32,
-    "int8": float32,
-    "uint16": float32,
-    "int16": float32,
-    "uint32": float64,
-    "int32": float64,
-    "uint64": float64,
-    "int64": float64,
-}
+DIVIDED_AS = dict.fromkeys(("uint8", "int8", "uint16", "int16"), float32)
+DIVIDED_AS |= dict.fromkeys(("uint32", "int32", "uint64", "int64"), float64)

@@ -1,5 +1,7 @@
 """How code runs at this point: eagerly or as a graph."""
 
+import contextlib
+
 from headrace._load import _headrace, raw
 from headrace.context import known_values, stack
 from headrace.framework import scopes
@@ -17,6 +19,18 @@ def only_in_graphs(text):
         raise RuntimeError(text)
 
 
+def only_eagerly(error, text):
+    """error(text), where operations become nodes of a graph."""
+    if not _headrace.is_eager():
+        raise error(text)
+
+
+def node_name(name):
+    """The name of a node of a graph; None where operations run at once, as they then
+    have none."""
+    return None if _headrace.is_eager() else name
+
+
 inside_function = stack.inside_function
 
 
@@ -26,7 +40,7 @@ class init_scope:
     def __enter__(self):
         self._outer = None
         if not _headrace.is_eager():
-            self._outer = scopes.lift()
+            self._outer = stack.init_scope()
             self._outer.__enter__()
 
     def __exit__(self, *error):
@@ -66,24 +80,18 @@ def group(*inputs, **kwargs):
     return scopes.group(inputs, name)
 
 
-class _NoControl:
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return False
+_at_once = contextlib.nullcontext()  # where all that is waited for has run
 
 
 def control_dependencies(control_inputs):
     """Operations made inside run after `control_inputs`."""
     if _headrace.is_eager():
         if callable(control_inputs):
-            control_inputs()
-        elif control_inputs is not None:
-            for c in control_inputs:
-                if callable(c):
-                    c()
-        return _NoControl()
+            control_inputs = [control_inputs]
+        for c in control_inputs or ():
+            if callable(c):
+                c()
+        return _at_once
     return scopes.control_dependencies(control_inputs)
 
 

@@ -86,9 +86,7 @@ def rebuild(structure, values):
             return kind(ordered)
         except TypeError:
             return dict(by_key)
-    if _is_namedtuple(structure):
-        return type(structure)(*values)
-    if _is_attrs(structure):
+    if _is_namedtuple(structure) or _is_attrs(structure):
         return type(structure)(*values)
     if is_dataclass(structure):
         metadata, _ = structure.__tf_flatten__()

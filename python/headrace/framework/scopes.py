@@ -44,15 +44,6 @@ def current():
     return stack.current()._core.scope
 
 
-def set_device(name):
-    stack.current()._core.device = name
-
-
-def lift():
-    """The context of tf.init_scope."""
-    return stack.init_scope()
-
-
 def control_dependencies(control_inputs):
     graph = stack.current()
     if callable(control_inputs):

@@ -49,13 +49,16 @@ def _known(dimension):
     return dimension.value
 
 
+_MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+_NO_MASKS = {f"{name}_mask": 0 for name in _MASKS}
+
+
 class _Slice:
     """Collects the arguments of a StridedSlice."""
 
     def __init__(self):
         self.begin, self.end, self.strides = [], [], []
-        self.begin_mask = self.end_mask = self.ellipsis_mask = 0
-        self.new_axis_mask = self.shrink_axis_mask = 0
+        self.masks = dict(_NO_MASKS)
 
     def add(self, key):
         bit = 1 << len(self.begin)
@@ -65,12 +68,12 @@ class _Slice:
         if isinstance(key, slice):
             key = slice(*(_value(k) for k in (key.start, key.stop, key.step)))
             if key.start is None:
-                self.begin_mask |= bit
+                self.masks["begin_mask"] |= bit
             else:
                 _check_index(key.start)
                 begin = key.start
             if key.stop is None:
-                self.end_mask |= bit
+                self.masks["end_mask"] |= bit
             else:
                 _check_index(key.stop)
                 end = key.stop
@@ -78,13 +81,13 @@ class _Slice:
                 _check_index(key.step)
                 stride = key.step
         elif key is Ellipsis:
-            self.ellipsis_mask |= bit
+            self.masks["ellipsis_mask"] |= bit
         elif key is None:
-            self.new_axis_mask |= bit
+            self.masks["new_axis_mask"] |= bit
         else:
             _check_index(key)
             begin, end = key, _next(key)
-            self.shrink_axis_mask |= bit
+            self.masks["shrink_axis_mask"] |= bit
         self.begin.append(begin)
         self.end.append(end)
         self.strides.append(stride)
@@ -145,16 +148,7 @@ def slice_of(key):
         begin, end, strides = (_ints([], dtypes.int32) for _ in range(3))
     else:
         begin, end, strides = parts.arrays()
-    return {
-        "begin": begin,
-        "end": end,
-        "strides": strides,
-        "begin_mask": parts.begin_mask,
-        "end_mask": parts.end_mask,
-        "ellipsis_mask": parts.ellipsis_mask,
-        "new_axis_mask": parts.new_axis_mask,
-        "shrink_axis_mask": parts.shrink_axis_mask,
-    }
+    return {"begin": begin, "end": end, "strides": strides, **parts.masks}
 
 
 def assign_part(variable, key, value, name=None):

@@ -13,12 +13,7 @@ _FIRST = {"identity": "input", "stop_gradient": "input"}
 
 def on_values(api, *args, **kwargs):
     """The function of the values, at the same places."""
-    if args:
-        x, *args = args
-    else:
-        x = kwargs.pop(
-            next(k for k, v in kwargs.items() if isinstance(v, SparseTensor))
-        )
+    x, args, kwargs = dispatch.first_of(SparseTensor, args, kwargs)
     return x.with_values(api(x.values, *args, **kwargs))
 
 

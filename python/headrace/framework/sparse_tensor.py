@@ -99,8 +99,7 @@ class SparseTensor:
     def set_shape(self, shape):
         """Narrows the static shape by what `shape` knows;
         ValueError where they differ."""
-        merged = self._shape.merge_with(shape)
-        self._shape = merged
+        self._shape = self._shape.merge_with(shape)
 
     def with_values(self, new_values):
         """The same places with other values."""
@@ -112,20 +111,15 @@ class SparseTensor:
 
     def eval(self, feed_dict=None, session=None):
         """The value, in a session."""
-        parts = [self._indices, self._values, self._dense_shape]
+        parts = self._components()
         return SparseTensorValue(*(p.eval(feed_dict, session) for p in parts))
 
     def numpy(self):
         """A SparseTensorValue of three NumPy arrays; only when eager."""
-        return SparseTensorValue(
-            self._indices.numpy(), self._values.numpy(), self._dense_shape.numpy()
-        )
+        return SparseTensorValue(*(p.numpy() for p in self._components()))
 
     def _numpy(self):
         return self.numpy()
-
-    def _is_eager(self):
-        return isinstance(self._values, _headrace.EagerTensor)
 
     def _components(self):
         return [self._indices, self._values, self._dense_shape]
@@ -158,19 +152,17 @@ class SparseTensor:
         return self.with_values(-self._values)
 
     def __mul__(self, y):
-        return _cwise("SparseDenseCwiseMul", self, y)
+        return _cwise(raw.SparseDenseCwiseMul, self, y)
 
-    def __rmul__(self, y):
-        return _cwise("SparseDenseCwiseMul", self, y)
+    __rmul__ = __mul__
 
     def __truediv__(self, y):
         wanted = dtypes.DIVIDED_AS.get(self.dtype.name)
         if wanted is not None:
-            cast = _headrace.raw_op("Cast")
-            self = self.with_values(cast(x=self._values, DstT=wanted))
+            self = self.with_values(raw.Cast(self._values, DstT=wanted))
             y = conversion.convert_to_tensor(y)
-            y = y if y.dtype is wanted else cast(x=y, DstT=wanted)
-        return _cwise("SparseDenseCwiseDiv", self, y)
+            y = y if y.dtype is wanted else raw.Cast(y, DstT=wanted)
+        return _cwise(raw.SparseDenseCwiseDiv, self, y)
 
     __div__ = __truediv__
 
@@ -189,21 +181,14 @@ def _make(parts):
 
 def _cwise(op, sparse, dense):
     dense = conversion.convert_to_tensor(dense, dtype_hint=sparse.dtype)
-    return sparse.with_values(
-        _headrace.raw_op(op)(
-            sp_indices=sparse.indices,
-            sp_values=sparse.values,
-            sp_shape=sparse.dense_shape,
-            dense=dense,
-        )
-    )
+    return sparse.with_values(op(*sparse._components(), dense))
 
 
 def _getitem(sparse, key):
     """Slices with a start and an end, and the steps that are 1."""
     keys = list(key) if isinstance(key, tuple) else [key]
     rank = sparse.shape.rank
-    if Ellipsis in [k for k in keys if k is Ellipsis]:
+    if any(k is Ellipsis for k in keys):
         at = next(i for i, k in enumerate(keys) if k is Ellipsis)
         keys[at : at + 1] = [slice(None)] * (rank - len(keys) + 1)
     keys += [slice(None)] * (rank - len(keys))
@@ -220,9 +205,7 @@ def _getitem(sparse, key):
             start.append(k + n if k < 0 else k)
             size.append(1)
             drop.append(d)
-    result = raw.SparseSlice(
-        sparse.indices, sparse.values, sparse.dense_shape, _sizes(start), _sizes(size)
-    )
+    result = raw.SparseSlice(*sparse._components(), _sizes(start), _sizes(size))
     if not drop:
         return SparseTensor(*result)
     indices, dense_shape = raw.SparseReshape(
@@ -280,10 +263,7 @@ class SparseTensorSpec(type_spec.ValuesSpec):
         return [type_spec.TensorSpec(None, dtypes.variant)]
 
     def _to_tensor_list(self, value):
-        parts = raw.SerializeSparse(
-            value.indices, value.values, value.dense_shape, out_type=dtypes.variant
-        )
-        return [parts]
+        return [raw.SerializeSparse(*value._components(), out_type=dtypes.variant)]
 
     def _from_tensor_list(self, tensor_list):
         indices, values, shape = raw.DeserializeSparse(

@@ -294,12 +294,12 @@ def _dimension(self, key):
     found = _SIZES["__getitem__"](self, key)
     if isinstance(found, TensorShape) or _wants_sizes():
         return found
-    return _dimension_class()(found)
+    return Dimension(found)
 
 
 def _dimensions(self):
     sizes = _SIZES["__iter__"](self)
-    return sizes if _wants_sizes() else map(_dimension_class(), sizes)
+    return sizes if _wants_sizes() else map(Dimension, sizes)
 
 
 def _text_of_dimensions(self):
@@ -308,10 +308,6 @@ def _text_of_dimensions(self):
 
 def _repr_of_dimensions(self):
     return f"TensorShape({self.dims})"
-
-
-def _dimension_class():
-    return Dimension
 
 
 def use_dimensions(on):

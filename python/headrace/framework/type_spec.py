@@ -49,12 +49,12 @@ class TypeSpec:
             spec_or_value = type_spec_from_value(spec_or_value)
         if type(self) is not type(spec_or_value):
             return False
-        return _compatible(self._serialize(), spec_or_value._serialize())
+        return _each(_compatible, self._serialize(), spec_or_value._serialize())
 
     def is_subtype_of(self, other):
         """Whether all values of this spec fit the other."""
-        return type(self) is type(other) and _subtype(
-            self._serialize(), other._serialize()
+        return type(self) is type(other) and _each(
+            _subtype, self._serialize(), other._serialize()
         )
 
     def most_specific_common_supertype(self, others):
@@ -125,11 +125,16 @@ def _key(part):
     return part
 
 
-def _compatible(a, b):
+def _each(leaves, a, b):
+    """Whether leaves(x, y) holds of what stands at the same places of two structures."""
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(_compatible(x, y) for x, y in zip(a, b))
+        return len(a) == len(b) and all(_each(leaves, x, y) for x, y in zip(a, b))
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_compatible(a[k], b[k]) for k in a)
+        return a.keys() == b.keys() and all(_each(leaves, a[k], b[k]) for k in a)
+    return leaves(a, b)
+
+
+def _compatible(a, b):
     if isinstance(a, (tensor_shape.TensorShape, TypeSpec)):
         return a.is_compatible_with(b)
     if isinstance(a, dtypes.DType) and isinstance(b, dtypes.DType):
@@ -138,10 +143,6 @@ def _compatible(a, b):
 
 
 def _subtype(a, b):
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(_subtype(x, y) for x, y in zip(a, b))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_subtype(a[k], b[k]) for k in a)
     if isinstance(a, (tensor_shape.TensorShape, TypeSpec)):
         return a.is_subtype_of(b)
     return a == b

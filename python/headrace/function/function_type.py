@@ -37,8 +37,8 @@ class Parameters:
         bound.apply_defaults()
         return tuple(bound.arguments[p.name] for p in self.parameters)
 
-    def call(self, function, slots):
-        """function(...) with one value a parameter."""
+    def as_called(self, slots):
+        """(args, kwargs) of one value a parameter."""
         args, kwargs = [], {}
         for p, value in zip(self.parameters, slots):
             if p.kind == P.VAR_POSITIONAL:
@@ -49,6 +49,11 @@ class Parameters:
                 kwargs[p.name] = value
             else:
                 args.append(value)
+        return tuple(args), kwargs
+
+    def call(self, function, slots):
+        """function(...) with one value a parameter."""
+        args, kwargs = self.as_called(slots)
         return function(*args, **kwargs)
 
     def text(self, types=None):

@@ -108,9 +108,7 @@ class Function(_headrace.FunctionBase, Trackable):
                 specs = []
             elif p.kind == P.VAR_KEYWORD:
                 types.append(trace_types.Structure({}, [], []))
-            elif specs and p.kind != P.KEYWORD_ONLY:
-                types.append(specs.pop(0))
-            elif specs and p.kind == P.KEYWORD_ONLY:
+            elif specs:
                 types.append(specs.pop(0))
             elif p.default is not P.empty:
                 types.append(trace_types.type_of(p.default, trace_types.Aliases()))
@@ -186,26 +184,13 @@ class Function(_headrace.FunctionBase, Trackable):
             for value, t in zip(slots, types):
                 trace_types.cast(value, t, leaves)
         except TypeError as e:
-            self._binding_error(e, *self._as_called(slots))
+            self._binding_error(e, *self._parameters.as_called(slots))
         if not self._concretes:
             self._trace_call(types, leaves)
         if self._first is not None:
             return self._answer_first(leaves)
         uncast = all(map(trace_types.fits, slots, types))
         return self._answer(self._concretes[0], None if uncast else leaves)
-
-    def _as_called(self, slots):
-        args, kwargs = [], {}
-        for p, value in zip(self._parameters.parameters, slots):
-            if p.kind == P.VAR_POSITIONAL:
-                args.extend(value)
-            elif p.kind == P.VAR_KEYWORD:
-                kwargs.update(value)
-            elif p.kind == P.KEYWORD_ONLY:
-                kwargs[p.name] = value
-            else:
-                args.append(value)
-        return tuple(args), kwargs
 
     def _find(self, types, variables=()):
         """The most specific trace that serves arguments of `types`, of which
@@ -390,9 +375,7 @@ class Function(_headrace.FunctionBase, Trackable):
             return function(reference(), *args, **kwargs)
 
         functools.update_wrapper(method, function)
-        options = self._options
-        signature = options["input_signature"]
-        bound = _Method(method, dict(options, input_signature=signature), True)
+        bound = _Method(method, dict(self._options), True)
         bound._self = reference
         return bound
 

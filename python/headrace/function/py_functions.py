@@ -116,10 +116,7 @@ class _GradientOf:
 def _gradients(tape, outputs, inputs, output_gradients):
     wanted = [t for t in inputs if _is_differentiable(t)]
     return tape.gradient(
-        outputs,
-        wanted,
-        output_gradients=output_gradients,
-        unconnected_gradients="zero",
+        outputs, wanted, output_gradients=output_gradients, unconnected_gradients="zero"
     )
 
 

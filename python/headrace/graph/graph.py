@@ -39,6 +39,12 @@ def _operation_of(x):
     return x.op
 
 
+def _check_name(what, name):
+    if not isinstance(name, str):
+        kind = type(name).__name__
+        raise TypeError(f"{what} names are strings (or similar), not {kind}.")
+
+
 class Graph:
     """Operations that are recorded, to be run by a session or called as a function."""
 
@@ -91,18 +97,12 @@ class Graph:
 
     def get_operation_by_name(self, name):
         """The operation of that name; KeyError where there is none."""
-        if not isinstance(name, str):
-            raise TypeError(
-                f"Operation names are strings (or similar), not {type(name).__name__}."
-            )
+        _check_name("Operation", name)
         return self.as_graph_element(name, allow_tensor=False, allow_operation=True)
 
     def get_tensor_by_name(self, name):
         """The tensor "operation:output"; KeyError where there is none."""
-        if not isinstance(name, str):
-            raise TypeError(
-                f"Tensor names are strings (or similar), not {type(name).__name__}."
-            )
+        _check_name("Tensor", name)
         return self.as_graph_element(name, allow_tensor=True, allow_operation=False)
 
     def as_graph_element(self, obj, allow_tensor=True, allow_operation=True):
@@ -153,21 +153,18 @@ class Graph:
                     f"{node.num_outputs} outputs."
                 )
             return node.output(int(index))
-        if ":" in name:
-            if allow_operation:
-                raise ValueError(
-                    f"Name {name!r} appears to refer to a Tensor, not a Operation."
-                )
-        if not allow_operation:
-            found = self._core.find(name)
-            hint = (
-                f"The name {name!r} refers to an Operation, not a Tensor. Tensor names "
-                'must be of the form "<op_name>:<output_index>".'
-                if found is not None
-                else f"The name {name!r} looks like an (invalid) Operation name, not a "
-                'Tensor. Tensor names must be of the form "<op_name>:<output_index>".'
+        if ":" in name and allow_operation:
+            raise ValueError(
+                f"Name {name!r} appears to refer to a Tensor, not a Operation."
             )
-            raise ValueError(hint)
+        if not allow_operation:
+            found = self._core.find(name) is not None
+            is_one = "refers to an" if found else "looks like an (invalid)"
+            kind = "Operation" if found else "Operation name"
+            raise ValueError(
+                f"The name {name!r} {is_one} {kind}, not a Tensor. Tensor names must be "
+                'of the form "<op_name>:<output_index>".'
+            )
         node = self._core.find(name)
         if node is None:
             raise KeyError(

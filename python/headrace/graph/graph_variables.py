@@ -9,10 +9,9 @@ from headrace.graph.graph_keys import GraphKeys
 
 def _initial(graph, value, dtype):
     """The first value as a tensor of the graph."""
-    scope = "Initializer" if callable(value) else None
-    if scope is None:
+    if not callable(value):
         return _to_tensor(value, dtype)
-    with graph.name_scope(scope):
+    with graph.name_scope("Initializer"):
         return _to_tensor(value(), dtype)
 
 
@@ -131,9 +130,6 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
         feed = {self._initializer.inputs[1]: value}
         session.run(self._initializer, feed)
 
-    def count_up_to(self, limit):
-        return raw.ResourceCountUpTo(self.handle, limit=limit, T=self.dtype)
-
     def _assigned(self, read_value):
         """The value after the operation just made, or that operation."""
         op = stack.current()._last_operation()
@@ -238,21 +234,20 @@ class RefVariable(_MayBeSlice):
     def __tf_tensor__(self, dtype=None, name=None):
         return self._snapshot
 
-    def _update(self, op, arguments, read_value):
-        result = _headrace.raw_op(op)(ref=self._reference, **arguments)
+    def _update(self, op, value, use_locking, name, read_value):
+        result = _headrace.raw_op(op)(
+            ref=self._reference, value=value, use_locking=use_locking, name=name
+        )
         return result if read_value else result.op
 
     def assign(self, value, use_locking=False, name=None, read_value=True):
-        arguments = {"value": value, "use_locking": use_locking, "name": name}
-        return self._update("Assign", arguments, read_value)
+        return self._update("Assign", value, use_locking, name, read_value)
 
     def assign_add(self, delta, use_locking=False, name=None, read_value=True):
-        arguments = {"value": delta, "use_locking": use_locking, "name": name}
-        return self._update("AssignAdd", arguments, read_value)
+        return self._update("AssignAdd", delta, use_locking, name, read_value)
 
     def assign_sub(self, delta, use_locking=False, name=None, read_value=True):
-        arguments = {"value": delta, "use_locking": use_locking, "name": name}
-        return self._update("AssignSub", arguments, read_value)
+        return self._update("AssignSub", delta, use_locking, name, read_value)
 
     def ref(self):
         return tensor.Reference(self)

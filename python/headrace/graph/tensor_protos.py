@@ -9,49 +9,28 @@ from headrace.framework.support import protos
 from headrace.graph.graph import Graph
 
 _FIELDS = {
-    "float32": "float_val",
-    "float64": "double_val",
-    "int32": "int_val",
-    "uint8": "int_val",
-    "int16": "int_val",
-    "int8": "int_val",
-    "uint16": "int_val",
-    "qint8": "int_val",
-    "quint8": "int_val",
-    "qint16": "int_val",
-    "quint16": "int_val",
-    "qint32": "int_val",
-    "int4": "int_val",
-    "uint4": "int_val",
-    "int2": "int_val",
-    "uint2": "int_val",
-    "int64": "int64_val",
-    "bool": "bool_val",
-    "float16": "half_val",
-    "bfloat16": "half_val",
-    "uint32": "uint32_val",
-    "uint64": "uint64_val",
-    "string": "string_val",
-    "complex64": "scomplex_val",
-    "complex128": "dcomplex_val",
+    name: field
+    for field, names in (
+        ("float_val", "float32"),
+        ("double_val", "float64"),
+        ("int_val", "int32 uint8 int16 int8 uint16 int4 uint4 int2 uint2"),
+        ("int_val", "qint8 quint8 qint16 quint16 qint32"),
+        ("int64_val", "int64"),
+        ("bool_val", "bool"),
+        ("half_val", "float16 bfloat16"),
+        ("uint32_val", "uint32"),
+        ("uint64_val", "uint64"),
+        ("string_val", "string"),
+        ("scomplex_val", "complex64"),
+        ("dcomplex_val", "complex128"),
+    )
+    for name in names.split()
 }
-
-
 # Where there is more than one element they are written as bytes.
-_AS_BYTES = {
-    *(
-        "float16",
-        "float32",
-        "float64",
-        "bfloat16",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-    ),
-    *("uint16", "uint32", "uint64", "qint8", "quint8", "qint16", "quint16", "qint32"),
-}
+_AS_BYTES = set(
+    "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
+    "qint8 quint8 qint16 quint16 qint32".split()
+)
 
 
 def make_tensor_proto(

@@ -53,10 +53,7 @@ def adjust_brightness(image, delta):
 def adjust_contrast(images, contrast_factor):
     """Distances from the mean of each channel, scaled."""
     with name_scopes.name_scope("adjust_contrast"):
-        return _in_float(
-            images,
-            lambda x: raw.AdjustContrastv2(x, contrast_factor),
-        )
+        return _in_float(images, lambda x: raw.AdjustContrastv2(x, contrast_factor))
 
 
 def adjust_gamma(image, gamma=1, gain=1):
@@ -84,10 +81,7 @@ def adjust_hue(image, delta, name=None):
 def adjust_saturation(image, saturation_factor, name=None):
     """Colours with their saturation scaled."""
     with name_scopes.name_scope(name or "adjust_saturation"):
-        return _in_float(
-            image,
-            lambda x: raw.AdjustSaturation(x, saturation_factor),
-        )
+        return _in_float(image, lambda x: raw.AdjustSaturation(x, saturation_factor))
 
 
 def per_image_standardization(image):

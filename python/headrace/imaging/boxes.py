@@ -47,16 +47,8 @@ def non_max_suppression_with_scores(
     name=None,
 ):
     """The same with their scores, which overlaps lower where sigma is above 0."""
-    made = raw.NonMaxSuppressionV5(
-        boxes,
-        scores,
-        max_output_size,
-        iou_threshold,
-        score_threshold,
-        soft_nms_sigma,
-        pad_to_max_output_size=False,
-        name=name,
-    )
+    given = dict(locals())  # the op's arguments
+    made = raw.NonMaxSuppressionV5(**given, pad_to_max_output_size=False)
     return made[0], made[1]
 
 

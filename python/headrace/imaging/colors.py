@@ -1,6 +1,7 @@
 """Colours in other coordinates."""
 
 from headrace.framework import conversion, dtypes, name_scopes
+from headrace.framework.support import signatures
 from headrace.imaging import shapes
 from headrace.imaging.adjusting import convert_image_dtype
 from headrace.ops import array_ops, math_ops
@@ -33,30 +34,23 @@ _TO_YUV = [
 _FROM_YUV = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
 
 
-def _by(kernel, images):
-    images = shapes.tensor(images)
-    kernel = conversion.constant(kernel, images.dtype)
-    return math_ops.tensordot(images, kernel, [[images.shape.rank - 1], [0]])
+def _by(kernel, name, doc):
+    """A function that multiplies the channels of images by a matrix."""
+
+    def convert(images):
+        images = shapes.tensor(images)
+        matrix = conversion.constant(kernel, images.dtype)
+        return math_ops.tensordot(images, matrix, [[images.shape.rank - 1], [0]])
+
+    return signatures.called(convert, name, doc)
 
 
-def rgb_to_yiq(images):
-    """Red, green, blue as luma and chroma of NTSC."""
-    return _by(_TO_YIQ, images)
-
-
-def yiq_to_rgb(images):
-    """Luma and chroma of NTSC as red, green, blue."""
-    return _by(_FROM_YIQ, images)
-
-
-def rgb_to_yuv(images):
-    """Red, green, blue as luma and chroma of PAL."""
-    return _by(_TO_YUV, images)
-
-
-def yuv_to_rgb(images):
-    """Luma and chroma of PAL as red, green, blue."""
-    return _by(_FROM_YUV, images)
+rgb_to_yiq = _by(_TO_YIQ, "rgb_to_yiq", "Red, green, blue as luma and chroma of NTSC.")
+yiq_to_rgb = _by(
+    _FROM_YIQ, "yiq_to_rgb", "Luma and chroma of NTSC as red, green, blue."
+)
+rgb_to_yuv = _by(_TO_YUV, "rgb_to_yuv", "Red, green, blue as luma and chroma of PAL.")
+yuv_to_rgb = _by(_FROM_YUV, "yuv_to_rgb", "Luma and chroma of PAL as red, green, blue.")
 
 
 def rgb_to_grayscale(images, name=None):

@@ -21,8 +21,7 @@ def crop_to_bounding_box(
         shapes.check(target_width > 0, "target_width must be > 0.")
         shapes.check(target_height > 0, "target_height must be > 0.")
         shapes.check(
-            width >= target_width + offset_width,
-            "width must be >= target + offset.",
+            width >= target_width + offset_width, "width must be >= target + offset."
         )
         shapes.check(
             height >= target_height + offset_height,
@@ -136,13 +135,5 @@ def extract_glimpse(
     input, size, offsets, centered=True, normalized=True, noise="uniform", name=None
 ):
     """Windows of images around offsets."""
-    return raw.ExtractGlimpseV2(
-        input,
-        size,
-        offsets,
-        centered=centered,
-        normalized=normalized,
-        noise=noise,
-        uniform_noise=False,
-        name=name,
-    )
+    given = dict(locals())  # the op's arguments
+    return raw.ExtractGlimpseV2(**given, uniform_noise=False)

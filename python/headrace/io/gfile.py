@@ -237,26 +237,24 @@ def stat(path):
     return Stat(found.st_size, found.st_mtime_ns, os.path.isdir(path))
 
 
-def _check_target(path, overwrite):
-    if not overwrite and os.path.exists(path):
+def _check_move(src, dst, overwrite):
+    if not os.path.exists(src):
+        raise FileNotFoundError(errno.ENOENT, "")
+    if not overwrite and os.path.exists(dst):
         raise errors.AlreadyExistsError._of("file already exists")
 
 
 @_of_path
 def copy(src, dst, overwrite=False):
     """Copies a file."""
-    if not os.path.exists(src):
-        raise FileNotFoundError(errno.ENOENT, "")
-    _check_target(_path(dst), overwrite)
+    _check_move(src, _path(dst), overwrite)
     shutil.copyfile(src, _path(dst))
 
 
 @_of_path
 def rename(src, dst, overwrite=False):
     """Moves a file or folder."""
-    if not os.path.exists(src):
-        raise FileNotFoundError(errno.ENOENT, "")
-    _check_target(_path(dst), overwrite)
+    _check_move(src, _path(dst), overwrite)
     os.replace(src, _path(dst))
 
 

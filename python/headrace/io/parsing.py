@@ -304,8 +304,7 @@ def _parse_sequence(serialized, context_features, sequence_features, names):
         [VarLenFeature, SparseFeature, FixedLenFeature, RaggedFeature],
     )
     lists = _Request(
-        sequence_features or {},
-        [VarLenFeature, FixedLenSequenceFeature, RaggedFeature],
+        sequence_features or {}, [VarLenFeature, FixedLenSequenceFeature, RaggedFeature]
     )
     dense = lists.dense
     list_shapes = [_list_shape(k, f) for k, f in dense.items()]

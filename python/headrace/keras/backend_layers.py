@@ -227,16 +227,8 @@ def _convolution(rank):
         if rank == 1 and padding == "causal":
             left = dilation_rate * (kernel.shape[0] - 1)
             x, padding = temporal_padding(x, (left, 0)), "valid"
-        return _of_rank(
-            tf.nn.convolution,
-            x,
-            data_format,
-            rank,
-            filters=kernel,
-            strides=strides,
-            padding=padding.upper(),
-            dilations=dilation_rate,
-        )
+        how = dict(strides=strides, padding=padding.upper(), dilations=dilation_rate)
+        return _of_rank(tf.nn.convolution, x, data_format, rank, filters=kernel, **how)
 
     convolve.__name__ = convolve.__qualname__ = f"conv{rank}d"
     convolve.__doc__ = f"The convolution of {rank} dimensions, without a bias."
@@ -247,26 +239,16 @@ conv1d, conv2d, conv3d = map(_convolution, (1, 2, 3))
 
 
 def _pooling(rank):
+    ones = (1,) * rank
+
     def pool(
-        x,
-        pool_size,
-        strides=(1,) * rank,
-        padding="valid",
-        data_format=None,
-        pool_mode="max",
+        x, pool_size, strides=ones, padding="valid", data_format=None, pool_mode="max"
     ):
         if pool_mode not in ("max", "avg"):
             raise ValueError(f"Invalid pooling mode: {pool_mode}")
-        return _of_rank(
-            tf.nn.pool,
-            x,
-            data_format,
-            rank,
-            window_shape=pool_size,
-            strides=strides,
-            padding=padding.upper(),
-            pooling_type=pool_mode.upper(),
-        )
+        how = dict(window_shape=pool_size, strides=strides, padding=padding.upper())
+        how["pooling_type"] = pool_mode.upper()
+        return _of_rank(tf.nn.pool, x, data_format, rank, **how)
 
     pool.__name__ = pool.__qualname__ = f"pool{rank}d"
     pool.__doc__ = (

@@ -2,6 +2,7 @@
 
 from headrace import _api as tf
 from headrace.keras import serialization, settings
+from headrace.keras.classes import takes
 
 
 class Constraint:
@@ -26,11 +27,9 @@ def _norm(w, axis):
     return tf.sqrt(tf.reduce_sum(tf.square(w), axis=axis, keepdims=True))
 
 
+@takes("max_value=2, axis=0")
 class MaxNorm(Constraint):
     """Weights whose norms along `axis` are at most `max_value`."""
-
-    def __init__(self, max_value=2, axis=0):
-        self.max_value, self.axis = max_value, axis
 
     def __call__(self, w):
         norms = _norm(w, self.axis)
@@ -38,12 +37,9 @@ class MaxNorm(Constraint):
         return w * (wanted / (settings.epsilon() + norms))
 
 
+@takes("min_value=0.0, max_value=1.0, rate=1.0, axis=0")
 class MinMaxNorm(Constraint):
     """Weights whose norms along `axis` are led into a range, at `rate`."""
-
-    def __init__(self, min_value=0.0, max_value=1.0, rate=1.0, axis=0):
-        self.min_value, self.max_value = min_value, max_value
-        self.rate, self.axis = rate, axis
 
     def __call__(self, w):
         norms = _norm(w, self.axis)
@@ -59,11 +55,9 @@ class NonNeg(Constraint):
         return w * tf.cast(tf.greater_equal(w, 0.0), w.dtype)
 
 
+@takes("axis=0")
 class UnitNorm(Constraint):
     """Weights whose norms along `axis` are 1."""
-
-    def __init__(self, axis=0):
-        self.axis = axis
 
     def __call__(self, w):
         return w / (settings.epsilon() + _norm(w, self.axis))

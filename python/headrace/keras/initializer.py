@@ -4,6 +4,7 @@ import math
 
 from headrace import _api as tf
 from headrace.keras import serialization, settings
+from headrace.keras.classes import takes
 from headrace.ops.random import initializers as core
 
 
@@ -56,11 +57,9 @@ class Ones(Initializer):
         return core.Ones()(shape, _dtype(dtype))
 
 
+@takes("value=0")
 class Constant(Initializer):
     """All `value`, or an array of the variable's shape."""
-
-    def __init__(self, value=0):
-        self.value = value
 
     def __call__(self, shape, dtype=None, **kwargs):
         return tf.constant(self.value, dtype=_dtype(dtype), shape=shape)
@@ -77,11 +76,9 @@ class _Random(Initializer):
         return [self._drawn_seed, 0]
 
 
+@takes("minval=-0.05, maxval=0.05, seed=None")
 class RandomUniform(_Random):
     """Evenly from [minval, maxval)."""
-
-    def __init__(self, minval=-0.05, maxval=0.05, seed=None):
-        self.minval, self.maxval, self.seed = minval, maxval, seed
 
     def __call__(self, shape, dtype=None, **kwargs):
         dtype = _dtype(dtype)
@@ -90,11 +87,9 @@ class RandomUniform(_Random):
         )
 
 
+@takes("mean=0.0, stddev=0.05, seed=None")
 class RandomNormal(_Random):
     """From a normal distribution."""
-
-    def __init__(self, mean=0.0, stddev=0.05, seed=None):
-        self.mean, self.stddev, self.seed = mean, stddev, seed
 
     def __call__(self, shape, dtype=None, **kwargs):
         return tf.random.stateless_normal(
@@ -111,28 +106,24 @@ class TruncatedNormal(RandomNormal):
         )
 
 
+@takes("scale=1.0, mode='fan_in', distribution='truncated_normal', seed=None")
 class VarianceScaling(_Random):
     """A variance that the kernel's fans give."""
 
-    def __init__(
-        self, scale=1.0, mode="fan_in", distribution="truncated_normal", seed=None
-    ):
-        if scale <= 0.0:
+    def _begin(self):
+        if self.scale <= 0.0:
             raise ValueError(
-                f"`scale` must be positive float. Received: scale={scale}."
+                f"`scale` must be positive float. Received: scale={self.scale}."
             )
-        if mode not in ("fan_in", "fan_out", "fan_avg"):
+        if self.mode not in ("fan_in", "fan_out", "fan_avg"):
             raise ValueError(
-                f"Invalid `mode` argument: {mode}. Please use one of "
+                f"Invalid `mode` argument: {self.mode}. Please use one of "
                 "{'fan_in', 'fan_out', 'fan_avg'}."
             )
-        distribution = distribution.lower()
-        if distribution == "normal":
-            distribution = "truncated_normal"
-        if distribution not in ("uniform", "truncated_normal", "untruncated_normal"):
-            raise ValueError(f"Invalid `distribution` argument: {distribution}.")
-        self.scale, self.mode = scale, mode
-        self.distribution, self.seed = distribution, seed
+        kind = self.distribution.lower()
+        if kind not in ("normal", "uniform", "truncated_normal", "untruncated_normal"):
+            raise ValueError(f"Invalid `distribution` argument: {kind}.")
+        self.distribution = "truncated_normal" if kind == "normal" else kind
 
     def __call__(self, shape, dtype=None, **kwargs):
         dtype = _float_dtype(dtype)
@@ -147,11 +138,9 @@ class VarianceScaling(_Random):
         return tf.random.stateless_truncated_normal(shape, seed, 0.0, stddev, dtype)
 
 
+@takes("gain=1.0, seed=None")
 class Orthogonal(_Random):
     """A matrix with orthogonal rows or columns; the last axis has its columns."""
-
-    def __init__(self, gain=1.0, seed=None):
-        self.gain, self.seed = gain, seed
 
     def __call__(self, shape, dtype=None, **kwargs):
         dtype = _float_dtype(dtype)
@@ -171,11 +160,9 @@ class Orthogonal(_Random):
         return self.gain * tf.reshape(q, shape)
 
 
+@takes("gain=1.0")
 class Identity(Initializer):
     """`gain` times the identity: matrices only."""
-
-    def __init__(self, gain=1.0):
-        self.gain = gain
 
     def __call__(self, shape, dtype=None, **kwargs):
         shape = tf.TensorShape(shape).as_list()

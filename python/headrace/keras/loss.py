@@ -1,10 +1,9 @@
 """tf.keras.losses: functions of y_true and y_pred, and classes that reduce them."""
 
-import inspect
-
 from headrace import _api as tf
+from headrace.framework.support import signatures
 from headrace.keras import newer_losses, serialization, settings
-from headrace.keras.function_class import function_class
+from headrace.keras.classes import add_function_classes
 from headrace.keras.newer_losses import pair
 
 
@@ -395,98 +394,55 @@ _SPARSE = {sparse_categorical_crossentropy, newer_losses.ctc}
 # --- classes ---
 
 
-_FUNCTIONS = [huber, cosine_similarity, sparse_categorical_crossentropy]
+def _common(function):
+    """The parameters of its class: those behind y_true and y_pred, and all classes'."""
+    own = signatures.parameters_of(function)[2:]
+    text = f"reduction='{Reduction.AUTO}', name='{function.__name__}'"
+    return own + signatures.from_text(text)
 
 
-def _loss_class(name, fn):
-    """A Loss class of a function: its arguments are those behind y_true and y_pred."""
-    _FUNCTIONS.append(fn)
-    further = list(inspect.signature(fn).parameters.values())[2:]
-    parameters = {p.name: p.default for p in further}
-    parameters.update(reduction=Reduction.AUTO, name=fn.__name__)
-    doc = f"The loss {fn.__name__}."
-    return function_class(LossFunctionWrapper, name, fn, parameters, __name__, doc)
-
-
-MeanSquaredError = _loss_class("MeanSquaredError", mean_squared_error)
-MeanAbsoluteError = _loss_class("MeanAbsoluteError", mean_absolute_error)
-MeanAbsolutePercentageError = _loss_class(
-    "MeanAbsolutePercentageError", mean_absolute_percentage_error
+_functions = add_function_classes(
+    globals(),
+    LossFunctionWrapper,
+    """
+MeanSquaredError mean_squared_error
+MeanAbsoluteError mean_absolute_error
+MeanAbsolutePercentageError mean_absolute_percentage_error
+MeanSquaredLogarithmicError mean_squared_logarithmic_error
+Hinge hinge
+SquaredHinge squared_hinge
+CategoricalHinge categorical_hinge
+LogCosh log_cosh
+KLDivergence kl_divergence
+Poisson poisson
+BinaryCrossentropy binary_crossentropy
+BinaryFocalCrossentropy binary_focal_crossentropy
+CategoricalCrossentropy categorical_crossentropy
+CategoricalFocalCrossentropy categorical_focal_crossentropy
+SparseCategoricalCrossentropy sparse_categorical_crossentropy(from_logits=False,
+    ignore_class=None, reduction='auto', name='sparse_categorical_crossentropy')
+Huber huber(delta=1.0, reduction='auto', name='huber_loss')
+CosineSimilarity cosine_similarity
+Dice newer_losses.dice
+Tversky newer_losses.tversky
+CTC newer_losses.ctc
+""",
+    "The loss {}.",
+    _common,
 )
-MeanSquaredLogarithmicError = _loss_class(
-    "MeanSquaredLogarithmicError", mean_squared_logarithmic_error
-)
-Hinge = _loss_class("Hinge", hinge)
-SquaredHinge = _loss_class("SquaredHinge", squared_hinge)
-CategoricalHinge = _loss_class("CategoricalHinge", categorical_hinge)
-LogCosh = _loss_class("LogCosh", log_cosh)
-KLDivergence = _loss_class("KLDivergence", kl_divergence)
-Poisson = _loss_class("Poisson", poisson)
-BinaryCrossentropy = _loss_class("BinaryCrossentropy", binary_crossentropy)
-BinaryFocalCrossentropy = _loss_class(
-    "BinaryFocalCrossentropy", binary_focal_crossentropy
-)
-CategoricalCrossentropy = _loss_class(
-    "CategoricalCrossentropy", categorical_crossentropy
-)
-CategoricalFocalCrossentropy = _loss_class(
-    "CategoricalFocalCrossentropy", categorical_focal_crossentropy
-)
-Dice = _loss_class("Dice", newer_losses.dice)
-Tversky = _loss_class("Tversky", newer_losses.tversky)
-CTC = _loss_class("CTC", newer_losses.ctc)
 
-
-class Huber(LossFunctionWrapper):
-    """The loss huber."""
-
-    def __init__(self, delta=1.0, reduction=Reduction.AUTO, name="huber_loss"):
-        super().__init__(huber, reduction, name, delta=delta)
-
-
-class CosineSimilarity(LossFunctionWrapper):
-    """The loss cosine_similarity."""
-
-    def __init__(self, axis=-1, reduction=Reduction.AUTO, name="cosine_similarity"):
-        super().__init__(cosine_similarity, reduction, name, axis=axis)
-
-
-class SparseCategoricalCrossentropy(LossFunctionWrapper):
-    """The loss sparse_categorical_crossentropy."""
-
-    def __init__(
-        self,
-        from_logits=False,
-        ignore_class=None,
-        reduction=Reduction.AUTO,
-        name="sparse_categorical_crossentropy",
-    ):
-        super().__init__(
-            sparse_categorical_crossentropy,
-            reduction,
-            name,
-            from_logits=from_logits,
-            ignore_class=ignore_class,
-        )
-
-
-NAMES = {f.__name__: f for f in _FUNCTIONS}
-NAMES.update(
-    mse=mean_squared_error,
-    MSE=mean_squared_error,
-    mae=mean_absolute_error,
-    MAE=mean_absolute_error,
-    mape=mean_absolute_percentage_error,
-    MAPE=mean_absolute_percentage_error,
-    msle=mean_squared_logarithmic_error,
-    MSLE=mean_squared_logarithmic_error,
-    kld=kl_divergence,
-    KLD=kl_divergence,
-    kullback_leibler_divergence=kl_divergence,
-    logcosh=log_cosh,
-    bce=binary_crossentropy,
-    huber_loss=huber,
-)
+NAMES = {f.__name__: f for f in _functions}
+for _function, *_short in (
+    (mean_squared_error, "mse", "MSE"),
+    (mean_absolute_error, "mae", "MAE"),
+    (mean_absolute_percentage_error, "mape", "MAPE"),
+    (mean_squared_logarithmic_error, "msle", "MSLE"),
+    (kl_divergence, "kld", "KLD", "kullback_leibler_divergence"),
+    (log_cosh, "logcosh"),
+    (binary_crossentropy, "bce"),
+    (huber, "huber_loss"),
+):
+    NAMES.update(dict.fromkeys(_short, _function))
 NAMES.update(serialization.classes_of(globals(), LossFunctionWrapper))
 get, deserialize = serialization.getter(NAMES, "loss function")
 serialize = serialization.serialize

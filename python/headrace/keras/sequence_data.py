@@ -8,6 +8,7 @@ import random
 import numpy as np
 
 from headrace import _api as tf
+from headrace.keras.classes import takes
 from headrace.keras.utility import Sequence
 
 
@@ -58,8 +59,7 @@ def timeseries_dataset_from_array(
     if targets is not None:
         wanted = tf.convert_to_tensor(targets)[begin:end]
         of_targets = tf.data.Dataset.from_tensor_slices(starts).map(
-            lambda start: tf.gather(wanted, start),
-            num_parallel_calls=tf.data.AUTOTUNE,
+            lambda start: tf.gather(wanted, start), num_parallel_calls=tf.data.AUTOTUNE
         )
         dataset = tf.data.Dataset.zip((dataset, of_targets))
     dataset = dataset.prefetch(tf.data.AUTOTUNE)
@@ -85,32 +85,22 @@ def _check_range(length, least, **given):
             )
 
 
+@takes(
+    "data, targets, length, sampling_rate=1, stride=1, start_index=0, end_index=None, "
+    "shuffle=False, reverse=False, batch_size=128"
+)
 class TimeseriesGenerator(Sequence):
     """Batches of windows over `data`, each with the target behind its end."""
 
-    def __init__(
-        self,
-        data,
-        targets,
-        length,
-        sampling_rate=1,
-        stride=1,
-        start_index=0,
-        end_index=None,
-        shuffle=False,
-        reverse=False,
-        batch_size=128,
-    ):
-        if len(data) != len(targets):
+    def _begin(self):
+        if len(self.data) != len(self.targets):
             raise ValueError(
                 "Data and targets have to be of same length. Data length is "
-                f"{len(data)} while target length is {len(targets)}"
+                f"{len(self.data)} while target length is {len(self.targets)}"
             )
-        self.data, self.targets, self.length = data, targets, length
-        self.sampling_rate, self.stride = sampling_rate, stride
-        self.start_index = start_index + length
-        self.end_index = len(data) - 1 if end_index is None else end_index
-        self.shuffle, self.reverse, self.batch_size = shuffle, reverse, batch_size
+        self.start_index += self.length
+        if self.end_index is None:
+            self.end_index = len(self.data) - 1
         if self.start_index > self.end_index:
             raise ValueError(
                 f"`start_index+length={self.start_index} > end_index={self.end_index}` "

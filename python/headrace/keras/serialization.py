@@ -173,16 +173,10 @@ def deserialize(config, names, kind, custom_objects=None):
 
 
 def getter(names, kind):
-    """The functions get(identifier), serialize and deserialize of a namespace.
-
-    `names` is a dict, or a function that gives it (so that it may be made late).
-    """
-
-    def table():
-        return names() if callable(names) else names
+    """The functions get(identifier) and deserialize of a namespace of these names."""
 
     def of(config, custom_objects=None, use_legacy_format=False):
-        return deserialize(config, table(), kind, custom_objects)
+        return deserialize(config, names, kind, custom_objects)
 
     def get(identifier):
         if identifier is None:

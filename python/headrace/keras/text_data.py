@@ -6,8 +6,12 @@ import json
 
 import numpy as np
 
+from headrace.keras.classes import takes
+
 # what a Tokenizer learns of texts
 _COUNTED = ("word_counts", "word_docs", "index_docs", "index_word", "word_index")
+_PLAIN = ("num_words", "filters", "lower", "split", "char_level", "oov_token")
+_PLAIN += ("document_count",)
 _FILTERS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'
 
 
@@ -24,13 +28,7 @@ def one_hot(input_text, n, filters=_FILTERS, lower=True, split=" ", analyzer=Non
 
 
 def hashing_trick(
-    text,
-    n,
-    hash_function=None,
-    filters=_FILTERS,
-    lower=True,
-    split=" ",
-    analyzer=None,
+    text, n, hash_function=None, filters=_FILTERS, lower=True, split=" ", analyzer=None
 ):
     """Numbers from 1 below n for words, by a hash: a function, "md5" or Python's."""
     if hash_function is None:
@@ -44,6 +42,10 @@ def hashing_trick(
     return [hash_function(word) % (n - 1) + 1 for word in words]
 
 
+@takes(
+    f"num_words=None, filters={_FILTERS!r}, lower=True, split=' ', char_level=False, "
+    "oov_token=None, analyzer=None, **kwargs"
+)
 class Tokenizer:
     """Numbers words by how often they are in texts: 1 is the most frequent one's.
 
@@ -51,23 +53,12 @@ class Tokenizer:
     `oov_token`, which has number 1 then.
     """
 
-    def __init__(
-        self,
-        num_words=None,
-        filters=_FILTERS,
-        lower=True,
-        split=" ",
-        char_level=False,
-        oov_token=None,
-        analyzer=None,
-        **kwargs,
-    ):
-        self.document_count = kwargs.pop("document_count", 0)
-        if kwargs:
-            raise TypeError(f"Unrecognized keyword arguments: {kwargs}")
-        self.num_words, self.filters, self.lower = num_words, filters, lower
-        self.split, self.char_level, self.oov_token = split, char_level, oov_token
-        self.analyzer = analyzer
+    def _further(self, arguments):
+        self.document_count = arguments.pop("document_count", 0)
+        if arguments:
+            raise TypeError(f"Unrecognized keyword arguments: {arguments}")
+
+    def _begin(self):
         self.word_counts = collections.OrderedDict()
         self.word_docs = collections.defaultdict(int)
         self.index_docs = collections.defaultdict(int)
@@ -180,13 +171,7 @@ class Tokenizer:
     def get_config(self):
         """A dict of the arguments and of what was counted, as JSON."""
         return {
-            "num_words": self.num_words,
-            "filters": self.filters,
-            "lower": self.lower,
-            "split": self.split,
-            "char_level": self.char_level,
-            "oov_token": self.oov_token,
-            "document_count": self.document_count,
+            **{name: getattr(self, name) for name in _PLAIN},
             **{name: json.dumps(getattr(self, name)) for name in _COUNTED},
         }
 

@@ -53,12 +53,7 @@ def to_ordinal(y, num_classes=None, dtype="float32"):
 
 
 def pad_sequences(
-    sequences,
-    maxlen=None,
-    dtype="int32",
-    padding="pre",
-    truncating="pre",
-    value=0.0,
+    sequences, maxlen=None, dtype="int32", padding="pre", truncating="pre", value=0.0
 ):
     """Lists as rows of one length, filled up or cut before or behind."""
     if not hasattr(sequences, "__len__"):

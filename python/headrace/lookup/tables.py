@@ -1,6 +1,6 @@
 """tf.lookup: tables from keys to values."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.framework import conversion, dtypes
 from headrace.framework.sparse_tensor import SparseTensor
@@ -158,34 +158,27 @@ class _Table(Trackable):
         shared = f"table_{_unique[0]}_{id(self)}"
         return _raw(named, shared_name=shared, use_node_name_sharing=False, **attrs)
 
+    def _ask(self, op, **arguments):
+        return _raw(op, table_handle=self.resource_handle, **arguments)
+
     def size(self, name=None):
         """The number of keys."""
-        return _raw("LookupTableSizeV2", table_handle=self.resource_handle, name=name)
+        return raw.LookupTableSizeV2(self.resource_handle, name=name)
 
     def lookup(self, keys, name=None):
         """The values of keys, the default where a key is absent."""
         return looked_up(self._key_dtype, keys, lambda keys: self._find(keys, name))
 
     def _find(self, keys, name):
-        return _raw(
-            "LookupTableFindV2",
-            table_handle=self.resource_handle,
-            keys=keys,
-            default_value=self._default_value,
-            name=name,
-        )
+        default = self._default_value
+        return raw.LookupTableFindV2(self.resource_handle, keys, default, name=name)
 
     __getitem__ = lookup
 
     def export(self, name=None):
-        """All keys and values."""
-        return _raw(
-            "LookupTableExportV2",
-            table_handle=self.resource_handle,
-            Tkeys=self._key_dtype,
-            Tvalues=self._value_dtype,
-            name=name,
-        )
+        """(keys, values): two tensors, in an order that is the table's own."""
+        types = {"Tkeys": self._key_dtype, "Tvalues": self._value_dtype}
+        return tuple(raw.LookupTableExportV2(self.resource_handle, name=name, **types))
 
 
 class StaticHashTable(_Table):
@@ -213,10 +206,6 @@ class StaticHashTable(_Table):
         "run.",
     )
 
-    def export(self, name=None):
-        """(keys, values): two tensors, in an order that is the table's own."""
-        return tuple(super().export(name))
-
 
 class MutableHashTable(_Table):
     """A table to add to and remove from."""
@@ -236,16 +225,10 @@ class MutableHashTable(_Table):
             default_value, self._value_dtype
         )
         shape = self._default_value.shape
+        kind, more = "MutableHashTable", {}
         if shape.rank:
-            self.resource_handle = self._make(
-                "AnonymousMutableHashTableOfTensors",
-                "MutableHashTableOfTensorsV2",
-                value_shape=shape,
-            )
-        else:
-            self.resource_handle = self._make(
-                "AnonymousMutableHashTable", "MutableHashTableV2"
-            )
+            kind, more = "MutableHashTableOfTensors", {"value_shape": shape}
+        self.resource_handle = self._make(f"Anonymous{kind}", f"{kind}V2", **more)
 
     def _keys(self, keys):
         keys = conversion.convert_to_tensor(keys, dtype_hint=self._key_dtype)
@@ -258,9 +241,8 @@ class MutableHashTable(_Table):
 
     def insert(self, keys, values, name=None):
         """Adds or replaces keys."""
-        return _raw(
+        return self._ask(
             "LookupTableInsertV2",
-            table_handle=self.resource_handle,
             keys=self._keys(keys),
             values=conversion.convert_to_tensor(values, self._value_dtype),
             name=name,
@@ -268,12 +250,7 @@ class MutableHashTable(_Table):
 
     def remove(self, keys, name=None):
         """Removes keys; absent ones are no error."""
-        return _raw(
-            "LookupTableRemoveV2",
-            table_handle=self.resource_handle,
-            keys=self._keys(keys),
-            name=name,
-        )
+        return self._ask("LookupTableRemoveV2", keys=self._keys(keys), name=name)
 
     erase = remove
 
@@ -285,22 +262,14 @@ class MutableHashTable(_Table):
         """
         if dynamic_default_values is None:
             return super().lookup(keys, name)
-        return _raw(
-            "LookupTableFindV2",
-            table_handle=self.resource_handle,
-            keys=self._keys(keys),
-            default_value=conversion.convert_to_tensor(
-                dynamic_default_values, self._value_dtype
-            ),
-            name=name,
+        keys = self._keys(keys)
+        defaults = conversion.convert_to_tensor(
+            dynamic_default_values, self._value_dtype
         )
+        return raw.LookupTableFindV2(self.resource_handle, keys, defaults, name=name)
 
     def __getitem__(self, keys):
         return self.lookup(keys)
-
-    def export(self, name=None):
-        """(keys, values): two tensors, in an order that is the table's own."""
-        return tuple(super().export(name))
 
     _checkpoint_attribute = "table"
 
@@ -318,12 +287,7 @@ class MutableHashTable(_Table):
         )
 
     def _import(self, keys, values):
-        return _raw(
-            "LookupTableImportV2",
-            table_handle=self.resource_handle,
-            keys=keys,
-            values=values,
-        )
+        return self._ask("LookupTableImportV2", keys=keys, values=values)
 
 
 class DenseHashTable(MutableHashTable):

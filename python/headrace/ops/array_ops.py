@@ -7,8 +7,9 @@ import numpy as np
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, errors, execution, tensor_shape
 from headrace.framework.name_scopes import composite
+from headrace.framework.support import signatures
 from headrace.ops import math_ops, reduction_ops
-from headrace.ops.faces import add_faces
+from headrace.ops.faces import add_faces, face
 
 newaxis = None
 
@@ -159,28 +160,22 @@ def _is_small(shape):
     return count < 1000
 
 
-@composite("zeros_like", ends=True)
-def zeros_like(input, dtype=None, name=None, layout=None):
-    """Zeros of the shape (and dtype) of `input`; of sparse tensors, to whose values
+def _like(name, op, value, what):
+    def like(input, dtype=None, name=None, layout=None):
+        if _is_sparse(input) and dtype is not None:
+            return _filled(input.dense_shape, dtype or input.dtype, value, name)
+        input = conversion.convert_to_tensor(input)
+        if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
+            return op(input, name=name)
+        return _filled(shape(input), dtype, value, name)
+
+    doc = f"""{what} of the shape (and dtype) of `input`; of sparse tensors, to whose values
     a dtype must be given, dense ones."""
-    if _is_sparse(input) and dtype is not None:
-        return _filled(input.dense_shape, dtype or input.dtype, 0, name)
-    input = conversion.convert_to_tensor(input)
-    if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
-        return raw.ZerosLike(input, name=name)
-    return _filled(shape(input), dtype, 0, name)
+    return composite(name, ends=True)(signatures.called(like, name, doc))
 
 
-@composite("ones_like", ends=True)
-def ones_like(input, dtype=None, name=None, layout=None):
-    """Ones of the shape (and dtype) of `input`; of sparse tensors, to whose values
-    a dtype must be given, dense ones."""
-    if _is_sparse(input) and dtype is not None:
-        return _filled(input.dense_shape, dtype or input.dtype, 1, name)
-    input = conversion.convert_to_tensor(input)
-    if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
-        return raw.OnesLike(input, name=name)
-    return _filled(shape(input), dtype, 1, name)
+zeros_like = _like("zeros_like", raw.ZerosLike, 0, "Zeros")
+ones_like = _like("ones_like", raw.OnesLike, 1, "Ones")
 
 
 @composite("boolean_mask")
@@ -198,10 +193,7 @@ def boolean_mask(tensor, mask, axis=None, name="boolean_mask"):
         )
     if isinstance(axis, _headrace.Tensor):
         known = execution.get_static_value(axis)
-        if known is None:
-            axis = reshape(axis, [])
-        else:
-            axis = int(known)
+        axis = reshape(axis, []) if known is None else int(known)
     else:
         axis = 0 if axis is None else int(axis)
     if isinstance(axis, int):
@@ -301,7 +293,7 @@ def size(input, out_type=None, name=None):
 def transpose(a, perm=None, conjugate=False, name="transpose"):
     """Dimensions in another order; reversed by default."""
     a = conversion.convert_to_tensor(a)
-    op = "ConjugateTranspose" if conjugate and a.dtype.is_complex else "Transpose"
+    turned = conjugate and a.dtype.is_complex
     if perm is None:
         static = a.shape.rank
         if static is None:
@@ -309,9 +301,8 @@ def transpose(a, perm=None, conjugate=False, name="transpose"):
             perm = (r - 1) - raw.Range(0, r, 1)
         else:
             perm = list(_count(static - 1, -1, -1))
-    return _headrace.raw_op(op)(
-        x=a, perm=perm, name=name if not _headrace.is_eager() else None
-    )
+    op = raw.ConjugateTranspose if turned else raw.Transpose
+    return op(a, perm, name=execution.node_name(name))
 
 
 _count = builtins.range
@@ -351,7 +342,7 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
                 order.append(d)
         wide = order[max(order.index(d) for d in known)]
         start, limit, delta = (_as(v, wide) for v in (start, limit, delta))
-    return raw.Range(start, limit, delta, name=None if _headrace.is_eager() else name)
+    return raw.Range(start, limit, delta, name=execution.node_name(name))
 
 
 def _dtype_of(value):
@@ -384,7 +375,7 @@ def linspace(start, stop, num, name=None, axis=0):
     start, stop = expand_dims(start, axis), expand_dims(stop, axis)
     if isinstance(num, _headrace.Tensor):
         count = _as(num, dtypes.int32)
-        steps = _headrace.raw_op("Maximum")(x=count - 1, y=1)
+        steps = raw.Maximum(count - 1, 1)
         inner, between = range(1, steps), steps - 1
     else:
         if np.asarray(num).dtype.kind in "fcbSU":
@@ -402,7 +393,7 @@ def linspace(start, stop, num, name=None, axis=0):
         places = range(rank(start))
         at = raw.FloorMod(axis, rank(start))
         # `==` compares objects in plain graphs.
-        here = _headrace.raw_op("Equal")(x=places, y=at)
+        here = raw.Equal(places, at)
         sizes, kept = where(here, between, 1), where(here, count, -1)
     else:
         place = axis % (shape_.rank + 1)
@@ -612,43 +603,22 @@ _SCATTER_DOC = """A copy of a tensor with {what} at places.
     `updates` is [*indices.shape[:-1], *tensor.shape[k:]]. Indices out of range raise
     InvalidArgumentError{unless}.
     """
+_UNLESS = ', or with `bad_indices_policy` "IGNORE" are passed over'
 
 
-def tensor_scatter_nd_update(tensor, indices, updates, name=None):
-    return raw.TensorScatterUpdate(tensor, indices, updates, name=name)
+def _scatter(name, what, policy="bad_indices_policy='', ", unless=_UNLESS):
+    op = "TensorScatter" + name.rpartition("_")[2].title()
+    doc = _SCATTER_DOC.format(what=what, unless=unless)
+    parameters = f"tensor, indices, updates, {policy}name=None"
+    return face(op, name, parameters, doc, __name__)
 
 
-tensor_scatter_nd_update.__doc__ = _SCATTER_DOC.format(what="other values", unless="")
-
-
-def _scatter(op, what):
-    def update(tensor, indices, updates, bad_indices_policy="", name=None):
-        return _headrace.raw_op(op)(
-            tensor=tensor,
-            indices=indices,
-            updates=updates,
-            bad_indices_policy=bad_indices_policy,
-            name=name,
-        )
-
-    update.__doc__ = _SCATTER_DOC.format(
-        what=what, unless=', or with `bad_indices_policy` "IGNORE" are passed over'
-    )
-    return update
-
-
-tensor_scatter_nd_add = _scatter("TensorScatterAdd", "values added")
-
-
-tensor_scatter_nd_sub = _scatter("TensorScatterSub", "values subtracted")
-
-
-tensor_scatter_nd_max = _scatter("TensorScatterMax", "the larger of old and new values")
-
-
-tensor_scatter_nd_min = _scatter(
-    "TensorScatterMin", "the smaller of old and new values"
-)
+tensor_scatter_nd_update = _scatter("tensor_scatter_nd_update", "other values", "", "")
+tensor_scatter_nd_add = _scatter("tensor_scatter_nd_add", "values added")
+tensor_scatter_nd_sub = _scatter("tensor_scatter_nd_sub", "values subtracted")
+_EXTREME = "the {} of old and new values"
+tensor_scatter_nd_max = _scatter("tensor_scatter_nd_max", _EXTREME.format("larger"))
+tensor_scatter_nd_min = _scatter("tensor_scatter_nd_min", _EXTREME.format("smaller"))
 
 
 def reverse_sequence(input, seq_lengths, seq_axis=None, batch_axis=None, name=None):

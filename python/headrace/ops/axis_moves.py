@@ -1,6 +1,6 @@
 """Dimensions moved to the end of a shape and back, of known and unknown ranks."""
 
-from headrace._load import _headrace, raw
+from headrace._load import raw
 from headrace.framework import conversion
 from headrace.ops import array_ops
 
@@ -22,7 +22,7 @@ def with_axis_last(x, axis):
         if axis == -1:
             return x, lambda y, name=None: y
         order = _order(array_ops.rank(x), axis)
-        back = _headrace.raw_op("InvertPermutation")(x=order)
+        back = raw.InvertPermutation(order)
     return array_ops.transpose(x, order), _transposing(back)
 
 

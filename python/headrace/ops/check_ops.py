@@ -6,6 +6,7 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, errors, execution
 from headrace.framework.name_scopes import composite, graph_scope
 from headrace.framework.sparse_tensor import SparseTensor
+from headrace.framework.support import signatures
 from headrace.ops import (
     array_ops,
     elementwise_ops,
@@ -45,9 +46,15 @@ def Assert(condition, data, summarize=None, name=None):
     return None
 
 
+def _limit(summarize):
+    """How many elements a message shows: 3 unless told, all for a negative number."""
+    if summarize is None:
+        return 3
+    return 2**31 if summarize < 0 else summarize
+
+
 def _head(tensor, count):
-    flat = np.ravel(tensor.numpy())[:count]
-    return flat
+    return np.ravel(tensor.numpy())[:count]
 
 
 _NUMPY = {
@@ -103,8 +110,7 @@ def _binary(symbol, op_name, module, compare):
         result = getattr(module, compare)(x, y)
         if bool(np.all(result.numpy())):
             return None
-        limit = 3 if summarize is None else summarize
-        limit = 2**31 if limit < 0 else limit
+        limit = _limit(summarize)
         lines = [] if message is None else [message]
         lines.append(f"Condition x {symbol} y did not hold.")
         if x.shape == y.shape and x.shape.rank:
@@ -130,9 +136,8 @@ def _binary(symbol, op_name, module, compare):
         ]
         raise errors.InvalidArgumentError._of("\n".join(lines))
 
-    check.__name__ = check.__qualname__ = op_name
-    check.__doc__ = f"Asserts x {symbol} y, element by element."
-    return composite(op_name)(check)
+    doc = f"Asserts x {symbol} y, element by element."
+    return composite(op_name)(signatures.called(check, op_name, doc))
 
 
 def _name(x):
@@ -170,8 +175,7 @@ def _unary(symbol, op_name, module, compare):
                 return Assert(ok, data, summarize)
         if bool(reduction_ops.reduce_all(getattr(module, compare)(x, zero))):
             return None
-        limit = 3 if summarize is None else summarize
-        limit = 2**31 if limit < 0 else limit
+        limit = _limit(summarize)
         shown = [str(v) for v in _head(x, limit)]
         if len(shown) < x.numpy().size:
             shown.append("...")
@@ -183,9 +187,8 @@ def _unary(symbol, op_name, module, compare):
         ]
         raise errors.InvalidArgumentError._of("\n".join(lines))
 
-    check.__name__ = check.__qualname__ = op_name
-    check.__doc__ = f"Asserts x {symbol} 0, element by element."
-    return composite(op_name)(check)
+    doc = f"Asserts x {symbol} 0, element by element."
+    return composite(op_name)(signatures.called(check, op_name, doc))
 
 
 assert_positive = _unary(">", "assert_positive", elementwise_ops, "greater")

@@ -14,90 +14,27 @@ from headrace.ops.faces import add_faces
 add_faces(
     globals(),
     """
-acos Acos
-acosh Acosh
-asin Asin
-asinh Asinh
-atan Atan
-atanh Atanh
-bessel_i0 BesselI0
-bessel_i0e BesselI0e
-bessel_i1 BesselI1
-bessel_i1e BesselI1e
-bessel_j0 BesselJ0
-bessel_j1 BesselJ1
-bessel_k0 BesselK0
-bessel_k0e BesselK0e
-bessel_k1 BesselK1
-bessel_k1e BesselK1e
-bessel_y0 BesselY0
-bessel_y1 BesselY1
-ceil Ceil
-cos Cos
-cosh Cosh
-dawsn Dawsn
-digamma Digamma
-erf Erf
-erfc Erfc
-erfinv Erfinv
-exp Exp
-expint Expint
-expm1 Expm1
-floor Floor
-fresnel_cos FresnelCos
-fresnel_sin FresnelSin
-is_finite IsFinite
-is_inf IsInf
-is_nan IsNan
-lgamma Lgamma
-log Log
-log1p Log1p
-logical_not LogicalNot
-ndtri Ndtri
+(x, name=None) Acos Acosh Asin Asinh Atan Atanh BesselI0 BesselI0e BesselI1 BesselI1e
+        BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1 Ceil
+        Cos Cosh Dawsn Digamma Erf Erfc Erfinv Exp Expint Expm1 Floor FresnelCos
+        FresnelSin IsFinite IsInf IsNan Lgamma Log Log1p LogicalNot Ndtri Reciprocal
+        Rint Rsqrt Sigmoid Sin Sinh Spence Sqrt Square Tan Tanh Invert
 negative Neg
-reciprocal Reciprocal
-rint Rint
-rsqrt Rsqrt
-sigmoid Sigmoid
-sin Sin
-sinh Sinh
-spence Spence
-sqrt Sqrt
-square Square
-tan Tan
-tanh Tanh
-invert Invert
 atan2 Atan2(y, x, name=None)
 betainc Betainc(a, b, x, name=None)
-bitwise_and BitwiseAnd(x, y, name=None)
-bitwise_or BitwiseOr(x, y, name=None)
-bitwise_xor BitwiseXor(x, y, name=None)
-left_shift LeftShift(x, y, name=None)
-right_shift RightShift(x, y, name=None)
+(x, y, name=None) BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift Greater
+        GreaterEqual Less LessEqual LogicalAnd LogicalOr Maximum Minimum
+        SquaredDifference Xdivy Xlog1py Xlogy
 divide_no_nan_op DivNoNan(x, y, name=None)
 floordiv FloorDiv(x, y, name=None)
 floormod FloorMod(x, y, name=None)
 truncatediv TruncateDiv(x, y, name=None)
 truncatemod TruncateMod(x, y, name=None)
 realdiv RealDiv(x, y, name=None)
-greater Greater(x, y, name=None)
-greater_equal GreaterEqual(x, y, name=None)
-less Less(x, y, name=None)
-less_equal LessEqual(x, y, name=None)
-logical_and LogicalAnd(x, y, name=None)
-logical_or LogicalOr(x, y, name=None)
-igamma Igamma(a, x, name=None)
-igammac Igammac(a, x, name=None)
-maximum Maximum(x, y, name=None)
-minimum Minimum(x, y, name=None)
+(a, x, name=None) Igamma Igammac Polygamma
 multiply_no_nan_op MulNoNan(x, y, name=None)
 nextafter NextAfter(x1, x2, name=None)
-polygamma Polygamma(a, x, name=None)
 zeta Zeta(x, q, name=None)
-squared_difference SquaredDifference(x, y, name=None)
-xdivy Xdivy(x, y, name=None)
-xlog1py Xlog1py(x, y, name=None)
-xlogy Xlogy(x, y, name=None)
 _abs=abs Abs
 _complex_abs=abs ComplexAbs(x, Tout=None, name=None)
 sign Sign

@@ -1,6 +1,7 @@
 """Public op functions that are one op: native callables with upstream's names."""
 
 import functools
+import re
 
 from headrace import _names
 from headrace._load import _headrace
@@ -54,7 +55,8 @@ def add_faces(scope, table):
     module knows the function by another name than it has itself, a row begins with
     "known_as=name". Lines that are indented under a row are the function's docstring,
     those with eight spaces go on with the row. Without a docstring the function has the
-    op's own words.
+    op's own words. A row "(parameters) Op LogicalOp ..." stands for a function of these
+    parameters for each op, called like it: op, logical_op.
     """
     for known_as, name, op, parameters, doc in _rows(table):
         module = scope["__name__"] if doc else "headrace"
@@ -87,6 +89,12 @@ def _rows(table):
         else:
             found[-1][1].append(line)
     for row, lines in found:
+        if row[0] == "(":
+            parameters, ops = row[1:].split(") ", 1)
+            for op in ops.split():
+                name = re.sub("(?<=[a-z])(?=[A-Z])", "_", op).lower()
+                yield name, name, op, parameters, ""
+            continue
         names, call = row.split(" ", 1)
         known_as, _, name = names.partition("=")
         asked, bracket, parameters = call.rstrip(")").partition("(")

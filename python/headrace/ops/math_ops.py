@@ -6,8 +6,9 @@ from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
+from headrace.framework.support import signatures
 from headrace.ops import array_ops, check_ops, clip_ops, elementwise_ops, reduction_ops
-from headrace.ops.faces import add_faces, face
+from headrace.ops.faces import add_faces
 
 add_faces(
     globals(),
@@ -21,6 +22,10 @@ _mat_mul=matmul MatMul(a, b, transpose_a=False, transpose_b=False, name=None)
 _batch_mat_mul=matmul BatchMatMulV2(x, y, adj_x=False, adj_y=False, name=None)
 _equal=equal Equal(x, y, incompatible_shape_error=True, name=None)
 _not_equal=not_equal NotEqual(x, y, incompatible_shape_error=True, name=None)
+equal Equal(x, y, name=None)
+    Whether x == y, element by element.
+not_equal NotEqual(x, y, name=None)
+    Whether x != y, element by element.
 top_k TopKV2(input, k=1, sorted=True, index_type=int32, name=None)
     The k greatest of each row, and where they are.
 invert_permutation InvertPermutation(x, name=None)
@@ -171,16 +176,6 @@ def tensor_not_equals(self, other):
     if other is None:
         return True
     return _not_equal(self, other, False)
-
-
-def equal(x, y, name=None):
-    """Whether x == y, element by element."""
-    return _equal(x, y, True, name)
-
-
-def not_equal(x, y, name=None):
-    """Whether x != y, element by element."""
-    return _not_equal(x, y, True, name)
 
 
 @composite("Tensordot", ends=True)
@@ -353,9 +348,8 @@ def _approximate(largest, own_name):
             name=name,
         )
 
-    approximate.__name__ = approximate.__qualname__ = own_name
-    approximate.__doc__ = "(values, indices) of the k extremes; exact on processors."
-    return approximate
+    doc = "(values, indices) of the k extremes; exact on processors."
+    return signatures.called(approximate, own_name, doc)
 
 
 approx_max_k = _approximate(True, "approx_max_k")

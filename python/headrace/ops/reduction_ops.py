@@ -6,7 +6,9 @@ from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import composite
+from headrace.framework.support import signatures
 from headrace.ops import array_ops, elementwise_ops, math_ops
+from headrace.ops.faces import face
 
 
 def _tensor(x):
@@ -37,9 +39,7 @@ def _reduction(op, name, doc):
             result.set_shape([])
         return result
 
-    reduce.__name__ = reduce.__qualname__ = name
-    reduce.__doc__ = doc
-    return reduce
+    return signatures.called(reduce, name, doc)
 
 
 reduce_sum = _reduction("Sum", "reduce_sum", "The sum over `axis` (all by default).")
@@ -114,21 +114,18 @@ def zero_fraction(value, name=None):
     return math_ops.cast(zeros, dtypes.float32) / math_ops.cast(size, dtypes.float32)
 
 
-def _extreme(op):
+def _extreme(op, what):
     def arg(input, axis=None, output_type=dtypes.int64, name=None):
         axis = 0 if axis is None else axis
         return _headrace.raw_op(op)(
             input=input, dimension=axis, output_type=output_type, name=name
         )
 
-    return arg
+    doc = f"The index of the {what} element along `axis`."
+    return signatures.called(arg, op.lower(), doc)
 
 
-argmax = _extreme("ArgMax")
-argmin = _extreme("ArgMin")
-argmax.__doc__ = "The index of the greatest element along `axis`."
-argmin.__doc__ = "The index of the least element along `axis`."
-argmax.__name__, argmin.__name__ = "argmax", "argmin"
+argmax, argmin = _extreme("ArgMax", "greatest"), _extreme("ArgMin", "least")
 
 
 def cumsum(x, axis=0, exclusive=False, reverse=False, name=None):
@@ -183,49 +180,39 @@ def accumulate_n(inputs, shape=None, tensor_dtype=None, name=None):
     return add_n(inputs, name)
 
 
-def _segments(op, what, empty=0):
-    def reduce(data, segment_ids, name=None):
-        return _headrace.raw_op(op)(data=data, segment_ids=segment_ids, name=name)
-
-    reduce.__doc__ = f"""The {what} of the rows of each segment.
+_SORTED = """The {what} of the rows of each segment.
 
     `data` is [rows, ...], `segment_ids` int32 or int64 [rows], sorted, from 0; the
     result is [last id + 1, ...]. A segment without rows gets {empty}. Ids that go down
     or are negative raise InvalidArgumentError.
     """
-    return reduce
-
-
-segment_sum = _segments("SegmentSum", "sum")
-segment_mean = _segments("SegmentMean", "mean")
-segment_max = _segments("SegmentMax", "maximum")
-segment_min = _segments("SegmentMin", "minimum")
-segment_prod = _segments("SegmentProd", "product", empty=1)
-
-
-def _unsorted(op, what, empty):
-    def reduce(data, segment_ids, num_segments, name=None):
-        return _headrace.raw_op(op)(
-            data=data, segment_ids=segment_ids, num_segments=num_segments, name=name
-        )
-
-    reduce.__doc__ = f"""The {what} of the rows of each segment, in any order.
+_UNSORTED = """The {what} of the rows of each segment, in any order.
 
     `segment_ids` is int32 or int64 and has the first dimensions of `data`; the others
     stay: [num_segments, ...]. A segment without rows gets {empty}. Rows of negative ids
     are left out; ids of num_segments or more raise InvalidArgumentError.
     """
-    return reduce
 
 
-unsorted_segment_sum = _unsorted("UnsortedSegmentSum", "sum", "0")
-unsorted_segment_max = _unsorted(
-    "UnsortedSegmentMax", "maximum", "the lowest finite value"
-)
-unsorted_segment_min = _unsorted(
-    "UnsortedSegmentMin", "minimum", "the highest finite value"
-)
-unsorted_segment_prod = _unsorted("UnsortedSegmentProd", "product", "1")
+def _segments(name, what, empty="0"):
+    """The face of a reduction of segments, which is called like its op."""
+    op = name.title().replace("_", "")
+    unsorted = name.startswith("unsorted")
+    parameters = "data, segment_ids, num_segments" if unsorted else "data, segment_ids"
+    doc = (_UNSORTED if unsorted else _SORTED).format(what=what, empty=empty)
+    return face(op, name, parameters + ", name=None", doc, __name__)
+
+
+_LOWEST, _HIGHEST = "the lowest finite value", "the highest finite value"
+segment_sum = _segments("segment_sum", "sum")
+segment_mean = _segments("segment_mean", "mean")
+segment_max = _segments("segment_max", "maximum")
+segment_min = _segments("segment_min", "minimum")
+segment_prod = _segments("segment_prod", "product", "1")
+unsorted_segment_sum = _segments("unsorted_segment_sum", "sum")
+unsorted_segment_max = _segments("unsorted_segment_max", "maximum", _LOWEST)
+unsorted_segment_min = _segments("unsorted_segment_min", "minimum", _HIGHEST)
+unsorted_segment_prod = _segments("unsorted_segment_prod", "product", "1")
 
 
 def _segment_sizes(data, segment_ids, num_segments):

@@ -42,11 +42,7 @@ def repeat(input, repeats, axis=None, name=None):
     if axis < 0:
         axis = axis + (raw.Rank(input) if rank is None else rank)
     repeats = conversion.convert_to_tensor(repeats)
-    if not repeats.dtype.is_integer:
-        raise TypeError(
-            "Argument `tensor` (name: repeats) must be of type integer. Received "
-            f"`tensor` = {repeats} of dtype: {repeats.dtype}"
-        )
+    dtypes.check_integer(repeats, "repeats")
     if repeats.dtype not in (dtypes.int32, dtypes.int64):
         repeats = _as(repeats, dtypes.int32)
     repeats.shape.with_rank_at_most(1)

@@ -5,17 +5,22 @@ others must be equal. What lies below the last ragged dimension is left to the f
 which broadcasts as it does anyhow.
 """
 
-from headrace.framework import conversion, dtypes, errors, execution
+from headrace.framework import dtypes, errors, execution
 from headrace.ops import array_ops, check_ops, math_ops
 from headrace.ragged import checks, from_dense
 from headrace.ragged.indexing import expand_front, gather_rows
-from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged, same_dtypes
+from headrace.ragged.ragged_tensor import (
+    RaggedTensor,
+    as_values,
+    is_ragged,
+    same_dtypes,
+)
 
 
 def apply(function, x, y):
     """`function` of two operands, at least one of them ragged."""
     known = x if is_ragged(x) else y
-    x, y = _operand(x, known), _operand(y, known)
+    x, y = as_values(x, dtype_hint=known.dtype), as_values(y, dtype_hint=known.dtype)
     flat_x, flat_y, splits = _aligned(x, y)
     return with_splits(function(flat_x, flat_y), splits)
 
@@ -27,7 +32,7 @@ def together(*operands):
     """
     given = [x for x in operands if x is not None]
     known = next(x for x in given if is_ragged(x))
-    given = [_operand(x, known) for x in given]
+    given = [as_values(x, dtype_hint=known.dtype) for x in given]
     rows = given[0]
     for x in given[1:]:
         flat, _, splits = _aligned(rows, x)
@@ -48,12 +53,6 @@ def with_splits(flat, splits):
     return result
 
 
-def _operand(x, known):
-    if is_ragged(x):
-        return x
-    return conversion.convert_to_tensor(x, dtype_hint=known.dtype)
-
-
 class _Level:
     """The rows of one dimension of a result."""
 
@@ -63,12 +62,8 @@ class _Level:
     def over(self, values):
         """The rows of `values`."""
         return RaggedTensor(
-            *_same_dtypes(values, self.splits), internal=True, uniform=self.uniform
+            *same_dtypes(values, self.splits), internal=True, uniform=self.uniform
         )
-
-
-def _same_dtypes(values, splits):
-    return same_dtypes(values, splits)
 
 
 def _levels_of(x):
@@ -318,5 +313,7 @@ def _levels(x):
 def asserted(function, x, y):
     """An assertion about two operands, at least one of them ragged."""
     known = x if is_ragged(x) else y
-    flat_x, flat_y, _ = _aligned(_operand(x, known), _operand(y, known))
+    flat_x, flat_y, _ = _aligned(
+        as_values(x, dtype_hint=known.dtype), as_values(y, dtype_hint=known.dtype)
+    )
     return function(flat_x, flat_y)

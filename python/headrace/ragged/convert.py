@@ -7,18 +7,14 @@ from headrace.ragged import from_dense
 from headrace.ragged.ragged_tensor import RaggedTensor, checked_axis, is_ragged
 
 
-def _range(starts, limits, deltas=1, splits=dtypes.int64):
-    one = conversion.convert_to_tensor(deltas, starts.dtype)
-    return raw.RaggedRange(starts, limits, one, Tsplits=splits)
-
-
 def rowids_of_splits(splits):
     """The row of each value, of where rows begin."""
     lengths = splits[1:] - splits[:-1]
     rows = array_ops.range(array_ops.shape(lengths, out_type=splits.dtype)[0])
     rows = math_ops.cast(rows, splits.dtype)
     zeros = array_ops.zeros_like(lengths)
-    _, inside = _range(zeros, lengths, splits=splits.dtype)
+    one = conversion.convert_to_tensor(1, splits.dtype)
+    _, inside = raw.RaggedRange(zeros, lengths, one, Tsplits=splits.dtype)
     starts = array_ops.gather(splits, rows)
     # Row numbers where rows that are not empty begin, carried to their ends.
     full = array_ops.reshape(array_ops.where(lengths > 0), [-1])

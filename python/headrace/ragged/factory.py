@@ -77,11 +77,7 @@ def constant(
 
 
 def constant_value(
-    pylist,
-    dtype=None,
-    ragged_rank=None,
-    inner_shape=None,
-    row_splits_dtype="int64",
+    pylist, dtype=None, ragged_rank=None, inner_shape=None, row_splits_dtype="int64"
 ):
     """A RaggedTensorValue of nested lists: see `tf.ragged.constant`.
 

@@ -1,7 +1,7 @@
 """Functions of tf that take ragged tensors and are no reductions, joins or gathers."""
 
 from headrace._load import raw
-from headrace.framework import conversion
+from headrace.framework import dispatch
 from headrace.framework.support import signatures
 from headrace.ops import (
     array_ops,
@@ -17,23 +17,16 @@ from headrace.ragged import broadcast, checks, reductions, text
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
 
 
-def _on_values(function, x, *args):
-    return x.with_flat_values(function(x.flat_values, *args))
+def on_values(api, *args, **kwargs):
+    """The function of the values, in the same rows."""
+    x, args, kwargs = dispatch.first_of(RaggedTensor, args, kwargs)
+    return x.with_flat_values(api(x.flat_values, *args, **kwargs))
 
 
-def identity(input, name=None):
-    """The same values."""
-    return _on_values(array_ops.identity, input, name)
-
-
-def stop_gradient(input, name=None):
-    """The same values, through which no gradient goes."""
-    return _on_values(array_ops.stop_gradient, input, name)
-
-
-def bitcast(input, type, name=None):
-    """The bytes of the values as another dtype."""
-    return _on_values(array_ops.bitcast, input, type, name)
+def of_values(api, *args, **kwargs):
+    """The function of the values alone."""
+    x, args, kwargs = dispatch.first_of(RaggedTensor, args, kwargs)
+    return api(x.flat_values, *args, **kwargs)
 
 
 def equals(self, other):
@@ -71,11 +64,11 @@ def softmax(logits, axis=None, name=None):
     axis = -1 if axis is None else axis
     top = reductions.reduce_max(logits, axis, True)
     if is_ragged(top):
-        top = stop_gradient(top)
+        top = on_values(array_ops.stop_gradient, top)
     else:
         top = array_ops.stop_gradient(top)
     shifted = broadcast.apply(math_ops.subtract, logits, top)
-    powers = _on_values(elementwise_ops.exp, shifted)
+    powers = on_values(elementwise_ops.exp, shifted)
     total = reductions.reduce_sum(powers, axis, True)
     return broadcast.apply(math_ops.truediv, powers, total)
 
@@ -125,8 +118,8 @@ def matmul(a, b, **turns):
             raise ValueError(
                 f"Only one of transpose_{name} and adjoint_{name} can be True."
             )
-    a = a if is_ragged(a) else conversion.convert_to_tensor(a, dtype_hint=b.dtype)
-    b = b if is_ragged(b) else conversion.convert_to_tensor(b, dtype_hint=a.dtype)
+    a = as_values(a, dtype_hint=b.dtype)
+    b = as_values(b, dtype_hint=a.dtype)
     if a.shape.rank is None or b.shape.rank is None:
         raise ValueError("matmul requires at least one input to have known rank")
     if a.shape.rank != b.shape.rank:
@@ -291,19 +284,3 @@ def format(template, inputs, placeholder="{}", summarize=3, name=None):
         else:
             parts.append(string_ops.format("{}", [x], summarize=summarize))
     return string_ops.join([*parts, pieces[-1]], name=name)
-
-
-def assert_type(tensor, tf_type, message=None, name=None):
-    """TypeError unless the values are of the dtype."""
-    as_values(tensor)
-    return check_ops.assert_type(tensor.flat_values, tf_type, message, name)
-
-
-def is_non_decreasing(x, name=None):
-    """Whether no value is less than the one before it."""
-    return check_ops.is_non_decreasing(x.flat_values, name)
-
-
-def is_strictly_increasing(x, name=None):
-    """Whether each value is greater than the one before it."""
-    return check_ops.is_strictly_increasing(x.flat_values, name)

@@ -17,7 +17,7 @@ from headrace.ragged.ragged_value import RaggedTensorValue
 
 def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None):
     """The slices of `params` at `indices` along `axis`, row by row of the batch."""
-    params, indices = as_values(params), _as_indices(indices)
+    params, indices = as_values(params), as_values(indices)
     if indices.shape.rank is None:
         raise ValueError("rank(indices) must be known statically")
     if batch_dims < 0:
@@ -29,12 +29,6 @@ def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name
     if axis < batch_dims:
         raise ValueError(f"axis ({axis}) must be at least batch_dims ({batch_dims})")
     return _gather(params, indices, axis, batch_dims)
-
-
-def _as_indices(indices):
-    if is_ragged(indices):
-        return indices
-    return conversion.convert_to_tensor(indices)
 
 
 def _gather(params, indices, axis, batch_dims):
@@ -134,7 +128,7 @@ def gather_nd(params, indices, batch_dims=0, name=None, bad_indices_policy=""):
         raise ValueError("batch_dims != 0 is not supported for ragged gather yet.")
     if bad_indices_policy not in ("", "DEFAULT"):
         raise ValueError("bad_indices_policy is not supported for ragged gather")
-    params, indices = as_values(params), _as_indices(indices)
+    params, indices = as_values(params), as_values(indices)
     rank = indices.shape.rank
     if rank is None:
         raise ValueError("indices.rank be statically known.")
@@ -220,10 +214,7 @@ def _masked(data, mask):
         mask.row_splits, data.row_splits, "Inputs must have identical ragged splits"
     )
     inner = _masked(data.values, mask.values)
-    if is_ragged(mask.values):
-        return RaggedTensor(inner, splits, internal=True)
-    rank = mask.values.shape.rank
-    if rank != 1:
+    if is_ragged(mask.values) or mask.values.shape.rank != 1:
         return RaggedTensor(inner, splits, internal=True)
     kept = splits_of_lengths(math_ops.cast(mask.values, splits.dtype))
     return RaggedTensor.from_row_splits(
@@ -237,12 +228,9 @@ def where(condition, x=None, y=None, name=None):
         raise ValueError("x and y must be either both None or both non-None")
     if x is None:
         return _places(condition)
-    if not is_ragged(condition):
-        condition = conversion.convert_to_tensor(condition, dtypes.bool)
-    if not is_ragged(x):
-        x = conversion.convert_to_tensor(x, dtype_hint=getattr(y, "dtype", None))
-    if not is_ragged(y):
-        y = conversion.convert_to_tensor(y, dtype_hint=x.dtype)
+    condition = as_values(condition, dtypes.bool)
+    x = as_values(x, dtype_hint=getattr(y, "dtype", None))
+    y = as_values(y, dtype_hint=x.dtype)
     flat, levels = broadcast.together(condition, x, y)
     return broadcast.with_splits(array_ops.where(*flat), levels)
 
@@ -285,7 +273,7 @@ def _places(condition):
 
 def batch_gather(params, indices, name=None):
     """`gather` in the batch that all dimensions of the indices but the last make."""
-    indices = _as_indices(indices)
+    indices = as_values(indices)
     if indices.shape.rank is None:
         raise ValueError("batch_gather does not allow indices with unknown shape.")
     return gather(params, indices, batch_dims=indices.shape.rank - 1)

@@ -127,10 +127,7 @@ def gather_rows(x, indices):
     splits, flat = (parts[0], parts[1]) if len(parts) == 2 else (parts[:-1], parts[-1])
     if isinstance(splits, _headrace.Tensor):
         splits = [splits]
-    result = flat
-    for s in list(splits)[::-1]:
-        result = RaggedTensor.from_row_splits(result, s, validate=False)
-    return result
+    return RaggedTensor.from_nested_row_splits(flat, splits, validate=False)
 
 
 def _inner(x, keys):
@@ -177,7 +174,7 @@ def _slice_rows(x, part):
             return default
         value = zero + math_ops.cast(given, zero.dtype)
         value = array_ops.where(value < 0, value + lengths, value)
-        return _raw("Minimum", _raw("Maximum", value, low), high)
+        return raw.Minimum(raw.Maximum(value, low), high)
 
     def by_step(up, down):
         if known is None:
@@ -188,13 +185,10 @@ def _slice_rows(x, part):
     high = by_step(lengths, lengths - 1)
     first = bound(part.start, by_step(low, high), low, high)
     last = bound(part.stop, by_step(high, low), low, high)
-    last = by_step(_raw("Maximum", first, last), _raw("Minimum", first, last))
+    last = by_step(raw.Maximum(first, last), raw.Minimum(first, last))
     starts = x.row_starts()
-    splits, places = _headrace.raw_op("RaggedRange")(
-        starts=starts + first,
-        limits=starts + last,
-        deltas=step,
-        Tsplits=starts.dtype,
+    splits, places = raw.RaggedRange(
+        starts + first, starts + last, step, Tsplits=starts.dtype
     )
     values = gather_rows(x.values, places)
     uniform = None
@@ -203,7 +197,3 @@ def _slice_rows(x, part):
         if x._uniform is not None and len(sizes) == 1:
             uniform = sizes.pop()
     return RaggedTensor(values, splits, internal=True, uniform=uniform)
-
-
-def _raw(op, x, y):
-    return _headrace.raw_op(op)(x=x, y=y)

@@ -1,6 +1,6 @@
 """tf.concat, tf.stack and tf.ragged.stack with ragged tensors."""
 
-from headrace.framework import conversion, dtypes
+from headrace.framework import dtypes
 from headrace.ops import array_ops, check_ops
 from headrace.ragged.indexing import expand_front, gather_rows
 from headrace.ragged.ragged_tensor import (
@@ -31,10 +31,7 @@ def _join(values, axis, stacks):
     if not values:
         raise ValueError("rt_inputs may not be empty.")
     hint = next((v.dtype for v in values if hasattr(v, "row_splits")), None)
-    values = [
-        v if is_ragged(v) else conversion.convert_to_tensor(v, dtype_hint=hint)
-        for v in values
-    ]
+    values = [as_values(v, dtype_hint=hint) for v in values]
     values = _same_splits_dtype(values)
     rank = next((v.shape.rank for v in values if v.shape.rank is not None), None)
     for v in values:

@@ -2,6 +2,7 @@
 
 from headrace._load import raw
 from headrace.framework import conversion, dtypes
+from headrace.framework.support import signatures
 from headrace.ops import array_ops, check_ops, math_ops, reduction_ops, sort_ops
 from headrace.ragged import checks
 from headrace.ragged.convert import merge_dims
@@ -21,13 +22,8 @@ def stack_dynamic_partitions(data, partitions, num_partitions, name=None):
     of `data`. InvalidArgumentError for others.
     """
     data = as_values(data)
-    if not is_ragged(partitions):
-        partitions = conversion.convert_to_tensor(partitions)
-    if not partitions.dtype.is_integer:
-        raise TypeError(
-            "Argument `tensor` (name: partitions) must be of type integer. Received "
-            f"`tensor` = {partitions} of dtype: {partitions.dtype}"
-        )
+    partitions = as_values(partitions)
+    dtypes.check_integer(partitions, "partitions")
     if is_ragged(partitions):
         return _of_ragged(data, partitions, num_partitions)
     rank = partitions.shape.rank
@@ -99,8 +95,7 @@ def by_segments(leaf, data, ids, count):
     """leaf(values, segment ids, number of segments) of ragged data: what lies at the
     same place of the rows of a segment goes together."""
     data = as_values(data)
-    if not is_ragged(ids):
-        ids = conversion.convert_to_tensor(ids)
+    ids = as_values(ids)
     if ids.dtype not in (dtypes.int32, dtypes.int64):
         raise ValueError("segment_ids must have dtype int32 or int64.")
     if is_ragged(ids):
@@ -136,16 +131,13 @@ def segments(leaf, values, ids, count):
 
 
 def _unsorted(name):
-    def segment(data, segment_ids, num_segments, name=None):
-        def leaf(values, ids, count):
-            return getattr(reduction_ops, public)(values, ids, count)
+    leaf = getattr(reduction_ops, name)
 
+    def segment(data, segment_ids, num_segments, name=None):
         return by_segments(leaf, data, segment_ids, num_segments)
 
-    public = name
-    segment.__name__ = segment.__qualname__ = name
-    segment.__doc__ = f"tf.math.{name} of ragged data, and of ragged ids."
-    return segment
+    doc = f"tf.math.{name} of ragged data, and of ragged ids."
+    return signatures.called(segment, name, doc)
 
 
 unsorted_segment_sum = _unsorted("unsorted_segment_sum")

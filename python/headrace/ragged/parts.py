@@ -27,6 +27,13 @@ def partition(x, dtype=None, what="row_splits"):
     return x
 
 
+def vector(x, what="row_splits"):
+    """The same, which has to have one dimension."""
+    x = partition(x, what=what)
+    x.shape.assert_has_rank(1)
+    return x
+
+
 def _holds_integers(x):
     if isinstance(x, (list, tuple)) and any(isinstance(v, _headrace.Tensor) for v in x):
         return False  # of the tensors' own dtype

@@ -14,12 +14,7 @@ from headrace.ragged.ragged_tensor import (
 
 
 def range_(
-    starts,
-    limits=None,
-    deltas=1,
-    dtype=None,
-    name=None,
-    row_splits_dtype=dtypes.int64,
+    starts, limits=None, deltas=1, dtype=None, name=None, row_splits_dtype=dtypes.int64
 ):
     """A row of evenly spaced numbers for each start, limit and step."""
     if limits is None:
@@ -61,11 +56,7 @@ def segment_ids_to_row_splits(segment_ids, num_segments=None, out_type=None, nam
     for ids that are no integers, ValueError for other ranks than 1.
     """
     ids = conversion.convert_to_tensor(segment_ids, dtype_hint=dtypes.int64)
-    if not ids.dtype.is_integer:
-        raise TypeError(
-            "Argument `tensor` (name: segment_ids) must be of type integer. Received "
-            f"`tensor` = {ids} of dtype: {ids.dtype}"
-        )
+    dtypes.check_integer(ids, "segment_ids")
     ids.shape.assert_has_rank(1)
     if out_type is None:
         out_type = dtypes.int32 if ids.dtype == dtypes.int32 else dtypes.int64

@@ -3,13 +3,7 @@
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.framework import (
-    conversion,
-    dtypes,
-    execution,
-    name_scopes,
-    tensor_shape,
-)
+from headrace.framework import conversion, dtypes, execution, name_scopes, tensor_shape
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.support.properties import read_only
 from headrace.ops import array_ops, math_ops
@@ -21,6 +15,7 @@ from headrace.ragged.parts import (  # noqa: F401  (some for those who import th
     partition,
     same_dtypes,
     splits_of_lengths,
+    vector,
 )
 from headrace.ragged.ragged_value import RaggedTensorValue
 
@@ -38,15 +33,15 @@ def _check_nrows(known, ids):
         )
 
 
-def as_values(x):
-    """A tensor or a ragged tensor."""
+def as_values(x, dtype=None, dtype_hint=None):
+    """A tensor, of a dtype, or a ragged tensor."""
     if is_ragged(x):
         return x
     if isinstance(x, RaggedTensorValue):
         return RaggedTensor.from_nested_row_splits(
             x.flat_values, x.nested_row_splits, validate=False
         )
-    return conversion.convert_to_tensor(x)
+    return conversion.convert_to_tensor(x, dtype, dtype_hint)
 
 
 class RaggedTensor:
@@ -80,8 +75,7 @@ class RaggedTensor:
         `validate`, InvalidArgumentError where it does not fit.
         """
         with name_scopes.graph_scope(name, "RaggedFromRowSplits"):
-            values, splits = as_values(values), partition(row_splits)
-            splits.shape.assert_has_rank(1)
+            values, splits = as_values(values), vector(row_splits)
             values.shape.with_rank_at_least(1)
             if splits.shape.rank is not None and splits.shape[0] == 0:
                 raise ValueError("row_splits tensor may not be empty.")
@@ -94,9 +88,7 @@ class RaggedTensor:
         """Of the length of each row: int32 or int64, [rows]; their sum is the number of
         values."""
         with name_scopes.graph_scope(name, "RaggedFromRowLengths"):
-            values = as_values(values)
-            lengths = partition(row_lengths, what="row_lengths")
-            lengths.shape.assert_has_rank(1)
+            values, lengths = as_values(values), vector(row_lengths, "row_lengths")
             splits = splits_of_lengths(lengths)
             if validate:
                 splits = checks.lengths(lengths, splits, rows_of(values))
@@ -113,9 +105,7 @@ class RaggedTensor:
         `nrows` is the number of rows where the last ones may be empty.
         """
         with name_scopes.graph_scope(name, "RaggedFromValueRowIds"):
-            values = as_values(values)
-            ids = partition(value_rowids, what="value_rowids")
-            ids.shape.assert_has_rank(1)
+            values, ids = as_values(values), vector(value_rowids, "value_rowids")
             values.shape[:1].assert_is_compatible_with(ids.shape)
             known = None
             if nrows is None:
@@ -140,9 +130,7 @@ class RaggedTensor:
     def from_row_starts(cls, values, row_starts, name=None, validate=True):
         """Of where each row begins in the values: int32 or int64, [rows]."""
         with name_scopes.graph_scope(name, "RaggedFromRowStarts"):
-            values = as_values(values)
-            starts = partition(row_starts, what="row_starts")
-            starts.shape.assert_has_rank(1)
+            values, starts = as_values(values), vector(row_starts, "row_starts")
             end = array_ops.reshape(math_ops.cast(rows_of(values), starts.dtype), [1])
             splits = array_ops.concat([starts, end], 0)
             return cls.from_row_splits(values, splits, validate=validate)
@@ -151,9 +139,7 @@ class RaggedTensor:
     def from_row_limits(cls, values, row_limits, name=None, validate=True):
         """Of where each row ends in the values: int32 or int64, [rows]."""
         with name_scopes.graph_scope(name, "RaggedFromRowLimits"):
-            values = as_values(values)
-            limits = partition(row_limits, what="row_limits")
-            limits.shape.assert_has_rank(1)
+            values, limits = as_values(values), vector(row_limits, "row_limits")
             splits = array_ops.concat([array_ops.zeros([1], limits.dtype), limits], 0)
             return cls.from_row_splits(values, splits, validate=validate)
 

@@ -11,10 +11,6 @@ from headrace.ragged.partitioning import segments
 from headrace.ragged.ragged_tensor import as_values, checked_axis, is_ragged
 
 
-def _raw(op, **arguments):
-    return _headrace.raw_op(op)(**arguments)
-
-
 def _axes(x, axis):
     """Dimensions as ints, from 0, the last one first."""
     if isinstance(axis, _headrace.Tensor):
@@ -41,15 +37,11 @@ def _over_axes(one, of_all, x, axis, keepdims):
     return _as_before(x, axes[::-1]) if keepdims else x
 
 
-def _rank(x):
-    return raw.Rank(x)
-
-
 def _all_as_before(result, x):
     """A scalar with as many dimensions of 1 as `x` has."""
     if x.shape.rank is not None:
         return _as_before(result, range(x.shape.rank))
-    inner = _rank(x.flat_values)
+    inner = raw.Rank(x.flat_values)
     ones = array_ops.ones(array_ops.reshape(inner + x.ragged_rank, [1]), dtypes.int32)
     return array_ops.reshape(result, ones)
 
@@ -78,17 +70,19 @@ def _one(dense, segment):
 
 
 def _segment(op):
-    return lambda v, ids, n: _raw(op, data=v, segment_ids=ids, num_segments=n)
+    return lambda v, ids, n: _headrace.raw_op(op)(
+        data=v, segment_ids=ids, num_segments=n
+    )
 
 
 def _simple(op, segment):
     def dense(x, axis):
-        return _raw(op, input=x, axis=axis, keep_dims=False)
+        return _headrace.raw_op(op)(input=x, axis=axis, keep_dims=False)
 
     def of_all(x):
         rank = x.shape.rank
-        every = list(range(rank)) if rank is not None else array_ops.range(_rank(x))
-        return _raw(op, input=x, axis=every, keep_dims=False)
+        every = list(range(rank)) if rank is not None else array_ops.range(raw.Rank(x))
+        return _headrace.raw_op(op)(input=x, axis=every, keep_dims=False)
 
     one = _one(dense, _segment(segment))
 

@@ -14,11 +14,6 @@ from headrace.ragged.ragged_tensor import (
 )
 
 
-def size(input, out_type=dtypes.int32, name=None):
-    """The number of values."""
-    return array_ops.size(input.flat_values, out_type=out_type, name=name)
-
-
 def rank(input, name=None):
     """The number of dimensions."""
     known = input.shape.rank
@@ -151,13 +146,7 @@ def reverse(tensor, axis, name=None):
 
 
 def one_hot(
-    indices,
-    depth,
-    on_value=None,
-    off_value=None,
-    axis=None,
-    dtype=None,
-    name=None,
+    indices, depth, on_value=None, off_value=None, axis=None, dtype=None, name=None
 ):
     """One more dimension, in which the place of the index is on."""
     if isinstance(axis, int) and axis >= 0:

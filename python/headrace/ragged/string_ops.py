@@ -1,16 +1,13 @@
 """tf.strings functions whose results have ragged rows: characters, bytes, n-grams."""
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes
+from headrace.framework import dtypes
 from headrace.ops import array_ops
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
-from headrace.ragged.ragged_value import RaggedTensorValue
 
 
 def _text(x):
-    if is_ragged(x) or isinstance(x, RaggedTensorValue):
-        return as_values(x)
-    return conversion.convert_to_tensor(x, dtypes.string)
+    return as_values(x, dtypes.string)
 
 
 def _by_rank(x, of_vector):
@@ -29,17 +26,9 @@ def _by_rank(x, of_vector):
     return [ragged.with_flat_values(r) for r in of_vector(ragged.flat_values)]
 
 
-def _decoded(input, encoding, errors, replacement_char, controls, offsets):
-    op = "UnicodeDecodeWithOffsets" if offsets else "UnicodeDecode"
-
+def _decoded(op, input, name, **attributes):
     def of_vector(x):
-        splits, *columns = _headrace.raw_op(op)(
-            input=x,
-            input_encoding=encoding,
-            errors=errors,
-            replacement_char=replacement_char,
-            replace_control_characters=controls,
-        )
+        splits, *columns = _headrace.raw_op(op)(input=x, **attributes)
         return [
             RaggedTensor.from_row_splits(c, splits, validate=False) for c in columns
         ]
@@ -60,8 +49,8 @@ def unicode_decode(
     `errors` says what bytes that are no characters become: "replace" (by
     `replacement_char`), "ignore" or "strict" (InvalidArgumentError).
     """
-    args = input_encoding, errors, replacement_char, replace_control_characters
-    return _decoded(input, *args, False)[0]
+    given = dict(locals())  # the op's arguments
+    return _decoded("UnicodeDecode", **given)[0]
 
 
 def unicode_decode_with_offsets(
@@ -73,15 +62,15 @@ def unicode_decode_with_offsets(
     name=None,
 ):
     """(code points, bytes at which they begin (int64)) of texts."""
-    args = input_encoding, errors, replacement_char, replace_control_characters
-    return tuple(_decoded(input, *args, True))
+    given = dict(locals())  # the op's arguments
+    return tuple(_decoded("UnicodeDecodeWithOffsets", **given))
 
 
 def unicode_encode(
     input, output_encoding, errors="replace", replacement_char=65533, name=None
 ):
     """Code points (int32), the last dimension, as texts."""
-    x = input if is_ragged(input) else conversion.convert_to_tensor(input)
+    x = as_values(input)
     if not is_ragged(x):
         rank = x.shape.rank
         if rank is None:

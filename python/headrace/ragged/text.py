@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from headrace._load import _headrace
 from headrace.framework import dtypes
 from headrace.ops import array_ops, string_ops
-from headrace.ragged.convert import merge_dims
 from headrace.ragged.indexing import getitem
 from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
 from headrace.ragged.reductions import reduce_join

@@ -49,7 +49,4 @@ def from_variant(
         Tsplits=dtypes.as_dtype(row_splits_dtype),
         name=name,
     )
-    result = values
-    for s in reversed(list(splits)):
-        result = RaggedTensor.from_row_splits(result, s, validate=False)
-    return result
+    return RaggedTensor.from_nested_row_splits(values, list(splits), validate=False)

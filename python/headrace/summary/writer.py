@@ -15,7 +15,6 @@ class _State(threading.local):
     writer = None
     step = None
     is_recording = True
-    recording_override = None
 
 
 _state = _State()
@@ -32,11 +31,8 @@ class SummaryWriter:
     @contextlib.contextmanager
     def as_default(self, step=None):
         """Makes it the default writer, and `step` the default step, in a block."""
-        self._check_open()
         old_writer, old_step = _state.writer, _state.step
-        _state.writer = self
-        if step is not None:
-            _state.step = step
+        self.set_as_default(step)
         try:
             yield self
             if not self._closed:
@@ -137,13 +133,32 @@ def record_if(condition):
         _state.is_recording = old
 
 
+def _default_writer():
+    """The default writer, None where nothing is written."""
+    writer = _state.writer
+    return None if isinstance(writer, NoopSummaryWriter) else writer
+
+
+def _is_recording():
+    condition = _state.is_recording
+    return condition() if callable(condition) else condition
+
+
+def _step_for(step):
+    """A step that is given, else the default one."""
+    step = _state.step if step is None else step
+    if step is None:
+        raise ValueError(
+            "No step set. Please specify one either through the `step` argument or "
+            "through tf.summary.experimental.set_step()"
+        )
+    return step
+
+
 def should_record_summaries():
     """Whether write would write here."""
-    condition = _state.is_recording
-    condition = condition() if callable(condition) else condition
-    if _state.writer is None or isinstance(_state.writer, NoopSummaryWriter):
-        return conversion.convert_to_tensor(False)
-    return conversion.convert_to_tensor(condition)
+    recording = _is_recording()
+    return conversion.convert_to_tensor(_default_writer() is not None and recording)
 
 
 @contextlib.contextmanager
@@ -158,18 +173,10 @@ def summary_scope(name, default_name="summary", values=None):
 
 def write(tag, tensor, step=None, metadata=None, name=None):
     """Writes a tensor to the default writer; whether it was written."""
-    writer = _state.writer
-    if writer is None or isinstance(writer, NoopSummaryWriter):
+    writer = _default_writer()
+    if writer is None:
         return conversion.convert_to_tensor(False)
-    if step is None:
-        step = _state.step
-    if step is None:
-        raise ValueError(
-            "No step set. Please specify one either through the `step` argument or "
-            "through tf.summary.experimental.set_step()"
-        )
-    recording = _state.is_recording
-    recording = recording() if callable(recording) else recording
+    step, recording = _step_for(step), _is_recording()
     if isinstance(recording, _headrace.SymbolicTensor):
         raise NotImplementedError(
             "tf.summary.record_if with a symbolic condition is not supported"
@@ -184,17 +191,13 @@ def write(tag, tensor, step=None, metadata=None, name=None):
     value = tensor() if callable(tensor) else tensor
     raw.WriteSummary(
         writer._handle,
-        _as_int64(step),
+        math_ops.cast(step, dtypes.int64),
         conversion.convert_to_tensor(value),
         tag,
         metadata,
         name=name,
     )
     return conversion.convert_to_tensor(True)
-
-
-def _as_int64(step):
-    return math_ops.cast(step, dtypes.int64)
 
 
 def scalar(name, data, step=None, description=None):
@@ -238,23 +241,18 @@ def histogram(name, data, step=None, buckets=None, description=None):
 
 def write_raw_pb(tensor, step=None, name=None):
     """Writes serialised Summary protos."""
-    writer = _state.writer
-    step = _state.step if step is None else step
-    if writer is None or isinstance(writer, NoopSummaryWriter):
+    writer = _default_writer()
+    if writer is None:
         return conversion.convert_to_tensor(False)
-    if step is None:
-        raise ValueError(
-            "No step set. Please specify one either through the `step` argument or "
-            "through tf.summary.experimental.set_step()"
-        )
-    raw.WriteRawProtoSummary(writer._handle, _as_int64(step), tensor, name=name)
+    step = math_ops.cast(_step_for(step), dtypes.int64)
+    raw.WriteRawProtoSummary(writer._handle, step, tensor, name=name)
     return conversion.convert_to_tensor(True)
 
 
 def graph(graph_data):
     """Writes a graph."""
-    writer = _state.writer
-    if writer is None or isinstance(writer, NoopSummaryWriter):
+    writer = _default_writer()
+    if writer is None:
         return False
     if hasattr(graph_data, "as_graph_def"):
         graph_data = graph_data.as_graph_def()

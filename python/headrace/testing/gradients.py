@@ -8,15 +8,9 @@ gradients are not of holomorphic functions alone.
 import numpy as np
 
 from headrace import _api as tf
+from headrace.framework.support import signatures
 
-_DTYPES = (
-    tf.bfloat16,
-    tf.float16,
-    tf.float32,
-    tf.float64,
-    tf.complex64,
-    tf.complex128,
-)
+_DTYPES = (tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128)
 
 
 def compute_gradient(f, x, delta=None):
@@ -120,21 +114,11 @@ def compute_gradient_v1(
     return pairs if several else pairs[0]
 
 
-def compute_gradient_error(
-    x,
-    x_shape,
-    y,
-    y_shape,
-    x_init_value=None,
-    delta=1e-3,
-    init_targets=None,
-    extra_feed_dict=None,
-):
+@signatures.taking(signatures.parameters_of(compute_gradient_v1))
+def compute_gradient_error(**given):
     """The largest difference between the two Jacobians of `compute_gradient`, whose
     arguments and errors these are; 0 where they are empty."""
-    pairs = compute_gradient_v1(
-        x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
-    )
+    pairs = compute_gradient_v1(**given)
     worst = 0
     for told, measured in pairs if isinstance(pairs, list) else [pairs]:
         if told.size:

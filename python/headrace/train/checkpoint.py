@@ -4,7 +4,7 @@ import os
 import weakref
 
 from headrace._load import _headrace
-from headrace.context import sessions
+from headrace.context import sessions, stack
 from headrace.framework import errors, variables
 from headrace.framework.execution import inside_function
 from headrace.framework.trackable import AutoTrackable, is_trackable, node_of, owner_of
@@ -30,11 +30,19 @@ def _assert_trackable(value, name):
         )
 
 
+def _make_folder_of(path):
+    """The folder, made where it is not there."""
+    folder = os.path.dirname(path)
+    if folder:
+        _headrace.make_folder(folder)
+    return folder
+
+
 def _in_plain_graph(method):
     """False where operations run at once, True in a graph that sessions run."""
     if _headrace.is_eager():
         return False
-    if not graph_checkpoint.in_plain_graph():
+    if stack.plain_graph() is None:
         raise errors.UnimplementedError._of(
             f"Checkpoint.{method} inside a traced function"
         )
@@ -157,10 +165,8 @@ class Checkpoint(AutoTrackable):
         `session` is what runs the graph that the objects belong to."""
         if not _headrace.is_eager():
             if not isinstance(file_prefix, _headrace.Tensor):
-                folder = os.path.dirname(os.fspath(file_prefix))
-                if folder:
-                    _headrace.make_folder(folder)
-            if not graph_checkpoint.in_plain_graph():
+                _make_folder_of(os.fspath(file_prefix))
+            if stack.plain_graph() is None:
                 return traced_write.write(self._gather, file_prefix)
             path = self._write_by_session(os.fspath(file_prefix), session, options)
             (options or _DEFAULT)._after_write(path)
@@ -170,7 +176,6 @@ class Checkpoint(AutoTrackable):
         return path
 
     def _count_by_session(self, session):
-
         session = sessions.of_checkpoint(session)
         with session.graph.as_default():
             is_new = self._save_counter is None
@@ -194,9 +199,7 @@ class Checkpoint(AutoTrackable):
                 "checkpoint."
             )
         prefix = os.fspath(file_prefix)
-        folder = os.path.dirname(prefix)
-        if folder:
-            _headrace.make_folder(folder)
+        folder = _make_folder_of(prefix)
         if in_graph:
             path = f"{prefix}-{self._count_by_session(session)}"
             self._write_by_session(path, session, options)

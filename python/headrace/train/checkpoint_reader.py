@@ -9,8 +9,8 @@ CheckpointReader = _headrace.CheckpointReader
 CheckpointReader.get_variable_to_dtype_map = lambda self: self._dtypes()
 
 
-def _prefix(path):
-    """The checkpoint itself, or a folder's newest."""
+def prefix_of(path):
+    """The checkpoint itself, or a folder's newest; ValueError where it has none."""
     path = os.fspath(path)
     if os.path.isdir(path):
         latest = checkpoint_state.latest_checkpoint(path)
@@ -24,7 +24,7 @@ def _prefix(path):
 
 def load_checkpoint(ckpt_dir_or_file):
     """A CheckpointReader."""
-    return _headrace.open_checkpoint(_prefix(ckpt_dir_or_file))
+    return _headrace.open_checkpoint(prefix_of(ckpt_dir_or_file))
 
 
 def list_variables(ckpt_dir_or_file):

@@ -8,7 +8,7 @@ import time
 from headrace._load import _headrace
 from headrace.framework import errors
 from headrace.framework.settings import logging
-from headrace.framework.support import protos
+from headrace.framework.support import protos, signatures
 
 from headrace.framework.support.properties import read_only
 
@@ -49,22 +49,20 @@ def get_checkpoint_state(checkpoint_dir, latest_filename=None):
     return None if state is None else _proto(*state)
 
 
-def _ending_in(newest, paths):
-    """The paths, the newest last."""
-    paths = list(paths or [])
-    if paths and paths[-1] == newest:
-        return paths
-    logging.info("%s is not in all_model_checkpoint_paths. Manually adding it.", newest)
-    return [*paths, newest]
-
-
-def _check_times(times, paths):
+def _ending_in(newest, paths, times):
+    """(the paths, the newest last; their times)"""
+    paths, times = list(paths or []), list(times or [])
+    if not paths or paths[-1] != newest:
+        logging.info(
+            "%s is not in all_model_checkpoint_paths. Manually adding it.", newest
+        )
+        paths.append(newest)
     if times and len(times) != len(paths):
         raise ValueError(
             "Checkpoint timestamps, if provided, must match checkpoint paths (got "
             f"paths {paths} and timestamps {times})"
         )
-    return times
+    return paths, times
 
 
 def generate_checkpoint_state_proto(
@@ -76,8 +74,11 @@ def generate_checkpoint_state_proto(
 ):
     """A CheckpointState that names the newest checkpoint last; relative paths are
     relative to `save_dir`."""
-    paths = _ending_in(model_checkpoint_path, all_model_checkpoint_paths)
-    times = _check_times(list(all_model_checkpoint_timestamps or []), paths)
+    paths, times = _ending_in(
+        model_checkpoint_path,
+        all_model_checkpoint_paths,
+        all_model_checkpoint_timestamps,
+    )
 
     def relative(path):
         if os.path.isabs(path) or os.path.isabs(save_dir):
@@ -103,8 +104,11 @@ def update_checkpoint_state(
 ):
     """Writes a folder's state file, with the newest checkpoint last. Absolute paths
     stay absolute."""
-    paths = _ending_in(model_checkpoint_path, all_model_checkpoint_paths)
-    times = _check_times(list(all_model_checkpoint_timestamps or []), paths)
+    paths, times = _ending_in(
+        model_checkpoint_path,
+        all_model_checkpoint_paths,
+        all_model_checkpoint_timestamps,
+    )
     _headrace.write_checkpoint_state(
         os.fspath(save_dir),
         model_checkpoint_path,
@@ -182,42 +186,34 @@ def checkpoints_iterator(
 class CheckpointManager:
     """Keeps the newest checkpoints of one Checkpoint in a folder."""
 
-    def __init__(
-        self,
-        checkpoint,
-        directory,
-        max_to_keep,
-        keep_checkpoint_every_n_hours=None,
-        checkpoint_name="ckpt",
-        step_counter=None,
-        checkpoint_interval=None,
-        init_fn=None,
-    ):
-        if max_to_keep is not None and max_to_keep <= 0:
+    @signatures.keeping(
+        "checkpoint, directory, max_to_keep, keep_checkpoint_every_n_hours=None, "
+        "checkpoint_name='ckpt', step_counter=None, checkpoint_interval=None, "
+        "init_fn=None"
+    )
+    def __init__(self):
+        if self._max_to_keep is not None and self._max_to_keep <= 0:
             raise ValueError(
                 "Expected a positive integer or `None` for `max_to_keep`, got "
-                f"{max_to_keep}."
+                f"{self._max_to_keep}."
             )
-        if checkpoint_interval is not None and step_counter is None:
+        if self._checkpoint_interval is not None and self._step_counter is None:
             raise ValueError(
                 "`step_counter` should be passed if `checkpoint_interval` is not None."
             )
-        self._checkpoint = checkpoint
-        self._directory = os.fspath(directory)
-        self._name = checkpoint_name
-        self._step_counter = step_counter
-        self._interval = checkpoint_interval
+        self._directory = os.fspath(self._directory)
         self._last_step = None
-        self._init_fn = init_fn
         if self._directory:
             _headrace.make_folder(self._directory)
+        hours = float(self._keep_checkpoint_every_n_hours or 0)
         self._rotation = _headrace.CheckpointRotation(
-            self._directory, max_to_keep or 0, float(keep_checkpoint_every_n_hours or 0)
+            self._directory, self._max_to_keep or 0, hours
         )
 
     directory = read_only("_directory", "The folder that the checkpoints are in.")
     checkpoint_interval = read_only(
-        "_interval", "How many steps lie between checkpoints at least, or None."
+        "_checkpoint_interval",
+        "How many steps lie between checkpoints at least, or None.",
     )
     checkpoint = read_only("_checkpoint", "The tf.train.Checkpoint that is saved.")
 
@@ -232,14 +228,14 @@ class CheckpointManager:
         return self._rotation.latest()
 
     def _due(self):
-        if self._interval is None or self._last_step is None:
+        if self._checkpoint_interval is None or self._last_step is None:
             return True
-        return int(self._step_counter) >= self._last_step + self._interval
+        return int(self._step_counter) >= self._last_step + self._checkpoint_interval
 
     def save(self, checkpoint_number=None, check_interval=True, options=None):
         """Writes a checkpoint and deletes old ones; its prefix, or None inside the
         interval."""
-        if self._interval is not None and check_interval and not self._due():
+        if self._checkpoint_interval is not None and check_interval and not self._due():
             return None
         if self._step_counter is not None:
             self._last_step = int(self._step_counter)
@@ -248,7 +244,7 @@ class CheckpointManager:
         counter = self._checkpoint.save_counter
         counter.assign_add(1)
         number = int(counter) if checkpoint_number is None else int(checkpoint_number)
-        path = os.path.join(self._directory, f"{self._name}-{number}")
+        path = os.path.join(self._directory, f"{self._checkpoint_name}-{number}")
         self._checkpoint._write(path, options, self._rotation.added)
         return path
 
@@ -257,7 +253,7 @@ class CheckpointManager:
         latest = self.latest_checkpoint
         if latest is not None:
             self._checkpoint.restore(latest)
-            if self._interval is not None:
+            if self._checkpoint_interval is not None:
                 self._last_step = int(self._step_counter)
             return latest
         if self._init_fn is not None:

@@ -49,12 +49,7 @@ def restored_from(variable, prefix, key):
 
 def _restore_nodes(variable, prefix, key):
     """(the path, by default that of the first checkpoint; the operation)"""
-    graph = variable.graph
-    with (
-        graph.as_default(),
-        graph.control_dependencies(None),
-        graph.name_scope(f"{variable._shared_name}/Restore"),
-    ):
+    with saver_graph.apart(variable.graph, f"{variable._shared_name}/Restore"):
         path = placeholder_with_default(prefix, shape=(), name="path")
         value = raw.RestoreV2(
             path, [key], [""], dtypes=[dtypes.as_dtype(variable.dtype).base_dtype]
@@ -91,7 +86,7 @@ def restored_object(owner, prefix, names, keys):
 
 def _restore_values(owner, prefix, found):
     """Reads the (name, key) pairs and gives them to their object."""
-    known = own_tensors(owner) if in_plain_graph() else owner._serialize_to_tensors()
+    known = own_tensors(owner) if stack.plain_graph() else owner._serialize_to_tensors()
     tensors = raw.RestoreV2(
         prefix,
         [k for _, k in found],
@@ -202,23 +197,13 @@ class SessionWriter:
             )
 
     def _add_nodes(self, graph, values):
-        with (
-            graph.as_default(),
-            graph.control_dependencies(None),
-            graph.name_scope("checkpoint"),
-        ):
+        with saver_graph.apart(graph, "checkpoint"):
             self._path = placeholder_with_default("model", shape=(), name="path")
             self._object_graph = placeholder_with_default(
                 values.serialized_graph(), shape=(), name="object_graph"
             )
             items = saveables(values, self._object_graph)
             self._saved = saver_graph.save(self._path, items)
-
-
-def in_plain_graph():
-    """True where operations go to a graph that sessions run."""
-    graph = stack.current()
-    return graph is not None and not graph.building_function
 
 
 graph_variables.register_restore(restored_from)

@@ -3,8 +3,8 @@
 from headrace._load import _headrace
 from headrace.context import sessions
 from headrace.framework.settings import logging
-from headrace.framework.trackable import node_of, owner_of
 from headrace.train import graph_checkpoint
+from headrace.train.views import TrackableView
 
 _SHOWN = 10
 
@@ -97,7 +97,7 @@ class CheckpointLoadStatus(_LoadStatus):
         if self._restoration.check_nontrivial() is None:
             return self
         unmatched = self._restoration.unmatched()
-        if len(_walk(self._root)) == 1:
+        if len(TrackableView(self._root).descendants()) == 1:
             self._fail(
                 f"Nothing to load. No dependencies have been added to {self._root} yet."
             )
@@ -113,24 +113,8 @@ class CheckpointLoadStatus(_LoadStatus):
         return self._restoration.report()
 
 
-def _walk(root):
-    """(name, object) of all that can be reached, the root first."""
-    found, seen = [("", root)], {id(root)}
-    for _, value in found:
-        for name, child in node_of(value).children():
-            owner = owner_of(child)
-            if owner is not None and id(owner) not in seen:
-                seen.add(id(owner))
-                found.append((name, owner))
-    return found
-
-
 class NameBasedSaverStatus(_LoadStatus):
     """Of a checkpoint without an object graph, whose values go by variable names."""
-
-    def assert_consumed(self):
-        """Every existing variable got a value."""
-        return self.assert_existing_objects_matched()
 
     def assert_existing_objects_matched(self):
         """Every existing variable got a value."""
@@ -142,6 +126,8 @@ class NameBasedSaverStatus(_LoadStatus):
                 f"changes in the Python program: {unmatched}"
             )
         return self
+
+    assert_consumed = assert_existing_objects_matched
 
     def assert_nontrivial_match(self):
         """Something was matched."""
@@ -161,14 +147,7 @@ class InitializationOnlyStatus:
             "No checkpoint specified (save_path=None); nothing is being restored."
         )
 
-    def assert_consumed(self):
-        self._fail()
-
-    def assert_existing_objects_matched(self):
-        self._fail()
-
-    def assert_nontrivial_match(self):
-        self._fail()
+    assert_consumed = assert_existing_objects_matched = assert_nontrivial_match = _fail
 
     def expect_partial(self):
         return self
@@ -176,9 +155,8 @@ class InitializationOnlyStatus:
     def initialize_or_restore(self, session=None):
         """Gives a graph's variables their first values."""
         if not _headrace.is_eager():
-            _run(
-                session, graph_checkpoint.initializers(o for _, o in _walk(self._root))
-            )
+            objects = TrackableView(self._root).descendants()
+            _run(session, graph_checkpoint.initializers(objects))
 
     def run_restore_ops(self, session=None):
         self._fail()

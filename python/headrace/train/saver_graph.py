@@ -1,5 +1,6 @@
 """The nodes of a Saver (or, eagerly, what they do)."""
 
+import contextlib
 import uuid
 
 from headrace._load import _headrace, raw
@@ -22,6 +23,13 @@ def assigned(variable, value, reshape):
     raw.AssignVariableOp(variable.handle, value)
     graph = stack.current()
     return graph._last_operation()
+
+
+@contextlib.contextmanager
+def apart(graph, scope):
+    """Makes nodes of a graph that wait for nothing, under a name scope."""
+    with graph.as_default(), graph.control_dependencies(None), graph.name_scope(scope):
+        yield
 
 
 class Saveable:
@@ -77,54 +85,56 @@ def _name_of(variable):
     return getattr(variable, "_shared_name", None) or variable.name.partition(":")[0]
 
 
+def parts_of(variable):
+    """A list of the parts of a variable that is cut, else of itself."""
+    parts = getattr(variable, "_get_variable_list", None)
+    return [variable] if parts is None else list(parts())
+
+
 def _parts(value):
     """A variable, the parts of a partitioned one, or what another object has saved."""
     own = getattr(value, "_gather_saveables_for_checkpoint", None)
     if own is not None and isinstance(value, Trackable) and not is_variable(value):
         return list(own().values())
-    if hasattr(value, "_get_variable_list"):
-        return list(value._get_variable_list())
-    if isinstance(value, (list, tuple)):
-        return list(value)
-    return [value]
+    return list(value) if isinstance(value, (list, tuple)) else parts_of(value)
 
 
-def _add_whole(named, variable):
-    """Adds a variable in parts under its name."""
-    name = variable.name
+def _by_name(variables):
+    """{name: variables, or slices of one} of a list of variables."""
+    named = {}
+    for variable in variables:
+        if hasattr(variable, "_get_variable_list"):
+            _check_unused(named, variable.name)
+            named[variable.name] = _parts(variable)
+            continue
+        for part in _parts(variable):
+            if isinstance(part, Saveable):
+                named[part.name] = [part]
+                continue
+            if not is_variable(part):
+                raise TypeError(f"Variable to save is not a Variable: {part}")
+            name = _name_of(part)
+            if not _is_slice(part):
+                _check_unused(named, name)
+            elif name in named and not _is_slice(named[name][0]):
+                raise ValueError(
+                    f"Mixing slices and non-slices with the same name: {name}"
+                )
+            named.setdefault(name, []).append(part)
+    return named
+
+
+def _check_unused(named, name):
     if name in named:
         raise ValueError(f"At least two variables have the same name: {name}")
-    named[name] = _parts(variable)
 
 
 def saveables(variables):
     """Saveables sorted by name, of a list of variables or a dict by name."""
-    if not isinstance(variables, dict):
-        named = {}
-        for variable in variables:
-            if hasattr(variable, "_get_variable_list"):
-                _add_whole(named, variable)
-                continue
-            for part in _parts(variable):
-                if isinstance(part, Saveable):
-                    named[part.name] = [part]
-                    continue
-                if not is_variable(part):
-                    raise TypeError(f"Variable to save is not a Variable: {part}")
-                sliced = _is_slice(part)
-                name = _name_of(part)
-                if name in named and not sliced:
-                    raise ValueError(
-                        f"At least two variables have the same name: {name}"
-                    )
-                whole = name in named and not _is_slice(named[name][0])
-                if whole:
-                    raise ValueError(
-                        f"Mixing slices and non-slices with the same name: {name}"
-                    )
-                named.setdefault(name, []).append(part)
-    else:
+    if isinstance(variables, dict):
         named = {name: _parts(value) for name, value in variables.items()}
+    else:
+        named = _by_name(variables)
     found, seen = [], set()
     for name in sorted(named):
         for part in named[name]:

@@ -106,10 +106,7 @@ def enable_control_flow_v2():
 
 def control_flow_v2_enabled():
     """Whether disable_control_flow_v2() was not called, or a function is traced."""
-    if _control_flow_v2[0]:
-        return True
-    graph = stack.current()
-    return graph is not None and graph.building_function
+    return _control_flow_v2[0] or stack.inside_function()
 
 
 def disable_v2_behavior():

@@ -1,7 +1,9 @@
 """tf.compat.v1.flags: options of programs, given on the command line."""
 
+import functools
 import sys
 
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 
 
@@ -214,7 +216,9 @@ def _boolean(value):
     raise ValueError(f"Non-boolean argument to boolean flag: {value!r}")
 
 
-def _bounded(kind, lower, upper):
+def _bounded(kind, lower_bound, upper_bound):
+    lower, upper = lower_bound, upper_bound
+
     def parse(value):
         if isinstance(value, bool):
             raise TypeError(
@@ -241,7 +245,9 @@ def _words(separator):
     return parse
 
 
-def _one_of(values, case_sensitive):
+def _one_of(enum_values, case_sensitive):
+    values = list(enum_values)
+
     def parse(value):
         for v in values:
             if value == v or (not case_sensitive and value.lower() == v.lower()):
@@ -263,37 +269,31 @@ def _define(parse, name, default, help, flag_values, required, **kinds):
     return holder
 
 
-def _named(function, name, doc):
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
+def _definer(own_name, doc, text, parser, **kinds):
+    """A function of the parameters in a text that defines flags whose values
+    parser(parameters of its own) makes."""
+
+    def define(name, default, help, flag_values, required, **given):
+        parse = parser(**given)
+        return _define(parse, name, default, help, flag_values, required, **kinds)
+
+    like = signatures.named(own_name, doc, __name__)
+    return signatures.function_of(like, signatures.from_text(text), define)
 
 
 def _plain(own_name, doc, parse, **kinds):
     """A function that defines flags whose values `parse` makes."""
-
-    def define(name, default, help, flag_values=None, required=False):
-        return _define(parse, name, default, help, flag_values, required, **kinds)
-
-    return _named(define, own_name, doc)
+    text = "name, default, help, flag_values=None, required=False"
+    return _definer(own_name, doc, text, lambda: parse, **kinds)
 
 
 def _numeric(own_name, doc, kind, **kinds):
     """A function that defines flags for numbers, which may have bounds."""
-
-    def define(
-        name,
-        default,
-        help,
-        lower_bound=None,
-        upper_bound=None,
-        flag_values=None,
-        required=False,
-    ):
-        parse = _bounded(kind, lower_bound, upper_bound)
-        return _define(parse, name, default, help, flag_values, required, **kinds)
-
-    return _named(define, own_name, doc)
+    text = (
+        "name, default, help, lower_bound=None, upper_bound=None, flag_values=None, "
+        "required=False"
+    )
+    return _definer(own_name, doc, text, functools.partial(_bounded, kind), **kinds)
 
 
 _EACH = "each time it is given."
@@ -318,18 +318,13 @@ DEFINE_multi_float = _numeric(
 )
 
 
-def DEFINE_enum(
-    name,
-    default,
-    enum_values,
-    help,
-    flag_values=None,
-    required=False,
-    case_sensitive=True,
-):
-    """One of several texts."""
-    parse = _one_of(list(enum_values), case_sensitive)
-    return _define(parse, name, default, help, flag_values, required)
+DEFINE_enum = _definer(
+    "DEFINE_enum",
+    "One of several texts.",
+    "name, default, enum_values, help, flag_values=None, required=False, "
+    "case_sensitive=True",
+    _one_of,
+)
 
 
 def _check(names, check, message, flag_values):

@@ -1,5 +1,7 @@
 """What TensorFlow 1's functions do beyond those of tf that stand for them."""
 
+import functools
+
 import numpy as np
 
 from headrace import _api as tf
@@ -7,6 +9,7 @@ from headrace._load import _headrace, raw
 from headrace.algorithms import ctc
 from headrace.framework import conversion, execution
 from headrace.framework.settings import random_seed
+from headrace.framework.support import signatures
 from headrace.imaging import resizing, shapes
 from headrace.ops.nn import candidate_ops, embedding_ops
 from headrace.v1 import partitioned_variables
@@ -19,17 +22,18 @@ sampled_softmax_loss = candidate_ops.sampled_softmax_loss_v1
 nce_loss = candidate_ops.nce_loss_v1
 
 
-def _caster(dtype):
-    def cast(x, name=None):
-        return tf.cast(x, dtype, name)
-
-    return cast
-
-
-to_float, to_double = _caster(tf.float32), _caster(tf.float64)
-to_int32, to_int64 = _caster(tf.int32), _caster(tf.int64)
-to_bfloat16 = _caster(tf.bfloat16)
-to_complex64, to_complex128 = _caster(tf.complex64), _caster(tf.complex128)
+# What follows takes the parameters of its row in signatures.txt, by their names.
+to_float = functools.partial(tf.cast, dtype=tf.float32)
+to_double = functools.partial(tf.cast, dtype=tf.float64)
+to_int32 = functools.partial(tf.cast, dtype=tf.int32)
+to_int64 = functools.partial(tf.cast, dtype=tf.int64)
+to_bfloat16 = functools.partial(tf.cast, dtype=tf.bfloat16)
+to_complex64 = functools.partial(tf.cast, dtype=tf.complex64)
+to_complex128 = functools.partial(tf.cast, dtype=tf.complex128)
+dilation2d = functools.partial(tf.nn.dilation2d, data_format="NHWC")
+erosion2d = functools.partial(tf.nn.erosion2d, data_format="NHWC")
+reduce_join = tf.strings.reduce_join
+sample_distorted_bounding_box = raw.SampleDistortedBoundingBoxV2
 
 
 def constant(value, dtype=None, shape=None, name="Const", verify_shape=False):
@@ -161,62 +165,32 @@ def cond(
     return made[0] if single and not strict else made
 
 
-def while_loop(
-    cond,
-    body,
-    loop_vars,
-    shape_invariants=None,
-    parallel_iterations=10,
-    back_prop=True,
-    swap_memory=False,
-    name=None,
-    maximum_iterations=None,
-    return_same_structure=False,
-):
+@signatures.taking(
+    signatures.from_text(
+        "shape_invariants=None, parallel_iterations=10, back_prop=True, "
+        "swap_memory=False, name=None, maximum_iterations=None"
+    ),
+    before="return_same_structure",
+)
+def while_loop(cond, body, loop_vars, return_same_structure=False, **given):
     """tf.while_loop; in a graph a structure of one tensor is that tensor, unless
     `return_same_structure`."""
-    result = tf.while_loop(
-        cond,
-        body,
-        loop_vars,
-        shape_invariants=shape_invariants,
-        parallel_iterations=parallel_iterations,
-        back_prop=back_prop,
-        swap_memory=swap_memory,
-        maximum_iterations=maximum_iterations,
-        name=name,
-    )
+    result = tf.while_loop(cond, body, loop_vars, **given)
     if return_same_structure or tf.executing_eagerly():
         return result
     flat = tf.nest.flatten(result, expand_composites=True)
     return flat[0] if len(flat) == 1 else result
 
 
-def Print(input, data, message=None, first_n=None, summarize=None, name=None):
-    """The input as it is, whose use prints `data`."""
-    return tf.raw_ops.Print(
-        input=input,
-        data=[tf.convert_to_tensor(d) for d in data],
-        message=message or "",
-        first_n=-1 if first_n is None else first_n,
-        summarize=3 if summarize is None else summarize,
-        name=name,
-    )
+def Print(data, **given):
+    """The input as it is, whose use prints `data`; the row in signatures.txt has all
+    parameters."""
+    return raw.Print(data=[tf.convert_to_tensor(d) for d in data], **given)
 
 
 def get_seed(op_seed):
     """The two seeds of an op."""
     return random_seed.get_seed(op_seed)
-
-
-def dilation2d(input, filters, strides, padding, dilations, name=None):
-    """tf.nn.dilation2d of images with channels last."""
-    return tf.nn.dilation2d(input, filters, strides, padding, "NHWC", dilations, name)
-
-
-def erosion2d(value, filters, strides, dilations, padding, name=None):
-    """tf.nn.erosion2d of images with channels last."""
-    return tf.nn.erosion2d(value, filters, strides, padding, "NHWC", dilations, name)
 
 
 def dropout(x, keep_prob=None, noise_shape=None, seed=None, name=None, rate=None):
@@ -307,12 +281,7 @@ _RESIZERS = {
 
 
 def resize_images(
-    images,
-    size,
-    method=0,
-    align_corners=False,
-    preserve_aspect_ratio=False,
-    name=None,
+    images, size, method=0, align_corners=False, preserve_aspect_ratio=False, name=None
 ):
     """Images resized by the rules of TensorFlow 1: pixels begin at their corners."""
     kinds = list(_RESIZERS)
@@ -341,29 +310,6 @@ def resize_image_with_pad(
         target_width,
         lambda i, size: resize_images(i, size, method, align_corners),
     )
-
-
-def sample_distorted_bounding_box(
-    aspect_ratio_range=None,
-    area_range=None,
-    max_attempts=None,
-    use_image_if_no_bounding_boxes=False,
-    **given,
-):
-    """(begin, size, box) of a crop, at random, that holds enough of some box; the row
-    in signatures.txt has all parameters."""
-    return raw.SampleDistortedBoundingBoxV2(
-        aspect_ratio_range=aspect_ratio_range or [0.75, 1.33],
-        area_range=area_range or [0.05, 1.0],
-        max_attempts=max_attempts or 100,
-        use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes),
-        **given,
-    )
-
-
-def reduce_join(inputs, axis=None, keepdims=None, separator="", name=None):
-    """Strings joined along dimensions."""
-    return tf.strings.reduce_join(inputs, axis, bool(keepdims), separator, name)
 
 
 def _as_asked(ragged, result_type):

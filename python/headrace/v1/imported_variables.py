@@ -50,6 +50,8 @@ def from_bytes(graph, data, scope, known):
     if proto.variable_name not in known:
 
         def element(name):
+            if not name:
+                return None
             return graph.as_graph_element(f"{scope}/{name}" if scope else name)
 
         make = _resource if proto.is_resource else _reference
@@ -74,9 +76,7 @@ def _resource(element, proto):
     variables._by_handle[handle._id] = made
     made._initializer = element(proto.initializer_name)
     made._value = element(proto.snapshot_name)
-    made._initial_value = (
-        element(proto.initial_value_name) if proto.initial_value_name else None
-    )
+    made._initial_value = element(proto.initial_value_name)
     return made
 
 
@@ -86,7 +86,5 @@ def _reference(element, proto):
     made._reference = element(proto.variable_name)
     made.initializer = element(proto.initializer_name)
     made._snapshot = element(proto.snapshot_name)
-    made.initial_value = (
-        element(proto.initial_value_name) if proto.initial_value_name else None
-    )
+    made.initial_value = element(proto.initial_value_name)
     return made

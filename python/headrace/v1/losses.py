@@ -77,11 +77,7 @@ def _reduced(losses, weights, reduction):
 
 
 def compute_weighted_loss(
-    losses,
-    weights=1.0,
-    scope=None,
-    loss_collection=GraphKeys.LOSSES,
-    reduction=_USUAL,
+    losses, weights=1.0, scope=None, loss_collection=GraphKeys.LOSSES, reduction=_USUAL
 ):
     """Losses times weights, as one number (or as they are), noted in the graph."""
     Reduction.validate(reduction)

@@ -11,6 +11,12 @@ from headrace.graph import import_graph
 from headrace.v1 import collections, imported_variables, saver
 
 
+_NO_GRAPH = (
+    "Exporting/importing meta graphs is not supported when eager execution is enabled. "
+    "No graph exists when eager execution is enabled."
+)
+
+
 def _kind_of(value):
     """(the list of a CollectionDef that holds such values, the value in it); None for
     values that have no such form."""
@@ -74,11 +80,8 @@ def export_meta_graph(
 ):
     """The graph as a MetaGraphDef, also written to `filename` where that is given."""
     _unsupported(export_scope=export_scope, save_debug_info=save_debug_info, **kwargs)
-    if _headrace.is_eager() and graph is None:
-        raise RuntimeError(
-            "Exporting/importing meta graphs is not supported when eager execution is "
-            "enabled. No graph exists when eager execution is enabled."
-        )
+    if graph is None:
+        execution.only_in_graphs(_NO_GRAPH)
     graph = graph or stack.default_graph()
     meta = protos.MetaGraphDef()
     if meta_info_def is not None:
@@ -89,8 +92,7 @@ def export_meta_graph(
     if strip_default_attrs:
         _strip_defaults(meta.graph_def)
     if clear_devices:
-        for node in meta.graph_def.node:
-            node.device = ""
+        _clear_devices(meta.graph_def)
     if saver_def is not None:
         meta.saver_def.CopyFrom(saver_def)
     keys = graph.get_all_collection_keys()
@@ -101,8 +103,13 @@ def export_meta_graph(
         if found is not None and found.WhichOneof("kind"):
             meta.collection_def[key].CopyFrom(found)
     if filename:
-        _write(meta, os.fspath(filename), as_text)
+        write_proto(meta, os.fspath(filename), as_text)
     return meta
+
+
+def _clear_devices(graph_def):
+    for node in graph_def.node:
+        node.device = ""
 
 
 def _strip_defaults(graph_def):
@@ -127,13 +134,14 @@ def _strip_defaults(graph_def):
                 del node.attr[name]
 
 
-def _write(meta, path, as_text):
+def write_proto(proto, path, as_text):
+    """Writes a message to a file, as text or as bytes that are always the same."""
     if as_text:
         from google.protobuf import text_format
 
-        data = text_format.MessageToString(meta).encode()
+        data = text_format.MessageToString(proto).encode()
     else:
-        data = meta.SerializeToString(deterministic=True)
+        data = proto.SerializeToString(deterministic=True)
     _headrace.write_file_atomically(path, data)
 
 
@@ -173,10 +181,7 @@ def import_meta_graph(
             return import_meta_graph(
                 meta_graph_or_file, clear_devices, import_scope, **kwargs
             )
-    execution.only_in_graphs(
-        "Exporting/importing meta graphs is not supported when eager execution is "
-        "enabled. No graph exists when eager execution is enabled."
-    )
+    execution.only_in_graphs(_NO_GRAPH)
     input_map = kwargs.pop("input_map", None)
     predicate = kwargs.pop("restore_collections_predicate", None)
     if kwargs:
@@ -188,8 +193,7 @@ def import_meta_graph(
     if clear_devices:
         graph_def = type(graph_def)()
         graph_def.CopyFrom(meta.graph_def)
-        for node in graph_def.node:
-            node.device = ""
+        _clear_devices(graph_def)
     graph = stack.default_graph()
     import_graph.import_graph_def(
         graph_def, name=import_scope or "", input_map=input_map

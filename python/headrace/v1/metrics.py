@@ -4,6 +4,8 @@ from headrace import _api as tf
 from headrace.context import stack
 
 from headrace.framework import execution
+from headrace.framework.support import signatures
+from headrace.keras.metric import confusion
 from headrace.v1 import collections
 from headrace.v1.variable_scope import variable_scope, variable_v1
 
@@ -33,10 +35,7 @@ def metric_variable(shape, dtype, name=None):
 
 def _collected(value, update, metrics_collections, updates_collections):
     graph = stack.current()
-    for names, tensor in (
-        (metrics_collections, value),
-        (updates_collections, update),
-    ):
+    for names, tensor in ((metrics_collections, value), (updates_collections, update)):
         if names:
             graph.add_to_collections(names, tensor)
     return value, update
@@ -80,18 +79,31 @@ def _mean(values, weights):
     return value, update
 
 
-def mean(
-    values,
-    weights=None,
-    metrics_collections=None,
-    updates_collections=None,
-    name=None,
-):
+# What the value and the update are called and where they go: of every metric.
+_WHERE = signatures.from_text(
+    "metrics_collections=None, updates_collections=None, name=None"
+)
+
+
+def _metric(function):
+    """The public metric of what gives its (value, update): in a scope of its name,
+    collected."""
+    default = function.__name__
+
+    def call(metrics_collections, updates_collections, name, **given):
+        _check(default)
+        with variable_scope(name, default):
+            found = function(**given)
+            return _collected(*found, metrics_collections, updates_collections)
+
+    parameters = signatures.parameters_of(function)
+    return signatures.function_of(function, parameters + _WHERE, call)
+
+
+@_metric
+def mean(values, weights=None):
     """The mean of all values so far."""
-    _check("mean")
-    with variable_scope(name, "mean", (values, weights)):
-        found = _mean(tf.convert_to_tensor(values), weights)
-        return _collected(*found, metrics_collections, updates_collections)
+    return _mean(tf.convert_to_tensor(values), weights)
 
 
 def _matched(labels, predictions, weights=None):
@@ -118,45 +130,34 @@ _PAIR = """
     """
 
 
-def _metric(default, what, compute):
-    """The metric called `default`, and so its variables' scope; compute(labels,
-    predictions, weights) gives its (value, update)."""
-
-    def metric(
-        labels,
-        predictions,
-        weights=None,
-        metrics_collections=None,
-        updates_collections=None,
-        name=None,
-    ):
-        _check(default)
-        with variable_scope(name, default, (predictions, labels, weights)):
-            found = compute(*_matched(labels, predictions, weights))
-            return _collected(*found, metrics_collections, updates_collections)
-
-    metric.__name__ = metric.__qualname__ = default
-    metric.__doc__ = what
-    return metric
-
-
-def _right(labels, predictions, weights):
+@_metric
+def accuracy(labels, predictions, weights=None):
+    """How often predictions equal labels."""
+    labels, predictions, weights = _matched(labels, predictions, weights)
     if labels.dtype != predictions.dtype:
         predictions = tf.cast(predictions, labels.dtype)
     return _mean(tf.cast(tf.equal(predictions, labels), tf.float32), weights)
 
 
-accuracy = _metric("accuracy", "How often predictions equal labels.", _right)
+def _of_pairs(name, what, compute):
+    """The metric of a compute(labels, predictions, weights) of tensors that match."""
+
+    def metric(labels, predictions, weights=None):
+        return compute(*_matched(labels, predictions, weights))
+
+    metric.__name__ = metric.__qualname__ = name
+    metric.__doc__ = what + _PAIR
+    return _metric(metric)
 
 
-def _mean_of(default, function):
+def _mean_of(name, function):
     """A metric that is the mean of a function of labels and predictions."""
 
     def compute(labels, predictions, weights):
         labels = tf.cast(labels, predictions.dtype)
         return _mean(function(labels, predictions), weights)
 
-    return _metric(default, f"The {default.replace('_', ' ')} so far." + _PAIR, compute)
+    return _of_pairs(name, f"The {name.replace('_', ' ')} so far.", compute)
 
 
 mean_squared_error = _mean_of(
@@ -165,22 +166,13 @@ mean_squared_error = _mean_of(
 mean_absolute_error = _mean_of("mean_absolute_error", lambda y, p: tf.abs(p - y))
 
 
-def root_mean_squared_error(
-    labels,
-    predictions,
-    weights=None,
-    metrics_collections=None,
-    updates_collections=None,
-    name=None,
-):
+@signatures.taking(_WHERE, before="name")
+def root_mean_squared_error(labels, predictions, weights=None, name=None, **where):
     """The root of the mean squared error so far."""
-    _check("root_mean_squared_error")
-    value, update = mean_squared_error(
-        labels, predictions, weights, name=name or "root_mean_squared_error"
-    )
-    return _collected(
-        tf.sqrt(value), tf.sqrt(update), metrics_collections, updates_collections
-    )
+    default = "root_mean_squared_error"
+    _check(default)
+    found = mean_squared_error(labels, predictions, weights, name=name or default)
+    return _collected(*map(tf.sqrt, found), **where)
 
 
 # --- counts of right and wrong answers ---
@@ -211,8 +203,8 @@ def _counter(kind):
     def compute(labels, predictions, weights):
         return _count(_kinds(labels, predictions)[kind], weights, "count")
 
-    what = f"The number of {kind.replace('_', ' ')} so far." + _PAIR
-    return _metric(kind, what, compute)
+    what = f"The number of {kind.replace('_', ' ')} so far."
+    return _of_pairs(kind, what, compute)
 
 
 true_positives = _counter("true_positives")
@@ -221,24 +213,23 @@ true_negatives = _counter("true_negatives")
 false_negatives = _counter("false_negatives")
 
 
-def _share(default, other):
+def _share(name, other):
     """True positives among these and the `other` kind."""
 
     def compute(labels, predictions, weights):
         kinds = _kinds(labels, predictions)
-        right, new_right = _count(
-            kinds["true_positives"], weights, "true_positives/count"
+        counts = (
+            _count(kinds[kind], weights, f"{kind}/count")
+            for kind in ("true_positives", other)
         )
-        wrong, new_wrong = _count(kinds[other], weights, f"{other}/count")
-        value = tf.math.divide_no_nan(right, right + wrong, name="value")
-        update = tf.math.divide_no_nan(
-            new_right, new_right + new_wrong, name="update_op"
-        )
-        return value, update
+        return [
+            tf.math.divide_no_nan(right, right + wrong, name=role)
+            for role, right, wrong in zip(("value", "update_op"), *counts)
+        ]
 
     kind = other.replace("_", " ")
-    what = f"True positives / (true positives + {kind}) so far." + _PAIR
-    return _metric(default, what, compute)
+    what = f"True positives / (true positives + {kind}) so far."
+    return _of_pairs(name, what, compute)
 
 
 precision = _share("precision", "false_positives")
@@ -251,35 +242,29 @@ _EPSILON = 1e-6
 
 
 def _counts_by_threshold(labels, predictions, weights, thresholds):
-    """{kind: (values, updates)}, one entry a threshold."""
-    said = tf.reshape(predictions, [1, -1]) > tf.reshape(thresholds, [-1, 1])
-    yes = tf.reshape(tf.cast(labels, tf.bool), [1, -1])
+    """(values, updates): lists of true positives, false negatives, true negatives and
+    false positives, one entry a threshold."""
     if weights is not None:
-        weights = tf.reshape(
-            _weights_like(weights, tf.cast(predictions, tf.float32)), [1, -1]
-        )
-    found = {}
-    for kind, answers in (
-        ("true_positives", tf.logical_and(yes, said)),
-        ("false_negatives", tf.logical_and(yes, tf.logical_not(said))),
-        ("true_negatives", tf.logical_and(~yes, tf.logical_not(said))),
-        ("false_positives", tf.logical_and(~yes, said)),
+        weights = _weights_like(weights, predictions)
+    new = confusion.confusion(labels, predictions, thresholds, weights)
+    values, updates = [], []
+    for part, kind in (
+        ("tp", "true_positives"),
+        ("fn", "false_negatives"),
+        ("tn", "true_negatives"),
+        ("fp", "false_positives"),
     ):
-        answers = tf.cast(answers, tf.float32)
-        if weights is not None:
-            answers *= weights
         counted = metric_variable([len(thresholds)], tf.float32, name=kind)
-        update = _added(counted, tf.reduce_sum(answers, 1))
-        found[kind] = counted.read_value(), update
-    return found
+        updates.append(_added(counted, new[part]))
+        values.append(counted.read_value())
+    return values, updates
 
 
 def _area(counts, curve, summation):
     """The area under the points that counts at each threshold give."""
-    tp, fn = counts["true_positives"], counts["false_negatives"]
-    tn, fp = counts["true_negatives"], counts["false_positives"]
+    tp, fn, tn, fp = counts
     if curve == "PR" and summation == "careful_interpolation":
-        return _interpolated_pr(tp, fp, fn)
+        return confusion.interpolated_pr(tp, fp, fn)
     recall_ = (tp + _EPSILON) / (tp + fn + _EPSILON)
     if curve == "ROC":
         x, y = fp / (fp + tn + _EPSILON), recall_
@@ -290,26 +275,6 @@ def _area(counts, curve, summation):
         return tf.reduce_sum(widths * (y[:-1] + y[1:]) / 2.0)
     pick = tf.minimum if summation == "minoring" else tf.maximum
     return tf.reduce_sum(widths * pick(y[:-1], y[1:]))
-
-
-def _interpolated_pr(tp, fp, fn):
-    """Precision between two points is that of positives between them."""
-    d_tp = tp[:-1] - tp[1:]
-    p = tp + fp
-    slope = tf.math.divide_no_nan(d_tp, tf.maximum(p[:-1] - p[1:], 0))
-    intercept = tp[1:] - slope * p[1:]
-    both = tf.logical_and(p[:-1] > 0, p[1:] > 0)
-    ratio = tf.where(
-        both,
-        tf.math.divide_no_nan(p[:-1], tf.maximum(p[1:], 0)),
-        tf.ones_like(p[1:]),
-    )
-    return tf.reduce_sum(
-        tf.math.divide_no_nan(
-            slope * (d_tp + intercept * tf.math.log(ratio)),
-            tf.maximum(tp[1:] + fn[1:], 0),
-        )
-    )
 
 
 def auc(
@@ -340,6 +305,5 @@ def auc(
             inner = [i / n for i in range(1, n)]
         edges = [0.0 - 1e-7, *inner, 1.0 + 1e-7]
         found = _counts_by_threshold(labels, predictions, weights, edges)
-        value = _area({k: v for k, (v, _) in found.items()}, curve, summation_method)
-        update = _area({k: u for k, (_, u) in found.items()}, curve, summation_method)
-        return _collected(value, update, metrics_collections, updates_collections)
+        areas = (_area(counts, curve, summation_method) for counts in found)
+        return _collected(*areas, metrics_collections, updates_collections)

@@ -31,23 +31,19 @@ class PartialRun:
     def feed(self, tensors, values):
         """Takes values; none may come twice."""
         for tensor, value in zip(tensors, values):
-            if tensor.name not in self._feeds:
-                _refuse(
-                    f"The feed {tensor.name} was not specified in partial_run_setup."
-                )
-            if tensor.name in self._known:
-                _refuse(f"The feed {tensor.name} has already been fed.")
+            self._check("feed", tensor, self._feeds, "fed")
         for tensor, value in zip(tensors, values):
             self._known[tensor.name] = tensor, value
 
+    def _check(self, what, tensor, planned, done):
+        if tensor.name not in planned:
+            _refuse(f"The {what} {tensor.name} was not specified in partial_run_setup.")
+        if tensor.name in self._known:
+            _refuse(f"The {what} {tensor.name} has already been {done}.")
+
     def check_fetches(self, tensors):
         for tensor in tensors:
-            if tensor.name not in self._fetches:
-                _refuse(
-                    f"The fetch {tensor.name} was not specified in partial_run_setup."
-                )
-            if tensor.name in self._known:
-                _refuse(f"The fetch {tensor.name} has already been fetched.")
+            self._check("fetch", tensor, self._fetches, "fetched")
 
     def run(self, tensors, compute):
         """The tensors' values; `compute` is given tensors, target nodes, feeds."""

@@ -67,9 +67,6 @@ class PartitionedVariable:
     def _get_variable_list(self):
         return self._variable_list
 
-    def _get_partitions(self):
-        return self._partitions
-
     def _axis(self):
         split = [i for i, n in enumerate(self._partitions) if n > 1]
         return split[0] if split else 0

@@ -7,7 +7,7 @@ from headrace._load import _headrace
 from headrace.context import stack
 from headrace.framework import conversion, errors, execution
 from headrace.framework.settings import logging
-from headrace.framework.support import protos
+from headrace.framework.support import protos, signatures
 from headrace.graph.placeholders import placeholder_with_default
 from headrace.io import gfile
 from headrace.train import saver_graph
@@ -26,59 +26,39 @@ _META = "meta"
 class Saver:
     """Writes and reads a graph's variables under their own names."""
 
-    def __init__(
-        self,
-        var_list=None,
-        reshape=False,
-        sharded=False,
-        max_to_keep=5,
-        keep_checkpoint_every_n_hours=10000.0,
-        name=None,
-        restore_sequentially=False,
-        saver_def=None,
-        builder=None,
-        defer_build=False,
-        allow_empty=False,
-        write_version=_V2,
-        pad_step_number=False,
-        save_relative_paths=False,
-        filename=None,
-    ):
-        if defer_build and var_list:
+    @signatures.keeping(
+        "var_list=None, reshape=False, sharded=False, max_to_keep=5, "
+        "keep_checkpoint_every_n_hours=10000.0, name=None, restore_sequentially=False, "
+        "saver_def=None, builder=None, defer_build=False, allow_empty=False, "
+        "write_version=2, pad_step_number=False, save_relative_paths=False, "
+        "filename=None"
+    )
+    def __init__(self):
+        if self._defer_build and self._var_list:
             raise ValueError(
                 "If `var_list` is provided then build cannot be deferred. Either set "
                 "defer_build=False or var_list=None."
             )
-        if builder is not None:
+        if self._builder is not None:
             raise NotImplementedError("Saver: builder is not supported")
-        if _headrace.is_eager() and var_list is None:
+        if _headrace.is_eager() and self._var_list is None:
             raise RuntimeError(
                 "When eager execution is enabled, `var_list` must specify a list or "
                 "dict of variables to save"
             )
-        if write_version not in (_V1, _V2):
+        self._version = self._write_version
+        if self._version not in (_V1, _V2):
             raise ValueError(
-                f"Saver: write_version must be SaverDef.V1 or V2, not {write_version}"
+                f"Saver: write_version must be SaverDef.V1 or V2, not {self._version}"
             )
-        self._version = write_version
-        self._var_list = var_list
-        self._reshape = reshape
-        self._sharded = sharded
-        self._max_to_keep = max_to_keep
-        self._keep_hours = keep_checkpoint_every_n_hours
-        self._name = name
-        self._sequential = restore_sequentially
-        self.saver_def = saver_def
-        self._allow_empty = allow_empty
-        self._pad = pad_step_number
-        self._relative = save_relative_paths
-        self._filename = filename
+        self._keep_hours = self._keep_checkpoint_every_n_hours
         self._last_checkpoints = []
-        self._next_kept = time.time() + (keep_checkpoint_every_n_hours or 0) * 3600
+        self._next_kept = time.time() + (self._keep_hours or 0) * 3600
         self._is_built = self._is_empty = False
-        if saver_def is not None:
-            self._take(saver_def)
-        elif not defer_build and not _headrace.is_eager():
+        self.saver_def = self._saver_def
+        if self.saver_def is not None:
+            self._take(self.saver_def)
+        elif not self._defer_build and not _headrace.is_eager():
             self.build()
 
     def _take(self, saver_def):
@@ -122,7 +102,7 @@ class Saver:
             add = saver_graph.save_sharded if self._sharded else saver_graph.save
             saved = add(filename, saveables, self._version == _V1)
             restored = saver_graph.restore(
-                filename, saveables, self._sequential, self._reshape
+                filename, saveables, self._restore_sequentially, self._reshape
             )
         return protos.SaverDef(
             filename_tensor_name=filename.name,
@@ -186,7 +166,7 @@ class Saver:
             return save_path
         if not isinstance(global_step, int):
             global_step = saver_graph.step_value(global_step, sess)
-        return f"{save_path}-{global_step:0{8 if self._pad else 1}d}"
+        return f"{save_path}-{global_step:0{8 if self._pad_step_number else 1}d}"
 
     # --- saving and restoring ---
 
@@ -230,7 +210,7 @@ class Saver:
                     path,
                     self.last_checkpoints,
                     latest_filename,
-                    _relative=self._relative,
+                    _relative=self._save_relative_paths,
                 )
         if write_meta_graph and not _headrace.is_eager():
             with sess.graph.as_default():
@@ -267,8 +247,7 @@ class Saver:
                 "`build()` should be called before save if defer_build==True"
             )
         saved = sess.run(
-            self.saver_def.save_tensor_name,
-            {self.saver_def.filename_tensor_name: path},
+            self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path}
         )
         return saved.decode() if isinstance(saved, bytes) else path
 
@@ -285,19 +264,11 @@ class Saver:
         try:
             self._read(sess, path)
         except errors.NotFoundError as e:
-            raise errors.NotFoundError._of(
-                "Restoring from checkpoint failed. This is most likely due to a "
-                "Variable name or other graph key that is missing from the checkpoint. "
-                "Please ensure that you have not altered the graph expected based on "
-                f"the checkpoint. Original error:\n\n{e.message}"
-            ) from None
+            why = "Variable name or other graph key that is missing from the checkpoint"
+            raise errors.NotFoundError._of(_restoring_failed(why, e)) from None
         except errors.InvalidArgumentError as e:
-            raise errors.InvalidArgumentError._of(
-                "Restoring from checkpoint failed. This is most likely due to a "
-                "mismatch between the current graph and the graph from the checkpoint. "
-                "Please ensure that you have not altered the graph expected based on "
-                f"the checkpoint. Original error:\n\n{e.message}"
-            ) from None
+            why = "mismatch between the current graph and the graph from the checkpoint"
+            raise errors.InvalidArgumentError._of(_restoring_failed(why, e)) from None
 
     def _read(self, sess, path):
         if _headrace.is_eager():
@@ -309,8 +280,7 @@ class Saver:
             )
             return
         sess.run(
-            self.saver_def.restore_op_name,
-            {self.saver_def.filename_tensor_name: path},
+            self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path}
         )
 
     # --- as messages ---
@@ -332,18 +302,21 @@ class Saver:
             saver_def = saver_graph.scoped(saver_def, import_scope)
         return Saver(saver_def=saver_def)
 
-    def export_meta_graph(
-        self,
-        filename=None,
-        collection_list=None,
-        as_text=False,
-        export_scope=None,
-        clear_devices=False,
-        clear_extraneous_savers=False,
-        strip_default_attrs=False,
-        save_debug_info=False,
-    ):
+    @signatures.taking(
+        signatures.from_text(
+            "filename=None, collection_list=None, as_text=False, export_scope=None, "
+            "clear_devices=False, clear_extraneous_savers=False, "
+            "strip_default_attrs=False, save_debug_info=False"
+        )
+    )
+    def export_meta_graph(self, **given):
         """The graph, its collections and how to save it, as a MetaGraphDef."""
-        given = dict(locals())
-        del given["self"]
         return meta_graph.export_meta_graph(saver_def=self.saver_def, **given)
+
+
+def _restoring_failed(why, error):
+    return (
+        f"Restoring from checkpoint failed. This is most likely due to a {why}. Please "
+        "ensure that you have not altered the graph expected based on the checkpoint. "
+        f"Original error:\n\n{error.message}"
+    )

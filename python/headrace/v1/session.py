@@ -1,12 +1,13 @@
 """tf.compat.v1.Session: runs parts of a graph."""
 
+import contextlib
+
 import numpy as np
 
 from headrace._load import _headrace
 from headrace.context import call_stacks, sessions, stack
 from headrace.framework import nest
 from headrace.framework.errors import InvalidArgumentError, OpError
-from headrace.framework.settings import config
 from headrace.framework.settings import config as settings
 from headrace.framework.support.properties import read_only
 from headrace.graph.graph import Graph
@@ -45,8 +46,6 @@ class _Plan:
             )
         if isinstance(fetch, dict):
             return type(fetch), {k: self._take(v) for k, v in fetch.items()}
-        if isinstance(fetch, tuple) and hasattr(fetch, "_fields"):
-            return type(fetch), [self._take(f) for f in fetch]
         if isinstance(fetch, (list, tuple)):
             return type(fetch), [self._take(f) for f in fetch]
         if hasattr(type(fetch), "__attrs_attrs__"):
@@ -146,7 +145,7 @@ class BaseSession:
 
     def list_devices(self):
         """The logical devices that the session can run on, as tf.config lists them."""
-        return config.list_logical_devices()
+        return settings.list_logical_devices()
 
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
         """Runs what `fetches` (nested tensors, operations, names) need.
@@ -317,17 +316,14 @@ class Session(BaseSession):
         self._entered = []
 
     def __enter__(self):
-        graph = self._graph.as_default()
-        graph.__enter__()
-        session = self.as_default()
-        session.__enter__()
-        self._entered.append((graph, session))
+        entered = contextlib.ExitStack()
+        entered.enter_context(self._graph.as_default())
+        entered.enter_context(self.as_default())
+        self._entered.append(entered)
         return self
 
     def __exit__(self, *error):
-        graph, session = self._entered.pop()
-        session.__exit__(*error)
-        graph.__exit__(*error)
+        self._entered.pop().__exit__(*error)
         self.close()
         return False
 
@@ -342,19 +338,12 @@ class InteractiveSession(BaseSession):
 
     def __init__(self, target="", graph=None, config=None):
         super().__init__(target, graph, config)
-        self._default = self.as_default()
-        self._default.__enter__()
-        self._graph_context = None
+        self._entered = contextlib.ExitStack()
+        self._entered.enter_context(self.as_default())
         if graph is not None:
-            self._graph_context = graph.as_default()
-            self._graph_context.__enter__()
+            self._entered.enter_context(graph.as_default())
 
     def close(self):
         """Ends the session and takes back that it was the default one."""
         super().close()
-        if self._graph_context is not None:
-            self._graph_context.__exit__(None, None, None)
-            self._graph_context = None
-        if self._default is not None:
-            self._default.__exit__(None, None, None)
-            self._default = None
+        self._entered.close()

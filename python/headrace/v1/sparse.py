@@ -1,17 +1,14 @@
 """TensorFlow 1's functions of sparse tensors."""
 
+import functools
+
 from headrace import _api as tf
 from headrace.framework.sparse_tensor import SparseTensorValue  # noqa: F401
 
 
-def sparse_reduce_max_sparse(sp_input, axis=None, keepdims=None):
-    """The greatest entries over dimensions, as a sparse tensor."""
-    return tf.sparse.reduce_max(sp_input, axis, keepdims, output_is_sparse=True)
-
-
-def sparse_reduce_sum_sparse(sp_input, axis=None, keepdims=None):
-    """Sums over dimensions, as a sparse tensor."""
-    return tf.sparse.reduce_sum(sp_input, axis, keepdims, output_is_sparse=True)
+_sparsely = {"output_is_sparse": True}
+sparse_reduce_max_sparse = functools.partial(tf.sparse.reduce_max, **_sparsely)
+sparse_reduce_sum_sparse = functools.partial(tf.sparse.reduce_sum, **_sparsely)
 
 
 class KeywordRequired:

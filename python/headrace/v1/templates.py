@@ -9,6 +9,7 @@ from headrace.context import stack
 
 from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable, node_of
+from headrace.train.saver_graph import parts_of
 from headrace.v1 import variable_scope
 from headrace.v1.collections import GraphKeys
 
@@ -188,7 +189,7 @@ class Template(Trackable):
 
 def _attach(node, name, variable):
     """A checkpoint's value of a variable just made is its first one."""
-    for part in getattr(variable, "_get_variable_list", lambda: [variable])():
+    for part in parts_of(variable):
         node.attach(name, node_of(part))
         operation = getattr(part, "_restoring", None)
         if operation is not None:  # a variable of a graph

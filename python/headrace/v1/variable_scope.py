@@ -8,6 +8,7 @@ from headrace.context import stack
 from headrace.eager import custom_gradient
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework import variables as framework_variables
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 from headrace.graph.graph_variables import GraphVariable, RefVariable
 from headrace.ops.random import initializers_v1
@@ -19,7 +20,6 @@ class _ReuseMode(enum.Enum):
 
 
 AUTO_REUSE = _ReuseMode.AUTO_REUSE
-_NOT_GIVEN = object()
 _resource_by_default = [True]
 
 
@@ -178,35 +178,22 @@ def get_variable_scope():
 class variable_scope:  # noqa: N801  (upstream's name)
     """A context in which get_variable's names start with a prefix."""
 
-    def __init__(
-        self,
-        name_or_scope,
-        default_name=None,
-        values=None,
-        initializer=None,
-        regularizer=None,
-        caching_device=None,
-        partitioner=None,
-        custom_getter=None,
-        reuse=None,
-        dtype=None,
-        use_resource=None,
-        constraint=None,
-        auxiliary_name_scope=True,
-    ):
-        given = dict(locals())
-        if default_name is None and name_or_scope is None:
+    @signatures.keeping(
+        "name_or_scope, default_name=None, values=None, initializer=None, "
+        "regularizer=None, caching_device=None, partitioner=None, custom_getter=None, "
+        "reuse=None, dtype=None, use_resource=None, constraint=None, "
+        "auxiliary_name_scope=True"
+    )
+    def __init__(self):
+        if self._default_name is None and self._name_or_scope is None:
             raise TypeError("If default_name is None then name_or_scope is required")
-        if reuse is False:
-            reuse = None
-        if not (reuse is None or reuse is True or reuse is AUTO_REUSE):
+        if self._reuse is False:
+            self._reuse = None
+        if not any(self._reuse is known for known in (None, True, AUTO_REUSE)):
             raise ValueError(
-                f"The reuse parameter must be True or False or None. Got: {reuse}"
+                f"The reuse parameter must be True or False or None. Got: {self._reuse}"
             )
-        self._target, self._default_name = name_or_scope, default_name
-        self._reuse = reuse
-        self._changes = {attribute: given[attribute] for attribute in _INHERITED}
-        self._names = auxiliary_name_scope
+        self._changes = {option: getattr(self, f"_{option}") for option in _INHERITED}
         self._entered = []
 
     def __enter__(self):
@@ -217,7 +204,7 @@ class variable_scope:  # noqa: N801  (upstream's name)
         if names is not None:
             context = graph.name_scope(names)
             entered = context.__enter__()
-            if isinstance(self._target, (str, type(None))):
+            if isinstance(self._name_or_scope, (str, type(None))):
                 scope._name_scope = entered
         self._entered.append((graph, outer, context))
         graph._variable_scope = scope
@@ -225,8 +212,7 @@ class variable_scope:  # noqa: N801  (upstream's name)
 
     def _scope(self, graph, outer):
         """The new scope and the name of its name scope, or None for none."""
-        target, changes = self._target, dict(self._changes)
-        names = None
+        target, changes = self._name_or_scope, self._changes
         if isinstance(target, VariableScope):
             scope = target._copy(**changes)
             short = target._name.split("/")[-1]
@@ -244,13 +230,15 @@ class variable_scope:  # noqa: N801  (upstream's name)
             if not target:
                 scope._name = outer._name
             scope._reuse = self._reuse or outer._reuse
-            names = self._default_name if self._target is None else target or None
+            names = (
+                self._default_name if self._name_or_scope is None else target or None
+            )
             outer._names_used[full] = outer._names_used.get(full, 0) + 1
         else:
             raise TypeError(
                 "VariableScope: name_or_scope must be a string or VariableScope."
             )
-        return scope, names if self._names else None
+        return scope, names if self._auxiliary_name_scope else None
 
     @staticmethod
     def _unused(outer, base):

@@ -26,22 +26,13 @@ sys.path.append(str(ROOT / "tests" / "compare"))
 PROGRAMS, FORMULAS = {}, {}
 # Ops that have no row, and why. Those of a name with "_" in front have none either:
 # tf.raw_ops has no such op, graphs are rewritten to them.
-_NO_REFERENCES = "fault: references do not pass through switches and frames"
 _OWNED = "gives nothing, and TensorFlow refuses every handle that there is"
 EXCUSED = {
-    "RefEnter": _NO_REFERENCES,
-    "RefExit": _NO_REFERENCES,
-    "RefMerge": _NO_REFERENCES,
-    "RefNextIteration": _NO_REFERENCES,
-    "RefSwitch": _NO_REFERENCES,
     "AnonymousRandomSeedGenerator": "TensorFlow's cannot be run",
     "DeleteMemoryCache": _OWNED,
     "DeleteRandomSeedGenerator": _OWNED,
     "DeleteSeedGenerator": _OWNED,
     "MatrixExponential": "fault: no kernel, where graphs of old versions run it",
-    "SegmentMaxV2": "fault: segments of nothing are 0, not the least number",
-    "SegmentMinV2": "fault: segments of nothing are 0, not the greatest number",
-    "StatefulStandardNormal": "fault: the state does not begin with the algorithm",
 }
 
 

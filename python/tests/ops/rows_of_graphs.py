@@ -67,6 +67,62 @@ def frames(tf, raw):
     return _with_back_edge(tf, graph, [merged], [following], [end])
 
 
+@row("RefSwitch RefMerge")
+def references_by_branches(tf, raw):
+    found = []
+    for pred in (True, False):
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            v, w = (raw.VariableV2(shape=[], dtype=tf.float32) for _ in range(2))
+            session.run([raw.Assign(ref=v, value=2.0), raw.Assign(ref=w, value=5.0)])
+            off, on = raw.RefSwitch(data=v, pred=tf.constant(pred))
+            more = raw.AssignAdd(ref=on, value=1.0)
+            less = raw.AssignSub(ref=off, value=1.0)
+            merged, place = raw.RefMerge(inputs=[less, more])
+            found += session.run([merged, place])
+            found += session.run([tf.identity(v), tf.identity(w)])
+    return found
+
+
+@row("RefEnter RefExit RefNextIteration")
+def references_in_frames(tf, raw):
+    with tf.Graph().as_default() as graph:
+        v = raw.VariableV2(shape=[], dtype=tf.float32)
+        with tf.control_dependencies([raw.Assign(ref=v, value=2.0)]):
+            start = raw.RefEnter(data=v, frame_name="f")
+        limit, step = (
+            raw.Enter(data=tf.constant(c), frame_name="f", is_constant=True)
+            for c in (9.0, 3.0)
+        )
+        merged, _ = raw.RefMerge(inputs=[start, start])
+        go_on = raw.LoopCond(input=merged < limit)
+        done, again = raw.RefSwitch(data=merged, pred=go_on)
+        following = raw.RefNextIteration(data=raw.AssignAdd(ref=again, value=step))
+        end = raw.RefExit(data=done)
+    return _with_back_edge(tf, graph, [merged], [following], [end])
+
+
+@row("StatefulStandardNormal")
+def drawn_by_an_old_graph(tf, raw):
+    with tf.Graph().as_default() as graph:
+        state = raw.VarHandleOp(dtype=tf.int64, shape=[4])
+        first = tf.constant([1, 2, 3, 4], tf.int64)
+        begun = raw.AssignVariableOp(resource=state, value=first)
+        shape = tf.constant([5], tf.int64)
+        drawn = raw.StatefulUniform(resource=state, algorithm=first[0], shape=shape)
+        moved = raw.ReadVariableOp(resource=state, dtype=tf.int64)
+    old = graph.as_graph_def()
+    old.versions.producer = 28
+    for node in old.node:
+        if node.name == drawn.op.name:
+            node.op = "StatefulStandardNormal"
+            del node.input[1]
+    raw.called.add("StatefulStandardNormal")
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        tf.import_graph_def(old, name="")
+        session.run(begun.name)
+        return [session.run(drawn.name), session.run(moved.name)]
+
+
 @row("Placeholder PlaceholderWithDefault")
 def fed(tf, raw):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:

@@ -204,6 +204,28 @@ def sparse_segments(tf, raw):
     ]
 
 
+@formula("SegmentMaxV2 SegmentMinV2")
+def segments_of_a_count(tf, raw):
+    """TensorFlow's, compiled by XLA, give the least or greatest number, too, where
+    there is nothing."""
+    found = []
+    for name in ("float32", "int32", "uint8"):
+        numbers = np.finfo(name) if name == "float32" else np.iinfo(name)
+        given = {
+            "data": tf.cast([[3, 1], [2, 9], [7, 4]], name),
+            "segment_ids": [1, 1, 3],
+            "num_segments": 5,
+        }
+        for op, none, both in (
+            (raw.SegmentMaxV2, numbers.min, [3, 9]),
+            (raw.SegmentMinV2, numbers.max, [2, 1]),
+        ):
+            empty = [none, none]
+            wanted = np.array([empty, both, empty, [7, 4], empty], name)
+            found.append((op(**given), wanted))
+    return found
+
+
 @row("IgammaGradA RandomGammaGrad IsotonicRegression")
 def slopes_of_functions(tf, raw):
     a, x = tf.constant([0.5, 2.0, 3.5]), tf.constant([0.3, 2.5, 3.0])

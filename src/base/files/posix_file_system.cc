@@ -20,7 +20,8 @@ namespace {
 // The most that one call moves: the kernel stops at 2 GiB anyway.
 constexpr size_t kMostAtOnce = size_t{1} << 30;
 
-constexpr size_t kLongRead = 256 << 10;  // bytes
+// Bytes; above the 128 KiB that Linux reads ahead by itself.
+constexpr size_t kLongRead = 256 << 10;
 
 class PosixReader : public RandomAccessFile {
  public:
@@ -83,6 +84,7 @@ StatusOr<std::pair<int, uint64_t>> OpenFile(const std::string& path,
   int error = fstat(fd, &s) == 0 ? 0 : errno;
   if (error == 0 && S_ISDIR(s.st_mode)) error = EISDIR;
   const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  // Opened without waiting; writes to a pipe are to wait for its reader again.
   if (error == 0 && writes && !S_ISREG(s.st_mode) &&
       fcntl(fd, F_SETFL, flags & O_APPEND) != 0) {
     error = errno;
@@ -112,6 +114,8 @@ class LateRelease {
   LateRelease& operator=(const LateRelease&) = delete;
 
  private:
+  // Giving back the pages of 16 MiB takes half a millisecond; smaller files are
+  // not worth a job.
   static constexpr off_t kLargeFile = 16 << 20;
   int fd_ = -1;
 };
@@ -185,6 +189,7 @@ class Posix : public FileSystem {
     const int error = errno;
     closedir(folder);
     if (error != 0) return ErrnoStatus(error, path);
+    // The system's order differs from run to run.
     std::sort(names.begin(), names.end());
     return names;
   }

@@ -11,6 +11,8 @@
 
 #if defined(__x86_64__) && defined(__GLIBC__) && \
     (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35)
+// Says that glibc has these functions for whole vectors too (libmvec, from 2.35
+// on with all of them), so that loops that call them are vectorised.
 #define HR_SIMD __attribute__((simd("notinbranch")))
 extern "C" {
 HR_SIMD double exp(double) noexcept;

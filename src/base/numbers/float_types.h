@@ -17,6 +17,8 @@
 #include <limits>
 #include <type_traits>
 
+// Forced inline: conversions stand in the innermost loops, which are made
+// vectors only without calls.
 #define HR_INLINE [[gnu::always_inline]] inline
 
 namespace headrace {

@@ -12,6 +12,9 @@
 
 #include <cstdint>
 
+// Forced inline: a call in a loop would keep the compiler from making vectors
+// of it, and a function that is not inline would be compiled for one level
+// alone.
 #define HR_VECTOR [[gnu::always_inline]] static inline
 
 namespace headrace::HR_LEVEL {

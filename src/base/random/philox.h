@@ -37,6 +37,7 @@ class Philox {
   // The generator of a stateless op's seed pair.
   static Philox FromStatelessSeed(uint64_t seed0, uint64_t seed1) {
     Philox mixer;
+    // Upstream's constant: near seeds are mixed into keys that are far apart.
     mixer.key_ = {0x3ec8f720, 0x02461e29};
     mixer.counter_ = {Low(seed0), High(seed0), Low(seed1), High(seed1)};
     const Group mix = mixer.Next();
@@ -65,6 +66,7 @@ class Philox {
     Group c = counter_;
     uint32_t k0 = key_[0], k1 = key_[1];
     for (int round = 0; round < 10; ++round) {
+      // Multipliers and key increments of Philox4x32-10 (Salmon et al., 2011).
       const uint64_t a = uint64_t{0xD2511F53} * c[0];
       const uint64_t b = uint64_t{0xCD9E8D57} * c[2];
       c = {High(b) ^ c[1] ^ k0, Low(b), High(a) ^ c[3] ^ k1, Low(a)};

@@ -32,6 +32,8 @@ void Words(const Philox& generator, uint32_t stride, uint32_t* words) {
 template <int kPerBlock, typename Fill>
 void FillBlocks(const Philox& generator, int64_t n, uint32_t stride, double ns,
                 const Fill& fill) {
+  // Sixteen blocks a chunk, so that a chunk is worth handing out. Where a block
+  // begins follows from i alone: the numbers do not depend on threads.
   ParallelBlocks(n, kPerBlock * 16, ns,
                  [&](int64_t, int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; i += kPerBlock) {
@@ -68,11 +70,15 @@ void FillFloats(const Philox& generator, T* out, int64_t n, double ns,
       });
 }
 
+// Estimated nanoseconds a number on one core; they decide only whether and how
+// finely a loop is shared out.
 constexpr double kNormalNs = 4, kUniformNs = 1.5;
 
 // One group's accepted normals from all the normals of its words.
 template <typename C>
 struct Accepted {
+  // Upstream keeps the first four floats (two doubles) of a group that lie
+  // within two deviations, and draws further groups for what lacks.
   static constexpr int kWanted = sizeof(C) == 8 ? 2 : 4;
   C values[kWanted];
   int count = 0;
@@ -149,6 +155,8 @@ template <typename T>
 void FillTruncatedNormal(const Philox& generator, T* out, int64_t n) {
   using C = Computed<T>;
   constexpr int kWanted = Accepted<C>::kWanted;
+  // Groups that upstream sets aside for each kept group, so that a group which
+  // draws on never meets the next one's.
   constexpr uint32_t kStride = kWanted * kPhiloxReservedSamples / 4;
   FillBlocks<kPerBlock<T>>(generator, n, kStride, 4 * kNormalNs,
                            [&](const uint32_t* words, int64_t first,
@@ -172,6 +180,8 @@ void FillTruncatedNormal(const Philox& generator, T* out, int64_t n) {
 template <typename T>
 void FillUniformInt(const Philox& generator, T low, T high, T* out, int64_t n) {
   using U = std::make_unsigned_t<T>;
+  // Unsigned, as high - low of signed numbers may overflow. `w % range` is
+  // slightly uneven, as upstream's is: other ways would draw other numbers.
   const U range = static_cast<U>(high) - static_cast<U>(low);
   FillBlocks<kPerBlock<T>>(
       generator, n, 1, kIsWide<T> ? 8 : 2,

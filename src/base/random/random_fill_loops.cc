@@ -6,9 +6,13 @@ namespace headrace::HR_LEVEL {
 namespace {
 
 constexpr float kTwoPi = 6.28318530717958647692f;
-constexpr float kSmallest = 1.0e-7f;  // what a uniform 0 counts as in a log
+// Upstream's floor of what a logarithm is taken of: a uniform 0 would give an
+// infinite normal.
+constexpr float kSmallest = 1.0e-7f;
 
 HR_VECTOR float Uniform(uint32_t w) {
+  // 23 random bits behind the exponent of 1: a number in [1, 2), less 1.
+  // Multiplying an integer by 2^-32 could round up to 1.
   return FloatOf((w & 0x7fffff) | 0x3f800000) - 1.0f;
 }
 HR_VECTOR double Uniform(uint32_t w0, uint32_t w1) {
@@ -21,6 +25,7 @@ HR_VECTOR void Rounds(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3,
                       uint32_t k0, uint32_t k1, uint32_t* w) {
 #pragma GCC unroll 10
   for (int round = 0; round < 10; ++round) {
+    // Multipliers and key increments of Philox4x32-10 (Salmon et al., 2011).
     const uint64_t a = uint64_t{0xD2511F53} * c0;
     const uint64_t b = uint64_t{0xCD9E8D57} * c2;
     const uint32_t n0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ k0;

@@ -54,6 +54,8 @@ bool HoldsWatched(PyObject* o, int depth, bool whole) {
   return false;
 }
 
+// How deep lists among the arguments are looked through for types of users:
+// deeper ones would cost every call of nested lists of numbers.
 constexpr int kListDepth = 3;
 
 bool AnyWatched(PyObject* const* args, Py_ssize_t n, bool whole) {

@@ -18,6 +18,8 @@
 namespace headrace::bind {
 namespace {
 
+// Resolved ops that a call site keeps: programs call an op with few
+// combinations of types, and the look goes through all.
 constexpr size_t kMostCached = 8;
 
 // Raises what asking an op that is gone from new graphs raises. Graphs of old

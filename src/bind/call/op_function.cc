@@ -41,6 +41,7 @@ struct OpFunctionObject {
 };
 
 PyTypeObject* function_type = nullptr;
+// Arguments are gathered in an array on the stack; no op has as many.
 constexpr int kMostParameters = 64;
 
 Face* FaceOf(PyObject* o) {

@@ -1,6 +1,8 @@
 // What every file of the bindings starts from: Python, and owned references.
 #pragma once
 
+// Before Python.h: lengths of "#" formats are Py_ssize_t; without it such calls
+// fail.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <cxxabi.h>

@@ -1,5 +1,7 @@
 #include "bind/value/numpy_array.h"
 
+// NumPy's interface of 1.22 and nothing older, so that one build runs with it
+// and all later ones, 2.x too.
 #define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_22_API_VERSION
 #include <numpy/arrayobject.h>

@@ -63,6 +63,8 @@ class CallableDataset : public headrace::Dataset {
         const int64_t before = given_;
         // An element that does not fit was given too.
         Status s = Next(c, &passed, &end);
+        // An error of the generator itself, which came before an element: it
+        // would come again for ever.
         if (given_ == before && !end) return s;
       }
       if (r.Has(prefix(), "at_end")) at_end_ = true;

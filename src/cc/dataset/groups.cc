@@ -60,6 +60,7 @@ struct StateTrace {
         return made;
       });
       const ElementSpec wide = internal::Common(state, next);
+      // Ends: each round makes at least one size unknown, or a rank.
       if (wide.shapes == state.shapes) return;
       state = wide;
     }

@@ -187,6 +187,7 @@ Dataset Dataset::Shuffle(int64_t buffer_size, std::optional<int64_t> seed,
       spec(),
       state_->inner,
       {state_}};
+  // The generator's resource goes with its last handle, and walks draw from it.
   state.held.push_back(std::make_shared<const std::vector<Tensor>>(seeds));
   return State::Make(std::move(state));
 }
@@ -242,6 +243,8 @@ Dataset Dataset::Prefetch(int64_t buffer_size) const {
 }
 
 Dataset Dataset::Cache(const std::string& file) const {
+  // One memory for all copies of this dataset, which goes with the last of
+  // them.
   const auto memory = std::make_shared<const std::vector<Tensor>>(
       internal::OpAll("AnonymousMemoryCache", {}));
   return Like("CacheDatasetV2", {Tensor(file), (*memory)[0]}, memory);

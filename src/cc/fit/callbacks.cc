@@ -60,6 +60,8 @@ void EarlyStopping::Keep(const Training& t) {
 void EarlyStopping::OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {
   const double* current = monitor_.Find(*logs, "Early stopping");
   if (current == nullptr || epoch < options_.start_from_epoch) return;
+  // Weights of the first epoch, in case that no value is ever better than the
+  // worst (all NaN).
   if (options_.restore_best_weights && best_weights_.empty()) {
     Keep(t);
     best_epoch_ = epoch;
@@ -74,6 +76,7 @@ void EarlyStopping::OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {
     }
     return;
   }
+  // Keras never stops behind the first epoch.
   if (wait_ >= options_.patience && epoch > 0) {
     stopped_epoch_ = epoch;
     t.stop = true;
@@ -129,6 +132,8 @@ void ReduceLROnPlateau::OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {
     best_ = *current;
     wait_ = 0;
   } else if (cooldown_ <= 0 && ++wait_ >= options_.patience &&
+             // The rate is kept as float32: compared with min_lr as a double it
+             // could seem to be above it for ever.
              rate > static_cast<float>(options_.min_lr)) {
     SetRate(t, std::max(rate * options_.factor, options_.min_lr));
     cooldown_ = options_.cooldown;

@@ -198,6 +198,8 @@ AUC::AUC(AUCOptions options, std::string name)
                         static_cast<double>(n - 1));
     }
   }
+  // Keras' ends, a little outside: predictions of exactly 0 and 1 fall on the
+  // right side.
   limits_.insert(limits_.begin(), -1e-7);
   limits_.push_back(1 + 1e-7);
   const TensorShape shape{static_cast<int64_t>(limits_.size())};

@@ -30,6 +30,8 @@ Pair Fitted(const Tensor& y_true, const Tensor& y_pred) {
 // there, as upstream does; else null.
 Tensor LogitsBehind(const Tensor& y_pred, const char* op) {
   const Value& v = internal::Access::ValueOf(y_pred);
+  // Eagerly the logits are gone; upstream looks behind in graphs alone, too, so
+  // losses may differ in the last digits between the two.
   if (!v.is_symbolic() || v.node()->op().name() != op) return Tensor();
   const Edge& in = v.node()->inputs()[0];
   return internal::Access::Wrap(v.graph()->Output(in));
@@ -41,6 +43,8 @@ Tensor ValidWeight(const Tensor& mask, const Tensor& values,
                    const Tensor& sample_weight, bool of_mean) {
   Tensor shown = Cast(mask, values.dtype());
   if (of_mean) {
+    // Scaled by all over shown: the division by the number of all values, which
+    // follows, then divides by the number of those shown.
     const Tensor whole = Cast(Op("Size", {shown}), values.dtype());
     shown = shown * internal::DivideNoNan(whole, internal::SumAll(shown));
   }
@@ -182,6 +186,8 @@ Tensor SparseCategoricalCrossentropy::Values(const Tensor& y_true,
          {ids, internal::Number(DType::kInt64,
                                 static_cast<double>(*options_.ignore_class))});
   const Tensor values = internal::SparseCrossentropy(
+      // Class 0 in place of the ignored one, which need be no class: the op
+      // would refuse it.
       Op("SelectV2", {kept, ids, Op("ZerosLike", {ids})}), x);
   const Tensor counted =
       Op("SelectV2", {kept, values, Op("ZerosLike", {values})});

@@ -35,6 +35,7 @@ void Add(const Tensor& given, const Tensor& sample_weight,
   Tensor weight = Cast(sample_weight, kFloat);
   const TensorShape shape = values.shape();
   if (!shape.known_rank || shape.rank() > 0) {  // a scalar counts once a weight
+    // Laid out in full, so that its sum counts each value.
     weight = Op("BroadcastTo", {internal::FittedWeight(weight, values),
                                 internal::ShapeOf(values)});
   }

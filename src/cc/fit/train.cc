@@ -12,6 +12,7 @@ namespace headrace::tf::train {
 namespace {
 
 using Batch = std::vector<Tensor>;
+// Steps: a report waits for the step under way, so not after each.
 constexpr int64_t kReportEvery = 50;
 
 // What a training makes small: losses of outputs, and their weights.
@@ -112,6 +113,7 @@ Tensor TotalLoss(const layers::Layer& model, const Objective& objective,
                                          pass.weights[i]);
     if (!objective.loss_weights.empty())
       part = part * objective.loss_weights[i];
+    // Models of mixed dtypes: the first output's counts.
     parts.push_back(i == 0 ? part : internal::Cast(part, parts[0].dtype()));
   }
   for (const Tensor& penalty : model.losses()) {
@@ -341,6 +343,8 @@ class FitLoop {
   void Save() {
     saved_ = true;
     if (options_.manager) {
+      // The interval of a manager counts calls of save, Fit's save_every counts
+      // steps: Fit has said when.
       options_.manager->save(options_.save_options, /*check_interval=*/false);
     }
   }

@@ -194,6 +194,7 @@ AttentionResult MultiHeadAttention::Compute(const std::vector<Tensor>& inputs,
   Tensor scores = Einsum("aecd,abcd->acbe", k, q * scale);
   if (mask) {
     const Tensor shown = Cast(mask, scores.dtype());
+    // Keras' number for what is hidden; of half the lowest there is.
     const double low = scores.dtype() == DType::kFloat16 ? -65504.0 : -1e9;
     scores = scores + (1.0 - shown) * low;
   }

@@ -12,6 +12,7 @@ using internal::Op;
 
 namespace {
 
+// Keras' backend.epsilon(), so that weights of zeros are not divided by zero.
 constexpr double kEpsilon = 1e-7;
 
 Tensor NormOf(const Tensor& w, int axis) {

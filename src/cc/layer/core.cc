@@ -70,6 +70,7 @@ void Embedding::MakeWeights(const TensorShape& input) {
 }
 
 Tensor Embedding::Call(const Tensor& x, bool training) {
+  // What the lookup takes; Keras casts all else to int32.
   const bool whole = x.dtype() == DType::kInt32 || x.dtype() == DType::kInt64;
   const Tensor rows = whole ? x : internal::Cast(x, DType::kInt32);
   return internal::GatherRows(embeddings_, rows);

@@ -64,6 +64,8 @@ bool IsAtHand(const Tensor& t) {
 }  // namespace
 
 Layer::Entered::Entered(Layer* layer) {
+  // The outermost call alone clears: inner layers add to what belongs to it.
+  // Nothing is walked while no layer holds a loss.
   if (depth++ == 0 && holding > 0) layer->ClearCallLosses();
 }
 Layer::Entered::~Entered() { --depth; }
@@ -151,9 +153,11 @@ std::vector<Tensor> Layer::Finished(const std::vector<Tensor>& inputs,
       AddLoss(activity_regularizer_(out) / batch);
     }
   }
+  // Shapes of the first call: what Summary prints.
   if (output_shapes_.empty()) {
     for (const Tensor& out : outputs) output_shapes_.push_back(out.shape());
   }
+  // What Call itself gave stands above the layer's rule.
   if (!outputs[0].mask()) {
     const Tensor mask = MaskFor(inputs);
     if (mask) outputs[0] = outputs[0].with_mask(mask);

@@ -71,6 +71,7 @@ void Model::Network::Visit() {
       const Layer* layer = node->layer.get();
       if (touched.insert(layer).second) touched_.push_back(layer);
       stack.push_back({node, true});
+      // An input has nothing behind it either, but is not missing.
       if (given.contains(node)) continue;
       if (node->inputs.empty()) {
         Throw(ErrorCode::kInvalidArgument,
@@ -94,6 +95,7 @@ void Model::Network::Order() {
     const Node* node = found_[i];
     places[node] = i;
     const Layer* layer = node->layer.get();
+    // A layer that is called twice stands where its deepest call is.
     const int64_t depth = std::max(depths[node], layer_depths[layer]);
     if (!Contains(layers, node->layer)) layers.push_back(node->layer);
     layer_depths[layer] = depths[node] = depth;

@@ -16,6 +16,8 @@ struct Moments {
 Moments MomentsOf(const Tensor& x, const std::vector<int64_t>& axes) {
   const Tensor mean = internal::Reduce("Mean", x, axes, true);
   const Tensor squares =
+      // The mean is where the variance is least, so its share of the gradient
+      // is zero: not followed, as upstream does not.
       Op("SquaredDifference", {x, Op("StopGradient", {mean})});
   return {mean, internal::Reduce("Mean", squares, axes, true)};
 }

@@ -185,6 +185,8 @@ Recurrent::Result Recurrent::Scan(const Tensor& given,
     drop = choices(options_.recurrent_dropout, units_);
   }
   Tensor projected = internal::TimesKernel(x, kernel_);
+  // Products with the kernel for all steps at once; only those with the
+  // recurrent kernel are left to the steps.
   if (bias_) projected = projected + InputBias();
   internal::ScanResult result = internal::ScanOver(
       projected, mask, std::move(states), options_.return_sequences,

@@ -66,6 +66,7 @@ std::vector<Symbolic> Layer::Described(const std::vector<Symbolic>& inputs,
     } else {
       found.push_back((*this)(places));
     }
+    // Losses of the scratch graph's tensors mean nothing outside.
     ClearCallLosses();
   }
   node->layer = weak_from_this().lock();

@@ -17,6 +17,7 @@ constexpr StringView kRoot = "Iterator::Root";
 void Gather(const Dataset& dataset, std::set<const Dataset*>* seen,
             std::vector<const Dataset*>* out) {
   if (!seen->insert(&dataset).second) return;
+  // Inputs first: options of later datasets are set over them.
   for (const DatasetPtr& input : dataset.inputs()) Gather(*input, seen, out);
   out->push_back(&dataset);
 }
@@ -48,6 +49,8 @@ StatusOr<std::shared_ptr<Iteration>> Iteration::Begin(
   MutexLock lock(walk->mutex_);
   walk->shared_ = std::make_shared<Shared>();
   Shared& s = *walk->shared_;
+  // Made now: the end of a walk must not need memory. It holds the dataset,
+  // which iterators refer to.
   walk->end_ = [shared = walk->shared_, dataset = walk->dataset_] {
     shared->iterator.reset();
   };
@@ -67,7 +70,9 @@ StatusOr<std::shared_ptr<Iteration>> Iteration::Begin(
 
 Iteration::~Iteration() {
   if (!shared_) return;
+  // So that threads of the walk stop at the next place where they look.
   shared_->token.Cancel();
+  // Ending such a walk waits for nobody.
   if (!*shared_->context.has_threads) {
     shared_->iterator.reset();
     return;

@@ -150,6 +150,7 @@ Status MakeLoad(KernelContext& c) {
 // Of pipelines with the same hash it is thought that their elements are the
 // same. Functions do not count: their names change from run to run.
 uint64_t StructureHash(const Dataset& dataset, uint64_t h) {
+  // FNV-1a with 64 bits: names of folders must stay the same in every release.
   constexpr uint64_t kPrime = 1099511628211u;
   const auto mix = [&](StringView bytes) {
     for (const char b : bytes) h = (h ^ static_cast<uint8_t>(b)) * kPrime;

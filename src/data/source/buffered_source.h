@@ -67,6 +67,8 @@ struct StreamFormat {
 inline StatusOr<StreamFormat> StreamInputs(const KernelContext& c,
                                            int compression, int buffer,
                                            int64_t standard) {
+  // Larger buffers read no faster, and a number from outside must not take all
+  // memory.
   constexpr int64_t kMostBuffer = 64 << 20;
   HR_ASSIGN_OR_RETURN(const std::string name,
                       TextInput(c, compression, "compression_type"));

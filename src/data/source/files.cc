@@ -44,6 +44,8 @@ class FilesDataset : public Dataset {
         if (!file_) {
           *end = index_ >= static_cast<int64_t>(dataset().files_.size());
           if (*end) return OkStatus();
+          // A file that cannot be opened or read is passed over by the next
+          // call, so that IgnoreErrors goes on behind it.
           if (Status s = Open(0); !s.ok()) {
             Close();
             return s;
@@ -155,6 +157,7 @@ class FilesDataset : public Dataset {
       }
     }
     void SetLine(StringView line) {
+      // Lines of Windows, as upstream reads them.
       if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
       record_.assign(line.data(), line.size());
     }
@@ -197,6 +200,7 @@ class FilesDataset : public Dataset {
   const FileSizes sizes_;
 };
 
+// What buffer_size 0 stands for; upstream's default.
 constexpr int64_t kBuffer = 256 << 10;
 
 Status MakeFiles(KernelContext& c, Format format, int compression, int buffer,

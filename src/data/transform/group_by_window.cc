@@ -48,6 +48,8 @@ class GroupDataset : public InputDataset {
           *end = true;
           return OkStatus();
         }
+        // The input has ended: windows that are not full, in the order of their
+        // keys, as upstream gives them.
         HR_RETURN_IF_ERROR(Emit(groups_.begin()->first));
       }
     }
@@ -69,6 +71,7 @@ class GroupDataset : public InputDataset {
           HR_ASSIGN_OR_RETURN(
               const int64_t n,
               Number(*size_, {Tensor::Scalar<int64_t>(key)}, "window_size"));
+          // Asked once a key, as upstream does.
           if (n <= 0) {
             return InvalidArgument(
                 "Window size must be greater than zero, but got ", n, ".");
@@ -97,6 +100,7 @@ class GroupDataset : public InputDataset {
       current_key_ = key;
       ++counter_;
       Status s = Open();
+      // Else the same group would fail again at every call.
       if (!s.ok()) groups_.erase(key);
       return s;
     }

@@ -150,6 +150,8 @@ Status InterleaveDataset::Iterator::Save(PullContext& c, StateWriter& w) {
     return ResourceExhausted("a cycle of ", dataset().cycle_,
                              " datasets is too long to be saved");
   }
+  // States have a place for each of the cycle, filled or not; walks make them
+  // as they need them.
   open_.resize(dataset().cycle_);
   return dataset().parallel_ ? SaveParallel(w) : SavePlain(w);
 }
@@ -263,6 +265,8 @@ Status InterleaveDataset::Iterator::RestoreOne(const StateReader& r,
         CheckSaved(prefix(), dataset().input().spec(), inner->args));
     HR_RETURN_IF_ERROR(Open(0, inner));
   } else {
+    // A dataset that had ended when the state was written: only what was read
+    // ahead of it is left.
     inner->reader = std::make_unique<ReadAhead>(nullptr, -1);
   }
   return inner->reader->Restore(inner_, r, std::move(ahead));
@@ -291,6 +295,7 @@ Status InterleaveDataset::Iterator::RestoreParallel(const StateReader& r) {
                       r.GetCount(prefix(), "current_elements.size"));
   HR_ASSIGN_OR_RETURN(const int64_t waiting,
                       r.GetCount(prefix(), "future_elements.size"));
+  // Before anything of that number is made.
   if (open > dataset().cycle_) return DamagedState(prefix());
   for (int64_t i = 0; i < open; ++i) {
     open_.emplace_back();

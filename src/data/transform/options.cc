@@ -37,6 +37,7 @@ class OptionsDataset : public InputDataset {
   IteratorPtr NewIterator(std::string) const override { return nullptr; }
 
  private:
+  // As many as the pool may have (base/thread_pool.cc).
   static constexpr int64_t kMostThreads = 1024;
 
   static void SetRewrites(const tensorflow::data::OptimizationOptions& p,

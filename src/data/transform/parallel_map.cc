@@ -16,8 +16,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Where the number of calls is left to us, workers take as many elements at a
-// time as make about this much work, so that cheap functions do not spend
-// their time on locks.
+// time as make about this much work, so that cheap functions do not spend their
+// time on locks (a microsecond or two a chunk); 64 at most, so that little is
+// ahead when a walk ends or is saved.
 constexpr std::chrono::microseconds kWork{100};
 constexpr int64_t kMostTaken = 64;
 // Who waits looks this often whether to stop.
@@ -146,6 +147,8 @@ ParallelMapDataset::Iterator::ChunkPtr ParallelMapDataset::Iterator::Take(
     MutexLock lock(mutex_);
     if (stop_ || input_ended_) return nullptr;
     wanted = taken_at_once_;
+    // The place in the queue is taken together with the elements, under the
+    // input's lock: so chunks lie in the input's order.
     chunks_.push_back(chunk);
     ++outstanding_;
   }
@@ -241,6 +244,8 @@ void ParallelMapDataset::Iterator::GiveUp(Status s) {
 
 bool ParallelMapDataset::Iterator::AwaitRoom() {
   MutexLock lock(mutex_);
+  // One chunk at work and one done for each worker: memory is bounded, and a
+  // slow reader lets them rest.
   const size_t most = static_cast<size_t>(2 * workers_);
   while (!stop_ && !input_ended_ && chunks_.size() >= most) room_.Wait(mutex_);
   return !stop_ && !input_ended_;
@@ -257,6 +262,8 @@ bool ParallelMapDataset::Iterator::WorkOnce(PullContext& c,
   Finish(chunk);
   if (!tuned()) return true;
   MutexLock lock(mutex_);
+  // Twice as many while they take less than half of the aim, half as many above
+  // four times: between the two nothing changes, so the number settles.
   if (n == taken_at_once_ && took < kWork / 2) {
     taken_at_once_ = std::min(2 * n, kMostTaken);
   } else if (took > 4 * kWork && n > 1) {

@@ -47,6 +47,9 @@ void ReadAhead::Stop() {
 }
 
 Pulled ReadAhead::Pull(PullContext& c) {
+  // One pulls at a time, the thread or the reader: the lock is let go
+  // meanwhile, so that the other may look, and this flag keeps it from pulling
+  // as well.
   busy_ = true;
   Pulled item;
   bool end = false, cancelled = false;
@@ -54,6 +57,8 @@ Pulled ReadAhead::Pull(PullContext& c) {
     MutexUnlock open(mutex_);
     item.status = Guarded("reading ahead",
                           [&] { return input_->Next(c, &item.element, &end); });
+    // An input that is cancelled may say that it has ended: nothing may take
+    // that for its end.
     cancelled = c.token->cancelled();
   }
   busy_ = false;
@@ -99,6 +104,8 @@ void ReadAhead::NoteArrival() {
   const double away =
       std::chrono::duration<double>(Clock::now() - left_).count();
   times_away_ = std::min(times_away_ + 1, kRemembered);
+  // A mean that forgets: after kRemembered times each new one counts a
+  // thousandth.
   away_ += (away - away_) / static_cast<double>(times_away_);
 }
 
@@ -133,6 +140,7 @@ void ReadAhead::Begin(PullContext& c) {
 
 Status ReadAhead::NextAtHand(PullContext& c, Element* out, bool* end) {
   if (buffer_.empty() && size_ < 0 && wanted_ && !finished_) {
+    // The reader came and found nothing, though the thread was at work.
     limit_ = std::min(2 * limit_, kLastLimit);
   }
   waiting_ = true;
@@ -150,6 +158,8 @@ Status ReadAhead::NextAtHand(PullContext& c, Element* out, bool* end) {
     item = std::move(buffer_.front());
     buffer_.pop_front();
   } else if (!finished_) {
+    // The reader itself: waking the thread and waiting for it would take
+    // longer.
     item = Pull(c);
     *end = finished_ && item.status.ok();
     if (*end) return CheckStop();

@@ -60,6 +60,8 @@ class ShuffleDataset : public InputDataset {
       }
       Slice& slice = slices_.front();
       const int64_t n = slice.end - slice.begin;
+      // Slightly uneven for sizes that are no power of two, as upstream's is:
+      // another way would draw another order.
       Element& drawn = At(slice.begin + words_.Next() % n);
       Element& first = At(slice.begin);
       std::swap(*out, drawn);
@@ -130,6 +132,7 @@ Status ShuffleDataset::Iterator::Fill(PullContext& c) {
     input_.reset();
     ++turn_;
     const bool more = dataset().count_ < 0 || turn_ < dataset().count_;
+    // An empty input repeated for ever would never come back.
     if (more && !(turn_empty_ && dataset().count_ < 0)) {
       HR_RETURN_IF_ERROR(OpenInput(c));
     }
@@ -143,6 +146,8 @@ void ShuffleDataset::Iterator::Push(Element element) {
   if (held_ == size) {
     // Positions are taken by the ring's size, so growing lays it anew.
     const int64_t most = dataset().buffer_size_;
+    // Grown as elements come: a buffer_size of millions for a small dataset
+    // costs nothing.
     int64_t wanted = std::max<int64_t>(16, 2 * size);
     if (most > 0) wanted = std::min(wanted, most);
     std::vector<Element> larger(wanted);
@@ -157,7 +162,9 @@ void ShuffleDataset::Iterator::Push(Element element) {
   slices_.back().end = tail_;
 }
 
-// A ring that is larger than this is saved with no empty places.
+// A ring that is larger than this is saved with no empty places: upstream
+// writes each place, which a buffer_size of billions would make a file of
+// gigabytes.
 constexpr int64_t kMostPlaces = 1 << 24;
 
 // The ring as upstream has it: as large as it may become, element number i at
@@ -211,6 +218,7 @@ Status ShuffleDataset::Iterator::RestoreBuffer(const StateReader& r) {
   HR_ASSIGN_OR_RETURN(std::vector<Element> saved,
                       r.GetBuffer(absl::StrCat(prefix(), ":buffer")));
   const int64_t most = dataset().buffer_size_;
+  // The state comes from a file: what does not hold together is damage.
   if (held_ > static_cast<int64_t>(saved.size()) ||
       (most > 0 && held_ > most)) {
     return DamagedState(prefix());

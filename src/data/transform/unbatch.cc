@@ -23,6 +23,8 @@ class RowsIterator : public Base<D> {
         return OkStatus();
       }
       if (Status s = Check(); !s.ok()) {
+        // Else a caller that goes on behind the error would get rows of what
+        // was refused.
         current_.clear();
         rows_ = 0;
         return s;
@@ -49,6 +51,7 @@ class RowsIterator : public Base<D> {
     }
     HR_RETURN_IF_ERROR(
         CheckSaved(prefix, this->dataset().input().spec(), current_));
+    // A state from a file: rows are counted anew.
     HR_RETURN_IF_ERROR(Check());
     if (at < 0 || at > rows_) return DamagedState(prefix);
     at_ = at;

@@ -38,7 +38,6 @@ class ConstKernel : public Kernel {
     return OkStatus();
   }
   bool own_outputs() const override { return true; }
-  double Cost(absl::Span<Tensor* const>) const override { return 1; }
 
  private:
   const Tensor value_;

@@ -13,6 +13,8 @@ namespace headrace {
 // it is not worth keeping all of `in` alive.
 inline bool PartAsView(const KernelContext& c, const Tensor& in, int64_t first,
                        int i) {
+  // Bytes: less is copied in no time, and a view of a few numbers could keep a
+  // gigabyte alive.
   constexpr size_t kLeast = 4096;
   const Tensor& out = c.output(i);
   if (!in.counted() || !out.counted() || out.bytes() < kLeast) return false;

@@ -47,6 +47,9 @@ const FactorLoops<double>& LoopsForFactors() {
 
 namespace {
 
+// Columns that are worked on before the rest of the matrix follows in one
+// product: wider panels spend more time in slow loops, narrower ones make
+// products of too little depth.
 constexpr int64_t kPanel = 48;
 
 template <typename T>

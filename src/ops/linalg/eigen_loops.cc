@@ -2,6 +2,7 @@
 // another. Its matrices here are column-major, as its own loops run fastest.
 #include "ops/linalg/eigen_loops.h"
 
+// Its threads (OpenMP) would compete with the pool's.
 #define EIGEN_DONT_PARALLELIZE
 #include "Eigen/Eigenvalues"
 #include "Eigen/LU"

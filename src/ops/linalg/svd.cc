@@ -170,6 +170,8 @@ class Rotations {
   }
   void Apply() {
     if (rows_ == nullptr || list_.empty()) return;
+    // A strip of columns stays in the cache while all rotations of the list go
+    // over it.
     constexpr int64_t kStrip = 4 * SvdLoops<T>::kBlock;
     const int64_t strips = (rows_->stride + kStrip - 1) / kStrip;
     ParallelFor(strips, 5.0 * list_.size(), [&](int64_t begin, int64_t end) {
@@ -222,6 +224,8 @@ class Diagonalize {
 
  private:
   static constexpr double kEpsilon = std::numeric_limits<T>::epsilon() / 2;
+  // Far below any entry that counts, and above denormals, so that blocks of
+  // zeros end as well.
   static constexpr double kTiny = 1e-290;
 
   bool Negligible(int64_t i) {

@@ -6,6 +6,7 @@
 namespace headrace::HR_LEVEL {
 namespace {
 
+// Forced inline, for each level of the instruction set its own copy.
 #define HR_INLINE [[gnu::always_inline]] static inline
 
 template <typename T>

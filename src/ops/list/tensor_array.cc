@@ -6,6 +6,7 @@
 namespace headrace {
 namespace {
 
+// Bounds what a size or place from outside may ask for.
 constexpr int64_t kMostItems = int64_t{1} << 28;
 
 StatusOr<Tensor> Sum(const Tensor& a, const Tensor& b) {

@@ -7,6 +7,8 @@
 namespace headrace::HR_LEVEL {
 namespace {
 
+// The same lanes on every level of the instruction set: the order of additions
+// decides the bits.
 constexpr int kLanes = 32;
 
 // The largest element; NaN when there is one.

@@ -8,6 +8,7 @@
 namespace headrace {
 namespace {
 
+// Estimates that decide how work is shared out.
 constexpr double kNanosecondsPerValue = 4;
 constexpr double kNanosecondsPerCell = 40;
 

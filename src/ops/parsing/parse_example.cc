@@ -12,6 +12,7 @@
 namespace headrace {
 namespace {
 
+// An estimate that decides how work is shared out.
 constexpr double kNanosecondsPerExample = 600;
 
 struct Spec {

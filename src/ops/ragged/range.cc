@@ -32,6 +32,8 @@ Status RangeRule(ShapeContext& c) {
 // How many numbers start, start + delta, ... come before limit; -1: too many.
 template <typename T>
 int64_t CountOf(T start, T limit, T delta) {
+  // So that counts of several rows can be added before they are compared with
+  // what fits.
   constexpr double kMost = 1LL << 62;
   if constexpr (std::is_integral_v<T>) {
     if (delta > 0 ? start >= limit : start <= limit) return 0;

@@ -12,6 +12,8 @@
 namespace headrace {
 namespace {
 
+// Upstream's number: more misses are an error, and each batch sets aside groups
+// of words for as many.
 constexpr int64_t kMostRejections = 1000;
 // Batches of upstream's op when all parameters are scalars.
 constexpr int64_t kScalarBatch = 100;

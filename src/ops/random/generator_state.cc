@@ -2,6 +2,8 @@
 // these ops draw from it and move it on.
 //
 //   state: [counter low, counter high, key, ...]
+//
+// StatefulStandardNormal, of old graphs, has the algorithm before them.
 #include "ops/random/generator_state.h"
 
 #include "base/cancellation.h"
@@ -12,17 +14,14 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kDefaultAlgorithm = 1;
 constexpr int64_t kStateSize = 3;
 
 // Inputs of the drawing ops: resource, [algorithm,] shape, ...
 template <bool kHasAlgorithm = true>
 StatusOr<Philox> PrepareDraw(KernelContext& c) {
   HR_RETURN_IF_ERROR(AllocateFrom(c, kHasAlgorithm ? 2 : 1));
-  int64_t algorithm = kDefaultAlgorithm;
-  if (kHasAlgorithm) {
-    algorithm = c.input(1).scalar<int64_t>();
-  }
+  std::optional<int64_t> algorithm;
+  if (kHasAlgorithm) algorithm = c.input(1).scalar<int64_t>();
   Philox p;
   HR_RETURN_IF_ERROR(
       TakeFromState(c, algorithm, c.output(0).num_elements(), &p));
@@ -162,9 +161,9 @@ HR_OP(RngReadAndSkip)
 
 }  // namespace
 
-Status TakeFromState(KernelContext& c, int64_t algorithm, uint64_t delta,
-                     Philox* before) {
-  HR_RETURN_IF_ERROR(CheckAlgorithm(algorithm));
+Status TakeFromState(KernelContext& c, std::optional<int64_t> algorithm,
+                     uint64_t delta, Philox* before) {
+  if (algorithm) HR_RETURN_IF_ERROR(CheckAlgorithm(*algorithm));
   HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
   if (v.variable->dtype() != DType::kInt64) {
     return InvalidArgument("dtype of RNG state variable must be int64, not ",
@@ -176,13 +175,22 @@ Status TakeFromState(KernelContext& c, int64_t algorithm, uint64_t delta,
       return InvalidArgument(
           "RNG state must have one and only one dimension, not ", state.rank());
     }
-    if (state.num_elements() < kStateSize) {
+    int64_t* words = state.data<int64_t>();
+    int64_t size = kStateSize;
+    if (!algorithm) {
+      if (state.num_elements() == 0) {
+        return InvalidArgument("Size of tensor must be at least 1");
+      }
+      HR_RETURN_IF_ERROR(CheckAlgorithm(*words));
+      ++words;
+      ++size;
+    }
+    if (state.num_elements() < size) {
       return InvalidArgument(
           "For the Philox algorithm, the size of state must "
           "be at least ",
-          kStateSize, "; got ", state.num_elements());
+          size, "; got ", state.num_elements());
     }
-    int64_t* words = state.data<int64_t>();
     Philox p = Philox::FromState(words[0], words[1], words[2]);
     *before = p;
     p.Skip(delta * kPhiloxReservedSamples);

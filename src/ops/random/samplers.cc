@@ -41,6 +41,7 @@ double PoissonByRejection(PhiloxDoubles& uniform, double rate) {
 
 // log(k!) less Stirling's formula.
 double StirlingTail(double k) {
+  // Exact below 10, where the series behind is not.
   static constexpr double kTails[] = {0.0810614667953272,  0.0413406959554092,
                                       0.0276779256849983,  0.02079067210376509,
                                       0.0166446911898211,  0.0138761288230707,

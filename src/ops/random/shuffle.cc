@@ -14,6 +14,8 @@ namespace {
 // Words are drawn some ahead, so that `ahead(j)` can fetch what comes.
 template <typename Ahead, typename Swap>
 void DrawSwaps(const Philox& generator, int64_t rows, Ahead ahead, Swap swap) {
+  // Enough for what is fetched to be there when it is swapped; a multiple of
+  // the four words of a group, so that streams go on where upstream's do.
   constexpr int64_t kDrawn = 256;
   Philox at = generator;
   int64_t with[kDrawn];

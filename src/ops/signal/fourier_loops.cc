@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+// Its own threads would compete with the pool's.
 #define POCKETFFT_NO_MULTITHREADING
 #include "pocketfft/pocketfft_hdronly.h"
 
@@ -12,6 +13,8 @@ namespace {
 
 namespace library = pocketfft::detail;
 
+// Forced inline, as code of one level must not be shared with another's (the
+// linker keeps one copy of an inline function, whichever).
 #define HR_INLINE [[gnu::always_inline]] static inline
 
 #if defined(__AVX512F__)

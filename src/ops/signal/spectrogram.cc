@@ -205,6 +205,7 @@ Status RunMfcc(KernelContext& c) {
   const int64_t count = op.int_attr("dct_coefficient_count");
   const int32_t rate = *c.in<int32_t>(1);
   const int64_t bins = in.dim(2);
+  // Attributes from outside: tables of these sizes (128 MiB) can still be made.
   constexpr int64_t kMostFilters = 1 << 20, kMostCosines = 1 << 24;
   if (rate <= 0 || bins < 2 || filters < 1 || filters > kMostFilters ||
       count < 1 || count > filters || !(low >= 0) || !(high > low) ||

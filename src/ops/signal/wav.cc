@@ -13,6 +13,7 @@
 namespace headrace {
 namespace {
 
+// The header has two bytes for it.
 constexpr int64_t kMostChannels = 65535;
 
 // Bytes from front to back; every read is checked.
@@ -143,6 +144,7 @@ StatusOr<Tensor> DecodeWav(const WavSound& sound, int64_t channels,
 
 StatusOr<std::string> EncodeWav(const float* sound, int64_t samples,
                                 int64_t channels, int64_t sample_rate) {
+  // The header has four bytes for sizes and rates.
   constexpr int64_t kLimit = int64_t{1} << 32;
   if (sample_rate <= 0 || sample_rate >= kLimit) {
     return InvalidArgument("sample_rate must be in (0, 2^32), got: ",

@@ -5,6 +5,7 @@
 namespace headrace::HR_LEVEL {
 namespace {
 
+// More than any rule takes; a fixed number keeps the scalars in registers.
 constexpr int kMostScalars = 8;
 
 template <typename Rule, typename T>

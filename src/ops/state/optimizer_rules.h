@@ -12,6 +12,7 @@
 
 namespace headrace::HR_LEVEL {
 
+// Forced inline: see HR_VECTOR (base/numbers/vector_math.h).
 #define HR_RULE [[gnu::always_inline]] inline
 
 template <typename T>

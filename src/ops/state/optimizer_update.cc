@@ -4,13 +4,15 @@
 
 #include "ops/state/optimizer_loops.h"
 
-// The rules once more, for their slot counts only.
+// The rules once more, for their slot counts only. As for reductions of rare
+// types: one copy, for no particular level.
 #define HR_LEVEL plain
 #include "ops/state/optimizer_rules.h"
 
 namespace headrace {
 namespace {
 
+// 2 KiB a tile of floats: five of them lie in the first cache.
 constexpr int64_t kTile = 512;
 
 // Narrow floats: a tile at a time is widened, updated and narrowed again.

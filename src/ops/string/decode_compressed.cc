@@ -24,6 +24,8 @@ class TextFile : public RandomAccessFile {
   const std::string path_ = "DecodeCompressed's input";
 };
 
+// Packed bytes may unpack to a thousand times as many; 2 GiB, what a proto can
+// hold, bound what is taken.
 constexpr size_t kMost = size_t{1} << 31;
 
 Status Decode(KernelContext& c) {

@@ -20,6 +20,7 @@ uint32_t Load32(const char* p) {
 
 // --- FarmHash
 
+// FarmHash's own: hashes are buckets in saved models, so no bit may differ.
 constexpr uint64_t kK0 = 0xc3a5c85c97cb3127, kK1 = 0xb492b66fbe98f273,
                    kK2 = 0x9ae16a3b2f90404f;
 
@@ -172,6 +173,7 @@ uint64_t StrongHash64(const uint64_t key[2], absl::string_view s) {
 }
 
 uint64_t Hash64(absl::string_view s) {
+  // MurmurHash64A's factor and upstream's seed.
   constexpr uint64_t kMul = 0xc6a4a7935bd1e995, kSeed = 0xDECAFCAFFE;
   const char* p = s.data();
   size_t n = s.size();

@@ -381,6 +381,8 @@ class BlockStarts {
       starts_[block] = static_cast<uint16_t>(run);
     }
   }
+  // A start for each 128 characters: 17 KiB, and few runs to look through
+  // behind it.
   static constexpr int kBits = 7, kBlocks = 0x110000 >> kBits;
   uint16_t starts_[kBlocks];
 };

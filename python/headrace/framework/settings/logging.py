@@ -3,6 +3,8 @@
 import logging
 import sys
 
+from headrace.framework.support import signatures
+
 DEBUG, INFO, WARN = logging.DEBUG, logging.INFO, logging.WARNING
 ERROR, FATAL = logging.ERROR, logging.FATAL
 
@@ -37,32 +39,18 @@ def get_logger():
     return _logger[0]
 
 
-def warn(message, *args):
-    """Logs a warning."""
-    get_logger().warning(message, *args)
+def _at(level, name, doc):
+    def write(message, *args):
+        get_logger().log(level, message, *args)
+
+    return signatures.called(write, name, doc)
 
 
-warning = warn
-
-
-def info(message, *args):
-    """Logs a piece of information."""
-    get_logger().info(message, *args)
-
-
-def debug(message, *args):
-    """Logs a detail."""
-    get_logger().debug(message, *args)
-
-
-def error(message, *args):
-    """Logs an error."""
-    get_logger().error(message, *args)
-
-
-def fatal(message, *args):
-    """Logs an error of the gravest kind."""
-    get_logger().critical(message, *args)
+warn = warning = _at(WARN, "warn", "Logs a warning.")
+info = _at(INFO, "info", "Logs a piece of information.")
+debug = _at(DEBUG, "debug", "Logs a detail.")
+error = _at(ERROR, "error", "Logs an error.")
+fatal = _at(FATAL, "fatal", "Logs an error of the gravest kind.")
 
 
 def log(level, message, *args):

@@ -1,5 +1,6 @@
 """Functions whose parameters are put together of what several functions share."""
 
+import collections
 import functools
 import inspect
 
@@ -19,7 +20,7 @@ def parameters_of(function):
 def function_of(like, parameters, call, targets=None):
     """A function of these parameters, with the name and the docstring of `like`.
 
-    It hands them to `call`: by their names, `self` and *args by place, **kwargs as they
+    It hands them to `call`: by their names, `self`, `cls` and *args by place, **kwargs as they
     came. It is compiled, so that wrong arguments are refused in Python's own words.
     With `targets`, other names for them, it hands them to what call() finds.
     """
@@ -29,7 +30,7 @@ def function_of(like, parameters, call, targets=None):
         stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         default = "" if p.default is p.empty else f"=_defaults['{p.name}']"
         shown.append(stars + p.name + default)
-        by_place = stars or p.name == "self"
+        by_place = stars or p.name in ("self", "cls")
         passed.append(
             stars + p.name
             if by_place
@@ -55,14 +56,57 @@ def constructor(text, begin):
     return function_of(named("__init__"), from_text(f"self, {text}"), begin)
 
 
+def _keep(self, given, prefix):
+    for name, value in given.items():
+        setattr(self, prefix + name, value)
+
+
+def keeping(text, prefix="_"):
+    """Decorates an __init__(self), which gets the parameters of a text: each is kept as
+    the attribute of its name behind the prefix before the __init__ goes on."""
+
+    def decorate(then):
+        def begin(self, **given):
+            _keep(self, given, prefix)
+            then(self)
+
+        return function_of(then, from_text(f"self, {text}"), begin)
+
+    return decorate
+
+
 def keeps(text, prefix=""):
     """An __init__ that keeps each parameter of a text as the attribute of its name."""
 
     def begin(self, **given):
-        for name, value in given.items():
-            setattr(self, prefix + name, value)
+        _keep(self, given, prefix)
 
     return constructor(text, begin)
+
+
+def tuple_of(name, text):
+    """A namedtuple of the parameters in a text. A class made of it may check what it is
+    given, and change it, in a method _check(given), which gets a dict."""
+    made = collections.namedtuple(name, [p.name for p in from_text(text)])
+    new = made.__new__
+
+    def begin(cls, **given):
+        if hasattr(cls, "_check"):
+            cls._check(given)
+        return new(cls, **given)
+
+    like = named("__new__")
+    like.__qualname__ = f"{name}.__new__"
+    parameters = from_text(f"cls, {text}")
+    made.__new__ = staticmethod(function_of(like, parameters, begin))
+    return made
+
+
+def called(function, name, doc):
+    """The function, with that name and docstring from now on."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
 def named(name, doc=None, module=__name__):
@@ -71,9 +115,8 @@ def named(name, doc=None, module=__name__):
     def like():
         pass
 
-    like.__name__ = like.__qualname__ = name
-    like.__doc__, like.__module__ = doc, module
-    return like
+    like.__module__ = module
+    return called(like, name, doc)
 
 
 def taking(parameters, before=None):
@@ -82,7 +125,8 @@ def taking(parameters, before=None):
 
     def decorate(function):
         own = parameters_of(function)
-        more = own.pop() if own and own[-1].kind is own[-1].VAR_KEYWORD else None
+        if own and own[-1].kind is own[-1].VAR_KEYWORD:
+            own.pop()
         names = [p.name for p in own]
         place = names.index(before) if before else len(own)
         own[place:place] = [p for p in parameters if p.name not in names]

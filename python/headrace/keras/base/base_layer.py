@@ -8,21 +8,28 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework.name_scopes import name_scope
 from headrace.framework.support.properties import read_only
-from headrace.keras import constraint, initializer, regularizer, serialization, settings
+from headrace.keras import (
+    activation,
+    constraint,
+    initializer,
+    regularizer,
+    serialization,
+    settings,
+)
 from headrace.keras.base import dispatch, functional_call, tracking
 from headrace.keras.base import input_spec as input_specs
 from headrace.keras.base.call_context import context, spec_of
 
 _EagerTensor = _headrace.EagerTensor
-_ALLOWED = {
-    "input_dim",
-    "input_shape",
-    "batch_input_shape",
-    "batch_size",
-    "weights",
-    "activity_regularizer",
-    "autocast",
-    "implementation",
+_ALLOWED = ("input_dim", "input_shape", "batch_input_shape", "batch_size", "weights")
+_ALLOWED += ("activity_regularizer", "autocast", "implementation")
+
+
+_KEPT = {  # what arguments whose names end so stand for
+    "activation": activation.get,
+    "initializer": initializer.get,
+    "regularizer": regularizer.get,
+    "constraint": constraint.get,
 }
 
 
@@ -38,7 +45,6 @@ class Layer(tracking.Tracking):
     """Computation with weights: `build` makes them, `call` computes."""
 
     _keras_module = "keras.layers"
-    _is_layer = True
     supports_masking = False
     input_spec = None
     _keeps_shape = False  # whether outputs always have the inputs' shape
@@ -65,6 +71,13 @@ class Layer(tracking.Tracking):
         )
         state.initial_weights = kwargs.get("weights")
         state.batch_input_shape = self._declared_shape(kwargs)
+
+    def _kept(self, name, value):
+        """What layers keep of an argument of that name."""
+        if name == "data_format":
+            return settings.data_format(value)
+        get = _KEPT.get(name.rpartition("_")[2])
+        return value if get is None else get(value)
 
     def _init_name(self, name):
         if name is None:
@@ -181,7 +194,7 @@ class Layer(tracking.Tracking):
                 trainable=trainable,
                 name=name or "Variable",
                 dtype=dtype,
-                constraint=_constraint(constraint),
+                constraint=_KEPT["constraint"](constraint),
                 synchronization=synchronization,
                 aggregation=aggregation,
             )
@@ -248,7 +261,7 @@ class Layer(tracking.Tracking):
         cls = type(self)
         if cls.__module__.startswith("headrace.keras"):
             return None
-        if _definer(cls, "get_config") is not Layer or serialization.config_names(cls):
+        if cls.get_config is not Layer.get_config or serialization.config_names(cls):
             return None
         arguments, extra = self._keras.arguments
         names = [p.name for p in inspect.signature(cls.__init__).parameters.values()]
@@ -405,11 +418,7 @@ class Layer(tracking.Tracking):
         return x
 
     def _build_for(self, inputs):
-        leaves = tf.nest.flatten(inputs)
-        shapes = None
-        if all(hasattr(x, "shape") for x in leaves):
-            shapes = tf.nest.map_structure(lambda x: x.shape, inputs)
-        self._build_now(shapes)
+        self._build_now(shapes_of(inputs))
 
     def _build_now(self, shapes):
         """Builds outside of any function that is being traced."""
@@ -520,16 +529,19 @@ class CustomLayer(keras.layers.Layer):
         return config"""
 
 
-def _definer(cls, name):
-    return next(c for c in cls.__mro__ if name in c.__dict__)
-
-
 def _is_plain(value):
     if isinstance(value, (list, tuple)):
         return all(map(_is_plain, value))
     if isinstance(value, dict):
         return all(map(_is_plain, value.values()))
     return isinstance(value, (int, float, str, bool, type(None)))
+
+
+def shapes_of(inputs):
+    """The shapes of inputs, in their structure; None where one has none."""
+    if not all(hasattr(x, "shape") for x in tf.nest.flatten(inputs)):
+        return None
+    return tf.nest.map_structure(lambda x: x.shape, inputs)
 
 
 def _initial(init, dtype, name, layer_name):
@@ -544,10 +556,6 @@ def _initial(init, dtype, name, layer_name):
         f"An initializer for variable {name} of type {dtype.base_dtype} is required "
         f"for layer {layer_name}."
     )
-
-
-def _constraint(value):
-    return constraint.get(value)
 
 
 def _shapes(tensors):

@@ -86,12 +86,16 @@ def call(layer, args, kwargs):
 
 def inferred_shape(layer, input_shape):
     """compute_output_shape of a layer that does not say: by a scratch call."""
-    if isinstance(input_shape, list) and input_shape:
-        if isinstance(input_shape[0], (list, tuple, tf.TensorShape)):
-            inputs = [KerasTensor(s, layer.dtype) for s in input_shape]
-        else:
-            inputs = KerasTensor(input_shape, layer.dtype)
-    else:
-        inputs = KerasTensor(input_shape, layer.dtype)
-    outputs = _run(layer, (inputs,), {})
+    outputs = run_shapes(layer, input_shape, layer.dtype)
     return tf.nest.map_structure(lambda t: t.shape, outputs)
+
+
+def run_shapes(layer, shape, dtype):
+    """The described outputs for inputs of a shape, of a list of shapes or of a dict."""
+    if isinstance(shape, dict):
+        inputs = {k: KerasTensor(s, dtype) for k, s in shape.items()}
+    elif isinstance(shape, list) and shape and not isinstance(shape[0], int | None):
+        inputs = [KerasTensor(s, dtype) for s in shape]
+    else:
+        inputs = KerasTensor(shape, dtype)
+    return _run(layer, (inputs,), {})

@@ -1,8 +1,13 @@
 """What a layer wants of its inputs."""
 
 from headrace import _api as tf
+from headrace.keras.classes import takes
 
 
+@takes(
+    "dtype=None, shape=None, ndim=None, max_ndim=None, min_ndim=None, axes=None, "
+    "allow_last_axis_squeeze=False, name=None"
+)
 class InputSpec:
     """Rank, shape and dtype that an input must have; None says nothing.
 
@@ -10,24 +15,13 @@ class InputSpec:
     sizes that both have must agree, and the layers themselves say what they need.
     """
 
-    def __init__(
-        self,
-        dtype=None,
-        shape=None,
-        ndim=None,
-        max_ndim=None,
-        min_ndim=None,
-        axes=None,
-        allow_last_axis_squeeze=False,
-        name=None,
-    ):
-        self.dtype = tf.as_dtype(dtype).name if dtype is not None else None
-        shape = tf.TensorShape(shape)
+    def _begin(self):
+        if self.dtype is not None:
+            self.dtype = tf.as_dtype(self.dtype).name
+        shape = tf.TensorShape(self.shape)
         self.shape = None if shape.rank is None else tuple(shape.as_list())
-        self.ndim = len(self.shape) if self.shape is not None else ndim
-        self.max_ndim, self.min_ndim, self.name = max_ndim, min_ndim, name
-        self.allow_last_axis_squeeze = allow_last_axis_squeeze
-        self.axes = {int(k): v for k, v in (axes or {}).items()}
+        self.ndim = self.ndim if self.shape is None else len(self.shape)
+        self.axes = {int(k): v for k, v in (self.axes or {}).items()}
 
     def __repr__(self):
         given = [

@@ -6,6 +6,7 @@ import math
 import os
 
 from headrace.keras.callback.base import Callback
+from headrace.keras.classes import takes
 
 
 class History(Callback):
@@ -71,30 +72,16 @@ class CSVLogger(Callback):
         self._writer = self._keys = None
 
 
+@takes(
+    "on_epoch_begin=None, on_epoch_end=None, on_train_begin=None, on_train_end=None, "
+    "on_train_batch_begin=None, on_train_batch_end=None, **kwargs"
+)
 class LambdaCallback(Callback):
     """Calls functions."""
 
-    def __init__(
-        self,
-        on_epoch_begin=None,
-        on_epoch_end=None,
-        on_train_begin=None,
-        on_train_end=None,
-        on_train_batch_begin=None,
-        on_train_batch_end=None,
-        **kwargs,
-    ):
-        super().__init__()
-        self.__dict__.update(kwargs)
-        given = dict(
-            on_epoch_begin=on_epoch_begin,
-            on_epoch_end=on_epoch_end,
-            on_train_begin=on_train_begin,
-            on_train_end=on_train_end,
-            on_train_batch_begin=on_train_batch_begin,
-            on_train_batch_end=on_train_batch_end,
-        )
+    def _before(self, given):
         self.__dict__.update({k: v for k, v in given.items() if v is not None})
+        given.clear()
 
 
 class TerminateOnNaN(Callback):

@@ -6,23 +6,18 @@ import time
 import numpy as np
 
 from headrace.keras.callback.base import Callback
+from headrace.keras.classes import takes
 
 
+@takes(
+    "target, width=30, verbose=1, interval=0.05, stateful_metrics=None, "
+    "unit_name='step'"
+)
 class Progbar:
     """A line that shows how far a loop is, with averages of values."""
 
-    def __init__(
-        self,
-        target,
-        width=30,
-        verbose=1,
-        interval=0.05,
-        stateful_metrics=None,
-        unit_name="step",
-    ):
-        self.target, self.width, self.verbose = target, width, verbose
-        self.interval, self.unit_name = interval, unit_name
-        self.stateful_metrics = set(stateful_metrics or ())
+    def _begin(self):
+        self.stateful_metrics = set(self.stateful_metrics or ())
         self._values = {}  # name -> [sum, count], or the latest value
         self._seen = 0
         self._line = 0  # width of what is shown
@@ -44,12 +39,8 @@ class Progbar:
         if self.verbose == 1:
             if now - self._last < self.interval and not finalize:
                 return
-            self._show(
-                self._bar(current)
-                + self._timing(current, now, finalize)
-                + self._shown_values(" - "),
-                finalize,
-            )
+            line = self._bar(current) + self._timing(current, now, finalize)
+            self._show(line + self._shown_values(" - "), finalize)
             self._last = now
         elif self.verbose == 2 and finalize:
             self._show_summary(current, now)

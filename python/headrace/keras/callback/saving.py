@@ -7,42 +7,34 @@ from headrace import _api as tf
 from headrace.framework.settings import logging
 from headrace.keras.callback.base import Callback
 from headrace.keras.callback.steering import Monitor
+from headrace.keras.classes import takes
 
 
+@takes(
+    "filepath, monitor='val_loss', verbose=0, save_best_only=False, "
+    "save_weights_only=False, mode='auto', save_freq='epoch', options=None, "
+    "initial_value_threshold=None, **kwargs"
+)
 class ModelCheckpoint(Callback):
     """Saves the weights after epochs, or every so many batches."""
 
-    def __init__(
-        self,
-        filepath,
-        monitor="val_loss",
-        verbose=0,
-        save_best_only=False,
-        save_weights_only=False,
-        mode="auto",
-        save_freq="epoch",
-        options=None,
-        initial_value_threshold=None,
-        **kwargs,
-    ):
-        super().__init__()
-        if not save_weights_only:
+    def _further(self, arguments):
+        if arguments:
+            raise TypeError(f"ModelCheckpoint: unknown arguments {list(arguments)}")
+
+    def _begin(self):
+        if not self.save_weights_only:
             raise NotImplementedError(
                 "ModelCheckpoint: whole models are not saved; use save_weights_only=True"
             )
-        if save_freq != "epoch" and not isinstance(save_freq, int):
+        if self.save_freq != "epoch" and not isinstance(self.save_freq, int):
             raise ValueError(
-                f"Unrecognized save_freq: {save_freq}. Expected save_freq are "
+                f"Unrecognized save_freq: {self.save_freq}. Expected save_freq are "
                 '"epoch" or integer'
             )
-        if kwargs:
-            raise TypeError(f"ModelCheckpoint: unknown arguments {list(kwargs)}")
-        self.filepath, self.monitor = os.fspath(filepath), monitor
-        self.verbose, self.save_best_only = verbose, save_best_only
-        self.save_freq, self._options = save_freq, options
-        self.save_weights_only = True
-        self._monitor = Monitor(monitor, mode)
-        self.best = initial_value_threshold
+        self.filepath = os.fspath(self.filepath)
+        self._monitor = Monitor(self.monitor, self.mode)
+        self.best = self.initial_value_threshold
         if self.best is None:
             self.best = self._monitor.worst
         self.epochs_since_last_save = self._batches = self._epoch = 0
@@ -101,30 +93,27 @@ class ModelCheckpoint(Callback):
             self.best = current
         elif self.verbose > 0:
             print(f"\nEpoch {epoch + 1}: saving model to {path}")
-        self.model.save_weights(path, overwrite=True, options=self._options)
+        self.model.save_weights(path, overwrite=True, options=self.options)
 
 
+@takes(
+    "backup_dir, save_freq='epoch', delete_checkpoint=True, "
+    "save_before_preemption=False"
+)
 class BackupAndRestore(Callback):
     """Saves the state of training so that an interrupted fit goes on."""
 
-    def __init__(
-        self,
-        backup_dir,
-        save_freq="epoch",
-        delete_checkpoint=True,
-        save_before_preemption=False,
-    ):
-        super().__init__()
-        if not backup_dir:
+    def _begin(self):
+        often = self.save_freq
+        if not self.backup_dir:
             raise ValueError("Empty `backup_dir` argument passed")
-        if save_before_preemption:
+        if self.save_before_preemption:
             raise NotImplementedError("BackupAndRestore: save_before_preemption")
-        if not (save_freq == "epoch" or isinstance(save_freq, int)) or not save_freq:
+        if not (often == "epoch" or isinstance(often, int)) or not often:
             raise ValueError(
-                f"Invalid value for argument `save_freq`. Received: save_freq={save_freq}"
+                f"Invalid value for argument `save_freq`. Received: save_freq={often}"
             )
-        self.backup_dir, self.save_freq = os.fspath(backup_dir), save_freq
-        self.delete_checkpoint = delete_checkpoint
+        self.backup_dir = os.fspath(self.backup_dir)
         self._start = None
         self._batches = 0
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from headrace.framework.settings import logging
 from headrace.keras.callback.base import Callback
+from headrace.keras.classes import takes
 
 
 class Monitor:
@@ -19,9 +20,15 @@ class Monitor:
                 "fmeasure"
             )
             mode = "max" if rising else "min"
-        self.mode = mode
+        self.name, self.mode = monitor, mode
         self._delta = abs(min_delta)
         self.worst = np.inf if mode == "min" else -np.inf
+
+    def current(self, logs, warning):
+        """The value in the logs; None, and a warning, where there is none."""
+        if self.name not in logs:
+            logging.warn(warning, self.name, ",".join(logs))
+        return logs.get(self.name)
 
     def better(self, value, than):
         if self.mode == "min":
@@ -29,26 +36,16 @@ class Monitor:
         return np.greater(value - self._delta, than)
 
 
+@takes(
+    "monitor='val_loss', min_delta=0, patience=0, verbose=0, mode='auto', "
+    "baseline=None, restore_best_weights=False, start_from_epoch=0"
+)
 class EarlyStopping(Callback):
     """Stops when a metric no longer improves."""
 
-    def __init__(
-        self,
-        monitor="val_loss",
-        min_delta=0,
-        patience=0,
-        verbose=0,
-        mode="auto",
-        baseline=None,
-        restore_best_weights=False,
-        start_from_epoch=0,
-    ):
-        super().__init__()
-        self.monitor, self.patience, self.verbose = monitor, patience, verbose
-        self.baseline, self.min_delta = baseline, abs(min_delta)
-        self.restore_best_weights = restore_best_weights
-        self.start_from_epoch = start_from_epoch
-        self._monitor = Monitor(monitor, mode, min_delta)
+    def _begin(self):
+        self.min_delta = abs(self.min_delta)
+        self._monitor = Monitor(self.monitor, self.mode, self.min_delta)
         self.wait = self.stopped_epoch = 0
         self.best_weights = None
 
@@ -63,16 +60,12 @@ class EarlyStopping(Callback):
 
         A metric that `logs` does not have is warned of.
         """
-        current = (logs or {}).get(self.monitor)
-        if current is None:
-            logging.warn(
-                "Early stopping conditioned on metric `%s` which is not available. "
-                "Available metrics are: %s",
-                self.monitor,
-                ",".join(logs or {}),
-            )
-            return
-        if epoch < self.start_from_epoch:
+        current = self._monitor.current(
+            logs or {},
+            "Early stopping conditioned on metric `%s` which is not available. "
+            "Available metrics are: %s",
+        )
+        if current is None or epoch < self.start_from_epoch:
             return
         if self.restore_best_weights and self.best_weights is None:
             self.best_weights = self.model.get_weights()
@@ -106,12 +99,15 @@ def _rate(optimizer):
     return float(np.asarray(optimizer.learning_rate))
 
 
+def _set_rate(callback, epoch, rate, done):
+    callback.model.optimizer.learning_rate = float(rate)
+    if callback.verbose > 0:
+        print(f"\nEpoch {epoch + 1}: {done} learning rate to {rate}.")
+
+
+@takes("schedule, verbose=0")
 class LearningRateScheduler(Callback):
     """Sets the rate of each epoch: schedule(epoch) or schedule(epoch, rate)."""
-
-    def __init__(self, schedule, verbose=0):
-        super().__init__()
-        self.schedule, self.verbose = schedule, verbose
 
     def on_epoch_begin(self, epoch, logs=None):
         """Sets the rate of the epoch; ValueError where the schedule gives no float."""
@@ -126,12 +122,7 @@ class LearningRateScheduler(Callback):
             raise ValueError(
                 f'The output of the "schedule" function should be float. Got: {rate}'
             )
-        optimizer.learning_rate = float(rate)
-        if self.verbose > 0:
-            print(
-                f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to "
-                f"{rate}."
-            )
+        _set_rate(self, epoch, rate, "LearningRateScheduler setting")
 
     def on_epoch_end(self, epoch, logs=None):
         """Adds the rate to the logs, as "lr"."""
@@ -139,29 +130,22 @@ class LearningRateScheduler(Callback):
             logs["lr"] = _rate(self.model.optimizer)
 
 
+@takes(
+    "monitor='val_loss', factor=0.1, patience=10, verbose=0, mode='auto', "
+    "min_delta=1e-4, cooldown=0, min_lr=0, **kwargs"
+)
 class ReduceLROnPlateau(Callback):
     """Lowers the rate when a metric no longer improves."""
 
-    def __init__(
-        self,
-        monitor="val_loss",
-        factor=0.1,
-        patience=10,
-        verbose=0,
-        mode="auto",
-        min_delta=1e-4,
-        cooldown=0,
-        min_lr=0,
-        **kwargs,
-    ):
-        super().__init__()
-        if factor >= 1.0:
+    def _further(self, arguments):
+        """Older arguments are let pass, as upstream."""
+
+    def _begin(self):
+        if self.factor >= 1.0:
             raise ValueError(
-                f"ReduceLROnPlateau does not support a factor >= 1.0. Got {factor}"
+                f"ReduceLROnPlateau does not support a factor >= 1.0. Got {self.factor}"
             )
-        self.monitor, self.factor, self.min_lr = monitor, factor, min_lr
-        self.patience, self.verbose, self.cooldown = patience, verbose, cooldown
-        self._monitor = Monitor(monitor, mode, min_delta)
+        self._monitor = Monitor(self.monitor, self.mode, self.min_delta)
         self._reset()
 
     def _reset(self):
@@ -180,14 +164,12 @@ class ReduceLROnPlateau(Callback):
         """
         logs = {} if logs is None else logs
         logs["lr"] = _rate(self.model.optimizer)
-        current = logs.get(self.monitor)
+        current = self._monitor.current(
+            logs,
+            "Learning rate reduction is conditioned on metric `%s` which is not "
+            "available. Available metrics are: %s",
+        )
         if current is None:
-            logging.warn(
-                "Learning rate reduction is conditioned on metric `%s` which is not "
-                "available. Available metrics are: %s",
-                self.monitor,
-                ",".join(logs),
-            )
             return
         if self.cooldown_counter > 0:
             self.cooldown_counter -= 1
@@ -204,10 +186,5 @@ class ReduceLROnPlateau(Callback):
         if old <= np.float32(self.min_lr):
             return
         rate = max(old * self.factor, self.min_lr)
-        self.model.optimizer.learning_rate = float(rate)
-        if self.verbose > 0:
-            print(
-                f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to "
-                f"{rate}."
-            )
+        _set_rate(self, epoch, rate, "ReduceLROnPlateau reducing")
         self.cooldown_counter, self.wait = self.cooldown, 0

@@ -6,40 +6,30 @@ import time
 from headrace import _api as tf
 from headrace.framework.settings import logging
 from headrace.keras.callback.base import Callback
+from headrace.keras.classes import takes
 from headrace.summary import metadata
 
+_NOT_YET = ("write_images", "profile_batch", "embeddings_freq", "embeddings_metadata")
 
+
+@takes(
+    "log_dir='logs', histogram_freq=0, write_graph=True, write_images=False, "
+    "write_steps_per_second=False, update_freq='epoch', profile_batch=0, "
+    "embeddings_freq=0, embeddings_metadata=None, **kwargs"
+)
 class TensorBoard(Callback):
     """Scalars of epochs and batches, and histograms of weights, as event files."""
 
-    def __init__(
-        self,
-        log_dir="logs",
-        histogram_freq=0,
-        write_graph=True,
-        write_images=False,
-        write_steps_per_second=False,
-        update_freq="epoch",
-        profile_batch=0,
-        embeddings_freq=0,
-        embeddings_metadata=None,
-        **kwargs,
-    ):
-        super().__init__()
-        for name, value in (
-            ("write_images", write_images),
-            ("profile_batch", profile_batch),
-            ("embeddings_freq", embeddings_freq),
-            ("embeddings_metadata", embeddings_metadata),
-        ):
-            if value:
+    def _further(self, arguments):
+        if arguments:
+            raise ValueError(f"Unrecognized arguments in `TensorBoard`: {arguments}")
+
+    def _begin(self):
+        for name in _NOT_YET:
+            if getattr(self, name):
                 raise NotImplementedError(f"TensorBoard: {name} is not supported")
-        if kwargs:
-            raise ValueError(f"Unrecognized arguments in `TensorBoard`: {kwargs}")
-        self.log_dir = os.fspath(log_dir)
-        self.histogram_freq, self.write_graph = histogram_freq, write_graph
-        self.write_steps_per_second = write_steps_per_second
-        self.update_freq = 1 if update_freq == "batch" else update_freq
+        self.log_dir = os.fspath(self.log_dir)
+        self.update_freq = 1 if self.update_freq == "batch" else self.update_freq
         self._writers = {}
         self._step = 0
         self._graph_is_due = False

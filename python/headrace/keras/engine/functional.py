@@ -166,12 +166,8 @@ class Functional(Model):
     def compute_output_shape(self, input_shape):
         """The static shape, or structure of shapes,
         of the outputs for `input_shape`."""
-        shape = tf.TensorShape(input_shape) if not _is_many(input_shape) else None
-        if shape is None:
-            inputs = [KerasTensor(s, "float32") for s in input_shape]
-        else:
-            inputs = KerasTensor(shape, self._network.flat_inputs[0].dtype)
-        outputs = functional_call._run(self, (inputs,), {})
+        dtype = self._network.flat_inputs[0].dtype
+        outputs = functional_call.run_shapes(self, input_shape, dtype)
         return tf.nest.map_structure(lambda t: t.shape, outputs)
 
     # --- configuration ---
@@ -194,10 +190,6 @@ class Functional(Model):
             made = cls(inputs=inputs, outputs=outputs, name=config.get("name"))
             made.trainable = config.get("trainable", True)
             return made
-
-
-def _is_many(shape):
-    return isinstance(shape, list) and shape and not isinstance(shape[0], int | None)
 
 
 def _conform(x, declared):

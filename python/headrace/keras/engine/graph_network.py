@@ -59,15 +59,13 @@ class GraphNetwork:
                 if id(node) in given:
                     continue
                 if not node.parents:
-                    self._disconnected(node.outputs)
+                    tensor = node.outputs
+                    raise ValueError(
+                        f"Graph disconnected: cannot obtain value for tensor {tensor} at "
+                        f'layer "{tensor.history[0].name}". The following previous '
+                        "layers were accessed without issue: []"
+                    )
                 stack.extend((x.node, False) for x in reversed(node.parents))
-
-    def _disconnected(self, tensor):
-        raise ValueError(
-            f"Graph disconnected: cannot obtain value for tensor {tensor} at layer "
-            f'"{tensor.history[0].name}". The following previous layers were accessed '
-            "without issue: []"
-        )
 
     def _order(self):
         """Depths: distances from the outputs, equal for all calls of a layer."""

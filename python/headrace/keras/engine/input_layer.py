@@ -1,6 +1,7 @@
 """tf.keras.Input and the layer behind it."""
 
 from headrace import _api as tf
+from headrace.framework.support import signatures
 from headrace.keras import settings
 from headrace.keras.base import dispatch
 from headrace.keras.base.base_layer import Layer
@@ -23,11 +24,8 @@ class InputLayer(Layer):
         type_spec=None,
         **kwargs,
     ):
-        for key, value in (
-            ("input_tensor", input_tensor),
-            ("sparse", sparse),
-            ("ragged", ragged),
-        ):
+        given = {"input_tensor": input_tensor, "sparse": sparse, "ragged": ragged}
+        for key, value in given.items():
             if value:
                 raise NotImplementedError(f"InputLayer: {key} is not supported")
         if name is None:
@@ -58,35 +56,21 @@ class InputLayer(Layer):
         }
 
 
-def Input(
-    shape=None,
-    batch_size=None,
-    name=None,
-    dtype=None,
-    sparse=None,
-    tensor=None,
-    ragged=None,
-    type_spec=None,
-    **kwargs,
-):
+@signatures.taking(
+    signatures.from_text(
+        "batch_size=None, name=None, dtype=None, sparse=None, tensor=None, "
+        "ragged=None, type_spec=None, **kwargs"
+    )
+)
+def Input(shape=None, **given):
     """A KerasTensor to start a functional model with."""
     dispatch.install()
-    if shape is None and type_spec is None and "batch_shape" not in kwargs:
+    if shape is None and given["type_spec"] is None and "batch_shape" not in given:
         raise ValueError(
             "Please provide to Input a `shape` or a `tensor` or a `type_spec` "
             "argument. Note that `shape` does not include the batch dimension."
         )
-    if "batch_shape" in kwargs:
-        kwargs["batch_input_shape"] = kwargs.pop("batch_shape")
-    layer = InputLayer(
-        input_shape=shape,
-        batch_size=batch_size,
-        name=name,
-        dtype=dtype,
-        sparse=sparse,
-        input_tensor=tensor,
-        ragged=ragged,
-        type_spec=type_spec,
-        **kwargs,
-    )
+    if "batch_shape" in given:
+        given["batch_input_shape"] = given.pop("batch_shape")
+    layer = InputLayer(input_shape=shape, input_tensor=given.pop("tensor"), **given)
     return layer.inbound_nodes[0].outputs

@@ -7,8 +7,7 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras import serialization, settings
 from headrace.keras.base import functional_call
-from headrace.keras.base.base_layer import Layer
-from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.keras.base.base_layer import Layer, shapes_of
 from headrace.keras.base.tracking import unique
 from headrace.keras.engine import hdf5
 from headrace.keras.engine.training import Trainer
@@ -120,17 +119,9 @@ class Model(Trainer, Layer):
         if type(self).call is Layer.call or input_shape is None:
             self.built = True
             return
-        if isinstance(input_shape, dict):
-            inputs = {k: KerasTensor(s, self.dtype) for k, s in input_shape.items()}
-        elif isinstance(input_shape, list) and not all(
-            isinstance(d, int) or d is None for d in input_shape
-        ):
-            inputs = [KerasTensor(s, self.dtype) for s in input_shape]
-        else:
-            inputs = KerasTensor(input_shape, self.dtype)
         self.built = True
         try:
-            functional_call._run(self, (inputs,), {})
+            functional_call.run_shapes(self, input_shape, self.dtype)
         except (TypeError, ValueError) as e:
             self.built = False
             raise ValueError(
@@ -151,7 +142,7 @@ class Model(Trainer, Layer):
     def _build_for(self, inputs):
         """A subclass without a `build` of its own is built by its first call."""
         if type(self).build is Model.build:
-            self._keras.seen_shape = _shapes_of(inputs)
+            self._keras.seen_shape = shapes_of(inputs)
             self.built = True
         else:
             super()._build_for(inputs)
@@ -290,13 +281,6 @@ class Model(Trainer, Layer):
             return functional.Functional.from_config(config, custom_objects)
         with serialization.CustomObjectScope(custom_objects or {}):
             return cls(**config)
-
-
-def _shapes_of(inputs):
-    leaves = tf.nest.flatten(inputs)
-    if not all(hasattr(x, "shape") for x in leaves):
-        return None
-    return tf.nest.map_structure(lambda x: x.shape, inputs)
 
 
 def _names_graph(args, kwargs):

@@ -103,7 +103,6 @@ class Sequential(functional.Functional):
     def _set_graph(self, inputs, outputs):
         if inputs is outputs:
             self._keras.network = None
-            self._keras.only_input = inputs
             self._keras.network = GraphNetwork(inputs, outputs)
         else:
             self._init_graph(inputs, outputs)
@@ -188,13 +187,10 @@ class Sequential(functional.Functional):
             self._graph_for(x.shape, x.dtype)
         elif not known.is_compatible_with(x.shape) and known.rank == x.shape.rank:
             old, new = known.as_list(), x.shape.as_list()
-            if old[1:] == new[1:] or not self._fixed_inside(old, new):
+            # Weights fix the last size.
+            if old[1:] == new[1:] or old[-1] == new[-1]:
                 wide = [a if a == b else None for a, b in zip(old, new)]
                 self._graph_for(tf.TensorShape(wide), x.dtype)
-
-    def _fixed_inside(self, old, new):
-        """True where a layer's weights forbid the new sizes."""
-        return old[-1] != new[-1]
 
     def _prepared(self, inputs):
         if isinstance(inputs, dict) and self._network is None:

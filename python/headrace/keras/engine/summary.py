@@ -73,14 +73,6 @@ class _Table:
         self._out("|" + " " * (width - 2) + "|" if nested else " " * width)
 
 
-class _Options:
-    """How the table is to look."""
-
-    def __init__(self, model, connected, expand_nested, show_trainable):
-        self.model, self.connected = model, connected
-        self.expand_nested, self.show_trainable = expand_nested, show_trainable
-
-
 def show(model, line_length, positions, out, expand_nested, show_trainable):
     """Prints the layers, their outputs' shapes and numbers of weights."""
     out = out or print
@@ -101,15 +93,15 @@ def show(model, line_length, positions, out, expand_nested, show_trainable):
     table = _Table(columns, out)
     table.row(heads)
     out("=" * line_length)
-    how = _Options(model, connected, expand_nested, show_trainable)
+    model_of = model if connected else None
     for layer in model.layers:
-        _layer(layer, table, how)
+        _layer(layer, table, model_of, show_trainable)
         if expand_nested and getattr(layer, "layers", None):
             out("|" + "¯" * (line_length - 2) + "|")
             for i, inner in enumerate(layer.layers):
                 if i:
                     table.gap(nested=True)
-                _layer(inner, table, how, nested=True)
+                _layer(inner, table, model_of, show_trainable, nested=True)
             out("¯" * line_length)
         else:
             table.gap()
@@ -118,17 +110,18 @@ def show(model, line_length, positions, out, expand_nested, show_trainable):
     out("_" * line_length)
 
 
-def _layer(layer, table, how, nested=False):
-    cells = [f"{layer.name} ({_kind(layer)})", _shape_text(layer), _count(layer)]
-    if how.connected:
-        cells.append([] if nested else _inbound(layer, how.model))
-    if how.show_trainable:
+def _layer(layer, table, connected_in, show_trainable, nested=False):
+    """A layer's row; with what it is connected to in a model, unless that is None."""
+    cells = [
+        f"{layer.name} ({type(layer).__name__})",
+        _shape_text(layer),
+        _count(layer),
+    ]
+    if connected_in is not None:
+        cells.append([] if nested else _inbound(layer, connected_in))
+    if show_trainable:
         cells.append("Y" if layer.trainable else "N")
     table.row(cells, nested)
-
-
-def _kind(layer):
-    return type(layer).__name__
 
 
 def _count(layer):

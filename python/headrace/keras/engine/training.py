@@ -264,13 +264,7 @@ class Trainer:
                 (x, y, sample_weight), validation_split
             )
         source = data_adapter.source(
-            x,
-            y,
-            sample_weight,
-            batch_size=batch_size,
-            steps=steps_per_epoch,
-            shuffle=shuffle,
-            class_weight=class_weight,
+            x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight
         )
         callbacks = self._callback_list(
             callbacks, verbose, source.steps, epochs, history=True
@@ -281,7 +275,6 @@ class Trainer:
                 validation_data, validation_batch_size or batch_size, validation_steps
             )
         self.stop_training = False
-        step = self._steps("train")
         logs = None
         source.begin()
         callbacks.on_train_begin()
@@ -291,7 +284,7 @@ class Trainer:
                 break
             self.reset_metrics()
             callbacks.on_epoch_begin(epoch)
-            logs = self._epoch(source, step, callbacks)
+            logs = self._epoch(source, callbacks)
             if logs is None:
                 break
             if validation is not None and _validates(epoch, validation_freq):
@@ -324,26 +317,36 @@ class Trainer:
             params=dict(verbose=verbose, epochs=epochs, steps=steps),
         )
 
-    def _epoch(self, source, step, callbacks):
-        """One epoch of training: its logs as numbers; None without data."""
-        begin, end = callbacks.batch_hooks("train")
-        together = self._keras.steps_per_execution
+    def _batches(self, kind, source, callbacks, logs_of=None):
+        """Gives what the step of that kind makes of each batch, the hooks around it."""
+        step = self._steps(kind)
+        begin, end = callbacks.batch_hooks(kind)
+        train = kind == "train"
+        together = self._keras.steps_per_execution if train else 1
         logs, count, told = None, 0, 0
         for data in source.epoch():
             if begin and count % together == 0:
                 begin(count)
-            logs = step(data)
+            found = step(data)
+            logs = logs_of(found) if logs_of else found
             count += 1
             if end and count % together == 0:
                 end(count - 1, logs)
                 told = count
-            if self.stop_training:
+            yield found
+            if train and self.stop_training:
                 break
         if end and told < count:
             end(count - 1, logs)
         if begin and (source.steps is None or source.ran_out):
             begin(count)  # upstream tries one more
         source.note_size(count)
+
+    def _epoch(self, source, callbacks):
+        """One epoch of training: its logs as numbers; None without data."""
+        logs = None
+        for logs in self._batches("train", source, callbacks):  # noqa: B007
+            pass
         if logs is None:
             if not source.ran_out:
                 source.warn_empty()
@@ -352,25 +355,15 @@ class Trainer:
 
     def _measure(self, source, callbacks):
         """One walk over the data with test_step: the logs as numbers."""
-        step = self._steps("test")
-        begin, end = callbacks.batch_hooks("test")
         self.reset_metrics()
         callbacks.on_test_begin()
         source.begin()
         if source.ran_out:  # in an earlier epoch of fit
             callbacks.on_test_end({})
             return {}
-        logs, count = None, 0
-        for data in source.epoch():
-            if begin:
-                begin(count)
-            logs = step(data)
-            if end:
-                end(count, logs)
-            count += 1
-        if begin and (source.steps is None or source.ran_out):
-            begin(count)
-        source.note_size(count)
+        logs = None
+        for logs in self._batches("test", source, callbacks):  # noqa: B007
+            pass
         if logs is None:
             source.warn_empty()
             raise _no_batches("test")
@@ -423,22 +416,13 @@ class Trainer:
 
         `x` is as fit() takes it; targets in a dataset are left out.
         """
-        step = self._steps("predict")
         source = data_adapter.source(x, batch_size=batch_size, steps=steps)
         callbacks = self._callback_list(callbacks, _verbosity(verbose), source.steps, 1)
-        begin, end = callbacks.batch_hooks("predict")
         callbacks.on_predict_begin()
-        results, count = [], 0
-        for data in source.epoch():
-            if begin:
-                begin(count)
-            results.append(step(data))
-            if end:
-                end(count, {"outputs": results[-1]})
-            count += 1
-        if begin and (source.steps is None or source.ran_out):
-            begin(count)
-        source.note_size(count)
+        outputs = self._batches(
+            "predict", source, callbacks, lambda found: {"outputs": found}
+        )
+        results = list(outputs)
         if not results:
             raise _no_batches("predict")
         callbacks.on_predict_end()
@@ -461,11 +445,8 @@ class Trainer:
         `reset_metrics` is False the values are of this batch alone. RuntimeError before
         compile().
         """
-        self._assert_compiled()
-        if reset_metrics:
-            self.reset_metrics()
         data = data_adapter.batch(x, y, sample_weight, class_weight)
-        return self._result(_numbers(self._steps("train")(data)), return_dict)
+        return self._on_batch("train", data, reset_metrics, return_dict)
 
     def test_on_batch(
         self, x, y=None, sample_weight=None, reset_metrics=True, return_dict=False
@@ -476,11 +457,14 @@ class Trainer:
         `reset_metrics` is False the values are of this batch alone. RuntimeError before
         compile().
         """
+        data = data_adapter.batch(x, y, sample_weight)
+        return self._on_batch("test", data, reset_metrics, return_dict)
+
+    def _on_batch(self, kind, data, reset_metrics, return_dict):
         self._assert_compiled()
         if reset_metrics:
             self.reset_metrics()
-        data = data_adapter.batch(x, y, sample_weight)
-        return self._result(_numbers(self._steps("test")(data)), return_dict)
+        return self._result(_numbers(self._steps(kind)(data)), return_dict)
 
     def _result(self, logs, return_dict):
         """Logs as evaluate and the like return them: a dict, numbers or one number."""

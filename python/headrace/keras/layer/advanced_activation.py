@@ -4,7 +4,7 @@ from headrace import _api as tf
 from headrace.keras import activation, settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.parts import Weighted, takes_options
+from headrace.keras.layer.parts import Weighted, takes
 
 
 class _Elementwise(Layer):
@@ -12,78 +12,64 @@ class _Elementwise(Layer):
     _keeps_shape = True
 
 
+@takes("max_value=None, negative_slope=0.0, threshold=0.0, **kwargs")
 class ReLU(_Elementwise):
     """max(x, 0), with a slope below `threshold` and a ceiling."""
 
-    def __init__(self, max_value=None, negative_slope=0.0, threshold=0.0, **kwargs):
-        super().__init__(**kwargs)
-        if negative_slope is None or negative_slope < 0.0:
+    def _begin(self):
+        if self.negative_slope is None or self.negative_slope < 0.0:
             raise ValueError(
                 "negative_slope of a ReLU layer cannot be a negative value. Received: "
-                f"{negative_slope}"
+                f"{self.negative_slope}"
             )
-        self.max_value, self.negative_slope = max_value, negative_slope
-        self.threshold = threshold
 
     def call(self, inputs):
         """max_value above it, x from `threshold` on, negative_slope (x - threshold)
         below.
         """
+        inputs = tf.convert_to_tensor(inputs)
         return settings.relu(
-            tf.convert_to_tensor(inputs),
-            self.negative_slope,
-            self.max_value,
-            self.threshold,
+            inputs, self.negative_slope, self.max_value, self.threshold
         )
 
 
+@takes("alpha=0.3, **kwargs")
 class LeakyReLU(_Elementwise):
     """x above zero, alpha x below."""
 
-    def __init__(self, alpha=0.3, **kwargs):
-        super().__init__(**kwargs)
-        if alpha is None:
+    def _begin(self):
+        if self.alpha is None:
             raise ValueError(
                 "The alpha value of a Leaky ReLU layer cannot be None, Expecting a "
-                f"float. Received: {alpha}"
+                f"float. Received: {self.alpha}"
             )
-        self.alpha = alpha
 
     def call(self, inputs):
         """x above zero, alpha x below."""
         return tf.nn.leaky_relu(inputs, self.alpha)
 
 
+@takes("alpha=1.0, **kwargs")
 class ELU(_Elementwise):
     """x above zero, alpha (exp(x) - 1) below."""
-
-    def __init__(self, alpha=1.0, **kwargs):
-        super().__init__(**kwargs)
-        self.alpha = alpha
 
     def call(self, inputs):
         """x above zero, alpha (exp(x) - 1) below."""
         return activation.elu(inputs, self.alpha)
 
 
+@takes("theta=1.0, **kwargs")
 class ThresholdedReLU(_Elementwise):
     """x above `theta`, zero below."""
-
-    def __init__(self, theta=1.0, **kwargs):
-        super().__init__(**kwargs)
-        self.theta = theta
 
     def call(self, inputs):
         """x above theta, 0 elsewhere."""
         return inputs * tf.cast(inputs > self.theta, inputs.dtype)
 
 
+@takes("axis=-1, **kwargs")
 class Softmax(_Elementwise):
     """Probabilities along an axis; with a mask, over what it shows."""
-
-    def __init__(self, axis=-1, **kwargs):
-        super().__init__(**kwargs)
-        self.axis = axis
 
     def call(self, inputs, mask=None):
         """Numbers that sum up to 1 along `axis`; about 0 where `mask`, a bool tensor,
@@ -99,17 +85,18 @@ class Softmax(_Elementwise):
         return tf.nn.softmax(inputs, axis=axis)
 
 
+@takes("shared_axes=None, **kwargs", "alpha", before="shared_axes", activity=False)
 class PReLU(Weighted, Layer):
     """A leaky ReLU whose slopes are learned."""
 
     supports_masking = True
 
-    @takes_options("alpha", activity=False, before="shared_axes")
-    def __init__(self, shared_axes=None, **kwargs):
-        super().__init__(**kwargs)
-        if shared_axes is not None and not isinstance(shared_axes, (list, tuple)):
-            shared_axes = [shared_axes]
-        self.shared_axes = None if shared_axes is None else tuple(shared_axes)
+    def _begin(self):
+        axes = self.shared_axes
+        if axes is not None:
+            self.shared_axes = tuple(
+                axes if isinstance(axes, (list, tuple)) else [axes]
+            )
 
     def build(self, input_shape):
         """Makes alpha, of the inputs' shape without the batch, 1 along shared_axes."""

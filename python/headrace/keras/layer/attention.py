@@ -2,27 +2,24 @@
 
 from headrace import _api as tf
 from headrace.keras import initializer as initializers
-from headrace.keras import serialization
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.layer.noise import Dropout
-from headrace.keras.layer.parts import Weighted, option, option_names, takes_options
+from headrace.keras.layer.parts import Weighted, option_names, takes
 
 _LOW = -1e9
-_OPTION_NAMES = option_names("kernel", "bias", activity=False)
 
 
 class _Projection(Weighted, Layer):
     """einsum(inputs, kernel) + bias."""
 
-    def __init__(self, equation, out_shape, kernel_shape, use_bias, options, **kwargs):
+    def __init__(self, equation, out_shape, kernel_shape, like, **kwargs):
         super().__init__(**kwargs)
         self.equation, self._shape = equation, tuple(kernel_shape)
         self._out_shape = tuple(out_shape)
-        self._has_bias = use_bias
-        self._take_options(options, "kernel", "bias")
+        self._has_bias = like._use_bias
         # Copies, so that every projection gets its own values.
-        self.kernel_initializer = self._fresh(self.kernel_initializer)
-        self.bias_initializer = self._fresh(self.bias_initializer)
+        for name in option_names("kernel", "bias", activity=False):
+            setattr(self, name, self._fresh(getattr(like, name)))
 
     @staticmethod
     def _fresh(init):
@@ -42,43 +39,35 @@ class _Projection(Weighted, Layer):
         return out if self.bias is None else out + self.bias
 
 
+_HIDDEN = ("num_heads", "key_dim", "value_dim", "dropout", "use_bias", "attention_axes")
+
+
+@takes(
+    "num_heads, key_dim, value_dim=None, dropout=0.0, use_bias=True, "
+    "output_shape=None, attention_axes=None, **kwargs",
+    *("kernel", "bias"),
+)
 class MultiHeadAttention(Layer):
     """Attention of several heads, over the steps of [batch, time, features]."""
 
     supports_masking = True
-    _config_names = ()
+    _config_attributes = {name: f"_{name}" for name in _HIDDEN}
+    _config_attributes["output_shape"] = "_output_size"
 
-    @takes_options("kernel", "bias")
-    def __init__(
-        self,
-        num_heads,
-        key_dim,
-        value_dim=None,
-        dropout=0.0,
-        use_bias=True,
-        output_shape=None,
-        attention_axes=None,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        if attention_axes not in (None, 1, (1,), [1]):
+    def _begin(self):
+        if self._attention_axes not in (None, 1, (1,), [1]):
             raise NotImplementedError(
-                f"MultiHeadAttention: attention_axes={attention_axes} is not supported"
+                f"MultiHeadAttention: attention_axes={self._attention_axes} is not "
+                "supported"
             )
-        self._num_heads, self._key_dim = num_heads, key_dim
-        self._value_dim = value_dim or key_dim
-        self._dropout, self._use_bias = dropout, use_bias
-        if isinstance(output_shape, (list, tuple)):
-            if len(output_shape) != 1:
+        self._value_dim = self._value_dim or self._key_dim
+        if isinstance(self._output_size, (list, tuple)):
+            if len(self._output_size) != 1:
                 raise NotImplementedError(
                     "MultiHeadAttention: output_shape of several axes is not supported"
                 )
-            output_shape = output_shape[0]
-        self._output_size = output_shape
+            self._output_size = self._output_size[0]
         self._query_dense = None
-
-    def _take_options(self, arguments, *weights):
-        object.__setattr__(self, "_weight_options", arguments)
 
     _keras_3_names = {
         f"_{part}_dense": f"{part}_dense"
@@ -89,27 +78,20 @@ class MultiHeadAttention(Layer):
         """The projections, for inputs of these shapes."""
         heads = (self._num_heads, self._key_dim)
         value_heads = (self._num_heads, self._value_dim)
-        options = (self._use_bias, self._weight_options)
         out = self._output_size or query[-1]
         split = "abc,cde->abde"
         with tf.init_scope():
-            self._query_dense = _Projection(
-                split, heads, (query[-1], *heads), *options, name="query"
-            )
-            self._key_dense = _Projection(
-                split, heads, (key[-1], *heads), *options, name="key"
-            )
-            self._value_dense = _Projection(
-                split, value_heads, (value[-1], *value_heads), *options, name="value"
-            )
+            for part, shape, of in (
+                ("query", query, heads),
+                ("key", key, heads),
+                ("value", value, value_heads),
+            ):
+                dense = _Projection(split, of, (shape[-1], *of), self, name=part)
+                setattr(self, f"_{part}_dense", dense)
             self._dropout_layer = Dropout(self._dropout)
-            self._output_dense = _Projection(
-                "abcd,cde->abe",
-                (out,),
-                (*value_heads, out),
-                *options,
-                name="attention_output",
-            )
+            sizes, name = (*value_heads, out), "attention_output"
+            dense = _Projection("abcd,cde->abe", (out,), sizes, self, name=name)
+            self._output_dense = dense
 
     def call(
         self,
@@ -180,31 +162,14 @@ class MultiHeadAttention(Layer):
         """Adds heads, sizes, dropout, use_bias and what kernels and biases are made
         with.
         """
-        say = serialization.serialize
-        config = {
-            **super().get_config(),
-            "num_heads": self._num_heads,
-            "key_dim": self._key_dim,
-            "value_dim": self._value_dim,
-            "dropout": self._dropout,
-            "use_bias": self._use_bias,
-            "output_shape": self._output_size,
-            "attention_axes": None,
-        }
-        for name, value in self._weight_options.items():
-            config[name] = say(option(name, value))
-        config["activity_regularizer"] = say(self.activity_regularizer)
-        return config
+        return {**super().get_config(), "attention_axes": None}
 
 
+@takes("dropout=0.0, **kwargs")
 class _PlainAttention(Layer):
     """Attention of [query, value] or [query, value, key] without projections."""
 
     supports_masking = True
-
-    def __init__(self, dropout=0.0, **kwargs):
-        super().__init__(**kwargs)
-        self.dropout = dropout
 
     def _scores(self, query, key):
         raise NotImplementedError(type(self).__name__)
@@ -255,17 +220,16 @@ class _PlainAttention(Layer):
         return None if mask is None or mask[0] is None else mask[0]
 
 
+@takes("use_scale=False, score_mode='dot', dropout=0.0, **kwargs")
 class Attention(_PlainAttention):
     """Dot-product attention."""
 
-    def __init__(self, use_scale=False, score_mode="dot", dropout=0.0, **kwargs):
-        super().__init__(dropout=dropout, **kwargs)
-        if score_mode not in ("dot", "concat"):
+    def _begin(self):
+        if self.score_mode not in ("dot", "concat"):
             raise ValueError(
-                f'Received: score_mode={score_mode}. Acceptable values are: ["dot", '
-                '"concat"]'
+                f"Received: score_mode={self.score_mode}. Acceptable values are: "
+                '["dot", "concat"]'
             )
-        self.use_scale, self.score_mode = use_scale, score_mode
 
     def build(self, input_shape):
         """Makes the scalars scale, with use_scale, and concat_score_weight, for
@@ -290,12 +254,9 @@ class Attention(_PlainAttention):
         return self.concat_score_weight * tf.reduce_sum(tf.tanh(mixed), axis=-1)
 
 
+@takes("use_scale=True, dropout=0.0, **kwargs")
 class AdditiveAttention(_PlainAttention):
     """Bahdanau's attention."""
-
-    def __init__(self, use_scale=True, dropout=0.0, **kwargs):
-        super().__init__(dropout=dropout, **kwargs)
-        self.use_scale = use_scale
 
     def build(self, input_shape):
         """Makes scale, [features], with use_scale."""

@@ -5,35 +5,27 @@ import math
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras import activation as activations
-from headrace.keras import regularizer, settings
+from headrace.keras import regularizer
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.parts import (
-    Weighted,
-    activation_of,
-    shaped,
-    takes_options,
-    times_kernel,
-)
+from headrace.keras.layer.parts import Weighted, shaped, takes, times_kernel
 
 _bias_add = _headrace.raw_op("BiasAdd")
 
 
+@takes("units, activation=None, use_bias=True, **kwargs", "kernel", "bias")
 class Dense(Weighted, Layer):
     """activation(inputs @ kernel + bias)."""
 
     supports_masking = True
 
-    @takes_options("kernel", "bias")
-    def __init__(self, units, activation=None, use_bias=True, **kwargs):
-        super().__init__(**kwargs)
-        self.units = int(units) if not isinstance(units, int) else units
-        if self.units < 0:
+    def _begin(self):
+        if int(self.units) < 0:
             raise ValueError(
                 "Received an invalid value for `units`, expected a positive integer. "
-                f"Received: units={units}"
+                f"Received: units={self.units}"
             )
-        self.activation, self.use_bias = activation_of(activation), use_bias
+        self.units = self.units if isinstance(self.units, int) else int(self.units)
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape):
@@ -77,27 +69,23 @@ class Dense(Weighted, Layer):
         return tf.TensorShape(shape[:-1] + [self.units])
 
 
+@takes("activation, **kwargs")
 class Activation(Layer):
     """Applies a function."""
 
     supports_masking = True
     _keeps_shape = True
 
-    def __init__(self, activation, **kwargs):
-        super().__init__(**kwargs)
-        self.activation = activation_of(activation)
-
     def call(self, inputs):
         """activation(inputs)."""
         return self.activation(inputs)
 
 
+@takes("data_format=None, **kwargs")
 class Flatten(Layer):
     """[batch, everything else]."""
 
-    def __init__(self, data_format=None, **kwargs):
-        super().__init__(**kwargs)
-        self.data_format = settings.data_format(data_format)
+    def _begin(self):
         self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, inputs):
@@ -125,12 +113,12 @@ class Flatten(Layer):
         return tf.TensorShape([sizes[0], whole])
 
 
+@takes("target_shape, **kwargs")
 class Reshape(Layer):
     """Another shape of the same values."""
 
-    def __init__(self, target_shape, **kwargs):
-        super().__init__(**kwargs)
-        self.target_shape = tuple(target_shape)
+    def _begin(self):
+        self.target_shape = tuple(self.target_shape)
 
     def _full(self, sizes):
         target = list(self.target_shape)
@@ -173,11 +161,12 @@ class Reshape(Layer):
         return shaped(out, shape.as_list())
 
 
+@takes("dims, **kwargs")
 class Permute(Layer):
     """Other orders of the axes after the first."""
 
-    def __init__(self, dims, **kwargs):
-        super().__init__(**kwargs)
+    def _begin(self):
+        dims = self.dims
         self.dims = tuple(dims)
         if sorted(dims) != list(range(1, len(dims) + 1)):
             raise ValueError(
@@ -194,14 +183,13 @@ class Permute(Layer):
         return tf.transpose(inputs, (0, *self.dims))
 
 
+@takes("n, **kwargs")
 class RepeatVector(Layer):
     """[batch, features] n times: [batch, n, features]."""
 
-    def __init__(self, n, **kwargs):
-        super().__init__(**kwargs)
-        if not isinstance(n, int):
-            raise TypeError(f"Expected an integer value for `n`, got {type(n)}.")
-        self.n = n
+    def _begin(self):
+        if not isinstance(self.n, int):
+            raise TypeError(f"Expected an integer value for `n`, got {type(self.n)}.")
         self.input_spec = InputSpec(ndim=2)
 
     def call(self, inputs):
@@ -209,14 +197,11 @@ class RepeatVector(Layer):
         return tf.tile(tf.expand_dims(inputs, 1), [1, self.n, 1])
 
 
+@takes("mask_value=0.0, **kwargs")
 class Masking(Layer):
     """Hides time steps whose features all have one value."""
 
     supports_masking = True
-
-    def __init__(self, mask_value=0.0, **kwargs):
-        super().__init__(**kwargs)
-        self.mask_value = mask_value
 
     def compute_mask(self, inputs, mask=None):
         """True for the steps with a feature that is not mask_value: [batch, time]."""

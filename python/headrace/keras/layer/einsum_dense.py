@@ -4,12 +4,7 @@ import re
 
 from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
-from headrace.keras.layer.parts import (
-    Weighted,
-    activation_of,
-    option_names,
-    takes_options,
-)
+from headrace.keras.layer.parts import Weighted, option_names, takes
 
 _LETTERS = "[a-zA-Z]+"
 _FORMS = (  # (equation, where the unnamed axes are)
@@ -100,6 +95,10 @@ class _Equation:
         return shape + [1] * (unnamed if self.elided == "right" else 0)
 
 
+@takes(
+    "equation, output_shape, activation=None, bias_axes=None, **kwargs",
+    *("kernel", "bias"),
+)
 class EinsumDense(Weighted, Layer):
     """activation(einsum(equation, inputs, kernel) + bias)."""
 
@@ -107,22 +106,17 @@ class EinsumDense(Weighted, Layer):
     _config_names += option_names("kernel", "bias")
     _config_attributes = {"output_shape": "partial_output_shape"}
 
-    @takes_options("kernel", "bias")
-    def __init__(
-        self, equation, output_shape, activation=None, bias_axes=None, **kwargs
-    ):
-        super().__init__(**kwargs)
-        self.equation, self.bias_axes = equation, bias_axes
-        one = output_shape is None or isinstance(output_shape, int)
-        self.partial_output_shape = [output_shape] if one else list(output_shape)
-        self.activation = activation_of(activation)
+    def _begin(self):
+        shape = self.partial_output_shape
+        one = shape is None or isinstance(shape, int)
+        self.partial_output_shape = [shape] if one else list(shape)
 
     def build(self, input_shape):
-        kernel, bias = _Equation(self.equation).shapes(
+        sizes, of_output = (
             tf.TensorShape(input_shape).as_list(),
             self.partial_output_shape,
-            self.bias_axes,
         )
+        kernel, bias = _Equation(self.equation).shapes(sizes, of_output, self.bias_axes)
         self.kernel = self._new_weight("kernel", kernel)
         self.bias = None if bias is None else self._new_weight("bias", bias)
         self.built = True

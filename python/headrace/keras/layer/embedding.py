@@ -2,28 +2,28 @@
 
 from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
-from headrace.keras.layer.parts import Weighted, takes_options
+from headrace.keras.layer.parts import Weighted, takes
 
 
+@takes(
+    "input_dim, output_dim, mask_zero=False, input_length=None, **kwargs",
+    "embeddings",
+    before="mask_zero",
+)
 class Embedding(Weighted, Layer):
     """Rows of a table for integers."""
 
-    @takes_options("embeddings", before="mask_zero")
-    def __init__(
-        self, input_dim, output_dim, mask_zero=False, input_length=None, **kwargs
-    ):
-        if "input_shape" not in kwargs:
-            kwargs["input_shape"] = (input_length,) if input_length else (None,)
+    def _before(self, given):
+        input_dim, output_dim = given["input_dim"], given["output_dim"]
+        given.setdefault("input_shape", (given["input_length"] or None,))
         if input_dim <= 0 or output_dim <= 0:
             raise ValueError(
                 "Both `input_dim` and `output_dim` should be positive, Received "
                 f"input_dim = {input_dim} and output_dim = {output_dim}"
             )
-        super().__init__(**kwargs)
-        self._autocast = False
-        self.input_dim, self.output_dim = input_dim, output_dim
-        self.mask_zero, self.input_length = mask_zero, input_length
-        self.supports_masking = mask_zero
+
+    def _begin(self):
+        self._autocast, self.supports_masking = False, self.mask_zero
 
     def build(self, input_shape=None):
         """Makes the table, [input_dim, output_dim]."""

@@ -1,10 +1,12 @@
 """Layers that join several inputs."""
 
 import functools
-import operator
+import operator  # noqa: F401 (in the table)
 
 from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
+from headrace.keras.classes import add_classes
+from headrace.keras.layer.parts import takes
 
 
 class _Merge(Layer):
@@ -29,10 +31,7 @@ class _Merge(Layer):
     def build(self, input_shape):
         """Checks that the inputs' shapes can be joined;
         ValueError where they cannot."""
-        if not isinstance(input_shape, (list, tuple)) or not input_shape:
-            self._check(input_shape)
-        if self._count and len(input_shape) != self._count:
-            self._check(input_shape)
+        self._check(input_shape)
         self._check_shapes([tf.TensorShape(s) for s in input_shape])
         self.built = True
 
@@ -89,23 +88,21 @@ class _Fold(_Merge):
         return functools.reduce(self._join, inputs)
 
 
-class Add(_Fold):
-    """The sum of the inputs, which are broadcast."""
-
-    _join = staticmethod(operator.add)
-
-
-class Subtract(_Fold):
-    """The first of two inputs less the second."""
-
-    _count = 2
-    _join = staticmethod(operator.sub)
-
-
-class Multiply(_Fold):
-    """The product of the inputs, element by element."""
-
-    _join = staticmethod(operator.mul)
+add_classes(
+    globals(),
+    """
+Add(_Fold, _join=staticmethod(operator.add))
+    The sum of the inputs, which are broadcast.
+Subtract(_Fold, _join=staticmethod(operator.sub), _count=2)
+    The first of two inputs less the second.
+Multiply(_Fold, _join=staticmethod(operator.mul))
+    The product of the inputs, element by element.
+Maximum(_Fold, _join=staticmethod(tf.maximum))
+    The largest of the inputs, element by element.
+Minimum(_Fold, _join=staticmethod(tf.minimum))
+    The smallest of the inputs, element by element.
+""",
+)
 
 
 class Average(Add):
@@ -115,24 +112,9 @@ class Average(Add):
         return super()._merge(inputs) / len(inputs)
 
 
-class Maximum(_Fold):
-    """The largest of the inputs, element by element."""
-
-    _join = staticmethod(tf.maximum)
-
-
-class Minimum(_Fold):
-    """The smallest of the inputs, element by element."""
-
-    _join = staticmethod(tf.minimum)
-
-
+@takes("axis=-1, **kwargs")
 class Concatenate(_Merge):
     """Joins along an axis."""
-
-    def __init__(self, axis=-1, **kwargs):
-        super().__init__(**kwargs)
-        self.axis = axis
 
     def _check_shapes(self, shapes):
         if any(s.rank is None for s in shapes):
@@ -173,14 +155,11 @@ class Concatenate(_Merge):
         return tf.reduce_all(tf.concat(masks, axis=self.axis), axis=-1)
 
 
+@takes("axes, normalize=False, **kwargs")
 class Dot(_Merge):
     """The product of two inputs over an axis of each."""
 
     _count = 2
-
-    def __init__(self, axes, normalize=False, **kwargs):
-        super().__init__(**kwargs)
-        self.axes, self.normalize = axes, normalize
 
     def _check_shapes(self, shapes):
         first, second = self._pair(shapes[0].rank, shapes[1].rank)

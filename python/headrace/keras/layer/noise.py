@@ -1,9 +1,9 @@
 """Layers that are active while training alone: dropout and noise."""
 
 from headrace import _api as tf
-from headrace.keras import settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.layer.parts import takes
 
 
 class _Drawing(Layer):
@@ -21,19 +21,18 @@ class _Drawing(Layer):
         return self.seed + self._calls - 1
 
 
+@takes("rate, noise_shape=None, seed=None, **kwargs")
 class Dropout(_Drawing):
     """Sets a share of the inputs to zero while training."""
 
     _keeps_shape = True
 
-    def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
-        super().__init__(**kwargs)
-        if isinstance(rate, (int, float)) and not 0 <= rate <= 1:
+    def _begin(self):
+        if isinstance(self.rate, (int, float)) and not 0 <= self.rate <= 1:
             raise ValueError(
-                f"Invalid value {rate} received for `rate`, expected a value between 0 "
-                "and 1."
+                f"Invalid value {self.rate} received for `rate`, expected a value "
+                "between 0 and 1."
             )
-        self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
 
     def _noise_shape(self, inputs):
         if self.noise_shape is None:
@@ -46,19 +45,15 @@ class Dropout(_Drawing):
     def call(self, inputs, training=None):
         if not training or (isinstance(self.rate, (int, float)) and self.rate == 0):
             return tf.identity(inputs) if training else inputs
-        return tf.nn.dropout(
-            inputs,
-            self.rate,
-            noise_shape=self._noise_shape(inputs),
-            seed=self._next_seed(),
-        )
+        shape, seed = self._noise_shape(inputs), self._next_seed()
+        return tf.nn.dropout(inputs, self.rate, noise_shape=shape, seed=seed)
 
 
+@takes("rate, **kwargs")
 class SpatialDropout1D(Dropout):
     """Drops whole channels of [batch, steps, channels]."""
 
-    def __init__(self, rate, **kwargs):
-        super().__init__(rate, **kwargs)
+    def _begin(self):
         self.input_spec = InputSpec(ndim=3)
 
     def _noise_shape(self, inputs):
@@ -66,15 +61,14 @@ class SpatialDropout1D(Dropout):
         return tf.stack([sizes[0], 1, sizes[2]])
 
 
+@takes("rate, data_format=None, **kwargs")
 class SpatialDropout2D(Dropout):
     """Drops whole channels of images."""
 
     _rank = 2
     _config_without = ("data_format",)
 
-    def __init__(self, rate, data_format=None, **kwargs):
-        super().__init__(rate, **kwargs)
-        self.data_format = settings.data_format(data_format)
+    def _begin(self):
         self.input_spec = InputSpec(ndim=self._rank + 2)
 
     def _noise_shape(self, inputs):
@@ -90,12 +84,9 @@ class SpatialDropout3D(SpatialDropout2D):
     _rank = 3
 
 
+@takes("stddev, seed=None, **kwargs")
 class GaussianNoise(_Drawing):
     """Adds noise while training."""
-
-    def __init__(self, stddev, seed=None, **kwargs):
-        super().__init__(**kwargs)
-        self.stddev, self.seed = stddev, seed
 
     def call(self, inputs, training=None):
         if not training:
@@ -105,17 +96,16 @@ class GaussianNoise(_Drawing):
         )
 
 
+@takes("rate, seed=None, **kwargs")
 class GaussianDropout(_Drawing):
     """Multiplies with noise around 1, as strong as a dropout of `rate`."""
 
-    def __init__(self, rate, seed=None, **kwargs):
-        super().__init__(**kwargs)
-        if not 0 <= rate <= 1:
+    def _begin(self):
+        if not 0 <= self.rate <= 1:
             raise ValueError(
                 f"Invalid value received for argument `rate`. Expected a float value "
-                f"between 0 and 1. Received: rate={rate}"
+                f"between 0 and 1. Received: rate={self.rate}"
             )
-        self.rate, self.seed = rate, seed
 
     def call(self, inputs, training=None):
         if not training or not 0 < self.rate < 1:
@@ -129,14 +119,11 @@ class GaussianDropout(_Drawing):
 _SELU_LOW = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
 
 
+@takes("rate, noise_shape=None, seed=None, **kwargs")
 class AlphaDropout(_Drawing):
     """Dropout to SELU's lowest value that keeps mean and variance."""
 
     _config_without = ("noise_shape",)
-
-    def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
-        super().__init__(**kwargs)
-        self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
 
     def call(self, inputs, training=None):
         rate = self.rate

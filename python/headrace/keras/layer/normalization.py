@@ -4,7 +4,7 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.parts import Weighted, takes_options
+from headrace.keras.layer.parts import Weighted, takes
 
 
 def _listed(axis):
@@ -12,6 +12,14 @@ def _listed(axis):
     return axis if isinstance(axis, (list, tuple)) else [axis]
 
 
+@takes(
+    "axis=-1, momentum=0.99, epsilon=1e-3, center=True, scale=True, "
+    "synchronized=False, **kwargs",
+    *("beta", "gamma"),
+    initialized=("moving_mean", "moving_variance"),
+    before="synchronized",
+    activity=False,
+)
 class BatchNormalization(Weighted, Layer):
     """Normalizes by the batch while training, by running averages otherwise."""
 
@@ -19,28 +27,9 @@ class BatchNormalization(Weighted, Layer):
     _config_without = ("synchronized",)
     _keeps_shape = True
 
-    @takes_options(
-        "beta",
-        "gamma",
-        activity=False,
-        initialized=("moving_mean", "moving_variance"),
-        before="synchronized",
-    )
-    def __init__(
-        self,
-        axis=-1,
-        momentum=0.99,
-        epsilon=1e-3,
-        center=True,
-        scale=True,
-        synchronized=False,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        if synchronized:
+    def _begin(self):
+        if self.synchronized:
             raise NotImplementedError("BatchNormalization: synchronized")
-        self.axis, self.momentum, self.epsilon = axis, momentum, epsilon
-        self.center, self.scale = center, scale
 
     def _axes(self, rank):
         given = _listed(self.axis)
@@ -75,9 +64,6 @@ class BatchNormalization(Weighted, Layer):
             setattr(self, name, weight)
         self.built = True
 
-    def _fused(self, rank, axes):
-        return rank == 4 and axes in ([1], [3])
-
     def call(self, inputs, mask=None, training=None):
         """(x - mean) / sqrt(variance + epsilon) * gamma + beta, along `axis`.
 
@@ -87,9 +73,9 @@ class BatchNormalization(Weighted, Layer):
         training = bool(training) and self.trainable
         rank = inputs.shape.rank
         axes = self._axes(rank)
-        if self._fused(rank, axes):
-            if axes == [3]:
-                return self._call_fused(inputs, training)
+        if rank == 4 and axes == [3]:
+            return self._call_fused(inputs, training)
+        if rank == 4 and axes == [1]:
             out = self._call_fused(tf.transpose(inputs, [0, 2, 3, 1]), training)
             return tf.transpose(out, [0, 3, 1, 2])
         others = [i for i in range(rank) if i not in axes]
@@ -129,10 +115,8 @@ class BatchNormalization(Weighted, Layer):
     def _update(self, mean, variance):
         """Moves the running averages."""
         rate = 1.0 - self.momentum
-        for average, value in (
-            (self.moving_mean, mean),
-            (self.moving_variance, variance),
-        ):
+        averages = (self.moving_mean, self.moving_variance)
+        for average, value in zip(averages, (mean, variance)):
             average.assign_sub((average._read() - value) * rate, read_value=False)
 
     def _call_fused(self, inputs, training):
@@ -153,17 +137,16 @@ class BatchNormalization(Weighted, Layer):
         return found[0]
 
 
+@takes(
+    "axis=-1, epsilon=1e-3, center=True, scale=True, **kwargs",
+    *("beta", "gamma"),
+    activity=False,
+)
 class LayerNormalization(Weighted, Layer):
     """Normalizes each sample over some axes."""
 
     supports_masking = True
     _keeps_shape = True
-
-    @takes_options("beta", "gamma", activity=False)
-    def __init__(self, axis=-1, epsilon=1e-3, center=True, scale=True, **kwargs):
-        super().__init__(**kwargs)
-        self.axis, self.epsilon = axis, epsilon
-        self.center, self.scale = center, scale
 
     def _axes(self, rank):
         given = _listed(self.axis)
@@ -204,12 +187,9 @@ class LayerNormalization(Weighted, Layer):
         )
 
 
+@takes("groups=32, axis=-1, epsilon=1e-3, **kwargs")
 class GroupNormalization(LayerNormalization):
     """Normalizes groups of channels."""
-
-    def __init__(self, groups=32, axis=-1, epsilon=1e-3, **kwargs):
-        super().__init__(axis=axis, epsilon=epsilon, **kwargs)
-        self.groups = groups
 
     def build(self, input_shape):
         """Makes gamma and beta, a number each channel; a `groups` of -1 is one each
@@ -238,13 +218,8 @@ class GroupNormalization(LayerNormalization):
         sizes = inputs.shape.as_list()
         dynamic = tf.shape(inputs)
         full = [n if n is not None else dynamic[i] for i, n in enumerate(sizes)]
-        split = [
-            *full[:axis],
-            self.groups,
-            sizes[axis] // self.groups,
-            *full[axis + 1 :],
-        ]
-        grouped = tf.reshape(inputs, split)
+        split = [self.groups, sizes[axis] // self.groups]
+        grouped = tf.reshape(inputs, [*full[:axis], *split, *full[axis + 1 :]])
         axes = [i for i in range(1, rank + 1) if i != axis]
         mean, variance = tf.nn.moments(grouped, axes, keepdims=True)
         normal = (grouped - mean) * tf.math.rsqrt(variance + self.epsilon)
@@ -255,28 +230,22 @@ class GroupNormalization(LayerNormalization):
         return out if self.beta is None else out + tf.reshape(self.beta, shape)
 
 
+@takes("axis=-1, **kwargs")
 class UnitNormalization(Layer):
     """Gives inputs the length 1."""
 
     supports_masking = True
-
-    def __init__(self, axis=-1, **kwargs):
-        super().__init__(**kwargs)
-        self.axis = axis
 
     def call(self, inputs):
         """Inputs divided by their L2 norm along `axis`."""
         return tf.math.l2_normalize(inputs, axis=self.axis, epsilon=1e-12)
 
 
+@takes("axis=-1, epsilon=1e-6, **kwargs")
 class RMSNormalization(Layer):
     """Divides by the root of the mean square along an axis, then scales. Keras 3's."""
 
     supports_masking = True
-
-    def __init__(self, axis=-1, epsilon=1e-6, **kwargs):
-        super().__init__(**kwargs)
-        self.axis, self.epsilon = axis, epsilon
 
     def build(self, input_shape):
         """Makes `scale`, one weight a place along the axes."""

@@ -3,26 +3,9 @@
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework.support import signatures
-from headrace.keras import (
-    activation,
-    constraint,
-    initializer,
-    regularizer,
-)
+from headrace.keras.classes import with_constructor
 
 _matmul = _headrace.raw_op("MatMul")
-
-
-_OPTIONS = {
-    "initializer": initializer.get,
-    "regularizer": regularizer.get,
-    "constraint": constraint.get,
-}
-
-
-def option(name, value):
-    """What an argument such as kernel_initializer stands for."""
-    return _OPTIONS[name.rpartition("_")[2]](value)
 
 
 def option_names(*weights, activity=True):
@@ -40,57 +23,43 @@ _INITIALIZERS |= dict.fromkeys(("bias", "beta", "alpha", "moving_mean"), "zeros"
 _INITIALIZERS |= dict.fromkeys(("gamma", "moving_variance"), "ones")
 
 
-def takes_options(*weights, activity=True, initialized=(), before="kwargs"):
-    """For constructors of layers: adds the parameters of `weights`, and keeps them.
+def takes(text, *weights, initialized=(), before="kwargs", activity=True, **fixed):
+    """classes.takes() for layers: adds the parameters of `weights` to those in the text.
 
     Of those in `initialized` there is an initializer only. They come before the
-    parameter `before`; with `activity` the activity_regularizer is among them, which
-    the constructor takes as one of its **kwargs.
+    parameter `before`; with `activity` the activity_regularizer is among them.
     """
     names = [
         name
-        for name in option_names(*weights, *initialized, activity=activity)
+        for name in option_names(*weights, *initialized, activity=activity and weights)
         if not name.startswith(initialized or "0") or name.endswith("_initializer")
     ]
-    kept = [name for name in names if name != "activity_regularizer"]
 
     def of(name):
         weight, _, kind = name.rpartition("_")
         initial = _INITIALIZERS.get(weight, "glorot_uniform")
         return signatures.parameter(name, initial if kind == "initializer" else None)
 
-    def decorate(init):
-        def begin(self, **given):
-            options = {name: given.pop(name) for name in kept}
-            init(self, **given)
-            self._take_options(options, *weights, *initialized)
-
-        parameters = signatures.parameters_of(init)
+    def decorate(cls):
+        parameters = signatures.from_text(f"self, {text}")
         place = [p.name for p in parameters].index(before)
         parameters[place:place] = map(of, names)
-        return signatures.function_of(init, parameters, begin)
+        return with_constructor(cls, parameters, fixed, {"activity_regularizer"})
 
     return decorate
 
 
 class Weighted:
-    """Mixed into layers: attributes `kernel_initializer` and the like."""
+    """Mixed into layers with attributes `kernel_initializer` and the like."""
 
-    def _take_options(self, arguments, *weights):
-        """Keeps what arguments by their names say of each weight."""
-        for weight in weights:
-            for kind in _OPTIONS:
-                name = f"{weight}_{kind}"
-                setattr(self, name, option(name, arguments.get(name)))
-
-    def _new_weight(self, kind, shape, name=None, **kwargs):
+    def _new_weight(self, kind, shape, name=None, initializer=None, **kwargs):
         """A weight with the options of that kind, as they are now."""
         return self.add_weight(
             name=name or kind,
             shape=shape,
-            initializer=getattr(self, f"{kind}_initializer"),
-            regularizer=getattr(self, f"{kind}_regularizer"),
-            constraint=getattr(self, f"{kind}_constraint"),
+            initializer=initializer or getattr(self, f"{kind}_initializer"),
+            regularizer=getattr(self, f"{kind}_regularizer", None),
+            constraint=getattr(self, f"{kind}_constraint", None),
             **kwargs,
         )
 
@@ -123,6 +92,3 @@ def shaped(x, sizes):
     if x.shape.rank is not None and x.shape.as_list() == list(sizes):
         return x
     return tf.ensure_shape(x, sizes)
-
-
-activation_of = activation.get

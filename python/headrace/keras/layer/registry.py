@@ -34,4 +34,14 @@ def deserialize(config, custom_objects=None):
     return serialization.deserialize(config, _all(), "layer", custom_objects)
 
 
+def around(cls, config, custom_objects, *inner):
+    """An object of a class whose configuration has those of layers under such names."""
+    layers = {
+        name: deserialize(config[name], custom_objects)
+        for name in inner
+        if config.get(name) is not None
+    }
+    return cls(**{**config, **layers})
+
+
 serialize = serialization.serialize

@@ -30,12 +30,12 @@ class SpectralNormalization(Wrapper):
                 f"{type(self.layer).__name__} object has no attribute 'kernel' nor "
                 "'embeddings'"
             )
+        shape, start = (
+            (1, self.kernel.shape[-1]),
+            initializer.TruncatedNormal(0.0, 0.02),
+        )
         self.vector_u = self.add_weight(
-            shape=(1, self.kernel.shape[-1]),
-            initializer=initializer.TruncatedNormal(stddev=0.02),
-            trainable=False,
-            name="vector_u",
-            dtype=self.kernel.dtype,
+            "vector_u", shape, self.kernel.dtype, start, trainable=False
         )
         self.built = True
 

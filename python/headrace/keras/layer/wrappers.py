@@ -24,9 +24,7 @@ class Wrapper(Layer):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A wrapper with a new inner layer, of what get_config() gave."""
-        config = dict(config)
-        layer = registry.deserialize(config.pop("layer"), custom_objects)
-        return cls(layer, **config)
+        return registry.around(cls, config, custom_objects, "layer")
 
 
 class TimeDistributed(Wrapper):
@@ -71,12 +69,7 @@ class Bidirectional(Layer):
     supports_masking = True
 
     def __init__(
-        self,
-        layer,
-        merge_mode="concat",
-        weights=None,
-        backward_layer=None,
-        **kwargs,
+        self, layer, merge_mode="concat", weights=None, backward_layer=None, **kwargs
     ):
         if merge_mode not in _MODES:
             raise ValueError(
@@ -189,10 +182,5 @@ class Bidirectional(Layer):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A layer, without weights, of what get_config() gave."""
-        config = dict(config)
-        config["layer"] = registry.deserialize(config["layer"], custom_objects)
-        if config.get("backward_layer") is not None:
-            config["backward_layer"] = registry.deserialize(
-                config["backward_layer"], custom_objects
-            )
-        return cls(**config)
+        names = ("layer", "backward_layer")
+        return registry.around(cls, config, custom_objects, *names)

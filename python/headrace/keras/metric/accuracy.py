@@ -1,9 +1,10 @@
 """Accuracies and means of losses."""
 
 from headrace import _api as tf
+from headrace.framework.support import signatures
 from headrace.keras import loss as losses
 from headrace.keras import settings
-from headrace.keras.function_class import function_class
+from headrace.keras.classes import add_function_classes, takes
 from headrace.keras.metric.base import Metric
 from headrace.keras.metric.reductions import MeanMetricWrapper
 
@@ -83,79 +84,54 @@ def cosine_similarity(y_true, y_pred, axis=-1):
     return -losses.cosine_similarity(y_true, y_pred, axis)
 
 
-def _mean_class(name, fn, label=None, squeezes=True, **defaults):
-    """The mean of a function as a Metric class."""
-    common = {"name": label or fn.__name__, "dtype": None}
-    first = name in _ARGUMENTS_FIRST
-    parameters = {**defaults, **common} if first else {**common, **defaults}
-    doc = f"The mean of {fn.__name__}."
-    return function_class(
-        MeanMetricWrapper, name, fn, parameters, __name__, doc, _squeezes=squeezes
-    )
+def _common(function):
+    """The parameters of classes that take no more."""
+    return signatures.from_text(f"name='{function.__name__}', dtype=None")
 
 
-_ARGUMENTS_FIRST = {"TopKCategoricalAccuracy", "SparseTopKCategoricalAccuracy"}
-Accuracy = _mean_class("Accuracy", accuracy)
-BinaryAccuracy = _mean_class(
-    "BinaryAccuracy", _binary_matches, "binary_accuracy", threshold=0.5
+add_function_classes(
+    globals(),
+    MeanMetricWrapper,
+    """
+Accuracy accuracy
+BinaryAccuracy _binary_matches(name='binary_accuracy', dtype=None, threshold=0.5)
+CategoricalAccuracy categorical_accuracy
+SparseCategoricalAccuracy sparse_categorical_accuracy
+TopKCategoricalAccuracy top_k_categorical_accuracy(k=5,
+    name='top_k_categorical_accuracy', dtype=None)
+SparseTopKCategoricalAccuracy sparse_top_k_categorical_accuracy(k=5,
+    name='sparse_top_k_categorical_accuracy', dtype=None)
+MeanSquaredError losses.mean_squared_error
+MeanAbsoluteError losses.mean_absolute_error
+MeanAbsolutePercentageError losses.mean_absolute_percentage_error
+MeanSquaredLogarithmicError losses.mean_squared_logarithmic_error
+Hinge losses.hinge
+SquaredHinge losses.squared_hinge
+CategoricalHinge losses.categorical_hinge
+LogCoshError losses.log_cosh(name='logcosh', dtype=None)
+KLDivergence losses.kl_divergence(name='kullback_leibler_divergence', dtype=None)
+Poisson losses.poisson
+CosineSimilarity cosine_similarity(name='cosine_similarity', dtype=None, axis=-1)
+BinaryCrossentropy losses.binary_crossentropy(name='binary_crossentropy', dtype=None,
+    from_logits=False, label_smoothing=0)
+CategoricalCrossentropy losses.categorical_crossentropy(name='categorical_crossentropy',
+    dtype=None, from_logits=False, label_smoothing=0, axis=-1)
+SparseCategoricalCrossentropy losses.sparse_categorical_crossentropy(
+    name='sparse_categorical_crossentropy', dtype=None, from_logits=False,
+    ignore_class=None, axis=-1)
+""",
+    "The mean of {}.",
+    _common,
 )
-CategoricalAccuracy = _mean_class("CategoricalAccuracy", categorical_accuracy)
-SparseCategoricalAccuracy = _mean_class(
-    "SparseCategoricalAccuracy", sparse_categorical_accuracy, squeezes=False
-)
-TopKCategoricalAccuracy = _mean_class(
-    "TopKCategoricalAccuracy", top_k_categorical_accuracy, k=5
-)
-SparseTopKCategoricalAccuracy = _mean_class(
-    "SparseTopKCategoricalAccuracy",
-    sparse_top_k_categorical_accuracy,
-    squeezes=False,
-    k=5,
-)
-MeanSquaredError = _mean_class("MeanSquaredError", losses.mean_squared_error)
-MeanAbsoluteError = _mean_class("MeanAbsoluteError", losses.mean_absolute_error)
-MeanAbsolutePercentageError = _mean_class(
-    "MeanAbsolutePercentageError", losses.mean_absolute_percentage_error
-)
-MeanSquaredLogarithmicError = _mean_class(
-    "MeanSquaredLogarithmicError", losses.mean_squared_logarithmic_error
-)
-Hinge = _mean_class("Hinge", losses.hinge)
-SquaredHinge = _mean_class("SquaredHinge", losses.squared_hinge)
-CategoricalHinge = _mean_class("CategoricalHinge", losses.categorical_hinge)
-LogCoshError = _mean_class("LogCoshError", losses.log_cosh, "logcosh")
-KLDivergence = _mean_class(
-    "KLDivergence", losses.kl_divergence, "kullback_leibler_divergence"
-)
-Poisson = _mean_class("Poisson", losses.poisson)
-CosineSimilarity = _mean_class("CosineSimilarity", cosine_similarity, axis=-1)
-BinaryCrossentropy = _mean_class(
-    "BinaryCrossentropy",
-    losses.binary_crossentropy,
-    from_logits=False,
-    label_smoothing=0,
-)
-CategoricalCrossentropy = _mean_class(
-    "CategoricalCrossentropy",
-    losses.categorical_crossentropy,
-    from_logits=False,
-    label_smoothing=0,
-    axis=-1,
-)
-SparseCategoricalCrossentropy = _mean_class(
-    "SparseCategoricalCrossentropy",
-    losses.sparse_categorical_crossentropy,
-    from_logits=False,
-    ignore_class=None,
-    axis=-1,
-)
+for _class in (SparseCategoricalAccuracy, SparseTopKCategoricalAccuracy):
+    _class._squeezes = False
 
 
+@takes("name='root_mean_squared_error', dtype=None")
 class RootMeanSquaredError(Metric):
     """The root of the mean of squared errors."""
 
-    def __init__(self, name="root_mean_squared_error", dtype=None):
-        super().__init__(name=name, dtype=dtype)
+    def _begin(self):
         self.total = self.add_weight("total", initializer="zeros")
         self.count = self.add_weight("count", initializer="zeros")
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from headrace import _api as tf
+from headrace.keras.classes import add_classes, takes
 from headrace.keras.metric.base import Metric
 
 
@@ -24,18 +25,19 @@ _NAMES = {
 }
 
 
+_PARAMETERS = "thresholds=None, top_k=None, class_id=None, name=None, dtype=None"
+
+
+@takes(_PARAMETERS)
 class _Counts(Metric):
     """Counts at one threshold or several."""
 
     _parts = ()  # of "tp", "fp", "tn", "fn"
     _config_attributes = {"thresholds": "init_thresholds"}
 
-    def __init__(self, thresholds=None, name=None, dtype=None, **kwargs):
-        super().__init__(name=name, dtype=dtype)
-        self.init_thresholds = thresholds
-        self.top_k, self.class_id = kwargs.get("top_k"), kwargs.get("class_id")
+    def _begin(self):
         default = _LOWEST if self.top_k is not None else 0.5
-        given = default if thresholds is None else thresholds
+        given = default if self.init_thresholds is None else self.init_thresholds
         self._many = isinstance(given, (list, tuple))
         self.thresholds = list(given) if self._many else [given]
         for t in self.thresholds:
@@ -100,6 +102,24 @@ def confusion(y_true, y_pred, thresholds, weight=None):
     }
 
 
+def interpolated_pr(tp, fp, fn):
+    """The exact area between points of a precision-recall curve."""
+    gain = tp[:-1] - tp[1:]
+    found = tp + fp
+    change = found[:-1] - found[1:]
+    slope = tf.math.divide_no_nan(gain, tf.maximum(change, 0))
+    offset = tp[1:] - slope * found[1:]
+    both = tf.logical_and(found[:-1] > 0, found[1:] > 0)
+    ratio = tf.where(
+        both,
+        tf.math.divide_no_nan(found[:-1], tf.maximum(found[1:], 0)),
+        tf.ones_like(found[1:]),
+    )
+    area = slope * (gain + offset * tf.math.log(ratio))
+    whole = tf.maximum(tp[1:] + fn[1:], 0)
+    return tf.reduce_sum(tf.math.divide_no_nan(area, whole))
+
+
 def _only_top(y_pred, k):
     """Scores that are not among the k highest become -inf."""
     _, places = tf.math.top_k(y_pred, k, sorted=False)
@@ -108,45 +128,35 @@ def _only_top(y_pred, k):
     return y_pred * kept + low * (1.0 - kept)
 
 
+@takes("thresholds=None, name=None, dtype=None, **kwargs")
 class _OneCount(_Counts):
+    _config_without = ("top_k", "class_id")
+
     def result(self):
         """The count: a scalar for one threshold, else a vector."""
         return self._out(self.accumulator._read())
 
 
-class TruePositives(_OneCount):
-    """How many (or what weight of) positives were found, one a threshold."""
-
-    _parts = ("tp",)
-
-
-class FalsePositives(_OneCount):
-    """How many (or what weight of) negatives were taken for positives."""
-
-    _parts = ("fp",)
-
-
-class TrueNegatives(_OneCount):
-    """How many (or what weight of) negatives were left out."""
-
-    _parts = ("tn",)
+add_classes(
+    globals(),
+    """
+TruePositives(_OneCount, _parts=("tp",))
+    How many (or what weight of) positives were found, one a threshold.
+FalsePositives(_OneCount, _parts=("fp",))
+    How many (or what weight of) negatives were taken for positives.
+TrueNegatives(_OneCount, _parts=("tn",))
+    How many (or what weight of) negatives were left out.
+FalseNegatives(_OneCount, _parts=("fn",))
+    How many (or what weight of) positives were missed.
+""",
+)
 
 
-class FalseNegatives(_OneCount):
-    """How many (or what weight of) positives were missed."""
-
-    _parts = ("fn",)
-
-
+@takes(_PARAMETERS)
 class Precision(_Counts):
     """The share of right ones among the positives that were found."""
 
     _parts = ("tp", "fp")
-
-    def __init__(
-        self, thresholds=None, top_k=None, class_id=None, name=None, dtype=None
-    ):
-        super().__init__(thresholds, name, dtype, top_k=top_k, class_id=class_id)
 
     def result(self):
         """True positives / (true and false positives), 0 where none was found.
@@ -156,15 +166,11 @@ class Precision(_Counts):
         return self._out(self._share(*self._parts))
 
 
+@takes(_PARAMETERS)
 class Recall(_Counts):
     """The share of positives that were found."""
 
     _parts = ("tp", "fn")
-
-    def __init__(
-        self, thresholds=None, top_k=None, class_id=None, name=None, dtype=None
-    ):
-        super().__init__(thresholds, name, dtype, top_k=top_k, class_id=class_id)
 
     def result(self):
         """True positives / (true positives and false negatives), 0 where there is none.
@@ -174,45 +180,35 @@ class Recall(_Counts):
         return self._out(self._share(*self._parts))
 
 
+@takes(
+    "num_thresholds=200, curve='ROC', summation_method='interpolation', name=None, "
+    "dtype=None, thresholds=None, multi_label=False, num_labels=None, "
+    "label_weights=None, from_logits=False"
+)
 class AUC(Metric):
     """The area under the ROC or precision-recall curve, by trapezoids."""
 
-    _config_names = ("num_thresholds", "curve", "summation_method")
+    _config_without = ("thresholds",)
 
-    def __init__(
-        self,
-        num_thresholds=200,
-        curve="ROC",
-        summation_method="interpolation",
-        name=None,
-        dtype=None,
-        thresholds=None,
-        multi_label=False,
-        num_labels=None,
-        label_weights=None,
-        from_logits=False,
-    ):
-        super().__init__(name=name, dtype=dtype)
-        if multi_label or num_labels or label_weights is not None:
+    def _begin(self):
+        if self.multi_label or self.num_labels or self.label_weights is not None:
             raise NotImplementedError("AUC: multi_label is not supported")
-        if curve not in ("ROC", "PR"):
-            raise ValueError(f"Invalid AUC curve value: {curve}.")
-        if summation_method not in ("interpolation", "minoring", "majoring"):
-            raise ValueError(f"Invalid AUC summation method: {summation_method}.")
-        if thresholds is not None:
-            inner = sorted(thresholds)
+        if self.curve not in ("ROC", "PR"):
+            raise ValueError(f"Invalid AUC curve value: {self.curve}.")
+        method, count = self.summation_method, self.num_thresholds
+        if method not in ("interpolation", "minoring", "majoring"):
+            raise ValueError(f"Invalid AUC summation method: {method}.")
+        if self.thresholds is not None:
+            inner = sorted(self.thresholds)
         else:
-            if num_thresholds <= 1:
+            if count <= 1:
                 raise ValueError(
                     "Argument `num_thresholds` must be an integer > 1. Received: "
-                    f"num_thresholds={num_thresholds}"
+                    f"num_thresholds={count}"
                 )
-            steps = num_thresholds - 1
-            inner = [(i + 1) / steps for i in range(num_thresholds - 2)]
+            inner = [(i + 1) / (count - 1) for i in range(count - 2)]
         self.num_thresholds = len(inner) + 2
         self._limits = np.array([-1e-7, *inner, 1.0 + 1e-7])
-        self.curve, self.summation_method = curve, summation_method
-        self._from_logits = from_logits
         for label in _NAMES.values():
             weight = self.add_weight(label, shape=(self.num_thresholds,))
             setattr(self, label, weight)
@@ -224,7 +220,7 @@ class AUC(Metric):
         number with from_logits.
         """
         y_pred = tf.cast(y_pred, self._dtype)
-        if self._from_logits:
+        if self.from_logits:
             y_pred = tf.sigmoid(y_pred)
         y_true = tf.reshape(tf.cast(y_true, self._dtype), tf.shape(y_pred))
         weight = _weights(sample_weight, y_pred, self._dtype)
@@ -232,29 +228,11 @@ class AUC(Metric):
         for part, label in _NAMES.items():
             getattr(self, label).assign_add(counts[part])
 
-    def _interpolated_pr(self, tp, fp, fn):
-        """The exact area between points of a precision-recall curve."""
-        n = self.num_thresholds
-        gain = tp[: n - 1] - tp[1:]
-        found = tp + fp
-        change = found[: n - 1] - found[1:]
-        slope = tf.math.divide_no_nan(gain, tf.maximum(change, 0))
-        offset = tp[1:] - slope * found[1:]
-        both = tf.logical_and(found[: n - 1] > 0, found[1:] > 0)
-        ratio = tf.where(
-            both,
-            tf.math.divide_no_nan(found[: n - 1], tf.maximum(found[1:], 0)),
-            tf.ones_like(found[1:]),
-        )
-        area = slope * (gain + offset * tf.math.log(ratio))
-        whole = tf.maximum(tp[1:] + fn[1:], 0)
-        return tf.reduce_sum(tf.math.divide_no_nan(area, whole))
-
     def result(self):
         """The area: a scalar, the sum of the strips between neighbouring thresholds."""
         tp, tn, fp, fn = (getattr(self, name)._read() for name in _NAMES.values())
         if self.curve == "PR" and self.summation_method == "interpolation":
-            return self._interpolated_pr(tp, fp, fn)
+            return interpolated_pr(tp, fp, fn)
         recall = tf.math.divide_no_nan(tp, tp + fn)
         if self.curve == "ROC":
             x, y = tf.math.divide_no_nan(fp, fp + tn), recall
@@ -271,11 +249,4 @@ class AUC(Metric):
 
     def get_config(self):
         """A dict of the arguments; multi_label is always False."""
-        config = super().get_config()
-        config.update(
-            multi_label=False,
-            num_labels=None,
-            label_weights=None,
-            from_logits=self._from_logits,
-        )
-        return config
+        return super().get_config()

@@ -1,63 +1,32 @@
 """Intersection by union, of classes."""
 
 from headrace import _api as tf
-from headrace.framework.support import signatures
+from headrace.keras.classes import takes
 from headrace.keras.metric.base import Metric
 
 
-def _takes(text):
-    """A constructor of those parameters; labels are no numbers of classes where none
-    says whether they are."""
-
-    def begin(self, num_classes, target_class_ids=None, sparse_y_true=False, **given):
-        self._begin(num_classes, sparse_y_true=sparse_y_true, **given)
-        if target_class_ids is not None:
-            self._take_targets(target_class_ids)
-
-    return signatures.constructor(text, begin)
-
-
+@takes(
+    "num_classes, name=None, dtype=None, ignore_class=None, sparse_y_true=True, "
+    "sparse_y_pred=True, axis=-1"
+)
 class _Overlap(Metric):
     """Counts what classes were taken for what; the result is of some classes."""
 
-    _config_names = (
-        "num_classes",
-        "ignore_class",
-        "sparse_y_true",
-        "sparse_y_pred",
-        "axis",
-    )
-
-    __init__ = _takes(
-        "num_classes, name=None, dtype=None, ignore_class=None, sparse_y_true=True, "
-        "sparse_y_pred=True, axis=-1"
-    )
-
-    def _begin(
-        self,
-        num_classes,
-        name,
-        dtype,
-        ignore_class=None,
-        sparse_y_true=True,
-        sparse_y_pred=True,
-        axis=-1,
-    ):
-        Metric.__init__(self, name=name, dtype=dtype)
-        self.num_classes, self.ignore_class, self.axis = num_classes, ignore_class, axis
-        self.sparse_y_true, self.sparse_y_pred = sparse_y_true, sparse_y_pred
-        self.target_class_ids = list(range(num_classes))
+    def _begin(self):
+        self.target_class_ids = list(range(self.num_classes))
         self.total_cm = self.add_weight(
-            "total_confusion_matrix", shape=(num_classes, num_classes)
+            "total_confusion_matrix", shape=(self.num_classes, self.num_classes)
         )
 
-    def _take_targets(self, ids):
-        if max(ids) >= self.num_classes:
-            raise ValueError(
-                f"Target class id {max(ids)} is out of range, which is [0, "
-                f"{self.num_classes})."
-            )
-        self.target_class_ids = list(ids)
+    def _kept(self, name, value):
+        if name == "target_class_ids":
+            if max(value) >= self.num_classes:
+                raise ValueError(
+                    f"Target class id {max(value)} is out of range, which is [0, "
+                    f"{self.num_classes})."
+                )
+            return list(value)
+        return super()._kept(name, value)
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         if not self.sparse_y_true:
@@ -93,56 +62,49 @@ class _Overlap(Metric):
         return tf.math.divide_no_nan(tf.reduce_sum(ious), seen)
 
 
-_ONE_HOT = ("num_classes", "ignore_class", "sparse_y_pred", "axis")
-
-
 class MeanIoU(_Overlap):
     """The mean over classes of intersection by union."""
 
 
+@takes(
+    "num_classes, target_class_ids, name=None, dtype=None, ignore_class=None, "
+    "sparse_y_true=True, sparse_y_pred=True, axis=-1"
+)
 class IoU(_Overlap):
     """The mean over the target classes."""
 
-    _config_names = ("target_class_ids", *_Overlap._config_names)
-
-    __init__ = _takes(
-        "num_classes, target_class_ids, name=None, dtype=None, ignore_class=None, "
-        "sparse_y_true=True, sparse_y_pred=True, axis=-1"
-    )
+    _config_names = ("target_class_ids", "num_classes", "ignore_class", "sparse_y_true")
+    _config_names += ("sparse_y_pred", "axis")
 
 
+@takes("target_class_ids=(0, 1), threshold=0.5, name=None, dtype=None", num_classes=2)
 class BinaryIoU(_Overlap):
     """Of two classes that a threshold tells apart."""
 
     _config_names = ("target_class_ids", "threshold")
-
-    def __init__(self, target_class_ids=(0, 1), threshold=0.5, name=None, dtype=None):
-        self._begin(2, name, dtype)
-        self._take_targets(target_class_ids)
-        self.threshold = threshold
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         y_pred = tf.cast(tf.cast(y_pred, self._dtype) >= self.threshold, self._dtype)
         return super().update_state(y_true, y_pred, sample_weight)
 
 
+@takes(
+    "num_classes, target_class_ids, name=None, dtype=None, ignore_class=None, "
+    "sparse_y_pred=False, axis=-1",
+    sparse_y_true=False,
+)
 class OneHotIoU(IoU):
     """IoU of labels as rows of ones."""
 
-    _config_names = ("target_class_ids", *_ONE_HOT)
-
-    __init__ = _takes(
-        "num_classes, target_class_ids, name=None, dtype=None, ignore_class=None, "
-        "sparse_y_pred=False, axis=-1"
-    )
+    _config_names = tuple(n for n in IoU._config_names if n != "sparse_y_true")
 
 
+@takes(
+    "num_classes, name=None, dtype=None, ignore_class=None, sparse_y_pred=False, "
+    "axis=-1",
+    sparse_y_true=False,
+)
 class OneHotMeanIoU(MeanIoU):
     """MeanIoU of labels as rows of ones."""
 
-    _config_names = _ONE_HOT
-
-    __init__ = _takes(
-        "num_classes, name=None, dtype=None, ignore_class=None, sparse_y_pred=False, "
-        "axis=-1"
-    )
+    _config_without = ("sparse_y_true",)

@@ -3,6 +3,7 @@
 from headrace import _api as tf
 from headrace.keras import loss as losses
 from headrace.keras import serialization
+from headrace.keras.classes import takes
 from headrace.keras.metric.base import Metric
 
 
@@ -62,20 +63,16 @@ class Reduce(Metric):
         return tf.math.divide_no_nan(self.total._read(), self.count._read())
 
 
+@takes("name='sum', dtype=None")
 class Sum(Reduce):
     """The weighted sum of all values."""
 
     _mean = False
 
-    def __init__(self, name="sum", dtype=None):
-        super().__init__(name, dtype)
 
-
+@takes("name='mean', dtype=None")
 class Mean(Reduce):
     """The weighted mean of all values."""
-
-    def __init__(self, name="mean", dtype=None):
-        super().__init__(name, dtype)
 
 
 class MeanMetricWrapper(Mean):
@@ -116,16 +113,16 @@ class MeanMetricWrapper(Mean):
         return config
 
 
+@takes("name='mean_tensor', dtype=None, shape=None")
 class MeanTensor(Metric):
     """The mean of each element."""
 
     _config_without = ("shape",)
 
-    def __init__(self, name="mean_tensor", dtype=None, shape=None):
-        super().__init__(name=name, dtype=dtype)
+    def _begin(self):
         self.total = self.count = None
-        if shape is not None:
-            self._make(shape)
+        if self.shape is not None:
+            self._make(self.shape)
 
     def _make(self, shape):
         self.total = self.add_weight("total", shape, initializer="zeros")

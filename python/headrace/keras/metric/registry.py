@@ -2,14 +2,7 @@
 
 from headrace.keras import loss as losses
 from headrace.keras import serialization
-from headrace.keras.metric import (
-    accuracy,
-    base,
-    confusion,
-    overlap,
-    reductions,
-    scores,
-)
+from headrace.keras.metric import accuracy, base, confusion, overlap, reductions, scores
 
 _CLASSES = {"Metric": base.Metric}
 for _module in (reductions, accuracy, confusion, overlap, scores):
@@ -21,20 +14,12 @@ NAMES["cosine_proximity"] = accuracy.cosine_similarity
 get, deserialize = serialization.getter(NAMES, "metric function")
 serialize = serialization.serialize
 
+_KINDS = ("binary", "sparse_categorical", "categorical")
 _BY_SHAPE = {
-    "accuracy": (
-        accuracy.binary_accuracy,
-        accuracy.sparse_categorical_accuracy,
-        accuracy.categorical_accuracy,
-    ),
-    "crossentropy": (
-        losses.binary_crossentropy,
-        losses.sparse_categorical_crossentropy,
-        losses.categorical_crossentropy,
-    ),
+    name: tuple(NAMES[f"{kind}_{what}"] for kind in _KINDS)
+    for what, short in (("accuracy", "acc"), ("crossentropy", "ce"))
+    for name in (what, short)
 }
-_BY_SHAPE["acc"] = _BY_SHAPE["accuracy"]
-_BY_SHAPE["ce"] = _BY_SHAPE["crossentropy"]
 
 
 def _of_shape(name, y_true, y_pred):

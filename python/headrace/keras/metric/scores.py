@@ -1,17 +1,18 @@
 """F scores, and one rate of a classifier where another is high enough."""
 
 from headrace import _api as tf
+from headrace.framework.support import signatures
+from headrace.keras.classes import add_classes, takes
 from headrace.keras.metric.base import Metric
 from headrace.keras.metric.confusion import _Counts
 
 
+@takes("average=None, beta=1.0, threshold=None, name='fbeta_score', dtype=None")
 class FBetaScore(Metric):
     """(1 + beta^2) precision recall / (beta^2 precision + recall), a class each."""
 
-    def __init__(
-        self, average=None, beta=1.0, threshold=None, name="fbeta_score", dtype=None
-    ):
-        super().__init__(name=name, dtype=dtype)
+    def _begin(self):
+        average, beta, threshold = self.average, self.beta, self.threshold
         if average not in (None, "micro", "macro", "weighted"):
             raise ValueError(
                 "Invalid `average` argument value. Expected one of: {None, 'micro', "
@@ -37,7 +38,6 @@ class FBetaScore(Metric):
                 "Invalid `threshold` argument value. It should verify 0 < threshold <= "
                 f"1. Received: threshold={threshold}"
             )
-        self.average, self.beta, self.threshold = average, beta, threshold
         self.axis = None if average == "micro" else 0
         self._made = False
 
@@ -56,13 +56,8 @@ class FBetaScore(Metric):
                 f"y_pred.shape={y_pred.shape} and y_true.shape={y_true.shape}."
             )
         shape = () if self.axis is None else (size,)
-        names = (
-            "true_positives",
-            "false_positives",
-            "false_negatives",
-            "intermediate_weights",
-        )
-        for name in names:
+        names = ("true_positives", "false_positives", "false_negatives")
+        for name in (*names, "intermediate_weights"):
             setattr(self, name, self.add_weight(name, shape=shape))
         self._made = True
 
@@ -103,22 +98,17 @@ class FBetaScore(Metric):
         return scores if self.average is None else tf.reduce_mean(scores)
 
 
+@takes("average=None, threshold=None, name='f1_score', dtype=None", beta=1.0)
 class F1Score(FBetaScore):
     """The harmonic mean of precision and recall."""
 
     _config_without = ("beta",)
-
-    def __init__(self, average=None, threshold=None, name="f1_score", dtype=None):
-        super().__init__(average, 1.0, threshold, name, dtype)
 
 
 class _AtRate(_Counts):
     """The highest value of one rate where another is `value` at least."""
 
     _parts = ("tp", "tn", "fp", "fn")
-    _limit = None  # the argument's name
-    _bounded = _sought = ()  # (part, other): the rates part / (part + other)
-    _config_first = ("class_id", "num_thresholds")
 
     def __init__(self, value, num_thresholds, class_id, name, dtype):
         if not 0 <= value <= 1:
@@ -133,7 +123,7 @@ class _AtRate(_Counts):
             )
         steps = num_thresholds - 1
         limits = [i / steps for i in range(num_thresholds)] if steps else [0.5]
-        super().__init__(limits, name, dtype, class_id=class_id)
+        super().__init__(limits, None, class_id, name, dtype)
         self.num_thresholds, self.value = num_thresholds, value
         setattr(self, self._limit, value)
 
@@ -143,49 +133,29 @@ class _AtRate(_Counts):
         return tf.reduce_max(tf.where(fits, sought, tf.zeros_like(sought)))
 
 
-class SensitivityAtSpecificity(_AtRate):
-    """The highest sensitivity at a specificity."""
+def _where(limit, bounded, sought):
+    """The members of a row: the name of the limit, the rate that is bounded by it and
+    the one that is sought; a rate is part / (part + other) of a pair of counts."""
 
-    _limit, _bounded, _sought = "specificity", ("tn", "fp"), ("tp", "fn")
-    _config_names = (*_AtRate._config_first, _limit)
+    def begin(self, **given):
+        _AtRate.__init__(self, given.pop(limit), **given)
 
-    def __init__(
-        self, specificity, num_thresholds=200, class_id=None, name=None, dtype=None
-    ):
-        super().__init__(specificity, num_thresholds, class_id, name, dtype)
-
-
-class SpecificityAtSensitivity(_AtRate):
-    """The highest specificity at a sensitivity."""
-
-    _limit, _bounded, _sought = "sensitivity", ("tp", "fn"), ("tn", "fp")
-    _config_names = (*_AtRate._config_first, _limit)
-
-    def __init__(
-        self, sensitivity, num_thresholds=200, class_id=None, name=None, dtype=None
-    ):
-        super().__init__(sensitivity, num_thresholds, class_id, name, dtype)
+    text = f"{limit}, num_thresholds=200, class_id=None, name=None, dtype=None"
+    members = {"_limit": limit, "_bounded": bounded, "_sought": sought}
+    members["_config_names"] = ("class_id", "num_thresholds", limit)
+    return {**members, "__init__": signatures.constructor(text, begin)}
 
 
-class PrecisionAtRecall(_AtRate):
-    """The highest precision at a recall."""
-
-    _limit, _bounded, _sought = "recall", ("tp", "fn"), ("tp", "fp")
-    _config_names = (*_AtRate._config_first, _limit)
-
-    def __init__(
-        self, recall, num_thresholds=200, class_id=None, name=None, dtype=None
-    ):
-        super().__init__(recall, num_thresholds, class_id, name, dtype)
-
-
-class RecallAtPrecision(_AtRate):
-    """The highest recall at a precision."""
-
-    _limit, _bounded, _sought = "precision", ("tp", "fp"), ("tp", "fn")
-    _config_names = (*_AtRate._config_first, _limit)
-
-    def __init__(
-        self, precision, num_thresholds=200, class_id=None, name=None, dtype=None
-    ):
-        super().__init__(precision, num_thresholds, class_id, name, dtype)
+add_classes(
+    globals(),
+    """
+SensitivityAtSpecificity(_AtRate, **_where("specificity", ("tn", "fp"), ("tp", "fn")))
+    The highest sensitivity at a specificity.
+SpecificityAtSensitivity(_AtRate, **_where("sensitivity", ("tp", "fn"), ("tn", "fp")))
+    The highest specificity at a sensitivity.
+PrecisionAtRecall(_AtRate, **_where("recall", ("tp", "fn"), ("tp", "fp")))
+    The highest precision at a recall.
+RecallAtPrecision(_AtRate, **_where("precision", ("tp", "fp"), ("tp", "fn")))
+    The highest recall at a precision.
+""",
+)

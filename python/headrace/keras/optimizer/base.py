@@ -31,10 +31,6 @@ class _CallableList(list):
         return self
 
 
-def _is_slices(gradient):
-    return isinstance(gradient, tf.IndexedSlices)
-
-
 class BaseOptimizer(AutoTrackable):
     """An optimizer: subclasses name their slots and update one variable.
 
@@ -99,21 +95,15 @@ class BaseOptimizer(AutoTrackable):
     def _hyper(self, name):
         """A variable, or what the user gave that is none: a schedule, a callable."""
         value = self._hypers[name]
-        if isinstance(value, LearningRateSchedule) or callable(value):
-            return value
-        return self._hyper_variable(name)
+        return value if callable(value) else self._hyper_variable(name)
 
     def _hyper_variable(self, name):
-        found = self._hyper_variables.get(name)
-        if found is None:
+        if name not in self._hyper_variables:
             self._make_hypers()
-            found = self._hyper_variables[name]
-        return found
+        return self._hyper_variables[name]
 
     def _set_hyper(self, name, value):
-        if name in self._hyper_variables and not (
-            isinstance(value, LearningRateSchedule) or callable(value)
-        ):
+        if name in self._hyper_variables and not callable(value):
             self._hyper_variables[name].assign(value)
         else:
             self._hyper_variables.pop(name, None)
@@ -131,13 +121,13 @@ class BaseOptimizer(AutoTrackable):
             self._attach_step(step)
         for name in sorted(self._hypers):
             value = self._hypers[name]
-            if name in self._hyper_variables or not _is_number(value):
+            if name in self._hyper_variables or value is None or callable(value):
                 continue
             label = name
             if self._is_legacy or name != "learning_rate":
                 label = f"{self._name}/{name}"
             variable = self._new_variable(
-                value, label, None if _has_dtype(value) else tf.float32
+                value, label, None if hasattr(value, "dtype") else tf.float32
             )
             self._hyper_variables[name] = variable
             if not self._is_legacy:
@@ -346,7 +336,7 @@ class BaseOptimizer(AutoTrackable):
         for variable in variables:
             if variable.constraint is not None:
                 variable.assign(variable.constraint(variable), read_value=False)
-        return self._count_step(name)
+        return self.iterations.assign_add(1, name=name)
 
     def _apply_one(self, gradient, variable, known, then):
         """Updates one variable; `then` comes between steps, each after the last."""
@@ -355,7 +345,7 @@ class BaseOptimizer(AutoTrackable):
             variable.assign_sub(variable._read() * step, read_value=False)
             then()
         slots = self._slots.get(variable.handle._id)
-        if _is_slices(gradient):
+        if isinstance(gradient, tf.IndexedSlices):
             self._update_sparse(gradient, variable, slots, known)
         else:
             self._update(gradient, variable, slots, known)
@@ -365,9 +355,6 @@ class BaseOptimizer(AutoTrackable):
     def _after(self, known):
         """What else changes behind the updates, whose coefficients are given by
         dtype."""
-
-    def _count_step(self, name):
-        return self.iterations.assign_add(1, name=name)
 
     def _limited(self, gradients):
         """The gradients within what clipnorm and the like allow."""
@@ -470,28 +457,15 @@ class BaseOptimizer(AutoTrackable):
         return cls(**config)
 
 
-_AGGREGATION = (
-    "skip_gradients_aggregation",
-    "experimental_aggregate_gradients",
-)
+_AGGREGATION = ("skip_gradients_aggregation", "experimental_aggregate_gradients")
 
 
 def _at_once():
     """Nothing to wait for: what was asked for is done."""
 
 
-def _has_dtype(value):
-    return hasattr(value, "dtype")
-
-
-def _is_number(value):
-    if isinstance(value, LearningRateSchedule) or callable(value):
-        return False
-    return value is not None
-
-
 def _map(gradient, function):
-    if not _is_slices(gradient):
+    if not isinstance(gradient, tf.IndexedSlices):
         return function(gradient)
     return tf.IndexedSlices(
         function(gradient.values), gradient.indices, gradient.dense_shape

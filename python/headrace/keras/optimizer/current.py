@@ -3,7 +3,8 @@
 from headrace import _api as tf
 from headrace.framework.settings import logging
 from headrace.framework.trackable import node_of
-from headrace.keras.optimizer import nadam, rules
+from headrace.keras.classes import add_classes
+from headrace.keras.optimizer import nadam, rules  # noqa: F401 (in the table)
 from headrace.keras.optimizer.base import BaseOptimizer
 from headrace.keras.optimizer.schedule import LearningRateSchedule
 
@@ -227,27 +228,23 @@ class AdamW(Adam):
             raise ValueError("Missing value of `weight_decay` which is required.")
 
 
-class RMSprop(rules.RMSpropRule, Optimizer):
-    """Gradients over the root of the running mean of their squares."""
+add_classes(
+    globals(),
+    """
+RMSprop(rules.RMSpropRule, Optimizer, _defaults={"ema_overwrite_frequency": 100})
+    Gradients over the root of the running mean of their squares.
+Adagrad(rules.AdagradRule, Optimizer)
+    Gradients over the root of the sum of their squares.
+Ftrl(rules.FtrlRule, Optimizer)
+    Follow the regularized leader: weights that stay zero unless they help.
+Adadelta(rules.AdadeltaRule, Optimizer)
+    RMSprop whose rate comes from the running mean of the steps.
+Adamax(rules.AdamaxRule, Optimizer)
+    Adam with the largest gradient in place of the mean square.
+Nadam(nadam.NadamRule, Optimizer)
+    Adam with Nesterov's momentum.
+""",
+)
 
-    _defaults = {"ema_overwrite_frequency": 100}
-
-
-class Adagrad(rules.AdagradRule, Optimizer):
-    """Gradients over the root of the sum of their squares."""
-
-
-class Ftrl(rules.FtrlRule, Optimizer):
-    """Follow the regularized leader: weights that stay zero unless they help."""
-
-
-class Adadelta(rules.AdadeltaRule, Optimizer):
-    """RMSprop whose rate comes from the running mean of the steps."""
-
-
-class Adamax(rules.AdamaxRule, Optimizer):
-    """Adam with the largest gradient in place of the mean square."""
-
-
-class Nadam(nadam.NadamRule, Optimizer):
-    """Adam with Nesterov's momentum."""
+NAMES = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl", "Adadelta", "Adamax")
+NAMES += ("Nadam",)

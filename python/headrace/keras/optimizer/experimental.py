@@ -28,37 +28,9 @@ class Optimizer(_Listing, current.Optimizer):
     """The base of these optimizers."""
 
 
-class SGD(_Listing, current.SGD):
-    """SGD whose checkpoints have lists."""
-
-
-class Adam(_Listing, current.Adam):
-    """Adam whose checkpoints have lists."""
-
-
-class AdamW(_Listing, current.AdamW):
-    """AdamW whose checkpoints have lists."""
-
-
-class RMSprop(_Listing, current.RMSprop):
-    """RMSprop whose checkpoints have lists."""
-
-
-class Adagrad(_Listing, current.Adagrad):
-    """Adagrad whose checkpoints have lists."""
-
-
-class Ftrl(_Listing, current.Ftrl):
-    """Ftrl whose checkpoints have lists."""
-
-
-class Adadelta(_Listing, current.Adadelta):
-    """Adadelta whose checkpoints have lists."""
-
-
-class Adamax(_Listing, current.Adamax):
-    """Adamax whose checkpoints have lists."""
-
-
-class Nadam(_Listing, current.Nadam):
-    """Nadam whose checkpoints have lists."""
+for _name in current.NAMES:
+    globals()[_name] = type(
+        _name,
+        (_Listing, getattr(current, _name)),
+        {"__doc__": f"{_name} whose checkpoints have lists.", "__module__": __name__},
+    )

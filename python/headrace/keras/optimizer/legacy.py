@@ -1,6 +1,7 @@
 """tf.keras.optimizers.legacy: the interface before Keras 2.11."""
 
 from headrace.eager import graph_gradients
+from headrace.keras.classes import add_classes
 from headrace.keras.optimizer import nadam, rules
 from headrace.keras.optimizer.base import BaseOptimizer
 from headrace.keras.optimizer.schedule import LearningRateSchedule
@@ -89,34 +90,28 @@ class SGD(rules.SGDRule, Optimizer):
         self._momentum, self.nesterov = bool(momentum), nesterov
 
 
-class Adam(rules.AdamRule, Optimizer):
-    """Keras 2.10's Adam."""
-
-
-class RMSprop(rules.RMSpropRule, Optimizer):
-    """Keras 2.10's RMSprop."""
-
-
-class Adagrad(rules.AdagradRule, Optimizer):
-    """Keras 2.10's Adagrad."""
-
-
-class Ftrl(rules.FtrlRule, Optimizer):
-    """Keras 2.10's Ftrl: other order of arguments than the newer one's."""
-
-    __init__ = rules.takes(
-        "learning_rate=0.001, learning_rate_power=-0.5, initial_accumulator_value=0.1, "
-        "l1_regularization_strength=0.0, l2_regularization_strength=0.0, name='Ftrl', "
-        "l2_shrinkage_regularization_strength=0.0, beta=0.0"
-    )
-
-
-class Adadelta(rules.AdadeltaRule, Optimizer):
-    """Keras 2.10's Adadelta."""
-
-
-class Adamax(rules.AdamaxRule, Optimizer):
-    """Keras 2.10's Adamax."""
+_FTRL = rules.takes(  # in another order than the newer one's
+    "learning_rate=0.001, learning_rate_power=-0.5, initial_accumulator_value=0.1, "
+    "l1_regularization_strength=0.0, l2_regularization_strength=0.0, name='Ftrl', "
+    "l2_shrinkage_regularization_strength=0.0, beta=0.0"
+)
+add_classes(
+    globals(),
+    """
+Adam(rules.AdamRule, Optimizer)
+    Keras 2.10's Adam.
+RMSprop(rules.RMSpropRule, Optimizer)
+    Keras 2.10's RMSprop.
+Adagrad(rules.AdagradRule, Optimizer)
+    Keras 2.10's Adagrad.
+Ftrl(rules.FtrlRule, Optimizer, __init__=_FTRL)
+    Keras 2.10's Ftrl: other order of arguments than the newer one's.
+Adadelta(rules.AdadeltaRule, Optimizer)
+    Keras 2.10's Adadelta.
+Adamax(rules.AdamaxRule, Optimizer)
+    Keras 2.10's Adamax.
+""",
+)
 
 
 class Nadam(nadam.NadamRule, Optimizer):

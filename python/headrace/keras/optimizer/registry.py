@@ -5,9 +5,7 @@ from headrace.keras.optimizer import current, experimental, legacy
 from headrace.keras.optimizer.base import BaseOptimizer
 
 _ROOMS = {"legacy": legacy, "experimental": experimental}
-_NAMES = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl", "Adadelta")
-_NAMES += ("Adamax", "Nadam")
-_CLASSES = {n: getattr(current, n) for n in _NAMES}
+_CLASSES = {n: getattr(current, n) for n in current.NAMES}
 _CLASSES.update({n.lower(): c for n, c in list(_CLASSES.items())})
 
 

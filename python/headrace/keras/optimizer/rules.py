@@ -122,6 +122,15 @@ class SGDRule(Rule):
         )
 
 
+def _with_betas(rule, dtype, powers):
+    """Adam's coefficients, with the powers that some of them have at this step."""
+    step = tf.cast(rule.iterations._read() + 1, dtype)
+    known = {"lr": rule._rate(dtype), "epsilon": tf.constant(rule.epsilon, dtype)}
+    known["beta1"], known["beta2"] = (rule._value(n, dtype) for n in rule._config_names)
+    known.update({f"{name}_power": tf.pow(known[name], step) for name in powers})
+    return known
+
+
 class AdamRule(Rule):
     """Adam, and AMSGrad."""
 
@@ -143,16 +152,7 @@ class AdamRule(Rule):
         return "Adam", {"m": "m", "v": "v"}
 
     def _coefficients(self, dtype):
-        step = tf.cast(self.iterations._read() + 1, dtype)
-        beta_1, beta_2 = self._value("beta_1", dtype), self._value("beta_2", dtype)
-        return {
-            "lr": self._rate(dtype),
-            "beta1": beta_1,
-            "beta2": beta_2,
-            "beta1_power": tf.pow(beta_1, step),
-            "beta2_power": tf.pow(beta_2, step),
-            "epsilon": tf.constant(self.epsilon, dtype),
-        }
+        return _with_betas(self, dtype, ("beta1", "beta2"))
 
 
 class RMSpropRule(Rule):
@@ -162,11 +162,8 @@ class RMSpropRule(Rule):
     _op_numbers = _config_names
     _has_sparse_op = property(lambda self: self._momentum and self._is_legacy)
     _slot_labels = {"rms": "velocity", "mg": "average_gradient"}
-    _slot_lists = {
-        "rms": "_velocities",
-        "momentum": "_momentums",
-        "mg": "_average_gradients",
-    }
+    _slot_lists = {"rms": "_velocities", "momentum": "_momentums"}
+    _slot_lists["mg"] = "_average_gradients"
 
     __init__ = takes(
         "learning_rate=0.001, rho=0.9, momentum=0.0, epsilon=1e-7, "
@@ -235,12 +232,8 @@ class AdagradRule(Rule):
 class FtrlRule(Rule):
     """Follow the regularized leader."""
 
-    _config_names = (
-        "learning_rate_power",
-        "l1_regularization_strength",
-        "l2_regularization_strength",
-        "beta",
-    )
+    _config_names = ("learning_rate_power", "l1_regularization_strength")
+    _config_names += ("l2_regularization_strength", "beta")
     _config_plain = (
         "initial_accumulator_value",
         "l2_shrinkage_regularization_strength",
@@ -297,14 +290,8 @@ class AdadeltaRule(Rule):
     _op = ("Adadelta", {"accum": "accum_grad", "accum_update": "accum_var"})
     _op_numbers = _config_names
     _slot_row = ("accum_grad", "accum_var")
-    _slot_labels = {
-        "accum_grad": "accumulated_grad",
-        "accum_var": "accumulated_delta_var",
-    }
-    _slot_lists = {
-        "accum_grad": "_accumulated_grads",
-        "accum_var": "_accumulated_delta_vars",
-    }
+    _slot_labels = dict(zip(_slot_row, ("accumulated_grad", "accumulated_delta_var")))
+    _slot_lists = {slot: f"_{label}s" for slot, label in _slot_labels.items()}
 
     __init__ = takes("learning_rate=0.001, rho=0.95, epsilon=1e-7, name='Adadelta'")
 
@@ -323,15 +310,7 @@ class AdamaxRule(Rule):
     )
 
     def _coefficients(self, dtype):
-        step = tf.cast(self.iterations._read() + 1, dtype)
-        beta_1 = self._value("beta_1", dtype)
-        return {
-            "lr": self._rate(dtype),
-            "beta1": beta_1,
-            "beta2": self._value("beta_2", dtype),
-            "beta1_power": tf.pow(beta_1, step),
-            "epsilon": tf.constant(self.epsilon, dtype),
-        }
+        return _with_betas(self, dtype, ("beta1",))
 
     def _update_sparse(self, gradient, variable, slots, known):
         if not self._is_legacy:

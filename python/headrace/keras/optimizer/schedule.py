@@ -3,8 +3,8 @@
 import math
 
 from headrace import _api as tf
-from headrace.framework.support.signatures import keeps
 from headrace.keras import serialization
+from headrace.keras.classes import takes
 
 
 class LearningRateSchedule:
@@ -39,12 +39,9 @@ def _rate(number):
     return tf.convert_to_tensor(number, dtype_hint=tf.float32)
 
 
+@takes("initial_learning_rate, decay_steps, decay_rate, staircase=False, name=None")
 class _RateDecay(LearningRateSchedule):
     """Falls by a rate that is reached every `decay_steps`."""
-
-    __init__ = keeps(
-        "initial_learning_rate, decay_steps, decay_rate, staircase=False, name=None"
-    )
 
     def __call__(self, step):
         start = _rate(self.initial_learning_rate)
@@ -69,13 +66,12 @@ class InverseTimeDecay(_RateDecay):
         return start / (1.0 + rate * periods)
 
 
+@takes(
+    "initial_learning_rate, decay_steps, end_learning_rate=0.0001, power=1.0, "
+    "cycle=False, name=None"
+)
 class PolynomialDecay(LearningRateSchedule):
     """From the first rate to the last along a power of the steps left."""
-
-    __init__ = keeps(
-        "initial_learning_rate, decay_steps, end_learning_rate=0.0001, "
-        "power=1.0, cycle=False, name=None"
-    )
 
     def __call__(self, step):
         rate = _rate(self.initial_learning_rate)
@@ -91,17 +87,18 @@ class PolynomialDecay(LearningRateSchedule):
         return (rate - end) * left + end
 
 
+@takes("boundaries, values, name=None")
 class PiecewiseConstantDecay(LearningRateSchedule):
     """values[i] up to boundaries[i], the last value behind them all."""
 
-    def __init__(self, boundaries, values, name=None):
+    def _begin(self):
+        boundaries, values = self.boundaries, self.values
         if len(boundaries) != len(values) - 1:
             raise ValueError(
                 "The length of boundaries should be 1 less than the length of values. "
                 f"Received: boundaries={boundaries} of length {len(boundaries)}, and "
                 f"values={values} of length {len(values)}."
             )
-        self.boundaries, self.values, self.name = boundaries, values, name
 
     def __call__(self, step):
         step = tf.convert_to_tensor(step)
@@ -116,13 +113,12 @@ def _cosine(done):
     return 0.5 * (1.0 + tf.cos(tf.constant(math.pi, done.dtype) * done))
 
 
+@takes(
+    "initial_learning_rate, decay_steps, alpha=0.0, name=None, warmup_target=None, "
+    "warmup_steps=0"
+)
 class CosineDecay(LearningRateSchedule):
     """Half a cosine wave down to `alpha` of the rate, after a warm-up if wanted."""
-
-    __init__ = keeps(
-        "initial_learning_rate, decay_steps, alpha=0.0, name=None, "
-        "warmup_target=None, warmup_steps=0"
-    )
 
     def _decayed(self, step, whole, start):
         wave = _cosine(tf.minimum(step, whole) / whole)
@@ -142,13 +138,12 @@ class CosineDecay(LearningRateSchedule):
         return tf.where(step < warm, rising, falling)
 
 
+@takes(
+    "initial_learning_rate, first_decay_steps, t_mul=2.0, m_mul=1.0, alpha=0.0, "
+    "name=None"
+)
 class CosineDecayRestarts(LearningRateSchedule):
     """Half waves that begin anew, each `t_mul` longer and `m_mul` as high."""
-
-    __init__ = keeps(
-        "initial_learning_rate, first_decay_steps, t_mul=2.0, m_mul=1.0, "
-        "alpha=0.0, name=None"
-    )
 
     def __call__(self, step):
         start = _rate(self.initial_learning_rate)

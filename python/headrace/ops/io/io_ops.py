@@ -53,12 +53,7 @@ def decode_csv(
     A default of one element stands for fields that are empty or `na_value`; an empty
     one says that the field is required.
     """
-    return raw.DecodeCSV(
-        records,
-        list(record_defaults),
-        field_delim=field_delim,
-        use_quote_delim=use_quote_delim,
-        na_value=na_value,
-        select_cols=list(select_cols or []),
-        name=name,
-    )
+    given = dict(locals())  # the op's arguments
+    given["record_defaults"] = list(record_defaults)
+    given["select_cols"] = list(select_cols or [])
+    return raw.DecodeCSV(**given)

@@ -19,6 +19,11 @@ def effect(op, **arguments):
     return stack.last_operation()
 
 
+def _name_of(handle):
+    """The name of a handle's operation; "Empty" where it has none."""
+    return "Empty" if _headrace.is_eager() else handle.op.name
+
+
 class QueueBase:
     """A queue by its handle: what can be put in and taken out."""
 
@@ -67,23 +72,21 @@ class QueueBase:
             out.append(tensor)
         return out
 
+    def _put(self, op, suffix, vals, many, name):
+        return effect(
+            op,
+            handle=self._queue_ref,
+            components=self._components(vals, many),
+            name=name or f"{self._name}_{suffix}",
+        )
+
     def enqueue(self, vals, name=None):
         """Adds one tuple, when there is room."""
-        return effect(
-            "QueueEnqueueV2",
-            handle=self._queue_ref,
-            components=self._components(vals, many=False),
-            name=name or f"{self._name}_enqueue",
-        )
+        return self._put("QueueEnqueueV2", "enqueue", vals, False, name)
 
     def enqueue_many(self, vals, name=None):
         """Adds the rows of a tuple, one after another."""
-        return effect(
-            "QueueEnqueueManyV2",
-            handle=self._queue_ref,
-            components=self._components(vals, many=True),
-            name=name or f"{self._name}_EnqueueMany",
-        )
+        return self._put("QueueEnqueueManyV2", "EnqueueMany", vals, True, name)
 
     def _result(self, tensors):
         if self._names:
@@ -136,7 +139,6 @@ class QueueBase:
     @staticmethod
     def from_list(index, queues):
         """The queue of a list that `index` names."""
-
         if not queues or not all(isinstance(q, QueueBase) for q in queues):
             raise TypeError("A list of queues expected")
         first = queues[0]
@@ -149,8 +151,7 @@ class QueueBase:
             for row in zip(*(q.shapes for q in queues))
         ]
         ref = array_ops.gather(array_ops.stack([q.queue_ref for q in queues]), index)
-        name = "Empty" if _headrace.is_eager() else ref.op.name
-        return QueueBase(first.dtypes, shapes, first.names, ref, name)
+        return QueueBase(first.dtypes, shapes, first.names, ref, _name_of(ref))
 
 
 class _Queue(QueueBase):
@@ -167,7 +168,7 @@ class _Queue(QueueBase):
             name=name,
             **further,
         )
-        shown = "Empty" if _headrace.is_eager() else handle.op.name.split("/")[-1]
+        shown = _name_of(handle).split("/")[-1]
         if op == "PriorityQueueV2":
             types = [dtypes.int64] + types
             shapes = [tensor_shape.TensorShape([])] + shapes

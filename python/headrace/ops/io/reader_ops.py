@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, execution
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 from headrace.ops.io import queue_ops
 
@@ -77,14 +78,21 @@ def _made(op, **arguments):
     return None if _headrace.is_eager() else _raw(op, **arguments)
 
 
+def _makes(op, text, serializes=False):
+    """A constructor of those parameters for readers of an op; what is None is left to
+    the op's defaults."""
+
+    def begin(self, name, **given):
+        attributes = {k: v for k, v in given.items() if v is not None}
+        ReaderBase.__init__(self, _made(op, name=name, **attributes), serializes)
+
+    return signatures.constructor(text, begin)
+
+
 class TextLineReader(ReaderBase):
     """Lines of text files."""
 
-    def __init__(self, skip_header_lines=None, name=None):
-        skipped = skip_header_lines or 0
-        super().__init__(
-            _made("TextLineReaderV2", skip_header_lines=skipped, name=name)
-        )
+    __init__ = _makes("TextLineReaderV2", "skip_header_lines=None, name=None")
 
 
 class TFRecordReader(ReaderBase):
@@ -98,37 +106,20 @@ class TFRecordReader(ReaderBase):
 class FixedLengthRecordReader(ReaderBase):
     """Records of one size."""
 
-    def __init__(
-        self,
-        record_bytes,
-        header_bytes=None,
-        footer_bytes=None,
-        hop_bytes=None,
-        name=None,
-        encoding=None,
-    ):
-        super().__init__(
-            _made(
-                "FixedLengthRecordReaderV2",
-                record_bytes=record_bytes,
-                header_bytes=header_bytes or 0,
-                footer_bytes=footer_bytes or 0,
-                hop_bytes=hop_bytes or 0,
-                encoding=encoding or "",
-                name=name,
-            )
-        )
+    __init__ = _makes(
+        "FixedLengthRecordReaderV2",
+        "record_bytes, header_bytes=None, footer_bytes=None, hop_bytes=None, name=None, "
+        "encoding=None",
+    )
 
 
 class WholeFileReader(ReaderBase):
     """Files, one record each."""
 
-    def __init__(self, name=None):
-        super().__init__(_made("WholeFileReaderV2", name=name), True)
+    __init__ = _makes("WholeFileReaderV2", "name=None", serializes=True)
 
 
 class IdentityReader(ReaderBase):
     """The queued strings themselves."""
 
-    def __init__(self, name=None):
-        super().__init__(_made("IdentityReaderV2", name=name), True)
+    __init__ = _makes("IdentityReaderV2", "name=None", serializes=True)

@@ -258,7 +258,6 @@ def _floating(a, hint=None):
 def pinv(a, rcond=None, validate_args=False, name=None):
     """The pseudo-inverse: singular values up to `rcond` times the largest count as
     zero. Arguments are always validated."""
-
     with name_scopes.name_scope(name or "pinv"):
         a = _floating(a)
         if rcond is None:
@@ -275,7 +274,6 @@ def pinv(a, rcond=None, validate_args=False, name=None):
 
 def matrix_rank(a, tol=None, validate_args=False, name=None):
     """How many singular values are above `tol`. Arguments are always validated."""
-
     with name_scopes.name_scope(name or "matrix_rank"):
         a = _floating(a, hint=dtypes.float32)
         s = svd(a, compute_uv=False)
@@ -289,7 +287,6 @@ def matrix_rank(a, tol=None, validate_args=False, name=None):
 
 
 def _lower_of(lower_upper):
-
     lower = band_part(lower_upper, -1, 0)
     ones = array_ops.ones(array_ops.shape(lower)[:-1], lower.dtype)
     return set_diag(lower, ones)
@@ -297,7 +294,6 @@ def _lower_of(lower_upper):
 
 def lu_solve(lower_upper, perm, rhs, validate_args=False, name=None):
     """x of A x = rhs, from the factors of A. Arguments are always validated."""
-
     with name_scopes.name_scope(name or "lu_solve"):
         factors = conversion.convert_to_tensor(lower_upper)
         rhs = conversion.convert_to_tensor(rhs, dtype=factors.dtype)
@@ -314,7 +310,6 @@ def lu_solve(lower_upper, perm, rhs, validate_args=False, name=None):
 
 def lu_reconstruct(lower_upper, perm, validate_args=False, name=None):
     """The matrix of the factors. Arguments are always validated."""
-
     with name_scopes.name_scope(name or "lu_reconstruct"):
         factors = conversion.convert_to_tensor(lower_upper)
         perm = conversion.convert_to_tensor(perm)
@@ -325,7 +320,6 @@ def lu_reconstruct(lower_upper, perm, validate_args=False, name=None):
 
 def lu_matrix_inverse(lower_upper, perm, validate_args=False, name=None):
     """The inverse, from the factors. Arguments are always validated."""
-
     with name_scopes.name_scope(name or "lu_matrix_inverse"):
         factors = conversion.convert_to_tensor(lower_upper)
         one = array_ops.eye(array_ops.shape(factors)[-1], dtype=factors.dtype)

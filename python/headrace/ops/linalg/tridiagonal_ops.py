@@ -90,13 +90,7 @@ def tridiagonal_solve(
 
 
 def eigh_tridiagonal(
-    alpha,
-    beta,
-    eigvals_only=True,
-    select="a",
-    select_range=None,
-    tol=None,
-    name=None,
+    alpha, beta, eigvals_only=True, select="a", select_range=None, tol=None, name=None
 ):
     """Eigenvalues (and vectors) of Hermitian matrices with three diagonals: `alpha`
     [n] in the middle, `beta` [n - 1] beside it. `tol` is met by any value of it: all

@@ -31,9 +31,7 @@ def _sampler(op, own_name, doc):
         given = (true_classes, num_true, num_sampled, unique, seed, name)
         return _draw(op, *given, range_max=range_max)
 
-    draw.__name__ = draw.__qualname__ = own_name
-    draw.__doc__ = doc
-    return draw
+    return signatures.called(draw, own_name, doc)
 
 
 uniform_candidate_sampler = _sampler(
@@ -157,55 +155,33 @@ def _logits(
     return array_ops.concat([true, others], 1), array_ops.concat(wanted, 1)
 
 
-def nce_loss_v1(
-    weights,
-    biases,
-    labels,
-    inputs,
-    num_sampled,
-    num_classes,
-    num_true=1,
-    sampled_values=None,
-    remove_accidental_hits=False,
-    partition_strategy="mod",
-    name="nce_loss",
-):
+_GIVEN = "weights, biases, labels, inputs, num_sampled, num_classes, num_true=1, "
+_GIVEN += "sampled_values=None, remove_accidental_hits={}, partition_strategy='mod', "
+_CLASSES = "weights, biases, labels, inputs, num_sampled, num_classes, num_true, "
+_CLASSES += "sampled_values, remove_accidental_hits, "
+_IN_PARTS = "The same; weights in parts lie there one after another."
+
+
+@signatures.taking(signatures.from_text(_GIVEN.format(False) + "name='nce_loss'"))
+def nce_loss_v1(**given):
     """Noise-contrastive estimation's loss of each example."""
-    given = dict(locals())
-    del given["name"]
-    with name_scopes.name_scope(name):
+    with name_scopes.name_scope(given.pop("name")):
         logits, wanted = _logits(**given, seed=None)
         losses = nn_ops.sigmoid_cross_entropy_with_logits(labels=wanted, logits=logits)
         return reduction_ops.reduce_sum(losses, 1)
 
-
-_CLASSES = "weights, biases, labels, inputs, num_sampled, num_classes, num_true, "
-_CLASSES += "sampled_values, remove_accidental_hits, "
-_IN_PARTS = "The same; weights in parts lie there one after another."
 
 nce_loss = signatures.twin(
     nce_loss_v1, "nce_loss", _IN_PARTS, _CLASSES + "name", partition_strategy="div"
 )
 
 
-def sampled_softmax_loss_v1(
-    weights,
-    biases,
-    labels,
-    inputs,
-    num_sampled,
-    num_classes,
-    num_true=1,
-    sampled_values=None,
-    remove_accidental_hits=True,
-    partition_strategy="mod",
-    name="sampled_softmax_loss",
-    seed=None,
-):
+@signatures.taking(
+    signatures.from_text(_GIVEN.format(True) + "name='sampled_softmax_loss', seed=None")
+)
+def sampled_softmax_loss_v1(**given):
     """Softmax cross-entropy over the true classes and a few drawn ones."""
-    given = dict(locals())
-    del given["name"]
-    with name_scopes.name_scope(name):
+    with name_scopes.name_scope(given.pop("name")):
         logits, wanted = _logits(**given)
         return nn_ops.softmax_cross_entropy_with_logits(
             labels=array_ops.stop_gradient(wanted), logits=logits

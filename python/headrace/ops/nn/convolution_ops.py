@@ -5,6 +5,8 @@ from headrace.framework import conversion
 from headrace.framework.name_scopes import composite
 from headrace.ops import array_ops
 
+CHANNELS_LAST = ("NWC", "NHWC", "NDHWC")  # by the number of dimensions of space
+
 
 def sizes_of(value, count, channel_index, name):
     """A stride, window or dilation of `count` spatial dimensions, spelt out."""
@@ -43,10 +45,6 @@ def padding_of(padding, n=2):
             f"padding={padding}"
         )
     return "EXPLICIT", flat
-
-
-def _channels_first(data_format):
-    return data_format is not None and data_format.startswith("NC")
 
 
 def _tensor(x):
@@ -118,7 +116,6 @@ def conv2d(
             filters,
             strides=sizes_of(strides, 2, channel, "strides"),
             padding=padding,
-            use_cudnn_on_gpu=True,
             explicit_paddings=explicit,
             data_format=data_format,
             dilations=sizes_of(dilations, 2, channel, "dilations"),
@@ -166,8 +163,8 @@ def convolution(
     """A convolution of one, two or three spatial dimensions: as many as `filters`
     has. `strides` or `dilations`, one of them, may be above 1."""
     filters = _tensor(filters)
-    n = _spatial(filters, "filters")
-    first = _channels_first(data_format)
+    n = _spatial(filters)
+    first = data_format is not None and data_format.startswith("NC")
     channel = 1 if first else n + 1
     steps = sizes_of(strides, n, channel, "strides")
     reach = sizes_of(dilations, n, channel, "dilations")
@@ -177,17 +174,16 @@ def convolution(
             f"Received: strides={strides} and dilation_rate={dilations}"
         )
     function = (conv1d, conv2d, conv3d)[n - 1]
-    if data_format is None:
-        data_format = ("NWC", "NHWC", "NDHWC")[n - 1]
-    return function(input, filters, steps, padding, data_format, reach, name)
+    layout = CHANNELS_LAST[n - 1] if data_format is None else data_format
+    return function(input, filters, steps, padding, layout, reach, name)
 
 
-def _spatial(filters, name):
+def _spatial(filters):
     rank = filters.shape.rank
     if rank not in (3, 4, 5):
         raise ValueError(
-            f"`{name}` must have 1, 2 or 3 spatial dimensions and two of channels. "
-            f"Received: {name}.shape={filters.shape}"
+            "`filters` must have 1, 2 or 3 spatial dimensions and two of channels. "
+            f"Received: filters.shape={filters.shape}"
         )
     return rank - 2
 
@@ -300,12 +296,11 @@ def conv_transpose(
                 f"output_shape={output_shape} of length {len(output_shape)}."
             )
     filters = _tensor(filters)
-    n = _spatial(filters, "filters")
+    n = _spatial(filters)
     function = (conv1d_transpose, conv2d_transpose, conv3d_transpose)[n - 1]
-    if data_format is None:
-        data_format = ("NWC", "NHWC", "NDHWC")[n - 1]
+    layout = CHANNELS_LAST[n - 1] if data_format is None else data_format
     return function(
-        input, filters, output_shape, strides, padding, data_format, dilations, name
+        input, filters, output_shape, strides, padding, layout, dilations, name
     )
 
 

@@ -3,6 +3,7 @@
 from headrace._load import _headrace
 from headrace.framework.name_scopes import graph_scope
 from headrace.framework.settings.random_seed import op_seeds
+from headrace.framework.support import signatures
 
 
 def _ratios(ratio):
@@ -16,7 +17,7 @@ def _ratios(ratio):
     return ratio
 
 
-def _pool(op, own_name, doc):
+def _pool(op, own_name, what):
     def pool(
         value, pooling_ratio, pseudo_random=False, overlapping=False, seed=0, name=None
     ):
@@ -32,18 +33,9 @@ def _pool(op, own_name, doc):
                 seed2=second,
             )
 
-    pool.__name__ = pool.__qualname__ = own_name
-    pool.__doc__ = doc
-    return pool
+    doc = f"(the {what} of each window, where rows begin, where columns begin)."
+    return signatures.called(pool, own_name, doc)
 
 
-fractional_max_pool = _pool(
-    "FractionalMaxPool",
-    "fractional_max_pool",
-    "(the largest of each window, where rows begin, where columns begin).",
-)
-fractional_avg_pool = _pool(
-    "FractionalAvgPool",
-    "fractional_avg_pool",
-    "(the mean of each window, where rows begin, where columns begin).",
-)
+fractional_max_pool = _pool("FractionalMaxPool", "fractional_max_pool", "largest")
+fractional_avg_pool = _pool("FractionalAvgPool", "fractional_avg_pool", "mean")

@@ -1,5 +1,7 @@
 """Neural networks: activations, convolutions, pooling, normalisation."""
 
+import functools
+
 import numpy as np
 
 from headrace._load import _headrace, raw
@@ -14,19 +16,14 @@ from headrace.ops import (
     math_ops,
     reduction_ops,
 )
-from headrace.ops.faces import add_faces, face
-from headrace.ops.nn.convolution_ops import padding_of, sizes_of
+from headrace.ops.faces import add_faces
+from headrace.ops.nn.convolution_ops import CHANNELS_LAST, padding_of, sizes_of
 from headrace.ops.random import random_ops, stateless_random_ops
 
 add_faces(
     globals(),
     """
-relu Relu(features, name=None)
-relu6 Relu6(features, name=None)
-elu Elu(features, name=None)
-selu Selu(features, name=None)
-softplus Softplus(features, name=None)
-softsign Softsign(features, name=None)
+(features, name=None) Relu Relu6 Elu Selu Softplus Softsign
 _gelu_erf=gelu _GeluErf(x)
 _gelu_tanh=gelu _GeluTanh(x)
 l2_loss L2Loss(t, name=None)
@@ -233,7 +230,7 @@ def _by_rank(one, two, three, what):
                 f"`input.shape.rank` must be 3, 4 or 5. Received: "
                 f"input.shape={input.shape} of rank {input.shape.rank}."
             )
-        data_format = data_format or (None, "NWC", "NHWC", "NDHWC")[n]
+        data_format = data_format or CHANNELS_LAST[n - 1]
         return (one, two, three)[n - 1](
             input, ksize, strides, padding, data_format, name
         )
@@ -387,10 +384,7 @@ def l2_normalize(x, axis=None, epsilon=1e-12, name=None, dim=None):
 @composite("dropout")
 def dropout(x, rate, noise_shape=None, seed=None, name=None):
     """Sets a random fraction `rate` to zero and scales up the rest."""
-
-    def sampler(shape, dtype):
-        return random_ops.uniform(shape, seed=seed, dtype=dtype)
-
+    sampler = functools.partial(random_ops.uniform, seed=seed)
     return _dropout(x, rate, noise_shape, sampler, name)
 
 
@@ -398,20 +392,13 @@ def stateless_dropout(
     x, rate, seed, rng_alg="auto_select", noise_shape=None, name=None
 ):
     """Dropout whose choices follow from the seed alone."""
-
-    def sampler(shape, dtype):
-        return stateless_random_ops.uniform(shape, seed=seed, dtype=dtype, alg=rng_alg)
-
+    sampler = functools.partial(stateless_random_ops.uniform, seed=seed, alg=rng_alg)
     return _dropout(x, rate, noise_shape, sampler, name)
 
 
 def general_dropout(x, rate, uniform_sampler, noise_shape=None, name=None):
     """Dropout whose choices come from the caller's sampler."""
-
-    def sampler(shape, dtype):
-        return uniform_sampler(shape=shape, dtype=dtype)
-
-    return _dropout(x, rate, noise_shape, sampler, name)
+    return _dropout(x, rate, noise_shape, uniform_sampler, name)
 
 
 def _dropout(x, rate, noise_shape, sampler, name):
@@ -451,7 +438,7 @@ def _dropout(x, rate, noise_shape, sampler, name):
     shape = array_ops.shape(x) if noise_shape is None else noise_shape
     if isinstance(shape, (list, tuple)) and None in shape:
         shape = [d if n is None else n for n, d in zip(shape, x.shape.as_list())]
-    keep = sampler(shape, x.dtype) >= rate
+    keep = sampler(shape=shape, dtype=x.dtype) >= rate
     zero = conversion.to_tensor(0.0, x.dtype)
     out = array_ops.where(keep, scaled, zero)
     if isinstance(out, _headrace.SymbolicTensor):
@@ -475,12 +462,8 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     labels, _ = axis_moves.with_axis_last(labels, axis)
     shape = array_ops.shape(precise)
     if rank != 2:
-        width = shape[-1]
-        flat = array_ops.stack([-1, width])
-        precise, labels = (
-            array_ops.reshape(precise, flat),
-            array_ops.reshape(labels, flat),
-        )
+        flat = array_ops.stack([-1, shape[-1]])
+        precise, labels = (array_ops.reshape(x, flat) for x in (precise, labels))
     loss = raw.SoftmaxCrossEntropyWithLogits(precise, labels, name=name).loss
     if rank != 2:
         loss = array_ops.reshape(loss, shape[:-1])

@@ -130,12 +130,7 @@ class VarianceScaling(_Initializer):
     )
 
     _MODES = {"fan_in", "fan_out", "fan_avg"}
-    _DISTRIBUTIONS = {
-        "normal",
-        "uniform",
-        "truncated_normal",
-        "untruncated_normal",
-    }
+    _DISTRIBUTIONS = {"normal", "uniform", "truncated_normal", "untruncated_normal"}
 
     def __init__(
         self,

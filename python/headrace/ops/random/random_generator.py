@@ -216,26 +216,25 @@ class Generator(AutoTrackable):
             **bounds,
         )
 
-    def _standard_normal(self, shape, dtype):
-        return self._draw("StatelessRandomNormalV2", shape, dtype)
-
-    def _truncated_normal(self, shape, dtype):
-        return self._draw("StatelessTruncatedNormalV2", shape, dtype)
-
-    def _uniform(self, shape, dtype):
-        return self._draw("StatelessRandomUniformV2", shape, dtype)
+    def _scaled(self, op, shape, mean, stddev, dtype, name):
+        dtype = dtypes.as_dtype(dtype)
+        mean = conversion.convert_to_tensor(mean, dtype=dtype, name="mean")
+        stddev = conversion.convert_to_tensor(stddev, dtype=dtype, name="stddev")
+        return raw.AddV2(self._draw(op, shape, dtype) * stddev, mean, name=name)
 
     @composite("stateful_normal", ends=True)
     def normal(self, shape, mean=0.0, stddev=1.0, dtype=dtypes.float32, name=None):
         """Numbers of a normal distribution: `shape`, `dtype`."""
-        return _scaled(self._standard_normal, shape, mean, stddev, dtype, name)
+        op = "StatelessRandomNormalV2"
+        return self._scaled(op, shape, mean, stddev, dtype, name)
 
     @composite("truncated_normal", ends=True)
     def truncated_normal(
         self, shape, mean=0.0, stddev=1.0, dtype=dtypes.float32, name=None
     ):
         """Numbers of a normal distribution, none beyond two deviations."""
-        return _scaled(self._truncated_normal, shape, mean, stddev, dtype, name)
+        op = "StatelessTruncatedNormalV2"
+        return self._scaled(op, shape, mean, stddev, dtype, name)
 
     @composite("stateful_uniform", ends=True)
     def uniform(self, shape, minval=0, maxval=None, dtype=dtypes.float32, name=None):
@@ -262,7 +261,7 @@ class Generator(AutoTrackable):
         if dtype.is_integer:
             op = "StatelessRandomUniformIntV2"
             return self._draw(op, shape, name=name, minval=low, maxval=high)
-        drawn = self._uniform(shape, dtype)
+        drawn = self._draw("StatelessRandomUniformV2", shape, dtype)
         return raw.AddV2(drawn * (high - low), low, name=name)
 
     @composite("stateful_uniform_full_int", ends=True)
@@ -301,14 +300,6 @@ class Generator(AutoTrackable):
             Generator.from_key_counter(keys[i], zeros, self._alg)
             for i in range(int(count))
         ]
-
-
-def _scaled(draw, shape, mean, stddev, dtype, name):
-    dtype = dtypes.as_dtype(dtype)
-    mean = conversion.convert_to_tensor(mean, dtype=dtype, name="mean")
-    stddev = conversion.convert_to_tensor(stddev, dtype=dtype, name="stddev")
-    drawn = draw(shape, dtype)
-    return raw.AddV2(drawn * stddev, mean, name=name)
 
 
 _global = []

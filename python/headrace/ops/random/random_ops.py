@@ -64,21 +64,16 @@ def parameterized_truncated_normal(
         )
 
 
+_FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+_UNIFORM = (*_FLOATS, dtypes.int32, dtypes.int64)
+
+
 def uniform(shape, minval=0, maxval=None, dtype=dtypes.float32, seed=None, name=None):
     """Numbers of a uniform distribution over [minval, maxval)."""
     dtype = dtypes.as_dtype(dtype)
-    accepted = (
-        dtypes.float16,
-        dtypes.bfloat16,
-        dtypes.float32,
-        dtypes.float64,
-        dtypes.int32,
-        dtypes.int64,
-    )
-    if dtype not in accepted:
+    if dtype not in _UNIFORM:
         raise ValueError(
-            f"Argument `dtype` got invalid value {dtype}. Accepted dtypes are "
-            f"{tuple(accepted)}."
+            f"Argument `dtype` got invalid value {dtype}. Accepted dtypes are {_UNIFORM}."
         )
     if maxval is None:
         if dtype.is_integer:

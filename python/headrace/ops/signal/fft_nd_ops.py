@@ -3,6 +3,7 @@
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import graph_scope
+from headrace.framework.support import signatures
 from headrace.ops import array_ops
 
 _NORMS = (None, "backward", "ortho", "forward")
@@ -60,8 +61,8 @@ def _scaled(x, lengths, norm, inverse):
     return x * raw.Cast(factor, DstT=x.dtype)
 
 
-def _transform(op, own_name, is_half=False, real=False):
-    inverse = op.startswith("I")
+def _transform(op, is_half=False, real=False):
+    own_name, inverse = op.lower(), op.startswith("I")
 
     def transform(input_tensor, fft_length=None, axes=None, norm=None, name=None):
         if norm not in _NORMS:
@@ -85,16 +86,14 @@ def _transform(op, own_name, is_half=False, real=False):
                 wide = {"Treal": dtypes.float64}
             return _headrace.raw_op(op)(input=x, fft_length=lengths, axes=axes, **wide)
 
-    transform.__name__ = transform.__qualname__ = own_name
-    transform.__doc__ = (
+    doc = (
         "Transforms the dimensions `axes` (all, or as many last ones as there are "
         "lengths), cut or filled up with zeros to `fft_length`.\n\n"
         '`norm`: "backward" (the default), "ortho" or "forward", as NumPy has it.'
     )
-    return transform
+    return signatures.called(transform, own_name, doc)
 
 
-fftnd = _transform("FFTND", "fftnd")
-ifftnd = _transform("IFFTND", "ifftnd")
-rfftnd = _transform("RFFTND", "rfftnd", real=True)
-irfftnd = _transform("IRFFTND", "irfftnd", is_half=True)
+fftnd, ifftnd = _transform("FFTND"), _transform("IFFTND")
+rfftnd = _transform("RFFTND", real=True)
+irfftnd = _transform("IRFFTND", is_half=True)

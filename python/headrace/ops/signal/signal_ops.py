@@ -3,22 +3,22 @@
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, errors
 from headrace.framework.name_scopes import graph_scope
+from headrace.framework.support import signatures
 from headrace.ops import array_ops
 from headrace.ops.faces import add_faces
 
 add_faces(
     globals(),
     """
-fft FFT(input, name=None)
-ifft IFFT(input, name=None)
-fft2d FFT2D(input, name=None)
-ifft2d IFFT2D(input, name=None)
-fft3d FFT3D(input, name=None)
-ifft3d IFFT3D(input, name=None)
+(input, name=None) FFT IFFT FFT2D IFFT2D FFT3D IFFT3D
 decode_wav DecodeWav(contents, desired_channels=-1, desired_samples=-1, name=None)
 encode_wav EncodeWav(audio, sample_rate, name=None)
 """,
 )
+
+
+_REAL = (dtypes.float32, dtypes.float64)
+_COMPLEX = (dtypes.complex64, dtypes.complex128)
 
 
 def _lengths(x, rank, fft_length, is_half):
@@ -56,57 +56,37 @@ def _padded(x, rank, lengths, is_half):
     return array_ops.pad(x, array_ops.stack([before, after], 1))
 
 
-def _real(op, rank, own_name):
+def _real(op, rank):
+    """rfft over the last `rank` dimensions, or its inverse: half of a spectrum is
+    on one side, real numbers on the other."""
+    own_name, inverse = op.lower(), op.startswith("I")
+    given, made = (_COMPLEX, _REAL) if inverse else (_REAL, _COMPLEX)
+    kind = "Treal" if inverse else "Tcomplex"
+    narrow, wide = ({kind: dtype} for dtype in made)
+
     def transform(input_tensor, fft_length=None, name=None):
         with graph_scope(name, own_name):
-            x = conversion.convert_to_tensor(input_tensor, dtype_hint=dtypes.float32)
-            if x.dtype not in (dtypes.float32, dtypes.float64):
+            x = conversion.convert_to_tensor(input_tensor, dtype_hint=given[0])
+            if not inverse and x.dtype not in _REAL:
                 raise ValueError(
                     "RFFT requires tf.float32 or tf.float64 inputs, got: "
                     f"{input_tensor}"
                 )
             x.shape.with_rank_at_least(rank)
-            wide = x.dtype == dtypes.float64
-            lengths = _lengths(x, rank, fft_length, False)
+            lengths = _lengths(x, rank, fft_length, inverse)
             if fft_length is not None:
-                x = _padded(x, rank, lengths, False)
-            return _headrace.raw_op(op)(
-                input=x,
-                fft_length=lengths,
-                Tcomplex=dtypes.complex128 if wide else dtypes.complex64,
-            )
+                x = _padded(x, rank, lengths, inverse)
+            result = wide if x.dtype == given[1] else narrow
+            return _headrace.raw_op(op)(input=x, fft_length=lengths, **result)
 
-    transform.__name__ = transform.__qualname__ = own_name
-    transform.__doc__ = f"Half the transform of real numbers, last {rank} dimensions."
-    return transform
+    doc = "Half the transform of real numbers,"
+    doc = "The inverse of rfft over the" if inverse else doc
+    doc += f" last {rank} dimensions."
+    return signatures.called(transform, own_name, doc)
 
 
-def _inverse_real(op, rank, own_name):
-    def transform(input_tensor, fft_length=None, name=None):
-        with graph_scope(name, own_name):
-            x = conversion.convert_to_tensor(input_tensor, dtype_hint=dtypes.complex64)
-            x.shape.with_rank_at_least(rank)
-            wide = x.dtype == dtypes.complex128
-            lengths = _lengths(x, rank, fft_length, True)
-            if fft_length is not None:
-                x = _padded(x, rank, lengths, True)
-            return _headrace.raw_op(op)(
-                input=x,
-                fft_length=lengths,
-                Treal=dtypes.float64 if wide else dtypes.float32,
-            )
-
-    transform.__name__ = transform.__qualname__ = own_name
-    transform.__doc__ = f"The inverse of rfft over the last {rank} dimensions."
-    return transform
-
-
-rfft = _real("RFFT", 1, "rfft")
-rfft2d = _real("RFFT2D", 2, "rfft2d")
-rfft3d = _real("RFFT3D", 3, "rfft3d")
-irfft = _inverse_real("IRFFT", 1, "irfft")
-irfft2d = _inverse_real("IRFFT2D", 2, "irfft2d")
-irfft3d = _inverse_real("IRFFT3D", 3, "irfft3d")
+rfft, rfft2d, rfft3d = _real("RFFT", 1), _real("RFFT2D", 2), _real("RFFT3D", 3)
+irfft, irfft2d, irfft3d = _real("IRFFT", 1), _real("IRFFT2D", 2), _real("IRFFT3D", 3)
 
 
 def _shifted(x, axes, direction):

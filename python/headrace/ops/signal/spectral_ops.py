@@ -102,6 +102,12 @@ def _check_dct(type, n, axis, norm):
         )
 
 
+def _last_size(x):
+    """The size of the last dimension: a number where it is known."""
+    known = x.shape[-1]
+    return array_ops.shape(x)[-1] if known is None else known
+
+
 def _of_length(x, n):
     x = x[..., :n]
     more = elementwise_ops.maximum(n - array_ops.shape(x)[-1], 0)
@@ -134,7 +140,7 @@ def dct(input, type=2, n=None, axis=-1, norm=None, name=None):
             )
         if n is not None:
             x = _of_length(x, n)
-        size = x.shape[-1] if x.shape[-1] is not None else array_ops.shape(x)[-1]
+        size = _last_size(x)
         wide = math_ops.cast(size, real)
         if type == 1:
             mirrored = array_ops.concat([x, x[..., -2:0:-1]], -1)
@@ -197,11 +203,7 @@ def inverse_mdct(mdcts, window_fn=window_ops.vorbis_window, norm=None, name=None
     """The signal that mdct was made of."""
     with name_scopes.name_scope(name or "inverse_mdct"):
         mdcts = conversion.convert_to_tensor(mdcts)
-        half = (
-            mdcts.shape[-1]
-            if mdcts.shape[-1] is not None
-            else array_ops.shape(mdcts)[-1]
-        )
+        half = _last_size(mdcts)
         made = dct(mdcts, type=4, norm=norm)
         if norm is None:
             made = made * (0.5 / math_ops.cast(half, mdcts.dtype))
@@ -268,10 +270,9 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms, name=None):
     """Mel-frequency cepstral coefficients, as HTK scales them."""
     with name_scopes.name_scope(name or "mfccs_from_log_mel_spectrograms"):
         x = conversion.convert_to_tensor(log_mel_spectrograms)
-        size = x.shape[-1]
-        if size == 0:
+        if x.shape[-1] == 0:
             raise ValueError(f"num_mel_bins must be positive. Got: {x.shape}")
-        bins = array_ops.shape(x)[-1] if size is None else size
+        bins = _last_size(x)
         return dct(x, type=2) * elementwise_ops.rsqrt(
             math_ops.cast(bins, x.dtype) * 2.0
         )

@@ -3,6 +3,7 @@
 import math
 
 from headrace.framework import conversion, dtypes, name_scopes
+from headrace.framework.support import signatures
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 from headrace.ops.nn import nn_ops
 
@@ -37,9 +38,8 @@ def _raised_cosine(name, a, b):
                 math_ops.equal(length, 1), array_ops.ones_like(made), made
             )
 
-    window.__name__ = window.__qualname__ = name
-    window.__doc__ = f"{a} - {b} cos: periodic for spectra, or symmetric for filters."
-    return window
+    doc = f"{a} - {b} cos: periodic for spectra, or symmetric for filters."
+    return signatures.called(window, name, doc)
 
 
 hann_window = _raised_cosine("hann_window", 0.5, 0.5)

@@ -10,9 +10,7 @@ def size(a, validate_indices=True):
     if not is_sparse(a):
         a = conversion.convert_to_tensor(a)
         raise TypeError(f"Expected `SparseTensor`, got {a!s}.")
-    return raw.SetSize(
-        a.indices, a.values, a.dense_shape, validate_indices=validate_indices
-    )
+    return raw.SetSize(*a._components(), validate_indices=validate_indices)
 
 
 def _operate(kind, a, b, validate_indices):

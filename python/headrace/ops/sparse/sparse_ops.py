@@ -11,6 +11,7 @@ from headrace.framework.sparse_tensor import (  # noqa: F401
     is_sparse,
     to_sparse,
 )
+from headrace.framework.support import signatures
 from headrace.ops import array_ops, check_ops, math_ops
 
 
@@ -321,14 +322,9 @@ def map_values(op, *args, **kwargs):
     return SparseTensor(found[0].indices, op(*args, **kwargs), found[0].dense_shape)
 
 
-def _segments(kind, what):
+def _segments(kind, name, what):
     def reduce(
-        data,
-        indices,
-        segment_ids,
-        num_segments=None,
-        name=None,
-        sparse_gradient=False,
+        data, indices, segment_ids, num_segments=None, name=None, sparse_gradient=False
     ):
         more = {} if num_segments is None else {"num_segments": num_segments}
         op = "SparseSegment" + kind + ("WithNumSegments" if more else "")
@@ -341,7 +337,7 @@ def _segments(kind, what):
             **more,
         )
 
-    reduce.__doc__ = f"""{what} of the rows data[indices] of each segment.
+    doc = f"""{what} of the rows data[indices] of each segment.
 
     `indices` and `segment_ids` are int32 or int64 of one length, the ids sorted from 0;
     an index may repeat. The result is [num_segments, ...], or up to the last id without
@@ -349,14 +345,13 @@ def _segments(kind, what):
     of range, raise InvalidArgumentError. With `sparse_gradient` the gradient of `data`
     is IndexedSlices.
     """
-    return reduce
+    return signatures.called(reduce, name, doc)
 
 
-segment_sum = _segments("Sum", "The sum")
-segment_mean = _segments("Mean", "The mean")
-segment_sqrt_n = _segments("SqrtN", "The sum over the root of the number")
-for _name in ("segment_sum", "segment_mean", "segment_sqrt_n"):
-    globals()[_name].__name__ = _name
+_ROOT = "The sum over the root of the number"
+segment_sum = _segments("Sum", "segment_sum", "The sum")
+segment_mean = _segments("Mean", "segment_mean", "The mean")
+segment_sqrt_n = _segments("SqrtN", "segment_sqrt_n", _ROOT)
 
 
 def _assert_same_places(a, b):

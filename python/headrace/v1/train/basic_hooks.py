@@ -8,15 +8,11 @@ from headrace.context import stack
 from headrace.framework import errors
 from headrace.framework.settings import logging
 
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 from headrace.v1.train import global_step
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
 from headrace.v1.train.timer import NeverTriggerTimer, SecondOrStepTimer
-
-
-def _as_graph_element(value):
-    """A tensor, operation or variable of the graph, by itself or by name."""
-    return stack.default_graph().as_graph_element(value)
 
 
 def read_step(user):
@@ -34,19 +30,24 @@ class _StepHook(SessionRunHook):
         """Asks for the global step."""
         return SessionRunArgs(self._global_step_tensor)
 
+    def _due(self, run_context, stale):
+        """The step where the hook's timer says to act, else None. What was read beside
+        the update, `stale`, may be from before it."""
+        if not self._timer.should_trigger_for_step(stale + 1):
+            return None
+        step = run_context.session.run(self._global_step_tensor)
+        return step if self._timer.should_trigger_for_step(step) else None
+
 
 class LoggingTensorHook(SessionRunHook):
     """Logs values every so many runs or seconds, or at the end."""
 
-    def __init__(
-        self,
-        tensors,
-        every_n_iter=None,
-        every_n_secs=None,
-        at_end=False,
-        formatter=None,
-    ):
-        only_at_end = at_end and every_n_iter is None and every_n_secs is None
+    @signatures.keeping(
+        "tensors, every_n_iter=None, every_n_secs=None, at_end=False, formatter=None"
+    )
+    def __init__(self):
+        every_n_iter, every_n_secs = self._every_n_iter, self._every_n_secs
+        only_at_end = self._at_end and every_n_iter is None and every_n_secs is None
         if not only_at_end and (every_n_iter is None) == (every_n_secs is None):
             raise ValueError(
                 "either at_end and/or exactly one of every_n_iter and every_n_secs "
@@ -54,27 +55,23 @@ class LoggingTensorHook(SessionRunHook):
             )
         if every_n_iter is not None and every_n_iter <= 0:
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
-        if isinstance(tensors, dict):
-            self._tag_order = sorted(tensors)
+        if isinstance(self._tensors, dict):
+            self._tag_order = sorted(self._tensors)
         else:
-            self._tag_order = list(tensors)
-            tensors = {item: item for item in tensors}
-        self._tensors = tensors
-        self._formatter = formatter
+            self._tag_order = list(self._tensors)
+            self._tensors = {item: item for item in self._tag_order}
         self._timer = (
             NeverTriggerTimer()
             if only_at_end
-            else SecondOrStepTimer(every_secs=every_n_secs, every_steps=every_n_iter)
+            else SecondOrStepTimer(every_n_secs, every_n_iter)
         )
-        self._log_at_end = at_end
 
     def begin(self):
         """Looks for the tensors that are given by name."""
         self._timer.reset()
         self._iter_count = 0
-        self._current_tensors = {
-            tag: _as_graph_element(tensor) for tag, tensor in self._tensors.items()
-        }
+        find = stack.default_graph().as_graph_element
+        self._current_tensors = {tag: find(t) for tag, t in self._tensors.items()}
 
     def before_run(self, run_context):
         """Asks for the tensors where it is time to log them."""
@@ -103,7 +100,7 @@ class LoggingTensorHook(SessionRunHook):
 
     def end(self, session):
         """Logs the tensors with at_end."""
-        if self._log_at_end:
+        if self._at_end:
             self._log_tensors(session.run(self._current_tensors))
 
 

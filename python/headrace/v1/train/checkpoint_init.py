@@ -1,6 +1,5 @@
 """Variables whose first values are those of a checkpoint."""
 
-import os
 import re
 
 from headrace._load import raw
@@ -8,29 +7,16 @@ from headrace.context import stack
 from headrace.framework import dtypes
 from headrace.framework.settings import logging
 from headrace.framework.support import protos
-from headrace.train import checkpoint_reader, checkpoint_state, saver_graph
+from headrace.train import checkpoint_reader, saver_graph
 from headrace.train.checkpoint_options import GRAPH_KEY
 from headrace.v1 import collections
 from headrace.v1.train import vocabularies
 
 
-def checkpoint_of(folder_or_prefix):
-    """The prefix of a checkpoint that a folder, or itself, names."""
-    path = os.fspath(folder_or_prefix)
-    if os.path.isdir(path):
-        latest = checkpoint_state.latest_checkpoint(path)
-        if latest is None:
-            raise ValueError(
-                f"Couldn't find 'checkpoint' file or checkpoints in {path}"
-            )
-        return latest
-    return path
-
-
 def _parts(variable):
-    if hasattr(variable, "_get_variable_list"):
-        return list(variable._get_variable_list())
-    return list(variable) if isinstance(variable, (list, tuple)) else [variable]
+    if isinstance(variable, (list, tuple)):
+        return list(variable)
+    return saver_graph.parts_of(variable)
 
 
 def start_from(variable, path, name, vocabulary=None):
@@ -54,12 +40,8 @@ def start_from(variable, path, name, vocabulary=None):
 
 
 def _start_part(part, path, name, slice_spec, remapping=None):
-    graph = part.graph
-    with (
-        graph.as_default(),
-        graph.control_dependencies(None),
-        graph.name_scope(f"{part._shared_name}/checkpoint_initializer"),
-    ):
+    scope = f"{part._shared_name}/checkpoint_initializer"
+    with saver_graph.apart(part.graph, scope):
         value = raw.RestoreV2(
             path, [name], [slice_spec], dtypes=[dtypes.as_dtype(part.dtype).base_dtype]
         )[0]
@@ -83,7 +65,7 @@ def _variables_by_name():
 def init_from_checkpoint(ckpt_dir_or_file, assignment_map):
     """Gives variables of the graph first values by {name there: name or variable
     here}; names that end in a slash are scopes, "/" is all."""
-    path = checkpoint_of(ckpt_dir_or_file)
+    path = checkpoint_reader.prefix_of(ckpt_dir_or_file)
     stored = checkpoint_reader.load_checkpoint(path).get_variable_to_shape_map()
     named = _variables_by_name()
     pairs = (
@@ -178,7 +160,7 @@ def warm_start(
     ValueError for names of the latter two that are not used, and for values that are
     not in the checkpoint.
     """
-    path = checkpoint_of(ckpt_to_initialize_from)
+    path = checkpoint_reader.prefix_of(ckpt_to_initialize_from)
     previous = dict(var_name_to_prev_var_name or {})
     vocabulary_of = dict(var_name_to_vocab_info or {})
     logging.info("Warm-starting from: %s", ckpt_to_initialize_from)

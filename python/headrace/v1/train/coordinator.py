@@ -86,12 +86,7 @@ class Coordinator:
         with self._lock:
             self._registered_threads.add(thread)
 
-    def join(
-        self,
-        threads=None,
-        stop_grace_period_secs=120,
-        ignore_live_threads=False,
-    ):
+    def join(self, threads=None, stop_grace_period_secs=120, ignore_live_threads=False):
         """Waits for all threads; raises what one of them raised."""
         with self._lock:
             threads = list(self._registered_threads.union(threads or ()))

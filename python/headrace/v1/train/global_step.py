@@ -8,7 +8,7 @@ from headrace.framework import dtypes, execution
 from headrace.framework.settings import logging
 from headrace.framework.variables import VariableAggregation
 from headrace.ops.random import initializers_v1
-from headrace.v1 import variable_scope
+from headrace.v1 import meta_graph, variable_scope
 from headrace.v1.collections import GraphKeys
 
 _READ_KEY = "global_step_read_op_cache"
@@ -41,15 +41,23 @@ def create_global_step(graph=None):
         "create_global_step is not supported when eager execution is enabled: a "
         "tf.Variable counts steps there"
     )
-    with graph.as_default(), graph.name_scope(""):
+    keys = [GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP]
+    with graph.as_default():
+        first_only = VariableAggregation.ONLY_FIRST_REPLICA
+        return counter("global_step", keys, aggregation=first_only)
+
+
+def counter(name, keys, **more):
+    """A variable of the current graph that counts from 0, in collections."""
+    with stack.default_graph().name_scope(""):
         return variable_scope.get_variable(
-            "global_step",
+            name,
             shape=[],
             dtype=dtypes.int64,
             initializer=initializers_v1.Zeros(),
             trainable=False,
-            aggregation=VariableAggregation.ONLY_FIRST_REPLICA,
-            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+            collections=keys,
+            **more,
         )
 
 
@@ -110,11 +118,5 @@ def write_graph(graph_or_graph_def, logdir, name, as_text=True):
     logdir = os.fspath(logdir)
     path = os.path.join(logdir, name)
     _headrace.make_folder(logdir)
-    if as_text:
-        from google.protobuf import text_format
-
-        data = text_format.MessageToString(graph_def).encode()
-    else:
-        data = graph_def.SerializeToString(deterministic=True)
-    _headrace.write_file_atomically(path, data)
+    meta_graph.write_proto(graph_def, path, as_text)
     return path

@@ -1,5 +1,7 @@
 """tf.compat.v1.train's input pipelines of queues: producers and batches."""
 
+import functools
+
 from headrace import _api as tf
 
 from headrace.framework import execution
@@ -76,62 +78,49 @@ def input_producer(
         return queue
 
 
-def string_input_producer(
-    string_tensor,
-    num_epochs=None,
-    shuffle=True,
-    seed=None,
-    capacity=32,
-    shared_name=None,
-    name=None,
-    cancel_op=None,
-):
+_produced = signatures.taking(
+    signatures.from_text(
+        "num_epochs=None, shuffle=True, seed=None, capacity=32, shared_name=None"
+    ),
+    before="name",
+)
+
+
+def _of_scalars(tensor, capacity, **given):
+    """The queue of a vector's elements, which tells how full it is."""
+    summary = f"fraction_of_{capacity}_full"
+    return input_producer(tensor, [], capacity=capacity, summary_name=summary, **given)
+
+
+@_produced
+def string_input_producer(string_tensor, name=None, cancel_op=None, **given):
     """A queue of strings, usually names of files."""
     _refuse_eager()
     if not isinstance(string_tensor, tf.Tensor) and not len(string_tensor):
         raise ValueError("string_input_producer requires a non-null input tensor")
     with tf.name_scope(name or "input_producer"):
         strings = tf.convert_to_tensor(string_tensor, tf.string)
-        summary = f"fraction_of_{capacity}_full"
-        how = (num_epochs, shuffle, seed, capacity, shared_name, summary)
-        return input_producer(strings, [], *how, cancel_op=cancel_op)
+        return _of_scalars(strings, cancel_op=cancel_op, **given)
 
 
-def range_input_producer(
-    limit,
-    num_epochs=None,
-    shuffle=True,
-    seed=None,
-    capacity=32,
-    shared_name=None,
-    name=None,
-):
+@_produced
+def range_input_producer(limit, name=None, **given):
     """A queue of the integers below `limit`."""
     _refuse_eager()
     with tf.name_scope(name or "input_producer"):
-        summary = f"fraction_of_{capacity}_full"
-        how = (num_epochs, shuffle, seed, capacity, shared_name, summary)
-        return input_producer(tf.range(limit), [], *how)
+        return _of_scalars(tf.range(limit), **given)
 
 
-def slice_input_producer(
-    tensor_list,
-    num_epochs=None,
-    shuffle=True,
-    seed=None,
-    capacity=32,
-    shared_name=None,
-    name=None,
-):
+@_produced
+def slice_input_producer(tensor_list, name=None, **given):
     """The rows of all tensors, one after another, as tensors."""
     _refuse_eager()
     if not tensor_list:
         raise ValueError("Expected at least one tensor in slice_input_producer().")
     with tf.name_scope(name or "input_producer"):
         tensors = [tf.convert_to_tensor(t) for t in tensor_list]
-        index = range_input_producer(
-            tf.shape(tensors[0])[0], num_epochs, shuffle, seed, capacity, shared_name
-        ).dequeue()
+        limit = tf.shape(tensors[0])[0]
+        index = range_input_producer(limit, **given).dequeue()
         return [tf.gather(t, index) for t in tensors]
 
 
@@ -147,28 +136,32 @@ def _flat(tensors):
     return [tf.convert_to_tensor(tensors)], lambda found: found[0]
 
 
-def _batched(
-    rows, make_queue, batch_size, threads, enqueue_many, keep_input, smaller, name
-):
-    """Batches of what the queue is given by `rows`, one entry a producer."""
+def _batches(rows, keep_input, batch_size, make_queue, default, given, threads=1):
+    """Batches of what the queue is given by `rows`, one entry a producer, each with so
+    many threads."""
+    many = given["enqueue_many"]
+    rows = [_shaped(given["shapes"], row, many) for row in rows]
     _refuse_eager()
-    with tf.name_scope(name):
+    with tf.name_scope(given["name"] or default):
         flat, pack = _flat(rows[0])
         shapes = []
         for i, t in enumerate(flat):
-            shape = t.shape[1:] if enqueue_many else t.shape
+            shape = t.shape[1:] if many else t.shape
             for other in rows[1:]:
                 theirs = _flat(other)[0][i].shape
-                shape = shape.merge_with(theirs[1:] if enqueue_many else theirs)
+                shape = shape.merge_with(theirs[1:] if many else theirs)
             shapes.append(shape)
+        known = all(s.is_fully_defined() for s in shapes)
+        if not known and not given.get("dynamic_pad"):
+            raise ValueError(f"All shapes must be fully defined: {shapes}")
         queue = make_queue([t.dtype for t in flat], shapes)
-        put = queue.enqueue_many if enqueue_many else queue.enqueue
+        put = queue.enqueue_many if many else queue.enqueue
         fill = [_kept(put, _flat(row)[0], keep_input) for row in rows]
         queue_runner.add_queue_runner(
-            queue_runner.QueueRunner(queue, fill * threads if threads else fill)
+            queue_runner.QueueRunner(queue, fill * (threads or 1))
         )
-        take = queue.dequeue_up_to if smaller else queue.dequeue_many
-        found = take(batch_size)
+        smaller = given["allow_smaller_final_batch"]
+        found = (queue.dequeue_up_to if smaller else queue.dequeue_many)(batch_size)
         return pack(list(found) if isinstance(found, (list, tuple)) else [found])
 
 
@@ -184,26 +177,14 @@ def _kept(put, tensors, keep_input):
     return tf.cond(keep, lambda: tf.group(put(tensors)), lambda: tf.no_op())
 
 
-def _plain_queue(capacity, dynamic_pad, shared_name):
-    kind = queue_ops.PaddingFIFOQueue if dynamic_pad else queue_ops.FIFOQueue
-
-    def make(dtypes, shapes):
-        if not dynamic_pad and not all(s.is_fully_defined() for s in shapes):
-            raise ValueError(f"All shapes must be fully defined: {shapes}")
-        return kind(capacity, dtypes, shapes, shared_name=shared_name)
-
-    return make
+def _plain_queue(given):
+    kind = queue_ops.PaddingFIFOQueue if given["dynamic_pad"] else queue_ops.FIFOQueue
+    return functools.partial(kind, given["capacity"], shared_name=given["shared_name"])
 
 
-def _shuffling_queue(capacity, kept, seed, shared_name):
-    def make(dtypes, shapes):
-        if not all(s.is_fully_defined() for s in shapes):
-            raise ValueError(f"All shapes must be fully defined: {shapes}")
-        return queue_ops.RandomShuffleQueue(
-            capacity, kept, dtypes, shapes, seed=seed, shared_name=shared_name
-        )
-
-    return make
+def _shuffling_queue(capacity, kept, given):
+    named = {name: given[name] for name in ("seed", "shared_name")}
+    return functools.partial(queue_ops.RandomShuffleQueue, capacity, kept, **named)
 
 
 def _shaped(shapes, tensors, enqueue_many):
@@ -229,19 +210,11 @@ def _queued(*without):
     return signatures.taking([p for p in parameters if p.name not in without])
 
 
-def _batches(rows, keep_input, batch_size, queue, threads, default, given):
-    rows = [_shaped(given["shapes"], row, given["enqueue_many"]) for row in rows]
-    how = (given["enqueue_many"], keep_input, given["allow_smaller_final_batch"])
-    return _batched(rows, queue, batch_size, threads, *how, given["name"] or default)
-
-
 @_queued("seed")
 def maybe_batch(tensors, keep_input, batch_size, num_threads=1, **given):
     """Batches of tensors that come one by one, those that are to be kept."""
-    queue = _plain_queue(given["capacity"], given["dynamic_pad"], given["shared_name"])
-    return _batches(
-        [tensors], keep_input, batch_size, queue, num_threads, "batch", given
-    )
+    how = (keep_input, batch_size, _plain_queue(given), "batch", given)
+    return _batches([tensors], *how, threads=num_threads)
 
 
 def batch(tensors, batch_size, *args, **kwargs):
@@ -252,8 +225,8 @@ def batch(tensors, batch_size, *args, **kwargs):
 @_queued("seed", "num_threads")
 def maybe_batch_join(tensors_list, keep_input, batch_size, **given):
     """Batches of what several producers give, a thread each."""
-    queue = _plain_queue(given["capacity"], given["dynamic_pad"], given["shared_name"])
-    return _batches(tensors_list, keep_input, batch_size, queue, 0, "batch_join", given)
+    how = (keep_input, batch_size, _plain_queue(given), "batch_join", given)
+    return _batches(tensors_list, *how)
 
 
 def batch_join(tensors_list, batch_size, *args, **kwargs):
@@ -266,11 +239,9 @@ def maybe_shuffle_batch(
     tensors, batch_size, capacity, min_after_dequeue, keep_input, num_threads=1, **given
 ):
     """Batches in random order of tensors that are to be kept."""
-    named = (given["seed"], given["shared_name"])
-    queue = _shuffling_queue(capacity, min_after_dequeue, *named)
-    return _batches(
-        [tensors], keep_input, batch_size, queue, num_threads, "shuffle_batch", given
-    )
+    queue = _shuffling_queue(capacity, min_after_dequeue, given)
+    how = (keep_input, batch_size, queue, "shuffle_batch", given)
+    return _batches([tensors], *how, threads=num_threads)
 
 
 def shuffle_batch(tensors, batch_size, capacity, min_after_dequeue, *args, **kwargs):
@@ -285,11 +256,9 @@ def maybe_shuffle_batch_join(
     tensors_list, batch_size, capacity, min_after_dequeue, keep_input, **given
 ):
     """Batches in random order of what several producers give, a thread each."""
-    named = (given["seed"], given["shared_name"])
-    queue = _shuffling_queue(capacity, min_after_dequeue, *named)
-    return _batches(
-        tensors_list, keep_input, batch_size, queue, 0, "shuffle_batch_join", given
-    )
+    queue = _shuffling_queue(capacity, min_after_dequeue, given)
+    how = (keep_input, batch_size, queue, "shuffle_batch_join", given)
+    return _batches(tensors_list, *how)
 
 
 def shuffle_batch_join(

@@ -8,10 +8,7 @@ from headrace.framework import errors
 from headrace.framework.support.properties import read_only
 from headrace.v1.train import saver_hooks
 from headrace.v1.train.scaffold import Scaffold
-from headrace.v1.train.session_creators import (
-    ChiefSessionCreator,
-    WorkerSessionCreator,
-)
+from headrace.v1.train.session_creators import ChiefSessionCreator, WorkerSessionCreator
 from headrace.v1.train.wrapped_session import (
     CoordinatedSessionCreator,
     RecoverableSession,
@@ -122,9 +119,6 @@ class _MonitoredSession:
                 self._coordinated_creator.coord = None
                 if not self._graph_was_finalized:
                     stack.default_graph()._unsafe_unfinalize()
-
-    def _is_closed(self):
-        return self._coordinated_creator.tf_sess is None
 
 
 class MonitoredSession(_MonitoredSession):

@@ -4,6 +4,7 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import stack
 
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 from headrace.train.saver_graph import is_variable
 from headrace.v1.collections import GraphKeys
@@ -34,16 +35,10 @@ class ExponentialMovingAverage:
       name: of the operations and, after the variable's, of the shadows.
     """
 
-    def __init__(
-        self,
-        decay,
-        num_updates=None,
-        zero_debias=False,
-        name="ExponentialMovingAverage",
-    ):
-        self._decay, self._num_updates = decay, num_updates
-        self._zero_debias = zero_debias
-        self._name = name
+    @signatures.keeping(
+        "decay, num_updates=None, zero_debias=False, name='ExponentialMovingAverage'"
+    )
+    def __init__(self):
         self._averages = {}  # key -> (variable or tensor, its average)
         self._counts = {}  # key of a tensor -> (its biased average, updates)
         self._taken = {}  # eager shadows' names -> how many

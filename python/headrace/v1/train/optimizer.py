@@ -7,6 +7,7 @@ from headrace.eager import graph_gradients
 from headrace.framework import execution
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras.base.tracking import attach_new, start_restored
+from headrace.train.saver_graph import parts_of
 from headrace.v1 import collections
 from headrace.v1.variable_scope import variable_scope, variable_v1
 
@@ -15,8 +16,7 @@ GraphKeys = collections.GraphKeys
 
 def in_plain_graph():
     """True where operations go to a graph that sessions run."""
-    graph = stack.current()
-    return graph is not None and not graph.building_function
+    return stack.plain_graph() is not None
 
 
 def is_resource(variable):
@@ -53,7 +53,7 @@ class Optimizer(AutoTrackable):
     # What one op does for a variable is said by rows; subclasses with more to do
     # override the methods that read them.
     _op = None  # "Adagrad": ApplyAdagrad and SparseApplyAdagrad update variables
-    _zero_slots = ()  # slots that begin at 0
+    _slots_begin = {}  # slots, and what they begin with: a number or its attribute
     _slot_inputs = {}  # the op's input -> the slot
     _number_inputs = {}  # the op's input -> the attribute with the number
     _attributes = {}  # parameters that are kept under names of their own
@@ -228,8 +228,9 @@ class Optimizer(AutoTrackable):
     def _create_slots(self, variables):
         """Makes what the optimizer remembers of these variables."""
         for v in variables:
-            for slot_name in self._zero_slots:
-                self._zeros_slot(v, slot_name, self._name)
+            for slot_name, first in self._slots_begin.items():
+                value = getattr(self, first) if isinstance(first, str) else first
+                self._make_slot(v, slot_name, self._name, filled(v, value))
 
     def _prepare(self):
         """Makes tensors of what numbers and functions the optimizer was given."""
@@ -274,14 +275,14 @@ class Optimizer(AutoTrackable):
 
     def _done(self, result):
         """Notes an operation of a graph, the last one made unless it is given."""
-        if in_plain_graph():
-            graph = stack.current()
-            op = getattr(result, "op", result)
-            if op is None:
-                op = graph._last_operation()
-            self._updates.append(op)
-            return op
-        return None
+        graph = stack.plain_graph()
+        if graph is None:
+            return None
+        op = getattr(result, "op", result)
+        if op is None:
+            op = graph._last_operation()
+        self._updates.append(op)
+        return op
 
     def _update(self, op, variable, **arguments):
         """An update op; variables among the arguments go by handle or reference."""
@@ -320,23 +321,17 @@ class Optimizer(AutoTrackable):
 
     def _make_plain(self, name, value):
         """A variable of the optimizer itself."""
-        graph = stack.current()
-        key = name, id(graph) if in_plain_graph() else None
+        key = name, stack.plain_graph()
         found = self._plain.get(key)
         if found is None:
-            if in_plain_graph():
-                found = variable_v1(value, trainable=False, name=name)
-            else:
-                found = tf.Variable(value, trainable=False, name=name)
-            self._plain[key] = found
+            make = variable_v1 if in_plain_graph() else tf.Variable
+            found = self._plain[key] = make(value, trainable=False, name=name)
             if is_resource(found):
                 attach_new(node_of(self), name, found)
         return found
 
     def _plain_variable(self, name):
-        graph = stack.current()
-        key = name, id(graph) if in_plain_graph() else None
-        return self._plain[key]
+        return self._plain[name, stack.plain_graph()]
 
     def get_slot(self, var, name):
         """The slot of a variable, or None."""
@@ -349,7 +344,7 @@ class Optimizer(AutoTrackable):
 
     def variables(self):
         """What the optimizer remembers: of the current graph, or outside of graphs."""
-        graph = stack.current() if in_plain_graph() else None
+        graph = stack.plain_graph()
         slots = [s for row in self._slots.values() for _, s in row.values()]
         kept = [v for v in (*self._plain.values(), *slots) if _graph_of(v) is graph]
         return sorted(kept, key=lambda v: v.name)
@@ -388,11 +383,7 @@ def _counted(step, name):
 
 
 def _flat(variables):
-    out = []
-    for v in tf.nest.flatten(variables):
-        parts = getattr(v, "_get_variable_list", None)
-        out.extend(parts() if parts else [v])
-    return out
+    return [p for v in tf.nest.flatten(variables) for p in parts_of(v)]
 
 
 def _check_real(dtype):

@@ -62,7 +62,7 @@ class MomentumOptimizer(Optimizer):
     """Down the gradients of late."""
 
     _op = "Momentum"
-    _zero_slots = ("momentum",)
+    _slots_begin = {"momentum": 0}
     _slot_inputs = {"accum": "momentum"}
     _number_inputs = {"lr": "_learning_rate", "momentum": "_momentum"}
 
@@ -80,7 +80,7 @@ class AdamOptimizer(Optimizer):
 
     _attributes = {"learning_rate": "_lr"}
     _op = "Adam"
-    _zero_slots = ("m", "v")
+    _slots_begin = {"m": 0, "v": 0}
     _slot_inputs = {"m": "m", "v": "v"}
     _number_inputs = {
         "lr": "_lr",
@@ -139,6 +139,7 @@ class AdagradOptimizer(Optimizer):
     """Rates fall with the squares seen so far."""
 
     _op = "Adagrad"
+    _slots_begin = {"accumulator": "_initial"}
     _slot_inputs = {"accum": "accumulator"}
     _number_inputs = {"lr": "_learning_rate"}
 
@@ -150,17 +151,13 @@ class AdagradOptimizer(Optimizer):
     def _begin(self):
         check_positive("initial_accumulator_value", self._initial)
 
-    def _create_slots(self, variables):
-        for v in variables:
-            self._make_slot(v, "accumulator", self._name, filled(v, self._initial))
-
 
 class AdadeltaOptimizer(Optimizer):
     """Rates by a window of squares."""
 
     _attributes = {"learning_rate": "_lr"}
     _op = "Adadelta"
-    _zero_slots = ("accum", "accum_update")
+    _slots_begin = {"accum": 0, "accum_update": 0}
     _slot_inputs = {"accum": "accum", "accum_update": "accum_update"}
     _number_inputs = {"lr": "_lr", "rho": "_rho", "epsilon": "_epsilon"}
 
@@ -189,12 +186,10 @@ class RMSPropOptimizer(Optimizer):
     def _begin(self):
         self._op = "CenteredRMSProp" if self._centered else "RMSProp"
 
-    def _create_slots(self, variables):
-        for v in variables:
-            self._make_slot(v, "rms", self._name, filled(v, 1))
-            if self._centered:
-                self._zeros_slot(v, "mg", self._name)
-            self._zeros_slot(v, "momentum", self._name)
+    @property
+    def _slots_begin(self):
+        mean = {"mg": 0} if self._centered else {}
+        return {"rms": 1, **mean, "momentum": 0}
 
     def _arguments(self, variable):
         mean = {"mg": self.get_slot(variable, "mg")} if self._centered else {}

@@ -1,7 +1,7 @@
 """Optimizers of tf.compat.v1.train with penalties: proximal ones, and AdagradDA."""
 
 from headrace import _api as tf
-from headrace.v1.train.optimizer import Optimizer, filled
+from headrace.v1.train.optimizer import Optimizer
 from headrace.v1.train.optimizers import AdagradOptimizer, check_positive, takes
 
 
@@ -49,6 +49,10 @@ class AdagradDAOptimizer(Optimizer):
     """
 
     _op = "AdagradDA"
+    _slots_begin = {
+        "gradient_accumulator": 0,
+        "gradient_squared_accumulator": "_initial",
+    }
     _slot_inputs = {
         "gradient_accumulator": "gradient_accumulator",
         "gradient_squared_accumulator": "gradient_squared_accumulator",
@@ -64,16 +68,6 @@ class AdagradDAOptimizer(Optimizer):
 
     def _begin(self):
         check_positive("initial_gradient_squared_accumulator_value", self._initial)
-
-    def _create_slots(self, variables):
-        for v in variables:
-            self._zeros_slot(v, "gradient_accumulator", self._name)
-            self._make_slot(
-                v,
-                "gradient_squared_accumulator",
-                self._name,
-                filled(v, self._initial),
-            )
 
     def _arguments(self, variable):
         arguments = super()._arguments(variable)

@@ -7,6 +7,7 @@ from headrace import _api as tf
 from headrace.context import stack
 from headrace.framework import errors
 from headrace.framework.settings import logging
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 from headrace.v1.collections import GraphKeys
 
@@ -14,32 +15,27 @@ from headrace.v1.collections import GraphKeys
 class QueueRunner:
     """A queue and the operations that fill it, a thread each."""
 
-    def __init__(
-        self,
-        queue=None,
-        enqueue_ops=None,
-        close_op=None,
-        cancel_op=None,
-        queue_closed_exception_types=None,
-        queue_runner_def=None,
-        import_scope=None,
-    ):
-        if queue_runner_def is not None:
+    @signatures.keeping(
+        "queue=None, enqueue_ops=None, close_op=None, cancel_op=None, "
+        "queue_closed_exception_types=None, queue_runner_def=None, import_scope=None"
+    )
+    def __init__(self):
+        if self._queue_runner_def is not None:
             raise NotImplementedError("QueueRunner: queue_runner_def is not supported")
-        if not queue or not enqueue_ops:
+        if not self._queue or not self._enqueue_ops:
             raise ValueError("Must provide queue and enqueue_ops.")
-        self._queue, self._enqueue_ops = queue, list(enqueue_ops)
-        self._close_op = queue.close() if close_op is None else close_op
-        if cancel_op is None:
-            cancel_op = queue.close(cancel_pending_enqueues=True)
-        self._cancel_op = cancel_op
-        kinds = queue_closed_exception_types or (errors.OutOfRangeError,)
+        self._enqueue_ops = list(self._enqueue_ops)
+        if self._close_op is None:
+            self._close_op = self._queue.close()
+        if self._cancel_op is None:
+            self._cancel_op = self._queue.close(cancel_pending_enqueues=True)
+        kinds = self._queue_closed_exception_types or (errors.OutOfRangeError,)
         if not isinstance(kinds, tuple) or not all(
             isinstance(k, type) and issubclass(k, errors.OpError) for k in kinds
         ):
             raise TypeError(
                 "queue_closed_exception_types, when provided, must be a tuple of "
-                f"tf.error types, but saw: {queue_closed_exception_types}"
+                f"tf.error types, but saw: {self._queue_closed_exception_types}"
             )
         self._queue_closed_exception_types = kinds
         self._lock = threading.Lock()
@@ -140,14 +136,10 @@ def add_queue_runner(qr, collection=GraphKeys.QUEUE_RUNNERS):
 
 
 def start_queue_runners(
-    sess=None,
-    coord=None,
-    daemon=True,
-    start=True,
-    collection=GraphKeys.QUEUE_RUNNERS,
+    sess=None, coord=None, daemon=True, start=True, collection=GraphKeys.QUEUE_RUNNERS
 ):
     """Starts the graph's runners; their threads."""
-    if not stack.default_graph().get_collection(collection) and _eager():
+    if not stack.default_graph().get_collection(collection) and tf.executing_eagerly():
         raise RuntimeError("Queues are not compatible with eager execution.")
     if sess is None:
         sess = tf.compat.v1.get_default_session()
@@ -168,7 +160,3 @@ def start_queue_runners(
                 sess, coord=coord, daemon=daemon, start=start
             )
     return threads
-
-
-def _eager():
-    return tf.executing_eagerly()

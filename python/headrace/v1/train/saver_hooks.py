@@ -4,7 +4,7 @@ import os
 
 from headrace.context import stack
 from headrace.framework.settings import logging
-from headrace.framework.support import protos
+from headrace.framework.support import protos, signatures
 from headrace.v1 import collections, file_writer, meta_graph
 from headrace.v1.train import basic_hooks, global_step
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
@@ -44,31 +44,19 @@ def saver_of_collection():
 class CheckpointSaverHook(basic_hooks._StepHook):
     """Saves checkpoints every so many steps or seconds, at the start and the end."""
 
-    def __init__(
-        self,
-        checkpoint_dir,
-        save_secs=None,
-        save_steps=None,
-        saver=None,
-        checkpoint_basename="model.ckpt",
-        scaffold=None,
-        listeners=None,
-        save_graph_def=True,
-    ):
+    @signatures.keeping(
+        "checkpoint_dir, save_secs=None, save_steps=None, saver=None, "
+        "checkpoint_basename='model.ckpt', scaffold=None, listeners=None, "
+        "save_graph_def=True"
+    )
+    def __init__(self):
         logging.info("Create CheckpointSaverHook.")
-        if saver is not None and scaffold is not None:
+        if self._saver is not None and self._scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")
-        self._saver = saver
-        self._checkpoint_dir = os.fspath(checkpoint_dir)
-        self._save_path = os.path.join(self._checkpoint_dir, checkpoint_basename)
-        self._scaffold = scaffold
-        self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
-        self._listeners = listeners or []
-        self._steps_per_run = 1
-        self._save_graph_def = save_graph_def
-
-    def _set_steps_per_run(self, steps_per_run):
-        self._steps_per_run = steps_per_run
+        self._checkpoint_dir = os.fspath(self._checkpoint_dir)
+        self._save_path = os.path.join(self._checkpoint_dir, self._checkpoint_basename)
+        self._timer = SecondOrStepTimer(self._save_secs, self._save_steps)
+        self._listeners = self._listeners or []
 
     def begin(self):
         """Opens the summaries' file,
@@ -100,12 +88,8 @@ class CheckpointSaverHook(basic_hooks._StepHook):
 
     def after_run(self, run_context, run_values):
         """Saves where it is time, and stops where a listener asks for it."""
-        stale = run_values.results
-        if not self._timer.should_trigger_for_step(stale + self._steps_per_run):
-            return
-        # What was read beside the update may be from before it.
-        step = run_context.session.run(self._global_step_tensor)
-        if self._timer.should_trigger_for_step(step):
+        step = self._due(run_context, run_values.results)
+        if step is not None:
             self._timer.update_last_triggered_step(step)
             if self._save(run_context.session, step):
                 run_context.request_stop()
@@ -169,27 +153,16 @@ class CheckpointSaverHook(basic_hooks._StepHook):
 class StepCounterHook(basic_hooks._StepHook):
     """Logs and writes steps per second."""
 
-    def __init__(
-        self,
-        every_n_steps=100,
-        every_n_secs=None,
-        output_dir=None,
-        summary_writer=None,
-    ):
-        if (every_n_steps is None) == (every_n_secs is None):
+    @signatures.keeping(
+        "every_n_steps=100, every_n_secs=None, output_dir=None, summary_writer=None"
+    )
+    def __init__(self):
+        if (self._every_n_steps is None) == (self._every_n_secs is None):
             raise ValueError(
                 "exactly one of every_n_steps and every_n_secs should be provided."
             )
-        self._timer = SecondOrStepTimer(
-            every_steps=every_n_steps, every_secs=every_n_secs
-        )
-        self._summary_writer = summary_writer
-        self._output_dir = output_dir
+        self._timer = SecondOrStepTimer(self._every_n_secs, self._every_n_steps)
         self._last_global_step = None
-        self._steps_per_run = 1
-
-    def _set_steps_per_run(self, steps_per_run):
-        self._steps_per_run = steps_per_run
 
     def begin(self):
         """Opens the summaries' file and looks for the global step."""
@@ -210,12 +183,11 @@ class StepCounterHook(basic_hooks._StepHook):
         stands.
         """
         stale = run_values.results
-        if self._timer.should_trigger_for_step(stale + self._steps_per_run):
-            step = run_context.session.run(self._global_step_tensor)
-            if self._timer.should_trigger_for_step(step):
-                seconds, steps = self._timer.update_last_triggered_step(step)
-                if seconds:
-                    self._log_and_record(steps, seconds, step)
+        step = self._due(run_context, stale)
+        if step is not None:
+            seconds, steps = self._timer.update_last_triggered_step(step)
+            if seconds:
+                self._log_and_record(steps, seconds, step)
         if stale == self._last_global_step:
             logging.log_first_n(
                 logging.WARN,
@@ -234,22 +206,14 @@ class StepCounterHook(basic_hooks._StepHook):
 class SummarySaverHook(SessionRunHook):
     """Writes summaries every so many steps or seconds."""
 
-    def __init__(
-        self,
-        save_steps=None,
-        save_secs=None,
-        output_dir=None,
-        summary_writer=None,
-        scaffold=None,
-        summary_op=None,
-    ):
-        if (scaffold is None) == (summary_op is None):
+    @signatures.keeping(
+        "save_steps=None, save_secs=None, output_dir=None, summary_writer=None, "
+        "scaffold=None, summary_op=None"
+    )
+    def __init__(self):
+        if (self._scaffold is None) == (self._summary_op is None):
             raise ValueError("Exactly one of scaffold or summary_op must be provided.")
-        self._summary_op = summary_op
-        self._summary_writer = summary_writer
-        self._output_dir = output_dir
-        self._scaffold = scaffold
-        self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
+        self._timer = SecondOrStepTimer(self._save_secs, self._save_steps)
 
     def begin(self):
         """Opens the summaries' file and looks for the global step."""

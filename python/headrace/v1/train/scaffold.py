@@ -3,6 +3,7 @@
 from headrace.context import stack
 from headrace.framework import conversion, dtypes, scopes
 from headrace.framework.settings import logging
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 from headrace.train import checkpoint
 from headrace.v1 import collections, graph_summaries, saver
@@ -11,13 +12,9 @@ from headrace.v1.train import saver_hooks
 GraphKeys = collections.GraphKeys
 
 
-def _as_graph_element(value):
-    return None if value is None else stack.default_graph().as_graph_element(value)
-
-
 # What a scaffold takes over from the one that it is a copy of.
 _COPIED = ("init_op", "ready_op", "ready_for_local_init_op", "local_init_op")
-_COPIED += ("local_init_feed_dict", "summary_op", "saver", "init_feed_dict")
+_COPIED += ("local_init_feed_dict", "summary_op", "saver", "init_feed_dict", "init_fn")
 
 
 class Scaffold:
@@ -26,42 +23,28 @@ class Scaffold:
     `saver` may be a tf.train.Checkpoint: then checkpoints are saved by objects.
     """
 
-    def __init__(
-        self,
-        init_op=None,
-        init_feed_dict=None,
-        init_fn=None,
-        ready_op=None,
-        ready_for_local_init_op=None,
-        local_init_op=None,
-        summary_op=None,
-        saver=None,
-        copy_from_scaffold=None,
-        local_init_feed_dict=None,
-    ):
-        given = dict(locals())
-        copied = copy_from_scaffold
-        if copied is not None and not isinstance(copied, Scaffold):
-            raise TypeError("copy_from_scaffold is not a Scaffold instance.")
-
-        def coalesce(value, name):
-            if value is not None or copied is None:
-                return value
-            return getattr(copied, name)
-
-        for name in _COPIED:
-            setattr(self, f"_{name}", coalesce(given[name], name))
-        self._user_init_fn = init_fn
+    @signatures.keeping(
+        "init_op=None, init_feed_dict=None, init_fn=None, ready_op=None, "
+        "ready_for_local_init_op=None, local_init_op=None, summary_op=None, "
+        "saver=None, copy_from_scaffold=None, local_init_feed_dict=None"
+    )
+    def __init__(self):
+        init_fn, copied = self._init_fn, self._copy_from_scaffold
         if init_fn is not None:
             self._init_fn = lambda session: init_fn(self, session)
-        else:
-            self._init_fn = None if copied is None else copied.init_fn
+        if copied is None:
+            return
+        if not isinstance(copied, Scaffold):
+            raise TypeError("copy_from_scaffold is not a Scaffold instance.")
+        for name in _COPIED:
+            if getattr(self, f"_{name}") is None:
+                setattr(self, f"_{name}", getattr(copied, name))
 
     def finalize(self):
         """Makes what was not given and ends the graph."""
         for name, make in (
             ("init_op", _default_init_op),
-            ("ready_op", _default_ready_op),
+            ("ready_op", collections.report_uninitialized_variables),
             ("ready_for_local_init_op", _default_ready_for_local_init_op),
             ("local_init_op", Scaffold.default_local_init_op),
             ("summary_op", graph_summaries.merge_all),
@@ -118,31 +101,28 @@ class Scaffold:
         "_init_fn", "A function of the session that runs after init_op, or None."
     )
 
-    @property
-    def init_op(self):
+    init_op = read_only(
+        "_init_op",
         """The operation that initializes the global variables;
-        None until finalize()."""
-        return self._init_op
-
-    @property
-    def ready_op(self):
+        None until finalize().""",
+    )
+    ready_op = read_only(
+        "_ready_op",
         """Gives the names of variables without a value, an empty list when all are
         ready.
-        """
-        return self._ready_op
-
+        """,
+    )
     ready_for_local_init_op = read_only(
         "_ready_for_local_init_op",
         "Gives the names of variables that local_init_op still waits for.",
     )
 
-    @property
-    def local_init_op(self):
+    local_init_op = read_only(
+        "_local_init_op",
         """The operation that initializes local variables and tables, also after a
         restore.
-        """
-        return self._local_init_op
-
+        """,
+    )
     local_init_feed_dict = read_only(
         "_local_init_feed_dict", "What is fed when local_init_op runs, or None."
     )
@@ -175,10 +155,6 @@ def _default_init_op():
         ],
         None,
     )
-
-
-def _default_ready_op():
-    return collections.report_uninitialized_variables()
 
 
 def _default_ready_for_local_init_op():

@@ -13,7 +13,30 @@ class SessionCreator:
         raise NotImplementedError(f"create_session is not implemented for {self}.")
 
 
-class ChiefSessionCreator(SessionCreator):
+class _OfScaffold(SessionCreator):
+    """Makes sessions with the operations of a scaffold."""
+
+    def __init__(self, scaffold, master, config):
+        self._scaffold = scaffold or Scaffold()
+        self._session_manager = None
+        self._master = master
+        self._config = config
+
+    def _manager(self):
+        """What makes the sessions, once the graph is final."""
+        self._scaffold.finalize()
+        if self._session_manager is None:
+            self._session_manager = SessionManager(
+                local_init_op=self._scaffold.local_init_op,
+                local_init_feed_dict=self._scaffold.local_init_feed_dict,
+                ready_op=self._scaffold.ready_op,
+                ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
+                graph=stack.default_graph(),
+            )
+        return self._session_manager
+
+
+class ChiefSessionCreator(_OfScaffold):
     """Makes sessions that are restored from a checkpoint, or initialized."""
 
     def __init__(
@@ -24,20 +47,14 @@ class ChiefSessionCreator(SessionCreator):
         checkpoint_dir=None,
         checkpoint_filename_with_path=None,
     ):
+        super().__init__(scaffold, master, config)
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_filename_with_path = checkpoint_filename_with_path
-        self._scaffold = scaffold or Scaffold()
-        self._session_manager = None
-        self._master = master
-        self._config = config
 
     def create_session(self):
         """A session restored from the newest checkpoint,
         or initialized where none is."""
-        self._scaffold.finalize()
-        if self._session_manager is None:
-            self._session_manager = _manager_of(self._scaffold)
-        return self._session_manager.prepare_session(
+        return self._manager().prepare_session(
             self._master,
             saver=self._scaffold.saver,
             checkpoint_dir=self._checkpoint_dir,
@@ -49,33 +66,17 @@ class ChiefSessionCreator(SessionCreator):
         )
 
 
-class WorkerSessionCreator(SessionCreator):
+class WorkerSessionCreator(_OfScaffold):
     """Makes sessions whose variables the chief initializes."""
 
     def __init__(self, scaffold=None, master="", config=None, max_wait_secs=30 * 60):
-        self._scaffold = scaffold or Scaffold()
-        self._session_manager = None
-        self._master = master
-        self._config = config
+        super().__init__(scaffold, master, config)
         self._max_wait_secs = max_wait_secs
 
     def create_session(self):
         """A session, once the variables are ready; DeadlineExceededError after
         max_wait_secs.
         """
-        self._scaffold.finalize()
-        if self._session_manager is None:
-            self._session_manager = _manager_of(self._scaffold)
-        return self._session_manager.wait_for_session(
+        return self._manager().wait_for_session(
             self._master, config=self._config, max_wait_secs=self._max_wait_secs
         )
-
-
-def _manager_of(scaffold):
-    return SessionManager(
-        local_init_op=scaffold.local_init_op,
-        local_init_feed_dict=scaffold.local_init_feed_dict,
-        ready_op=scaffold.ready_op,
-        ready_for_local_init_op=scaffold.ready_for_local_init_op,
-        graph=stack.default_graph(),
-    )

@@ -5,6 +5,7 @@ import time
 from headrace.context import stack
 from headrace.framework import errors
 from headrace.framework.settings import logging
+from headrace.framework.support import signatures
 from headrace.train.checkpoint_state import get_checkpoint_state
 from headrace.v1 import session as sessions
 
@@ -16,44 +17,35 @@ def _text(ready):
     )
 
 
+def _restoring(before=None):
+    """Gives a method of **kwargs the parameters that say what a session restores."""
+    parameters = signatures.from_text(
+        "saver=None, checkpoint_dir=None, checkpoint_filename_with_path=None, "
+        "wait_for_checkpoint=False, max_wait_secs=7200, config=None"
+    )
+    return signatures.taking(parameters, before)
+
+
 class SessionManager:
     """Makes sessions whose variables are restored from a checkpoint or initialized."""
 
-    def __init__(
-        self,
-        local_init_op=None,
-        ready_op=None,
-        ready_for_local_init_op=None,
-        graph=None,
-        recovery_wait_secs=30,
-        local_init_run_options=None,
-        local_init_feed_dict=None,
-    ):
-        if ready_for_local_init_op is not None and local_init_op is None:
+    @signatures.keeping(
+        "local_init_op=None, ready_op=None, ready_for_local_init_op=None, graph=None, "
+        "recovery_wait_secs=30, local_init_run_options=None, local_init_feed_dict=None"
+    )
+    def __init__(self):
+        if self._ready_for_local_init_op is not None and self._local_init_op is None:
             raise ValueError(
                 "If you pass a ready_for_local_init_op you must also pass a "
                 "local_init_op , ready_for_local_init_op "
-                f"[{ready_for_local_init_op}]"
+                f"[{self._ready_for_local_init_op}]"
             )
-        self._local_init_op = local_init_op
-        self._ready_op = ready_op
-        self._ready_for_local_init_op = ready_for_local_init_op
-        self._graph = stack.default_graph() if graph is None else graph
-        self._recovery_wait_secs = recovery_wait_secs
-        self._local_init_run_options = local_init_run_options
-        self._local_init_feed_dict = local_init_feed_dict
+        if self._graph is None:
+            self._graph = stack.default_graph()
 
-    def _restore_checkpoint(
-        self,
-        master,
-        saver,
-        checkpoint_dir,
-        file,
-        wait_for_checkpoint,
-        most_secs,
-        config,
-    ):
+    def _restore_checkpoint(self, master, saver, checkpoint_dir, config, **given):
         """(session, whether its variables have a checkpoint's values)."""
+        file = given["checkpoint_filename_with_path"]
         if checkpoint_dir and file:
             raise ValueError(
                 "Can not provide both checkpoint_dir and checkpoint_filename_with_path."
@@ -67,7 +59,7 @@ class SessionManager:
         waited = 0
         state = get_checkpoint_state(checkpoint_dir)
         while not state or not state.model_checkpoint_path:
-            if not wait_for_checkpoint or waited >= most_secs:
+            if not given["wait_for_checkpoint"] or waited >= given["max_wait_secs"]:
                 return session, False
             logging.info("Waiting for checkpoint to be available.")
             time.sleep(self._recovery_wait_secs)
@@ -77,25 +69,13 @@ class SessionManager:
         saver.recover_last_checkpoints(list(state.all_model_checkpoint_paths))
         return session, True
 
+    @_restoring("init_feed_dict")
     def prepare_session(
-        self,
-        master,
-        init_op=None,
-        saver=None,
-        checkpoint_dir=None,
-        checkpoint_filename_with_path=None,
-        wait_for_checkpoint=False,
-        max_wait_secs=7200,
-        config=None,
-        init_feed_dict=None,
-        init_fn=None,
+        self, master, init_op=None, init_feed_dict=None, init_fn=None, **given
     ):
         """A session that is ready: restored if there is a checkpoint, else initialized
         by `init_op` and `init_fn`."""
-        session, is_loaded = self._restore_checkpoint(
-            *(master, saver, checkpoint_dir, checkpoint_filename_with_path),
-            *(wait_for_checkpoint, max_wait_secs, config),
-        )
+        session, is_loaded = self._restore_checkpoint(master, **given)
         if not is_loaded:
             if init_op is None and not init_fn and self._local_init_op is None:
                 raise RuntimeError(
@@ -121,21 +101,10 @@ class SessionManager:
                 )
         return session
 
-    def recover_session(
-        self,
-        master,
-        saver=None,
-        checkpoint_dir=None,
-        checkpoint_filename_with_path=None,
-        wait_for_checkpoint=False,
-        max_wait_secs=7200,
-        config=None,
-    ):
+    @_restoring()
+    def recover_session(self, master, **given):
         """(session, whether it is ready by a checkpoint)."""
-        session, is_loaded = self._restore_checkpoint(
-            *(master, saver, checkpoint_dir, checkpoint_filename_with_path),
-            *(wait_for_checkpoint, max_wait_secs, config),
-        )
+        session, is_loaded = self._restore_checkpoint(master, **given)
         good, message = self._try_run_local_init_op(session)
         if not good:
             where = "from checkpoint" if is_loaded else "without a checkpoint"
@@ -147,7 +116,7 @@ class SessionManager:
             logging.info("Restoring model did not make it ready: %s", message)
             return session, False
         if is_loaded:
-            logging.info("Restored model from %s", checkpoint_dir)
+            logging.info("Restored model from %s", given["checkpoint_dir"])
         return session, is_loaded
 
     def wait_for_session(self, master, config=None, max_wait_secs=float("inf")):
@@ -174,16 +143,12 @@ class SessionManager:
     def _model_ready(self, session):
         return _ready(self._ready_op, session, "Model not ready")
 
-    def _ready_for_local_init(self, session):
-        return _ready(
-            self._ready_for_local_init_op, session, "Model not ready for local init"
-        )
-
     def _try_run_local_init_op(self, session):
         """(whether local initialization is done, what is missing)."""
         if self._local_init_op is None:
             return True, None
-        good, message = self._ready_for_local_init(session)
+        failure = "Model not ready for local init"
+        good, message = _ready(self._ready_for_local_init_op, session, failure)
         if not good:
             return False, message
         logging.info("Running local_init_op.")

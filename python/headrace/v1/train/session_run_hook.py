@@ -2,16 +2,14 @@
 
 import collections
 
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 
 
 class SessionRunArgs(
-    collections.namedtuple("SessionRunArgs", ["fetches", "feed_dict", "options"])
+    signatures.tuple_of("SessionRunArgs", "fetches, feed_dict=None, options=None")
 ):
     """What a hook adds to the next run."""
-
-    def __new__(cls, fetches, feed_dict=None, options=None):
-        return super().__new__(cls, fetches, feed_dict, options)
 
 
 class SessionRunValues(

@@ -1,19 +1,18 @@
 """Variables whose rows or columns stand for words, when the words change."""
 
-import collections
-
 import numpy as np
 
 from headrace.framework import dtypes
+from headrace.framework.support import signatures
 from headrace.io import gfile
 from headrace.ops import array_ops
 
 
 class VocabInfo(
-    collections.namedtuple(
+    signatures.tuple_of(
         "VocabInfo",
-        "new_vocab new_vocab_size num_oov_buckets old_vocab "
-        "old_vocab_size backup_initializer axis",
+        "new_vocab, new_vocab_size, num_oov_buckets, old_vocab, old_vocab_size=-1, "
+        "backup_initializer=None, axis=0",
     )
 ):
     """Which words the rows (or with axis=1 the columns) of a variable stand for.
@@ -24,31 +23,13 @@ class VocabInfo(
     values of `backup_initializer`, or zeros.
     """
 
-    def __new__(
-        cls,
-        new_vocab,
-        new_vocab_size,
-        num_oov_buckets,
-        old_vocab,
-        old_vocab_size=-1,
-        backup_initializer=None,
-        axis=0,
-    ):
-        if axis not in (0, 1):
+    @staticmethod
+    def _check(given):
+        if given["axis"] not in (0, 1):
             raise ValueError(
                 "The only supported values for the axis argument are 0 and 1.  "
-                f"Provided axis: {axis}"
+                f"Provided axis: {given['axis']}"
             )
-        return super().__new__(
-            cls,
-            new_vocab,
-            new_vocab_size,
-            num_oov_buckets,
-            old_vocab,
-            old_vocab_size,
-            backup_initializer,
-            axis,
-        )
 
 
 def _words(path, count):

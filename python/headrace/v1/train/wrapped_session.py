@@ -157,14 +157,9 @@ def _merged_options(options, wanted):
     merged = type(wanted)()
     if options is not None:
         merged.CopyFrom(options)
-    merged.trace_level = max(merged.trace_level, wanted.trace_level)
-    merged.timeout_in_ms = max(merged.timeout_in_ms, wanted.timeout_in_ms)
-    merged.inter_op_thread_pool = max(
-        merged.inter_op_thread_pool, wanted.inter_op_thread_pool
-    )
-    merged.output_partition_graphs = (
-        merged.output_partition_graphs or wanted.output_partition_graphs
-    )
+    numbers = ("trace_level", "timeout_in_ms", "inter_op_thread_pool")
+    for field in (*numbers, "output_partition_graphs"):
+        setattr(merged, field, max(getattr(merged, field), getattr(wanted, field)))
     return merged
 
 

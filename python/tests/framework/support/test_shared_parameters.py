@@ -1,6 +1,7 @@
 """Functions whose parameters are put together: what calls and help() see."""
 
 import inspect
+import pickle
 
 import pytest
 
@@ -47,6 +48,41 @@ def test_a_twin_fixes_what_it_does_not_take():
     twin = signatures.twin(function, "twin", "Doc.", "b, a=7", c=9)
     assert str(inspect.signature(twin)) == "(b=2, a=7)"
     assert twin(1) == (7, 1, 9)
+
+
+def test_a_constructor_goes_on_behind_keeping_its_parameters():
+    class Kept:
+        @signatures.keeping("size, rate=0.5")
+        def __init__(self):
+            self._doubled = self._size * 2
+
+    kept = Kept(3)
+    assert vars(kept) == {"_size": 3, "_rate": 0.5, "_doubled": 6}
+    assert str(inspect.signature(Kept)) == "(size, rate=0.5)"
+    with pytest.raises(TypeError, match=r"Kept.__init__\(\) missing 1 required"):
+        Kept()
+
+
+class Checked(signatures.tuple_of("Checked", "size, rate=0.5, tags=None")):
+    """A tuple of the module, so that it can be pickled."""
+
+    @staticmethod
+    def _check(given):
+        if given["size"] < 0:
+            raise ValueError("size")
+        given["tags"] = tuple(given["tags"] or ())
+
+
+def test_tuples_check_what_they_are_given():
+    made = Checked(3, tags=["a"])
+    assert made == (3, 0.5, ("a",)) and made.tags == ("a",)
+    assert pickle.loads(pickle.dumps(made)) == made
+    assert made._replace(size=4).size == 4
+    assert str(inspect.signature(Checked)) == "(size, rate=0.5, tags=None)"
+    with pytest.raises(ValueError, match="size"):
+        Checked(-1)
+    with pytest.raises(TypeError, match=r"Checked.__new__\(\) missing 1 required"):
+        Checked()
 
 
 def test_layers_say_the_options_of_their_weights():

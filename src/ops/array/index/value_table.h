@@ -33,6 +33,8 @@ uint64_t HashOf(const T& x) {
 // keeps numbers and parts of hashes only; whoever asks compares the keys.
 class OrderTable {
  public:
+  // Numbers of 32 bits, of which the last means an empty slot: half the memory
+  // of 64.
   static constexpr int64_t kMostEntries = 0xfffffffe;
   OrderTable() : slots_(256) {}
 
@@ -77,6 +79,7 @@ class OrderTable {
   };
 
   void Grow() {
+    // By four: a table that grows to n entries moves a third of n in all.
     std::vector<Slot> slots(slots_.size() * 4);
     const uint64_t mask = slots.size() - 1;
     for (const Slot& s : slots_) {

@@ -10,6 +10,8 @@ namespace {
 
 // Rows below this many elements are gathered into tiles of about kTile.
 constexpr int64_t kShortRow = 48;
+// Elements: a tile of each operand and of the result lie in the first cache (16
+// KiB each for the largest elements, complex128).
 constexpr int64_t kTile = 1024;
 constexpr size_t kLargestElement = 16;
 

@@ -97,9 +97,6 @@ class CastKernel : public Kernel {
   const ElementwiseLoop* elementwise() const override {
     return cleared_ > 0 ? nullptr : &loop_;
   }
-  double Cost(absl::Span<Tensor* const> inputs) const override {
-    return 20 + 0.3 * inputs[0]->num_elements();
-  }
 
  private:
   const UnaryLoop fn_;

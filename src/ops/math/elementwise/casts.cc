@@ -14,6 +14,8 @@ namespace {
 constexpr int kTypes = 33;  // DataType numbers in use are below
 constexpr int kFloat = 1, kDouble = 2, kInt8 = 6, kComplex64 = 8,
               kComplex128 = 18;
+// Casts of rare pairs go by float or double in tiles of this many elements, 4
+// KiB, which stay in the first cache.
 constexpr int64_t kCastTile = 512;
 
 bool IsComplex(int t) { return t == kComplex64 || t == kComplex128; }

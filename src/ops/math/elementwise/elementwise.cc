@@ -11,12 +11,6 @@ namespace {
 // Work below this stays on the calling thread without asking the pool.
 constexpr double kInlineNs = 10000;
 
-int64_t Elements(absl::Span<Tensor* const> inputs) {
-  int64_t n = 1;
-  for (const Tensor* t : inputs) n = std::max(n, t->num_elements());
-  return n;
-}
-
 class UnaryLoopKernel : public Kernel {
  public:
   UnaryLoopKernel(const ResolvedOp& op, UnaryLoop fn, float ns)
@@ -43,9 +37,6 @@ class UnaryLoopKernel : public Kernel {
     return OkStatus();
   }
   const ElementwiseLoop* elementwise() const override { return &loop_; }
-  double Cost(absl::Span<Tensor* const> inputs) const override {
-    return 20 + loop_.cost * Elements(inputs);
-  }
 
  private:
   const UnaryLoop fn_;
@@ -110,9 +101,6 @@ class BinaryLoopKernel : public Kernel {
     return OkStatus();
   }
   const ElementwiseLoop* elementwise() const override { return &loop_; }
-  double Cost(absl::Span<Tensor* const> inputs) const override {
-    return 25 + loop_.cost * Elements(inputs);
-  }
 
  private:
   const BinaryLoop fn_;
@@ -142,9 +130,6 @@ class CheckedLoopKernel : public Kernel {
     };
     RunTwo(loop, ns_, c.input(0), c.input(1), c.output(0));
     return errors == 0 ? OkStatus() : LoopFailure(c.op(), errors);
-  }
-  double Cost(absl::Span<Tensor* const> inputs) const override {
-    return 25 + ns_ * Elements(inputs);
   }
 
  private:

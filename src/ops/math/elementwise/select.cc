@@ -71,10 +71,6 @@ class SelectV2Kernel : public Kernel {
     headrace::Run(loop_, c.input(0), c.input(1), c.input(2), c.output(0));
     return OkStatus();
   }
-  double Cost(absl::Span<Tensor* const> inputs) const override {
-    return 40 +
-           0.4 * std::max(inputs[1]->num_elements(), inputs[2]->num_elements());
-  }
 
  private:
   const SelectLoop loop_;

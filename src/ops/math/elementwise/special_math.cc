@@ -122,6 +122,7 @@ double LowerSeries(double a, double x) {
 
 // The upper one by its continued fraction (Lentz), for x > a + 1.
 double UpperFraction(double a, double x) {
+  // Lentz's method puts it in place of a denominator of 0.
   constexpr double kTiny = 1e-300;
   double b = x + 1 - a, c = 1 / kTiny, d = 1 / b, h = d;
   for (int i = 1; i < 100000; ++i) {

@@ -27,6 +27,8 @@ const GemmLoops<double>& LoopsForGemm() {
 
 namespace {
 
+// 80 GFLOP/s, what a core with vectors of 8 floats does: an estimate that
+// decides how work is shared out.
 constexpr double kNsPerFlop = 1.0 / 80;
 constexpr int64_t kDepth = 256;           // of a block of k
 constexpr int64_t kPackBytes = 32 << 20;  // at most, for one operand

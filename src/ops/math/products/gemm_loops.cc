@@ -7,8 +7,11 @@
 namespace headrace::HR_LEVEL {
 namespace {
 
+// Forced inline, for each level of the instruction set its own copy.
 #define HR_INLINE [[gnu::always_inline]] static inline
 
+// A block of C is kRows x 2 vectors in registers, with two more for B and one
+// for A: 14 x 2 of the 32 registers of AVX-512, 6 x 2 of the 16 of AVX and SSE.
 #if defined(__AVX512F__)
 constexpr int kBytes = 64, kRows = 14;
 #elif defined(__AVX__)

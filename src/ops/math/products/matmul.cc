@@ -53,6 +53,8 @@ Status MatMulShape(ShapeContext& c) {
 // oneDNN works so much better on B than on B^T that transposing first pays,
 // where B is not so large that memory's pace counts.
 bool PaysToTranspose(int64_t m, int64_t n, int64_t k) {
+  // With fewer rows of A the transposed B is read too few times to pay for its
+  // making; above 2 M elements (8 MiB) making it costs memory's time.
   constexpr int64_t kLeastRows = 12, kLeastCols = 16, kLeastDepth = 128;
   constexpr double kLeastWork = 1e6, kLargest = 2 << 20;
   const double elements = static_cast<double>(n) * static_cast<double>(k);
@@ -125,10 +127,6 @@ class MatMulKernel : public ProductKernel {
                 [&](int64_t begin, int64_t end) {
                   tail->done(begin, end, y + begin * d.n);
                 });
-  }
-
-  double Cost(absl::Span<Tensor* const> in) const override {
-    return in[0]->num_elements() * static_cast<double>(Columns(*in[1])) / 40;
   }
 
  private:

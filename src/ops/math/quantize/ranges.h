@@ -72,6 +72,7 @@ class PreciseLevels {
   // The level, perhaps beyond those that `I` has, but within 2^52.
   int64_t Unclamped(float x) const {
     if (empty_) return static_cast<int64_t>(kLowest);
+    // 2^52: whole numbers below are exact in a double and fit int64.
     constexpr double kFar = 4503599627370496.0;
     const double v = std::round(x * per_step_) - first_ + kLowest;
     if (std::isnan(v)) return static_cast<int64_t>(kLowest);

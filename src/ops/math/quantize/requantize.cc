@@ -26,6 +26,7 @@ void UsedRange(KernelContext& c, float* low, float* high) {
 
 // What is not a number becomes 0, what is too large is cut.
 int64_t ToFixed(double v) {
+  // 2^60, so that the sums that follow fit int64.
   constexpr double kFar = 1152921504606846976.0;
   if (std::isnan(v)) return 0;
   return static_cast<int64_t>(std::clamp(v, -kFar, kFar));
@@ -54,6 +55,7 @@ class FixedPoint {
   }
 
  private:
+  // 16 bits behind the point; the offset begins with a half, which rounds.
   static constexpr int kOne = 1 << 16;
   int64_t scale_ = 0, offset_ = kOne / 2;
 };

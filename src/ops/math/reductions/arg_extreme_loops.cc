@@ -5,6 +5,8 @@
 namespace headrace::HR_LEVEL {
 namespace {
 
+// So many running extremes side by side, as a single one would wait for each
+// comparison before the next.
 constexpr int kLanes = 64;
 
 template <bool kMax, typename A>
@@ -23,6 +25,8 @@ constexpr A Worst() {
 template <typename T, typename A, bool kMax>
 int64_t Run(const void* from, int64_t n) {
   const T* x = static_cast<const T*>(from);
+  // The block that holds the extreme is looked through again for its place:
+  // while it is still in the cache.
   constexpr int64_t kBlock = 4096;
   A best = Worst<kMax, A>();
   int64_t place = 0;

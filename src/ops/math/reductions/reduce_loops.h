@@ -20,7 +20,9 @@ enum class Reduction : uint8_t {
   kWideSum,     // integers in int64; others as kSum
 };
 
-// Columns of a strip, and rows that are summed one after the other.
+// Columns of a strip, and rows that are summed one after the other: constants,
+// so that the order of additions, and with it the bits, is the same on all
+// processors.
 inline constexpr int64_t kReduceStrip = 1024;
 inline constexpr int64_t kReduceRows = 16;
 

@@ -6,6 +6,8 @@
 #include "base/cpu_level.h"
 #include "ops/math/reductions/reduce_loops.h"
 
+// The templates' namespace: that of a level of the instruction set where they
+// are compiled once a level, here of none.
 #define HR_LEVEL plain
 #include "ops/math/reductions/reduce_templates.h"
 

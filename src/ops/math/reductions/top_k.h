@@ -78,6 +78,8 @@ void FewOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
   };
   int64_t i = 0;
   for (; i < k; ++i) insert(static_cast<W>(x[i]), i);
+  // Most blocks hold nothing that is among the best so far: 64 comparisons
+  // without a branch pass over one.
   constexpr int kBlock = 64;
   for (; i + kBlock <= n; i += kBlock) {
     const W least = best[k - 1];
@@ -101,6 +103,7 @@ void FewOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
 // std::sort, cut into pieces that a stop may wait for.
 template <typename It, typename Before>
 void SortByPieces(It begin, It end, const Before& before) {
+  // 131,072 elements at some 60 ns each: 8 ms between two looks at a stop.
   constexpr int64_t kPiece = 1 << 17;
   const int64_t n = end - begin;
   StopMeter meter;

@@ -82,6 +82,7 @@ double SampleSlope(double a, double x) {
 
 // The continued fraction of the incomplete beta function (Lentz).
 double BetaFraction(double a, double b, double x) {
+  // Lentz's method puts it in place of a denominator of 0.
   constexpr double kTiny = 1e-300;
   auto away = [](double v) { return std::abs(v) < kTiny ? kTiny : v; };
   double c = 1, d = 1 / away(1 - (a + b) * x / (a + 1)), h = d;

@@ -21,6 +21,7 @@ std::string PlaceText(const int64_t* row, int rank) {
 template <typename Outside>
 StatusOr<CsrPlaces> CompressPlaces(const Tensor& indices, const Shape& shape,
                                    Outside outside) {
+  // Pointers and columns of upstream's matrices are int32.
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   HR_RETURN_IF_ERROR(CheckCsrShape(shape));
   const int rank = shape.rank();

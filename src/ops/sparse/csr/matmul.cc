@@ -43,6 +43,8 @@ void TransposeDense(const T* x, int64_t rows, int64_t columns, bool conjugate,
                     T* y) {
   static const TransposeLoop loop = AtActiveLevel(
       [&](auto level) { return FindTranspose<level>(sizeof(T)); });
+  // Parts that threads take: two cache lines of floats of each column, so that
+  // two threads hardly write to one line.
   constexpr int64_t kRows = 32;
   const int64_t parts = (rows + kRows - 1) / kRows;
   const double cost = 1.0 * kRows * static_cast<double>(columns);

@@ -1,10 +1,10 @@
 """Convolutions."""
 
 from headrace import _api as tf
-from headrace.keras import settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.parts import Weighted, activation_of, takes_options, tuple_of
+from headrace.keras.classes import add_classes
+from headrace.keras.layer.parts import Weighted, takes, tuple_of
 
 
 def output_length(size, kernel, padding, stride, dilation=1):
@@ -17,45 +17,66 @@ def output_length(size, kernel, padding, stride, dilation=1):
     return (size - reach + stride) // stride
 
 
-class _ChannelsLast:
-    """Runs `function` with channels last, whatever the layer's format is."""
+class OnSpace(Layer):
+    """What works on `rank` axes of space, which the data format places."""
 
-    def __init__(self, layer, rank):
-        self._first = layer.data_format == "channels_first"
-        self._rank = rank
+    rank = 2
 
-    def __call__(self, function, inputs):
-        if not self._first:
+    def _first(self):
+        """The first of the axes."""
+        return 2 if self.data_format == "channels_first" else 1
+
+    def _channel_axis(self):
+        return 1 if self.data_format == "channels_first" else -1
+
+    def _resized(self, sizes, channels=None):
+        """Sizes of the output: those of space by `_length(size, axis)`, and channels."""
+        sizes = list(sizes)
+        first = len(sizes) - self.rank - 2 + self._first()
+        for axis in range(self.rank):
+            if sizes[first + axis] is not None:
+                sizes[first + axis] = self._length(sizes[first + axis], axis)
+        if channels is not None:
+            sizes[first - 1 if self._first() == 2 else -1] = channels
+        return sizes
+
+
+class OnWindows(OnSpace):
+    """What works on windows: their sizes, and what they leave of a size."""
+
+    def _length(self, size, axis):
+        kernel, stride = self.kernel_size[axis], self.strides[axis]
+        dilation = getattr(self, "dilation_rate", (1, 1, 1))[axis]
+        return output_length(size, kernel, self.padding, stride, dilation)
+
+    def _kept(self, name, value):
+        if name in ("kernel_size", "pool_size", "strides", "dilation_rate"):
+            return tuple_of(value, self.rank, name)
+        return value.lower() if name == "padding" else super()._kept(name, value)
+
+    def _channels_last(self, function, inputs):
+        """Runs `function` with channels last, whatever the layer's format is."""
+        if self.data_format != "channels_first":
             return function(inputs)
-        batch = len(inputs.shape) - self._rank - 1
-        lead, last = [*range(batch)], batch + self._rank
-        out = function(
-            tf.transpose(inputs, [*lead, *range(batch + 1, last + 1), batch])
-        )
+        batch = len(inputs.shape) - self.rank - 1
+        lead, last = [*range(batch)], batch + self.rank
+        order = [*lead, *range(batch + 1, last + 1), batch]
+        out = function(tf.transpose(inputs, order))
         return tf.transpose(out, [*lead, last, *range(batch, last)])
 
 
-class _Convolution(Weighted, Layer):
+@takes(
+    "filters, kernel_size, strides=1, padding='valid', data_format=None, "
+    "dilation_rate=1, groups=1, activation=None, use_bias=True, **kwargs",
+    *("kernel", "bias"),
+)
+class _Convolution(Weighted, OnWindows):
     """What convolutions of all ranks share."""
 
-    rank = 2
     _paddings = ("valid", "same")
 
-    @takes_options("kernel", "bias")
-    def __init__(
-        self,
-        filters,
-        kernel_size,
-        strides=1,
-        padding="valid",
-        data_format=None,
-        dilation_rate=1,
-        groups=1,
-        activation=None,
-        use_bias=True,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
+    def _before(self, given):
+        filters, groups = given["filters"], given["groups"]
         if filters is not None and filters <= 0:
             raise ValueError(
                 "Invalid value for argument `filters`. Expected a strictly positive "
@@ -66,32 +87,25 @@ class _Convolution(Weighted, Layer):
                 "The number of filters must be evenly divisible by the number of "
                 f"groups. Received: groups={groups}, filters={filters}."
             )
-        self.filters, self.groups = filters, groups
-        self.kernel_size = tuple_of(kernel_size, self.rank, "kernel_size")
-        self.strides = tuple_of(strides, self.rank, "strides")
-        self.dilation_rate = tuple_of(dilation_rate, self.rank, "dilation_rate")
-        self.padding = padding.lower()
-        if self.padding == "causal" and "causal" not in self._paddings:
+        padding = given["padding"].lower()
+        if padding == "causal" and "causal" not in self._paddings:
             raise ValueError(
                 "Causal padding is only supported for `Conv1D`and `SeparableConv1D`."
             )
-        if self.padding not in self._paddings:
+        if padding not in self._paddings:
             raise ValueError(
                 "The `padding` argument must be a list/tuple or one of "
-                f"{set(self._paddings)}. Received: {padding}"
+                f"{set(self._paddings)}. Received: {given['padding']}"
             )
+
+    def _begin(self):
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(
                 "`strides > 1` not supported in conjunction with `dilation_rate > 1`. "
                 f"Received: strides={self.strides} and "
                 f"dilation_rate={self.dilation_rate}"
             )
-        self.data_format = settings.data_format(data_format)
-        self.activation, self.use_bias = activation_of(activation), use_bias
         self.input_spec = InputSpec(min_ndim=self.rank + 2)
-
-    def _channel_axis(self):
-        return 1 if self.data_format == "channels_first" else -1
 
     def _channels(self, input_shape):
         shape = tf.TensorShape(input_shape)
@@ -145,49 +159,30 @@ class _Convolution(Weighted, Layer):
 
     def _compute(self, inputs):
         out = self._convolve(inputs)
-        return out + self.bias if self.rank == 3 else self._biased(out)
-
-    def _biased(self, out):
-        return tf.nn.bias_add(out, self.bias) if self.use_bias else out
+        return out + self.bias if self.rank == 3 else tf.nn.bias_add(out, self.bias)
 
     def call(self, inputs):
         """activation(convolution + bias) of [batch, space, channels], or channels
         first.
         """
-        out = _ChannelsLast(self, self.rank)(
-            self._compute if self.use_bias else self._convolve, inputs
-        )
+        function = self._compute if self.use_bias else self._convolve
+        out = self._channels_last(function, inputs)
         return self.activation(out) if self.activation is not None else out
-
-    def _out_sizes(self, sizes):
-        return [
-            output_length(n, k, self.padding, s, d)
-            for n, k, s, d in zip(
-                sizes, self.kernel_size, self.strides, self.dilation_rate
-            )
-        ]
 
     def compute_output_shape(self, input_shape):
         """The shape with the new sizes of the space and `filters` channels."""
         sizes = tf.TensorShape(input_shape).as_list()
-        batch, inner = sizes[: -self.rank - 1], sizes[-self.rank - 1 :]
-        if self.data_format == "channels_first":
-            return tf.TensorShape([*batch, self.filters, *self._out_sizes(inner[1:])])
-        return tf.TensorShape([*batch, *self._out_sizes(inner[:-1]), self.filters])
+        return tf.TensorShape(self._resized(sizes, self.filters))
 
 
-class Conv1D(_Convolution):
-    """A convolution over time."""
-
-    rank = 1
-    _paddings = ("valid", "same", "causal")
-
-
-class Conv2D(_Convolution):
-    """A convolution over images."""
-
-
-class Conv3D(_Convolution):
-    """A convolution over volumes."""
-
-    rank = 3
+add_classes(
+    globals(),
+    """
+Conv1D(_Convolution, rank=1, _paddings=("valid", "same", "causal"))
+    A convolution over time.
+Conv2D(_Convolution, rank=2)
+    A convolution over images.
+Conv3D(_Convolution, rank=3)
+    A convolution over volumes.
+""",
+)

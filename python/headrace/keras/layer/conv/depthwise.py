@@ -1,23 +1,16 @@
 """Convolutions of each channel by itself, and what mixes the channels behind them."""
 
 from headrace import _api as tf
+from headrace.keras.classes import add_classes
 from headrace.keras.layer.conv.convolution import _Convolution
-from headrace.keras.layer.parts import option_names, takes_options
+from headrace.keras.layer.parts import option_names, takes
 
 
 class _OfChannels(_Convolution):
     """What convolves channels one by one; over time as images of one row."""
 
-    _config_first = (
-        "kernel_size",
-        "strides",
-        "padding",
-        "data_format",
-        "dilation_rate",
-        "groups",
-        "activation",
-        "use_bias",
-    )
+    _config_first = ("kernel_size", "strides", "padding", "data_format")
+    _config_first += ("dilation_rate", "groups", "activation", "use_bias")
 
     def _new_depthwise(self, channels):
         self.depthwise_kernel = self._new_weight(
@@ -46,6 +39,12 @@ class _OfChannels(_Convolution):
         )
 
 
+@takes(
+    "kernel_size, strides=1, padding='valid', depth_multiplier=1, data_format=None, "
+    "dilation_rate=1, activation=None, use_bias=True, **kwargs",
+    *("depthwise", "bias"),
+    filters=None,
+)
 class DepthwiseConv2D(_OfChannels):
     """Each channel by its own kernels."""
 
@@ -54,25 +53,6 @@ class DepthwiseConv2D(_OfChannels):
         *option_names("depthwise", "bias"),
         "depth_multiplier",
     )
-
-    @takes_options("depthwise", "bias")
-    def __init__(
-        self,
-        kernel_size,
-        strides=1,
-        padding="valid",
-        depth_multiplier=1,
-        data_format=None,
-        dilation_rate=1,
-        activation=None,
-        use_bias=True,
-        **kwargs,
-    ):
-        super().__init__(
-            *(None, kernel_size, strides, padding, data_format, dilation_rate),
-            **{"activation": activation, "use_bias": use_bias, **kwargs},
-        )
-        self.depth_multiplier = depth_multiplier
 
     def build(self, input_shape):
         channels = self._channels(input_shape)
@@ -85,12 +65,11 @@ class DepthwiseConv2D(_OfChannels):
         return super().compute_output_shape(input_shape)
 
 
-class DepthwiseConv1D(DepthwiseConv2D):
-    """Each channel by its own kernels, over time."""
-
-    rank = 1
-
-
+@takes(
+    "filters, kernel_size, strides=1, padding='valid', data_format=None, "
+    "dilation_rate=1, depth_multiplier=1, activation=None, use_bias=True, **kwargs",
+    *("depthwise", "pointwise", "bias"),
+)
 class SeparableConv2D(_OfChannels):
     """A depthwise convolution, then one of size 1 that mixes channels."""
 
@@ -101,26 +80,6 @@ class SeparableConv2D(_OfChannels):
         *option_names("kernel", "depthwise", "pointwise", "bias"),
         "depth_multiplier",
     )
-
-    @takes_options("depthwise", "pointwise", "bias")
-    def __init__(
-        self,
-        filters,
-        kernel_size,
-        strides=1,
-        padding="valid",
-        data_format=None,
-        dilation_rate=1,
-        depth_multiplier=1,
-        activation=None,
-        use_bias=True,
-        **kwargs,
-    ):
-        super().__init__(
-            *(filters, kernel_size, strides, padding, data_format, dilation_rate),
-            **{"activation": activation, "use_bias": use_bias, **kwargs},
-        )
-        self.depth_multiplier = depth_multiplier
 
     def build(self, input_shape):
         channels = self._channels(input_shape)
@@ -139,8 +98,12 @@ class SeparableConv2D(_OfChannels):
         return function(mixed, self.pointwise_kernel, [1] * self.rank, "VALID")
 
 
-class SeparableConv1D(SeparableConv2D):
-    """A depthwise convolution over time, then one that mixes channels."""
-
-    rank = 1
-    _paddings = ("valid", "same", "causal")
+add_classes(
+    globals(),
+    """
+DepthwiseConv1D(DepthwiseConv2D, rank=1)
+    Each channel by its own kernels, over time.
+SeparableConv1D(SeparableConv2D, rank=1, _paddings=("valid", "same", "causal"))
+    A depthwise convolution over time, then one that mixes channels.
+""",
+)

@@ -3,61 +3,36 @@
 import math
 
 from headrace import _api as tf
-from headrace.keras import settings
-from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.conv.convolution import _ChannelsLast, output_length
-from headrace.keras.layer.parts import Weighted, activation_of, takes_options, tuple_of
+from headrace.keras.classes import add_classes
+from headrace.keras.layer.conv.convolution import OnWindows
+from headrace.keras.layer.parts import Weighted, takes
 
 
-class _LocallyConnected(Weighted, Layer):
-    rank = 2
-
-    @takes_options("kernel", "bias", before="implementation")
-    def __init__(
-        self,
-        filters,
-        kernel_size,
-        strides=1,
-        padding="valid",
-        data_format=None,
-        activation=None,
-        use_bias=True,
-        implementation=1,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
+@takes(
+    "filters, kernel_size, strides=1, padding='valid', data_format=None, "
+    "activation=None, use_bias=True, implementation=1, **kwargs",
+    *("kernel", "bias"),
+    before="implementation",
+)
+class _LocallyConnected(Weighted, OnWindows):
+    def _begin(self):
         name = type(self).__name__
-        if implementation != 1:
-            raise NotImplementedError(f"{name}: implementation={implementation}")
-        if filters is not None and filters < 0:
-            raise ValueError(f"filters cannot be less than 0, got {filters}.")
-        self.filters, self.implementation = filters, implementation
-        self.kernel_size = tuple_of(kernel_size, self.rank, "kernel_size")
-        self.strides = tuple_of(strides, self.rank, "strides")
-        self.padding = padding.lower()
+        if self.implementation != 1:
+            raise NotImplementedError(f"{name}: implementation={self.implementation}")
+        if self.filters is not None and self.filters < 0:
+            raise ValueError(f"filters cannot be less than 0, got {self.filters}.")
         if self.padding != "valid":
             raise ValueError(
                 f'Invalid border mode for {name} (only "valid" is supported if '
                 f"implementation is 1): {self.padding}"
             )
-        self.data_format = settings.data_format(data_format)
-        self.activation, self.use_bias = activation_of(activation), use_bias
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def _sizes(self, input_shape):
-        """(channels, sizes of the output) of an input's shape."""
-        sizes = tf.TensorShape(input_shape).as_list()
-        first = self.data_format == "channels_first"
-        channels, inner = (sizes[1], sizes[2:]) if first else (sizes[-1], sizes[1:-1])
-        out = [
-            output_length(n, k, self.padding, s)
-            for n, k, s in zip(inner, self.kernel_size, self.strides)
-        ]
-        return channels, out
-
     def build(self, input_shape):
-        channels, out = self._sizes(input_shape)
+        sizes, first = tf.TensorShape(input_shape).as_list(), self._first()
+        channels = sizes[self._channel_axis()]
+        out = self._resized(sizes)[first : first + self.rank]
         if channels is None or None in out:
             raise ValueError(
                 f"Axes 1 and up of the inputs to {type(self).__name__} should be fully "
@@ -75,20 +50,15 @@ class _LocallyConnected(Weighted, Layer):
         self.bias = None
         if self.use_bias:
             self.bias = self._new_weight("bias", (*out, self.filters))
-        axis = 1 if self.data_format == "channels_first" else -1
-        self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels})
+        axes = {self._channel_axis(): channels}
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes=axes)
         self.built = True
 
     def _compute(self, inputs):
         rows = tf.expand_dims(inputs, 1) if self.rank == 1 else inputs
         ones = (1,) * (2 - self.rank)
-        patches = tf.image.extract_patches(
-            rows,
-            [1, *ones, *self.kernel_size, 1],
-            [1, *ones, *self.strides, 1],
-            [1, 1, 1, 1],
-            "VALID",
-        )
+        sizes, strides = [1, *ones, *self.kernel_size, 1], [1, *ones, *self.strides, 1]
+        patches = tf.image.extract_patches(rows, sizes, strides, [1, 1, 1, 1], "VALID")
         places, size = self.kernel.shape[0], self.kernel.shape[1]
         patches = tf.reshape(patches, [-1, places, size])
         out = tf.einsum("npi,pio->npo", patches, self.kernel)
@@ -98,22 +68,20 @@ class _LocallyConnected(Weighted, Layer):
         return out if self.bias is None else out + self.bias
 
     def call(self, inputs):
-        out = _ChannelsLast(self, self.rank)(self._compute, inputs)
+        out = self._channels_last(self._compute, inputs)
         return out if self.activation is None else self.activation(out)
 
     def compute_output_shape(self, input_shape):
-        batch = tf.TensorShape(input_shape)[0]
-        _, out = self._sizes(input_shape)
-        if self.data_format == "channels_first":
-            return tf.TensorShape([batch, self.filters, *out])
-        return tf.TensorShape([batch, *out, self.filters])
+        sizes = tf.TensorShape(input_shape).as_list()
+        return tf.TensorShape(self._resized(sizes, self.filters))
 
 
-class LocallyConnected1D(_LocallyConnected):
-    """A kernel of its own for every step: [batch, steps, channels]."""
-
-    rank = 1
-
-
-class LocallyConnected2D(_LocallyConnected):
-    """A kernel of its own for every place of an image."""
+add_classes(
+    globals(),
+    """
+LocallyConnected1D(_LocallyConnected, rank=1)
+    A kernel of its own for every step: [batch, steps, channels].
+LocallyConnected2D(_LocallyConnected, rank=2)
+    A kernel of its own for every place of an image.
+""",
+)

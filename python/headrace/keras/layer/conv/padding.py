@@ -1,10 +1,11 @@
 """Layers that pad, cut and enlarge."""
 
 from headrace import _api as tf
-from headrace.keras import settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.parts import tuple_of
+from headrace.keras.classes import add_classes
+from headrace.keras.layer.conv.convolution import OnSpace
+from headrace.keras.layer.parts import takes, tuple_of
 
 _COUNT = {2: "two", 3: "three"}
 
@@ -27,18 +28,12 @@ def _pairs(value, count, name):
     return pairs
 
 
-class _OfAxes(Layer):
-    """What works on `rank` axes that the data format places."""
+@takes("data_format=None, **kwargs")
+class _OfAxes(OnSpace):
+    """What gives the axes of space other sizes."""
 
-    rank = 2
-
-    def __init__(self, data_format=None, **kwargs):
-        super().__init__(**kwargs)
-        self.data_format = settings.data_format(data_format)
-
-    def _first(self):
-        """The first of the axes."""
-        return 2 if self.data_format == "channels_first" else 1
+    def _begin(self):
+        self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def _around(self, inner, other):
         """A list with an entry for each axis of the input."""
@@ -47,20 +42,16 @@ class _OfAxes(Layer):
         return [other, *inner, other]
 
     def compute_output_shape(self, input_shape):
-        sizes = tf.TensorShape(input_shape).as_list()
-        first = self._first()
-        for i in range(first, first + self.rank):
-            if sizes[i] is not None:
-                sizes[i] = self._length(sizes[i], i - first)
-        return tf.TensorShape(sizes)
+        return tf.TensorShape(self._resized(tf.TensorShape(input_shape).as_list()))
+
+    def _kept(self, name, value):
+        if name in ("padding", "cropping"):
+            return _pairs(value, self.rank, name)
+        return super()._kept(name, value)
 
 
+@takes("padding=1, data_format=None, **kwargs")
 class _ZeroPadding(_OfAxes):
-    def __init__(self, padding=1, data_format=None, **kwargs):
-        super().__init__(data_format, **kwargs)
-        self.padding = _pairs(padding, self.rank, "padding")
-        self.input_spec = InputSpec(ndim=self.rank + 2)
-
     def _length(self, size, axis):
         return size + sum(self.padding[axis])
 
@@ -68,40 +59,27 @@ class _ZeroPadding(_OfAxes):
         return tf.pad(inputs, self._around([list(p) for p in self.padding], [0, 0]))
 
 
+@takes("padding=1, **kwargs", data_format="channels_last")
 class ZeroPadding1D(_ZeroPadding):
     """Zeros before and behind the steps: [batch, steps, channels]."""
 
     rank = 1
     _config_without = ("data_format",)
 
-    def __init__(self, padding=1, **kwargs):
-        super().__init__(_one_pair(padding, "padding"), "channels_last", **kwargs)
+    def _before(self, given):
+        given["padding"] = _one_pair(given["padding"], "padding")
 
     def get_config(self):
         """Adds padding."""
         return {**super().get_config(), "padding": self.padding[0]}
 
 
-class ZeroPadding2D(_ZeroPadding):
-    """Zeros around images: ((top, bottom), (left, right))."""
-
-
-class ZeroPadding3D(_ZeroPadding):
-    """Zeros around volumes: a pair for each of the three axes."""
-
-    rank = 3
-
-
 def _one_pair(value, name):
     return (tuple_of(value, 2, name, allow_zero=True),)
 
 
+@takes("cropping=1, data_format=None, **kwargs")
 class _Cropping(_OfAxes):
-    def __init__(self, cropping=1, data_format=None, **kwargs):
-        super().__init__(data_format, **kwargs)
-        self.cropping = _pairs(cropping, self.rank, "cropping")
-        self.input_spec = InputSpec(ndim=self.rank + 2)
-
     def _length(self, size, axis):
         return max(size - sum(self.cropping[axis]), 0)
 
@@ -122,38 +100,31 @@ class _Cropping(_OfAxes):
         return inputs[tuple(self._around(inner, slice(None)))]
 
 
+@takes("cropping=(1, 1), **kwargs", data_format="channels_last")
 class Cropping1D(_Cropping):
     """Takes steps off both ends: [batch, steps, channels]."""
 
     rank = 1
     _config_without = ("data_format",)
 
-    def __init__(self, cropping=(1, 1), **kwargs):
-        super().__init__(_one_pair(cropping, "cropping"), "channels_last", **kwargs)
+    def _before(self, given):
+        given["cropping"] = _one_pair(given["cropping"], "cropping")
 
     def get_config(self):
         return {**super().get_config(), "cropping": self.cropping[0]}
 
 
+@takes("cropping=((0, 0), (0, 0)), data_format=None, **kwargs")
 class Cropping2D(_Cropping):
     """Takes rows and columns off images: ((top, bottom), (left, right))."""
 
-    def __init__(self, cropping=((0, 0), (0, 0)), data_format=None, **kwargs):
-        super().__init__(cropping, data_format, **kwargs)
 
-
-class Cropping3D(_Cropping):
-    """Takes layers off all six sides of volumes."""
-
-    rank = 3
-
-
+@takes("size=2, **kwargs")
 class UpSampling1D(Layer):
     """Repeats each step `size` times: [batch, steps, channels]."""
 
-    def __init__(self, size=2, **kwargs):
-        super().__init__(**kwargs)
-        self.size = int(size)
+    def _begin(self):
+        self.size = int(self.size)
         self.input_spec = InputSpec(ndim=3)
 
     def call(self, inputs):
@@ -161,11 +132,10 @@ class UpSampling1D(Layer):
         return tf.repeat(inputs, self.size, axis=1)
 
 
+@takes("size=2, data_format=None, **kwargs")
 class _UpSampling(_OfAxes):
-    def __init__(self, size=2, data_format=None, **kwargs):
-        super().__init__(data_format, **kwargs)
-        self.size = tuple_of(size, self.rank, "size")
-        self.input_spec = InputSpec(ndim=self.rank + 2)
+    def _begin(self):
+        self.size = tuple_of(self.size, self.rank, "size")
 
     def _length(self, size, axis):
         return size * self.size[axis]
@@ -179,18 +149,18 @@ class _UpSampling(_OfAxes):
 _RESIZES = ("bilinear", "bicubic", "area", "lanczos3", "lanczos5", "gaussian")
 
 
+@takes("size=2, data_format=None, interpolation='nearest', **kwargs")
 class UpSampling2D(_UpSampling):
     """Repeats rows and columns, or interpolates between them."""
 
-    def __init__(self, size=2, data_format=None, interpolation="nearest", **kwargs):
-        super().__init__(size, data_format, **kwargs)
+    def _before(self, given):
+        interpolation = given["interpolation"]
         if interpolation not in ("nearest", *_RESIZES, "mitchellcubic"):
             raise ValueError(
                 "`interpolation` argument should be one of: 'nearest', "
                 f"{', '.join(map(repr, _RESIZES))}, 'mitchellcubic'. Received: "
                 f"{interpolation!r}"
             )
-        self.interpolation = interpolation
 
     def call(self, inputs):
         """Images of size[0] times the height and size[1] times the width."""
@@ -208,7 +178,16 @@ class UpSampling2D(_UpSampling):
         return tf.transpose(out, [0, 3, 1, 2]) if first else out
 
 
-class UpSampling3D(_UpSampling):
-    """Repeats along the three axes of volumes."""
-
-    rank = 3
+add_classes(
+    globals(),
+    """
+ZeroPadding2D(_ZeroPadding, rank=2)
+    Zeros around images: ((top, bottom), (left, right)).
+ZeroPadding3D(_ZeroPadding, rank=3)
+    Zeros around volumes: a pair for each of the three axes.
+Cropping3D(_Cropping, rank=3)
+    Takes layers off all six sides of volumes.
+UpSampling3D(_UpSampling, rank=3)
+    Repeats along the three axes of volumes.
+""",
+)

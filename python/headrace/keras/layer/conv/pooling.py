@@ -1,35 +1,34 @@
 """Pooling over windows and over everything."""
 
 from headrace import _api as tf
-from headrace.keras import settings
-from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.conv.convolution import _ChannelsLast, output_length
-from headrace.keras.layer.parts import tuple_of
+from headrace.keras.classes import add_classes
+from headrace.keras.layer.conv.convolution import OnSpace, OnWindows, output_length
+from headrace.keras.layer.parts import takes
 
 
-class _Pooling(Layer):
+@takes("pool_size=2, strides=None, padding='valid', data_format=None, **kwargs")
+class _Pooling(OnWindows):
     """Pools windows of `rank` axes by `_function`."""
 
-    rank = 2
     _functions = ()
     _config_names = ("pool_size", "padding", "strides", "data_format")
 
-    def __init__(
-        self, pool_size=2, strides=None, padding="valid", data_format=None, **kwargs
-    ):
-        super().__init__(**kwargs)
-        self.pool_size = tuple_of(pool_size, self.rank, "pool_size")
-        strides = self.pool_size if strides is None else strides
-        self.strides = tuple_of(strides, self.rank, "strides")
-        self.padding = padding.lower()
-        if self.padding not in ("valid", "same"):
+    def _before(self, given):
+        if given["strides"] is None:
+            given["strides"] = given["pool_size"]
+        if given["padding"].lower() not in ("valid", "same"):
             raise ValueError(
                 "The `padding` argument must be a list/tuple or one of {'valid', "
-                f"'same'}}. Received: {padding}"
+                f"'same'}}. Received: {given['padding']}"
             )
-        self.data_format = settings.data_format(data_format)
+
+    def _begin(self):
         self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def _length(self, size, axis):
+        window, stride = self.pool_size[axis], self.strides[axis]
+        return output_length(size, window, self.padding, stride)
 
     def _pool(self, inputs):
         function = self._functions[self.rank - 1]
@@ -40,17 +39,11 @@ class _Pooling(Layer):
     def call(self, inputs):
         """[batch, space, channels], or channels first;
         the space shrunk by the strides."""
-        return _ChannelsLast(self, self.rank)(self._pool, inputs)
+        return self._channels_last(self._pool, inputs)
 
     def compute_output_shape(self, input_shape):
         """The shape with the sizes of the space that windows and strides leave."""
-        sizes = tf.TensorShape(input_shape).as_list()
-        start = 2 if self.data_format == "channels_first" else 1
-        for i in range(self.rank):
-            sizes[start + i] = output_length(
-                sizes[start + i], self.pool_size[i], self.padding, self.strides[i]
-            )
-        return tf.TensorShape(sizes)
+        return tf.TensorShape(self._resized(tf.TensorShape(input_shape).as_list()))
 
 
 class _Max(_Pooling):
@@ -61,56 +54,17 @@ class _Average(_Pooling):
     _functions = (tf.nn.avg_pool1d, tf.nn.avg_pool2d, tf.nn.avg_pool3d)
 
 
-class MaxPooling1D(_Max):
-    """The largest of each window of steps: [batch, steps, channels]."""
-
-    rank = 1
-
-
-class MaxPooling2D(_Max):
-    """The largest of each window of an image."""
-
-
-class MaxPooling3D(_Max):
-    """The largest of each window of a volume."""
-
-    rank = 3
-
-
-class AveragePooling1D(_Average):
-    """The mean of each window of steps: [batch, steps, channels]."""
-
-    rank = 1
-
-
-class AveragePooling2D(_Average):
-    """The mean of each window of an image."""
-
-
-class AveragePooling3D(_Average):
-    """The mean of each window of a volume."""
-
-    rank = 3
-
-
-class _GlobalPooling(Layer):
+@takes("data_format=None, keepdims=False, **kwargs")
+class _GlobalPooling(OnSpace):
     """Pools all axes but the batch and the channels."""
 
-    rank = 2
-
-    def __init__(self, data_format=None, keepdims=False, **kwargs):
-        super().__init__(**kwargs)
-        self.data_format = settings.data_format(data_format)
-        self.keepdims = keepdims
+    def _begin(self):
         self.input_spec = InputSpec(ndim=self.rank + 2)
-
-    def _axes(self):
-        start = 2 if self.data_format == "channels_first" else 1
-        return list(range(start, start + self.rank))
 
     def call(self, inputs):
         """[batch, channels]; the space stays as sizes of 1 with keepdims."""
-        return self._reduce(inputs, axis=self._axes(), keepdims=self.keepdims)
+        axes = list(range(self._first(), self._first() + self.rank))
+        return self._reduce(inputs, axis=axes, keepdims=self.keepdims)
 
 
 class _GlobalMax(_GlobalPooling):
@@ -119,22 +73,6 @@ class _GlobalMax(_GlobalPooling):
 
 class _GlobalAverage(_GlobalPooling):
     _reduce = staticmethod(tf.reduce_mean)
-
-
-class GlobalMaxPooling1D(_GlobalMax):
-    """The largest of all steps: [batch, channels]."""
-
-    rank = 1
-
-
-class GlobalMaxPooling2D(_GlobalMax):
-    """The largest of all places of an image: [batch, channels]."""
-
-
-class GlobalMaxPooling3D(_GlobalMax):
-    """The largest of all places of a volume: [batch, channels]."""
-
-    rank = 3
 
 
 class GlobalAveragePooling1D(_GlobalAverage):
@@ -148,7 +86,7 @@ class GlobalAveragePooling1D(_GlobalAverage):
         shows."""
         if mask is None:
             return super().call(inputs)
-        axis = self._axes()[0]
+        axis = self._first()
         shown = tf.cast(mask, inputs.dtype)
         shown = tf.expand_dims(shown, 2 if axis == 1 else 1)
         total = tf.reduce_sum(inputs * shown, axis=axis, keepdims=self.keepdims)
@@ -159,11 +97,30 @@ class GlobalAveragePooling1D(_GlobalAverage):
         return None
 
 
-class GlobalAveragePooling2D(_GlobalAverage):
-    """The mean over an image: [batch, channels]."""
-
-
-class GlobalAveragePooling3D(_GlobalAverage):
-    """The mean over a volume: [batch, channels]."""
-
-    rank = 3
+add_classes(
+    globals(),
+    """
+MaxPooling1D(_Max, rank=1)
+    The largest of each window of steps: [batch, steps, channels].
+MaxPooling2D(_Max, rank=2)
+    The largest of each window of an image.
+MaxPooling3D(_Max, rank=3)
+    The largest of each window of a volume.
+AveragePooling1D(_Average, rank=1)
+    The mean of each window of steps: [batch, steps, channels].
+AveragePooling2D(_Average, rank=2)
+    The mean of each window of an image.
+AveragePooling3D(_Average, rank=3)
+    The mean of each window of a volume.
+GlobalMaxPooling1D(_GlobalMax, rank=1)
+    The largest of all steps: [batch, channels].
+GlobalMaxPooling2D(_GlobalMax, rank=2)
+    The largest of all places of an image: [batch, channels].
+GlobalMaxPooling3D(_GlobalMax, rank=3)
+    The largest of all places of a volume: [batch, channels].
+GlobalAveragePooling2D(_GlobalAverage, rank=2)
+    The mean over an image: [batch, channels].
+GlobalAveragePooling3D(_GlobalAverage, rank=3)
+    The mean over a volume: [batch, channels].
+""",
+)

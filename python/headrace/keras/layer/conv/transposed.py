@@ -1,8 +1,12 @@
 """Transposed convolutions."""
 
 from headrace import _api as tf
+from headrace.keras.classes import add_classes
 from headrace.keras.layer.conv.convolution import _Convolution
-from headrace.keras.layer.parts import takes_options, tuple_of
+from headrace.keras.layer.parts import takes, tuple_of
+
+_FUNCTIONS = {1: tf.nn.conv1d_transpose, 2: tf.nn.conv2d_transpose}
+_FUNCTIONS[3] = tf.nn.conv3d_transpose
 
 
 def transposed_length(size, kernel, padding, stride, output_padding=None, dilation=1):
@@ -18,36 +22,24 @@ def transposed_length(size, kernel, padding, stride, output_padding=None, dilati
     return (size - 1) * stride + kernel - 2 * pad + output_padding
 
 
+@takes(
+    "filters, kernel_size, strides=1, padding='valid', output_padding=None, "
+    "data_format=None, dilation_rate=1, activation=None, use_bias=True, **kwargs",
+    *("kernel", "bias"),
+)
 class _Transposed(_Convolution):
     """A transposed convolution: from outputs' sizes to inputs'."""
 
-    @takes_options("kernel", "bias")
-    def __init__(
-        self,
-        filters,
-        kernel_size,
-        strides=1,
-        padding="valid",
-        output_padding=None,
-        data_format=None,
-        dilation_rate=1,
-        activation=None,
-        use_bias=True,
-        **kwargs,
-    ):
-        super().__init__(
-            *(filters, kernel_size, strides, padding, data_format, dilation_rate),
-            **{"activation": activation, "use_bias": use_bias, **kwargs},
-        )
-        if output_padding is not None:
-            output_padding = tuple_of(output_padding, self.rank, "output_padding", True)
-            for stride, more in zip(self.strides, output_padding):
-                if more >= stride:
-                    raise ValueError(
-                        "Strides must be greater than output padding. Received "
-                        f"strides={self.strides}, output_padding={output_padding}."
-                    )
-        self.output_padding = output_padding
+    def _kept(self, name, value):
+        if name != "output_padding" or value is None:
+            return super()._kept(name, value)
+        pads = tuple_of(value, self.rank, name, allow_zero=True)
+        if any(more >= stride for stride, more in zip(self.strides, pads)):
+            raise ValueError(
+                "Strides must be greater than output padding. Received "
+                f"strides={self.strides}, output_padding={pads}."
+            )
+        return pads
 
     def build(self, input_shape):
         given = tf.TensorShape(input_shape)
@@ -61,44 +53,33 @@ class _Transposed(_Convolution):
         self.kernel = self._new_weight("kernel", shape)
         self._finish(channels, ndim=self.rank + 2)
 
-    def _out_sizes(self, sizes):
-        pads = self.output_padding or (None,) * self.rank
-        return [
-            transposed_length(n, k, self.padding, s, p, d)
-            for n, k, s, p, d in zip(
-                sizes, self.kernel_size, self.strides, pads, self.dilation_rate
-            )
-        ]
+    def _length(self, size, axis):
+        pad = None if self.output_padding is None else self.output_padding[axis]
+        kernel, stride = self.kernel_size[axis], self.strides[axis]
+        dilation = self.dilation_rate[axis]
+        return transposed_length(size, kernel, self.padding, stride, pad, dilation)
 
     def _convolve(self, inputs):
-        known = self._out_sizes(inputs.shape.as_list()[1:-1])
-        if None in known:
+        sizes = inputs.shape.as_list()[1:-1]
+        if None in sizes:
             dynamic = tf.shape(inputs)
-            known = self._out_sizes([dynamic[i + 1] for i in range(self.rank)])
+            sizes = [dynamic[i + 1] for i in range(self.rank)]
+        known = map(self._length, sizes, range(self.rank))
         shape = tf.stack([tf.shape(inputs)[0], *known, self.filters])
-        function = (
-            tf.nn.conv1d_transpose,
-            tf.nn.conv2d_transpose,
-            tf.nn.conv3d_transpose,
-        )[self.rank - 1]
-        return function(
-            inputs,
-            self.kernel,
-            shape,
-            strides=list(self.strides),
-            padding=self.padding.upper(),
-            dilations=list(self.dilation_rate),
-        )
+        function = _FUNCTIONS[self.rank]
+        how = {"padding": self.padding.upper(), "dilations": list(self.dilation_rate)}
+        return function(inputs, self.kernel, shape, strides=list(self.strides), **how)
 
 
-class Conv1DTranspose(_Transposed):
-    """The transposed convolution over time."""
-
-    rank = 1
-
-
-class Conv2DTranspose(_Transposed):
-    """The transposed convolution over images."""
+add_classes(
+    globals(),
+    """
+Conv1DTranspose(_Transposed, rank=1)
+    The transposed convolution over time.
+Conv2DTranspose(_Transposed, rank=2)
+    The transposed convolution over images.
+""",
+)
 
 
 class Conv3DTranspose(_Transposed):

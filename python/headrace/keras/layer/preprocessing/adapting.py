@@ -5,6 +5,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace.framework.support.properties import read_only
 from headrace.keras.base.base_layer import Layer
+from headrace.keras.layer.parts import takes
 
 
 def as_tensor(value, dtype=None):
@@ -97,25 +98,23 @@ def _columns(inputs, dtype):
     return tf.expand_dims(inputs, -1) if inputs.shape.rank == 1 else inputs
 
 
+@takes("axis=-1, mean=None, variance=None, invert=False, **kwargs")
 class Normalization(PreprocessingLayer):
     """(inputs - mean) / sqrt(variance), of each place along `axis`."""
 
     _config_names = ("axis", "invert")
+    _config_attributes = {"mean": "input_mean", "variance": "input_variance"}
     _keeps_shape = True
 
-    def __init__(self, axis=-1, mean=None, variance=None, invert=False, **kwargs):
-        super().__init__(**kwargs)
-        if axis is None:
-            axis = ()
-        elif isinstance(axis, int):
-            axis = (axis,)
-        self.axis, self.invert = tuple(axis), invert
+    def _begin(self):
+        mean, variance = self.input_mean, self.input_variance
+        axis = () if self.axis is None else self.axis
+        self.axis = (axis,) if isinstance(axis, int) else tuple(axis)
         if (mean is None) != (variance is None):
             raise ValueError(
                 "When setting values directly, both `mean` and `variance` must be set. "
                 f"Got mean: {mean} and variance: {variance}"
             )
-        self.input_mean, self.input_variance = mean, variance
 
     def _check_adaptable(self):
         if self.input_mean is not None:
@@ -150,20 +149,12 @@ class Normalization(PreprocessingLayer):
             self.count = self._state("count", (), "zeros", tf.int64)
             self._set(self.adapt_mean._read(), self.adapt_variance._read())
         else:
-            self._set(
-                tf.broadcast_to(tf.cast(self.input_mean, self._dtype), inner),
-                tf.broadcast_to(tf.cast(self.input_variance, self._dtype), inner),
-            )
+            given = (self.input_mean, self.input_variance)
+            self._set(*(tf.broadcast_to(tf.cast(x, self._dtype), inner) for x in given))
         self.built = True
 
     def _state(self, name, shape, initializer, dtype=None):
-        return self.add_weight(
-            name=name,
-            shape=shape,
-            dtype=dtype or self._dtype,
-            initializer=initializer,
-            trainable=False,
-        )
+        return self.add_weight(name, shape, dtype, initializer, trainable=False)
 
     def _set(self, mean, variance):
         self.mean = tf.reshape(mean, self._spread)

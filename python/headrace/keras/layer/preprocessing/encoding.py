@@ -1,9 +1,11 @@
 """Class numbers as rows of ones or counts: what layers of categories give."""
 
 from headrace import _api as tf
+from headrace.keras.layer.parts import takes
 from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
 
 MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
+OTHER_MODES = {"binary": "multi_hot", "tf-idf": "tf_idf"}  # older names
 
 
 def check_mode(layer, mode, allowed):
@@ -14,46 +16,28 @@ def check_mode(layer, mode, allowed):
         )
 
 
-def check_sparse(sparse, mode):
-    if sparse and mode == "int":
-        raise ValueError(
-            "`sparse` may only be true if `output_mode` is `'one_hot'`, `'multi_hot'`, "
-            "`'count'` or `'tf_idf'`. Received: sparse=True and output_mode=int"
-        )
-
-
-def _rank(x):
-    return x.shape.rank
-
-
 def encode(ids, mode, depth, dtype, sparse=False, weights=None, idf=None):
     """Numbers below `depth` in the layout of an output mode; of the last axis."""
     if mode == "int":
         return ids if ids.dtype == dtype else tf.cast(ids, dtype)
     plain = isinstance(ids, tf.Tensor)
     shape = ids.shape
-    if plain and _rank(ids) == 0:
+    if plain and ids.shape.rank == 0:
         ids = tf.expand_dims(ids, -1)
     if plain and mode == "one_hot" and ids.shape[-1] != 1:
         ids = tf.expand_dims(ids, -1)
-    if _rank(ids) > 2:
+    if ids.shape.rank > 2:
         raise ValueError(
             "When output_mode is not `'int'`, maximum supported output rank is 2. "
             f"Received output_mode {mode} and input shape {shape}, which would result "
-            f"in output rank {_rank(ids)}."
+            f"in output rank {ids.shape.rank}."
         )
     binary = mode in ("one_hot", "multi_hot")
     count = tf.sparse.bincount if sparse else tf.math.bincount
-    options = {} if sparse else {"dtype": dtype}
-    out = count(
-        ids,
-        weights=weights,
-        minlength=depth,
-        maxlength=depth,
-        axis=-1,
-        binary_output=binary,
-        **options,
-    )
+    options = {"minlength": depth, "maxlength": depth, "binary_output": binary}
+    if not sparse:
+        options["dtype"] = dtype
+    out = count(ids, weights=weights, axis=-1, **options)
     if sparse:
         out = tf.cast(out, dtype)
     elif out.shape.rank is not None:
@@ -66,28 +50,46 @@ def encode(ids, mode, depth, dtype, sparse=False, weights=None, idf=None):
     return out * idf
 
 
+@takes("output_mode='int', sparse=False, **kwargs")
+class Encoded(PreprocessingLayer):
+    """Gives numbers, or what `output_mode` says of them."""
+
+    _modes = MODES[:-1]
+
+    def _before(self, given):
+        mode = given["output_mode"]
+        check_mode(type(self).__name__, mode, self._modes)
+        if given["sparse"] and mode == "int":
+            raise ValueError(
+                "`sparse` may only be true if `output_mode` is `'one_hot'`, "
+                "`'multi_hot'`, `'count'` or `'tf_idf'`. Received: sparse=True and "
+                "output_mode=int"
+            )
+        if given.get("dtype") is None:
+            given["dtype"] = tf.int64 if mode == "int" else "float32"
+
+    def _encoded(self, ids, depth, **more):
+        return encode(ids, self.output_mode, depth, self._dtype, self.sparse, **more)
+
+
+@takes("num_tokens=None, output_mode='multi_hot', sparse=False, **kwargs")
 class CategoryEncoding(PreprocessingLayer):
     """Numbers below `num_tokens` as rows of ones or counts."""
 
-    _takes_lists = True
-
-    def __init__(
-        self, num_tokens=None, output_mode="multi_hot", sparse=False, **kwargs
-    ):
-        super().__init__(**kwargs)
-        if output_mode == "binary":
-            output_mode = "multi_hot"
-        check_mode("CategoryEncoding", output_mode, ("count", "one_hot", "multi_hot"))
-        if num_tokens is None:
+    def _begin(self):
+        if self.output_mode == "binary":
+            self.output_mode = "multi_hot"
+        modes = ("count", "one_hot", "multi_hot")
+        check_mode("CategoryEncoding", self.output_mode, modes)
+        if self.num_tokens is None:
             raise ValueError(
                 "num_tokens must be set to use this layer. If the number of tokens is "
                 "not known beforehand, use the IntegerLookup layer instead."
             )
-        if num_tokens < 1:
+        if self.num_tokens < 1:
             raise ValueError(
-                f"`num_tokens` must be >= 1. Received: num_tokens={num_tokens}."
+                f"`num_tokens` must be >= 1. Received: num_tokens={self.num_tokens}."
             )
-        self.num_tokens, self.output_mode, self.sparse = num_tokens, output_mode, sparse
 
     def call(self, inputs, count_weights=None):
         if count_weights is not None:
@@ -107,14 +109,8 @@ class CategoryEncoding(PreprocessingLayer):
         fits = tf.logical_or(fits, tf.equal(tf.size(values), 0))
         with tf.control_dependencies([tf.debugging.Assert(fits, [text])]):
             inputs = tf.nest.map_structure(tf.identity, inputs, expand_composites=True)
-        return encode(
-            inputs,
-            self.output_mode,
-            self.num_tokens,
-            self._dtype,
-            self.sparse,
-            count_weights,
-        )
+        how = (self.output_mode, self.num_tokens, self._dtype, self.sparse)
+        return encode(inputs, *how, count_weights)
 
 
 def _values(x):

@@ -3,47 +3,26 @@
 import numpy as np
 
 from headrace import _api as tf
-from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
-from headrace.keras.layer.preprocessing.encoding import (
-    MODES,
-    check_mode,
-    check_sparse,
-    encode,
-    on_values,
+from headrace.keras.layer.parts import takes
+from headrace.keras.layer.preprocessing.adapting import as_tensor
+from headrace.keras.layer.preprocessing.encoding import Encoded, on_values
+
+
+@takes(
+    "num_bins, mask_value=None, salt=None, output_mode='int', sparse=False, **kwargs"
 )
-
-
-def _encoded_kwargs(kwargs, mode):
-    """The dtype of the output: whole numbers by default, where it is numbers."""
-    if kwargs.get("dtype") is None:
-        kwargs["dtype"] = tf.int64 if mode == "int" else "float32"
-    return kwargs
-
-
-class Hashing(PreprocessingLayer):
+class Hashing(Encoded):
     """Bins by the values' hashes."""
 
     _config_names = ("num_bins", "salt", "mask_value", "output_mode", "sparse")
 
-    def __init__(
-        self,
-        num_bins,
-        mask_value=None,
-        salt=None,
-        output_mode="int",
-        sparse=False,
-        **kwargs,
-    ):
+    def _before(self, given):
+        num_bins, salt = given["num_bins"], given["salt"]
         if num_bins is None or num_bins <= 0:
             raise ValueError(
                 "The `num_bins` for `Hashing` cannot be `None` or non-positive values. "
                 f"Received: num_bins={num_bins}."
             )
-        check_mode("Hashing", output_mode, MODES[:-1])
-        check_sparse(sparse, output_mode)
-        super().__init__(**_encoded_kwargs(kwargs, output_mode))
-        self.num_bins, self.mask_value = num_bins, mask_value
-        self.output_mode, self.sparse = output_mode, sparse
         if salt is not None and not (
             isinstance(salt, int)
             or (isinstance(salt, (list, tuple)) and len(salt) == 2)
@@ -52,12 +31,11 @@ class Hashing(PreprocessingLayer):
                 "The `salt` argument for `Hashing` can only be a tuple of size 2 "
                 f"integers, or a single integer. Received: salt={salt}."
             )
-        self._given_salt = salt
-        self.salt = [salt, salt] if isinstance(salt, int) else salt
+        given["salt"] = [salt, salt] if isinstance(salt, int) else salt
 
     def call(self, inputs):
         ids = on_values(self._bins, as_tensor(inputs))
-        return encode(ids, self.output_mode, self.num_bins, self._dtype, self.sparse)
+        return self._encoded(ids, self.num_bins)
 
     def _bins(self, values):
         masked = None
@@ -76,16 +54,13 @@ class Hashing(PreprocessingLayer):
         return tf.where(masked, tf.zeros_like(found), found + 1)
 
 
-class HashedCrossing(PreprocessingLayer):
+@takes("num_bins, output_mode='int', sparse=False, **kwargs")
+class HashedCrossing(Encoded):
     """Bins by the hashes of several features together."""
 
+    _config_names = ("num_bins", "output_mode", "sparse")
+    _modes = ("int", "one_hot")
     _takes_lists = False
-
-    def __init__(self, num_bins, output_mode="int", sparse=False, **kwargs):
-        check_mode("HashedCrossing", output_mode, ("int", "one_hot"))
-        check_sparse(sparse, output_mode)
-        super().__init__(**_encoded_kwargs(kwargs, output_mode))
-        self.num_bins, self.output_mode, self.sparse = num_bins, output_mode, sparse
 
     def call(self, inputs):
         if not isinstance(inputs, (list, tuple)):
@@ -108,7 +83,7 @@ class HashedCrossing(PreprocessingLayer):
         ids = tf.sparse.to_dense(crossed)
         if rank < 2:
             ids = tf.reshape(ids, [] if rank == 0 else [-1])
-        return encode(ids, self.output_mode, self.num_bins, self._dtype, self.sparse)
+        return self._encoded(ids, self.num_bins)
 
 
 def _summary(values, epsilon):
@@ -133,23 +108,18 @@ def _compressed(summary, epsilon):
     return np.stack([values, weights]).astype(np.float32)
 
 
-class Discretization(PreprocessingLayer):
+@takes(
+    "bin_boundaries=None, num_bins=None, epsilon=0.01, output_mode='int', "
+    "sparse=False, **kwargs"
+)
+class Discretization(Encoded):
     """The numbers of the ranges that values lie in."""
 
+    _config_names = ("bin_boundaries", "num_bins", "epsilon", "output_mode", "sparse")
     _config_attributes = {"bin_boundaries": "input_bin_boundaries"}
 
-    def __init__(
-        self,
-        bin_boundaries=None,
-        num_bins=None,
-        epsilon=0.01,
-        output_mode="int",
-        sparse=False,
-        **kwargs,
-    ):
-        check_mode("Discretization", output_mode, MODES[:-1])
-        check_sparse(sparse, output_mode)
-        super().__init__(**_encoded_kwargs(kwargs, output_mode))
+    def _begin(self):
+        num_bins, bin_boundaries = self.num_bins, self.input_bin_boundaries
         if num_bins is not None and num_bins < 0:
             raise ValueError(
                 "`num_bins` must be greater than or equal to 0. You passed "
@@ -163,8 +133,6 @@ class Discretization(PreprocessingLayer):
         given = None if bin_boundaries is None else [float(b) for b in bin_boundaries]
         self.input_bin_boundaries = given
         self.bin_boundaries = [] if given is None else list(given)
-        self.num_bins, self.epsilon = num_bins, epsilon
-        self.output_mode, self.sparse = output_mode, sparse
 
     def _check_adaptable(self):
         if self.input_bin_boundaries is not None:
@@ -176,12 +144,8 @@ class Discretization(PreprocessingLayer):
 
     def build(self, input_shape):
         if self.input_bin_boundaries is None:
-            self.summary = tf.Variable(
-                np.zeros((2, 0), np.float32),
-                shape=(2, None),
-                trainable=False,
-                name="summary",
-            )
+            none = np.zeros((2, 0), np.float32)
+            self.summary = tf.Variable(none, False, shape=(2, None), name="summary")
         self.built = True
 
     def reset_state(self):
@@ -218,5 +182,4 @@ class Discretization(PreprocessingLayer):
             return tf.cast(found, tf.int64)
 
         ids = on_values(bins, as_tensor(inputs))
-        depth = len(self.bin_boundaries) + 1
-        return encode(ids, self.output_mode, depth, self._dtype, self.sparse)
+        return self._encoded(ids, len(self.bin_boundaries) + 1)

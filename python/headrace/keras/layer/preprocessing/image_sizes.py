@@ -1,18 +1,11 @@
 """Layers that bring images to a size and values to a range."""
 
 from headrace import _api as tf
+from headrace.keras.layer.parts import takes
 from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
 
-METHODS = (
-    "bilinear",
-    "nearest",
-    "bicubic",
-    "area",
-    "lanczos3",
-    "lanczos5",
-    "gaussian",
-    "mitchellcubic",
-)
+METHODS = ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5")
+METHODS += ("gaussian", "mitchellcubic")
 
 
 def smart_resize(images, size, interpolation="bilinear"):
@@ -68,10 +61,9 @@ def check_interpolation(name):
         )
 
 
-class _ToSize(PreprocessingLayer):
-    def __init__(self, height, width, **kwargs):
-        super().__init__(**kwargs)
-        self.height, self.width = height, width
+@takes("height, width, **kwargs")
+class ToSize(PreprocessingLayer):
+    """What gives images of one size."""
 
     def compute_output_shape(self, input_shape):
         shape = tf.TensorShape(input_shape).as_list()
@@ -79,21 +71,12 @@ class _ToSize(PreprocessingLayer):
         return tf.TensorShape(shape)
 
 
-class Resizing(_ToSize):
+@takes("height, width, interpolation='bilinear', crop_to_aspect_ratio=False, **kwargs")
+class Resizing(ToSize):
     """Images of a size."""
 
-    def __init__(
-        self,
-        height,
-        width,
-        interpolation="bilinear",
-        crop_to_aspect_ratio=False,
-        **kwargs,
-    ):
-        super().__init__(height, width, **kwargs)
-        check_interpolation(interpolation)
-        self.interpolation = interpolation
-        self.crop_to_aspect_ratio = crop_to_aspect_ratio
+    def _begin(self):
+        check_interpolation(self.interpolation)
 
     def call(self, inputs):
         inputs = as_tensor(inputs, self._dtype)
@@ -105,7 +88,7 @@ class Resizing(_ToSize):
         return tf.cast(out, self._dtype)
 
 
-class CenterCrop(_ToSize):
+class CenterCrop(ToSize):
     """The middle of images; smaller ones are resized."""
 
     def call(self, inputs):
@@ -128,14 +111,11 @@ class CenterCrop(_ToSize):
         return inputs[..., top : top + self.height, left : left + self.width, :]
 
 
+@takes("scale, offset=0.0, **kwargs")
 class Rescaling(PreprocessingLayer):
     """inputs * scale + offset."""
 
     _keeps_shape = True
-
-    def __init__(self, scale, offset=0.0, **kwargs):
-        super().__init__(**kwargs)
-        self.scale, self.offset = scale, offset
 
     def call(self, inputs):
         inputs = as_tensor(inputs, self._dtype)

@@ -5,56 +5,43 @@ import collections
 import numpy as np
 
 from headrace import _api as tf
-from headrace.framework.support import signatures
-from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
+from headrace.keras.layer.parts import takes
+from headrace.keras.layer.preprocessing.adapting import as_tensor
 from headrace.keras.layer.preprocessing.encoding import (
     MODES,
-    check_mode,
-    check_sparse,
-    encode,
+    OTHER_MODES,
+    Encoded,
     on_values,
 )
 
 
-class _IndexLookup(PreprocessingLayer):
+@takes(
+    "max_tokens, num_oov_indices, mask_token, oov_token, vocabulary, idf_weights, "
+    "invert, output_mode, sparse, pad_to_max_tokens, **kwargs"
+)
+class _IndexLookup(Encoded):
     """What both share. Numbers begin with the mask's token, where there is one, and
     those of unknown words."""
 
     _saves_weights = True  # as checkpoints count layers
-    _config_names = (
-        "invert",
-        "max_tokens",
-        "num_oov_indices",
-        "oov_token",
-        "mask_token",
-        "output_mode",
-        "sparse",
-        "pad_to_max_tokens",
-    )
+    _config_names = ("invert", "max_tokens", "num_oov_indices", "oov_token")
+    _config_names += ("mask_token", "output_mode", "sparse", "pad_to_max_tokens")
+    _config_attributes = {
+        name: f"input_{name}" for name in ("vocabulary", "idf_weights")
+    }
     _last_config = ()  # the names of what a subclass has besides
     _word_dtype = tf.string
 
-    def __init__(
-        self,
-        max_tokens,
-        num_oov_indices,
-        mask_token,
-        oov_token,
-        vocabulary,
-        idf_weights,
-        invert,
-        output_mode,
-        sparse,
-        pad_to_max_tokens,
-        **kwargs,
-    ):
-        name = type(self).__name__
+    _modes = MODES
+
+    def _before(self, given):
+        max_tokens, num_oov_indices = given["max_tokens"], given["num_oov_indices"]
         if max_tokens is not None and max_tokens <= 1:
             raise ValueError(
                 "If set, `max_tokens` must be greater than 1. Received: "
                 f"max_tokens={max_tokens}"
             )
-        if pad_to_max_tokens and max_tokens is None:
+        if given["pad_to_max_tokens"] and max_tokens is None:
             raise ValueError(
                 "If pad_to_max_tokens is True, must set `max_tokens`. Received: "
                 f"max_tokens={max_tokens}"
@@ -64,34 +51,24 @@ class _IndexLookup(PreprocessingLayer):
                 "`num_oov_indices` must be greater than or equal to 0. Received: "
                 f"num_oov_indices={num_oov_indices}"
             )
-        if output_mode == "binary":
-            output_mode = "multi_hot"
-        if output_mode == "tf-idf":
-            output_mode = "tf_idf"
-        check_mode(name, output_mode, MODES)
-        if invert and output_mode != "int":
+        mode, idf_weights = given["output_mode"], given["idf_weights"]
+        mode = given["output_mode"] = OTHER_MODES.get(mode, mode)
+        if given["invert"] and mode in MODES[1:]:
             raise ValueError(
                 "`output_mode` must be `'int'` when `invert` is true. Received: "
-                f"output_mode={output_mode}"
+                f"output_mode={mode}"
             )
-        check_sparse(sparse, output_mode)
-        if idf_weights is not None and output_mode != "tf_idf":
+        if idf_weights is not None and mode in MODES[:-1]:
             raise ValueError(
                 "`idf_weights` should only be set if `output_mode` is `'tf_idf'`. "
-                f"Received: idf_weights={idf_weights} and output_mode={output_mode}"
+                f"Received: idf_weights={idf_weights} and output_mode={mode}"
             )
-        if kwargs.get("dtype") is None:
-            kwargs["dtype"] = tf.int64 if output_mode == "int" else "float32"
-        kwargs.pop("vocabulary_size", None)  # of a configuration
-        super().__init__(**kwargs)
-        self.max_tokens, self.num_oov_indices = max_tokens, num_oov_indices
-        self.mask_token, self.oov_token = mask_token, oov_token
-        self.invert, self.output_mode = invert, output_mode
-        self.sparse, self.pad_to_max_tokens = sparse, pad_to_max_tokens
-        self.input_vocabulary, self.input_idf_weights = vocabulary, idf_weights
+        given.pop("vocabulary_size", None)  # of a configuration
+
+    def _begin(self):
         self._words, self._table, self._idf = [], None, None
-        if vocabulary is not None:
-            self.set_vocabulary(vocabulary, idf_weights)
+        if self.input_vocabulary is not None:
+            self.set_vocabulary(self.input_vocabulary, self.input_idf_weights)
         else:
             with tf.init_scope():
                 self.token_counts = tf.lookup.experimental.MutableHashTable(
@@ -120,9 +97,6 @@ class _IndexLookup(PreprocessingLayer):
 
     vocab_size = vocabulary_size
 
-    def _depth(self):
-        return self.max_tokens if self.pad_to_max_tokens else self.vocabulary_size()
-
     def set_vocabulary(self, vocabulary, idf_weights=None):
         """Takes words (a list, or a file of lines); special tokens may come first."""
         if self.output_mode != "tf_idf" and idf_weights is not None:
@@ -141,20 +115,13 @@ class _IndexLookup(PreprocessingLayer):
                 f"Cannot set an empty vocabulary, you passed {vocabulary}."
             )
         special = self._special()
-        skipped = 0
-        if special and words[: len(special)] == special:
-            skipped = len(special)
-        elif self.oov_token in words[:1] and words[0] == self._oov_first(special):
-            skipped = 1
+        skipped = len(special) if words[: len(special)] == special else 0
         words = words[skipped:]
         self._check_words(words, special)
         if self.output_mode == "tf_idf":
             self._take_idf(idf_weights, words, skipped)
         self._words = words
         self._make_table()
-
-    def _oov_first(self, special):
-        return special[0] if special == [self.oov_token] else object()
 
     def _check_words(self, words, special):
         repeated = [w for w, n in collections.Counter(words).items() if n > 1]
@@ -211,14 +178,10 @@ class _IndexLookup(PreprocessingLayer):
             words, numbers = [self.mask_token, *words], np.append([0], numbers)
         with tf.init_scope():
             words = tf.constant(words, self._word_dtype)
-            keys, values = (numbers, words) if self.invert else (words, numbers)
+            rows = (numbers, words) if self.invert else (words, numbers)
+            rows = tf.lookup.KeyValueTensorInitializer(*map(tf.constant, rows))
             default = self.oov_token if self.invert else -1
-            self._table = tf.lookup.StaticHashTable(
-                tf.lookup.KeyValueTensorInitializer(
-                    tf.constant(keys), tf.constant(values)
-                ),
-                default,
-            )
+            self._table = tf.lookup.StaticHashTable(rows, default)
 
     # --- learning it ---
 
@@ -293,14 +256,8 @@ class _IndexLookup(PreprocessingLayer):
         if self.invert:
             return on_values(self._table.lookup, inputs)
         ids = on_values(self._numbers, inputs)
-        return encode(
-            ids,
-            self.output_mode,
-            self._depth(),
-            self._dtype,
-            self.sparse,
-            idf=self._idf,
-        )
+        depth = self.max_tokens if self.pad_to_max_tokens else self.vocabulary_size()
+        return self._encoded(ids, depth, idf=self._idf)
 
     def _numbers(self, words):
         ids = self._table.lookup(words)
@@ -341,54 +298,42 @@ class _IndexLookup(PreprocessingLayer):
         }
 
 
-def _takes(own, oov_token, before):
-    """Gives a constructor the parameters of both layers, its `own` one among them."""
-    common = signatures.from_text(
-        "max_tokens=None, num_oov_indices=1, mask_token=None, oov_token=None, "
-        "vocabulary=None, idf_weights=None, invert=False, output_mode='int', "
-        "sparse=False, pad_to_max_tokens=False, **kwargs"
-    )
-    common[3] = signatures.parameter("oov_token", oov_token)
-    place = [p.name for p in common].index(before)
-    common.insert(place, own)
-
-    def decorate(init):
-        self = signatures.parameter("self")
-        return signatures.function_of(init, [self, *common], init)
-
-    return decorate
-
-
+@takes(
+    "max_tokens=None, num_oov_indices=1, mask_token=None, oov_token='[UNK]', "
+    "vocabulary=None, idf_weights=None, encoding='utf-8', invert=False, "
+    "output_mode='int', sparse=False, pad_to_max_tokens=False, **kwargs"
+)
 class StringLookup(_IndexLookup):
     """Numbers for strings, or the strings of numbers (`invert`)."""
 
     _last_config = ("encoding",)
 
-    @_takes(signatures.parameter("encoding", "utf-8"), "[UNK]", before="invert")
-    def __init__(self, encoding, **given):
-        object.__setattr__(self, "encoding", encoding)
-        super().__init__(**given)
+    def _before(self, given):
+        object.__setattr__(self, "encoding", given["encoding"])
 
     def _word(self, value):
         value = value.numpy() if hasattr(value, "numpy") else value
         return value.decode(self.encoding) if isinstance(value, bytes) else str(value)
 
 
+@takes(
+    "max_tokens=None, num_oov_indices=1, mask_token=None, oov_token=-1, "
+    "vocabulary=None, vocabulary_dtype='int64', idf_weights=None, invert=False, "
+    "output_mode='int', sparse=False, pad_to_max_tokens=False, **kwargs"
+)
 class IntegerLookup(_IndexLookup):
     """Numbers from 0 on for integers, or the integers of numbers (`invert`)."""
 
     _last_config = ("vocabulary_dtype",)
 
-    @_takes(signatures.parameter("vocabulary_dtype", "int64"), -1, before="idf_weights")
-    def __init__(self, vocabulary_dtype, **given):
+    def _before(self, given):
+        vocabulary_dtype = given["vocabulary_dtype"]
         if vocabulary_dtype not in ("int64", "int32"):
             raise ValueError(
                 "`vocabulary_dtype` must be one of `int64` or `int32`. Received: "
                 f"vocabulary_dtype={vocabulary_dtype}"
             )
-        object.__setattr__(self, "vocabulary_dtype", vocabulary_dtype)
         object.__setattr__(self, "_word_dtype", tf.as_dtype(vocabulary_dtype))
-        super().__init__(**given)
 
     def _word(self, value):
         return int(value)

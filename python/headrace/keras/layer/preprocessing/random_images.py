@@ -11,32 +11,33 @@ import math
 import numbers
 
 from headrace import _api as tf
-from headrace.framework.support import signatures
 from headrace.keras import settings
+from headrace.keras.classes import add_classes
+from headrace.keras.layer.parts import takes
 from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
 from headrace.keras.layer.preprocessing.image_sizes import (
+    ToSize,
     check_interpolation,
     sides_of,
     smart_resize,
 )
 
 
+@takes("rng_type=None, seed=None, **kwargs")
 class _RandomImages(PreprocessingLayer):
     """Draws from a stream that begins with `seed`, or with one that
     tf.keras.utils.set_random_seed tells, when it is first used."""
 
     _config_attributes = {"rng_type": "_rng_type"}
-    _rng_type = "stateful"
     _keeps_shape = True
 
-    def __init__(self, rng_type=None, seed=None, **kwargs):
-        super().__init__(**kwargs)
-        if rng_type not in (None, "stateful"):
+    def _begin(self):
+        if self._rng_type not in (None, "stateful"):
             raise ValueError(
                 f'`rng_type` of {type(self).__name__} must be "stateful". '
-                f"Received: rng_type={rng_type}"
+                f"Received: rng_type={self._rng_type}"
             )
-        self.seed = seed
+        self._rng_type = "stateful"
         self._streams = []  # a list of one: not tracked, as it is no weight
 
     def _stream(self):
@@ -81,16 +82,16 @@ def _bounds(factor):
     return -factor, factor
 
 
+@takes("mode='horizontal_and_vertical', seed=None, **kwargs")
 class RandomFlip(_RandomImages):
     """Mirrors images: `mode` is horizontal, vertical or horizontal_and_vertical."""
 
-    def __init__(self, mode="horizontal_and_vertical", seed=None, **kwargs):
-        super().__init__(seed=seed, **kwargs)
-        if mode not in ("horizontal", "vertical", "horizontal_and_vertical"):
+    def _begin(self):
+        if self.mode not in ("horizontal", "vertical", "horizontal_and_vertical"):
             raise ValueError(
-                f"RandomFlip layer {self.name} received an unknown mode argument {mode}"
+                f"RandomFlip layer {self.name} received an unknown mode argument "
+                f"{self.mode}"
             )
-        self.mode = mode
 
     def _change(self, images):
         shape = images.shape
@@ -103,13 +104,10 @@ class RandomFlip(_RandomImages):
         return tf.ensure_shape(images, shape)
 
 
+@takes("height, width, seed=None, **kwargs")
 class RandomCrop(_RandomImages):
     """Cuts a window of `height` and `width`, the same place for all of a batch; in
     inference, and of smaller images, the largest one of that ratio, resized."""
-
-    def __init__(self, height, width, seed=None, **kwargs):
-        super().__init__(seed=seed, **kwargs)
-        self.height, self.width = height, width
 
     def call(self, inputs, training=True):
         inputs = as_tensor(inputs, self._dtype)
@@ -140,37 +138,24 @@ class RandomCrop(_RandomImages):
         left = drawn[1] % (cols - self.width + 1)
         return images[..., top : top + self.height, left : left + self.width, :]
 
-    def compute_output_shape(self, input_shape):
-        shape = tf.TensorShape(input_shape).as_list()
-        shape[-3:-1] = self.height, self.width
-        return tf.TensorShape(shape)
+    compute_output_shape = ToSize.compute_output_shape
 
 
-_filling = signatures.taking(
-    signatures.from_text(
-        "fill_mode='reflect', interpolation='bilinear', seed=None, fill_value=0.0, "
-        "**kwargs"
-    )
-)
-
-
+@takes("fill_mode, fill_value, interpolation, seed, **kwargs")
 class _Transformed(_RandomImages):
     """Images whose places come from others by a projection."""
 
-    def __init__(self, fill_mode, fill_value, interpolation, seed, **kwargs):
-        super().__init__(seed=seed, **kwargs)
-        if fill_mode not in ("reflect", "wrap", "constant", "nearest"):
+    def _begin(self):
+        if self.fill_mode not in ("reflect", "wrap", "constant", "nearest"):
             raise NotImplementedError(
-                f"Unknown `fill_mode` {fill_mode}. Only `reflect`, `wrap`, `constant` "
+                f"Unknown `fill_mode` {self.fill_mode}. Only `reflect`, `wrap`, `constant` "
                 "and `nearest` are supported."
             )
-        if interpolation not in ("nearest", "bilinear"):
+        if self.interpolation not in ("nearest", "bilinear"):
             raise NotImplementedError(
-                f"Unknown `interpolation` {interpolation}. Only `nearest` and "
+                f"Unknown `interpolation` {self.interpolation}. Only `nearest` and "
                 "`bilinear` are supported."
             )
-        self.fill_mode, self.fill_value = fill_mode, fill_value
-        self.interpolation = interpolation
 
     def _change(self, images):
         shape = images.shape
@@ -199,18 +184,21 @@ def _rows_of(*columns):
     return tf.stack(columns, 1)
 
 
+_FILLING = (
+    "fill_mode='reflect', interpolation='bilinear', seed=None, fill_value=0.0, **kwargs"
+)
+
+
+@takes(f"factor, {_FILLING}")
 class RandomRotation(_Transformed):
     """Turns each image by a share of a whole turn within `factor`."""
 
-    @_filling
-    def __init__(self, factor, **kwargs):
-        super().__init__(**kwargs)
-        self.factor = factor
-        self._range = _bounds(factor)
+    def _begin(self):
+        self._range = _bounds(self.factor)
         if self._range[1] < self._range[0]:
             raise ValueError(
                 "`factor` argument cannot have a negative value. "
-                f"Received: factor={factor}"
+                f"Received: factor={self.factor}"
             )
 
     def _transforms(self, count, rows, cols):
@@ -233,15 +221,13 @@ def _shares(name, factor):
     return low, high
 
 
+@takes(f"height_factor, width_factor, {_FILLING}")
 class RandomTranslation(_Transformed):
     """Moves each image by shares of its sides within the factors."""
 
-    @_filling
-    def __init__(self, height_factor, width_factor, **kwargs):
-        super().__init__(**kwargs)
-        self.height_factor, self.width_factor = height_factor, width_factor
-        self._height_range = self._checked("height_factor", height_factor)
-        self._width_range = self._checked("width_factor", width_factor)
+    def _begin(self):
+        self._height_range = self._checked("height_factor", self.height_factor)
+        self._width_range = self._checked("width_factor", self.width_factor)
 
     @staticmethod
     def _checked(name, factor):
@@ -258,18 +244,16 @@ class RandomTranslation(_Transformed):
         return _rows_of(1.0, 0.0, -right, 0.0, 1.0, -down, 0.0, 0.0)
 
 
+@takes(f"height_factor, width_factor=None, {_FILLING}")
 class RandomZoom(_Transformed):
     """Shows 1 + a factor of each image: positive ones zoom out. Without `width_factor`
     both sides share theirs."""
 
-    @_filling
-    def __init__(self, height_factor, width_factor=None, **kwargs):
-        super().__init__(**kwargs)
-        self.height_factor, self.width_factor = height_factor, width_factor
-        self._height_range = _shares("height_factor", height_factor)
+    def _begin(self):
+        self._height_range = _shares("height_factor", self.height_factor)
         self._width_range = None
-        if width_factor is not None:
-            self._width_range = _shares("width_factor", width_factor)
+        if self.width_factor is not None:
+            self._width_range = _shares("width_factor", self.width_factor)
 
     def _transforms(self, count, rows, cols):
         high = wide = self._uniform([count], self._height_range, around=1.0)
@@ -279,13 +263,13 @@ class RandomZoom(_Transformed):
         return _rows_of(wide, 0.0, x, 0.0, high, y, 0.0, 0.0)
 
 
+@takes("factor, seed=None, **kwargs")
 class RandomContrast(_RandomImages):
     """Stretches each channel around its mean by 1 - low to 1 + high, the same for all
     of a batch, and keeps it within 0 and 255."""
 
-    def __init__(self, factor, seed=None, **kwargs):
-        super().__init__(seed=seed, **kwargs)
-        self.factor = factor
+    def _begin(self):
+        factor = self.factor
         pair = isinstance(factor, (tuple, list))
         self._low, self._high = factor if pair else (factor, factor)
         if self._low < 0 or self._high < 0 or self._low > 1:
@@ -301,6 +285,7 @@ class RandomContrast(_RandomImages):
         return tf.cast(tf.clip_by_value(out, 0, 255), self._dtype)
 
 
+@takes("factor, value_range=(0, 255), seed=None, **kwargs")
 class RandomBrightness(_RandomImages):
     """Adds to each image a share of `value_range` within `factor`, and keeps it in that
     range."""
@@ -311,15 +296,14 @@ class RandomBrightness(_RandomImages):
         "value_range": "_value_range",
     }
 
-    def __init__(self, factor, value_range=(0, 255), seed=None, **kwargs):
-        super().__init__(seed=seed, **kwargs)
-        self._factor = self._checked(factor)
-        if not _two_numbers(value_range):
+    def _begin(self):
+        self._factor = self._checked(self._factor)
+        if not _two_numbers(self._value_range):
             raise ValueError(
                 "The `value_range` argument should be a list of two numbers. "
-                f"Got {value_range}"
+                f"Got {self._value_range}"
             )
-        self._value_range = sorted(value_range)
+        self._value_range = sorted(self._value_range)
 
     @staticmethod
     def _checked(factor):
@@ -359,14 +343,14 @@ def _two_numbers(value):
     )
 
 
+@takes("factor, interpolation='bilinear', seed=None, **kwargs")
 class _RandomSide(_RandomImages):
     """Resizes one side of all images of a batch by 1 + a factor."""
 
     _axis = None
 
-    def __init__(self, factor, interpolation="bilinear", seed=None, **kwargs):
-        super().__init__(seed=seed, **kwargs)
-        self.factor, self.interpolation = factor, interpolation
+    def _begin(self):
+        factor = self.factor
         self._range = _bounds(factor)
         if self._range[1] < self._range[0]:
             raise ValueError(
@@ -378,7 +362,7 @@ class _RandomSide(_RandomImages):
                 "`factor` argument must have values larger than -1. "
                 f"Received: factor={factor}"
             )
-        check_interpolation(interpolation)
+        check_interpolation(self.interpolation)
 
     def _taken_dtype(self):
         return None
@@ -399,13 +383,12 @@ class _RandomSide(_RandomImages):
         return tf.TensorShape(shape)
 
 
-class RandomHeight(_RandomSide):
-    """Images of another height."""
-
-    _axis = -3
-
-
-class RandomWidth(_RandomSide):
-    """Images of another width."""
-
-    _axis = -2
+add_classes(
+    globals(),
+    """
+RandomHeight(_RandomSide, _axis=-3)
+    Images of another height.
+RandomWidth(_RandomSide, _axis=-2)
+    Images of another width.
+""",
+)

@@ -1,7 +1,9 @@
 """TextVectorization: sentences as numbers of their words."""
 
 from headrace import _api as tf
+from headrace.keras.layer.parts import takes
 from headrace.keras.layer.preprocessing.adapting import PreprocessingLayer, as_tensor
+from headrace.keras.layer.preprocessing.encoding import OTHER_MODES
 from headrace.keras.layer.preprocessing.index_lookup import StringLookup
 
 _PUNCTUATION = r'[!"#$%&()\*\+,-\./:;<=>?@\[\\\]^_`{|}~\']'
@@ -31,67 +33,50 @@ def _check(argument, value, allowed, extra):
         )
 
 
+@takes(
+    "max_tokens=None, standardize='lower_and_strip_punctuation', split='whitespace', "
+    "ngrams=None, output_mode='int', output_sequence_length=None, "
+    "pad_to_max_tokens=False, vocabulary=None, idf_weights=None, sparse=False, "
+    "ragged=False, encoding='utf-8', **kwargs"
+)
 class TextVectorization(PreprocessingLayer):
     """Standardizes, splits, joins to n-grams and looks up."""
 
     _config_names = ()
+    _config_attributes = {name: f"_{name}" for name in _OWN}
 
-    def __init__(
-        self,
-        max_tokens=None,
-        standardize="lower_and_strip_punctuation",
-        split="whitespace",
-        ngrams=None,
-        output_mode="int",
-        output_sequence_length=None,
-        pad_to_max_tokens=False,
-        vocabulary=None,
-        idf_weights=None,
-        sparse=False,
-        ragged=False,
-        encoding="utf-8",
-        **kwargs,
-    ):
-        _check("standardize", standardize, _STANDARDS, _CALLABLE)
-        _check("split", split, _SPLITS, _CALLABLE)
-        output_mode = {"binary": "multi_hot", "tf-idf": "tf_idf"}.get(
-            output_mode, output_mode
-        )
-        _check("output_mode", output_mode, _OUTPUTS, "")
+    def _before(self, given):
+        _check("standardize", given["standardize"], _STANDARDS, _CALLABLE)
+        _check("split", given["split"], _SPLITS, _CALLABLE)
+        mode, ngrams = given["output_mode"], given["ngrams"]
+        mode = given["output_mode"] = OTHER_MODES.get(mode, mode)
+        _check("output_mode", mode, _OUTPUTS, "")
         wide = isinstance(ngrams, tuple) and all(isinstance(n, int) for n in ngrams)
         if ngrams is not None and not isinstance(ngrams, int) and not wide:
             raise ValueError(
                 "`ngrams` must be None, an integer, or a tuple of integers. Received: "
                 f"ngrams={ngrams}"
             )
-        if output_mode != "int" and output_sequence_length is not None:
+        length = given["output_sequence_length"]
+        if mode != "int" and length is not None:
             raise ValueError(
                 "`output_sequence_length` must not be set if `output_mode` is not 'int'. "
-                f"Received output_sequence_length={output_sequence_length}."
+                f"Received output_sequence_length={length}."
             )
-        if ragged and output_mode != "int":
+        if given["ragged"] and mode != "int":
             raise ValueError(
                 "`ragged` must not be true if `output_mode` is `'int'`. Received: "
-                f"ragged={ragged} and output_mode={output_mode}"
+                f"ragged={given['ragged']} and output_mode={mode}"
             )
-        kwargs.pop("vocabulary_size", None)  # of a configuration
-        kwargs["dtype"] = tf.string
-        super().__init__(**kwargs)
-        self._standardize, self._split = standardize, split
-        self._ngrams = (
+        given["ngrams"] = (
             tuple(range(1, ngrams + 1)) if isinstance(ngrams, int) else ngrams
         )
-        self._output_mode, self._ragged = output_mode, ragged
-        self._output_sequence_length = output_sequence_length
+        given.pop("vocabulary_size", None)  # of a configuration
+        given["dtype"] = tf.string
         self._lookup_layer = StringLookup(
-            max_tokens=max_tokens,
-            vocabulary=vocabulary,
-            idf_weights=idf_weights,
-            pad_to_max_tokens=pad_to_max_tokens,
-            mask_token="" if output_mode == "int" else None,
-            output_mode=output_mode,
-            sparse=sparse,
-            encoding=encoding,
+            **{name: given.pop(name) for name in _OF_LOOKUP if name in given},
+            mask_token="" if mode == "int" else None,
+            output_mode=mode,
         )
 
     @property

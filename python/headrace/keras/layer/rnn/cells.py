@@ -8,14 +8,21 @@ from headrace.keras import initializer as initializers
 from headrace.keras import serialization
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.layer import registry
-from headrace.keras.layer.parts import (
-    Weighted,
-    activation_of,
-    takes_options,
-    times_kernel,
+from headrace.keras.layer.parts import Weighted, takes, times_kernel
+
+
+def within_one(share):
+    """A share to drop: a number from 0 to 1."""
+    return min(1.0, max(0.0, share))
+
+
+@takes(
+    "units, activation='tanh', recurrent_activation=None, use_bias=True, "
+    "dropout=0.0, recurrent_dropout=0.0, **kwargs",
+    *("kernel", "recurrent", "bias"),
+    before="dropout",
+    activity=False,
 )
-
-
 class _Cell(Weighted, Layer):
     """What the cells share.
 
@@ -26,30 +33,17 @@ class _Cell(Weighted, Layer):
     gates = 1
     _state_count = 1
 
-    @takes_options("kernel", "recurrent", "bias", activity=False, before="dropout")
-    def __init__(
-        self,
-        units,
-        activation="tanh",
-        recurrent_activation=None,
-        use_bias=True,
-        dropout=0.0,
-        recurrent_dropout=0.0,
-        **kwargs,
-    ):
-        if units <= 0:
+    def _before(self, given):
+        if given["units"] <= 0:
             raise ValueError(
                 "Received an invalid value for argument `units`, expected a positive "
-                f"integer, got {units}."
+                f"integer, got {given['units']}."
             )
-        kwargs.pop("implementation", None)  # both kinds give the same values
-        super().__init__(**kwargs)
-        self.units = units
-        self.activation = activation_of(activation)
-        self.recurrent_activation = activation_of(recurrent_activation)
-        self.use_bias = use_bias
-        self.dropout = min(1.0, max(0.0, dropout))
-        self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
+        given.pop("implementation", None)  # both kinds give the same values
+
+    def _kept(self, name, value):
+        value = super()._kept(name, value)
+        return within_one(value) if name.endswith("dropout") else value
 
     @property
     def state_size(self):
@@ -151,41 +145,21 @@ def new_lstm_bias(cell, units):
     plain = cell.bias_initializer
 
     def with_forget(shape, dtype=None, **kwargs):
-        return tf.concat(
-            [
-                plain([units], dtype=dtype),
-                initializers.Ones()([units], dtype=dtype),
-                plain([units * 2], dtype=dtype),
-            ],
-            0,
-        )
+        parts = ((plain, units), (initializers.Ones(), units), (plain, units * 2))
+        return tf.concat([make([size], dtype=dtype) for make, size in parts], 0)
 
-    return cell.add_weight(
-        name="bias",
-        shape=(units * 4,),
-        initializer=with_forget,
-        regularizer=cell.bias_regularizer,
-        constraint=cell.bias_constraint,
-    )
+    return cell._new_weight("bias", (units * 4,), initializer=with_forget)
 
 
+@takes(
+    "units, activation='tanh', recurrent_activation='sigmoid', use_bias=True, "
+    "unit_forget_bias=True, **kwargs"
+)
 class LSTMCell(_Cell):
     """Long short-term memory; gates in the order input, forget, cell, output."""
 
     gates = 4
     _state_count = 2
-
-    def __init__(
-        self,
-        units,
-        activation="tanh",
-        recurrent_activation="sigmoid",
-        use_bias=True,
-        unit_forget_bias=True,
-        **kwargs,
-    ):
-        super().__init__(units, activation, recurrent_activation, use_bias, **kwargs)
-        self.unit_forget_bias = unit_forget_bias
 
     def _new_bias(self):
         return new_lstm_bias(self, self.units)
@@ -204,22 +178,14 @@ class LSTMCell(_Cell):
         return h, [h, c]
 
 
+@takes(
+    "units, activation='tanh', recurrent_activation='sigmoid', use_bias=True, "
+    "reset_after=True, **kwargs"
+)
 class GRUCell(_Cell):
     """Gated recurrent unit; gates in the order update, reset, candidate."""
 
     gates = 3
-
-    def __init__(
-        self,
-        units,
-        activation="tanh",
-        recurrent_activation="sigmoid",
-        use_bias=True,
-        reset_after=True,
-        **kwargs,
-    ):
-        super().__init__(units, activation, recurrent_activation, use_bias, **kwargs)
-        self.reset_after = reset_after
 
     def _new_bias(self):
         wide = 3 * self.units

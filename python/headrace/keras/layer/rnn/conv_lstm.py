@@ -1,89 +1,43 @@
 """Long short-term memory over images and the like: its products are convolutions."""
 
 from headrace import _api as tf
-from headrace.keras import settings
-from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.conv.convolution import _ChannelsLast, output_length
-from headrace.keras.layer.parts import (
-    Weighted,
-    activation_of,
-    option_names,
-    tuple_of,
-)
+from headrace.keras.classes import add_classes
+from headrace.keras.layer.conv.convolution import OnWindows
+from headrace.keras.layer.parts import Weighted, takes
 from headrace.keras.layer.rnn import cells
 from headrace.keras.layer.rnn.recurrent import _WithCell
 
 _CONVOLUTIONS = (tf.nn.conv1d, tf.nn.conv2d, tf.nn.conv3d)
 
 
-class ConvLSTMCell(Weighted, Layer):
+@takes(
+    "rank, filters, kernel_size, strides=1, padding='valid', data_format=None, "
+    "dilation_rate=1, activation='tanh', recurrent_activation='hard_sigmoid', "
+    "use_bias=True, kernel_initializer='glorot_uniform', "
+    "recurrent_initializer='orthogonal', bias_initializer='zeros', "
+    "unit_forget_bias=True, kernel_regularizer=None, recurrent_regularizer=None, "
+    "bias_regularizer=None, kernel_constraint=None, recurrent_constraint=None, "
+    "bias_constraint=None, dropout=0.0, recurrent_dropout=0.0, **kwargs"
+)
+class ConvLSTMCell(Weighted, OnWindows):
     """One step; gates in the order input, forget, cell, output."""
 
-    _config_names = (
-        "filters",
-        "kernel_size",
-        "strides",
-        "padding",
-        "data_format",
-        "dilation_rate",
-        "activation",
-        "recurrent_activation",
-        "use_bias",
-        *option_names("kernel", "recurrent", "bias", activity=False),
-        "unit_forget_bias",
-        "dropout",
-        "recurrent_dropout",
-    )
+    _config_without = ("rank",)
 
-    def __init__(
-        self,
-        rank,
-        filters,
-        kernel_size,
-        strides=1,
-        padding="valid",
-        data_format=None,
-        dilation_rate=1,
-        activation="tanh",
-        recurrent_activation="hard_sigmoid",
-        use_bias=True,
-        kernel_initializer="glorot_uniform",
-        recurrent_initializer="orthogonal",
-        bias_initializer="zeros",
-        unit_forget_bias=True,
-        kernel_regularizer=None,
-        recurrent_regularizer=None,
-        bias_regularizer=None,
-        kernel_constraint=None,
-        recurrent_constraint=None,
-        bias_constraint=None,
-        dropout=0.0,
-        recurrent_dropout=0.0,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        self.rank, self.filters = rank, filters
-        self.kernel_size = tuple_of(kernel_size, rank, "kernel_size")
-        self.strides = tuple_of(strides, rank, "strides")
-        self.padding = padding.lower()
-        if self.padding not in ("valid", "same"):
-            raise ValueError(f"ConvLSTM: padding={padding!r} is not supported")
-        self.data_format = settings.data_format(data_format)
-        self.dilation_rate = tuple_of(dilation_rate, rank, "dilation_rate")
-        self.activation = activation_of(activation)
-        self.recurrent_activation = activation_of(recurrent_activation)
-        self.use_bias, self.unit_forget_bias = use_bias, unit_forget_bias
-        self._take_options(locals(), "kernel", "recurrent", "bias")
-        self.dropout = min(1.0, max(0.0, dropout))
-        self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
+    def _before(self, given):
+        if given["padding"].lower() not in ("valid", "same"):
+            raise ValueError(f"ConvLSTM: padding={given['padding']!r} is not supported")
+
+    def _kept(self, name, value):
+        value = super()._kept(name, value)
+        return cells.within_one(value) if name.endswith("dropout") else value
 
     state_size = property(lambda self: [self.filters, self.filters])
     output_size = property(lambda self: self.filters)
 
     def build(self, input_shape):
-        axis = 1 if self.data_format == "channels_first" else -1
-        channels = tf.TensorShape(input_shape)[axis]
+        channels = tf.TensorShape(input_shape)[self._channel_axis()]
         if channels is None:
             raise ValueError(
                 "The channel dimension of the inputs (last axis) should be defined. "
@@ -107,7 +61,7 @@ class ConvLSTMCell(Weighted, Layer):
                 x, kernel, list(strides), padding.upper(), dilations=list(dilations)
             )
 
-        return _ChannelsLast(self, self.rank)(convolve, x)
+        return self._channels_last(convolve, x)
 
     def _of_gates(self, x, kernel, masks, *how):
         """The convolution for all gates; with a mask a gate, one for each."""
@@ -156,17 +110,7 @@ class ConvLSTMCell(Weighted, Layer):
 
     def state_shape(self, sizes):
         """The shape of a state, given the sizes of an input."""
-        first = self.data_format == "channels_first"
-        inner = sizes[2:] if first else sizes[1:-1]
-        out = [
-            output_length(n, k, self.padding, s, d)
-            for n, k, s, d in zip(
-                inner, self.kernel_size, self.strides, self.dilation_rate
-            )
-        ]
-        if first:
-            return [sizes[0], self.filters, *out]
-        return [sizes[0], *out, self.filters]
+        return self._resized(sizes, self.filters)
 
 
 class _ConvLSTM(_WithCell):
@@ -228,17 +172,14 @@ def _times(shape):
     return tf.concat([shape[:1], tf.ones_like(shape[2:])], 0)
 
 
-class ConvLSTM1D(_ConvLSTM):
-    """[batch, steps, length, channels]."""
-
-    rank = 1
-
-
-class ConvLSTM2D(_ConvLSTM):
-    """[batch, steps, rows, columns, channels]."""
-
-
-class ConvLSTM3D(_ConvLSTM):
-    """[batch, steps, and volumes of channels]."""
-
-    rank = 3
+add_classes(
+    globals(),
+    """
+ConvLSTM1D(_ConvLSTM, rank=1)
+    [batch, steps, length, channels].
+ConvLSTM2D(_ConvLSTM, rank=2)
+    [batch, steps, rows, columns, channels].
+ConvLSTM3D(_ConvLSTM, rank=3)
+    [batch, steps, and volumes of channels].
+""",
+)

@@ -6,52 +6,39 @@ from headrace.keras import regularizer, serialization
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.call_context import context
 from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.classes import add_classes
 from headrace.keras.layer import registry
+from headrace.keras.layer.parts import takes
 from headrace.keras.layer.rnn import cells, scanning
 
 
+@takes(
+    "cell, return_sequences=False, return_state=False, go_backwards=False, "
+    "stateful=False, unroll=False, time_major=False, zero_output_for_mask=False, "
+    "**kwargs"
+)
 class RNN(Layer):
     """Runs a cell over time."""
 
     supports_masking = True
     _names_cell = True  # whether names of weights have the cell's
-    _config_names = (
-        "return_sequences",
-        "return_state",
-        "go_backwards",
-        "stateful",
-        "unroll",
-        "time_major",
-        "cell",
-    )
+    _config_names = ("return_sequences", "return_state", "go_backwards", "stateful")
+    _config_names += ("unroll", "time_major", "cell")
 
-    def __init__(
-        self,
-        cell,
-        return_sequences=False,
-        return_state=False,
-        go_backwards=False,
-        stateful=False,
-        unroll=False,
-        time_major=False,
-        zero_output_for_mask=False,
-        **kwargs,
-    ):
+    def _before(self, given):
+        cell = given["cell"]
         if isinstance(cell, (list, tuple)):
-            cell = cells.StackedRNNCells(cell)
+            cell = given["cell"] = cells.StackedRNNCells(cell)
         for name in ("call", "state_size"):
             if not hasattr(cell, name):
                 raise ValueError(
                     f"The RNN cell should have a `{name}`. Received: cell={cell}"
                 )
-        super().__init__(**kwargs)
-        self.cell = cell
-        self.return_sequences, self.return_state = return_sequences, return_state
-        self.go_backwards, self.stateful = go_backwards, stateful
-        self.unroll, self.time_major = unroll, time_major
-        self.zero_output_for_mask = zero_output_for_mask
+
+    def _begin(self):
         self._states = None  # of stateful layers: variables
-        self.input_spec = InputSpec(ndim=3) if isinstance(cell, cells._Cell) else None
+        plain = isinstance(self.cell, cells._Cell)
+        self.input_spec = InputSpec(ndim=3) if plain else None
 
     # --- states ---
 
@@ -207,24 +194,12 @@ class RNN(Layer):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A layer, without weights, of what get_config() gave."""
-        config = dict(config)
-        if "cell" in config:
-            config["cell"] = registry.deserialize(config["cell"], custom_objects)
-        return cls(**config)
+        return registry.around(cls, config, custom_objects, "cell")
 
 
 _LOOP = (*RNN._config_names[:-1], "zero_output_for_mask")
-_LAYER = (
-    "name",
-    "trainable",
-    "dtype",
-    "input_shape",
-    "batch_input_shape",
-    "input_dim",
-    "batch_size",
-    "weights",
-    "dynamic",
-)
+_LAYER = ("name", "trainable", "dtype", "input_shape", "batch_input_shape")
+_LAYER += ("input_dim", "batch_size", "weights", "dynamic")
 
 
 class _WithCell(RNN):
@@ -269,19 +244,14 @@ class _WithCell(RNN):
         return config
 
 
-class SimpleRNN(_WithCell):
-    """The plain recurrent layer: its output is its state."""
-
-    _cell_class, _cell_name = cells.SimpleRNNCell, "simple_rnn_cell"
-
-
-class LSTM(_WithCell):
-    """Long short-term memory: [batch, steps, features] to [batch, (steps,) units]."""
-
-    _cell_class, _cell_name = cells.LSTMCell, "lstm_cell"
-
-
-class GRU(_WithCell):
-    """Gated recurrent units: [batch, steps, features] to [batch, (steps,) units]."""
-
-    _cell_class, _cell_name = cells.GRUCell, "gru_cell"
+add_classes(
+    globals(),
+    """
+SimpleRNN(_WithCell, _cell_class=cells.SimpleRNNCell, _cell_name="simple_rnn_cell")
+    The plain recurrent layer: its output is its state.
+LSTM(_WithCell, _cell_class=cells.LSTMCell, _cell_name="lstm_cell")
+    Long short-term memory: [batch, steps, features] to [batch, (steps,) units].
+GRU(_WithCell, _cell_class=cells.GRUCell, _cell_name="gru_cell")
+    Gated recurrent units: [batch, steps, features] to [batch, (steps,) units].
+""",
+)

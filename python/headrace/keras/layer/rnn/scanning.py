@@ -81,16 +81,9 @@ def _scan_in_graph(step, inputs, states, mask, keep_all):
             tables = [table.write(i, x) for table, x in zip(tables, new)]
         return (i + 1, new, tables, *tf.nest.flatten(new_states))
 
-    _, out, tables, *flat = tf.while_loop(
-        lambda i, *_: i < count,
-        body,
-        (
-            tf.constant(0),
-            [tf.zeros_like(f) for f in firsts],
-            tables,
-            *tf.nest.flatten(states),
-        ),
-    )
+    zeros = [tf.zeros_like(f) for f in firsts]
+    start = (tf.constant(0), zeros, tables, *tf.nest.flatten(states))
+    _, out, tables, *flat = tf.while_loop(lambda i, *_: i < count, body, start)
     out = tf.nest.pack_sequence_as(first, out)
     states = tf.nest.pack_sequence_as(states, flat)
     if not keep_all:
