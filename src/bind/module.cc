@@ -1,6 +1,7 @@
 // The extension module headrace._headrace.
 #include <nanobind/nanobind.h>
 
+#include "base/library_call.h"
 #include "base/thread_pool.h"
 #include "bind/call/dispatched.h"
 #include "bind/call/dlpack.h"
@@ -26,6 +27,11 @@ NB_MODULE(_headrace, m) {
   using namespace headrace::bind;
   PyObject* module = m.ptr();
   interpreter = PyInterpreterState_Get();
+  // Daemon threads work on while Python ends, and after.
+  if (Py_AtExit(&headrace::EndLibraryCalls) != 0) {
+    PyErr_SetString(PyExc_ImportError, "too many functions at Python's end");
+    nb::raise_python_error();
+  }
   // What a tape in a program's globals keeps may outlive the module at exit.
   nb::set_leak_warnings(false);
   if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||

@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "base/library_call.h"
 #include "base/threads.h"
 
 extern "C" {
@@ -18,7 +19,8 @@ namespace headrace {
 // have one thread, as the threads are ours, and no signal's handler runs on it.
 // Code that oneDNN generates (2.6's products, with AVX-512) moves the stack
 // pointer into memory of the heap, where a handler's frame would overwrite what
-// lies beside. Signals wait meanwhile, or other threads take them.
+// lies beside. Signals wait meanwhile, or other threads take them. The process
+// does not end under a call.
 class OneOmpThread {
  public:
   // std::bad_alloc where there is no memory.
@@ -60,6 +62,7 @@ class OneOmpThread {
 
   static constinit inline thread_local bool known_
       [[gnu::tls_model("initial-exec")]] = false;
+  const LibraryCall call_;
   const int saved_;
   sigset_t signals_;
 };
