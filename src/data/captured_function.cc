@@ -10,9 +10,7 @@ StatusOr<CapturedFunctionPtr> CapturedFunction::Make(const KernelContext& c,
   f->name_ = ref.name;
   static std::atomic<int64_t> number{0};
   f->owner_ = absl::StrCat(c.op().name(), ":", number++);
-  FunctionCaller* caller =
-      c.services().functions ? c.services().functions : DefaultFunctionCaller();
-  HR_ASSIGN_OR_RETURN(f->function_, caller->Bind(ref));
+  HR_ASSIGN_OR_RETURN(f->function_, CallerOf(c.services()).Bind(ref));
   const ArgRange range = c.op().input_range(captures);
   for (int i = range.begin; i < range.end; ++i) {
     f->captures_.push_back(c.input(i));

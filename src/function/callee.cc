@@ -3,7 +3,9 @@
 #include "graph/function.h"
 
 namespace headrace {
+namespace {
 
+// The kernel's inputs from `from` on.
 std::vector<Tensor> InputsFrom(const KernelContext& c, int from) {
   std::vector<Tensor> inputs;
   inputs.reserve(c.num_inputs() - from);
@@ -11,6 +13,8 @@ std::vector<Tensor> InputsFrom(const KernelContext& c, int from) {
   return inputs;
 }
 
+// Hands what a function gave on as the kernel's outputs; InvalidArgument where
+// their count or types are not the op's.
 Status SetOutputs(KernelContext& c, std::vector<Tensor>& outputs) {
   if (static_cast<int>(outputs.size()) != c.num_outputs()) {
     return InvalidArgument(c.op().name(), " has ", c.num_outputs(),
@@ -27,6 +31,8 @@ Status SetOutputs(KernelContext& c, std::vector<Tensor>& outputs) {
   }
   return OkStatus();
 }
+
+}  // namespace
 
 Status CallWith(KernelContext& c, Callee& callee, int first_input) {
   HR_ASSIGN_OR_RETURN(BoundFunction * f, callee.Get(c.services()));

@@ -17,8 +17,7 @@ class Callee {
   explicit Callee(FuncRef ref) : ref_(std::move(ref)) {}
 
   StatusOr<BoundFunction*> Get(const RunServices& services) {
-    FunctionCaller* caller =
-        services.functions ? services.functions : DefaultFunctionCaller();
+    FunctionCaller* caller = &CallerOf(services);
     MutexLock lock(mutex_);
     if (!bound_ || caller != caller_) {
       HR_ASSIGN_OR_RETURN(bound_, caller->BindLoosely(ref_));
@@ -34,11 +33,6 @@ class Callee {
   std::shared_ptr<BoundFunction> bound_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The kernel's inputs from `from` on.
-std::vector<Tensor> InputsFrom(const KernelContext& c, int from);
-// Hands what a function gave on as the kernel's outputs; InvalidArgument where
-// their count or types are not the op's.
-Status SetOutputs(KernelContext& c, std::vector<Tensor>& outputs);
 // Calls the function with the inputs from `first_input` on.
 Status CallWith(KernelContext& c, Callee& callee, int first_input);
 

@@ -1,60 +1,15 @@
-// While and its stateless twin. Loops whose functions are known get a plan
-// (runtime/loop_plan.h); the kernel here finds them by name at its first run.
+// While and its stateless twin; runtime/loop_plan.h runs them.
 // The gradient: the loop grows a counter and a list for every value of an
 // iteration that the way back reads; the way back is a loop that counts down
 // and takes the values from the lists' ends.
 #include "absl/container/flat_hash_map.h"
 #include "autodiff/written_function.h"
-#include "base/cancellation.h"
 #include "function/callee.h"
 #include "op/op.h"
 #include "runtime/loop_plan.h"
 
 namespace headrace {
 namespace {
-
-class WhileKernel : public Kernel {
- public:
-  explicit WhileKernel(const ResolvedOp& op)
-      : cond_(op.attr<FuncRef>("cond")), body_(op.attr<FuncRef>("body")) {}
-
-  Status Run(KernelContext& c) override {
-    HR_ASSIGN_OR_RETURN(BoundFunction * cond, cond_.Get(c.services()));
-    HR_ASSIGN_OR_RETURN(BoundFunction * body, body_.Get(c.services()));
-    int n = c.num_inputs();
-    if (cond->num_inputs() != n || body->num_inputs() != n ||
-        cond->num_outputs() != 1 || body->num_outputs() != n) {
-      return InvalidArgument("a loop over ", n, " values has a condition of ",
-                             cond->num_inputs(), " inputs and ",
-                             cond->num_outputs(), " outputs and a body of ",
-                             body->num_inputs(), " and ", body->num_outputs());
-    }
-    HR_ASSIGN_OR_RETURN(auto test, cond->Begin(c.services()));
-    HR_ASSIGN_OR_RETURN(auto step, body->Begin(c.services()));
-    std::vector<int> tested;
-    for (int i = 0; i < n; ++i) {
-      if (test->uses(i)) tested.push_back(i);
-    }
-    std::vector<Tensor> state = InputsFrom(c, 0), seen(n), next, truth;
-    while (true) {
-      HR_RETURN_IF_ERROR(CheckStopOften());
-      // Values that the condition does not read are not copied: copying the
-      // whole state each turn cost a third of a small loop's time.
-      for (int i : tested) seen[i] = state[i];
-      HR_RETURN_IF_ERROR(test->Run(absl::MakeSpan(seen), &truth));
-      HR_ASSIGN_OR_RETURN(bool go_on, Truth(truth[0]));
-      if (!go_on) break;
-      HR_RETURN_IF_ERROR(step->Run(absl::MakeSpan(state), &next));
-      // The old state's memory becomes room for the next turn's results.
-      state.swap(next);
-    }
-    return SetOutputs(c, state);
-  }
-  bool own_outputs() const override { return true; }
-
- private:
-  Callee cond_, body_;
-};
 
 // Where the body's backward function finds one of its sources.
 struct SourcePlace {
@@ -389,7 +344,7 @@ OpBuilder WhileOp(const char* name, const char* doc) {
       .Role(OpRole::kLoop)
       .Shape(CalledShapes)
       .Gradient(GradientOfLoop)
-      .Cpu(Bind<WhileKernel>);
+      .Cpu(Bind<LoopKernel>);
   return b;
 }
 [[maybe_unused]] const OpRegistrar kLoopOps[] = {

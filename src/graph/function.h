@@ -12,6 +12,7 @@
 namespace headrace {
 
 class Executable;         // runtime/executable.h
+class LoopPlan;           // runtime/loop_plan.h
 struct FunctionGradient;  // autodiff/function_gradient.h
 class Origins;            // autodiff/named_gradient.h
 
@@ -27,9 +28,15 @@ struct Function {
   std::vector<Node*> control_outputs;
   AttrMap attrs;         // "_noinline" and the like
   std::string gradient;  // name of a function registered as its gradient
+  // A loop whose body the function is.
+  struct Loop {
+    std::weak_ptr<const Function> cond;
+    std::shared_ptr<const LoopPlan> plan;
+  };
   // What higher rooms make of the function, once, and keep with it.
   struct Derived {
     std::shared_ptr<Executable> executable;
+    std::vector<Loop> loops;
     std::shared_ptr<const FunctionGradient> gradient;
     std::shared_ptr<const Origins> origins;
     // What the front end keeps alive with the function.

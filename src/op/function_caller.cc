@@ -1,5 +1,7 @@
 #include "op/function_caller.h"
 
+#include "op/kernel.h"
+
 namespace headrace {
 namespace {
 FunctionCaller* default_caller = nullptr;
@@ -9,5 +11,9 @@ void SetDefaultFunctionCaller(FunctionCaller* caller) {
   default_caller = caller;
 }
 FunctionCaller* DefaultFunctionCaller() { return default_caller; }
+
+FunctionCaller& CallerOf(const RunServices& services) {
+  return services.functions ? *services.functions : *default_caller;
+}
 
 }  // namespace headrace

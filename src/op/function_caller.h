@@ -13,6 +13,7 @@
 
 namespace headrace {
 
+class FunctionLibrary;  // graph/function.h
 struct RunServices;
 
 // Repeated runs of one function by one caller (a loop), which keep what a
@@ -20,9 +21,6 @@ struct RunServices;
 class FunctionRun {
  public:
   virtual ~FunctionRun() = default;
-  // False where the function's results and effects do not depend on input i;
-  // such an input may then be left out (a Tensor without a buffer).
-  virtual bool uses(int i) const = 0;
   // As BoundFunction::Call.
   virtual Status Run(absl::Span<Tensor> inputs,
                      std::vector<Tensor>* outputs) = 0;
@@ -62,10 +60,14 @@ class FunctionCaller {
   // themselves. Calls are NotFound once the function is gone.
   virtual StatusOr<std::shared_ptr<BoundFunction>> BindLoosely(
       const FuncRef& function) = 0;
+  // Where names are looked up before the process-wide library; may be null.
+  virtual const FunctionLibrary* library() const = 0;
 };
 
 // Set once by runtime/ at start: resolves names in the process-wide library.
 void SetDefaultFunctionCaller(FunctionCaller* caller);
 FunctionCaller* DefaultFunctionCaller();
+// That of the run, else the default.
+FunctionCaller& CallerOf(const RunServices& services);
 
 }  // namespace headrace

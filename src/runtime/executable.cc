@@ -613,7 +613,6 @@ class Executable::Repeated : public FunctionRun {
     for (auto& p : executable_->prepared_) p->EndRepeated();
     executable_->Release(std::move(workspace_));
   }
-  bool uses(int i) const override { return executable_->feed_used_[i]; }
   Status Run(absl::Span<Tensor> inputs, std::vector<Tensor>* outputs) override {
     executable_->ReuseFetches(*workspace_, absl::MakeSpan(*outputs));
     return executable_->RunIn(*workspace_, inputs, outputs, nullptr);

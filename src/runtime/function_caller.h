@@ -17,6 +17,7 @@ class LibraryCaller : public FunctionCaller {
   StatusOr<std::shared_ptr<BoundFunction>> Bind(const FuncRef& f) override;
   StatusOr<std::shared_ptr<BoundFunction>> BindLoosely(
       const FuncRef& f) override;
+  const FunctionLibrary* library() const override { return library_.get(); }
 
  private:
   std::shared_ptr<FunctionLibrary> library_;

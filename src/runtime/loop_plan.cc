@@ -17,24 +17,29 @@ StatusOr<Program> ProgramOf(const Function& f, const FunctionLibrary* library,
                      budget);
 }
 
-// True when the programs are those of a loop over `types`.
-bool FitTogether(const Program& cond, const Program& body,
-                 absl::Span<const DType> types) {
-  const size_t n = types.size();
-  if (cond.feeds.size() != n || body.feeds.size() != n ||
-      cond.fetches.size() != 1 || body.fetches.size() != n) {
-    return false;
-  }
-  for (size_t i = 0; i < n; ++i) {
-    const ProgramValue& tested = cond.values[cond.feeds[i]];
-    const ProgramValue& taken = body.values[body.feeds[i]];
-    const ProgramValue& made = body.values[body.fetches[i]];
-    if (tested.dtype != types[i] || taken.dtype != types[i] ||
-        made.dtype != types[i] || !tested.shape.CompatibleWith(made.shape)) {
-      return false;
-    }
-  }
-  return true;
+struct LoopFunctions {
+  FunctionPtr cond, body;
+};
+
+// Those of loop `op`, which fits them.
+StatusOr<LoopFunctions> FunctionsOf(const ResolvedOp& op,
+                                    const FunctionLibrary* library) {
+  LoopFunctions f;
+  HR_ASSIGN_OR_RETURN(f.cond,
+                      FindFunction(library, op.attr<FuncRef>("cond").name));
+  HR_ASSIGN_OR_RETURN(f.body,
+                      FindFunction(library, op.attr<FuncRef>("body").name));
+  HR_RETURN_IF_ERROR(CheckCall(op, library));
+  return f;
+}
+
+StatusOr<LoopPlan::Parts> PartsOf(const LoopFunctions& f,
+                                  const FunctionLibrary* library,
+                                  PlanBudget* budget) {
+  LoopPlan::Parts parts;
+  HR_ASSIGN_OR_RETURN(parts.cond, ProgramOf(*f.cond, library, budget));
+  HR_ASSIGN_OR_RETURN(parts.body, ProgramOf(*f.body, library, budget));
+  return parts;
 }
 
 // Marks what `values` and the program's effects are made of.
@@ -104,7 +109,7 @@ StatusOr<ResolvedOpPtr> KeptOp(const ResolvedOp& op,
 }
 
 // Loops within loops, and all loops of a graph, that get plans of their own.
-// Others are found by name at the run, as functions may call themselves.
+// Others get one when they run first, as functions may call themselves.
 // Plans are made before anything runs, so both are bounded: deeper nests double
 // the functions with every level.
 constexpr int kDeepest = 4;
@@ -125,18 +130,8 @@ class Planner {
 };
 
 Status Planner::PlanLoop(Call& call, const std::vector<bool>& used, int depth) {
-  LoopKernel::Parts parts;
-  HR_ASSIGN_OR_RETURN(
-      FunctionPtr cond,
-      FindFunction(library_, call.op->attr<FuncRef>("cond").name));
-  HR_ASSIGN_OR_RETURN(
-      FunctionPtr body,
-      FindFunction(library_, call.op->attr<FuncRef>("body").name));
-  HR_ASSIGN_OR_RETURN(parts.cond, ProgramOf(*cond, library_, budget_));
-  HR_ASSIGN_OR_RETURN(parts.body, ProgramOf(*body, library_, budget_));
-  if (!FitTogether(parts.cond, parts.body, call.op->input_types())) {
-    return FailedPrecondition("the functions do not fit the loop");
-  }
+  HR_ASSIGN_OR_RETURN(const LoopFunctions f, FunctionsOf(*call.op, library_));
+  HR_ASSIGN_OR_RETURN(LoopPlan::Parts parts, PartsOf(f, library_, budget_));
   std::vector<bool> wanted;
   for (ValueId v : call.outputs) wanted.push_back(used[v]);
   wanted = NeededVariables(parts.cond, parts.body, std::move(wanted));
@@ -151,7 +146,6 @@ Status Planner::PlanLoop(Call& call, const std::vector<bool>& used, int depth) {
   }
   Plan(parts.cond, depth + 1);
   Plan(parts.body, depth + 1);
-  parts.functions = {std::move(cond), std::move(body)};
   call.kernel = std::make_shared<LoopKernel>(std::move(parts));
   return OkStatus();
 }
@@ -195,6 +189,29 @@ void Append(const Program& cond, Program* turn) {
   turn->fetches.push_back(of(cond.fetches[0]));
 }
 
+// The plan of `op`, whose functions are not part of a larger plan: kept with
+// the body, and made once for each condition.
+StatusOr<std::shared_ptr<const LoopPlan>> LoopPlanOf(
+    const ResolvedOp& op, const FunctionLibrary* library) {
+  HR_ASSIGN_OR_RETURN(const LoopFunctions f, FunctionsOf(op, library));
+  MutexLock lock(f.body->derived_mutex);
+  for (const Function::Loop& known : f.body->derived.loops) {
+    if (known.cond.lock() == f.cond) return known.plan;
+  }
+  PlanBudget budget;
+  HR_ASSIGN_OR_RETURN(LoopPlan::Parts parts, PartsOf(f, library, &budget));
+  Planner planner(library, &budget);
+  planner.Plan(parts.cond, 0);
+  planner.Plan(parts.body, 0);
+  HR_ASSIGN_OR_RETURN(std::shared_ptr<const LoopPlan> plan,
+                      LoopPlan::Make(std::move(parts)));
+  std::vector<Function::Loop> loops = f.body->derived.loops;
+  std::erase_if(loops, [](const auto& l) { return l.cond.expired(); });
+  loops.push_back({f.cond, plan});
+  f.body->derived.loops = std::move(loops);  // in one step, for forks
+  return plan;
+}
+
 }  // namespace
 
 void PlanLoops(Program& p, const FunctionLibrary* library, PlanBudget* budget) {
@@ -217,66 +234,84 @@ StatusOr<bool> Truth(const Tensor& t) {
                          " tensor");
 }
 
-StatusOr<const LoopKernel::Plan*> LoopKernel::GetPlan() {
-  MutexLock lock(mutex_);
-  if (plan_) return plan_.get();
-  auto plan = std::make_unique<Plan>();
-  BindStateful(parts_.cond);
-  Program turn = parts_.body, cond = parts_.cond;
-  Append(cond, &turn);
-  HR_RETURN_IF_ERROR(Optimise(turn));
-  plan->sums = DeferSums(turn);
-  HR_ASSIGN_OR_RETURN(plan->cond, Executable::FromProgram(std::move(cond)));
-  HR_ASSIGN_OR_RETURN(plan->turn, TurnPlan::Make(std::move(turn)));
-  plan_ = std::move(plan);
-  // The plan has all; programs hold the constants a second time.
-  parts_.cond = parts_.body = Program();
-  return plan_.get();
+StatusOr<std::unique_ptr<LoopPlan>> LoopPlan::Make(Parts parts) {
+  std::unique_ptr<LoopPlan> plan(new LoopPlan);
+  BindStateful(parts.cond);
+  Append(parts.cond, &parts.body);
+  HR_RETURN_IF_ERROR(Optimise(parts.body));
+  plan->sums_ = DeferSums(parts.body);
+  HR_ASSIGN_OR_RETURN(plan->cond_,
+                      Executable::FromProgram(std::move(parts.cond)));
+  HR_ASSIGN_OR_RETURN(plan->turn_, TurnPlan::Make(std::move(parts.body)));
+  return plan;
 }
 
-Status LoopKernel::Run(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(const Plan* plan, GetPlan());
-  std::vector<Tensor> state, truth;
-  for (int i = 0; i < c.num_inputs(); ++i) state.push_back(c.input(i));
+Status LoopPlan::Run(const RunServices& services,
+                     std::vector<Tensor>* state) const {
   // A copy of the handles: running takes its feeds over, and the turns need
   // them.
-  std::vector<Tensor> tested = state;
-  HR_RETURN_IF_ERROR(
-      plan->cond->Run(c.services(), absl::MakeSpan(tested), &truth));
+  std::vector<Tensor> tested = *state, truth;
+  HR_RETURN_IF_ERROR(cond_->Run(services, absl::MakeSpan(tested), &truth));
   HR_ASSIGN_OR_RETURN(bool go_on, Truth(truth[0]));
   // Let go before the turns, so that they may work in the variables' own
   // memory.
   tested.clear();
-  if (go_on) HR_RETURN_IF_ERROR(RunTurns(*plan, c, &state));
-  for (int i = 0; i < c.num_outputs(); ++i) {
-    c.set_output(i, std::move(state[i]));
-  }
-  return OkStatus();
+  return go_on ? RunTurns(services, state) : OkStatus();
 }
 
-Status LoopKernel::RunTurns(const Plan& plan, const KernelContext& c,
-                            std::vector<Tensor>* state) {
+Status LoopPlan::RunTurns(const RunServices& services,
+                          std::vector<Tensor>* state) const {
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Turns> turns,
-                      Turns::Begin(*plan.turn, c.services()));
+                      Turns::Begin(*turn_, services));
   HR_RETURN_IF_ERROR(turns->Set(absl::MakeSpan(*state)));
-  const int truth = plan.turn->num_variables();
-  LoopSums sums(plan.sums, c.services());
-  const bool stacks = !plan.sums.sums.empty();
+  const int truth = turn_->num_variables();
+  LoopSums sums(sums_, services);
+  const bool stacks = !sums_.sums.empty();
   for (bool go_on = true; go_on;) {
     HR_RETURN_IF_ERROR(CheckStopOften());
     HR_RETURN_IF_ERROR(turns->Run());
-    if (stacks) HR_RETURN_IF_ERROR(Push(plan, *turns, &sums));
+    if (stacks) HR_RETURN_IF_ERROR(Push(*turns, &sums));
     HR_ASSIGN_OR_RETURN(go_on, Truth(turns->fetch(truth)));
-    HR_RETURN_IF_ERROR(turns->Advance());
+    HR_RETURN_IF_ERROR(turns->Advance(go_on));
   }
   turns->Take(state);
   return sums.Finish(state);
 }
 
-Status LoopKernel::Push(const Plan& plan, const Turns& turns, LoopSums* sums) {
+Status LoopPlan::Push(const Turns& turns, LoopSums* sums) const {
   absl::InlinedVector<const Tensor*, 8> values;
-  for (int fetch : plan.sums.stacked) values.push_back(&turns.fetch(fetch));
+  for (int fetch : sums_.stacked) values.push_back(&turns.fetch(fetch));
   return sums->Push(values);
+}
+
+StatusOr<std::shared_ptr<const LoopPlan>> LoopKernel::GetPlan(
+    const KernelContext& c) {
+  MutexLock lock(mutex_);
+  if (plan_) return plan_;
+  if (parts_) {
+    HR_ASSIGN_OR_RETURN(plan_, LoopPlan::Make(*parts_));
+    // The plan has all; programs hold the constants a second time.
+    parts_.reset();
+    return plan_;
+  }
+  const FunctionCaller& caller = CallerOf(c.services());
+  std::shared_ptr<const LoopPlan> plan = found_.lock();
+  if (plan && caller_ == &caller) return plan;
+  HR_ASSIGN_OR_RETURN(plan, LoopPlanOf(c.op(), caller.library()));
+  found_ = plan;
+  caller_ = &caller;
+  return plan;
+}
+
+Status LoopKernel::Run(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const std::shared_ptr<const LoopPlan> plan, GetPlan(c));
+  std::vector<Tensor> state;
+  for (int i = 0; i < c.num_inputs(); ++i) state.push_back(c.input(i));
+  HR_RETURN_IF_ERROR(plan->Run(c.services(), &state));
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    c.set_output(i, std::move(state[i]));
+  }
+  return OkStatus();
 }
 
 }  // namespace headrace

@@ -12,42 +12,61 @@
 
 namespace headrace {
 
+// A loop's condition and body, ready to run. Immutable; thread-safe. Holds no
+// function, as it is part of what functions hold: those that call themselves
+// would else hold themselves.
+class LoopPlan {
+ public:
+  struct Parts {
+    Program cond, body;  // feeds: the variables; body's fetches: the next ones
+  };
+  static StatusOr<std::unique_ptr<LoopPlan>> Make(Parts parts);
+
+  // `state`: the variables, before and after.
+  Status Run(const RunServices& services, std::vector<Tensor>* state) const;
+
+ private:
+  LoopPlan() = default;
+  Status RunTurns(const RunServices& services,
+                  std::vector<Tensor>* state) const;
+  // One turn's values, to be summed up.
+  Status Push(const Turns& turns, LoopSums* sums) const;
+
+  std::unique_ptr<Executable> cond_;
+  std::unique_ptr<TurnPlan> turn_;
+  DeferredSums sums_;
+};
+
 // Gives the While calls of `p` kernels of their own, and drops the loops'
 // variables that no result, effect or condition needs. Loops whose functions
 // are not found or do not fit are left alone (the run reports it), and so are
 // those that `budget` has nothing left for.
 void PlanLoops(Program& p, const FunctionLibrary* library, PlanBudget* budget);
 
-// A While whose functions are known. Thread-safe; its plans, made at the first
-// run, are shared by all.
+// While, eager and planned. Thread-safe; the plan is made at the first run and
+// shared by all.
 class LoopKernel : public Kernel {
  public:
-  struct Parts {
-    Program cond, body;  // feeds: the variables; body's fetches: the next ones
-    std::vector<FunctionPtr> functions;  // kept for what the programs name
-  };
-  explicit LoopKernel(Parts parts) : parts_(std::move(parts)) {}
+  // Finds the functions by name when it runs; their plan is kept with the body,
+  // for all loops of these functions.
+  explicit LoopKernel(const ResolvedOp&) {}
+  // Of a loop that is part of a larger plan.
+  explicit LoopKernel(LoopPlan::Parts parts)
+      : parts_(std::make_unique<LoopPlan::Parts>(std::move(parts))) {}
 
   Status Run(KernelContext& c) override;
   bool own_outputs() const override { return true; }
 
  private:
-  struct Plan {
-    std::unique_ptr<Executable> cond;
-    std::unique_ptr<TurnPlan> turn;
-    DeferredSums sums;
-  };
-  StatusOr<const Plan*> GetPlan();
-  // One turn's values, to be summed up.
-  static Status Push(const Plan& plan, const Turns& turns, LoopSums* sums);
-  static Status RunTurns(const Plan& plan, const KernelContext& c,
-                         std::vector<Tensor>* state);
+  StatusOr<std::shared_ptr<const LoopPlan>> GetPlan(const KernelContext& c);
 
   Mutex mutex_;
-  // The programs, until they are planned.
-  Parts parts_ ABSL_GUARDED_BY(mutex_);
-  // Never changes once it is made.
-  std::unique_ptr<Plan> plan_ ABSL_GUARDED_BY(mutex_);
+  // The programs, until they are planned; null where names are looked up.
+  std::unique_ptr<LoopPlan::Parts> parts_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const LoopPlan> plan_ ABSL_GUARDED_BY(mutex_);
+  // What was found by name, and for whom; the body holds it.
+  std::weak_ptr<const LoopPlan> found_ ABSL_GUARDED_BY(mutex_);
+  const FunctionCaller* caller_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
 // Whether a loop goes on: a non-zero number, true, or a non-empty string or

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 
+#include "eager/eager_emitter.h"
 #include "eager/tape.h"
 #include "graph/builder.h"
 #include "gtest/gtest.h"
@@ -187,6 +188,69 @@ TEST(LoopPlan, ShapesThatChange) {
   Loop closed(3, {{kF, {2}}, {kF, Shape{-1}}}, grows, {1});
   s = closed.Run({Counting({2}, 1), Counting({2}, 1)}, &out);
   EXPECT_EQ(s.code(), absl::StatusCode::kInvalidArgument) << s;
+}
+
+// A loop's last values need not fit another turn.
+TEST(LoopPlan, ShapesOfTheLastTurn) {
+  auto twice = [](OpScope& s, const Values& in) {
+    return Values{s("ConcatV2", {in[1], in[1], s.Int32(0)})};
+  };
+  Loop once(1, {{kF, {2}}}, twice, {1});
+  std::vector<Tensor> out;
+  Status s = once.Run({Tensor::Vector<float>({1, 2})}, &out);
+  ASSERT_TRUE(s.ok()) << s;
+  EXPECT_EQ(out[0].shape(), Shape({4}));
+  Loop again(2, {{kF, {2}}}, twice, {1});
+  s = again.Run({Tensor::Vector<float>({1, 2})}, &out);
+  EXPECT_EQ(s.code(), absl::StatusCode::kInvalidArgument) << s;
+}
+
+// Loops of the same functions that are not part of a plan share one, for as
+// long as the functions live.
+TEST(LoopPlan, EagerLoopsShareAPlan) {
+  Loop loop(3, {{kF, {2}}},
+            [](OpScope& s, const Values& in) {
+              return Values{s("AddV2", {in[1], in[1]})};
+            },
+            {1});
+  auto run = [&](const FunctionPtr& cond) {
+    const Tensor start[] = {Tensor::Scalar<int32_t>(0),
+                            Tensor::Vector<float>({1, 2})};
+    return RunOp("StatelessWhile", start,
+                 {{"cond", FuncRef{cond->name, nullptr}},
+                  {"body", FuncRef{loop.turn->name, nullptr}}});
+  };
+  auto plans = [&] {
+    MutexLock lock(loop.turn->derived_mutex);
+    return loop.turn->derived.loops;
+  };
+  auto out = run(loop.cond);
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ((*out)[0].scalar<int32_t>(), 3);
+  EXPECT_EQ((*out)[1].data<float>()[1], 16);
+  ASSERT_EQ(plans().size(), 1u);
+  std::weak_ptr<const LoopPlan> first = plans()[0].plan;
+  ASSERT_TRUE(run(loop.cond).ok());
+  ASSERT_EQ(plans().size(), 1u);
+  EXPECT_EQ(plans()[0].plan, first.lock());
+  // Another condition, another plan; that of one that is gone goes with it.
+  auto until = [](int turns) {
+    return Traced("until", {{kI, kScalar}, {kF, {2}}},
+                  [&](OpScope& s, const Values& in) {
+                    return Values{s("Less", {in[0], s.Int32(turns)})};
+                  });
+  };
+  FunctionPtr two = until(2);
+  EXPECT_EQ((*run(two))[1].data<float>()[1], 8);
+  EXPECT_EQ(plans().size(), 2u);
+  two = until(1);
+  EXPECT_EQ((*run(two))[1].data<float>()[1], 4);
+  EXPECT_EQ(plans().size(), 2u);
+  loop.whole.reset();
+  const std::weak_ptr<const Function> body = loop.turn;
+  loop.turn.reset();
+  EXPECT_TRUE(body.expired());
+  EXPECT_TRUE(first.expired());
 }
 
 // acc += x_t^T y_t and sums += the rows of y_t.

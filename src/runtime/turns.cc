@@ -113,18 +113,18 @@ Status Turns::Check(const TurnPlan::Next& next) const {
                          ", the graph was made for ", to.shape.ToString());
 }
 
-Status Turns::Advance() {
+Status Turns::Advance(bool more) {
   std::vector<Tensor>& slots = workspace_->slots;
   for (ValueId v : plan_.executable_->clear_at_end_) slots[v] = Tensor();
   size_t at = 0;
   for (const TurnPlan::Next& next : plan_.copied_) {
-    if (next.check) HR_RETURN_IF_ERROR(Check(next));
+    if (next.check && more) HR_RETURN_IF_ERROR(Check(next));
     // All that is copied is taken before any variable is set: variables may
     // change places with one another.
     passing_[at++] = slots[next.from];
   }
   for (const TurnPlan::Next& next : plan_.direct_) {
-    if (next.check) HR_RETURN_IF_ERROR(Check(next));
+    if (next.check && more) HR_RETURN_IF_ERROR(Check(next));
     if (next.swap) {
       std::swap(slots[next.to], slots[next.from]);
     } else {

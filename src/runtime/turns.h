@@ -54,8 +54,9 @@ class Turns {
   // Runs a turn. Its fetches can be read until Advance.
   Status Run();
   const Tensor& fetch(int i) const;
-  // Makes the results the next turn's variables.
-  Status Advance();
+  // Makes the results the next turn's variables, which are to fit it if there
+  // is one (`more`).
+  Status Advance(bool more);
   // The variables, moved out.
   void Take(std::vector<Tensor>* state);
 

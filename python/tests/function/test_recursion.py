@@ -104,7 +104,39 @@ def sum_to():
     return graph_calling(gd, "F")
 
 
-@pytest.mark.parametrize("make", [endless, endless_pair])
+def loops(turns="x"):
+    """F(x) = 1 + F(x - 1) for every turn of a loop within it."""
+    gd = v1.GraphDef()
+    fd = function(gd, "F", result="while:output:2")
+    constant(fd.node_def, "one", 1.0)
+    node(fd.node_def, "Sub", "less", ["x", "one:output:0"], T=FLOAT)
+    n = node(
+        fd.node_def, "StatelessWhile", "while", [turns, "less:z:0", "one:output:0"]
+    )
+    n.attr["T"].list.type.extend([FLOAT] * 3)
+    n.attr["cond"].func.name = "More"
+    n.attr["body"].func.name = "Turn"
+    fd = function(gd, "More", args=3, result="more:z:0")
+    fd.signature.output_arg[0].type = tf.bool.as_datatype_enum
+    constant(fd.node_def, "zero", 0.0)
+    node(fd.node_def, "Greater", "more", ["x", "zero:output:0"], T=FLOAT)
+    fd = function(gd, "Turn", args=3, result="less:z:0")
+    for name, result in ("same", "y"), ("sum", "sum:z:0"):
+        o = fd.signature.output_arg.add()
+        o.name, o.type = name, FLOAT
+        fd.ret[name] = result
+    constant(fd.node_def, "one", 1.0)
+    node(fd.node_def, "Sub", "less", ["x", "one:output:0"], T=FLOAT)
+    call(fd.node_def, "again", ["y"], "F")
+    node(fd.node_def, "AddV2", "sum", ["z", "again:output:0"], T=FLOAT)
+    return graph_calling(gd, "F")
+
+
+def endless_loops():
+    return loops("one:output:0")
+
+
+@pytest.mark.parametrize("make", [endless, endless_pair, endless_loops])
 def test_endless_recursion_is_an_error(make):
     with pytest.raises(tf.errors.ResourceExhaustedError, match="too deep"):
         run(make(), {"k:0": 1.0})
@@ -137,6 +169,12 @@ def test_endless_recursion_on_a_small_stack(tmp_path):
 @pytest.mark.parametrize("depth", [0, 3, 500])
 def test_legal_recursion(depth):
     assert run(sum_to(), {"k:0": float(depth)}) == depth * (depth + 1) / 2
+
+
+@pytest.mark.parametrize(("depth", "value"), [(0, 1), (2, 5), (4, 65), (7, 13700)])
+def test_recursion_of_loops(depth, value):
+    """Deeper than the loops that one plan holds, too."""
+    assert run(loops(), {"k:0": float(depth)}) == value
 
 
 def test_recursion_deeper_than_the_stack():
@@ -195,7 +233,11 @@ def test_gradient_of_calls_that_multiply():
 @pytest.mark.skipif(
     bool(os.environ.get("LD_PRELOAD")), reason="sanitizers keep freed memory"
 )
-def test_recursive_functions_do_not_hold_themselves():
+@pytest.mark.parametrize(
+    ("make", "large", "depth", "value"),
+    [(sum_to, "End", 2.0, 3.0), (loops, "Turn", 6.0, 1957.0)],
+)
+def test_recursive_functions_do_not_hold_themselves(make, large, depth, value):
     """Graphs whose functions call each other are freed with their sessions."""
     megabyte, rounds = 1 << 20, 20
 
@@ -204,10 +246,10 @@ def test_recursive_functions_do_not_hold_themselves():
             return int(f.read().split()[1]) * resource.getpagesize()
 
     def once():
-        gd = sum_to()
-        (end,) = (f for f in gd.library.function if f.signature.name == "End")
-        constant(end.node_def, "large", np.ones(megabyte // 2, np.float32))
-        assert run(gd, {"k:0": 2.0}) == 3.0
+        gd = make()
+        (f,) = (f for f in gd.library.function if f.signature.name == large)
+        constant(f.node_def, "large", np.ones(megabyte // 2, np.float32))
+        assert run(gd, {"k:0": depth}) == value
 
     for _ in range(3):
         once()

@@ -67,10 +67,9 @@ class OneShot : public Kernel {
 
  private:
   Status Begin(KernelContext& c, IteratorResource& iterator) {
-    FunctionCaller* caller = c.services().functions ? c.services().functions
-                                                    : DefaultFunctionCaller();
-    HR_ASSIGN_OR_RETURN(auto factory,
-                        caller->Bind(c.op().attr<FuncRef>("dataset_factory")));
+    HR_ASSIGN_OR_RETURN(
+        auto factory,
+        CallerOf(c.services()).Bind(c.op().attr<FuncRef>("dataset_factory")));
     if (factory->num_inputs() != 0) {
       return InvalidArgument("`dataset_factory` must take no inputs, not ",
                              factory->num_inputs());
