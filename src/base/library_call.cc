@@ -18,7 +18,7 @@ constinit std::atomic<int64_t> calls{0};
 // The thread that ends the process; read behind kEnded only.
 std::thread::id ender;
 // How deep this thread is inside: an inner call must not wait for the outer.
-constinit thread_local int depth [[gnu::tls_model("initial-exec")]] = 0;
+constinit thread_local int calls_deep [[gnu::tls_model("initial-exec")]] = 0;
 
 constexpr std::chrono::seconds kMostWait{10};
 constexpr std::chrono::microseconds kLook{200};
@@ -30,7 +30,7 @@ void AtExit() {
   [[maybe_unused]] static const int registered = std::atexit(EndLibraryCalls);
   // A child has one thread, and none of the calls of the others.
   [[maybe_unused]] static const int forks =
-      pthread_atfork(nullptr, nullptr, [] { calls.store(depth > 0 ? 1 : 0); });
+      pthread_atfork(nullptr, nullptr, [] { calls.store(calls_deep > 0 ? 1 : 0); });
 }
 void AtExitAgain() {
   [[maybe_unused]] static const int registered = std::atexit(EndLibraryCalls);
@@ -45,14 +45,14 @@ void AtExitAgain() {
 }  // namespace
 
 LibraryCall::LibraryCall() {
-  if (depth++ > 0) return;
+  if (calls_deep++ > 0) return;
   AtExit();
   if (calls.fetch_add(1, std::memory_order_acq_rel) & kEnded) [[unlikely]]
     StayOut();
 }
 
 LibraryCall::~LibraryCall() {
-  if (--depth > 0) return;
+  if (--calls_deep > 0) return;
   AtExitAgain();
   calls.fetch_sub(1, std::memory_order_release);
 }
@@ -63,7 +63,7 @@ void EndLibraryCalls() {
   ender = std::this_thread::get_id();
   calls.fetch_or(kEnded, std::memory_order_acq_rel);
   // Calls of this thread that exit() was called from never end.
-  const int64_t own = depth > 0 ? 1 : 0;
+  const int64_t own = calls_deep > 0 ? 1 : 0;
   const auto end = std::chrono::steady_clock::now() + kMostWait;
   while ((calls.load(std::memory_order_acquire) & ~kEnded) > own &&
          std::chrono::steady_clock::now() < end) {

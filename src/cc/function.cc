@@ -24,8 +24,10 @@ const Graph* GraphInTheMaking() {
   return builder ? builder->graph().get() : nullptr;
 }
 
+}  // namespace
+
 // A trace and the calls it fits.
-struct Trace {
+struct FunctionTrace {
   bool Fits(const Signature& call) const {
     return std::equal(tokens.begin(), tokens.end(), call.tokens().begin(),
                       call.tokens().end()) &&
@@ -39,15 +41,17 @@ struct Trace {
   std::unique_ptr<ConcreteFunction> function;
 };
 
-std::unique_ptr<Trace> MakeTrace(const Function::Body& body,
-                                 const Signature& call) {
+namespace {
+
+std::unique_ptr<FunctionTrace> MakeTrace(const Function::Body& body,
+                                         const Signature& call) {
   // A body that calls itself with the same signature traces itself again,
   // without end.
   Check(CheckStackRoom("traces of functions"));
   std::vector<internal::ArgSpec> specs;
   for (const Value& v : call.leaves()) specs.push_back(internal::SpecOf(v));
   internal::Recorded recorded = internal::Record("__inference_f", specs, body);
-  auto trace = std::make_unique<Trace>();
+  auto trace = std::make_unique<FunctionTrace>();
   trace->tokens.assign(call.tokens().begin(), call.tokens().end());
   std::vector<Value> variables;
   for (const Value& v : recorded.captures) {
@@ -67,16 +71,17 @@ struct Function::State {
 
   // The trace for a call, made where there is none. Traces are never dropped.
   ConcreteFunction& For(const Signature& call) {
-    if (const Trace* t = Find(call)) return *t->function;
+    if (const FunctionTrace* t = Find(call)) return *t->function;
     // Looked for again under the lock: another thread may have traced the same
     // signature meanwhile.
     MutexLock making(tracing);
-    if (const Trace* t = Find(call)) return *t->function;  // made meanwhile
-    std::unique_ptr<Trace> made = MakeTrace(body, call);
+    if (const FunctionTrace* t = Find(call))
+      return *t->function;  // made meanwhile
+    std::unique_ptr<FunctionTrace> made = MakeTrace(body, call);
     MutexLock lock(mutex);
     return *traces.Add(std::move(made))->function;
   }
-  const Trace* Find(const Signature& call) {
+  const FunctionTrace* Find(const Signature& call) {
     MutexLock lock(mutex);
     return traces.Find(call);
   }
@@ -90,7 +95,7 @@ struct Function::State {
   // signature; so each is traced once.
   RecursiveMutex tracing ABSL_ACQUIRED_BEFORE(mutex);
   mutable ForkMutex mutex;
-  TraceCache<Trace> traces ABSL_GUARDED_BY(mutex);
+  TraceCache<FunctionTrace> traces ABSL_GUARDED_BY(mutex);
 };
 
 Function::Function(Body body)
