@@ -44,9 +44,9 @@ class HR_API GradientTape {
   // d(sum of target)/d(source), one a source: null where the target does not
   // depend on it, slices where only some rows of a variable were looked up. The
   // last form is always dense. Stops the recording unless persistent; what was
-  // recorded is then gone, and a further call throws kFailedPrecondition. Throws
-  // kNotFound where an op on the way has no gradient, and what the gradients'
-  // own ops throw.
+  // recorded is then gone, and a further call throws kFailedPrecondition.
+  // Throws kNotFound where an op on the way has no gradient, and what the
+  // gradients' own ops throw.
   Gradients gradient(const Tensor& target, const std::vector<Source>& sources);
   Gradients gradient(const Tensor& target,
                      const std::vector<Variable>& sources);

@@ -29,8 +29,8 @@ constexpr std::chrono::microseconds kLook{200};
 void AtExit() {
   [[maybe_unused]] static const int registered = std::atexit(EndLibraryCalls);
   // A child has one thread, and none of the calls of the others.
-  [[maybe_unused]] static const int forks =
-      pthread_atfork(nullptr, nullptr, [] { calls.store(calls_deep > 0 ? 1 : 0); });
+  [[maybe_unused]] static const int forks = pthread_atfork(
+      nullptr, nullptr, [] { calls.store(calls_deep > 0 ? 1 : 0); });
 }
 void AtExitAgain() {
   [[maybe_unused]] static const int registered = std::atexit(EndLibraryCalls);
