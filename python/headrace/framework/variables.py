@@ -4,7 +4,6 @@ import contextlib
 import enum
 import functools
 import operator as o
-import re
 import threading
 import weakref
 
@@ -20,7 +19,7 @@ from headrace.framework import (
     tensor,
     tensor_shape,
 )
-from headrace.framework.support import plain_scalars
+from headrace.framework.support import plain_scalars, scattering
 from headrace.framework.support.properties import read_only
 from headrace.framework.support.save_slice_info import SaveSliceInfo
 from headrace.framework.tensor import numpy_text
@@ -157,33 +156,6 @@ def check_arguments(initial_value, variable_def, constraint):
             f"Argument `constraint` must be None or a callable. a callable. Got a "
             f"{type(constraint)}:  {constraint}"
         )
-
-
-def _scattering(op, doc):
-    """A method that changes rows by IndexedSlices."""
-
-    def scatter(self, sparse_delta, use_locking=False, name=None):
-        return self._scatter(op, sparse_delta, name)
-
-    return _method(scatter, op, doc)
-
-
-def _scattering_nd(op, doc):
-    """A method that changes elements or slices."""
-
-    def scatter(self, indices, updates, name=None):
-        return self._scatter_nd(op, indices, updates, name)
-
-    return _method(scatter, op, doc)
-
-
-def _method(function, op, doc):
-    """The method that is called like its op: scatter_nd_add for ResourceScatterNdAdd."""
-    words = re.findall("[A-Z][a-z]+", op.removeprefix("Resource"))
-    function.__name__ = "_".join(words).lower()
-    function.__qualname__ = f"Variable.{function.__name__}"
-    function.__doc__ = doc
-    return function
 
 
 class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
@@ -411,23 +383,23 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         )
         return self._assigned(True)
 
-    scatter_add = _scattering(
+    scatter_add = scattering.of_rows(
         "ResourceScatterAdd",
         "Adds slices to rows: tf.IndexedSlices of [n, ...] at indices [n].",
     )
-    scatter_sub = _scattering(
+    scatter_sub = scattering.of_rows(
         "ResourceScatterSub",
         "Takes slices from rows: tf.IndexedSlices of [n, ...] at indices [n].",
     )
-    scatter_mul = _scattering("ResourceScatterMul", "Multiplies rows by slices.")
-    scatter_div = _scattering("ResourceScatterDiv", "Divides rows by slices.")
-    scatter_max = _scattering(
+    scatter_mul = scattering.of_rows("ResourceScatterMul", "Multiplies rows by slices.")
+    scatter_div = scattering.of_rows("ResourceScatterDiv", "Divides rows by slices.")
+    scatter_max = scattering.of_rows(
         "ResourceScatterMax", "The larger of rows and slices, element by element."
     )
-    scatter_min = _scattering(
+    scatter_min = scattering.of_rows(
         "ResourceScatterMin", "The smaller of rows and slices, element by element."
     )
-    scatter_update = _scattering(
+    scatter_update = scattering.of_rows(
         "ResourceScatterUpdate",
         """Puts slices in the place of rows: tf.IndexedSlices of [n, ...] at [n].
 
@@ -453,21 +425,21 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         )
         return self._assigned(True)
 
-    scatter_nd_add = _scattering_nd(
+    scatter_nd_add = scattering.of_elements(
         "ResourceScatterNdAdd",
         "Adds updates [..., rest] at places indices [..., depth].",
     )
-    scatter_nd_sub = _scattering_nd(
+    scatter_nd_sub = scattering.of_elements(
         "ResourceScatterNdSub", "Takes updates from the elements at those places."
     )
-    scatter_nd_update = _scattering_nd(
+    scatter_nd_update = scattering.of_elements(
         "ResourceScatterNdUpdate",
         "Puts updates [..., rest] at places indices [..., depth].",
     )
-    scatter_nd_max = _scattering_nd(
+    scatter_nd_max = scattering.of_elements(
         "ResourceScatterNdMax", "The larger of updates and what is there."
     )
-    scatter_nd_min = _scattering_nd(
+    scatter_nd_min = scattering.of_elements(
         "ResourceScatterNdMin", "The smaller of updates and what is there."
     )
 
