@@ -222,6 +222,17 @@ class Generator(AutoTrackable):
         stddev = conversion.convert_to_tensor(stddev, dtype=dtype, name="stddev")
         return raw.AddV2(self._draw(op, shape, dtype) * stddev, mean, name=name)
 
+    # Upstream's names, which its tests ask for.
+
+    def _standard_normal(self, shape, dtype):
+        return self._draw("StatelessRandomNormalV2", shape, dtype)
+
+    def _truncated_normal(self, shape, dtype):
+        return self._draw("StatelessTruncatedNormalV2", shape, dtype)
+
+    def _uniform(self, shape, dtype):
+        return self._draw("StatelessRandomUniformV2", shape, dtype)
+
     @composite("stateful_normal", ends=True)
     def normal(self, shape, mean=0.0, stddev=1.0, dtype=dtypes.float32, name=None):
         """Numbers of a normal distribution: `shape`, `dtype`."""
