@@ -555,14 +555,12 @@ Status Executable::RunProduct(Workspace& f, int i) {
   return OkStatus();
 }
 
-namespace {
 // A function of its own: inside one that is marked hot GCC writes the ends of
 // tensors out, at twice the instructions.
-[[gnu::noinline]] void Clear(std::vector<Tensor>& slots,
-                             absl::Span<const ValueId> values) {
+[[gnu::noinline]] void Executable::Workspace::Clear(
+    absl::Span<const ValueId> values) {
   for (ValueId v : values) slots[v] = Tensor();
 }
-}  // namespace
 
 [[gnu::hot]] Status Executable::RunIn(Workspace& f, absl::Span<Tensor> feeds,
                                       std::vector<Tensor>* fetches,
@@ -574,7 +572,7 @@ namespace {
     fetches->clear();
     // A run that failed leaves nothing in the workspace, which the next run
     // takes as it is.
-    Clear(f.slots, counted_);
+    f.Clear(counted_);
     return s;
   }
   fetches->resize(fetches_.size());
@@ -586,7 +584,7 @@ namespace {
       (*fetches)[i] = slot;
     }
   }
-  Clear(f.slots, clear_at_end_);
+  f.Clear(clear_at_end_);
   return OkStatus();
 }
 

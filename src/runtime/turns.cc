@@ -90,7 +90,7 @@ Turns::Turns(const TurnPlan& plan,
 Turns::~Turns() {
   Executable& e = *plan_.executable_;
   // A loop that ended early leaves values behind; the next run must find none.
-  for (ValueId v : e.counted_) workspace_->slots[v] = Tensor();
+  workspace_->Clear(e.counted_);
   workspace_->repeated = false;
   for (auto& p : e.prepared_) p->EndRepeated();
   e.Release(std::move(workspace_));
@@ -115,7 +115,7 @@ Status Turns::Check(const TurnPlan::Next& next) const {
 
 Status Turns::Advance(bool more) {
   std::vector<Tensor>& slots = workspace_->slots;
-  for (ValueId v : plan_.executable_->clear_at_end_) slots[v] = Tensor();
+  workspace_->Clear(plan_.executable_->clear_at_end_);
   size_t at = 0;
   for (const TurnPlan::Next& next : plan_.copied_) {
     if (next.check && more) HR_RETURN_IF_ERROR(Check(next));

@@ -26,6 +26,9 @@ struct Executable::Workspace {
   void* arena = nullptr;
   size_t arena_bytes = 0;
 
+  // Lets go of the tensors in those slots.
+  void Clear(absl::Span<const ValueId> values);
+
   ~Workspace() {
     if (arena) FreeMemory(arena, arena_bytes);
   }

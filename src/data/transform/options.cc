@@ -108,7 +108,7 @@ Status MakePrivatePool(KernelContext& c) {
 }
 
 // What says nothing that has a meaning here gives the input itself.
-Status ForwardInput(KernelContext& c) {
+Status ForwardDataset(KernelContext& c) {
   HR_RETURN_IF_ERROR(DatasetOf(c.input(0)).status());
   c.set_output(0, c.input(0));
   return OkStatus();
@@ -135,7 +135,7 @@ HR_OP(ModelDataset)
     .Attr(kOutputShapes)
     .Doc("The input; iterators tune themselves.")
     .Shape(ScalarShape)
-    .Cpu(ComputeOwn<ForwardInput>);
+    .Cpu(ComputeOwn<ForwardDataset>);
 
 HR_OP(OptimizeDatasetV2)
     .Input("input_dataset: variant")
@@ -148,7 +148,7 @@ HR_OP(OptimizeDatasetV2)
     .Attr("optimization_configs: list(string) = []")
     .Doc("The input; walks rewrite what they go along.")
     .Shape(ScalarShape)
-    .Cpu(ComputeOwn<ForwardInput>);
+    .Cpu(ComputeOwn<ForwardDataset>);
 
 HR_OP(FinalizeDataset)
     .Input("input_dataset: variant")
@@ -158,7 +158,7 @@ HR_OP(FinalizeDataset)
     .Attr(kOutputShapes)
     .Doc("The input.")
     .Shape(ScalarShape)
-    .Cpu(ComputeOwn<ForwardInput>);
+    .Cpu(ComputeOwn<ForwardDataset>);
 
 HR_OP(MaxIntraOpParallelismDataset)
     .Input("input_dataset: variant")

@@ -13,6 +13,6 @@ Status SameShapes(ShapeContext& c);
 // Gradient: each input's is its output's.
 Status SameGradients(GradientContext& g);
 // Simplification: what reads output i reads input i, but for references.
-Status HandOnInputs(SimplifyContext& c);
+Status ForwardInputs(SimplifyContext& c);
 
 }  // namespace headrace

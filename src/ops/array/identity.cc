@@ -23,7 +23,7 @@ Status SameGradients(GradientContext& g) {
   return g.status();
 }
 
-Status HandOnInputs(SimplifyContext& c) {
+Status ForwardInputs(SimplifyContext& c) {
   for (int i = 0; i < c.num_inputs(); ++i) {
     if (IsRef(c.input_dtype(i))) return c.status();
   }
@@ -40,7 +40,7 @@ HR_OP(Identity)
     .Output("output: T")
     .Attr("T: type")
     .Doc("Returns the input, unchanged.")
-    .Simplify(HandOnInputs)
+    .Simplify(ForwardInputs)
     .Shape(SameShapes)
     .Gradient(SameGradients)
     .GradientSkips({0}, {0})
@@ -52,7 +52,7 @@ HR_OP(IdentityN)
     .Output("output: T")
     .Attr("T: list(type) >= 1")
     .Doc("Returns the inputs, unchanged.")
-    .Simplify(HandOnInputs)
+    .Simplify(ForwardInputs)
     .Shape(SameShapes)
     .Gradient(SameGradients)
     .Cpu(ComputeOwn<ForwardInput>);
@@ -62,7 +62,7 @@ HR_OP(StopGradient)
     .Output("output: T")
     .Attr("T: type")
     .Doc("Returns the input; no gradient flows through it.")
-    .Simplify(HandOnInputs)
+    .Simplify(ForwardInputs)
     .Shape(SameShapes)
     .NoGradient()
     .View()

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ops/linalg/matrix_op.h"
+#include "ops/math/products/gemm.h"
 
 namespace headrace {
 namespace {
@@ -52,17 +53,6 @@ class SquareMatrix {
   void AddIdentity(double c) {
     for (int64_t i = 0; i < n_; ++i) row(i)[i] += c;
   }
-  SquareMatrix operator*(const SquareMatrix& b) const {
-    SquareMatrix out(n_);
-    for (int64_t i = 0; i < n_; ++i) {
-      StopPoint();
-      for (int64_t k = 0; k < n_; ++k) {
-        const W factor = row(i)[k];
-        for (int64_t j = 0; j < n_; ++j) out.row(i)[j] += factor * b.row(k)[j];
-      }
-    }
-    return out;
-  }
   // The largest sum of magnitudes in a column.
   double Norm() const {
     std::vector<double> sums(n_);
@@ -75,12 +65,24 @@ class SquareMatrix {
   std::vector<W> e_;
 };
 
+template <typename W>
+StatusOr<SquareMatrix<W>> Product(const SquareMatrix<W>& a,
+                                  const SquareMatrix<W>& b) {
+  const int64_t n = a.n();
+  SquareMatrix<W> product(n);
+  HR_RETURN_IF_ERROR(Gemm(DTypeOf<W>, GemmDims::Dense(n, n, n, false, false),
+                          a.begin(), b.begin(), product.begin()));
+  return product;
+}
+
 // The odd and the even part of the approximation's numerator, for small a.
 template <typename W>
-void Parts(const SquareMatrix<W>& a, SquareMatrix<W>* odd,
-           SquareMatrix<W>* even) {
+Status Parts(const SquareMatrix<W>& a, SquareMatrix<W>* odd,
+             SquareMatrix<W>* even) {
   const double* c = kRational;
-  const SquareMatrix<W> a2 = a * a, a4 = a2 * a2, a6 = a4 * a2;
+  HR_ASSIGN_OR_RETURN(const SquareMatrix<W> a2, Product(a, a));
+  HR_ASSIGN_OR_RETURN(const SquareMatrix<W> a4, Product(a2, a2));
+  HR_ASSIGN_OR_RETURN(const SquareMatrix<W> a6, Product(a4, a2));
   const auto sum = [&](int first, bool lowest) {
     SquareMatrix<W> s(a.n());
     s.Add(c[first + 4], a6);
@@ -89,11 +91,12 @@ void Parts(const SquareMatrix<W>& a, SquareMatrix<W>* odd,
     if (lowest) s.AddIdentity(c[first - 2]);
     return s;
   };
-  *odd = a6 * sum(9, false);
+  HR_ASSIGN_OR_RETURN(*odd, Product(a6, sum(9, false)));
   odd->Add(1, sum(3, true));
-  *odd = a * *odd;
-  *even = a6 * sum(8, false);
+  HR_ASSIGN_OR_RETURN(*odd, Product(a, *odd));
+  HR_ASSIGN_OR_RETURN(*even, Product(a6, sum(8, false)));
   even->Add(1, sum(2, true));
+  return OkStatus();
 }
 
 template <typename T>
@@ -113,13 +116,15 @@ Status Exponential(const T* a, int64_t n, T* out) {
           : static_cast<int>(std::ceil(std::log2(norm / kMostNorm)));
   x.Scale(std::ldexp(1.0, -halvings));
   SquareMatrix<W> odd(n), even(n);
-  Parts(x, &odd, &even);
+  HR_RETURN_IF_ERROR(Parts(x, &odd, &even));
   SquareMatrix<W> above(even), below(even);
   above.Add(1, odd);
   below.Add(-1, odd);
   HR_RETURN_IF_ERROR(Linalg<W>::Solve(below.begin(), n, above.begin(), n,
                                       /*adjoint=*/false, x.begin()));
-  for (int i = 0; i < halvings; ++i) x = x * x;
+  for (int i = 0; i < halvings; ++i) {
+    HR_ASSIGN_OR_RETURN(x, Product(x, x));
+  }
   for (int64_t i = 0; i < n * n; ++i) out[i] = static_cast<T>(x.begin()[i]);
   return OkStatus();
 }

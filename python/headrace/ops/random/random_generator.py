@@ -216,11 +216,11 @@ class Generator(AutoTrackable):
             **bounds,
         )
 
-    def _scaled(self, op, shape, mean, stddev, dtype, name):
+    def _scaled(self, draw, shape, mean, stddev, dtype, name):
         dtype = dtypes.as_dtype(dtype)
         mean = conversion.convert_to_tensor(mean, dtype=dtype, name="mean")
         stddev = conversion.convert_to_tensor(stddev, dtype=dtype, name="stddev")
-        return raw.AddV2(self._draw(op, shape, dtype) * stddev, mean, name=name)
+        return raw.AddV2(draw(shape, dtype) * stddev, mean, name=name)
 
     # Upstream's names, which its tests ask for.
 
@@ -236,16 +236,15 @@ class Generator(AutoTrackable):
     @composite("stateful_normal", ends=True)
     def normal(self, shape, mean=0.0, stddev=1.0, dtype=dtypes.float32, name=None):
         """Numbers of a normal distribution: `shape`, `dtype`."""
-        op = "StatelessRandomNormalV2"
-        return self._scaled(op, shape, mean, stddev, dtype, name)
+        return self._scaled(self._standard_normal, shape, mean, stddev, dtype, name)
 
     @composite("truncated_normal", ends=True)
     def truncated_normal(
         self, shape, mean=0.0, stddev=1.0, dtype=dtypes.float32, name=None
     ):
         """Numbers of a normal distribution, none beyond two deviations."""
-        op = "StatelessTruncatedNormalV2"
-        return self._scaled(op, shape, mean, stddev, dtype, name)
+        draw = self._truncated_normal
+        return self._scaled(draw, shape, mean, stddev, dtype, name)
 
     @composite("stateful_uniform", ends=True)
     def uniform(self, shape, minval=0, maxval=None, dtype=dtypes.float32, name=None):
@@ -272,7 +271,7 @@ class Generator(AutoTrackable):
         if dtype.is_integer:
             op = "StatelessRandomUniformIntV2"
             return self._draw(op, shape, name=name, minval=low, maxval=high)
-        drawn = self._draw("StatelessRandomUniformV2", shape, dtype)
+        drawn = self._uniform(shape, dtype)
         return raw.AddV2(drawn * (high - low), low, name=name)
 
     @composite("stateful_uniform_full_int", ends=True)

@@ -4,6 +4,7 @@
 #include "base/thread_pool.h"
 #include "op/passes/partial_sizes.h"
 #include "op/passes/simplify.h"
+#include "ops/array/forward_input.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -104,11 +105,6 @@ class CastKernel : public Kernel {
   const size_t in_size_, out_size_;
   ElementwiseLoop loop_;
 };
-
-Status ForwardInput(KernelContext& c) {
-  c.set_output(0, c.input(0));
-  return OkStatus();
-}
 
 StatusOr<std::unique_ptr<Kernel>> MakeCast(const ResolvedOp& op) {
   const DType from = op.type_attr("SrcT"), to = op.type_attr("DstT");
