@@ -1,0 +1,1 @@
+"""AutoGraph: Python's control flow as operations of a graph."""
