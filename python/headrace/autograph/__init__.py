@@ -1,1 +1,1 @@
-"""AutoGraph: Python's control flow as operations of a graph."""
+"""AutoGraph: Python's control flow on tensors becomes that of graphs."""
