@@ -5,7 +5,12 @@ from headrace.context import stack
 from headrace.control_flow import bodies
 from headrace.framework import conversion, dtypes, nest, tensor_shape
 from headrace.framework.sparse_tensor import SparseTensorSpec
-from headrace.framework.type_spec import TensorSpec, TypeSpec, type_spec_from_value
+from headrace.framework.type_spec import (
+    TensorSpec,
+    TypeSpec,
+    flat_tensor_specs,
+    type_spec_from_value,
+)
 from headrace.ops import array_ops, math_ops
 from headrace.ragged.spec import RaggedTensorSpec
 
@@ -297,10 +302,12 @@ def _component_specs(invariant, value):
     spec = type_spec_from_value(value)
     if isinstance(invariant, TypeSpec):
         spec = invariant
+    elif invariant is not None and hasattr(value, "_shape_invariant_to_type_spec"):
+        spec = value._shape_invariant_to_type_spec(invariant)
     elif invariant is not None:
         spec = _spec_of_shape(spec, tensor_shape.as_shape(invariant))
         _check_spec(spec, value)
-    return nest.flatten(spec._component_specs)
+    return flat_tensor_specs(spec)
 
 
 def _spec_of_shape(own, shape):

@@ -27,7 +27,7 @@ def _known_shape(dense_shape):
 class SparseTensor:
     """`values[i]` lies at `indices[i]` of a tensor of shape `dense_shape`."""
 
-    _is_composite_tensor = True
+    _is_composite_tensor = _is_tensor_like = True
     _is_sparse = True
     __array_priority__ = 100
 

@@ -81,19 +81,22 @@ class Composite:
         self.kind = spec.value_type
         self.template = template  # a value or the spec: makes a value of parts
         self.parts = parts
+        static = getattr(spec, "_static_parts", None)
+        self.static = None if static is None else static()
 
     @classmethod
     def of_value(cls, value, parts):
-        return cls(value._type_spec, value, parts)
+        return cls(value._type_spec, value, [_part_type(p) for p in parts])
 
     @classmethod
     def of_spec(cls, spec):
-        return cls(spec, spec, list(spec._component_specs))
+        return cls(spec, spec, [_part_type(p) for p in spec._component_specs])
 
     def __eq__(self, other):
         return (
             isinstance(other, Composite)
             and self.kind is other.kind
+            and self.static == other.static
             and self.parts == other.parts
         )
 
@@ -102,6 +105,10 @@ class Composite:
 
     def __repr__(self):
         return repr(self.spec)
+
+
+def _part_type(part):
+    return Composite.of_spec(part) if hasattr(part, "_component_specs") else part
 
 
 class Structure:
@@ -206,6 +213,7 @@ def subsumes(general, special):
         return (
             isinstance(special, Composite)
             and general.kind is special.kind
+            and general.static == special.static
             and len(general.parts) == len(special.parts)
             and all(map(subsumes, general.parts, special.parts))
         )

@@ -47,7 +47,7 @@ def as_values(x, dtype=None, dtype_hint=None):
 class RaggedTensor:
     """Row i is values[row_splits[i] : row_splits[i + 1]]."""
 
-    _is_composite_tensor = True
+    _is_composite_tensor = _is_tensor_like = True
     _is_ragged = True
     __array_priority__ = 100
 
