@@ -124,6 +124,9 @@ class SparseTensor:
     def _is_eager(self):  # upstream's name; its tests ask for it
         return isinstance(self._values, _headrace.EagerTensor)
 
+    def _static_parts(self):
+        return (self.shape,)
+
     def _components(self):
         return [self._indices, self._values, self._dense_shape]
 
@@ -267,6 +270,10 @@ class SparseTensorSpec(type_spec.ValuesSpec):
 
     def _to_tensor_list(self, value):
         return [raw.SerializeSparse(*value._components(), out_type=dtypes.variant)]
+
+    def _to_batched_tensor_list(self, value):
+        parts = value._components()
+        return [raw.SerializeManySparse(*parts, out_type=dtypes.variant)]
 
     def _from_tensor_list(self, tensor_list):
         indices, values, shape = raw.DeserializeSparse(

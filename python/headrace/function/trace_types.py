@@ -13,7 +13,12 @@ import numpy as np
 from headrace._load import _headrace
 from headrace.framework import conversion, nest, type_spec, variables
 from headrace.framework.indexed_slices import IndexedSlices
-from headrace.framework.type_spec import TensorSpec, TypeSpec, VariableSpec
+from headrace.framework.type_spec import (
+    IndexedSlicesSpec,
+    TensorSpec,
+    TypeSpec,
+    VariableSpec,
+)
 
 _Tensor = _headrace.Tensor
 _Variable = _headrace.VariableBase
@@ -81,8 +86,6 @@ class Composite:
         self.kind = spec.value_type
         self.template = template  # a value or the spec: makes a value of parts
         self.parts = parts
-        static = getattr(spec, "_static_parts", None)
-        self.static = None if static is None else static()
 
     @classmethod
     def of_value(cls, value, parts):
@@ -96,8 +99,8 @@ class Composite:
         return (
             isinstance(other, Composite)
             and self.kind is other.kind
-            and self.static == other.static
             and self.parts == other.parts
+            and _static(self.spec) == _static(other.spec)
         )
 
     def __hash__(self):
@@ -105,6 +108,21 @@ class Composite:
 
     def __repr__(self):
         return repr(self.spec)
+
+
+def _static(spec):
+    """What of a spec is not in those of the parts."""
+    parts = getattr(spec, "_static_parts", None)
+    if parts is not None:
+        return parts()
+    return None if isinstance(spec, IndexedSlicesSpec) else spec
+
+
+def _subsumes_static(general, special):
+    if hasattr(general, "_static_parts"):
+        return general._static_parts() == special._static_parts()
+    # Slices' spec may know less than their parts.
+    return isinstance(general, IndexedSlicesSpec) or special.is_subtype_of(general)
 
 
 def _part_type(part):
@@ -213,9 +231,9 @@ def subsumes(general, special):
         return (
             isinstance(special, Composite)
             and general.kind is special.kind
-            and general.static == special.static
             and len(general.parts) == len(special.parts)
             and all(map(subsumes, general.parts, special.parts))
+            and _subsumes_static(general.spec, special.spec)
         )
     if isinstance(general, TensorSpec) and isinstance(special, TensorSpec):
         return general.dtype == special.dtype and special.shape.is_subtype_of(
@@ -231,9 +249,18 @@ def join(a, b):
             return None
         items = [join(x, y) for x, y in zip(a.items, b.items)]
         return None if any(i is None for i in items) else a.like(items)
+    if isinstance(a, Composite):
+        return _join_composites(a, b)
     if type(a) is TensorSpec and type(b) is TensorSpec and a.dtype == b.dtype:
         return TensorSpec(a.shape.most_specific_compatible_shape(b.shape), a.dtype)
     return a if a == b else None
+
+
+def _join_composites(a, b):
+    if not isinstance(b, Composite) or not hasattr(a.spec, "_static_parts"):
+        return a if a == b else None
+    spec = a.spec.most_specific_common_supertype([b.spec])
+    return None if spec is None else Composite.of_spec(spec)
 
 
 def without_names(t):

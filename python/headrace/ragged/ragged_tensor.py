@@ -473,6 +473,11 @@ class RaggedTensor:
         return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._splits.dtype)
 
     # --- As parts.
+    def _static_parts(self):
+        values = self.values
+        inner = values._static_parts() if is_ragged(values) else ()
+        return (self._uniform, *inner)
+
     def _components(self):
         return [self.flat_values, *self.nested_row_splits]
 

@@ -26,7 +26,9 @@ _RESERVED = frozenset(
 _OWN = "_tf_extension_type"
 _CONSTRUCTING = _OWN + "_in_constructor"
 _CACHED_FIELDS = _OWN + "_cached_fields"
+_CACHED_NAMES = _OWN + "_cached_names"
 _CACHED_SPEC = _OWN + "_cached_type_spec"
+_CACHED_COMPONENTS = _OWN + "_cached_components"
 _CACHED_STATIC = _OWN + "_cached_static_parts"
 
 
@@ -54,6 +56,7 @@ class _Fixed:
         if found is None or not found[1]:
             found = fields_of(cls)
             type.__setattr__(cls, _CACHED_FIELDS, found)
+            type.__setattr__(cls, _CACHED_NAMES, [f.name for f in found[0]])
         return found[0]
 
     def _tf_extension_type_convert_fields(self):
@@ -370,7 +373,11 @@ class ExtensionType(_Fixed, metaclass=ExtensionTypeMetaclass):
         return found
 
     def _components(self):
-        return list(self._type_spec._to_components(self))
+        found = self.__dict__.get(_CACHED_COMPONENTS)
+        if found is None:
+            found = self._type_spec._to_components(self)
+            self.__dict__[_CACHED_COMPONENTS] = found
+        return list(found)
 
     def _from_components(self, parts):
         return self._type_spec._from_components(parts)
