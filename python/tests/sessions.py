@@ -3,7 +3,8 @@
 A file there reads like a session of Python's: statements behind ">>>" and "...", below each
 what TensorFlow gave, an error as its class and text. A line "## title" begins anew, with the
 statements above the first title as its first ones. `python sessions.py NAME`, run by a Python
-with TensorFlow, writes the answers; `check` compares them with headrace's.
+with TensorFlow (and TF_USE_LEGACY_KERAS=1), writes the answers; `check` compares them
+with headrace's.
 """
 
 import ast

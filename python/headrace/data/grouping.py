@@ -310,7 +310,7 @@ def ragged_batch(
         return spec._from_tensor_list([x])
 
     batches = self.map(to_variants).batch(batch_size, drop_remainder)
-    size = nest.flatten(batches.element_spec)[0].shape[0]
+    size = structure.component_specs(batches.element_spec)[0].shape[0]
 
     def to_ragged(*args):
         value = args[0] if not isinstance(self.element_spec, tuple) else args

@@ -271,3 +271,18 @@ def test_specs_are_taken_apart_like_values():
     assert [s.dtype for s in flat] == [tf.int32, tf.float32]
     made = tf.nest.pack_sequence_as(spec, [3, 4.0], expand_composites=True)
     assert (made.value, made.children[0].value) == (3, 4.0)
+
+
+def test_models_are_trained_on_them():
+    class Filled(tf.experimental.BatchableExtensionType):
+        values: tf.Tensor
+        shape = property(lambda self: self.values.shape)
+
+    x = Filled(np.ones([6, 2], np.float32))
+    dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
+    model = tf.keras.Sequential([tf.keras.layers.Lambda(lambda x: x.values), dense])
+    assert model.predict(x, batch_size=4, verbose=0).tolist() == [[2.0]] * 6
+    model.compile("sgd", "mse")
+    assert model.evaluate(x, np.ones([6, 1]), verbose=0) == 1.0
+    history = model.fit(x, np.ones([6, 1]), batch_size=6, epochs=2, verbose=0)
+    assert history.history["loss"][1] < history.history["loss"][0] == 1.0

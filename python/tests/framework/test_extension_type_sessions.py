@@ -5,7 +5,12 @@ import sessions
 
 import headrace as tf
 
-FILES = ("extension_types", "extension_type_uses", "dispatch")
+FILES = (
+    "extension_types",
+    "extension_type_uses",
+    "extension_type_guide",
+    "dispatch",
+)
 SECTIONS = [(name, title) for name in FILES for title in sessions.titles(name)]
 
 
