@@ -95,6 +95,9 @@ class Scope:
         """Here a list would come back from each turn as a tensor."""
         return any(f.kind == "data loop" for f in self.frames)
 
+    def in_loop(self):
+        return any(f.kind in LOOPS for f in self.frames)
+
     def may_continue(self):
         loop = self._since_loop()[0]
         return loop is not None and not loop.returns

@@ -221,6 +221,8 @@ class Statements(Loops):
         lines += ["else:", *branch()]
         for name, kind in made:
             scope.add(name, kind)
+            # In a loop TensorFlow loses such a name when it is assigned once more.
+            scope.names[name].frozen = scope.in_loop()
         return lines
 
     def _some_kinds(self):
@@ -321,12 +323,13 @@ class Statements(Loops):
             lines += ["try:", *indented(more(scope.inside("block"))), "finally:"]
             return lines + indented(self._assign(scope.inside("block")))
         if form == "python loop":
-            return lines + self._returning_from_python_loop(scope, more) + more(scope)
+            return lines + self._returning_from_python_loop(scope, kind) + more(scope)
         if form == "loop":
             header, inner = self._header_of_staged_loop(scope, returns=True)
             deeper = max(depth + 1, self.pick(1, 2))
             body = indented(self.returning(inner, kind, deeper))
-            return [*lines, *header, *body, *more(scope)]
+            # What follows runs only where no turn returned: where there was none.
+            return [*lines, *header, *body, *more(scope.inside("if"))]
         lines += [f"if {self.e.one(scope, 'B')}:", *indented(more(scope.inside("if")))]
         if form == "both":
             return [*lines, "else:", *indented(more(scope.inside("if")))]
@@ -340,11 +343,13 @@ class Statements(Loops):
             endings += ["python", "python loop", "with", "try"]
         return endings
 
-    def _returning_from_python_loop(self, scope, more):
+    def _returning_from_python_loop(self, scope, kind):
         k = self.program.fresh("k")
         inner = scope.inside("py loop")
         inner.add(k, "K")
-        lines = [f"if {self.e.static(inner)}:", *indented(more(inner.inside("py if")))]
+        lines = self._assign(inner.inside("py if")) if self.chance(0.5) else []
+        lines.append(f"return {RETURNED[kind](self.e, inner)}")
+        lines = [f"if {self.e.static(inner)}:", *indented(lines)]
         if self.chance(0.5):
             lines += self.block(inner)
         return [f"for {k} in range({self.pick('2', '3')}):", *indented(lines)]

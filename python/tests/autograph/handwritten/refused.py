@@ -11,6 +11,13 @@ class _Positive:
         self.t = t if t > 0.0 else -t
 
 
+@tf.autograph.experimental.do_not_convert
+def _size(t):
+    if t > 0.0:
+        return t
+    return -t
+
+
 @fails("ValueError", "'y' must also be initialized in the else branch", 1.0, 3)
 def set_in_the_main_branch_only(x, n):
     if n > 2:
@@ -258,4 +265,118 @@ def a_name_of_a_loop_that_never_runs(n):
 def an_error_of_the_program(x, k):
     if k > 2:
         raise ValueError("of the user's own")
+    return x
+
+
+@fails("ValueError", "in a branch", 1.0, 3)
+def an_error_in_a_branch_is_raised_while_tracing(x, n):
+    if n > 2:
+        raise ValueError("in a branch")
+    return x
+
+
+@fails("ValueError", "'y' is None at the end of the else branch", 1.0, 3)
+def a_name_that_stays_none_in_the_other_branch(x, n):
+    y = None
+    if n > 2:
+        y = x
+    return y
+
+
+@fails(
+    "ValueError", "condition of if statement expected to be `tf.bool` scalar", 1.0, 3
+)
+def a_float_as_a_condition(x, n):
+    if x:
+        n = n + 1
+    return n
+
+
+@fails("ValueError", "condition of while loop expected to be `tf.bool` scalar", 1.0)
+def a_float_as_a_condition_of_while(x):
+    while x:
+        x = x - 1.0
+    return x
+
+
+@fails("AttributeError", "has no attribute 'foo'", 1.0)
+def an_attribute_that_a_tensor_lacks(x):
+    return x.foo
+
+
+@fails("TypeError", "does not support item assignment", 1.0, 3)
+def an_item_of_a_tensor_assigned(x, n):
+    v = tf.zeros([3])
+    for i in tf.range(n):
+        v[i] = x
+    return v
+
+
+@fails(
+    "ValueError", "'x' has shape () before the loop, but shape (1,) after one", 1.0, 3
+)
+def a_rank_changed(x, n):
+    for _ in tf.range(n):
+        x = tf.expand_dims(x, 0)
+    return x
+
+
+@fails("ValueError", "Use tf.autograph.experimental.set_loop_options to set shape", 3)
+def what_helps_where_a_shape_changes(n):
+    v = tf.ones([2])
+    while n > 0:
+        n -= 1
+        v = v[:1]
+    return v
+
+
+@fails("TypeError", "'y' has dtype float32 before the loop, but dtype string", 1.0, 3)
+def a_number_that_becomes_a_string(x, n):
+    y = x
+    while n > 0:
+        n -= 1
+        y = "a"
+    return y
+
+
+@fails("TypeError", "don't have the same number of elements", 1.0, 3)
+def a_list_that_grows_in_a_loop(x, n):
+    parts = [x]
+    while n > 0:
+        n -= 1
+        parts = [*parts, x]
+    return parts
+
+
+@fails("OperatorNotAllowedInGraphError", NOT_A_BOOL, 1.0)
+def a_named_expression_runs_as_it_is(x):
+    if (y := x * 2.0) > 1.0:
+        x = y
+    return x
+
+
+@fails("OperatorNotAllowedInGraphError", NOT_A_BOOL, 1.0, 3)
+def match_runs_as_it_is(x, n):
+    match n:
+        case 3:
+            return x
+    return x * 2.0
+
+
+@fails("OperatorNotAllowedInGraphError", NOT_A_BOOL, 1.0, 3)
+def a_condition_in_code_without_source(x, n):
+    made = {}
+    exec("def larger(a, b):\n    return a if a > b else b\n", made)
+    return made["larger"](x, x + 1.0)
+
+
+@fails("OperatorNotAllowedInGraphError", NOT_A_BOOL, 1.0)
+def a_function_left_alone_meets_a_condition(x):
+    return _size(x)
+
+
+@fails("TypeError", "'dict' object", 1.0, 3)
+def a_wrong_call_in_a_loop(x, n):
+    for _ in tf.range(n):
+        x = {}(x)
     return x

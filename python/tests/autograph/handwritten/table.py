@@ -26,9 +26,16 @@ class Row:
     error: str = ""  # the class that the traced call raises
     text: str = ""  # and the decisive part of what it says
     plain: bool = True  # plain Python gives what is expected, too
+    features: tuple = ()  # names of tf.autograph.experimental.Feature
 
     def __str__(self):
         return self.function.__name__
+
+    def traced(self):
+        """The function under tf.function."""
+        known = tf.autograph.experimental.Feature
+        options = tuple(getattr(known, name) for name in self.features) or None
+        return tf.function(self.function, experimental_autograph_options=options)
 
     def given(self):
         """The arguments anew: tensors, but for what is static."""
@@ -37,21 +44,21 @@ class Row:
         ]
 
 
-def gives(expected, *arguments, plain=True):
+def gives(expected, *arguments, plain=True, features=()):
     """Plain Python and the traced function give this for these arguments."""
 
     def add(function):
-        ROWS.append(Row(function, arguments, expected, plain=plain))
+        ROWS.append(Row(function, arguments, expected, plain=plain, features=features))
         return function
 
     return add
 
 
-def fails(error, text, *arguments):
+def fails(error, text, *arguments, features=()):
     """The traced function raises an error of that class whose words contain `text`."""
 
     def add(function):
-        ROWS.append(Row(function, arguments, error=error, text=text))
+        ROWS.append(Row(function, arguments, error=error, text=text, features=features))
         return function
 
     return add
