@@ -65,7 +65,7 @@ int MantissaBits(DType d) {
   }
 }
 
-class CastKernel : public Kernel {
+class CastKernel : public Kernel, public BindsCalls {
  public:
   CastKernel(UnaryLoop fn, int cleared, const ResolvedOp& op)
       : fn_(fn),
@@ -97,6 +97,10 @@ class CastKernel : public Kernel {
   }
   const ElementwiseLoop* elementwise() const override {
     return cleared_ > 0 ? nullptr : &loop_;
+  }
+  bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
+              BoundCall* call) const override {
+    return cleared_ == 0 && BindUnaryLoop(fn_, {}, inputs, output, call);
   }
 
  private:

@@ -84,16 +84,18 @@ StatusOr<std::unique_ptr<Kernel>> MakeEqual(const ResolvedOp& op) {
   const DType t = op.type_attr("T");
   BinaryLoop loop = nullptr;
   float ns = 10;
+  SmallLoops small;
   if (t == DType::kString) {
     loop = StringLoop<kNot>;
   } else if (const LoopEntry* e =
                  FindBinaryLoop(op.name(), static_cast<int>(ComparedAs(t)))) {
     loop = e->binary;
     ns = e->ns;
+    small = e->small;
   }
   if (loop == nullptr) return nullptr;
   if (op.bool_attr("incompatible_shape_error")) {
-    return MakeBinaryKernel(op, loop, ns);
+    return MakeBinaryKernel(op, loop, ns, small);
   }
   return std::unique_ptr<Kernel>(std::make_unique<EqualKernel>(loop, ns, kNot));
 }

@@ -11,10 +11,48 @@ namespace {
 // Work below this stays on the calling thread without asking the pool.
 constexpr double kInlineNs = 10000;
 
-class UnaryLoopKernel : public Kernel {
+// --- Calls on fixed memory.
+
+void RunUnary(BoundCall& c) {
+  reinterpret_cast<UnaryLoop>(const_cast<void*>(c.loop))(c.in[0], c.out, c.n);
+  RunNext(c);
+}
+void RunBinary(BoundCall& c) {
+  reinterpret_cast<BinaryLoop>(const_cast<void*>(c.loop))(c.in[0], c.in[1],
+                                                          c.out, c.n, c.kind);
+  RunNext(c);
+}
+void RunChecked(BoundCall& c) {
+  c.error |= reinterpret_cast<CheckedLoop>(const_cast<void*>(c.loop))(
+      c.in[0], c.in[1], c.out, c.n, c.kind);
+  RunNext(c);
+}
+
+bool IsInline(const Shape& output, float ns) {
+  return static_cast<float>(output.num_elements()) * ns < kInlineNs;
+}
+
+// Sets n and kind for a loop over two operands; *whole: they count as such of
+// as many elements, up to the end of a block.
+bool BindTwo(absl::Span<const BoundInput> inputs, const Shape& output,
+             BoundCall* call, bool* whole) {
+  if (inputs.size() != 2) return false;
+  const int64_t n = output.num_elements();
+  const int64_t na = inputs[0].shape->num_elements();
+  const int64_t nb = inputs[1].shape->num_elements();
+  if ((na != n && na != 1) || (nb != n && nb != 1)) return false;
+  call->n = n;
+  call->kind = na == nb ? 0 : na == 1 ? 1 : 2;
+  *whole = (na == n || inputs[0].steady) && (nb == n || inputs[1].steady);
+  return true;
+}
+
+class UnaryLoopKernel : public Kernel, public BindsCalls {
  public:
-  UnaryLoopKernel(const ResolvedOp& op, UnaryLoop fn, float ns)
+  UnaryLoopKernel(const ResolvedOp& op, UnaryLoop fn, float ns,
+                  SmallLoops small)
       : fn_(fn),
+        small_(small),
         in_size_(DTypeSize(op.input_types()[0])),
         out_size_(DTypeSize(op.output_types()[0])) {
     loop_.kind = ElementwiseLoop::kUnary;
@@ -37,9 +75,15 @@ class UnaryLoopKernel : public Kernel {
     return OkStatus();
   }
   const ElementwiseLoop* elementwise() const override { return &loop_; }
+  bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
+              BoundCall* call) const override {
+    return IsInline(output, loop_.cost) &&
+           BindUnaryLoop(fn_, small_, inputs, output, call);
+  }
 
  private:
   const UnaryLoop fn_;
+  const SmallLoops small_;
   const size_t in_size_, out_size_;
   ElementwiseLoop loop_;
 };
@@ -89,9 +133,10 @@ template <typename Loop>
                });
 }
 
-class BinaryLoopKernel : public Kernel {
+class BinaryLoopKernel : public Kernel, public BindsCalls {
  public:
-  BinaryLoopKernel(BinaryLoop fn, float ns) : fn_(fn) {
+  BinaryLoopKernel(BinaryLoop fn, float ns, SmallLoops small)
+      : fn_(fn), small_(small) {
     loop_.kind = ElementwiseLoop::kBinary;
     loop_.fn = reinterpret_cast<const void*>(fn);
     loop_.cost = ns;
@@ -101,9 +146,15 @@ class BinaryLoopKernel : public Kernel {
     return OkStatus();
   }
   const ElementwiseLoop* elementwise() const override { return &loop_; }
+  bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
+              BoundCall* call) const override {
+    return IsInline(output, loop_.cost) &&
+           BindBinaryLoop(fn_, small_, inputs, output, call);
+  }
 
  private:
   const BinaryLoop fn_;
+  const SmallLoops small_;
   ElementwiseLoop loop_;
 };
 
@@ -119,7 +170,7 @@ Status LoopFailure(const ResolvedOp& op, uint32_t error) {
   return InvalidArgument("Integers to negative integer powers are not allowed");
 }
 
-class CheckedLoopKernel : public Kernel {
+class CheckedLoopKernel : public Kernel, public BindsCalls {
  public:
   CheckedLoopKernel(CheckedLoop fn, float ns) : fn_(fn), ns_(ns) {}
   Status Run(KernelContext& c) override {
@@ -131,6 +182,20 @@ class CheckedLoopKernel : public Kernel {
     RunTwo(loop, ns_, c.input(0), c.input(1), c.output(0));
     return errors == 0 ? OkStatus() : LoopFailure(c.op(), errors);
   }
+  bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
+              BoundCall* call) const override {
+    bool whole;
+    if (!IsInline(output, ns_) || !BindTwo(inputs, output, call, &whole)) {
+      return false;
+    }
+    call->run = RunChecked;
+    call->loop = reinterpret_cast<const void*>(fn_);
+    return true;
+  }
+  bool may_fail() const override { return true; }
+  Status Failure(const ResolvedOp& op, uint32_t error) const override {
+    return LoopFailure(op, error);
+  }
 
  private:
   const CheckedLoop fn_;
@@ -140,15 +205,41 @@ class CheckedLoopKernel : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> MakeUnaryKernel(const ResolvedOp& op, UnaryLoop loop,
-                                        float ns) {
-  return std::make_unique<UnaryLoopKernel>(op, loop, ns);
+                                        float ns, SmallLoops small) {
+  return std::make_unique<UnaryLoopKernel>(op, loop, ns, small);
 }
 std::unique_ptr<Kernel> MakeBinaryKernel(const ResolvedOp&, BinaryLoop loop,
-                                         float ns) {
-  return std::make_unique<BinaryLoopKernel>(loop, ns);
+                                         float ns, SmallLoops small) {
+  return std::make_unique<BinaryLoopKernel>(loop, ns, small);
 }
 std::unique_ptr<Kernel> MakeCheckedKernel(CheckedLoop loop, float ns) {
   return std::make_unique<CheckedLoopKernel>(loop, ns);
+}
+
+bool BindUnaryLoop(UnaryLoop loop, SmallLoops small,
+                   absl::Span<const BoundInput> inputs, const Shape& output,
+                   BoundCall* call) {
+  call->n = output.num_elements();
+  if (inputs.size() != 1 || inputs[0].shape->num_elements() != call->n) {
+    return false;
+  }
+  call->run = call->n == 1 && small.one               ? small.one
+              : call->n <= kBoundBlock && small.block ? small.block
+                                                      : RunUnary;
+  call->loop = reinterpret_cast<const void*>(loop);
+  return true;
+}
+
+bool BindBinaryLoop(BinaryLoop loop, SmallLoops small,
+                    absl::Span<const BoundInput> inputs, const Shape& output,
+                    BoundCall* call) {
+  bool whole;
+  if (!BindTwo(inputs, output, call, &whole)) return false;
+  call->run = call->n == 1 && small.one                        ? small.one
+              : call->n <= kBoundBlock && whole && small.block ? small.block
+                                                               : RunBinary;
+  call->loop = reinterpret_cast<const void*>(loop);
+  return true;
 }
 
 void ComputeBinary(BinaryLoop loop, float ns, const Tensor& a, const Tensor& b,
@@ -162,7 +253,7 @@ StatusOr<std::unique_ptr<Kernel>> UnaryKernel(const ResolvedOp& op) {
   if (e == nullptr || e->out != static_cast<uint8_t>(op.output_types()[0])) {
     return nullptr;
   }
-  return MakeUnaryKernel(op, e->unary, e->ns);
+  return MakeUnaryKernel(op, e->unary, e->ns, e->small);
 }
 
 StatusOr<std::unique_ptr<Kernel>> BinaryKernel(const ResolvedOp& op) {
@@ -172,7 +263,7 @@ StatusOr<std::unique_ptr<Kernel>> BinaryKernel(const ResolvedOp& op) {
     return nullptr;
   }
   if (e->checked) return MakeCheckedKernel(e->checked, e->ns);
-  return MakeBinaryKernel(op, e->binary, e->ns);
+  return MakeBinaryKernel(op, e->binary, e->ns, e->small);
 }
 
 OpBuilder UnaryOp(const char* name, const char* types, const char* doc) {

@@ -64,9 +64,35 @@ void Run(SelectLoop loop, const Tensor& c, const Tensor& t, const Tensor& e,
       });
 }
 
-class SelectV2Kernel : public Kernel {
+// A call on fixed memory, where the condition is as large as the output.
+void RunBound(BoundCall& c) {
+  reinterpret_cast<SelectLoop>(const_cast<void*>(c.loop))(
+      static_cast<const bool*>(c.in[0]), c.in[1], c.in[2], c.out, c.n, c.kind);
+  RunNext(c);
+}
+bool Bind(SelectLoop loop, absl::Span<const BoundInput> inputs,
+          const Shape& output, BoundCall* call) {
+  const int64_t n = output.num_elements();
+  const int64_t nt = inputs[1].shape->num_elements();
+  const int64_t ne = inputs[2].shape->num_elements();
+  if (inputs[0].shape->num_elements() != n || (nt != n && nt != 1) ||
+      (ne != n && ne != 1)) {
+    return false;
+  }
+  call->run = RunBound;
+  call->loop = reinterpret_cast<const void*>(loop);
+  call->n = n;
+  call->kind = n == 1 ? 0 : (nt == 1 ? 1 : 0) | (ne == 1 ? 2 : 0);
+  return true;
+}
+
+class SelectV2Kernel : public Kernel, public BindsCalls {
  public:
   explicit SelectV2Kernel(SelectLoop loop) : loop_(loop) {}
+  bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
+              BoundCall* call) const override {
+    return Bind(loop_, inputs, output, call);
+  }
   Status Run(KernelContext& c) override {
     headrace::Run(loop_, c.input(0), c.input(1), c.input(2), c.output(0));
     return OkStatus();
@@ -78,9 +104,13 @@ class SelectV2Kernel : public Kernel {
 
 // The condition is a scalar, as large as the others, or a vector that picks
 // whole rows.
-class SelectKernel : public Kernel {
+class SelectKernel : public Kernel, public BindsCalls {
  public:
   explicit SelectKernel(SelectLoop loop) : loop_(loop) {}
+  bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
+              BoundCall* call) const override {
+    return Bind(loop_, inputs, output, call);
+  }
   Status Run(KernelContext& c) override {
     const Tensor &cond = c.input(0), &t = c.input(1);
     if (cond.rank() == 1 && t.rank() > 1) {

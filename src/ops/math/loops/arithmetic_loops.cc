@@ -55,9 +55,12 @@ struct SubtractComplex {
   }
 };
 struct MultiplyComplex {
+  // Sums alone: of a difference beside a sum g++ 12 makes fused multiplications
+  // (whatever -ffp-contract says), in whole vectors and not in what is left, so
+  // that the bits would depend on where an element lies.
   template <typename T>
   HR_VECTOR T Run(T a, T b) {
-    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+    return {a.re * b.re + -a.im * b.im, a.re * b.im + a.im * b.re};
   }
 };
 struct SquaredDifferenceComplex {  // |a - b|^2 as d * conj(d)

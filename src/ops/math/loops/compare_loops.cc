@@ -71,7 +71,7 @@ template <typename F, typename... Ts>
 consteval LoopTable<sizeof...(Ts)> Compare(const char* op, float ns,
                                            Types<Ts...>) {
   return {{{op, kType<Ts>, kType<bool>, nullptr, &Map2<F, Ts, bool>, nullptr,
-            CostOf<Ts>(ns)}...}};
+            CostOf<Ts>(ns), SmallMap2<F, Ts, bool>(CostOf<Ts>(ns))}...}};
 }
 template <typename F>
 consteval LoopTable<12> Numbers(const char* op) {
@@ -87,7 +87,7 @@ consteval LoopTable<12> Numbers(const char* op) {
 template <typename F>
 consteval LoopTable<1> Logic(const char* op) {
   return OneRow({op, kType<bool>, kType<bool>, nullptr, &Map2<F, uint8_t>,
-                 nullptr, 0.1f});
+                 nullptr, 0.1f, SmallMap2<F, uint8_t>(0.1f)});
 }
 
 constexpr JoinedTable kRows = {

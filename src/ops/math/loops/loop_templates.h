@@ -122,6 +122,53 @@ void Map2Blocks(const void* x, const void* z, void* y, int64_t n, int kind) {
   for (int64_t i = 0; i < rest; ++i) r[whole + i] = p[i];
 }
 
+// The same for calls on fixed memory: of one element, and of a block.
+template <typename T>
+HR_VECTOR T* Aligned(void* x) {
+  return static_cast<T*>(__builtin_assume_aligned(x, 64));
+}
+template <typename T>
+HR_VECTOR const T* Aligned(const void* x) {
+  return static_cast<const T*>(__builtin_assume_aligned(x, 64));
+}
+template <typename F, typename T, typename R>
+void OneOf(BoundCall& c) {
+  *Aligned<R>(c.out) = F::Run(*Aligned<T>(c.in[0]));
+  RunNext(c);
+}
+template <typename F, typename T, typename R>
+void BlockOf(BoundCall& c) {
+  const T* a = Aligned<T>(c.in[0]);
+  R* r = Aligned<R>(c.out);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < kBoundBlock; ++i) r[i] = F::Run(a[i]);
+  RunNext(c);
+}
+template <typename F, typename T, typename R>
+void OneOf2(BoundCall& c) {
+  *Aligned<R>(c.out) = F::Run(*Aligned<T>(c.in[0]), *Aligned<T>(c.in[1]));
+  RunNext(c);
+}
+template <typename F, typename T, typename R>
+void BlockOf2(BoundCall& c) {
+  const T *a = Aligned<T>(c.in[0]), *b = Aligned<T>(c.in[1]);
+  R* r = Aligned<R>(c.out);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < kBoundBlock; ++i) r[i] = F::Run(a[i], b[i]);
+  RunNext(c);
+}
+// A whole block where an element costs so little that the others of a block are
+// not missed.
+constexpr float kCheapElement = 1.0f;
+template <typename F, typename T, typename R = T>
+consteval SmallLoops SmallMap(float ns) {
+  return {&OneOf<F, T, R>, ns < kCheapElement ? &BlockOf<F, T, R> : nullptr};
+}
+template <typename F, typename T, typename R = T>
+consteval SmallLoops SmallMap2(float ns) {
+  return {&OneOf2<F, T, R>, ns < kCheapElement ? &BlockOf2<F, T, R> : nullptr};
+}
+
 // float spans from and to half and bfloat16, as fast as the level can.
 void Widen(const half* x, float* y, int64_t n);
 void Widen(const bfloat16* x, float* y, int64_t n);
@@ -186,7 +233,7 @@ template <typename F, typename... Ts>
 consteval LoopTable<sizeof...(Ts)> Unary(const char* op, float ns,
                                          Types<Ts...>) {
   return {{{op, kType<Ts>, kType<Ts>, &Map<F, Ts>, nullptr, nullptr,
-            CostOf<Ts>(ns)}...}};
+            CostOf<Ts>(ns), SmallMap<F, Ts>(CostOf<Ts>(ns))}...}};
 }
 // By a loop over float.
 template <UnaryLoop kLoop>
@@ -207,7 +254,7 @@ template <typename F, typename... Ts>
 consteval LoopTable<sizeof...(Ts)> Binary(const char* op, float ns,
                                           Types<Ts...>) {
   return {{{op, kType<Ts>, kType<Ts>, nullptr, &Map2<F, Ts>, nullptr,
-            CostOf<Ts>(ns)}...}};
+            CostOf<Ts>(ns), SmallMap2<F, Ts>(CostOf<Ts>(ns))}...}};
 }
 template <BinaryLoop kLoop>
 consteval LoopTable<2> BinarySmall(const char* op, float ns) {

@@ -36,7 +36,7 @@ struct Step {
 Status ReduceRunsOf(const Step& s, const char* in, int64_t outer, int64_t n,
                     char* out) {
   const int64_t block = FixedBlockSize(n), blocks = FixedBlocks(n);
-  if (outer >= 16 || blocks <= 4) {
+  if (IsOneRun(outer, n)) {
     ParallelFor(outer, n * s.in_size * kNsPerByte,
                 [&](int64_t begin, int64_t end) {
                   s.loops.runs(in + begin * n * s.in_size, n, end - begin,
@@ -120,6 +120,10 @@ Status ReduceNarrow(const Step& s, const char* in, int64_t n, int64_t inner,
 }
 
 }  // namespace
+
+bool IsOneRun(int64_t outer, int64_t n) {
+  return outer >= 16 || FixedBlocks(n) <= 4;
+}
 
 Status ReduceMiddle(Reduction r, DType dtype, const void* in, int64_t outer,
                     int64_t n, int64_t inner, void* out) {

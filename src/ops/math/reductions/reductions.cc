@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "op/op.h"
+#include "op/passes/binds_calls.h"
 #include "op/passes/row_reduction.h"
 #include "op/shared_refusal.h"
 #include "ops/math/reductions/reduce.h"
@@ -116,9 +117,30 @@ Status RunMean(KernelContext& c) {
   });
 }
 
+// How dimensions of a shape are reduced, as [outer, n] over n; false where the
+// reduced ones are not the last, or there is nothing to reduce.
+bool IsTail(const Shape& shape, const Tensor& axes, int64_t* outer,
+            int64_t* n) {
+  absl::InlinedVector<bool, 8> reduced(shape.rank(), false);
+  for (int64_t i = 0; i < axes.num_elements(); ++i) {
+    const int64_t axis = axes.IntAt(i);
+    reduced[axis < 0 ? axis + shape.rank() : axis] = true;
+  }
+  *outer = *n = 1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (reduced[i]) {
+      *n *= shape[i];
+    } else if (shape[i] != 1) {
+      if (*n > 1) return false;
+      *outer *= shape[i];
+    }
+  }
+  return *n > 0 && *outer > 0;
+}
+
 // A reduction of T that can also be done row by row.
 template <typename T, Reduction r, bool kMean>
-class RowKernel : public RowReducer {
+class RowKernel : public RowReducer, public BindsCalls {
  public:
   Status Run(KernelContext& c) override {
     return kMean ? RunMean(c) : RunReduction<r>(c);
@@ -127,8 +149,34 @@ class RowKernel : public RowReducer {
     loops_.runs(x, n, 1, y);
     if (kMean) *static_cast<T*>(y) /= static_cast<T>(static_cast<float>(n));
   }
+  bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
+              BoundCall* call) const override {
+    int64_t outer, n;
+    if (inputs[1].constant == nullptr ||
+        !IsTail(*inputs[0].shape, *inputs[1].constant, &outer, &n) ||
+        !IsOneRun(outer, n)) {
+      return false;
+    }
+    call->run = RunBound;
+    call->loop = reinterpret_cast<const void*>(loops_.runs);
+    call->n = n;
+    call->kind = static_cast<int32_t>(outer);
+    return outer == output.num_elements();
+  }
 
  private:
+  static void RunBound(BoundCall& c) {
+    reinterpret_cast<decltype(ReduceLoops::runs)>(const_cast<void*>(c.loop))(
+        c.in[0], c.n, c.kind, c.out);
+    if constexpr (kMean) {
+      T* y = static_cast<T*>(c.out);
+      for (int32_t i = 0; i < c.kind; ++i) {
+        y[i] /= static_cast<T>(static_cast<float>(c.n));
+      }
+    }
+    RunNext(c);
+  }
+
   const ReduceLoops loops_ = LoopsForReduction(r, DTypeOf<T>);
 };
 

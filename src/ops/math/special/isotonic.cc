@@ -15,6 +15,13 @@ Status IsotonicShape(ShapeContext& c) {
   return OkStatus();
 }
 
+Status IsotonicGradShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckRank(c.input(0), 2));
+  HR_RETURN_IF_ERROR(CheckRank(c.input(1), 2));
+  c.set_output(0, c.input(1));
+  return OkStatus();
+}
+
 struct Pool {
   double sum;
   int64_t count;
@@ -103,7 +110,7 @@ HR_OP(_IsotonicRegressionGrad)
     .Output("output: T")
     .Attr("T: {half, bfloat16, float, double}")
     .Doc("A gradient averaged over the constant parts of a regression.")
-    .Shape(LikeInput<1>)
+    .Shape(IsotonicGradShape)
     .Gradient(GradGradient)
     .GradientSkips({1}, {0})
     .Cpu(Compute<RunGrad>);
