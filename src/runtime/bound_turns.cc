@@ -110,7 +110,8 @@ class BoundTurns::Maker {
     if (!IsPure()) return nullptr;
     FindBases();
     FindSteady();
-    if (!IsSmall() || !AddVariables()) return nullptr;
+    if (!IsSmall()) return nullptr;
+    AddVariables();
     for (size_t c = 0; c < p_.calls.size(); ++c) {
       if (!moved_[c] && !reshape_[c] && !AddCall(p_.calls[c])) return nullptr;
     }
@@ -143,9 +144,9 @@ class BoundTurns::Maker {
     for (size_t v = 0; v < base_.size(); ++v) {
       base_[v] = static_cast<ValueId>(v);
     }
-    for (const Call& call : p_.calls) {
+    for (Call& call : p_.calls) {
       bool same = call.op->def().Has(OpTrait::kReshapes) &&
-                  BindCall(const_cast<Call&>(call)).ok() && !IsGuess(p_, call);
+                  BindCall(call).ok() && !IsGuess(p_, call);
       if (same) {
         const ProgramValue& in = p_.values[call.inputs[0]];
         const ProgramValue& out = p_.values[call.outputs[0]];
@@ -216,7 +217,7 @@ class BoundTurns::Maker {
     return place;
   }
 
-  bool AddVariables() {
+  void AddVariables() {
     made_.reset(new BoundTurns);
     made_->num_variables_ = num_variables_;
     for (size_t i = 0; i < num_variables_; ++i) {
@@ -239,7 +240,6 @@ class BoundTurns::Maker {
       made_->values_[at].place[0] = value.place[1];
       made_->values_[at].place[1] = value.place[0];
     }
-    return true;
   }
 
   // The value among the plan's own; steady ones are given before the turns.
@@ -536,7 +536,7 @@ StatusOr<int> BoundTurns::RunTurns(Workspace& w) const {
                                 w.at(values_[truth_].place[1])};
   while (true) {
     HR_RETURN_IF_ERROR(CheckStop());
-    for (int64_t t = 0; t < turns_between_looks_; ++t) {
+    for (int64_t t = 0; t < turns_between_looks_; t += 2) {
       for (int parity : {0, 1}) {
         first[parity]->run(*first[parity]);
         if (may_fail) [[unlikely]] {
