@@ -28,6 +28,14 @@ void RunChecked(BoundCall& c) {
   RunNext(c);
 }
 
+// For so many elements; null where there is none.
+auto SmallLoop(const SmallLoops& small, int64_t n) {
+  return n == 1             ? small.one
+         : n <= 4           ? small.four
+         : n <= kBoundBlock ? small.block
+                            : nullptr;
+}
+
 bool IsInline(const Shape& output, float ns) {
   return static_cast<float>(output.num_elements()) * ns < kInlineNs;
 }
@@ -223,9 +231,8 @@ bool BindUnaryLoop(UnaryLoop loop, SmallLoops small,
   if (inputs.size() != 1 || inputs[0].shape->num_elements() != call->n) {
     return false;
   }
-  call->run = call->n == 1 && small.one               ? small.one
-              : call->n <= kBoundBlock && small.block ? small.block
-                                                      : RunUnary;
+  call->run = SmallLoop(small, call->n);
+  if (call->run == nullptr) call->run = RunUnary;
   call->loop = reinterpret_cast<const void*>(loop);
   return true;
 }
@@ -235,9 +242,9 @@ bool BindBinaryLoop(BinaryLoop loop, SmallLoops small,
                     BoundCall* call) {
   bool whole;
   if (!BindTwo(inputs, output, call, &whole)) return false;
-  call->run = call->n == 1 && small.one                        ? small.one
-              : call->n <= kBoundBlock && whole && small.block ? small.block
-                                                               : RunBinary;
+  // Of one element, both operands are whole.
+  call->run = whole ? SmallLoop(small, call->n) : nullptr;
+  if (call->run == nullptr) call->run = RunBinary;
   call->loop = reinterpret_cast<const void*>(loop);
   return true;
 }

@@ -122,7 +122,7 @@ void Map2Blocks(const void* x, const void* z, void* y, int64_t n, int kind) {
   for (int64_t i = 0; i < rest; ++i) r[whole + i] = p[i];
 }
 
-// The same for calls on fixed memory: of one element, and of a block.
+// The same for calls on fixed memory: of one element, and of kCount.
 template <typename T>
 HR_VECTOR T* Aligned(void* x) {
   return static_cast<T*>(__builtin_assume_aligned(x, 64));
@@ -136,12 +136,12 @@ void OneOf(BoundCall& c) {
   *Aligned<R>(c.out) = F::Run(*Aligned<T>(c.in[0]));
   RunNext(c);
 }
-template <typename F, typename T, typename R>
-void BlockOf(BoundCall& c) {
+template <int64_t kCount, typename F, typename T, typename R>
+void SomeOf(BoundCall& c) {
   const T* a = Aligned<T>(c.in[0]);
   R* r = Aligned<R>(c.out);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < kBoundBlock; ++i) r[i] = F::Run(a[i]);
+  for (int64_t i = 0; i < kCount; ++i) r[i] = F::Run(a[i]);
   RunNext(c);
 }
 template <typename F, typename T, typename R>
@@ -149,24 +149,27 @@ void OneOf2(BoundCall& c) {
   *Aligned<R>(c.out) = F::Run(*Aligned<T>(c.in[0]), *Aligned<T>(c.in[1]));
   RunNext(c);
 }
-template <typename F, typename T, typename R>
-void BlockOf2(BoundCall& c) {
+template <int64_t kCount, typename F, typename T, typename R>
+void SomeOf2(BoundCall& c) {
   const T *a = Aligned<T>(c.in[0]), *b = Aligned<T>(c.in[1]);
   R* r = Aligned<R>(c.out);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < kBoundBlock; ++i) r[i] = F::Run(a[i], b[i]);
+  for (int64_t i = 0; i < kCount; ++i) r[i] = F::Run(a[i], b[i]);
   RunNext(c);
 }
-// A whole block where an element costs so little that the others of a block are
-// not missed.
+// Four or a whole block where an element costs so little that those behind the
+// last are not missed.
 constexpr float kCheapElement = 1.0f;
 template <typename F, typename T, typename R = T>
 consteval SmallLoops SmallMap(float ns) {
-  return {&OneOf<F, T, R>, ns < kCheapElement ? &BlockOf<F, T, R> : nullptr};
+  if (ns >= kCheapElement) return {&OneOf<F, T, R>};
+  return {&OneOf<F, T, R>, &SomeOf<4, F, T, R>, &SomeOf<kBoundBlock, F, T, R>};
 }
 template <typename F, typename T, typename R = T>
 consteval SmallLoops SmallMap2(float ns) {
-  return {&OneOf2<F, T, R>, ns < kCheapElement ? &BlockOf2<F, T, R> : nullptr};
+  if (ns >= kCheapElement) return {&OneOf2<F, T, R>};
+  return {&OneOf2<F, T, R>, &SomeOf2<4, F, T, R>,
+          &SomeOf2<kBoundBlock, F, T, R>};
 }
 
 // float spans from and to half and bfloat16, as fast as the level can.

@@ -37,10 +37,11 @@ enum LoopError : uint32_t {
   kNegativeIntegerPower = 2,
 };
 
-// The same on fixed memory, of one element and of one block, whose operands
-// have as many; null where the loop itself is as good.
+// The same on fixed memory, of one element, of four and of one block, whose
+// operands have as many; null where the loop itself is as good.
 struct SmallLoops {
   void (*one)(BoundCall& c) = nullptr;
+  void (*four)(BoundCall& c) = nullptr;
   void (*block)(BoundCall& c) = nullptr;
 };
 
