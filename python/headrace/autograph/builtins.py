@@ -12,8 +12,14 @@ from headrace.control_flow.eager_array import EagerArray
 from headrace.control_flow.list_array import ListArray
 from headrace.framework import conversion, dtypes
 from headrace.framework.execution import get_static_value
-from headrace.ops import array_ops, elementwise_ops, graph_assert, math_ops, sort_ops
-from headrace.ops import reduction_ops, string_ops
+from headrace.ops import (
+    array_ops,
+    elementwise_ops,
+    math_ops,
+    reduction_ops,
+    sort_ops,
+    string_ops,
+)
 from headrace.ops.io import logging_ops
 from headrace.ragged.ragged_tensor import RaggedTensor
 
@@ -127,8 +133,8 @@ def length(tensor):
     if tensor.shape.rank is None:
         rank = array_ops.rank(tensor)
         text = "len requires non-zero rank, got "
-        graph_assert.make(raw.Greater(rank, 0), [text, rank], None, None)
-        with stack.current().control_dependencies([stack.current()._last_operation()]):
+        check = tensors.require(raw.Greater(rank, 0), [text, rank])
+        with stack.current().control_dependencies([check]):
             return shape[0]
     if tensor.shape.rank == 0:
         raise ValueError(f"len requires a non-scalar tensor, got one of shape {shape}")

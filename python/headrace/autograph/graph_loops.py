@@ -5,7 +5,7 @@ from headrace.autograph import checks, tensors, variables
 from headrace.context import stack
 from headrace.control_flow import bodies, loops
 from headrace.framework import conversion, dtypes, nest
-from headrace.ops import array_ops, graph_assert
+from headrace.ops import array_ops
 
 _TO_WHILE = ("parallel_iterations", "swap_memory", "maximum_iterations")
 
@@ -59,7 +59,7 @@ class GraphLoop:
         flags = len(self._turned)
 
         def unpack(carried):
-            self._set(tuple(carried[count:]))
+            self._set(tuple(map(_copy, carried[count:])))
             return carried[flags:count]
 
         def condition(*carried):
@@ -102,7 +102,8 @@ class GraphLoop:
         before = tuple(values)
         try:
             with tensors.scratch_graph():
-                self._step(*self._hidden)
+                self._set(tuple(map(_unknown, values)))
+                self._step(*map(_unknown, self._hidden))
                 found = list(self._get())
                 made = {
                     i: _likes(found[i])
@@ -135,7 +136,7 @@ class GraphLoop:
             return values
         names = ", ".join(n for n, lacks in zip(self._names, lacking) if lacks)
         text = f"loop must iterate at least once to initialize {names}"
-        check = graph_assert.make(self._turned[0], [text], None, None)
+        check = tensors.require(self._turned[0], [text])
         with stack.current().control_dependencies([check]):
             return [
                 nest.map_structure(array_ops.identity, v) if lacks else v
@@ -151,6 +152,23 @@ def _invariants(given, values):
 
 def _none_like(value):
     return nest.map_structure(lambda _: None, value)
+
+
+def _copy(value):
+    """The structure in lists and dicts of its own: the body may change those."""
+    return nest.map_structure(lambda leaf: leaf, value)
+
+
+def _unknown(value):
+    """The value as it is in a loop: of its dtypes and shapes, but not known."""
+
+    def hide(leaf):
+        if leaf is None or checks.is_undefined(leaf) or bodies.is_composite(leaf):
+            return leaf
+        leaf = conversion.convert_to_tensor(leaf)
+        return stack.current()._core.placeholder("known", leaf.dtype, leaf.shape, leaf)
+
+    return nest.map_structure(hide, value)
 
 
 class _Changed(Exception):
