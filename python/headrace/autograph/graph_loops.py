@@ -1,7 +1,7 @@
 """Loops as While operations: the symbols that a body changes, carried by hand."""
 
 from headrace._load import raw
-from headrace.autograph import checks, tensors, variables
+from headrace.autograph import checks, lists, tensors, variables
 from headrace.context import stack
 from headrace.control_flow import bodies, loops
 from headrace.framework import conversion, dtypes, nest
@@ -37,8 +37,14 @@ class GraphLoop:
         values = list(self._get())
         invariants = _invariants(self._opts.get("shape_invariants", ()), values)
         lacking = [checks.lacks_value(v) for v in values]
-        if any(lacking) and self._defines:
-            self._define(values, invariants, lacking)
+        undefined = any(lacking) and self._defines
+        if undefined or any(map(lists.may_grow, values)):
+            found = self._tried(values)
+            for i, value in enumerate(values):
+                array = lists.as_array(value, found[i])
+                values[i] = value if array is None else array
+            if undefined:
+                self._define(values, invariants, lacking, found)
         checks.before_loop(values, self._names)
         checks.invariants_before_loop(values, self._names, invariants)
         values = [bodies.to_tensors(v) for v in values]
@@ -97,25 +103,28 @@ class GraphLoop:
         self._turned = list(result[:flags])
         return list(result[len(result) - len(values) :])
 
-    def _define(self, values, invariants, lacking):
-        """Finds by a trial what variables without a value are in the loop."""
+    def _tried(self, values):
+        """What a turn leaves, by a trial: of which only kinds, dtypes, shapes count."""
         before = tuple(values)
         try:
             with tensors.scratch_graph():
                 self._set(tuple(map(_unknown, values)))
                 self._step(*map(_unknown, self._hidden))
-                found = list(self._get())
-                made = {
-                    i: _likes(found[i])
-                    for i, lacks in enumerate(lacking)
-                    if lacks and not checks.lacks_value(found[i])
-                }
+                return list(self._get())
         except Exception as e:
             self._refuse(values, e)
         finally:
             self._set(before)
-        for i, like in made.items():
-            values[i], invariants[i] = _placeholder(like), like.shapes
+
+    def _define(self, values, invariants, lacking, found):
+        """Gives variables without a value one like that which they get in the loop."""
+        for i, lacks in enumerate(lacking):
+            if lacks and not checks.lacks_value(found[i]):
+                try:
+                    like = _likes(found[i])
+                except (TypeError, ValueError) as e:
+                    self._refuse(values, e)
+                values[i], invariants[i] = _placeholder(like), like.shapes
         self._turned = [conversion.convert_to_tensor(False)]
 
     def _refuse(self, values, error):

@@ -1,13 +1,15 @@
 """Lists, and assignments to elements, of converted code with Feature.LISTS.
 
-A list of Python's stays one: what a graph's loop carries must not grow, so that a list
-which is to be filled there is a TensorArray, or a tensor list of a given dtype.
+A list of Python's stays one, until a loop or branch of a graph changes its length: as
+that must not change what it carries, the list is a TensorArray from there on.
 """
 
 import collections
+import functools
 
 from headrace._load import raw
 from headrace.autograph import tensors
+from headrace.control_flow import list_array
 from headrace.control_flow.eager_array import EagerArray
 from headrace.control_flow.list_array import ListArray
 from headrace.framework import conversion, dtypes, tensor_shape
@@ -26,14 +28,60 @@ def _is_tensor_list(value):
     return tensors.is_tensor(value) and value.dtype == dtypes.variant
 
 
+class GrowingList(list):
+    """A list that was made by converted code of a graph."""
+
+    _nest_kind = list
+
+
 def new_list(iterable=None):
     """A list of the elements."""
-    return [] if iterable is None else list(iterable)
+    kind = GrowingList if tensors.in_graph() else list
+    return kind() if iterable is None else kind(iterable)
+
+
+def may_grow(value):
+    """Whether loops and branches have to find out if they change a list's length."""
+    return isinstance(value, GrowingList)
+
+
+def as_array(before, after):
+    """The TensorArray that stands for the list `before` where it becomes `after`.
+
+    None where its length stays, or its elements are no tensors of one dtype.
+    """
+    if not may_grow(before) or not isinstance(after, (list, ListArray)):
+        return None
+    known = []
+    if isinstance(after, ListArray):  # of a loop inside
+        known, after = [(after.dtype, after.element_shape)], []
+    elif len(before) == len(after):
+        return None
+    try:
+        known += map(_dtype_and_shape, (*before, *after))
+    except (TypeError, ValueError):
+        return None
+    kinds, shapes = zip(*known)
+    if len(set(kinds)) > 1:
+        return None
+    shape = functools.reduce(lambda a, b: a.most_specific_compatible_shape(b), shapes)
+    items = [conversion.convert_to_tensor(x) for x in before]
+    flow = list_array.list_of(kinds[0], shape, items)
+    return ListArray(kinds[0], flow, shape, dynamic=True, infer_shape=False)
+
+
+def _dtype_and_shape(x):
+    if isinstance(x, list):
+        raise TypeError("a list in a list")
+    converted = conversion.convert_to_tensor(x)
+    return converted.dtype, converted.shape
 
 
 def list_append(list_, x):
     """The list with `x` at its end; a list of Python's is changed in place."""
-    if isinstance(list_, _ARRAYS):
+    if isinstance(list_, ListArray):
+        return list_.push(x)
+    if isinstance(list_, EagerArray):
         return list_.write(list_.size(), x)
     if _is_tensor_list(list_):
         return raw.TensorListPushBack(list_, conversion.convert_to_tensor(x))
@@ -48,8 +96,10 @@ def list_append(list_, x):
 
 def list_pop(list_, i, opts):
     """The list without its last element, or that at `i`, and the element."""
+    if isinstance(list_, ListArray) and i is None:
+        return list_.pop()
     if isinstance(list_, _ARRAYS):
-        raise NotImplementedError("TensorArray.pop is not supported")
+        raise NotImplementedError("a TensorArray loses its last element only")
     if not _is_tensor_list(list_):
         if tensors.is_tensor(list_):
             raise ValueError(f"pop of {list_}, which is no tensor list")
