@@ -22,7 +22,7 @@ def lacks_value(value):
 
 def copied(values):
     """The values in lists of converted code of their own: bodies may change those."""
-    return tuple(type(v)(v) if lists.may_grow(v) else v for v in values)
+    return tuple(v.copy() if lists.may_grow(v) else v for v in values)
 
 
 def branch(values, names, which):

@@ -150,7 +150,7 @@ def test_eager_lists_are_pythons():
 def test_tensor_lists_and_arrays():
     def f(x):
         items = tf.raw_ops.EmptyTensorList(
-            element_shape=[], max_num_elements=-1, element_dtype=tf.int32
+            element_shape=-1, max_num_elements=-1, element_dtype=tf.int32
         )
         items = ag.list_append(ag.list_append(items, x), x + 1)
         items = ag.set_item(items, 0, 7)
@@ -209,3 +209,82 @@ def test_lists_of_converted_code_are_lists():
     assert made == [1, 2]
     assert lists.may_grow(made)
     tf.nest.assert_same_structure(made, [3, 4])
+
+
+# --- as the converter writes it ---
+
+_LISTS = tf.autograph.experimental.Feature.LISTS
+
+
+def converted(function, x=5):
+    """What a program gives, converted with Feature.LISTS."""
+    return tf.function(function, experimental_autograph_options=_LISTS)(tf.constant(x))
+
+
+def test_converted_programs():
+    def f(x):
+        evens = []
+        for i in tf.range(x):
+            if i % 2 == 0:
+                evens.append(i)
+        pair = [x, x]
+        pair[0] = 7
+        last = pair.pop()
+        rows = tf.zeros([3], tf.int32)
+        rows[1] = x
+        return tf.stack(evens), len(evens), evens[1], pair, last, rows
+
+    evens, count, one, pair, last, rows = converted(f)
+    assert evens.numpy().tolist() == [0, 2, 4]
+    assert [int(count), int(one), int(pair[0]), int(last)] == [3, 2, 7, 5]
+    assert rows.numpy().tolist() == [0, 5, 0]
+
+
+def test_element_types():
+    def f(x):
+        found, none = [], []
+        tf.autograph.experimental.set_element_type(found, tf.float32)
+        tf.autograph.experimental.set_element_type(none, tf.int64, (2,))
+        for _ in tf.range(x):
+            found.append(1)
+        return tf.stack(found), tf.stack(none)
+
+    found, none = converted(f, 3)
+    assert (found.dtype, found.numpy().tolist()) == (tf.float32, [1.0, 1.0, 1.0])
+    assert (none.dtype, none.shape) == (tf.int64, (0, 2))
+
+    def untyped(x):
+        return tf.stack([])
+
+    with pytest.raises(ValueError, match="cannot stack a list without knowing its"):
+        converted(untyped)
+
+
+def test_element_types_are_nothing_to_lists_of_python():
+    def f(x):
+        found = []
+        tf.autograph.experimental.set_element_type(found, tf.float32)
+        found.append(x)
+        return found
+
+    assert int(tf.function(f)(tf.constant(5))[0]) == 5
+
+
+def test_code_with_lists_can_be_read():
+    def f(x):
+        l = [x]
+        l.append(x)
+        y = l.pop()
+        return tf.stack(l), l[0], y
+
+    code = tf.autograph.to_code(f, experimental_optional_features=_LISTS)
+    for line in (
+        "l = ag__.new_list([ag__.ld(x)])",
+        "l = ag__.list_append(ag__.ld(l), ag__.ld(x))",
+        "l, l_1 = ag__.list_pop(ag__.ld(l), None, opts=ag__.ListPopOpts("
+        "element_dtype=None, element_shape=None))",
+        "ag__.list_stack(ag__.ld(l), opts=ag__.ListStackOpts(element_dtype=None, "
+        "original_call=ag__.ld(tf).stack))",
+        "ag__.get_item(ag__.ld(l), 0, opts=ag__.GetItemOpts(element_dtype=None))",
+    ):
+        assert line in code
