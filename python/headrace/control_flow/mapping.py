@@ -1,6 +1,7 @@
 """tf.map_fn, tf.vectorized_map, tf.scan, tf.foldl and tf.foldr."""
 
 from headrace._load import _headrace
+from headrace.context import late
 from headrace.control_flow.bodies import Body, is_composite, tensors_of
 from headrace.control_flow.loops import while_loop
 from headrace.control_flow.tensor_array import TensorArray
@@ -173,6 +174,7 @@ def map_fn(
         raise TypeError(
             f"The provided function {fn} is not callable.fn must be callable."
         )
+    fn = late.in_graph(fn)
     elements = _Rows(elems)
     n = _length(elements.tensors, "map_fn")
     signature = _signature(fn_output_signature, dtype, elems)
