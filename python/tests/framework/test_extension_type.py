@@ -60,6 +60,24 @@ def test_a_name_that_comes_later():
         scope["A"](1)
 
 
+def test_names_of_the_class_and_of_those_around_it():
+    class Local(ExtensionType):
+        x: tf.Tensor
+
+    class Outer(ExtensionType):
+        class Kind(ExtensionType):
+            x: tf.Tensor
+
+        kind: Kind
+        sizes: tuple[int, ...] = (1,)
+        local: Local | None
+
+    with pytest.raises(TypeError, match="local: Unsupported type annotation 'Local"):
+        Outer(Outer.Kind(1), local=None)
+    with pytest.raises(TypeError, match="kind: expected 'Kind', got 'int'"):
+        Outer(1, local=None)
+
+
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, None])
 def test_copies(again):
     again = again or (lambda x: pickle.loads(pickle.dumps(x)))

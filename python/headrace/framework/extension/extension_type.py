@@ -23,17 +23,17 @@ _RESERVED = frozenset(
     "_to_legacy_output_classes _to_legacy_output_shapes _to_legacy_output_types "
     "_to_tensor_list _with_tensor_ranks_only _shape_invariant_to_type_spec".split()
 )
+_RESERVED_METHODS = ("_type_spec", "_components", "_from_components", "_static_parts")
 _OWN = "_tf_extension_type"
 _CONSTRUCTING = _OWN + "_in_constructor"
 _CACHED_FIELDS = _OWN + "_cached_fields"
-_CACHED_NAMES = _OWN + "_cached_names"
 _CACHED_SPEC = _OWN + "_cached_type_spec"
 _CACHED_COMPONENTS = _OWN + "_cached_components"
 _CACHED_STATIC = _OWN + "_cached_static_parts"
 
 
 def _is_reserved(name):
-    return name in _RESERVED or name.startswith(_OWN)
+    return name in _RESERVED or name in _RESERVED_METHODS or name.startswith(_OWN)
 
 
 class _Fixed:
@@ -56,7 +56,6 @@ class _Fixed:
         if found is None or not found[1]:
             found = fields_of(cls)
             type.__setattr__(cls, _CACHED_FIELDS, found)
-            type.__setattr__(cls, _CACHED_NAMES, [f.name for f in found[0]])
         return found[0]
 
     def _tf_extension_type_convert_fields(self):
@@ -158,7 +157,7 @@ def _check_names(cls, namespace):
     for name, value in namespace.items():
         if name == "Spec" or name in annotated:
             continue
-        if name.startswith(_OWN) or name == "_type_spec":
+        if name.startswith(_OWN) or name in _RESERVED_METHODS:
             refuse(f"{name!r} is reserved.")
         is_method = callable(value) or hasattr(value, "__get__")
         if not is_method and not name.startswith("__") and name != "_abc_impl":
