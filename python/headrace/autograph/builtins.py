@@ -12,8 +12,15 @@ from headrace.control_flow.eager_array import EagerArray
 from headrace.control_flow.list_array import ListArray
 from headrace.framework import conversion, dtypes
 from headrace.framework.execution import get_static_value
-from headrace.ops import array_ops, elementwise_ops, graph_assert, math_ops, sort_ops
-from headrace.ops import reduction_ops, string_ops
+from headrace.ops import (
+    array_ops,
+    elementwise_ops,
+    graph_assert,
+    math_ops,
+    reduction_ops,
+    sort_ops,
+    string_ops,
+)
 from headrace.ops.io import logging_ops
 from headrace.ragged.ragged_tensor import RaggedTensor
 

@@ -13,7 +13,7 @@ A flag's test guards what follows a statement that may jump:
 
 import ast
 
-from headrace.autograph import names
+from headrace.autograph.conversion import names
 
 _LOOPS = (ast.For, ast.While)
 _NO_JUMPS = (*names.FUNCTIONS, ast.Lambda, ast.ClassDef)
