@@ -110,6 +110,18 @@ def test_constructors_of_bases():
     assert OfFields([1, 2]).mask.numpy().tolist() == [1, 1]
 
 
+def test_specs_that_constructors_ask_for_are_not_kept():
+    class Grown(ExtensionType):
+        x: tf.Tensor
+
+        def __init__(self, x):
+            self.x = tf.constant(x)
+            assert self._type_spec.x.shape == [1]
+            self.x = tf.concat([self.x, self.x], 0)
+
+    assert Grown([1])._type_spec.x.shape == [2]
+
+
 def test_methods_of_specs_know_their_class():
     class Scaled(ExtensionType):
         x: tf.Tensor

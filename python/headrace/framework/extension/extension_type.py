@@ -90,6 +90,12 @@ def _made(cls, values):
     return made
 
 
+def _keep(x, name, value):
+    """Caches what follows from fields, once these are final."""
+    if _CONSTRUCTING not in x.__dict__:
+        x.__dict__[name] = value
+
+
 def _check_mutable(x, name):
     if _CONSTRUCTING not in x.__dict__ or name not in _names(x):
         noun = "ExtensionType" if isinstance(x, ExtensionType) else "ExtensionTypeSpec"
@@ -368,14 +374,14 @@ class ExtensionType(_Fixed, metaclass=ExtensionTypeMetaclass):
         if found is None:
             values = nest.map_structure(_spec_of_part, _values(self))
             found = _made(type(self).Spec, dict(zip(_names(self), values)))
-            self.__dict__[_CACHED_SPEC] = found
+            _keep(self, _CACHED_SPEC, found)
         return found
 
     def _components(self):
         found = self.__dict__.get(_CACHED_COMPONENTS)
         if found is None:
             found = self._type_spec._to_components(self)
-            self.__dict__[_CACHED_COMPONENTS] = found
+            _keep(self, _CACHED_COMPONENTS, found)
         return list(found)
 
     def _from_components(self, parts):
