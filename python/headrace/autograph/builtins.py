@@ -2,7 +2,6 @@
 
 import builtins as python
 import functools
-import sys
 
 from headrace._load import _headrace, raw
 from headrace.autograph import tensors
@@ -10,18 +9,17 @@ from headrace.context import stack
 from headrace.control_flow import mapping
 from headrace.control_flow.eager_array import EagerArray
 from headrace.control_flow.list_array import ListArray
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, nest
 from headrace.framework.execution import get_static_value
+from headrace.function import py_functions
 from headrace.ops import (
     array_ops,
     elementwise_ops,
-    graph_assert,
     math_ops,
     reduction_ops,
     sort_ops,
     string_ops,
 )
-from headrace.ops.io import logging_ops
 from headrace.ragged.ragged_tensor import RaggedTensor
 
 _kinds = {}  # builtin -> [(class, function)]
@@ -134,8 +132,8 @@ def length(tensor):
     if tensor.shape.rank is None:
         rank = array_ops.rank(tensor)
         text = "len requires non-zero rank, got "
-        graph_assert.make(raw.Greater(rank, 0), [text, rank], None, None)
-        with stack.current().control_dependencies([stack.current()._last_operation()]):
+        check = tensors.require(raw.Greater(rank, 0), [text, rank])
+        with stack.current().control_dependencies([check]):
             return shape[0]
     if tensor.shape.rank == 0:
         raise ValueError(f"len requires a non-scalar tensor, got one of shape {shape}")
@@ -296,18 +294,29 @@ def next_(iterator, /, *default):
 
 @_overload(print)
 def print_(*objects, **kwargs):
-    """Python's print, or one of the values that tensors have when the graph runs."""
-    if not tensors.in_graph() or not any(
-        tensors.is_tensor(leaf) for x in objects for leaf in tensors.leaves(x)
-    ):
+    """Python's print; of the values that tensors have when the graph runs."""
+    flat = [leaf for x in objects for leaf in tensors.leaves(x)]
+    given = [leaf for leaf in flat if tensors.is_tensor(leaf)]
+    if not given or not tensors.in_graph():
         return python.print(*objects, **kwargs)
     unknown = set(kwargs) - {"sep", "end", "file", "flush"}
     if unknown:
         raise ValueError(f"invalid keyword arguments for print: {sorted(unknown)}")
-    sep, end = kwargs.get("sep"), kwargs.get("end")
-    return logging_ops.print_v2(
-        *objects,
-        sep=" " if sep is None else sep,
-        end="\n" if end is None else end,
-        output_stream=sys.stdout if kwargs.get("file") is None else kwargs["file"],
-    )
+
+    def show(*values):
+        rest = iter(values)
+        python.print(
+            *nest.map_structure(
+                lambda x: _shown(next(rest)) if tensors.is_tensor(x) else x, objects
+            ),
+            **kwargs,
+        )
+        return []
+
+    py_functions.numpy_function(show, given, [])
+    return stack.current()._last_operation()
+
+
+def _shown(value):
+    """An array's value as Python prints it: texts without quotes."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -25,6 +25,7 @@ from headrace.autograph.conversion.errors import (
 )
 from headrace.autograph.conversion.expressions import Expressions, operator, thunk
 from headrace.autograph.conversion.liveness import Liveness, State
+from headrace.autograph.conversion.list_calls import ListCalls
 from headrace.autograph.conversion.lowering import Lowering, flag
 from headrace.autograph.conversion.names import Names, local_to
 
@@ -108,6 +109,8 @@ class Statements:
         """The converted statements of the function."""
         lowering = Lowering(self._namer)
         statements = lowering.body(statements)
+        if self._features.uses("LISTS"):
+            statements = ListCalls(self._namer, self._directives).body(statements)
         whole = Names(statements)
         self._globals, self._declared = whole.globals, whole.declared | whole.captured
         self._rebound = whole.rebound
@@ -167,6 +170,8 @@ class Statements:
     def _visit_Expr(self, node):
         if isinstance(node.value, ast.Call):
             directive = self._directives(node.value)
+            if directive is not None and directive[0] == "set_element_type":
+                return [ast.Pass()]  # list_calls.py has it, with Feature.LISTS
             if directive is not None:
                 raise ConversionError(
                     f'ValueError: "{directive[0]}" must be used inside a statement'
