@@ -144,6 +144,42 @@ def test_variables_are_not_copied_by_loops():
     assert v.numpy().tolist() == [6.0, 7.0]
 
 
+def test_elements_at_names_are_variables_of_loops():
+    def f(x):
+        d, counts, key, thing = {}, [0, 0], "a", Thing()
+        thing.key = "z"
+        for j in range(2):
+            for i in tf.range(x):
+                counts[j] += i
+        while x > 0:
+            d[key] = x
+            d[thing.key] = -x
+            x -= 1
+        return d, counts
+
+    d, counts = run(f)
+    assert {k: int(v) for k, v in d.items()} == {"a": 1, "z": -1}
+    assert [int(n) for n in counts] == [10, 10]
+
+    def reads_itself(x):
+        d, key = {}, "a"
+        while x > 0:
+            d[key] = d[key] + x
+            x -= 1
+        return d
+
+    refused(reads_itself, ValueError, "'d[key]' must be defined before the loop")
+
+    def moves(x):  # no variable: another element in every turn of Python's loop
+        counts = [0, 0]
+        for i in range(2):
+            if x > i:
+                counts[i] = x
+        return counts
+
+    assert [int(n) for n in run(moves, 1)] == [1, 0]
+
+
 # --- variables that come in the loop ---
 
 
