@@ -7,10 +7,13 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def composite(node):
-    """ "a.b" or "a.b[0]" for attributes and constant elements of names; else None."""
+    """ "a.b", "a.b[0]" or "a[k]" for attributes of names, and for elements at constants,
+    names and their attributes; else None."""
     base = node
     while isinstance(base, (ast.Attribute, ast.Subscript)):
-        if isinstance(base, ast.Subscript) and not isinstance(base.slice, ast.Constant):
+        if isinstance(base, ast.Subscript) and not (
+            isinstance(base.slice, (ast.Constant, ast.Name)) or composite(base.slice)
+        ):
             return None
         base = base.value
     if not isinstance(base, ast.Name) or base is node:
@@ -21,6 +24,11 @@ def composite(node):
 def root(name):
     """The name that a composite one begins with: "a" of "a.b[0]"."""
     return name.partition(".")[0].partition("[")[0]
+
+
+def roots(name):
+    """The names that a composite one stands on: {"a", "k"} of "a.b[k]"."""
+    return {n.id for n in ast.walk(ast.parse(name)) if isinstance(n, ast.Name)}
 
 
 class Names(ast.NodeVisitor):
