@@ -204,9 +204,10 @@ def type_of(value, aliases):
     if getattr(type(value), "_is_composite_tensor", False):
         # Slices' spec may know less than their parts.
         known = not isinstance(value, IndexedSlices)
-        specs = getattr(value._type_spec, "_component_specs", None) if known else None
+        if known and hasattr(value._type_spec, "_component_specs"):
+            return Composite.of_spec(value._type_spec)  # keeps no values alive
         return Composite.of_value(
-            value, specs or [type_of(p, aliases) for p in value._components()]
+            value, [type_of(p, aliases) for p in value._components()]
         )
     if hasattr(type(value), "__tf_tracing_type__"):
         return Object(value)
@@ -249,18 +250,12 @@ def join(a, b):
             return None
         items = [join(x, y) for x, y in zip(a.items, b.items)]
         return None if any(i is None for i in items) else a.like(items)
-    if isinstance(a, Composite):
-        return _join_composites(a, b)
+    if isinstance(a, Composite) and isinstance(b, Composite) and a.kind is b.kind:
+        spec = a.spec.most_specific_common_supertype([b.spec])
+        return None if spec is None else Composite.of_spec(spec)
     if type(a) is TensorSpec and type(b) is TensorSpec and a.dtype == b.dtype:
         return TensorSpec(a.shape.most_specific_compatible_shape(b.shape), a.dtype)
     return a if a == b else None
-
-
-def _join_composites(a, b):
-    if not isinstance(b, Composite) or not hasattr(a.spec, "_static_parts"):
-        return a if a == b else None
-    spec = a.spec.most_specific_common_supertype([b.spec])
-    return None if spec is None else Composite.of_spec(spec)
 
 
 def without_names(t):
