@@ -182,8 +182,8 @@ ParallelMapDataset::Iterator::ChunkPtr ParallelMapDataset::Iterator::Take(
   if (!room.ok()) GiveUp(std::move(room));
   const bool cancelled = c.token->cancelled();
   MutexLock lock(mutex_);
-  // | end || cancelled;| Once cancelled, CheckStop fails for every further
-  // element: the workers would fill the queue with that error.
+  // Once cancelled, CheckStop fails for every further element: the workers
+  // would fill the queue with that error.
   input_ended_ = input_ended_ || end || cancelled;
   if (input_ended_) room_.NotifyAll();
   if (chunk->elements.empty()) {
@@ -369,7 +369,7 @@ Status ParallelMapDataset::Iterator::RestoreAhead(PullContext& c,
 }
 
 Status CheckParallelism(int64_t n) {
-  // | n > 0) return OkStatus();| -1 is tf.data.AUTOTUNE.
+  // -1 is tf.data.AUTOTUNE.
   if (n == -1 || n > 0) return OkStatus();
   return InvalidArgument("num_parallel_calls must be greater than zero.");
 }

@@ -62,8 +62,7 @@ Pulled ReadAhead::Pull(PullContext& c) {
     cancelled = c.token->cancelled();
   }
   busy_ = false;
-  // | cancelled) finished_ = true;| An error does not end an input: what is
-  // behind it may be asked for.
+  // An error does not end an input: what is behind it may be asked for.
   if ((end && item.status.ok()) || cancelled) finished_ = true;
   return item;
 }
@@ -117,8 +116,8 @@ void ReadAhead::NoteArrival() {
 
 void ReadAhead::NoteDeparture(PullContext& c) {
   const bool first = left_ == Clock::time_point();
-  // | away_ >= kWorthWaking;| After the first pull nothing is known yet:
-  // reading ahead is the better guess.
+  // After the first pull nothing is known yet: reading ahead is the better
+  // guess.
   wanted_ = first || away_ >= kWorthWaking;
   left_ = Clock::now();
   if (!wanted_ || finished_) return;

@@ -91,7 +91,7 @@ StatusOr<Tensor> TensorArray::Read(int64_t index) {
                            "false?).");
   }
   if (!item->value.has_buffer()) {
-    // |A gradient that nobody wrote is zero; a value that nobody wrote is an
+    // A gradient that nobody wrote is zero; a value that nobody wrote is an
     // error.
     if (!options_.sums || !options_.element_shape.fully_known()) {
       return InvalidArgument(

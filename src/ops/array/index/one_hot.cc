@@ -51,7 +51,7 @@ void SetOnes(const Index* indices, const T& on, T* out, int64_t before,
         for (int64_t i = b; i < e; ++i) {
           for (int64_t k = 0; k < after; ++k) {
             const auto at = static_cast<int64_t>(indices[i * after + k]);
-            // |An index outside leaves its row all off, by the definition of
+            // An index outside leaves its row all off, by the definition of
             // one_hot.
             if (at < 0 || at >= depth) continue;
             out[(i * depth + at) * after + k] = on;
