@@ -66,6 +66,9 @@ class Iterator(Trackable):
     def _type_spec(self):
         return IteratorSpec(self._element_spec)
 
+    def _static_parts(self):
+        return (self._type_spec,)
+
     def _components(self):
         return [self._resource]
 
@@ -119,9 +122,9 @@ class OwnedIterator(Iterator):
                 raise ValueError(
                     "An unusually high number of `tf.data.Iterator.get_next()` calls "
                     "was detected. This suggests that the `for elem in dataset: ...` "
-                    "idiom is used within tf.function, which would need AutoGraph; "
-                    "Headrace has none. Use `dataset.reduce`, or loop over the dataset "
-                    "outside of tf.function."
+                    "idiom is used within tf.function with AutoGraph disabled. Enable "
+                    "AutoGraph, use `dataset.reduce`, or loop over the dataset outside "
+                    "of tf.function."
                 )
         return super().get_next()
 

@@ -4,7 +4,7 @@ import functools
 import weakref
 
 from headrace._load import _headrace
-from headrace.context import stack
+from headrace.context import late, stack
 from headrace.framework import nest
 from headrace.framework.settings import logging
 from headrace.framework.support.locks import ForkLock
@@ -268,7 +268,18 @@ class Function(_headrace.FunctionBase, Trackable):
             creation,
             self._options["autograph"],
             own_variables=own_variables,
+            converted=self._converted(),
         )
+
+    def _converted(self):
+        """The function with its control flow made that of graphs; None where it is
+        traced as it is."""
+        if not self._options["autograph"]:
+            return None
+        return late.converted(self._user_function(), self._options["features"])
+
+    def _user_function(self):
+        return self._python_function
 
     def get_concrete_function(self, *args, **kwargs):
         """The trace for arguments, or for TensorSpecs in their place."""
@@ -376,7 +387,7 @@ class Function(_headrace.FunctionBase, Trackable):
 
         functools.update_wrapper(method, function)
         bound = _Method(method, dict(self._options), True)
-        bound._self = reference
+        bound._self, bound._function = reference, function
         return bound
 
     def __reduce__(self):
@@ -395,6 +406,9 @@ class _Method(Function):
     @property
     def __self__(self):
         return self._self()
+
+    def _user_function(self):
+        return self._function.__get__(self._self())
 
 
 def _rebuild(python_function, options):
@@ -432,6 +446,7 @@ def function(
     options = dict(
         input_signature=input_signature,
         autograph=autograph,
+        features=experimental_autograph_options,
         jit_compile=jit_compile,
         reduce_retracing=reduce_retracing,
         implements=experimental_implements,

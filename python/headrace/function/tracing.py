@@ -115,19 +115,25 @@ def trace(
     wrap_errors=True,
     keeps_effects=True,
     own_variables=(),
+    converted=None,
 ):
     """A ConcreteFunction of `python_function` for arguments of `types`.
 
     `own_variables`, {alias_id: variable}, are arguments that the function captures as
     well: it is made for these very variables, so that each has one gradient.
     Effects that no result waits for are part of it where `keeps_effects` is true.
+    `converted` is called in the function's place: the same with its control flow made
+    that of graphs.
     """
     graph = func_graph.FuncGraph(name, stack.current())
     graph.keeps_effects = keeps_effects
     graph.variable_arguments.update(own_variables)
     graph.seed = random_seed.holder().seed
     creation.graph = graph
-    results = _build(python_function, parameters, types, graph, creation, wrap_errors)
+    called = converted or python_function
+    with variables.variable_creator_scope(creation), graph.as_default():
+        value = _build(called, parameters, types, graph, wrap_errors)
+        results = func_graph.Results(value, python_function)
     check_captures(graph)
     trainable = [v.handle for v in graph.trainable_variables]
     full_name = _headrace.new_function_name(f"__inference_{name}")
@@ -148,13 +154,11 @@ def trace(
     return ConcreteFunction(core, graph, function_type, results, name)
 
 
-def _build(python_function, parameters, types, graph, creation, wrap_errors):
+def _build(function, parameters, types, graph, wrap_errors):
     _state.depth += 1
     try:
-        with variables.variable_creator_scope(creation), graph.as_default():
-            slots = [_slot(p, t, graph) for p, t in zip(parameters.parameters, types)]
-            value = _call(python_function, parameters, slots, wrap_errors)
-            return func_graph.Results(value, python_function)
+        slots = [_slot(p, t, graph) for p, t in zip(parameters.parameters, types)]
+        return _call(function, parameters, slots, wrap_errors)
     finally:
         _state.depth -= 1
 
@@ -174,9 +178,9 @@ def _slot(parameter, t, graph):
     return trace_types.placeholder(t, graph, parameter.name, out)
 
 
-def _call(python_function, parameters, slots, wrap_errors):
+def _call(function, parameters, slots, wrap_errors):
     try:
-        return parameters.call(python_function, slots)
+        return parameters.call(function, slots)
     except Exception as e:
         if not wrap_errors or _state.depth > 1:
             raise

@@ -136,6 +136,12 @@ bool CallKey::AddOther(PyObject* o) {
     PyObject* parts = held_.back().get();
     if (parts == nullptr) return false;
     AddToken(type);
+    if (TypeHas(o, "_static_parts")) {  // what is in it besides tensors
+      held_.emplace_back(
+          Called<PyObject_CallMethod>(o, "_static_parts", nullptr));
+      if (!held_.back()) return false;
+      AddLiteral(held_.back().get(), kLiteral);
+    }
     return AddItems(Token(kComposite, 0), parts);
   }
   // A class that defines the protocol for its objects does not speak for

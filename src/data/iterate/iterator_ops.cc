@@ -270,6 +270,7 @@ HR_OP(IteratorGetNext)
     .Attr(kOutputShapes)
     .Doc("The next element; OutOfRange at the end.")
     .Stateful()
+    .NoGradient()
     .Shape(ElementRule)
     .Cpu(ComputeOwn<GetNext>);
 
@@ -280,6 +281,7 @@ HR_OP(IteratorGetNextSync)
     .Attr(kOutputShapes)
     .Doc("The next element; OutOfRange at the end.")
     .Stateful()
+    .NoGradient()
     .Shape(ElementRule)
     .Cpu(ComputeOwn<GetNext>);
 

@@ -150,6 +150,7 @@ HR_OP(IteratorGetNextAsOptional)
     .Attr(kOutputShapes)
     .Doc("The next element, or an optional without a value at the end.")
     .Stateful()
+    .NoGradient()
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<GetNextAsOptional>);
 
