@@ -152,8 +152,8 @@ class RebatchDataset : public InputDataset {
       const int64_t wanted = dataset().sizes_[turn_ % dataset().sizes_.size()];
       std::vector<Element> parts;
       int64_t have = 0;
-      // A batch of no rows needs an element too, for the types and shapes of its
-      // rows.
+      // A batch of no rows needs an element too, for the types and shapes of
+      // its rows.
       while (have < wanted || (wanted == 0 && parts.empty())) {
         bool input_end = false;
         HR_RETURN_IF_ERROR(Reach(c, &input_end));
