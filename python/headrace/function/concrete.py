@@ -40,6 +40,9 @@ class ConcreteFunction:
         self._native = results.native
         self._python_name = python_name
         self._signature = None
+        self._of_specs = False  # it was asked for with TensorSpecs
+        self._is_new = False  # no call of its Function has run it yet
+        self._kept_variables = ()
         function_type.output = _output_type(results.structure, results.tensors)
 
     # --- calling ---
@@ -83,6 +86,7 @@ class ConcreteFunction:
     def _structured(self, args, kwargs):
         if self._signature is None:
             self._signature = self._function_type.signature()
+        literal = ""  # what the guide says of another value than the traced one
         try:
             bound = self._signature.bind(*args, **kwargs)
             bound.apply_defaults()
@@ -91,13 +95,28 @@ class ConcreteFunction:
                 value = bound.arguments[e.name]
                 if is_missing(value):
                     raise TypeError(f"missing a required argument: {e.name!r}")
+                literal = self._other_literal(e, value)
                 self._cast(value, e.type, out)
             return out
         except TypeError as e:
             raise TypeError(
-                f"Binding inputs to tf.function failed due to `{e}`. Received args: "
-                f"{args} and kwargs: {kwargs} for signature: {self._function_type!r}."
+                f"{literal}Binding inputs to tf.function failed due to `{e}`. Received "
+                f"args: {args} and kwargs: {kwargs} for signature: "
+                f"{self._function_type!r}."
             ) from None
+
+    def _other_literal(self, entry, value):
+        if not isinstance(entry.type, trace_types.Literal):
+            return ""
+        if isinstance(value, (_headrace.Tensor, _headrace.VariableBase)):
+            return ""
+        names = ", ".join(e.name for e in self._function_type.entries)
+        made, want = type(entry.type.value).__name__, entry.type.value
+        return (
+            f"ConcreteFunction {self._python_name}({names}) was constructed with "
+            f"{made} value {want!r} in {entry.name}, but was called with "
+            f"{type(value).__name__} value {value!r}\n"
+        )
 
     def _cast(self, value, t, out):
         """Dtypes of tensors are checked by the call itself."""
@@ -253,11 +272,15 @@ class ConcreteFunction:
 
     def pretty_printed_signature(self, verbose=True):
         """Text that names the parameters and results; `verbose` adds types and
-        captures.
+        captures: in few words where tensors and Python values come in, one tensor or
+        None comes out and nothing was captured.
         """
-        if verbose:
-            return self._function_type.pretty(self.captured_inputs)
-        return repr(self._function_type)
+        if not verbose:
+            return repr(self._function_type)
+        captures = self.captured_inputs
+        if not captures and self._function_type.is_plain():
+            return self._function_type.plain(self._python_name)
+        return self._function_type.pretty(captures)
 
     def __repr__(self):
         return f"<ConcreteFunction {self._function_type!r} at {id(self):#x}>"

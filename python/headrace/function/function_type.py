@@ -2,6 +2,7 @@
 
 import inspect
 
+from headrace.framework.type_spec import TensorSpec
 from headrace.function import trace_types
 
 P = inspect.Parameter
@@ -151,6 +152,37 @@ class FunctionType:
             if positional_only and e is positional_only[-1]:
                 parts.append("/")
         return f"({', '.join(parts)}) -> {self.output!r}"
+
+    def is_plain(self):
+        """Whether plain() says all of it."""
+        kinds = TensorSpec, trace_types.Literal
+        return (
+            all(
+                e.kind == P.POSITIONAL_OR_KEYWORD and type(e.type) in kinds
+                for e in self.entries
+            )
+            and type(self.output) in kinds
+        )
+
+    def plain(self, name):
+        """The guide's form: "name(x, y=2)", then the tensors of both ways."""
+
+        def tensor(spec):
+            return f"{spec.dtype.name} Tensor, shape={spec.shape}"
+
+        parts, tensors = [], []
+        for e in self.entries:
+            if isinstance(e.type, trace_types.Literal):
+                parts.append(f"{e.name}={e.type.value!r}")
+            else:
+                parts.append(e.name)
+                tensors.append(f"    {e.name}: {tensor(e.type)}")
+        lines = [f"{name}({', '.join(parts)})"]
+        if tensors:
+            lines += ["  Args:", *tensors]
+        gives = self.output
+        gives = "None" if isinstance(gives, trace_types.Literal) else tensor(gives)
+        return "\n".join([*lines, "  Returns:", f"    {gives}"])
 
     def pretty(self, captures):
         lines = ["Input Parameters:"]

@@ -48,14 +48,15 @@ class Object:
     """Any other object: equal while it is the same, held weakly where possible."""
 
     def __init__(self, value):
+        self.described = f"a {type(value).__name__} object at {id(value):#x}"
         try:
-            self._ref = weakref.ref(value)
+            self.reference = weakref.ref(value)
         except TypeError:
-            self._ref = lambda: value
+            self.reference = lambda: value
 
     @property
     def value(self):
-        value = self._ref()
+        value = self.reference()
         if value is None:
             raise TypeError("an object that a function was traced with is gone")
         return value
@@ -63,14 +64,14 @@ class Object:
     def __eq__(self, other):
         if not isinstance(other, Object):
             return False
-        mine, theirs = self._ref(), other._ref()
+        mine, theirs = self.reference(), other.reference()
         return mine is not None and (mine is theirs or bool(mine == theirs))
 
     def __hash__(self):
-        return hash(type(self._ref()))
+        return hash(type(self.reference()))
 
     def __repr__(self):
-        return f"Weakref[{self._ref!r}]"
+        return f"Weakref[{self.reference!r}]"
 
 
 class Composite:
@@ -118,6 +119,13 @@ class Structure:
 
     def like(self, items):
         return Structure(self._template, self.keys, items)
+
+    def places(self):
+        """How its items are written behind its own name: [0], ['a'], .field."""
+        if hasattr(self.kind, "_fields"):
+            return [f".{name}" for name in self.kind._fields]
+        keyed = self.keys is not None and not hasattr(self.kind, "__tf_flatten__")
+        return [f"[{k!r}]" for k in (self.keys if keyed else range(len(self.items)))]
 
     def same_shape(self, other):
         return (

@@ -16,6 +16,7 @@ from headrace.function.function_type import FunctionType, P
 from headrace.graph import func_graph
 
 _SINGLETON = (
+    "tf.function-decorated function tried to create variables on non-first call. "
     "tf.function only supports singleton tf.Variables created on the first call. Make "
     "sure the tf.Variable is only created once or created outside tf.function. See "
     "https://www.tensorflow.org/guide/function#creating_tfvariables for more "
@@ -115,12 +116,15 @@ def trace(
     wrap_errors=True,
     keeps_effects=True,
     own_variables=(),
+    keeps_variables=True,
+    attributes=None,
 ):
     """A ConcreteFunction of `python_function` for arguments of `types`.
 
     `own_variables`, {alias_id: variable}, are arguments that the function captures as
     well: it is made for these very variables, so that each has one gradient.
     Effects that no result waits for are part of it where `keeps_effects` is true.
+    Without `keeps_variables` calls fail once a variable that it captured is gone.
     """
     graph = func_graph.FuncGraph(name, stack.current())
     graph.keeps_effects = keeps_effects
@@ -129,7 +133,8 @@ def trace(
     creation.graph = graph
     results = _build(python_function, parameters, types, graph, creation, wrap_errors)
     check_captures(graph)
-    trainable = [v.handle for v in graph.trainable_variables]
+    captured = graph.variables
+    trainable = [v.handle for v in captured if v.trainable]
     full_name = _headrace.new_function_name(f"__inference_{name}")
     arguments = list(graph.inputs)
     core = _headrace.make_concrete(
@@ -139,13 +144,17 @@ def trace(
         results.tensors,
         trainable,
         keep_effects=keeps_effects,
+        borrowed=() if keeps_variables else captured,
+        attrs=attributes or {},
     )
     graph.inputs = arguments + graph.internal_captures
     graph.outputs = list(results.tensors)
     graph.structured_outputs = func_graph.rebuild(results.structure, results.tensors)
     function_type = FunctionType(parameters, types)
     graph._function_type = function_type
-    return ConcreteFunction(core, graph, function_type, results, name)
+    made = ConcreteFunction(core, graph, function_type, results, name)
+    made._kept_variables = captured if keeps_variables else ()
+    return made
 
 
 def _build(python_function, parameters, types, graph, creation, wrap_errors):

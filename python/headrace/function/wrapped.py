@@ -6,17 +6,14 @@ from headrace.framework.type_spec import TensorSpec
 from headrace.function import tracing
 from headrace.function.concrete import ConcreteFunction
 from headrace.function.function_type import FunctionType
-from headrace.function.polymorphic import Function
+from headrace.function.polymorphic import Function, checked_options
 from headrace.graph import func_graph
 from headrace.graph.operation import Operation
 
 
 def _plain(function, signature):
     """The parameters of a function with that signature, and their types."""
-    options = dict.fromkeys(
-        ("autograph", "jit_compile", "reduce_retracing", "implements", "attributes")
-    )
-    described = Function(function, dict(options, input_signature=signature))
+    described = Function(function, checked_options(input_signature=signature))
     return described._parameters, described._signature_types
 
 

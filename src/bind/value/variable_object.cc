@@ -11,6 +11,7 @@
 #include "bind/value/emit_op.h"
 #include "bind/value/tensor_object.h"
 #include "op/emitter.h"
+#include "op/resource.h"
 
 namespace headrace::bind {
 namespace {
@@ -20,6 +21,7 @@ struct VariableObject {
   DType dtype;
   Shape shape;
   bool trainable;
+  std::shared_ptr<void> life;  // null until somebody asks
   PyObject* dict;
   PyObject* weak_references;
 };
@@ -36,6 +38,7 @@ PyObject* NewVariable(PyTypeObject* type, PyObject*, PyObject*) {
   if (self == nullptr) return nullptr;
   new (&CastTo(self)->handle) Value;
   new (&CastTo(self)->shape) Shape;
+  new (&CastTo(self)->life) std::shared_ptr<void>;
   CastTo(self)->dtype = DType::kInvalid;
   return self;
 }
@@ -50,11 +53,21 @@ int ClearVariable(PyObject* self) {
   return 0;
 }
 
+// Frees the value, whoever still has the handle.
+void Empty(const Value& handle) {
+  if (!handle || handle.is_symbolic() || !handle.has_value()) return;
+  StatusOr<std::shared_ptr<Variable>> v =
+      ResourceAs<Variable>(handle.tensor(), &DefaultResources());
+  if (v.ok()) (*v)->Assign(Tensor());
+}
+
 void DeallocVariable(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   if (CastTo(self)->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(CastTo(self)->dict);
+  if (CastTo(self)->life) Empty(CastTo(self)->handle);
+  CastTo(self)->life.~shared_ptr();
   CastTo(self)->handle.~Value();
   CastTo(self)->shape.~Shape();
   auto release = reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free));
@@ -242,6 +255,12 @@ void TouchVariable(PyObject* self) {
 bool IsVariable(PyObject* o) {
   return PyObject_TypeCheck(o, variable_type) && CastTo(o)->handle;
 }
+std::weak_ptr<void> LifeOf(PyObject* variable) {
+  std::shared_ptr<void>& life = CastTo(variable)->life;
+  if (!life) life = std::make_shared<char>();
+  return life;
+}
+
 const Value& HandleOf(PyObject* variable) { return CastTo(variable)->handle; }
 VariableTraits TraitsOf(PyObject* variable) {
   VariableObject* v = CastTo(variable);
