@@ -78,10 +78,13 @@ class ConcreteFunction:
         try:
             return self._structured(args, kwargs)
         except TypeError as e:
-            flat = self._flat(args, kwargs, e)
-            if flat is not None:
-                return flat
-            raise
+            error = e
+        try:
+            return self._flat(args, kwargs)
+        except TypeError as e:
+            raise TypeError(
+                f"{error}\nFallback to flat signature also failed due to: {e}"
+            ) from None
 
     def _structured(self, args, kwargs):
         if self._signature is None:
@@ -129,43 +132,44 @@ class ConcreteFunction:
         else:
             trace_types.cast(value, t, out)
 
-    def _flat_names(self):
-        names = []
-        for e in self._function_type.entries:
-            if isinstance(e.type, (trace_types.Literal, trace_types.Object)):
-                continue
-            names.append(e.name)
-        return names
-
-    def _flat(self, args, kwargs, error):
-        """Tensors by position or by name, literals left out; None if that fails."""
-        names = self._flat_names()
-        simple = len(names) == len(self.inputs) - len(self.captured_inputs)
+    def _flat(self, args, kwargs):
+        """The tensors that the graph takes, by position or by the names that they have
+        there; literals are left out."""
+        inputs = self._graph.inputs
+        names = [x.op.name for x in inputs[: len(inputs) - len(self.captured_inputs)]]
         shown = f"{self._python_name}({', '.join(names)})"
-        keyword_only = self._function_type.entries and all(
+        by_keyword = self._function_type.entries and all(
             e.kind == P.KEYWORD_ONLY for e in self._function_type.entries
         )
-        most = 0 if keyword_only else len(names)
-        reason = None
+        most = 0 if by_keyword else len(names)
         if len(args) > most:
-            reason = f"{shown} takes {most} positional arguments, got {len(args)}."
-        extra = [k for k in kwargs if k not in names[len(args) :]]
+            raise TypeError(
+                f"{shown} takes {most} positional arguments, got {len(args)}."
+            )
+        for name in names[: len(args)]:
+            if name in kwargs:
+                raise TypeError(f"{shown} got two values for {name!r}.")
         missing = [n for n in names[len(args) :] if n not in kwargs]
-        if reason is None and missing:
-            reason = f"{shown} missing required arguments: {', '.join(missing)}."
-        if reason is None and extra:
-            reason = f"{shown} got unexpected keyword arguments: {', '.join(extra)}."
-        if reason is None and simple:
-            flat = list(args) + [kwargs[n] for n in names[len(args) :]]
-            if all(
-                isinstance(x, (_headrace.Tensor, _headrace.VariableBase)) for x in flat
-            ):
-                return flat
-        if reason is None:
-            raise error
-        raise TypeError(
-            f"{error}\nFallback to flat signature also failed due to: {reason}"
-        ) from None
+        if missing:
+            raise TypeError(
+                f"{shown} missing required arguments: {', '.join(missing)}."
+            )
+        extra = sorted(k for k in kwargs if k not in names)
+        if extra:
+            raise TypeError(
+                f"{shown} got unexpected keyword arguments: {', '.join(extra)}."
+            )
+        flat = list(args) + [kwargs[n] for n in names[len(args) :]]
+        for i, x in enumerate(flat):
+            if not isinstance(x, (_headrace.Tensor, _headrace.VariableBase)):
+                raise TypeError(
+                    f"{shown}: expected argument #{i}(zero-based) to be a Tensor; got "
+                    f"{type(x).__name__} ({x})."
+                )
+        return flat
+
+    def _call_with_flat_signature(self, args, kwargs):
+        return self._call_flat(self._flat(args, kwargs))
 
     # --- what it is ---
 

@@ -99,10 +99,8 @@ class FunctionType:
 
     def _entries(self):
         rows = []
-        extra = any(
-            p.kind == P.VAR_POSITIONAL and t.items
-            for p, t in zip(self._parameters.parameters, self.types)
-        )
+        # What stands before *args can be given by position alone.
+        extra = any(p.kind == P.VAR_POSITIONAL for p in self._parameters.parameters)
         for p, t in zip(self._parameters.parameters, self.types):
             if p.kind == P.VAR_POSITIONAL:
                 for i, item in enumerate(t.items):
@@ -121,10 +119,9 @@ class FunctionType:
         """An inspect.Signature in which literals have defaults."""
         rows, optional = [], False
         for e in self.entries:
-            literal = isinstance(e.type, (trace_types.Literal, trace_types.Object))
             default = P.empty
-            if literal:
-                default = e.type.value
+            if trace_types.is_literal(e.type):
+                default = trace_types.literal_value(e.type)
                 optional = optional or e.kind != P.KEYWORD_ONLY
             elif optional and e.kind != P.KEYWORD_ONLY:
                 default = _MISSING

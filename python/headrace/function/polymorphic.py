@@ -240,8 +240,8 @@ class Function(_headrace.FunctionBase, Trackable):
         if self._shapes_stay:
             return types
         for concrete in reversed(self._traces.living()):
-            joined = list(map(trace_types.join, concrete._function_type.types, types))
-            if all(t is not None for t in joined):
+            joined = trace_types.joined(concrete._function_type.types, types)
+            if joined is not None:
                 return joined
         return types
 
@@ -249,8 +249,7 @@ class Function(_headrace.FunctionBase, Trackable):
 
     def _trace(self, types, leaves=None, variables=()):
         first = not self._called
-        earlier = [c._function_type.types for c in self._traces]
-        reason = self._retraces.compare(types, earlier)
+        reason = self._retraces.compare(types, self._traces.living())
         creation = tracing.Creation(not self._made_variables, leaves)
         concrete = self._trace_once(types, creation)
         if creation.made:

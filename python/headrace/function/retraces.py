@@ -11,6 +11,7 @@ from headrace.function import trace_types
 _TRACES_TO_WARN = 5  # within ...
 _CALLS_TO_WATCH = 10  # ... so many calls
 _MOST_WARNINGS = 2
+_MOST_COMPARED = 16
 _MOST_TOLD = 64  # retraces that explain_retraces() knows
 
 _RETRACING = (
@@ -53,12 +54,12 @@ class Retraces:
         self._told = collections.deque(maxlen=_MOST_TOLD)
 
     def compare(self, types, traces):
-        """Text that says how `types` differ from those of the nearest of `traces`;
-        None without traces."""
+        """Text that says how `types` differ from those of the nearest of the last
+        `traces`, ConcreteFunctions; None without any."""
         nearest = None
-        for old in traces:
+        for old in traces[-_MOST_COMPARED:]:
             found = []
-            for name, a, b in zip(self._names, old, types):
+            for name, a, b in zip(self._names, old._function_type.types, types):
                 _differences(name, a, b, found)
             if nearest is None or len(found) <= len(nearest):
                 nearest = found

@@ -229,11 +229,35 @@ def join(a, b):
     if isinstance(a, Structure):
         if not a.same_shape(b):
             return None
-        items = [join(x, y) for x, y in zip(a.items, b.items)]
-        return None if any(i is None for i in items) else a.like(items)
+        items = joined(a.items, b.items)
+        return None if items is None else a.like(items)
     if type(a) is TensorSpec and type(b) is TensorSpec and a.dtype == b.dtype:
         return TensorSpec(a.shape.most_specific_compatible_shape(b.shape), a.dtype)
     return a if a == b else None
+
+
+def joined(first, second):
+    """The joins of two lists of types, or None where some have none."""
+    out = []
+    for a, b in zip(first, second):
+        if (t := join(a, b)) is None:
+            return None
+        out.append(t)
+    return out
+
+
+def is_literal(t):
+    """Whether no tensor belongs to a type: its traces know the value."""
+    if isinstance(t, Structure):
+        return bool(t.items) and all(map(is_literal, t.items))
+    return isinstance(t, (Literal, Object))
+
+
+def literal_value(t):
+    """The value of a type that is_literal()."""
+    if isinstance(t, Structure):
+        return t.rebuild([literal_value(i) for i in t.items])
+    return t.value
 
 
 def without_names(t):
@@ -254,16 +278,18 @@ def placeholder(t, graph, name, out):
         parts = [placeholder(p, graph, name, out) for p in t.parts]
         return t.template._from_components(parts)
     if isinstance(t, VariableSpec):
-        return variables.traced_argument(graph, t, _node_name(name), out)
+        return variables.traced_argument(graph, t, _node_name(name), out, name)
     if isinstance(t, TensorSpec):
+        name = t.name or name
         tensor = graph._core.placeholder(
-            _node_name(t.name or name), t.dtype, t.shape, None
+            _node_name(name), t.dtype, t.shape, None, {USER_NAME: name}
         )
         out.append(tensor)
         return tensor
     raise NotImplementedError(f"tracing with a {type(t).__name__} is not supported")
 
 
+USER_NAME = variables.USER_NAME
 _NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 
 
@@ -299,7 +325,10 @@ def cast(value, t, out):
     elif isinstance(t, Composite):
         parts = value._components() if isinstance(value, t.kind) else ()
         if len(parts) != len(t.parts):
-            raise CastError(f"Can not cast {value!r} to {t!r}")
+            raise CastError(
+                f"Can not cast {value!r} to {t!r}: they don't have the same nested "
+                "structure"
+            )
         for part, kind in zip(parts, t.parts):
             cast(part, kind, out)
     elif isinstance(t, VariableSpec):
@@ -322,10 +351,10 @@ def _cast_structure(value, t, out):
             cast(value[k], item, out)
         return
     if not nest.is_nested(value):
-        raise CastError(f"Can not cast {value!r} to {t!r}.")
+        raise CastError(f"Can not cast {value!r} to {t.kind.__name__} type.")
     children = nest.children(value)
     if len(children) != len(t.items):
-        raise CastError(f"Can not cast {value!r} to {t!r}.")
+        raise CastError(f"Expected {value!r} to have length of {len(t.items)}")
     for child, item in zip(children, t.items):
         cast(child, item, out)
 

@@ -162,10 +162,51 @@ def _build(python_function, parameters, types, graph, creation, wrap_errors):
     try:
         with variables.variable_creator_scope(creation), graph.as_default():
             slots = [_slot(p, t, graph) for p, t in zip(parameters.parameters, types)]
+            before = list(map(_snapshot, slots))
             value = _call(python_function, parameters, slots, wrap_errors)
+            _check_untouched(graph.name, parameters.parameters, slots, before)
             return func_graph.Results(value, python_function)
     finally:
         _state.depth -= 1
+
+
+def _snapshot(value):
+    """What of a structure a function might change: its containers."""
+    if not isinstance(value, (list, tuple, dict)):
+        return value
+    keys = nest.sorted_keys(value) if nest._is_dict(value) else None
+    return _Snapshot(keys, [_snapshot(v) for v in nest.children(value)])
+
+
+class _Snapshot:
+    def __init__(self, keys, items):
+        self.keys, self.items = keys, items
+
+    def is_same(self, other):
+        return (
+            isinstance(other, _Snapshot)
+            and self.keys == other.keys
+            and len(self.items) == len(other.items)
+            and all(
+                a.is_same(b) if isinstance(a, _Snapshot) else a is b
+                for a, b in zip(self.items, other.items)
+            )
+        )
+
+
+def _check_untouched(name, parameters, slots, before):
+    """ValueError where the function changed containers that it was given."""
+    changed = []
+    for parameter, slot, old in zip(parameters, slots, before):
+        if isinstance(old, _Snapshot) and not old.is_same(_snapshot(slot)):
+            changed.append(parameter.name)
+    if changed:
+        shown = ", ".join(p.name for p in parameters)
+        raise ValueError(
+            f"{name}({shown}) should not modify its Python input arguments. Modifying "
+            "a copy is allowed. The following parameter(s) were modified: "
+            f"{', '.join(changed)}"
+        )
 
 
 def _slot(parameter, t, graph):

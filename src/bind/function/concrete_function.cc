@@ -29,25 +29,12 @@ void CheckBody(PyGraph& g, absl::Span<const Value> values) {
   }
 }
 
-AttrMap FunctionAttrs(nb::dict given) {
-  AttrMap attrs;
-  for (auto [name, value] : given) {
-    std::string key = nb::cast<std::string>(name);
-    if (nb::isinstance<nb::bool_>(value)) {
-      attrs.Set(key, nb::cast<bool>(value));
-    } else {
-      attrs.Set(key, nb::cast<std::string>(value));
-    }
-  }
-  return attrs;
-}
-
 // make_concrete(graph, name, args, results, trainable, keep_effects): the
 // function of the graph whose last arguments are those captures that are not
 // among `args`. Effects that the results do not need are part of it where
 // `keep_effects` is true. Of `borrowed`, captured variables, it does not keep
-// the objects alive, and calls fail once one is gone. `attrs`: {name: bool or
-// str} of the function.
+// the objects alive, and calls fail once one is gone. `attrs`: the
+// function's own.
 ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
                           nb::sequence args, nb::sequence results,
                           nb::sequence trainable, bool keep_effects,
@@ -65,7 +52,7 @@ ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
     captures.push_back(c.outer);
   }
   FunctionPtr f = MakeFunction(name, g.builder(), inner, out, keep_effects,
-                               FunctionAttrs(attrs));
+                               AttrsOf(attrs));
   Status added = GlobalFunctions().Add(f);
   if (!added.ok()) ThrowStatus(added);
   auto made = std::make_shared<ConcreteFunction>(

@@ -20,6 +20,24 @@
 namespace nb = nanobind;
 
 namespace headrace::bind {
+
+AttrMap AttrsOf(nb::dict given) {
+  AttrMap attrs;
+  for (auto [key, value] : given) {
+    const std::string name = nb::cast<std::string>(key);
+    if (nb::isinstance<nb::bool_>(value)) {
+      attrs.Set(name, nb::cast<bool>(value));
+    } else if (nb::isinstance<nb::list>(value)) {
+      std::vector<std::string> texts;
+      for (nb::handle text : value)
+        texts.push_back(nb::cast<std::string>(text));
+      attrs.Set(name, std::move(texts));
+    } else {
+      attrs.Set(name, nb::cast<std::string>(value));
+    }
+  }
+  return attrs;
+}
 namespace {
 
 // Refuses to grow a finalised graph, with the Python error that says so.
@@ -108,15 +126,20 @@ void BuildGraphsByDefault(bool on) {
   SetDefaultEmitterOfThreads(on ? DefaultGraph : nullptr);
 }
 
+// placeholder(name, dtype, shape, like, attrs): `like` tells what is behind a
+// handle.
 nb::object Placeholder(PyGraph& g, const std::string& name, nb::handle dtype,
-                       nb::handle shape, nb::handle like) {
+                       nb::handle shape, nb::handle like, nb::dict attrs) {
   Shape s;
   if (!AsShape(shape.ptr(), &s)) nb::raise_python_error();
   DType d = AsDType(dtype.ptr());
   if (d == DType::kInvalid) throw nb::type_error("a placeholder has a dtype");
   std::shared_ptr<const HandleData> handle;
   if (!like.is_none()) handle = ValueOrHandle(like).shared_handle_data();
+  AttrMap own = AttrsOf(attrs);
+  std::swap(own, g.builder().node_attrs());
   StatusOr<Value> v = g.builder().AddPlaceholder(name, d, s, std::move(handle));
+  std::swap(own, g.builder().node_attrs());
   if (!v.ok()) ThrowStatus(v.status(), true);
   return WrapObject(*v);
 }
@@ -153,21 +176,7 @@ void OverrideGradients(PyGraph& g, nb::dict names) {
 // What nodes made from now on get beside their own attributes: truths, texts
 // and lists of texts, by names with an underscore before them.
 void SetNodeAttrs(PyGraph& g, nb::dict attrs) {
-  AttrMap map;
-  for (auto [key, value] : attrs) {
-    const std::string name = nb::cast<std::string>(key);
-    if (nb::isinstance<nb::bool_>(value)) {
-      map.Set(name, nb::cast<bool>(value));
-    } else if (nb::isinstance<nb::list>(value)) {
-      std::vector<std::string> texts;
-      for (nb::handle text : value)
-        texts.push_back(nb::cast<std::string>(text));
-      map.Set(name, std::move(texts));
-    } else {
-      map.Set(name, nb::cast<std::string>(value));
-    }
-  }
-  g.builder().node_attrs() = std::move(map);
+  g.builder().node_attrs() = AttrsOf(attrs);
 }
 
 nb::object FindNode(PyGraph& g, const std::string& name) {
@@ -414,7 +423,8 @@ void AddGraph(nb::module_& m) {
              return g.graph()->UniqueName(g.builder().scope() + name, mark);
            })
       .def("placeholder", &Placeholder, nb::arg("name"), nb::arg("dtype"),
-           nb::arg("shape").none(), nb::arg("like").none())
+           nb::arg("shape").none(), nb::arg("like").none(),
+           nb::arg("attrs") = nb::dict())
       .def("captures", &Captures)
       .def("call_stack", &CallStack)
       .def("capture", &Capture)
