@@ -13,6 +13,8 @@ if [ "${#names[@]}" = 0 ]; then
   names=("${names[@]%.cc}")
 fi
 ticks=$(getconf CLK_TCK)
+# Memory that is not to be had is an error that the library tells, no finding.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1}
 
 spent() {  # pid: its processor time so far in ticks, nothing when it has ended
   { sed 's/.*) //' "/proc/$1/stat" | awk '$1 != "Z" {print $12 + $13}'; } \

@@ -41,6 +41,8 @@ class _Package(ModuleType):
 late.register(
     {
         "cond": "control_flow.branches:cond",
+        "converted": "autograph.calls:traced",
+        "why_unconverted": "autograph.calls:why_unconverted",
         "Mean": "keras.metric.reductions:Mean",
         "DenseFeatures": "feature_column.feature_layers:DenseFeatures",
         "SequenceFeatures": "feature_column.feature_layers:SequenceFeatures",

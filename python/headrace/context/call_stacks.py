@@ -4,6 +4,9 @@ import os
 import re
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# How the qualified names of such code objects end that AutoGraph made of a part of a
+# function.
+PART = ".<part>"
 _NODE = r"\[\[\{\{node ([^}]+)\}\}\]\]"  # compiled when it is first needed
 
 
@@ -14,9 +17,34 @@ def _line(code, instruction):
     return code.co_firstlineno
 
 
+def is_converted(code):
+    """True for code that AutoGraph made; it has the user's files and lines."""
+    return "ag__" in code.co_freevars
+
+
+def is_part(code):
+    """True for what AutoGraph made of a part of a function (a branch, a loop's body):
+    code that is called like the function and runs below it."""
+    return code.co_qualname.endswith(PART)
+
+
+def name_of(code):
+    """The name that the user gave to the function."""
+    if is_converted(code):
+        return code.co_name.removeprefix("tf__")
+    return code.co_name
+
+
 def frames(stack):
     """(file, line, function) of a native stack of (code, instruction)."""
-    return [(c.co_filename, _line(c, i), c.co_name) for c, i in stack]
+    found, users = [], []  # all, and the places of the user's among them
+    for code, instruction in stack:
+        if users and is_part(code):
+            del found[users.pop()]
+        if not is_internal(code.co_filename):
+            users.append(len(found))
+        found.append((code.co_filename, _line(code, instruction), name_of(code)))
+    return found
 
 
 def is_internal(filename):

@@ -1,5 +1,6 @@
 """Users' functions, traced for the elements of a dataset."""
 
+from headrace.autograph import calls, status
 from headrace.context import stack
 from headrace.elements import structure
 
@@ -21,7 +22,7 @@ class DatasetFunction:
                 f"Argument `func` must be a callable. Received func={func} (of type "
                 f"{type(func)})"
             )
-        self._func = func
+        self._func = calls.tf_convert(func, status.control_status_ctx())
         self._transformation = transformation
         self._specs = specs
         self._unpack = unpack

@@ -119,9 +119,9 @@ class OwnedIterator(Iterator):
                 raise ValueError(
                     "An unusually high number of `tf.data.Iterator.get_next()` calls "
                     "was detected. This suggests that the `for elem in dataset: ...` "
-                    "idiom is used within tf.function, which would need AutoGraph; "
-                    "Headrace has none. Use `dataset.reduce`, or loop over the dataset "
-                    "outside of tf.function."
+                    "idiom is used within tf.function with AutoGraph disabled. Enable "
+                    "AutoGraph, use `dataset.reduce`, or loop over the dataset outside "
+                    "of tf.function."
                 )
         return super().get_next()
 

@@ -169,6 +169,8 @@ class SparseTensor:
 
     __div__ = __truediv__
 
+    __iter__ = None  # slices without end is what __getitem__ alone would give
+
     def __getitem__(self, key):
         return _getitem(self, key)
 

@@ -1,9 +1,12 @@
 """tf.Tensor: what Python adds to the native tensor types."""
 
+import sys
+
 import numpy as np
 
 from headrace import _names
 from headrace._load import _headrace
+from headrace.context import call_stacks, late
 from headrace.framework import dtypes, tensor_shape
 from headrace.framework.errors import OperatorNotAllowedInGraphError
 
@@ -13,11 +16,11 @@ SymbolicTensor = _headrace.SymbolicTensor
 
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:"
 _ADVICE = (
-    " is not allowed. Its value is not known while a graph is made, and Headrace has "
-    "no AutoGraph that would convert Python's control flow. Use tf.cond or tf.where in "
-    "place of `if`, tf.while_loop, tf.map_fn or tf.scan in place of loops, or run this "
-    "code eagerly: outside of tf.function, by tf.py_function, or with "
-    "tf.config.run_functions_eagerly(True)."
+    " is not allowed. You can attempt the following resolutions to the problem: If you "
+    "are running in Graph mode, use Eager execution mode or decorate this function with "
+    "@tf.function. If you are using AutoGraph, you can try decorating this function "
+    "with @tf.function. If that does not work, then you may be using an unsupported "
+    "feature or your source code may not be visible to AutoGraph."
 )
 
 
@@ -266,16 +269,30 @@ def _symbolic_set_shape(self, shape):
     self._set_shape(self.shape.merge_with(shape))
 
 
+def _not_in_graphs(what):
+    """The error of Python's control flow on a tensor of a graph: what stands in the way
+    of converting the user's function, where that is known."""
+    frame = sys._getframe(2)
+    while frame is not None and call_stacks.is_internal(frame.f_code.co_filename):
+        frame = frame.f_back
+    text = what + _ADVICE
+    if frame is not None:
+        code = frame.f_code
+        reason = late.why_unconverted(code)
+        if reason is not None:
+            text += (
+                f'\n\nFile "{code.co_filename}", line {frame.f_lineno}, in '
+                f"{code.co_name} ran as it is: {reason}"
+            )
+    return OperatorNotAllowedInGraphError(text)
+
+
 def _symbolic_bool(self):
-    raise OperatorNotAllowedInGraphError(
-        "Using a symbolic `tf.Tensor` as a Python `bool`" + _ADVICE
-    )
+    raise _not_in_graphs("Using a symbolic `tf.Tensor` as a Python `bool`")
 
 
 def _symbolic_iter(self):
-    raise OperatorNotAllowedInGraphError(
-        "Iterating over a symbolic `tf.Tensor`" + _ADVICE
-    )
+    raise _not_in_graphs("Iterating over a symbolic `tf.Tensor`")
 
 
 def _symbolic_len(self):

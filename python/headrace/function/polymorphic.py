@@ -4,7 +4,7 @@ import functools
 import inspect
 
 from headrace._load import _headrace
-from headrace.context import stack
+from headrace.context import late, stack
 from headrace.framework import nest
 from headrace.framework.support.locks import ForkLock
 from headrace.framework.support.properties import read_only
@@ -288,7 +288,18 @@ class Function(_headrace.FunctionBase, Trackable):
             own_variables=own_variables,
             keeps_variables=self._options["keeps_variables"],
             attributes=self._options["attributes"],
+            converted=self._converted(),
         )
+
+    def _converted(self):
+        """The function with its control flow made that of graphs; None where it is
+        traced as it is."""
+        if not self._options["autograph"]:
+            return None
+        return late.converted(self._user_function(), self._options["features"])
+
+    def _user_function(self):
+        return self._python_function
 
     def get_concrete_function(self, *args, **kwargs):
         """The trace for arguments, or for TensorSpecs in their place."""
@@ -358,9 +369,7 @@ class Function(_headrace.FunctionBase, Trackable):
     _autograph = property(lambda self: self._options["autograph"])
     _reduce_retracing = property(lambda self: self._options["reduce_retracing"])
     _attributes = property(lambda self: self._options["attributes"])
-    _experimental_autograph_options = property(
-        lambda self: self._options["autograph_options"]
-    )
+    _experimental_autograph_options = property(lambda self: self._options["features"])
 
     def _list_all_concrete_functions(self):
         return list(self._traces)
@@ -409,9 +418,11 @@ class Function(_headrace.FunctionBase, Trackable):
             return function(reference(), *args, **kwargs)
 
         functools.update_wrapper(method, function)
-        bound = _Method(method, dict(self._options), True)
-        bound._self = reference
-        return bound
+        return _Method(method, self._options, reference, function)
+
+    def _with(self, options):
+        """A Function of the same Python function."""
+        return Function(self._python_function, options)
 
     def _clone(self, python_function):
         """The same options for another Python function, under the same name."""
@@ -438,9 +449,19 @@ class Function(_headrace.FunctionBase, Trackable):
 class _Method(Function):
     """A Function bound to an instance."""
 
+    def __init__(self, method, options, reference, function):
+        super().__init__(method, dict(options), True)
+        self._self, self._function = reference, function
+
+    def _with(self, options):
+        return _Method(self._python_function, options, self._self, self._function)
+
     @property
     def __self__(self):
         return self._self()
+
+    def _user_function(self):
+        return self._function.__get__(self._self())
 
 
 def _rebuild(python_function, options, name):
@@ -455,7 +476,7 @@ def checked_options(
     jit_compile=None,
     reduce_retracing=False,
     attributes=None,
-    autograph_options=None,
+    features=None,
     keeps_variables=False,
 ):
     """What a Function is made with. Its traces keep the variables that they captured
@@ -532,7 +553,7 @@ def function(
 
     def decorated(inner):
         if isinstance(inner, Function):
-            inner = inner.python_function
+            return inner._with(options)
         _check_python_function(inner)
         return Function(inner, options)
 

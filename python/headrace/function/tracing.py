@@ -118,6 +118,7 @@ def trace(
     own_variables=(),
     keeps_variables=True,
     attributes=None,
+    converted=None,
 ):
     """A ConcreteFunction of `python_function` for arguments of `types`.
 
@@ -125,13 +126,18 @@ def trace(
     well: it is made for these very variables, so that each has one gradient.
     Effects that no result waits for are part of it where `keeps_effects` is true.
     Without `keeps_variables` calls fail once a variable that it captured is gone.
+    `converted` is called in the function's place: the same with its control flow made
+    that of graphs.
     """
     graph = func_graph.FuncGraph(name, stack.current())
     graph.keeps_effects = keeps_effects
     graph.variable_arguments.update(own_variables)
     graph.seed = random_seed.holder().seed
     creation.graph = graph
-    results = _build(python_function, parameters, types, graph, creation, wrap_errors)
+    called = converted or python_function
+    with variables.variable_creator_scope(creation), graph.as_default():
+        value = _build(called, parameters, types, graph, wrap_errors)
+        results = func_graph.Results(value, python_function)
     check_captures(graph)
     captured = graph.variables
     trainable = [v.handle for v in captured if v.trainable]
@@ -157,15 +163,14 @@ def trace(
     return made
 
 
-def _build(python_function, parameters, types, graph, creation, wrap_errors):
+def _build(function, parameters, types, graph, wrap_errors):
     _state.depth += 1
     try:
-        with variables.variable_creator_scope(creation), graph.as_default():
-            slots = [_slot(p, t, graph) for p, t in zip(parameters.parameters, types)]
-            before = list(map(_snapshot, slots))
-            value = _call(python_function, parameters, slots, wrap_errors)
-            _check_untouched(graph.name, parameters.parameters, slots, before)
-            return func_graph.Results(value, python_function)
+        slots = [_slot(p, t, graph) for p, t in zip(parameters.parameters, types)]
+        before = list(map(_snapshot, slots))
+        value = _call(function, parameters, slots, wrap_errors)
+        _check_untouched(graph.name, parameters.parameters, slots, before)
+        return value
     finally:
         _state.depth -= 1
 
@@ -224,9 +229,9 @@ def _slot(parameter, t, graph):
     return trace_types.placeholder(t, graph, parameter.name, out)
 
 
-def _call(python_function, parameters, slots, wrap_errors):
+def _call(function, parameters, slots, wrap_errors):
     try:
-        return parameters.call(python_function, slots)
+        return parameters.call(function, slots)
     except Exception as e:
         if not wrap_errors or _state.depth > 1:
             raise

@@ -3,7 +3,7 @@
 import ast
 import linecache
 
-from headrace.context.call_stacks import is_internal
+from headrace.context import call_stacks
 from headrace.framework.errors import OpError
 
 
@@ -18,13 +18,18 @@ _MultilineKeyError.__name__ = _MultilineKeyError.__qualname__ = "KeyError"
 
 
 def user_frames(traceback):
-    """(file, line, function) of the frames that are not this package's."""
+    """(file, line, function, whether it is converted) of the frames that are not this
+    package's."""
     frames = []
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        if not is_internal(code.co_filename):
-            name = "None" if code.co_name == "<lambda>" else code.co_name
-            frames.append((code.co_filename, traceback.tb_lineno, name))
+        if not call_stacks.is_internal(code.co_filename):
+            name = call_stacks.name_of(code)
+            name = "None" if name == "<lambda>" else name
+            if frames and call_stacks.is_part(code):
+                frames.pop()
+            converted = call_stacks.is_converted(code)
+            frames.append((code.co_filename, traceback.tb_lineno, name, converted))
         traceback = traceback.tb_next
     return frames
 
@@ -50,8 +55,9 @@ def in_user_code(error, traceback):
     if not frames:
         return None
     lines = ["in user code:", ""]
-    for filename, line, name in frames:
-        lines.append(f'    File "{filename}", line {line}, in {name}  *')
+    for filename, line, name, converted in frames:
+        star = "  *" if converted else ""
+        lines.append(f'    File "{filename}", line {line}, in {name}{star}')
         source = _source(filename, line, name == "None")
         lines.append(f"        {source}")
     text = f"{type(error).__name__}: {error}"

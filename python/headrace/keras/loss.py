@@ -1,6 +1,7 @@
 """tf.keras.losses: functions of y_true and y_pred, and classes that reduce them."""
 
 from headrace import _api as tf
+from headrace.autograph.calls import in_graph
 from headrace.framework.support import signatures
 from headrace.keras import newer_losses, serialization, settings
 from headrace.keras.classes import add_function_classes
@@ -101,7 +102,7 @@ class Loss:
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         mask = getattr(y_pred, "_keras_mask", None)
-        values = self.call(y_true, y_pred)
+        values = in_graph(self.call)(y_true, y_pred)
         reduction = self._reduction()
         counted = getattr(values, "_keras_mask", None)
         if counted is not None:
@@ -154,7 +155,7 @@ class LossFunctionWrapper(Loss):
             if logits is not None and not hasattr(y_pred, "_keras_logits"):
                 if y_pred.shape.rank == logits.shape.rank - 1:
                     y_pred._keras_logits = tf.squeeze(logits, -1)
-        return self.fn(y_true, y_pred, **self._fn_kwargs)
+        return in_graph(self.fn)(y_true, y_pred, **self._fn_kwargs)
 
     def get_config(self):
         """A dict of reduction, name, the function and its further arguments."""

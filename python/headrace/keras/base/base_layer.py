@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.autograph.calls import in_graph
 from headrace.framework.name_scopes import name_scope
 from headrace.framework.support.properties import read_only
 from headrace.keras import (
@@ -440,7 +441,7 @@ class Layer(tracking.Tracking):
                     kwargs = dict(kwargs, mask=mask)
         if "mask" in kwargs and not spec.has_mask:
             kwargs = {k: v for k, v in kwargs.items() if k != "mask"}
-        outputs = self.call(inputs, *rest, **kwargs)
+        outputs = in_graph(self.call)(inputs, *rest, **kwargs)
         if self.activity_regularizer is not None:
             self._penalize(inputs, outputs)
         if state.masks:

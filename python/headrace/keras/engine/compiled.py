@@ -1,6 +1,7 @@
 """The losses and metrics that compile was given, applied to outputs."""
 
 from headrace import _api as tf
+from headrace.autograph.calls import in_graph
 from headrace.keras import loss as losses
 from headrace.keras.metric import registry
 from headrace.keras.metric.reductions import Mean
@@ -240,11 +241,12 @@ class Metrics:
             target, weight = _fitted(targets[i], outputs[i], weights[i])
             mask = _with_mask(outputs[i], None)
             for m in plain:
-                m.update_state(target, outputs[i], sample_weight=mask)
+                in_graph(m.update_state)(target, outputs[i], sample_weight=mask)
             if weighted:
                 weight = _with_mask(outputs[i], weight)
                 for m in weighted:
-                    m.update_state(target, outputs[i], sample_weight=weight)
+                    update = in_graph(m.update_state)
+                    update(target, outputs[i], sample_weight=weight)
 
     def reset_state(self):
         for m in self.metrics:

@@ -3,6 +3,7 @@
 import weakref
 
 from headrace import _api as tf
+from headrace.autograph.calls import in_graph
 from headrace.context import stack
 
 _EXACT_SHAPES = 3  # so many shapes get traces of their own
@@ -23,7 +24,7 @@ class Steps:
         def step(data):
             graph = stack.current()
             self._graph = None if graph is None else weakref.ref(graph)
-            return own(data) if own else method(model, data)
+            return in_graph(own or method.__get__(model))(data)
 
         step.__name__ = kind + "_function"
         self._step = step

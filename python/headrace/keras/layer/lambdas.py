@@ -3,6 +3,7 @@
 import inspect
 
 from headrace import _api as tf
+from headrace.autograph.calls import in_graph
 from headrace.keras.base.base_layer import Layer
 
 
@@ -29,7 +30,7 @@ class Lambda(Layer):
             kwargs["mask"] = mask
         if "training" in wanted:
             kwargs["training"] = training
-        return self.function(inputs, **kwargs)
+        return in_graph(self.function)(inputs, **kwargs)
 
     def compute_output_shape(self, input_shape):
         """What output_shape says, or a function of it; else found by a call."""

@@ -4,6 +4,7 @@ import functools
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.autograph.calls import in_graph
 from headrace.keras import serialization
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.graph_updates import Ordered
@@ -28,7 +29,7 @@ class Metric(Layer):
 
     def __call__(self, *args, **kwargs):
         """Updates the state and gives the result."""
-        update = self.update_state(*args, **kwargs)
+        update = in_graph(self.update_state)(*args, **kwargs)
         with tf.control_dependencies([] if update is None else [update]):
             return self.result()
 

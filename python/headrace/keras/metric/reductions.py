@@ -1,6 +1,7 @@
 """Sums and means, of values and of functions of y_true and y_pred."""
 
 from headrace import _api as tf
+from headrace.autograph.calls import in_graph
 from headrace.keras import loss as losses
 from headrace.keras import serialization
 from headrace.keras.classes import takes
@@ -93,7 +94,7 @@ class MeanMetricWrapper(Mean):
         y_true = self._in_dtype(y_true)
         if self._squeezes and self._fn not in losses._SPARSE:
             y_pred, y_true, _ = losses.squeeze_or_expand(y_pred, y_true)
-        values = self._fn(y_true, y_pred, **self._fn_kwargs)
+        values = in_graph(self._fn)(y_true, y_pred, **self._fn_kwargs)
         mask = getattr(values, "_keras_mask", None)
         if sample_weight is None and mask is not None:
             sample_weight = mask

@@ -1,0 +1,1 @@
+"""AutoGraph: Python's control flow on tensors becomes that of graphs."""

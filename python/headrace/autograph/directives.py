@@ -1,0 +1,77 @@
+"""Calls that speak to the converter and do nothing when they run."""
+
+import ast
+import inspect
+
+
+class _Unset:
+    def __repr__(self):
+        return "UNSPECIFIED"
+
+
+UNSPECIFIED = _Unset()
+
+
+def set_element_type(entity, dtype, shape=UNSPECIFIED):
+    """Says what the elements of a list are that becomes one of tensors.
+
+    Args:
+      entity: the list, a variable of the converted function.
+      dtype: the tf.DType of its elements.
+      shape: their tf.TensorShape, unknown unless given.
+    """
+    del entity, dtype, shape
+
+
+def set_loop_options(
+    parallel_iterations=UNSPECIFIED,
+    swap_memory=UNSPECIFIED,
+    maximum_iterations=UNSPECIFIED,
+    shape_invariants=UNSPECIFIED,
+):
+    """Says how the loop around it runs where it becomes one of the graph: the
+    arguments are tf.while_loop's.
+
+    Args:
+      parallel_iterations: how many turns may run at once.
+      swap_memory: accepted; there is no other memory to swap to.
+      maximum_iterations: an int or scalar tensor, the most turns.
+      shape_invariants: pairs (variable, tf.TensorShape or tf.TypeSpec).
+    """
+    del parallel_iterations, swap_memory, maximum_iterations, shape_invariants
+
+
+_DIRECTIVES = (set_element_type, set_loop_options)
+
+
+def finder(look_up):
+    """A function that says what a call means: (the directive's name, {parameter: node}),
+    or None where it is no directive. `look_up` gives the value of a name.
+    """
+
+    def value_of(node):
+        if isinstance(node, ast.Name):
+            return look_up(node.id)
+        if isinstance(node, ast.Attribute):
+            holder = value_of(node.value)
+            return None if holder is None else getattr(holder, node.attr, None)
+        return None
+
+    def directive(call):
+        name = ast.unparse(call.func).rpartition(".")[2]
+        if not any(name == d.__name__ for d in _DIRECTIVES):
+            return None
+        found = value_of(call.func)
+        if not any(found is d for d in _DIRECTIVES):
+            return None
+        names = list(inspect.signature(found).parameters)
+        given = dict(zip(names, call.args))
+        given.update({k.arg: k.value for k in call.keywords})
+        unknown = [k for k in given if k not in names]
+        if unknown or len(call.args) > len(names):
+            raise TypeError(
+                f"{name}() got an unexpected argument {', '.join(map(str, unknown))}"
+            )
+        return name, given
+
+    return directive

@@ -1,0 +1,187 @@
+"""Loops as While operations: the symbols that a body changes, carried by hand."""
+
+from headrace._load import raw
+from headrace.autograph import checks, tensors, variables
+from headrace.context import stack
+from headrace.control_flow import bodies, loops
+from headrace.framework import conversion, dtypes, nest
+from headrace.ops import array_ops, graph_assert
+
+_TO_WHILE = ("parallel_iterations", "swap_memory", "maximum_iterations")
+
+
+class GraphLoop:
+    """A loop of a graph over the variables that its body changes.
+
+    `hidden` are tensors that the loop carries besides. `test(*hidden)` says whether
+    there is another turn, `step(*hidden)` takes it and gives their next values; both
+    find the variables set to their values in the loop, `step` leaves them changed.
+    `defines` says whether variables without a value before the loop may get theirs in
+    it; such a loop must then turn once at least.
+    """
+
+    def __init__(self, state, test, step, hidden=(), opts=None, defines=True):
+        self._get, self._set, self._names = state
+        self._test, self._step = test, step
+        self._hidden = list(hidden)
+        self._opts = opts or {}
+        self._defines = defines
+        self._turned = []  # a flag that is carried where variables come in the loop
+        self.check_shapes = True
+
+    def run(self):
+        """Adds the loop to the graph and sets the variables to what it gives."""
+        values = list(self._get())
+        invariants = _invariants(self._opts.get("shape_invariants", ()), values)
+        lacking = [checks.lacks_value(v) for v in values]
+        if any(lacking) and self._defines:
+            self._define(values, invariants, lacking)
+        checks.before_loop(values, self._names)
+        checks.invariants_before_loop(values, self._names, invariants)
+        values = [bodies.to_tensors(v) for v in values]
+        for value in values:
+            if any(leaf is None for leaf in tensors.leaves(value)):
+                raise ValueError("None values not supported.")
+        after = self._loop(values, invariants)
+        self._set(tuple(self._checked(after, lacking)))
+
+    def _loop(self, values, invariants):
+        extras = [bodies.to_tensors(h) for h in self._turned + self._hidden]
+        count = len(extras)
+        flags = len(self._turned)
+
+        def unpack(carried):
+            self._set(tuple(carried[count:]))
+            return carried[flags:count]
+
+        def condition(*carried):
+            return self._test(*unpack(carried))
+
+        def body(*carried):
+            hidden = list(self._step(*unpack(carried)) or ())
+            ended = list(self._get())
+            checks.turn(
+                carried[count:], ended, self._names, invariants, self.check_shapes
+            )
+            flag = [conversion.convert_to_tensor(True)] * flags
+            return (*flag, *hidden, *(bodies.to_tensors(v) for v in ended))
+
+        carried = (*extras, *values)
+        if not carried:  # nothing but effects
+            carried = (conversion.convert_to_tensor(0),)
+            test, turn = condition, body
+
+            def condition(_):
+                return test()
+
+            def body(count):
+                turn()
+                return (raw.AddV2(count, 1),)
+
+        options = {k: v for k, v in self._opts.items() if k in _TO_WHILE}
+        shapes = [None] * (len(carried) - len(values)) + [
+            _none_like(v) if i is None else i for v, i in zip(values, invariants)
+        ]
+        result = loops.while_loop(
+            condition, body, carried, shape_invariants=tuple(shapes), **options
+        )
+        self._turned = list(result[:flags])
+        return list(result[len(result) - len(values) :])
+
+    def _define(self, values, invariants, lacking):
+        """Finds by a trial what variables without a value are in the loop."""
+        before = tuple(values)
+        try:
+            with tensors.scratch_graph():
+                self._step(*self._hidden)
+                found = list(self._get())
+                made = {
+                    i: _likes(found[i])
+                    for i, lacks in enumerate(lacking)
+                    if lacks and not checks.lacks_value(found[i])
+                }
+        except Exception as e:
+            self._refuse(values, e)
+        finally:
+            self._set(before)
+        for i, like in made.items():
+            values[i], invariants[i] = _placeholder(like), like.shapes
+        self._turned = [conversion.convert_to_tensor(False)]
+
+    def _refuse(self, values, error):
+        for name, value in zip(self._names, values):
+            if isinstance(value, variables.UndefinedReturnValue):
+                checks.before_loop([value], [name])
+            if checks.lacks_value(value):
+                raise ValueError(
+                    f"'{name}' must be defined before the loop\nNote: AutoGraph tried "
+                    "to define it automatically, but ran into a "
+                    f"{type(error).__name__}: {error}"
+                ) from error
+        raise error
+
+    def _checked(self, values, lacking):
+        """The values after the loop; those made in it wait for its first turn."""
+        if not self._turned:
+            return values
+        names = ", ".join(n for n, lacks in zip(self._names, lacking) if lacks)
+        text = f"loop must iterate at least once to initialize {names}"
+        check = graph_assert.make(self._turned[0], [text], None, None)
+        with stack.current().control_dependencies([check]):
+            return [
+                nest.map_structure(array_ops.identity, v) if lacks else v
+                for v, lacks in zip(values, lacking)
+            ]
+
+
+def _invariants(given, values):
+    """What is said of the shapes of each value; that of a pair goes by identity."""
+    by_value = {id(value): shape for value, shape in given}
+    return [by_value.get(id(value)) for value in values]
+
+
+def _none_like(value):
+    return nest.map_structure(lambda _: None, value)
+
+
+class _Like:
+    """What a variable is in a loop: a structure of (dtype, shape)."""
+
+    def __init__(self, structure, parts):
+        self._structure = structure
+        self.parts = parts
+        self.shapes = self.packed([shape for _, shape in parts])
+
+    def packed(self, flat):
+        return nest.pack_sequence_as(self._structure, flat)
+
+
+def _likes(value):
+    parts = []
+    for leaf in tensors.leaves(value):
+        if leaf is None:
+            raise ValueError("None values not supported.")
+        if tensors.is_tensor(leaf):
+            parts.append((leaf.dtype, leaf.shape))
+        elif isinstance(leaf, (bool, int, float)):
+            converted = conversion.convert_to_tensor(leaf)
+            parts.append((converted.dtype, converted.shape))
+        else:
+            raise TypeError(
+                f"Found an unsupported type '{type(leaf).__name__}' while creating "
+                f"placeholder for {leaf}. Supported types include Tensor, int, float, "
+                "bool, list, tuple or dict."
+            )
+    return _Like(nest.map_structure(lambda _: 0, value), parts)
+
+
+def _placeholder(like):
+    """Values of the dtypes and shapes, for what is never read."""
+    return like.packed([_zero(dtype, shape) for dtype, shape in like.parts])
+
+
+def _zero(dtype, shape):
+    sizes = [] if shape.rank is None else [d or 0 for d in shape.as_list()]
+    value = "" if dtype == dtypes.string else 0
+    zero = array_ops.fill(sizes, conversion.convert_to_tensor(value, dtype))
+    return zero

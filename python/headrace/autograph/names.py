@@ -1,0 +1,159 @@
+"""Which names code reads and writes."""
+
+import ast
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def composite(node):
+    """ "a.b" or "a.b[0]" for attributes and constant elements of names; else None."""
+    base = node
+    while isinstance(base, (ast.Attribute, ast.Subscript)):
+        if isinstance(base, ast.Subscript) and not isinstance(base.slice, ast.Constant):
+            return None
+        base = base.value
+    if not isinstance(base, ast.Name) or base is node:
+        return None
+    return ast.unparse(node)
+
+
+def root(name):
+    """The name that a composite one begins with: "a" of "a.b[0]"."""
+    return name.partition(".")[0].partition("[")[0]
+
+
+class Names(ast.NodeVisitor):
+    """The names in statements or expressions of one function.
+
+    Attributes:
+      reads, writes: names that are read and bound, those of nested functions left out.
+      composites: attributes and elements that are assigned, "a.b" or "a[0]".
+      captured: names that nested functions read or write whenever they are called.
+      rebound: {nested function's name: names of this one that it binds (nonlocal)}.
+      declared: names in statements `global` and `nonlocal`.
+    """
+
+    def __init__(self, *nodes):
+        self.reads, self.writes, self.composites = set(), set(), set()
+        self.captured, self.globals, self.nonlocals = set(), set(), set()
+        self.rebound = {}
+        for node in nodes:
+            for n in node if isinstance(node, list) else [node]:
+                self.visit(n)
+
+    declared = property(lambda self: self.globals | self.nonlocals)
+
+    def visit_Name(self, node):
+        if isinstance(node.ctx, ast.Load):
+            self.reads.add(node.id)
+        else:
+            self.writes.add(node.id)
+
+    def _visit_place(self, node):
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            name = composite(node)
+            if name is not None:
+                self.composites.add(name)
+
+    visit_Attribute = visit_Subscript = _visit_place
+
+    def visit_AugAssign(self, node):
+        self.generic_visit(node)
+        if isinstance(node.target, ast.Name):
+            self.reads.add(node.target.id)
+
+    def visit_AnnAssign(self, node):
+        if node.value is not None or not isinstance(node.target, ast.Name):
+            self.visit(node.target)
+        if node.value is not None:
+            self.visit(node.value)
+
+    def visit_Global(self, node):
+        self.globals |= set(node.names)
+
+    def visit_Nonlocal(self, node):
+        self.nonlocals |= set(node.names)
+
+    def _visit_import(self, node):
+        for alias in node.names:
+            self.writes.add(alias.asname or alias.name.partition(".")[0])
+
+    visit_Import = visit_ImportFrom = _visit_import
+
+    def visit_ExceptHandler(self, node):
+        # `as e` is unbound again behind the handler.
+        for part in (*([node.type] if node.type else ()), *node.body):
+            self.visit(part)
+
+    def _visit_pattern(self, node):
+        name = node.rest if isinstance(node, ast.MatchMapping) else node.name
+        if name is not None:
+            self.writes.add(name)
+        self.generic_visit(node)
+
+    visit_MatchAs = visit_MatchStar = visit_MatchMapping = _visit_pattern
+
+    def _visit_inner(self, inner, own):
+        free = (inner.reads | inner.captured) - own - inner.globals
+        self.reads |= free
+        self.captured |= free | inner.nonlocals
+
+    def visit_FunctionDef(self, node):
+        for part in (*node.decorator_list, *_defaults(node)):
+            self.visit(part)
+        inner = Names(node.body)
+        own = (inner.writes | parameters(node)) - inner.nonlocals
+        self._visit_inner(inner, own)
+        self.writes.add(node.name)
+        if inner.nonlocals:
+            self.rebound[node.name] = set(inner.nonlocals)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Lambda(self, node):
+        for part in _defaults(node):
+            self.visit(part)
+        self._visit_inner(Names(node.body), parameters(node))
+
+    def visit_ClassDef(self, node):
+        for part in (*node.decorator_list, *node.bases, *node.keywords):
+            self.visit(part)
+        inner = Names(node.body)
+        self.reads |= inner.reads
+        self.captured |= inner.captured
+        self.writes.add(node.name)
+
+    def _visit_comprehension(self, node):
+        inner = Names()
+        inner.generic_visit(node)
+        own = Names(*(g.target for g in node.generators)).writes
+        self.reads |= inner.reads - own
+        self.captured |= inner.captured - own
+        self.writes |= inner.writes - own  # a walrus binds in the function
+
+    visit_ListComp = visit_SetComp = visit_DictComp = _visit_comprehension
+    visit_GeneratorExp = _visit_comprehension
+
+
+def parameters(node):
+    """The names of a function's parameters."""
+    a = node.args
+    found = [*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg]
+    return {x.arg for x in found if x is not None}
+
+
+def _defaults(node):
+    return [d for d in (*node.args.defaults, *node.args.kw_defaults) if d is not None]
+
+
+def local_to(nodes, types):
+    """All nodes of these types, those in nested functions and classes left out."""
+    found = []
+    for node in nodes:
+        if isinstance(node, types):
+            found.append(node)
+        if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            found += local_to(ast.iter_child_nodes(node), types)
+    return found

@@ -1,0 +1,113 @@
+"""Loops that run as Python while a function is traced, or eagerly."""
+
+import traceback
+import warnings
+
+from headrace.autograph import tensors
+from headrace.context import stack
+from headrace.framework.errors import OperatorNotAllowedInGraphError
+
+_CONSISTENCY = (
+    "\nSee https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/"
+    "autograph/g3doc/reference/limitations.md#consistency-of-control-flow-types for "
+    "more info."
+)
+_CHANGED = (
+    "The condition of while loop started as non-Tensor, then changed to Tensor. This "
+    "may happen either because variables changed type, or when a break or return "
+    "statement inside the loop depends on a Tensor condition. In both cases, changing "
+    "to a TF loop should remove the error." + _CONSISTENCY
+)
+_BREAKS = (
+    "break and return statements which depend on a TF condition are not supported in "
+    "Python for loops. Did you intend to make it a TF loop?" + _CONSISTENCY
+)
+
+MANY_TURNS = 50_000  # as many turns that make operations are warned of
+MOST_TURNS = 100_000_000  # of a loop inside of a trace
+
+
+class _Turns:
+    """Counts the turns of a Python loop in a graph: each copies its operations."""
+
+    def __init__(self):
+        self._graph = stack.current()
+        self._done = 0
+        self._operations = 0
+
+    def before(self):
+        """Called before each turn."""
+        if self._graph is not None and self._done == MANY_TURNS - 1:
+            self._operations = self._graph._core.num_nodes
+
+    def after(self):
+        """Called after each turn."""
+        if self._graph is None:
+            return
+        self._done += 1
+        if self._done == MANY_TURNS:
+            self._warn()
+        if self._done > MOST_TURNS:
+            raise ValueError("iteration limit exceeded")
+
+    def _warn(self):
+        made = self._graph._core.num_nodes - self._operations
+        if made:
+            where = "".join(traceback.format_stack()[:-3])
+            warnings.warn(
+                "Large unrolled loop detected. Did you mean to use a TF loop? The "
+                f"following ops were created after iteration {MANY_TURNS}: {made} "
+                "operations in one turn."
+                f"{_CONSISTENCY}\nLocation:\n\n{where}",
+                stacklevel=4,
+            )
+
+
+def run_while(test, body, first, maximum_iterations=None):
+    """A while loop; `first` is what `test()` gave before its first turn.
+
+    Raises NotImplementedError where the test becomes a tensor of a graph.
+    """
+    turns = _Turns()
+    most = None if maximum_iterations is None else int(maximum_iterations)
+    done = 0
+    holds = first
+    while (most is None or done < most) and _truth(holds, _CHANGED):
+        turns.before()
+        body()
+        turns.after()
+        done += 1
+        holds = test()
+    return done
+
+
+def run_for(iterable, extra_test, body, maximum_iterations=None):
+    """A for loop, as long as `extra_test()` holds where there is one.
+
+    Raises NotImplementedError where that is a tensor of a graph.
+    """
+    if extra_test is not None and not _truth(extra_test(), _BREAKS):
+        return
+    turns = _Turns()
+    most = None if maximum_iterations is None else int(maximum_iterations)
+    done = 0
+    if most == 0:
+        return
+    for item in iterable:
+        turns.before()
+        body(item)
+        turns.after()
+        done += 1
+        if extra_test is not None and not _truth(extra_test(), _BREAKS):
+            return
+        if done == most:
+            return
+
+
+def _truth(value, message):
+    if tensors.is_tensor(value) and tensors.in_graph():
+        raise NotImplementedError(message)
+    try:
+        return bool(value)
+    except OperatorNotAllowedInGraphError:
+        raise NotImplementedError(message) from None
