@@ -253,6 +253,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         but one device has no copies."""
         return self._aggregation
 
+    _handle = read_only("handle")
     graph = read_only("handle.graph", "The graph that has the handle.")
     op = read_only("handle.op", "The operation that makes the handle.")
 

@@ -235,12 +235,17 @@ class ConcreteFunction:
     @property
     def output_dtypes(self):
         """The dtypes of the outputs, in the structure of structured_outputs."""
-        return nest.map_structure(lambda t: t.dtype, self.structured_outputs)
+        return self._of_outputs(lambda t: t.dtype)
 
     @property
     def output_shapes(self):
         """The static shapes of the outputs, in the structure of structured_outputs."""
-        return nest.map_structure(lambda t: t.shape, self.structured_outputs)
+        return self._of_outputs(lambda t: t.shape)
+
+    def _of_outputs(self, what):
+        return nest.map_structure(
+            lambda t: None if t is None else what(t), self.structured_outputs
+        )
 
     function_type = read_only(
         "_function_type",

@@ -187,7 +187,7 @@ class FunctionType:
             "  None"
         ]
         lines += ["Output Type:", f"  {self.output!r}", "Captures:"]
-        lines += [f"  {c._id}: {_spec_text(c)}" for c in captures] or ["  None"]
+        lines += [f"  {id(c)}: {_spec_text(c)}" for c in captures] or ["  None"]
         return "\n".join(lines)
 
 

@@ -195,11 +195,11 @@ class Function(_headrace.FunctionBase, Trackable):
         traces = self._traces.living()
         return traces[0] if traces else self._trace(types, leaves)
 
-    def _find(self, types, variables=()):
+    def _find(self, types, variables=(), traces=None):
         """The most specific trace that serves arguments of `types`, of which
         `variables` are, by their alias_id."""
         best, parent = None, self._parent()
-        for concrete in self._traces:
+        for concrete in self._traces if traces is None else traces:
             mine = concrete._function_type.types
             if concrete._parent != parent:
                 continue
@@ -317,16 +317,18 @@ class Function(_headrace.FunctionBase, Trackable):
             types = [trace_types.type_of(v, aliases) for v in slots]
             taken = aliases.variables
             of_specs = any(isinstance(x, TypeSpec) for x in nest.flatten(slots))
-            for concrete in self._traces:
-                # The guide has specs traced anew where values were traced before.
-                if of_specs and not concrete._of_specs:
-                    continue
+            # The guide has specs traced anew where values were traced before.
+            known = [c for c in self._traces if c._of_specs or not of_specs]
+            for concrete in known:
                 if concrete._function_type.types == types:
                     if _captured(concrete, taken) == concrete._own_variables:
                         return concrete
-            plain = [trace_types.without_names(t) for t in types]
-            if plain == types and self._options["reduce_retracing"]:
-                types = self._generalised(types)
+            named = [trace_types.without_names(t) for t in types] != types
+            if not named:  # else the names are wanted
+                if (concrete := self._find(types, taken, known)) is not None:
+                    return concrete
+                if self._options["reduce_retracing"]:
+                    types = self._generalised(types)
             concrete = self._trace(types, variables=taken)
             concrete._of_specs = of_specs
             return concrete
@@ -373,6 +375,8 @@ class Function(_headrace.FunctionBase, Trackable):
 
     def _list_all_concrete_functions(self):
         return list(self._traces)
+
+    _list_all_concrete_functions_for_serialization = _list_all_concrete_functions
 
     def experimental_get_tracing_count(self):
         """How often the Python function was traced."""

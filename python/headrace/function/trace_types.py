@@ -201,6 +201,16 @@ def type_of(value, aliases):
             keys = value.__tf_flatten__()[0]
         items = [type_of(v, aliases) for v in nest.children(value)]
         return Structure(value, keys, items)
+    if isinstance(value, weakref.ref):
+        raise TypeError(f"weakref input {value} not supported for tf.function.")
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"Could not generate a generic TraceType for {value!r}. Please verify that "
+            "it is immutable/hashable. Otherwise, consider implementing the Tracing "
+            "Protocol for it."
+        ) from None
     return Object(value)
 
 
@@ -231,6 +241,9 @@ def join(a, b):
             return None
         items = joined(a.items, b.items)
         return None if items is None else a.like(items)
+    if isinstance(a, Composite) and isinstance(b, Composite) and a.kind is b.kind:
+        spec = a.spec.most_specific_common_supertype([b.spec])
+        return None if spec is None else Composite.of_spec(spec)
     if type(a) is TensorSpec and type(b) is TensorSpec and a.dtype == b.dtype:
         return TensorSpec(a.shape.most_specific_compatible_shape(b.shape), a.dtype)
     return a if a == b else None
