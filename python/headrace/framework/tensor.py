@@ -312,7 +312,11 @@ def _symbolic_array(self, dtype=None, copy=None):
 
 _attach(
     Tensor,
-    {"_shape_tuple": lambda self: None if self.shape.rank is None else tuple(self.shape)},
+    {
+        "_shape_tuple": lambda self: (
+            None if self.shape.rank is None else tuple(self.shape)
+        )
+    },
 )
 _attach(
     SymbolicTensor,

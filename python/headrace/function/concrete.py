@@ -60,6 +60,8 @@ class ConcreteFunction:
         gradients = self._gradients
         if gradients and not _headrace.is_eager():
             named_gradients.keep(gradients)
+        if self._graph.deferred:
+            leaves = [*leaves, *self._graph.deferred_values()]
         try:
             return self._pack(self._core.call(leaves, gradients))
         except OpError as e:
@@ -136,7 +138,8 @@ class ConcreteFunction:
         """The tensors that the graph takes, by position or by the names that they have
         there; literals are left out."""
         inputs = self._graph.inputs
-        names = [x.op.name for x in inputs[: len(inputs) - len(self.captured_inputs)]]
+        others = len(self.captured_inputs) + len(self._graph.deferred_tensors)
+        names = [x.op.name for x in inputs[: len(inputs) - others]]
         shown = f"{self._python_name}({', '.join(names)})"
         by_keyword = self._function_type.entries and all(
             e.kind == P.KEYWORD_ONLY for e in self._function_type.entries

@@ -148,7 +148,7 @@ class Function(_headrace.FunctionBase, Trackable):
                 return self._answer_first(leaves)
             # Which trace serves depends on which variables come, not on types alone.
             kept = not taken or not concrete.variables
-            return self._answer(concrete, None if kept else leaves)
+            return self._answer(concrete, leaves, kept)
 
     def _ran(self, concrete):
         """Called natively when what _resolve gave has run."""
@@ -164,12 +164,13 @@ class Function(_headrace.FunctionBase, Trackable):
         except AttributeError:  # never set up
             pass
 
-    def _answer(self, concrete, leaves):
+    def _answer(self, concrete, leaves, kept=False):
+        """`leaves` are what it runs with; `kept`: so do calls of the same signature."""
+        if concrete._graph.deferred:
+            leaves, kept = [*leaves, *concrete._graph.deferred_values()], False
+        # None: Python packs the results, or there are none.
         results = concrete._results if concrete._native else None
-        if concrete._native and results is None:
-            results = ()  # nothing is returned: packed by Python
-            return concrete, concrete._core, None, leaves
-        return concrete, concrete._core, results, leaves
+        return concrete, concrete._core, results, None if kept else leaves
 
     def _answer_first(self, leaves):
         """The first call runs the trace that made the variables: what their first
@@ -188,7 +189,7 @@ class Function(_headrace.FunctionBase, Trackable):
         if self._first is not None:
             return self._answer_first(leaves)
         uncast = all(map(trace_types.fits, slots, types))
-        return self._answer(concrete, None if uncast else leaves)
+        return self._answer(concrete, leaves, uncast)
 
     def _only(self, types, leaves=None):
         """The trace of a function with an input_signature."""

@@ -23,6 +23,10 @@ class CastError(TypeError):
     """A value does not fit a type."""
 
 
+class StructureCastError(CastError, ValueError):
+    """A value is not made of the parts of a type."""
+
+
 class Literal:
     """A Python value that the trace was made with."""
 
@@ -338,7 +342,7 @@ def cast(value, t, out):
     elif isinstance(t, Composite):
         parts = value._components() if isinstance(value, t.kind) else ()
         if len(parts) != len(t.parts):
-            raise CastError(
+            raise StructureCastError(
                 f"Can not cast {value!r} to {t!r}: they don't have the same nested "
                 "structure"
             )

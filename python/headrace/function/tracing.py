@@ -12,6 +12,7 @@ from headrace.framework.errors import InaccessibleTensorError
 from headrace.framework.settings import random_seed
 from headrace.function import trace_types, user_errors
 from headrace.function.concrete import ConcreteFunction
+from headrace.function.deferred import TracedGraph
 from headrace.function.function_type import FunctionType, P
 from headrace.graph import func_graph
 
@@ -129,7 +130,7 @@ def trace(
     `converted` is called in the function's place: the same with its control flow made
     that of graphs.
     """
-    graph = func_graph.FuncGraph(name, stack.current())
+    graph = TracedGraph(name, stack.current())
     graph.keeps_effects = keeps_effects
     graph.variable_arguments.update(own_variables)
     graph.seed = random_seed.holder().seed
@@ -142,7 +143,7 @@ def trace(
     captured = graph.variables
     trainable = [v.handle for v in captured if v.trainable]
     full_name = _headrace.new_function_name(f"__inference_{name}")
-    arguments = list(graph.inputs)
+    arguments = graph.inputs + graph.deferred_tensors
     core = _headrace.make_concrete(
         graph._core,
         full_name,
