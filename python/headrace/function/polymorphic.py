@@ -420,7 +420,7 @@ class Function(_headrace.FunctionBase, Trackable):
         function = self._python_function
 
         def method(*args, **kwargs):
-            return function(reference(), *args, **kwargs)
+            return function(_living(reference, function), *args, **kwargs)
 
         functools.update_wrapper(method, function)
         return _Method(method, self._options, reference, function)
@@ -451,6 +451,17 @@ class Function(_headrace.FunctionBase, Trackable):
         )
 
 
+def _living(reference, function):
+    """The instance of a method."""
+    instance = reference()
+    if instance is None:
+        raise ReferenceError(
+            f"the object whose method `{function.__name__}` is to be traced is gone: a "
+            "method's Function holds it weakly, so keep it in a variable of your own"
+        )
+    return instance
+
+
 class _Method(Function):
     """A Function bound to an instance."""
 
@@ -466,7 +477,7 @@ class _Method(Function):
         return self._self()
 
     def _user_function(self):
-        return self._function.__get__(self._self())
+        return self._function.__get__(_living(self._self, self._function))
 
 
 def _rebuild(python_function, options, name):

@@ -153,6 +153,12 @@ def test_one_function_an_instance():
     assert end() is None
 
 
+def test_methods_of_objects_that_are_gone():
+    add = Adder(1.0).add
+    with pytest.raises(ReferenceError, match="whose method `add` is to be traced"):
+        add(1.0)
+
+
 def _resident():
     gc.collect()
     with open("/proc/self/statm", encoding="ascii") as file:
@@ -171,15 +177,16 @@ def _functions(i):
 
 
 def _bound_methods(i):
-    class_ = _Adder
+    class_ = Adder
     if i % 2:
         kept = class_(float(i))
         kept.itself = kept
         kept.add(1.0)
-    assert float(class_(float(i)).add(1.0)) == i + 1.0
+    one = class_(float(i))
+    assert float(one.add(1.0)) == i + 1.0
 
 
-class _Adder(tf.Module):
+class Adder(tf.Module):
     def __init__(self, n):
         super().__init__()
         self.v = tf.Variable(n)
