@@ -13,6 +13,7 @@ from headrace.framework.type_spec import TypeSpec
 from headrace.function import attributes, trace_types, tracing
 from headrace.function.function_type import P, Parameters
 from headrace.function.instances import Instances
+from headrace.function.protocol import PolymorphicFunction
 from headrace.function.retraces import Retraces, watch_of
 from headrace.function.traces import Traces
 
@@ -31,6 +32,7 @@ class InputSignatureValueError(ValueError, TypeError):
     TensorFlow a TypeError: it is both."""
 
 
+@PolymorphicFunction.register
 class Function(_headrace.FunctionBase, Trackable):
     """What tf.function returns: calls run a trace made for their signature."""
 

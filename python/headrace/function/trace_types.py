@@ -78,6 +78,46 @@ class Object:
         return f"Weakref[{self.reference!r}]"
 
 
+class Custom:
+    """What a value's own class says that traces depend on: its TraceType."""
+
+    def __init__(self, trace_type):
+        self.trace_type = trace_type
+        if isinstance(trace_type, TypeSpec) or trace_type.flatten():
+            raise NotImplementedError(
+                f"tf.function: {trace_type!r} is the TraceType of a value with tensors, "
+                "which is not supported; make its class a tf.experimental.ExtensionType"
+            )
+
+    @classmethod
+    def of_value(cls, value):
+        return cls(value.__tf_tracing_type__(None))
+
+    @property
+    def value(self):
+        return self.trace_type.placeholder_value(None)
+
+    def serves(self, other):
+        return isinstance(other, Custom) and other.trace_type.is_subtype_of(
+            self.trace_type
+        )
+
+    def join(self, other):
+        if not isinstance(other, Custom):
+            return None
+        found = self.trace_type.most_specific_common_supertype([other.trace_type])
+        return None if found is None else Custom(found)
+
+    def __eq__(self, other):
+        return isinstance(other, Custom) and self.trace_type == other.trace_type
+
+    def __hash__(self):
+        return hash(self.trace_type)
+
+    def __repr__(self):
+        return repr(self.trace_type)
+
+
 class Composite:
     """A value made of tensors (IndexedSlices and the like)."""
 
@@ -196,7 +236,7 @@ def type_of(value, aliases):
             value, specs or [type_of(p, aliases) for p in value._components()]
         )
     if hasattr(type(value), "__tf_tracing_type__"):
-        return Object(value)
+        return Custom.of_value(value)
     if nest.is_nested(value):
         keys = None
         if nest._is_dict(value):
@@ -220,6 +260,8 @@ def type_of(value, aliases):
 
 def subsumes(general, special):
     """True when a trace of `general` serves arguments of `special`."""
+    if isinstance(general, Custom):
+        return general.serves(special)
     if isinstance(general, Structure):
         return general.same_shape(special) and all(
             map(subsumes, general.items, special.items)
@@ -240,6 +282,8 @@ def subsumes(general, special):
 
 def join(a, b):
     """The most specific type that subsumes both, or None."""
+    if isinstance(a, Custom):
+        return a.join(b)
     if isinstance(a, Structure):
         if not a.same_shape(b):
             return None
@@ -287,7 +331,7 @@ def without_names(t):
 
 def placeholder(t, graph, name, out):
     """The value that stands for an argument while tracing; its tensors go to `out`."""
-    if isinstance(t, (Literal, Object)):
+    if isinstance(t, (Literal, Object, Custom)):
         return t.value
     if isinstance(t, Structure):
         return t.rebuild([placeholder(i, graph, name, out) for i in t.items])
@@ -317,7 +361,7 @@ def _node_name(name):
 
 def structured(t, path):
     """What structured_input_signature shows for an argument."""
-    if isinstance(t, (Literal, Object)):
+    if isinstance(t, (Literal, Object, Custom)):
         return t.value
     if isinstance(t, Structure):
         keys = t.keys if t.keys is not None else range(len(t.items))
@@ -337,6 +381,10 @@ def cast(value, t, out):
             same = bool(value == t.value)
         if not same:
             raise CastError(f"Can not cast {value!r} to {t!r}")
+    elif isinstance(t, Custom):
+        has_type = hasattr(type(value), "__tf_tracing_type__")
+        if not has_type or not t.serves(Custom.of_value(value)):
+            raise CastError(f"Can not cast {value!r} to type {t!r}")
     elif isinstance(t, Structure):
         _cast_structure(value, t, out)
     elif isinstance(t, Composite):

@@ -130,6 +130,7 @@ bool CallKey::AddOther(PyObject* o) {
     held_.emplace_back(
         Called<PyObject_CallMethod>(o, "__tf_tracing_type__", "O", Py_None));
     if (!held_.back()) return false;
+    made_.push_back(held_.back().get());
     AddLiteral(held_.back().get(), kLiteral);
     return true;
   }
@@ -180,7 +181,7 @@ bool CallKey::AddOther(PyObject* o) {
 KeptKey::KeptKey(const CallKey& key)
     : tokens_(key.tokens().begin(), key.tokens().end()) {
   for (PyObject* o : key.literals()) {
-    if (!IsLiteral(o)) {
+    if (!IsLiteral(o) && !key.Made(o)) {
       Ref weak(PyWeakref_NewRef(o, nullptr));
       if (weak) {
         literals_.push_back({std::move(weak), true});
