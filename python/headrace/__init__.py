@@ -41,6 +41,7 @@ class _Package(ModuleType):
 late.register(
     {
         "cond": "control_flow.branches:cond",
+        "in_graph": "autograph.calls:in_graph",
         "converted": "autograph.calls:traced",
         "why_unconverted": "autograph.calls:why_unconverted",
         "Mean": "keras.metric.reductions:Mean",

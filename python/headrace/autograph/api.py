@@ -3,9 +3,9 @@
 import inspect
 import types
 
-from headrace.autograph import convert
 from headrace.autograph.calls import ag__
-from headrace.autograph.errors import AutoGraphError, ConversionError
+from headrace.autograph.conversion import converter
+from headrace.autograph.conversion.errors import AutoGraphError, ConversionError
 from headrace.autograph.status import ConversionOptions, is_autograph_artifact
 
 
@@ -37,7 +37,7 @@ def to_graph(entity, recursive=True, experimental_optional_features=None):
     function = _checked(entity)
     options = _options(recursive, experimental_optional_features)
     try:
-        return convert.converted(function, options, ag__)
+        return converter.converted(function, options, ag__)
     except AutoGraphError:
         raise
     except Exception as e:
@@ -81,4 +81,4 @@ def _checked(entity):
 def to_code(entity, recursive=True, experimental_optional_features=None):
     """The source code of to_graph's function."""
     options = _options(recursive, experimental_optional_features)
-    return convert.text(_checked(entity), options)
+    return converter.text(_checked(entity), options)

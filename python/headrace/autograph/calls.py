@@ -9,8 +9,9 @@ import types
 
 from headrace._load import _headrace
 from headrace.autograph import builtins as overloads
-from headrace.autograph import convert, messages, operators, status
-from headrace.autograph.errors import AutoGraphError
+from headrace.autograph import messages, operators, status
+from headrace.autograph.conversion import converter
+from headrace.autograph.conversion.errors import AutoGraphError
 from headrace.autograph.status import (
     STD,
     ControlStatusCtx,
@@ -160,7 +161,7 @@ def _converted_or_none(function, options, f):
     # One conversion serves all callers: what they ask for differs in the call only.
     options = ConversionOptions(True, True, True, options.optional_features)
     try:
-        return convert.converted(function, options, ag__)
+        return converter.converted(function, options, ag__)
     except Exception as e:
         if os.environ.get("AUTOGRAPH_STRICT_CONVERSION", "0") not in ("", "0"):
             raise

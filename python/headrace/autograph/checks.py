@@ -21,22 +21,19 @@ def lacks_value(value):
 
 
 def branch(values, names, which):
-    """Every symbol must have a value at the end of a branch of an if."""
+    """Every symbol must be defined at the end of a branch of an if."""
     for name, value in zip(names, values):
         if isinstance(value, variables.UndefinedReturnValue):
             raise ValueError(f"the {which} branch must also have a return statement.")
-        parts = tensors.leaves(value)
-        if any(map(is_undefined, parts)):
+        if any(map(is_undefined, tensors.leaves(value))):
             raise ValueError(f"'{name}' must also be initialized in the {which} branch")
-        if any(part is None for part in parts):
-            raise ValueError(f"'{name}' is None at the end of the {which} branch.")
 
 
 def as_result(value, function):
-    """The structure with tensors for leaves, as a traced function returns it."""
+    """The structure with tensors for leaves but None, as a traced function returns it."""
 
     def convert(leaf):
-        if bodies.is_composite(leaf):
+        if leaf is None or bodies.is_composite(leaf):
             return leaf
         try:
             if not (callable(leaf) and not tensors.is_tensor(leaf)):
@@ -54,8 +51,11 @@ def as_result(value, function):
 
 
 def branches_alike(main, other, names):
-    """Both branches must give a symbol one structure, and its parts one dtype."""
+    """Both branches must give a symbol a value, of one structure, its parts of one
+    dtype."""
     for name, a, b in zip(names, main, other):
+        not_none(name, a, "main")
+        not_none(name, b, "else")
         try:
             nest.assert_same_structure(a, b, expand_composites=True)
         except (ValueError, TypeError) as e:
@@ -69,6 +69,12 @@ def branches_alike(main, other, names):
                     f"'{name}' has dtype {x.dtype.name} in the main branch, but dtype "
                     f"{y.dtype.name} in the else branch"
                 )
+
+
+def not_none(name, value, which):
+    """A symbol must not be None, nor any part of it, at the end of a branch."""
+    if any(part is None for part in tensors.leaves(value)):
+        raise ValueError(f"'{name}' is None at the end of the {which} branch.")
 
 
 def _tensors(value):

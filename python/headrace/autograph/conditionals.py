@@ -20,28 +20,27 @@ def if_stmt(cond, body, orelse, get_state, set_state, symbol_names, nouts):
     cond = tensors.bool_scalar(cond, "if statement")
     names = symbol_names[:nouts]
     before = get_state()
-    ended = []
+    ends = []
 
-    def end(which, function):
-        values = get_state()[:nouts]
-        checks.branch(values, names, which)
-        ended.append(tuple(checks.as_result(v, function) for v in values))
-        raw_ends.append(values)
-        return ended[-1]
+    def end(which):
+        ends.append(get_state()[:nouts])
+        checks.branch(ends[-1], names, which)
 
-    raw_ends = []
+    def results(function):
+        return tuple(checks.as_result(v, function) for v in ends[-1])
 
     def main_branch():
         set_state(before)
         body()
-        return end("main", main_branch)
+        end("main")
+        return results(main_branch)
 
     def else_branch():
         set_state(before)
         orelse()
-        results = end("else", else_branch)
-        checks.branches_alike(raw_ends[0], raw_ends[1], names)
-        return results
+        end("else")
+        checks.branches_alike(*ends, names)
+        return results(else_branch)
 
     after = branches.cond(cond, main_branch, else_branch)
     set_state((*(after if nouts else ()), *before[nouts:]))
@@ -53,24 +52,18 @@ def if_exp(cond, if_true, if_false, expr_repr):
         return if_true() if cond else if_false()
     ends = []
 
-    def end(value, which, function):
-        checks.branch([value], [expr_repr], which)
-        ends.append(value)
-        return checks.as_result(value, function)
-
     def main_branch():
-        return end(if_true(), "main", main_branch)
+        ends.append(if_true())
+        checks.branch(ends, [expr_repr], "main")
+        return checks.as_result(ends[0], main_branch)
 
     def else_branch():
-        result = end(if_false(), "else", else_branch)
-        _same_dtypes(ends, expr_repr)
-        return result
+        ends.append(if_false())
+        checks.branch(ends[1:], [expr_repr], "else")
+        for which, value in zip(("main", "else"), ends):
+            checks.not_none(expr_repr, value, which)
+        if len(tensors.leaves(ends[0])) == len(tensors.leaves(ends[1])):
+            checks.branches_alike(*([end] for end in ends), [expr_repr])
+        return checks.as_result(ends[1], else_branch)  # tf.cond tells of the numbers
 
     return branches.cond(tensors.tensor(cond), main_branch, else_branch)
-
-
-def _same_dtypes(ends, name):
-    """Structures that differ are told of by tf.cond, dtypes by the expression."""
-    main, other = ends
-    if len(tensors.leaves(main)) == len(tensors.leaves(other)):
-        checks.branches_alike([main], [other], [name])

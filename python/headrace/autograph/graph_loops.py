@@ -17,17 +17,20 @@ class GraphLoop:
     there is another turn, `step(*hidden)` takes it and gives their next values; both
     find the variables set to their values in the loop, `step` leaves them changed.
     `defines` says whether variables without a value before the loop may get theirs in
-    it; such a loop must then turn once at least.
+    it; such a loop must then turn once at least. With `relaxes` the shapes of variables
+    may change: what changes is not known in the loop.
     """
 
-    def __init__(self, state, test, step, hidden=(), opts=None, defines=True):
+    def __init__(
+        self, state, test, step, hidden=(), opts=None, defines=True, relaxes=False
+    ):
         self._get, self._set, self._names = state
         self._test, self._step = test, step
         self._hidden = list(hidden)
         self._opts = opts or {}
         self._defines = defines
         self._turned = []  # a flag that is carried where variables come in the loop
-        self.check_shapes = True
+        self._relaxes = relaxes
 
     def run(self):
         """Adds the loop to the graph and sets the variables to what it gives."""
@@ -42,7 +45,12 @@ class GraphLoop:
         for value in values:
             if any(leaf is None for leaf in tensors.leaves(value)):
                 raise ValueError("None values not supported.")
-        after = self._loop(values, invariants)
+        while True:
+            try:
+                after = self._loop(values, invariants)
+                break
+            except _Changed as e:
+                invariants[e.at] = e.shapes
         self._set(tuple(self._checked(after, lacking)))
 
     def _loop(self, values, invariants):
@@ -60,9 +68,10 @@ class GraphLoop:
         def body(*carried):
             hidden = list(self._step(*unpack(carried)) or ())
             ended = list(self._get())
-            checks.turn(
-                carried[count:], ended, self._names, invariants, self.check_shapes
-            )
+            entered = carried[count:]
+            checks.turn(entered, ended, self._names, invariants, not self._relaxes)
+            if self._relaxes:
+                _relax(entered, ended)
             flag = [conversion.convert_to_tensor(True)] * flags
             return (*flag, *hidden, *(bodies.to_tensors(v) for v in ended))
 
@@ -142,6 +151,31 @@ def _invariants(given, values):
 
 def _none_like(value):
     return nest.map_structure(lambda _: None, value)
+
+
+class _Changed(Exception):
+    """A turn changed shapes: the loop is to be made again with less specific ones."""
+
+    def __init__(self, at, shapes):
+        super().__init__(at, shapes)
+        self.at = at
+        self.shapes = shapes
+
+
+def _relax(entered, ended):
+    """Raises _Changed where a value's shapes are no longer those that it came with."""
+    for at, (before, after) in enumerate(zip(entered, ended)):
+        wider = []
+        changed = False
+        for x, y in zip(tensors.leaves(before), tensors.leaves(after)):
+            if bodies.is_composite(x):
+                wider.append(None)
+                continue
+            shape = conversion.convert_to_tensor(y).shape
+            wider.append(x.shape.most_specific_compatible_shape(shape))
+            changed = changed or wider[-1] != x.shape
+        if changed:
+            raise _Changed(at, nest.pack_sequence_as(before, wider))
 
 
 class _Like:

@@ -21,9 +21,15 @@ def _check_alike(traced, names, function):
     first = traced[0]
     _check_slices(traced, function)
     for body, name in zip(traced[1:], names[1:]):
-        counts = [len(nest.flatten(b.value, True)) for b in (first, body)]
+        counts = [len(nest.flatten(b.value)) for b in (first, body)]
         if counts[0] != counts[1]:
             raise AssertionError(counts)
+        try:
+            nest.assert_same_structure(first.value, body.value, expand_composites=True)
+        except (ValueError, TypeError) as e:
+            raise TypeError(
+                _unlike(first, body, names[0], name, function) + str(e)
+            ) from None
         sizes = [len(b.results) for b in (first, body)]
         if sizes[0] != sizes[1]:
             raise ValueError(
@@ -31,12 +37,6 @@ def _check_alike(traced, names, function):
                 f"len(graphs[0].outputs): {sizes[0]}\n"
                 f"len(graphs[1].outputs): {sizes[1]}\n"
             )
-        try:
-            nest.assert_same_structure(first.value, body.value, expand_composites=True)
-        except (ValueError, TypeError) as e:
-            raise TypeError(
-                _unlike(first, body, names[0], name, function) + str(e)
-            ) from None
         for a, b in zip(first.results, body.results):
             if a.dtype != b.dtype:
                 raise TypeError(

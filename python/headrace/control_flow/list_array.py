@@ -89,6 +89,9 @@ class ListArray(Array):
         number = -1 if number is None else int(number)
         return cls(dtype, flow, element_shape, dynamic, infer_shape, number)
 
+    def _static_parts(self):
+        return self._dtype, self.element_shape, self._dynamic, self._infer_shape
+
     def _components(self):
         return [self._flow]
 

@@ -5,9 +5,13 @@ from headrace.context import stack
 from headrace.control_flow import bodies
 from headrace.framework import conversion, dtypes, nest, tensor_shape
 from headrace.framework.sparse_tensor import SparseTensorSpec
-from headrace.framework.type_spec import TensorSpec, TypeSpec, type_spec_from_value
+from headrace.framework.type_spec import (
+    TensorSpec,
+    TypeSpec,
+    flat_tensor_specs,
+    type_spec_from_value,
+)
 from headrace.ops import array_ops, math_ops
-from headrace.ragged.spec import RaggedTensorSpec
 
 
 def while_loop(
@@ -298,15 +302,16 @@ def _component_specs(invariant, value):
     if isinstance(invariant, TypeSpec):
         spec = invariant
     elif invariant is not None:
-        spec = _spec_of_shape(spec, tensor_shape.as_shape(invariant))
+        if hasattr(value, "_shape_invariant_to_type_spec"):
+            spec = value._shape_invariant_to_type_spec(invariant)
+        else:
+            spec = _spec_of_shape(spec, tensor_shape.as_shape(invariant))
         _check_spec(spec, value)
-    return nest.flatten(spec._component_specs)
+    return flat_tensor_specs(spec)
 
 
 def _spec_of_shape(own, shape):
     """The spec that a shape given as invariant stands for; `own` is the value's."""
-    if isinstance(own, RaggedTensorSpec):
-        return RaggedTensorSpec(shape, own.dtype, own.ragged_rank, own.row_splits_dtype)
     if isinstance(own, SparseTensorSpec):
         # It is that of the vector of sizes: only their number is said.
         if shape.rank not in (1, None):

@@ -1,18 +1,16 @@
 """tf.map_fn, tf.vectorized_map, tf.scan, tf.foldl and tf.foldr."""
 
 from headrace._load import _headrace
-from headrace.control_flow.bodies import Body, tensors_of
+from headrace.context import late
+from headrace.control_flow.bodies import Body, is_composite, tensors_of
 from headrace.control_flow.loops import while_loop
 from headrace.control_flow.tensor_array import TensorArray
 from headrace.elements import structure
-from headrace.framework import conversion, dtypes, nest, tensor_shape
+from headrace.framework import conversion, dtypes, nest
 from headrace.framework.sparse_tensor import SparseTensorSpec
 from headrace.framework.support import signatures
-from headrace.framework.tensor import is_tensor
 from headrace.framework.type_spec import TensorSpec, TypeSpec
 from headrace.ops import array_ops
-
-_PLAIN = (_headrace.Tensor, _headrace.VariableBase)
 
 
 def _tensors(elems):
@@ -69,23 +67,17 @@ def _signature(signature, dtype, elems):
 
 def _same_row(elem):
     """What a result like a row of `elem` is."""
-    if is_tensor(elem) and not isinstance(elem, _PLAIN):
-        return structure.unbatched(structure.spec_of(elem))
+    if is_composite(elem):
+        return structure.unbatched(_batchable(elem))
     return conversion.convert_to_tensor(elem).dtype
 
 
-def _leaf_dtype(leaf):
-    if _is_composite_spec(leaf):
-        return dtypes.variant
-    return leaf.dtype if isinstance(leaf, TypeSpec) else dtypes.as_dtype(leaf)
-
-
-def _leaf_shape(leaf):
-    if _is_composite_spec(leaf):
-        return tensor_shape.TensorShape(
-            [3] if isinstance(leaf, SparseTensorSpec) else []
-        )
-    return leaf.shape if isinstance(leaf, TypeSpec) else None
+def _batchable(elem):
+    """The spec of a composite that has rows."""
+    spec = structure.spec_of(elem)
+    if not hasattr(spec, "_to_batched_tensor_list"):
+        raise TypeError(f"map_fn can not consume {spec} inputs: got {elem}")
+    return spec
 
 
 def _is_composite_spec(leaf):
@@ -93,46 +85,77 @@ def _is_composite_spec(leaf):
 
 
 class _Rows:
-    """Tensors and composites as tensors of rows; a composite's row is a variant."""
+    """Tensors and composites as tensors of rows: those of a composite are components."""
 
     def __init__(self, elems):
         self._elems, self.tensors, self._specs = elems, [], []
         for e in nest.flatten(elems):
             spec = None
-            if is_tensor(e) and not isinstance(e, _PLAIN):
-                whole = structure.spec_of(e)
-                (rows,) = structure.to_slices(whole, e)
+            if is_composite(e):
+                whole = _batchable(e)
+                self.tensors += structure.to_slices(whole, e)
                 spec = structure.unbatched(whole)
             else:
-                rows = conversion.convert_to_tensor(e)
-            self.tensors.append(rows)
+                self.tensors.append(conversion.convert_to_tensor(e))
             self._specs.append(spec)
 
     def row(self, parts):
         """The structure of a row whose components are `parts`."""
-        return _like(
-            self._elems,
-            [
-                p if s is None else structure.from_variant(s, p)
-                for s, p in zip(self._specs, parts)
-            ],
-        )
+        rest = iter(parts)
+        leaves = [
+            next(rest) if s is None else structure.of_components(s, rest)
+            for s in self._specs
+        ]
+        return _like(self._elems, leaves)
 
 
-def _written(leaf, value):
-    """A result as its array holds it."""
-    if not _is_composite_spec(leaf):
-        return value
-    return structure.to_variant(leaf, value)
+class _Results:
+    """The arrays of what one leaf of the signature stands for."""
 
+    def __init__(self, leaf, n, infer_shape):
+        self._leaf, self._n = leaf, n
+        self._is_composite = _is_composite_spec(leaf)
+        if self._is_composite and not hasattr(leaf, "_batch"):
+            raise TypeError(f"map_fn can not generate {leaf} outputs")
+        self.arrays = [
+            TensorArray(dtype, size=n, infer_shape=infer_shape, element_shape=shape)
+            for dtype, shape in self._elements()
+        ]
 
-def _stacked(leaf, array, n):
-    """An array's rows as one tensor or composite."""
-    rows = array.stack()
-    if not _is_composite_spec(leaf):
-        return rows
-    size = n if isinstance(n, int) else None
-    return structure.from_variant(structure.batched(leaf, size), rows)
+    def _elements(self):
+        leaf = self._leaf
+        if self._is_composite:
+            # Those of sparse tensors are vectors of three variants.
+            vector = [3] if isinstance(leaf, SparseTensorSpec) else []
+            return [
+                (s.dtype, s.shape if s.dtype != dtypes.variant else vector)
+                for s in structure.component_specs(leaf)
+            ]
+        if isinstance(leaf, TypeSpec):
+            return [(leaf.dtype, leaf.shape)]
+        return [(dtypes.as_dtype(leaf), None)]
+
+    def parts(self, value):
+        """What is written for a value, one for each array."""
+        if not self._is_composite:
+            return [value]
+        is_tensor = self._leaf.value_type is _headrace.Tensor  # of ragged rank 0
+        if not is_tensor and not self._leaf.is_compatible_with(value):
+            raise ValueError(
+                f"Error in map_fn:\n  Expected `fn` to return a:\n    {self._leaf}\n"
+                f"  But it returned a:\n    {structure.spec_of(value)}\n    (value="
+                f"{value})\n  To fix, update the `fn_output_signature` (or `dtype`) "
+                "argument to `map_fn`."
+            )
+        return structure.components_of(self._leaf, value)
+
+    def stacked(self, arrays):
+        """The next arrays' rows as one tensor or composite."""
+        rows = (next(arrays).stack() for _ in self.arrays)
+        if not self._is_composite:
+            return next(rows)
+        size = self._n if isinstance(self._n, int) else None
+        return structure.of_components(structure.batched(self._leaf, size), rows)
 
 
 def map_fn(
@@ -151,38 +174,31 @@ def map_fn(
         raise TypeError(
             f"The provided function {fn} is not callable.fn must be callable."
         )
+    fn = late.in_graph(fn)
     elements = _Rows(elems)
     n = _length(elements.tensors, "map_fn")
     signature = _signature(fn_output_signature, dtype, elems)
-    leaves = nest.flatten(signature)
     rows = _arrays(elements.tensors, n)
-    results = [
-        TensorArray(
-            _leaf_dtype(s),
-            size=n,
-            infer_shape=infer_shape,
-            element_shape=_leaf_shape(s),
-        )
-        for s in leaves
-    ]
+    results = [_Results(leaf, n, infer_shape) for leaf in nest.flatten(signature)]
 
     def turn(i, arrays):
         value = fn(elements.row([r.read(i) for r in rows]))
         nest.assert_same_structure(signature, value)
-        values = zip(arrays, leaves, nest.flatten(value))
-        return i + 1, [a.write(i, _written(s, v)) for a, s, v in values]
+        pairs = zip(results, nest.flatten(value))
+        parts = [part for result, v in pairs for part in result.parts(v)]
+        return i + 1, [a.write(i, part) for a, part in zip(arrays, parts)]
 
-    _, results = while_loop(
+    _, arrays = while_loop(
         lambda i, _: i < n,
         turn,
-        (conversion.convert_to_tensor(0), results),
+        (conversion.convert_to_tensor(0), [a for r in results for a in r.arrays]),
         parallel_iterations=parallel_iterations or 10,
         back_prop=back_prop,
         maximum_iterations=n,
         name=name or "map",
     )
-    stacked = [_stacked(s, a, n) for s, a in zip(leaves, results)]
-    return nest.pack_sequence_as(signature, stacked)
+    arrays = iter(arrays)
+    return nest.pack_sequence_as(signature, [r.stacked(arrays) for r in results])
 
 
 def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
@@ -191,25 +207,55 @@ def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
     Where `fallback_to_while_loop` is false, ValueError for what has no form for all rows
     at once: ops whose sizes follow from data, texts, changes of variables.
     """
-    flat = _tensors(elems)
+    for e in nest.flatten(elems):
+        _check_stacks(e)
+    elements = _Rows(elems)
+    flat = elements.tensors
     n = _length(flat, "vectorized_map")
     if not fallback_to_while_loop:
-        _check_vectorizes(fn, elems, flat)
+        _check_vectorizes(fn, elements)
     if not isinstance(n, int):
-        signature = _results_of(fn, elems, flat)
+        signature = _results_of(fn, elements)
         return map_fn(fn, elems, fn_output_signature=signature)
     if n == 0:
         raise ValueError("vectorized_map: elems have no rows")
     columns = [array_ops.unstack(t, num=n) for t in flat]
-    values = [fn(_like(elems, list(row))) for row in zip(*columns)]
-    parts = [nest.flatten(v) for v in values]
-    stacked = [array_ops.stack(list(c)) for c in zip(*parts)]
-    return nest.pack_sequence_as(values[0], stacked)
+    values = [fn(elements.row(row)) for row in zip(*columns)]
+    leaves = zip(*(nest.flatten(v) for v in values))
+    return nest.pack_sequence_as(values[0], [_stack(list(c)) for c in leaves])
 
 
-def _check_vectorizes(fn, elems, flat):
-    rows = [(t, t.shape[1:]) for t in flat]
-    body = Body("loop_body", lambda *row: fn(_like(elems, list(row))), rows)
+def _check_stacks(value):
+    if is_composite(value) and not hasattr(value._type_spec, "_batch"):
+        raise ValueError(
+            f"CompositeTensor instance {value} returned from parallel_for or "
+            "vectorized_map loop body must provide a `BatchableTypeSpec` (saw: "
+            f"{value._type_spec})."
+        )
+
+
+def _stack(values):
+    """Tensors or composites that are alike as the rows of one."""
+    _check_stacks(values[0])
+    if not is_composite(values[0]):
+        return array_ops.stack(values)
+    specs = [structure.spec_of(v) for v in values]
+    spec = specs[0].most_specific_common_supertype(specs[1:])
+    if spec is None:
+        raise TypeError(f"vectorized_map: results of different kinds: {specs}")
+    columns = zip(*(structure.components_of(spec, v) for v in values))
+    rows = iter([array_ops.stack(list(c)) for c in columns])
+    return structure.of_components(structure.batched(spec, len(values)), rows)
+
+
+def _body_of(name, fn, elements):
+    """`fn` traced for a row."""
+    rows = [(t, t.shape[1:]) for t in elements.tensors]
+    return Body(name, lambda *row: fn(elements.row(row)), rows)
+
+
+def _check_vectorizes(fn, elements):
+    body = _body_of("loop_body", fn, elements)
     of_rows = {x.op.name for x in body.arguments}
     for op in body.graph.get_operations():  # inputs in front of their users
         if not any(x.op.name in of_rows for x in op.inputs):
@@ -234,11 +280,12 @@ def _refuse_to_vectorize(op):
     raise ValueError(f"No pfor vectorization defined for {op.type}\n{op.node_def}")
 
 
-def _results_of(fn, elems, flat):
-    """The dtypes that `fn` gives for a row, found by tracing it."""
-    rows = [(t, t.shape[1:]) for t in flat]
-    body = Body("row", lambda *row: fn(_like(elems, list(row))), rows)
-    return nest.map_structure(lambda t: t.dtype, body.value)
+def _results_of(fn, elements):
+    """The dtypes, or specs, of what `fn` gives for a row, found by tracing it."""
+    return nest.map_structure(
+        lambda x: structure.spec_of(x) if is_composite(x) else x.dtype,
+        _body_of("row", fn, elements).value,
+    )
 
 
 def scan(

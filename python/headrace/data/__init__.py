@@ -7,6 +7,7 @@ __getattr__ = _names.of_package(__name__)
 # What gives datasets their methods. The class is whole before: an import of the others
 # that is interrupted is taken up again and adds to the same class.
 from headrace.data import (  # noqa: E402, F401
+    autograph_loops,
     dataset,
     generator,
     grouping,

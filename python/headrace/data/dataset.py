@@ -44,6 +44,9 @@ class Dataset(Trackable):
     def _type_spec(self):
         return DatasetSpec(self.element_spec)
 
+    def _static_parts(self):
+        return (self._type_spec,)
+
     def _components(self):
         return [self._variant_tensor]
 

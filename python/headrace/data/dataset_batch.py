@@ -35,6 +35,9 @@ class DatasetBatch:
         lambda self: self._variant_tensor.shape, doc="How the datasets are laid out."
     )
 
+    def _static_parts(self):
+        return (self._type_spec,)
+
     def _components(self):
         return [self._variant_tensor]
 

@@ -145,7 +145,7 @@ def _converted(value, spec):
     out = []
     for x, s in zip(flattened, nest.flatten(spec)):
         if not isinstance(s, TensorSpec):
-            out.append(_composite(x, s))
+            out += _composite(x, s)
             continue
         try:
             array = _array(x, s.dtype)
@@ -165,7 +165,7 @@ def _converted(value, spec):
 
 
 def _composite(x, spec):
-    """The variant of a ragged or sparse element."""
+    """The components of a composite element."""
     try:
         x = SparseTensor.from_value(x) if is_sparse(x) else structure.normalize(x)
     except (TypeError, ValueError) as e:
@@ -178,7 +178,7 @@ def _composite(x, spec):
             f"`generator` yielded an element of {x} where an element of {spec} was "
             "expected."
         )
-    return structure.to_variant(spec, x)
+    return structure.components_of(spec, x)
 
 
 def _array(x, dtype):

@@ -101,6 +101,9 @@ def window(self, size, shift=None, stride=1, drop_remainder=False, name=None):
     shift = size if shift is None else shift
     how = {"size": as_int(size), "shift": as_int(shift), "stride": as_int(stride)}
     how["drop_remainder"] = as_bool(drop_remainder)
+    for s in nest.flatten(self.element_spec):
+        if len(structure.component_specs(s)) > 1:
+            raise NotImplementedError(f"Dataset.window of elements of {s}")
     spec = nest.map_structure(lambda s: DatasetSpec(s), self.element_spec)
     return made_of("WindowDataset", self, spec, **how)
 
@@ -303,12 +306,11 @@ def ragged_batch(
         if not is_ragged(s):
             return x
         shape = tensor_shape.TensorShape([size]).concatenate(s.shape)
-        return structure.from_variant(
-            RaggedTensorSpec(shape, s.dtype, s.shape.rank, splits), x
-        )
+        spec = RaggedTensorSpec(shape, s.dtype, s.shape.rank, splits)
+        return spec._from_tensor_list([x])
 
     batches = self.map(to_variants).batch(batch_size, drop_remainder)
-    size = nest.flatten(batches.element_spec)[0].shape[0]
+    size = structure.component_specs(batches.element_spec)[0].shape[0]
 
     def to_ragged(*args):
         value = args[0] if not isinstance(self.element_spec, tuple) else args

@@ -66,6 +66,9 @@ class Iterator(Trackable):
     def _type_spec(self):
         return IteratorSpec(self._element_spec)
 
+    def _static_parts(self):
+        return (self._type_spec,)
+
     def _components(self):
         return [self._resource]
 

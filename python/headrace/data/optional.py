@@ -40,6 +40,9 @@ class OptionalImpl(Optional):
     def _type_spec(self):
         return OptionalSpec(self._element_spec)
 
+    def _static_parts(self):
+        return (self._type_spec,)
+
     def _components(self):
         return [self._variant_tensor]
 

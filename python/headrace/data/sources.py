@@ -33,17 +33,17 @@ def from_tensor_slices(tensors, name=None):
     batched = structure.spec_of(element)
     parts = structure.to_slices(batched, element)
     spec = structure.unbatched(batched)
-    _check_rows([s for s in nest.flatten(batched) if hasattr(s, "shape")])
+    _check_rows(parts)
     shapes = structure.flat_shapes(spec)
     variant = raw.TensorSliceDataset(parts, output_shapes=shapes)
     return made("TensorSliceDataset", variant, spec)
 
 
-def _check_rows(specs):
+def _check_rows(tensors):
     """All have as many rows, where that is known."""
     known = None
-    for s in specs:
-        rows = s.shape[0] if s.shape.rank else None
+    for t in tensors:
+        rows = t.shape[0] if t.shape.rank else None
         if known is not None and rows is not None and rows != known:
             raise ValueError(f"Dimensions {known} and {rows} are not compatible")
         known = rows if known is None else known

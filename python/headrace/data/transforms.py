@@ -323,11 +323,12 @@ class StateFunction:
             )
         nest.assert_same_structure(self.spec, new)
         for a, b in zip(nest.flatten(self.spec), nest.flatten(new)):
-            if type(a) is not type(b) or a.dtype != b.dtype:
+            mine, theirs = getattr(a, "dtype", a), getattr(b, "dtype", b)
+            alike = mine == theirs or a.most_specific_common_supertype([b])
+            if type(a) is not type(b) or not alike:
                 raise TypeError(
                     "The element types for the new state must match the initial state. "
-                    f"Expected {getattr(a, 'dtype', a)!s} but got "
-                    f"{getattr(b, 'dtype', b)!s}."
+                    f"Expected {mine!s} but got {theirs!s}."
                 )
 
     def tensors(self):

@@ -33,6 +33,18 @@ def _source(x):
     return x if variable is None else variable
 
 
+def _check_composites(structure):
+    """ValueError for what is made of tensors and has no gradients of its own kind."""
+    for x in nest.flatten(structure):
+        kind = type(x)
+        if getattr(kind, "_is_composite_tensor", False):
+            if not hasattr(kind, "_gradient_from"):
+                raise ValueError(
+                    f"Type {kind.__name__} is not supported as a gradient source or "
+                    "gradient target."
+                )
+
+
 def _plain(x):
     """x as a tensor, or the variable that it is."""
     if isinstance(x, (_headrace.Tensor, _headrace.VariableBase)):
@@ -223,9 +235,11 @@ class GradientTape:
         return nest.pack_sequence_as(sources, flat)
 
     def _targets(self, target):
+        _check_composites(target)
         return [_plain(t) for t in nest.flatten(target, expand_composites=True)]
 
     def _sources(self, sources):
+        _check_composites(sources)
         flat = nest.flatten(sources, expand_composites=True)
         found = [_plain(_source(s)) for s in flat]
         if any(getattr(s, "is_packed", False) for s in found):

@@ -1,7 +1,7 @@
 """Elements and their specs, taken apart into the tensors that datasets hold.
 
 A dense tensor is a component; a sparse or ragged tensor, a dataset or an optional is
-one component of dtype variant.
+one component of dtype variant. An extension type has as many as its spec says.
 """
 
 import functools
@@ -89,6 +89,8 @@ def _leaf_specs(s):
         return [s]
     if hasattr(s, "_of_variant"):
         return [TensorSpec(getattr(s, "shape", []), dtypes.variant)]
+    if hasattr(s, "_flat_tensor_specs"):
+        return s._flat_tensor_specs
     return [TensorSpec(None, dtypes.variant)]
 
 
@@ -110,16 +112,16 @@ def to_tensors(spec, value):
         if isinstance(s, TensorSpec):
             out.append(conversion.convert_to_tensor(x, s.dtype))
         else:
-            out.append(to_variant(s, x))
+            out += components_of(s, x)
     return out
 
 
-def to_variant(s, x):
-    """One variant tensor of a composite."""
-    if isinstance(s, (SparseTensorSpec, RaggedTensorSpec)):
-        return s._to_tensor_list(x)[0]
+def components_of(s, x):
+    """The components of a composite: one variant tensor, or those of an extension type."""
+    if hasattr(s, "_to_tensor_list"):
+        return s._to_tensor_list(x)
     if hasattr(s, "_to_variant"):
-        return s._to_variant(x)
+        return [s._to_variant(x)]
     raise TypeError(f"tf.data elements of type {type(x).__name__} are not supported")
 
 
@@ -133,10 +135,7 @@ def to_slices(spec, value):
             if s.shape.rank == 0:
                 raise ValueError("Unbatching a tensor is only supported for rank >= 1")
             out.append(x)
-        elif isinstance(s, SparseTensorSpec):
-            rows = raw.SerializeManySparse(*x._components(), out_type=dtypes.variant)
-            out.append(rows)
-        elif isinstance(s, RaggedTensorSpec):
+        elif hasattr(s, "_to_tensor_list"):
             out += s._to_batched_tensor_list(x)
         elif isinstance(x, tuple(_batches)):
             out.append(x._variant_tensor)
@@ -158,7 +157,7 @@ def from_tensors(spec, tensors):
             return next(tensors)
         if isinstance(s, NoneTensorSpec):
             return None
-        return from_variant(s, next(tensors))
+        return of_components(s, tensors)
 
     return nest.map_structure(leaf, spec)
 
@@ -172,17 +171,11 @@ def unpacker(spec):
     return functools.partial(from_tensors, spec)
 
 
-def from_variant(s, tensor):
-    """The composite that a variant holds."""
-    if isinstance(s, (SparseTensorSpec, RaggedTensorSpec)):
-        return s._from_tensor_list([tensor])
-    return s._of_variant(tensor)
-
-
-def _plain_spec(spec, shape):
-    """The spec of such a tensor, dense or sparse, of another shape."""
-    kind = TensorSpec if isinstance(spec, TensorSpec) else SparseTensorSpec
-    return kind(shape, spec.dtype)
+def of_components(s, tensors):
+    """The composite whose components are the next ones of an iterator."""
+    if hasattr(s, "_from_tensor_list"):
+        return s._from_tensor_list([next(tensors) for _ in s._flat_tensor_specs])
+    return s._of_variant(next(tensors))
 
 
 def batched(spec, size):
@@ -193,9 +186,10 @@ def batched(spec, size):
             return s
         if hasattr(s, "_batched"):
             return s._batched(size)
-        if isinstance(s, (TensorSpec, SparseTensorSpec)):
-            return _plain_spec(s, tensor_shape.TensorShape([size]).concatenate(s.shape))
-        if isinstance(s, RaggedTensorSpec):
+        if isinstance(s, TensorSpec):
+            rows = tensor_shape.TensorShape([size])
+            return TensorSpec(rows.concatenate(s.shape), s.dtype)
+        if hasattr(s, "_to_tensor_list"):
             return s._batch(size)
         raise TypeError(f"Cannot batch elements of type {type(s).__name__}")
 
@@ -210,12 +204,12 @@ def unbatched(spec):
             return s
         if hasattr(s, "shape") and s.shape.rank == 0:
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
-        if isinstance(s, (TensorSpec, SparseTensorSpec)):
-            return _plain_spec(s, s.shape[1:])
-        if isinstance(s, RaggedTensorSpec):
-            return s._unbatch()
+        if isinstance(s, TensorSpec):
+            return TensorSpec(s.shape[1:], s.dtype)
         if hasattr(s, "_unbatched"):
             return s._unbatched()
+        if hasattr(s, "_to_tensor_list"):
+            return s._unbatch()
         raise TypeError(f"Cannot unbatch elements of type {type(s).__name__}")
 
     return nest.map_structure(leaf, spec)

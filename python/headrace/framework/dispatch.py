@@ -5,6 +5,7 @@ Every public function that makes operations is a DispatchedFunction (native). It
 it has raised. docs/design/python.md tells the whole.
 """
 
+import contextlib
 import functools
 import inspect
 import types
@@ -57,11 +58,11 @@ class Matcher:
         origin = typing.get_origin(annotation)
         self.parts = [Matcher(a) for a in typing.get_args(annotation)]
         self.is_union = origin in (typing.Union, types.UnionType)
-        self.is_list = isinstance(origin, type) and issubclass(origin, (list, tuple))
+        self.is_list = isinstance(origin, type) and issubclass(origin, list)
         if not (self.is_union or self.is_list) and not isinstance(annotation, type):
             raise ValueError(
-                f"Type annotation {annotation} is not currently supported by dispatch. "
-                "Supported annotations: type objects, List[...], and Union[...]"
+                f"Type annotation {annotation} is not currently supported by dispatch.  "
+                "Supported annotations: type objects,  List[...], and Union[...]"
             )
 
     def __call__(self, value):
@@ -128,35 +129,91 @@ def _before(api, args, kwargs):
     given = _bound(kind, args, kwargs)
     if given is None:
         return NOT_SUPPORTED
-    for fits, target in kind.targets:
-        if fits(given):
-            return target(*args, **kwargs)
+    found = [target for fits, target in kind.targets if fits(given)]
+    found += _elementwise_targets(api, kind, given)
+    if kind.targets or found:
+        _check_call(kind, given)
+    # A handler for any object (ragged tensors have one) leaves the word to others.
+    found = [f for f in found if not f.takes_any] or found
+    if any(f.target is not found[0].target for f in found):
+        raise ValueError(
+            "Multiple dispatch targets that were registered with tf.dispatch_for "
+            f"({found[0].target} and {found[-1].target}) match the arguments to "
+            f"{api.__name__}"
+        )
+    if found:
+        return found[0](*args, **kwargs)
     for fits, target in api_kinds.targets_of(api):
         if fits(given):
             if target[0] == "+":
                 return _function(target[1:])(api, *args, **kwargs)
             return _function(target)(*args, **kwargs)
-    return _by_elements(api, kind, given)
+    return NOT_SUPPORTED
 
 
 _function = functools.cache(_names.load)
 
 
-def _by_elements(api, kind, given):
+def _check_call(kind, given):
+    """TypeError for arguments that the API does not have, or that are missing."""
+    required = inspect.signature(kind.api).parameters.values()
+    for p in required:
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            return
+        if p.default is p.empty and p.name not in given:
+            raise TypeError("Missing required positional argument")
+    for name in given:
+        if name not in kind.parameters:
+            raise TypeError(f"Got an unexpected keyword argument '{name}'")
+
+
+def _elementwise_targets(api, kind, given):
+    """What handlers of element-wise functions answer with."""
     what = api_kinds.kind_of(api)
     if what is None:
-        return NOT_SUPPORTED
+        return []
     n = 1 if what == "unary" else 2
     operands = [given.get(p) for p in kind.parameters[:n]]
+    rest = {k: v for k, v in given.items() if k not in kind.parameters[:n]}
+    found = []
     for matchers, handler in _elementwise[what].items():
         if all(m(x) for m, x in zip(matchers, operands)) and any(
             _foreign(x, m) for m, x in zip(matchers, operands)
         ):
-            rest = {k: v for k, v in given.items() if k not in kind.parameters[:n]}
-            if not rest:
-                return handler(api, *operands)
-            return handler(lambda *values: api(*values, **rest), *operands)
-    return NOT_SUPPORTED
+            takes_any = any(m.annotation is object for m in matchers)
+            found.append(_Handling(api, handler, operands, rest, takes_any))
+    return found
+
+
+class _Handling:
+    """A call of an element-wise function that a handler answers."""
+
+    def __init__(self, api, handler, operands, rest, takes_any):
+        self._api, self.target, self.takes_any = api, handler, takes_any
+        self._operands, self._rest = operands, rest
+
+    def __call__(self, *args, **kwargs):
+        api, rest = self._api, self._rest
+        if rest:
+            return self.target(lambda *values: api(*values, **rest), *self._operands)
+        return self.target(api, *self._operands)
+
+
+class _Target:
+    """A function that answers for an API, called with what the API was called with."""
+
+    takes_any = False
+
+    def __init__(self, target, takes_name):
+        self.target, self._takes_name = target, takes_name
+
+    def __call__(self, *args, **kwargs):
+        if self._takes_name:
+            return self.target(*args, **kwargs)
+        own = len(inspect.signature(self.target).parameters)
+        name = kwargs.pop("name", args[own] if len(args) > own else None)
+        with contextlib.nullcontext() if name is None else name_scope(name):
+            return self.target(*args[:own], **kwargs)
 
 
 def _after(api, args, kwargs, error):
@@ -194,13 +251,15 @@ _set_dispatchers()
 
 def _signatures(kind, target, signatures):
     if not signatures:
-        signatures = [
-            {
-                p: t
-                for p, t in typing.get_type_hints(target).items()
-                if p not in ("return", "name")
-            }
-        ]
+        hints = typing.get_type_hints(target)
+        annotated = {p: t for p, t in hints.items() if p not in ("return", "name")}
+        if not annotated:
+            raise ValueError(
+                "The dispatch_for_api decorator must be called with at least one "
+                "signature, or applied to a function that has type annotations on its "
+                "parameters."
+            )
+        signatures = [annotated]
     return [_signature(kind, s) for s in signatures]
 
 
@@ -215,33 +274,31 @@ def _signature(kind, signature):
                 f"signature includes annotation for unknown parameter {key!r}."
             )
         result[name] = Matcher(annotation)
-    if not any(m.types() for m in result.values()):
-        raise ValueError(
-            "The signature of a dispatch target must name a type other than Tensor and "
-            f"Python's own; got {signature}"
-        )
     return result
 
 
 def _with_name(kind, target):
-    """The target, as a function with `name` where the API has that."""
-    own = list(inspect.signature(target).parameters)
-    if own == kind.parameters:
-        return target
-    if own + ["name"] == kind.parameters:
-
-        def named(*args, name=None, **kwargs):
-            if len(args) > len(own):
-                *args, name = args
-            if name is None:
-                return target(*args, **kwargs)
-            with name_scope(name):
-                return target(*args, **kwargs)
-
-        return named
+    """The target; where it has no `name` and the API does, one that takes it."""
+    signature = inspect.signature(target)
+    own = list(signature.parameters.values())
+    kinds = [p.kind for p in own]
+    names = [p.name for p in own]
+    takes_all = kinds == [
+        inspect.Parameter.VAR_POSITIONAL,
+        inspect.Parameter.VAR_KEYWORD,
+    ]
+    if takes_all or names == kind.parameters:
+        return _Target(target, True)
+    if kind.parameters[-1:] == ["name"] and "name" not in names:
+        if names == kind.parameters[:-1]:
+            return _Target(target, False)
+        plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        if all(k == plain for k in kinds):
+            own.append(inspect.Parameter("name", plain, default=None))
+            signature = signature.replace(parameters=own)
     raise ValueError(
-        f"Dispatch function's signature {inspect.signature(target)} does not match API's "
-        f"signature {inspect.signature(kind.api)}."
+        f"Dispatch function's signature {signature} does not match API's signature "
+        f"{inspect.signature(kind.api)}."
     )
 
 
@@ -287,19 +344,26 @@ def dispatch_for_api(api, *signatures):
     """A decorator: the function answers for `api` where arguments have these types.
 
     Each signature is a dict from parameters (names or places) to types, `List[...]` or
-    `Union[...]` of them; without any, the function's annotations are the signature. The
+    `Union[...]` of them; without any, the function's annotations are the signature. A
+    call fits where an argument is of a type other than tensors' and Python's own. The
     function has the API's parameters; it may leave out `name`. ValueError where the
-    parameters do not fit or `api` is not a public function that makes operations.
+    parameters do not fit or `api` is not a public function that makes operations; calls
+    raise it where several functions fit.
     """
     kind = _kind(api)
+    if not all(isinstance(s, dict) for s in signatures):
+        raise TypeError(
+            "signatures must be dictionaries mapping parameter names to type annotations."
+        )
 
     def decorate(target):
+        wanted_target = _with_name(kind, target)
         wanted = _signatures(kind, target, signatures)
         for signature in wanted:
             _watch(signature.values())
         row = (
             lambda given: any(_signature_fits(s, given) for s in wanted),
-            _with_name(kind, target),
+            wanted_target,
         )
         kind.targets.append(row)
         _registered.setdefault(target, []).append(lambda: kind.targets.remove(row))
@@ -310,8 +374,6 @@ def dispatch_for_api(api, *signatures):
 
 def _for_elementwise(what, noun, annotations):
     matchers = tuple(Matcher(a) for a in annotations)
-    if not any(m.types() for m in matchers):
-        raise ValueError(f"No type of {annotations} is one that dispatch is for")
     shown = annotations[0] if len(annotations) == 1 else annotations
 
     def decorate(handler):

@@ -15,7 +15,7 @@ IndexedSlicesValue = collections.namedtuple(
 class IndexedSlices:
     """`values[i]` is row `indices[i]` of a tensor of shape `dense_shape`."""
 
-    _is_composite_tensor = True
+    _is_composite_tensor = _is_tensor_like = True
 
     def __init__(self, values, indices, dense_shape=None):
         self._values = values

@@ -24,7 +24,16 @@ def _is_dict(x):
 
 
 def _is_composite(x):
+    if isinstance(x, type_spec.TypeSpec):
+        return hasattr(x, "_component_specs")
     return getattr(type(x), "_is_composite_tensor", False)
+
+
+def _parts(composite):
+    """What a composite value is made of, or the specs of that for a spec."""
+    if isinstance(composite, type_spec.TypeSpec):
+        return composite._component_specs
+    return composite._components()
 
 
 def is_nested(structure):
@@ -110,7 +119,7 @@ def flatten(structure, expand_composites=False):
 
 def _flatten(structure, expand, out):
     if expand and _is_composite(structure):
-        for part in structure._components():
+        for part in _parts(structure):
             _flatten(part, expand, out)
     elif is_nested(structure):
         for child in children(structure):
@@ -153,7 +162,7 @@ def pack_sequence_as(structure, flat_sequence, expand_composites=False):
 def _pack(structure, flat, at, expand):
     if expand and _is_composite(structure):
         parts = []
-        for part in structure._components():
+        for part in _parts(structure):
             value, at = _pack(part, flat, at, expand)
             parts.append(value)
         return structure._from_components(parts), at
@@ -189,7 +198,7 @@ class _Dot:
 
 
 def _shown(x):
-    return f"type={type(x).__name__} str={x!s}"
+    return f"type={type(x).__name__.rpartition('.')[2]} str={x!s}"
 
 
 def _differ(first, second, more):
@@ -203,7 +212,10 @@ def _differ(first, second, more):
 
 def _assert_same_kind(a, b, whole):
     """Composite values whose specs have one in common; sizes may differ."""
-    specs = type_spec.type_spec_from_value(a), type_spec.type_spec_from_value(b)
+    specs = [
+        x if isinstance(x, type_spec.TypeSpec) else type_spec.type_spec_from_value(x)
+        for x in (a, b)
+    ]
     if specs[0].most_specific_common_supertype([specs[1]]) is None:
         first, second = map(_shown, specs)
         more = f"Incompatible CompositeTensor TypeSpecs: {first} vs. {second}"

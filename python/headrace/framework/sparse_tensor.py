@@ -27,7 +27,7 @@ def _known_shape(dense_shape):
 class SparseTensor:
     """`values[i]` lies at `indices[i]` of a tensor of shape `dense_shape`."""
 
-    _is_composite_tensor = True
+    _is_composite_tensor = _is_tensor_like = True
     _is_sparse = True
     __array_priority__ = 100
 
@@ -123,6 +123,9 @@ class SparseTensor:
 
     def _is_eager(self):  # upstream's name; its tests ask for it
         return isinstance(self._values, _headrace.EagerTensor)
+
+    def _static_parts(self):
+        return (self.shape,)
 
     def _components(self):
         return [self._indices, self._values, self._dense_shape]
@@ -269,6 +272,10 @@ class SparseTensorSpec(type_spec.ValuesSpec):
 
     def _to_tensor_list(self, value):
         return [raw.SerializeSparse(*value._components(), out_type=dtypes.variant)]
+
+    def _to_batched_tensor_list(self, value):
+        parts = value._components()
+        return [raw.SerializeManySparse(*parts, out_type=dtypes.variant)]
 
     def _from_tensor_list(self, tensor_list):
         indices, values, shape = raw.DeserializeSparse(

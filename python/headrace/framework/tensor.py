@@ -344,7 +344,7 @@ def is_symbolic_tensor(x):
 
 
 def is_tensor(x):
-    """True for tensors, variables and the composite tensors built of them."""
+    """True for tensors, variables, ragged and sparse tensors and IndexedSlices."""
     if isinstance(x, Tensor) or isinstance(x, _headrace.VariableBase):
         return True
-    return getattr(type(x), "_is_composite_tensor", False)
+    return getattr(type(x), "_is_tensor_like", False)

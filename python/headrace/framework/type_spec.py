@@ -65,7 +65,7 @@ class TypeSpec:
                 return None
             parts.append(other._serialize())
         joined = _join(parts)
-        return None if joined is None else type(self)(*joined)
+        return None if joined is None else self._deserialize(joined)
 
     def most_specific_compatible_type(self, other):
         """The narrowest spec that the values of both fit; ValueError where there is
@@ -159,6 +159,14 @@ def _join(parts):
             if joined is None:
                 return None
             out.append(dict(zip(first, joined)))
+            continue
+        if isinstance(first, tuple) and all(
+            isinstance(c, tuple) and len(c) == len(first) for c in column
+        ):
+            joined = _join(column)
+            if joined is None:
+                return None
+            out.append(joined)
             continue
         if isinstance(first, (tensor_shape.TensorShape, TypeSpec)):
             joined = first.most_specific_common_supertype(list(column[1:]))
@@ -369,6 +377,22 @@ class NoneTensorSpec(TypeSpec):
 
     def __repr__(self):
         return "NoneTensorSpec()"
+
+
+def flat_tensor_specs(spec):
+    """The TensorSpecs that a spec is made of."""
+    parts = getattr(spec, "_component_specs", None)
+    if parts is None:
+        return [spec]
+    return [t for part in parts for t in flat_tensor_specs(part)]
+
+
+def of_flat_tensors(spec, tensors):
+    """The value of that spec whose tensors are the next ones of an iterator."""
+    parts = getattr(spec, "_component_specs", None)
+    if parts is None:
+        return next(tensors)
+    return spec._from_components([of_flat_tensors(p, tensors) for p in parts])
 
 
 _by_type = []  # (type, function of a value)

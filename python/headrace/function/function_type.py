@@ -26,6 +26,14 @@ class Parameters:
         self.parameters = found[1:] if skip_first else found
         self.signature = inspect.Signature(self.parameters)
 
+    @classmethod
+    def of(cls, parameters):
+        """Of these inspect.Parameters."""
+        made = cls.__new__(cls)
+        made.parameters = parameters
+        made.signature = inspect.Signature(parameters)
+        return made
+
     def native_rows(self):
         return [
             (p.name, _KINDS[p.kind], None if p.default is P.empty else (p.default,))

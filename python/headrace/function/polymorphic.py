@@ -9,7 +9,7 @@ from headrace.framework import nest
 from headrace.framework.support.locks import ForkLock
 from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
-from headrace.framework.type_spec import TypeSpec
+from headrace.framework.type_spec import TensorSpec, TypeSpec
 from headrace.function import attributes, trace_types, tracing
 from headrace.function.function_type import P, Parameters
 from headrace.function.instances import Instances
@@ -319,7 +319,7 @@ class Function(_headrace.FunctionBase, Trackable):
             aliases = trace_types.Aliases()
             types = [trace_types.type_of(v, aliases) for v in slots]
             taken = aliases.variables
-            of_specs = any(isinstance(x, TypeSpec) for x in nest.flatten(slots))
+            of_specs = any(type(x) is TensorSpec for x in nest.flatten(slots))
             # The guide has specs traced anew where values were traced before.
             known = [c for c in self._traces if c._of_specs or not of_specs]
             for concrete in known:

@@ -13,7 +13,12 @@ import numpy as np
 from headrace._load import _headrace
 from headrace.framework import conversion, nest, type_spec, variables
 from headrace.framework.indexed_slices import IndexedSlices
-from headrace.framework.type_spec import TensorSpec, TypeSpec, VariableSpec
+from headrace.framework.type_spec import (
+    IndexedSlicesSpec,
+    TensorSpec,
+    TypeSpec,
+    VariableSpec,
+)
 
 _Tensor = _headrace.Tensor
 _Variable = _headrace.VariableBase
@@ -129,17 +134,18 @@ class Composite:
 
     @classmethod
     def of_value(cls, value, parts):
-        return cls(value._type_spec, value, parts)
+        return cls(value._type_spec, value, [_part_type(p) for p in parts])
 
     @classmethod
     def of_spec(cls, spec):
-        return cls(spec, spec, list(spec._component_specs))
+        return cls(spec, spec, [_part_type(p) for p in spec._component_specs])
 
     def __eq__(self, other):
         return (
             isinstance(other, Composite)
             and self.kind is other.kind
             and self.parts == other.parts
+            and _static(self.spec) == _static(other.spec)
         )
 
     def __hash__(self):
@@ -147,6 +153,25 @@ class Composite:
 
     def __repr__(self):
         return repr(self.spec)
+
+
+def _static(spec):
+    """What of a spec is not in those of the parts."""
+    parts = getattr(spec, "_static_parts", None)
+    if parts is not None:
+        return parts()
+    return None if isinstance(spec, IndexedSlicesSpec) else spec
+
+
+def _subsumes_static(general, special):
+    if hasattr(general, "_static_parts"):
+        return general._static_parts() == special._static_parts()
+    # Slices' spec may know less than their parts.
+    return isinstance(general, IndexedSlicesSpec) or special.is_subtype_of(general)
+
+
+def _part_type(part):
+    return Composite.of_spec(part) if hasattr(part, "_component_specs") else part
 
 
 class Structure:
@@ -272,6 +297,7 @@ def subsumes(general, special):
             and general.kind is special.kind
             and len(general.parts) == len(special.parts)
             and all(map(subsumes, general.parts, special.parts))
+            and _subsumes_static(general.spec, special.spec)
         )
     if isinstance(general, TensorSpec) and isinstance(special, TensorSpec):
         return general.dtype == special.dtype and special.shape.is_subtype_of(

@@ -231,7 +231,7 @@ def concat(values, axis, name="concat"):
     if len(values) == 1:
         axis = conversion.convert_to_tensor(axis, dtypes.int32)
         axis.shape.assert_has_rank(0)
-        if _is_sparse(values[0]):
+        if getattr(values[0], "_is_composite_tensor", False):
             return values[0]
         return identity(values[0], name=name)
     return _concat(values, axis, name)

@@ -244,7 +244,7 @@ def _prefix(message):
 def assert_type(tensor, tf_type, message=None, name=None):
     """Asserts the dtype."""
     tf_type = dtypes.as_dtype(tf_type)
-    if not getattr(type(tensor), "_is_composite_tensor", False):
+    if not getattr(type(tensor), "_is_tensor_like", False):
         tensor = _tensor(tensor)
     if tensor.dtype != tf_type:
         raise TypeError(

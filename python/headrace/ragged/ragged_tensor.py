@@ -47,7 +47,7 @@ def as_values(x, dtype=None, dtype_hint=None):
 class RaggedTensor:
     """Row i is values[row_splits[i] : row_splits[i + 1]]."""
 
-    _is_composite_tensor = True
+    _is_composite_tensor = _is_tensor_like = True
     _is_ragged = True
     __array_priority__ = 100
 
@@ -473,6 +473,11 @@ class RaggedTensor:
         return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._splits.dtype)
 
     # --- As parts.
+    def _static_parts(self):
+        values = self.values
+        inner = values._static_parts() if is_ragged(values) else ()
+        return (self._uniform, *inner)
+
     def _components(self):
         return [self.flat_values, *self.nested_row_splits]
 

@@ -22,6 +22,11 @@ class RaggedTensorSpec(type_spec.ValuesSpec):
         flat_values_spec=None,
     ):
         self._shape = tensor_shape.as_shape(shape)
+        if flat_values_spec is not None:
+            if dtype is None:
+                dtype = flat_values_spec.dtype
+            elif dtypes.as_dtype(dtype) != flat_values_spec.dtype:
+                raise ValueError("dtype must be the same as flat_values_spec.dtype")
         self._dtype = dtypes.as_dtype(dtype)
         self._row_splits_dtype = dtypes.as_dtype(row_splits_dtype)
         self._flat_values_spec = flat_values_spec
@@ -75,8 +80,13 @@ class RaggedTensorSpec(type_spec.ValuesSpec):
         return parts
 
     def is_compatible_with(self, spec_or_value):
-        """Whether a value or another spec fits; a tensor where `ragged_rank` is 0."""
-        if self._ragged_rank == 0:
+        """Whether a value or another spec fits; a tensor, or what flat_values_spec says,
+        where `ragged_rank` is 0.
+        """
+        if self._ragged_rank == 0 and self._flat_values_spec is not None:
+            if not isinstance(spec_or_value, RaggedTensorSpec):
+                return self._flat_values_spec.is_compatible_with(spec_or_value)
+        elif self._ragged_rank == 0:
             other = spec_or_value
             if not isinstance(other, type_spec.TypeSpec):
                 other = type_spec.type_spec_from_value(other)
@@ -88,6 +98,8 @@ class RaggedTensorSpec(type_spec.ValuesSpec):
     @property
     def _component_specs(self):
         if self._ragged_rank <= 0:
+            if self._flat_values_spec is not None:
+                return [self._flat_values_spec]
             return [type_spec.TensorSpec(self._shape, self._dtype)]
         dims = self._shape.as_list() if self._shape.rank is not None else None
         specs = [self._flat_values_spec]

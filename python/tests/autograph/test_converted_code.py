@@ -443,3 +443,24 @@ def test_frame_functions_see_the_function_s_variables():
     assert names == ["x", "y"]
     assert doubled == 6
     assert names_of_module is globals()
+
+
+def test_a_jump_out_of_finally_forgets_what_was_raised():
+    def f(x):
+        for i in range(3):
+            try:
+                if i == x:
+                    raise ValueError(i)
+                if x == 5:
+                    return "in try"
+            finally:
+                if i == 1:
+                    continue
+                if x > 1:
+                    return i  # noqa: B012
+
+    assert both(f, 1) is None
+    assert both(f, 2) == 0
+    assert both(f, 5) == 0
+    with pytest.raises(ValueError):
+        tf.autograph.to_graph(f)(0)

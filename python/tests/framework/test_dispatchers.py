@@ -70,10 +70,50 @@ def test_signatures_of_annotations_unions_and_lists(register):
         return "masked", name
 
     signature = {0: typing.Union[Masked, tf.Tensor], "y": Masked}  # noqa: UP007
-    with pytest.raises(ValueError, match="unknown parameter 'y'"):
+    with pytest.raises(ValueError, match="unknown parameter 'z'"):
+        experimental.dispatch_for_api(tf.atan2, {"z": Masked})(lambda y, x: y)
+    with pytest.raises(ValueError, match="does not match API's signature"):
         experimental.dispatch_for_api(tf.tensordot, signature)(either)
     with pytest.raises(ValueError, match="does not match API's signature"):
         experimental.dispatch_for_api(tf.tensordot, {0: Masked})(either)
+
+
+def test_types_that_functions_know_are_not_asked_for(register):
+    register(experimental.dispatch_for_api(tf.abs, {"x": int}), lambda x: "int")
+    assert tf.abs(-3) == 3
+    register(
+        experimental.dispatch_for_unary_elementwise_apis(tf.Tensor), lambda f, x: 0
+    )
+    assert tf.exp(tf.constant(0.0)) == 1.0
+
+
+def test_two_that_answer_are_refused(register):
+    register(experimental.dispatch_for_api(tf.abs, {"x": Masked}), lambda x: "one")
+    assert tf.abs(A) == "one"
+    register(
+        experimental.dispatch_for_unary_elementwise_apis(Masked), lambda f, x: "two"
+    )
+    assert tf.exp(A) == "two"
+    with pytest.raises(ValueError, match="Multiple dispatch targets that .* to abs"):
+        tf.abs(A)
+
+
+def test_a_handler_comes_before_that_of_ragged_tensors(register):
+    kinds = tf.RaggedTensor, Masked
+    handler = experimental.dispatch_for_binary_elementwise_apis(*kinds)
+    register(handler, lambda f, x, y: "mine")
+    ragged = tf.ragged.constant([[1.0], [2.0, 3.0]])
+    assert tf.add(ragged, A) == "mine"
+    assert tf.add(ragged, 1.0).to_list() == [[2.0], [3.0, 4.0]]
+
+
+def test_calls_that_the_function_does_not_have(register):
+    register(experimental.dispatch_for_api(tf.atan2, {"y": Masked}), lambda y, x: x)
+    assert tf.atan2(A, 3) == 3
+    with pytest.raises(TypeError, match="^Missing required positional argument$"):
+        tf.atan2(A)
+    with pytest.raises(TypeError, match="^Got an unexpected keyword argument 'q'$"):
+        tf.atan2(A, 3, q=1)
 
 
 def test_elementwise(register):
@@ -128,8 +168,10 @@ def test_refusals():
         experimental.dispatch_for_api(tf.constant, {"value": Masked})
     with pytest.raises(ValueError, match="was not registered"):
         experimental.unregister_dispatch_for(test_refusals)
-    with pytest.raises(ValueError, match="other than Tensor"):
-        experimental.dispatch_for_api(tf.abs, {"x": int})(lambda x: x)
+    with pytest.raises(TypeError, match="signatures must be dictionaries"):
+        experimental.dispatch_for_api(tf.abs, Masked)
+    with pytest.raises(ValueError, match="at least one signature"):
+        experimental.dispatch_for_api(tf.abs)(lambda x: x)
     with pytest.raises(ValueError, match="not currently supported by dispatch"):
         experimental.dispatch_for_api(tf.abs, {"x": "Masked"})(lambda x: x)
 

@@ -124,6 +124,13 @@ bool CallKey::AddOther(PyObject* o) {
     PyObject* parts = held_.back().get();
     if (parts == nullptr) return false;
     AddToken(type);
+    if (TypeHas(o, "_static_parts")) {  // what is in it besides tensors
+      held_.emplace_back(
+          Called<PyObject_CallMethod>(o, "_static_parts", nullptr));
+      if (!held_.back()) return false;
+      made_.push_back(held_.back().get());
+      AddLiteral(held_.back().get(), kLiteral);
+    }
     return AddItems(Token(kComposite, 0), parts);
   }
   if (TypeHas(o, "__tf_tracing_type__") && !PyType_Check(o)) {

@@ -264,6 +264,7 @@ HR_OP(IteratorGetNext)
     .Attr(kOutputShapes)
     .Doc("The next element; OutOfRange at the end.")
     .Stateful()
+    .NoGradient()
     .Shape(ElementRule)
     .Cpu(ComputeOwn<GetNext>);
 
@@ -274,6 +275,7 @@ HR_OP(IteratorGetNextSync)
     .Attr(kOutputShapes)
     .Doc("The next element; OutOfRange at the end.")
     .Stateful()
+    .NoGradient()
     .Shape(ElementRule)
     .Cpu(ComputeOwn<GetNext>);
 

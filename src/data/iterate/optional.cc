@@ -149,6 +149,7 @@ HR_OP(IteratorGetNextAsOptional)
     .Attr(kOutputShapes)
     .Doc("The next element, or an optional without a value at the end.")
     .Stateful()
+    .NoGradient()
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<GetNextAsOptional>);
 

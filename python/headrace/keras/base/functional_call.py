@@ -1,6 +1,7 @@
 """Calls of layers with KerasTensors: shapes are inferred, nodes recorded."""
 
 from headrace import _api as tf
+from headrace.framework.type_spec import flat_tensor_specs, of_flat_tensors
 from headrace.graph.func_graph import FuncGraph
 from headrace.keras.base import tracking
 from headrace.keras.base.keras_tensor import KerasTensor
@@ -40,7 +41,11 @@ def is_symbolic(args, kwargs):
 
 
 def _placeholder(graph, spec):
-    return graph._core.placeholder("keras_tensor", spec.dtype, spec.shape, None)
+    place = graph._core.placeholder
+    tensors = (
+        place("keras_tensor", s.dtype, s.shape, None) for s in flat_tensor_specs(spec)
+    )
+    return of_flat_tensors(spec, tensors)
 
 
 def _stand_in(graph, tensor):
@@ -53,6 +58,8 @@ def _stand_in(graph, tensor):
 
 def _described(x):
     """The KerasTensor of a tensor of the scratch graph."""
+    if isinstance(x, tf.experimental.ExtensionType):
+        return KerasTensor.of_spec(x._type_spec)
     if not isinstance(x, tf.Tensor):
         return x
     mask = getattr(x, "_keras_mask", None)

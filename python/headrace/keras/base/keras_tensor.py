@@ -16,7 +16,17 @@ class KerasTensor:
     """
 
     def __init__(self, shape, dtype, name=None, mask_spec=None):
-        self.type_spec = tf.TensorSpec(shape, dtype, name)
+        self._set_spec(tf.TensorSpec(shape, dtype, name), name, mask_spec)
+
+    @classmethod
+    def of_spec(cls, spec, name=None):
+        """One for values of an extension type, whose spec has a `shape`."""
+        made = cls.__new__(cls)
+        made._set_spec(spec, name, None)
+        return made
+
+    def _set_spec(self, spec, name, mask_spec):
+        self.type_spec = spec
         self._name = name
         self.mask_spec = mask_spec
         self.history = None
@@ -48,6 +58,8 @@ class KerasTensor:
 
     def __repr__(self):
         layer = f" (created by layer '{self.history[0].name}')" if self.history else ""
+        if not isinstance(self.type_spec, tf.TensorSpec):
+            return f"<KerasTensor: type_spec={self.type_spec!r}{layer}>"
         shape = tuple(self.shape.as_list()) if self.shape.rank is not None else None
         return f"<KerasTensor: shape={shape} dtype={self.dtype.name}{layer}>"
 

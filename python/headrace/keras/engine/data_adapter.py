@@ -38,6 +38,8 @@ def is_iterable_source(x):
     """Datasets, generators and sequences, which hold x, y and weights together."""
     if isinstance(x, (tf.Tensor, np.ndarray, list, tuple, dict)):
         return False
+    if isinstance(x, tf.experimental.ExtensionType):
+        return False
     return hasattr(x, "element_spec") or hasattr(x, "__next__") or is_sequence(x)
 
 
@@ -301,9 +303,24 @@ def source(
         return IterableSource(x, steps, shuffle, weigh)
     if x is None:
         raise ValueError("fit, evaluate and predict need data: x is None")
+    if any(isinstance(part, tf.experimental.ExtensionType) for part in _leaves(x, y)):
+        parts = pack_x_y_sample_weight(x, *map(_tensors, (y, sample_weight)))
+        return _source_of_rows(parts, batch_size, steps, shuffle, weigh)
     if weigh is not None:
         x, y, sample_weight = weigh((x, _tensors(y), _tensors(sample_weight)))
     return ArraySource(x, y, sample_weight, batch_size, steps, shuffle)
+
+
+def _leaves(*structures):
+    return tf.nest.flatten(structures)
+
+
+def _source_of_rows(parts, batch_size, steps, shuffle, weigh):
+    """Batches of extension types, which datasets know how to cut into rows."""
+    rows = tf.data.Dataset.from_tensor_slices(parts)
+    if shuffle:
+        rows = rows.shuffle(int(rows.cardinality()))
+    return IterableSource(rows.batch(batch_size or _DEFAULT_BATCH), steps, weigh=weigh)
 
 
 def batch(x, y=None, sample_weight=None, class_weight=None):

@@ -194,7 +194,7 @@ class Functional(Model):
 
 def _conform(x, declared):
     """x as the declared input: its dtype, and its rank where an axis of 1 is short."""
-    if isinstance(x, KerasTensor):
+    if isinstance(x, (KerasTensor, tf.experimental.ExtensionType)):
         return x
     if not isinstance(x, tf.Tensor):
         x = tf.convert_to_tensor(x)

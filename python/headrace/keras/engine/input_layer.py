@@ -28,10 +28,14 @@ class InputLayer(Layer):
         for key, value in given.items():
             if value:
                 raise NotImplementedError(f"InputLayer: {key} is not supported")
+        if type_spec is not None:
+            _check_alone(input_shape, batch_size, dtype)
         if name is None:
             name = f"input_{settings.get_uid('input')}"
         if type_spec is not None:
-            shape, dtype = type_spec.shape.as_list(), type_spec.dtype
+            dtype = getattr(type_spec, "dtype", None)
+            shape = type_spec.shape
+            shape = None if shape.rank is None else shape.as_list()
         elif "batch_input_shape" in kwargs:
             shape = list(kwargs.pop("batch_input_shape"))
         else:
@@ -40,10 +44,13 @@ class InputLayer(Layer):
         if kwargs:
             raise ValueError(f"Unrecognized keyword arguments: {list(kwargs)}")
         super().__init__(dtype=dtype or settings.floatx(), name=name)
-        self._keras.batch_input_shape = tuple(shape)
+        self._keras.batch_input_shape = None if shape is None else tuple(shape)
         self.built = True
         self.sparse = self.ragged = False
-        Node(self, (), {}, KerasTensor(shape, self.dtype, name=name))
+        made = KerasTensor(shape, self.dtype, name=name)
+        if isinstance(type_spec, tf.experimental.ExtensionTypeSpec):
+            made = KerasTensor.of_spec(type_spec, name)
+        Node(self, (), {}, made)
 
     def get_config(self):
         """A dict of shape, dtype and name; sparse and ragged are always False."""
@@ -54,6 +61,16 @@ class InputLayer(Layer):
             "ragged": False,
             "name": self.name,
         }
+
+
+def _check_alone(shape, batch_size, dtype):
+    given = {"(input_)shape": shape, "batch_size": batch_size, "dtype": dtype}
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                "When `type_spec` is not None, all other args except `name` must be None, "
+                f"but {name} is not None."
+            )
 
 
 @signatures.taking(

@@ -159,6 +159,12 @@ class Sequential(functional.Functional):
             self._graph_for(tf.TensorShape(input_shape), None)
         self.built = True
 
+    def _build_for(self, inputs):
+        if isinstance(inputs, tf.experimental.ExtensionType):
+            self.built = True  # the layers make their weights when they are called
+        else:
+            super()._build_for(inputs)
+
     def _graph_for(self, shape, dtype):
         """Makes the graph for inputs of that shape."""
         outer, context.names = context.names, []

@@ -13,8 +13,7 @@ A flag's test guards what follows a statement that may jump:
 
 import ast
 
-from headrace.autograph import names
-from headrace.autograph.errors import UnsupportedLanguageElementError
+from headrace.autograph.conversion import names
 
 _LOOPS = (ast.For, ast.While)
 _NO_JUMPS = (*names.FUNCTIONS, ast.Lambda, ast.ClassDef)
@@ -96,27 +95,32 @@ class _Jumps:
         """The statements for one that is no jump."""
         if isinstance(node, _NO_JUMPS):
             return [node]
-        if isinstance(node, ast.Try):
-            self.check_try(node)
+        ends_in_jump = False
+        if isinstance(node, (ast.Try, ast.TryStar)):
+            self.guard_else(node)
+            ends_in_jump = any(_jumps(n, self.kinds) for n in node.finalbody)
         for holder, field in _blocks(node):
             if not self.is_own(node, field):
                 continue
             setattr(holder, field, self.block(getattr(holder, field)))
-        return [node]
+        return [self.forgotten(node)] if ends_in_jump else [node]
 
     def is_own(self, node, field):
         """False for blocks whose jumps are another loop's."""
         return True
 
-    def check_try(self, node):
-        kinds = self.kinds
-        if any(_jumps(n, kinds) for n in node.finalbody):
-            raise UnsupportedLanguageElementError(
-                "a jump out of `finally` is not supported"
-            )
-        # Python leaves `else` out where the body jumps.
-        if node.orelse and any(_jumps(n, kinds) for n in node.body):
+    def guard_else(self, node):
+        """Python leaves `else` out where the body of a `try` jumps."""
+        if node.orelse and any(_jumps(n, self.kinds) for n in node.body):
             node.orelse = [_unless(self.flag, node.orelse, node.orelse[0])]
+
+    def forgotten(self, node):
+        """A `try` whose `finally` jumps: Python then forgets what was raised."""
+        raises = ast.If(flag(self.flag), [ast.Pass()], [ast.Raise()])
+        everything = ast.Name("BaseException", ast.Load())
+        handler = ast.ExceptHandler(everything, None, [raises])
+        out = ast.Try([node], [handler], [], [])
+        return ast.fix_missing_locations(ast.copy_location(out, node))
 
 
 class _LoopJumps(_Jumps):

@@ -18,12 +18,15 @@ if c:                  def get_state():
 
 import ast
 
-from headrace.autograph import names
-from headrace.autograph.errors import ConversionError, UnsupportedLanguageElementError
-from headrace.autograph.expressions import Expressions, operator, thunk
-from headrace.autograph.liveness import Liveness, State
-from headrace.autograph.lowering import Lowering, flag
-from headrace.autograph.names import Names, local_to
+from headrace.autograph.conversion import names
+from headrace.autograph.conversion.errors import (
+    ConversionError,
+    UnsupportedLanguageElementError,
+)
+from headrace.autograph.conversion.expressions import Expressions, operator, thunk
+from headrace.autograph.conversion.liveness import Liveness, State
+from headrace.autograph.conversion.lowering import Lowering, flag
+from headrace.autograph.conversion.names import Names, local_to
 
 _NO_ARGUMENTS = ast.arguments([], [], None, [], [], None, [])
 

@@ -10,5 +10,5 @@ class ConversionError(AutoGraphError):
     cannot do."""
 
 
-class UnsupportedLanguageElementError(ConversionError):
+class UnsupportedLanguageElementError(ConversionError, NotImplementedError):
     """The function uses a construct of Python that is not converted."""

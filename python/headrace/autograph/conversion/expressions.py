@@ -2,7 +2,7 @@
 
 import ast
 
-from headrace.autograph.names import local_to
+from headrace.autograph.conversion.names import local_to
 
 _PLAIN_CALLS = ("print", "breakpoint")  # called as they stand
 _LAZY = {ast.And: "and_", ast.Or: "or_"}

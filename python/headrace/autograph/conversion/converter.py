@@ -7,9 +7,9 @@ import builtins
 import types
 import weakref
 
-from headrace.autograph import directives, rewriting, source
-from headrace.autograph.errors import ConversionError
-from headrace.autograph.expressions import operator, thunk
+from headrace.autograph.conversion import directives, rewriting, source
+from headrace.autograph.conversion.errors import ConversionError
+from headrace.autograph.conversion.expressions import operator, thunk
 from headrace.context.call_stacks import PART
 from headrace.framework.support.locks import ForkLock
 

@@ -2,8 +2,8 @@
 
 import ast
 
-from headrace.autograph import names
-from headrace.autograph.names import Names
+from headrace.autograph.conversion import names
+from headrace.autograph.conversion.names import Names
 
 CONTROL = (ast.If, ast.While, ast.For)
 

@@ -5,7 +5,7 @@ import copy
 import linecache
 import sys
 
-from headrace.autograph.errors import ConversionError
+from headrace.autograph.conversion.errors import ConversionError
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _NO_SOURCE = (

@@ -1,0 +1,1 @@
+"""The transformer: source code of functions to converted functions."""
