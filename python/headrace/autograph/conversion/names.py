@@ -165,3 +165,33 @@ def local_to(nodes, types):
         if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
             found += local_to(ast.iter_child_nodes(node), types)
     return found
+
+
+_BLOCKS = {
+    ast.If: ("body", "orelse"),
+    ast.For: ("body", "orelse"),
+    ast.While: ("body", "orelse"),
+    ast.With: ("body",),
+    ast.Try: ("body", "orelse", "finalbody"),
+    ast.TryStar: ("body", "orelse", "finalbody"),
+}
+
+
+def blocks(node):
+    """(holder, name of its field) of each list of statements in a statement, those of
+    nested functions and classes left out."""
+    for field in _BLOCKS.get(type(node), ()):
+        yield node, field
+    for part in getattr(node, "handlers", None) or getattr(node, "cases", ()):
+        yield part, "body"
+
+
+def statements(body, types):
+    """All statements of these types in a block and in the blocks of its statements."""
+    found = []
+    for node in body:
+        if isinstance(node, types):
+            found.append(node)
+        for holder, field in blocks(node):
+            found += statements(getattr(holder, field), types)
+    return found
