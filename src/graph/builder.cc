@@ -1,5 +1,10 @@
 #include "graph/builder.h"
 
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/ascii.h"
 #include "op/registry.h"
 
 namespace headrace {
@@ -204,19 +209,53 @@ Status GraphBuilder::Emit(const ResolvedOpPtr& op,
   return OkStatus();
 }
 
+namespace {
+
+// A node's name in the letters that signatures allow: a-z, 0-9 and _, with a
+// number behind it where it is not free.
+std::string NameInSignature(
+    StringView name, absl::FunctionRef<bool(const std::string&)> is_free) {
+  std::string base;
+  for (char c : name) {
+    base += absl::ascii_isalnum(c) ? absl::ascii_tolower(c) : '_';
+  }
+  base.erase(0, std::min(base.find_first_not_of('_'), base.size()));
+  if (base.empty() || !absl::ascii_isalpha(base[0])) base = "arg" + base;
+  std::string candidate = base;
+  for (int i = 1; !is_free(candidate); ++i) {
+    candidate = absl::StrCat(base, "_", i);
+  }
+  return candidate;
+}
+
+}  // namespace
+
 FunctionPtr MakeFunction(std::string name, const GraphBuilder& builder,
                          absl::Span<const Value> args,
-                         absl::Span<const Value> results, bool keep_effects) {
+                         absl::Span<const Value> results, bool keep_effects,
+                         AttrMap attrs) {
   auto f = std::make_shared<Function>();
   f->name = std::move(name);
   f->body = builder.graph();
+  f->attrs = std::move(attrs);
+  absl::flat_hash_set<std::string> taken;
   for (const Value& v : args) {
     f->args.push_back(v.node());
-    f->arg_names.push_back(v.node()->name());
+    // Nodes of the body keep their names, so an argument's must differ.
+    auto is_free = [&](const std::string& candidate) {
+      const Node* other = f->body->FindNode(candidate);
+      return (other == nullptr || other == v.node()) &&
+             taken.insert(candidate).second;
+    };
+    f->arg_names.push_back(NameInSignature(v.node()->name(), is_free));
   }
+  taken.clear();
   for (const Value& v : results) {
     f->results.push_back(EdgeOf(v));
-    f->result_names.push_back(absl::StrCat("output_", f->result_names.size()));
+    f->result_names.push_back(
+        NameInSignature(v.node()->name(), [&](const std::string& candidate) {
+          return taken.insert(candidate).second;
+        }));
   }
   for (int i = 0; keep_effects && i < f->body->num_nodes(); ++i) {
     Node* n = f->body->node(i);

@@ -155,7 +155,9 @@ class FunctionExporter {
       // which has no place for them.
       ShapeToProto(n->output_shape(0),
                    attrs["_output_shapes"].mutable_list()->add_shape());
-      attrs["_user_specified_name"].set_s(n->name());
+      const auto* given =
+          n->op().attrs().Get<std::string>("_user_specified_name");
+      attrs["_user_specified_name"].set_s(given ? *given : n->name());
     }
   }
 

@@ -133,6 +133,12 @@ class LibraryImporter {
     FunctionDef have, now;
     HR_RETURN_IF_ERROR(ExportFunction(old, &have));
     HR_RETURN_IF_ERROR(ExportFunction(f, &now));
+    // What the user called arguments is no part of a function.
+    for (FunctionDef* def : {&have, &now}) {
+      for (auto& [index, attrs] : *def->mutable_arg_attr()) {
+        attrs.mutable_attr()->erase("_user_specified_name");
+      }
+    }
     if (have.DebugString() == now.DebugString()) return OkStatus();
     return InvalidArgument("Cannot add function '", f.name,
                            "' because a different function with the same name "

@@ -140,6 +140,7 @@ bool CallKey::AddOther(PyObject* o) {
       held_.emplace_back(
           Called<PyObject_CallMethod>(o, "_static_parts", nullptr));
       if (!held_.back()) return false;
+      made_.push_back(held_.back().get());
       AddLiteral(held_.back().get(), kLiteral);
     }
     return AddItems(Token(kComposite, 0), parts);
@@ -150,6 +151,7 @@ bool CallKey::AddOther(PyObject* o) {
     held_.emplace_back(
         Called<PyObject_CallMethod>(o, "__tf_tracing_type__", "O", Py_None));
     if (!held_.back()) return false;
+    made_.push_back(held_.back().get());
     AddLiteral(held_.back().get(), kLiteral);
     return true;
   }
@@ -204,7 +206,7 @@ bool CallKey::AddOther(PyObject* o) {
 KeptKey::KeptKey(const CallKey& key)
     : tokens_(key.tokens().begin(), key.tokens().end()) {
   for (PyObject* o : key.literals()) {
-    if (!IsLiteral(o)) {
+    if (!IsLiteral(o) && !key.Made(o)) {
       // Weakly: a trace must not keep alive the model that it was made for.
       Ref weak(PyWeakref_NewRef(o, nullptr));
       if (weak) {

@@ -34,10 +34,13 @@ void CheckBody(PyGraph& g, absl::Span<const Value> values) {
 // make_concrete(graph, name, args, results, trainable, keep_effects): the
 // function of the graph whose last arguments are those captures that are not
 // among `args`. Effects that the results do not need are part of it where
-// `keep_effects` is true.
+// `keep_effects` is true. Of `borrowed`, captured variables, it does not keep
+// the objects alive, and calls fail once one is gone. `attrs`: the
+// function's own.
 ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
                           nb::sequence args, nb::sequence results,
-                          nb::sequence trainable, bool keep_effects) {
+                          nb::sequence trainable, bool keep_effects,
+                          nb::sequence borrowed, nb::dict attrs) {
   std::vector<Value> inner = Values(args), out = Values(results), captures;
   CheckBody(g, inner);
   CheckBody(g, out);
@@ -50,13 +53,22 @@ ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
     inner.push_back(c.inner);
     captures.push_back(c.outer);
   }
-  FunctionPtr f = MakeFunction(name, g.builder(), inner, out, keep_effects);
+  FunctionPtr f =
+      MakeFunction(name, g.builder(), inner, out, keep_effects, AttrsOf(attrs));
   // Calls find the function by its name from here on; the library holds it
   // weakly.
   Status added = GlobalFunctions().Add(f);
   if (!added.ok()) ThrowStatus(added);
-  return {std::make_shared<ConcreteFunction>(std::move(f), std::move(captures),
-                                             Values(trainable))};
+  auto made = std::make_shared<ConcreteFunction>(
+      std::move(f), std::move(captures), Values(trainable));
+  std::vector<ConcreteFunction::Borrowed> variables;
+  for (nb::handle o : borrowed) {
+    if (!IsVariable(o.ptr())) throw nb::type_error("variables are wanted");
+    variables.push_back({nb::cast<std::string>(o.attr("_shared_name")),
+                         LifeOf(o.ptr()), HandleOf(o.ptr()).id()});
+  }
+  made->SetBorrowed(std::move(variables));
+  return {std::move(made)};
 }
 
 // call(args, keep): tapes hold `keep`, unless None, as long as they may go
@@ -151,7 +163,8 @@ void AddConcreteFunction(nb::module_& m) {
       .def("call", &CallConcrete, nb::arg("args"), nb::arg("keep").none());
   m.def("make_concrete", &MakeConcrete, nb::arg("graph"), nb::arg("name"),
         nb::arg("args"), nb::arg("results"), nb::arg("trainable"),
-        nb::arg("keep_effects") = true);
+        nb::arg("keep_effects") = true, nb::arg("borrowed") = nb::tuple(),
+        nb::arg("attrs") = nb::dict());
   m.def("evaluate", &Evaluate);
   m.def("count_functions", [] { return GlobalFunctions().Names().size(); });
   m.def("new_function_name", [](const std::string& prefix) {

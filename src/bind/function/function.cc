@@ -41,14 +41,18 @@ struct Trace {
   KeptKey key;
   Ref concrete;  // Python's ConcreteFunction
   std::shared_ptr<ConcreteFunction> function;
-  Ref results;    // structure with leaf numbers, or null: Python packs
-  Ref gradients;  // entries that the trace's nodes name, or null
+  Ref results;        // structure with leaf numbers, or null: Python packs
+  Ref gradients;      // entries that the trace's nodes name, or null
+  bool used = false;  // since Python last asked
 };
+
+// So many signatures are known natively; Python knows more traces.
+constexpr size_t kMostTraces = 64;
 
 struct State {
   std::vector<Parameter> parameters;
   TraceCache<Trace> traces;
-  int64_t calls = 0;  // without tracing, since Python asked
+  int64_t calls = 0;  // that ran a known trace, since Python asked
 };
 
 struct FunctionObject {
@@ -287,7 +291,11 @@ PyObject* RunResolved(State& s, const CallKey& key, PyObject* answer) {
             results == Py_None ? Ref() : Ref::Borrow(results),
             gradients.get() == Py_None ? Ref() : std::move(gradients)});
   if (leaves == Py_None) {
-    return Run(*s.traces.Add(std::move(t)), key.leaves());
+    const Trace& added = *s.traces.Add(std::move(t));
+    s.traces.Trim(kMostTraces);
+    // Destroyed behind the call, as destructors run Python.
+    const std::vector<std::unique_ptr<Trace>> old = s.traces.TakeDropped();
+    return Run(added, key.leaves());
   }
   std::vector<Value> values;
   for (Py_ssize_t i = 0, n = PySequence_Size(leaves); i < n; ++i) {
@@ -313,7 +321,13 @@ PyObject* Resolve(PyObject* self, const Bound& b, const CallKey& key) {
   }
   Ref answer(Called<PyObject_CallMethod>(self, "_resolve", "OO", slots.get(),
                                          leaves.get()));
-  return answer ? RunResolved(*Cast(self)->state, key, answer.get()) : nullptr;
+  if (!answer) return nullptr;
+  Ref result(RunResolved(*Cast(self)->state, key, answer.get()));
+  if (!result) return nullptr;
+  Ref concrete(PySequence_GetItem(answer.get(), 0));
+  if (!concrete) return nullptr;
+  Ref told(Called<PyObject_CallMethod>(self, "_ran", "O", concrete.get()));
+  return told ? result.release() : nullptr;
 }
 
 [[gnu::hot]] PyObject* Call(PyObject* self, PyObject* const* args,
@@ -338,11 +352,14 @@ PyObject* Resolve(PyObject* self, const Bound& b, const CallKey& key) {
   for (PyObject* o : b.slots) {
     if (!key.Add(o)) return nullptr;
   }
-  if (const Trace* t = s.traces.Find(key)) [[likely]] {
+  if (Trace* t = s.traces.Find(key)) [[likely]] {
+    t->used = true;
+    PyObject* result = Run(*t, key.leaves());
     // Python compares the calls with the traces, to warn of functions that
     // trace too often.
-    ++s.calls;
-    return Run(*t, key.leaves());
+    if (result) [[likely]]
+      ++s.calls;
+    return result;
   }
   return Resolve(self, b, key);
 }
@@ -372,10 +389,22 @@ PyObject* TakeCalls(PyObject* self, PyObject*) {
   return PyLong_FromLongLong(std::exchange(s.calls, 0));
 }
 
+// The ConcreteFunctions that were run since this was last asked; some twice.
+PyObject* TakeUsed(PyObject* self, PyObject*) {
+  Ref out(PyList_New(0));
+  for (const auto& t : Cast(self)->state->traces.all()) {
+    if (!out) return nullptr;
+    if (!std::exchange(t->used, false)) continue;
+    if (PyList_Append(out.get(), t->concrete.get()) < 0) return nullptr;
+  }
+  return out.release();
+}
+
 PyObject* Forget(PyObject* self, PyObject*) {
-  State& s = *Cast(self)->state;
+  TraceCache<Trace>& traces = Cast(self)->state->traces;
+  traces.Clear();
   // Destroyed behind the change, as destructors run Python.
-  const std::vector<std::unique_ptr<Trace>> old = s.traces.TakeAll();
+  const std::vector<std::unique_ptr<Trace>> old = traces.TakeDropped();
   Py_RETURN_NONE;
 }
 
@@ -407,7 +436,8 @@ int TraverseFunction(PyObject* self, visitproc visit, void* arg) {
 int ClearFunction(PyObject* self) {
   Py_CLEAR(Cast(self)->dict);
   if (State* s = Cast(self)->state) {
-    const std::vector<std::unique_ptr<Trace>> old = s->traces.TakeAll();
+    s->traces.Clear();
+    const std::vector<std::unique_ptr<Trace>> old = s->traces.TakeDropped();
   }
   return 0;
 }
@@ -439,6 +469,8 @@ PyMethodDef function_methods[] = {
      "Tells the parameters: (name, kind, default)."},
     {"_take_calls", Shield<TakeCalls>, METH_NOARGS,
      "Calls that needed no trace."},
+    {"_take_used", Shield<TakeUsed>, METH_NOARGS,
+     "The concrete functions that ran since this was last asked."},
     {"_forget", Shield<Forget>, METH_NOARGS, "Drops all traces."},
     {}};
 PyMemberDef function_members[] = {

@@ -20,6 +20,24 @@
 namespace nb = nanobind;
 
 namespace headrace::bind {
+
+AttrMap AttrsOf(nb::dict given) {
+  AttrMap attrs;
+  for (auto [key, value] : given) {
+    const std::string name = nb::cast<std::string>(key);
+    if (nb::isinstance<nb::bool_>(value)) {
+      attrs.Set(name, nb::cast<bool>(value));
+    } else if (nb::isinstance<nb::list>(value)) {
+      std::vector<std::string> texts;
+      for (nb::handle text : value)
+        texts.push_back(nb::cast<std::string>(text));
+      attrs.Set(name, std::move(texts));
+    } else {
+      attrs.Set(name, nb::cast<std::string>(value));
+    }
+  }
+  return attrs;
+}
 namespace {
 
 // Refuses to grow a finalised graph, with the Python error that says so.
@@ -116,8 +134,10 @@ void BuildGraphsByDefault(bool on) {
   SetDefaultEmitterOfThreads(on ? DefaultGraph : nullptr);
 }
 
+// placeholder(name, dtype, shape, like, attrs): `like` tells what is behind a
+// handle.
 nb::object Placeholder(PyGraph& g, const std::string& name, nb::handle dtype,
-                       nb::handle shape, nb::handle like) {
+                       nb::handle shape, nb::handle like, nb::dict attrs) {
   Shape s;
   if (!AsShape(shape.ptr(), &s)) nb::raise_python_error();
   DType d = AsDType(dtype.ptr());
@@ -126,7 +146,10 @@ nb::object Placeholder(PyGraph& g, const std::string& name, nb::handle dtype,
   // A capture of a resource knows what it holds, as shapes of reads depend on
   // it.
   if (!like.is_none()) handle = ValueOrHandle(like).shared_handle_data();
+  AttrMap own = AttrsOf(attrs);
+  std::swap(own, g.builder().node_attrs());
   StatusOr<Value> v = g.builder().AddPlaceholder(name, d, s, std::move(handle));
+  std::swap(own, g.builder().node_attrs());
   // As while tracing: a bad shape is ValueError.
   if (!v.ok()) ThrowStatus(v.status(), true);
   return WrapObject(*v);
@@ -165,22 +188,7 @@ void OverrideGradients(PyGraph& g, nb::dict names) {
 // What nodes made from now on get beside their own attributes: truths, texts
 // and lists of texts, by names with an underscore before them.
 void SetNodeAttrs(PyGraph& g, nb::dict attrs) {
-  AttrMap map;
-  for (auto [key, value] : attrs) {
-    const std::string name = nb::cast<std::string>(key);
-    // Before ints and texts: a bool is an int to Python.
-    if (nb::isinstance<nb::bool_>(value)) {
-      map.Set(name, nb::cast<bool>(value));
-    } else if (nb::isinstance<nb::list>(value)) {
-      std::vector<std::string> texts;
-      for (nb::handle text : value)
-        texts.push_back(nb::cast<std::string>(text));
-      map.Set(name, std::move(texts));
-    } else {
-      map.Set(name, nb::cast<std::string>(value));
-    }
-  }
-  g.builder().node_attrs() = std::move(map);
+  g.builder().node_attrs() = AttrsOf(attrs);
 }
 
 nb::object FindNode(PyGraph& g, const std::string& name) {
@@ -437,7 +445,8 @@ void AddGraph(nb::module_& m) {
              return g.graph()->UniqueName(g.builder().scope() + name, mark);
            })
       .def("placeholder", &Placeholder, nb::arg("name"), nb::arg("dtype"),
-           nb::arg("shape").none(), nb::arg("like").none())
+           nb::arg("shape").none(), nb::arg("like").none(),
+           nb::arg("attrs") = nb::dict())
       .def("captures", &Captures)
       .def("call_stack", &CallStack)
       .def("capture", &Capture)

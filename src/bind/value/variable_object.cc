@@ -11,6 +11,7 @@
 #include "bind/value/emit_op.h"
 #include "bind/value/tensor_object.h"
 #include "op/emitter.h"
+#include "op/resource.h"
 
 namespace headrace::bind {
 namespace {
@@ -20,6 +21,7 @@ struct VariableObject {
   DType dtype;
   Shape shape;
   bool trainable;
+  std::shared_ptr<void> life;  // null until somebody asks
   PyObject* dict;
   PyObject* weak_references;
 };
@@ -37,6 +39,7 @@ PyObject* NewVariable(PyTypeObject* type, PyObject*, PyObject*) {
   // The allocator gives zeros and runs no constructors.
   new (&CastTo(self)->handle) Value;
   new (&CastTo(self)->shape) Shape;
+  new (&CastTo(self)->life) std::shared_ptr<void>;
   CastTo(self)->dtype = DType::kInvalid;
   return self;
 }
@@ -51,6 +54,14 @@ int ClearVariable(PyObject* self) {
   return 0;
 }
 
+// Frees the value, whoever still has the handle.
+void Empty(const Value& handle) {
+  if (!handle || handle.is_symbolic() || !handle.has_value()) return;
+  StatusOr<std::shared_ptr<Variable>> v =
+      ResourceAs<Variable>(handle.tensor(), &DefaultResources());
+  if (v.ok()) (*v)->Assign(Tensor());
+}
+
 void DeallocVariable(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   // First: the collector must not see a half-dead object.
@@ -58,6 +69,8 @@ void DeallocVariable(PyObject* self) {
   // While the variable is whole, as callbacks run here.
   if (CastTo(self)->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(CastTo(self)->dict);
+  if (CastTo(self)->life) Empty(CastTo(self)->handle);
+  CastTo(self)->life.~shared_ptr();
   CastTo(self)->handle.~Value();
   CastTo(self)->shape.~Shape();
   auto release = reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free));
@@ -258,6 +271,12 @@ bool IsVariable(PyObject* o) {
   // nothing.
   return PyObject_TypeCheck(o, variable_type) && CastTo(o)->handle;
 }
+std::weak_ptr<void> LifeOf(PyObject* variable) {
+  std::shared_ptr<void>& life = CastTo(variable)->life;
+  if (!life) life = std::make_shared<char>();
+  return life;
+}
+
 const Value& HandleOf(PyObject* variable) { return CastTo(variable)->handle; }
 VariableTraits TraitsOf(PyObject* variable) {
   VariableObject* v = CastTo(variable);
