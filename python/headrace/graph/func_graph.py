@@ -124,6 +124,8 @@ class Results:
         if getattr(type(value), "_is_composite_tensor", False):
             return _Parts(value, [self._take(p) for p in value._components()])
         if nest.is_nested(value):
+            if hasattr(value, "_returned_as"):  # a list of converted code
+                value = value._returned_as()
             items = [self._take(v) for v in nest.children(value)]
             return nest.rebuild(value, items)
         if isinstance(value, _headrace.VariableBase):
