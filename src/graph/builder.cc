@@ -57,6 +57,7 @@ StatusOr<Value> GraphBuilder::Import(const Value& v) {
 
 StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
   if (v.is_symbolic() && v.graph() == graph_) return v;
+  // Each outer value is captured once, however often it is used.
   auto it = imported_.find(v.id());
   if (it != imported_.end()) return it->second;
   if (!is_function()) {
@@ -89,6 +90,7 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
   bool is_integer = v.dtype() == DType::kInt32 || v.dtype() == DType::kInt64;
   if (is_integer && !v.is_symbolic() && v.has_value() &&
       v.tensor().num_elements() <= kMostKnown) {
+    // Shape rules of nodes to come read it.
     inner->node()->set_constant(v.tensor());
   }
   captures_.push_back({v, *inner});
@@ -135,6 +137,7 @@ std::string GraphBuilder::TakeName(const ResolvedOp& op) {
   std::string name = std::move(next_name_);
   next_name_.clear();
   if (name.empty()) name = op.name();
+  // Names of internal ops (_ReadReference) are no valid names of nodes.
   if (name[0] == '_') name.erase(0, 1);
   // A trailing slash names the node exactly, scope and all.
   if (name.back() == '/') {
@@ -149,6 +152,7 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
                                       absl::Span<const Value> inputs) {
   absl::InlinedVector<Edge, 4> edges;
   for (const Value& v : inputs) edges.push_back(EdgeOf(v));
+  // Asked before TakeName, which takes the name.
   const bool exact = !next_name_.empty() && next_name_.back() == '/';
   std::string name = TakeName(*op);
   // A name that a scope took is still free for one node.
@@ -187,11 +191,14 @@ Status GraphBuilder::Emit(const ResolvedOpPtr& op,
       imported.push_back(v);
       continue;
     }
+    // The capture is named after the op that asks, whose name is needed once
+    // more below.
     std::string name = TakeName(*op);
     HR_ASSIGN_OR_RETURN(
         Value mine, CaptureAs(v, absl::StrCat(graph_->UniqueName(name, false),
                                               "/", InputName(*op, i), "/")));
     imported.push_back(std::move(mine));
+    // The slash keeps the name as it is: its scope is in it already.
     next_name_ = name + "/";
   }
   HR_ASSIGN_OR_RETURN(Node * node, AddNode(op, imported));
@@ -252,6 +259,7 @@ FunctionPtr MakeFunction(std::string name, const GraphBuilder& builder,
   }
   for (int i = 0; keep_effects && i < f->body->num_nodes(); ++i) {
     Node* n = f->body->node(i);
+    // What nobody reads would not run otherwise.
     if (HasSideEffect(n->def())) f->control_outputs.push_back(n);
   }
   return f;

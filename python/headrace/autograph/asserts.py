@@ -1,7 +1,6 @@
 """assert statements."""
 
 from headrace.autograph import tensors
-from headrace.ops import check_ops
 
 
 def assert_stmt(expression, error):
@@ -12,6 +11,7 @@ def assert_stmt(expression, error):
     """
     if tensors.is_tensor(expression) and tensors.in_graph():
         message = error()
-        return check_ops.Assert(expression, [message])
+        data = message if isinstance(message, (list, tuple)) else [message]
+        return tensors.require(expression, data)
     assert expression, error()
     return None

@@ -2,26 +2,24 @@
 
 import builtins as python
 import functools
-import sys
 
 from headrace._load import _headrace, raw
-from headrace.autograph import tensors
+from headrace.autograph import rows, tensors
 from headrace.context import stack
 from headrace.control_flow import mapping
 from headrace.control_flow.eager_array import EagerArray
 from headrace.control_flow.list_array import ListArray
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, nest
 from headrace.framework.execution import get_static_value
+from headrace.function import py_functions
 from headrace.ops import (
     array_ops,
     elementwise_ops,
-    graph_assert,
     math_ops,
     reduction_ops,
     sort_ops,
     string_ops,
 )
-from headrace.ops.io import logging_ops
 from headrace.ragged.ragged_tensor import RaggedTensor
 
 _kinds = {}  # builtin -> [(class, function)]
@@ -125,22 +123,7 @@ def len_(x):
     x = tensors.tensor(x)
     if x.dtype == dtypes.variant:
         return raw.TensorListLength(x)
-    return length(x)
-
-
-def length(tensor):
-    """The number of rows: a Python number where it is known."""
-    shape = array_ops.shape(tensor)
-    if tensor.shape.rank is None:
-        rank = array_ops.rank(tensor)
-        text = "len requires non-zero rank, got "
-        graph_assert.make(raw.Greater(rank, 0), [text, rank], None, None)
-        with stack.current().control_dependencies([stack.current()._last_operation()]):
-            return shape[0]
-    if tensor.shape.rank == 0:
-        raise ValueError(f"len requires a non-scalar tensor, got one of shape {shape}")
-    rows = tensor.shape[0]
-    return shape[0] if rows is None else rows
+    return rows.length(x)
 
 
 @_overload(range)
@@ -266,19 +249,34 @@ def _dtype_of(key, rows):
         return conversion.convert_to_tensor(key(rows[0])).dtype
 
 
+def _lazy(iterables):
+    """Whether they are rows of graphs all, which loops of graphs alone go over."""
+    return bool(iterables) and all(
+        _symbolic(x) or isinstance(x, rows.Rows) for x in iterables
+    )
+
+
 @_overload(enumerate)
 def enumerate_(iterable, start=0):
-    return enumerate(iterable, start)
+    if not _lazy([iterable]):
+        return enumerate(iterable, start)
+    found = rows.of(iterable)
+    return rows.Rows(found.count, lambda i: (i + start, found.read(i)))
 
 
 @_overload(zip)
 def zip_(*iterables, **kwargs):
-    return zip(*iterables, **kwargs)
+    if not _lazy(iterables) or kwargs:
+        return zip(*iterables, **kwargs)
+    return rows.together(iterables)
 
 
 @_overload(map)
 def map_(function, *iterables):
-    return map(function, *iterables)
+    if not _lazy(iterables):
+        return map(function, *iterables)
+    found = rows.together(iterables)
+    return rows.Rows(found.count, lambda i: function(*found.read(i)))
 
 
 @_overload(filter)
@@ -296,18 +294,29 @@ def next_(iterator, /, *default):
 
 @_overload(print)
 def print_(*objects, **kwargs):
-    """Python's print, or one of the values that tensors have when the graph runs."""
-    if not tensors.in_graph() or not any(
-        tensors.is_tensor(leaf) for x in objects for leaf in tensors.leaves(x)
-    ):
+    """Python's print; of the values that tensors have when the graph runs."""
+    flat = [leaf for x in objects for leaf in tensors.leaves(x)]
+    given = [leaf for leaf in flat if tensors.is_tensor(leaf)]
+    if not given or not tensors.in_graph():
         return python.print(*objects, **kwargs)
     unknown = set(kwargs) - {"sep", "end", "file", "flush"}
     if unknown:
         raise ValueError(f"invalid keyword arguments for print: {sorted(unknown)}")
-    sep, end = kwargs.get("sep"), kwargs.get("end")
-    return logging_ops.print_v2(
-        *objects,
-        sep=" " if sep is None else sep,
-        end="\n" if end is None else end,
-        output_stream=sys.stdout if kwargs.get("file") is None else kwargs["file"],
-    )
+
+    def show(*values):
+        rest = iter(values)
+        python.print(
+            *nest.map_structure(
+                lambda x: _shown(next(rest)) if tensors.is_tensor(x) else x, objects
+            ),
+            **kwargs,
+        )
+        return []
+
+    py_functions.numpy_function(show, given, [])
+    return stack.current()._last_operation()
+
+
+def _shown(value):
+    """An array's value as Python prints it: texts without quotes."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -128,7 +128,7 @@ def converted_call(f, args, kwargs=None, caller_fn_scope=None, options=None):
     if isinstance(f, functools.partial):
         merged = dict(f.keywords, **(kwargs or {}))
         return converted_call(f.func, f.args + args, merged, caller_fn_scope, options)
-    replaced = overloads.overload_of(f)
+    replaced = overloads.overload_of(f, options.uses("BUILTIN_FUNCTIONS"))
     if replaced is not f:
         return _call(replaced, args, kwargs)
     if control_status_ctx().status is Status.DISABLED and not options.user_requested:

@@ -1,6 +1,6 @@
 """What symbols may be at the ends of branches and turns of loops."""
 
-from headrace.autograph import tensors, variables
+from headrace.autograph import lists, tensors, variables
 from headrace.control_flow import bodies
 from headrace.framework import conversion, nest, tensor_shape
 
@@ -18,6 +18,11 @@ def is_undefined(value):
 def lacks_value(value):
     """Whether a symbol has no value that a loop could carry."""
     return value is None or is_undefined(value)
+
+
+def copied(values):
+    """The values in lists of converted code of their own: bodies may change those."""
+    return tuple(v.copy() if lists.may_grow(v) else v for v in values)
 
 
 def branch(values, names, which):

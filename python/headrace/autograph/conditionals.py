@@ -1,6 +1,6 @@
 """if statements and conditional expressions."""
 
-from headrace.autograph import checks, tensors
+from headrace.autograph import checks, lists, tensors
 from headrace.control_flow import branches
 
 
@@ -20,6 +20,8 @@ def if_stmt(cond, body, orelse, get_state, set_state, symbol_names, nouts):
     cond = tensors.bool_scalar(cond, "if statement")
     names = symbol_names[:nouts]
     before = get_state()
+    if any(map(lists.may_grow, before[:nouts])):
+        before = _with_arrays(before, (body, orelse), get_state, set_state)
     ends = []
 
     def end(which):
@@ -30,13 +32,13 @@ def if_stmt(cond, body, orelse, get_state, set_state, symbol_names, nouts):
         return tuple(checks.as_result(v, function) for v in ends[-1])
 
     def main_branch():
-        set_state(before)
+        set_state(checks.copied(before))
         body()
         end("main")
         return results(main_branch)
 
     def else_branch():
-        set_state(before)
+        set_state(checks.copied(before))
         orelse()
         end("else")
         checks.branches_alike(*ends, names)
@@ -44,6 +46,19 @@ def if_stmt(cond, body, orelse, get_state, set_state, symbol_names, nouts):
 
     after = branches.cond(cond, main_branch, else_branch)
     set_state((*(after if nouts else ()), *before[nouts:]))
+
+
+def _with_arrays(before, functions, get_state, set_state):
+    """The values before, TensorArrays for lists whose length a branch changes."""
+    for function in functions:
+        with tensors.scratch_graph():
+            set_state(checks.copied(before))
+            function()
+            after = get_state()
+        pairs = zip(before, after)
+        arrays = [(value, lists.as_array(value, end)) for value, end in pairs]
+        before = tuple(v if array is None else array for v, array in arrays)
+    return before
 
 
 def if_exp(cond, if_true, if_false, expr_repr):

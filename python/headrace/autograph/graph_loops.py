@@ -1,11 +1,11 @@
 """Loops as While operations: the symbols that a body changes, carried by hand."""
 
 from headrace._load import raw
-from headrace.autograph import checks, tensors, variables
+from headrace.autograph import checks, lists, tensors, variables
 from headrace.context import stack
 from headrace.control_flow import bodies, loops
 from headrace.framework import conversion, dtypes, nest
-from headrace.ops import array_ops, graph_assert
+from headrace.ops import array_ops
 
 _TO_WHILE = ("parallel_iterations", "swap_memory", "maximum_iterations")
 
@@ -37,8 +37,14 @@ class GraphLoop:
         values = list(self._get())
         invariants = _invariants(self._opts.get("shape_invariants", ()), values)
         lacking = [checks.lacks_value(v) for v in values]
-        if any(lacking) and self._defines:
-            self._define(values, invariants, lacking)
+        undefined = any(lacking) and self._defines
+        if undefined or any(map(lists.may_grow, values)):
+            found = self._tried(values)
+            for i, value in enumerate(values):
+                array = lists.as_array(value, found[i])
+                values[i] = value if array is None else array
+            if undefined:
+                self._define(values, invariants, lacking, found)
         checks.before_loop(values, self._names)
         checks.invariants_before_loop(values, self._names, invariants)
         values = [bodies.to_tensors(v) for v in values]
@@ -59,7 +65,7 @@ class GraphLoop:
         flags = len(self._turned)
 
         def unpack(carried):
-            self._set(tuple(carried[count:]))
+            self._set(tuple(map(_copy, carried[count:])))
             return carried[flags:count]
 
         def condition(*carried):
@@ -97,24 +103,28 @@ class GraphLoop:
         self._turned = list(result[:flags])
         return list(result[len(result) - len(values) :])
 
-    def _define(self, values, invariants, lacking):
-        """Finds by a trial what variables without a value are in the loop."""
+    def _tried(self, values):
+        """What a turn leaves, by a trial: of which only kinds, dtypes, shapes count."""
         before = tuple(values)
         try:
             with tensors.scratch_graph():
-                self._step(*self._hidden)
-                found = list(self._get())
-                made = {
-                    i: _likes(found[i])
-                    for i, lacks in enumerate(lacking)
-                    if lacks and not checks.lacks_value(found[i])
-                }
+                self._set(tuple(map(_unknown, values)))
+                self._step(*map(_unknown, self._hidden))
+                return list(self._get())
         except Exception as e:
             self._refuse(values, e)
         finally:
             self._set(before)
-        for i, like in made.items():
-            values[i], invariants[i] = _placeholder(like), like.shapes
+
+    def _define(self, values, invariants, lacking, found):
+        """Gives variables without a value one like that which they get in the loop."""
+        for i, lacks in enumerate(lacking):
+            if lacks and not checks.lacks_value(found[i]):
+                try:
+                    like = _likes(found[i])
+                except (TypeError, ValueError) as e:
+                    self._refuse(values, e)
+                values[i], invariants[i] = _placeholder(like), like.shapes
         self._turned = [conversion.convert_to_tensor(False)]
 
     def _refuse(self, values, error):
@@ -135,7 +145,7 @@ class GraphLoop:
             return values
         names = ", ".join(n for n, lacks in zip(self._names, lacking) if lacks)
         text = f"loop must iterate at least once to initialize {names}"
-        check = graph_assert.make(self._turned[0], [text], None, None)
+        check = tensors.require(self._turned[0], [text])
         with stack.current().control_dependencies([check]):
             return [
                 nest.map_structure(array_ops.identity, v) if lacks else v
@@ -151,6 +161,23 @@ def _invariants(given, values):
 
 def _none_like(value):
     return nest.map_structure(lambda _: None, value)
+
+
+def _copy(value):
+    """The structure in lists and dicts of its own: the body may change those."""
+    return nest.map_structure(lambda leaf: leaf, value)
+
+
+def _unknown(value):
+    """The value as it is in a loop: of its dtypes and shapes, but not known."""
+
+    def hide(leaf):
+        if leaf is None or checks.is_undefined(leaf) or bodies.is_composite(leaf):
+            return leaf
+        leaf = conversion.convert_to_tensor(leaf)
+        return stack.current()._core.placeholder("known", leaf.dtype, leaf.shape, leaf)
+
+    return nest.map_structure(hide, value)
 
 
 class _Changed(Exception):

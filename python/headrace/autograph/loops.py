@@ -2,6 +2,7 @@
 
 from headrace.autograph import python_loops, tensors
 from headrace.autograph.graph_loops import GraphLoop
+from headrace.control_flow.eager_array import EagerArray
 
 _kinds = []  # (class, function), those registered last first
 
@@ -62,4 +63,6 @@ def for_stmt(iter_, extra_test, body, get_state, set_state, symbol_names, opts):
         most = opts.get("maximum_iterations")
     else:
         most = None
+    if isinstance(iter_, EagerArray):
+        iter_ = [iter_.read(i) for i in range(int(iter_.size()))]
     python_loops.run_for(iter_, extra_test, body, most)

@@ -13,6 +13,7 @@ from headrace.autograph.lists import (  # noqa: F401
     list_stack,
     new_list,
     set_item,
+    set_list_type,
 )
 from headrace.autograph.logical import and_, eq, not_, not_eq, or_  # noqa: F401
 from headrace.autograph.loops import for_stmt, while_stmt  # noqa: F401

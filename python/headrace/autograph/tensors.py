@@ -44,6 +44,15 @@ def bool_scalar(value, what):
     )
 
 
+def require(condition, data):
+    """An operation that fails with the data where the condition does not hold."""
+    graph = stack.current()
+    with graph.name_scope("Assert"):
+        parts = [tensor(condition), *map(tensor, data)]
+        _headrace.call_op("Assert", parts, {"summarize": 3})
+        return graph._last_operation()
+
+
 @contextlib.contextmanager
 def scratch_graph():
     """A graph inside of the current one, thrown away with all that is made in it."""

@@ -3,7 +3,6 @@
 import copy
 
 from headrace._load import raw
-from headrace.control_flow import tensor_array
 from headrace.framework import conversion, dtypes, errors, tensor_shape
 from headrace.framework.execution import get_static_value
 from headrace.framework.name_scopes import composite, graph_scope
@@ -149,6 +148,19 @@ class ListArray(Array):
         )
         return self._with(flow)
 
+    def push(self, value):
+        """The array with `value` behind its last element."""
+        value = self._value(value)
+        self._merge_shape(value.shape)
+        return self._with(raw.TensorListPushBack(self._flow, value))
+
+    def pop(self):
+        """(the array without its last element, that element)."""
+        shape = _shape_tensor(self.element_shape)
+        flow, last = raw.TensorListPopBack(self._flow, shape, element_dtype=self._dtype)
+        last.set_shape(self.element_shape)
+        return self._with(flow), last
+
     @composite("TensorArrayV2Stack")
     def stack(self, name=None):
         """All elements along a new first dimension."""
@@ -223,3 +235,6 @@ class ListArray(Array):
 
     def close(self, name=None):
         """Nothing to do: the list goes with its last reader."""
+
+
+from headrace.control_flow import tensor_array  # noqa: E402  (its arrays are ours)

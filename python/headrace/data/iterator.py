@@ -122,9 +122,8 @@ class OwnedIterator(Iterator):
                 raise ValueError(
                     "An unusually high number of `tf.data.Iterator.get_next()` calls "
                     "was detected. This suggests that the `for elem in dataset: ...` "
-                    "idiom is used within tf.function with AutoGraph disabled. Enable "
-                    "AutoGraph, use `dataset.reduce`, or loop over the dataset outside "
-                    "of tf.function."
+                    "idiom is used within tf.function with AutoGraph disabled. This "
+                    "idiom is only supported when AutoGraph is enabled."
                 )
         return super().get_next()
 

@@ -256,9 +256,10 @@ def type_of(value, aliases):
     if getattr(type(value), "_is_composite_tensor", False):
         # Slices' spec may know less than their parts.
         known = not isinstance(value, IndexedSlices)
-        specs = getattr(value._type_spec, "_component_specs", None) if known else None
+        if known and hasattr(value._type_spec, "_component_specs"):
+            return Composite.of_spec(value._type_spec)  # keeps no values alive
         return Composite.of_value(
-            value, specs or [type_of(p, aliases) for p in value._components()]
+            value, [type_of(p, aliases) for p in value._components()]
         )
     if hasattr(type(value), "__tf_tracing_type__"):
         return Custom.of_value(value)

@@ -21,6 +21,8 @@ std::vector<Value> Values(nb::sequence items) {
 
 void CheckBody(PyGraph& g, absl::Span<const Value> values) {
   for (const Value& v : values) {
+    // A value of another graph would have to be captured first; it cannot be
+    // named from here.
     if (!v || !v.is_symbolic() || v.graph() != g.graph()) {
       throw nb::value_error(
           "a function's arguments and results are tensors "
@@ -53,6 +55,8 @@ ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
   }
   FunctionPtr f = MakeFunction(name, g.builder(), inner, out, keep_effects,
                                AttrsOf(attrs));
+  // Calls find the function by its name from here on; the library holds it
+  // weakly.
   Status added = GlobalFunctions().Add(f);
   if (!added.ok()) ThrowStatus(added);
   auto made = std::make_shared<ConcreteFunction>(
@@ -73,6 +77,7 @@ nb::list CallConcrete(const ConcreteCore& c, nb::sequence args,
                       nb::object keep) {
   std::vector<Value> values;
   for (nb::handle o : args) {
+    // Here, as the call below sees handles only.
     if (IsVariable(o.ptr())) TouchVariable(o.ptr());
     values.push_back(ValueOrHandle(o));
   }
@@ -80,12 +85,16 @@ nb::list CallConcrete(const ConcreteCore& c, nb::sequence args,
   Status s;
   bool eager = CurrentEmitter()->is_eager();
   std::shared_ptr<void> kept;
+  // Only tapes go back; without one nothing need be held.
   if (!keep.is_none() && HasRecorders()) kept = KeptObject(std::move(keep));
   {
+    // While tracing the call only adds a node; the graph's Python side needs
+    // the GIL.
     WithoutGil unlocked(eager);
     s = c.function->Call(values, &outputs, std::move(kept));
   }
   if (!s.ok()) {
+    // An exception of Python inside (a callback, Ctrl-C) goes on as it is.
     if (!PyErr_Occurred()) {
       RaiseOpError(s, nullptr, c.function->function()->name);
     }
@@ -118,6 +127,7 @@ nb::list Evaluate(PyGraph& g, nb::sequence tensors, nb::sequence feeds,
   if (!e.ok()) ThrowStatus(e.status());
   RunServices services;
   services.resources = &DefaultResources();
+  // The graph may call functions that were traced in this process.
   services.functions = DefaultFunctionCaller();
   Status s = (*e)->Run(services, absl::MakeSpan(given), &results);
   if (!s.ok()) ThrowStatus(s);

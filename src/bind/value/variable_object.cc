@@ -36,6 +36,7 @@ PyObject* NewVariable(PyTypeObject* type, PyObject*, PyObject*) {
   auto alloc = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
   PyObject* self = alloc(type, 0);
   if (self == nullptr) return nullptr;
+  // The allocator gives zeros and runs no constructors.
   new (&CastTo(self)->handle) Value;
   new (&CastTo(self)->shape) Shape;
   new (&CastTo(self)->life) std::shared_ptr<void>;
@@ -63,7 +64,9 @@ void Empty(const Value& handle) {
 
 void DeallocVariable(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  // First: the collector must not see a half-dead object.
   PyObject_GC_UnTrack(self);
+  // While the variable is whole, as callbacks run here.
   if (CastTo(self)->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(CastTo(self)->dict);
   if (CastTo(self)->life) Empty(CastTo(self)->handle);
@@ -86,6 +89,8 @@ PyObject* SetUpVariable(PyObject* self, PyObject* args) {
     PyErr_SetString(PyExc_TypeError, "_set_up wants (Tensor, DType, shape)");
     return nullptr;
   }
+  // Checked before anything is set: an object is set up as a whole or not at
+  // all.
   if (!AsShape(shape, &CastTo(self)->shape)) return nullptr;
   CastTo(self)->handle = ValueOf(handle);
   CastTo(self)->dtype = DTypeOfObject(dtype);
@@ -104,6 +109,8 @@ struct Assignment {
   OpOfDType op;
   bool replaces;  // the shape of the value is checked here
 };
+// The three differ in the op alone; adding to a variable checks shapes in the
+// kernel.
 Assignment assign{{"AssignVariableOp", nullptr}, true};
 Assignment assign_add{{"AssignAddVariableOp", nullptr}, false};
 Assignment assign_sub{{"AssignSubVariableOp", nullptr}, false};
@@ -135,8 +142,12 @@ bool AssignBy(PyObject* self, Assignment& how, PyObject* value) {
   if (!Ready(self)) return false;
   DType dtype = CastTo(self)->dtype;
   Value v;
+  // Required: a variable keeps its dtype.
   if (!ToValue(value, {dtype, DType::kInvalid}, &v)) return false;
+  // ToValue hands tensors of any dtype on.
   if (v.dtype() != dtype) return WrongDType(self, v, value);
+  // Before the op runs, as the error names the variable, which the op does not
+  // know.
   if (how.replaces && !CastTo(self)->shape.CompatibleWith(v.shape())) {
     return WrongShape(self, v);
   }
@@ -160,6 +171,7 @@ PyObject* Assign(PyObject* self, PyObject* value) {
 PyObject* Alias(PyObject* self, PyObject* cls) {
   static PyObject* parent = PyUnicode_InternFromString("_parent");
   if (!Ready(self) || !PyType_Check(cls)) return nullptr;
+  // Past __init__, which would make another variable.
   PyObject* o =
       NewVariable(reinterpret_cast<PyTypeObject*>(cls), nullptr, nullptr);
   if (o == nullptr) return nullptr;
@@ -167,6 +179,7 @@ PyObject* Alias(PyObject* self, PyObject* cls) {
   CastTo(o)->dtype = CastTo(self)->dtype;
   CastTo(o)->shape = CastTo(self)->shape;
   CastTo(o)->trainable = CastTo(self)->trainable;
+  // Past any __setattr__ of the class.
   if (PyObject_GenericSetAttr(o, parent, self) < 0) Py_CLEAR(o);
   return o;
 }
@@ -247,12 +260,15 @@ bool AddVariableType(PyObject* module) {
 }
 
 void TouchVariable(PyObject* self) {
+  // Most reads happen without a tape; the flag is one load.
   if (HasRecorders() && CastTo(self)->trainable) {
     TellVariableAccessed(CastTo(self)->handle);
   }
 }
 
 bool IsVariable(PyObject* o) {
+  // An object that is being set up is no variable yet: conversions would read
+  // nothing.
   return PyObject_TypeCheck(o, variable_type) && CastTo(o)->handle;
 }
 std::weak_ptr<void> LifeOf(PyObject* variable) {
@@ -270,12 +286,15 @@ VariableTraits TraitsOf(PyObject* variable) {
 bool ReadVariable(PyObject* variable, Value* out) {
   if (!Ready(variable)) return false;
   TouchVariable(variable);
+  // Under the GIL, and resolved once a dtype: a read is the commonest op of a
+  // training step.
   static OpOfDType read{"ReadVariableOp", "dtype"};
   const DType types[] = {DType::kResource};
   const ResolvedOpPtr* op = read.Resolve(CastTo(variable)->dtype, types);
   if (op == nullptr) return false;
   ValueList outputs;
   Value inputs[] = {CastTo(variable)->handle};
+  // Its name follows the scope, as upstream's does.
   if (!EmitResolved(*op, inputs, &outputs, Py_None)) return false;
   *out = std::move(outputs[0]);
   return true;

@@ -86,7 +86,9 @@ def expand_dims(sp_input, axis=None, name=None):
     sp = to_sparse(sp_input)
     rank = sp.shape.rank
     axis = -1 if axis is None else axis
-    if not -rank - 1 <= axis <= rank:
+    if rank is None:  # what is out of range fails when the graph runs
+        rank = array_ops.size(sp.dense_shape)
+    elif not -rank - 1 <= axis <= rank:
         raise ValueError(f"axis={axis} not in [{-rank - 1}, {rank}]")
     axis = axis + rank + 1 if axis < 0 else axis
     column = array_ops.zeros_like(sp.indices[:, :1])

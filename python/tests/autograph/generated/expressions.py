@@ -80,7 +80,9 @@ class Expressions:
         if objects and self.chance(0.7):
             return f"{self.rng.choice(objects)}.mixed({s()})"
         helper = self.program.helper()
-        return helper.format(s(), s()) if helper else s()
+        if helper is None or (self.in_ternary and " if " in helper):
+            return s()
+        return helper.format(s(), s())
 
     def _ternary(self, scope, part):
         """TensorFlow leaves a conditional inside another one alone: there is one."""

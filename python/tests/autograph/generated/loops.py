@@ -43,6 +43,8 @@ class Loops:
         returns: every turn will return, so that there must be a turn.
         """
         form = self.pick("range", "range", "floats", "rows", *["data"][returns:])
+        if form == "data" and not scope.may_iterate_data():
+            form = "range"
         e, fresh = self.e, self.program.fresh
         inner = scope.inside("data loop" if form == "data" else "loop")
         inner.frames[-1].returns = returns
@@ -130,6 +132,7 @@ class Loops:
         lines = [f"{array} = tf.TensorArray(tf.float32, {size}, element_shape=())"]
         inner = scope.inside("loop")
         inner.add(i, "I")
+        inner.names[i].frozen = True
         body = self._assign(inner)
         if self.chance(0.5):
             body += self._leaving_if(inner)

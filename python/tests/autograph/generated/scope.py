@@ -20,7 +20,7 @@ class Frame:
     """A construct around the statement: "if" and "loop" hang on tensors.
 
     "data loop" is one over a data set. "py if" and "py loop" hang on Python values;
-    "block" is a with or a try.
+    "block" is a with or a try. "no data" is in and after a Python loop that returns.
     returns: every turn of the loop returns, so that nothing else leaves it.
     guarded: a `continue` under a tensor's condition was written already, so that what
     follows in this loop runs under a condition too.
@@ -65,11 +65,12 @@ class Scope:
     def add(self, name, kind):
         self.names[name] = Name(kind, self.level())
 
-    def of(self, kind, *, assigned=False):
+    def of(self, kind, *, assigned=False, parts=False):
         """Names of that kind that may be read, or assigned, here.
 
         What Python alone keeps track of (K and Q) changes only where no tensor decides
-        whether it does.
+        whether it does. Where tensors decide, a list or dict changes either as a whole
+        or by its parts: for TensorFlow these are names apart.
         """
         found = []
         for name, known in self.names.items():
@@ -79,6 +80,10 @@ class Scope:
                 continue
             if assigned and kind in "KQO" and known.level != self.level():
                 continue
+            by_parts = int("".join(c for c in name if c.isdigit()) or 0) % 2 == 1
+            if assigned and kind in "LD" and known.level != self.level():
+                if by_parts != parts:
+                    continue
             if assigned and kind == "L" and self.in_data():
                 continue
             found.append(name)
@@ -94,6 +99,10 @@ class Scope:
     def in_data(self):
         """Here a list would come back from each turn as a tensor."""
         return any(f.kind == "data loop" for f in self.frames)
+
+    def may_iterate_data(self):
+        """Not where a Python loop before returns, which TensorFlow cannot bear."""
+        return not any(f.kind == "no data" for f in self.frames)
 
     def in_loop(self):
         return any(f.kind in LOOPS for f in self.frames)

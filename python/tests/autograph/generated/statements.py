@@ -147,12 +147,15 @@ class Statements(Loops):
 
     def _item(self, scope):
         """An assignment to a part of a container or to an attribute."""
-        targets = [(f"{d}['p']", "S") for d in scope.of("D", assigned=True)]
-        targets += [(f"{d}['q']", "I") for d in scope.of("D", assigned=True)]
-        targets += [(f"{o}.s", "S") for o in scope.of("O", assigned=True)]
-        targets += [(f"{o}.i", "I") for o in scope.of("O", assigned=True)]
+        targets = [(f"{d}['p']", "S") for d in scope.of("D", assigned=True, parts=True)]
         targets += [
-            (f"{x}[{self.rng.randrange(3)}]", "S") for x in scope.of("L", assigned=True)
+            (f"{d}['q']", "I") for d in scope.of("D", assigned=True, parts=True)
+        ]
+        targets += [(f"{o}.s", "S") for o in scope.of("O", assigned=True, parts=True)]
+        targets += [(f"{o}.i", "I") for o in scope.of("O", assigned=True, parts=True)]
+        targets += [
+            (f"{x}[{self.rng.randrange(3)}]", "S")
+            for x in scope.of("L", assigned=True, parts=True)
         ]
         if not targets:
             return self._assign(scope)
@@ -323,6 +326,7 @@ class Statements(Loops):
             lines += ["try:", *indented(more(scope.inside("block"))), "finally:"]
             return lines + indented(self._assign(scope.inside("block")))
         if form == "python loop":
+            scope = scope.inside("no data")
             return lines + self._returning_from_python_loop(scope, kind) + more(scope)
         if form == "loop":
             header, inner = self._header_of_staged_loop(scope, returns=True)

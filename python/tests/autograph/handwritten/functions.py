@@ -319,3 +319,18 @@ def the_operators_of_the_framework(x, n):
 
     t = tf.while_loop(lambda i, t: i < n, step, [0, x])[1]
     return tf.cond(n > 2, lambda: t + 2.0, lambda: t)
+
+
+@gives(5.0, 1.0)
+def what_an_inner_function_changes_is_read_in_branches(x):
+    total = x
+
+    def add(t):
+        nonlocal total
+        total = total + t
+
+    for t in (x, x * 2.0):
+        if x > 0.5:
+            total = total + 1.0
+        add(t - 0.5 * x)
+    return total

@@ -220,11 +220,6 @@ def a_tensor_in_a_tuple(x, n):
     return x
 
 
-@fails("OperatorNotAllowedInGraphError", NOT_A_BOOL, 1.0, 2.0)
-def max_of_tensors(x, y):
-    return max(x, y)
-
-
 @fails("OperatorNotAllowedInGraphError", NOT_A_BOOL, 1.0)
 def a_constructor_runs_as_it_is(x):
     return _Positive(x).t
@@ -348,13 +343,6 @@ def a_list_that_grows_in_a_loop(x, n):
     return parts
 
 
-@fails("OperatorNotAllowedInGraphError", NOT_A_BOOL, 1.0)
-def a_named_expression_runs_as_it_is(x):
-    if (y := x * 2.0) > 1.0:
-        x = y
-    return x
-
-
 @fails("OperatorNotAllowedInGraphError", NOT_A_BOOL, 1.0, 3)
 def match_runs_as_it_is(x, n):
     match n:
@@ -377,6 +365,7 @@ def a_function_left_alone_meets_a_condition(x):
 
 @fails("TypeError", "'dict' object", 1.0, 3)
 def a_wrong_call_in_a_loop(x, n):
+    settings = {}
     for _ in tf.range(n):
-        x = {}(x)
+        x = settings(x)
     return x
