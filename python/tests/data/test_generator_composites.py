@@ -74,7 +74,9 @@ def test_rows_of_ragged_tensors_in_ragged_batches():
 
 def test_shown_in_the_words_that_described_it():
     of_types = tf.data.Dataset.from_generator(lambda: [], {"a": tf.int32}, {"a": [2]})
-    assert str(of_types) == "<FlatMapDataset shapes: {'a': (2,)}, types: {'a': tf.int32}>"
+    assert (
+        str(of_types) == "<FlatMapDataset shapes: {'a': (2,)}, types: {'a': tf.int32}>"
+    )
     of_types = tf.data.Dataset.from_generator(lambda: [], (tf.int32, tf.string))
     shown = "shapes: (<unknown>, <unknown>), types: (tf.int32, tf.string)"
     assert repr(of_types) == f"<FlatMapDataset {shown}>"

@@ -53,8 +53,8 @@ ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
     inner.push_back(c.inner);
     captures.push_back(c.outer);
   }
-  FunctionPtr f = MakeFunction(name, g.builder(), inner, out, keep_effects,
-                               AttrsOf(attrs));
+  FunctionPtr f =
+      MakeFunction(name, g.builder(), inner, out, keep_effects, AttrsOf(attrs));
   // Calls find the function by its name from here on; the library holds it
   // weakly.
   Status added = GlobalFunctions().Add(f);
@@ -163,7 +163,8 @@ void AddConcreteFunction(nb::module_& m) {
       .def("call", &CallConcrete, nb::arg("args"), nb::arg("keep").none());
   m.def("make_concrete", &MakeConcrete, nb::arg("graph"), nb::arg("name"),
         nb::arg("args"), nb::arg("results"), nb::arg("trainable"),
-        nb::arg("keep_effects") = true, nb::arg("borrowed") = nb::tuple(), nb::arg("attrs") = nb::dict());
+        nb::arg("keep_effects") = true, nb::arg("borrowed") = nb::tuple(),
+        nb::arg("attrs") = nb::dict());
   m.def("evaluate", &Evaluate);
   m.def("count_functions", [] { return GlobalFunctions().Names().size(); });
   m.def("new_function_name", [](const std::string& prefix) {

@@ -41,8 +41,8 @@ struct Trace {
   KeptKey key;
   Ref concrete;  // Python's ConcreteFunction
   std::shared_ptr<ConcreteFunction> function;
-  Ref results;    // structure with leaf numbers, or null: Python packs
-  Ref gradients;  // entries that the trace's nodes name, or null
+  Ref results;        // structure with leaf numbers, or null: Python packs
+  Ref gradients;      // entries that the trace's nodes name, or null
   bool used = false;  // since Python last asked
 };
 
