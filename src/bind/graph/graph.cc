@@ -25,6 +25,7 @@ AttrMap AttrsOf(nb::dict given) {
   AttrMap attrs;
   for (auto [key, value] : given) {
     const std::string name = nb::cast<std::string>(key);
+    // Before ints and texts: a bool is an int to Python.
     if (nb::isinstance<nb::bool_>(value)) {
       attrs.Set(name, nb::cast<bool>(value));
     } else if (nb::isinstance<nb::list>(value)) {
