@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "base/cancellation.h"
 #include "base/stack_room.h"
-#include "graph/at_node.h"
 #include "op/run_kernel.h"
 #include "op/shape_context.h"
 #include "runtime/loop_plan.h"
@@ -20,52 +19,12 @@ int64_t Now() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
-// The innermost nodes are named, however deep functions call each other.
-constexpr size_t kLongestMessage = 16 << 10;
-
-[[gnu::cold]] Status AtCall(const Status& s, const std::string& name) {
-  if (name.empty()) return s;  // a call of many nodes, which names its own
-  if (s.message().size() > kLongestMessage) return s;
-  return AtNode(s, name);
-}
-
 Status BindProgram(Program& p) {
   for (Call& call : p.calls) {
     Status s = BindCall(call);
     if (!s.ok()) return AtCall(s, call.name);
   }
   return OkStatus();
-}
-
-// True when the shape rule did not see all shapes and values that it asks for,
-// or does not agree with what the graph says: it runs again at the run.
-bool IsGuess(const Program& p, const Call& call) {
-  if (call.op->def().shape_fn == nullptr) return false;
-  // Their functions check what they are given.
-  if (IsFunctionCall(call.op->def())) return false;
-  absl::InlinedVector<const Shape*, 8> shapes;
-  absl::InlinedVector<const Tensor*, 8> values;
-  for (ValueId v : call.inputs) {
-    const ProgramValue& value = p.values[v];
-    if (!value.shape.fully_known()) return true;
-    shapes.push_back(&value.shape);
-    values.push_back(value.constant.has_buffer() ? &value.constant : nullptr);
-  }
-  ShapeContext c(*call.op, shapes, values);
-  if (!RunShapeRule(c).ok()) return true;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] == nullptr && c.asked_value(static_cast<int>(i))) return true;
-  }
-  // Results that a kernel makes itself are looked at anyway.
-  if (call.kernel->own_outputs() && call.op->def().view_input < 0) return false;
-  for (size_t o = 0; o < call.outputs.size(); ++o) {
-    const ProgramValue& out = p.values[call.outputs[o]];
-    if (out.shape.fully_known() && !IsRef(out.dtype) &&
-        out.shape != c.output(static_cast<int>(o))) {
-      return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace
@@ -464,7 +423,9 @@ Status Executable::MakeOutputs(Workspace& f, const Step& s,
   for (size_t o = 0; o < s.outputs.size(); ++o) {
     const ValueId v = s.outputs[o];
     if (!shapes[o].fully_known() || IsRef(slots_[v].dtype)) continue;
-    if (slots_[v].is_static) HR_RETURN_IF_ERROR(CheckShape(v, shapes[o]));
+    if (slots_[v].is_static) {
+      HR_RETURN_IF_ERROR(CheckMadeShape(shapes[o], slots_[v].shape));
+    }
     if (s.own || slots_[v].offset >= 0) continue;
     if (o == 0 && TakeOver(f, s, shapes[o])) continue;
     HR_ASSIGN_OR_RETURN(f.slots[v],
@@ -483,22 +444,14 @@ Status Executable::MakeOutputs(Workspace& f, const Step& s,
   return same ? MakeOutputs(f, s, last.outputs) : RunRule(f, s);
 }
 
-Status Executable::CheckShape(ValueId v, const Shape& s) const {
-  if (s == slots_[v].shape) [[likely]]
-    return OkStatus();
-  return InvalidArgument("a result of shape ", s, " where the graph says ",
-                         slots_[v].shape);
-}
-
 // Whether what a kernel made is what the steps behind it were bound for.
 Status Executable::CheckResult(const Workspace& f, ValueId v) const {
   const Slot& slot = slots_[v];
   const Tensor& t = f.slots[v];
-  if (t.dtype() != slot.dtype && !IsRef(slot.dtype)) [[unlikely]] {
-    return InvalidArgument("a result of type ", DTypeName(t.dtype()),
-                           " where the graph says ", DTypeName(slot.dtype));
+  if (!IsRef(slot.dtype)) {
+    HR_RETURN_IF_ERROR(CheckMadeType(t.dtype(), slot.dtype));
   }
-  return slot.is_static ? CheckShape(v, t.shape()) : OkStatus();
+  return slot.is_static ? CheckMadeShape(t.shape(), slot.shape) : OkStatus();
 }
 
 [[gnu::hot]] Status Executable::RunStep(Workspace& f, int i) {

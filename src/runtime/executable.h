@@ -123,7 +123,6 @@ class Executable {
   bool TakeOver(Workspace& f, const Step& s, const Shape& shape);
   // Results of the run before, which nobody has any more, make room.
   void ReuseFetches(Workspace& f, absl::Span<Tensor> old);
-  Status CheckShape(ValueId v, const Shape& s) const;
   Status CheckResult(const Workspace& f, ValueId v) const;
 
   std::vector<Step> steps_;

@@ -240,6 +240,7 @@ StatusOr<std::unique_ptr<LoopPlan>> LoopPlan::Make(Parts parts) {
   Append(parts.cond, &parts.body);
   HR_RETURN_IF_ERROR(Optimise(parts.body));
   plan->sums_ = DeferSums(parts.body);
+  if (plan->sums_.sums.empty()) plan->bound_ = BoundTurns::Make(parts.body);
   HR_ASSIGN_OR_RETURN(plan->cond_,
                       Executable::FromProgram(std::move(parts.cond)));
   HR_ASSIGN_OR_RETURN(plan->turn_, TurnPlan::Make(std::move(parts.body)));
@@ -261,6 +262,7 @@ Status LoopPlan::Run(const RunServices& services,
 
 Status LoopPlan::RunTurns(const RunServices& services,
                           std::vector<Tensor>* state) const {
+  if (bound_ && bound_->Fit(*state)) return bound_->Run(services, state);
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Turns> turns,
                       Turns::Begin(*turn_, services));
   HR_RETURN_IF_ERROR(turns->Set(absl::MakeSpan(*state)));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "runtime/bound_turns.h"
 #include "runtime/deferred_sums.h"
 #include "runtime/program.h"
 #include "runtime/turns.h"
@@ -33,6 +34,7 @@ class LoopPlan {
   Status Push(const Turns& turns, LoopSums* sums) const;
 
   std::unique_ptr<Executable> cond_;
+  std::unique_ptr<BoundTurns> bound_;  // where all turns are small; else null
   std::unique_ptr<TurnPlan> turn_;
   DeferredSums sums_;
 };

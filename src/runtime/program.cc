@@ -8,6 +8,7 @@
 #include "base/cancellation.h"
 #include "graph/at_node.h"
 #include "op/registry.h"
+#include "op/shape_context.h"
 #include "runtime/frame_graph.h"
 #include "runtime/frames.h"
 #include "runtime/references.h"
@@ -19,6 +20,9 @@ constexpr int kDeepestInlining = 64;  // recursion is left to real calls
 constexpr int64_t kBodyCost = 8;      // of a body, in nodes
 // Calls between looks at cancellation: some milliseconds of planning.
 constexpr size_t kLookEvery = 1024;
+
+// The innermost nodes are named, however deep functions call each other.
+constexpr size_t kLongestMessage = 16 << 10;
 
 using Mapping = absl::flat_hash_map<Edge, ValueId>;
 
@@ -273,6 +277,55 @@ void BindStateful(Program& p) {
     // reports.
     if (call.op->def().is_stateful) BindCall(call).IgnoreError();
   }
+}
+
+bool IsGuess(const Program& p, const Call& call) {
+  if (call.op->def().shape_fn == nullptr) return false;
+  // Their functions check what they are given.
+  if (IsFunctionCall(call.op->def())) return false;
+  absl::InlinedVector<const Shape*, 8> shapes;
+  absl::InlinedVector<const Tensor*, 8> values;
+  for (ValueId v : call.inputs) {
+    const ProgramValue& value = p.values[v];
+    if (!value.shape.fully_known()) return true;
+    shapes.push_back(&value.shape);
+    values.push_back(value.constant.has_buffer() ? &value.constant : nullptr);
+  }
+  ShapeContext c(*call.op, shapes, values);
+  if (!RunShapeRule(c).ok()) return true;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == nullptr && c.asked_value(static_cast<int>(i))) return true;
+  }
+  // Results that a kernel makes itself are looked at anyway.
+  if (call.kernel->own_outputs() && call.op->def().view_input < 0) return false;
+  for (size_t o = 0; o < call.outputs.size(); ++o) {
+    const ProgramValue& out = p.values[call.outputs[o]];
+    if (out.shape.fully_known() && !IsRef(out.dtype) &&
+        out.shape != c.output(static_cast<int>(o))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Status CheckMadeType(DType made, DType said) {
+  if (made == said) [[likely]]
+    return OkStatus();
+  return InvalidArgument("a result of type ", DTypeName(made),
+                         " where the graph says ", DTypeName(said));
+}
+
+Status CheckMadeShape(const Shape& made, const Shape& said) {
+  if (made == said) [[likely]]
+    return OkStatus();
+  return InvalidArgument("a result of shape ", made, " where the graph says ",
+                         said);
+}
+
+[[gnu::cold]] Status AtCall(const Status& s, const std::string& name) {
+  if (name.empty()) return s;  // a call of many nodes, which names its own
+  if (s.message().size() > kLongestMessage) return s;
+  return AtNode(s, name);
 }
 
 StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,

@@ -51,6 +51,17 @@ Status BindCall(Call& call);
 // then share. What has no kernel is reported when all are bound.
 void BindStateful(Program& p);
 
+// True when the shape rule did not see all shapes and values that it asks for,
+// or does not agree with what the graph says: it runs again at the run. The
+// call's kernel must be bound.
+bool IsGuess(const Program& p, const Call& call);
+// InvalidArgument where a kernel made something else than the graph says.
+Status CheckMadeType(DType made, DType said);
+Status CheckMadeShape(const Shape& made, const Shape& said);
+// The error of a call of that name, which it says, unless the call stands for
+// many.
+Status AtCall(const Status& s, const std::string& name);
+
 // What one plan may cost beyond its graph's and its functions' own size:
 // functions that call others twice, and these again, grow without bounds when
 // they are written out. For one thread, while a plan is made.

@@ -4,7 +4,7 @@ import builtins as python
 import functools
 
 from headrace._load import _headrace, raw
-from headrace.autograph import tensors
+from headrace.autograph import rows, tensors
 from headrace.context import stack
 from headrace.control_flow import mapping
 from headrace.control_flow.eager_array import EagerArray
@@ -123,22 +123,7 @@ def len_(x):
     x = tensors.tensor(x)
     if x.dtype == dtypes.variant:
         return raw.TensorListLength(x)
-    return length(x)
-
-
-def length(tensor):
-    """The number of rows: a Python number where it is known."""
-    shape = array_ops.shape(tensor)
-    if tensor.shape.rank is None:
-        rank = array_ops.rank(tensor)
-        text = "len requires non-zero rank, got "
-        check = tensors.require(raw.Greater(rank, 0), [text, rank])
-        with stack.current().control_dependencies([check]):
-            return shape[0]
-    if tensor.shape.rank == 0:
-        raise ValueError(f"len requires a non-scalar tensor, got one of shape {shape}")
-    rows = tensor.shape[0]
-    return shape[0] if rows is None else rows
+    return rows.length(x)
 
 
 @_overload(range)
@@ -264,19 +249,34 @@ def _dtype_of(key, rows):
         return conversion.convert_to_tensor(key(rows[0])).dtype
 
 
+def _lazy(iterables):
+    """Whether they are rows of graphs all, which loops of graphs alone go over."""
+    return bool(iterables) and all(
+        _symbolic(x) or isinstance(x, rows.Rows) for x in iterables
+    )
+
+
 @_overload(enumerate)
 def enumerate_(iterable, start=0):
-    return enumerate(iterable, start)
+    if not _lazy([iterable]):
+        return enumerate(iterable, start)
+    found = rows.of(iterable)
+    return rows.Rows(found.count, lambda i: (i + start, found.read(i)))
 
 
 @_overload(zip)
 def zip_(*iterables, **kwargs):
-    return zip(*iterables, **kwargs)
+    if not _lazy(iterables) or kwargs:
+        return zip(*iterables, **kwargs)
+    return rows.together(iterables)
 
 
 @_overload(map)
 def map_(function, *iterables):
-    return map(function, *iterables)
+    if not _lazy(iterables):
+        return map(function, *iterables)
+    found = rows.together(iterables)
+    return rows.Rows(found.count, lambda i: function(*found.read(i)))
 
 
 @_overload(filter)

@@ -1,9 +1,8 @@
 """for over tensors, ranges, ragged tensors and TensorArrays of a graph."""
 
 from headrace._load import _headrace, raw
-from headrace.autograph import builtins, loops, tensors
+from headrace.autograph import loops, rows, tensors
 from headrace.autograph.graph_loops import GraphLoop
-from headrace.control_flow import tensor_array
 from headrace.control_flow.eager_array import EagerArray
 from headrace.control_flow.list_array import ListArray
 from headrace.framework import conversion
@@ -39,13 +38,11 @@ def _over_tensor(tensor, extra_test, body, state, opts):
     tensor = tensors.tensor(tensor)
     if isinstance(tensor, _headrace.SymbolicTensor) and tensor.op.type == "Range":
         return _over_range(tensor, extra_test, body, state, opts)
-    count = builtins.length(tensor)
-    count = conversion.convert_to_tensor(count)
-    shape = tensor.shape[1:] if tensor.shape.rank is not None else None
-    array = tensor_array.TensorArray(
-        tensor.dtype, size=count, element_shape=shape
-    ).unstack(tensor)
-    return count_loop(count, array.read, extra_test, body, state, opts)
+    return _over_rows(rows.of(tensor), extra_test, body, state, opts)
+
+
+def _over_rows(found, extra_test, body, state, opts):
+    return count_loop(found.count, found.read, extra_test, body, state, opts)
 
 
 def _over_range(tensor, extra_test, body, state, opts):
@@ -85,6 +82,7 @@ def _over_array(array, extra_test, body, state, opts):
 
 loops.register_iterable(_headrace.Tensor, _over_tensor)
 loops.register_iterable(_headrace.VariableBase, _over_tensor)
+loops.register_iterable(rows.Rows, _over_rows)
 loops.register_iterable(RaggedTensor, _over_ragged)
 loops.register_iterable(ListArray, _over_array)
 loops.register_iterable(EagerArray, _over_array)

@@ -1,11 +1,11 @@
 """Loops that run as Python while a function is traced, or eagerly."""
 
 import traceback
-import warnings
 
 from headrace.autograph import tensors
 from headrace.context import stack
 from headrace.framework.errors import OperatorNotAllowedInGraphError
+from headrace.framework.settings import logging
 
 _CONSISTENCY = (
     "\nSee https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/"
@@ -33,33 +33,39 @@ class _Turns:
     def __init__(self):
         self._graph = stack.current()
         self._done = 0
-        self._operations = 0
+        self._nodes = 0
 
     def before(self):
         """Called before each turn."""
-        if self._graph is not None and self._done == MANY_TURNS - 1:
-            self._operations = self._graph._core.num_nodes
+        if self._graph is not None and self._done == MANY_TURNS:
+            self._nodes = self._graph._core.num_nodes
 
     def after(self):
         """Called after each turn."""
         if self._graph is None:
             return
         self._done += 1
-        if self._done == MANY_TURNS:
+        if self._done == MANY_TURNS + 1:
             self._warn()
         if self._done > MOST_TURNS:
             raise ValueError("iteration limit exceeded")
 
     def _warn(self):
-        made = self._graph._core.num_nodes - self._operations
+        graph, core = self._graph, self._graph._core
+        made = [
+            graph._operation(core.node(i)) for i in range(self._nodes, core.num_nodes)
+        ]
         if made:
             where = "".join(traceback.format_stack()[:-3])
-            warnings.warn(
+            logging.warning(
                 "Large unrolled loop detected. Did you mean to use a TF loop? The "
-                f"following ops were created after iteration {MANY_TURNS}: {made} "
-                "operations in one turn."
-                f"{_CONSISTENCY}\nLocation:\n\n{where}",
-                stacklevel=4,
+                "following ops were created after iteration %s: %s\nSee "
+                "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/"
+                "autograph/g3doc/reference/common_errors.md"
+                "#warning-large-unrolled-loop-detected\nLocation:\n%s",
+                self._done + 1,
+                tuple(made),
+                where,
             )
 
 

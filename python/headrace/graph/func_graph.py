@@ -84,6 +84,11 @@ class FuncGraph(Graph):
         """The tensor of this graph that stands for an outer one."""
         return self._core.capture(conversion.convert_to_tensor(tensor))
 
+    def capture_call_time_value(self, closure, spec, key=None):
+        """Tensors of what `closure()` gives whenever the tf.function is called whose
+        graph is around this one."""
+        return self.outer_graph.capture_call_time_value(closure, spec, key)
+
     @property
     def variables(self):
         found = []

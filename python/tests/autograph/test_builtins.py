@@ -195,6 +195,30 @@ def test_python_iterables_stay_so():
     assert numbers(f) == [5, 10, 6, 7, 2, 15, 20, 5]
 
 
+def test_rows_enumerated_zipped_and_mapped():
+    def f(x):
+        rows = tf.stack([x, 2, 3, 4])
+        a = b = c = d = 0
+        for i, v in enumerate(rows, 1):
+            a += i * v
+        for v, w in zip(rows, tf.range(3)):
+            if w == 2:
+                break
+            b += v * w
+        for v in map(lambda v, w: v * w, rows, rows):
+            c += v
+        for i, (v, w) in enumerate(zip(rows, map(abs, -rows))):
+            d += i * v * w
+        return [a, b, c, d]
+
+    assert numbers(f) == [5 + 4 + 9 + 16, 2, 25 + 4 + 9 + 16, 4 + 18 + 48]
+
+    def g(x):
+        return list(enumerate(tf.range(x)))
+
+    refused(g, TypeError, "Iterating over a symbolic `tf.Tensor` is not allowed")
+
+
 def test_eager_values_are_pythons():
     def f(x):
         return abs(-x), int(x), len(tf.stack([x])), list(range(x)), sum([x, x])

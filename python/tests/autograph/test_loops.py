@@ -144,6 +144,42 @@ def test_variables_are_not_copied_by_loops():
     assert v.numpy().tolist() == [6.0, 7.0]
 
 
+def test_elements_at_names_are_variables_of_loops():
+    def f(x):
+        d, counts, key, thing = {}, [0, 0], "a", Thing()
+        thing.key = "z"
+        for j in range(2):
+            for i in tf.range(x):
+                counts[j] += i
+        while x > 0:
+            d[key] = x
+            d[thing.key] = -x
+            x -= 1
+        return d, counts
+
+    d, counts = run(f)
+    assert {k: int(v) for k, v in d.items()} == {"a": 1, "z": -1}
+    assert [int(n) for n in counts] == [10, 10]
+
+    def reads_itself(x):
+        d, key = {}, "a"
+        while x > 0:
+            d[key] = d[key] + x
+            x -= 1
+        return d
+
+    refused(reads_itself, ValueError, "'d[key]' must be defined before the loop")
+
+    def moves(x):  # no variable: another element in every turn of Python's loop
+        counts = [0, 0]
+        for i in range(2):
+            if x > i:
+                counts[i] = x
+        return counts
+
+    assert [int(n) for n in run(moves, 1)] == [1, 0]
+
+
 # --- variables that come in the loop ---
 
 
@@ -761,19 +797,26 @@ def test_gradients_go_through_loops():
 # --- unrolled loops that are too long ---
 
 
-def test_long_unrolled_loops_are_warned_of(monkeypatch):
+def test_long_unrolled_loops_are_warned_of(monkeypatch, caplog):
     monkeypatch.setattr(python_loops, "MANY_TURNS", 5)
 
     def f(x):
-        for _ in range(7):
-            x = x + 1
+        for _ in range(8):
+            x = tf.identity(x)
         return x
 
-    with pytest.warns(UserWarning, match="Large unrolled loop detected. Did you mean"):
-        run(f)
+    run(f)
+    (record,) = caplog.records
+    text = record.getMessage()
+    start = (
+        "Large unrolled loop detected. Did you mean to use a TF loop? The following "
+    )
+    made = "ops were created after iteration 7: (<tf.Operation 'Identity_5' type=Identity>,)"
+    assert text.startswith(start + made)
+    assert "test_loops.py" in text.partition("Location:")[2]
 
 
-def test_python_loops_without_operations_may_be_long(monkeypatch, recwarn):
+def test_python_loops_without_operations_may_be_long(monkeypatch, caplog):
     monkeypatch.setattr(python_loops, "MANY_TURNS", 5)
 
     def f(x):
@@ -783,7 +826,7 @@ def test_python_loops_without_operations_may_be_long(monkeypatch, recwarn):
         return x + n
 
     run(f)
-    assert not [w for w in recwarn if "unrolled" in str(w.message)]
+    assert not caplog.records
 
 
 def test_endless_unrolled_loops_stop(monkeypatch):

@@ -60,6 +60,24 @@ def test_a_name_that_comes_later():
         scope["A"](1)
 
 
+def test_names_of_the_class_and_of_those_around_it():
+    class Local(ExtensionType):
+        x: tf.Tensor
+
+    class Outer(ExtensionType):
+        class Kind(ExtensionType):
+            x: tf.Tensor
+
+        kind: Kind
+        sizes: tuple[int, ...] = (1,)
+        local: Local | None
+
+    with pytest.raises(TypeError, match="local: Unsupported type annotation 'Local"):
+        Outer(Outer.Kind(1), local=None)
+    with pytest.raises(TypeError, match="kind: expected 'Kind', got 'int'"):
+        Outer(1, local=None)
+
+
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, None])
 def test_copies(again):
     again = again or (lambda x: pickle.loads(pickle.dumps(x)))
@@ -90,6 +108,18 @@ def test_constructors_of_bases():
 
     assert (Own(1).y, int(Own(1).x)) == (7, 1)
     assert OfFields([1, 2]).mask.numpy().tolist() == [1, 1]
+
+
+def test_specs_that_constructors_ask_for_are_not_kept():
+    class Grown(ExtensionType):
+        x: tf.Tensor
+
+        def __init__(self, x):
+            self.x = tf.constant(x)
+            assert self._type_spec.x.shape == [1]
+            self.x = tf.concat([self.x, self.x], 0)
+
+    assert Grown([1])._type_spec.x.shape == [2]
 
 
 def test_methods_of_specs_know_their_class():

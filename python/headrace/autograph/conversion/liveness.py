@@ -113,7 +113,7 @@ class State:
         writes = found.writes | (found.nonlocals | found.globals)
         for name in found.reads & set(rebound):  # a nested function that binds them
             writes |= rebound[name]
-        composites = {c for c in found.composites if names.root(c) not in found.writes}
+        composites = {c for c in found.composites if not names.roots(c) & found.writes}
         behind = node.live_out | declared
         self.outputs = sorted((writes & behind) | composites)
         self.inputs = sorted((writes & node.live_in) - behind)

@@ -29,12 +29,12 @@ def flag(name, ctx=None):
 def _set(name, value, at):
     target = flag(name, ast.Store())
     node = ast.Assign([target], ast.Constant(value))
-    return ast.fix_missing_locations(ast.copy_location(node, at))
+    return ast.copy_location(node, at)
 
 
 def _unless(name, body, at):
     node = ast.If(ast.UnaryOp(ast.Not(), flag(name)), body, [])
-    return ast.fix_missing_locations(ast.copy_location(node, at))
+    return ast.copy_location(node, at)
 
 
 def _jumps(node, kinds):
@@ -43,21 +43,13 @@ def _jumps(node, kinds):
         return True
     if isinstance(node, _NO_JUMPS):
         return False
-    inner = ast.iter_child_nodes(node)
-    if isinstance(node, _LOOPS) and ast.Return not in kinds:
-        inner = node.orelse
-    return any(_jumps(n, kinds) for n in inner)
-
-
-def _blocks(node):
-    """(holder, name of the field) of the statements in a statement."""
-    for field in ("body", "orelse", "finalbody"):
-        if isinstance(getattr(node, field, None), list):
-            yield node, field
-    for handler in getattr(node, "handlers", ()):
-        yield handler, "body"
-    for case in getattr(node, "cases", ()):
-        yield case, "body"
+    own_loop = isinstance(node, _LOOPS) and ast.Return not in kinds
+    for holder, field in names.blocks(node):
+        if own_loop and field == "body":
+            continue
+        if any(_jumps(n, kinds) for n in getattr(holder, field)):
+            return True
+    return False
 
 
 class _Jumps:
@@ -99,7 +91,7 @@ class _Jumps:
         if isinstance(node, (ast.Try, ast.TryStar)):
             self.guard_else(node)
             ends_in_jump = any(_jumps(n, self.kinds) for n in node.finalbody)
-        for holder, field in _blocks(node):
+        for holder, field in names.blocks(node):
             if not self.is_own(node, field):
                 continue
             setattr(holder, field, self.block(getattr(holder, field)))
@@ -120,7 +112,7 @@ class _Jumps:
         everything = ast.Name("BaseException", ast.Load())
         handler = ast.ExceptHandler(everything, None, [raises])
         out = ast.Try([node], [handler], [], [])
-        return ast.fix_missing_locations(ast.copy_location(out, node))
+        return ast.copy_location(out, node)
 
 
 class _LoopJumps(_Jumps):
@@ -157,7 +149,7 @@ class _Returns(_Jumps):
         handler = ast.ExceptHandler(None, None, undo)
         out = ast.Try([_set(self.flag, True, node), keep], [handler], [], [])
         out.is_return = True
-        return [ast.fix_missing_locations(ast.copy_location(out, node))]
+        return [ast.copy_location(out, node)]
 
     def takes_rest(self, node, rest):
         if not isinstance(node, ast.If):
@@ -213,7 +205,7 @@ class Lowering:
             if isinstance(node, _NO_JUMPS):
                 out.append(node)
                 continue
-            for holder, field in _blocks(node):
+            for holder, field in names.blocks(node):
                 setattr(holder, field, self._loops(getattr(holder, field)))
             out += self._loop(node) if isinstance(node, _LOOPS) else [node]
         return out

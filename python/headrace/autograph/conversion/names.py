@@ -7,10 +7,13 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def composite(node):
-    """ "a.b" or "a.b[0]" for attributes and constant elements of names; else None."""
+    """ "a.b", "a.b[0]" or "a[k]" for attributes of names, and for elements at constants,
+    names and their attributes; else None."""
     base = node
     while isinstance(base, (ast.Attribute, ast.Subscript)):
-        if isinstance(base, ast.Subscript) and not isinstance(base.slice, ast.Constant):
+        if isinstance(base, ast.Subscript) and not (
+            isinstance(base.slice, (ast.Constant, ast.Name)) or composite(base.slice)
+        ):
             return None
         base = base.value
     if not isinstance(base, ast.Name) or base is node:
@@ -21,6 +24,11 @@ def composite(node):
 def root(name):
     """The name that a composite one begins with: "a" of "a.b[0]"."""
     return name.partition(".")[0].partition("[")[0]
+
+
+def roots(name):
+    """The names that a composite one stands on: {"a", "k"} of "a.b[k]"."""
+    return {n.id for n in ast.walk(ast.parse(name)) if isinstance(n, ast.Name)}
 
 
 class Names(ast.NodeVisitor):
@@ -156,4 +164,34 @@ def local_to(nodes, types):
             found.append(node)
         if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
             found += local_to(ast.iter_child_nodes(node), types)
+    return found
+
+
+_BLOCKS = {
+    ast.If: ("body", "orelse"),
+    ast.For: ("body", "orelse"),
+    ast.While: ("body", "orelse"),
+    ast.With: ("body",),
+    ast.Try: ("body", "orelse", "finalbody"),
+    ast.TryStar: ("body", "orelse", "finalbody"),
+}
+
+
+def blocks(node):
+    """(holder, name of its field) of each list of statements in a statement, those of
+    nested functions and classes left out."""
+    for field in _BLOCKS.get(type(node), ()):
+        yield node, field
+    for part in getattr(node, "handlers", None) or getattr(node, "cases", ()):
+        yield part, "body"
+
+
+def statements(body, types):
+    """All statements of these types in a block and in the blocks of its statements."""
+    found = []
+    for node in body:
+        if isinstance(node, types):
+            found.append(node)
+        for holder, field in blocks(node):
+            found += statements(getattr(holder, field), types)
     return found

@@ -24,7 +24,7 @@ from headrace.autograph.conversion.errors import (
     UnsupportedLanguageElementError,
 )
 from headrace.autograph.conversion.expressions import Expressions, operator, thunk
-from headrace.autograph.conversion.liveness import Liveness, State
+from headrace.autograph.conversion.liveness import CONTROL, Liveness, State
 from headrace.autograph.conversion.list_calls import ListCalls
 from headrace.autograph.conversion.lowering import Lowering, flag
 from headrace.autograph.conversion.names import Names, local_to
@@ -54,7 +54,7 @@ def check(node):
         raise UnsupportedLanguageElementError("async functions are not supported")
     if local_to(body, (ast.Yield, ast.YieldFrom)):
         raise UnsupportedLanguageElementError("generators are not supported")
-    for loop in local_to(body, (ast.For, ast.While)):
+    for loop in names.statements(body, (ast.For, ast.While)):
         if loop.orelse:
             kind = type(loop).__name__.lower()
             raise UnsupportedLanguageElementError(
@@ -86,8 +86,9 @@ def _load(name):
 def at_start(new, node):
     """Places what was made for a statement where that begins, so that tracebacks and
     debuggers show its first line."""
-    new.lineno = new.end_lineno = node.lineno
-    new.col_offset = new.end_col_offset = node.col_offset
+    if hasattr(node, "lineno"):  # else it gets its parent's place
+        new.lineno = new.end_lineno = node.lineno
+        new.col_offset = new.end_col_offset = node.col_offset
 
 
 class Statements:
@@ -134,7 +135,7 @@ class Statements:
 
     def _state_names(self, statements):
         found = set()
-        for node in local_to(statements, (ast.If, ast.While, ast.For)):
+        for node in names.statements(statements, CONTROL):
             found |= set(State(node, self._declared, self._rebound).plain)
         return found
 

@@ -1,7 +1,6 @@
 """Where the source of a function is, and its part of the syntax tree."""
 
 import ast
-import copy
 import linecache
 import sys
 
@@ -102,11 +101,22 @@ def node_of(function):
     else:
         nodes = [n for n in nodes if getattr(n, "name", None) == name]
     if nodes:
-        node = copy.deepcopy(nodes[0])
+        node = _copied(nodes[0])
         _mangle(node, _class_of(code.co_qualname))
         if _parameters(node) == code.co_varnames[: _count(code)]:
             return node, filename
     raise ConversionError(_NO_SOURCE.format(function))
+
+
+def _copied(node):
+    """A copy of a tree (copy.deepcopy does the same in five times as long)."""
+    if isinstance(node, list):
+        return [_copied(n) for n in node]
+    if not isinstance(node, ast.AST):
+        return node
+    made = type(node)()
+    made.__dict__.update({k: _copied(v) for k, v in node.__dict__.items()})
+    return made
 
 
 def _class_of(qualname):

@@ -23,17 +23,17 @@ _RESERVED = frozenset(
     "_to_legacy_output_classes _to_legacy_output_shapes _to_legacy_output_types "
     "_to_tensor_list _with_tensor_ranks_only _shape_invariant_to_type_spec".split()
 )
+_RESERVED_METHODS = ("_type_spec", "_components", "_from_components", "_static_parts")
 _OWN = "_tf_extension_type"
 _CONSTRUCTING = _OWN + "_in_constructor"
 _CACHED_FIELDS = _OWN + "_cached_fields"
-_CACHED_NAMES = _OWN + "_cached_names"
 _CACHED_SPEC = _OWN + "_cached_type_spec"
 _CACHED_COMPONENTS = _OWN + "_cached_components"
 _CACHED_STATIC = _OWN + "_cached_static_parts"
 
 
 def _is_reserved(name):
-    return name in _RESERVED or name.startswith(_OWN)
+    return name in _RESERVED or name in _RESERVED_METHODS or name.startswith(_OWN)
 
 
 class _Fixed:
@@ -56,7 +56,6 @@ class _Fixed:
         if found is None or not found[1]:
             found = fields_of(cls)
             type.__setattr__(cls, _CACHED_FIELDS, found)
-            type.__setattr__(cls, _CACHED_NAMES, [f.name for f in found[0]])
         return found[0]
 
     def _tf_extension_type_convert_fields(self):
@@ -89,6 +88,12 @@ def _made(cls, values):
     made = object.__new__(cls)
     made.__dict__.update(values)
     return made
+
+
+def _keep(x, name, value):
+    """Caches what follows from fields, once these are final."""
+    if _CONSTRUCTING not in x.__dict__:
+        x.__dict__[name] = value
 
 
 def _check_mutable(x, name):
@@ -158,7 +163,7 @@ def _check_names(cls, namespace):
     for name, value in namespace.items():
         if name == "Spec" or name in annotated:
             continue
-        if name.startswith(_OWN) or name == "_type_spec":
+        if name.startswith(_OWN) or name in _RESERVED_METHODS:
             refuse(f"{name!r} is reserved.")
         is_method = callable(value) or hasattr(value, "__get__")
         if not is_method and not name.startswith("__") and name != "_abc_impl":
@@ -369,14 +374,14 @@ class ExtensionType(_Fixed, metaclass=ExtensionTypeMetaclass):
         if found is None:
             values = nest.map_structure(_spec_of_part, _values(self))
             found = _made(type(self).Spec, dict(zip(_names(self), values)))
-            self.__dict__[_CACHED_SPEC] = found
+            _keep(self, _CACHED_SPEC, found)
         return found
 
     def _components(self):
         found = self.__dict__.get(_CACHED_COMPONENTS)
         if found is None:
             found = self._type_spec._to_components(self)
-            self.__dict__[_CACHED_COMPONENTS] = found
+            _keep(self, _CACHED_COMPONENTS, found)
         return list(found)
 
     def _from_components(self, parts):

@@ -1,6 +1,7 @@
 """Fields of extension types: what their annotations allow, values made to fit these."""
 
 import inspect
+import sys
 import types
 import typing
 from collections import abc
@@ -241,13 +242,19 @@ class Field:
 
 def fields_of(cls):
     """(the fields of a class in order, bases' first; whether all names are known)."""
-    is_whole = True
-    try:
-        hints = typing.get_type_hints(cls, localns={cls.__name__: cls})
-    except (NameError, AttributeError):
-        is_whole, hints = False, {}
-        for base in reversed(cls.__mro__):
-            hints.update(base.__dict__.get("__annotations__", {}))
+    names, hints, is_whole = {}, {}, True
+    for base in reversed(cls.__mro__):
+        names.update(vars(base))
+    names[cls.__name__] = cls
+    for base in reversed(cls.__mro__):
+        scope = getattr(sys.modules.get(base.__module__), "__dict__", {})
+        for name, annotation in base.__dict__.get("__annotations__", {}).items():
+            one = types.SimpleNamespace(__annotations__={name: annotation})
+            try:
+                hints.update(typing.get_type_hints(one, scope, names))
+            except (NameError, AttributeError):
+                is_whole = False
+                hints[name] = annotation
     found = []
     for name, annotation in hints.items():
         default = getattr(cls, name, Field.NO_DEFAULT)

@@ -194,9 +194,11 @@ class Functional(Model):
 
 def _conform(x, declared):
     """x as the declared input: its dtype, and its rank where an axis of 1 is short."""
-    if isinstance(x, (KerasTensor, tf.experimental.ExtensionType)):
+    if isinstance(x, KerasTensor):
         return x
     if not isinstance(x, tf.Tensor):
+        if isinstance(x, tf.experimental.ExtensionType):
+            return x
         x = tf.convert_to_tensor(x)
     if x.dtype != declared.dtype and not (
         x.dtype == tf.string or declared.dtype == tf.string

@@ -78,8 +78,9 @@ def tuple_of(value, count, name, allow_zero=False):
 
 def times_kernel(inputs, kernel, size):
     """inputs @ kernel over the last axis of inputs, `size` wide, of any rank."""
-    if isinstance(inputs, tf.experimental.ExtensionType):
-        return tf.matmul(inputs, kernel)  # as its type says
+    if not isinstance(inputs, _headrace.Tensor):
+        if isinstance(inputs, tf.experimental.ExtensionType):
+            return tf.matmul(inputs, kernel)  # as its type says
     rank = inputs.shape.rank
     if rank == 2 or rank is None:
         return _matmul(a=inputs, b=kernel)

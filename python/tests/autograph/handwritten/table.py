@@ -74,7 +74,7 @@ def values(tree):
 def same(found, expected):
     """Of the same structure, numbers nearly equal, floats apart from ints and bools."""
     if isinstance(expected, (tuple, list, dict)) and not isinstance(found, np.ndarray):
-        if type(found) is not type(expected) or len(found) != len(expected):
+        if not isinstance(found, type(expected)) or len(found) != len(expected):
             return False
         if isinstance(expected, dict):
             return all(k in found and same(found[k], v) for k, v in expected.items())

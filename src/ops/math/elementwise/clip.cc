@@ -10,7 +10,13 @@ namespace {
 
 // Bounds that are single numbers go through one loop; whole tensors of bounds
 // through Minimum and Maximum.
-class ClipKernel : public Kernel {
+void RunBound(BoundCall& c) {
+  reinterpret_cast<ClipLoop>(const_cast<void*>(c.loop))(c.in[0], c.in[1],
+                                                        c.in[2], c.out, c.n);
+  RunNext(c);
+}
+
+class ClipKernel : public Kernel, public BindsCalls {
  public:
   ClipKernel(ClipLoop loop, BinaryLoop low, BinaryLoop high)
       : loop_(loop), max_(low), min_(high) {}
@@ -27,9 +33,22 @@ class ClipKernel : public Kernel {
       });
       return OkStatus();
     }
+    // As upstream: first the upper bound, then the lower, which wins where they
+    // cross.
     ComputeBinary(min_, 0.2, x, high, c.output(0));
     ComputeBinary(max_, 0.2, c.output(0), low, c.output(0));
     return OkStatus();
+  }
+  bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
+              BoundCall* call) const override {
+    if (inputs[1].shape->num_elements() != 1 ||
+        inputs[2].shape->num_elements() != 1) {
+      return false;
+    }
+    call->run = RunBound;
+    call->loop = reinterpret_cast<const void*>(loop_);
+    call->n = output.num_elements();
+    return true;
   }
 
  private:
@@ -70,6 +89,7 @@ Status ClipGrad(GradientContext& g) {
   if (!g.ok()) return g.status();
   const Value &x = g.input(0), &low = g.input(1), &high = g.input(2);
   Value zero = g.Scalar(grad.dtype(), 0);
+  // A value at the bound itself still passes its gradient on, as upstream.
   Value under = g("Less", {x, low}), over = g("Greater", {x, high});
   Value out = g("LogicalOr", {under, over});
   g.set(0, g("SelectV2", {out, zero, grad}));

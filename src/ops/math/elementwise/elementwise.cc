@@ -11,10 +11,56 @@ namespace {
 // Work below this stays on the calling thread without asking the pool.
 constexpr double kInlineNs = 10000;
 
-class UnaryLoopKernel : public Kernel {
+// --- Calls on fixed memory.
+
+void RunUnary(BoundCall& c) {
+  reinterpret_cast<UnaryLoop>(const_cast<void*>(c.loop))(c.in[0], c.out, c.n);
+  RunNext(c);
+}
+void RunBinary(BoundCall& c) {
+  reinterpret_cast<BinaryLoop>(const_cast<void*>(c.loop))(c.in[0], c.in[1],
+                                                          c.out, c.n, c.kind);
+  RunNext(c);
+}
+void RunChecked(BoundCall& c) {
+  c.error |= reinterpret_cast<CheckedLoop>(const_cast<void*>(c.loop))(
+      c.in[0], c.in[1], c.out, c.n, c.kind);
+  RunNext(c);
+}
+
+// For so many elements; null where there is none.
+auto SmallLoop(const SmallLoops& small, int64_t n) {
+  return n == 1             ? small.one
+         : n <= 4           ? small.four
+         : n <= kBoundBlock ? small.block
+                            : nullptr;
+}
+
+bool IsInline(const Shape& output, float ns) {
+  return static_cast<float>(output.num_elements()) * ns < kInlineNs;
+}
+
+// Sets n and kind for a loop over two operands; *whole: they count as such of
+// as many elements, up to the end of a block.
+bool BindTwo(absl::Span<const BoundInput> inputs, const Shape& output,
+             BoundCall* call, bool* whole) {
+  if (inputs.size() != 2) return false;
+  const int64_t n = output.num_elements();
+  const int64_t na = inputs[0].shape->num_elements();
+  const int64_t nb = inputs[1].shape->num_elements();
+  if ((na != n && na != 1) || (nb != n && nb != 1)) return false;
+  call->n = n;
+  call->kind = na == nb ? 0 : na == 1 ? 1 : 2;
+  *whole = (na == n || inputs[0].steady) && (nb == n || inputs[1].steady);
+  return true;
+}
+
+class UnaryLoopKernel : public Kernel, public BindsCalls {
  public:
-  UnaryLoopKernel(const ResolvedOp& op, UnaryLoop fn, float ns)
+  UnaryLoopKernel(const ResolvedOp& op, UnaryLoop fn, float ns,
+                  SmallLoops small)
       : fn_(fn),
+        small_(small),
         in_size_(DTypeSize(op.input_types()[0])),
         out_size_(DTypeSize(op.output_types()[0])) {
     loop_.kind = ElementwiseLoop::kUnary;
@@ -37,9 +83,15 @@ class UnaryLoopKernel : public Kernel {
     return OkStatus();
   }
   const ElementwiseLoop* elementwise() const override { return &loop_; }
+  bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
+              BoundCall* call) const override {
+    return IsInline(output, loop_.cost) &&
+           BindUnaryLoop(fn_, small_, inputs, output, call);
+  }
 
  private:
   const UnaryLoop fn_;
+  const SmallLoops small_;
   const size_t in_size_, out_size_;
   ElementwiseLoop loop_;
 };
@@ -63,9 +115,12 @@ template <typename Loop>
   char* to = static_cast<char*>(out.raw());
   const int64_t n = out.num_elements();
   const int64_t na = a.num_elements(), nb = b.num_elements();
+  // Empty tensors may have no memory at all.
   if (n == 0) return;
   // Operands as large as the output are not broadcast, whatever their ranks.
   if ((na == n || na == 1) && (nb == n || nb == 1)) {
+    // kind as the loops take it: 0 side by side, else which operand is one
+    // element.
     const int kind = na == nb ? 0 : na == 1 ? 1 : 2;
     if (n * ns < kInlineNs) return loop(pa, pb, to, n, kind);
     const size_t step_a = na == 1 ? 0 : in_size, step_b = nb == 1 ? 0 : in_size;
@@ -76,6 +131,7 @@ template <typename Loop>
     return;
   }
   // A small tensor and a vector along its rows: not worth a plan.
+  // A bias on a small batch.
   if (n * ns < kInlineNs && na == n && nb > 1 && IsSuffix(b.shape(), out)) {
     for (int64_t i = 0; i < n; i += nb) {
       loop(pa + i * in_size, pb, to + i * size, nb, 0);
@@ -89,9 +145,10 @@ template <typename Loop>
                });
 }
 
-class BinaryLoopKernel : public Kernel {
+class BinaryLoopKernel : public Kernel, public BindsCalls {
  public:
-  BinaryLoopKernel(BinaryLoop fn, float ns) : fn_(fn) {
+  BinaryLoopKernel(BinaryLoop fn, float ns, SmallLoops small)
+      : fn_(fn), small_(small) {
     loop_.kind = ElementwiseLoop::kBinary;
     loop_.fn = reinterpret_cast<const void*>(fn);
     loop_.cost = ns;
@@ -101,13 +158,20 @@ class BinaryLoopKernel : public Kernel {
     return OkStatus();
   }
   const ElementwiseLoop* elementwise() const override { return &loop_; }
+  bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
+              BoundCall* call) const override {
+    return IsInline(output, loop_.cost) &&
+           BindBinaryLoop(fn_, small_, inputs, output, call);
+  }
 
  private:
   const BinaryLoop fn_;
+  const SmallLoops small_;
   ElementwiseLoop loop_;
 };
 
 Status LoopFailure(const ResolvedOp& op, uint32_t error) {
+  // Upstream's text: its check knows no TruncateDiv.
   if (op.name() == "TruncateDiv") {
     return Internal(
         "Unexpected error in binary operator (only integer div and mod should "
@@ -119,17 +183,32 @@ Status LoopFailure(const ResolvedOp& op, uint32_t error) {
   return InvalidArgument("Integers to negative integer powers are not allowed");
 }
 
-class CheckedLoopKernel : public Kernel {
+class CheckedLoopKernel : public Kernel, public BindsCalls {
  public:
   CheckedLoopKernel(CheckedLoop fn, float ns) : fn_(fn), ns_(ns) {}
   Status Run(KernelContext& c) override {
     std::atomic<uint32_t> errors = 0;
     auto loop = [&](const void* a, const void* b, void* y, int64_t n,
                     int kind) {
+      // Reported at the end: loops do not stop, as upstream's do not.
       if (uint32_t e = fn_(a, b, y, n, kind)) errors.fetch_or(e);
     };
     RunTwo(loop, ns_, c.input(0), c.input(1), c.output(0));
     return errors == 0 ? OkStatus() : LoopFailure(c.op(), errors);
+  }
+  bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
+              BoundCall* call) const override {
+    bool whole;
+    if (!IsInline(output, ns_) || !BindTwo(inputs, output, call, &whole)) {
+      return false;
+    }
+    call->run = RunChecked;
+    call->loop = reinterpret_cast<const void*>(fn_);
+    return true;
+  }
+  bool may_fail() const override { return true; }
+  Status Failure(const ResolvedOp& op, uint32_t error) const override {
+    return LoopFailure(op, error);
   }
 
  private:
@@ -140,15 +219,40 @@ class CheckedLoopKernel : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> MakeUnaryKernel(const ResolvedOp& op, UnaryLoop loop,
-                                        float ns) {
-  return std::make_unique<UnaryLoopKernel>(op, loop, ns);
+                                        float ns, SmallLoops small) {
+  return std::make_unique<UnaryLoopKernel>(op, loop, ns, small);
 }
 std::unique_ptr<Kernel> MakeBinaryKernel(const ResolvedOp&, BinaryLoop loop,
-                                         float ns) {
-  return std::make_unique<BinaryLoopKernel>(loop, ns);
+                                         float ns, SmallLoops small) {
+  return std::make_unique<BinaryLoopKernel>(loop, ns, small);
 }
 std::unique_ptr<Kernel> MakeCheckedKernel(CheckedLoop loop, float ns) {
   return std::make_unique<CheckedLoopKernel>(loop, ns);
+}
+
+bool BindUnaryLoop(UnaryLoop loop, SmallLoops small,
+                   absl::Span<const BoundInput> inputs, const Shape& output,
+                   BoundCall* call) {
+  call->n = output.num_elements();
+  if (inputs.size() != 1 || inputs[0].shape->num_elements() != call->n) {
+    return false;
+  }
+  call->run = SmallLoop(small, call->n);
+  if (call->run == nullptr) call->run = RunUnary;
+  call->loop = reinterpret_cast<const void*>(loop);
+  return true;
+}
+
+bool BindBinaryLoop(BinaryLoop loop, SmallLoops small,
+                    absl::Span<const BoundInput> inputs, const Shape& output,
+                    BoundCall* call) {
+  bool whole;
+  if (!BindTwo(inputs, output, call, &whole)) return false;
+  // Of one element, both operands are whole.
+  call->run = whole ? SmallLoop(small, call->n) : nullptr;
+  if (call->run == nullptr) call->run = RunBinary;
+  call->loop = reinterpret_cast<const void*>(loop);
+  return true;
 }
 
 void ComputeBinary(BinaryLoop loop, float ns, const Tensor& a, const Tensor& b,
@@ -159,10 +263,11 @@ void ComputeBinary(BinaryLoop loop, float ns, const Tensor& a, const Tensor& b,
 StatusOr<std::unique_ptr<Kernel>> UnaryKernel(const ResolvedOp& op) {
   const LoopEntry* e =
       FindUnaryLoop(op.name(), static_cast<int>(op.input_types()[0]));
+  // A loop of that name may exist for other types of results.
   if (e == nullptr || e->out != static_cast<uint8_t>(op.output_types()[0])) {
     return nullptr;
   }
-  return MakeUnaryKernel(op, e->unary, e->ns);
+  return MakeUnaryKernel(op, e->unary, e->ns, e->small);
 }
 
 StatusOr<std::unique_ptr<Kernel>> BinaryKernel(const ResolvedOp& op) {
@@ -171,8 +276,9 @@ StatusOr<std::unique_ptr<Kernel>> BinaryKernel(const ResolvedOp& op) {
   if (e == nullptr || e->out != static_cast<uint8_t>(op.output_types()[0])) {
     return nullptr;
   }
+  // Integers: what has no result is an error.
   if (e->checked) return MakeCheckedKernel(e->checked, e->ns);
-  return MakeBinaryKernel(op, e->binary, e->ns);
+  return MakeBinaryKernel(op, e->binary, e->ns, e->small);
 }
 
 OpBuilder UnaryOp(const char* name, const char* types, const char* doc) {
@@ -199,6 +305,7 @@ OpBuilder UnaryGradOp(const char* name, const char* doc) {
 
 Status EqualSizesShape(ShapeContext& c) {
   const Shape &a = c.input(0), &b = c.input(1);
+  // Sizes in all, not shapes: upstream compares the numbers of elements.
   if (a.fully_known() && b.fully_known() &&
       a.num_elements() != b.num_elements()) {
     return InvalidArgument(

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "op/op.h"
+#include "op/passes/binds_calls.h"
 #include "ops/math/loops/loops.h"
 
 namespace headrace {
@@ -22,10 +23,19 @@ StatusOr<std::unique_ptr<Kernel>> BinaryKernel(const ResolvedOp& op);
 
 // The same from a given loop; `ns` is an element's cost.
 std::unique_ptr<Kernel> MakeUnaryKernel(const ResolvedOp& op, UnaryLoop loop,
-                                        float ns);
+                                        float ns, SmallLoops small = {});
 std::unique_ptr<Kernel> MakeBinaryKernel(const ResolvedOp& op, BinaryLoop loop,
-                                         float ns);
+                                         float ns, SmallLoops small = {});
 std::unique_ptr<Kernel> MakeCheckedKernel(CheckedLoop loop, float ns);
+
+// A call of `loop` on fixed memory; false where the operands are not all as
+// large as the output or single elements.
+bool BindUnaryLoop(UnaryLoop loop, SmallLoops small,
+                   absl::Span<const BoundInput> inputs, const Shape& output,
+                   BoundCall* call);
+bool BindBinaryLoop(BinaryLoop loop, SmallLoops small,
+                    absl::Span<const BoundInput> inputs, const Shape& output,
+                    BoundCall* call);
 
 // Computes one broadcast op, threads included, into an output that is
 // allocated with the broadcast shape.
@@ -40,6 +50,8 @@ template <auto F, typename T>
 void ScalarUnaryLoop(const void* x, void* y, int64_t n) {
   using W = ComputeType<T>;
   using R = decltype(F(W{}));
+  // A function that gives its own type gives the element's; a test or a modulus
+  // gives what it gives.
   using Out = std::conditional_t<std::is_same_v<R, W>, T, R>;
   const T* from = static_cast<const T*>(x);
   Out* to = static_cast<Out*>(y);
@@ -68,6 +80,7 @@ StatusOr<std::unique_ptr<Kernel>> UnaryOf(const ResolvedOp& op) {
   std::unique_ptr<Kernel> kernel;
   DispatchDType(op.input_types()[0], TypeList<Ts...>{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
+    // Nanoseconds of a call of the C library, roughly.
     kernel = MakeUnaryKernel(op, &ScalarUnaryLoop<F, T>, 20);
   });
   return kernel;

@@ -44,6 +44,7 @@ struct GreaterEqual {
 struct EqualComplex {
   template <typename T>
   HR_VECTOR bool Run(T a, T b) {
+    // & and not &&: without branches.
     return (a.re == b.re) & (a.im == b.im);
   }
 };
@@ -61,6 +62,7 @@ struct Or {
   HR_VECTOR uint8_t Run(uint8_t a, uint8_t b) { return a | b; }
 };
 struct EqualBool {
+  // Bytes are 0 or 1, see above.
   HR_VECTOR uint8_t Run(uint8_t a, uint8_t b) { return a ^ b ^ 1; }
 };
 struct NotEqualBool {
@@ -71,7 +73,7 @@ template <typename F, typename... Ts>
 consteval LoopTable<sizeof...(Ts)> Compare(const char* op, float ns,
                                            Types<Ts...>) {
   return {{{op, kType<Ts>, kType<bool>, nullptr, &Map2<F, Ts, bool>, nullptr,
-            CostOf<Ts>(ns)}...}};
+            CostOf<Ts>(ns), SmallMap2<F, Ts, bool>(CostOf<Ts>(ns))}...}};
 }
 template <typename F>
 consteval LoopTable<12> Numbers(const char* op) {
@@ -87,7 +89,7 @@ consteval LoopTable<12> Numbers(const char* op) {
 template <typename F>
 consteval LoopTable<1> Logic(const char* op) {
   return OneRow({op, kType<bool>, kType<bool>, nullptr, &Map2<F, uint8_t>,
-                 nullptr, 0.1f});
+                 nullptr, 0.1f, SmallMap2<F, uint8_t>(0.1f)});
 }
 
 constexpr JoinedTable kRows = {

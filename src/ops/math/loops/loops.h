@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "op/passes/bound_call.h"
 
 namespace headrace {
 
@@ -36,6 +37,14 @@ enum LoopError : uint32_t {
   kNegativeIntegerPower = 2,
 };
 
+// The same on fixed memory, of one element, of four and of one block, whose
+// operands have as many; null where the loop itself is as good.
+struct SmallLoops {
+  void (*one)(BoundCall& c) = nullptr;
+  void (*four)(BoundCall& c) = nullptr;
+  void (*block)(BoundCall& c) = nullptr;
+};
+
 struct LoopEntry {
   const char* op;
   uint8_t in;   // type of the operands
@@ -44,6 +53,7 @@ struct LoopEntry {
   BinaryLoop binary = nullptr;
   CheckedLoop checked = nullptr;  // instead of `binary`
   float ns = 0.3f;                // an element's cost, roughly
+  SmallLoops small = {};
 };
 
 // The loop of a one-operand op, or nullptr if there is none for the type.

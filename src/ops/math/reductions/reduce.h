@@ -18,4 +18,7 @@ Status Reduce(Reduction r, const Tensor& in, absl::Span<const bool> reduced,
 Status ReduceMiddle(Reduction r, DType dtype, const void* in, int64_t outer,
                     int64_t n, int64_t inner, void* out);
 
+// True where [outer, n] over n is one call of ReduceLoops::runs.
+bool IsOneRun(int64_t outer, int64_t n);
+
 }  // namespace headrace

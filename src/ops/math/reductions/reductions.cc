@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "op/op.h"
+#include "op/passes/binds_calls.h"
 #include "op/passes/row_reduction.h"
 #include "op/shared_refusal.h"
 #include "ops/math/reductions/reduce.h"
@@ -22,6 +23,7 @@ Status AxesShape(ShapeContext& c) {
         return WrongReductionAxis(c, axis, rank);
       }
       const int at = static_cast<int>(axis < 0 ? axis + rank : axis);
+      // Upstream refuses an axis that is named twice, once as negative.
       if (seen[at]) {
         return InvalidArgument(
             "Invalid reduction arguments: Axes contains duplicate dimension: ",
@@ -64,6 +66,7 @@ StatusOr<Wide> ReduceWide(KernelContext& c, Reduction r) {
     return Unimplemented(c.op().name(), " of ", DTypeName(x.dtype()));
   }
   void* to = out.raw();
+  // Small types are reduced in a wider one and rounded once.
   if (w.dtype != out.dtype()) {
     HR_ASSIGN_OR_RETURN(w.storage, Tensor::Allocate(w.dtype, out.shape()));
     to = w.storage.raw();
@@ -109,26 +112,76 @@ Status RunMean(KernelContext& c) {
   return Finish(w, c.output(0), [count](auto x) {
     using X = decltype(x);
     if constexpr (std::numeric_limits<X>::is_integer) {
+      // The mean of nothing is 0 for integers, NaN for floats.
       return count == 0 ? X(0) : static_cast<X>(x / static_cast<X>(count));
     } else {
+      // By way of float, as upstream counts.
       return x / static_cast<X>(static_cast<float>(count));
     }
   });
 }
 
+// How dimensions of a shape are reduced, as [outer, n] over n; false where the
+// reduced ones are not the last, or there is nothing to reduce.
+bool IsTail(const Shape& shape, const Tensor& axes, int64_t* outer,
+            int64_t* n) {
+  absl::InlinedVector<bool, 8> reduced(shape.rank(), false);
+  for (int64_t i = 0; i < axes.num_elements(); ++i) {
+    const int64_t axis = axes.IntAt(i);
+    reduced[axis < 0 ? axis + shape.rank() : axis] = true;
+  }
+  *outer = *n = 1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (reduced[i]) {
+      *n *= shape[i];
+    } else if (shape[i] != 1) {
+      if (*n > 1) return false;
+      *outer *= shape[i];
+    }
+  }
+  return *n > 0 && *outer > 0;
+}
+
 // A reduction of T that can also be done row by row.
 template <typename T, Reduction r, bool kMean>
-class RowKernel : public RowReducer {
+class RowKernel : public RowReducer, public BindsCalls {
  public:
   Status Run(KernelContext& c) override {
     return kMean ? RunMean(c) : RunReduction<r>(c);
   }
   void ReduceRow(const void* x, int64_t n, void* y) const override {
+    // The op's own loop, so that a fused reduction gives the same bits.
     loops_.runs(x, n, 1, y);
     if (kMean) *static_cast<T*>(y) /= static_cast<T>(static_cast<float>(n));
   }
+  bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
+              BoundCall* call) const override {
+    int64_t outer, n;
+    if (inputs[1].constant == nullptr ||
+        !IsTail(*inputs[0].shape, *inputs[1].constant, &outer, &n) ||
+        !IsOneRun(outer, n)) {
+      return false;
+    }
+    call->run = RunBound;
+    call->loop = reinterpret_cast<const void*>(loops_.runs);
+    call->n = n;
+    call->kind = static_cast<int32_t>(outer);
+    return outer == output.num_elements();
+  }
 
  private:
+  static void RunBound(BoundCall& c) {
+    reinterpret_cast<decltype(ReduceLoops::runs)>(const_cast<void*>(c.loop))(
+        c.in[0], c.n, c.kind, c.out);
+    if constexpr (kMean) {
+      T* y = static_cast<T*>(c.out);
+      for (int32_t i = 0; i < c.kind; ++i) {
+        y[i] /= static_cast<T>(static_cast<float>(c.n));
+      }
+    }
+    RunNext(c);
+  }
+
   const ReduceLoops loops_ = LoopsForReduction(r, DTypeOf<T>);
 };
 
@@ -161,11 +214,14 @@ template <Reduction r>
 Status RunLogical(KernelContext& c) {
   int64_t count;
   const auto reduced = Reduced(c, &count);
+  // The same bytes under another type.
   const Tensor x = c.input(0).WithType(DType::kUint8, c.input(0).shape());
   bool* out = c.out<bool>(0);
   uint8_t* bytes = reinterpret_cast<uint8_t*>(out);
   HR_RETURN_IF_ERROR(Reduce(r, x, reduced, bytes));
   for (int64_t i = 0; i < c.output(0).num_elements(); ++i) {
+    // The neutral elements of minimum and maximum of bytes are 255 and 0: as
+    // bools 1 and 0.
     out[i] = bytes[i] != 0;
   }
   return OkStatus();
