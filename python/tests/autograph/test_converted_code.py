@@ -464,3 +464,57 @@ def test_a_jump_out_of_finally_forgets_what_was_raised():
     assert both(f, 5) == 0
     with pytest.raises(ValueError):
         tf.autograph.to_graph(f)(0)
+
+
+def test_what_functions_use_counts_where_they_may_be_called():
+    def inline(x, n):
+        if n > 2:
+            s = x * 2.0
+            return (lambda t: t * 0.5 - s)(x)
+        return x
+
+    def kept(x, n):
+        scale = 1.0
+
+        def f(t):
+            return t * scale
+
+        fs = [f]
+        if n > 2:
+            scale = 3.0
+        return fs[0](x)
+
+    for n, (a, b) in ((3, (-1.5, 3.0)), (1, (1.0, 1.0))):
+        n = tf.constant(n)
+        assert tf.function(inline)(tf.constant(1.0), n).numpy() == a
+        assert tf.function(kept)(tf.constant(1.0), n).numpy() == b
+
+
+def test_names_of_a_try_and_annotations():
+    def f(x, n):
+        try:
+            if n > 2:
+                a = x
+            else:
+                a = -x
+            a = a * 2.0
+        except ValueError:
+            raise
+        if n > 1:
+            a: tf.Tensor = a + 1.0
+        return x + a
+
+    assert tf.function(f)(tf.constant(1.0), tf.constant(3)).numpy() == 4.0
+
+    def g(x, n):
+        try:
+            if n > 2:
+                a = x
+            else:
+                a = -x
+            a = a * 2.0
+        except ValueError:
+            raise
+        return x
+
+    assert tf.function(g)(tf.constant(1.0), tf.constant(3)).numpy() == 1.0

@@ -13,13 +13,14 @@ class Liveness:
 
     Each `if`, `while` and `for` gets the attributes `live_in`, what its blocks read
     that may come from before it (of a loop, from the turn before), and `live_out`, what
-    is read behind it; `at_end` is read at the end. Variables that nested functions use are live everywhere: nobody
-    knows when they are called.
+    is read behind it; `at_end` is read at the end. Who reads a variable that holds a
+    function may call it, and reads what it uses.
     """
 
     def __init__(self, body, at_end):
         whole = Names(body)
-        self._always = whole.captured | whole.declared
+        self._always = whole.declared
+        self._carried = names.carried(body)
         self._raised = set()  # what a handler around the statement reads
         self._block(body, set(at_end))
 
@@ -28,19 +29,23 @@ class Liveness:
             live = self._statement(node, live | self._raised | self._always)
         return live
 
+    def _reads(self, *nodes):
+        reads = Names(*nodes).reads
+        return reads.union(*(self._carried.get(r, ()) for r in reads))
+
     def _statement(self, node, live):
         visit = getattr(self, "_visit_" + type(node).__name__, None)
         if visit is not None:
             return visit(node, live)
         found = Names(node)
         if isinstance(node, ast.Raise):
-            return found.reads | self._raised
-        return (live - found.writes) | found.reads
+            return self._reads(node) | self._raised
+        return (live - found.writes) | self._reads(node)
 
     def _visit_If(self, node, live):
         node.live_out = live
         node.live_in = self._block(node.body, live) | self._block(node.orelse, live)
-        return node.live_in | Names(node.test).reads
+        return node.live_in | self._reads(node.test)
 
     def _turns(self, node, live, repeated, bound):
         """Live before a loop's turn, once it does not change any more."""
@@ -55,27 +60,27 @@ class Liveness:
         return live
 
     def _visit_While(self, node, live):
-        repeated = Names(node.test).reads | set(getattr(node, "stops", ()))
+        repeated = self._reads(node.test) | set(getattr(node, "stops", ()))
         return self._turns(node, live, repeated, set())
 
     def _visit_For(self, node, live):
         target = Names(node.target)
         stops = set(getattr(node, "stops", ()))
         live = self._turns(node, live, stops, target.writes)
-        return live | target.reads | Names(node.iter).reads
+        return live | target.reads | self._reads(node.iter)
 
     def _visit_With(self, node, live):
         live = self._block(node.body, live)
         found = Names(*node.items)
-        return (live - found.writes) | found.reads
+        return (live - found.writes) | self._reads(*node.items)
 
     _visit_TryStar = property(lambda self: self._visit_Try)
 
     def _visit_Match(self, node, live):
-        before = live | Names(node.subject).reads
+        before = live | self._reads(node.subject)
         for case in node.cases:
             before |= self._block(case.body, live)
-            before |= Names(case.pattern, *([case.guard] if case.guard else [])).reads
+            before |= self._reads(case.pattern, case.guard or [])
         return before
 
     def _visit_Try(self, node, live):
@@ -83,7 +88,7 @@ class Liveness:
         handled = set()
         for handler in node.handlers:
             handled |= self._block(handler.body, behind)
-            handled |= Names(*([handler.type] if handler.type else [])).reads
+            handled |= self._reads(handler.type or [])
         orelse = self._block(node.orelse, behind)
         outer, self._raised = self._raised, self._raised | handled
         if node.finalbody:

@@ -195,3 +195,40 @@ def statements(body, types):
         for holder, field in blocks(node):
             found += statements(getattr(holder, field), types)
     return found
+
+
+def carried(body):
+    """{variable: names that the functions in its value use when they are called}.
+
+    What a call gives is not taken for a function, unless it was given one.
+    """
+    rows = []  # (variables, names that their value reads, names that it captures)
+    for node in statements(body, ast.stmt):
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            rows.append(({node.name}, set(), Names(node).captured))
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            rows.append((Names(node).writes, _handed_on(node), Names(node).captured))
+        elif isinstance(node, ast.For):
+            over = Names(node.iter)
+            rows.append((Names(node.target).writes, over.reads, over.captured))
+    found = {}
+    grows = True
+    while grows:
+        grows = False
+        for variables, reads, captured in rows:
+            names = captured.union(*(found.get(r, ()) for r in reads))
+            for v in variables:
+                if not names <= found.setdefault(v, set()):
+                    found[v] |= names
+                    grows = True
+    return found
+
+
+def _handed_on(node):
+    """The names that are read in a value, but those that are called."""
+    if isinstance(node, ast.Name):
+        return {node.id}
+    parts = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.Call):
+        parts = [p for p in parts if p is not node.func]
+    return set().union(*map(_handed_on, parts))

@@ -113,7 +113,7 @@ class Statements:
         if self._features.uses("LISTS"):
             statements = ListCalls(self._namer, self._directives).body(statements)
         whole = Names(statements)
-        self._globals, self._declared = whole.globals, whole.declared | whole.captured
+        self._globals, self._declared = whole.globals, whole.declared
         self._rebound = whole.rebound
         Liveness(statements, lowering.returns or ())
         self._needed = self._state_names(statements)
@@ -187,6 +187,12 @@ class Statements:
         return made + self._visit_plain(node)
 
     def _visit_AnnAssign(self, node):
+        if isinstance(node.target, ast.Name) and node.target.id in self._needed:
+            # Python lets no name have an annotation that is another function's.
+            if node.value is None:
+                return [ast.Pass()]
+            plain = ast.copy_location(ast.Assign([node.target], node.value), node)
+            return self._visit_plain(plain)
         annotation = node.annotation
         made = self._visit_plain(node)
         node.annotation = annotation
