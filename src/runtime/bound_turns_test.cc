@@ -178,8 +178,8 @@ const std::vector<DType>& PlainTypes() {
   static const auto* const types = [] {
     auto* all = new std::vector<DType>{DType::kBool};
     for (int d = 1; d < 32; ++d) {
-      const bool number = DispatchDType(static_cast<DType>(d), NumberTypes{},
-                                        [](auto) {});
+      const bool number =
+          DispatchDType(static_cast<DType>(d), NumberTypes{}, [](auto) {});
       if (number) all->push_back(static_cast<DType>(d));
     }
     return all;
@@ -199,8 +199,8 @@ void TryOp(const OpDef& def, DType dtype, const std::vector<Shape>& shapes,
   std::string what = absl::StrCat(def.name, " ", DTypeName(dtype));
   for (size_t k = 0; k < shapes.size(); ++k) {
     // The condition of a choice.
-    const DType d = def.inputs[k].type != DType::kInvalid ? def.inputs[k].type
-                                                           : dtype;
+    const DType d =
+        def.inputs[k].type != DType::kInvalid ? def.inputs[k].type : dtype;
     const int seed = static_cast<int>(k);
     in.push_back(loop.Variable(Filled(d, shapes[k], seed)));
     absl::StrAppend(&what, " ", shapes[k].ToString());
@@ -229,16 +229,15 @@ void TryOp(const OpDef& def, DType dtype, const std::vector<Shape>& shapes,
 }
 
 TEST(BoundTurns, EveryOpThatBindsHasTheBitsOfThePlan) {
-  const std::vector<std::vector<Shape>> unary = {
-      {{}}, {{3}}, {{2, 2}}, {{16}}, {{17}}, {{5, 40}}};
+  const std::vector<std::vector<Shape>> unary = {{{}},   {{3}},  {{2, 2}},
+                                                 {{16}}, {{17}}, {{5, 40}}};
   const std::vector<std::vector<Shape>> binary = {
-      {{}, {}},     {{3}, {3}},       {{3}, {}},      {{}, {3}},
-      {{16}, {16}}, {{2, 2}, {2, 2}}, {{17}, {1}},    {{1}, {17}},
+      {{}, {}},      {{3}, {3}},       {{3}, {}},     {{}, {3}},
+      {{16}, {16}},  {{2, 2}, {2, 2}}, {{17}, {1}},   {{1}, {17}},
       {{2, 3}, {3}}, {{2, 1}, {1, 3}}, {{500}, {500}}};
   const std::vector<std::vector<Shape>> ternary = {
-      {{}, {}, {}},    {{3}, {3}, {3}},  {{17}, {17}, {}},
-      {{3}, {}, {3}},  {{}, {4}, {4}},   {{2, 3}, {3}, {2, 3}},
-      {{16}, {16}, {16}}};
+      {{}, {}, {}},   {{3}, {3}, {3}},       {{17}, {17}, {}},  {{3}, {}, {3}},
+      {{}, {4}, {4}}, {{2, 3}, {3}, {2, 3}}, {{16}, {16}, {16}}};
   Bounds bounds;
   for (const OpDef* def : AllOps()) {
     if (def->is_stateful || def->cpu_kernel == nullptr ||
@@ -247,9 +246,8 @@ TEST(BoundTurns, EveryOpThatBindsHasTheBitsOfThePlan) {
       continue;
     }
     const bool lists =
-        std::any_of(def->inputs.begin(), def->inputs.end(), [](const auto& a) {
-          return a.is_list() || a.is_ref;
-        });
+        std::any_of(def->inputs.begin(), def->inputs.end(),
+                    [](const auto& a) { return a.is_list() || a.is_ref; });
     if (lists) continue;
     const auto& all = def->inputs.size() == 1   ? unary
                       : def->inputs.size() == 2 ? binary
@@ -265,9 +263,10 @@ TEST(BoundTurns, EveryOpThatBindsHasTheBitsOfThePlan) {
     }
   }
   for (const char* op :
-       {"AddV2", "Sub", "Mul", "RealDiv", "FloorMod", "FloorDiv", "Maximum",
-        "Less", "Equal", "LogicalAnd", "LogicalNot", "Tanh", "Exp", "Sqrt",
-        "Square", "Neg", "Select", "SelectV2", "ClipByValue", "Pow",
+       {"AddV2",      "Sub",        "Mul",      "RealDiv",     "FloorMod",
+        "FloorDiv",   "Maximum",    "Less",     "Equal",       "LogicalAnd",
+        "LogicalNot", "Tanh",       "Exp",      "Sqrt",        "Square",
+        "Neg",        "Select",     "SelectV2", "ClipByValue", "Pow",
         "BitwiseXor", "SigmoidGrad"}) {
     EXPECT_GT(bounds[op], 0) << op;
   }
@@ -294,23 +293,30 @@ TEST(BoundTurns, Casts) {
 }
 
 TEST(BoundTurns, Reductions) {
-  for (const char* op : {"Sum", "Mean", "Max", "Min", "Prod", "EuclideanNorm"}) {
-    for (DType dtype : {kF, DType::kDouble, kI, DType::kHalf,
-                        DType::kComplex64}) {
+  for (const char* op :
+       {"Sum", "Mean", "Max", "Min", "Prod", "EuclideanNorm"}) {
+    for (DType dtype :
+         {kF, DType::kDouble, kI, DType::kHalf, DType::kComplex64}) {
       for (const auto& [shape, axes] :
            std::vector<std::pair<Shape, std::vector<int32_t>>>{
-               {{}, {}}, {{7}, {0}}, {{3, 4}, {1}}, {{3, 4}, {0}},
-               {{3, 4}, {0, 1}}, {{20, 20}, {-1}}, {{500}, {0}},
-               {{2, 3, 4}, {0, 2}}, {{1, 5}, {0}}}) {
+               {{}, {}},
+               {{7}, {0}},
+               {{3, 4}, {1}},
+               {{3, 4}, {0}},
+               {{3, 4}, {0, 1}},
+               {{20, 20}, {-1}},
+               {{500}, {0}},
+               {{2, 3, 4}, {0, 2}},
+               {{1, 5}, {0}}}) {
         for (bool keep : {false, true}) {
           Loop loop(kTurns);
           const ValueId a = loop.Variable(Filled(dtype, shape, 1));
           const ValueId b = loop.Variable(Filled(dtype, shape, 2));
           loop.Next(a, b);
           loop.Next(b, a);
-          const ValueId out = loop.Call(
-              op, {a, loop.Constant(Tensor::Vector<int32_t>(axes))},
-              {{"keep_dims", keep}});
+          const ValueId out =
+              loop.Call(op, {a, loop.Constant(Tensor::Vector<int32_t>(axes))},
+                        {{"keep_dims", keep}});
           if (out == kNoValue) continue;
           const Shape made = loop.ShapeOf(out);
           ASSERT_TRUE(made.fully_known());
@@ -319,8 +325,8 @@ TEST(BoundTurns, Reductions) {
           bool kernels = true;
           for (Call& c : turn.calls) kernels = kernels && BindCall(c).ok();
           if (!kernels) continue;
-          EXPECT_TRUE(loop.Compare(absl::StrCat(op, DTypeName(dtype), " ",
-                                                shape.ToString())));
+          EXPECT_TRUE(loop.Compare(
+              absl::StrCat(op, DTypeName(dtype), " ", shape.ToString())));
         }
       }
     }
@@ -364,13 +370,44 @@ TEST(BoundTurns, KernelsAndViews) {
   const ValueId table = loop.Variable(Filled(kF, {1000, 4}, 1));
   const ValueId x = loop.Variable(Filled(kF, {2, 2}, 2));
   const ValueId row = loop.Call(
-      "GatherV2", {table, loop.p.feeds[0],
-                   loop.Constant(Tensor::Scalar<int32_t>(0))});
+      "GatherV2",
+      {table, loop.p.feeds[0], loop.Constant(Tensor::Scalar<int32_t>(0))});
   const ValueId square = loop.Call(
       "Reshape", {row, loop.Constant(Tensor::Vector<int32_t>({2, 2}))});
   loop.Next(x, loop.Call("Sub", {square, x}));
   EXPECT_TRUE(loop.Compare("gathered"));
   EXPECT_EQ(loop.Bound()->num_kernel_calls(), 1);
+}
+
+// Their rules ask for values that change.
+TEST(BoundTurns, GuessedShapesAreLookedAtInEveryTurn) {
+  for (int turns : {5, 8}) {  // two beyond the end
+    Loop loop(turns);
+    const ValueId table = loop.Variable(Filled(kF, {6, 3}, 1));
+    const ValueId x = loop.Variable(Filled(kF, {1, 3}, 2));
+    const ValueId zero = loop.Constant(Tensor::Scalar<int32_t>(0));
+    const ValueId at = loop.Call("Pack", {loop.p.feeds[0], zero}, {{"N", 2}});
+    const ValueId row = loop.Call(
+        "Slice", {table, at, loop.Constant(Tensor::Vector<int32_t>({1, 3}))});
+    loop.p.values[row].shape = Shape{1, 3};
+    loop.Next(x, loop.Call("AddV2", {x, row}));
+    EXPECT_TRUE(loop.Compare("sliced"));
+    // The rest of the rows, of which the graph claims that there are two.
+    Loop rest(turns);
+    const ValueId rows = rest.Variable(Filled(kF, {6, 3}, 1));
+    const ValueId y = rest.Variable(Filled(kF, {2, 3}, 2));
+    const ValueId begin = rest.Call(
+        "Pack", {rest.p.feeds[0], rest.Constant(Tensor::Scalar<int32_t>(0))},
+        {{"N", 2}});
+    const ValueId some = rest.Call(
+        "Slice",
+        {rows, begin, rest.Constant(Tensor::Vector<int32_t>({-1, 3}))});
+    rest.p.values[some].shape = Shape{2, 3};
+    rest.Next(y, rest.Call("AddV2", {y, some}));
+    EXPECT_TRUE(rest.Compare("claimed"));
+    std::vector<Tensor> out;
+    EXPECT_FALSE(rest.RunPlan(&out).ok());
+  }
 }
 
 TEST(BoundTurns, ErrorsAreThoseOfThePlan) {
@@ -379,8 +416,8 @@ TEST(BoundTurns, ErrorsAreThoseOfThePlan) {
     const ValueId x = loop.Variable(Tensor::Scalar<int32_t>(2));
     const ValueId y = loop.Variable(Tensor::Scalar<int32_t>(7));
     loop.Next(y, loop.Call(op, {y, x}));
-    loop.Next(x, loop.Call("Sub", {x, loop.Constant(
-                                          Tensor::Scalar<int32_t>(1))}));
+    loop.Next(x,
+              loop.Call("Sub", {x, loop.Constant(Tensor::Scalar<int32_t>(1))}));
     std::vector<Tensor> out;
     EXPECT_FALSE(loop.RunPlan(&out).ok());
     EXPECT_TRUE(loop.Compare(op));
@@ -388,9 +425,9 @@ TEST(BoundTurns, ErrorsAreThoseOfThePlan) {
   Loop loop(kTurns);
   const ValueId table = loop.Constant(Filled(kF, {2, 4}, 1));
   const ValueId x = loop.Variable(Filled(kF, {4}, 2));
-  loop.Next(x, loop.Call("GatherV2",
-                         {table, loop.p.feeds[0],
-                          loop.Constant(Tensor::Scalar<int32_t>(0))}));
+  loop.Next(x,
+            loop.Call("GatherV2", {table, loop.p.feeds[0],
+                                   loop.Constant(Tensor::Scalar<int32_t>(0))}));
   std::vector<Tensor> out;
   EXPECT_FALSE(loop.RunPlan(&out).ok());
   EXPECT_TRUE(loop.Compare("GatherV2"));
