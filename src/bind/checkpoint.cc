@@ -47,7 +47,10 @@ ShardPiece ToPiece(const PyPiece& from) {
   const auto& [key, object, text] = from;
   ShardPiece piece{.key = key};
   Value value;
+  // Converted here under the GIL; the tensors are counted, so that writing
+  // needs none.
   if (!ToValue(object.ptr(), {}, &value)) throw nb::python_error();
+  // A file holds values; one inside of a graph exists when the graph runs.
   if (value.is_symbolic()) {
     RaiseTrackable(Unimplemented("a checkpoint of values inside a graph"));
   }
@@ -56,6 +59,7 @@ ShardPiece ToPiece(const PyPiece& from) {
   if (!part.whole) {
     piece.whole = Shape(part.dims);
     piece.slice = part.slice;
+    // Checked before anything is written: readers believe the slice.
     if (Shape(SliceDims(part.slice)) != piece.tensor.shape()) {
       RaiseTrackable(InvalidArgument("shard: the slice ", text, " of ", key,
                                      " is not of shape ",
@@ -67,9 +71,11 @@ ShardPiece ToPiece(const PyPiece& from) {
 
 void WriteValues(const GraphValues& values, const std::string& prefix,
                  int64_t max_shard_bytes) {
+  // Before the GIL goes: a path that names no file system raises.
   const LocatedPath place(prefix);
   Status status;
   {
+    // Files may be slow: other threads of Python run on.
     WithoutGil unlocked;
     status = values.Write(place.fs, place.local,
                           {.max_shard_bytes = max_shard_bytes});
@@ -91,6 +97,7 @@ void WritePieces(const std::string& prefix,
     WithoutGil unlocked;
     status = PrepareFolder(place.fs, place.local);
     if (status.ok()) {
+      // On the disk before the caller records the checkpoint as complete.
       status = WriteShards(place.fs, place.local, pieces, "", /*sync=*/true);
     }
   }
@@ -139,6 +146,8 @@ void AddValues(nb::module_& m) {
       .def("items", [](const GraphValues& v) {
         nb::list out;
         for (size_t i = 0; i < v.values().size(); ++i) {
+          // A value without a buffer belongs to a graph: Python reads it in a
+          // session of its own.
           const auto& [key, value] = v.values()[i];
           out.append(nb::make_tuple(
               key, value.has_buffer() ? ValueToPython(value) : nb::none(),
@@ -166,7 +175,10 @@ nb::tuple ReportOf(Restoration& restoration) {
 
 // Logs what a restoration could not match, from Python.
 void LogComplaints(const std::vector<std::string>& lines) {
+  // Restorations die with objects that Python holds to its last, when nothing
+  // can be logged any more.
   if (!Py_IsInitialized() || _Py_IsFinalizing()) return;
+  // A destructor must not throw.
   const WithGil locked(std::nothrow);
   if (!locked) return;
   PyObject *type, *value, *trace;
@@ -175,6 +187,7 @@ void LogComplaints(const std::vector<std::string>& lines) {
     nb::module_::import_("headrace.train.load_status")
         .attr("log_complaints")(nb::cast(lines));
   } catch (nb::python_error& e) {
+    // Nor can a destructor raise: Python prints what failed and goes on.
     e.discard_as_unraisable("headrace: unrestored values");
   }
   PyErr_Restore(type, value, trace);
@@ -191,6 +204,8 @@ void AddRestoration(nb::module_& m) {
       .def("name_based", &Restoration::name_based)
       .def("check_consumed",
            [=](Restoration& r) {
+             // Objects whose children are found anew (lists, networks) may have
+             // got some since.
              RaiseUnlessOk(r.Refresh());
              return text(r.CheckConsumed());
            })
@@ -234,6 +249,7 @@ std::string DebugString(const CheckpointReader& reader) {
   std::string out;
   for (const std::string& key : reader.keys()) {
     const CheckpointTensor t = LookUp(reader, key);
+    // Name and dtype as upstream's debug string has them.
     absl::StrAppend(&out, key, " (", tensorflow::DataType_Name(t.dtype), ") [");
     for (size_t i = 0; i < t.dims.size(); ++i) {
       absl::StrAppend(&out, i ? "," : "", t.dims[i]);
@@ -270,6 +286,7 @@ void AddReader(nb::module_& m) {
       .def("get_tensor", GetTensor, nb::arg("tensor_str"))
       .def("debug_string", [](const CheckpointReader& r) {
         const std::string text = DebugString(r);
+        // Bytes, as upstream's binding gives them; keys need not be UTF-8.
         return nb::bytes(text.data(), text.size());
       });
   m.def("open_checkpoint", [](const std::string& prefix) {
@@ -301,6 +318,7 @@ void WriteState(const std::string& folder, const std::string& latest,
   state.latest = latest;
   state.all = all;
   state.timestamps = timestamps;
+  // Zero stands for "never": protos leave it out, as upstream does.
   if (preserved > 0) state.last_preserved = preserved;
   RaiseUnlessOk(
       WriteCheckpointState(place.fs, place.local, state, file, keep_absolute));
@@ -348,6 +366,7 @@ void AddState(nb::module_& m) {
   m.def("delete_checkpoint", [](const std::string& prefix) {
     const LocatedPath place(prefix);
     const Status status = DeleteCheckpoint(place.fs, place.local);
+    // What is gone already is deleted.
     if (!absl::IsNotFound(status)) RaiseUnlessOk(status);
   });
   m.def("checkpoint_exists", [](const std::string& prefix) {

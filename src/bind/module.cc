@@ -28,6 +28,8 @@ NB_MODULE(_headrace, m) {
   PyObject* module = m.ptr();
   interpreter = PyInterpreterState_Get();
   // Daemon threads work on while Python ends, and after.
+  // Py_AtExit and not atexit: behind all of Python's own handlers, which may
+  // still call ops.
   if (Py_AtExit(&headrace::EndLibraryCalls) != 0) {
     PyErr_SetString(PyExc_ImportError, "too many functions at Python's end");
     nb::raise_python_error();
@@ -45,6 +47,8 @@ NB_MODULE(_headrace, m) {
     WithoutGil unlocked(Py_IsInitialized() && PyGILState_Check());
     job();
   });
+  // Only Python programs have signals to look for; programs in C++ handle their
+  // own.
   InstallInterrupts();
   AddTape(m);
   AddNamedGradients(m);

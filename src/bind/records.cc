@@ -27,6 +27,7 @@ T Check(StatusOr<T> result) {
 // The bytes of a bytes or str object; valid as long as it is.
 StringView BytesOf(nb::handle record) {
   Py_ssize_t size = 0;
+  // Upstream's writer takes both: text as UTF-8.
   if (PyUnicode_Check(record.ptr())) {
     const char* text = PyUnicode_AsUTF8AndSize(record.ptr(), &size);
     if (text == nullptr) throw nb::python_error();
@@ -34,6 +35,7 @@ StringView BytesOf(nb::handle record) {
   }
   char* bytes = nullptr;
   if (!PyBytes_Check(record.ptr())) {
+    // The usual bound of Python's own messages.
     PyErr_Format(PyExc_TypeError,
                  "write(): a record is bytes or str, not %.200s",
                  Py_TYPE(record.ptr())->tp_name);
@@ -51,6 +53,7 @@ class PyRecordWriter {
     const Compression kind = Check(ParseCompression(compression));
     std::string local;
     FileSystem* const fs = Check(FileSystemFor(path, &local));
+    // As upstream: a writer begins the file anew.
     file_ = Check(fs->OpenToWrite(local, WriteMode::kTruncate));
     writer_ = Check(RecordWriter::Create(file_.get(), kind, options));
   }
@@ -64,8 +67,11 @@ class PyRecordWriter {
   }
   void Close() {
     if (writer_ == nullptr) return;
+    // Moved out first: a further close() finds nothing, whatever fails below.
     const auto writer = std::move(writer_);
     const auto file = std::move(file_);
+    // Both happen, the first error is raised: a file that could not be finished
+    // must still be closed.
     Status status = writer->Finish();
     status.Update(file->Close());
     Check(status);
@@ -73,6 +79,7 @@ class PyRecordWriter {
   // What is left is written as far as it goes, as upstream's does.
   ~PyRecordWriter() {
     if (writer_ == nullptr) return;
+    // Destructors may run amid an exception, so nothing gets out.
     Guarded("a record writer's end", [this] {
       return writer_->Finish();
     }).IgnoreError();
@@ -101,6 +108,7 @@ class PyRecordIterator {
   }
   nb::bytes Next() {
     const StatusOr<bool> more = reader_->Next(&record_);
+    // A compressed stream says itself where it ends; cut short, it is damaged.
     const bool cut = absl::IsDataLoss(more.status()) && plain_ &&
                      file_->size() - reader_->offset() < kHeaderBytes;
     if (cut || (more.ok() && !*more)) throw nb::stop_iteration();

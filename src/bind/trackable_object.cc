@@ -31,6 +31,7 @@ class Owner {
   ~Owner() { DropAnywhere(reference_.release()); }
   nb::object get() const {
     if (!reference_) return nb::none();
+    // Gives None for an object that is gone.
     return nb::borrow(PyWeakref_GetObject(reference_.get()));
   }
 
@@ -51,6 +52,8 @@ Status InPython(F&& f) {
   try {
     return OrPark(f);
   } catch (nb::python_error& e) {
+    // See RaiseTrackable: the exception is raised when the status arrives
+    // there.
     e.restore();
     return Unknown("Python raised");
   }
@@ -76,11 +79,13 @@ class PythonNode : public Trackable, public WithOwner {
   bool has_values() const override { return has_values_; }
   StatusOr<std::vector<ValueSpec>> Specs() const override {
     std::vector<ValueSpec> specs;
+    // Left from a Specs() whose Read() never came.
     values_.clear();
     if (!has_values_) return specs;
     HR_RETURN_IF_ERROR(InPython([&]() -> Status {
       const nb::object owner = owner_.get();
       const nb::object dict = OwnTensors(owner);
+      // The words that Python itself would have.
       if (!nb::isinstance<nb::dict>(dict)) {
         PyErr_Format(PyExc_AttributeError,
                      "'%s' object has no attribute 'items'",
@@ -93,13 +98,16 @@ class PythonNode : public Trackable, public WithOwner {
       for (const auto& [name, value] : nb::cast<nb::dict>(dict)) {
         Value v;
         if (!ToValue(value.ptr(), {}, &v)) throw nb::python_error();
+        // A value inside of a function exists only while the function runs.
         if (v.is_symbolic() && v.graph()->is_body) {
           return Unimplemented("a checkpoint of values inside a function");
         }
         specs.push_back({.name = nb::cast<std::string>(nb::str(name))});
+        // Of several values the names only begin with the attribute's.
         if (specs.back().name.rfind(attribute, 0) == 0) {
           specs.back().attribute = attribute;
         }
+        // One of a graph is read by its session, when nodes save it.
         values_.push_back(v.is_symbolic() ? Tensor() : v.tensor());
       }
       return OkStatus();
@@ -112,6 +120,8 @@ class PythonNode : public Trackable, public WithOwner {
   Status Write(absl::Span<const Tensor> values) override {
     HR_ASSIGN_OR_RETURN(const auto specs, Specs());
     return InPython([&]() -> Status {
+      // A value that the checkpoint lacks is left out, so that the object keeps
+      // its own.
       nb::dict dict;
       for (size_t i = 0; i < std::min(values.size(), specs.size()); ++i) {
         if (!values[i].has_buffer()) continue;
@@ -132,6 +142,8 @@ class PythonNode : public Trackable, public WithOwner {
       nb::list names, places;
       for (const ValueSpec& spec : specs) names.append(spec.name);
       for (const std::string& key : keys) places.append(key);
+      // Looked up at each call: train stands on a higher floor and may not be
+      // loaded yet.
       Ref restore = Import("train.graph_checkpoint", "restored_object");
       if (!restore) throw nb::python_error();
       nb::handle(restore.get())(owner_.get(), prefix, names, places);
@@ -221,6 +233,7 @@ class GraphVariableNode : public Trackable, public WithOwner {
     return std::vector<ValueSpec>{spec_};
   }
   StatusOr<std::vector<Tensor>> Read() const override {
+    // One tensor without a buffer: its session saves it.
     return std::vector<Tensor>(1);
   }
   bool reads_itself() const override { return true; }
@@ -247,6 +260,7 @@ TrackablePtr NewVariableNode(nb::object variable, const std::string& name) {
   if (!IsVariable(variable.ptr())) throw nb::type_error("not a variable");
   const Value& handle = HandleOf(variable.ptr());
   if (!handle) throw nb::type_error("the variable is not set up");
+  // The resource is made when the graph runs.
   if (handle.is_symbolic()) {
     const VariableTraits traits = TraitsOf(variable.ptr());
     return std::make_shared<GraphVariableNode>(
@@ -286,6 +300,8 @@ nb::object OwnerOf(const TrackablePtr& node) {
 
 void RaiseTrackable(const Status& status) {
   if (!PyErr_Occurred()) {
+    // Upstream checks shapes in Python while restoring, and raises ValueError
+    // there.
     const bool of_shape =
         status.message().rfind("Received incompatible tensor", 0) == 0;
     RaiseStatus(status, /*in_graph=*/of_shape);

@@ -17,6 +17,7 @@ Tensor Access::Wrap(Value v) {
 }
 
 ErrorCode CodeOf(const Status& s) {
+  // The codes have the same numbers on both sides.
   return static_cast<ErrorCode>(static_cast<int>(s.code()));
 }
 

@@ -53,6 +53,7 @@ Checkpoint::~Checkpoint() = default;
 
 void Checkpoint::set_max_to_keep(int count) {
   state_->max_to_keep = count;
+  // The next save opens the rotation anew, with the new number.
   state_->rotation.reset();
 }
 
@@ -168,6 +169,7 @@ EventFileWriter::EventFileWriter(const std::string& folder)
   state_->writer = Check(EventWriter::Create(fs, folder + "/events"));
 }
 EventFileWriter::~EventFileWriter() {
+  // No exception may leave a destructor.
   Guarded("a summary writer's end", [this] {
     return state_->writer->Close();
   }).IgnoreError();

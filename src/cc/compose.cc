@@ -74,6 +74,7 @@ Tensor ShapeOf(const Tensor& x) {
 
 Tensor Reduce(const char* op, const Tensor& x, std::vector<int64_t> axes,
               bool keep_dims) {
+  // No axes mean all of them, as in Python.
   if (axes.empty()) {
     if (!x.shape().known_rank) {
       const Tensor rank = Op("Rank", {x});
@@ -93,6 +94,7 @@ Tensor DivideNoNan(const Tensor& num, const Tensor& den) {
 }
 
 Tensor ClipByValue(const Tensor& x, double low, double high) {
+  // In Python's order: where the bounds cross, the lower one wins.
   const Tensor below = Op("Minimum", {x, Number(x.dtype(), high)});
   return Op("Maximum", {below, Number(x.dtype(), low)});
 }
@@ -100,6 +102,8 @@ Tensor ClipByValue(const Tensor& x, double low, double high) {
 Tensor ClipByNorm(const Tensor& x, double limit) {
   const Tensor squares = Reduce("Sum", x * x, {}, /*keep_dims=*/true);
   const Tensor positive = squares > 0;
+  // The root of 0 has an infinite gradient, which a selection would turn into
+  // NaN: the other branch is computed at 1.
   const Tensor safe =
       Op("SelectV2", {positive, squares, Op("OnesLike", {squares})});
   const Tensor norm = Op("SelectV2", {positive, Op("Sqrt", {safe}), squares});
@@ -110,12 +114,15 @@ Tensor ClipByNorm(const Tensor& x, double limit) {
 std::vector<Tensor> ClipByGlobalNorm(const std::vector<Tensor>& list,
                                      double limit) {
   std::vector<Tensor> halves, out;
+  // Half the sum of squares, in one op; the factor of two comes back below.
   for (const Tensor& t : list) halves.push_back(Op("L2Loss", {t}));
   const int64_t count = static_cast<int64_t>(list.size());
   const Tensor total = SumAll(Op("Pack", halves, {{"N", count}, {"axis", 0}}));
   const Tensor norm = Op("Sqrt", {total * 2.0});
   const Tensor one = Number(norm.dtype(), 1),
                most = Number(norm.dtype(), limit);
+  // min(1 / norm, 1 / limit) * limit is limit / max(norm, limit), as upstream
+  // writes it.
   const Tensor finite = most * Op("Minimum", {one / norm, one / most});
   const Tensor scale = finite + (norm - norm);  // NaN where it is not finite
   for (const Tensor& t : list) out.push_back(t * scale);
@@ -127,12 +134,16 @@ Tensor TimesKernel(const Tensor& x, const Tensor& kernel) {
   if (shape.rank() == 2 || !shape.known_rank) return Op("MatMul", {x, kernel});
   const int last = shape.rank() - 1;
   const int64_t width = kernel.shape()[1];
+  // More dimensions than two are rows of one matrix: one large product instead
+  // of many small ones.
   const Tensor rows = Reshape(x, {-1, kernel.shape()[0]});
   const Tensor flat = Op("MatMul", {rows, kernel});
   int open = 0;
   std::vector<int64_t> sizes(shape.dims.begin(), shape.dims.end() - 1);
   for (const int64_t n : sizes) open += n < 0;
   sizes.push_back(width);
+  // Reshape can find one unknown size (-1); more have to be taken from the
+  // input at run time.
   if (open <= 1) return Reshape(flat, sizes);
   const Tensor outer =
       Op("StridedSlice", {ShapeOf(x), Ints({0}), Ints({last}), Ints({1})});
@@ -150,6 +161,7 @@ Tensor SqueezeLast(const Tensor& x) {
 }
 
 Tensor GatherRows(const Variable& table, const Tensor& rows) {
+  // Tapes watch the variable before they see the gather that follows.
   if (table.trainable() && HasRecorders()) {
     TellVariableAccessed(Access::ValueOf(table.handle()));
   }
@@ -161,6 +173,8 @@ Tensor Dropped(const Tensor& x, double rate, const Tensor& shape,
                std::optional<int64_t> seed) {
   const DType dtype = x.dtype();
   const Tensor share = Number(dtype, rate), one = Number(dtype, 1);
+  // Scaled up in training, so that the expected value is the same without
+  // dropout.
   const Tensor scaled = x * (one / (one - share));
   const auto [first, second] = OpSeeds(seed);
   const Tensor drawn =

@@ -72,6 +72,7 @@ StatusOr<std::vector<Value>> CustomGradient::State::Gradients(
     const std::vector<Tensor> made =
         backward({Wrapped(inputs), Wrapped(results), Wrapped(gradients)});
     for (const Tensor& t : made) {
+      // A null tensor means that the input has no gradient.
       found.push_back(t ? Access::ValueOf(t) : Value());
     }
     return OkStatus();

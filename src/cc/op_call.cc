@@ -13,6 +13,8 @@ void OpCall::Input(const std::vector<Tensor>& list) {
 
 void OpCall::Attr(const char* name, const Tensor& v) {
   const Value& value = Access::ValueOf(v);
+  // Attributes are fixed when the graph is made, and the tensor has no value
+  // then.
   if (value.is_symbolic()) {
     throw Error(ErrorCode::kInvalidArgument,
                 absl::StrCat(def_->name, ": attr '", name,
@@ -47,6 +49,7 @@ void OpCall::Run() {
 }
 
 Tensor OpCall::One(int i) const {
+  // An output of the definition may stand for several tensors.
   return Access::Wrap(outputs_[op_->output_range(i).begin]);
 }
 

@@ -51,7 +51,10 @@ Optimizer::Optimizer(std::string name, LearningRate rate,
   AddName("_iterations", iterations_);
   Own("_variables", all_);
   all_->Track(std::to_string(tracked_++), iterations_);
+  // Checkpoints of TensorFlow 2's optimizers hold a decay, which is 0 unless
+  // asked for.
   numbers["decay"] = 0;
+  // A schedule has no variable to be assigned to.
   if (!rate_.schedule()) numbers["learning_rate"] = rate_.rate();
   for (const auto& [key, value] : numbers) {
     const std::string label = key == "learning_rate" ? key : name_ + "/" + key;
@@ -110,6 +113,8 @@ Variable Optimizer::slot(const Variable& variable,
 }
 
 void Optimizer::AddSlot(const Variable& variable, const std::string& name) {
+  // Variables are made outside of a function that is being traced: they outlive
+  // it.
   internal::Outside outside;
   const Variable slot = NewNumber(
       internal::Full(variable.dtype(), variable.shape(), InitialSlot(name)),
@@ -180,6 +185,7 @@ bool Optimizer::Decays(const Variable& variable) const {
 
 void Optimizer::UpdateSlices(const Gradient& slices, const Variable& variable,
                              const Coefficients& known) {
+  // For rules whose op has no sparse form.
   Update(slices.dense(), variable, known);
 }
 
@@ -225,6 +231,7 @@ void Optimizer::Apply(const Gradients& gradients,
     } else {
       Update(kept[i].dense(), v, known->second);
     }
+    // After the update: a constraint holds for the new value.
     if (v.constraint()) v.assign(v.constraint()(v.value()));
   }
   // Once a step, behind all updates: what the updates read must not change

@@ -15,6 +15,8 @@ struct Rows {
 };
 // Slices with equal indices added.
 Rows SummedRows(const Gradient& g) {
+  // Rules with squares must see the sum of a row's gradients, once: the square
+  // of a sum is not the sum of squares.
   const std::vector<Tensor> unique = internal::OpAll("Unique", {g.indices()});
   const Tensor count = Op("StridedSlice",
                           {internal::ShapeOf(unique[0]), internal::Ints({0}),
@@ -30,6 +32,7 @@ SGD::SGD(LearningRate learning_rate, double momentum, bool nesterov,
     : Optimizer("SGD", std::move(learning_rate), {}, options),
       momentum_(momentum),
       nesterov_(nesterov) {
+  // Written so that a NaN is refused, too.
   if (!(momentum >= 0 && momentum <= 1)) {
     internal::Throw(ErrorCode::kInvalidArgument,
                     "`momentum` must be between [0, 1].");
@@ -37,6 +40,7 @@ SGD::SGD(LearningRate learning_rate, double momentum, bool nesterov,
 }
 
 Groups SGD::SlotGroups() const {
+  // Keras' lists have the momentum even where it is 0.
   if (momentum_ == 0 && !writes_lists()) return {};
   return {{"momentum"}};
 }
@@ -64,6 +68,7 @@ void SGD::UpdateSlices(const Gradient& g, const Variable& v,
     Optimizer::UpdateSlices(g, v, k);
     return;
   }
+  // Plain descent is linear, so rows that come twice need not be summed first.
   internal::OpAll("ResourceScatterAdd",
                   {v.handle(), g.indices(), -k.at("lr") * g.values()},
                   {{"dtype", internal::Core(v.dtype())}});
@@ -87,6 +92,7 @@ Groups Adam::SlotGroups() const {
 }
 
 Optimizer::Coefficients Adam::Prepare(DType dtype) const {
+  // The count is moved on after the step, so the step's own number is one more.
   const Tensor step = internal::Cast(iterations().value() + 1, dtype);
   const Tensor beta_1 = Number("beta_1", dtype);
   const Tensor beta_2 = Number("beta_2", dtype);
@@ -164,6 +170,8 @@ void RMSprop::Update(const Tensor& g, const Variable& v,
         inputs);
     return;
   }
+  // Without momentum Keras puts the learning rate outside of the accumulator;
+  // no op does so.
   Tensor mean = rho * rms.value() + (1.0 - rho) * Op("Square", {g});
   rms.assign(mean);
   if (centered_) {
@@ -233,6 +241,7 @@ Optimizer::Coefficients Ftrl::Prepare(DType dtype) const {
   return {
       {"lr", rate},
       {"l1", Number("l1_regularization_strength", dtype)},
+      // Keras folds beta into the l2 penalty, as the op has no beta.
       {"l2", Number("l2_regularization_strength", dtype) + beta / (2.0 * rate)},
       {"l2_shrinkage",
        internal::Number(dtype, ftrl_.l2_shrinkage_regularization_strength)},
@@ -315,10 +324,13 @@ Optimizer::Coefficients Nadam::Prepare(DType dtype) const {
   const Tensor beta_1 = Number("beta_1", dtype);
   const Tensor beta_2 = Number("beta_2", dtype);
   const auto momentum_at = [&](const Tensor& at) {
+    // Dozat's schedule of the momentum (2016): beta_1 * (1 - 0.5 * 0.96^t).
     const Tensor power = Op("Pow", {internal::Number(dtype, 0.96), 1.0 * at});
     return beta_1 * (1.0 - 0.5 * power);
   };
   const Tensor now = momentum_at(step), following = momentum_at(step + 1.0);
+  // The product of all momenta until now stands in for beta_1^t, as they differ
+  // from step to step.
   const Tensor product = internal::Cast(product_, dtype) * now;
   return {{"lr", Rate(dtype)},
           {"beta1", beta_1},

@@ -23,6 +23,7 @@ struct TFRecordWriter::State {
 TFRecordWriter::TFRecordWriter(const std::string& path,
                                const std::string& compression)
     : state_(std::make_unique<State>()) {
+  // Before the file is opened, which would cut it off.
   const Compression kind = Check(ParseCompression(compression));
   std::string local;
   FileSystem* const fs = Check(FileSystemFor(path, &local));
@@ -47,6 +48,7 @@ void TFRecordWriter::close() {
   if (state_->writer == nullptr) return;
   // Closed whatever happens: a further close() must not write again.
   const auto writer = std::move(state_->writer);
+  // The file is closed also where the writer failed; the first error is told.
   Status status = writer->Finish();
   status.Update(state_->file->Close());
   Check(status);

@@ -66,6 +66,7 @@ LearningRate CosineDecay(double rate, double decay_steps, double alpha,
   const auto decayed = [=](const Tensor& step, const Tensor& start) {
     const Tensor whole = F(decay_steps);
     const Tensor done = Op("Minimum", {step, whole}) / whole;
+    // Loshchilov and Hutter's SGDR (2017).
     const Tensor wave = 0.5 * (1.0 + Op("Cos", {F(std::numbers::pi) * done}));
     return start * ((1 - alpha) * wave + alpha);
   };
@@ -74,6 +75,7 @@ LearningRate CosineDecay(double rate, double decay_steps, double alpha,
     if (!warmup_target) return decayed(step, start);
     const Tensor target = F(*warmup_target), warm = F(warmup_steps);
     const Tensor rising = (target - start) * (step / warm) + start;
+    // Counted from the end of the warm-up.
     const Tensor late = Op("Minimum", {step, warm + F(decay_steps)}) - warm;
     return Op("SelectV2", {step < warm, rising, decayed(late, target)});
   });
@@ -95,11 +97,14 @@ LearningRate CosineDecayRestarts(double rate, double first_decay_steps,
   CheckSteps(t_mul, "t_mul");
   return LearningRate([=](const Tensor& step) {
     Tensor done = AsFloat(step) / F(first_decay_steps), restarts;
+    // The formula below would divide by log(1) = 0.
     if (t_mul == 1) {
       restarts = Op("Floor", {done});
       done = done - restarts;
     } else {
       const Tensor times = F(t_mul);
+      // The sum of a geometric series solved for the number of periods: periods
+      // grow by t_mul.
       restarts = Op("Floor", {Op("Log", {1.0 - done * (1.0 - times)}) /
                               Op("Log", {times})});
       const Tensor longer = Op("Pow", {times, restarts});
@@ -118,6 +123,7 @@ LearningRate PolynomialDecay(double rate, double decay_steps, double end_rate,
     Tensor whole = F(decay_steps), step = AsFloat(given);
     const Tensor end = F(end_rate);
     if (cycle) {
+      // At step 0 the ceiling is 0 and the whole would be 0 steps long.
       const Tensor times = Op("SelectV2", {Op("Equal", {step, F(0)}), F(1),
                                            Op("Ceil", {step / whole})});
       whole = whole * times;

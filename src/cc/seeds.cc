@@ -65,9 +65,12 @@ int64_t Modulo(int64_t v) { return ((v % kMaxSeed) + kMaxSeed) % kMaxSeed; }
 }  // namespace
 
 PythonRandom::PythonRandom(int64_t seed) {
+  // Python seeds by the magnitude. As unsigned, since the least int64 has no
+  // negative.
   const uint64_t size =
       seed < 0 ? ~static_cast<uint64_t>(seed) + 1 : static_cast<uint64_t>(seed);
   std::vector<uint32_t> key = {static_cast<uint32_t>(size)};
+  // Python's key has no leading zero words.
   if (size >> 32) key.push_back(static_cast<uint32_t>(size >> 32));
   // The text form of a twister: its words in the order of their use. The place
   // behind the last word is libstdc++'s own.
@@ -102,6 +105,8 @@ std::pair<int64_t, int64_t> OpSeeds(std::optional<int64_t> seed) {
   Seeds& s = State();
   MutexLock lock(s.mutex);
   if (!s.global && !seed) return {0, 0};
+  // With a global seed alone, each op draws the next seed, as eager TensorFlow
+  // does.
   if (!seed) seed = s.of_ops->Integer(0, kMaxSeed);
   const std::pair<int64_t, int64_t> pair(
       Modulo(s.global.value_or(kDefaultSeed)), Modulo(*seed));

@@ -46,6 +46,7 @@ Gradients GradientTape::gradient(const Tensor& target,
   }
   if (!state_->tape.persistent()) {
     state_->used_up = true;
+    // The gradients' own ops must not be recorded.
     state_->tape.Stop();
   }
   std::vector<Value> values;

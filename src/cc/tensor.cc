@@ -93,6 +93,7 @@ std::string TensorShape::ToString() const {
     if (i) out += ", ";
     out += dims[i] < 0 ? "None" : std::to_string(dims[i]);
   }
+  // As Python prints tuples.
   return out + (dims.size() == 1 ? ",)" : ")");
 }
 
@@ -127,6 +128,7 @@ Tensor Tensor::Copy(DType dtype, const TensorShape& shape, const void* elements,
     std::copy_n(static_cast<const std::string*>(elements), count,
                 t.data<std::string>());
   } else if (IsPlain(Core(dtype))) {
+    // An empty tensor may have no memory to point at.
     if (count) std::memcpy(t.raw(), elements, t.bytes());
   } else {
     throw Error(ErrorCode::kInvalidArgument,

@@ -13,6 +13,8 @@ Recorded Record(const std::string& name, const std::vector<ArgSpec>& args,
   GraphBuilder builder(std::make_shared<Graph>(),
                        GraphBuilder::Kind::kFunction);
   EmitterScope emit(&builder);
+  // The body's ops are recorded when the function is called, not when it is
+  // traced.
   StopRecording quiet;
   std::vector<Value> inputs;
   std::vector<Tensor> handles;

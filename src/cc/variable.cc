@@ -42,6 +42,7 @@ Variable::Variable(const Tensor& initial, std::string name, bool trainable,
   headrace::Shape shape = Core(state->shape);
   auto resource =
       std::make_shared<headrace::Variable>(Core(state->dtype), shape);
+  // The buffer is shared until either is changed.
   resource->Assign(Access::ValueOf(initial).tensor());
   state->node = std::make_shared<VariableNode>(resource, state->name);
   handle.resource = std::move(resource);
@@ -82,6 +83,7 @@ void Variable::assign_sub(const Tensor& delta) const {
          {Access::ValueOf(handle()), Access::ValueOf(delta)});
 }
 
+// handle() refuses a null variable before state_ is read.
 DType Variable::dtype() const { return handle(), state_->dtype; }
 TensorShape Variable::shape() const { return handle(), state_->shape; }
 const std::string& Variable::name() const { return handle(), state_->name; }
@@ -101,6 +103,8 @@ Module::~Module() = default;
 
 Module::Module(Module&& o) : Module() {
   size_t below = 0;
+  // A tracked member is a pointer to it: moving the module would leave the
+  // pointer at the old place. Owned children lie on the heap and may go along.
   for (const Named& child : o.children_) below += child.module != nullptr;
   if (below != o.owned_.size()) {
     throw Error(ErrorCode::kFailedPrecondition,
@@ -152,6 +156,7 @@ void Module::set_trainable(bool trainable) {
 }
 
 void Module::Gather(bool trainable_only, std::vector<Variable>* all) const {
+  // A frozen module hides all that is below it.
   if (trainable_only && !trainable_) return;
   for (const Named& child : children_) {
     if (child.module != nullptr) {
@@ -166,6 +171,7 @@ namespace {
 
 std::vector<Variable> EachOnce(std::vector<Variable> all) {
   absl::flat_hash_set<uint64_t> seen;
+  // Modules may share a variable; optimizers must step it once.
   std::erase_if(all, [&](const Variable& v) {
     return !seen.insert(Access::ValueOf(v.handle()).id()).second;
   });

@@ -15,6 +15,7 @@ StatusOr<CapturedFunctionPtr> CapturedFunction::Make(const KernelContext& c,
   for (int i = range.begin; i < range.end; ++i) {
     f->captures_.push_back(c.input(i));
   }
+  // More captured values than the function has inputs.
   if (f->num_args() < 0) {
     return InvalidArgument("function ", ref.name, " takes ",
                            f->function_->num_inputs(), " inputs, not ",
@@ -53,6 +54,8 @@ Status CapturedFunction::Run::operator()(Element* args, Element* results) {
     return InvalidArgument("function ", f.name_, " takes ", f.num_args(),
                            " arguments, not ", args->size());
   }
+  // Captured values come behind the arguments, as upstream's functions take
+  // them.
   for (const Tensor& t : f.captures_) args->push_back(t);
   return run_->Run(absl::MakeSpan(*args), results);
 }

@@ -30,12 +30,15 @@ Status DatasetIterator::Skip(PullContext& c, int64_t n, int64_t* skipped) {
 
 Status DatasetIterator::NextRows(PullContext& c, int64_t n, Element* rows,
                                  int64_t* count, bool* done) {
+  // The default for datasets that cannot do better than one element at a time.
   *done = false;
   return OkStatus();
 }
 
 DatasetPtr Dataset::Resolved(const PullContext& c) const {
   DatasetPtr dataset = shared_from_this();
+  // What stands in may have a stand-in itself, as rewrites build on one
+  // another.
   while (DatasetPtr other = dataset->StandIn(c)) dataset = std::move(other);
   return dataset;
 }
@@ -52,6 +55,7 @@ int Dataset::depth() const {
 }
 
 int64_t Dataset::Cardinality() const {
+  // Counting twice gives the same number, so no lock is needed.
   int64_t n = cardinality_.load(std::memory_order_relaxed);
   if (n == kNotCounted) {
     n = Count();
@@ -73,6 +77,7 @@ StatusOr<IteratorPtr> Dataset::Iterate(PullContext& c,
                                        StringView parent) const {
   HR_RETURN_IF_ERROR(CheckDepth());
   if (DatasetPtr other = StandIn(c)) {
+    // The stand-in checks its own depth.
     return other->Resolved(c)->Iterate(c, parent);
   }
   IteratorPtr iterator = NewIterator(absl::StrCat(parent, "::", kind()));

@@ -46,6 +46,7 @@ class GraphWriter {
         attrs["Tinputs"].mutable_list()->add_type(TypeToProto(t.dtype()));
       }
     }
+    // An empty window has the attribute, too.
     attrs["Tinputs"].mutable_list();
     PutSpec(dataset.spec(), &node);
     return Append(std::move(node));
@@ -70,6 +71,7 @@ class GraphWriter {
   StatusOr<std::string> AddShard(const ShardDataset& shard) {
     NodeDef node;
     node.set_op(kShardOp);
+    // The op's start index: a shard is read from its beginning.
     for (const Tensor& t : {Tensor::Scalar<std::string>(shard.folder()),
                             Tensor::Scalar<int64_t>(0)}) {
       HR_ASSIGN_OR_RETURN(std::string input, AddTensor(t, 0));
@@ -77,6 +79,7 @@ class GraphWriter {
     }
     auto& attrs = *node.mutable_attr();
     attrs["compression"].set_s(shard.compression());
+    // Upstream's version 2 of snapshot files, which shards are written in.
     attrs["version"].set_i(2);
     PutSpec(shard.spec(), &node);
     return Append(std::move(node));
@@ -91,6 +94,7 @@ class GraphWriter {
     }
   }
   std::string Append(NodeDef node) {
+    // Names only have to be unique within the graph.
     node.set_name(absl::StrCat(node.op(), "/_", graph_.node_size()));
     std::string name = node.name();
     *graph_.add_node() = std::move(node);
@@ -104,6 +108,7 @@ Status Damaged() { return DataLoss("a saved dataset is damaged"); }
 StatusOr<ElementSpec> SpecOfNode(const NodeDef& node) {
   const auto types = node.attr().find("output_types");
   const auto shapes = node.attr().find("output_shapes");
+  // The bytes come from a file: everything is checked before it is used.
   if (types == node.attr().end() || shapes == node.attr().end() ||
       types->second.list().type_size() == 0 ||
       types->second.list().type_size() != shapes->second.list().shape_size()) {
@@ -145,6 +150,7 @@ class GraphReader {
     for (const std::string& input : node.input()) {
       if (absl::StartsWith(input, "^")) continue;
       const auto at = values_.find(input);
+      // A node before its inputs is damage, as the writer puts inputs first.
       if (at == values_.end()) return Damaged();
       if (inputs % width == 0) elements.emplace_back();
       if (at->second.dtype() != spec.types[inputs++ % width]) return Damaged();

@@ -52,6 +52,7 @@ StatusOr<std::vector<std::string>> TextsInput(const KernelContext& c, int i,
 }
 
 Status SetDataset(KernelContext& c, DatasetPtr dataset) {
+  // Refused where the dataset is made, not where some thread walks along it.
   HR_RETURN_IF_ERROR(dataset->CheckDepth());
   c.set_output(0, DatasetTensor(std::move(dataset)));
   return OkStatus();
@@ -76,6 +77,8 @@ Status SetElement(KernelContext& c, Element element) {
                              ": expected ", DTypeName(c.op().output_types()[i]),
                              " but got ", DTypeName(element[i].dtype()), ".");
     }
+    // Shapes are promises of who made the dataset; functions may have broken
+    // them.
     if (!shapes[i].CompatibleWith(element[i].shape())) {
       return InvalidArgument("Incompatible shapes at component ", i,
                              ": expected ", shapes[i], " but got ",

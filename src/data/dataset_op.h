@@ -83,6 +83,7 @@ class InputIterator : public IteratorOf<D> {
       return OkStatus();
     }
     HR_RETURN_IF_ERROR(input_->Next(c, out, end));
+    // The input's memory and threads go at its end and not with the iterator.
     if (*end) input_.reset();
     return OkStatus();
   }

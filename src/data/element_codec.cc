@@ -23,6 +23,8 @@ Status AppendDataset(const Variant& v, std::string* out) {
   PutVarint64(out, spec.types.size());
   for (size_t i = 0; i < spec.types.size(); ++i) {
     PutVarint64(out, static_cast<uint64_t>(spec.types[i]));
+    // One more, so that 0 can stand for an unknown rank and an unknown size
+    // (-1).
     PutVarint64(out, static_cast<uint64_t>(spec.shapes[i].rank() + 1));
     if (!spec.shapes[i].known_rank()) continue;
     for (int64_t d : spec.shapes[i].dims()) {
@@ -70,6 +72,8 @@ StatusOr<Element> TakeElement(StringView* in, int depth);
 StatusOr<Variant> TakeDataset(StringView* in, int depth) {
   ElementSpec spec;
   uint64_t width, type, rank, dim, count;
+  // Each component takes a byte at least: a forged count ends here and not in
+  // memory.
   if (depth >= kMostNesting || !GetVarint64(in, &width) || width > in->size()) {
     return DamagedElement();
   }
@@ -124,6 +128,8 @@ StatusOr<Tensor> DecodeComponent(StringView* in, int depth) {
   if (IsPlain(type)) {
     if (!GetBytes(in, t.bytes(), &bytes)) return DamagedElement();
     if (!bytes.empty()) std::memcpy(t.raw(), bytes.data(), bytes.size());
+    // A bool that is neither 0 nor 1 is undefined to the compiler; forged bytes
+    // may hold any.
     if (type == DType::kBool) MakeBools(t.raw(), bytes.size());
     return t;
   }

@@ -15,12 +15,14 @@ class ElementsIterator : public IteratorOf<ElementsDataset> {
     return OkStatus();
   }
   Status Skip(PullContext& c, int64_t n, int64_t* skipped) override {
+    // Skipping is one addition, as all elements are there.
     *skipped = std::min(n, dataset().Cardinality() - at_);
     at_ += *skipped;
     return OkStatus();
   }
   Status Save(PullContext& c, StateWriter& w) override {
     w.PutInt(prefix(), Key(), at_);
+    // Upstream's ListDataset saves this key, too.
     if (dataset().kind() == "List") {
       w.PutInt(prefix(), "global_shuffle_iterator_next_index", 0);
     }

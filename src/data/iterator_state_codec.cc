@@ -37,10 +37,13 @@ Status PackComponent(const Tensor& t, std::string* data,
     }
   } else if (IsPlain(t.dtype())) {
     about->add_uncompressed_bytes(t.bytes());
+    // An empty tensor may have no memory to point at.
     if (t.num_elements() > 0) {
       data->append(static_cast<const char*>(t.raw()), t.bytes());
     }
   } else {
+    // Other types (variants, handles) go as protos, whose length is their only
+    // size.
     tensorflow::TensorProto proto;
     HR_RETURN_IF_ERROR(TensorToProto(t, &proto));
     const std::string bytes = proto.SerializeAsString();
@@ -111,6 +114,7 @@ StatusOr<Tensor> UnpackComponent(
     }
     return TensorFromProto(proto);
   }
+  // The shape and the bytes must agree before memory is taken.
   int64_t needed;
   if (!MultiplyChecked(shape.num_elements(),
                        static_cast<int64_t>(DTypeSize(dtype)), &needed) ||
@@ -148,6 +152,7 @@ StatusOr<std::shared_ptr<const VariantValue>> Decode(
   state->prefix = parts[0];
   if (state->prefix.empty()) return Damaged(parts[0]);
   std::vector<Tensor> values;
+  // States may hold their tensors as they are, too, not compressed.
   const bool one = proto.tensors_size() == 1 &&
                    proto.tensors(0).variant_val_size() == 1 &&
                    proto.tensors(0).variant_val(0).type_name() == kCompressed;

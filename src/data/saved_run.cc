@@ -38,6 +38,7 @@ Status WriteRun(FileSystem* fs, const std::string& folder,
   }
   if (run.num_elements >= 0) record.set_num_elements(run.num_elements);
   record.set_finalized(run.finalized);
+  // Readers see the old record or the new one, never a part of it.
   return WriteFileAtomically(fs, MetadataOf(folder),
                              record.SerializeAsString());
 }
@@ -63,6 +64,7 @@ StatusOr<SavedRun> ReadRun(FileSystem* fs, const std::string& folder) {
     if (!DTypeIsValid(t)) return DataLoss(MetadataOf(folder), " is damaged");
     run.types.push_back(static_cast<DType>(t));
   }
+  // A forged count below -2 would mean nothing.
   run.num_elements =
       std::max<int64_t>(record.num_elements(), kUnknownCardinality);
   run.finalized = record.finalized();
@@ -70,6 +72,7 @@ StatusOr<SavedRun> ReadRun(FileSystem* fs, const std::string& folder) {
 }
 
 std::string NewRunId() {
+  // Random, as several processes may write beside one another.
   std::random_device device;
   return absl::StrCat(uint64_t{device()} << 32 | device());
 }
@@ -117,10 +120,13 @@ Status ShardWriters::Write(int64_t shard, const Element& element) {
 
 Status ShardWriters::Checkpoint() {
   for (auto& [number, shard] : shards_) {
+    // In this order: the writer's buffer, the file to the disk, then its end.
     HR_RETURN_IF_ERROR(shard.writer->Finish());
     HR_RETURN_IF_ERROR(shard.file->Sync());
     HR_RETURN_IF_ERROR(shard.file->Close());
   }
+  // The next elements go into new files, so that those of a checkpoint stay as
+  // they are.
   shards_.clear();
   ++file_;
   return OkStatus();

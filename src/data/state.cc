@@ -62,6 +62,7 @@ void StateWriter::PutStatus(StringView prefix, StringView code_key,
 
 Status StateWriter::PutBuffer(StringView prefix,
                               absl::Span<const Element* const> buffer) {
+  // A buffer may have holes, which are written as elements of no components.
   static const auto* none = new Element;
   PutInt(prefix, "num_elements", static_cast<int64_t>(buffer.size()));
   for (size_t i = 0; i < buffer.size(); ++i) {
@@ -137,6 +138,7 @@ StatusOr<int64_t> StateReader::GetInt(StringView prefix, StringView key) const {
 StatusOr<int64_t> StateReader::GetCount(StringView prefix,
                                         StringView key) const {
   HR_ASSIGN_OR_RETURN(const int64_t n, GetInt(prefix, key));
+  // The state comes from a file and may be forged.
   if (n < 0 || n > kMostCount) {
     return InvalidArgument("the saved ", key, " of ", prefix, " is ", n);
   }
@@ -221,6 +223,7 @@ Status RestoreInput(PullContext& c, const StateReader& r, StringView prefix,
     input->reset();
     return OkStatus();
   }
+  // An iterator that had come to its end has given its input up.
   if (!*input) {
     HR_ASSIGN_OR_RETURN(*input, dataset.Iterate(c, parent));
   }

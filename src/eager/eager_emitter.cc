@@ -11,6 +11,7 @@ namespace headrace {
 namespace {
 
 const RunServices& EagerServices() {
+  // Never destroyed: ops may run while the process ends.
   static const RunServices* services = [] {
     auto* s = new RunServices;
     s->resources = &DefaultResources();

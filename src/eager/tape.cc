@@ -78,6 +78,7 @@ void Tape::VariableAccessed(const Value& handle) {
 [[gnu::hot]] void Tape::Keep(Entry entry, absl::Span<const Value> inputs,
                              absl::Span<const Value> outputs) {
   uint32_t skip_in = 0, skip_out = 0;
+  // A custom gradient does not say which values it reads: all are kept.
   if (entry.op) {
     skip_in = entry.op->def().gradient_skips_inputs;
     skip_out = entry.op->def().gradient_skips_outputs;
@@ -127,6 +128,8 @@ class Tape::BackwardPass : public Backward<uint64_t> {
       if (reached.contains(v.id())) needed_.insert(v.id());
       Seek(v.id());
     }
+    // Entries lie in the order of recording, so one pass finds all that the
+    // sources lead to.
     for (const Entry& e : entries_) {
       for (uint64_t id : e.input_ids) {
         if (!needed_.contains(id)) continue;

@@ -164,6 +164,7 @@ StatusOr<CheckpointTensor> BundleReader::Lookup(StringView key) const {
 StatusOr<Entry> BundleReader::FindPart(StringView key,
                                        const CheckpointTensor& tensor,
                                        int part) const {
+  // -1: the tensor is stored in one piece, under its own name.
   if (part < 0) return FindEntry(key);
   const TensorSlice& slice = tensor.slices[part];
   const auto entry = FindEntry(EncodeSliceKey(key, slice));
@@ -201,6 +202,8 @@ uint64_t BundleReader::MostBytes() const {
   uint64_t total = 0;
   for (int i = 0; i < num_shards_; ++i) {
     const auto file = Shard(i);
+    // A shard that cannot be opened counts as empty: CheckFiles tells what is
+    // wrong with it.
     if (file.ok()) total += (*file)->size();
   }
   return total;
@@ -225,6 +228,7 @@ Status BundleReader::ReadBytes(StringView key, const Entry& entry,
     return Damaged(key, absl::StrCat(file->path(), " is too short for it"));
   }
   const int64_t pieces = (size + kReadBytes - 1) / kReadBytes;
+  // Each piece has its own places, so threads need no lock.
   std::vector<uint32_t> crcs(pieces);
   std::vector<Status> statuses(pieces);
   const auto read = [&](int64_t piece, int64_t begin, int64_t end) {
@@ -280,6 +284,8 @@ bool GetLengths(StringView* in, uint64_t count, std::vector<uint64_t>* lengths,
   for (uint64_t i = 0; i < count; ++i) {
     uint64_t length;
     if (!GetVarint64(in, &length)) return false;
+    // The checksum is not of the stored varints but of the lengths as fixed
+    // numbers: upstream's format.
     if (length <= UINT32_MAX) {
       PutFixed32(&fixed, static_cast<uint32_t>(length));
     } else {
@@ -291,6 +297,7 @@ bool GetLengths(StringView* in, uint64_t count, std::vector<uint64_t>* lengths,
   uint32_t stored;
   *crc = Crc32c(fixed);
   if (!GetFixed32(in, &stored) || UnmaskCrc(stored) != *crc) return false;
+  // The stored checksum is part of the whole one, in its masked form.
   *crc = Crc32cExtend(*crc, stored_bytes, 4);
   return true;
 }
@@ -325,6 +332,7 @@ StatusOr<std::vector<std::string>> BundleReader::ReadStringsPart(
   HR_ASSIGN_OR_RETURN(const int64_t count, CountElements(DimsOf(entry)));
   HR_ASSIGN_OR_RETURN(const RandomAccessFile* const file,
                       Shard(entry.shard_id()));
+  // Before a buffer of that size is made.
   if (entry.size() < 0 || entry.size() > static_cast<int64_t>(file->size())) {
     return Damaged(key, absl::StrCat(file->path(), " is too short for it"));
   }

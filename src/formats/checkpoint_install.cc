@@ -39,6 +39,7 @@ class Installer {
       }
       placed_.push_back(std::move(to));
     }
+    // A name is safe only when its folder is on the disk.
     return SyncFolder();
   }
   // From here on the checkpoint is what `write` says.
@@ -54,6 +55,7 @@ class Installer {
       DeletePlaced();
       return status;
     }
+    // The files belong to a checkpoint now and are not deleted any more.
     placed_.clear();
     return SyncFolder();
   }
@@ -89,6 +91,8 @@ Status InstallCheckpoint(FileSystem* fs, const std::string& prefix,
   Installer installer(fs, prefix, sync);
   const int shards = static_cast<int>(data.size());
   const int old = ShardsThere(fs, prefix);
+  // Another number of shards means other names, so the new files can lie beside
+  // the old ones until the index changes in one step.
   if (old != shards) {
     HR_RETURN_IF_ERROR(installer.PlaceData(data, 0, shards));
     HR_RETURN_IF_ERROR(installer.PlaceIndex(write_index, 0, shards));

@@ -23,6 +23,7 @@ Status AddEntry(const std::string& key, Entry entry, Merged* merged) {
   const auto [at, added] = merged->entries.try_emplace(key, std::move(entry));
   if (added) return OkStatus();
   Entry& present = at->second;
+  // Slices of one tensor may come from several sources; whole tensors may not.
   if (entry.slices().empty() || present.slices().empty()) {
     return InvalidArgument("Merging checkpoints: duplicate key ", key);
   }
@@ -63,6 +64,7 @@ Status AddSource(FileSystem* fs, const std::string& prefix, Merged* merged) {
         entry.shard_id() < 0 || entry.shard_id() >= shards) {
       return bad();
     }
+    // The data files of all sources are counted through.
     entry.set_shard_id(entry.shard_id() + first);
     return AddEntry(std::string(key), std::move(entry), merged);
   }));
@@ -82,6 +84,7 @@ Status WriteIndex(FileSystem* fs, const std::string& path, const Merged& merged,
   header.set_num_shards(num_shards);
   *header.mutable_version() = merged.versions;
   HR_RETURN_IF_ERROR(table.Add("", header.SerializeAsString()));
+  // Tables want their keys in order, which a map has.
   for (const auto& [key, entry] : merged.entries) {
     Entry moved = entry;
     // An entry of slices lies in no shard itself; its pieces do.
@@ -117,6 +120,8 @@ Status MergeCheckpoints(FileSystem* fs, absl::Span<const std::string> prefixes,
         return WriteIndex(fs, path, merged, first, num_shards, sync);
       },
       sync));
+  // The data files were renamed away; the index files alone are left. One
+  // source may have the merged name itself.
   for (const std::string& source : sources) {
     if (source == merged_prefix) continue;
     HR_RETURN_IF_ERROR(fs->Delete(CheckpointIndexPath(source)));

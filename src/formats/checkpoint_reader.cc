@@ -63,6 +63,8 @@ Status CheckDtype(StringView key, const CheckpointTensor& tensor,
 
 StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
     FileSystem* fs, const std::string& prefix) {
+  // Checkpoints of version 2 have an index; anything else is of version 1,
+  // whose files are tables themselves.
   if (FileExists(fs, CheckpointIndexPath(prefix))) {
     return OpenBundle(fs, prefix);
   }
@@ -78,6 +80,7 @@ StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
          names.ok() ? *names : std::vector<std::string>()) {
       const StringView rest =
           StringView(name).substr(std::min(name.size(), base.size()));
+      // "-00000-of-00001".
       if (name.compare(0, base.size(), base.data(), base.size()) == 0 &&
           rest.size() == 15 && MatchesPattern(rest, "-*-of-*")) {
         files.push_back(JoinPath(DirName(prefix), name));
@@ -107,6 +110,8 @@ Status CheckpointReader::CheckSize(StringView key,
                                    const CheckpointTensor& tensor) const {
   const uint64_t element = std::max(ElementSize(tensor.dtype), 1);
   const auto count = CountElements(tensor.dims);
+  // A forged shape must not make the caller allocate more than the files can
+  // hold.
   if (count.ok() && static_cast<uint64_t>(*count) <= MostBytes() / element) {
     return OkStatus();
   }
@@ -135,6 +140,7 @@ Status CheckpointReader::ReadBox(StringView key, const CheckpointTensor& tensor,
   HR_RETURN_IF_ERROR(CheckDtype(key, tensor, /*strings=*/false));
   const int64_t element = ElementSize(tensor.dtype);
   HR_ASSIGN_OR_RETURN(const int64_t wanted, CountElements(SliceDims(target)));
+  // A division, as a product with the count could overflow.
   if (static_cast<int64_t>(out.size() / element) != wanted ||
       out.size() % element != 0) {
     return InvalidArgument("Tensor ", key, " has ", wanted, " elements of ",
@@ -174,6 +180,8 @@ Status CheckpointReader::ReadBox(StringView key, const CheckpointTensor& tensor,
             });
         return OkStatus();
       }));
+  // A bool that is neither 0 nor 1 is undefined to the compiler; files may hold
+  // any byte.
   if (tensor.dtype == tensorflow::DT_BOOL) MakeBools(out.data(), out.size());
   return OkStatus();
 }

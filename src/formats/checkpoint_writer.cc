@@ -85,14 +85,17 @@ StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(
   }
   std::unique_ptr<CheckpointWriter> writer(
       new CheckpointWriter(fs, prefix, options));
+  // The temporary name is this writer's alone.
   HR_ASSIGN_OR_RETURN(writer->data_, fs->OpenToWrite(writer->data_path_,
                                                      WriteMode::kCreateNew));
   return writer;
 }
 
 CheckpointWriter::~CheckpointWriter() {
+  // A writer that goes away before its end leaves nothing behind.
   if (finished_ || data_ == nullptr) return;
   Guarded("leaving a checkpoint", [this] {
+    // Closed before it is deleted.
     data_ = nullptr;
     return fs_->Delete(data_path_);
   }).IgnoreError();
@@ -145,6 +148,7 @@ Status CheckpointWriter::Flush() {
 
 Status CheckpointWriter::AppendLarge(absl::Span<const char> bytes,
                                      uint32_t* crc) {
+  // What was gathered comes before the large tensor in the file.
   HR_RETURN_IF_ERROR(Flush());
   reserves_ = true;
   data_->Reserve(written_, bytes.size());
@@ -220,6 +224,8 @@ Status CheckpointWriter::AddNow(StringView key, DataType dtype, Dims dims,
     crc = Crc32c(view);
     HR_RETURN_IF_ERROR(Append(view));
   }
+  // Masked, as checksums of bytes that hold checksums are weak; upstream's
+  // format.
   entry->set_crc32c(MaskCrc(crc));
   return OkStatus();
 }
@@ -239,6 +245,8 @@ Status CheckpointWriter::AddStringsNow(StringView key, Dims dims,
   }
   HR_ASSIGN_OR_RETURN(Entry* const entry,
                       NewEntry(key, tensorflow::DT_STRING, dims));
+  // Two forms of the lengths: varints go into the file, fixed numbers into the
+  // checksum (upstream's format).
   std::string lengths, fixed;
   for (const StringView value : values) {
     PutVarint64(&lengths, value.size());
@@ -344,6 +352,7 @@ Status CheckpointWriter::WriteIndex(const std::string& path, int shard,
   TableWriter table(file.get());
   tensorflow::BundleHeaderProto header;
   header.set_num_shards(num_shards);
+  // Upstream's version of bundles.
   header.mutable_version()->set_producer(1);
   HR_RETURN_IF_ERROR(table.Add("", header.SerializeAsString()));
   std::string bytes;
@@ -364,6 +373,7 @@ Status CheckpointWriter::WriteIndex(const std::string& path, int shard,
 }
 
 Status CheckpointWriter::FinishNow() {
+  // The data must be on the disk before an index names them.
   HR_RETURN_IF_ERROR(Flush());
   if (options_.sync) HR_RETURN_IF_ERROR(data_->Sync());
   HR_RETURN_IF_ERROR(data_->Close());

@@ -32,6 +32,7 @@ class PlainSource : public ByteSource {
     size_t done = 0;
     while (done < out.size()) {
       if (begin_ == end_) {
+        // Large reads go straight into the caller's memory, past the buffer.
         if (out.size() - done >= kBufferBytes) {
           HR_ASSIGN_OR_RETURN(const size_t n,
                               file_->ReadSome(offset_, out.subspan(done)));
@@ -55,6 +56,7 @@ class PlainSource : public ByteSource {
 
   uint64_t MostLeft() const override {
     const uint64_t size = file_->size();
+    // A file may have become shorter since.
     return (size > offset_ ? size - offset_ : 0) + (end_ - begin_);
   }
 
@@ -83,6 +85,7 @@ class InflateSource : public ByteSource {
       if (stream_.avail_in == 0) {
         HR_ASSIGN_OR_RETURN(const size_t n,
                             packed_.Read(absl::MakeSpan(buffer_)));
+        // The end is only right between two packed streams.
         if (n == 0 && between_) break;
         if (n == 0) return DataLoss(path_, ": the packed bytes end too early");
         stream_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
@@ -98,6 +101,8 @@ class InflateSource : public ByteSource {
       const int result = inflate(&stream_, Z_NO_FLUSH);
       done += room - stream_.avail_out;
       if (result == Z_STREAM_END) between_ = true;
+      // Not an error: zlib could not go on without more input or room, and gets
+      // them in the next turn.
       if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
         return Broken();
       }
@@ -105,6 +110,7 @@ class InflateSource : public ByteSource {
     return done;
   }
 
+  // How much packed bytes unpack to is not known before.
   uint64_t MostLeft() const override { return UINT64_MAX; }
 
  private:
@@ -157,6 +163,7 @@ class SnappySource : public ByteSource {
     if (n == 0) return false;
     const size_t size = size_t{head[0]} << 24 | size_t{head[1]} << 16 |
                         size_t{head[2]} << 8 | size_t{head[3]};
+    // The length comes from the file: before memory is taken.
     if (n < kBlockHead || size > kMostBlock || size > packed_.MostLeft()) {
       return DataLoss(path_, ": the packed bytes end too early");
     }
@@ -187,6 +194,7 @@ class PlainSink : public ByteSink {
       return OkStatus();
     }
     HR_RETURN_IF_ERROR(Flush());
+    // Large writes need no gathering.
     if (data.size() >= kBufferBytes) return file_->Append(data);
     buffer_.assign(data.data(), data.size());
     return OkStatus();
@@ -220,17 +228,21 @@ class DeflateSink : public ByteSink {
 
   Status Write(StringView data) override {
     while (!data.empty()) {
+      // zlib counts in 32 bits.
       const size_t n = std::min<size_t>(data.size(), 1u << 30);
       HR_RETURN_IF_ERROR(Run(data.substr(0, n), Z_NO_FLUSH));
       data.remove_prefix(n);
     }
     return OkStatus();
   }
+  // All that was written can be unpacked by readers from here on; it costs a
+  // few bytes.
   Status Flush() override { return Run("", Z_SYNC_FLUSH); }
   Status Finish() override { return Run("", Z_FINISH); }
 
  private:
   Status Run(StringView data, int flush) {
+    // zlib's interface has no const; input is only read.
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
     stream_.avail_in = static_cast<uInt>(data.size());
     do {
@@ -254,6 +266,7 @@ class DeflateSink : public ByteSink {
 };
 
 class SnappySink : public ByteSink {
+  // A full buffer may mean that there is more to come.
  public:
   explicit SnappySink(WritableFile* file) : file_(file) {}
 

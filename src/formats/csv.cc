@@ -33,6 +33,7 @@ Status SplitCsvRecord(StringView s, const CsvFormat& format,
   size_t at = 0;
   while (true) {
     std::string field;
+    // Quotes count only at the beginning of a field.
     if (format.quotes && at < s.size() && s[at] == '"') {
       ++at;
       HR_RETURN_IF_ERROR(ReadQuoted(s, &at, &field));
@@ -86,6 +87,7 @@ bool CsvRecordEnd::Find(StringView text, bool at_end) {
       behind_quote_ = !in_quotes_;
       continue;
     }
+    // A quote right behind a closing one is a doubled quote: the field goes on.
     if (format_.quotes && ch == '"' && (field_begins_ || behind_quote_)) {
       in_quotes_ = true;
       field_begins_ = behind_quote_ = false;
@@ -101,6 +103,7 @@ bool CsvRecordEnd::Find(StringView text, bool at_end) {
     const bool two = at_ + 1 < text.size() && text[at_ + 1] == '\n';
     return Found(at_, at_ + (two ? 2 : 1));
   }
+  // The last record may lack a line end.
   return at_end && Found(text.size(), text.size());
 }
 

@@ -46,10 +46,12 @@ StatusOr<std::unique_ptr<EventWriter>> EventWriter::Create(FileSystem* fs,
   HR_ASSIGN_OR_RETURN(writer->records_,
                       RecordWriter::Create(writer->file_.get()));
   tensorflow::Event first;
+  // Every event file begins with the version, by which readers know it.
   first.set_wall_time(static_cast<double>(seconds));
   first.set_file_version(kFileVersion);
   first.mutable_source_metadata()->set_writer(kWriter);
   HR_RETURN_IF_ERROR(writer->Write(first));
+  // Readers that follow the file (TensorBoard) find the head at once.
   HR_RETURN_IF_ERROR(writer->Flush());
   return writer;
 }

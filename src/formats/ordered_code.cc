@@ -18,6 +18,7 @@ constexpr uint64_t HeaderOnes(int n) { return (0xffffu << (16 - n)) & 0xffff; }
 }  // namespace
 
 void PutOrderedNumber(std::string* out, uint64_t v) {
+  // The count of bytes first, so that longer numbers sort behind shorter ones.
   const int n = (64 - std::countl_zero(v) + 7) / 8;
   out->push_back(static_cast<char>(n));
   for (int i = n - 1; i >= 0; --i)
@@ -47,6 +48,8 @@ void PutOrderedSigned(std::string* out, int64_t v) {
   bytes[0] = bytes[1] = v < 0 ? 0xff : 0;
   unsigned char* const first = bytes + 10 - n;
   const uint64_t header = HeaderOnes(n);
+  // The ones in front tell the length: more of them sort later, and for
+  // negative numbers (inverted) earlier.
   first[0] ^= header >> 8;
   if (n > 1) first[1] ^= header & 0xff;
   out->append(reinterpret_cast<char*>(first), n);
@@ -83,6 +86,8 @@ bool GetOrderedSigned(absl::string_view* in, int64_t* v) {
 }
 
 void PutOrderedString(std::string* out, absl::string_view s) {
+  // 0 and 255 are escaped so that the end mark (0, 1) sorts before any byte
+  // that a longer string could have there.
   for (const char c : s) {
     out->push_back(c);
     if (c == '\0') out->push_back('\xff');

@@ -26,6 +26,8 @@ StatusOr<std::unique_ptr<RecordWriter>> RecordWriter::Create(
 Status RecordWriter::Write(StringView record) {
   char header[kHeaderBytes], footer[kFooterBytes];
   StoreFixed64(header, record.size());
+  // The length has a checksum of its own: readers trust it before they have
+  // read the record.
   StoreFixed32(header + 8, MaskCrc(Crc32cExtend(0, header, 8)));
   StoreFixed32(footer, MaskCrc(Crc32c(record)));
   HR_RETURN_IF_ERROR(sink_->Write(StringView(header, kHeaderBytes)));
@@ -40,6 +42,7 @@ RecordReader::RecordReader(const RandomAccessFile* file,
       source_(OpenByteSource(file, compression)) {}
 
 StatusOr<bool> RecordReader::ReadBytes(uint64_t n, std::string* out) {
+  // A forged length ends here and not in memory.
   if (n > source_->MostLeft()) return false;
   while (n > 0) {
     const size_t step = std::min(n, kStepBytes), had = out->size();
@@ -66,6 +69,7 @@ StatusOr<bool> RecordReader::ReadRecord(std::string* record) {
   record->clear();
   char header[kHeaderBytes];
   HR_ASSIGN_OR_RETURN(const size_t n, source_->Read(absl::MakeSpan(header)));
+  // Between two records the file may end.
   if (n == 0) return false;
   if (n < kHeaderBytes) return truncated();
   if (UnmaskCrc(LoadFixed32(header + 8)) != Crc32cExtend(0, header, 8)) {
@@ -87,6 +91,8 @@ StatusOr<bool> RecordReader::Next(std::string* record) {
   HR_RETURN_IF_ERROR(status_);
   StatusOr<bool> more = ReadRecord(record);
   if (!more.ok()) {
+    // Behind a damaged record nobody knows where the next one begins, so the
+    // error stays.
     status_ = more.status();
     record->clear();
   }
@@ -100,6 +106,7 @@ Status RecordReader::Seek(uint64_t offset) {
     return Unimplemented(file_->path(),
                          ": going back in a packed file of records");
   } else {
+    // A packed file can only be read through.
     std::string passed;
     for (uint64_t left = offset - offset_; left > 0;) {
       passed.clear();

@@ -78,6 +78,8 @@ Status WriteTable(FileSystem* fs, const std::string& path,
     HR_RETURN_IF_ERROR(table.Add(key, bytes));
   }
   HR_RETURN_IF_ERROR(table.Finish());
+  // Before the file gets its name: a crash must not leave the name with half of
+  // the contents.
   HR_RETURN_IF_ERROR(file->Sync());
   return file->Close();
 }
@@ -180,6 +182,7 @@ Status SliceCheckpointWriter::Finish(FileSystem* fs,
     return status;
   }
   const StringView folder = DirName(path);
+  // A rename is on the disk when its directory is.
   return fs->SyncDirectory(folder.empty() ? "." : std::string(folder));
 }
 

@@ -41,6 +41,7 @@ bool Literal(absl::string_view* in, unsigned tag, uint64_t room,
     length = long_length;
   }
   absl::string_view bytes;
+  // Counted in 64 bits: 2^32 - 1 and one more does not begin at 0 again.
   if (++length > room || !GetBytes(in, length, &bytes)) return false;
   out->append(bytes.data(), bytes.size());
   return true;
@@ -57,6 +58,8 @@ bool Copy(absl::string_view* in, unsigned tag, uint64_t room,
     return false;
   }
   if (offset == 0 || offset > out->size() || length > room) return false;
+  // Byte by byte: with an offset below the length, bytes that the copy itself
+  // puts there are repeated.
   for (; length > 0; --length) out->push_back((*out)[out->size() - offset]);
   return true;
 }

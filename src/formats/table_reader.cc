@@ -119,6 +119,7 @@ Status TableReader::Scan(
     HR_ASSIGN_OR_RETURN(const std::string block, ReadBlock(entry.handle));
     StringView entries, value;
     if (!EntriesOf(block, &entries)) return Damaged("bad block");
+    // Blocks are read alone by Get too: the first key of each shares nothing.
     key.clear();
     while (!entries.empty()) {
       if (!NextEntry(&entries, &key, &value)) return Damaged("bad entry");

@@ -98,6 +98,7 @@ Status TableWriter::Write(Block* block, std::string* handle) {
   handle->clear();
   PutVarint64(handle, file_->size());
   PutVarint64(handle, bytes.size());
+  // The block's type: not packed.
   bytes.push_back('\0');
   PutFixed32(&bytes, MaskCrc(Crc32c(bytes)));
   const Status status = file_->Append(bytes);
@@ -113,9 +114,11 @@ Status TableWriter::Finish() {
   }
   Block metaindex;
   std::string footer, index_handle;
+  // Empty, but readers of the format look for it.
   HR_RETURN_IF_ERROR(Write(&metaindex, &footer));
   HR_RETURN_IF_ERROR(Write(&index_, &index_handle));
   footer += index_handle;
+  // Padded, so that the footer is as long for short handles as for long ones.
   footer.resize(kFooterHandles);
   PutFixed64(&footer, kTableMagic);
   return file_->Append(footer);

@@ -1,5 +1,7 @@
 #include "function/concrete_function.h"
 
+#include <algorithm>
+
 #include "autodiff/function_gradient.h"
 #include "base/mutex.h"
 #include "op/function_caller.h"
@@ -29,6 +31,23 @@ Status ConcreteFunction::SetCaptures(std::vector<Value> captures) {
     }
   }
   captures_ = std::move(captures);
+  std::erase_if(borrowed_, [this](const Borrowed& b) {
+    return std::none_of(captures_.begin(), captures_.end(),
+                        [&b](const Value& v) { return v.id() == b.handle; });
+  });
+  return OkStatus();
+}
+
+[[gnu::hot]] Status ConcreteFunction::CheckBorrowed() const {
+  for (const Borrowed& b : borrowed_) {
+    if (!b.life.expired()) [[likely]]
+      continue;
+    return FailedPrecondition(
+        "Error while reading resource variable ", b.name,
+        " from Container: localhost. The variable is gone: a concrete function "
+        "holds its variables weakly, so somebody has to keep them as long as ",
+        function()->name, " is called.");
+  }
   return OkStatus();
 }
 
@@ -54,6 +73,7 @@ Status ConcreteFunction::SetCaptures(std::vector<Value> captures) {
                                            ValueList* outputs,
                                            std::shared_ptr<void> keep) {
   HR_RETURN_IF_ERROR(Check(args));
+  HR_RETURN_IF_ERROR(CheckBorrowed());
   // The short road: no tape, no graph being built, so the plan runs and nobody
   // need know of the call.
   if (!HasRecorders() && CurrentEmitter()->is_eager()) [[likely]] {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -25,6 +26,16 @@ class ConcreteFunction {
 
   const FunctionPtr& function() const { return function_; }
   const std::vector<Value>& captures() const { return captures_; }
+  // A variable among the captures that somebody else keeps: when its life has
+  // ended, calls are FailedPrecondition.
+  struct Borrowed {
+    std::string name;
+    std::weak_ptr<void> life;
+    uint64_t handle;  // the captured value's id
+  };
+  void SetBorrowed(std::vector<Borrowed> variables) {
+    borrowed_ = std::move(variables);
+  }
   // Other values in place of the captured ones, as many and of their types.
   Status SetCaptures(std::vector<Value> captures);
   int num_args() const {
@@ -33,7 +44,8 @@ class ConcreteFunction {
 
   // Calls it with `args` (one an argument, captures left out). Runs when this
   // thread's emitter is eager, else records a call; tapes are told of either.
-  // InvalidArgument for wrong numbers and types. Tapes hold `keep` as long as
+  // InvalidArgument for wrong numbers and types, FailedPrecondition where a
+  // borrowed variable is gone. Tapes hold `keep` as long as
   // they may go back through the call.
   Status Call(absl::Span<const Value> args, ValueList* outputs,
               std::shared_ptr<void> keep = nullptr);
@@ -42,10 +54,12 @@ class ConcreteFunction {
   Status Run(absl::Span<const Value> args, ValueList* outputs);
   StatusOr<Executable*> MakeReady();
   Status Check(absl::Span<const Value> args) const;
+  Status CheckBorrowed() const;
 
   FunctionPtr function_;
   std::vector<Value> captures_;
   std::vector<Value> trainable_;
+  std::vector<Borrowed> borrowed_;
   std::vector<DType> arg_types_;
   ForkMutex mutex_;
   std::shared_ptr<Executable> executable_ ABSL_GUARDED_BY(mutex_);

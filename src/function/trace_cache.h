@@ -9,16 +9,18 @@ namespace headrace {
 
 // `Trace` has `bool Fits(const Key&) const`. The one that fitted last is tried
 // first, as most functions are called alike; then all, in the order in which
-// they were made. For one thread at a time.
+// they were made. For one thread at a time, but Fits may run a front end's
+// code, which may call the function, add traces or drop them: those that are
+// dropped stay whole until no search is under way.
 template <typename Trace>
 class TraceCache {
  public:
-  // Null where none fits. Fits may run a front end's code, which may drop
-  // traces or add some: none is looked at behind the end of the list.
+  // Null where none fits.
   template <typename Key>
   Trace* Find(const Key& key) {
-    if (last_ && last_->Fits(key)) [[likely]]
-      return last_;
+    const Search search(this);
+    if (Trace* t = last_; t && t->Fits(key)) [[likely]]
+      return last_ = t;
     for (size_t i = 0; i < traces_.size(); ++i) {
       Trace* t = traces_[i].get();
       if (t != last_ && t->Fits(key)) return last_ = t;
@@ -29,16 +31,35 @@ class TraceCache {
     traces_.push_back(std::move(trace));
     return last_ = traces_.back().get();
   }
-  // All of them, which the caller destroys.
-  std::vector<std::unique_ptr<Trace>> TakeAll() {
+  // Drops the oldest beyond `most`.
+  void Trim(size_t most) {
+    while (traces_.size() > most) {
+      if (last_ == traces_.front().get()) last_ = nullptr;
+      dropped_.push_back(std::move(traces_.front()));
+      traces_.erase(traces_.begin());
+    }
+  }
+  void Clear() {
+    Trim(0);
     last_ = nullptr;
-    return std::exchange(traces_, {});
+  }
+  // What was dropped, for the caller to destroy: nothing during a search.
+  [[nodiscard]] std::vector<std::unique_ptr<Trace>> TakeDropped() {
+    if (searches_ > 0) return {};
+    return std::exchange(dropped_, {});
   }
   const std::vector<std::unique_ptr<Trace>>& all() const { return traces_; }
 
  private:
-  std::vector<std::unique_ptr<Trace>> traces_;
+  struct Search {
+    explicit Search(TraceCache* c) : cache(c) { ++cache->searches_; }
+    ~Search() { --cache->searches_; }
+    TraceCache* cache;
+  };
+
+  std::vector<std::unique_ptr<Trace>> traces_, dropped_;
   Trace* last_ = nullptr;  // one of them, or null
+  int searches_ = 0;       // under way
 };
 
 }  // namespace headrace

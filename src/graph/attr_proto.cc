@@ -63,6 +63,8 @@ StatusOr<DType> TypeFromProto(int number) {
 
 Tensor TensorOrDescription(const tensorflow::TensorProto& p) {
   StatusOr<Tensor> t = TensorFromProto(p);
+  // A tensor that cannot be read still names its type and shape, which is all
+  // that most readers of attributes ask.
   if (t.ok()) return *std::move(t);
   StatusOr<Shape> shape = ShapeFromProto(p.tensor_shape());
   bool valid = DTypeIsValid(p.dtype()) && p.dtype() < kRefOffset;
@@ -72,9 +74,12 @@ Tensor TensorOrDescription(const tensorflow::TensorProto& p) {
 
 StatusOr<FuncRef> FuncFromProto(const tensorflow::NameAttrList& p) {
   FuncRef f{p.name(), nullptr};
+  // A null map stands for "no attributes", so that functions without any are
+  // cheap to copy.
   if (p.attr().empty()) return f;
   auto attrs = std::make_shared<AttrMap>();
   for (const auto& [name, value] : p.attr()) {
+    // The function's definition is not at hand, so no kind can be asked for.
     HR_ASSIGN_OR_RETURN(AttrValue v, AttrFromProto(value, AttrKind::kNone));
     attrs->Set(name, std::move(v));
   }
@@ -144,6 +149,7 @@ struct ToProto {
   Status operator()(const std::string& v) { return p->set_s(v), OkStatus(); }
   Status operator()(DType v) { return p->set_type(TypeToProto(v)), OkStatus(); }
   Status operator()(const Shape& v) {
+    // Makes the field exist: a scalar's shape would write nothing.
     p->mutable_shape();
     return ShapeToProto(v, p->mutable_shape()), OkStatus();
   }
@@ -158,6 +164,7 @@ struct ToProto {
   }
   template <typename T>
   Status operator()(const std::vector<T>& v) {
+    // An empty list is a list all the same.
     p->mutable_list();
     for (const auto& x : v) {
       HR_RETURN_IF_ERROR(Add(static_cast<const T&>(x)));
@@ -190,6 +197,7 @@ StatusOr<AttrValue> AttrFromProto(const Proto& p, AttrKind kind) {
   AttrKind have = KindOf(p);
   if (p.value_case() == Proto::kList) {
     // Two kinds in one list, or a list for a scalar, are refused below.
+    // An empty list is of every kind.
     if (have == AttrKind::kNone && (kind == AttrKind::kNone || IsList(kind))) {
       have = kind;
     }
@@ -201,6 +209,8 @@ StatusOr<AttrValue> AttrFromProto(const Proto& p, AttrKind kind) {
     }
     return ListFromProto(p.list(), have);
   }
+  // A placeholder stands for a value of any kind; who cannot use one refuses
+  // it.
   if (kind != AttrKind::kNone && have != kind &&
       have != AttrKind::kPlaceholder) {
     if (have == AttrKind::kNone) {
@@ -229,6 +239,8 @@ StatusOr<AttrValue> AttrFromProto(const Proto& p, AttrKind kind) {
       return AttrValue(std::move(s));
     }
     case AttrKind::kTensor:
+      // A wrong shape is refused, while a value that cannot be read may be
+      // described.
       HR_RETURN_IF_ERROR(ShapeFromProto(p.tensor().tensor_shape()).status());
       return AttrValue(TensorOrDescription(p.tensor()));
     case AttrKind::kFunc: {

@@ -1,5 +1,10 @@
 #include "graph/builder.h"
 
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/ascii.h"
 #include "op/registry.h"
 
 namespace headrace {
@@ -52,6 +57,7 @@ StatusOr<Value> GraphBuilder::Import(const Value& v) {
 
 StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
   if (v.is_symbolic() && v.graph() == graph_) return v;
+  // Each outer value is captured once, however often it is used.
   auto it = imported_.find(v.id());
   if (it != imported_.end()) return it->second;
   if (!is_function()) {
@@ -84,6 +90,7 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
   bool is_integer = v.dtype() == DType::kInt32 || v.dtype() == DType::kInt64;
   if (is_integer && !v.is_symbolic() && v.has_value() &&
       v.tensor().num_elements() <= kMostKnown) {
+    // Shape rules of nodes to come read it.
     inner->node()->set_constant(v.tensor());
   }
   captures_.push_back({v, *inner});
@@ -130,6 +137,7 @@ std::string GraphBuilder::TakeName(const ResolvedOp& op) {
   std::string name = std::move(next_name_);
   next_name_.clear();
   if (name.empty()) name = op.name();
+  // Names of internal ops (_ReadReference) are no valid names of nodes.
   if (name[0] == '_') name.erase(0, 1);
   // A trailing slash names the node exactly, scope and all.
   if (name.back() == '/') {
@@ -144,6 +152,7 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
                                       absl::Span<const Value> inputs) {
   absl::InlinedVector<Edge, 4> edges;
   for (const Value& v : inputs) edges.push_back(EdgeOf(v));
+  // Asked before TakeName, which takes the name.
   const bool exact = !next_name_.empty() && next_name_.back() == '/';
   std::string name = TakeName(*op);
   // A name that a scope took is still free for one node.
@@ -182,11 +191,14 @@ Status GraphBuilder::Emit(const ResolvedOpPtr& op,
       imported.push_back(v);
       continue;
     }
+    // The capture is named after the op that asks, whose name is needed once
+    // more below.
     std::string name = TakeName(*op);
     HR_ASSIGN_OR_RETURN(
         Value mine, CaptureAs(v, absl::StrCat(graph_->UniqueName(name, false),
                                               "/", InputName(*op, i), "/")));
     imported.push_back(std::move(mine));
+    // The slash keeps the name as it is: its scope is in it already.
     next_name_ = name + "/";
   }
   HR_ASSIGN_OR_RETURN(Node * node, AddNode(op, imported));
@@ -197,22 +209,57 @@ Status GraphBuilder::Emit(const ResolvedOpPtr& op,
   return OkStatus();
 }
 
+namespace {
+
+// A node's name in the letters that signatures allow: a-z, 0-9 and _, with a
+// number behind it where it is not free.
+std::string NameInSignature(
+    StringView name, absl::FunctionRef<bool(const std::string&)> is_free) {
+  std::string base;
+  for (char c : name) {
+    base += absl::ascii_isalnum(c) ? absl::ascii_tolower(c) : '_';
+  }
+  base.erase(0, std::min(base.find_first_not_of('_'), base.size()));
+  if (base.empty() || !absl::ascii_isalpha(base[0])) base = "arg" + base;
+  std::string candidate = base;
+  for (int i = 1; !is_free(candidate); ++i) {
+    candidate = absl::StrCat(base, "_", i);
+  }
+  return candidate;
+}
+
+}  // namespace
+
 FunctionPtr MakeFunction(std::string name, const GraphBuilder& builder,
                          absl::Span<const Value> args,
-                         absl::Span<const Value> results, bool keep_effects) {
+                         absl::Span<const Value> results, bool keep_effects,
+                         AttrMap attrs) {
   auto f = std::make_shared<Function>();
   f->name = std::move(name);
   f->body = builder.graph();
+  f->attrs = std::move(attrs);
+  absl::flat_hash_set<std::string> taken;
   for (const Value& v : args) {
     f->args.push_back(v.node());
-    f->arg_names.push_back(v.node()->name());
+    // Nodes of the body keep their names, so an argument's must differ.
+    auto is_free = [&](const std::string& candidate) {
+      const Node* other = f->body->FindNode(candidate);
+      return (other == nullptr || other == v.node()) &&
+             taken.insert(candidate).second;
+    };
+    f->arg_names.push_back(NameInSignature(v.node()->name(), is_free));
   }
+  taken.clear();
   for (const Value& v : results) {
     f->results.push_back(EdgeOf(v));
-    f->result_names.push_back(absl::StrCat("output_", f->result_names.size()));
+    f->result_names.push_back(
+        NameInSignature(v.node()->name(), [&](const std::string& candidate) {
+          return taken.insert(candidate).second;
+        }));
   }
   for (int i = 0; keep_effects && i < f->body->num_nodes(); ++i) {
     Node* n = f->body->node(i);
+    // What nobody reads would not run otherwise.
     if (HasSideEffect(n->def())) f->control_outputs.push_back(n);
   }
   return f;

@@ -117,10 +117,10 @@ StatusOr<ResolvedOpPtr> CallOf(const Function& f);
 // A function of the builder's graph: `args` are its placeholders in order (the
 // captures' placeholders usually last). Nodes with side effects run always;
 // without `keep_effects` those alone that the results need, as in graphs of
-// sessions.
+// sessions. `attrs` are the function's own.
 FunctionPtr MakeFunction(std::string name, const GraphBuilder& builder,
                          absl::Span<const Value> args,
                          absl::Span<const Value> results,
-                         bool keep_effects = true);
+                         bool keep_effects = true, AttrMap attrs = {});
 
 }  // namespace headrace

@@ -71,6 +71,7 @@ Status ExportLibrary(const Graph& graph, GraphDef* def) {
   for (std::string& name : FunctionsNamedBy(graph)) {
     names.push_back(std::move(name));
   }
+  // The list grows while it is walked: functions name further functions.
   for (size_t i = 0; i < names.size(); ++i) {
     if (!seen.insert(names[i]).second) continue;
     // An unknown name is kept as it is: the error is the run's.
@@ -105,11 +106,13 @@ class FunctionExporter {
       const Edge& e = f_.results[i];
       auto* arg = signature->add_output_arg();
       arg->set_name(f_.result_names[i]);
+      // Signatures know no references: who calls reads them.
       arg->set_type(TypeToProto(BaseType(e.node->output_type(e.index))));
       (*def_->mutable_ret())[f_.result_names[i]] = NameOf(e);
     }
     for (int i = 0; i < f_.body->num_nodes(); ++i) {
       const Node* n = f_.body->node(i);
+      // Arguments are in the signature and are no nodes of the body.
       if (args_.contains(n)) continue;
       HR_RETURN_IF_ERROR(AddNode(*n, def_->add_node_def()));
     }
@@ -148,9 +151,13 @@ class FunctionExporter {
         }
       }
       auto& attrs = *(*def_->mutable_arg_attr())[i].mutable_attr();
+      // Upstream keeps the shapes of arguments as a note beside the signature,
+      // which has no place for them.
       ShapeToProto(n->output_shape(0),
                    attrs["_output_shapes"].mutable_list()->add_shape());
-      attrs["_user_specified_name"].set_s(n->name());
+      const auto* given =
+          n->op().attrs().Get<std::string>("_user_specified_name");
+      attrs["_user_specified_name"].set_s(given ? *given : n->name());
     }
   }
 
@@ -179,6 +186,7 @@ Status ExportNode(const Node& node, const ExportOptions& options,
   def->set_name(node.name());
   def->set_op(node.def().name);
   for (const Edge& e : node.inputs()) {
+    // The short form, as upstream writes it.
     if (e.index == 0) {
       def->add_input(e.node->name());
     } else {

@@ -51,6 +51,7 @@ void FunctionLibrary::DropDead() {
 FunctionPtr FunctionLibrary::Find(StringView name) const {
   MutexLock lock(mutex_);
   auto it = functions_.find(name);
+  // A function that is going away is not found any more.
   return it == functions_.end() ? nullptr : it->second.weak.lock();
 }
 
@@ -69,16 +70,19 @@ std::vector<std::string> FunctionLibrary::Names() const {
   for (const auto& [name, entry] : functions_) {
     if (!entry.weak.expired()) names.push_back(name);
   }
+  // Sorted, so that exports of equal graphs are equal.
   std::sort(names.begin(), names.end());
   return names;
 }
 
 std::string FunctionLibrary::NewName(StringView prefix) {
+  // One count for the process: functions of all libraries may meet.
   static std::atomic<int64_t> next{0};
   return absl::StrCat(prefix, "_", next.fetch_add(1));
 }
 
 FunctionLibrary& GlobalFunctions() {
+  // Never destroyed: threads may look functions up while the process ends.
   static auto* library = new FunctionLibrary(FunctionLibrary::Hold::kWeak);
   return *library;
 }
@@ -120,6 +124,7 @@ absl::InlinedVector<Callee, 2> CalleesOf(const ResolvedOp& op) {
     add("cond", in, true);
     add("body", in, false);
   } else if (!in.empty()) {  // a branch
+    // The first input chooses the branch and is not handed to it.
     add("then_branch", in.subspan(1), false);
     add("else_branch", in.subspan(1), false);
     if (const auto* all = op.attrs().Get<std::vector<FuncRef>>("branches")) {
@@ -140,6 +145,7 @@ Status CheckTypes(const ResolvedOp& op, const Function& f, const char* what,
                            function.size());
   }
   for (size_t i = 0; i < call.size(); ++i) {
+    // A reference may be given where a value is taken.
     if (BaseType(call[i]) == BaseType(function[i])) continue;
     return InvalidArgument(op.name(), ": ", what, " ", i, " is ",
                            DTypeName(call[i]), ", that of function ", f.name,
@@ -183,6 +189,8 @@ std::vector<CalledResult> ResultsOfCall(const ResolvedOp& op,
   bool first = true;
   for (const Callee& callee : CalleesOf(op)) {
     StatusOr<FunctionPtr> f = FindFunction(library, callee.function->name);
+    // Nothing is claimed of calls that are not as they should be; the call's
+    // own check refuses them.
     if (!f.ok() || static_cast<int>((*f)->results.size()) != op.num_outputs()) {
       return {};
     }

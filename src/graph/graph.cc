@@ -11,6 +11,7 @@
 namespace headrace {
 
 void Node::AddControlInput(Node* n) {
+  // Few as a rule, so a walk is cheaper than a set.
   for (Node* c : control_inputs_) {
     if (c == n) return;
   }
@@ -92,6 +93,7 @@ void Graph::GrowNode(Node* node, ResolvedOpPtr op,
 }
 
 void Graph::RemoveLastNode() {
+  // The list would point to the node that goes.
   if (!unmarked_.empty() && unmarked_.back() == &nodes_.back()) {
     unmarked_.pop_back();
   }
@@ -116,6 +118,8 @@ std::string Graph::UniqueName(StringView name, bool mark) {
     if (mark) names_in_use_.emplace(std::move(key), 1);
     return std::string(name);
   }
+  // The count goes on where the last search ended, so that n equal names take n
+  // steps and not n * n.
   for (int count = it->second;; ++count) {
     std::string unique_key = absl::StrCat(key, "_", count);
     // (Before the map grows: growing it ends `it`.)

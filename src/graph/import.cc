@@ -93,6 +93,8 @@ class LibraryImporter {
   Status ImportOne(const FunctionDef& def, int depth) {
     const std::string& name = def.signature().name();
     if (name.empty()) return InvalidArgument("A function has no name");
+    // Started, not finished: functions that call one another would be made for
+    // ever.
     if (!started_.insert(name).second) return OkStatus();
     // Functions as ops of functions recurse on the thread's stack here.
     if (depth > 100) {
@@ -131,6 +133,12 @@ class LibraryImporter {
     FunctionDef have, now;
     HR_RETURN_IF_ERROR(ExportFunction(old, &have));
     HR_RETURN_IF_ERROR(ExportFunction(f, &now));
+    // What the user called arguments is no part of a function.
+    for (FunctionDef* def : {&have, &now}) {
+      for (auto& [index, attrs] : *def->mutable_arg_attr()) {
+        attrs.mutable_attr()->erase("_user_specified_name");
+      }
+    }
     if (have.DebugString() == now.DebugString()) return OkStatus();
     return InvalidArgument("Cannot add function '", f.name,
                            "' because a different function with the same name "
@@ -148,6 +156,8 @@ class LibraryImporter {
 
 Status FindReturned(const NodeImporter& importer, const std::string& name,
                     Edge* edge) {
+  // A name without a colon asks for the node itself, as return_elements does
+  // upstream; -1 marks that.
   if (name.find(':') == std::string::npos) {
     Node* node = importer.Find(name);
     if (node == nullptr) {
@@ -177,6 +187,8 @@ Status FillResults(const NodeImporter& importer, const ImportOptions& options,
   for (const auto& [name, edge] : options.input_map) {
     if (used.contains(name)) continue;
     Edge own;
+    // A mapped name that the graph has but nobody reads is no mistake; one that
+    // it does not have may be a misspelling, and is told.
     if (!FindReturned(importer, name, &own).ok()) {
       results->unused_inputs.push_back(name);
     }
@@ -188,8 +200,11 @@ Status FillResults(const NodeImporter& importer, const ImportOptions& options,
 Status Import(const GraphDef& def, const NodeTexts& nodes,
               const ImportOptions& options, Graph* graph,
               ImportResults* results) {
+  // Before anything else: a graph of a later version may use what cannot be
+  // read.
   HR_RETURN_IF_ERROR(CheckVersions(def.versions(), kGraphVersion,
                                    /*min_producer=*/0, "GraphDef", "graph"));
+  // Functions first, as nodes may have them as their ops.
   if (def.has_library()) {
     LibraryImporter functions(def, graph->library().get(), graph->is_body);
     HR_RETURN_IF_ERROR(functions.Import());
@@ -247,6 +262,8 @@ Status ImportGraphBytes(StringView bytes, const ImportOptions& options,
   NodeTexts nodes;
   std::string rest;
   GraphDef others;
+  // The quick way reads the nodes' texts where they lie. Bytes that are unusual
+  // in any way go to protobuf's parser, which decides whether they are right.
   if (nodes.AddFromGraph(bytes, &rest) && others.ParseFromString(rest)) {
     return Import(others, nodes, options, graph, results);
   }
@@ -267,7 +284,9 @@ StatusOr<std::string> GraphDefFromText(const std::string& text) {
   struct Errors : google::protobuf::io::ErrorCollector {
     std::string first;
     void AddError(int line, int column, const std::string& message) override {
+      // Later errors mostly follow from the first.
       if (first.empty()) {
+        // Protobuf counts from 0.
         first = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ",
                              message);
       }

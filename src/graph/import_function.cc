@@ -67,6 +67,7 @@ Status AddArgs(const FunctionDef& def, Function* f, NodeImporter* importer) {
     if (auto handle = ArgHandle(arg)) {
       node->set_output_handle(0, std::move(handle));
     }
+    // Nodes of the body name the argument, not the placeholder.
     importer->Define(arg.name(), node);
     f->args.push_back(node);
     f->arg_names.push_back(arg.name());

@@ -16,12 +16,15 @@ constexpr int64_t kMostFolded = 1024;
 
 // Runs the node's kernel on constants. An error means: not known.
 void FoldSmall(Node* n, absl::Span<const Tensor* const> inputs) {
+  // A stateful op must run in each call.
   if (n->num_outputs() != 1 || n->def().is_stateful) return;
   if (CallsFunctions(n->def())) return;  // a loop may go on for ever
   DType d = n->output_type(0);
   // What shape rules read; floats would be computed for nobody.
   if (d != DType::kInt32 && d != DType::kInt64 && d != DType::kBool) return;
   const Shape& shape = n->output_shape(0);
+  // The size must be known before the kernel runs, so that a large one is not
+  // made.
   if (!shape.fully_known() || shape.num_elements() > kMostFolded) return;
   StatusOr<Kernel*> kernel = n->op().EagerKernel();
   if (!kernel.ok()) return;
@@ -44,6 +47,7 @@ void SetConstant(Node* n, absl::Span<const Tensor* const> values) {
     }
     return;
   }
+  // Shape, Size and Rank need no value of their input.
   if (def.value_of_shape) {
     const Edge& e = n->input(0);
     const Shape& s = e.node->output_shape(e.index);
@@ -51,6 +55,8 @@ void SetConstant(Node* n, absl::Span<const Tensor* const> values) {
     if (value) n->set_constant(*std::move(value));
     return;
   }
+  // No inputs: a constant was seen to above, anything else makes its value when
+  // it runs.
   if (values.empty()) return;
   for (const Tensor* t : values) {
     if (t != nullptr && t->num_elements() <= kMostFolded) continue;
@@ -81,6 +87,8 @@ Status InferNode(Node* n) {
   absl::InlinedVector<const Shape*, 4> shapes(inputs);
   absl::InlinedVector<const Tensor*, 4> values(inputs);
   absl::InlinedVector<const HandleData*, 4> handles(inputs);
+  // output_handle gives shared pointers; they are held here while the rule
+  // reads what is behind them.
   absl::InlinedVector<std::shared_ptr<const HandleData>, 4> held(inputs);
   bool any_handle = false;
   for (int i = 0; i < inputs; ++i) {
@@ -104,6 +112,7 @@ Status InferNode(Node* n) {
       if (auto h = c.output_handle(i)) n->set_output_handle(i, std::move(h));
     }
   }
+  // After the shapes, which decide what may be folded.
   SetConstant(n, values);
   return OkStatus();
 }

@@ -84,6 +84,7 @@ bool HasRefTypes(const AttrValue& v) {
 int DataInputs(const NodeDef& def) {
   int n = 0;
   for (const std::string& text : def.input()) {
+    // Inputs with a caret are control dependencies.
     n += text.empty() || text[0] != '^';
   }
   return n;
@@ -100,6 +101,8 @@ void AppendToKey(StringView name, const tensorflow::AttrValue& value,
     key->append(reinterpret_cast<const char*>(&type), sizeof type);
     return;
   }
+  // The length makes the end of each part certain: no two lists of attributes
+  // have one key.
   absl::StrAppend(key, "=", value.ByteSizeLong(), ":");
   value.AppendToString(key);
 }
@@ -115,6 +118,8 @@ Status NodeImporter::ReadAttrs(const NodeDef& node, OpUse* use) {
     if (attr == nullptr && (name.empty() || name[0] != '_')) continue;
     StatusOr<AttrValue> value =
         AttrFromProto(proto, attr ? attr->kind : AttrKind::kNone);
+    // Placeholders belong to function definitions with attributes, which are
+    // filled in before nodes are made.
     if (value.ok() && value->kind() == AttrKind::kPlaceholder) {
       value = InvalidArgument("AttrValue must not be a placeholder ('",
                               proto.placeholder(), "')");
@@ -267,6 +272,7 @@ StatusOr<const OpUse*> NodeImporter::UseOfDef(const NodeDef& node) {
     }
   }
   if (!shared) return Unshared(node);
+  // Protobuf's maps have no order.
   if (sorted.size() > 1) {
     std::sort(sorted.begin(), sorted.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -13,5 +13,6 @@ def assert_stmt(expression, error):
         message = error()
         data = message if isinstance(message, (list, tuple)) else [message]
         return tensors.require(expression, data)
-    assert expression, error()
+    if not expression:
+        raise AssertionError(error())
     return None

@@ -174,7 +174,10 @@ def _unknown(value):
     def hide(leaf):
         if leaf is None or checks.is_undefined(leaf) or bodies.is_composite(leaf):
             return leaf
-        leaf = conversion.convert_to_tensor(leaf)
+        try:
+            leaf = conversion.convert_to_tensor(leaf)
+        except (TypeError, ValueError):
+            return leaf  # the loop itself says so
         return stack.current()._core.placeholder("known", leaf.dtype, leaf.shape, leaf)
 
     return nest.map_structure(hide, value)

@@ -44,6 +44,9 @@ class GrowingList(list):
     def copy(self):
         return self._rebuild_as(self)
 
+    def _returned_as(self):
+        return list(self)
+
     def _rebuild_as(self, values):
         made = GrowingList(values)
         made.__dict__.update(self.__dict__)

@@ -56,7 +56,11 @@ class Dataset(Trackable):
     def _inputs(self):
         return self._input_datasets
 
+    _shown = None  # instead of its element_spec
+
     def __repr__(self):
+        if self._shown is not None:
+            return f"<{self._shown}>"
         return f"<{type(self).__name__} element_spec={self.element_spec}>"
 
     def __bool__(self):

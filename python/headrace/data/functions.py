@@ -28,7 +28,11 @@ class DatasetFunction:
         self._unpack = unpack
         self.output = None
         name = getattr(func, "__name__", type(func).__name__)
-        traced = polymorphic.function(self._wrapper(f"Dataset_{transformation}_{name}"))
+        # The dataset reads the variables that the function captured.
+        traced = polymorphic.Function(
+            self._wrapper(f"Dataset_{transformation}_{name}"),
+            polymorphic.checked_options(keeps_variables=True),
+        )
         components = [c for s in specs for c in structure.component_specs(s)]
         self.function = traced.get_concrete_function(
             *[TensorSpec(c.shape, c.dtype) for c in components]

@@ -129,7 +129,22 @@ def from_generator(
         return _generated(begin_with(*values), following, end, state, spec)
 
     # As upstream: a dataset of one, of which each walk makes its own iterator.
-    return Dataset.from_tensors((np.int64(0), *args)).flat_map(make)
+    made = Dataset.from_tensors((np.int64(0), *args)).flat_map(make)
+    if output_types is not None:  # the guide's way to describe it, and its words
+        shapes = _listed(spec, lambda s: str(s.shape))
+        types = _listed(spec, lambda s: f"tf.{s.dtype.name}")
+        made._shown = f"FlatMapDataset shapes: {shapes}, types: {types}"
+    return made
+
+
+def _listed(spec, text):
+    """A structure of specs as Python would show it, with these texts for leaves."""
+
+    class _Text(str):
+        __slots__ = ()
+        __repr__ = str.__str__
+
+    return str(nest.map_structure(lambda s: _Text(text(s)), spec))
 
 
 def _converted(value, spec):

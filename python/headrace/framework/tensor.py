@@ -311,6 +311,14 @@ def _symbolic_array(self, dtype=None, copy=None):
 
 
 _attach(
+    Tensor,
+    {
+        "_shape_tuple": lambda self: (
+            None if self.shape.rank is None else tuple(self.shape)
+        )
+    },
+)
+_attach(
     SymbolicTensor,
     {
         "__doc__": """An output of a graph's operation, without a value before a run.

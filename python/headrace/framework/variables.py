@@ -253,6 +253,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         but one device has no copies."""
         return self._aggregation
 
+    _handle = read_only("handle")
     graph = read_only("handle.graph", "The graph that has the handle.")
     op = read_only("handle.op", "The operation that makes the handle.")
 
@@ -669,21 +670,30 @@ class _Argument(ResourceVariable):
         self._set_up(handle, spec.dtype, spec.shape, spec.trainable)
 
 
+_MOST_LIKE = 256
 _like = {}  # (shape, dtype) -> a handle that describes such a variable
 
 
-def traced_argument(graph, spec, name, out):
+# The attribute of placeholders that says what the user called them.
+USER_NAME = "_user_specified_name"
+
+
+def traced_argument(graph, spec, name, out, user_name):
     """The variable that stands for an argument; an input for it goes to `out`.
 
     Arguments that are one variable are one inside too.
     """
     key = (spec.shape._dims, spec.dtype)
     if key not in _like:
+        if len(_like) >= _MOST_LIKE:
+            _like.clear()
         with stack.entering(None):
             _like[key] = raw.VarHandleOp(
                 dtype=spec.dtype, shape=spec.shape, shared_name=f"like {key}"
             )
-    handle = graph._core.placeholder(name, dtypes.resource, [], _like[key])
+    handle = graph._core.placeholder(
+        name, dtypes.resource, [], _like[key], {USER_NAME: user_name}
+    )
     out.append(handle)
     if spec.alias_id is None:
         return _Argument(handle, spec, name)

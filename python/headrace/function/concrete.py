@@ -40,6 +40,9 @@ class ConcreteFunction:
         self._native = results.native
         self._python_name = python_name
         self._signature = None
+        self._of_specs = False  # it was asked for with TensorSpecs
+        self._is_new = False  # no call of its Function has run it yet
+        self._kept_variables = ()
         function_type.output = _output_type(results.structure, results.tensors)
 
     # --- calling ---
@@ -57,6 +60,8 @@ class ConcreteFunction:
         gradients = self._gradients
         if gradients and not _headrace.is_eager():
             named_gradients.keep(gradients)
+        if self._graph.deferred:
+            leaves = [*leaves, *self._graph.deferred_values()]
         try:
             return self._pack(self._core.call(leaves, gradients))
         except OpError as e:
@@ -75,14 +80,18 @@ class ConcreteFunction:
         try:
             return self._structured(args, kwargs)
         except TypeError as e:
-            flat = self._flat(args, kwargs, e)
-            if flat is not None:
-                return flat
-            raise
+            error = e
+        try:
+            return self._flat(args, kwargs)
+        except TypeError as e:
+            raise TypeError(
+                f"{error}\nFallback to flat signature also failed due to: {e}"
+            ) from None
 
     def _structured(self, args, kwargs):
         if self._signature is None:
             self._signature = self._function_type.signature()
+        literal = ""  # what the guide says of another value than the traced one
         try:
             bound = self._signature.bind(*args, **kwargs)
             bound.apply_defaults()
@@ -91,13 +100,28 @@ class ConcreteFunction:
                 value = bound.arguments[e.name]
                 if is_missing(value):
                     raise TypeError(f"missing a required argument: {e.name!r}")
+                literal = self._other_literal(e, value)
                 self._cast(value, e.type, out)
             return out
         except TypeError as e:
             raise TypeError(
-                f"Binding inputs to tf.function failed due to `{e}`. Received args: "
-                f"{args} and kwargs: {kwargs} for signature: {self._function_type!r}."
+                f"{literal}Binding inputs to tf.function failed due to `{e}`. Received "
+                f"args: {args} and kwargs: {kwargs} for signature: "
+                f"{self._function_type!r}."
             ) from None
+
+    def _other_literal(self, entry, value):
+        if not isinstance(entry.type, trace_types.Literal):
+            return ""
+        if isinstance(value, (_headrace.Tensor, _headrace.VariableBase)):
+            return ""
+        names = ", ".join(e.name for e in self._function_type.entries)
+        made, want = type(entry.type.value).__name__, entry.type.value
+        return (
+            f"ConcreteFunction {self._python_name}({names}) was constructed with "
+            f"{made} value {want!r} in {entry.name}, but was called with "
+            f"{type(value).__name__} value {value!r}\n"
+        )
 
     def _cast(self, value, t, out):
         """Dtypes of tensors are checked by the call itself."""
@@ -110,43 +134,45 @@ class ConcreteFunction:
         else:
             trace_types.cast(value, t, out)
 
-    def _flat_names(self):
-        names = []
-        for e in self._function_type.entries:
-            if isinstance(e.type, (trace_types.Literal, trace_types.Object)):
-                continue
-            names.append(e.name)
-        return names
-
-    def _flat(self, args, kwargs, error):
-        """Tensors by position or by name, literals left out; None if that fails."""
-        names = self._flat_names()
-        simple = len(names) == len(self.inputs) - len(self.captured_inputs)
+    def _flat(self, args, kwargs):
+        """The tensors that the graph takes, by position or by the names that they have
+        there; literals are left out."""
+        inputs = self._graph.inputs
+        others = len(self.captured_inputs) + len(self._graph.deferred_tensors)
+        names = [x.op.name for x in inputs[: len(inputs) - others]]
         shown = f"{self._python_name}({', '.join(names)})"
-        keyword_only = self._function_type.entries and all(
+        by_keyword = self._function_type.entries and all(
             e.kind == P.KEYWORD_ONLY for e in self._function_type.entries
         )
-        most = 0 if keyword_only else len(names)
-        reason = None
+        most = 0 if by_keyword else len(names)
         if len(args) > most:
-            reason = f"{shown} takes {most} positional arguments, got {len(args)}."
-        extra = [k for k in kwargs if k not in names[len(args) :]]
+            raise TypeError(
+                f"{shown} takes {most} positional arguments, got {len(args)}."
+            )
+        for name in names[: len(args)]:
+            if name in kwargs:
+                raise TypeError(f"{shown} got two values for {name!r}.")
         missing = [n for n in names[len(args) :] if n not in kwargs]
-        if reason is None and missing:
-            reason = f"{shown} missing required arguments: {', '.join(missing)}."
-        if reason is None and extra:
-            reason = f"{shown} got unexpected keyword arguments: {', '.join(extra)}."
-        if reason is None and simple:
-            flat = list(args) + [kwargs[n] for n in names[len(args) :]]
-            if all(
-                isinstance(x, (_headrace.Tensor, _headrace.VariableBase)) for x in flat
-            ):
-                return flat
-        if reason is None:
-            raise error
-        raise TypeError(
-            f"{error}\nFallback to flat signature also failed due to: {reason}"
-        ) from None
+        if missing:
+            raise TypeError(
+                f"{shown} missing required arguments: {', '.join(missing)}."
+            )
+        extra = sorted(k for k in kwargs if k not in names)
+        if extra:
+            raise TypeError(
+                f"{shown} got unexpected keyword arguments: {', '.join(extra)}."
+            )
+        flat = list(args) + [kwargs[n] for n in names[len(args) :]]
+        for i, x in enumerate(flat):
+            if not isinstance(x, (_headrace.Tensor, _headrace.VariableBase)):
+                raise TypeError(
+                    f"{shown}: expected argument #{i}(zero-based) to be a Tensor; got "
+                    f"{type(x).__name__} ({x})."
+                )
+        return flat
+
+    def _call_with_flat_signature(self, args, kwargs):
+        return self._call_flat(self._flat(args, kwargs))
 
     # --- what it is ---
 
@@ -212,12 +238,17 @@ class ConcreteFunction:
     @property
     def output_dtypes(self):
         """The dtypes of the outputs, in the structure of structured_outputs."""
-        return nest.map_structure(lambda t: t.dtype, self.structured_outputs)
+        return self._of_outputs(lambda t: t.dtype)
 
     @property
     def output_shapes(self):
         """The static shapes of the outputs, in the structure of structured_outputs."""
-        return nest.map_structure(lambda t: t.shape, self.structured_outputs)
+        return self._of_outputs(lambda t: t.shape)
+
+    def _of_outputs(self, what):
+        return nest.map_structure(
+            lambda t: None if t is None else what(t), self.structured_outputs
+        )
 
     function_type = read_only(
         "_function_type",
@@ -253,11 +284,15 @@ class ConcreteFunction:
 
     def pretty_printed_signature(self, verbose=True):
         """Text that names the parameters and results; `verbose` adds types and
-        captures.
+        captures: in few words where tensors and Python values come in, one tensor or
+        None comes out and nothing was captured.
         """
-        if verbose:
-            return self._function_type.pretty(self.captured_inputs)
-        return repr(self._function_type)
+        if not verbose:
+            return repr(self._function_type)
+        captures = self.captured_inputs
+        if not captures and self._function_type.is_plain():
+            return self._function_type.plain(self._python_name)
+        return self._function_type.pretty(captures)
 
     def __repr__(self):
         return f"<ConcreteFunction {self._function_type!r} at {id(self):#x}>"

@@ -2,6 +2,7 @@
 
 import inspect
 
+from headrace.framework.type_spec import TensorSpec
 from headrace.function import trace_types
 
 P = inspect.Parameter
@@ -24,6 +25,14 @@ class Parameters:
             found = [P("args", P.VAR_POSITIONAL), P("kwargs", P.VAR_KEYWORD)]
         self.parameters = found[1:] if skip_first else found
         self.signature = inspect.Signature(self.parameters)
+
+    @classmethod
+    def of(cls, parameters):
+        """Of these inspect.Parameters."""
+        made = cls.__new__(cls)
+        made.parameters = parameters
+        made.signature = inspect.Signature(parameters)
+        return made
 
     def native_rows(self):
         return [
@@ -98,10 +107,8 @@ class FunctionType:
 
     def _entries(self):
         rows = []
-        extra = any(
-            p.kind == P.VAR_POSITIONAL and t.items
-            for p, t in zip(self._parameters.parameters, self.types)
-        )
+        # What stands before *args can be given by position alone.
+        extra = any(p.kind == P.VAR_POSITIONAL for p in self._parameters.parameters)
         for p, t in zip(self._parameters.parameters, self.types):
             if p.kind == P.VAR_POSITIONAL:
                 for i, item in enumerate(t.items):
@@ -120,10 +127,9 @@ class FunctionType:
         """An inspect.Signature in which literals have defaults."""
         rows, optional = [], False
         for e in self.entries:
-            literal = isinstance(e.type, (trace_types.Literal, trace_types.Object))
             default = P.empty
-            if literal:
-                default = e.type.value
+            if trace_types.is_literal(e.type):
+                default = trace_types.literal_value(e.type)
                 optional = optional or e.kind != P.KEYWORD_ONLY
             elif optional and e.kind != P.KEYWORD_ONLY:
                 default = _MISSING
@@ -152,13 +158,44 @@ class FunctionType:
                 parts.append("/")
         return f"({', '.join(parts)}) -> {self.output!r}"
 
+    def is_plain(self):
+        """Whether plain() says all of it."""
+        kinds = TensorSpec, trace_types.Literal
+        return (
+            all(
+                e.kind == P.POSITIONAL_OR_KEYWORD and type(e.type) in kinds
+                for e in self.entries
+            )
+            and type(self.output) in kinds
+        )
+
+    def plain(self, name):
+        """The guide's form: "name(x, y=2)", then the tensors of both ways."""
+
+        def tensor(spec):
+            return f"{spec.dtype.name} Tensor, shape={spec.shape}"
+
+        parts, tensors = [], []
+        for e in self.entries:
+            if isinstance(e.type, trace_types.Literal):
+                parts.append(f"{e.name}={e.type.value!r}")
+            else:
+                parts.append(e.name)
+                tensors.append(f"    {e.name}: {tensor(e.type)}")
+        lines = [f"{name}({', '.join(parts)})"]
+        if tensors:
+            lines += ["  Args:", *tensors]
+        gives = self.output
+        gives = "None" if isinstance(gives, trace_types.Literal) else tensor(gives)
+        return "\n".join([*lines, "  Returns:", f"    {gives}"])
+
     def pretty(self, captures):
         lines = ["Input Parameters:"]
         lines += [f"  {e.name} ({e.kind.name}): {e.type!r}" for e in self.entries] or [
             "  None"
         ]
         lines += ["Output Type:", f"  {self.output!r}", "Captures:"]
-        lines += [f"  {c._id}: {_spec_text(c)}" for c in captures] or ["  None"]
+        lines += [f"  {id(c)}: {_spec_text(c)}" for c in captures] or ["  None"]
         return "\n".join(lines)
 
 

@@ -1,33 +1,21 @@
 """tf.function: a Python function traced once a signature."""
 
 import functools
-import weakref
+import inspect
 
 from headrace._load import _headrace
 from headrace.context import late, stack
 from headrace.framework import nest
-from headrace.framework.settings import logging
 from headrace.framework.support.locks import ForkLock
 from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
-from headrace.framework.type_spec import TypeSpec
-from headrace.function import trace_types, tracing
+from headrace.framework.type_spec import TensorSpec, TypeSpec
+from headrace.function import attributes, trace_types, tracing
 from headrace.function.function_type import P, Parameters
-
-_TRACES_TO_WARN = 5  # within ...
-_CALLS_TO_WATCH = 10  # ... so many calls
-_MOST_WARNINGS = 2
-
-_RETRACING = (
-    "%d out of the last %d calls to %s triggered tf.function retracing. Tracing is "
-    "expensive and the excessive number of tracings could be due to (1) creating "
-    "@tf.function repeatedly in a loop, (2) passing tensors with different shapes, (3) "
-    "passing Python objects instead of tensors. For (1), please define your "
-    "@tf.function outside of the loop. For (2), @tf.function has reduce_retracing=True "
-    "option that can avoid unnecessary retracing. For (3), please refer to "
-    "https://www.tensorflow.org/guide/function#controlling_retracing and "
-    "https://www.tensorflow.org/api_docs/python/tf/function for  more details."
-)
+from headrace.function.instances import Instances
+from headrace.function.protocol import PolymorphicFunction
+from headrace.function.retraces import Retraces, watch_of
+from headrace.function.traces import Traces
 
 
 def _captured(concrete, variables):
@@ -39,28 +27,12 @@ def _captured(concrete, variables):
     return {n: i for n, i in ids.items() if i in held}
 
 
-class _RetracingWatch:
-    """Counts calls and traces to warn of functions that are traced too often."""
-
-    def __init__(self):
-        self._runs = []  # calls from each trace to the next
-        self._warnings = 0
-
-    def traced(self, function, name, quiet):
-        if self._runs:
-            self._runs[-1] += function._take_calls()
-        else:
-            function._take_calls()
-        self._runs.append(1)
-        while len(self._runs) > 1 and sum(self._runs) - self._runs[0] > _CALLS_TO_WATCH:
-            self._runs.pop(0)
-        if quiet or self._warnings >= _MOST_WARNINGS:
-            return
-        if len(self._runs) >= _TRACES_TO_WARN:
-            self._warnings += 1
-            logging.warn(_RETRACING, len(self._runs), sum(self._runs), name)
+class InputSignatureValueError(ValueError, TypeError):
+    """Arguments do not fit an input_signature. The guide has it a ValueError, later
+    TensorFlow a TypeError: it is both."""
 
 
+@PolymorphicFunction.register
 class Function(_headrace.FunctionBase, Trackable):
     """What tf.function returns: calls run a trace made for their signature."""
 
@@ -70,13 +42,16 @@ class Function(_headrace.FunctionBase, Trackable):
         self._name = getattr(python_function, "__name__", None) or "function"
         self._parameters = Parameters(python_function, skip_first)
         self._lock = ForkLock()
-        self._concretes = []
+        self._traces = Traces(self)
+        self._retraces = Retraces([p.name for p in self._parameters.parameters])
         self._count = 0
         self._called = False
         self._made_variables = False
         self._first = None  # a trace that the call under way has to run
-        self._watch = _RetracingWatch()
-        self._bound = weakref.WeakKeyDictionary()
+        self._shapes_stay = False  # no trace can be made for open shapes
+        self._watch = watch_of(inspect.unwrap(python_function))
+        self._watch.add(self)
+        self._bound = Instances()
         # A method in its class: input_signature speaks of what follows `self`.
         self._of_class = (
             options["input_signature"] is not None
@@ -93,8 +68,13 @@ class Function(_headrace.FunctionBase, Trackable):
         """The types that input_signature gives the parameters; None without."""
         if signature is None:
             return None
+        if not isinstance(signature, (list, tuple)):
+            raise TypeError(
+                "input_signature must be either a tuple or a list, got "
+                f"{type(signature)}."
+            )
         wrong = [s for s in nest.flatten(signature) if not isinstance(s, TypeSpec)]
-        if wrong or not isinstance(signature, (list, tuple)):
+        if wrong:
             raise TypeError(
                 "input_signature must be a possibly nested sequence of TensorSpec "
                 f"objects, got invalid args {wrong} with types "
@@ -128,6 +108,18 @@ class Function(_headrace.FunctionBase, Trackable):
             self._binding_error(e, args, kwargs)
         raise TypeError(f"{self._name}: these arguments cannot be bound")
 
+    def _signature_error(self, error, slots):
+        args, kwargs = self._parameters.as_called(slots)
+        inputs = ",\n    ".join(map(str, [*args, *kwargs.values()]))
+        wanted = ",\n    ".join(map(str, self.input_signature))
+        try:
+            self._binding_error(error, args, kwargs)
+        except TypeError as e:
+            raise InputSignatureValueError(
+                "Python inputs incompatible with input_signature:\n"
+                f"  inputs: (\n    {inputs})\n  input_signature: (\n    {wanted})\n{e}"
+            ) from None
+
     def _binding_error(self, error, args, kwargs):
         types = None if self._of_class else self._signature_types
         text = self._parameters.text(types)
@@ -154,23 +146,33 @@ class Function(_headrace.FunctionBase, Trackable):
             concrete = self._find(types, taken)
             if concrete is None:
                 concrete = self._trace_call(types, leaves, taken)
-            elif not self._fits(slots):
-                return self._answer(concrete, leaves)
             if self._first is not None:
                 return self._answer_first(leaves)
             # Which trace serves depends on which variables come, not on types alone.
             kept = not taken or not concrete.variables
-            return self._answer(concrete, None if kept else leaves)
+            return self._answer(concrete, leaves, kept)
 
-    def _fits(self, slots):
-        return True
+    def _ran(self, concrete):
+        """Called natively when what _resolve gave has run."""
+        new, concrete._is_new = concrete._is_new, False
+        if not new:
+            self._watch.called()
+        elif _headrace.is_eager():
+            self._watch.traced(str(self._python_function), concrete._reason)
 
-    def _answer(self, concrete, leaves):
+    def __del__(self):
+        try:
+            self._watch.called(self._take_calls())
+        except AttributeError:  # never set up
+            pass
+
+    def _answer(self, concrete, leaves, kept=False):
+        """`leaves` are what it runs with; `kept`: so do calls of the same signature."""
+        if concrete._graph.deferred:
+            leaves, kept = [*leaves, *concrete._graph.deferred_values()], False
+        # None: Python packs the results, or there are none.
         results = concrete._results if concrete._native else None
-        if concrete._native and results is None:
-            results = ()  # nothing is returned: packed by Python
-            return concrete, concrete._core, None, leaves
-        return concrete, concrete._core, results, leaves
+        return concrete, concrete._core, results, None if kept else leaves
 
     def _answer_first(self, leaves):
         """The first call runs the trace that made the variables: what their first
@@ -184,21 +186,25 @@ class Function(_headrace.FunctionBase, Trackable):
             for value, t in zip(slots, types):
                 trace_types.cast(value, t, leaves)
         except TypeError as e:
-            self._binding_error(e, *self._parameters.as_called(slots))
-        if not self._concretes:
-            self._trace_call(types, leaves)
+            self._signature_error(e, slots)
+        concrete = self._only(types, leaves)
         if self._first is not None:
             return self._answer_first(leaves)
         uncast = all(map(trace_types.fits, slots, types))
-        return self._answer(self._concretes[0], None if uncast else leaves)
+        return self._answer(concrete, leaves, uncast)
 
-    def _find(self, types, variables=()):
+    def _only(self, types, leaves=None):
+        """The trace of a function with an input_signature."""
+        traces = self._traces.living()
+        return traces[0] if traces else self._trace(types, leaves)
+
+    def _find(self, types, variables=(), traces=None):
         """The most specific trace that serves arguments of `types`, of which
         `variables` are, by their alias_id."""
-        best = None
-        for concrete in self._concretes:
+        best, parent = None, self._parent()
+        for concrete in self._traces if traces is None else traces:
             mine = concrete._function_type.types
-            if concrete._parent != self._parent():
+            if concrete._parent != parent:
                 continue
             if _captured(concrete, variables) != concrete._own_variables:
                 continue
@@ -207,6 +213,8 @@ class Function(_headrace.FunctionBase, Trackable):
                     map(trace_types.subsumes, best._function_type.types, mine)
                 ):
                     best = concrete
+        if best is not None:
+            self._traces.use(best)
         return best
 
     def _parent(self):
@@ -218,16 +226,25 @@ class Function(_headrace.FunctionBase, Trackable):
         return None
 
     def _trace_call(self, types, leaves, variables=()):
-        if self._options["reduce_retracing"] and self._signature_types is None:
-            types = self._generalised(types)
-        concrete = self._trace(types, leaves, variables)
-        self._watch.traced(self, str(self._python_function), False)
-        return concrete
+        """A new trace; where it pays, one that serves tensors of other shapes too."""
+        general = types
+        if self._options["reduce_retracing"] or self._traces.is_full:
+            general = self._generalised(types)
+        if general is types or self._options["reduce_retracing"]:
+            return self._trace(general, leaves, variables)
+        # Nobody asked for it: where the function wants to know the shapes, it does.
+        try:
+            return self._trace(general, leaves, variables)
+        except Exception:
+            self._shapes_stay = True
+            return self._trace(types, leaves, variables)
 
     def _generalised(self, types):
-        for concrete in reversed(self._concretes):
-            joined = list(map(trace_types.join, concrete._function_type.types, types))
-            if all(t is not None for t in joined):
+        if self._shapes_stay:
+            return types
+        for concrete in reversed(self._traces.living()):
+            joined = trace_types.joined(concrete._function_type.types, types)
+            if joined is not None:
                 return joined
         return types
 
@@ -235,6 +252,7 @@ class Function(_headrace.FunctionBase, Trackable):
 
     def _trace(self, types, leaves=None, variables=()):
         first = not self._called
+        reason = self._retraces.compare(types, self._traces.living())
         creation = tracing.Creation(not self._made_variables, leaves)
         concrete = self._trace_once(types, creation)
         if creation.made:
@@ -245,8 +263,8 @@ class Function(_headrace.FunctionBase, Trackable):
                 )
             self._made_variables = True
             if creation.in_trace:
+                concrete._kept_variables = tuple(creation.made)
                 self._first = concrete
-            self._kept_variables = [weakref.ref(v) for v in creation.made]
             concrete = self._trace_once(types, tracing.Creation(False))
         own = _captured(concrete, variables)
         if own:
@@ -255,7 +273,10 @@ class Function(_headrace.FunctionBase, Trackable):
         concrete._own_variables = own
         self._called = True
         concrete._parent = self._parent()
-        self._concretes.append(concrete)
+        concrete._is_new, concrete._reason = True, reason
+        if not first:
+            self._retraces.add(self._count, reason)
+        self._traces.add(concrete)
         return concrete
 
     def _trace_once(self, types, creation, own_variables=()):
@@ -268,6 +289,8 @@ class Function(_headrace.FunctionBase, Trackable):
             creation,
             self._options["autograph"],
             own_variables=own_variables,
+            keeps_variables=self._options["keeps_variables"],
+            attributes=self._options["attributes"],
             converted=self._converted(),
         )
 
@@ -296,14 +319,22 @@ class Function(_headrace.FunctionBase, Trackable):
             aliases = trace_types.Aliases()
             types = [trace_types.type_of(v, aliases) for v in slots]
             taken = aliases.variables
-            for concrete in self._concretes:
+            of_specs = any(type(x) is TensorSpec for x in nest.flatten(slots))
+            # The guide has specs traced anew where values were traced before.
+            known = [c for c in self._traces if c._of_specs or not of_specs]
+            for concrete in known:
                 if concrete._function_type.types == types:
                     if _captured(concrete, taken) == concrete._own_variables:
                         return concrete
-            plain = [trace_types.without_names(t) for t in types]
-            if plain == types and self._options["reduce_retracing"]:
-                types = self._generalised(types)
-            return self._trace(types, variables=taken)
+            named = [trace_types.without_names(t) for t in types] != types
+            if not named:  # else the names are wanted
+                if (concrete := self._find(types, taken, known)) is not None:
+                    return concrete
+                if self._options["reduce_retracing"]:
+                    types = self._generalised(types)
+            concrete = self._trace(types, variables=taken)
+            concrete._of_specs = of_specs
+            return concrete
 
     def _concrete_constrained(self, args, kwargs):
         if args or kwargs:
@@ -313,9 +344,7 @@ class Function(_headrace.FunctionBase, Trackable):
                     self._check_spec(value, t)
             except TypeError as e:
                 self._binding_error(e, args, kwargs)
-        if not self._concretes:
-            self._trace(self._signature_types)
-        return self._concretes[0]
+        return self._only(self._signature_types)
 
     def _check_spec(self, value, t):
         if isinstance(value, TypeSpec):
@@ -339,15 +368,18 @@ class Function(_headrace.FunctionBase, Trackable):
 
     @property
     def variable_captures(self):
-        return tuple(v for c in self._concretes for v in c.variables)
+        return tuple(v for c in self._traces for v in c.variables)
 
-    @property
-    def _jit_compile(self):
-        return self._options["jit_compile"]
+    _jit_compile = property(lambda self: self._options["jit_compile"])
+    _autograph = property(lambda self: self._options["autograph"])
+    _reduce_retracing = property(lambda self: self._options["reduce_retracing"])
+    _attributes = property(lambda self: self._options["attributes"])
+    _experimental_autograph_options = property(lambda self: self._options["features"])
 
-    @property
-    def _autograph(self):
-        return self._options["autograph"]
+    def _list_all_concrete_functions(self):
+        return list(self._traces)
+
+    _list_all_concrete_functions_for_serialization = _list_all_concrete_functions
 
     def experimental_get_tracing_count(self):
         """How often the Python function was traced."""
@@ -363,35 +395,56 @@ class Function(_headrace.FunctionBase, Trackable):
         return Function(lambda: None, dict(self._options, input_signature=None))
 
     def pretty_printed_concrete_signatures(self, verbose=True):
-        shown = [c.pretty_printed_signature(verbose) for c in self._concretes]
+        shown = [c.pretty_printed_signature(verbose) for c in self._traces]
         return "\n\n".join(shown)
+
+    def explain_retraces(self):
+        """Why the function was traced again: a list of str, a retrace each.
+
+        Each says which argument changed from what to what, against the most similar of
+        the traces that there were: "trace 2: x changed from 1 to 2". The last 64.
+        """
+        return self._retraces.told()
 
     def __get__(self, instance, owner):
         """The function of a method: one an instance, which it does not keep."""
         if instance is None:
             return self
-        try:
-            bound = self._bound.get(instance)
-        except TypeError:
-            return self._bind(instance, lambda: instance)
+        bound = self._bound.of(instance)
         if bound is None:
-            bound = self._bind(instance, weakref.ref(instance))
-            self._bound[instance] = bound
+            with self._lock:
+                bound = self._bound.of(instance) or self._bound.add(
+                    instance, self._bind
+                )
         return bound
 
-    def _bind(self, instance, reference):
+    def _bind(self, reference):
         function = self._python_function
 
         def method(*args, **kwargs):
-            return function(reference(), *args, **kwargs)
+            return function(_living(reference, function), *args, **kwargs)
 
         functools.update_wrapper(method, function)
-        bound = _Method(method, dict(self._options), True)
-        bound._self, bound._function = reference, function
-        return bound
+        return _Method(method, self._options, reference, function)
+
+    def _with(self, options):
+        """A Function of the same Python function."""
+        return Function(self._python_function, options)
+
+    def _clone(self, python_function):
+        """The same options for another Python function, under the same name."""
+        return _rebuild(python_function, self._options, self._name)
+
+    def _decorate(self, decorator):
+        """Puts decorator(python_function) in the Python function's place."""
+        if self._called:
+            raise ValueError(
+                "Functions cannot be decorated after they have been traced."
+            )
+        self._python_function = decorator(self._python_function)
 
     def __reduce__(self):
-        return _rebuild, (self._python_function, self._options)
+        return _rebuild, (self._python_function, self._options, self._name)
 
     def __repr__(self):
         return (
@@ -400,19 +453,78 @@ class Function(_headrace.FunctionBase, Trackable):
         )
 
 
+def _living(reference, function):
+    """The instance of a method."""
+    instance = reference()
+    if instance is None:
+        raise ReferenceError(
+            f"the object whose method `{function.__name__}` is to be traced is gone: a "
+            "method's Function holds it weakly, so keep it in a variable of your own"
+        )
+    return instance
+
+
 class _Method(Function):
     """A Function bound to an instance."""
+
+    def __init__(self, method, options, reference, function):
+        super().__init__(method, dict(options), True)
+        self._self, self._function = reference, function
+
+    def _with(self, options):
+        return _Method(self._python_function, options, self._self, self._function)
 
     @property
     def __self__(self):
         return self._self()
 
     def _user_function(self):
-        return self._function.__get__(self._self())
+        return self._function.__get__(_living(self._self, self._function))
 
 
-def _rebuild(python_function, options):
-    return Function(python_function, options)
+def _rebuild(python_function, options, name):
+    made = Function(python_function, options)
+    made._name = name
+    return made
+
+
+def checked_options(
+    input_signature=None,
+    autograph=True,
+    jit_compile=None,
+    reduce_retracing=False,
+    attributes=None,
+    features=None,
+    keeps_variables=False,
+):
+    """What a Function is made with. Its traces keep the variables that they captured
+    alive where `keeps_variables` is true."""
+    return dict(locals())
+
+
+def _check_python_function(inner):
+    """TypeError for what cannot be traced."""
+    if not callable(inner):
+        raise TypeError(f"{inner!r} is not a callable object")
+    body = inner
+    if not inspect.isroutine(inner) and not isinstance(inner, functools.partial):
+        body = getattr(type(inner), "__call__", inner)
+    for check, kind in (
+        (inspect.iscoroutinefunction, "an async function, which gives a coroutine"),
+        (inspect.isasyncgenfunction, "an async generator function"),
+        (inspect.isgeneratorfunction, "a generator function, which gives a generator"),
+    ):
+        if check(body):
+            raise TypeError(
+                f"tf.function cannot trace {inner!r}: it is {kind}; traced functions "
+                "return tensors, composite tensors or None"
+            )
+    if isinstance(inner, type):
+        raise TypeError(
+            f"tf.function cannot trace the class {inner!r}: calls of it make an object, "
+            "and traced functions return tensors, composite tensors or None; decorate "
+            "its methods"
+        )
 
 
 def function(
@@ -432,8 +544,13 @@ def function(
 
     A call is traced anew for tensors of other dtypes or shapes and for other Python
     values; `input_signature`, TensorSpecs, allows one trace, and `reduce_retracing`
-    leaves sizes open that differ. `autograph` turns Python's if, while and for on
-    tensors into those of graphs. Without `func` it gives the decorator.
+    leaves sizes open that differ. A Function keeps at most 128 traces; those beyond
+    leave sizes open where they can. `autograph` turns Python's if, while and for on
+    tensors into those of graphs. `jit_compile` is accepted: all traces are compiled to
+    plans. `experimental_implements` and `experimental_attributes` are written into the
+    functions that it makes. Without `func` it gives the decorator.
+
+    Raises TypeError for what cannot be traced: coroutines, generators, classes.
     """
     if experimental_follow_type_hints:
         raise NotImplementedError(
@@ -443,21 +560,19 @@ def function(
         reduce_retracing = experimental_relax_shapes
     if jit_compile is None:
         jit_compile = experimental_compile
-    options = dict(
-        input_signature=input_signature,
-        autograph=autograph,
-        features=experimental_autograph_options,
-        jit_compile=jit_compile,
-        reduce_retracing=reduce_retracing,
-        implements=experimental_implements,
-        attributes=experimental_attributes,
+    options = checked_options(
+        input_signature,
+        autograph,
+        jit_compile,
+        reduce_retracing,
+        attributes.checked(experimental_attributes, experimental_implements),
+        experimental_autograph_options,
     )
 
     def decorated(inner):
         if isinstance(inner, Function):
-            return Function(inner.python_function, options)
-        if not callable(inner):
-            raise TypeError(f"{inner!r} is not a callable object")
+            return inner._with(options)
+        _check_python_function(inner)
         return Function(inner, options)
 
     return decorated if func is None else decorated(func)

@@ -28,6 +28,10 @@ class CastError(TypeError):
     """A value does not fit a type."""
 
 
+class StructureCastError(CastError, ValueError):
+    """A value is not made of the parts of a type."""
+
+
 class Literal:
     """A Python value that the trace was made with."""
 
@@ -53,14 +57,15 @@ class Object:
     """Any other object: equal while it is the same, held weakly where possible."""
 
     def __init__(self, value):
+        self.described = f"a {type(value).__name__} object at {id(value):#x}"
         try:
-            self._ref = weakref.ref(value)
+            self.reference = weakref.ref(value)
         except TypeError:
-            self._ref = lambda: value
+            self.reference = lambda: value
 
     @property
     def value(self):
-        value = self._ref()
+        value = self.reference()
         if value is None:
             raise TypeError("an object that a function was traced with is gone")
         return value
@@ -68,14 +73,54 @@ class Object:
     def __eq__(self, other):
         if not isinstance(other, Object):
             return False
-        mine, theirs = self._ref(), other._ref()
+        mine, theirs = self.reference(), other.reference()
         return mine is not None and (mine is theirs or bool(mine == theirs))
 
     def __hash__(self):
-        return hash(type(self._ref()))
+        return hash(type(self.reference()))
 
     def __repr__(self):
-        return f"Weakref[{self._ref!r}]"
+        return f"Weakref[{self.reference!r}]"
+
+
+class Custom:
+    """What a value's own class says that traces depend on: its TraceType."""
+
+    def __init__(self, trace_type):
+        self.trace_type = trace_type
+        if isinstance(trace_type, TypeSpec) or trace_type.flatten():
+            raise NotImplementedError(
+                f"tf.function: {trace_type!r} is the TraceType of a value with tensors, "
+                "which is not supported; make its class a tf.experimental.ExtensionType"
+            )
+
+    @classmethod
+    def of_value(cls, value):
+        return cls(value.__tf_tracing_type__(None))
+
+    @property
+    def value(self):
+        return self.trace_type.placeholder_value(None)
+
+    def serves(self, other):
+        return isinstance(other, Custom) and other.trace_type.is_subtype_of(
+            self.trace_type
+        )
+
+    def join(self, other):
+        if not isinstance(other, Custom):
+            return None
+        found = self.trace_type.most_specific_common_supertype([other.trace_type])
+        return None if found is None else Custom(found)
+
+    def __eq__(self, other):
+        return isinstance(other, Custom) and self.trace_type == other.trace_type
+
+    def __hash__(self):
+        return hash(self.trace_type)
+
+    def __repr__(self):
+        return repr(self.trace_type)
 
 
 class Composite:
@@ -144,6 +189,13 @@ class Structure:
     def like(self, items):
         return Structure(self._template, self.keys, items)
 
+    def places(self):
+        """How its items are written behind its own name: [0], ['a'], .field."""
+        if hasattr(self.kind, "_fields"):
+            return [f".{name}" for name in self.kind._fields]
+        keyed = self.keys is not None and not hasattr(self.kind, "__tf_flatten__")
+        return [f"[{k!r}]" for k in (self.keys if keyed else range(len(self.items)))]
+
     def same_shape(self, other):
         return (
             isinstance(other, Structure)
@@ -210,7 +262,7 @@ def type_of(value, aliases):
             value, [type_of(p, aliases) for p in value._components()]
         )
     if hasattr(type(value), "__tf_tracing_type__"):
-        return Object(value)
+        return Custom.of_value(value)
     if nest.is_nested(value):
         keys = None
         if nest._is_dict(value):
@@ -219,11 +271,23 @@ def type_of(value, aliases):
             keys = value.__tf_flatten__()[0]
         items = [type_of(v, aliases) for v in nest.children(value)]
         return Structure(value, keys, items)
+    if isinstance(value, weakref.ref):
+        raise TypeError(f"weakref input {value} not supported for tf.function.")
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"Could not generate a generic TraceType for {value!r}. Please verify that "
+            "it is immutable/hashable. Otherwise, consider implementing the Tracing "
+            "Protocol for it."
+        ) from None
     return Object(value)
 
 
 def subsumes(general, special):
     """True when a trace of `general` serves arguments of `special`."""
+    if isinstance(general, Custom):
+        return general.serves(special)
     if isinstance(general, Structure):
         return general.same_shape(special) and all(
             map(subsumes, general.items, special.items)
@@ -245,17 +309,43 @@ def subsumes(general, special):
 
 def join(a, b):
     """The most specific type that subsumes both, or None."""
+    if isinstance(a, Custom):
+        return a.join(b)
     if isinstance(a, Structure):
         if not a.same_shape(b):
             return None
-        items = [join(x, y) for x, y in zip(a.items, b.items)]
-        return None if any(i is None for i in items) else a.like(items)
+        items = joined(a.items, b.items)
+        return None if items is None else a.like(items)
     if isinstance(a, Composite) and isinstance(b, Composite) and a.kind is b.kind:
         spec = a.spec.most_specific_common_supertype([b.spec])
         return None if spec is None else Composite.of_spec(spec)
     if type(a) is TensorSpec and type(b) is TensorSpec and a.dtype == b.dtype:
         return TensorSpec(a.shape.most_specific_compatible_shape(b.shape), a.dtype)
     return a if a == b else None
+
+
+def joined(first, second):
+    """The joins of two lists of types, or None where some have none."""
+    out = []
+    for a, b in zip(first, second):
+        if (t := join(a, b)) is None:
+            return None
+        out.append(t)
+    return out
+
+
+def is_literal(t):
+    """Whether no tensor belongs to a type: its traces know the value."""
+    if isinstance(t, Structure):
+        return bool(t.items) and all(map(is_literal, t.items))
+    return isinstance(t, (Literal, Object))
+
+
+def literal_value(t):
+    """The value of a type that is_literal()."""
+    if isinstance(t, Structure):
+        return t.rebuild([literal_value(i) for i in t.items])
+    return t.value
 
 
 def without_names(t):
@@ -268,7 +358,7 @@ def without_names(t):
 
 def placeholder(t, graph, name, out):
     """The value that stands for an argument while tracing; its tensors go to `out`."""
-    if isinstance(t, (Literal, Object)):
+    if isinstance(t, (Literal, Object, Custom)):
         return t.value
     if isinstance(t, Structure):
         return t.rebuild([placeholder(i, graph, name, out) for i in t.items])
@@ -276,16 +366,18 @@ def placeholder(t, graph, name, out):
         parts = [placeholder(p, graph, name, out) for p in t.parts]
         return t.template._from_components(parts)
     if isinstance(t, VariableSpec):
-        return variables.traced_argument(graph, t, _node_name(name), out)
+        return variables.traced_argument(graph, t, _node_name(name), out, name)
     if isinstance(t, TensorSpec):
+        name = t.name or name
         tensor = graph._core.placeholder(
-            _node_name(t.name or name), t.dtype, t.shape, None
+            _node_name(name), t.dtype, t.shape, None, {USER_NAME: name}
         )
         out.append(tensor)
         return tensor
     raise NotImplementedError(f"tracing with a {type(t).__name__} is not supported")
 
 
+USER_NAME = variables.USER_NAME
 _NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 
 
@@ -296,7 +388,7 @@ def _node_name(name):
 
 def structured(t, path):
     """What structured_input_signature shows for an argument."""
-    if isinstance(t, (Literal, Object)):
+    if isinstance(t, (Literal, Object, Custom)):
         return t.value
     if isinstance(t, Structure):
         keys = t.keys if t.keys is not None else range(len(t.items))
@@ -316,12 +408,19 @@ def cast(value, t, out):
             same = bool(value == t.value)
         if not same:
             raise CastError(f"Can not cast {value!r} to {t!r}")
+    elif isinstance(t, Custom):
+        has_type = hasattr(type(value), "__tf_tracing_type__")
+        if not has_type or not t.serves(Custom.of_value(value)):
+            raise CastError(f"Can not cast {value!r} to type {t!r}")
     elif isinstance(t, Structure):
         _cast_structure(value, t, out)
     elif isinstance(t, Composite):
         parts = value._components() if isinstance(value, t.kind) else ()
         if len(parts) != len(t.parts):
-            raise CastError(f"Can not cast {value!r} to {t!r}")
+            raise StructureCastError(
+                f"Can not cast {value!r} to {t!r}: they don't have the same nested "
+                "structure"
+            )
         for part, kind in zip(parts, t.parts):
             cast(part, kind, out)
     elif isinstance(t, VariableSpec):
@@ -344,10 +443,10 @@ def _cast_structure(value, t, out):
             cast(value[k], item, out)
         return
     if not nest.is_nested(value):
-        raise CastError(f"Can not cast {value!r} to {t!r}.")
+        raise CastError(f"Can not cast {value!r} to {t.kind.__name__} type.")
     children = nest.children(value)
     if len(children) != len(t.items):
-        raise CastError(f"Can not cast {value!r} to {t!r}.")
+        raise CastError(f"Expected {value!r} to have length of {len(t.items)}")
     for child, item in zip(children, t.items):
         cast(child, item, out)
 

@@ -12,10 +12,12 @@ from headrace.framework.errors import InaccessibleTensorError
 from headrace.framework.settings import random_seed
 from headrace.function import trace_types, user_errors
 from headrace.function.concrete import ConcreteFunction
+from headrace.function.deferred import TracedGraph
 from headrace.function.function_type import FunctionType, P
 from headrace.graph import func_graph
 
 _SINGLETON = (
+    "tf.function-decorated function tried to create variables on non-first call. "
     "tf.function only supports singleton tf.Variables created on the first call. Make "
     "sure the tf.Variable is only created once or created outside tf.function. See "
     "https://www.tensorflow.org/guide/function#creating_tfvariables for more "
@@ -115,6 +117,8 @@ def trace(
     wrap_errors=True,
     keeps_effects=True,
     own_variables=(),
+    keeps_variables=True,
+    attributes=None,
     converted=None,
 ):
     """A ConcreteFunction of `python_function` for arguments of `types`.
@@ -122,10 +126,11 @@ def trace(
     `own_variables`, {alias_id: variable}, are arguments that the function captures as
     well: it is made for these very variables, so that each has one gradient.
     Effects that no result waits for are part of it where `keeps_effects` is true.
+    Without `keeps_variables` calls fail once a variable that it captured is gone.
     `converted` is called in the function's place: the same with its control flow made
     that of graphs.
     """
-    graph = func_graph.FuncGraph(name, stack.current())
+    graph = TracedGraph(name, stack.current())
     graph.keeps_effects = keeps_effects
     graph.variable_arguments.update(own_variables)
     graph.seed = random_seed.holder().seed
@@ -135,9 +140,10 @@ def trace(
         value = _build(called, parameters, types, graph, wrap_errors)
         results = func_graph.Results(value, python_function)
     check_captures(graph)
-    trainable = [v.handle for v in graph.trainable_variables]
+    captured = graph.variables
+    trainable = [v.handle for v in captured if v.trainable]
     full_name = _headrace.new_function_name(f"__inference_{name}")
-    arguments = list(graph.inputs)
+    arguments = graph.inputs + graph.deferred_tensors
     core = _headrace.make_concrete(
         graph._core,
         full_name,
@@ -145,22 +151,68 @@ def trace(
         results.tensors,
         trainable,
         keep_effects=keeps_effects,
+        borrowed=() if keeps_variables else captured,
+        attrs=attributes or {},
     )
     graph.inputs = arguments + graph.internal_captures
     graph.outputs = list(results.tensors)
     graph.structured_outputs = func_graph.rebuild(results.structure, results.tensors)
     function_type = FunctionType(parameters, types)
     graph._function_type = function_type
-    return ConcreteFunction(core, graph, function_type, results, name)
+    made = ConcreteFunction(core, graph, function_type, results, name)
+    made._kept_variables = captured if keeps_variables else ()
+    return made
 
 
 def _build(function, parameters, types, graph, wrap_errors):
     _state.depth += 1
     try:
         slots = [_slot(p, t, graph) for p, t in zip(parameters.parameters, types)]
-        return _call(function, parameters, slots, wrap_errors)
+        before = list(map(_snapshot, slots))
+        value = _call(function, parameters, slots, wrap_errors)
+        _check_untouched(graph.name, parameters.parameters, slots, before)
+        return value
     finally:
         _state.depth -= 1
+
+
+def _snapshot(value):
+    """What of a structure a function might change: its containers."""
+    if not isinstance(value, (list, tuple, dict)):
+        return value
+    keys = nest.sorted_keys(value) if nest._is_dict(value) else None
+    return _Snapshot(keys, [_snapshot(v) for v in nest.children(value)])
+
+
+class _Snapshot:
+    def __init__(self, keys, items):
+        self.keys, self.items = keys, items
+
+    def is_same(self, other):
+        return (
+            isinstance(other, _Snapshot)
+            and self.keys == other.keys
+            and len(self.items) == len(other.items)
+            and all(
+                a.is_same(b) if isinstance(a, _Snapshot) else a is b
+                for a, b in zip(self.items, other.items)
+            )
+        )
+
+
+def _check_untouched(name, parameters, slots, before):
+    """ValueError where the function changed containers that it was given."""
+    changed = []
+    for parameter, slot, old in zip(parameters, slots, before):
+        if isinstance(old, _Snapshot) and not old.is_same(_snapshot(slot)):
+            changed.append(parameter.name)
+    if changed:
+        shown = ", ".join(p.name for p in parameters)
+        raise ValueError(
+            f"{name}({shown}) should not modify its Python input arguments. Modifying "
+            "a copy is allowed. The following parameter(s) were modified: "
+            f"{', '.join(changed)}"
+        )
 
 
 def _slot(parameter, t, graph):

@@ -5,19 +5,27 @@ from headrace.framework import conversion, nest
 from headrace.framework.type_spec import TensorSpec
 from headrace.function import tracing
 from headrace.function.concrete import ConcreteFunction
-from headrace.function.function_type import FunctionType
-from headrace.function.polymorphic import Function
+from headrace.function.function_type import FunctionType, P, Parameters
+from headrace.function.polymorphic import Function, checked_options
 from headrace.graph import func_graph
 from headrace.graph.operation import Operation
 
 
 def _plain(function, signature):
     """The parameters of a function with that signature, and their types."""
-    options = dict.fromkeys(
-        ("autograph", "jit_compile", "reduce_retracing", "implements", "attributes")
-    )
-    described = Function(function, dict(options, input_signature=signature))
+    described = Function(function, checked_options(input_signature=signature))
     return described._parameters, described._signature_types
+
+
+def _by_position(function_type):
+    """The same with parameters that have numbers for names, as calls have none."""
+    parameters, types = [], []
+    for i, t in enumerate(function_type.types):
+        if type(t) is not TensorSpec:
+            return function_type  # structures have names of their own
+        parameters.append(P(f"arg_{i}", P.POSITIONAL_ONLY))
+        types.append(TensorSpec(t.shape, t.dtype, t.name or f"tensor_{i}"))
+    return FunctionType(Parameters.of(parameters), types, function_type.output)
 
 
 class WrappedFunction(ConcreteFunction):
@@ -87,5 +95,6 @@ def wrap_function(fn, signature, name=None):
         fn, parameters, types, name, creation, wrap_errors=False, keeps_effects=False
     )
     traced.__class__ = WrappedFunction
+    traced._function_type = _by_position(traced._function_type)
     traced._made = tuple(creation.made)
     return traced

@@ -84,6 +84,11 @@ class FuncGraph(Graph):
         """The tensor of this graph that stands for an outer one."""
         return self._core.capture(conversion.convert_to_tensor(tensor))
 
+    def capture_call_time_value(self, closure, spec, key=None):
+        """Tensors of what `closure()` gives whenever the tf.function is called whose
+        graph is around this one."""
+        return self.outer_graph.capture_call_time_value(closure, spec, key)
+
     @property
     def variables(self):
         found = []
@@ -119,6 +124,8 @@ class Results:
         if getattr(type(value), "_is_composite_tensor", False):
             return _Parts(value, [self._take(p) for p in value._components()])
         if nest.is_nested(value):
+            if hasattr(value, "_returned_as"):  # a list of converted code
+                value = value._returned_as()
             items = [self._take(v) for v in nest.children(value)]
             return nest.rebuild(value, items)
         if isinstance(value, _headrace.VariableBase):

@@ -146,6 +146,7 @@ def __getattr__(key):
         raise AttributeError(f"module '{__name__}' has no attribute '{key}'")
     public, rest = _by_key()[key]
     rest, _, instead = rest.partition(" ! ")
+    instead = instead.replace("\\n", "\n")
     target, bracket, parameters = rest.partition("(")
     if bracket:
         parameters = _COMMA.split(parameters.rstrip()[:-1])

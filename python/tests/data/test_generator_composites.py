@@ -70,3 +70,17 @@ def test_rows_of_ragged_tensors_in_ragged_batches():
     rows = tf.ragged.constant([[1], [2, 3], [4, 5, 6]])
     batches = tf.data.Dataset.from_tensor_slices(rows).ragged_batch(2)
     assert [b.to_list() for b in batches] == [[[1], [2, 3]], [[4, 5, 6]]]
+
+
+def test_shown_in_the_words_that_described_it():
+    of_types = tf.data.Dataset.from_generator(lambda: [], {"a": tf.int32}, {"a": [2]})
+    assert (
+        str(of_types) == "<FlatMapDataset shapes: {'a': (2,)}, types: {'a': tf.int32}>"
+    )
+    of_types = tf.data.Dataset.from_generator(lambda: [], (tf.int32, tf.string))
+    shown = "shapes: (<unknown>, <unknown>), types: (tf.int32, tf.string)"
+    assert repr(of_types) == f"<FlatMapDataset {shown}>"
+    of_specs = tf.data.Dataset.from_generator(
+        lambda: [], output_signature=tf.TensorSpec([])
+    )
+    assert str(of_specs).startswith("<_FlatMapDataset element_spec=TensorSpec(shape=()")

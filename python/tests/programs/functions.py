@@ -38,7 +38,8 @@ for bad in ((tf.ones([3]), 1), (tf.ones([1, 2]), 1.5), (tf.ones([1, 2]),), ("tex
     try:
         power(*bad)
     except TypeError as e:
-        print(str(e).split("`. Received")[0])
+        told = str(e)
+        print(told[told.index("Binding inputs") :].split("`. Received")[0])
 concrete = power.get_concrete_function()
 print(concrete.structured_input_signature, concrete.output_shapes)
 

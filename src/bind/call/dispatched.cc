@@ -30,6 +30,8 @@ DispatchedObject* Cast(PyObject* o) {
   return reinterpret_cast<DispatchedObject*>(o);
 }
 
+// The types of nearly all arguments, told by their address alone: walking along
+// the bases of a type would cost every call.
 bool IsPlain(PyTypeObject* t) {
   return t == eager_type || t == symbolic_type || t == &PyLong_Type ||
          t == &PyFloat_Type || t == &PyUnicode_Type || t == &PyBool_Type ||
@@ -44,8 +46,11 @@ bool HoldsWatched(PyObject* o, int depth, bool whole) {
   if (depth == 0 || !IsSequence(o)) return false;
   const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
   for (Py_ssize_t i = 0; i < n; ++i) {
+    // Borrowed: nothing on the way down runs Python, so the list cannot change.
     PyObject* item = PySequence_Fast_GET_ITEM(o, i);
     if (HoldsWatched(item, depth - 1, whole)) return true;
+    // A list that begins with a number or a text is data: its other items are
+    // of the same kind, and there may be millions.
     if (!whole && (PyFloat_CheckExact(item) || PyLong_CheckExact(item) ||
                    PyUnicode_CheckExact(item))) {
       return false;
@@ -88,6 +93,7 @@ bool PackArguments(PyObject* const* args, size_t nargsf, PyObject* keywords,
 // A result, or null: with an error set, or without where nobody answered.
 PyObject* Answer(PyObject* asked, PyObject* api, const Ref& args,
                  const Ref& kwargs, PyObject* error) {
+  // NotImplemented means that no dispatcher takes these arguments.
   PyObject* answer = Called<PyObject_CallFunctionObjArgs>(
       asked, api, args.get(), kwargs.get(), error, nullptr);
   if (answer == Py_NotImplemented) Py_CLEAR(answer);
@@ -98,7 +104,11 @@ PyObject* Answer(PyObject* asked, PyObject* api, const Ref& args,
 PyObject* AfterError(PyObject* self, PyObject* const* args, size_t nargsf,
                      PyObject* keywords) {
   PyObject *type, *value, *trace;
+  // The error is taken out of the interpreter first: no Python may run while
+  // one is set.
   PyErr_Fetch(&type, &value, &trace);
+  // Dispatchers are shown an exception, but C code may have set a type and a
+  // text only.
   PyErr_NormalizeException(&type, &value, &trace);
   if (trace) PyException_SetTraceback(value, trace);
   Ref tuple, dict;
@@ -120,16 +130,22 @@ PyObject* Call(PyObject* self, PyObject* const* args, size_t nargsf,
                PyObject* keywords) {
   const Py_ssize_t n =
       PyVectorcall_NARGS(nargsf) + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+  // Programs that register no type pay for one comparison here.
   if (!watched.empty() && AnyWatched(args, n, false)) [[unlikely]] {
     Ref tuple, dict;
     if (!PackArguments(args, nargsf, keywords, &tuple, &dict)) return nullptr;
     PyObject* answer = Answer(before_call, self, tuple, dict, nullptr);
+    // With neither an answer nor an error the function itself is called.
     if (answer || PyErr_Occurred()) return answer;
   }
   PyObject* result =
       Called<PyObject_Vectorcall>(Cast(self)->function, args, nargsf, keywords);
   if (result) [[likely]]
     return result;
+  // Dispatchers of last resort are for arguments that the function could not
+  // make sense of; other errors are those of the operation itself.
+  // Now the data is searched to its end: the call has failed, time no longer
+  // counts, and the argument that made it fail may be the last.
   if ((!asks_always && watched.empty()) ||
       (!PyErr_ExceptionMatches(PyExc_TypeError) &&
        !PyErr_ExceptionMatches(PyExc_ValueError)) ||
@@ -179,6 +195,8 @@ PyObject* Itself(PyObject* self, PyObject*) {
   return Ref::Borrow(self).release();
 }
 
+// Pickled by its row of api_names.txt: the function behind it may be a closure,
+// which pickle refuses.
 PyObject* Reduce(PyObject* self, PyObject*) {
   Ref find = Import("_names", "function_of_row");
   if (!find) return nullptr;
@@ -191,6 +209,8 @@ void Free(PyObject* self) {
   Py_XDECREF(o->function);
   Py_XDECREF(o->row);
   Py_XDECREF(o->dict);
+  // A heap type is counted by its objects; it must outlive the memory of this
+  // one.
   PyTypeObject* type = Py_TYPE(self);
   PyObject_Free(self);
   Py_DECREF(type);
@@ -254,6 +274,8 @@ PyObject* WatchType(PyObject*, PyObject* type) {
   for (PyTypeObject* known : watched) {
     if (reinterpret_cast<PyObject*>(known) == type) Py_RETURN_NONE;
   }
+  // Never released: a type whose memory is used again by another would be taken
+  // for it.
   Py_INCREF(type);
   watched.push_back(reinterpret_cast<PyTypeObject*>(type));
   Py_RETURN_NONE;
@@ -291,8 +313,11 @@ bool IsWatched(PyObject* o) {
 bool DispatchOperator(const char* name, PyObject* x, PyObject* y,
                       PyObject** result) {
   *result = nullptr;
+  // Operators are methods of tensors and do not go by DispatchedFunction: they
+  // ask here, under the name of the public function.
   if (watched.empty() || (!IsWatched(x) && !IsWatched(y))) return false;
   Ref call = Import("framework.dispatch", "call_operator");
+  // True with nothing in *result: the error of the import is the answer.
   if (!call) return true;
   *result = Called<PyObject_CallFunction>(call.get(), "sOO", name, x, y);
   if (*result != Py_NotImplemented) return true;

@@ -84,6 +84,8 @@ void DeleteUnused(PyObject* capsule) {
 
 StatusOr<std::unique_ptr<Shared>> Share(const Tensor& t) {
   const TypeRow* row = nullptr;
+  // A dtype without a row has no code in DLPack: strings, quantized numbers,
+  // objects.
   for (const TypeRow& r : kTypes) {
     if (r.dtype == t.dtype()) row = &r;
   }
@@ -91,9 +93,12 @@ StatusOr<std::unique_ptr<Shared>> Share(const Tensor& t) {
     return InvalidArgument(DTypePythonName(t.dtype()),
                            " is not supported by dlpack");
   }
+  // One block for what the capsule points to: the consumer's call of the
+  // deleter frees the shape and the strides along with the tensor.
   auto s = std::make_unique<Shared>();
   s->tensor = t;
   s->shape.assign(t.shape().dims().begin(), t.shape().dims().end());
+  // Written out though null would mean the same: not every consumer takes null.
   s->strides.resize(s->shape.size());
   int64_t stride = 1;
   for (size_t i = s->shape.size(); i-- > 0;) {
@@ -114,7 +119,10 @@ bool IsContiguous(const DLTensor& t) {
   if (t.strides == nullptr) return true;
   int64_t stride = 1;
   for (int i = t.ndim; i-- > 0;) {
+    // Without elements no stride is ever used; producers put anything there.
     if (t.shape[i] == 0) return true;
+    // The stride of a dimension of one is never used either, and NumPy leaves
+    // it arbitrary.
     if (t.shape[i] != 1 && t.strides[i] != stride) return false;
     stride *= t.shape[i];
   }
@@ -123,6 +131,8 @@ bool IsContiguous(const DLTensor& t) {
 
 void Release(void* owner) {
   auto* m = static_cast<DLManagedTensor*>(owner);
+  // At the end of the process the memory goes with it: a deleter that needs
+  // Python could only crash.
   if (m->deleter == nullptr || !Py_IsInitialized()) return;
   // The deleters of NumPy and others drop Python references.
   if (const WithGil locked{std::nothrow}) {
@@ -140,12 +150,14 @@ StatusOr<Tensor> Wrap(DLManagedTensor* m) {
   }
   DType dtype = DType::kInvalid;
   for (const TypeRow& r : kTypes) {
+    // Vectors as elements have no dtype here.
     if (r.code == d.dtype.code && r.bits == d.dtype.bits &&
         d.dtype.lanes == 1) {
       dtype = r.dtype;
     }
   }
   if (dtype == DType::kInvalid) {
+    // (Bytes would be printed as characters.)
     return InvalidArgument("Unsupported DLPack type: code ", d.dtype.code + 0,
                            ", ", d.dtype.bits + 0, " bits, ", d.dtype.lanes,
                            " lanes");
@@ -160,9 +172,11 @@ StatusOr<Tensor> Wrap(DLManagedTensor* m) {
   }
   const size_t bytes = shape.num_elements() * DTypeSize(dtype);
   char* data = static_cast<char*>(d.data) + d.byte_offset;
+  // Producers give null for arrays without elements.
   if (bytes > 0 && d.data == nullptr) {
     return InvalidArgument("A DLPack tensor without data");
   }
+  // A byte offset may leave the data where its type cannot be read.
   const bool aligned =
       reinterpret_cast<uintptr_t>(data) % DTypeSize(dtype) == 0;
   if (bytes > 0 && aligned && dtype != DType::kBool) {
@@ -190,6 +204,7 @@ PyObject* ToDlpack(PyObject*, PyObject* o) {
   if (!shared.ok()) return Raised(shared.status());
   PyObject* capsule =
       PyCapsule_New(&(*shared)->managed, kCapsule, DeleteUnused);
+  // From here on the capsule owns it: DeleteUnused or its consumer frees it.
   if (capsule != nullptr) shared->release();
   return capsule;
 }
@@ -203,6 +218,7 @@ PyObject* FromDlpack(PyObject*, PyObject* capsule) {
   }
   if (!PyCapsule_IsValid(capsule, kCapsule)) {
     const char* name = PyCapsule_GetName(capsule);
+    // A capsule without a name is no error of its own.
     PyErr_Clear();
     return Raised(InvalidArgument(
         "DLPack tensor must be a capsule with name \"dltensor\", got \"",
@@ -213,7 +229,11 @@ PyObject* FromDlpack(PyObject*, PyObject* capsule) {
       static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kCapsule));
   StatusOr<Tensor> t = Wrap(m);
   if (!t.ok()) return Raised(t.status());
+  // As DLPack asks: the name tells every other consumer, and the capsule's
+  // destructor, that the memory has an owner.
   PyCapsule_SetName(capsule, kUsedName);
+  // A tensor exists, so settings of threads and devices are fixed, as
+  // upstream's are once its context is.
   NoteContextUsed();
   return WrapValue(Value(*std::move(t)));
 }

@@ -26,6 +26,8 @@ bool AsSmall(PyObject* o, int32_t* out) {
   if (!PyLong_CheckExact(o)) return false;
   int overflow;
   long v = PyLong_AsLongAndOverflow(o, &overflow);
+  // INT32_MAX itself is left to Python, as an index is also the start of a
+  // range that ends one further.
   if (overflow || v < INT32_MIN || v >= INT32_MAX) return false;
   *out = static_cast<int32_t>(v);
   return true;
@@ -40,6 +42,8 @@ bool PartsOf(PyObject* slice, Ref* start, Ref* stop, Ref* step) {
 }
 
 bool AddPiece(PyObject* key, Pieces* p) {
+  // A piece has a place in begin, end and strides whatever it is: the masks say
+  // which of them the op reads.
   long bit = 1L << p->begin.size();
   int32_t b = 0, e = 0, s = 1;
   if (AsSmall(key, &b)) {
@@ -75,6 +79,8 @@ bool AddPiece(PyObject* key, Pieces* p) {
 bool Parse(PyObject* key, Pieces* p) {
   if (!PyTuple_CheckExact(key)) return AddPiece(key, p);
   Py_ssize_t n = PyTuple_Size(key);
+  // Upstream reads masks of 32 bits, one a piece. An empty key is Python's to
+  // judge.
   if (n == 0 || n > 30) return false;
   for (Py_ssize_t i = 0; i < n; ++i) {
     if (!AddPiece(PyTuple_GetItem(key, i), p)) return false;
@@ -99,7 +105,10 @@ Ref VectorOf(absl::Span<const int32_t> values) {
 
 PyObject* Subscript(PyObject* tensor, PyObject* key) {
   Pieces p;
+  // In graphs the pieces are operations of their own under a name scope, which
+  // Python's road makes.
   if (!CurrentEmitter()->is_eager() || !Parse(key, &p)) {
+    // Whatever this parser could not take, the other one words the error.
     if (PyErr_Occurred()) PyErr_Clear();
     return ByPython(tensor, key);
   }
@@ -108,6 +117,8 @@ PyObject* Subscript(PyObject* tensor, PyObject* key) {
     caller = CallerOf("StridedSlice");
     if (caller == nullptr) return nullptr;
   }
+  // With the slash upstream gives it: the messages of failed indexing end with
+  // it.
   static PyObject* name = PyUnicode_InternFromString("strided_slice/");
   Ref begin = VectorOf(p.begin), end = VectorOf(p.end),
       strides = VectorOf(p.strides);
@@ -119,6 +130,8 @@ PyObject* Subscript(PyObject* tensor, PyObject* key) {
   static const char* const kMasks[] = {"begin_mask", "end_mask",
                                        "ellipsis_mask", "new_axis_mask",
                                        "shrink_axis_mask"};
+  // The attributes' places are those of the registered op: found once, so that
+  // its definition may order them as it likes.
   static const auto places = [] {
     absl::InlinedVector<int, 5> at;
     const auto& attrs = caller->def().attrs;
@@ -130,6 +143,7 @@ PyObject* Subscript(PyObject* tensor, PyObject* key) {
     return at;
   }();
   PyObject* inputs[] = {tensor, begin.get(), end.get(), strides.get()};
+  // More than StridedSlice has.
   PyObject* attrs[16] = {};
   for (size_t i = 0; i < places.size(); ++i) attrs[places[i]] = masks[i].get();
   return (*caller)(inputs, attrs, name);

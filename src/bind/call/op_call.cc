@@ -26,10 +26,14 @@ constexpr size_t kMostCached = 8;
 // versions are imported past this.
 bool IsRemoved(const OpDef& def, PyObject* name) {
   const Deprecation& d = def.deprecation;
+  // The version says since when the op is gone: a definition may announce an
+  // end to come.
   if (d.version <= 0 || d.version > kGraphVersion) return false;
   const Status s = Unimplemented(
       "Op ", def.name, " is not available in GraphDef version ", kGraphVersion,
       ". It has been removed in version ", d.version, ". ", d.explanation, ".");
+  // Eagerly it is the error of an op that failed; in graphs Python's own, as
+  // upstream has it.
   if (CurrentEmitter()->is_eager()) {
     RaiseOpError(s, name, def.name);
   } else {
@@ -42,9 +46,11 @@ bool IsRemoved(const OpDef& def, PyObject* name) {
 // Values of immutable Python types that compare equal mean the same attribute.
 bool SameAttr(PyObject* a, PyObject* b) {
   if (a == b) return true;
+  // 1, 1.0 and True are equal but different attributes.
   if (a == nullptr || b == nullptr || Py_TYPE(a) != Py_TYPE(b)) return false;
   if (PyLong_CheckExact(a) || PyUnicode_CheckExact(a) ||
       PyFloat_CheckExact(a)) {
+    // (NaN equals nothing: such an attribute is resolved at each call.)
     int same = PyObject_RichCompareBool(a, b, Py_EQ);
     if (same < 0) PyErr_Clear();
     return same == 1;
@@ -66,6 +72,8 @@ bool SameAttr(PyObject* a, PyObject* b) {
 
 constexpr int kDeepestAttr = 16;  // deeper tuples are not remembered
 bool IsImmutable(PyObject* o, int depth = 0) {
+  // What can change after the call must not be found again by its address: it
+  // would pass for what it was.
   if (o == nullptr || o == Py_None || PyLong_Check(o) || PyUnicode_Check(o) ||
       PyFloat_CheckExact(o) || PyBytes_Check(o) || IsDTypeObject(o) ||
       IsShapeObject(o)) {
@@ -84,6 +92,9 @@ std::string PythonName(StringView op) {
   std::string out;
   for (size_t i = 0; i < op.size(); ++i) {
     unsigned char c = op[i];
+    // As upstream names its generated functions: a capital begins a word where
+    // a small letter stands before or behind it, so that runs of capitals stay
+    // together, and behind a digit none begins ("conv2d").
     bool starts = std::isupper(c) && i > 0 && op[i - 1] != '_' &&
                   (std::islower(static_cast<unsigned char>(op[i - 1])) ||
                    (i + 1 < op.size() &&
@@ -114,6 +125,7 @@ OpCaller::OpCaller(const OpDef& def)
   for (const ArgDef& a : def.inputs) lists += a.is_list();
   simple_ = lists == 0;
   several_lists_ = lists > 1;
+  // Python's + goes by a road of its own upstream.
   adds_ = def.Is(OpRole::kAdd);
   cache_.reserve(kMostCached);
 }
@@ -159,9 +171,12 @@ bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
   } else if (!a.type_attr.empty()) {
     // An input converted before this one decides, then the default.
     wanted.hint = DefaultType(a.type_attr);
+    // A default of int32 gives way to numbers that do not fit it.
     if (wanted.hint == DType::kInt32 && NeedsInt64(o)) {
       wanted.hint = DType::kInt64;
     } else if (IsFloating(wanted.hint)) {
+      // A default of float32 gives way to what arrays bring with them, if the
+      // op takes it: np.float64 stays float64.
       const auto& allowed = def_.FindAttr(a.type_attr)->allowed_types;
       const DType own = OwnDType(o);
       if (std::find(allowed.begin(), allowed.end(), own) != allowed.end()) {
@@ -177,6 +192,7 @@ bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
   }
   Value v;
   out->names->Argument(a.name, o);
+  // A variable given for a resource is meant itself, not its value.
   if (a.type == DType::kResource && IsVariable(o)) {
     v = HandleOf(o);
     if (!v) return ReadVariable(o, &v);
@@ -191,6 +207,7 @@ bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
 bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
                            Arguments* out) const {
   const ArgDef& a = def_.inputs[arg];
+  // A tensor or an array is taken apart along its first dimension.
   if (!IsSequence(o) && !IsTensor(o) && !IsArray(o)) {
     if (a.number_attr.empty()) {
       Ref type(PyType_GetName(Py_TYPE(o)));
@@ -206,6 +223,8 @@ bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
   if (!items) return false;
   Py_ssize_t n = PySequence_Size(items.get());
   // A first pass for the dtype that tensors among the items give the others.
+  // All items of a list share one dtype: a tensor's is not up for discussion,
+  // that of Python numbers is.
   WantedType wanted;
   wanted.required = a.type;
   if (!a.type_attr.empty()) {
@@ -251,6 +270,8 @@ bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
                                     Arguments* out) const {
   size_t n = def_.inputs.size();
   if (simple_) {
+    // Nothing to convert and no errors to word: the common call of small
+    // programs.
     bool all = true;
     for (size_t i = 0; i < n && all; ++i) all = IsTensor(inputs[i]);
     if (all) {
@@ -264,6 +285,8 @@ bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
     const ArgDef& a = def_.inputs[i];
     PyObject* o = inputs[i];
     if (a.is_list()) {
+      // Lengths are kept only for ops with several lists: with one, it follows
+      // from the number of inputs.
       const size_t before = out->types.size();
       if (!ConvertList(i, o, attrs, out)) return false;
       if (several_lists_) {
@@ -279,6 +302,7 @@ bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
     DType known = a.type_attr.empty() ? DType::kInvalid
                                       : KnownType(a.type_attr, inputs, attrs);
     if (known == DType::kInvalid && !a.type_attr.empty()) {
+      // (With lists types[j] is not the j-th input's.)
       for (size_t j = 0; j < i && simple_; ++j) {
         if (def_.inputs[j].type_attr == a.type_attr) known = out->types[j];
       }
@@ -291,6 +315,8 @@ bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
     Value v;
     out->names->Argument(a.name, o);
     WantedType wanted{known, DType::kInvalid};
+    // The second operand of + is converted with a hint, so that its own type
+    // may stand and the op words the refusal.
     if (adds_ && i == 1) wanted = {DType::kInvalid, known};
     if (!ToValue(o, wanted, &v)) {
       NameUnfitArgument(def_, a, o, known);
@@ -310,6 +336,7 @@ bool OpCaller::CheckListLength(size_t arg, absl::Span<const int> lists) const {
     const ArgDef& other = def_.inputs[i];
     if (!other.is_list()) continue;
     const int n = lists[list++];
+    // lists.back() is the list just converted.
     if (other.number_attr != mine.number_attr || n == lists.back()) continue;
     PyErr_Format(PyExc_ValueError,
                  "List argument '%s' to '%s' Op with length %d must match "
@@ -325,6 +352,8 @@ bool OpCaller::ToAttrs(PyObject* const* attrs, AttrMap* out) const {
   for (size_t i = 0; i < def_.attrs.size(); ++i) {
     const AttrDef& a = def_.attrs[i];
     PyObject* o = attrs[i];
+    // None means the default, as in upstream's generated functions; where there
+    // is none it goes on, and is refused as a value.
     if (o == nullptr ||
         (o == Py_None && (a.has_default || def_.IsInferred(a.name)))) {
       continue;
@@ -357,6 +386,7 @@ void OpCaller::SetListAttrs(const Arguments& a, AttrMap* out) const {
 
 [[gnu::hot]] const OpCaller::Cached* OpCaller::Find(
     const Arguments& a, PyObject* const* attrs) const {
+  // Ops resolved before ForgetResolvedOps hold kernels with the state of then.
   uint64_t epoch = ResolvedOpEpoch();
   size_t n = def_.attrs.size();
   for (const Cached& c : cache_) {
@@ -381,6 +411,8 @@ ResolvedOpPtr OpCaller::Resolve(const Arguments& a, PyObject* const* attrs,
   if (several_lists_) SetListAttrs(a, &map);
   StatusOr<ResolvedOpPtr> op = ResolveOp(def_, a.types, map);
   if (!op.ok()) {
+    // In graphs upstream checks types in Python, which has words of its own;
+    // eagerly its runtime does.
     if (!CurrentEmitter()->is_eager() &&
         RaiseUnfitTypes(def_, a.types, a.lists, attrs)) {
       return nullptr;
@@ -389,11 +421,15 @@ ResolvedOpPtr OpCaller::Resolve(const Arguments& a, PyObject* const* attrs,
     return nullptr;
   }
   for (size_t i = 0; i < def_.attrs.size(); ++i) {
+    // One that can change is never kept, see IsImmutable.
     if (!IsImmutable(attrs[i])) return *op;
   }
   bool grows = cache_.size() < kMostCached;
   if (grows) cache_.emplace_back();
+  // Round about: with more combinations than places the oldest goes.
   Cached& c = grows ? cache_.back() : cache_[next_++ % kMostCached];
+  // Compared by value later, so the objects are held: the address of one that
+  // died may belong to another.
   for (PyObject* o : c.attrs) Py_XDECREF(o);
   c.epoch = ResolvedOpEpoch();
   c.types.assign(a.types.begin(), a.types.end());
@@ -410,11 +446,16 @@ ResolvedOpPtr OpCaller::Resolve(const Arguments& a, PyObject* const* attrs,
   Arguments a;
   if (!Convert(inputs, attrs, name, &a)) return nullptr;
   bool named = name && name != Py_None;
+  // Upstream converts the operands of + before the op, which then sees tensors:
+  // its errors show the name.
   a.had_sequence = a.had_sequence && !adds_;
   for (size_t i = 0; i < def_.attrs.size() && !a.had_sequence; ++i) {
+    // Nor does upstream's fast path take dtypes as text.
     a.had_sequence = attrs[i] && def_.attrs[i].kind == AttrKind::kType &&
                      PyUnicode_Check(attrs[i]);
   }
+  // Null leaves "name: " out of the message; None shows it with nothing behind
+  // it.
   PyObject* shown = !named && a.had_sequence ? nullptr : named ? name : Py_None;
   const Cached* found = Find(a, attrs);
   ResolvedOpPtr op = found ? found->op : Resolve(a, attrs, shown);
@@ -434,6 +475,8 @@ bool OpCaller::Call(PyObject* const* inputs, PyObject* const* attrs,
 }
 
 PyObject* OpCaller::TupleType() {
+  // Made at first use, as most ops have one output and namedtuple compiles a
+  // class of Python.
   if (tuple_type_) return tuple_type_;
   Ref module(PyImport_ImportModule("collections"));
   if (!module) return nullptr;
@@ -461,6 +504,8 @@ PyObject* OpCaller::TupleType() {
     return WrapValue(std::move(outputs[0]));
   }
   if (defs.empty()) {
+    // In graphs a call without results gives its Operation, for control
+    // dependencies and sessions.
     if (CurrentEmitter()->is_eager()) Py_RETURN_NONE;
     static PyObject* last_operation = nullptr;
     if (last_operation == nullptr) {
@@ -487,6 +532,7 @@ PyObject* OpCaller::TupleType() {
       item = WrapValue(std::move(outputs[range.begin]));
     }
     if (item == nullptr) return nullptr;
+    // A single list goes without a tuple around it.
     if (defs.size() == 1) return item;
     PyTuple_SetItem(tuple.get(), i, item);
   }
@@ -495,6 +541,8 @@ PyObject* OpCaller::TupleType() {
 }
 
 OpCaller* CallerOf(const char* op) {
+  // Under the GIL, as all of this room; call sites keep the pointer, so that
+  // callers are never freed.
   static auto* callers = new absl::flat_hash_map<std::string, OpCaller*>;
   OpCaller*& caller = (*callers)[op];
   if (caller == nullptr) {

@@ -49,11 +49,14 @@ Face* FaceOf(PyObject* o) {
 }
 
 int FindOpParameter(const Face& f, PyObject* name) {
+  // Names of parameters and the keywords of compiled code are interned: their
+  // addresses decide nearly always.
   int n = static_cast<int>(f.parameters.size());
   for (int i = 0; i < n; ++i) {
     if (f.parameters[i].name == name) return i;
   }
   for (int i = 0; i < n; ++i) {
+    // A keyword that comes from a dict (**) need not be interned.
     if (PyUnicode_Compare(f.parameters[i].name, name) == 0) return i;
   }
   return -1;
@@ -94,6 +97,8 @@ bool TooManyArguments(const Face& f, Py_ssize_t given) {
   }
   int required = 0, n = static_cast<int>(f.parameters.size());
   for (const OpParameter& p : f.parameters) required += !p.given_default;
+  // The words of Python itself, as upstream's generated functions are plain
+  // Python.
   if (required == n) {
     PyErr_Format(PyExc_TypeError,
                  "%s() takes %d positional argument%s but %zd were given",
@@ -143,6 +148,7 @@ bool BindArguments(const Face& f, PyObject* const* args, Py_ssize_t positional,
 PyObject* CallFunction(PyObject* self, PyObject* const* args, size_t nargsf,
                        PyObject* keywords) {
   const Face& f = *FaceOf(self);
+  // All borrowed: the caller holds its arguments for as long as the call lasts.
   PyObject* slots[kMostParameters];
   std::fill_n(slots, f.parameters.size(), nullptr);
   if (!BindArguments(f, args, PyVectorcall_NARGS(nargsf), keywords, slots)) {
@@ -165,6 +171,8 @@ PyObject* CallFunction(PyObject* self, PyObject* const* args, size_t nargsf,
   if (f.for_text && IsText(inputs[0])) [[unlikely]] {
     return (*f.for_text)(inputs, attrs, name);
   }
+  // Upstream's tf.add names its node by the older op, though the node is an
+  // AddV2.
   if (f.for_text && (name == nullptr || name == Py_None) && f.name == "add" &&
       !CurrentEmitter()->is_eager()) {
     static PyObject* added =  // in graphs
@@ -285,7 +293,11 @@ std::vector<OpParameter> RawParameters(const OpDef& def) {
       PyObject* value = nullptr;
       if (defaulted) {
         value = FromAttr(a.default_value);
+        // Defaults that Python cannot show (functions, shapes of graphs) are
+        // None: ToAttrs takes this for the default.
         if (value == nullptr) PyErr_Clear();
+        // Attributes are bytes; signatures show text. latin1 cannot fail and
+        // keeps each byte.
         if (value && PyBytes_Check(value)) {
           Ref text(PyUnicode_FromEncodedObject(value, "latin1", "replace"));
           Py_SETREF(value, text.release());
@@ -312,6 +324,7 @@ PyObject* RawOpIn(PyObject* made, PyObject* arg, bool keyword_only) {
   const OpDef& def = caller->def();
   auto* face = new Face{caller, caller->python_name(), DocOf(def), keyword_only,
                         RawParameters(def)};
+  // Checked here once, so that calls may fill arrays of that size unchecked.
   if (face->parameters.size() > kMostParameters ||
       def.attrs.size() > kMostParameters) {
     delete face;
@@ -391,11 +404,14 @@ PyObject* MakeOpFunction(PyObject*, PyObject* args) {
   }
   if (face->doc.empty()) face->doc = DocOf(caller->def());
   Py_ssize_t n = PySequence_Size(parameters);
+  // One bit an input.
   uint64_t bound = 0;
   for (Py_ssize_t i = 0; i < n && i < kMostParameters; ++i) {
     Ref item(PySequence_GetItem(parameters, i));
     if (!item || !AddParameter(item.get(), face)) return nullptr;
     const OpParameter& p = face->parameters.back();
+    // Only inputs are counted: attributes that a public function leaves out
+    // take their defaults.
     if (p.target == OpParameter::kInput) bound |= uint64_t{1} << p.index;
   }
   if (bound + 1 != uint64_t{1} << caller->def().inputs.size()) {

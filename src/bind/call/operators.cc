@@ -14,6 +14,7 @@
 namespace headrace::bind {
 namespace {
 
+// More attributes than any op has that an operator of Python stands for.
 constexpr int kMostAttrs = 8;
 bool tensor_equality = true;
 
@@ -35,16 +36,20 @@ DType DTypeOfOperand(PyObject* o) {
   if (IsTensor(o)) return ValueOf(o).dtype();
   const Value& handle = HandleOf(o);
   const HandleData* data = handle ? handle.handle_data() : nullptr;
+  // A resource knows the dtype of what it holds by its handle data.
   return data && !data->empty() ? (*data)[0].dtype : DType::kInvalid;
 }
 
 // The other operand's type gets its turn where it is foreign and knows the
 // operator too; `ours` names the failure that made us give up.
 PyObject* TryOther(PyObject* other, const char* reflected) {
+  // Only where the conversion failed: errors of the operation itself stand.
   if (!PyErr_ExceptionMatches(PyExc_TypeError) &&
       !PyErr_ExceptionMatches(PyExc_ValueError)) {
     return nullptr;
   }
+  // Python's own types have reflected methods, too, which know nothing of
+  // tensors: their NotImplemented would hide our message.
   if (PyFloat_Check(other) || PyLong_Check(other) || IsSequence(other) ||
       PyUnicode_Check(other) || PyComplex_Check(other)) {
     return nullptr;
@@ -54,6 +59,8 @@ PyObject* TryOther(PyObject* other, const char* reflected) {
   Ref method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(other)),
                                     reflected));
   if (!method) {
+    // The other type does not know the operator: the first failure is what the
+    // user is told.
     PyErr_Clear();
     PyErr_Restore(type, value, trace);
     return nullptr;
@@ -71,6 +78,7 @@ PyObject* TryOther(PyObject* other, const char* reflected) {
                            Ref* right, bool raw = false) {
   Value v;
   ArgumentScope names(name, "op");
+  // Messages of the conversion name the argument that is no tensor.
   names.Argument(KnownOperand(x) ? "y" : "x", KnownOperand(x) ? y : x);
   if (KnownOperand(x)) {
     *left = Ref::Borrow(x);
@@ -82,6 +90,8 @@ PyObject* TryOther(PyObject* other, const char* reflected) {
     *right = Ref(WrapValue(std::move(v)));
     return static_cast<bool>(*right);
   }
+  // Required, not hinted: in 2.5 * int_tensor the tensor's dtype stands and 2.5
+  // is refused.
   if (!ToValue(x, {DTypeOfOperand(y), DType::kInvalid}, &v)) return false;
   *left = Ref(WrapValue(std::move(v)));
   *right = Ref::Borrow(y);
@@ -110,6 +120,7 @@ PyObject* NameOf(Operator& o) {
 
 [[gnu::hot]] PyObject* Binary(Operator& o, PyObject* x, PyObject* y) {
   PyObject* name = NameOf(o);
+  // Two tensors need neither conversion nor dispatch.
   if (IsTensor(x) && IsTensor(y)) [[likely]] {
     return CallBinary(o.caller, o.op, x, y, name);
   }
@@ -120,6 +131,7 @@ PyObject* NameOf(Operator& o) {
     return TryOther(KnownOperand(x) ? y : x, o.reflected);
   }
   PyObject* z = CallBinary(o.caller, o.op, left.get(), right.get(), name);
+  // Only an operand that the op itself converted can be what made it fail.
   if (z != nullptr || KnownOperand(y) || o.hints) return z;
   return TryOther(y, o.reflected);
 }
@@ -156,6 +168,8 @@ PyObject* Bitwise(Operator& logical, Operator& bitwise, PyObject* x,
   }
   bool is_bool =
       IsBool(left.get()) || (!IsTensor(left.get()) && IsBool(right.get()));
+  // A tensor on the left decides; anything else there takes the right one's
+  // dtype.
   return Binary(is_bool ? logical : bitwise, left.get(), right.get());
 }
 
@@ -168,6 +182,7 @@ PyObject* Unary(const char* op, PyObject* x) {
 }
 
 PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
+  // Graphs of sessions need == as dictionaries do: feeds are keyed by tensors.
   if (ComparesByIdentity(x)) {
     bool same = IsTensor(y) && ValueOf(x).id() == ValueOf(y).id();
     return PyBool_FromLong(same == equal);
@@ -237,6 +252,8 @@ bool IsText(PyObject* o) {
   static Operator o{"RealDiv", "truediv", "__rtruediv__", "math.truediv"};
   static PyObject* general = nullptr;
   PyObject *t = IsTensor(x) ? x : y, *other = IsTensor(x) ? y : x;
+  // Equal floating dtypes divide as they are; integers become floating first,
+  // which Python's truediv decides.
   const bool plain = PyFloat_CheckExact(other) || PyLong_CheckExact(other) ||
                      (IsTensor(other) && IsTensor(t) &&
                       ValueOf(t).dtype() == ValueOf(other).dtype());
@@ -287,6 +304,8 @@ PyObject* XorTensors(PyObject* x, PyObject* y) {
 }
 PyObject* NegateTensor(PyObject* x) { return Unary("Neg", x); }
 PyObject* AbsTensor(PyObject* x) {
+  // The modulus of complex numbers is real: another op, as its dtype differs
+  // from its input's.
   return Unary(IsComplex(ValueOf(x).dtype()) ? "ComplexAbs" : "Abs", x);
 }
 PyObject* InvertTensor(PyObject* x) {

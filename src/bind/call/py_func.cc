@@ -13,6 +13,8 @@ namespace {
 
 // Upstream's codes of what Python raised.
 Status StatusOfRaised() {
+  // Ctrl-C is no failure of the function: the run ends and KeyboardInterrupt
+  // goes on.
   if (IsInterrupt()) return KeepInterrupt();
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
@@ -22,6 +24,7 @@ Status StatusOfRaised() {
     return PyErr_GivenExceptionMatches(held_type.get(), kind) != 0;
   };
   std::string text = "a Python function raised";
+  // Python words the error, as the text has the traceback in it.
   Ref format = Import("function.py_functions", "describe");
   if (format) {
     Ref told(Called<PyObject_CallFunctionObjArgs>(
@@ -29,7 +32,9 @@ Status StatusOfRaised() {
     const char* utf8 = told ? PyUnicode_AsUTF8(told.get()) : nullptr;
     if (utf8) text = utf8;
   }
+  // The import or the description may have failed: the words above stand then.
   PyErr_Clear();
+  // The code by which datasets know that a generator has ended.
   if (is(PyExc_StopIteration)) return OutOfRange(text);
   if (is(PyExc_ValueError) || is(PyExc_TypeError)) {
     return InvalidArgument(text);
@@ -45,6 +50,8 @@ class PyFunc : public Kernel {
   bool own_outputs() const override { return true; }
 
   Status Run(KernelContext& c) override {
+    // Threads of datasets may still call while the interpreter goes down;
+    // taking the GIL then would end the thread.
     if (!Py_IsInitialized() || _Py_IsFinalizing()) {
       return Cancelled("the Python interpreter is shutting down");
     }
@@ -82,6 +89,7 @@ class PyFunc : public Kernel {
       if (!item || !ToValue(item.get(), {wanted, DType::kInvalid}, &v)) {
         return StatusOfRaised();
       }
+      // A tensor of a graph has no value to hand on.
       if (v.is_symbolic() || v.dtype() != wanted) {
         return InvalidArgument(i, "-th value returned by ", token_, " is ",
                                DTypeName(v.dtype()), ", but expects ",
@@ -106,9 +114,12 @@ Status EagerGradient(GradientContext& g) {
     wanted.push_back(t);
     places.push_back(i);
   }
+  // Inputs, outputs and gradients in one list, with the number of inputs in the
+  // token: the other side cuts the list by it.
   ValueList values(g.inputs().begin(), g.inputs().end());
   values.insert(values.end(), g.outputs().begin(), g.outputs().end());
   for (int i = 0; i < g.num_outputs(); ++i) {
+    // Python's tape takes a gradient for each output, wanted or not.
     values.push_back(g.grad_or_zeros(i));
   }
   const std::string token = absl::StrCat("gradient:", g.num_inputs(), ":",

@@ -23,6 +23,7 @@ bool OptionalDType(PyObject* o, DType* d) {
   if (o == Py_None) return true;
   *d = AsDType(o);
   if (*d != DType::kInvalid) return true;
+  // An object whose own attribute raised keeps its error.
   if (!PyErr_Occurred()) {
     PyErr_Format(PyExc_TypeError,
                  "Cannot convert the argument `type_value`: %R to a TensorFlow "
@@ -87,6 +88,7 @@ PyObject* Constant(PyObject*, PyObject* args) {
   NoteContextUsed();
   Emitter* emitter = CurrentEmitter();
   if (emitter->is_eager()) return Ref::Borrow(o).release();
+  // Set only for what is emitted next, which is this constant.
   if (name) emitter->SetNextName(name);
   Value v;
   if (!ConstantValue(ValueOf(o).tensor(), "", &v)) return nullptr;
@@ -98,8 +100,10 @@ PyObject* Constant(PyObject*, PyObject* args) {
 std::string Describe(const Tensor& t, int64_t i) {
   if (t.dtype() == DType::kVariant) {
     const Variant& v = t.data<Variant>()[i];
+    // A variant that was never set has nothing that could say its type.
     if (v.empty()) return "<unprintable>";
     std::string name(v.value()->type_name());
+    // Type names are printed without upstream's namespaces.
     size_t colon = name.rfind(':');
     return "<" + (colon == std::string::npos ? name : name.substr(colon + 1)) +
            ">";
@@ -117,6 +121,7 @@ PyObject* DescribeObjects(PyObject*, PyObject* o) {
   }
   const Tensor& t = ValueOf(o).tensor();
   std::string text;
+  // A text for people; a list of more objects helps nobody.
   for (int64_t i = 0; i < t.num_elements() && i < 64; ++i) {
     text += (i ? " " : "") + Describe(t, i);
   }
@@ -215,6 +220,7 @@ PyObject* ForgetOps(PyObject*, PyObject*) {
 
 PyObject* RequireSeedsOfOps(PyObject*, PyObject* required) {
   RequireSeeds(required == Py_True);
+  // Ops that were resolved before were not checked: they are resolved again.
   ForgetResolvedOps();
   Py_RETURN_NONE;
 }
@@ -225,12 +231,15 @@ PyObject* IsContextUsed(PyObject*, PyObject*) {
 
 PyObject* IntraOpThreads(PyObject*, PyObject*) {
   int n = NumThreads();
+  // 0 is how upstream says that nobody chose a number.
   return PyLong_FromLong(n == DefaultNumThreads() ? 0 : n);
 }
 
 PyObject* SetIntraOpThreads(PyObject*, PyObject* o) {
   long n = PyLong_AsLong(o);
   if (n == -1 && PyErr_Occurred()) return nullptr;
+  // Threads each have a stack: a number far beyond any machine's is a mistake,
+  // to be told before it takes the memory.
   if (n < 0 || n > 4096) {
     PyErr_SetString(PyExc_ValueError,
                     "the number of threads must be 0 to 4096");

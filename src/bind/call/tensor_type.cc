@@ -20,12 +20,18 @@ namespace {
 [[gnu::hot]] void DeallocTensor(PyObject* self) {
   auto* o = reinterpret_cast<TensorObject*>(self);
   PyTypeObject* type = Py_TYPE(self);
+  // Only these were tracked, see SetAttribute; the collector must not see a
+  // half-dead object.
   if (o->dict || o->owner) PyObject_GC_UnTrack(self);
+  // While the tensor is still whole, as callbacks of weak references run here.
   if (o->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(o->dict);
   Py_CLEAR(o->owner);
+  // PyObject_GC_New runs no constructors, so that Value was placed by hand, and
+  // is destroyed so.
   o->value.~Value();
   PyObject_GC_Del(self);
+  // A heap type is counted by its objects.
   Py_DECREF(type);
 }
 
@@ -48,11 +54,15 @@ int SetAttribute(PyObject* self, PyObject* name, PyObject* value) {
   auto* o = reinterpret_cast<TensorObject*>(self);
   bool had = o->dict != nullptr || o->owner != nullptr;
   int result = PyObject_GenericSetAttr(self, name, value);
+  // Tracked with its first attribute, never earlier: a collection that walks
+  // each small tensor would cost more than the tensors' work.
   if (!had && o->dict) PyObject_GC_Track(self);
   return result;
 }
 
 bool IsNumpyName(PyObject* name) {
+  // Names that NumPy's arrays have and upstream's tensors do not: users who try
+  // them are told of NumPy's behaviour, in upstream's words.
   for (const char* n : {"T", "astype", "ravel", "transpose", "reshape", "clip",
                         "size", "tolist", "data"}) {
     if (PyUnicode_CompareWithASCIIString(name, n) == 0) return true;
@@ -61,6 +71,7 @@ bool IsNumpyName(PyObject* name) {
 }
 
 PyObject* GetAttribute(PyObject* self, PyObject* name) {
+  // The usual case costs no comparison of names.
   PyObject* found = PyObject_GenericGetAttr(self, name);
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
   if (IsNumpyName(name)) {
@@ -74,6 +85,8 @@ PyObject* GetAttribute(PyObject* self, PyObject* name) {
                  type.get(), name);
   } else if ((Py_TYPE(self) == symbolic_type || Py_TYPE(self) == eager_type) &&
              !_PyType_Lookup(Py_TYPE(self), name)) {
+    // Subclasses keep Python's own message, and so does a property that raised
+    // by itself.
     Ref type(PyType_GetName(Py_TYPE(self)));  // without the module
     PyErr_Format(PyExc_AttributeError, "'%U' object has no attribute '%U'",
                  type.get(), name);
@@ -83,6 +96,7 @@ PyObject* GetAttribute(PyObject* self, PyObject* name) {
 
 bool NeedsValue(PyObject* self) {
   const Value& v = ValueOf(self);
+  // Tensors without elements have no memory either.
   if (v && !v.is_symbolic() && v.tensor().raw() != nullptr) return true;
   if (v && !v.is_symbolic() && v.tensor().num_elements() == 0) return true;
   PyErr_SetString(PyExc_TypeError,
@@ -119,6 +133,8 @@ PyObject* Name(PyObject* self, void*) {
   if (v && v.is_symbolic()) {
     return PyUnicode_FromFormat("%s:%d", v.node()->name().c_str(), v.index());
   }
+  // An AttributeError, so that hasattr() and getattr() with a default take
+  // eager tensors for nameless.
   PyErr_SetString(PyExc_AttributeError,
                   "Tensor.name is undefined when eager execution is enabled.");
   return nullptr;
@@ -133,6 +149,7 @@ PyObject* Numpy(PyObject* self, PyObject*) {
 PyObject* View(PyObject* self, PyObject*) {
   if (!NeedsValue(self)) return nullptr;
   const Tensor& t = ValueOf(self).tensor();
+  // (Without elements there is no memory to view.)
   return TensorToArray(t, self, t.num_elements() == 0);
 }
 
@@ -159,7 +176,9 @@ Py_ssize_t Length(PyObject* self) {
 
 int Buffer(PyObject* self, Py_buffer* view, int flags) {
   Ref array(View(self, nullptr));
+  // NumPy's array does the work of the buffer: formats, strides, flags.
   if (!array) {
+    // Consumers expect BufferError, whatever the reason was.
     PyErr_Clear();
     PyErr_SetString(PyExc_BufferError, "this tensor has no buffer");
     return -1;
@@ -170,7 +189,10 @@ int Buffer(PyObject* self, Py_buffer* view, int flags) {
 int Truth(PyObject* self) {
   if (!NeedsValue(self)) return -1;
   const Tensor& t = ValueOf(self).tensor();
+  // The condition of most branches: no array is made for it.
   if (t.dtype() == DType::kBool && t.rank() == 0) return t.scalar<bool>();
+  // NumPy decides what else is true, and refuses several elements in its own
+  // words.
   Ref array(TensorToNumpy(t, self));
   return array ? PyObject_IsTrue(array.get()) : -1;
 }
@@ -179,6 +201,8 @@ PyObject* ToNumber(PyObject* self, PyObject* (*convert)(PyObject*)) {
   if (!NeedsValue(self)) return nullptr;
   Ref array(TensorToNumpy(ValueOf(self).tensor(), self));
   if (!array) return nullptr;
+  // Scalars come as NumPy's numbers, strings as bytes or text: these convert.
+  // An array that is left has dimensions.
   if (PyUnicode_Check(array.get()) || !IsArray(array.get())) {
     return convert(array.get());
   }
@@ -194,6 +218,8 @@ PyObject* Float(PyObject* self) { return ToNumber(self, PyNumber_Float); }
 PyObject* Index(PyObject* self) {
   if (!NeedsValue(self)) return nullptr;
   const Tensor& t = ValueOf(self).tensor();
+  // Python indexes by whole numbers only: a float is refused even where it is
+  // whole.
   if (t.rank() != 0 || !(IsInteger(t.dtype()) || t.dtype() == DType::kBool)) {
     PyErr_SetString(
         PyExc_TypeError,
@@ -206,6 +232,8 @@ PyObject* Index(PyObject* self) {
 
 Py_hash_t Hash(PyObject* self) {
   const Value& v = ValueOf(self);
+  // Only what equals nothing but itself may be hashed; == by elements and a
+  // hash would break dictionaries.
   if (v && v.is_symbolic() && ComparesByIdentity(self)) {
     return static_cast<Py_hash_t>(v.id());
   }
@@ -263,6 +291,8 @@ PyTypeObject* MakeType(const char* name, PyType_Slot* tensor_slots,
   Ref bases(base ? PyTuple_Pack(1, base) : nullptr);
   auto* type = reinterpret_cast<PyTypeObject*>(
       PyType_FromSpecWithBases(&tensor_spec, bases.get()));
+  // Python's messages print tp_name whole; __name__ and __module__ have been
+  // taken from `name` already.
   if (type != nullptr && shown != nullptr) type->tp_name = shown;
   return type;
 }
@@ -304,6 +334,8 @@ bool AddTensorTypes(PyObject* module) {
                          Slot(Py_nb_index, Shield<Index>),
                          Slot(Py_bf_getbuffer, Buffer),
                          {Py_tp_methods, eager_methods},
+                         // Named again for each type: tp_dealloc is not
+                         // inherited, a heap type gets Python's general one.
                          Slot(Py_tp_dealloc, DeallocTensor),
                          Slot(Py_tp_traverse, TraverseTensor),
                          Slot(Py_tp_clear, ClearTensor),

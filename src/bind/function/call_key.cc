@@ -36,6 +36,8 @@ bool TypeHas(PyObject* o, const char* name) {
 bool Same(PyObject* a, PyObject* b) {
   if (a == b) return true;
   int same = PyObject_RichCompareBool(a, b, Py_EQ);
+  // What cannot be compared differs: then a further trace is made, which is
+  // right if slow.
   if (same < 0) PyErr_Clear();
   return same == 1;
 }
@@ -50,6 +52,8 @@ bool CallKey::AddVariable(PyObject* o) {
   }
   VariableTraits traits = TraitsOf(o);
   signature_.AddVariable(handle, traits.dtype, *traits.shape, traits.trainable);
+  // Tapes and watchers see a variable that is passed, as they see one that is
+  // read.
   TouchVariable(o);
   return true;
 }
@@ -69,6 +73,8 @@ void CallKey::AddLiteral(PyObject* o, uint64_t tag) {
   if (n < 0) return false;
   AddToken(token);
   AddToken(static_cast<uint64_t>(n));
+  // Items of lists and tuples are borrowed; any other sequence makes them anew,
+  // and they must live as long as the key.
   bool is_tuple = PyTuple_Check(o), is_list = PyList_Check(o);
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* item = is_tuple  ? PyTuple_GetItem(o, i)
@@ -90,6 +96,8 @@ bool CallKey::AddDict(PyObject* o) {
   held_.emplace_back(PyDict_Keys(o));
   PyObject* keys = held_.back().get();
   if (keys == nullptr) return false;
+  // Upstream flattens dicts by sorted keys: two orders of insertion share a
+  // trace.
   if (PyList_Sort(keys) < 0) {
     PyErr_SetString(PyExc_TypeError,
                     "nest only supports dicts with sortable keys.");
@@ -99,6 +107,7 @@ bool CallKey::AddDict(PyObject* o) {
   AddToken(Token(kDict, static_cast<uint64_t>(n)));
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* key = PyList_GetItem(keys, i);
+    // The keys belong to the structure: other keys are another trace.
     AddLiteral(key, kLiteral);
     PyObject* value = PyDict_GetItemWithError(o, key);
     if (value == nullptr || !Add(value)) return false;
@@ -108,11 +117,14 @@ bool CallKey::AddDict(PyObject* o) {
 
 bool CallKey::AddOther(PyObject* o) {
   uint64_t type = reinterpret_cast<uintptr_t>(Py_TYPE(o));
+  // Subclasses, named tuples among them: the type is part of the key, as
+  // results are packed into it.
   if (PyTuple_Check(o) || PyList_Check(o)) {
     AddToken(type);
     return AddItems(Token(kNamed, 0), o);
   }
   if (PyDict_Check(o)) return AddDict(o);
+  // Arrays are tensors to a trace: by dtype and shape, not by value.
   if (IsArray(o) || IsNumpyScalar(o)) {
     Value v;
     if (!ToValue(o, {}, &v)) return false;
@@ -128,14 +140,18 @@ bool CallKey::AddOther(PyObject* o) {
       held_.emplace_back(
           Called<PyObject_CallMethod>(o, "_static_parts", nullptr));
       if (!held_.back()) return false;
+      made_.push_back(held_.back().get());
       AddLiteral(held_.back().get(), kLiteral);
     }
     return AddItems(Token(kComposite, 0), parts);
   }
+  // A class that defines the protocol for its objects does not speak for
+  // itself.
   if (TypeHas(o, "__tf_tracing_type__") && !PyType_Check(o)) {
     held_.emplace_back(
         Called<PyObject_CallMethod>(o, "__tf_tracing_type__", "O", Py_None));
     if (!held_.back()) return false;
+    made_.push_back(held_.back().get());
     AddLiteral(held_.back().get(), kLiteral);
     return true;
   }
@@ -150,6 +166,8 @@ bool CallKey::AddOther(PyObject* o) {
     if (parts == nullptr) return false;
     AddToken(type);
     AddLiteral(metadata, kLiteral);
+    // Numbers of kNamed tell the kinds of structures apart: 0 for sequences, 1
+    // for attrs, 2 for __tf_flatten__.
     return AddItems(Token(kNamed, 2), parts);
   }
   if (TypeHas(o, "__attrs_attrs__") && !PyType_Check(o)) {
@@ -170,12 +188,14 @@ bool CallKey::AddOther(PyObject* o) {
     return true;
   }
   AddToken(type);
+  // All else by identity or its own ==.
   AddLiteral(o, kObject);
   return true;
 }
 
 [[gnu::hot]] bool CallKey::Add(PyObject* o) {
   if (IsTensor(o)) return signature_.AddTensor(ValueOf(o)), true;
+  // np.float64 is a float to Python; to upstream it is a tensor.
   if (IsLiteral(o) && !IsNumpyScalar(o)) return AddLiteral(o, kLiteral), true;
   if (PyTuple_CheckExact(o)) return AddItems(Token(kTuple, 0), o);
   if (PyList_CheckExact(o)) return AddItems(Token(kList, 0), o);
@@ -186,7 +206,8 @@ bool CallKey::AddOther(PyObject* o) {
 KeptKey::KeptKey(const CallKey& key)
     : tokens_(key.tokens().begin(), key.tokens().end()) {
   for (PyObject* o : key.literals()) {
-    if (!IsLiteral(o)) {
+    if (!IsLiteral(o) && !key.Made(o)) {
+      // Weakly: a trace must not keep alive the model that it was made for.
       Ref weak(PyWeakref_NewRef(o, nullptr));
       if (weak) {
         literals_.push_back({std::move(weak), true});
@@ -199,6 +220,8 @@ KeptKey::KeptKey(const CallKey& key)
 }
 
 [[gnu::hot]] bool KeptKey::Matches(const CallKey& key) const {
+  // Tokens decide nearly always, and compare as numbers; literals run Python's
+  // ==.
   if (tokens_.size() != key.tokens().size() ||
       literals_.size() != key.literals().size() ||
       !std::equal(tokens_.begin(), tokens_.end(), key.tokens().begin())) {
@@ -208,6 +231,8 @@ KeptKey::KeptKey(const CallKey& key)
     PyObject* mine = literals_[i].object.get();
     if (literals_[i].weak) {
       mine = PyWeakref_GetObject(mine);
+      // The object is gone, and its address may be another's: no call fits this
+      // trace any more.
       if (mine == nullptr || mine == Py_None) return PyErr_Clear(), false;
     }
     Ref held = Ref::Borrow(mine);  // comparing runs foreign code

@@ -2,6 +2,7 @@
 // fits, taken from the arguments in one pass.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -23,6 +24,10 @@ class CallKey {
   absl::Span<const uint64_t> tokens() const { return signature_.tokens(); }
   absl::Span<PyObject* const> literals() const { return literals_; }
   absl::Span<const Value> leaves() const { return signature_.leaves(); }
+  // Whether a literal was made for the call, so that nobody else keeps it.
+  bool Made(PyObject* literal) const {
+    return std::find(made_.begin(), made_.end(), literal) != made_.end();
+  }
 
  private:
   bool AddVariable(PyObject* o);
@@ -34,6 +39,7 @@ class CallKey {
   Signature signature_;
   absl::InlinedVector<PyObject*, 8> literals_;  // borrowed, but for held_
   std::vector<Ref> held_;
+  std::vector<PyObject*> made_;  // of the literals; in held_
 };
 
 // A key that was kept: literals by value, other objects weakly where they can

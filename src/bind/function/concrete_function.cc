@@ -21,6 +21,8 @@ std::vector<Value> Values(nb::sequence items) {
 
 void CheckBody(PyGraph& g, absl::Span<const Value> values) {
   for (const Value& v : values) {
+    // A value of another graph would have to be captured first; it cannot be
+    // named from here.
     if (!v || !v.is_symbolic() || v.graph() != g.graph()) {
       throw nb::value_error(
           "a function's arguments and results are tensors "
@@ -32,10 +34,13 @@ void CheckBody(PyGraph& g, absl::Span<const Value> values) {
 // make_concrete(graph, name, args, results, trainable, keep_effects): the
 // function of the graph whose last arguments are those captures that are not
 // among `args`. Effects that the results do not need are part of it where
-// `keep_effects` is true.
+// `keep_effects` is true. Of `borrowed`, captured variables, it does not keep
+// the objects alive, and calls fail once one is gone. `attrs`: the
+// function's own.
 ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
                           nb::sequence args, nb::sequence results,
-                          nb::sequence trainable, bool keep_effects) {
+                          nb::sequence trainable, bool keep_effects,
+                          nb::sequence borrowed, nb::dict attrs) {
   std::vector<Value> inner = Values(args), out = Values(results), captures;
   CheckBody(g, inner);
   CheckBody(g, out);
@@ -48,11 +53,22 @@ ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
     inner.push_back(c.inner);
     captures.push_back(c.outer);
   }
-  FunctionPtr f = MakeFunction(name, g.builder(), inner, out, keep_effects);
+  FunctionPtr f =
+      MakeFunction(name, g.builder(), inner, out, keep_effects, AttrsOf(attrs));
+  // Calls find the function by its name from here on; the library holds it
+  // weakly.
   Status added = GlobalFunctions().Add(f);
   if (!added.ok()) ThrowStatus(added);
-  return {std::make_shared<ConcreteFunction>(std::move(f), std::move(captures),
-                                             Values(trainable))};
+  auto made = std::make_shared<ConcreteFunction>(
+      std::move(f), std::move(captures), Values(trainable));
+  std::vector<ConcreteFunction::Borrowed> variables;
+  for (nb::handle o : borrowed) {
+    if (!IsVariable(o.ptr())) throw nb::type_error("variables are wanted");
+    variables.push_back({nb::cast<std::string>(o.attr("_shared_name")),
+                         LifeOf(o.ptr()), HandleOf(o.ptr()).id()});
+  }
+  made->SetBorrowed(std::move(variables));
+  return {std::move(made)};
 }
 
 // call(args, keep): tapes hold `keep`, unless None, as long as they may go
@@ -61,6 +77,7 @@ nb::list CallConcrete(const ConcreteCore& c, nb::sequence args,
                       nb::object keep) {
   std::vector<Value> values;
   for (nb::handle o : args) {
+    // Here, as the call below sees handles only.
     if (IsVariable(o.ptr())) TouchVariable(o.ptr());
     values.push_back(ValueOrHandle(o));
   }
@@ -68,12 +85,16 @@ nb::list CallConcrete(const ConcreteCore& c, nb::sequence args,
   Status s;
   bool eager = CurrentEmitter()->is_eager();
   std::shared_ptr<void> kept;
+  // Only tapes go back; without one nothing need be held.
   if (!keep.is_none() && HasRecorders()) kept = KeptObject(std::move(keep));
   {
+    // While tracing the call only adds a node; the graph's Python side needs
+    // the GIL.
     WithoutGil unlocked(eager);
     s = c.function->Call(values, &outputs, std::move(kept));
   }
   if (!s.ok()) {
+    // An exception of Python inside (a callback, Ctrl-C) goes on as it is.
     if (!PyErr_Occurred()) {
       RaiseOpError(s, nullptr, c.function->function()->name);
     }
@@ -106,6 +127,7 @@ nb::list Evaluate(PyGraph& g, nb::sequence tensors, nb::sequence feeds,
   if (!e.ok()) ThrowStatus(e.status());
   RunServices services;
   services.resources = &DefaultResources();
+  // The graph may call functions that were traced in this process.
   services.functions = DefaultFunctionCaller();
   Status s = (*e)->Run(services, absl::MakeSpan(given), &results);
   if (!s.ok()) ThrowStatus(s);
@@ -141,7 +163,8 @@ void AddConcreteFunction(nb::module_& m) {
       .def("call", &CallConcrete, nb::arg("args"), nb::arg("keep").none());
   m.def("make_concrete", &MakeConcrete, nb::arg("graph"), nb::arg("name"),
         nb::arg("args"), nb::arg("results"), nb::arg("trainable"),
-        nb::arg("keep_effects") = true);
+        nb::arg("keep_effects") = true, nb::arg("borrowed") = nb::tuple(),
+        nb::arg("attrs") = nb::dict());
   m.def("evaluate", &Evaluate);
   m.def("count_functions", [] { return GlobalFunctions().Names().size(); });
   m.def("new_function_name", [](const std::string& prefix) {

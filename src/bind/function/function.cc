@@ -41,14 +41,18 @@ struct Trace {
   KeptKey key;
   Ref concrete;  // Python's ConcreteFunction
   std::shared_ptr<ConcreteFunction> function;
-  Ref results;    // structure with leaf numbers, or null: Python packs
-  Ref gradients;  // entries that the trace's nodes name, or null
+  Ref results;        // structure with leaf numbers, or null: Python packs
+  Ref gradients;      // entries that the trace's nodes name, or null
+  bool used = false;  // since Python last asked
 };
+
+// So many signatures are known natively; Python knows more traces.
+constexpr size_t kMostTraces = 64;
 
 struct State {
   std::vector<Parameter> parameters;
   TraceCache<Trace> traces;
-  int64_t calls = 0;  // without tracing, since Python asked
+  int64_t calls = 0;  // that ran a known trace, since Python asked
 };
 
 struct FunctionObject {
@@ -89,7 +93,9 @@ Binding BindKeywords(const State& s, PyObject* const* values, PyObject* names,
   for (Py_ssize_t k = 0; k < n; ++k) {
     PyObject* name = PyTuple_GetItem(names, k);
     int at = FindParameter(s, name);
+    // A parameter by name and by place, too: refused by Python, in its words.
     if (at >= 0) {
+      // kWrong leaves the message to Python's own binding (_refuse).
       if (b->slots[at]) return Binding::kWrong;
       b->slots[at] = values[k];
     } else if (b->keywords) {
@@ -160,6 +166,7 @@ PyObject* CallSlowly(PyObject* self, const char* method, PyObject* const* args,
 [[gnu::hot]] PyObject* PackResults(PyObject* shape, ValueList& values) {
   if (PyLong_CheckExact(shape)) {
     size_t i = PyLong_AsSize_t(shape);
+    // Copied, not moved: a result may stand in several places.
     if (i < values.size()) return WrapValue(values[i]);
     PyErr_SetString(PyExc_RuntimeError, "a traced function lost a result");
     return nullptr;
@@ -188,6 +195,7 @@ PyObject* CallSlowly(PyObject* self, const char* method, PyObject* const* args,
     Ref out(PyDict_New());
     PyObject *key, *value;
     Py_ssize_t at = 0;
+    // The structure is the trace's own; nobody changes it while it is walked.
     while (out && PyDict_Next(shape, &at, &key, &value)) {
       Ref item(PackResults(value, values));
       if (!item || PyDict_SetItem(out.get(), key, item.get()) < 0) {
@@ -200,6 +208,8 @@ PyObject* CallSlowly(PyObject* self, const char* method, PyObject* const* args,
 }
 
 PyObject* Pack(PyObject* concrete, PyObject* results, ValueList& values) {
+  // Without a structure the results need Python: composite tensors, named
+  // tuples.
   if (results) return PackResults(results, values);
   Ref list(PyList_New(0));
   for (Value& v : values) {
@@ -214,6 +224,8 @@ PyObject* Pack(PyObject* concrete, PyObject* results, ValueList& values) {
 // Who will ask for the trace's gradients holds them: graphs being built, now,
 // and tapes, which are given *keep. False with an error set.
 bool HandOnGradients(PyObject* gradients, std::shared_ptr<void>* keep) {
+  // Entries are held weakly by name, see the engine's page: who may ask must
+  // hold them.
   if (HasRecorders()) *keep = KeptObject(nb::borrow(gradients));
   if (CurrentEmitter()->is_eager()) return true;
   static PyObject* keep_named =
@@ -238,17 +250,22 @@ bool HandOnGradients(PyObject* gradients, std::shared_ptr<void>* keep) {
     const bool eager = CurrentEmitter()->is_eager();
     WithoutGil unlocked(eager);
     s = f->Call(leaves, &outputs, std::move(keep));
+    // The call ran without an emitter, which would have told the callbacks.
     if (s.ok() && eager)
       s = TellAfterEmit(nullptr, f->function()->name, leaves, &outputs);
   }
   if (s.ok()) [[likely]]
     return Pack(concrete.get(), results.get(), outputs);
+  // An exception of Python inside stands as it is.
   if (!PyErr_Occurred()) {
     RaiseOpError(s, nullptr, f->function()->name);
     PyObject *type, *value, *trace;
+    // _explain adds notes to the exception, so that it must not be pending
+    // while Python runs.
     PyErr_Fetch(&type, &value, &trace);
     Ref ignored(Called<PyObject_CallMethod>(concrete.get(), "_explain", "O",
                                             value ? value : Py_None));
+    // An explanation that fails must not hide the error.
     if (!ignored) PyErr_Clear();
     PyErr_Restore(type, value, trace);
   }
@@ -274,7 +291,11 @@ PyObject* RunResolved(State& s, const CallKey& key, PyObject* answer) {
             results == Py_None ? Ref() : Ref::Borrow(results),
             gradients.get() == Py_None ? Ref() : std::move(gradients)});
   if (leaves == Py_None) {
-    return Run(*s.traces.Add(std::move(t)), key.leaves());
+    const Trace& added = *s.traces.Add(std::move(t));
+    s.traces.Trim(kMostTraces);
+    // Destroyed behind the call, as destructors run Python.
+    const std::vector<std::unique_ptr<Trace>> old = s.traces.TakeDropped();
+    return Run(added, key.leaves());
   }
   std::vector<Value> values;
   for (Py_ssize_t i = 0, n = PySequence_Size(leaves); i < n; ++i) {
@@ -300,12 +321,20 @@ PyObject* Resolve(PyObject* self, const Bound& b, const CallKey& key) {
   }
   Ref answer(Called<PyObject_CallMethod>(self, "_resolve", "OO", slots.get(),
                                          leaves.get()));
-  return answer ? RunResolved(*Cast(self)->state, key, answer.get()) : nullptr;
+  if (!answer) return nullptr;
+  Ref result(RunResolved(*Cast(self)->state, key, answer.get()));
+  if (!result) return nullptr;
+  Ref concrete(PySequence_GetItem(answer.get(), 0));
+  if (!concrete) return nullptr;
+  Ref told(Called<PyObject_CallMethod>(self, "_ran", "O", concrete.get()));
+  return told ? result.release() : nullptr;
 }
 
 [[gnu::hot]] PyObject* Call(PyObject* self, PyObject* const* args,
                             size_t nargsf, PyObject* names) {
   Py_ssize_t positional = PyVectorcall_NARGS(nargsf);
+  // Asked at each call: functions that were made before the switch follow it,
+  // too.
   if (run_eagerly) [[unlikely]] {
     return CallSlowly(self, "_call_python", args, positional, names);
   }
@@ -317,13 +346,20 @@ PyObject* Resolve(PyObject* self, const Bound& b, const CallKey& key) {
     return CallSlowly(self, "_refuse", args, positional, names);
   }
   CallKey key;
+  // Captures belong to the graph in which a function is called, so that each
+  // graph has its traces.
   key.AddToken(ParentGraph());
   for (PyObject* o : b.slots) {
     if (!key.Add(o)) return nullptr;
   }
-  if (const Trace* t = s.traces.Find(key)) [[likely]] {
-    ++s.calls;
-    return Run(*t, key.leaves());
+  if (Trace* t = s.traces.Find(key)) [[likely]] {
+    t->used = true;
+    PyObject* result = Run(*t, key.leaves());
+    // Python compares the calls with the traces, to warn of functions that
+    // trace too often.
+    if (result) [[likely]]
+      ++s.calls;
+    return result;
   }
   return Resolve(self, b, key);
 }
@@ -353,14 +389,28 @@ PyObject* TakeCalls(PyObject* self, PyObject*) {
   return PyLong_FromLongLong(std::exchange(s.calls, 0));
 }
 
+// The ConcreteFunctions that were run since this was last asked; some twice.
+PyObject* TakeUsed(PyObject* self, PyObject*) {
+  Ref out(PyList_New(0));
+  for (const auto& t : Cast(self)->state->traces.all()) {
+    if (!out) return nullptr;
+    if (!std::exchange(t->used, false)) continue;
+    if (PyList_Append(out.get(), t->concrete.get()) < 0) return nullptr;
+  }
+  return out.release();
+}
+
 PyObject* Forget(PyObject* self, PyObject*) {
-  State& s = *Cast(self)->state;
+  TraceCache<Trace>& traces = Cast(self)->state->traces;
+  traces.Clear();
   // Destroyed behind the change, as destructors run Python.
-  const std::vector<std::unique_ptr<Trace>> old = s.traces.TakeAll();
+  const std::vector<std::unique_ptr<Trace>> old = traces.TakeDropped();
   Py_RETURN_NONE;
 }
 
 PyObject* NewFunction(PyTypeObject* type, PyObject*, PyObject*) {
+  // The allocator of the type at hand, which may be a subclass written in
+  // Python.
   auto alloc = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
   PyObject* self = alloc(type, 0);
   if (self == nullptr) return nullptr;
@@ -377,6 +427,7 @@ int TraverseFunction(PyObject* self, visitproc visit, void* arg) {
       Py_VISIT(t->concrete.get());
       Py_VISIT(t->gradients.get());
     }
+    // Defaults are the user's objects, which may refer back to the function.
     for (const auto& p : s->parameters) Py_VISIT(p.given_default.get());
   }
   return 0;
@@ -385,13 +436,15 @@ int TraverseFunction(PyObject* self, visitproc visit, void* arg) {
 int ClearFunction(PyObject* self) {
   Py_CLEAR(Cast(self)->dict);
   if (State* s = Cast(self)->state) {
-    const std::vector<std::unique_ptr<Trace>> old = s->traces.TakeAll();
+    s->traces.Clear();
+    const std::vector<std::unique_ptr<Trace>> old = s->traces.TakeDropped();
   }
   return 0;
 }
 
 void DeallocFunction(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  // Untracked first: the collector may run while the rest dies.
   PyObject_GC_UnTrack(self);
   if (Cast(self)->weak_references) PyObject_ClearWeakRefs(self);
   ClearFunction(self);
@@ -416,6 +469,8 @@ PyMethodDef function_methods[] = {
      "Tells the parameters: (name, kind, default)."},
     {"_take_calls", Shield<TakeCalls>, METH_NOARGS,
      "Calls that needed no trace."},
+    {"_take_used", Shield<TakeUsed>, METH_NOARGS,
+     "The concrete functions that ran since this was last asked."},
     {"_forget", Shield<Forget>, METH_NOARGS, "Drops all traces."},
     {}};
 PyMemberDef function_members[] = {

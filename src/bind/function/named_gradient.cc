@@ -29,8 +29,10 @@ nb::list Outputs(const GradientContext& g) {
 // serves the graph that it was made for, and copies of that.
 bool Fits(nb::handle entry, GradientContext& g, const CopiedFrom* copied) {
   uint64_t id = nb::cast<uint64_t>(entry.attr("graph_id"));
+  // Entries of tf.RegisterGradient are made for no graph and fit all.
   if (id == 0) return true;
   const auto* graph = reinterpret_cast<const Graph*>(id);
+  // Without a copy the node itself is at hand, whose graph must be the entry's.
   return copied ? copied->IsOf(graph) : g.output(0).graph().get() == graph;
 }
 
@@ -39,6 +41,8 @@ StatusOr<Value> GradientPlace(GradientContext& g, const Value& outer,
                               const CopiedFrom& copied,
                               const PyGraph* recorded) {
   const std::shared_ptr<Graph>& graph = g.output(0).graph();
+  // First the copy of the value itself, then that of the argument by which the
+  // graph captured it.
   if (outer.is_symbolic()) {
     if (outer.graph() == graph) return outer;
     if (auto e = copied.Find(outer)) return graph->Output(*e);
@@ -49,6 +53,8 @@ StatusOr<Value> GradientPlace(GradientContext& g, const Value& outer,
       if (auto e = copied.Find(c.inner)) return graph->Output(*e);
     }
   }
+  // A symbolic value that was not copied is out of reach; an eager one is a
+  // number and becomes a constant.
   if (outer.is_symbolic()) {
     return InvalidArgument(
         "a gradient function reads ", outer.node()->name(), ":", outer.index(),
@@ -56,6 +62,7 @@ StatusOr<Value> GradientPlace(GradientContext& g, const Value& outer,
         "captured no such value; hand it to the function with the gradient as "
         "an argument");
   }
+  // An eager value cannot change any more, so a constant says as much.
   Value constant = g.Const(outer.tensor());
   HR_RETURN_IF_ERROR(g.status());
   return constant;
@@ -91,6 +98,7 @@ Status CallDirectly(nb::handle entry, GradientContext& g) {
   for (int i = 0; i < g.num_outputs(); ++i) {
     gradients.append(FromGradient(g.raw_grad(i)));
   }
+  // User code runs in here, perhaps for long: see Park.
   nb::list found = nb::cast<nb::list>(
       OrPark([&] { return entry.attr("direct")(Outputs(g), gradients); }));
   if (nb::len(found) != static_cast<size_t>(g.num_inputs())) {
@@ -106,9 +114,12 @@ Status CallWritten(nb::handle entry, GradientContext& g,
                    const CopiedFrom& copied) {
   nb::list gradients;
   std::vector<Value> inputs;
+  // What arrives as slices is made dense (grad): a function's arguments are
+  // tensors.
   for (int i = 0; i < g.num_outputs(); ++i) {
     Value v = g.grad(i);
     HR_RETURN_IF_ERROR(g.status());
+    // None holds the place; the function has no argument for it.
     gradients.append(v ? WrapObject(v) : nb::none());
     if (v) inputs.push_back(std::move(v));
   }
@@ -128,10 +139,15 @@ Status CallWritten(nb::handle entry, GradientContext& g,
   }
   FunctionPtr f = core->function->function();
   nb::object inside = written[2];  // entries that the function names
+  // Entries die with whoever holds them: the written function lives as long as
+  // its trace, and may be differentiated itself.
   if (!inside.is_none() && nb::len(inside) > 0) {
+    // Another thread may be making the function's gradient.
     MutexLock lock(f->derived_mutex);
     f->derived.kept = KeptObject(std::move(inside));
   }
+  // As a call, not written out: the function is traced once, however often a
+  // graph is copied.
   ValueList results = CallFunction(g, f, inputs);
   HR_RETURN_IF_ERROR(g.status());
   for (int i = 0; i < g.num_inputs(); ++i) g.set(i, Placed(places[i], results));
@@ -148,6 +164,8 @@ Status CallEntry(PyObject* entry, GradientContext& g,
     }
     return copied ? CallWritten(entry, g, *copied) : CallDirectly(entry, g);
   } catch (nb::python_error& e) {
+    // The status is only the way out; who asked for the gradient finds Python's
+    // exception set.
     e.restore();  // raised again by whoever asked for the gradient
   } catch (nb::builtin_exception& e) {
     PyErr_SetString(PyExc_TypeError, e.what());
@@ -167,7 +185,10 @@ NamedGradient AsNamedGradient(nb::object entry) {
 
 NamedGradient Find(StringView name) {
   WithGil locked;
+  // Imported at the first question: most programs name no gradients.
   static PyObject* find = Import("eager.named_gradients", "find").release();
+  // Names come from files and need not be UTF-8; no entry has a name that was
+  // replaced in.
   Ref text(PyUnicode_DecodeUTF8(
       name.data(), static_cast<Py_ssize_t>(name.size()), "replace"));
   Ref entry;
@@ -175,6 +196,8 @@ NamedGradient Find(StringView name) {
     entry =
         Ref(Called<PyObject_CallFunctionObjArgs>(find, text.get(), nullptr));
   }
+  // A finder has no error to give: the name counts as unknown, with a note on
+  // stderr.
   if (!entry) PyErr_WriteUnraisable(find);
   if (!entry || entry.get() == Py_None) return nullptr;
   return AsNamedGradient(nb::steal(entry.release()));

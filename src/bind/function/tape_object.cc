@@ -38,6 +38,8 @@ nb::object Wrap(const Value& v) {
 nb::object FromGradient(const Gradient& g) {
   if (!g) return nb::none();
   if (!g.is_slices()) return Wrap(g.dense);
+  // Three parts: the shape may be unknown, and goes along for gradients of
+  // gathers.
   return nb::make_tuple(Wrap(g.values), Wrap(g.indices), Wrap(g.dense_shape));
 }
 
@@ -72,6 +74,8 @@ std::vector<Value> AllWatched(nb::handle sequence) {
 }
 
 nb::list AsList(const StatusOr<std::vector<Gradient>>& found) {
+  // A gradient function of Python may have raised: its exception goes before
+  // the status.
   if (PyErr_Occurred()) nb::raise_python_error();
   if (!found.ok()) RaiseStatusNow(found.status());
   nb::list out;
@@ -95,9 +99,12 @@ nb::list GradientsOfGraph(nb::sequence targets, nb::sequence sources,
 
 // A Python function of output gradients that gives input gradients.
 BackwardFn PythonBackward(nb::callable f) {
+  // Backward functions are copied with the tape's entries, on any thread; the
+  // count is C++'s own, so that copying needs no GIL.
   std::shared_ptr<PyObject> kept = KeptObject(std::move(f));
   return [kept](absl::Span<const Gradient> given,
                 std::vector<Gradient>* results) -> Status {
+    // The walk may be inside of a call that has let go of the GIL.
     WithGil locked;
     try {
       nb::list arguments;
@@ -142,6 +149,7 @@ class PyTape {
 // Tells the tapes of a call whose gradient a Python function computes.
 void RecordCustom(const char* name, nb::sequence inputs, nb::sequence outputs,
                   nb::callable backward) {
+  // Nobody would ever call it.
   if (!HasRecorders()) return;
   std::vector<Value> in, out;
   for (nb::handle o : inputs) in.push_back(Watched(o));
@@ -154,6 +162,8 @@ class PyStopRecording {
  public:
   PyStopRecording() = default;
   PyStopRecording(const PyStopRecording&) = delete;
+  // A stack, as one object may be entered several times, one `with` inside the
+  // other.
   void Enter() { held_.push_back(std::make_unique<StopRecording>()); }
   void Exit() { held_.pop_back(); }
 

@@ -11,6 +11,7 @@ namespace {
 Ref Back(PyObject* frame) {
 #ifdef Py_LIMITED_API
   Ref back(PyObject_GetAttrString(frame, "f_back"));
+  // Without a frame the stack ends here.
   if (!back) PyErr_Clear();
   return back.get() == Py_None ? Ref() : back;
 #else
@@ -37,9 +38,12 @@ CallStacks::~CallStacks() {
 }
 
 int CallStacks::Intern(PyObject* code, int instruction, int outer) {
+  // One entry for each place and way to it: loops that make thousands of nodes
+  // add nothing.
   auto [it, added] = known_.emplace(Key{code, instruction, outer},
                                     static_cast<int>(frames_.size()));
   if (added) {
+    // Held, as its address is the key.
     Py_INCREF(code);
     frames_.push_back({code, instruction, outer});
   }
@@ -49,12 +53,15 @@ int CallStacks::Intern(PyObject* code, int instruction, int outer) {
 int CallStacks::StackOf(PyObject* frame, PyObject* until, int outer) {
   absl::InlinedVector<Ref, 8> walk;
   bool met = false;
+  // Deep recursion is cut: the frames nearest to the node tell most.
   for (Ref f = Ref::Borrow(frame); f && walk.size() < kMostFrames && !met;) {
     met = f.get() == until;
     Ref back = met ? Ref() : Back(f.get());
     walk.push_back(std::exchange(f, std::move(back)));
   }
+  // Where the walk met the graph's own frame the rest is known from Enter.
   int stack = met ? outer : kNone;
+  // From the outside in, as each entry names the one around it.
   for (size_t n = walk.size(); n-- > 0;) {
     PyObject* f = walk[n].get();
     Ref code(reinterpret_cast<PyObject*>(
@@ -66,6 +73,7 @@ int CallStacks::StackOf(PyObject* frame, PyObject* until, int outer) {
 
 void CallStacks::Enter() {
   // The running frame is the context manager's; its caller entered the graph.
+  // Borrowed, and null where no Python runs.
   auto* now = reinterpret_cast<PyObject*>(PyEval_GetFrame());
   Ref entered = now ? Back(now) : Ref();
   Ref outside = entered ? Back(entered.get()) : Ref();
@@ -83,6 +91,8 @@ void CallStacks::Record(int id) {
   bool inside = !bases_.empty();
   int stack = StackOf(now, inside ? bases_.back().frame.get() : nullptr,
                       inside ? bases_.back().outer : kNone);
+  // Nodes that come without an Emit of their own (captures, placeholders) share
+  // the stack of the next that has one.
   of_node_.resize(id + 1, stack);
   of_node_[id] = stack;
 }

@@ -20,6 +20,25 @@
 namespace nb = nanobind;
 
 namespace headrace::bind {
+
+AttrMap AttrsOf(nb::dict given) {
+  AttrMap attrs;
+  for (auto [key, value] : given) {
+    const std::string name = nb::cast<std::string>(key);
+    // Before ints and texts: a bool is an int to Python.
+    if (nb::isinstance<nb::bool_>(value)) {
+      attrs.Set(name, nb::cast<bool>(value));
+    } else if (nb::isinstance<nb::list>(value)) {
+      std::vector<std::string> texts;
+      for (nb::handle text : value)
+        texts.push_back(nb::cast<std::string>(text));
+      attrs.Set(name, std::move(texts));
+    } else {
+      attrs.Set(name, nb::cast<std::string>(value));
+    }
+  }
+  return attrs;
+}
 namespace {
 
 // Refuses to grow a finalised graph, with the Python error that says so.
@@ -28,16 +47,19 @@ class Builder : public GraphBuilder {
   using GraphBuilder::GraphBuilder;
   Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
               ValueList* outputs) override {
+    // The status for C++ in between, Python's error for the caller.
     if (finalized) {
       PyErr_SetString(PyExc_RuntimeError,
                       "Graph is finalized and cannot be modified.");
       return FailedPrecondition("Graph is finalized and cannot be modified.");
     }
     ResolvedOpPtr named = op;
+    // Only inside of gradient_override_map.
     if (!gradients.empty()) [[unlikely]] {
       HR_ASSIGN_OR_RETURN(named, WithGradient(op));
     }
     HR_RETURN_IF_ERROR(GraphBuilder::Emit(named, inputs, outputs));
+    // Captures of its inputs may have come before it.
     stacks.Record(graph()->num_nodes() - 1);
     return OkStatus();
   }
@@ -48,6 +70,7 @@ class Builder : public GraphBuilder {
  private:
   StatusOr<ResolvedOpPtr> WithGradient(const ResolvedOpPtr& op) const {
     auto it = gradients.find(op->name());
+    // A name that the node has already was given for itself, and stands.
     if (it == gradients.end() || GradientNameOf(*op)) return op;
     AttrMap attrs = op->attrs();
     attrs.Set(kGradientAttr, it->second);
@@ -64,6 +87,7 @@ struct Entered {
 struct EnteredByThread {
   std::vector<Entered> stack;
 };
+// Kept where EmitterScopes are: by thread, as each builds its own graphs.
 std::vector<Entered>& Stack() { return OwnObject<EnteredByThread>().stack; }
 
 void PushGraph(PyGraph& g) {
@@ -76,6 +100,7 @@ void PushEager() {
 }
 void PopEmitter() {
   if (Stack().empty()) throw nb::value_error("no graph was entered");
+  // The stack was recorded for the graph that is left, not for eager scopes.
   if (GraphBuilder* b = Stack().back().builder) {
     static_cast<Builder*>(b)->stacks.Leave();
   }
@@ -92,6 +117,8 @@ Emitter* DefaultGraph() {
   if (default_graph == nullptr && Py_IsInitialized() && PyGILState_Check()) {
     Ref make = Import("context.stack", "thread_graph");
     Ref made(make ? Called<PyObject_CallNoArgs>(make.get()) : nullptr);
+    // There is nobody to raise to: emitters are asked for in the middle of
+    // everything.
     if (!made) PyErr_WriteUnraisable(make.get());
   }
   return default_graph ? static_cast<Emitter*>(default_graph) : EagerEmitter();
@@ -108,15 +135,23 @@ void BuildGraphsByDefault(bool on) {
   SetDefaultEmitterOfThreads(on ? DefaultGraph : nullptr);
 }
 
+// placeholder(name, dtype, shape, like, attrs): `like` tells what is behind a
+// handle.
 nb::object Placeholder(PyGraph& g, const std::string& name, nb::handle dtype,
-                       nb::handle shape, nb::handle like) {
+                       nb::handle shape, nb::handle like, nb::dict attrs) {
   Shape s;
   if (!AsShape(shape.ptr(), &s)) nb::raise_python_error();
   DType d = AsDType(dtype.ptr());
   if (d == DType::kInvalid) throw nb::type_error("a placeholder has a dtype");
   std::shared_ptr<const HandleData> handle;
+  // A capture of a resource knows what it holds, as shapes of reads depend on
+  // it.
   if (!like.is_none()) handle = ValueOrHandle(like).shared_handle_data();
+  AttrMap own = AttrsOf(attrs);
+  std::swap(own, g.builder().node_attrs());
   StatusOr<Value> v = g.builder().AddPlaceholder(name, d, s, std::move(handle));
+  std::swap(own, g.builder().node_attrs());
+  // As while tracing: a bad shape is ValueError.
   if (!v.ok()) ThrowStatus(v.status(), true);
   return WrapObject(*v);
 }
@@ -144,6 +179,7 @@ nb::object Capture(PyGraph& g, nb::handle o) {
 // The gradients of ops added from now on: {op type: name}.
 void OverrideGradients(PyGraph& g, nb::dict names) {
   absl::flat_hash_map<std::string, std::string> gradients;
+  // Taken over as a whole: leaving the `with` block sets what was before.
   for (auto [type, name] : names) {
     gradients[nb::cast<std::string>(type)] = nb::cast<std::string>(name);
   }
@@ -153,21 +189,7 @@ void OverrideGradients(PyGraph& g, nb::dict names) {
 // What nodes made from now on get beside their own attributes: truths, texts
 // and lists of texts, by names with an underscore before them.
 void SetNodeAttrs(PyGraph& g, nb::dict attrs) {
-  AttrMap map;
-  for (auto [key, value] : attrs) {
-    const std::string name = nb::cast<std::string>(key);
-    if (nb::isinstance<nb::bool_>(value)) {
-      map.Set(name, nb::cast<bool>(value));
-    } else if (nb::isinstance<nb::list>(value)) {
-      std::vector<std::string> texts;
-      for (nb::handle text : value)
-        texts.push_back(nb::cast<std::string>(text));
-      map.Set(name, std::move(texts));
-    } else {
-      map.Set(name, nb::cast<std::string>(value));
-    }
-  }
-  g.builder().node_attrs() = std::move(map);
+  g.builder().node_attrs() = AttrsOf(attrs);
 }
 
 nb::object FindNode(PyGraph& g, const std::string& name) {
@@ -246,6 +268,7 @@ nb::list AttrNames(const NodeRef& n) {
 // Nodes that read output i (i < 0: that wait for the node).
 nb::list Consumers(const NodeRef& n, int index) {
   nb::list out;
+  // Nodes do not know their readers: asked rarely, so the graph is searched.
   for (int i = 0; i < n.graph->num_nodes(); ++i) {
     Node* user = n.graph->node(i);
     bool uses = false;
@@ -277,6 +300,7 @@ NodeRef NodeOf(nb::handle tensor) {
 // A tensor's known value as an eager one, or None.
 nb::object KnownValue(nb::handle tensor) {
   const Value& v = Symbolic(tensor);
+  // A constant has one output.
   const Tensor* t = v.index() == 0 ? v.node()->constant() : nullptr;
   return t ? WrapObject(Value(*t)) : nb::none();
 }
@@ -288,6 +312,8 @@ nb::object PartialShape(nb::handle tensor) {
 }
 
 uint64_t Address(const std::shared_ptr<Graph>& g) {
+  // The address tells graphs apart while they live, and Python's tables let go
+  // of it when one dies.
   return reinterpret_cast<uintptr_t>(g.get());
 }
 
@@ -337,10 +363,13 @@ uint64_t ParentGraph() {
     return b ? reinterpret_cast<uintptr_t>(b->graph().get()) : 0;
   };
   const std::vector<Entered>& stack = Stack();
+  // Function bodies are passed over: their captures go on to the graph around
+  // all of them.
   for (size_t i = stack.size(); i-- > 0;) {
     GraphBuilder* b = stack[i].builder;
     if (b == nullptr || !b->is_function()) return number(b);
   }
+  // In TensorFlow 1 the thread's default graph is around everything.
   if (!graphs_by_default) return 0;
   DefaultGraph();
   return number(default_graph);
@@ -350,8 +379,10 @@ std::vector<GraphBuilder*> EnteredBuilders() {
   std::vector<GraphBuilder*> found;
   const std::vector<Entered>& stack = Stack();
   for (size_t i = stack.size(); i-- > 0;) {
+    // An eager scope: nothing beyond can be captured from here.
     if (stack[i].builder == nullptr) return found;
     found.push_back(stack[i].builder);
+    // A plain graph captures nothing, so that the walk ends with it.
     if (!found.back()->is_function()) return found;
   }
   if (graphs_by_default) {
@@ -375,6 +406,7 @@ bool PyGraph::finalized() const {
 }
 
 void ThrowStatus(const Status& s, bool in_graph) {
+  // A callback may have raised; that error says more.
   if (!PyErr_Occurred()) RaiseStatus(s, in_graph);
   nb::raise_python_error();
 }
@@ -414,7 +446,8 @@ void AddGraph(nb::module_& m) {
              return g.graph()->UniqueName(g.builder().scope() + name, mark);
            })
       .def("placeholder", &Placeholder, nb::arg("name"), nb::arg("dtype"),
-           nb::arg("shape").none(), nb::arg("like").none())
+           nb::arg("shape").none(), nb::arg("like").none(),
+           nb::arg("attrs") = nb::dict())
       .def("captures", &Captures)
       .def("call_stack", &CallStack)
       .def("capture", &Capture)

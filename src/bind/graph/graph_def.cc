@@ -22,6 +22,7 @@ namespace {
 template <typename Proto>
 nb::bytes Serialized(const Proto& proto) {
   std::string bytes;
+  // Sizes are ints to protobuf.
   if (!proto.SerializeToString(&bytes)) {
     throw nb::value_error("the proto is larger than 2 GiB");
   }
@@ -71,6 +72,7 @@ nb::bytes ExportFunctionBytes(const ConcreteCore& c) {
 nb::tuple ImportGraph(PyGraph& g, nb::bytes bytes, const std::string& prefix,
                       bool uniquify_names, nb::dict input_map,
                       std::vector<std::string> return_elements) {
+  // The import grows the graph past the builder, which would have refused.
   if (g.finalized()) {
     PyErr_SetString(PyExc_RuntimeError,
                     "Graph is finalized and cannot be modified.");
@@ -79,6 +81,7 @@ nb::tuple ImportGraph(PyGraph& g, nb::bytes bytes, const std::string& prefix,
   ImportOptions options;
   options.prefix = prefix;
   options.uniquify_names = uniquify_names;
+  // As tf.device() around the import asks for.
   options.default_device = g.builder().device();
   options.return_elements = std::move(return_elements);
   for (auto [key, value] : input_map) {
@@ -91,9 +94,11 @@ nb::tuple ImportGraph(PyGraph& g, nb::bytes bytes, const std::string& prefix,
   ImportResults results;
   Status s = ImportGraphBytes(StringView(bytes.c_str(), bytes.size()), options,
                               g.graph().get(), &results);
+  // Upstream raises ValueError for graphs that do not fit together.
   if (!s.ok()) ThrowStatus(s, /*in_graph=*/true);
   nb::list returned, unused;
   for (const Edge& e : results.returned) {
+    // Without an output it is an operation that was asked for.
     if (e.index < 0) {
       returned.append(NodeRef{g.graph(), e.node});
     } else {

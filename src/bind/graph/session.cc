@@ -25,6 +25,7 @@ namespace {
 using PlanKey = absl::InlinedVector<uint64_t, 8>;
 
 nb::object ToNumpy(Tensor t) {
+  // Resources and variants have no NumPy form.
   if (!IsPlain(t.dtype()) && t.dtype() != DType::kString) {
     return WrapObject(Value(std::move(t)));
   }
@@ -39,6 +40,8 @@ class Steps : public Timeline {
  public:
   void Step(StringView name, StringView op, int64_t begin_ns,
             int64_t end_ns) override {
+    // Copied: the names belong to the plan, which may be gone when they are
+    // read.
     steps_.push_back({std::string(name), std::string(op), begin_ns, end_ns});
   }
   // [(node, op, begin, end)], in nanoseconds of one clock.
@@ -72,9 +75,12 @@ class SessionCore {
 
   // One tensor fetched with tensors fed; NotImplemented for all else.
   [[gnu::hot]] nb::object RunOne(nb::handle fetch, nb::handle feeds) {
+    // Only what needs no Python: anything else takes the long road, which also
+    // words the errors.
     if (Py_TYPE(fetch.ptr()) != symbolic_type) return NotMine();
     const Value& wanted = ValueOf(fetch.ptr());
     if (wanted.graph() != graph_) return NotMine();
+    // The same key as RunMany's for the same call, so that both share plans.
     PlanKey plan_key = {wanted.id(), 0, 0};
     absl::InlinedVector<const Value*, 4> fed;  // the caller's dict holds them
     absl::InlinedVector<Tensor, 4> tensors;
@@ -82,13 +88,16 @@ class SessionCore {
       if (!PyDict_CheckExact(feeds.ptr())) return NotMine();
       PyObject *key, *value;
       Py_ssize_t at = 0;
+      // Nothing in the loop runs Python code that could change the dict.
       while (PyDict_Next(feeds.ptr(), &at, &key, &value)) {
         if (Py_TYPE(key) != symbolic_type || !IsArray(value)) return NotMine();
         const Value& v = ValueOf(key);
         DType have = ArrayDType(value);
+        // A cast is Python's to decide.
         if (v.graph() != graph_ || have != v.dtype()) return NotMine();
         Tensor t;
         if (!ArrayToTensor(value, have, &t)) nb::raise_python_error();
+        // Shapes that do not fit are refused by Python, with names.
         if (!v.shape().CompatibleWith(t.shape())) return NotMine();
         fed.push_back(&v);
         plan_key.push_back(v.id());
@@ -101,6 +110,8 @@ class SessionCore {
       for (const Value* v : fed) values.push_back(*v);
       plan = Make(plan_key, {&wanted, 1}, {}, values);
     }
+    // Opened at each run, and runs may be short: looking at the token each time
+    // would cost them.
     const StopScope closing(&closing_, /*paced=*/true);
     std::vector<Tensor> results = Run(*plan, absl::MakeSpan(tensors));
     return ToNumpy(std::move(results[0]));
@@ -120,6 +131,7 @@ class SessionCore {
     for (nb::handle o : targets) {
       NodeRef n = nb::cast<NodeRef>(o);
       if (n.graph != graph_) throw nb::value_error("a node of another graph");
+      // Ids of nodes begin with 0, which separates the parts of a key.
       nodes.push_back(n.node);
       key.push_back(n.node->id() + 1);
     }
@@ -135,6 +147,7 @@ class SessionCore {
     const StopScope closing(&closing_, /*paced=*/true);
     std::optional<Deadline> deadline;
     if (timeout_ms > 0) deadline.emplace(timeout_ms);
+    // Behind the deadline: making a plan may take long, and counts.
     std::shared_ptr<Executable> plan = Find(key);
     if (!plan) plan = Make(key, wanted, nodes, fed);
     Steps steps;
@@ -168,6 +181,7 @@ class SessionCore {
   }
 
   [[gnu::hot]] std::shared_ptr<Executable> Find(const PlanKey& key) {
+    // Training loops ask for the same again and again.
     if (last_ && key == last_key_) return last_;
     auto it = plans_.find(key);
     if (it == plans_.end()) return nullptr;
@@ -183,6 +197,7 @@ class SessionCore {
     std::vector<Edge> in, out;
     for (const Value& v : feeds) in.push_back(EdgeOf(v));
     for (const Value& v : fetches) out.push_back(EdgeOf(v));
+    // Once a plan, as the devices of a graph's nodes that run do not change.
     if (!soft_placement) {
       Status placed = CheckPlacement(out, targets, processors);
       if (!placed.ok()) ThrowStatus(placed);
@@ -201,6 +216,7 @@ class SessionCore {
     std::vector<Tensor> results;
     Status s;
     {
+      // Runs of several threads overlap; each has a workspace of its own.
       WithoutGil unlocked(true);
       s = plan.Run(services_, feeds, &results, timeline);
     }

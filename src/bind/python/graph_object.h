@@ -42,6 +42,9 @@ Value ValueOrHandle(nanobind::handle o);
 nanobind::object WrapObject(Value v);
 [[noreturn]] void ThrowStatus(const Status& s, bool in_graph = false);
 
+// {name: bool, str or list of str} as attributes.
+AttrMap AttrsOf(nanobind::dict given);
+
 void AddGraph(nanobind::module_& m);
 // Adds the base of tf.function's objects; false with an error set.
 bool AddFunctionType(PyObject* module);

@@ -29,8 +29,10 @@ bool RaiseFirst(bool (*fits)(const PendingError&, StringView),
   std::deque<PendingError>& all = PendingErrors();
   for (auto it = all.begin(); it != all.end(); ++it) {
     if (!fits(*it, text)) continue;
+    // Taken out first: an exception is raised once.
     PendingError k = std::move(*it);
     all.erase(it);
+    // From here on work may begin again on the main thread.
     if (k.main) ClearInterrupt();
     PyErr_Restore(k.type.release(), k.value.release(), k.trace.release());
     return true;
@@ -48,8 +50,12 @@ bool RaiseMain() {
 int RaiseLeft(void*) { return RaiseMain() ? -1 : 0; }
 
 bool Poll() {
+  // At the end of the process there is nobody left to raise to.
   if (!Py_IsInitialized() || _Py_IsFinalizing()) return false;
+  // Not WithGil: the poll runs on the main thread, which has its state.
   const PyGILState_STATE gil = PyGILState_Ensure();
+  // An error that is set already goes first; handlers must not run on top of
+  // it.
   const bool raised = !PyErr_Occurred() && PyErr_CheckSignals() != 0;
   if (raised) KeepInterrupt().IgnoreError();
   PyGILState_Release(gil);
@@ -61,6 +67,8 @@ bool Poll() {
 void InstallInterrupts() { SetSignalPoll(&Poll); }
 
 bool IsInterrupt() {
+  // KeyboardInterrupt, SystemExit and GeneratorExit derive from BaseException
+  // alone.
   return PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception);
 }
 
@@ -71,15 +79,20 @@ Status KeepInterrupt() {
   PyErr_NormalizeException(&type, &value, &trace);
   if (trace) PyException_SetTraceback(value, trace);
   std::deque<PendingError>& all = PendingErrors();
+  // The main thread's is never dropped: it holds all work until it is raised.
   if (all.size() >= kMostKept) {
     auto oldest = std::find_if(all.begin(), all.end(),
                                [](const PendingError& k) { return !k.main; });
     if (oldest != all.end()) all.erase(oldest);
   }
+  // The mark finds the exception again by the status' text, which threads,
+  // retries and wrappers hand on.
   all.push_back({absl::StrCat("(exception ", next++, ")"), IsMainThread(),
                  Ref(type), Ref(value), Ref(trace)});
   if (all.back().main) {
     SetInterrupt();
+    // Should nobody look at the status, the interpreter raises it at its next
+    // step.
     Py_AddPendingCall(&RaiseLeft, nullptr);
   }
   return Cancelled("A Python exception ended the work ", all.back().mark);
@@ -87,9 +100,11 @@ Status KeepInterrupt() {
 
 bool RaiseInterrupt(const Status& s) {
   if (PendingErrors().empty()) return false;
+  // Whatever the status says: all work on the main thread ended by it.
   if (IsMainThread() && RaiseMain()) return true;
   return RaiseFirst(
       [](const PendingError& k, StringView text) {
+        // A main thread's exception must not surface on another one.
         return !k.main && absl::StrContains(text, k.mark);
       },
       s.message());

@@ -95,6 +95,7 @@ class WithGil {
   }
   explicit WithGil(std::nothrow_t) {
     if (PyGILState_GetThisThreadState() == nullptr) {
+      // The thread-local data of Python's libraries, too, NumPy's among them.
       if (!PrepareThread(kForPython)) return;
 #if PY_VERSION_HEX < 0x030C0000
       // Python 3.11's does not look whether there was memory, so this does: a
@@ -112,6 +113,7 @@ class WithGil {
   ~WithGil() {
     if (!held_) return;
     if (made_ != nullptr) {
+      // Runs destructors of what Python kept for the thread.
       OrPark([this] { PyThreadState_Clear(made_); });
       PyThreadState_DeleteCurrent();
     } else {

@@ -27,12 +27,15 @@ void RaiseCaught() {
 void RaiseStatus(const Status& s, bool in_graph) {
   if (RaiseInterrupt(s)) return;
   const StringView text = s.message();
+  // Texts hold bytes of the user's (names of files, strings in tensors).
   Ref message(PyUnicode_DecodeUTF8(text.data(), text.size(), "replace"));
   if (!message) return;
   if (in_graph && s.code() == absl::StatusCode::kInvalidArgument) {
     PyErr_SetObject(PyExc_ValueError, message.get());
     return;
   }
+  // Upstream looks gradients up in a registry of Python, whose LookupError it
+  // is.
   if (s.GetPayload(kNoGradient)) {
     PyErr_SetObject(PyExc_LookupError, message.get());
     return;
@@ -46,6 +49,7 @@ void RaiseStatus(const Status& s, bool in_graph) {
     make = Import("framework.errors", "_from_status").release();
   }
   if (make == nullptr) return;
+  // The classes of tf.errors are Python's; it picks one by the code.
   Ref error(Called<PyObject_CallFunction>(
       make, "iO", static_cast<int>(s.code()), message.get()));
   if (!error) return;

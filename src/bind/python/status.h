@@ -30,6 +30,8 @@ struct ShieldOf<f> {
     }
   }();
   static R Call(Args... args) {
+    // An exception takes thread-local data of libraries; made too late, for
+    // want of memory, it would end the process.
     if (!PrepareThread()) [[unlikely]] {
       PyErr_NoMemory();
       return kFailed;
@@ -37,6 +39,8 @@ struct ShieldOf<f> {
     try {
       return f(args...);
     } catch (const abi::__forced_unwind&) {
+      // Python ends the thread: see Park. Must come first, as catch (...) would
+      // swallow it and the process would end.
       Park();
     } catch (...) {
       RaiseCaught();

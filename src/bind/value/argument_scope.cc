@@ -14,11 +14,16 @@ std::string NodeName(GraphBuilder& builder, PyObject* name,
   std::string base = op;
   if (name && name != Py_None) {
     const char* given = NameText(name);
+    // A name that is no str is refused by the op's own call.
     if (given == nullptr) PyErr_Clear();
     if (given && *given) base = given;
   }
+  // As upstream: no scope begins with an underscore ("_Send" is made under
+  // "Send").
   if (base[0] == '_') base.erase(0, 1);
+  // A name that ends with a slash is final: no scope, no number behind it.
   if (base.back() == '/') return base.substr(0, base.size() - 1);
+  // Not taken: the op's own node gets this name later.
   return builder.graph()->UniqueName(builder.scope() + base, /*mark=*/false);
 }
 
@@ -28,6 +33,7 @@ ArgumentScope::ArgumentScope(PyObject* name, const std::string& op) {
   Emitter* emitter = CurrentEmitter();
   if (emitter->is_eager()) [[likely]]
     return;
+  // Other emitters than graphs (a checking one, say) name no nodes.
   builder_ = dynamic_cast<GraphBuilder*>(emitter);
   if (builder_ == nullptr) return;
   outer_ = builder_->scope();
@@ -36,6 +42,7 @@ ArgumentScope::ArgumentScope(PyObject* name, const std::string& op) {
 
 ArgumentScope::~ArgumentScope() {
   if (builder_ == nullptr) return;
+  // An argument that made no node must not name the op's.
   builder_->SetNextName("");
   builder_->set_scope(std::move(outer_));
 }

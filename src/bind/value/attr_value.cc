@@ -50,21 +50,25 @@ bool Wrong(const AttrDef& attr, PyObject* o) {
 }
 
 bool ToInt(PyObject* o, int64_t* out) {
+  // int("3") is a number to Python; upstream refuses texts.
   if (PyUnicode_Check(o) || PyBytes_Check(o) || o == Py_None) return false;
   Ref n(PyNumber_Long(o));
   if (!n) return false;
   *out = PyLong_AsLongLong(n.get());
+  // PyLong_AsLongLong gives -1 for errors, and for -1.
   return *out != -1 || !PyErr_Occurred();
 }
 
 bool ToFloat(PyObject* o, float* out) {
   if (PyUnicode_Check(o) || PyBytes_Check(o)) return false;
   double d = PyFloat_AsDouble(o);
+  // Attributes are float32 on the wire.
   *out = static_cast<float>(d);
   return d != -1.0 || !PyErr_Occurred();
 }
 
 bool ToBool(PyObject* o, bool* out) {
+  // Ints are no truth values here, as upstream has it.
   if (!PyBool_Check(o) &&
       !(IsNumpyScalar(o) && ArrayDType(o) == DType::kBool)) {
     return false;
@@ -107,6 +111,8 @@ bool ToTensorAttr(PyObject* o, Tensor* out) {
 template <typename T, typename F>
 bool ToList(const AttrDef& attr, PyObject* o, StringView op, F item,
             AttrValue* out) {
+  // A tensor or a text is no list of attributes, though Python could walk along
+  // it.
   if (!IsSequence(o) && !PyRange_Check(o) && !IsArray(o)) {
     std::string name(op);
     PyErr_Format(PyExc_TypeError,
@@ -119,6 +125,7 @@ bool ToList(const AttrDef& attr, PyObject* o, StringView op, F item,
   for (Py_ssize_t i = 0; i < n; ++i) {
     Ref e(PySequence_GetItem(o, i));
     T value{};
+    // The message shows the element, or the whole where it could not be had.
     if (!e || !item(e.get(), &value)) return Wrong(attr, e ? e.get() : o);
     list.push_back(std::move(value));
   }
@@ -133,6 +140,8 @@ bool ToBoolList(const AttrDef& attr, PyObject* o, StringView op,
   };
   AttrValue ignored;
   std::vector<bool> list;
+  // ToList keeps vectors of T, and a vector of bools has no addresses to fill:
+  // the bools go into `list`, the numbers nowhere.
   auto keep = [&](PyObject* e, int64_t*) {
     bool b;
     if (!ToBool(e, &b)) return false;
@@ -170,6 +179,7 @@ struct ToPython {
   PyObject* operator()(float v) const { return PyFloat_FromDouble(v); }
   PyObject* operator()(bool v) const { return PyBool_FromLong(v); }
   PyObject* operator()(const std::string& v) const {
+    // Strings are bytes to graphs; whether they are text is for the reader.
     return PyBytes_FromStringAndSize(v.data(), v.size());
   }
   PyObject* operator()(DType v) const { return DTypeObject(v); }
@@ -185,6 +195,7 @@ struct ToPython {
   PyObject* operator()(const std::vector<T>& v) const {
     Ref list(PyList_New(0));
     for (size_t i = 0; list && i < v.size(); ++i) {
+      // vector<bool> gives a proxy, which is no bool to overloads.
       Ref item((*this)(static_cast<T>(v[i])));
       if (!item || PyList_Append(list.get(), item.get()) < 0) return nullptr;
     }
@@ -197,6 +208,8 @@ struct ToPython {
 bool ToFuncRef(PyObject* o, FuncRef* out) {
   Ref held = Ref::Borrow(o);
   if (!PyUnicode_Check(o) && !PyBytes_Check(o)) {
+    // Concrete functions first: `name` of a traced one is the user's, not the
+    // library's.
     held = Ref(PyObject_GetAttrString(o, "_function_name"));
     if (!held) {
       PyErr_Clear();

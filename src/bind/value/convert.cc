@@ -18,6 +18,7 @@ PyObject* converter = nullptr;
 // A Python number or string of dtype d.
 bool ScalarToTensor(PyObject* o, DType own, DType wanted, Tensor* out) {
   DType d = wanted == DType::kInvalid ? own : wanted;
+  // The commonest number by far, without an allocation of a buffer by dtype.
   if (d == DType::kFloat && PyFloat_CheckExact(o)) {
     *out = Tensor::Scalar<float>(static_cast<float>(PyFloat_AsDouble(o)));
     return true;
@@ -25,6 +26,8 @@ bool ScalarToTensor(PyObject* o, DType own, DType wanted, Tensor* out) {
   StatusOr<Tensor> t = Tensor::Allocate(d, Shape());
   if (!t.ok()) return CannotConvert(o, o, d);
   if (!StoreScalar(o, *t, 0)) {
+    // StoreScalar refuses without an error where the kind of the value is
+    // wrong, and with one where it is too large.
     return PyErr_Occurred() ? false : CannotConvert(o, o, d);
   }
   *out = *std::move(t);
@@ -32,6 +35,8 @@ bool ScalarToTensor(PyObject* o, DType own, DType wanted, Tensor* out) {
 }
 
 bool Attempt(PyObject* o, DType d, Tensor* out) {
+  // NumPy's scalars are Python's floats, too (np.float64), but have a dtype of
+  // their own.
   DType own = IsNumpyScalar(o) ? DType::kInvalid : ScalarDType(o);
   if (own != DType::kInvalid) return ScalarToTensor(o, own, d, out);
   if (IsArray(o) || IsNumpyScalar(o)) return ArrayToTensor(o, d, out);
@@ -42,6 +47,7 @@ bool Attempt(PyObject* o, DType d, Tensor* out) {
 bool IsTooDeep(PyObject* o, int depth = 0) {
   const bool list = PyList_CheckExact(o);
   if (!list && !PyTuple_CheckExact(o)) return false;
+  // Also ends for a list that contains itself.
   if (depth > Shape::kMaxRank) return true;
   const Py_ssize_t n = list ? PyList_GET_SIZE(o) : PyTuple_GET_SIZE(o);
   for (Py_ssize_t i = 0; i < n; ++i) {
@@ -78,6 +84,7 @@ bool IsPythonData(PyObject* o) {
 }
 
 bool CallConverter(PyObject* o, WantedType wanted, Value* out) {
+  // Only while the package is being imported.
   if (converter == nullptr) {
     return Raise(PyExc_TypeError, "cannot convert %R to a Tensor", o);
   }
@@ -89,6 +96,7 @@ bool CallConverter(PyObject* o, WantedType wanted, Value* out) {
   Ref t(Called<PyObject_CallFunctionObjArgs>(converter, o, required.get(),
                                              hint.get(), nullptr));
   if (!t) return false;
+  // Registered functions are users': their result is looked at.
   if (!IsTensor(t.get())) {
     return Raise(PyExc_TypeError, "%R is not a Tensor", t.get());
   }
@@ -105,10 +113,12 @@ Fits FitsInt32(PyObject* o, int depth) {
   if (PyLong_CheckExact(o)) {
     int overflow;
     const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    // Beyond int64 nothing is gained by int64: the conversion will refuse it.
     return overflow != 0 || fits(v) ? Fits::kYes : Fits::kNo;
   }
   if (IsArray(o) || IsNumpyScalar(o)) {
     Tensor t;
+    // Unsigned and smaller types have dtypes of their own to go by.
     if (ArrayDType(o) != DType::kInt64) return Fits::kYes;
     if (!ArrayToTensor(o, DType::kInt64, &t)) return PyErr_Clear(), Fits::kYes;
     const auto values = t.span<int64_t>();
@@ -153,16 +163,20 @@ const char* NameText(PyObject* name) {
 bool NeedsInt64(PyObject* o) { return FitsInt32(o, 0) == Fits::kNo; }
 
 void SetConverter(PyObject* function) {
+  // Before the old one goes: both may be the same.
   Py_XINCREF(function);
   Py_XSETREF(converter, function);
 }
 
 [[gnu::hot]] bool ToTensor(PyObject* o, WantedType wanted, Tensor* out) {
   if (wanted.required == DType::kInvalid && wanted.hint != DType::kInvalid) {
+    // A hint that the value does not fit (2.5 where int32 is hinted) gives way
+    // to the value's own type.
     if (Attempt(o, wanted.hint, out)) return true;
     PyErr_Clear();
   }
   if (Attempt(o, wanted.required, out)) return true;
+  // The same failure reads differently in graphs upstream.
   if (!CurrentEmitter()->is_eager()) SayInGraphWords(o);
   return false;
 }
@@ -184,9 +198,12 @@ void SetConverter(PyObject* function) {
     *out = ValueOf(o);
     return true;
   }
+  // By a read that tapes see.
   if (IsVariable(o)) return ReadVariable(o, out);
   bool plain;
   if (IsSequence(o)) {
+    // Lists with tensors in them are packed by ops, so that gradients reach the
+    // parts.
     if (!HoldsTensors(o, &plain)) return false;
     plain = !plain;
   } else {

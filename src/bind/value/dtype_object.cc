@@ -12,6 +12,7 @@ struct DTypeBase {
 };
 
 PyTypeObject* base_type = nullptr;
+// By number; upstream's enum ends far below 256, references included.
 std::array<PyObject*, 256> objects{};
 
 PyObject* NewDType(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
@@ -27,6 +28,7 @@ PyObject* NewDType(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     }
     return nullptr;
   }
+  // One object a type, so that `is` works and lookups are by address.
   PyObject*& kept = objects[static_cast<int>(d)];
   if (kept == nullptr) {
     auto alloc = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
@@ -60,9 +62,11 @@ PyType_Spec dtype_spec = {"headrace._headrace.DTypeBase", sizeof(DTypeBase), 0,
                           dtype_slots};
 
 DType FromPythonType(PyObject* o) {
+  // Upstream's defaults for Python's types.
   if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::kFloat;
   if (o == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::kInt32;
   if (o == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
+  // np.object_ arrays hold strings, and so object stands for them.
   if (o == reinterpret_cast<PyObject*>(&PyBytes_Type) ||
       o == reinterpret_cast<PyObject*>(&PyUnicode_Type) ||
       o == reinterpret_cast<PyObject*>(&PyBaseObject_Type)) {
@@ -93,9 +97,11 @@ PyObject* DTypeObject(DType d) {
 
 DType AsDType(PyObject* o) {
   if (IsDTypeObject(o)) return DTypeOfObject(o);
+  // True is no type, though it is the number 1.
   if (PyLong_Check(o) && !PyBool_Check(o)) {
     long n = PyLong_AsLong(o);
     if (n == -1 && PyErr_Occurred()) PyErr_Clear();
+    // (The cast may have cut off a number beyond 32 bits.)
     return DTypeIsValid(static_cast<int>(n)) && n == static_cast<int>(n)
                ? static_cast<DType>(n)
                : DType::kInvalid;
@@ -108,6 +114,7 @@ DType AsDType(PyObject* o) {
     if (d.ok()) return *d;
   }
   DType d = FromPythonType(o);
+  // NumPy last, as it takes nearly anything for a dtype.
   return d != DType::kInvalid ? d : DTypeOfNumpy(o);
 }
 

@@ -18,16 +18,20 @@ bool IsCostly(const ResolvedOp& op, absl::Span<const Value> inputs) {
   size_t bytes = 0;
   const bool may_wait = !op.def().Has(OpTrait::kNeverWaits);
   for (const Value& v : inputs) {
+    // Ops on resources may wait: for a queue, a lock, a file.
     if (v.dtype() == DType::kResource || v.dtype() == DType::kVariant) {
       if (may_wait) return true;
     }
+    // (Values without a shape are symbolic or opaque.)
     if (v.shape().known_rank())
       bytes += v.tensor().has_buffer() ? v.tensor().bytes() : 0;
   }
   if (bytes >= kCostly) return true;
   for (const AttrDef& a : op.def().attrs) {
+    // A function may do anything, and may call Python on another thread.
     if (a.kind == AttrKind::kFunc || a.kind == AttrKind::kFuncList) return true;
   }
+  // Sources (random numbers, files, iterators) have no input to judge by.
   return inputs.empty() && op.def().is_stateful;
 }
 
@@ -38,6 +42,7 @@ void RaiseOpError(const Status& s, PyObject* name, const std::string& op) {
   if (s.GetPayload(kNoGradient)) return RaiseStatus(s);
   std::string text(s.message());
   if (eager) {
+    // Once: the error may come from an op inside, which has said so already.
     std::string suffix = " [Op:" + op + "]";
     if (text.size() < suffix.size() ||
         text.compare(text.size() - suffix.size(), suffix.size(), suffix) != 0) {
@@ -46,6 +51,7 @@ void RaiseOpError(const Status& s, PyObject* name, const std::string& op) {
     if (name) {
       text += " name: ";
       const char* n = name == Py_None ? "" : NameText(name);
+      // A name that is no str is refused elsewhere; here the error stands.
       if (n == nullptr) PyErr_Clear();
       text += n ? n : "";
     }
@@ -60,6 +66,7 @@ bool RaiseOutOfScope(absl::Span<const Value> inputs) {
     if (!v.is_symbolic()) continue;
     Ref raise = Import("function.tracing", "raise_out_of_scope");
     Ref tensor(WrapValue(v));
+    // The import's own error is raised.
     if (!raise || !tensor) return true;
     Ref none(Called<PyObject_CallFunctionObjArgs>(raise.get(), tensor.get(),
                                                   nullptr));
@@ -71,6 +78,7 @@ bool RaiseOutOfScope(absl::Span<const Value> inputs) {
 [[gnu::hot]] bool EmitResolved(const ResolvedOpPtr& op,
                                absl::Span<const Value> inputs,
                                ValueList* outputs, PyObject* name) {
+  // From now on settings of threads and devices are refused, as upstream's are.
   context_used = true;
   Emitter* emitter = CurrentEmitter();
   bool eager = emitter->is_eager();
@@ -81,11 +89,14 @@ bool RaiseOutOfScope(absl::Span<const Value> inputs) {
   }
   Status s;
   {
+    // Letting go of the GIL costs a small op more than it takes, and lets
+    // another thread in between.
     WithoutGil unlocked(eager && IsCostly(*op, inputs));
     s = Emit(op, inputs, outputs);
   }
   if (s.ok()) [[likely]]
     return true;
+  // Python code inside (a py_function, a converter) raised: that is the error.
   if (PyErr_Occurred()) return false;
   if (!eager || !RaiseOutOfScope(inputs)) RaiseOpError(s, name, op->name());
   return false;
@@ -97,10 +108,13 @@ void NoteContextUsed() { context_used = true; }
 const ResolvedOpPtr* OpOfDType::Resolve(DType dtype,
                                         absl::Span<const DType> types) {
   uint64_t epoch = ResolvedOpEpoch();
+  // See ForgetResolvedOps: kernels with state are made anew.
   if (epoch != epoch_) {
     for (ResolvedOpPtr& r : resolved_) r = nullptr;
     epoch_ = epoch;
   }
+  // Numbers of the dtypes that variables have are below 64; references begin at
+  // 101.
   ResolvedOpPtr& kept = resolved_[static_cast<int>(dtype) % 64];
   if (kept) [[likely]]
     return &kept;

@@ -16,6 +16,7 @@ bool AllFinite(const Tensor& t) {
   DispatchDType(t.dtype(), FloatTypes{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* x = t.data<T>();
+    // Stops at the first: the message is Python's, which looks at the whole.
     for (int64_t i = 0, n = t.num_elements(); finite && i < n; ++i) {
       finite = std::isfinite(static_cast<double>(x[i]));
     }
@@ -33,10 +34,12 @@ nb::list Listed(absl::Span<const Value> values) {
 // known yet.
 Status Check(const OpDef* op, StringView name, absl::Span<const Value> inputs,
              ValueList* outputs) {
+  // Moved numbers were checked where they were made.
   if (op && op->Has(OpTrait::kMovesNumbers)) return OkStatus();
   for (size_t i = 0; i < outputs->size(); ++i) {
     Value& v = (*outputs)[i];
     if (!IsFloating(v.dtype())) continue;
+    // In graphs Python adds a check behind the output instead.
     if (!v.is_symbolic() && AllFinite(v.tensor())) continue;
     WithGil locked;
     static PyObject* checked =
@@ -48,6 +51,7 @@ Status Check(const OpDef* op, StringView name, absl::Span<const Value> inputs,
                                    outputs->size(), Listed(inputs),
                                    WrapObject(v));
       });
+      // What follows reads the checked value, so that the check runs before.
       v = ValueOrHandle(found);
     } catch (nb::python_error& e) {
       e.restore();  // raised again by whoever emitted

@@ -27,6 +27,7 @@ int OwnTypeNumber(DType d) {
     case DType::kHalf:
       return NPY_HALF;
     case DType::kInt8:
+    // Quantized numbers show as the integers that they are stored as.
     case DType::kQint8:
       return NPY_INT8;
     case DType::kInt16:
@@ -53,6 +54,7 @@ int OwnTypeNumber(DType d) {
       return NPY_COMPLEX64;
     case DType::kComplex128:
       return NPY_COMPLEX128;
+    // NumPy has no strings of any length but objects.
     case DType::kString:
       return NPY_OBJECT;
     default:
@@ -75,6 +77,8 @@ DType OfTypeNumber(int n) {
     case NPY_INT:
       return DType::kInt32;
     case NPY_LONG:
+      // The C library decides whether long is 64 bits; NPY_LONG and
+      // NPY_LONGLONG are distinct types even where both are.
       return sizeof(long) == 8 ? DType::kInt64 : DType::kInt32;
     case NPY_LONGLONG:
       return DType::kInt64;
@@ -123,6 +127,8 @@ std::array<MlType, 10> ml_types{{
 }};
 
 bool LoadMlTypes() {
+  // At first need: ml_dtypes takes time to import, and most programs have no
+  // bfloat16 arrays.
   static bool loaded = false;
   if (loaded) return true;
   Ref module(PyImport_ImportModule("ml_dtypes"));
@@ -141,6 +147,7 @@ bool LoadMlTypes() {
 
 DType OfDescr(PyArray_Descr* descr) {
   int n = descr->type_num;
+  // Types beyond are those of packages, ml_dtypes' among them.
   if (n < NPY_USERDEF) return OfTypeNumber(n);
   if (!LoadMlTypes()) {
     PyErr_Clear();
@@ -191,6 +198,7 @@ bool SetString(PyObject* item, std::string* out) {
 }
 
 bool StringsToTensor(PyArrayObject* array, Tensor* t) {
+  // Fixed-width strings become objects first: bytes or str, one by one.
   Ref objects(PyArray_FROMANY(reinterpret_cast<PyObject*>(array), NPY_OBJECT, 0,
                               0, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_FORCECAST));
   if (!objects) return false;
@@ -209,6 +217,7 @@ Shape ShapeOfArray(PyArrayObject* a) {
 }
 
 void RaiseStatusAsValueError(const Status& s) {
+  // As upstream: shapes of arrays that no tensor has are ValueErrors.
   PyErr_SetString(PyExc_ValueError, std::string(s.message()).c_str());
 }
 
@@ -221,6 +230,7 @@ PyObject* StringArray(const Tensor& t, int rank, npy_intp* dims) {
     const std::string& s = t.data<std::string>()[i];
     PyObject* bytes = PyBytes_FromStringAndSize(s.data(), s.size());
     if (bytes == nullptr) return nullptr;
+    // NumPy fills new object arrays with None or null.
     Py_XDECREF(items[i]);
     items[i] = bytes;
   }
@@ -244,6 +254,7 @@ DType DTypeOfNumpy(PyObject* o) {
     return DType::kInvalid;
   }
   DType d = OfDescr(descr);
+  // np.dtype(SomeClass) is object for any class.
   if (d == DType::kString && PyType_Check(o) && descr->type_num == NPY_OBJECT &&
       o != reinterpret_cast<PyObject*>(&PyObjectArrType_Type)) {
     d = DType::kInvalid;  // any class would do for NumPy
@@ -253,6 +264,7 @@ DType DTypeOfNumpy(PyObject* o) {
 }
 
 PyObject* NumpyDType(DType d) {
+  // A reference's array has the type of what it refers to.
   return reinterpret_cast<PyObject*>(DescrOf(BaseType(d)));
 }
 
@@ -285,6 +297,7 @@ void CopyValues(PyArrayObject* from, Tensor* to) {
 }  // namespace
 
 [[gnu::hot]] bool ArrayToTensor(PyObject* object, DType wanted, Tensor* out) {
+  // Scalars become arrays of rank 0.
   Ref held = PyArray_Check(object)
                  ? Ref::Borrow(object)
                  : Ref(PyArray_FromAny(object, nullptr, 0, 0, 0, nullptr));
@@ -310,6 +323,7 @@ void CopyValues(PyArrayObject* from, Tensor* to) {
   }
   PyArray_Descr* descr = DescrOf(d);
   if (descr == nullptr) return false;
+  // Dense, aligned and in the machine's byte order: one copy, no cast.
   if (own == d && PyArray_ISCARRAY_RO(a)) {
     Py_DECREF(descr);
     CopyValues(a, &*t);
@@ -317,6 +331,8 @@ void CopyValues(PyArrayObject* from, Tensor* to) {
     return true;
   }
   // steals descr
+  // Casts are forced as upstream's are: float64 to float32 loses digits without
+  // a word.
   Ref cast(PyArray_FromArray(
       a, descr,
       NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST | NPY_ARRAY_NOTSWAPPED));
@@ -338,6 +354,7 @@ bool ViewOfArray(PyObject* array, Tensor* out) {
   StatusOr<Shape> shape = Shape::Make(ShapeOfArray(a).dims());
   if (!shape.ok()) return RaiseStatusAsValueError(shape.status()), false;
   auto release = [](void* owner) {
+    // At the end of the process the array goes with it.
     if (Py_IsInitialized()) DropAnywhere(static_cast<PyObject*>(owner));
   };
   *out = Tensor::Wrap(d, *std::move(shape), PyArray_DATA(a), PyArray_NBYTES(a),
@@ -348,6 +365,7 @@ bool ViewOfArray(PyObject* array, Tensor* out) {
 [[gnu::hot]] PyObject* TensorToArray(const Tensor& t, PyObject* owner,
                                      bool copy) {
   int rank = t.rank();
+  // NumPy 2 allows 64 dimensions, 1.x 32: one build keeps to what both have.
   if (rank > NPY_MAXDIMS_LEGACY_ITERS) {
     RaiseStatus(InvalidArgument("Cannot convert tensor with ", rank,
                                 " dimensions to NumPy array. NumPy arrays can "
@@ -363,15 +381,18 @@ bool ViewOfArray(PyObject* array, Tensor* out) {
   if (copy) {
     PyObject* array = PyArray_NewFromDescr(&PyArray_Type, descr, rank, dims,
                                            nullptr, nullptr, 0, nullptr);
+    // (An empty tensor has no memory to copy from.)
     if (array && t.bytes()) {
       std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)),
                   t.raw(), t.bytes());
     }
     return array;
   }
+  // Flags 0: read-only, as the memory belongs to a tensor, which never changes.
   PyObject* array = PyArray_NewFromDescr(&PyArray_Type, descr, rank, dims,
                                          nullptr, t.raw(), 0, nullptr);
   if (array == nullptr) return nullptr;
+  // SetBaseObject takes a reference, even where it fails.
   Py_INCREF(owner);
   if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner)) {
     Py_DECREF(array);
@@ -388,6 +409,7 @@ PyObject* TensorToNumpy(const Tensor& t, PyObject* owner) {
     }
     PyArray_Descr* descr = DescrOf(t.dtype());
     if (descr == nullptr) return nullptr;
+    // As upstream's numpy(): np.float32(1.0), not an array of rank 0.
     PyObject* scalar = PyArray_Scalar(t.raw(), descr, nullptr);
     Py_DECREF(descr);
     return scalar;

@@ -32,6 +32,7 @@ bool StoreInt(PyObject* o, T* to) {
 
 bool AsDouble(PyObject* o, double* d) {
   *d = PyFloat_AsDouble(o);
+  // -1.0 is a number as well as the sign of an error.
   return *d != -1.0 || !PyErr_Occurred() || Failed();
 }
 
@@ -39,6 +40,7 @@ bool AsString(PyObject* o, std::string* out) {
   Py_ssize_t size;
   if (PyUnicode_Check(o)) {
     const char* text = PyUnicode_AsUTF8AndSize(o, &size);
+    // Lone surrogates have no UTF-8.
     if (text == nullptr) {
       PyErr_SetString(PyExc_ValueError,
                       "Error converting unicode string while converting Python "
@@ -93,6 +95,7 @@ constexpr bool kTakesTruth =
 
 template <typename T>
 bool StoreNumber(PyObject* o, T* to) {
+  // (bool is a subclass of int: it has to be refused before.)
   if (IsBoolLike(o) && !(kTakesTruth<T> && PyBool_Check(o))) return false;
   if constexpr (std::is_integral_v<T>) {
     if (!IsIntLike(o)) return false;
@@ -105,6 +108,7 @@ bool StoreNumber(PyObject* o, T* to) {
         !(IsNumpyScalar(o) && IsComplex(ArrayDType(o)))) {
       return false;
     }
+    // Takes floats and ints, too.
     double re = PyComplex_RealAsDouble(o), im = PyComplex_ImagAsDouble(o);
     if (PyErr_Occurred()) return Failed();
     *to = T(re, im);
@@ -112,6 +116,8 @@ bool StoreNumber(PyObject* o, T* to) {
   } else {
     double d;
     if (!IsRealLike(o) || !AsDouble(o, &d)) return false;
+    // By way of float32, as upstream's: rounding twice may differ by one in the
+    // last place from rounding once.
     if constexpr (kIsSmallFloat<T>) {
       *to = T(static_cast<float>(d));
     } else {
@@ -163,16 +169,20 @@ bool StoreScalar(PyObject* o, const Tensor& t, int64_t i) {
 }
 
 DType ScalarDType(PyObject* o) {
+  // Exact types first, as subclasses (np.float64 is one) have dtypes of their
+  // own.
   if (PyFloat_CheckExact(o)) return DType::kFloat;
   if (PyBool_Check(o)) return DType::kBool;
   if (PyLong_Check(o)) {
     int overflow;
     long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    // An int is int32 where it fits, as upstream's tf.constant has it.
     return overflow == 0 && v >= INT32_MIN && v <= INT32_MAX ? DType::kInt32
                                                              : DType::kInt64;
   }
   if (PyUnicode_Check(o) || PyBytes_Check(o)) return DType::kString;
   if (IsNumpyScalar(o)) return ArrayDType(o);
+  // Other subclasses of float are floats.
   if (PyFloat_Check(o)) return DType::kFloat;
   if (PyComplex_Check(o)) return DType::kComplex128;
   return DType::kInvalid;

@@ -18,6 +18,7 @@ bool IsNested(PyObject* o) {
 // An array of rank 0 is a leaf, and PySequence_Size of it fails.
 bool Descend(PyObject* o) {
   bool nested = IsNested(o);
+  // PySequence_Size of an array of rank 0 has set an error.
   if (PyErr_Occurred()) PyErr_Clear();
   return nested;
 }
@@ -59,6 +60,7 @@ bool ShapeOf(PyObject* o, Shape* shape, Ref* first_leaf) {
       return false;
     }
     shape->AddDim(n);
+    // A list without elements ends the shape; an array still has sizes to tell.
     if (n == 0) return !IsArray(at.get()) || AddInnerSizes(at.get(), shape);
     at = Ref(PySequence_GetItem(at.get(), 0));
     if (!at) return false;
@@ -71,16 +73,19 @@ bool ShapeOf(PyObject* o, Shape* shape, Ref* first_leaf) {
 template <typename F>
 bool ForLeaves(PyObject* o, const Shape& shape, int depth, const F& f) {
   if (depth == shape.rank()) {
+    // Deeper than the first leaf: the values are of two kinds.
     if (Descend(o)) {
       return MixedTypes();
     }
     return f(o);
   }
   if (!Descend(o)) return NotRectangular();
+  // Exact lists and tuples give items without a call of Python.
   bool direct = PyList_CheckExact(o) || PyTuple_CheckExact(o);
   Py_ssize_t n = PySequence_Size(o);
   if (n != shape[depth]) return n < 0 ? false : NotRectangular();
   for (Py_ssize_t i = 0; i < n; ++i) {
+    // Held, as f may run Python code that changes the list.
     Ref item = !direct                ? Ref(PySequence_GetItem(o, i))
                : PyList_CheckExact(o) ? Ref::Borrow(PyList_GetItem(o, i))
                                       : Ref::Borrow(PyTuple_GetItem(o, i));
@@ -92,10 +97,12 @@ bool ForLeaves(PyObject* o, const Shape& shape, int depth, const F& f) {
 // The dtype of the whole, from the first leaf and those it must grow with.
 bool InferDType(PyObject* o, const Shape& shape, PyObject* first, DType* out) {
   if (first == nullptr) {
+    // Upstream's dtype for nothing.
     *out = DType::kFloat;
     return true;
   }
   DType d = ScalarDType(first);
+  // NumPy's integers in lists count as Python's: int32 unless one does not fit.
   if (IsNumpyScalar(first) && IsInteger(d)) d = DType::kInt32;
   bool is_float64 = false;
   bool ok = ForLeaves(o, shape, 0, [&](PyObject* leaf) {
@@ -110,11 +117,13 @@ bool InferDType(PyObject* o, const Shape& shape, PyObject* first, DType* out) {
     }
     if (other == DType::kDouble) is_float64 = true;
     if (d == other) return true;
+    // Types only grow along int32, int64, float, complex.
     if (IsInteger(d) && (IsFloating(other) || IsComplex(other))) d = other;
     if (IsFloating(d) && IsComplex(other)) d = other;
     if (d == DType::kInt32 && other == DType::kInt64) d = other;
     return true;
   });
+  // As upstream: float64 only where the list begins with a scalar of NumPy.
   *out = d == DType::kFloat && is_float64 && first && IsNumpyScalar(first)
              ? DType::kDouble
              : d;
@@ -128,6 +137,7 @@ bool HoldsTensors(PyObject* sequence, bool* holds) {
   const Recursion entered(" while converting a sequence to a Tensor");
   if (!entered) return false;
   Py_ssize_t n = PySequence_Size(sequence);
+  // Not a sequence after all: the conversion words the error.
   if (n < 0) return PyErr_Clear(), true;
   for (Py_ssize_t i = 0; i < n; ++i) {
     Ref item(PySequence_GetItem(sequence, i));
@@ -142,10 +152,12 @@ bool HoldsTensors(PyObject* sequence, bool* holds) {
       return true;
     }
     // The first leaf of a long list of plain data speaks for the rest.
+    // Below that the usual walk is as fast.
     if (i == 0 && n > 64 && !IsSequence(o) &&
         ScalarDType(o) != DType::kInvalid) {
       for (Py_ssize_t j = 1; j < n; ++j) {
         Ref other(PySequence_GetItem(sequence, j));
+        // Equal types only: a tensor among numbers still has to be found.
         if (!other || Py_TYPE(other.get()) != Py_TYPE(o)) break;
         if (j == n - 1) return true;
       }
@@ -156,6 +168,7 @@ bool HoldsTensors(PyObject* sequence, bool* holds) {
 
 DType OwnDType(PyObject* o) {
   Ref at = Ref::Borrow(o);
+  // Bounded, as a list may contain itself.
   for (int depth = 0; depth < Shape::kMaxRank && IsSequence(at.get());
        ++depth) {
     if (PySequence_Size(at.get()) < 1) break;
@@ -192,11 +205,14 @@ bool SequenceToTensor(PyObject* o, DType required, Tensor* out) {
   const bool numbers = first && !PyBool_Check(first.get()) && d != DType::kBool;
   bool ok = ForLeaves(o, shape, 0, [&](PyObject* leaf) {
     if (numbers && PyBool_Check(leaf)) {
+      // StoreScalar would refuse a truth value for some of the types.
       Ref number(PyLong_FromLong(leaf == Py_True));
       return number && StoreScalar(number.get(), *t, i++);
     }
     if (StoreScalar(leaf, *t, i++)) return true;
     if (PyErr_Occurred()) return false;
+    // Without a demanded dtype the list itself is at odds; with one, the value
+    // is.
     if (required == DType::kInvalid) return MixedTypes();
     return CannotConvert(o, leaf, d);
   });

@@ -14,6 +14,7 @@ bool AsDim(PyObject* o, int64_t* dim) {
     *dim = Shape::kUnknown;
     return true;
   }
+  // __index__ and not __int__: 2.5 is no size.
   Ref index(PyNumber_Index(o));
   if (!index) {
     // Whatever says what size it stands for, as Dimension of TensorFlow 1.
@@ -30,6 +31,7 @@ bool AsDim(PyObject* o, int64_t* dim) {
   }
   *dim = PyLong_AsLongLong(index.get());
   if (*dim == -1 && PyErr_Occurred()) return false;
+  // -1 stands for unknown, as in protos; anything below is a mistake.
   if (*dim < -1) {
     return Raise(PyExc_ValueError, "Dimension %S must be >= 0", index.get());
   }
@@ -65,6 +67,7 @@ PyObject* ShapeObject(const Shape& s) {
 }
 
 bool IsShapeObject(PyObject* o) {
+  // Exactly this class: a subclass may have other _dims.
   return shape_class &&
          Py_TYPE(o) == reinterpret_cast<PyTypeObject*>(shape_class);
 }
@@ -80,6 +83,7 @@ bool AsShape(PyObject* o, Shape* out) {
     return true;
   }
   absl::InlinedVector<int64_t, 8> dims;
+  // A single number is a shape of rank 1.
   if (PyIndex_Check(held.get())) {
     dims.resize(1);
     if (!AsDim(held.get(), &dims[0])) return false;

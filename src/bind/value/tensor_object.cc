@@ -15,8 +15,10 @@ PyTypeObject* symbolic_type = nullptr;
 namespace {
 
 [[gnu::hot]] PyObject* NewTensor(PyTypeObject* type) {
+  // Not tracked by the collector yet, see SetAttribute: most tensors never are.
   auto* o = PyObject_GC_New(TensorObject, type);
   if (o == nullptr) return nullptr;
+  // PyObject_GC_New runs no constructors.
   new (&o->value) Value;
   o->dict = nullptr;
   o->weak_references = nullptr;
@@ -33,12 +35,17 @@ absl::flat_hash_map<const Graph*, PyObject*>& GraphOwners() {
 
 void HoldGraph(PyObject* tensor) {
   auto* o = reinterpret_cast<TensorObject*>(tensor);
+  // Bodies live with their functions; a tensor that held the graph of one would
+  // keep every trace alive.
   if (o->value.graph()->is_body) return;
   auto it = GraphOwners().find(o->value.graph().get());
   if (it == GraphOwners().end()) return;
+  // Weak in the table and strong in tensors: a tf.Graph lives as long as its
+  // tensors, not for ever.
   PyObject* graph = PyWeakref_GetObject(it->second);
   if (graph == Py_None) return;
   o->owner = Py_NewRef(graph);
+  // Only tensors with an owner can be part of a cycle.
   PyObject_GC_Track(tensor);
 }
 
@@ -53,6 +60,8 @@ void SetGraphOwner(uint64_t address, PyObject* weak) {
     old = it->second;
     GraphOwners().erase(it);
   }
+  // Behind the change of the table, as dropping it may run Python code that
+  // comes back here.
   Py_XDECREF(old);
 }
 
@@ -64,6 +73,7 @@ void SetProcessor(int index) { processor = index; }
   PyObject* o = NewTensor(symbolic ? symbolic_type : eager_type);
   if (o) reinterpret_cast<TensorObject*>(o)->value = std::move(v);
   if (o && symbolic) HoldGraph(o);
+  // Nearly always 0: only tf.config's logical devices set another.
   if (processor != 0 && o && !symbolic) [[unlikely]] {
     Ref index(PyLong_FromLong(processor));
     if (!index || PyObject_SetAttrString(o, "_processor", index.get()) < 0) {

@@ -12,6 +12,7 @@ namespace {
 
 std::string Names(absl::Span<const DType> types) {
   return absl::StrJoin(types, ", ", [](std::string* out, DType d) {
+    // A reference passes for what it refers to.
     absl::StrAppend(out, DTypePythonName(BaseType(d)));
   });
 }
@@ -43,6 +44,7 @@ size_t LengthOf(const OpDef& def, size_t i, size_t inputs,
     before += k < i && def.inputs[k].is_list();
     others += !def.inputs[k].is_list();
   }
+  // With one list, its length is what the others leave.
   if (!lists.empty()) return before < lists.size() ? lists[before] : 0;
   return inputs >= others ? inputs - others : 0;
 }
@@ -78,6 +80,7 @@ bool RaiseUnfitInput(const OpDef& def, const ArgDef& arg, DType d,
                                DTypePythonName(arg.type), "."));
   }
   if (arg.type_attr.empty()) return false;
+  // The first argument with the attribute decides, and the message names it.
   auto [it, first] = known->try_emplace(arg.type_attr, d, arg.name);
   if (!first) {
     if (BaseType(d) == BaseType(it->second.first)) return false;
@@ -140,6 +143,7 @@ bool RaiseUnfitTypes(const OpDef& def, absl::Span<const DType> types,
 
 void NameUnfitArgument(const OpDef& def, const ArgDef& arg, PyObject* data,
                        DType wanted) {
+  // Eager texts name no argument.
   if (wanted == DType::kInvalid || !PyErr_ExceptionMatches(PyExc_TypeError) ||
       CurrentEmitter()->is_eager()) {
     return;

@@ -11,6 +11,7 @@
 #include "bind/value/emit_op.h"
 #include "bind/value/tensor_object.h"
 #include "op/emitter.h"
+#include "op/resource.h"
 
 namespace headrace::bind {
 namespace {
@@ -20,6 +21,7 @@ struct VariableObject {
   DType dtype;
   Shape shape;
   bool trainable;
+  std::shared_ptr<void> life;  // null until somebody asks
   PyObject* dict;
   PyObject* weak_references;
 };
@@ -34,8 +36,10 @@ PyObject* NewVariable(PyTypeObject* type, PyObject*, PyObject*) {
   auto alloc = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
   PyObject* self = alloc(type, 0);
   if (self == nullptr) return nullptr;
+  // The allocator gives zeros and runs no constructors.
   new (&CastTo(self)->handle) Value;
   new (&CastTo(self)->shape) Shape;
+  new (&CastTo(self)->life) std::shared_ptr<void>;
   CastTo(self)->dtype = DType::kInvalid;
   return self;
 }
@@ -50,11 +54,23 @@ int ClearVariable(PyObject* self) {
   return 0;
 }
 
+// Frees the value, whoever still has the handle.
+void Empty(const Value& handle) {
+  if (!handle || handle.is_symbolic() || !handle.has_value()) return;
+  StatusOr<std::shared_ptr<Variable>> v =
+      ResourceAs<Variable>(handle.tensor(), &DefaultResources());
+  if (v.ok()) (*v)->Assign(Tensor());
+}
+
 void DeallocVariable(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  // First: the collector must not see a half-dead object.
   PyObject_GC_UnTrack(self);
+  // While the variable is whole, as callbacks run here.
   if (CastTo(self)->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(CastTo(self)->dict);
+  if (CastTo(self)->life) Empty(CastTo(self)->handle);
+  CastTo(self)->life.~shared_ptr();
   CastTo(self)->handle.~Value();
   CastTo(self)->shape.~Shape();
   auto release = reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free));
@@ -73,6 +89,8 @@ PyObject* SetUpVariable(PyObject* self, PyObject* args) {
     PyErr_SetString(PyExc_TypeError, "_set_up wants (Tensor, DType, shape)");
     return nullptr;
   }
+  // Checked before anything is set: an object is set up as a whole or not at
+  // all.
   if (!AsShape(shape, &CastTo(self)->shape)) return nullptr;
   CastTo(self)->handle = ValueOf(handle);
   CastTo(self)->dtype = DTypeOfObject(dtype);
@@ -91,6 +109,8 @@ struct Assignment {
   OpOfDType op;
   bool replaces;  // the shape of the value is checked here
 };
+// The three differ in the op alone; adding to a variable checks shapes in the
+// kernel.
 Assignment assign{{"AssignVariableOp", nullptr}, true};
 Assignment assign_add{{"AssignAddVariableOp", nullptr}, false};
 Assignment assign_sub{{"AssignSubVariableOp", nullptr}, false};
@@ -122,8 +142,12 @@ bool AssignBy(PyObject* self, Assignment& how, PyObject* value) {
   if (!Ready(self)) return false;
   DType dtype = CastTo(self)->dtype;
   Value v;
+  // Required: a variable keeps its dtype.
   if (!ToValue(value, {dtype, DType::kInvalid}, &v)) return false;
+  // ToValue hands tensors of any dtype on.
   if (v.dtype() != dtype) return WrongDType(self, v, value);
+  // Before the op runs, as the error names the variable, which the op does not
+  // know.
   if (how.replaces && !CastTo(self)->shape.CompatibleWith(v.shape())) {
     return WrongShape(self, v);
   }
@@ -147,6 +171,7 @@ PyObject* Assign(PyObject* self, PyObject* value) {
 PyObject* Alias(PyObject* self, PyObject* cls) {
   static PyObject* parent = PyUnicode_InternFromString("_parent");
   if (!Ready(self) || !PyType_Check(cls)) return nullptr;
+  // Past __init__, which would make another variable.
   PyObject* o =
       NewVariable(reinterpret_cast<PyTypeObject*>(cls), nullptr, nullptr);
   if (o == nullptr) return nullptr;
@@ -154,6 +179,7 @@ PyObject* Alias(PyObject* self, PyObject* cls) {
   CastTo(o)->dtype = CastTo(self)->dtype;
   CastTo(o)->shape = CastTo(self)->shape;
   CastTo(o)->trainable = CastTo(self)->trainable;
+  // Past any __setattr__ of the class.
   if (PyObject_GenericSetAttr(o, parent, self) < 0) Py_CLEAR(o);
   return o;
 }
@@ -234,14 +260,23 @@ bool AddVariableType(PyObject* module) {
 }
 
 void TouchVariable(PyObject* self) {
+  // Most reads happen without a tape; the flag is one load.
   if (HasRecorders() && CastTo(self)->trainable) {
     TellVariableAccessed(CastTo(self)->handle);
   }
 }
 
 bool IsVariable(PyObject* o) {
+  // An object that is being set up is no variable yet: conversions would read
+  // nothing.
   return PyObject_TypeCheck(o, variable_type) && CastTo(o)->handle;
 }
+std::weak_ptr<void> LifeOf(PyObject* variable) {
+  std::shared_ptr<void>& life = CastTo(variable)->life;
+  if (!life) life = std::make_shared<char>();
+  return life;
+}
+
 const Value& HandleOf(PyObject* variable) { return CastTo(variable)->handle; }
 VariableTraits TraitsOf(PyObject* variable) {
   VariableObject* v = CastTo(variable);
@@ -251,12 +286,15 @@ VariableTraits TraitsOf(PyObject* variable) {
 bool ReadVariable(PyObject* variable, Value* out) {
   if (!Ready(variable)) return false;
   TouchVariable(variable);
+  // Under the GIL, and resolved once a dtype: a read is the commonest op of a
+  // training step.
   static OpOfDType read{"ReadVariableOp", "dtype"};
   const DType types[] = {DType::kResource};
   const ResolvedOpPtr* op = read.Resolve(CastTo(variable)->dtype, types);
   if (op == nullptr) return false;
   ValueList outputs;
   Value inputs[] = {CastTo(variable)->handle};
+  // Its name follows the scope, as upstream's does.
   if (!EmitResolved(*op, inputs, &outputs, Py_None)) return false;
   *out = std::move(outputs[0]);
   return true;

@@ -1,6 +1,8 @@
 // The core of tf.Variable in Python: its handle, dtype and shape.
 #pragma once
 
+#include <memory>
+
 #include "bind/python/python.h"
 #include "op/value.h"
 
@@ -19,6 +21,9 @@ struct VariableTraits {
 VariableTraits TraitsOf(PyObject* variable);
 // Tells tapes of a trainable variable that is about to be used.
 void TouchVariable(PyObject* variable);
+// Lives as long as the object. Asking for it makes the object's end empty the
+// variable, for functions that captured its handle and hold the object weakly.
+std::weak_ptr<void> LifeOf(PyObject* variable);
 // The value now, by a ReadVariableOp that tapes see. False with an error set.
 bool ReadVariable(PyObject* variable, Value* out);
 

@@ -66,6 +66,7 @@ Named ParseExamples(const Tensor& serialized,
     defaults.push_back(DefaultOf(name, f));
     types.push_back(internal::Core(f.dtype));
     TensorShape shape = f.shape;
+    // A first size of -1 tells the op that examples differ in their lengths.
     if (f.is_sequence) shape.dims.insert(shape.dims.begin(), -1);
     shapes.push_back(internal::Core(shape));
   }

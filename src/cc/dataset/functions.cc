@@ -33,6 +33,7 @@ Dataset Dataset::MapElements(const ElementFunction& function,
     return made.components;
   });
   AttrMap attrs = FunctionAttrs(f, out);
+  // As Python sets it: a map gives one element for each.
   attrs.Set("preserve_cardinality", true);
   Tensor made;
   if (options.num_parallel_calls == 0) {
@@ -43,6 +44,7 @@ Dataset Dataset::MapElements(const ElementFunction& function,
               Inputs({variant()}, {&f}, {Int64(options.num_parallel_calls)}),
               attrs);
   }
+  // The dataset holds the function, which graphs name by its name alone.
   return State::Make({made, out, {}, {state_, f.function}});
 }
 
@@ -50,6 +52,7 @@ Dataset Dataset::Chosen(const char* op,
                         const ElementFunction& predicate) const {
   const Recorded f = Trace("Dataset_predicate", spec(), [&](const Element& e) {
     Element made = predicate(e).components;
+    // -1 is an unknown rank, which may turn out to be a scalar.
     const bool fits = made.size() == 1 && made[0].dtype() == DType::kBool &&
                       made[0].shape().rank() <= 0;
     if (!fits) {
@@ -78,6 +81,7 @@ Dataset Dataset::Flattened(const DatasetFunction& function,
                            const InterleaveOptions* options) const {
   std::shared_ptr<const State> inner;
   const Recorded f = Trace("Dataset_flat_map", spec(), [&](const Element& e) {
+    // The spec of what the function makes is known only once it was traced.
     inner = function(*this, e).state_;
     return Element{inner->variant};
   });

@@ -27,8 +27,11 @@ class CallableDataset : public headrace::Dataset {
       *end = at_end_;
       if (at_end_) return OkStatus();
       Components element;
+      // The caller's function may throw, and no exception may go through the
+      // engine.
       Status status =
           internal::Caught("a dataset's generator", [&]() -> Status {
+            // Each walk begins anew.
             if (!next_) next_ = dataset().begin_();
             if (!next_)
               return InvalidArgument("a dataset's generator is empty");
@@ -38,6 +41,7 @@ class CallableDataset : public headrace::Dataset {
       HR_RETURN_IF_ERROR(status);
       *end = at_end_;
       if (at_end_) {
+        // What the generator holds goes at its end.
         next_ = nullptr;
         return OkStatus();
       }

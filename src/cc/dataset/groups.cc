@@ -141,6 +141,7 @@ Dataset Dataset::Grouped(
   });
   const Recorded size_of =
       Trace("group_size", Scalar64(), [&](const Element& e) {
+        // One size needs no table.
         if (window_sizes.size() == 1) return Element{Int64(window_sizes[0])};
         const Tensor sizes =
             internal::Constant(headrace::Tensor::Vector<int64_t>(window_sizes));
@@ -192,6 +193,8 @@ Dataset Dataset::Bucketed(const ElementFunction& length,
       Throw(ErrorCode::kInvalidArgument, "a length is one integer scalar");
     }
     const Tensor n = internal::Cast(made[0], DType::kInt64);
+    // The number of boundaries that are not above the length is the number of
+    // its bucket.
     const Tensor below = Op("LessEqual", {constant(boundaries), n});
     return internal::Reduce("Sum", internal::Cast(below, DType::kInt64), {0});
   };
@@ -213,6 +216,7 @@ Dataset Dataset::Bucketed(const ElementFunction& length,
 Dataset Dataset::Random(std::optional<int64_t> seed,
                         bool rerandomize_each_iteration) {
   const auto [first, second] = internal::OpSeeds(seed);
+  // The generator's resource goes with its last handle, and walks draw from it.
   const auto seeds =
       std::make_shared<const std::vector<Tensor>>(internal::OpAll(
           "AnonymousSeedGenerator",
@@ -272,16 +276,20 @@ Dataset Dataset::Sample(const std::vector<Dataset>& datasets,
   std::vector<float> shares;
   for (size_t i = 0; i < datasets.size(); ++i) {
     const float w = weights.empty() ? 1 : weights[i];
+    // A weight of 0 has no logarithm that the draw could use, and never comes
+    // up.
     if (w == 0) continue;
     kept.push_back(datasets[i]);
     shares.push_back(w);
   }
   if (kept.empty()) return datasets[0];
+  // No choice to be made.
   if (kept.size() == 1) return kept[0];
   const Tensor row =
       Tensor::From(shares, TensorShape{1, static_cast<int64_t>(shares.size())});
   // Equal logits of any value draw alike; upstream's are ones.
   const Tensor logits = weights.empty() ? row : Op("Log", {row});
+  // Two numbers are a seed of the stateless draw.
   const Dataset choices = Random(seed).Batch(2).Map([logits](const Tensor& s) {
     const Tensor drawn =
         Op("StatelessMultinomial", {logits, internal::Int(1), s},

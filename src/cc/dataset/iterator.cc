@@ -35,6 +35,7 @@ class IteratorNode : public Trackable {
     return std::vector<headrace::Tensor>{std::move(state)};
   }
   Status Write(absl::Span<const headrace::Tensor> values) override {
+    // A checkpoint without the iterator's place leaves it where it is.
     if (!values[0].has_buffer()) return OkStatus();
     return iterator_->Restore(values[0]);
   }

@@ -42,6 +42,7 @@ void PutComponent(const ElementSpec& spec, size_t i, StructuredValue* value) {
     put->mutable_shape()->set_unknown_rank(true);
     return;
   }
+  // Makes the field exist: a scalar's shape would write nothing.
   put->mutable_shape();
   for (const int64_t d : spec.shapes[i].dims) {
     put->mutable_shape()->add_dim()->set_size(d);
@@ -88,6 +89,7 @@ void AddComponent(const StructuredValue& value, const std::string& name,
   TensorShape to;
   to.known_rank = !shape.unknown_rank();
   for (const auto& d : shape.dim()) {
+    // Any negative size of a file means "unknown".
     to.dims.push_back(std::max<int64_t>(d.size(), -1));
   }
   spec->shapes.push_back(std::move(to));
@@ -96,6 +98,8 @@ void AddComponent(const StructuredValue& value, const std::string& name,
 
 void AddStructure(const StructuredValue& value, ElementSpec* spec) {
   if (value.has_dict_value()) {
+    // Python flattens dictionaries in the order of their keys; a proto's map
+    // has no order.
     std::map<std::string, const StructuredValue*> sorted;
     for (const auto& [k, v] : value.dict_value().fields()) sorted[k] = &v;
     for (const auto& [k, v] : sorted) AddComponent(*v, k, spec);
@@ -148,6 +152,8 @@ internal::Recorded Dataset::ReaderOf(const ElementSpec& spec,
                  const Dataset shards =
                      State::Make({e[0], ScalarOf(DType::kVariant), {spec}, {}});
                  InterleaveOptions options;
+                 // By turns over as many shards as were written: the elements
+                 // come in their old order.
                  options.cycle_length = kShards;
                  Dataset made = shards.Interleave(
                      [&](const Dataset& shard) {
@@ -185,6 +191,7 @@ Dataset Dataset::Load(const std::string& folder,
 
 Dataset Dataset::Snapshot(const std::string& folder,
                           const std::string& compression) const {
+  // The numbers decide the shard and are dropped again behind the snapshot.
   const Dataset numbered = Enumerate();
   const Recorded reader = ReaderOf(numbered.spec(), state_->inner);
   const Recorded shard =

@@ -80,6 +80,7 @@ const ElementSpec& Text() {
 // The attributes of a source by its components.
 AttrMap SourceAttrs(const Element& components, const ElementSpec& spec) {
   AttrMap attrs = internal::AttrsOf(spec);
+  // Sources call the attribute by another name.
   attrs.Erase("output_types");
   std::vector<headrace::DType> types;
   for (const Tensor& t : components) types.push_back(internal::Core(t.dtype()));
@@ -202,6 +203,7 @@ Dataset Dataset::ListFiles(const FileNames& patterns, bool shuffle,
     Throw(ErrorCode::kInvalidArgument, "No files matched pattern: " + all);
   }
   const Dataset files = FromTensorSlices({names});
+  // A buffer for all names: a full shuffle, as Python's.
   return shuffle ? files.Shuffle(names.num_elements(), seed) : files;
 }
 
@@ -218,6 +220,7 @@ Dataset Dataset::Zip(const std::vector<Dataset>& datasets) {
                              s.spec.shapes.end());
     std::vector<std::string> names = s.spec.names;
     named = named || !names.empty();
+    // Components without names beside named ones have empty ones.
     names.resize(s.spec.dtypes.size());
     state.spec.names.insert(state.spec.names.end(), names.begin(), names.end());
     std::vector<ElementSpec> inner = s.inner;

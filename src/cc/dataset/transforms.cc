@@ -41,6 +41,7 @@ Dataset Dataset::Batch(int64_t batch_size, bool drop_remainder,
   if (num_parallel_calls == 0) {
     return BatchOf(Int64(batch_size), drop_remainder);
   }
+  // Only a full batch's size is known beforehand.
   const ElementSpec out =
       Batched(spec(), drop_remainder && batch_size > 0 ? batch_size : -1);
   return State::Make({Op("ParallelBatchDataset",
@@ -107,6 +108,7 @@ Dataset Dataset::PaddedBatchOf(const Tensor& size,
   for (size_t i = 0; i < width; ++i) {
     const DType d = out.dtypes[i];
     types.push_back(internal::Core(d));
+    // Python's defaults: zeros and empty strings.
     inputs.push_back(!padding_values.empty() ? padding_values[i]
                      : d == DType::kString   ? Tensor("")
                                              : internal::Number(d, 0));
@@ -159,11 +161,14 @@ Dataset Dataset::Window(int64_t size, int64_t shift, int64_t stride,
                         bool drop_remainder) const {
   const size_t width = spec().dtypes.size();
   const ElementSpec out = {std::vector<DType>(width, DType::kVariant),
+                           // A window's components are datasets, scalars of
+                           // variants.
                            std::vector<TensorShape>(width), spec().names};
   std::vector<ElementSpec> inner;
   for (size_t i = 0; i < width; ++i) {
     inner.push_back({{spec().dtypes[i]}, {spec().shapes[i]}});
   }
+  // 0 stands for windows that do not overlap, Python's None.
   return State::Make({Op("WindowDataset",
                          {variant(), Int64(size), Int64(shift ? shift : size),
                           Int64(stride), Bool(drop_remainder)},
@@ -206,6 +211,7 @@ Dataset Dataset::Shard(int64_t num_shards, int64_t index) const {
 }
 
 Dataset Dataset::Enumerate(int64_t start) const {
+  // The other dataset ends first.
   return Zip({Range(start, std::numeric_limits<int64_t>::max()), *this});
 }
 

@@ -37,6 +37,7 @@ MeanOf::Function Fitting(MeanOf::Function fn) {
 Tensor AmongTop(const Tensor& y_true, const Tensor& given_pred, int64_t k) {
   Tensor ids = internal::ClassNumbers(y_true, given_pred), y_pred = given_pred;
   const Tensor shape = internal::ShapeOf(ids);
+  // The op takes matrices only.
   if (y_pred.shape().rank() > 2) {
     y_pred = internal::Reshape(y_pred, {-1, y_pred.shape().dims.back()});
     ids = internal::Reshape(ids, {-1});
@@ -120,6 +121,7 @@ SparseCategoricalCrossentropy::SparseCategoricalCrossentropy(
 CosineSimilarity::CosineSimilarity(int axis, std::string name)
     : MeanOf(
           [axis](const Tensor& y_true, const Tensor& y_pred) {
+            // The loss is the negative similarity.
             return -losses::CosineSimilarity(axis).Values(y_true, y_pred);
           },
           std::move(name)) {}

@@ -19,6 +19,7 @@ Monitor::Monitor(std::string name, const std::string& mode, double min_delta)
     Throw(ErrorCode::kInvalidArgument,
           "a monitor's mode is \"auto\", \"min\" or \"max\", not " + mode);
   }
+  // Keras' rule for "auto": these names are better when they are larger.
   const bool by_name = name_.ends_with("acc") || name_.ends_with("accuracy") ||
                        name_.ends_with("auc");
   rising_ = mode == "max" || (mode == "auto" && by_name);
@@ -53,6 +54,8 @@ void EarlyStopping::OnTrainBegin(Training& t) {
 void EarlyStopping::Keep(const Training& t) {
   best_weights_.clear();
   for (const Variable& v : t.model.variables()) {
+    // A tensor shares the variable's buffer until the variable is changed;
+    // keeping it costs no copy now.
     best_weights_.push_back(v.value());
   }
 }
@@ -71,6 +74,7 @@ void EarlyStopping::OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {
     best_ = *current;
     best_epoch_ = epoch;
     if (options_.restore_best_weights) Keep(t);
+    // Below a baseline an improvement does not make training wait longer.
     if (!options_.baseline || monitor_.Better(*current, *options_.baseline)) {
       wait_ = 0;
     }
@@ -171,11 +175,13 @@ void ModelCheckpoint::OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {
     if (current == nullptr || !monitor_.Better(*current, best_)) return;
     best_ = *current;
   }
+  // Keras counts epochs from 1 in names of files.
   checkpoint_.write(
       absl::StrReplaceAll(path_, {{"{epoch}", absl::StrCat(epoch + 1)}}),
       options_.save_options);
 }
 
+// Saves that go on in the background must be done when training says it is.
 void ModelCheckpoint::OnTrainEnd(Training& t) { checkpoint_.sync(); }
 
 CSVLogger::CSVLogger(std::string path, std::string separator, bool append)
@@ -187,6 +193,7 @@ namespace {
 
 void WriteLine(const std::string& path, const std::string& line, bool append) {
   internal::Check(SystemPath(path).status());
+  // Opened for each line, so that the file is whole whenever training ends.
   std::ofstream file(path, append ? std::ios::app : std::ios::trunc);
   if (!line.empty()) file << line << '\n';
   file.close();
@@ -207,6 +214,8 @@ void CSVLogger::OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {
     names_.push_back("epoch");
     for (const auto& [name, value] : *logs) names_.push_back(name);
     std::ifstream before(path_);
+    // The head is written only where the file is empty: an appended log has one
+    // already.
     if (before.peek() == std::ifstream::traits_type::eof()) {
       WriteLine(path_, absl::StrJoin(names_, separator_), /*append=*/true);
     }
@@ -214,6 +223,7 @@ void CSVLogger::OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {
   std::string line = absl::StrCat(epoch);
   for (size_t i = 1; i < names_.size(); ++i) {
     const auto found = logs->find(names_[i]);
+    // As Keras writes what an epoch lacks.
     absl::StrAppend(&line, separator_,
                     found == logs->end() ? "NA" : absl::StrCat(found->second));
   }
@@ -229,6 +239,7 @@ void History::OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {
   const size_t before = epochs_.size();
   epochs_.push_back(epoch);
   for (const auto& [name, value] : *logs) {
+    // A name that comes up later has NaN for the epochs before.
     history_.try_emplace(name, before, NAN);
   }
   for (auto& [name, values] : history_) {
@@ -263,6 +274,8 @@ void TensorBoard::OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {
       writer = std::make_unique<EventFileWriter>(
           log_dir_ + (validation ? "/validation" : "/train"));
     }
+    // Without "val_": TensorBoard shows both runs in one chart when their tags
+    // are equal.
     writer->scalar("epoch_" + (validation ? name.substr(4) : name),
                    static_cast<float>(value), epoch);
   }

@@ -29,6 +29,7 @@ Variable NewCount(Module* metric, const std::string& name,
 
 // A weight for every prediction; null for none.
 Tensor WeightFor(const Tensor& sample_weight, const Tensor& values) {
+  // A null tensor stands for "no weights".
   if (!sample_weight) return Tensor();
   const Tensor weight = internal::FittedWeight(sample_weight, values);
   return Op("BroadcastTo", {weight, internal::ShapeOf(values)});
@@ -42,6 +43,7 @@ struct Counts {
 Counts CountAll(const Tensor& y_true, const Tensor& y_pred,
                 const std::vector<double>& thresholds, const Tensor& weight) {
   const std::vector<float> limits(thresholds.begin(), thresholds.end());
+  // Thresholds down, predictions across: one comparison gives all of them.
   const Tensor column = internal::Reshape(
       internal::Constant(headrace::Tensor::Vector<float>(limits)), {-1, 1});
   const Tensor label = internal::Reshape(Cast(y_true, DType::kBool), {1, -1});
@@ -70,6 +72,7 @@ Tensor OnlyTop(const Tensor& x, int64_t k) {
           absl::StrCat("top_k of ", k, " in predictions of shape ",
                        x.shape().ToString()));
   }
+  // Only which ones they are counts.
   const std::vector<Tensor> top =
       internal::OpAll("TopKV2", {x, Int(k)}, {{"sorted", false}});
   const Tensor hot = Op(
@@ -104,6 +107,7 @@ ConfusionCounts::ConfusionCounts(std::string name, std::vector<Part> parts,
     Throw(ErrorCode::kInvalidArgument,
           absl::StrCat("top_k must be positive, but is ", *options_.top_k));
   }
+  // With top_k any score among the top counts as positive, however low.
   if (limits_.empty()) limits_ = {options_.top_k ? kLowest : 0.5};
   const char* const names[] = {"true_positives", "false_positives",
                                "true_negatives", "false_negatives"};
@@ -193,6 +197,7 @@ AUC::AUC(AUCOptions options, std::string name)
                          "Received: num_thresholds=",
                          n));
     }
+    // The two ends come below.
     for (int64_t i = 0; i < n - 2; ++i) {
       limits_.push_back(static_cast<double>(i + 1) /
                         static_cast<double>(n - 1));
@@ -241,11 +246,15 @@ Tensor NotNegative(const Tensor& x) {
 
 // The exact area between points of a precision-recall curve.
 Tensor AUC::InterpolatedPrecision() const {
+  // Davis and Goadrich, "The relationship between precision-recall and ROC
+  // curves" (2006), as Keras integrates it.
   const Tensor tp = tp_, found = tp + fp_, missed = fn_;
   const Tensor before = Early(found), after = Late(found);
   const Tensor gain = Early(tp) - Late(tp);
+  // Rounding of weighted counts may bring differences below 0.
   const Tensor slope = DivideNoNan(gain, NotNegative(before - after));
   const Tensor offset = Late(tp) - slope * after;
+  // The logarithm of a ratio with a 0 in it has no meaning; its term is 0 then.
   const Tensor both = Op("LogicalAnd", {before > 0, after > 0});
   const Tensor ratio = Op(
       "SelectV2",
@@ -272,16 +281,19 @@ Tensor AUC::result() const {
       method == "interpolation"
           ? (first + second) / 2.0
           : Op(method == "minoring" ? "Minimum" : "Maximum", {first, second});
+  // Thresholds rise, so x falls: earlier minus later is the width.
   return internal::SumAll((Early(x) - Late(x)) * height);
 }
 
 MeanIoU::MeanIoU(int64_t num_classes, std::string name)
     : Metric(std::move(name)), num_classes_(num_classes) {
+  // The table has the square of it.
   if (num_classes < 1 || num_classes > (1 << 15)) {
     Throw(ErrorCode::kInvalidArgument,
           absl::StrCat("MeanIoU: ", num_classes, " classes"));
   }
   total_ = NewCount(this, "total_confusion_matrix", {num_classes, num_classes});
+  // Keras' name in checkpoints.
   AddName("total_cm", total_);
 }
 
@@ -306,6 +318,7 @@ Tensor MeanIoU::result() const {
       Op("MatrixDiagPartV3", {table, Tensor(0), Number(kFloat, 0)});
   const Tensor whole = internal::Reduce("Sum", table, {0}) +
                        internal::Reduce("Sum", table, {1}) - hits;
+  // Classes that never came up do not count in the mean.
   const Tensor seen = internal::SumAll(
       Cast(Op("NotEqual", {whole, Number(kFloat, 0)}), kFloat));
   return DivideNoNan(internal::SumAll(DivideNoNan(hits, whole)), seen);

@@ -84,6 +84,8 @@ Tensor Loss::operator()(const Tensor& y_true, const Tensor& y_pred,
   if (reduction_ == Reduction::kSum) return internal::SumAll(values);
   if (!weight) return internal::MeanAll(values);
   const Tensor count = Cast(Op("Size", {values}), values.dtype());
+  // By the number of values and not by the sum of the weights: that is what
+  // upstream's SUM_OVER_BATCH_SIZE means.
   return internal::DivideNoNan(internal::SumAll(values), count);
 }
 
@@ -108,6 +110,8 @@ Tensor Huber::Values(const Tensor& y_true, const Tensor& y_pred) const {
   const Pair p = Fitted(y_true, y_pred);
   const Tensor error = Op("Abs", {p.y_pred - p.y_true});
   const Tensor small = 0.5 * Op("Square", {error});
+  // The tangent of the parabola where the error is delta, so that value and
+  // slope go over into each other.
   const Tensor large = delta_ * error - 0.5 * delta_ * delta_;
   return MeanOfLast(Op("SelectV2", {error <= delta_, small, large}));
 }
@@ -128,6 +132,9 @@ Tensor BinaryCrossentropy::Values(const Tensor& y_true,
   if (const double s = options_.label_smoothing) y = y * (1 - s) + 0.5 * s;
   x = p.y_pred;
   if (logits) {
+    // max(x, 0) - x y + log(1 + exp(-|x|)): the exponent is never positive, so
+    // nothing overflows. Selected by sign and not made with Maximum and Abs, as
+    // upstream: so the gradient at 0 is sigmoid(0) - y.
     const Tensor zeros = Op("ZerosLike", {x});
     const Tensor positive = Op("GreaterEqual", {x, zeros});
     const Tensor above = Op("SelectV2", {positive, x, zeros});
@@ -135,6 +142,8 @@ Tensor BinaryCrossentropy::Values(const Tensor& y_true,
     return MeanOfLast(above - x * y + Op("Log1p", {Op("Exp", {sizes})}));
   }
   x = internal::ClipByValue(x, kEpsilon, 1 - kEpsilon);
+  // Epsilon once more, behind the clip: Keras has it in both places, and values
+  // agree with Keras' to the last digits.
   return MeanOfLast(-(y * Op("Log", {x + kEpsilon}) +
                       (1.0 - y) * Op("Log", {1.0 - x + kEpsilon})));
 }
@@ -160,6 +169,7 @@ Tensor CategoricalCrossentropy::Values(const Tensor& y_true,
   }
   Tensor x = options_.from_logits ? y_pred : LogitsBehind(y_pred, "Softmax");
   if (x) return internal::SoftmaxCrossentropy(y, x);
+  // Predictions need not sum to 1: Keras takes them as shares.
   x = y_pred / internal::Reduce("Sum", y_pred, {-1}, /*keep_dims=*/true);
   x = internal::ClipByValue(x, kEpsilon, 1 - kEpsilon);
   return -internal::Reduce("Sum", y * Op("Log", {x}), {-1});
@@ -176,6 +186,8 @@ Tensor SparseCategoricalCrossentropy::Values(const Tensor& y_true,
                                              const Tensor& y_pred) const {
   Tensor x = options_.from_logits ? y_pred : LogitsBehind(y_pred, "Softmax");
   if (!x) {
+    // Logarithms of probabilities are logits: softmax gives the probabilities
+    // back.
     x = Op("Log", {internal::ClipByValue(y_pred, kEpsilon, 1 - kEpsilon)});
   }
   const Tensor ids =

@@ -33,10 +33,12 @@ Tensor OfHinge(const Tensor& y_true, const Tensor& y_pred) {
 
 Tensor OfLogCosh(const Tensor& y_true, const Tensor& y_pred) {
   const Tensor x = y_pred - y_true;
+  // log(cosh(x)) with log(2) drawn out: cosh itself overflows from x = 89 on.
   return MeanOfLast(x + Op("Softplus", {-2.0 * x}) - 0.6931471805599453);
 }
 
 Tensor OfKLDivergence(const Tensor& y_true, const Tensor& y_pred) {
+  // Labels of 0 as well: the quotient's logarithm must be finite.
   const Tensor t = internal::ClipByValue(y_true, kEpsilon, 1);
   const Tensor p = internal::ClipByValue(y_pred, kEpsilon, 1);
   return internal::Reduce("Sum", t * Log(t / p), {-1});
@@ -44,6 +46,8 @@ Tensor OfKLDivergence(const Tensor& y_true, const Tensor& y_pred) {
 
 Tensor OfCategoricalHinge(const Tensor& y_true, const Tensor& y_pred) {
   const Tensor right = internal::Reduce("Sum", y_true * y_pred, {-1});
+  // The right class counts as a 0 here: where all wrong scores are negative,
+  // the margin is one to 0, as in Keras.
   const Tensor wrong = internal::Reduce("Max", (1.0 - y_true) * y_pred, {-1});
   return AtLeast(wrong - right + 1.0, 0);
 }
@@ -57,6 +61,7 @@ Tensor OfLogarithms(const Tensor& y_true, const Tensor& y_pred) {
 Tensor OfLength1(const Tensor& x, int axis) {
   const Tensor sum =
       internal::Reduce("Sum", Op("Square", {x}), {axis}, /*keep_dims=*/true);
+  // The epsilon of tf.math.l2_normalize: a vector of zeros stays one.
   return x * Op("Rsqrt", {AtLeast(sum, 1e-12)});
 }
 

@@ -32,6 +32,8 @@ std::vector<Tensor> PredictAll(layers::Layer& model,
   if (inputs < 1) {
     Throw(ErrorCode::kInvalidArgument, "Predict: a model has inputs");
   }
+  // One function for all batches: it is traced once for each shape, most often
+  // twice, for the last batch's too.
   const Function step(
       [&model](const std::vector<Tensor>& x) { return model.ModelOutputs(x); });
   std::vector<std::vector<Tensor>> parts;  // of each output
@@ -43,6 +45,7 @@ std::vector<Tensor> PredictAll(layers::Layer& model,
     }
     const std::vector<Tensor> found =
         step({element.begin(), element.begin() + inputs});
+    // The first batch says how many outputs there are.
     parts.resize(found.size());
     for (size_t i = 0; i < found.size(); ++i) parts[i].push_back(found[i]);
   }

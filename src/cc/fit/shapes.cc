@@ -18,6 +18,8 @@ Tensor OuterSizes(const Tensor& x) {
 
 void DropLastAxis(Tensor* y_true, Tensor* y_pred) {
   const TensorShape t = y_true->shape(), p = y_pred->shape();
+  // Traced with open ranks: nothing can be told, and the op says what does not
+  // fit.
   if (!t.known_rank || !p.known_rank) return;
   if (p.rank() - t.rank() == 1 && EndsInOne(p)) {
     *y_pred = SqueezeLast(*y_pred);
@@ -32,6 +34,7 @@ Tensor FittedWeight(const Tensor& weight, const Tensor& values) {
   Tensor w = Cast(weight, values.dtype());
   const TensorShape v = values.shape();
   if (!v.known_rank || !w.shape().known_rank || w.shape().rank() == 0) return w;
+  // Weights as a column for values that a loss has reduced over the last axis.
   if (w.shape().rank() - v.rank() == 1 && EndsInOne(w.shape())) {
     return SqueezeLast(w);
   }
@@ -67,6 +70,7 @@ void CheckSameShape(const Tensor& a, const Tensor& b) {
 
 Tensor SoftmaxCrossentropy(const Tensor& labels, const Tensor& logits) {
   const TensorShape shape = logits.shape();
+  // The op takes matrices alone.
   const bool flat = shape.known_rank && shape.rank() == 2;
   if (flat) {
     return OpAll("SoftmaxCrossEntropyWithLogits", {logits, labels})[0];

@@ -60,6 +60,7 @@ Tensor WeightsOf(const Tensor& labels, const std::vector<double>& weights) {
   Tensor ids = labels;
   const TensorShape shape = labels.shape();
   const int64_t last = shape.rank() > 1 ? shape[shape.rank() - 1] : 1;
+  // Labels that are class numbers, perhaps in a column; else one-hot rows.
   if (last == 1) {
     if (shape.rank() > 1) ids = internal::SqueezeLast(labels);
     ids = internal::Cast(ids, DType::kInt64);
@@ -127,6 +128,7 @@ Tensor TotalLoss(const layers::Layer& model, const Objective& objective,
 void UpdateAll(const std::vector<metrics::Metric*>& metrics,
                const ForwardPass& pass) {
   for (metrics::Metric* m : metrics) {
+    // Metrics are those of the first output.
     m->Update(pass.labels[0], pass.predicted[0], pass.weights[0]);
   }
 }
@@ -174,14 +176,19 @@ class FitLoop {
         report_every_(options.report_every > 0 ? options.report_every
                       : options.save_every > 0 ? options.save_every
                                                : kReportEvery),
+        // An optimizer from a checkpoint goes on counting where it was.
         step_(optimizer.iterations().value().item<int64_t>()),
         update_([&](const Batch& batch) -> Batch {
           GradientTape tape;
           const ForwardPass pass(model, batch, objective_, /*training=*/true);
           const Tensor value = TotalLoss(model, objective_, pass);
+          // Asked for behind the forward pass: a model's first call makes its
+          // weights.
           const std::vector<Variable> variables = model.trainable_variables();
           optimizer.Apply(tape.gradient(value, variables), variables);
           UpdateAll(options_.metrics, pass);
+          // Summed in a variable: the loss of a step is read only when a report
+          // is due, so steps need not wait for each other.
           mean_.Update(value);
           return {value};
         }),
@@ -237,6 +244,8 @@ class FitLoop {
     if (!saved_) Save();
     for (Callback* c : options_.callbacks) c->OnTrainEnd(training_);
     if (options_.verbose && progress_.step > 0) std::printf("\n");
+    // The last checkpoint may still be on its way to the disk: behind Fit it is
+    // there.
     if (options_.manager) options_.manager->sync();
     return progress_;
   }
@@ -270,6 +279,7 @@ class FitLoop {
     if (RunBatches(batches, steps, /*report=*/false) == 0) return false;
     Collect();
     EndEpoch(epoch, /*report=*/true);
+    // Where save_every is set, it alone says when.
     if (options_.save_every == 0) Save();
     return true;
   }
@@ -322,6 +332,7 @@ class FitLoop {
   }
 
   void Publish(const std::string& line) {
+    // So that who watches the file sees each report when it is made.
     if (options_.events) options_.events->flush();
     if (!options_.verbose) return;
     std::fputs(line.c_str(), stdout);
@@ -330,6 +341,7 @@ class FitLoop {
 
   bool Report() {
     Collect();
+    // Each report overwrites the one before it; epochs have lines of their own.
     std::string line = absl::StrCat("\rstep ", step_);
     if (options_.steps > 0) absl::StrAppend(&line, "/", options_.steps);
     Tell(&line, "loss", progress_.loss);

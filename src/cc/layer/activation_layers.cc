@@ -20,6 +20,7 @@ Tensor AsMask(const Tensor& shown, const Tensor& like) {
 }  // namespace
 
 ReLU::ReLU(ReLUOptions options) : Layer("re_lu"), options_(options) {
+  // So written that NaN is refused, too.
   if (!(options_.negative_slope >= 0)) {
     Throw(ErrorCode::kInvalidArgument,
           absl::StrCat("negative_slope of a ReLU layer cannot be a negative "
@@ -54,6 +55,7 @@ Tensor LeakyReLU::Call(const Tensor& x, bool training) {
 ELU::ELU(double alpha) : Layer("elu"), alpha_(alpha) { set_supports_masking(); }
 Tensor ELU::Call(const Tensor& x, bool training) {
   const Tensor out = Op("Elu", {x});
+  // The op has no alpha: it is the function for 1.
   return alpha_ == 1 ? out : Op("SelectV2", {x > 0, out, alpha_ * out});
 }
 
@@ -82,6 +84,7 @@ Tensor Softmax::CallAll(const std::vector<Tensor>& inputs, bool training) {
   Tensor x = inputs[0];
   const Tensor mask = inputs.size() > 1 ? inputs[1] : x.mask();
   if (mask) {
+    // Keras' numbers, and no infinity: a row that is all hidden would give NaN.
     const double low = x.dtype() == DType::kFloat16 ? -65504.0 : -1e9;
     x = x + (1.0 - AsMask(mask, x)) * low;
   }
@@ -98,10 +101,12 @@ Tensor Softmax::CallAll(const std::vector<Tensor>& inputs, bool training) {
   if (axis_.size() == 1) {
     std::vector<int64_t> order;
     for (int64_t i = 0; i < rank; ++i) order.push_back(i);
+    // An exchange of two axes undoes itself, so one order serves both ways.
     std::swap(order[(axis_[0] + rank) % rank], order.back());
     return internal::Transpose(Op("Softmax", {internal::Transpose(x, order)}),
                                order);
   }
+  // The maximum cancels out: only overflow depends on it, no gradient.
   const Tensor most =
       Op("StopGradient", {internal::Reduce("Max", x, axis_, true)});
   const Tensor sum =

@@ -25,6 +25,8 @@ Tensor Softmax(const Tensor& x) {
 }
 
 Tensor Gelu(const Tensor& x) {
+  // Eagerly one op and one pass over memory. In a graph the formula in
+  // upstream's ops, which the engine fuses: a saved graph holds no op of ours.
   if (CurrentEmitter()->is_eager()) return Op("_GeluErf", {x});
   const Tensor inner = Op("Erf", {x / 1.4142135623730951});
   return 0.5 * x * (1.0 + inner);
@@ -52,6 +54,7 @@ const std::map<std::string, Function>& Named() {
       {"sigmoid", Unary<kSigmoid>},
       {"hard_sigmoid",
        [](const Tensor& x) {
+         // Keras 2's line; Keras 3 has x / 6 + 0.5.
          return internal::ClipByValue(0.2 * x + 0.5, 0, 1);
        }},
       {"softmax", Softmax},

@@ -168,6 +168,7 @@ Tensor MultiHeadAttention::MaskOf(const std::vector<Tensor>& three,
   Tensor mask;
   if (query.mask()) mask = Expanded(query.mask(), 2);
   if (value.mask()) mask = Joined(mask, Expanded(value.mask(), 1));
+  // Of [query, value] the key is the value: its mask has been joined already.
   const bool own_key = internal::Access::ValueOf(key).id() !=
                        internal::Access::ValueOf(value).id();
   if (own_key && key.mask()) mask = Joined(mask, Expanded(key.mask(), 1));
@@ -176,6 +177,7 @@ Tensor MultiHeadAttention::MaskOf(const std::vector<Tensor>& three,
   }
   if (attention_mask) {
     const Tensor given = Cast(attention_mask, DType::kBool);
+    // A mask for each head: the others hold for all heads.
     if (mask && given.shape().rank() == 4) mask = Expanded(mask, 1);
     mask = Joined(mask, given);
   }
@@ -191,6 +193,8 @@ AttentionResult MultiHeadAttention::Compute(const std::vector<Tensor>& inputs,
   const Tensor k = (*key_)(three[2]).with_mask({});
   const Tensor v = (*value_)(three[1]).with_mask({});
   const double scale = 1 / std::sqrt(static_cast<double>(key_dim_));
+  // a: batch, b: queries, e: keys, c: heads, d: features. The query is scaled
+  // and not the scores, which are many more.
   Tensor scores = Einsum("aecd,abcd->acbe", k, q * scale);
   if (mask) {
     const Tensor shown = Cast(mask, scores.dtype());
@@ -240,6 +244,7 @@ AttentionResult PlainAttention::Compute(const std::vector<Tensor>& inputs,
   if (three[1].mask()) shown = Expanded(three[1].mask(), 1);
   if (use_causal_mask_) shown = Joined(shown, Causal(scores, 1, scores, 2));
   if (shown) {
+    // Keras' numbers; half's largest.
     const double low = scores.dtype() == DType::kFloat16 ? 65504.0 : 1e9;
     scores = scores - low * Cast(Op("LogicalNot", {shown}), scores.dtype());
   }
@@ -250,6 +255,7 @@ AttentionResult PlainAttention::Compute(const std::vector<Tensor>& inputs,
   }
   Tensor out = Op("BatchMatMulV2", {weights, three[1]});
   if (three[0].mask()) {
+    // What a hidden query gives is zeros.
     out = out * Cast(Expanded(three[0].mask(), -1), out.dtype());
   }
   return {out, weights};

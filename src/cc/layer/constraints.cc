@@ -78,6 +78,8 @@ Constraint MinMaxNorm(double min_value, double max_value, double rate,
   CheckFinite(rate, "rate");
   return Constraint([=](const Tensor& w) {
     const Tensor norms = NormOf(w, axis);
+    // At rate 1 norms are put within the bounds at once, below it part of the
+    // way at each step.
     const Tensor wanted =
         rate * internal::ClipByValue(norms, min_value, max_value) +
         (1 - rate) * norms;

@@ -68,6 +68,7 @@ Tensor Model::Converted(const Tensor& given, size_t index) const {
   const TensorShape& wanted = declared.shape();
   if (!x.shape().known_rank || !wanted.known_rank) return x;
   const int rank = wanted.rank();
+  // Keras' leniency: a column and a vector stand for each other.
   if (x.shape().rank() == rank + 1 && x.shape()[rank] == 1) {
     x = internal::SqueezeLast(x);
   } else if (x.shape().rank() == rank - 1 && wanted[rank - 1] == 1) {
@@ -75,6 +76,7 @@ Tensor Model::Converted(const Tensor& given, size_t index) const {
   }
   const TensorShape shape = x.shape();
   bool fits = shape.rank() == rank;
+  // From 1: the batch may be of any size.
   for (int i = 1; fits && i < rank; ++i) {
     fits = shape[i] == wanted[i] || shape[i] < 0 || wanted[i] < 0;
   }

@@ -90,6 +90,8 @@ std::pair<double, double> FansOf(const TensorShape& shape) {
   if (rank == 0) return {1, 1};
   if (rank == 1) return {shape[0], shape[0]};
   double field = 1;
+  // Kernels of convolutions: each unit sees its channels at all places of the
+  // window.
   for (int i = 0; i + 2 < rank; ++i) field *= shape[i];
   return {shape[rank - 2] * field, shape[rank - 1] * field};
 }
@@ -105,12 +107,16 @@ Tensor OrthogonalOf(const TensorShape& shape, DType dtype, int64_t seed,
   int64_t rows = 1;
   for (int i = 0; i + 1 < shape.rank(); ++i) rows *= shape[i];
   const int64_t cols = shape[shape.rank() - 1];
+  // Tall: only then are Q's columns as many as those of the weight.
   const TensorShape flat{std::max(rows, cols), std::min(rows, cols)};
   const std::vector<Tensor> qr =
       internal::OpAll("Qr", {Normal(kNormal, flat, dtype, seed, 0, 1)},
                       {{"full_matrices", false}});
   const Tensor diagonal =
       Op("MatrixDiagPartV3", {qr[1], Tensor(0), Number(dtype, 0)});
+  // A QR decomposition is unique up to signs. With R's diagonal positive Q is
+  // drawn evenly from all orthogonal matrices (Mezzadri, 2007), whatever signs
+  // the library chooses.
   Tensor q = qr[0] * Op("Sign", {diagonal});
   if (rows < cols) q = internal::Transpose(q, {1, 0});
   return Number(dtype, gain) * internal::Reshape(q, shape.dims);
@@ -210,13 +216,16 @@ Initializer VarianceScaling(double scale, const std::string& mode,
     const double fans = mode == "fan_in"    ? in
                         : mode == "fan_out" ? out
                                             : (in + out) / 2;
+    // 1 at least: weights with an axis of size 0 divide by no zero.
     const double variance = scale / std::max(1.0, fans);
     if (uniform) {
+      // An even distribution from -l to l has the variance l^2 / 3.
       const double limit = std::sqrt(3 * variance);
       return Uniform(shape, dtype, s, -limit, limit);
     }
     const double stddev = std::sqrt(variance);
     if (untruncated) return Normal(kNormal, shape, dtype, s, 0, stddev);
+    // Cutting the tails off makes the deviation smaller: made up for before.
     return Normal(kTruncated, shape, dtype, s, 0, stddev / kStddevTruncated);
   });
 }

@@ -150,6 +150,7 @@ std::vector<Tensor> Layer::Finished(const std::vector<Tensor>& inputs,
                                {{"shrink_axis_mask", 1}});
         batch = internal::Cast(size, out.dtype());
       }
+      // By the batch's size, as Keras: the penalty does not depend on it then.
       AddLoss(activity_regularizer_(out) / batch);
     }
   }
@@ -238,6 +239,8 @@ std::vector<Tensor> Layer::losses() const {
   std::vector<Tensor> all;
   ForEachLayer(*this, [&](Layer& layer) {
     for (const Tensor& loss : layer.call_losses_) {
+      // A loss that was made while a function was traced is of that function's
+      // graph: outside it has no value.
       if (IsAtHand(loss)) all.push_back(loss);
     }
     for (const auto& loss : layer.losses_) all.push_back(loss());

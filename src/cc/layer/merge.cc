@@ -53,6 +53,7 @@ void Merge::CheckShapes(const std::vector<TensorShape>& shapes) const {
     const TensorShape &a = shapes[k - 1], &b = shapes[k];
     if (!a.known_rank || !b.known_rank) continue;
     const int both = std::min(a.rank(), b.rank());
+    // From the last axis on; the first, the batch, is not compared.
     for (int i = 1; i < both; ++i) {
       const int64_t n = a[a.rank() - i], m = b[b.rank() - i];
       if (n == m || n == 1 || m == 1 || n < 0 || m < 0) continue;
@@ -74,10 +75,12 @@ Tensor Merge::CallAll(const std::vector<Tensor>& inputs, bool training) {
   std::vector<Tensor> wide;
   for (Tensor x : inputs) {
     while (known && x.shape().rank() < most) {
+      // Behind the batch and not before it, where broadcasting would put it.
       x = Op("ExpandDims", {x, internal::Int(1)});
     }
     wide.push_back(x);
   }
+  // One input alone is its own result, mask and all; MaskFor says the mask.
   return Merged(wide).with_mask({});
 }
 
@@ -146,6 +149,7 @@ Tensor Concatenate::MaskFor(const std::vector<Tensor>& inputs) const {
   for (const Tensor& x : inputs) {
     Tensor mask = x.mask();
     if (!mask) {
+      // An input without a mask hides nothing.
       mask = Op("Fill", {internal::ShapeOf(x), Tensor(true)});
     } else if (mask.shape().rank() < x.shape().rank()) {
       mask = Op("BroadcastTo", {Op("ExpandDims", {mask, internal::Int(-1)}),
@@ -153,6 +157,7 @@ Tensor Concatenate::MaskFor(const std::vector<Tensor>& inputs) const {
     }
     masks.push_back(mask);
   }
+  // A step is shown where all inputs joined there show it.
   return internal::Reduce("All", Merged(masks), {-1});
 }
 
@@ -202,6 +207,8 @@ Tensor Dot::Merged(const std::vector<Tensor>& inputs) const {
     if (k == 1) equation += ",";
     equation += "z";
     for (int i = 1; i < rank; ++i) {
+      // Ranks up to 8 need letters b to h and k to q: none meets another, nor y
+      // (summed over) or z (the batch).
       const char letter = static_cast<char>((k == 0 ? 'a' : 'j') + i);
       equation += i == axis ? 'y' : letter;
       if (i != axis) kept += letter;
@@ -209,6 +216,7 @@ Tensor Dot::Merged(const std::vector<Tensor>& inputs) const {
   }
   const Tensor out =
       Op("Einsum", sides, {{"N", 2}, {"equation", equation + "->" + kept}});
+  // Keras gives two axes at least: [batch, 1] for two vectors.
   return kept.size() == 1 ? Op("ExpandDims", {out, internal::Int(1)}) : out;
 }
 

@@ -60,6 +60,7 @@ class OneShot : public Kernel {
     auto iterator =
         std::dynamic_pointer_cast<IteratorResource>(handle.resource);
     if (!iterator) return InvalidArgument(handle.name, " is no iterator");
+    // A second run of the op finds the same iterator and goes on with it.
     if (!iterator->begun()) HR_RETURN_IF_ERROR(Begin(c, *iterator));
     c.set_output(0, Tensor::Scalar(std::move(handle)));
     return OkStatus();
@@ -98,6 +99,8 @@ Status GetNext(KernelContext& c) {
   Element element;
   bool end = false;
   HR_RETURN_IF_ERROR(iterator->Next(&element, &end));
+  // The end of a sequence is an error to graphs; loops of TensorFlow 1 wait for
+  // it.
   if (end) return OutOfRange("End of sequence");
   return SetElement(c, std::move(element));
 }
@@ -129,6 +132,7 @@ class HandleTable {
   std::string Keep(const ResourceHandle& handle) {
     MutexLock lock(mutex_);
     for (size_t i = 0; i < handles_.size(); ++i) {
+      // Names may come again after an iterator ended, so the object counts too.
       if (handles_[i].name == handle.name &&
           handles_[i].container == handle.container &&
           handles_[i].resource.lock() == handle.resource) {
@@ -145,6 +149,8 @@ class HandleTable {
       ResourceHandle handle;
       handle.container = handles_[i].container;
       handle.name = handles_[i].name;
+      // The table holds no iterator alive; one that went gives a handle without
+      // a resource.
       handle.resource = handles_[i].resource.lock();
       return handle;
     }

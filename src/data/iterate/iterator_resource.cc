@@ -16,6 +16,7 @@ constexpr StringView kRoot = "Iterator::Root";
 // All datasets below, each once and behind its inputs.
 void Gather(const Dataset& dataset, std::set<const Dataset*>* seen,
             std::vector<const Dataset*>* out) {
+  // Datasets may share inputs.
   if (!seen->insert(&dataset).second) return;
   // Inputs first: options of later datasets are set over them.
   for (const DatasetPtr& input : dataset.inputs()) Gather(*input, seen, out);
@@ -77,10 +78,13 @@ Iteration::~Iteration() {
     shared_->iterator.reset();
     return;
   }
+  // A walk with threads waits for them when it ends, which whoever drops the
+  // last reference must not have to.
   Schedule(std::move(end_));
 }
 
 Status Iteration::Next(Element* out, bool* end) {
+  // One thread at a time walks, so elements come whole and in order.
   MutexLock lock(mutex_);
   const StopScope scope(&shared_->token, /*paced=*/true);
   const int threads = shared_->context.options.op_threads;
@@ -103,6 +107,7 @@ Status RestoreWalks(const Dataset& dataset, const StateReader& r) {
   const std::vector<const Dataset*> all = All(dataset);
   for (size_t i = 0; i < all.size(); ++i) {
     const std::string key = absl::StrCat("walks[", i, "]");
+    // Upstream's states do not have the key.
     if (all[i]->walks() < 0 || !r.Has(kRoot, key)) continue;
     HR_ASSIGN_OR_RETURN(const int64_t n, r.GetInt(kRoot, key));
     if (n < 0) return InvalidArgument("a saved iterator has ", n, " walks");
@@ -154,9 +159,11 @@ Status CheckSpec(const ElementSpec& expected, const ElementSpec& actual) {
 Status IteratorResource::Begin(DatasetPtr dataset,
                                const RunServices& services) {
   HR_RETURN_IF_ERROR(CheckSpec(spec_, dataset->spec()));
+  // Begun outside of the lock: making iterators may run functions.
   HR_ASSIGN_OR_RETURN(auto walk,
                       Iteration::Begin(std::move(dataset), services));
   MutexLock lock(mutex_);
+  // The old walk ends behind the lock, as `walk` is destroyed after it.
   walk_.swap(walk);
   services_ = services;
   return OkStatus();
@@ -188,6 +195,8 @@ Status IteratorResource::Restore(const Tensor& state) {
     MutexLock lock(mutex_);
     services = services_;
   }
+  // A new walk takes the state, so that a failed restore leaves the old one
+  // where it was.
   HR_ASSIGN_OR_RETURN(auto fresh, Iteration::Begin(walk->dataset(), services));
   HR_RETURN_IF_ERROR(fresh->Restore(state));
   MutexLock lock(mutex_);

@@ -81,6 +81,7 @@ Status GetNextAsOptional(KernelContext& c) {
   Element element;
   bool end = false;
   HR_RETURN_IF_ERROR(iterator->Next(&element, &end));
+  // The end is a value here, no error.
   if (end) return None(c);
   SetOptional(c, std::move(element));
   return OkStatus();

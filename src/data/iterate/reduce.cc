@@ -25,6 +25,7 @@ Status Reduce(KernelContext& c) {
     bool end = false;
     HR_RETURN_IF_ERROR(walk->Next(&element, &end));
     if (end) break;
+    // The function takes the state and behind it the element's components.
     for (Tensor& t : element) state.push_back(std::move(t));
     Element results;
     HR_RETURN_IF_ERROR((*run)(&state, &results));
@@ -62,6 +63,7 @@ Status SingleElement(KernelContext& c) {
   bool end = false;
   HR_RETURN_IF_ERROR(walk->Next(&element, &end));
   if (end) return InvalidArgument("Dataset was empty.");
+  // A second element is asked for to be sure that there is none.
   HR_RETURN_IF_ERROR(walk->Next(&other, &end));
   if (!end) return InvalidArgument("Dataset had more than one element.");
   return SetElement(c, std::move(element));

@@ -21,6 +21,7 @@ class LoadDataset : public Dataset {
    public:
     using IteratorOf::IteratorOf;
     Status Start(PullContext& c) override {
+      // What is walked is a dataset that reader_func made.
       inner_ = c.Inner();
       HR_ASSIGN_OR_RETURN(input_, IterateSaved(inner_, dataset().source_,
                                                dataset().spec(), prefix()));
@@ -68,6 +69,8 @@ class SnapshotDataset : public InputDataset {
     }
     Status Save(PullContext& c, StateWriter& w) override {
       HR_RETURN_IF_ERROR(Open(c));
+      // The restored walk must go on the same way, whatever the folder holds by
+      // then.
       w.PutInt(prefix(), FullKey(prefix(), "iterator_mode"), reading_);
       return input_->Save(Context(c), w);
     }
@@ -85,9 +88,12 @@ class SnapshotDataset : public InputDataset {
     PullContext& Context(PullContext& c) { return reading_ ? inner_ : c; }
     Status Open(PullContext& c) {
       if (input_) return OkStatus();
+      // Looked at when the first element is asked for: another walk may have
+      // finished the files since the dataset was made.
       const StatusOr<SavedRun> run =
           ReadRun(dataset().fs_, dataset().target_.folder);
       if (run.ok() && run->finalized) return OpenReader(c);
+      // A run that was not finished is written anew under an id of its own.
       if (run.ok() || absl::IsNotFound(run.status())) return OpenWriter(c);
       return run.status();
     }
@@ -130,6 +136,7 @@ Status MakeLoad(KernelContext& c) {
   SavedSource source;
   HR_ASSIGN_OR_RETURN(source.folder, TextInput(c, 0, "path"));
   source.compression = c.op().string_attr("compression");
+  // Refused where the dataset is made, not at its first element.
   HR_RETURN_IF_ERROR(ParseCompression(source.compression).status());
   HR_ASSIGN_OR_RETURN(
       source.reader_func,
@@ -170,6 +177,8 @@ Status MakeSnapshot(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(const std::string path, TextInput(c, 1, "path"));
   constexpr uint64_t kBasis = 14695981039346656037u;
+  // Upstream hands its own graphs' hash over; without one the structure is
+  // hashed.
   const uint64_t hash = c.op().bool_attr("hash_valid")
                             ? static_cast<uint64_t>(c.op().int_attr("hash"))
                             : StructureHash(*input, kBasis);
@@ -239,6 +248,7 @@ StatusOr<IteratorPtr> IterateSaved(PullContext& c, const SavedSource& source,
   Element args = {DatasetTensor(std::move(shards))}, results;
   HR_RETURN_IF_ERROR((*run)(&args, &results));
   HR_ASSIGN_OR_RETURN(DatasetPtr made, DatasetResult(results));
+  // reader_func is the caller's and may return anything.
   if (made->spec().types != spec.types) {
     return InvalidArgument(
         "`reader_func` must return a dataset of the saved elements; its "

@@ -33,15 +33,20 @@ class SavingDataset : public InputDataset {
     Status Next(PullContext& c, Element* out, bool* end) override {
       *end = finished_;
       if (finished_) return OkStatus();
+      // Each walk writes to a folder of its own, so that walks beside one
+      // another do not mix.
       HR_RETURN_IF_ERROR(Open(NewRunId(), 0));
       HR_RETURN_IF_ERROR(NextInput(c, out, end));
       if (*end) return Finish();
       HR_ASSIGN_OR_RETURN(const int64_t shard, ShardOf(*out));
       ++count_;
+      // Elements are written as they pass on to whoever reads.
       return writers_->Write(shard, *out);
     }
     Status Save(PullContext& c, StateWriter& w) override {
       HR_RETURN_IF_ERROR(Open(NewRunId(), 0));
+      // Files are closed at a checkpoint: a restored walk goes on in new ones,
+      // and what this walk writes afterwards does not count.
       if (!finished_) HR_RETURN_IF_ERROR(writers_->Checkpoint());
       w.PutInt(prefix(), "finished", finished_);
       HR_RETURN_IF_ERROR(
@@ -56,6 +61,8 @@ class SavingDataset : public InputDataset {
       HR_ASSIGN_OR_RETURN(const int64_t file,
                           r.GetCount(prefix(), "current_checkpoint_id"));
       HR_ASSIGN_OR_RETURN(count_, r.GetCount(prefix(), "num_elements"));
+      // The id becomes the name of a folder, so a forged one must not lead
+      // elsewhere.
       if (id.dtype() != DType::kString || id.num_elements() != 1 ||
           !IsNumber(id.data<std::string>()[0])) {
         return DamagedState(prefix());
@@ -81,6 +88,8 @@ class SavingDataset : public InputDataset {
     }
     // Last the metadata: with them the folder is complete.
     Status Finish() {
+      // First, so that an error of the disk does not make the next call write
+      // again.
       finished_ = true;
       HR_RETURN_IF_ERROR(writers_->Checkpoint());
       return WriteRun(dataset().fs_, dataset().path(),

@@ -19,6 +19,7 @@ class ShardIterator : public IteratorOf<ShardDataset> {
     const ElementSpec& spec = dataset().spec();
     out->assign(spec.types.size(), Tensor());
     for (size_t i = 0; i < spec.types.size(); ++i) {
+      // A component is a record.
       if (i > 0) HR_RETURN_IF_ERROR(FurtherRecord());
       HR_ASSIGN_OR_RETURN((*out)[i], Parse(i));
     }
@@ -35,6 +36,7 @@ class ShardIterator : public IteratorOf<ShardDataset> {
     HR_ASSIGN_OR_RETURN(const int64_t n, r.GetCount(prefix(), IndexKey()));
     reader_.reset();
     file_.reset();
+    // Records have no fixed length, so the place is found by reading.
     for (at_ = 0; at_ < n; ++at_) {
       HR_RETURN_IF_ERROR(c.CheckCancelled());
       const int64_t number = number_;
@@ -76,6 +78,8 @@ class ShardIterator : public IteratorOf<ShardDataset> {
     HR_ASSIGN_OR_RETURN(FileSystem * fs,
                         FileSystemFor(dataset().folder(), &path));
     path = ShardFile(path, number_);
+    // Files are numbered without gaps: the first that is not there is behind
+    // the last.
     *end = !FileExists(fs, path);
     if (*end) return OkStatus();
     HR_ASSIGN_OR_RETURN(const Compression compression,

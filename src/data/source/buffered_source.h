@@ -20,6 +20,8 @@ class BufferedSource {
   // More bytes behind those held; false at the end.
   StatusOr<bool> Fill() {
     HR_RETURN_IF_ERROR(CheckStop());
+    // The rest of a record moves to the front, so that a record always lies in
+    // one piece.
     if (at_ > 0) {
       buffer_.erase(0, at_);
       at_ = 0;

@@ -53,6 +53,8 @@ class CsvDataset : public Dataset {
       w.PutInt(prefix(), Key("current_file_index"), index_);
       if (!source_) return OkStatus();
       const int64_t at = source_->offset(), size = Buffer();
+      // A place at a buffer's end is told as the end of that buffer and not as
+      // the beginning of the next, which upstream has not read yet.
       const bool full = at > 0 && at % size == 0;
       w.PutInt(prefix(), Key("pos"), full ? size : at % size);
       w.PutInt(prefix(), Key("num_buffer_reads"), at / size + !full);
@@ -64,6 +66,7 @@ class CsvDataset : public Dataset {
       HR_ASSIGN_OR_RETURN(index_,
                           r.GetCount(prefix(), Key("current_file_index")));
       if (index_ > files) return DamagedState(prefix());
+      // The walk stood between two files.
       if (!r.Has(prefix(), Key("pos"))) return OkStatus();
       HR_ASSIGN_OR_RETURN(const int64_t pos, r.GetCount(prefix(), Key("pos")));
       HR_ASSIGN_OR_RETURN(const int64_t reads,
@@ -100,6 +103,7 @@ class CsvDataset : public Dataset {
           file_.get(), settings().stream.compression, settings().stream.buffer);
       if (offset > 0) return source_->Skip(offset);
       if (!settings().header) return OkStatus();
+      // The header is a record like others, quotes and all.
       HR_ASSIGN_OR_RETURN(const bool there, ReadRecord());
       return there ? OkStatus() : InvalidArgument("Can't read header of file");
     }
@@ -107,12 +111,15 @@ class CsvDataset : public Dataset {
     StatusOr<bool> ReadRecord() {
       CsvRecordEnd end(settings().format);
       bool at_end = false;
+      // The search goes on where it ended; quotes may hold any number of line
+      // ends.
       while (!end.Find(source_->held(), at_end)) {
         HR_ASSIGN_OR_RETURN(const bool more, source_->Fill());
         at_end = !more;
         if (at_end && source_->held().empty()) return false;
       }
       const StringView record = source_->held().substr(0, end.size());
+      // A copy, as further reading moves the buffer.
       record_.assign(record.data(), record.size());
       source_->Consume(end.whole());
       return true;
@@ -121,6 +128,7 @@ class CsvDataset : public Dataset {
     Status ParseRecord(Element* out) {
       std::vector<std::string> fields;
       HR_RETURN_IF_ERROR(SplitCsvRecord(record_, settings().format, &fields));
+      // An empty line is a record of one empty field.
       if (fields.empty()) fields.emplace_back();
       const int wanted = dataset().width();
       std::vector<int64_t> columns = settings().selected;
@@ -154,6 +162,7 @@ class CsvDataset : public Dataset {
       const DType dtype = dataset().spec().types[i];
       if (field.empty() || field == settings().missing) {
         const Tensor& standard = settings().defaults[i];
+        // An empty default marks a field that has to be there.
         if (standard.num_elements() == 1) return standard.WithShape(Shape());
         return InvalidArgument("Field ", i,
                                " is required but missing in record!");
@@ -199,6 +208,7 @@ StatusOr<std::vector<int64_t>> Columns(const Tensor& t, StringView name) {
 StatusOr<CsvSettings> Settings(KernelContext& c) {
   CsvSettings s;
   HR_ASSIGN_OR_RETURN(s.stream, StreamInputs(c, 1, 2, 0));
+  // The CSV op alone has no default buffer, as upstream's.
   if (s.stream.buffer == 0) {
     return InvalidArgument("buffer_size should be positive");
   }
@@ -228,6 +238,7 @@ StatusOr<CsvSettings> Settings(KernelContext& c) {
   if (!s.selected.empty() && s.selected.size() != s.defaults.size()) {
     return InvalidArgument("select_cols should match output size");
   }
+  // Only V2 has the input.
   const int behind = defaults.begin + defaults.size();
   if (behind < c.num_inputs()) {
     HR_ASSIGN_OR_RETURN(s.excluded, Columns(c.input(behind), "exclude_cols"));

@@ -110,15 +110,20 @@ class FilesDataset : public Dataset {
       HR_ASSIGN_OR_RETURN(file_, fs->OpenToRead(path));
       if (d.format_ == Format::kRecords) {
         records_ = std::make_unique<RecordReader>(file_.get(), d.compression_);
+        // byte_offsets say where the first record begins, and count for files
+        // read from the front only.
         if (offset == 0 && !d.offsets_.empty()) offset = d.offsets_[index_];
         return offset > 0 ? records_->Seek(static_cast<uint64_t>(offset))
                           : OkStatus();
       }
       source_ = std::make_unique<BufferedSource>(file_.get(), d.compression_,
                                                  d.buffer_);
+      // Of compressed files the length of the contents is not known before they
+      // are read.
       if (d.format_ == Format::kFixed && d.compression_ == Compression::kNone) {
         HR_RETURN_IF_ERROR(CheckBody());
       }
+      // A saved place is behind the header already.
       return source_->Skip(offset > 0 ? offset : d.sizes_.header);
     }
     Status CheckBody() const {
@@ -138,6 +143,8 @@ class FilesDataset : public Dataset {
       return dataset().format_ == Format::kLines ? ReadLine() : ReadFixed();
     }
     StatusOr<bool> ReadLine() {
+      // Bytes that were searched before are not searched again: a long line
+      // would take quadratic time.
       size_t looked = 0;
       while (true) {
         const StringView held = source_->held();
@@ -150,6 +157,7 @@ class FilesDataset : public Dataset {
         looked = held.size();
         HR_ASSIGN_OR_RETURN(const bool more, source_->Fill());
         if (more) continue;
+        // The last line need not end with a line end.
         if (source_->held().empty()) return false;
         SetLine(source_->held());
         source_->Consume(source_->held().size());
@@ -243,6 +251,7 @@ Status MakeFixed(KernelContext& c) {
   if (s.header < 0) return InvalidArgument("header_bytes must be >= 0");
   if (s.record <= 0) return InvalidArgument("record_bytes must be > 0");
   if (s.footer < 0) return InvalidArgument("footer_bytes must be >= 0");
+  // ReadFixed adds these sizes.
   int64_t sum;
   if (__builtin_add_overflow(s.header, s.record, &sum) ||
       __builtin_add_overflow(sum, s.footer, &sum)) {

@@ -21,6 +21,8 @@ class GeneratorDataset : public Dataset {
     using IteratorOf::IteratorOf;
     ~Iterator() override {
       if (!begun_ || finished_) return;
+      // The end of a walk may be anywhere, and no exception may leave a
+      // destructor.
       Guarded("ending a generator", [this] {
         Element state = state_, ignored;
         return (*finalize_)(&state, &ignored);
@@ -40,6 +42,7 @@ class GeneratorDataset : public Dataset {
       }
       *end = finished_;
       if (finished_) return OkStatus();
+      // A copy, as the call takes its arguments' vector over.
       Element state = state_;
       Status s = (*next_)(&state, out);
       if (s.ok()) return s;
@@ -51,6 +54,8 @@ class GeneratorDataset : public Dataset {
       return *end ? f : s;
     }
     Status Save(PullContext& c, StateWriter& w) override {
+      // A generator is a Python object in most cases, whose place no state can
+      // hold.
       return Unimplemented("GeneratorDataset does not support checkpointing.");
     }
     Status Restore(PullContext& c, const StateReader& r) override {

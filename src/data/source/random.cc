@@ -19,6 +19,8 @@ class RandomDataset : public Dataset {
    public:
     using IteratorOf::IteratorOf;
     Status Start(PullContext& c) override {
+      // Each walk takes the next pair of seeds, so that a repeated dataset
+      // gives other numbers.
       const auto [seed, seed2] = dataset().seeds_->Next();
       seed_ = seed;
       seed2_ = seed2;
@@ -71,6 +73,8 @@ Status MakeRandom(KernelContext& c) {
   if (spec.types != std::vector<DType>{DType::kInt64}) {
     return InvalidArgument(c.op().name(), " has one component of int64");
   }
+  // V2 may share the seeds of a resource with other datasets; a dummy handle
+  // has no resource behind it.
   if (c.num_inputs() > 2 && c.input(2).num_elements() == 1 &&
       c.input(2).scalar<ResourceHandle>().resource) {
     HR_ASSIGN_OR_RETURN(auto seeds, ResourceAs<SeedGenerator>(

@@ -7,8 +7,10 @@ namespace {
 // The number of values from start to stop; bounds are any int64.
 int64_t CountOf(int64_t start, int64_t stop, int64_t step) {
   if (step > 0 ? start >= stop : start <= stop) return 0;
+  // As unsigned: the distance of two int64 may need 64 bits.
   const uint64_t span = step > 0 ? static_cast<uint64_t>(stop) - start
                                  : static_cast<uint64_t>(start) - stop;
+  // The least int64 has no negative.
   const uint64_t stride = step > 0 ? static_cast<uint64_t>(step)
                                    : uint64_t{0} - static_cast<uint64_t>(step);
   const uint64_t n = span / stride + (span % stride != 0);
@@ -60,6 +62,7 @@ class RangeDataset : public Dataset {
     }
     Status NextRows(PullContext& c, int64_t n, Element* rows, int64_t* count,
                     bool* done) override {
+      // Other types take the general way; ranges are int64 as a rule.
       if (dataset().spec().types[0] != DType::kInt64) return OkStatus();
       *done = true;
       *count = std::min(n, dataset().count_ - at_);
@@ -79,6 +82,7 @@ class RangeDataset : public Dataset {
     }
     Status Restore(PullContext& c, const StateReader& r) override {
       HR_ASSIGN_OR_RETURN(const int64_t next, r.GetInt(prefix(), "next"));
+      // How many values lie before the next one is its index.
       at_ = std::min(CountOf(dataset().start_, next, dataset().step_),
                      dataset().count_);
       return OkStatus();

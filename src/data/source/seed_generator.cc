@@ -52,8 +52,10 @@ void SeedGenerator::Reset(int64_t count) {
   count_ = count;
   if (!fresh_) return;
   philox_ = Philox(static_cast<uint64_t>(seed_), static_cast<uint64_t>(seed2_));
+  // Two words for each walk, four in a group.
   const uint64_t words = 2 * static_cast<uint64_t>(count);
   philox_.Skip(words / 4);
+  // The group is used up: the next word comes from the generator.
   used_ = 4;
   for (uint64_t i = 0; i < words % 4; ++i) Word();
 }

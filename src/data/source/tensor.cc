@@ -69,6 +69,8 @@ class TensorSliceDataset : public Dataset {
   TensorSliceDataset(ElementSpec spec, Element tensors)
       : Dataset(std::move(spec)), tensors_(std::move(tensors)) {
     rows_ = tensors_[0].dim(0);
+    // Counted once: making a shape for each row and component would cost more
+    // than the row.
     for (const Tensor& t : tensors_) {
       row_shapes_.push_back(t.shape().Sub(1, t.rank()));
     }
@@ -87,6 +89,7 @@ class TensorSliceDataset : public Dataset {
       const Element& tensors = dataset().tensors_;
       out->resize(tensors.size());
       for (size_t k = 0; k < tensors.size(); ++k) {
+        // Rows share the tensors' memory.
         (*out)[k] =
             tensors[k].Rows(at_, at_ + 1).WithShape(dataset().row_shapes_[k]);
       }
@@ -104,6 +107,8 @@ class TensorSliceDataset : public Dataset {
       *count = std::min(n, dataset().rows_ - at_);
       rows->clear();
       for (const Tensor& t : dataset().tensors_) {
+        // A batch of consecutive rows is a view of the tensor: nothing is
+        // copied.
         rows->push_back(t.Rows(at_, at_ + *count));
       }
       at_ += *count;

@@ -24,6 +24,7 @@ class BatchDataset : public InputDataset {
   DatasetPtr StandIn(const PullContext& c) const override {
     if (!c.options.fuse_batches || parallel_) return nullptr;
     DatasetPtr from = inputs()[0];
+    // What stands in for the input may be a map, too.
     while (from) {
       auto map = std::dynamic_pointer_cast<const MappedDataset>(from);
       if (map && !map->StandsAside(c)) {
@@ -59,6 +60,8 @@ class BatchDataset : public InputDataset {
       HR_RETURN_IF_ERROR(input_->NextRows(c, size, out, &count, &done));
       if (!done) HR_RETURN_IF_ERROR(Gather(c, size, out, &count));
       ended_ = count < size;
+      // A parallel batch keeps its input, which its state holds even at the
+      // end.
       if (ended_ && !dataset().parallel_) input_.reset();
       *end = count == 0 || (count < size && dataset().drop_remainder_);
       return OkStatus();
@@ -80,6 +83,8 @@ class BatchDataset : public InputDataset {
                                                dataset().drop_remainder_))) {
           continue;
         }
+        // Upstream makes a batch's tensor before it knows how many elements
+        // come.
         for (Tensor& t : b.rows) t = t.Rows(0, b.count);
         if (b.status.ok()) {
           HR_RETURN_IF_ERROR(CheckSaved(prefix(), dataset().spec(), b.rows));
@@ -104,6 +109,7 @@ class BatchDataset : public InputDataset {
         return OkStatus();
       }
       Status s = StackElements(absl::MakeSpan(elements_).first(n), out);
+      // Their tensors go now; the vectors' memory stays for the next batch.
       for (size_t i = 0; i < n; ++i) elements_[i].clear();
       return s;
     }
@@ -134,6 +140,7 @@ Status MakeBatch(KernelContext& c) {
   if (size <= 0) {
     return InvalidArgument("Batch size must be greater than zero.");
   }
+  // The parallel op has num_parallel_calls before drop_remainder.
   return SetDataset<BatchDataset>(c, std::move(spec), std::move(input), size,
                                   drop, drop_input == 3);
 }

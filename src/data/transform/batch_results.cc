@@ -10,6 +10,7 @@ Status PutBatchResults(StateWriter& w, const std::string& prefix,
     const std::string name = absl::StrCat("batch_results_", i);
     const std::string full = FullKey(prefix, name);
     if (b.ended) w.PutMark(prefix, name + "_end_of_input");
+    // Nothing is under way when a state is saved.
     w.PutInt(prefix, name + "_num_calls", 0);
     w.PutInt(prefix, name + "_num_elements", b.count);
     if (!b.rows.empty()) w.PutMark(prefix, name + "_output_allocated");

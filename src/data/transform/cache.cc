@@ -22,6 +22,8 @@ class MemoryCache : public Resource {
   // The first to complete gives the elements.
   void Complete(std::vector<Element> elements) {
     MutexLock lock(mutex_);
+    // Two walks may gather at the same time; the elements are the same, and the
+    // first ones are in use already.
     if (elements_) return;
     elements_ =
         std::make_shared<const std::vector<Element>>(std::move(elements));
@@ -44,6 +46,8 @@ class CacheDataset : public InputDataset {
    public:
     using IteratorOf::IteratorOf;
     Status Next(PullContext& c, Element* out, bool* end) override {
+      // Decided at the first element and not at the start: another walk may
+      // complete the cache until then.
       if (!input_ && !elements_ && !finished_) HR_RETURN_IF_ERROR(Open(c));
       if (elements_) {
         *end = at_ >= static_cast<int64_t>(elements_->size());
@@ -54,9 +58,12 @@ class CacheDataset : public InputDataset {
       if (finished_) return OkStatus();
       HR_RETURN_IF_ERROR(input_->Next(c, out, end));
       if (!*end) {
+        // Tensors are shared, so an element is kept without a copy.
         gathered_.push_back(*out);
         return OkStatus();
       }
+      // Only a complete walk fills the cache; one that was given up leaves
+      // nothing.
       dataset().cache_->Complete(std::move(gathered_));
       gathered_.clear();
       input_.reset();
@@ -99,6 +106,7 @@ class CacheDataset : public InputDataset {
         HR_ASSIGN_OR_RETURN(input_, dataset().input().Iterate(c, Impl()));
         return input_->Restore(c, r);
       }
+      // A copy of the list: this walk may be in the middle of it.
       dataset().cache_->Complete(elements);
       // Without an index: who gathered them has come to the end.
       finished_ = !r.Has(Impl(), "index");
@@ -150,6 +158,8 @@ Status MakeCache(KernelContext& c) {
     return SetDataset(c, std::move(cache));
   }
   std::shared_ptr<MemoryCache> cache;
+  // V2 may name a cache that several datasets (or several passes over one)
+  // share.
   if (c.num_inputs() > 2 && c.input(2).num_elements() == 1 &&
       c.input(2).scalar<ResourceHandle>().resource) {
     HR_ASSIGN_OR_RETURN(

@@ -19,6 +19,8 @@ class TakeDataset : public InputDataset {
   }
 
   DatasetPtr StandIn(const PullContext& c) const override {
+    // take(-1) takes everything: upstream's rewrites drop it, and states then
+    // have no entry for it.
     return c.options.drop_idle && count_ < 0 ? inputs()[0] : nullptr;
   }
 
@@ -26,6 +28,8 @@ class TakeDataset : public InputDataset {
    public:
     using InputIterator::InputIterator;
     Status Next(PullContext& c, Element* out, bool* end) override {
+      // The input goes before the end is asked for, with its memory and
+      // threads.
       if (at_ == dataset().count_) input_.reset();
       HR_RETURN_IF_ERROR(NextInput(c, out, end));
       at_ += !*end;
@@ -64,6 +68,7 @@ class SkipDataset : public InputDataset {
   }
   int64_t Count() const override {
     const int64_t n = input().Cardinality();
+    // A negative count skips everything.
     if (count_ < 0) return 0;
     return n < 0 ? n : std::max<int64_t>(0, n - count_);
   }
@@ -124,6 +129,7 @@ class ShardDataset : public InputDataset {
   }
 
   DatasetPtr StandIn(const PullContext& c) const override {
+    // The check for empty shards needs the dataset itself.
     return c.options.drop_idle && shards_ == 1 && !require_non_empty_
                ? inputs()[0]
                : nullptr;
@@ -138,6 +144,7 @@ class ShardDataset : public InputDataset {
         return OkStatus();
       }
       const int64_t shards = dataset().shards_;
+      // How many elements of other shards lie before the next of this one.
       const int64_t pass =
           (dataset().index_ - next_ % shards + shards) % shards;
       int64_t skipped = 0;
@@ -150,6 +157,7 @@ class ShardDataset : public InputDataset {
         input_.reset();
         *end = true;
       }
+      // Fewer elements than shards leave some worker without any.
       if (*end && dataset().require_non_empty_ && next_ < shards) {
         return InvalidArgument(
             "Could not apply FILE based sharding: the dataset only has ", next_,

@@ -54,6 +54,8 @@ class DirectedDataset : public InputDataset {
           return InvalidArgument("Selector index out of range: ", i,
                                  " >= ", inputs_.size());
         }
+        // An input that has ended is passed over and another choice is asked
+        // for, as upstream does.
         if (!inputs_[i]) continue;
         bool input_end = false;
         HR_RETURN_IF_ERROR(inputs_[i]->Next(c, out, &input_end));

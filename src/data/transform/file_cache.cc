@@ -24,8 +24,11 @@ class FileCacheDataset : public InputDataset {
     using IteratorOf::IteratorOf;
     ~Iterator() override {
       if (!file_) return;
+      // Before the file, to which the writer refers.
       writer_.reset();
       file_.reset();
+      // A walk that was given up must not leave a lock behind that no walk
+      // could pass.
       Guarded("ending a cache", [this] {
         return dataset().fs_->Delete(dataset().Partial());
       }).IgnoreError();
@@ -75,6 +78,7 @@ class FileCacheDataset : public InputDataset {
         reader_ = std::make_unique<RecordReader>(source_.get());
         return OkStatus();
       }
+      // Creating the file is the lock: of two walks one fails here.
       auto file = d.fs_->OpenToWrite(d.Partial(), WriteMode::kCreateNew);
       if (absl::IsAlreadyExists(file.status())) {
         return AlreadyExists(
@@ -92,12 +96,16 @@ class FileCacheDataset : public InputDataset {
       return OkStatus();
     }
     Status Finish() {
+      // First, so that an error of the disk does not make the next call write
+      // behind the end.
       finished_ = true;
       HR_RETURN_IF_ERROR(writer_->Finish());
       HR_RETURN_IF_ERROR(file_->Close());
       writer_.reset();
+      // The complete file appears in one step.
       HR_RETURN_IF_ERROR(
           dataset().fs_->Rename(dataset().Partial(), dataset().Complete()));
+      // Also tells the destructor that there is no lock to be removed.
       file_.reset();
       return OkStatus();
     }

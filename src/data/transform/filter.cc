@@ -28,6 +28,8 @@ class PredicateDataset : public InputDataset {
         HR_RETURN_IF_ERROR(c.CheckCancelled());
         HR_RETURN_IF_ERROR(this->NextInput(c, out, end));
         if (*end) return OkStatus();
+        // A copy, as the call takes its arguments over and the element may be
+        // kept.
         args_ = *out;
         Status s = (*run_)(&args_, &results_);
         if (!s.ok()) {
@@ -47,6 +49,7 @@ class PredicateDataset : public InputDataset {
       HR_RETURN_IF_ERROR(
           SaveInput(c, w, this->prefix(), Key(), this->input_.get()));
       if (kTakeWhile) return OkStatus();
+      // Upstream saves these two counts; nothing is done with them.
       w.PutInt(this->prefix(), "filtered_elements", kept_);
       w.PutInt(this->prefix(), "dropped_elements", dropped_);
       return OkStatus();

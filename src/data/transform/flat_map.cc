@@ -41,6 +41,8 @@ class FlatMapDataset : public InputDataset {
       w.PutInt(prefix(), "element_index", taken_);
       w.PutInt(prefix(), "current_element_iterator_uninitialized", !current_);
       if (!current_) return OkStatus();
+      // A function's dataset cannot be saved itself: it is made again of the
+      // same element.
       HR_RETURN_IF_ERROR(
           w.PutElement(prefix(), "inputs_size", "inputs", args_));
       return current_->Save(inner_, w);
@@ -65,10 +67,14 @@ class FlatMapDataset : public InputDataset {
    private:
     // The dataset of args_, the element before number taken_.
     Status Open() {
+      // A copy, as the call takes its arguments over and the element goes into
+      // states.
       Element args = args_;
       Status s = (*run_)(&args, &results_);
       if (!s.ok()) return dataset().f_->Blame(s, prefix());
       HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetResult(results_));
+      // Upstream names inner iterators by the number of the element, counted
+      // from 0.
       HR_ASSIGN_OR_RETURN(
           current_, dataset->Iterate(
                         inner_, absl::StrCat(prefix(), "[", taken_ - 1, "]")));

@@ -40,6 +40,8 @@ class GroupDataset : public InputDataset {
           HR_RETURN_IF_ERROR(current_->Next(inner_, out, &group_end));
           if (!group_end) return OkStatus();
           current_.reset();
+          // Kept until now for states, in which the group stands while it is
+          // read.
           groups_.erase(current_key_);
         }
         HR_RETURN_IF_ERROR(GatherGroup(c));
@@ -228,6 +230,7 @@ Status GroupDataset::Iterator::Restore(PullContext& c, const StateReader& r) {
     return OkStatus();
   }
   HR_ASSIGN_OR_RETURN(current_key_, r.GetInt(prefix(), Key("current_key")));
+  // Made anew of the restored group, as functions' datasets are not saved.
   HR_RETURN_IF_ERROR(Open());
   return current_->Restore(inner_, r);
 }

@@ -85,6 +85,8 @@ Status InterleaveDataset::Iterator::Open(int64_t place, Inner* inner) {
   if (!s.ok()) return dataset().f_->Blame(s, prefix());
   HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetResult(results_));
   const bool parallel = this->dataset().parallel_;
+  // Upstream names the inner iterators of parallel walks by elements and those
+  // of plain ones by places.
   HR_ASSIGN_OR_RETURN(
       IteratorPtr iterator,
       dataset->Iterate(
@@ -107,6 +109,8 @@ Status InterleaveDataset::Iterator::OpenNext(PullContext& c) {
     inner.number = taken_++;
     HR_RETURN_IF_ERROR(Open(at_, &inner));
   }
+  // As needed: a cycle length is the caller's and may be far more than there
+  // are elements.
   if (at_ >= static_cast<int64_t>(open_.size())) open_.resize(at_ + 1);
   open_[at_] = std::move(inner);
   ++num_open_;
@@ -126,10 +130,14 @@ Status InterleaveDataset::Iterator::Next(PullContext& c, Element* out,
       }
       open_[at_] = Inner();
       --num_open_;
+      // The place of a dataset that ended is filled when the walk comes round
+      // again, as upstream does.
       Advance();
     } else if (!ended_ || !waiting_.empty()) {
       HR_RETURN_IF_ERROR(OpenNext(c));
     } else if (at_ + 1 < static_cast<int64_t>(open_.size())) {
+      // Behind the last place that was ever filled all others are empty, so the
+      // walk goes round.
       Advance();
     } else {
       in_block_ = 0;
@@ -179,6 +187,7 @@ Status InterleaveDataset::Iterator::Restore(PullContext& c,
 Status InterleaveDataset::Iterator::SavePlain(StateWriter& w) {
   w.PutInt(prefix(), "num_open", num_open_);
   w.PutInt(prefix(), "next_input_element_index", taken_);
+  // Upstream's mark for states without checkpoints of the input's elements.
   w.PutInt(prefix(), "last_checkpointed_input_element_index", -1);
   for (size_t i = 0; i < open_.size(); ++i) {
     Inner& inner = open_[i];

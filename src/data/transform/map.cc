@@ -29,6 +29,7 @@ Status MapIterator::Save(PullContext& c, StateWriter& w) {
     const std::string at =
         absl::StrCat(prefix(), "_invocation_results[", i, "]");
     w.PutStatus(at, "_code", "_error_message", ahead[i].status);
+    // A failed call has no element, and states hold none for it.
     if (!ahead[i].status.ok()) ahead[i].element.clear();
     HR_RETURN_IF_ERROR(w.PutElement(at, "size", "", ahead[i].element));
     w.PutInt(at, "end_of_input", 0);
@@ -70,6 +71,8 @@ class MapDataset : public MappedDataset {
   }
   DatasetPtr StandIn(const PullContext& c) const override {
     if (DatasetPtr other = MappedDataset::StandIn(c)) return other;
+    // Upstream makes no map parallel whose function has a state: the order of
+    // its calls counts.
     if (parallel_ || c.inner || !c.options.parallel_maps ||
         f()->is_stateful()) {
       return nullptr;

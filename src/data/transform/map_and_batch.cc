@@ -44,10 +44,14 @@ class MapAndBatchDataset : public InputDataset {
         if (elements_.size() == begun_) elements_.emplace_back();
         Status s = map_->Next(c, &elements_[begun_], &ended_);
         if (!s.ok()) [[unlikely]] {
+          // A stop is not an error of the element: it must not become one of
+          // the batch.
           HR_RETURN_IF_ERROR(c.CheckCancelled());
           // A batch with an element that failed fails as a whole.
           failed.Update(s);
         }
+        // The place counts also where the call failed: the batch is as long as
+        // without the error.
         begun_ += !ended_;
       }
       return Finish(std::move(failed), out, end);
@@ -95,6 +99,7 @@ StatusOr<Element> WholeBatch(absl::Span<const Element> elements, int64_t size) {
     shape.set_dim(0, size);
     HR_ASSIGN_OR_RETURN(shape, Shape::Make(shape.dims()));
     HR_ASSIGN_OR_RETURN(Tensor whole, Tensor::Allocate(t.dtype(), shape));
+    // States must not hold stray bytes of memory.
     if (IsPlain(t.dtype())) std::memset(whole.raw(), 0, whole.bytes());
     Tensor to = whole.Rows(0, t.dim(0));
     CopyElements(t, to);
@@ -107,6 +112,8 @@ StatusOr<Element> WholeBatch(absl::Span<const Element> elements, int64_t size) {
 Status MapAndBatchDataset::Iterator::Save(PullContext& c, StateWriter& w) {
   std::vector<Pulled> ahead;
   HR_RETURN_IF_ERROR(map_->SaveAhead(c, w, &ahead));
+  // Elements of a batch that was begun before the state was asked for come
+  // first.
   for (size_t i = begun_; i-- > 0;) {
     ahead.insert(ahead.begin(), Pulled{elements_[i], OkStatus()});
   }
@@ -149,6 +156,7 @@ Status MapAndBatchDataset::Iterator::Restore(PullContext& c,
   const int64_t size = dataset().size_;
   for (size_t i = 0; i < results.size(); ++i) {
     BatchResult& b = results[i];
+    // The last batch may still grow where the calls do not fill it.
     const bool open = i + 1 == results.size() && !b.ended && calls % size != 0;
     if (b.count > size || (open && b.count > calls % size)) {
       return DamagedState(prefix());

@@ -19,6 +19,7 @@ class OptionsDataset : public InputDataset {
       o->deterministic = p.deterministic();
     }
     SetRewrites(p.optimization_options(), o);
+    // Upstream's autotuning makes these two rewrites, so they go with it.
     if (p.autotune_options().optional_enabled_case() != 0 &&
         !p.autotune_options().enabled()) {
       o->parallel_maps = o->inject_prefetch = false;
@@ -34,6 +35,7 @@ class OptionsDataset : public InputDataset {
   }
 
  protected:
+  // Never asked for: the input stands in always.
   IteratorPtr NewIterator(std::string) const override { return nullptr; }
 
  private:
@@ -42,6 +44,7 @@ class OptionsDataset : public InputDataset {
 
   static void SetRewrites(const tensorflow::data::OptimizationOptions& p,
                           WalkOptions* o) {
+    // The general switch first: the single ones below may go against it.
     if (p.optional_apply_default_optimizations_case() != 0 &&
         !p.apply_default_optimizations()) {
       o->fuse_batches = o->fuse_shuffles = o->drop_idle = false;
@@ -81,6 +84,7 @@ Status WithThreads(KernelContext& c, int64_t ops, int64_t pool) {
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
   ProtoOptions options;
   const auto cut = [](int64_t n) {
+    // The proto has 32 bits; more threads than that are none that could run.
     return static_cast<int32_t>(std::min<int64_t>(n, 1 << 20));
   };
   if (ops > 0) {

@@ -17,6 +17,7 @@ void CopyCorner(const char* from, absl::Span<const int64_t> from_dims, char* to,
     from_step *= from_dims[i];
     to_step *= to_dims[i];
   }
+  // Equal rows lie in one piece: all of them are one copy.
   if (from_dims.size() == 1 || from_step == to_step) {
     std::memcpy(to, from, from_step * from_dims[0]);
     return;
@@ -124,9 +125,11 @@ class PaddedBatchDataset : public InputDataset {
               " but got element with rank ", s.rank());
         }
         for (int d = 0; d < s.rank(); ++d) {
+          // An open size is that of the longest element in this batch.
           if (wanted[d] < 0) {
             shape.set_dim(d, std::max(shape[d], s[d]));
           } else if (s[d] > wanted[d]) {
+            // Upstream's code for it.
             return DataLoss(
                 "Attempted to pad to a smaller size than the input element.");
           }
@@ -142,6 +145,8 @@ class PaddedBatchDataset : public InputDataset {
       const Tensor& value = dataset().values_[k];
       const DType dtype = value.dtype();
       HR_ASSIGN_OR_RETURN(*out, Tensor::Allocate(dtype, shape));
+      // All of it first and the elements over it: where the padding lies need
+      // not be worked out.
       FillWith(value, *out);
       for (size_t i = 0; i < elements.size(); ++i) {
         const Tensor& t = elements[i][k];
@@ -186,6 +191,7 @@ Status MakePadded(KernelContext& c) {
   const ArgRange shape_inputs = c.op().input_range("padded_shapes");
   const ArgRange value_inputs = c.op().input_range("padding_values");
   bool drop = false;
+  // Only V2 has the input.
   if (value_inputs.end < c.num_inputs()) {
     HR_ASSIGN_OR_RETURN(drop, BoolInput(c, value_inputs.end, "drop_remainder"));
   }

@@ -108,6 +108,8 @@ class ParallelMapDataset : public MappedDataset {
 
 void ParallelMapDataset::Iterator::Begin(PullContext& c) {
   begun_ = true;
+  // Iteration ends a walk with threads in the background, since joining them
+  // may take long.
   *c.has_threads = true;
   workers_ = parallel_;
   if (tuned()) {
@@ -132,9 +134,11 @@ void ParallelMapDataset::Iterator::Stop() {
     stop_ = true;
   }
   room_.NotifyAll();
+  // Joined without the lock: a worker needs mutex_ to see stop_.
   for (std::thread& t : threads_) t.join();
   threads_.clear();
   MutexLock lock(mutex_);
+  // Restore comes here too, and what Begin starts afterwards must run.
   stop_ = false;
 }
 
@@ -178,6 +182,8 @@ ParallelMapDataset::Iterator::ChunkPtr ParallelMapDataset::Iterator::Take(
   if (!room.ok()) GiveUp(std::move(room));
   const bool cancelled = c.token->cancelled();
   MutexLock lock(mutex_);
+  // Once cancelled, CheckStop fails for every further element: the workers
+  // would fill the queue with that error.
   input_ended_ = input_ended_ || end || cancelled;
   if (input_ended_) room_.NotifyAll();
   if (chunk->elements.empty()) {
@@ -216,6 +222,8 @@ void ParallelMapDataset::Iterator::Work(PullContext& c) {
   ScopedThreadLimit one(1);
   Status s = Guarded("a parallel map", [&]() -> Status {
     HR_ASSIGN_OR_RETURN(const FunctionRunPtr run, dataset().f()->Begin(c));
+    // A run is a worker's own: its frame is used again by call after call, and
+    // two threads must not share it.
     while (AwaitRoom() && WorkOnce(c, *run)) {
     }
     return OkStatus();
@@ -264,6 +272,8 @@ bool ParallelMapDataset::Iterator::WorkOnce(PullContext& c,
   MutexLock lock(mutex_);
   // Twice as many while they take less than half of the aim, half as many above
   // four times: between the two nothing changes, so the number settles.
+  // A chunk that the input's end cut short, or that was taken before another
+  // worker changed the number, says nothing about the number.
   if (n == taken_at_once_ && took < kWork / 2) {
     taken_at_once_ = std::min(2 * n, kMostTaken);
   } else if (took > 4 * kWork && n > 1) {
@@ -280,6 +290,7 @@ ParallelMapDataset::Iterator::FindDone() {
       chunks_.erase(it);
       return chunk;
     }
+    // Only the first of the queue may go out, however many behind it are done.
     if (ordered_) break;
   }
   return nullptr;
@@ -293,10 +304,13 @@ Status ParallelMapDataset::Iterator::Next(PullContext& c, Element* out,
     while (!(current_ = FindDone())) {
       if (chunks_.empty() && input_ended_) {
         *end = true;
+        // Said at every call from here on: what was lost cannot come back, and
+        // an end that looked clean would hide the loss.
         HR_RETURN_IF_ERROR(broken_);
         return CheckStop();
       }
       if (threads_.empty()) {
+        // WorkAlone takes the lock itself, and the function may run for long.
         MutexUnlock open(mutex_);
         WorkAlone(c);
         continue;
@@ -304,10 +318,13 @@ Status ParallelMapDataset::Iterator::Next(PullContext& c, Element* out,
       done_.WaitFor(mutex_, kLooksForStop);
       HR_RETURN_IF_ERROR(CheckStop());
     }
+    // One chunk left the queue: there is room for one worker's next.
     room_.NotifyOne();
   }
   const size_t i = current_->next++;
   *out = std::move(current_->elements[i]);
+  // An element's error does not end the walk, as upstream: the next call gives
+  // the element behind it.
   return std::move(current_->errors[i]);
 }
 
@@ -319,6 +336,8 @@ Status ParallelMapDataset::Iterator::SaveAhead(PullContext& c, StateWriter& w,
     done_.WaitFor(mutex_, kLooksForStop);
     HR_RETURN_IF_ERROR(CheckStop());
   }
+  // With the input's lock held no worker begins another chunk, so what lies
+  // here and the input's state, saved below, fit together.
   auto gather = [&](const Chunk& chunk) {
     for (size_t i = chunk.next; i < chunk.elements.size(); ++i) {
       ahead->push_back({chunk.elements[i], chunk.errors[i]});
@@ -343,12 +362,14 @@ Status ParallelMapDataset::Iterator::RestoreAhead(PullContext& c,
   MutexLock lock(mutex_);
   chunks_.clear();
   current_ = std::move(chunk);
+  // The next pull starts the workers anew, behind what was restored.
   begun_ = input_ended_ = false;
   broken_ = OkStatus();
   return OkStatus();
 }
 
 Status CheckParallelism(int64_t n) {
+  // -1 is tf.data.AUTOTUNE.
   if (n == -1 || n > 0) return OkStatus();
   return InvalidArgument("num_parallel_calls must be greater than zero.");
 }
@@ -363,6 +384,8 @@ Status MakeParallelMap(KernelContext& c) {
                       IntInput(c, c.num_inputs() - 1, "num_parallel_calls"));
   HR_RETURN_IF_ERROR(CheckParallelism(parallel));
   const std::string* text = c.op().attrs().Get<std::string>("deterministic");
+  // The first version of the op has `sloppy`, the second `deterministic`; never
+  // both.
   const bool* sloppy = c.op().attrs().Get<bool>("sloppy");
   Order order = Order::kOpen;
   if (text != nullptr && *text != "default") {
@@ -386,6 +409,8 @@ Status MakeMapAndBatch(KernelContext& c) {
   HR_RETURN_IF_ERROR(CheckParallelism(parallel));
   ElementSpec mapped = spec;
   for (Shape& s : mapped.shapes) {
+    // The op's output_shapes are those of batches; the function gives single
+    // elements.
     if (s.known_rank() && s.rank() > 0) s = s.Sub(1, s.rank());
   }
   if (size <= 0) {

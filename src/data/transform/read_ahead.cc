@@ -62,6 +62,7 @@ Pulled ReadAhead::Pull(PullContext& c) {
     cancelled = c.token->cancelled();
   }
   busy_ = false;
+  // An error does not end an input: what is behind it may be asked for.
   if ((end && item.status.ok()) || cancelled) finished_ = true;
   return item;
 }
@@ -78,6 +79,8 @@ Status ReadAhead::Keep(Pulled item) {
 void ReadAhead::Work(PullContext& c) {
   const StopScope scope(c.token);
   std::optional<ScopedThreadLimit> limit;
+  // The limit belongs to the thread that runs ops, so the reader's own does not
+  // reach this one.
   if (c.options.op_threads > 0) limit.emplace(c.options.op_threads);
   MutexLock lock(mutex_);
   while (true) {
@@ -95,11 +98,13 @@ void ReadAhead::Work(PullContext& c) {
         finished_ = true;
       }
     }
+    // A notification is a call into the system: none where nobody waits.
     if (waiting_) filled_.NotifyOne();
   }
 }
 
 void ReadAhead::NoteArrival() {
+  // The first pull: the reader has not been away yet.
   if (left_ == Clock::time_point()) return;
   const double away =
       std::chrono::duration<double>(Clock::now() - left_).count();
@@ -111,6 +116,8 @@ void ReadAhead::NoteArrival() {
 
 void ReadAhead::NoteDeparture(PullContext& c) {
   const bool first = left_ == Clock::time_point();
+  // After the first pull nothing is known yet: reading ahead is the better
+  // guess.
   wanted_ = first || away_ >= kWorthWaking;
   left_ = Clock::now();
   if (!wanted_ || finished_) return;
@@ -134,6 +141,8 @@ void ReadAhead::Begin(PullContext& c) {
     finished_ = true;
     filled_.NotifyOne();
   });
+  // No thread to be had is no error: the reader pulls each element itself, as
+  // without a prefetch.
   alone_ = !thread.ok();
   if (!alone_) thread_ = *std::move(thread);
 }
@@ -174,6 +183,8 @@ Status ReadAhead::NextAtHand(PullContext& c, Element* out, bool* end) {
 
 Status ReadAhead::Next(PullContext& c, Element* out, bool* end) {
   MutexLock lock(mutex_);
+  // Size 0 is no prefetch at all, except for what a restored state brought
+  // along.
   if (size_ == 0 && buffer_.empty()) {
     if (input_ && !finished_) {
       HR_RETURN_IF_ERROR(input_->Next(c, out, end));
@@ -209,6 +220,8 @@ Status ReadAhead::Restore(PullContext& c, const StateReader& r,
   MutexLock lock(mutex_);
   buffer_.assign(std::make_move_iterator(ahead.begin()),
                  std::make_move_iterator(ahead.end()));
+  // How long the reader was away before says nothing about the walk that begins
+  // here.
   left_ = {};
   times_away_ = 0;
   away_ = 0;

@@ -16,9 +16,11 @@ class RepeatDataset : public InputDataset {
   int64_t Count() const override {
     const int64_t n = input().Cardinality();
     if (count_ < 0) return n == 0 ? 0 : kInfiniteCardinality;
+    // Before n is looked at: no turn of an infinite input is still nothing.
     if (count_ == 0) return 0;
     int64_t total;
     if (n < 0) return n;
+    // More elements than int64 counts are as good as infinitely many.
     return MultiplyChecked(n, count_, &total) ? total : kInfiniteCardinality;
   }
 

@@ -39,6 +39,8 @@ class ScanDataset : public InputDataset {
                                  i, " (expected ", DTypeName(state_[i].dtype()),
                                  ", got ", DTypeName(results[i].dtype()), ").");
         }
+        // Only the type is held to: the shape of a state may change from step
+        // to step, as upstream.
         state_[i] = std::move(results[i]);
       }
       out->assign(std::make_move_iterator(results.begin() + n),

@@ -54,6 +54,8 @@ class ShuffleDataset : public InputDataset {
         *end = true;
         return OkStatus();
       }
+      // Another turn's elements begin here, drawn with other seeds. held_ > 0,
+      // so a slice that is not empty follows.
       while (slices_.front().begin == slices_.front().end) {
         slices_.erase(slices_.begin());
         NextSeeds();
@@ -65,6 +67,9 @@ class ShuffleDataset : public InputDataset {
       Element& drawn = At(slice.begin + words_.Next() % n);
       Element& first = At(slice.begin);
       std::swap(*out, drawn);
+      // The first takes the place of the drawn one, so the slice stays without
+      // gaps; the same exchange as upstream's, on which the order of later
+      // draws depends.
       if (&first != &drawn) std::swap(drawn, first);
       ++slice.begin;
       --held_;
@@ -184,6 +189,7 @@ Status ShuffleDataset::Iterator::Save(PullContext& c, StateWriter& w) {
   w.PutInt(prefix(), "seed2", seed2_);
   HR_RETURN_IF_ERROR(
       SaveInput(c, w, prefix(), "end_of_input_sequence", input_.get()));
+  // Upstream counts a turn when it begins, we when it ends.
   w.PutInt(prefix(), "epoch", turn_ + (input_ != nullptr));
   w.PutInt(prefix(), "num_elements", held_);
   w.PutInt(prefix(), "slices_size", static_cast<int64_t>(slices_.size()));
@@ -259,8 +265,11 @@ Status ShuffleDataset::Iterator::Restore(PullContext& c, const StateReader& r) {
   HR_RETURN_IF_ERROR(RestoreSlices(r));
   HR_RETURN_IF_ERROR(RestoreBuffer(r));
   HR_RETURN_IF_ERROR(RestoreTurn(c, r));
+  // Start drew seeds from the generator: back to where the state says.
   dataset().seeds_->ResetSamples(samples);
   words_ = WordStream(seed_, seed2_);
+  // The generator is a counter (Philox): the words that were drawn need not be
+  // drawn again.
   words_.Seek(taken);
   return OkStatus();
 }
@@ -269,6 +278,8 @@ Status ShuffleDataset::Iterator::Restore(PullContext& c, const StateReader& r) {
 StatusOr<std::shared_ptr<SeedGenerator>> SeedsOf(const KernelContext& c,
                                                  int seeds, int handle,
                                                  bool fresh) {
+  // A generator in a resource lives on when the dataset is iterated again, so
+  // each iteration goes on with other seeds.
   if (handle >= 0 && c.input(handle).num_elements() == 1 &&
       c.input(handle).scalar<ResourceHandle>().resource) {
     return ResourceAs<SeedGenerator>(c.input(handle), c.services().resources);

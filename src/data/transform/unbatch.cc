@@ -93,6 +93,7 @@ class UnbatchDataset : public InputDataset {
     if (n == kInfiniteCardinality || n == 0) return n;
     int64_t rows = -1, total;
     for (const Shape& s : input().spec().shapes) {
+      // Components agree in it (Check), but some may not know it.
       if (s.known_rank() && s.rank() > 0) rows = std::max(rows, s[0]);
     }
     if (n < 0 || rows < 0) return kUnknownCardinality;
@@ -151,6 +152,8 @@ class RebatchDataset : public InputDataset {
       const int64_t wanted = dataset().sizes_[turn_ % dataset().sizes_.size()];
       std::vector<Element> parts;
       int64_t have = 0;
+      // A batch of no rows needs an element too, for the types and shapes of
+      // its rows.
       while (have < wanted || (wanted == 0 && parts.empty())) {
         bool input_end = false;
         HR_RETURN_IF_ERROR(Reach(c, &input_end));
@@ -170,6 +173,7 @@ class RebatchDataset : public InputDataset {
     Status Save(PullContext& c, StateWriter& w) override {
       const int64_t sizes = static_cast<int64_t>(dataset().sizes_.size());
       w.PutInt(prefix(), Key("batch_sizes_index"), turn_ % sizes);
+      // -1: no element is being cut up.
       w.PutInt(prefix(), Key("offset"), at_ == rows_ ? -1 : at_);
       HR_RETURN_IF_ERROR(SaveRows(w));
       return input_->Save(c, w);
@@ -185,6 +189,7 @@ class RebatchDataset : public InputDataset {
    private:
     static Status Join(std::vector<Element>& parts, int64_t rows,
                        Element* out) {
+      // Rows of one element alone: a view of it, nothing is copied.
       if (parts.size() == 1) {
         *out = std::move(parts[0]);
         return OkStatus();

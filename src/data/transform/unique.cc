@@ -80,6 +80,8 @@ class IgnoreErrorsDataset : public InputDataset {
         HR_RETURN_IF_ERROR(c.CheckCancelled());
         Status s = NextInput(c, out, end);
         if (s.ok()) return s;
+        // An input may fail and end at once; the end comes again at the next
+        // pull.
         *end = false;
         if (dataset().warn_) {
           std::fprintf(stderr, "Error raised with error message %s\n",
@@ -169,6 +171,7 @@ class AssertCardinalityDataset : public InputDataset {
 Status MakeUnique(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  // Upstream's limits, though the encoded key would do for any element.
   if (input->width() != 1) {
     return InvalidArgument(
         "UniqueDataset only supports inputs with a single component.");

@@ -82,6 +82,7 @@ class WindowDataset : public InputDataset {
       const int64_t have = static_cast<int64_t>(buffer_.size());
       const int64_t shift = dataset().shift_;
       if (shift < have) {
+        // Windows overlap: the rest begins the next one.
         buffer_.erase(buffer_.begin(), buffer_.begin() + shift);
         return OkStatus();
       }
@@ -89,6 +90,8 @@ class WindowDataset : public InputDataset {
       int64_t skipped = 0;
       if (!input_ || shift == have) return OkStatus();
       HR_RETURN_IF_ERROR(input_->Skip(c, shift - have, &skipped));
+      // Fewer could be skipped than asked: the input is at its end, and it must
+      // not be pulled again.
       if (skipped < shift - have) input_.reset();
       return OkStatus();
     }
@@ -132,6 +135,7 @@ Status MakeWindow(KernelContext& c) {
     return InvalidArgument("Window stride must be greater than zero.");
   }
   int64_t reach;
+  // Reach() multiplies without a check from here on.
   if (!MultiplyChecked(size, stride, &reach)) {
     return InvalidArgument("Window size ", size, " and stride ", stride,
                            " are too large.");

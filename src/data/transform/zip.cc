@@ -40,6 +40,8 @@ class ZipDataset : public Dataset {
       *end = inputs_.empty();
       for (IteratorPtr& input : inputs_) {
         Status s = input->Next(c, &part_, end);
+        // An error of one input does not stop the pulls from the others: they
+        // would be an element behind from then on.
         status.Update(s);
         if (*end) break;
         if (s.ok()) {

@@ -30,8 +30,11 @@ void CopyRow(const T* from, int64_t fs, T* to, int64_t ts, int64_t n) {
         return;
       }
     }
+    // Objects are copied one by one; short runs too, as a call of memcpy would
+    // take longer.
     for (int64_t i = 0; i < n; ++i) to[i] = from[i];
   } else if (fs == 0 && ts == 1) {
+    // A stride of 0 repeats one element.
     std::fill_n(to, n, *from);
   } else if (ts == 1) {
     for (int64_t i = 0; i < n; ++i) to[i] = from[i * fs];
@@ -45,6 +48,7 @@ void Simplify(BlockDims* dims) {
   BlockDims out;
   for (const BlockDim& d : *dims) {
     if (d.size == 1) continue;
+    // One run in both: the outer dimension goes on where the inner one ends.
     if (!out.empty() && out.back().from == d.from * d.size &&
         out.back().to == d.to * d.size) {
       out.back() = {out.back().size * d.size, d.from, d.to};
@@ -60,6 +64,7 @@ class Odometer {
  public:
   Odometer(absl::Span<const BlockDim> dims, int64_t begin)
       : dims_(dims), at_(dims.size()) {
+    // The last dimension runs fastest.
     for (size_t k = dims.size(); k-- > 0;) {
       at_[k] = begin % dims[k].size;
       begin /= dims[k].size;
@@ -73,6 +78,7 @@ class Odometer {
       to += dims_[k].to;
       if (++at_[k] < dims_[k].size) return;
       at_[k] = 0;
+      // On wrapping a dimension goes back to its beginning.
       from -= dims_[k].size * dims_[k].from;
       to -= dims_[k].size * dims_[k].to;
     }
@@ -93,6 +99,7 @@ int64_t CountPositions(absl::Span<const BlockDim> dims) {
 
 double CostOf(const BlockDim& inner, size_t element) {
   bool run = (inner.from == 1 || inner.from == 0) && inner.to == 1;
+  // Nanoseconds: a run moves at memory's pace, scattered elements one by one.
   return run ? 0.1 * static_cast<double>(element) : 0.7;
 }
 
@@ -102,6 +109,7 @@ void CopyRows(const T* from, T* to, absl::Span<const BlockDim> dims) {
   absl::Span<const BlockDim> outer = dims.first(dims.size() - 1);
   const int64_t rows = CountPositions(outer);
   const double cost = CostOf(inner, sizeof(T));
+  // Too few rows for the threads, but enough in each.
   if (rows < 4 && inner.size > 65536) {  // few long rows: cut the rows
     Odometer at(outer, 0);
     for (int64_t r = 0; r < rows; ++r, at.Next()) {
@@ -112,6 +120,7 @@ void CopyRows(const T* from, T* to, absl::Span<const BlockDim> dims) {
     }
     return;
   }
+  // About 2 ns a row for the walk.
   ParallelFor(rows, cost * inner.size + 2, [&](int64_t b, int64_t e) {
     Odometer at(outer, b);
     for (int64_t r = b; r < e; ++r, at.Next()) {
@@ -127,6 +136,7 @@ void CopyTransposed(const T* from, T* to, BlockDims dims, size_t d) {
   const TransposeLoop transpose = AtActiveLevel(
       [&](auto level) { return FindTranspose<level>(sizeof(T)); });
   const BlockDim column = dims.back(), row = dims[d];
+  // What is left are the matrices.
   dims.pop_back();
   dims.erase(dims.begin() + d);
   const int64_t bands = (row.size + kBand - 1) / kBand;
@@ -138,6 +148,7 @@ void CopyTransposed(const T* from, T* to, BlockDims dims, size_t d) {
       const int64_t r = i % bands * kBand;
       transpose(from + at.from + r, column.from, to + at.to + r * row.to,
                 row.to, column.size, std::min(kBand, row.size - r));
+      // The walk goes on with the next matrix after its last band.
       if (i % bands == bands - 1) at.Next();
     }
   });
@@ -163,6 +174,7 @@ void Repeat(const char* from, int64_t bytes, char* to, int64_t n) {
 
 // True where the block is one run over and over.
 bool IsRepeated(absl::Span<const BlockDim> dims) {
+  // One element over and over, or one row.
   if (dims.size() == 1) return dims[0].from == 0 && dims[0].to == 1;
   return dims.size() == 2 && dims[0].from == 0 && dims[1].from == 1 &&
          dims[1].to == 1 && dims[0].to == dims[1].size;
@@ -171,6 +183,7 @@ bool IsRepeated(absl::Span<const BlockDim> dims) {
 // The dimension to pair with the last one for a transposition, or -1.
 int TransposedWith(absl::Span<const BlockDim> dims) {
   const BlockDim& last = dims.back();
+  // Shorter rows do not fill a tile.
   if (last.to != 1 || last.size < 4 || last.from <= 1) return -1;
   for (size_t d = 0; d + 1 < dims.size(); ++d) {
     if (dims[d].from == 1 && dims[d].size >= 4) return static_cast<int>(d);
@@ -181,6 +194,7 @@ int TransposedWith(absl::Span<const BlockDim> dims) {
 // Calls f(bytes), where the sizes that are common are constants.
 template <typename F>
 void ForRowBytes(int64_t bytes, F f) {
+  // A constant size makes memcpy one instruction.
   switch (bytes) {
     case 1:
       return f(std::integral_constant<int64_t, 1>());
@@ -204,6 +218,7 @@ void CopyBlock(DType dtype, const void* from, void* to, BlockDims dims) {
     if (d.size == 0) return;
   }
   Simplify(&dims);
+  // All dimensions were of size 1: one element.
   if (dims.empty()) dims.push_back({1, 1, 1});
   if (IsPlain(dtype) && IsRepeated(dims)) {
     const int64_t run = dims.size() == 1 ? 1 : dims[1].size;
@@ -215,6 +230,7 @@ void CopyBlock(DType dtype, const void* from, void* to, BlockDims dims) {
     using T = typename decltype(tag)::type;
     const T* f = static_cast<const T*>(from);
     T* t = static_cast<T*>(to);
+    // Tiles are made of words of up to 16 bytes; objects move by assignment.
     if constexpr (kIsPlain<T> && sizeof(T) <= 16) {
       if (paired >= 0) return CopyTransposed(f, t, std::move(dims), paired);
     }
@@ -246,6 +262,7 @@ void DealRows(int64_t bytes, const void* from, const int32_t* at, int64_t n,
   const char* f = static_cast<const char*>(from);
   ForRowBytes(bytes, [=](auto size) {
     for (int64_t i = 0; i < n; ++i) {
+      // Each part's place moves on by what it got.
       char*& to = tos[at[i]];
       std::memcpy(to, f + i * size, size);
       to += size;
@@ -258,6 +275,7 @@ void CopyRun(DType dtype, const void* from, void* to, int64_t n) {
     std::memcpy(to, from, n * DTypeSize(dtype));
     return;
   }
+  // Objects are assigned, not copied as bytes.
   CopyBlock(dtype, from, to, {{n, 1, 1}});
 }
 

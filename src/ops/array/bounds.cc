@@ -30,8 +30,10 @@ void Search(const Tensor& sorted, const Tensor& values, Tensor& out) {
   const int64_t n = sorted.dim(1), m = values.dim(1);
   const T *s = sorted.data<T>(), *v = values.data<T>();
   Out* y = out.data<Out>();
+  // Nanoseconds: a binary search in a row of usual length.
   ParallelFor(values.num_elements(), 20, [&](int64_t b, int64_t e) {
     for (int64_t i = b; i < e; ++i) {
+      // Each value belongs to its own row.
       const T *row = s + i / m * n, *end = row + n;
       const T* at = upper ? std::upper_bound(row, end, v[i])
                           : std::lower_bound(row, end, v[i]);
@@ -44,6 +46,7 @@ template <bool upper>
 Status Bound(KernelContext& c) {
   const Tensor &sorted = c.input(0), &values = c.input(1);
   Tensor& out = c.output(0);
+  // A place may be the size itself.
   if (out.dtype() == DType::kInt32 && sorted.dim(1) >= INT32_MAX) {
     return InvalidArgument(
         "trailing dim_size must be less than INT_MAX for "

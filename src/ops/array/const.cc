@@ -27,6 +27,7 @@ class ConstKernel : public Kernel {
                              ", attr dtype says ",
                              DTypeName(op.type_attr("dtype")));
     }
+    // A proto whose content did not fit its dtype and shape.
     if (!value.has_buffer()) {
       return InvalidArgument("Cannot parse tensor from proto: ",
                              value.Describe());
@@ -34,6 +35,7 @@ class ConstKernel : public Kernel {
     return std::unique_ptr<Kernel>(std::make_unique<ConstKernel>(op));
   }
   Status Run(KernelContext& c) override {
+    // The tensor itself: constants are shared, never copied.
     c.set_output(0, value_);
     return OkStatus();
   }

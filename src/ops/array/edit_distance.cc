@@ -65,6 +65,7 @@ Status EditDistanceRule(ShapeContext& c) {
     if (x[i] < 0 || y[i] < 0) {
       return InvalidArgument("EditDistance: sizes must not be negative");
     }
+    // Upstream: the larger of both sides' sizes.
     out.AddDim(std::max(x[i], y[i]));
   }
   HR_ASSIGN_OR_RETURN(out, Shape::Make(out.dims()));
@@ -74,6 +75,7 @@ Status EditDistanceRule(ShapeContext& c) {
 
 template <typename T>
 int64_t Levenshtein(const T* a, int64_t n, const T* b, int64_t m) {
+  // One row of the table is enough: the corner is remembered.
   std::vector<int64_t> row(m + 1);
   for (int64_t j = 0; j <= m; ++j) row[j] = j;
   for (int64_t i = 0; i < n; ++i) {
@@ -94,6 +96,7 @@ int64_t GroupEnd(const Tensor& indices, int64_t begin) {
   const int64_t n = indices.dim(0), rank = indices.dim(1);
   const int64_t* x = indices.data<int64_t>();
   int64_t end = begin + 1;
+  // Sparse indices are in order, so that a sequence's values are neighbours.
   while (end < n && std::equal(x + begin * rank, x + begin * rank + rank - 1,
                                x + end * rank)) {
     ++end;
@@ -110,9 +113,11 @@ StatusOr<int64_t> PlaceOf(const Tensor& indices, int64_t at,
   bool inside = true;
   for (int d = 0; d + 1 < rank; ++d) {
     inside &= x[d] >= 0 && x[d] < out.dim(d);
+    // The text shows upstream's number, which is one of the indices.
     place = inside ? place * out.dim(d) + x[d] : x[d];
   }
   if (!inside) {
+    // As upstream: no InvalidArgument.
     return Internal("Got an inner product ", place,
                     " which would require writing to outside of the buffer "
                     "for the output tensor (max elements ",
@@ -125,6 +130,7 @@ template <typename T>
 Status Compare(const Sequences& h, const Sequences& t, bool normalize,
                Tensor& out) {
   float* y = out.data<float>();
+  // Where neither side has a sequence the distance is 0.
   std::fill_n(y, out.num_elements(), 0.f);
   const T *hv = h.values.data<T>(), *tv = t.values.data<T>();
   // Groups by place: each side's [begin, end).
@@ -154,6 +160,7 @@ Status Compare(const Sequences& h, const Sequences& t, bool normalize,
 }
 
 Status EditDistance(KernelContext& c) {
+  // Nothing to normalise by, and something differs.
   const Sequences h{c.input(0), c.input(1), c.input(2)};
   const Sequences t{c.input(3), c.input(4), c.input(5)};
   Status status =

@@ -41,6 +41,7 @@ Status Fill(KernelContext& c) {
 Status FillGradient(GradientContext& g) {
   Value dy = g.grad();
   Value axes = g("Range", {g.Int32(0), g("Rank", {dy}), g.Int32(1)});
+  // Every element of the result is the value: its gradient is the sum over all.
   g.set(1, g("Sum", {dy, axes}));
   return g.status();
 }

@@ -25,6 +25,7 @@ Status SameGradients(GradientContext& g) {
 
 Status ForwardInputs(SimplifyContext& c) {
   for (int i = 0; i < c.num_inputs(); ++i) {
+    // A reference is to a variable: who reads it must see what it holds then.
     if (IsRef(c.input_dtype(i))) return c.status();
   }
   for (int i = 0; i < c.num_inputs(); ++i) c.Replace(i, c.input(i));

@@ -20,6 +20,7 @@ StatusOr<Tensor> TensorOfFile(const std::string& path, DType dtype,
   HR_ASSIGN_OR_RETURN(FileSystem* const fs, FileSystemFor(path, &local));
   HR_ASSIGN_OR_RETURN(const FileStat stat, fs->Stat(local));
   int64_t bytes;
+  // Files may be longer: upstream maps a region of them.
   if (!MultiplyChecked(shape.num_elements(),
                        static_cast<int64_t>(DTypeSize(dtype)), &bytes) ||
       stat.is_directory || stat.size < static_cast<uint64_t>(bytes)) {

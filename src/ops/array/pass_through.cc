@@ -70,6 +70,7 @@ HR_OP(RefIdentity)
     .Cpu(ComputeOwn<ForwardInput>);
 
 Status DeepCopy(KernelContext& c) {
+  // A buffer of its own, as it is written afterwards.
   CopyElements(c.input(0), c.output(0));
   return OkStatus();
 }
@@ -124,6 +125,7 @@ Status EnsureShape(KernelContext& c) {
   return ForwardInput(c);
 }
 Status EnsureShapeGradient(GradientContext& g) {
+  // Dense, as upstream.
   g.set(0, g.grad());
   return g.status();
 }

@@ -25,9 +25,11 @@ auto Shown(T x) {
 // The number of steps of `delta` that fit between start and limit.
 template <typename T>
 StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
+  // int8 would be printed as a character.
   if (delta == T(0)) {
     return InvalidArgument("Requires delta != 0: ", Shown(delta));
   }
+  // Not >: NaN is refused, too.
   if (delta > T(0) && !(start <= limit)) {
     return InvalidArgument("Requires start <= limit when delta > 0: ",
                            Shown(start), "/", Shown(limit));
@@ -37,6 +39,7 @@ StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
                            Shown(start), "/", Shown(limit));
   }
   if constexpr (std::is_integral_v<T>) {
+    // Differences of 64-bit numbers need one bit more.
     const auto a = static_cast<__int128>(start);
     const auto b = static_cast<__int128>(limit);
     __int128 span = b > a ? b - a : a - b;
@@ -52,6 +55,7 @@ StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
     const T span = static_cast<T>(limit - start);
     const T steps = static_cast<T>(span / delta);
     const double n = std::ceil(std::abs(static_cast<double>(steps)));
+    // Just below 2^63, which double would round to.
     if (n < 9.2233720368547e18) return static_cast<int64_t>(n);
   }
   return InvalidArgument("Requires ((limit - start) / delta) <= ",
@@ -168,8 +172,10 @@ Status LinSpaceOf(KernelContext& c) {
   const T start = *c.in<T>(0), stop = *c.in<T>(1);
   const int64_t n = c.output(0).num_elements();
   T* y = c.out<T>(0);
+  // The ends are exact, whatever rounding does between.
   y[0] = start;
   if (n == 1) return OkStatus();
+  // In T at each step, as upstream's bits are.
   const T step = T(T(stop - start) / T(static_cast<double>(n - 1)));
   for (int64_t i = 1; i < n - 1; ++i) {
     y[i] = T(start + T(step * T(static_cast<double>(i))));

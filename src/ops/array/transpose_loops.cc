@@ -36,6 +36,7 @@ template <typename V, int... i>
 HR_VECTOR void Interleave(const V& a, const V& b, V& low, V& high,
                           std::integer_sequence<int, i...>) {
   constexpr int kN = sizeof...(i);
+  // Even places from a, odd ones from b.
   low = __builtin_shufflevector(a, b, (i % 2 * kN + i / 2)...);
   high = __builtin_shufflevector(a, b, (i % 2 * kN + i / 2 + kN / 2)...);
 }
@@ -43,6 +44,7 @@ HR_VECTOR void Interleave(const V& a, const V& b, V& low, V& high,
 template <typename T>
 HR_VECTOR void Shuffle(const Tile<T>& from, Tile<T>& to) {
   constexpr int kN = Tile<T>::kN;
+// Unrolled, so that rows are registers.
 #pragma GCC unroll 8
   for (int i = 0; i < kN / 2; ++i) {
     Interleave(from.row[i], from.row[i + kN / 2], to.row[2 * i],
@@ -57,10 +59,13 @@ HR_VECTOR void TransposeTile(const T* x, int64_t x_stride, T* y,
   Tile<T> a, b;
 #pragma GCC unroll 16
   for (int i = 0; i < kN; ++i) {
+    // Rows may lie anywhere; memcpy is one unaligned load.
     __builtin_memcpy(&a.row[i], x + i * x_stride, sizeof(a.row[i]));
   }
   // log2(kN) turns.
   Shuffle(a, b);
+  // The result must end in `a`, whichever tile the number of turns leaves it
+  // in.
   if constexpr (kN == 2) a = b;
   if constexpr (kN >= 4) Shuffle(b, a);
   if constexpr (kN >= 8) Shuffle(a, b);
@@ -97,6 +102,7 @@ void Transpose(const void* from, int64_t x_stride, void* to, int64_t y_stride,
       }
     }
   }
+  // What makes no whole tile, element by element.
   for (int64_t r = 0; r < whole_rows; ++r) {
     for (int64_t c = whole_columns; c < columns; ++c) {
       y[c * y_stride + r] = x[r * x_stride + c];

@@ -12,6 +12,7 @@ Status ZeroVariants(const Tensor& in, Tensor& out) {
   for (int64_t i = 0; i < n; ++i) {
     const Variant& v = in.data<Variant>()[i];
     if (v.empty()) continue;
+    // A variant knows its own zero: a list of zeros, for example.
     HR_ASSIGN_OR_RETURN(auto zero, v.value()->ZerosLike());
     out.data<Variant>()[i] = Variant(std::move(zero));
   }

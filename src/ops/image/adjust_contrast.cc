@@ -30,6 +30,8 @@ Status ContrastShape(ShapeContext& c) {
 template <int kChannels, typename T, typename Out, typename F>
 void ForImage(const T* from, Out* to, int64_t pixels, int64_t any, F f) {
   const int64_t channels = kChannels ? kChannels : any;
+  // Sums of one and of three channels lie on the stack, where the compiler can
+  // keep them in registers.
   absl::InlinedVector<double, 4> all(kChannels ? 0 : any);
   absl::InlinedVector<float, 4> all_means(kChannels ? 0 : any);
   double few[kChannels + 1] = {};
@@ -38,6 +40,8 @@ void ForImage(const T* from, Out* to, int64_t pixels, int64_t any, F f) {
   float* means = kChannels ? few_means : all_means.data();
   for (int64_t p = 0; p < pixels * channels; p += channels) {
     for (int64_t k = 0; k < channels; ++k) {
+      // Summed in double: a float's digits run out on images of a few million
+      // pixels.
       sums[k] += static_cast<float>(from[p + k]);
     }
   }
@@ -87,7 +91,9 @@ Status RunClamped(KernelContext& c) {
   const float factor = c.input(1).scalar<float>();
   const float low = c.input(2).scalar<float>();
   const float high = c.input(3).scalar<float>();
+  // The old op gives floats whatever it takes.
   ForImages<T, float>(c, [&](float x, float m) {
+    // In upstream's order: where the bounds cross, the lower one wins.
     return std::max(std::min((x - m) * factor + m, high), low);
   });
   return OkStatus();

@@ -13,6 +13,7 @@ namespace {
 int64_t IntAt(StringView bytes, size_t at, int count) {
   uint32_t v = 0;
   for (int i = 0; i < count; ++i) {
+    // = uint32_t|Little-endian, whatever the machine.
     v |= uint32_t{static_cast<uint8_t>(bytes[at + i])} << (8 * i);
   }
   return count == 4 ? static_cast<int32_t>(v) : static_cast<int16_t>(v);
@@ -53,13 +54,16 @@ StatusOr<Tensor> DecodeBmp(StringView bytes, int64_t channels) {
   }
   const int64_t made = channels == 0 ? depth : channels;
   if (begin < 0) return InvalidArgument("header size must be positive");
+  // A division, as the product could overflow.
   if (width <= 0 || height <= 0 || width >= kMaxImageAxis ||
       height >= kMaxImageAxis ||
       width * height >= kMaxImageElements / std::max(depth, made)) {
     return InvalidArgument("image of size ", width, " by ", height,
                            " must be positive and not too large");
   }
+  // Rows are padded to four bytes.
   const int64_t row = (width * depth + 3) / 4 * 4;
+  // The last row's padding may be missing.
   const int64_t needed = begin + (height - 1) * row + width * depth;
   if (needed > static_cast<int64_t>(bytes.size())) {
     return InvalidArgument("Incomplete bmp content, requires at least ", needed,
@@ -71,6 +75,7 @@ StatusOr<Tensor> DecodeBmp(StringView bytes, int64_t channels) {
   const auto* pixels = reinterpret_cast<const uint8_t*>(bytes.data()) + begin;
   uint8_t* to = image.data<uint8_t>();
   for (int64_t y = 0; y < height; ++y) {
+    // Rows come from the bottom unless the height is negative.
     const int64_t at = signed_height < 0 ? y : height - 1 - y;
     const uint8_t* from = pixels + at * row;
     for (int64_t x = 0; x < width; ++x, from += depth, to += made) {

@@ -27,6 +27,7 @@ Status Run(KernelContext& c) {
                                        out + 3 * begin);
           });
         } else {
+          // As many as fit the first cache beside their results.
           constexpr int64_t kColors = 256;
           W room[3 * kColors];
           for (int64_t i = begin; i < end; i += kColors) {

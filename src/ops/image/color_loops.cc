@@ -31,10 +31,14 @@ HR_INLINE Color<F> ToHsv(Color<F> rgb) {
   const F less = b < g ? b : g, low = less < r ? less : r;
   const F range = v - low;
   const F s = v > 0 ? range / v : F(0);
+  // Infinite for grey, whose hue is set to 0 at the end: a select is cheaper
+  // than a branch in a vector loop.
   const F norm = 1 / (6 * range);
   const F from = r == v ? g - b : g == v ? b - r : r - g;
+  // Red begins at 0, green at a third, blue at two thirds of the circle.
   const F turn = r == v ? F(0) : g == v ? F(2) / 6 : F(4) / 6;
   F h = norm * from + turn;
+  // Reds that lean to blue come out negative.
   h = h < 0 ? h + 1 : h;
   return {range > 0 ? h : F(0), s, v};
 }
@@ -47,6 +51,8 @@ HR_INLINE F Part(F x, F s, F v) {
 template <typename F>
 HR_INLINE Color<F> ToRgb(Color<F> hsv) {
   const F dh = hsv.a * 6, s = hsv.b, v = hsv.c;
+  // Each colour is a trapezoid over the circle, cut to [0, 1] in Part: no
+  // branch on the sector of the hue.
   return {Part(Abs(dh - 3) - 1, s, v), Part(2 - Abs(dh - 2), s, v),
           Part(2 - Abs(dh - 4), s, v)};
 }
@@ -57,6 +63,7 @@ HR_INLINE Color<F> Changed(Color<F> x, F by) {
   if (kChange == ColorChange::kToRgb) return ToRgb(x);
   Color<F> hsv = ToHsv(x);
   if (kChange == ColorChange::kHue) {
+    // The hue is a place on a circle.
     const F turned = hsv.a + by;
     hsv.a = turned - Floor(turned);
   } else {
@@ -70,6 +77,8 @@ void Change(const F* in, int64_t n, F by, F* out) {
   for (int64_t begin = 0; begin < n; begin += kTogether) {
     const int64_t left = n - begin;
     const int count = static_cast<int>(left < kTogether ? left : kTogether);
+    // Set to zero, as the loop below runs over all of them, so that its length
+    // is known to the compiler.
     F a[kTogether] = {}, b[kTogether] = {}, c[kTogether] = {};
     const F* const from = in + 3 * begin;
     for (int i = 0; i < count; ++i) {

@@ -36,6 +36,7 @@ StatusOr<int64_t> RowsOf(ShapeContext& c, int64_t classes) {
   if (!c.op().bool_attr("pad_per_class")) return total;
   if (!know_each || classes < 0) return -1;
   int64_t all;
+  // A product that overflows is larger than any total.
   if (!MultiplyChecked(each, classes, &all)) return total;
   return std::min(total, all);
 }
@@ -96,6 +97,7 @@ std::vector<Found> BestOf(const Suppression& r, const float* boxes,
       found.push_back({s.score, k, s.box});
     }
   }
+  // Equal scores keep the order of their classes.
   std::stable_sort(
       found.begin(), found.end(),
       [](const Found& a, const Found& b) { return a.score > b.score; });
@@ -115,6 +117,7 @@ Status RunCombined(KernelContext& c) {
   r.rule.overlap = c.input(4).scalar<float>();
   r.rule.lowest_score = c.input(5).scalar<float>();
   r.clips = c.op().bool_attr("clip_boxes");
+  // Written so that a NaN is refused, too.
   if (!(r.rule.overlap >= 0 && r.rule.overlap <= 1)) {
     return InvalidArgument("iou_threshold must be in [0, 1]");
   }
@@ -126,6 +129,7 @@ Status RunCombined(KernelContext& c) {
       float* to = c.out<float>(0) + b * r.rows * 4;
       float* score = c.out<float>(1) + b * r.rows;
       float* kind = c.out<float>(2) + b * r.rows;
+      // Rows behind the last box are zeros by the op's definition.
       std::fill_n(to, r.rows * 4, 0.0f);
       std::fill_n(score, r.rows, 0.0f);
       std::fill_n(kind, r.rows, 0.0f);

@@ -29,10 +29,13 @@ struct Tap {
 };
 
 Tap TapOf(float begin, float end, int64_t in, int64_t out, int64_t o) {
+  // A box of [0, 1] reaches from the first pixel's centre to the last one's.
   const auto last = static_cast<float>(in - 1);
   const float step = out > 1 ? (end - begin) * last / (out - 1) : 0;
+  // A single pixel is taken from the middle of the box.
   const float at =
       out > 1 ? begin * last + o * step : 0.5f * (begin + end) * last;
+  // Written so that a NaN lies outside.
   if (!(at >= 0 && at <= last)) return {false, 0, 0, 0, 0};
   const float low = std::floor(at);
   return {true, static_cast<int64_t>(low), static_cast<int64_t>(std::ceil(at)),
@@ -218,6 +221,8 @@ void Pixel(const Crops& c, const T* image, const Tap& y, const Tap& x,
   for (int64_t k = 0; k < c.channels; ++k) {
     const auto tl = static_cast<float>(p.top_left[k]);
     const auto bl = static_cast<float>(p.bottom_left[k]);
+    // The order of these operations is upstream's, so that results agree to the
+    // last bit.
     const float top = tl + (static_cast<float>(p.top_right[k]) - tl) * x.part;
     const float bottom =
         bl + (static_cast<float>(p.bottom_right[k]) - bl) * x.part;
@@ -276,6 +281,7 @@ void ForInside(const Crops& c, F f) {
 
 template <typename T>
 Status RunImageGrad(KernelContext& ctx) {
+  // Half is summed in float: many boxes may add to one pixel.
   using W = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const Crops c = CropsOf(ctx, ctx.output(0).shape(), ctx.input(0).shape(), 1);
   HR_RETURN_IF_ERROR(CheckBoxValues(c));
@@ -296,6 +302,7 @@ Status RunImageGrad(KernelContext& ctx) {
     }
     const Corners<W> p(c, to, y, x);
     for (int64_t k = 0; k < c.channels; ++k) {
+      // Each corner gets the share that it had in the interpolation.
       const W top = W(1 - y.part) * g[k], bottom = W(y.part) * g[k];
       p.top_left[k] += (1 - x.part) * top;
       p.top_right[k] += x.part * top;
@@ -333,12 +340,15 @@ Status RunBoxGrad(KernelContext& ctx) {
       const auto tr = static_cast<float>(p.top_right[k]);
       const auto bl = static_cast<float>(p.bottom_left[k]);
       const auto br = static_cast<float>(p.bottom_right[k]);
+      // The derivative of the bilinear surface along each axis, at this place.
       dy += g[k] * ((1 - x.part) * (bl - tl) + x.part * (br - tr));
       dx += g[k] * ((1 - y.part) * (tr - tl) + y.part * (br - bl));
     }
     const float to_y2 = share(c.in_h, c.out_h, oy);
     const float to_x2 = share(c.in_w, c.out_w, ox);
     float* d = out + box * 4;
+    // A place is (1 - o / (n - 1)) of the box's begin and o / (n - 1) of its
+    // end.
     d[0] += dy * (c.in_h - 1 - to_y2);
     d[1] += dx * (c.in_w - 1 - to_x2);
     d[2] += dy * to_y2;
@@ -376,6 +386,7 @@ Status CropGradient(GradientContext& g) {
   if (!d) return g.status();
   const Value &image = g.input(0), &boxes = g.input(1), &index = g.input(2);
   const DType type = g.op().type_attr("T");
+  // Upstream has an image gradient for floating-point images only.
   if (g.wants(0) && (type == DType::kHalf || type == DType::kFloat ||
                      type == DType::kDouble)) {
     g.set(0, g("CropAndResizeGradImage", {d, boxes, index, g.ShapeOf(image)},

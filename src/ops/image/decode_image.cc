@@ -53,6 +53,7 @@ StatusOr<Tensor> Cast(Tensor image, DType to) {
   const int64_t n = image.num_elements();
   if (to == DType::kUint16) {
     for (int64_t i = 0; i < n; ++i) {
+      // Upstream scales by 256 and not by 257, so white becomes 65280.
       made.data<uint16_t>()[i] =
           static_cast<uint16_t>(image.data<uint8_t>()[i] * 256);
     }
@@ -93,6 +94,7 @@ StatusOr<Tensor> DecodeGifFor(const KernelContext& c, StringView bytes) {
   if (channels != 0 && channels != 3) {
     return InvalidArgument("channels must be 0 or 3 for GIF, got ", channels);
   }
+  // DecodeImage alone has the attribute.
   const bool* expand = c.op().attrs().Get<bool>("expand_animations");
   HR_ASSIGN_OR_RETURN(Tensor frames, DecodeGif(bytes, !expand || *expand));
   if (op == "DecodeGif" || (expand && *expand)) return frames;
@@ -113,6 +115,8 @@ StatusOr<Tensor> Decode(const KernelContext& c, StringView bytes, DType type) {
       return DecodeJpegFor(c, bytes);
     case ImageFormat::kPng:
       if (op == "DecodeBmp" || op == "DecodeAndCropJpeg") break;
+      // PNG may hold 16 bits a channel; float images are made of these for
+      // their precision.
       return DecodePng(bytes, channels, type != DType::kUint8);
     case ImageFormat::kGif:
       return DecodeGifFor(c, bytes);
@@ -148,6 +152,7 @@ Status RunDecode(KernelContext& c) {
   if (bytes.empty()) return InvalidArgument("Input is empty.");
   HR_ASSIGN_OR_RETURN(Tensor image, Decode(c, bytes, type));
   HR_ASSIGN_OR_RETURN(image, Cast(std::move(image), type));
+  // DecodeGif gives frames whatever the file is.
   if (c.op().name() == "DecodeGif" && image.shape().rank() == 3) {
     Shape one = image.shape();
     one.InsertDim(0, 1);
@@ -173,6 +178,8 @@ Status DecodeShape(ShapeContext& c) {
   const std::string& op = c.op().name();
   if (op == "DecodeImage") {
     const bool one = !c.op().bool_attr("expand_animations");
+    // An animation has one dimension more, which is known only when the file is
+    // read.
     c.set_output(0, one ? Shape{-1, -1, channels ? channels : -1}
                         : Shape::UnknownRank());
     return OkStatus();

@@ -74,6 +74,7 @@ struct Canvas {
 // The pixel that a coordinate, a part of `size`, lies in; far ones are cut.
 int64_t PixelOf(float at, int64_t size) {
   const float x = at * static_cast<float>(size - 1);
+  // A conversion of a number beyond int64 would be undefined.
   return static_cast<int64_t>(std::clamp(x, -1e9f, 1e9f));
 }
 
@@ -94,6 +95,7 @@ void Outline(const Canvas<T>& c, const float* box, const float* color) {
   const int64_t y1 = std::min(bottom, c.height - 1);
   const int64_t x0 = std::max<int64_t>(left, 0);
   const int64_t x1 = std::min(right, c.width - 1);
+  // A side that lies outside is not drawn, though the box may reach inside.
   if (top >= 0) c.Fill(top, top, x0, x1, color);
   if (bottom < c.height) c.Fill(bottom, bottom, x0, x1, color);
   if (left >= 0) c.Fill(y0, y1, left, left, color);
@@ -115,6 +117,7 @@ Status RunDraw(KernelContext& c) {
       for (int64_t i = 0; i < boxes; ++i) {
         const float* color = gray ? kWhite : kColors[i % 10];
         if (colors) {
+          // Colours are taken in turn.
           color = colors->data<float>() + i % colors->dim(0) * colors->dim(1);
         }
         Outline(canvas, c.in<float>(1) + (b * boxes + i) * 4, color);

@@ -56,6 +56,7 @@ Status JpegShape(ShapeContext& c) {
     if (image.rank() != 3) {
       return InvalidArgument("image must be 3-dimensional", image);
     }
+    // EncodeJpegVariableQuality has no format.
     const std::string* format = c.op().attrs().Get<std::string>("format");
     const bool gray = format && *format == "grayscale";
     const bool rgb = format && *format == "rgb";
@@ -105,6 +106,7 @@ Status RunJpeg(KernelContext& c) {
 Status RunVariableJpeg(KernelContext& c) {
   JpegWriting how;
   how.quality = c.input(1).scalar<int32_t>();
+  // The quality is an input here, so it is checked when the op runs.
   HR_RETURN_IF_ERROR(CheckQuality(how.quality));
   return Write(c, how);
 }

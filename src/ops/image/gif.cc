@@ -34,6 +34,8 @@ class Blocks {
     while (count_ < bits) {
       if (left_ == 0 && !Begin()) return -1;
       if (rest_->empty()) return -1;
+      // = |Codes fill bytes from their low bits and may reach over bytes and
+      // blocks.
       window_ |= uint32_t{static_cast<uint8_t>((*rest_)[0])} << count_;
       rest_->remove_prefix(1);
       --left_;
@@ -99,6 +101,7 @@ class Unpacker {
 
  private:
   void Clear() {
+    // The first codes stand for the pixels, the next two for "clear" and "end".
     next_ = (1 << bits_) + 2;
     size_ = bits_ + 1;
     last_ = -1;
@@ -109,17 +112,25 @@ class Unpacker {
     int at = own ? last_ : code;
     int length = 0;
     const int literals = 1 << bits_;
+    // A string is a chain from its last pixel to its first, so it comes out
+    // backwards.
     for (; at >= literals; at = before_[at]) room_[length++] = pixel_[at];
     const auto first = static_cast<uint8_t>(at);
     room_[length++] = first;
+    // A file may hold more pixels than its frame.
     const size_t take =
         std::min<size_t>(static_cast<size_t>(length), wanted_ - to_->size());
     for (size_t i = 0; i < take; ++i) to_->push_back(room_[length - 1 - i]);
+    // The string of a code that is made by this very step ends with the pixel
+    // that it begins with.
     if (own && to_->size() < wanted_) to_->push_back(first);
+    // A full table stays as it is until the next "clear".
     if (last_ >= 0 && next_ < kCodes) {
       before_[next_] = static_cast<uint16_t>(last_);
       pixel_[next_] = first;
       ++next_;
+      // Codes get a bit longer when the next one would not fit; 12 bits is the
+      // most.
       if (next_ == 1 << size_ && size_ < 12) ++size_;
     }
     last_ = code;
@@ -135,6 +146,7 @@ class Unpacker {
 
 // Rows in the order of the file to those of the image.
 void Straighten(Frame& frame) {
+  // The four passes of interlaced files.
   constexpr int kBegin[] = {0, 4, 2, 1}, kStep[] = {8, 8, 4, 2};
   std::vector<uint8_t> straight(frame.pixels.size());
   const uint8_t* from = frame.pixels.data();
@@ -154,6 +166,7 @@ class GifReader {
   // Null, or what is wrong.
   const char* ReadScreen() {
     if (rest_.size() < 6) return kCutShort;
+    // The signature was looked at when the format was found.
     rest_.remove_prefix(6);
     static constexpr char kNone[] = "No screen descriptor detected";
     if (rest_.size() < 7) return kNone;
@@ -189,6 +202,7 @@ class GifReader {
 
   const char* ReadColors(uint8_t flags, StringView* colors) {
     if ((flags & 0x80) == 0) return nullptr;
+    // Three bytes for each of 2 << n colours.
     const size_t size = size_t{6} << (flags & 7);
     if (rest_.size() < size) return kCutShort;
     *colors = rest_.substr(0, size);
@@ -198,6 +212,8 @@ class GifReader {
 
   const char* ReadExtension() {
     // label, length, flags, delay (uint16), transparent colour
+    // A graphic control extension: it holds for the next image alone. Of
+    // several the first counts.
     if (rest_.size() >= 6 && Byte(0) == 0xf9 && Byte(1) == 4 && !control_) {
       control_ = true;
       transparent_ = Byte(2) & 1 ? Byte(5) : -1;
@@ -217,6 +233,8 @@ class GifReader {
     frame.transparent = control_ ? transparent_ : -1;
     control_ = false;
     if (frame.width == 0 || frame.height == 0) return "Unknown error";
+    // A few bytes can name frames of any size, so the sum of their pixels is
+    // bounded before room is made.
     room_ -= frame.width * frame.height;
     if (room_ < 0) return "Too many pixels";
     if (rest_.empty()) return kCutShort;
@@ -244,6 +262,7 @@ class GifReader {
 Status Paint(const Frame& frame, int64_t height, int64_t width,
              uint8_t* canvas) {
   const int64_t colors = frame.colors.size() / 3;
+  // Frames may reach over the canvas.
   const int64_t rows = std::min(frame.height, height - frame.top);
   const int64_t columns = std::min(frame.width, width - frame.left);
   for (int64_t y = 0; y < rows; ++y) {
@@ -275,11 +294,14 @@ StatusOr<Tensor> DecodeGif(StringView bytes, bool animated) {
   }
   const char* wrong = reader.ReadFrames();
   const std::vector<Frame>& frames = reader.frames();
+  // What is wrong behind whole frames is forgiven, as upstream does.
   if (frames.empty()) {
     return invalid("failed to slurp gif file: ",
                    wrong ? wrong : "No Image Descriptor detected");
   }
   int64_t height = 0, width = 0;
+  // The canvas is as large as the largest frame; the size that the file's head
+  // gives is not looked at.
   for (const Frame& frame : frames) {
     height = std::max(height, frame.height);
     width = std::max(width, frame.width);
@@ -295,6 +317,8 @@ StatusOr<Tensor> DecodeGif(StringView bytes, bool animated) {
   uint8_t* to = image.data<uint8_t>();
   std::memset(to, 0, size);
   for (int64_t k = 0; k < count; ++k, to += size) {
+    // Frames show what the one before left where they are transparent or
+    // smaller.
     if (k > 0) std::memcpy(to, to - size, size);
     if (frames[k].colors.empty()) {
       return invalid("missing color map for frame ", k);

@@ -76,6 +76,8 @@ struct Placement {
     if (normalized) at *= size;
     if (!second || normalized) {
       if (centered) at = at / 2 + size / 2;
+      // The first version measures from the glimpse's middle even where offsets
+      // are not centred; the second one mends that.
       if (!second || centered) at -= window / 2;
     } else if (centered) {
       at += size / 2;

@@ -61,6 +61,7 @@ class JpegReader {
   // Sets what is wanted; the sizes are known then.
   bool Prepare(const JpegReading& how) {
     if (setjmp(errors_.mark)) return false;
+    // libjpeg makes no RGB of inks: FromCmyk does.
     four_ = info_.jpeg_color_space == JCS_CMYK ||
             info_.jpeg_color_space == JCS_YCCK;
     channels_ =
@@ -83,6 +84,7 @@ class JpegReader {
     jpeg_start_decompress(&info_);
     while (info_.output_scanline < info_.output_height) {
       uint8_t* row = to + int64_t{info_.output_scanline} * width() * channels_;
+      // Rows of four channels do not fit where three are kept.
       JSAMPROW into = four_ ? room : row;
       if (jpeg_read_scanlines(&info_, &into, 1) != 1) return false;
       if (four_) FromCmyk(room, row);
@@ -103,6 +105,8 @@ class JpegReader {
     return static_cast<JpegReader*>(info->client_data);
   }
   static boolean Fill(j_decompress_ptr info) {
+    // At the end of the bytes: libjpeg is told that the image ends here and
+    // makes gray of what is missing.
     static const JOCTET kEnd[2] = {0xff, JPEG_EOI};
     JpegReader* self = Self(info);
     if (!self->recover_) self->Fail();
@@ -196,6 +200,7 @@ class JpegWriter {
   void WriteXmp(StringView xmp) {
     constexpr char kName[] = "http://ns.adobe.com/xap/1.0/";
     if (xmp.empty()) return;
+    // With the zero behind the name, which the format asks for.
     const auto length = static_cast<unsigned>(sizeof(kName) + xmp.size());
     jpeg_write_m_header(&info_, JPEG_APP0 + 1, length);
     for (char c : kName) jpeg_write_m_byte(&info_, static_cast<uint8_t>(c));
@@ -245,6 +250,7 @@ StatusOr<Tensor> DecodeJpeg(StringView bytes, const JpegReading& how) {
   HR_ASSIGN_OR_RETURN(
       Tensor image,
       Tensor::Allocate(DType::kUint8, Shape{height, width, reader.channels()}));
+  // Rows behind an error that is forgiven stay black.
   std::memset(image.raw(), 0, image.bytes());
   HR_ASSIGN_OR_RETURN(Tensor room,
                       Tensor::Allocate(DType::kUint8, Shape{width, 4}));

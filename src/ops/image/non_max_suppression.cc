@@ -31,6 +31,8 @@ StatusOr<SuppressionRule> RuleOf(const KernelContext& c, bool of_boxes) {
   r.lowest_score = c.num_inputs() > 4 ? FloatAt(c.input(4), 0)
                                       : std::numeric_limits<float>::lowest();
   r.soft_sigma = c.num_inputs() > 5 ? FloatAt(c.input(5), 0) : 0;
+  // Given overlaps may be of any measure; those of boxes are shares. So written
+  // that NaN is refused.
   if (of_boxes && !(r.overlap >= 0 && r.overlap <= 1)) {
     return InvalidArgument("iou_threshold must be in [0, 1]");
   }

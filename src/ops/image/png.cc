@@ -59,6 +59,7 @@ class PngReader {
  private:
   static void Read(png_structp png, png_bytep to, png_size_t count) {
     auto* self = static_cast<PngReader*>(png_get_io_ptr(png));
+    // Jumps: nothing here has a destructor.
     if (self->rest_.size() < count) png_error(png, "the file ends early");
     std::memcpy(to, self->rest_.data(), count);
     self->rest_.remove_prefix(count);
@@ -74,6 +75,7 @@ class PngReader {
   }
 
   void Convert(bool wide) {
+    // 2: gray and alpha; 4: colours and alpha.
     const bool wants_alpha = channels_ % 2 == 0;
     const bool gray = (color_ & PNG_COLOR_MASK_COLOR) == 0;
     if (color_ == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
@@ -94,6 +96,7 @@ class PngReader {
     }
     if (gray && channels_ >= 3) png_set_gray_to_rgb(png_);
     if (!gray && channels_ < 3) {
+      // The weights of red and green in luma (BT.601); blue has the rest.
       png_set_rgb_to_gray(png_, PNG_ERROR_ACTION_NONE, 0.299, 0.587);
     }
   }
@@ -125,6 +128,7 @@ class PngWriter {
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                  PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png_, info_);
+    // PNG is big endian.
     if (wide && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) png_set_swap(png_);
     png_write_image(png_, rows);
     png_write_end(png_, nullptr);
@@ -146,6 +150,8 @@ class PngWriter {
 // becomes 65535.
 void Widen(uint16_t* row, int64_t count) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(row);
+  // From the end: the bytes lie in the first half of the room that they are
+  // spread over.
   for (int64_t i = count - 1; i >= 0; --i) {
     const uint8_t v = bytes[i];
     row[i] = static_cast<uint16_t>(v * 257);
@@ -167,6 +173,8 @@ StatusOr<Tensor> DecodePng(StringView bytes, int64_t channels, bool wide) {
                            height);
   }
   const int64_t size = wide && !reader.widens() ? 2 : 1;
+  // libpng writes so many bytes a row without asking how many there is room
+  // for.
   if (reader.row_bytes() != row * size) {
     return InvalidArgument("Invalid PNG data, size ", bytes.size());
   }

@@ -36,11 +36,16 @@ Status SolveTridiagonal(const T* d, int64_t n, const T* b, int64_t m,
                         bool pivot, bool perturb, T* x) {
   if (n == 0) return OkStatus();
   const T *up = d, *down = d + 2 * n;
+  // A swap of rows brings in an element two places right of the main diagonal,
+  // which no other step makes.
   std::vector<T> main(d + n, d + 2 * n), next(n), second(n, T(0));
   for (int64_t i = 0; i < n; ++i) next[i] = i + 1 < n ? up[i] : T(0);
+  // The right sides are worked on in place of the solution.
   std::copy(b, b + n * m, x);
   auto zero_pivot = [&](T& p) -> Status {
     if (p != T(0)) return OkStatus();
+    // Upstream's perturb_singular: an epsilon in place of a zero pivot gives
+    // some solution.
     if (perturb) {
       p = T(std::numeric_limits<Real<T>>::epsilon());
       return OkStatus();
@@ -55,6 +60,7 @@ Status SolveTridiagonal(const T* d, int64_t n, const T* b, int64_t m,
       std::swap(main[i], below);
       std::swap(next[i], main[i + 1]);
       std::swap(second[i], next[i + 1]);
+      // The right sides follow their rows.
       std::swap_ranges(x + i * m, x + (i + 1) * m, x + (i + 1) * m);
     }
     HR_RETURN_IF_ERROR(zero_pivot(main[i]));
@@ -95,6 +101,7 @@ struct TridiagonalSolveOp {
 // Entries [begin, end) of the axis counted from the end (1 or 2); an end of 0
 // is that of the axis. No rank needs to be known.
 Value Along(OpScope& s, const Value& v, int axis, int begin, int end) {
+  // The first entry stands for the ellipsis, whatever the rank.
   std::vector<int32_t> from(axis + 1, 0), to(axis + 1, 0);
   from[1] = begin;
   to[1] = end;
@@ -109,6 +116,7 @@ Value Along(OpScope& s, const Value& v, int axis, int begin, int end) {
 
 // v moved by one along the axis counted from the end; a zero comes in.
 Value Moved(OpScope& s, const Value& v, int axis, bool forwards) {
+  // Made of the entries themselves, so that their sizes need not be known.
   Value zero = s("ZerosLike", {Along(s, v, axis, 0, 1)});
   Value kept = Along(s, v, axis, forwards ? 0 : 1, forwards ? -1 : 0);
   return s("ConcatV2",
@@ -136,6 +144,8 @@ Value ThreeDiagonals(OpScope& s, const Value& a, const Value& b) {
 
 // The diagonals [above, main, below] of the adjoint.
 Value AdjointDiagonals(OpScope& s, const Value& d) {
+  // The adjoint's upper diagonal is the lower one, one place to the left, and
+  // the other way round: diagonals are kept by rows.
   Value above = Moved(s, Along(s, d, 2, 2, 0), 1, false);
   Value below = Moved(s, Along(s, d, 2, 0, 1), 1, true);
   Value all = s("ConcatV2", {above, Along(s, d, 2, 1, 2), below, s.Int32(-2)},
@@ -148,6 +158,8 @@ Status TridiagonalSolveGradient(GradientContext& g) {
   if (!d) return g.status();
   AttrMap attrs{{"partial_pivoting", g.op().bool_attr("partial_pivoting")},
                 {"perturb_singular", g.op().bool_attr("perturb_singular")}};
+  // x = a^-1 b: the gradient for b is a^-H d, and that for a is -db x^H, of
+  // which only the three diagonals are parameters.
   Value db = g("TridiagonalSolve", {AdjointDiagonals(g, g.input(0)), d}, attrs);
   g.set(0, g("Neg", {ThreeDiagonals(g, db, x)}));
   g.set(1, db);
@@ -199,6 +211,8 @@ struct TridiagonalMatMulOp {
       for (int64_t r = 0; r < n; ++r) {
         for (int64_t j = 0; j < m; ++j) {
           T sum = main[r] * x[r * m + j];
+          // The unused ends of the diagonals are not read: they may hold
+          // anything.
           if (r + 1 < n) sum += up[r] * x[(r + 1) * m + j];
           if (r > 0) sum += down[r] * x[(r - 1) * m + j];
           y[r * m + j] = sum;
@@ -278,6 +292,7 @@ T Element(const T* a, int64_t n, int64_t bands, bool lower, int64_t row,
 template <typename T>
 Status SolveBanded(const T* a, int64_t n, int64_t bands, const T* b, int64_t m,
                    bool lower, bool adjoint, T* x) {
+  // The adjoint of a lower triangle is an upper one.
   const bool forward = lower != adjoint;
   std::copy(b, b + n * m, x);
   auto at = [&](int64_t r, int64_t c) {
@@ -333,12 +348,16 @@ Status BandedGradient(GradientContext& g) {
   const bool adjoint = g.op().bool_attr("adjoint");
   Value db = g("BandedTriangularSolve", {g.input(0), d},
                {{"lower", lower}, {"adjoint", !adjoint}});
+  // With y = a^-1 b (or a^-H b) the gradient for a is -db y^H (or -y db^H), of
+  // which only the bands are parameters.
   Value da =
       adjoint ? MatMul(g, y, db, false, true) : MatMul(g, db, y, false, true);
   Value zero = g.Scalar(d.dtype(), 0), none = g.Int32(0);
   Value most = g("Sub", {SizeFromEnd(g, g.input(0), 2), g.Int32(1)});
   Value bands =
       lower ? g("Pack", {g("Neg", {most}), none}) : g("Pack", {none, most});
+  // LEFT_RIGHT puts each diagonal where the op's layout has it: entries stand
+  // in the column of their matrix element.
   Value diagonals = g("MatrixDiagPartV3", {g("Neg", {da}), bands, zero},
                       {{"align", "LEFT_RIGHT"}});
   g.set(0, diagonals);

@@ -78,6 +78,8 @@ struct Part {
 template <typename T>
 Status SubtractProduct(Part<T> c, const T* a, const T* b, GemmDims d) {
   if (d.m == 0 || d.n == 0 || d.k == 0) return OkStatus();
+  // The product goes into a dense buffer first, as Gemm sets its result and
+  // does not add to it.
   d.c_row = d.n;
   HR_ASSIGN_OR_RETURN(Tensor room,
                       Tensor::Allocate(DTypeOf<T>, Shape{d.m, d.n}));
@@ -122,6 +124,8 @@ class RowsBefore {
   static int64_t Slack() { return LoopsForGemm<T>().width; }
 
   void Subtract(Part<T> panel, int64_t j, int64_t size, int64_t ld) {
+    // Rows come in groups of as many as a tile of the product has: the group's
+    // first row takes what all panel rows before say, for the whole group.
     const int64_t first = j / loops_.max_rows * loops_.max_rows;
     if (j == first) {
       SubtractTiles(panel, j, std::min(j + loops_.max_rows, size), ld);
@@ -129,6 +133,7 @@ class RowsBefore {
     }
     sums_.resize(ld);
     const int64_t m = ld - j;
+    // A later row of the group still needs the rows of the group before it.
     loops_.row_times_matrix(&panel(first, j), panel.row, &panel(first, j),
                             panel.row, j - first, sums_.data(), m);
     T* row = &panel(j, j);
@@ -177,6 +182,7 @@ Status FactorColumns(Part<T> panel, int64_t size, int64_t ld,
     before->Subtract(panel, j, size, ld);
     T* row = &panel(j, 0);
     const Real<T> d = std::real(row[j]);
+    // Written so that a NaN on the diagonal is refused too.
     if (!(d > 0)) {
       return InvalidArgument(
           "Cholesky decomposition was not successful. The input might not be "
@@ -225,6 +231,10 @@ Status SolveBlocks(Part<const T> t, int64_t n, Part<T> x, int64_t m,
     const int64_t size = std::min(kPanel, n - i);
     const int64_t from = forward ? 0 : i + size;
     const int64_t depth = forward ? i : n - i - size;
+    // Behind the last row there is nothing to point at; the product's depth is
+    // 0 then.
+    // What the solved rows say of this block, in one product; the triangle on
+    // the diagonal is left to the loops.
     HR_RETURN_IF_ERROR(Subtract<T>(
         x.at(i, 0), {&t(i, from < n ? from : 0), t.row},
         {x.data + (from < n ? from : 0) * x.row, x.row}, size, m, depth));
@@ -251,12 +261,16 @@ void FactorPanel(Part<T> a, int64_t rows, int64_t size, int64_t* pivots) {
   }
   for (int64_t j = 0; j < std::min(size, rows); ++j) {
     int64_t best = j;
+    // The largest element as the pivot keeps the factors of l at most 1 in
+    // size.
     for (int64_t i = j + 1; i < rows; ++i) {
       if (std::abs(a(i, j)) > std::abs(a(best, j))) best = i;
     }
     pivots[j] = best;
     if (best != j) std::swap_ranges(&a(j, 0), &a(j, 0) + size, &a(best, 0));
     const T pivot = a(j, j);
+    // A column of zeros needs no elimination. Whoever needs an inverse checks
+    // the pivots afterwards.
     if (pivot == T(0)) continue;
     for (int64_t i = j + 1; i < rows; ++i) {
       const T v = a(i, j) /= pivot;
@@ -281,13 +295,17 @@ Status FactorLu(T* data, int64_t n, int64_t* p, bool* odd) {
     for (int64_t i = 0; i < size; ++i) {
       if (pivots[i] == i) continue;
       T *one = &a(k + i, 0), *other = &a(k + pivots[i], 0);
+      // The panel swapped its own columns already; the columns left and right
+      // of it follow.
       std::swap_ranges(one, one + k, other);
       std::swap_ranges(one + k + size, one + n, other + k + size);
       std::swap(p[k + i], p[k + pivots[i]]);
       *odd = !*odd;
     }
     if (rest == 0) break;
+    // The rows of u right of the panel: l11^-1 a12.
     Substitute<T>({&a(k, k), n}, size, a.at(k, k + size), rest, true, true);
+    // The rest of the matrix becomes a22 - l21 u12.
     HR_RETURN_IF_ERROR(Subtract<T>(a.at(k + size, k + size),
                                    {&a(k + size, k), n}, {&a(k, k + size), n},
                                    rest, rest, size));
@@ -298,6 +316,7 @@ Status FactorLu(T* data, int64_t n, int64_t* p, bool* odd) {
 template <typename T>
 bool HasZeroPivot(const T* lu, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
+    // Written so that a NaN counts as a zero pivot.
     if (!(std::abs(lu[i * n + i]) > Real<T>(0))) return true;
   }
   return false;
@@ -309,6 +328,8 @@ template <typename T>
 Status Linalg<T>::Solve(const T* a, int64_t n, const T* b, int64_t m,
                         bool adjoint, T* x) {
   if (n == 0 || m == 0) return OkStatus();
+  // Complex matrices are solved by Eigen's code: the panels and substitutions
+  // of this file are fast for real numbers alone.
   if constexpr (!std::is_same_v<T, Real<T>>) {
     if (LoopsForEigen<T>().solve(a, n, b, m, adjoint, x)) return OkStatus();
     return Singular("Input matrix");
@@ -318,6 +339,7 @@ Status Linalg<T>::Solve(const T* a, int64_t n, const T* b, int64_t m,
   bool odd;
   HR_RETURN_IF_ERROR(FactorLu(lu.data(), n, p.data(), &odd));
   if (HasZeroPivot(lu.data(), n)) return Singular("Input matrix");
+  // a = p l u, so l u x = p^-1 b.
   for (int64_t i = 0; i < n; ++i) std::copy_n(b + p[i] * m, m, x + i * m);
   HR_RETURN_IF_ERROR(SolveBlocks<T>({lu.data(), n}, n, {x, m}, m, true, true));
   return SolveBlocks<T>({lu.data(), n}, n, {x, m}, m, false, false);
@@ -328,6 +350,7 @@ Status Linalg<T>::Invert(const T* a, int64_t n, bool adjoint, T* out) {
   std::vector<T> eye(n * n, T(0));
   for (int64_t i = 0; i < n; ++i) eye[i * n + i] = T(1);
   Status s = Solve(a, n, eye.data(), n, adjoint, out);
+  // Upstream has another word for the matrix here.
   return absl::IsInvalidArgument(s) ? Singular("Input") : s;
 }
 
@@ -340,6 +363,7 @@ Status Linalg<T>::SolveTriangular(const T* a, int64_t n, const T* b, int64_t m,
   }
   std::vector<T> turned;
   if (adjoint) turned = AdjointOf(a, n);
+  // The right side may be solved in its own place.
   if (x != b) std::copy_n(b, n * m, x);
   return SolveBlocks<T>({adjoint ? turned.data() : a, n}, n, {x, m}, m,
                         lower != adjoint, false);
@@ -349,6 +373,7 @@ template <typename T>
 Status Linalg<T>::Cholesky(const T* a, int64_t n, T* l) {
   const Part<T> out{l, n};
   for (int64_t i = 0; i < n; ++i) {
+    // Only the lower triangle is read, as upstream reads it.
     std::copy_n(a + i * n, i + 1, l + i * n);
     std::fill(l + i * n + i + 1, l + (i + 1) * n, T(0));
   }
@@ -374,6 +399,8 @@ Status Linalg<T>::Cholesky(const T* a, int64_t n, T* l) {
       }
       right.data = conjugated.data();
     }
+    // A band's product reaches to the end of its last row: rows above the
+    // diagonal within a band are computed for nothing, so bands are kept low.
     const int64_t next = k + size, band = 4 * kPanel;
     for (int64_t i = size; i < ld; i += band) {
       const int64_t rows = std::min(band, ld - i);
@@ -382,6 +409,7 @@ Status Linalg<T>::Cholesky(const T* a, int64_t n, T* l) {
           rows, i - size + rows, size));
     }
   }
+  // The bands wrote above the diagonal, too.
   for (int64_t i = 0; i < n; ++i) {
     std::fill(l + i * n + i + 1, l + (i + 1) * n, T(0));
   }
@@ -398,7 +426,9 @@ Status Linalg<T>::LogDeterminant(const T* a, int64_t n, T* sign, T* log_abs) {
   Real<T> sum(0);
   for (int64_t i = 0; i < n; ++i) {
     const T pivot = lu[i * n + i];
+    // Logarithms are summed, as the product of the pivots may overflow.
     const Real<T> size = std::abs(pivot);
+    // A singular matrix has sign 0 and log|det| -inf, as upstream's.
     unit = size == 0 ? T(0) : T(unit * (pivot / size));
     sum += std::log(size);
   }
@@ -421,6 +451,7 @@ void Linalg<T>::Qr(const T* a, int64_t m, int64_t n, bool full, T* q, T* r) {
   if (m > 0 && n > 0) return LoopsForEigen<T>().qr(a, m, n, full, q, r);
   const int64_t columns = full ? m : 0;
   for (int64_t i = 0; i < m * columns; ++i) {
+    // The factor of an empty matrix is the identity.
     q[i] = T(i % (columns + 1) == 0 ? 1 : 0);
   }
 }
@@ -436,6 +467,7 @@ Status AdjointProduct(const T* a, const T* b, bool left, int64_t m, int64_t n,
   if constexpr (std::is_same_v<T, Real<T>>) {
     return Gemm(DTypeOf<T>, d, a, b, out);
   }
+  // Gemm can transpose but not conjugate.
   std::vector<T> conj(left ? a : b, left ? a + m * k : b + n * k);
   for (T& v : conj) v = Conj(v);
   return Gemm(DTypeOf<T>, d, left ? conj.data() : a, left ? b : conj.data(),
@@ -449,10 +481,15 @@ Status Linalg<T>::LeastSquares(const T* a, int64_t m, int64_t n, const T* b,
                                int64_t k, double penalty, bool fast, T* x) {
   std::fill_n(x, n * k, T(0));
   if (m == 0 || n == 0 || k == 0) return OkStatus();
+  // The slow way, by a complete orthogonal decomposition, which also serves
+  // matrices without full rank; it takes no penalty, as upstream's.
   if (!fast) {
     LoopsForEigen<T>().least_squares(a, m, n, b, k, x);
     return OkStatus();
   }
+  // The normal equations: (a^H a + penalty) x = a^H b for tall matrices, x =
+  // a^H (a a^H + penalty)^-1 b for wide ones; the Gram matrix is the smaller of
+  // both.
   const bool tall = m >= n;
   const int64_t size = std::min(m, n);
   std::vector<T> gram(size * size), l(size * size), y(size * k);
@@ -470,6 +507,7 @@ Status Linalg<T>::LeastSquares(const T* a, int64_t m, int64_t n, const T* b,
     std::copy_n(b, size * k, y.data());
   }
   T* to = y.data();
+  // l l^H y = right side: one solve with each.
   HR_RETURN_IF_ERROR(SolveTriangular(l.data(), size, to, k, true, false, to));
   HR_RETURN_IF_ERROR(SolveTriangular(l.data(), size, to, k, true, true, to));
   if (tall) {

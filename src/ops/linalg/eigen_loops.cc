@@ -53,10 +53,13 @@ void Qr(const T* a, int64_t m, int64_t n, bool full, T* q, T* r) {
   using W = ForFactors<T>;
   const int64_t least = m < n ? m : n, columns = full ? m : least;
   const Eigen::HouseholderQR<Columns<W>> qr(Read(a, m, n).template cast<W>());
+  // Multiplied by as many columns of the identity as are asked for: the full q
+  // is never made for a thin one.
   const Columns<W> made = qr.householderQ() * Columns<W>::Identity(m, columns);
   Place(q, m, columns) = made.template cast<T>();
   auto to_r = Place(r, columns, n);
   to_r.setZero();
+  // Below the diagonal Eigen keeps its reflections, which are no part of r.
   for (int64_t i = 0; i < least; ++i) {
     for (int64_t j = i; j < n; ++j) to_r(i, j) = T(qr.matrixQR()(i, j));
   }

@@ -91,6 +91,8 @@ Status Parts(const SquareMatrix<W>& a, SquareMatrix<W>* odd,
     if (lowest) s.AddIdentity(c[first - 2]);
     return s;
   };
+  // Six products in all: powers up to a^6 and the higher ones by Horner's rule
+  // in a^6.
   HR_ASSIGN_OR_RETURN(*odd, Product(a6, sum(9, false)));
   odd->Add(1, sum(3, true));
   HR_ASSIGN_OR_RETURN(*odd, Product(a, *odd));
@@ -101,15 +103,18 @@ Status Parts(const SquareMatrix<W>& a, SquareMatrix<W>* odd,
 
 template <typename T>
 Status Exponential(const T* a, int64_t n, T* out) {
+  // Double inside for float too: squaring doubles the error each time.
   using W = std::conditional_t<std::is_same_v<T, Real<T>>, double,
                                std::complex<double>>;
   SquareMatrix<W> x(n);
   std::copy_n(a, n * n, x.begin());
   const double norm = x.Norm();
+  // The number of halvings would not be finite either.
   if (!std::isfinite(norm)) {
     std::fill_n(out, n * n, T(std::numeric_limits<Real<T>>::quiet_NaN()));
     return OkStatus();
   }
+  // exp(a) = exp(a / 2^k)^(2^k), with k so large that the approximation holds.
   const int halvings =
       norm <= kMostNorm
           ? 0
@@ -117,6 +122,7 @@ Status Exponential(const T* a, int64_t n, T* out) {
   x.Scale(std::ldexp(1.0, -halvings));
   SquareMatrix<W> odd(n), even(n);
   HR_RETURN_IF_ERROR(Parts(x, &odd, &even));
+  // The denominator is the numerator at -a: the odd part changes its sign.
   SquareMatrix<W> above(even), below(even);
   above.Add(1, odd);
   below.Add(-1, odd);

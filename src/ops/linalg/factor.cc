@@ -102,6 +102,8 @@ Status EigShape(ShapeContext& c) {
   const Shape& a = c.input(0);
   HR_RETURN_IF_ERROR(CheckSquare(c, a));
   if (a.known_rank()) c.set_output(0, a.Sub(0, -1));
+  // Upstream's rule says [0] where no vectors are asked for, whatever the
+  // batch.
   c.set_output(1, c.op().bool_attr("compute_v") ? a : Shape{0});
   return OkStatus();
 }

@@ -18,6 +18,7 @@ Value AsRow(OpScope& s, const Value& v) {
 // 1 / (v_j - v_i) for i != j, zero where they are equal.
 Value InverseGaps(OpScope& s, const Value& v) {
   Value gaps = s("Sub", {AsRow(s, v), AsColumn(s, v)});
+  // Equal values have no gap; upstream lets such pairs count for nothing, too.
   return s("DivNoNan", {s("OnesLike", {gaps}), gaps});
 }
 
@@ -30,6 +31,8 @@ Value OverAdjoint(OpScope& s, const Value& x, const Value& r) {
 // Tall or square: m >= n, thin q.
 Value TallQr(OpScope& s, const Value& q, const Value& r, const Value& dq,
              const Value& dr) {
+  // Walter and Lehmann, "Algorithmic differentiation of linear algebra
+  // functions" (2010), as upstream's gradient.
   Value qdq = MatMul(s, q, dq, true);
   Value a = s("Sub", {qdq, Adjoint(s, qdq)});
   Value rdr = MatMul(s, r, dr, false, true);
@@ -78,6 +81,8 @@ Status QrGradient(GradientContext& g) {
   const int rank = r.rank();
   Value u = Columns(g, r, rank, 0, m);
   Value du = Columns(g, dr, rank, 0, m), dv = Columns(g, dr, rank, m, n);
+  // y = q v brings in a further way from q: dq += y dv^H, and what remains is
+  // the gradient of a square factor.
   Value y = MatMul(g, q, Columns(g, r, rank, m, n));
   Value dqv = g("AddV2", {dq, MatMul(g, y, dv, false, true)});
   Value dx = TallQr(g, q, u, dqv, du);
@@ -97,6 +102,7 @@ Status SelfAdjointEigGradient(GradientContext& g) {
       middle = middle ? g("AddV2", {middle, part}) : part;
     }
   } else {
+    // The values' gradient needs the vectors, which the op was not asked for.
     ValueList both = g.All("SelfAdjointEigV2", {g.input(0)});
     if (!g.ok()) return g.status();
     v = both[1];
@@ -105,6 +111,9 @@ Status SelfAdjointEigGradient(GradientContext& g) {
   }
   Value da = MatMul(g, MatMul(g, v, middle), v, false, true);
   // Only the lower triangle is read.
+  // The matrix above the diagonal is taken for the mirror image of what is
+  // below, so its gradient is added there; the diagonal, added to itself,
+  // counts half.
   Value lower = Triangle(g, g("AddV2", {da, Adjoint(g, da)}), true);
   g.set(0, HalfDiagonal(g, lower));
   return g.status();
@@ -139,6 +148,7 @@ Status EigGradient(GradientContext& g) {
   Value da =
       g("MatrixSolve", {Adjoint(g, v), MatMul(g, middle, v, false, true)});
   const DType in = g.input(0).dtype();
+  // The eigenvalues are complex though the matrix is real.
   if (!IsComplex(in)) da = g("Real", {da}, {{"Tout", in}});
   g.set(0, da);
   return g.status();
@@ -154,6 +164,7 @@ Status SvdGradient(GradientContext& g) {
   if (!g.op().bool_attr("compute_uv")) {
     ValueList all = g.All("Svd", {a});
     if (!g.ok() || !ds) return g.status();
+    // For the values alone it is u diag(ds) v^H.
     Value scaled = g("Mul", {all[1], AsRow(g, ds)});
     g.set(0, MatMul(g, scaled, all[2], false, true));
     return g.status();
@@ -168,6 +179,8 @@ Status SvdGradient(GradientContext& g) {
     return Unimplemented("the gradient of a complex Svd's vectors");
   }
   const int64_t k = std::min(m, n);
+  // With at most one vector more than values, that vector is given by the
+  // others (up to its sign), so its gradient is left out.
   if (g.op().bool_attr("full_matrices")) {
     if (std::max(m, n) - k > 1) {
       return Unimplemented(
@@ -194,6 +207,7 @@ Status SvdGradient(GradientContext& g) {
   if (dv) add(g("Mul", {AsColumn(g, s), skew(v, dv)}));
   Value da = MatMul(g, MatMul(g, u, middle), v, false, true);
   auto outside = [&](const Value& x, const Value& dx) {
+    // What of dx does not lie in the span of x.
     Value rest = g("Sub", {dx, MatMul(g, x, MatMul(g, x, dx, true))});
     return g("Mul", {rest, AsRow(g, inverse)});
   };

@@ -49,6 +49,8 @@ void SubstituteStrip(const T* t, int64_t t_stride, int64_t n, T* x,
     int64_t p = forward ? 0 : i + 1;
     T* const to = x + i * x_stride;
     const T* const row = t + i * t_stride;
+    // Four rows at once, so that a row of the solution is loaded and stored
+    // once for four multiplications.
     for (; p + 4 <= end; p += 4) {
       const T v0 = row[p], v1 = row[p + 1], v2 = row[p + 2], v3 = row[p + 3];
       const T* const x0 = x + p * x_stride;
@@ -75,6 +77,7 @@ void SubstituteStrip(const T* t, int64_t t_stride, int64_t n, T* x,
 template <typename T>
 void Substitute(const T* t, int64_t t_stride, int64_t n, T* x, int64_t x_stride,
                 int64_t m, bool forward, bool unit) {
+  // Rows of 512 bytes: 48 of them, a panel, take 24 KiB of the first cache.
   constexpr int64_t kStrip = 512 / sizeof(T);
   for (int64_t j = 0; j < m; j += kStrip) {
     SubstituteStrip(t, t_stride, n, x + j, x_stride,

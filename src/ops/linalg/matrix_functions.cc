@@ -13,6 +13,7 @@ void SolveUpper(const ComplexMatrix& t, ComplexMatrix& b, int64_t n) {
   for (int64_t i = n; i-- > 0;) {
     for (int64_t j = i; j < n; ++j) {
       C sum = b[i * n + j];
+      // b stays upper triangular, so nothing behind column j's diagonal counts.
       for (int64_t p = i + 1; p <= j; ++p) sum -= t[i * n + p] * b[p * n + j];
       b[i * n + j] = sum / t[i * n + i];
     }
@@ -41,6 +42,7 @@ ComplexMatrix TriangularRoot(const ComplexMatrix& t, int64_t n) {
     for (int64_t i = j; i-- > 0;) {
       C sum = t[i * n + j];
       for (int64_t p = i + 1; p < j; ++p) sum -= r[i * n + p] * r[p * n + j];
+      // Bjoerck and Hammarling's recurrence (1983), column by column upwards.
       r[i * n + j] = sum / (r[i * n + i] + r[j * n + j]);
     }
   }
@@ -49,6 +51,9 @@ ComplexMatrix TriangularRoot(const ComplexMatrix& t, int64_t n) {
 
 ComplexMatrix TriangularLog(ComplexMatrix t, int64_t n) {
   int roots = 0;
+  // Inverse scaling and squaring: log(t) = 2^k log(t^(1/2^k)), with roots taken
+  // until the matrix is near the identity. The limit is for matrices that never
+  // come near, as those with NaNs.
   for (; roots < 100 && DistanceFromOne(t, n) > 0.25; ++roots) {
     t = TriangularRoot(t, n);
   }
@@ -61,6 +66,7 @@ ComplexMatrix TriangularLog(ComplexMatrix t, int64_t n) {
   ComplexMatrix x = t, sum(n * n);
   for (int64_t i = 0; i < n; ++i) x[i * n + i] -= 1.0;
   for (int k = 0; k < 8; ++k) {
+    // From [-1, 1] to [0, 1]; the weights halve with the length.
     const double s = 0.5 + 0.5 * (k < 4 ? kNodes[k] : -kNodes[k - 4]);
     const double w = 0.5 * kWeights[k % 4];
     ComplexMatrix system(n * n), part = x;
@@ -82,6 +88,7 @@ ComplexMatrix FromSchur(const ComplexMatrix& u, const ComplexMatrix& t,
   ComplexMatrix ut(n * n), out(n * n);
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t p = 0; p < n; ++p) {
+      // t is upper triangular.
       for (int64_t j = p; j < n; ++j) {
         ut[i * n + j] += u[i * n + p] * t[p * n + j];
       }

@@ -82,6 +82,8 @@ Status RunInFloat(KernelContext& c, ComputeFn fn) {
   }
   for (Tensor& t : in) in_pointers.push_back(&t);
   for (Tensor& t : out) out_pointers.push_back(&t);
+  // The same kernel over tensors of its own; the narrow outputs are made of
+  // these at the end.
   KernelContext wide(c.op(), in_pointers.data(), out_pointers.data(),
                      c.services());
   HR_RETURN_IF_ERROR(fn(wide));
@@ -117,6 +119,7 @@ Value Adjoint(OpScope& s, const Value& a) {
   if (!a) return a;
   Value v = IsComplex(a.dtype()) ? s("Conj", {a}) : a;
   // The permutation that swaps the last two dimensions.
+  // A known rank spares the ops that would find the permutation at run time.
   if (a.shape().known_rank()) {
     std::vector<int32_t> perm(a.rank());
     for (int i = 0; i < a.rank(); ++i) perm[i] = i;

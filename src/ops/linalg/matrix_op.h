@@ -41,6 +41,7 @@ Status ForMatrices(int64_t count, double ns, F f) {
   ParallelFor(count, ns, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end && !failed; ++i) {
       Status s = f(i);
+      // One thread alone writes `first`; ParallelFor's end makes it seen here.
       if (!s.ok() && !failed.exchange(true)) first = std::move(s);
     }
   });

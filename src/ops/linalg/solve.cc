@@ -62,6 +62,8 @@ Status SolveGradient(GradientContext& g) {
   Value d = g.grad(), y = g.output(0);
   if (!d) return g.status();
   const bool adjoint = g.op().bool_attr("adjoint");
+  // Of y = a^-1 b: the gradient for b is a^-H d, that for a is -db y^H (with
+  // a^H in place of a its adjoint, -y db^H).
   Value db = g("MatrixSolve", {g.input(0), d}, {{"adjoint", !adjoint}});
   Value da =
       adjoint ? MatMul(g, y, db, false, true) : MatMul(g, db, y, false, true);
@@ -107,6 +109,7 @@ int64_t MatrixAt(const Shape& own, const Shape& batch, int64_t i) {
   for (int d = 1; d <= batch.rank(); ++d) {
     const int64_t size = batch[batch.rank() - d], k = i % size;
     i /= size;
+    // Dimensions that the matrix' own batch does not have repeat it.
     if (d > own.rank()) continue;
     const int64_t own_size = own[own.rank() - d];
     if (own_size != 1) at += k * stride;
@@ -142,6 +145,8 @@ Status TriangularGradient(GradientContext& g) {
                {{"lower", lower}, {"adjoint", !adjoint}});
   Value da =
       adjoint ? MatMul(g, y, db, false, true) : MatMul(g, db, y, false, true);
+  // Only the triangle was read. SetBroadcast sums over the batches that a
+  // matrix served.
   g.SetBroadcast(Triangle(g, g("Neg", {da}), lower), db);
   return g.status();
 }
@@ -195,6 +200,7 @@ Value AsMatrices(OpScope& s, const Value& v) {
 Status DeterminantGradient(GradientContext& g) {
   Value d = g.grad();
   if (!d) return g.status();
+  // Jacobi's formula: the gradient of det(a) is det(a) a^-H.
   Value inverse = g("MatrixInverse", {g.input(0)}, {{"adjoint", true}});
   Value factor = AsMatrices(g, g("Mul", {d, g.output(0)}));
   g.set(0, g("Mul", {factor, inverse}));
@@ -202,6 +208,7 @@ Status DeterminantGradient(GradientContext& g) {
 }
 
 Status LogDeterminantGradient(GradientContext& g) {
+  // The sign is constant wherever the determinant is not 0.
   Value d = g.grad(1);
   if (!d) return g.status();
   Value inverse = g("MatrixInverse", {g.input(0)}, {{"adjoint", true}});
@@ -269,6 +276,8 @@ void LeastSquaresSlopes(GradientContext& g, const Value& d, bool tall,
   Value diagonal = g("MatrixDiagPart", {gram});
   gram = g("MatrixSetDiag", {gram, g("AddV2", {diagonal, l2})});
   if (tall) {
+    // With the Gram matrix C and z = C^-1 d: dx through a^H b gives b z^H, and
+    // through C gives -a (x z^H + z x^H).
     Value z = g("MatrixSolve", {gram, d});
     Value xz = MatMul(g, x, z, false, true);
     Value part = MatMul(g, a, g("AddV2", {xz, Adjoint(g, xz)}));
@@ -288,6 +297,7 @@ Status LeastSquaresGradient(GradientContext& g) {
   if (!d) return g.status();
   const Shape& a = g.input(0).shape();
   const int64_t m = FromEnd(a, 2), n = FromEnd(a, 1);
+  // The penalty is a double whatever the matrix' type is.
   Value l2 = g("Cast", {g.input(2)}, {{"DstT", g.input(0).dtype()}});
   Value da, db;
   if (m >= 0 && n >= 0) {

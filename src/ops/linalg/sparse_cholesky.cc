@@ -34,6 +34,7 @@ StatusOr<std::vector<int32_t>> Inverse(const int32_t* order, int64_t n,
                                        int64_t batch) {
   std::vector<int32_t> at(n, -1);
   for (int64_t i = 0; i < n; ++i) {
+    // A place that is taken already marks an index that comes twice.
     if (order[i] < 0 || order[i] >= n || at[order[i]] >= 0) {
       return InvalidArgument(
           "Sparse Cholesky factorization failed for batch index ", batch,
@@ -64,6 +65,8 @@ void PermuteLower(const CsrMatrix& m, int64_t b, const std::vector<int32_t>& at,
     for (int32_t i = rows[r]; i < rows[r + 1]; ++i) {
       if (cols[i] > r) continue;
       const int32_t to = at[r], from = at[cols[i]];
+      // An entry that the new order moves above the diagonal is its mirror
+      // image's conjugate.
       if (to >= from) {
         f.rows[to].emplace_back(from, x[i]);
       } else {
@@ -92,6 +95,7 @@ class RowMaker {
   bool Make(int64_t k, CsrBuilder<T>& out) {
     std::vector<int32_t> pattern;
     T pivot(0);
+    // The walk up the tree ends at the row itself.
     mark_[k] = static_cast<int32_t>(k);
     for (const auto& [column, value] : f_.rows[k]) {
       if (column == k) {
@@ -99,16 +103,24 @@ class RowMaker {
         continue;
       }
       work_[column] += value;
+      // Liu's elimination tree: a column with an entry in row k fills in all
+      // its ancestors below k. The marks keep a path from being walked twice.
       for (int32_t j = column; mark_[j] != k; j = parent_[j]) {
+        // The first row below column j with an entry in it is the parent of j.
         if (parent_[j] < 0) parent_[j] = static_cast<int32_t>(k);
         mark_[j] = static_cast<int32_t>(k);
         pattern.push_back(j);
       }
     }
+    // A column may only be used when all columns left of it are done with the
+    // row.
     std::sort(pattern.begin(), pattern.end());
+    // A hermitian matrix has a real diagonal.
     auto left = std::real(pivot);
     for (int32_t j : pattern) {
       const T x = work_[j] / diagonal_[j];
+      // Cleared as it is read, so the next row finds zeros without a pass over
+      // all columns.
       work_[j] = T(0);
       for (const auto& [row, value] : f_.columns[j]) {
         work_[row] -= x * ConjugateValue(value);

@@ -28,6 +28,7 @@ void OrderOne(const CsrMatrix& m, int64_t batch, int32_t* out) {
   const int32_t *rows = m.row_ptrs(batch), *cols = m.col_inds(batch);
   for (int r = 0; r < n; ++r) {
     for (int32_t i = rows[r]; i < rows[r + 1]; ++i) {
+      // Only the lower triangle counts; the view below mirrors it.
       if (cols[i] <= r) places.emplace_back(r, cols[i], 1.0f);
     }
   }

@@ -26,6 +26,8 @@ Status Function(const T* a, int64_t n, T* out, bool log) {
   if (!ComplexSchur(ComplexMatrix(a, a + n * n), n, &u, &t)) {
     return spectral::NoAnswer("Schur");
   }
+  // With a = u t u^H a function of a is u f(t) u^H, and f(t) is upper
+  // triangular, too.
   const ComplexMatrix made =
       FromSchur(u, log ? TriangularLog(t, n) : TriangularRoot(t, n), n);
   for (int64_t i = 0; i < n * n; ++i) out[i] = static_cast<T>(made[i]);

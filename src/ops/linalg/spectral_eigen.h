@@ -46,11 +46,13 @@ template <typename W, typename T>
 Status Svd(const T* a, int64_t m, int64_t n, bool full, T* s, T* u, T* v) {
   const int64_t k = std::min(m, n), us = full ? m : k, vs = full ? n : k;
   if (k == 0) {
+    // Without singular values any orthogonal matrices do.
     if (u) Write(Matrix<W>(Matrix<W>::Identity(m, us)), u);
     if (v) Write(Matrix<W>(Matrix<W>::Identity(n, vs)), v);
     return OkStatus();
   }
   const Matrix<W> matrix = Read<W>(a, m, n);
+  // The iteration would not end on NaNs.
   if (!matrix.allFinite()) {
     std::fill_n(s, k, T(NAN));
     if (u) std::fill_n(u, m * us, T(NAN));
@@ -79,6 +81,8 @@ Status Eig(const T* a, int64_t n, std::complex<Real<T>>* e,
   const auto values = eig.eigenvalues();
   std::vector<int64_t> order(n);
   std::iota(order.begin(), order.end(), int64_t{0});
+  // Values are sorted by size (and angle), so that their order does not depend
+  // on the way of the iteration. Upstream leaves them as they come.
   std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
     const auto x = std::abs(values(i)), y = std::abs(values(j));
     return x != y ? x < y : std::arg(values(i)) < std::arg(values(j));

@@ -17,6 +17,8 @@ bool HasNoRealRoot(const T* a, int64_t n) {
   if (schur.info() != Eigen::Success) return true;
   const auto& t = schur.matrixT();
   for (int64_t i = 0; i < n; ++i) {
+    // A real Schur form has blocks of two rows for pairs of complex
+    // eigenvalues; only single ones can be negative numbers.
     const bool pair =
         (i > 0 && t(i, i - 1) != T(0)) || (i + 1 < n && t(i + 1, i) != T(0));
     if (!pair && t(i, i) < T(0)) return true;
@@ -36,6 +38,7 @@ Status RealRoot(const T* a, int64_t n, T* out) {
   if (!ComplexSchur(ComplexMatrix(a, a + n * n), n, &u, &t)) {
     return spectral::NoAnswer("Schur");
   }
+  // The root is real here; the imaginary parts are rounding.
   const ComplexMatrix root = FromSchur(u, TriangularRoot(t, n), n);
   for (int64_t i = 0; i < n * n; ++i) out[i] = static_cast<T>(root[i].real());
   return OkStatus();

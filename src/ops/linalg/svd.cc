@@ -43,6 +43,8 @@ struct Rows {
 
   Status Make(int64_t rows, int64_t cols) {
     constexpr int64_t kBlock = SvdLoops<T>::kBlock;
+    // Whole vectors in every row, so that the loops need no tail; what fills a
+    // row up is zero and stays zero.
     stride = (cols + kBlock - 1) / kBlock * kBlock;
     HR_ASSIGN_OR_RETURN(room,
                         Tensor::Allocate(DTypeOf<T>, Shape{rows, stride}));
@@ -61,10 +63,13 @@ T MakeReflection(T* x, int64_t at, int64_t stride, T* beta) {
   const T rest = LoopsForSvd<T>().square(x, stride);
   x[at] = 1;
   *beta = alpha;
+  // Nothing to turn: a factor of 0 makes the reflection the identity.
   if (rest == T(0)) return 0;
+  // The sign that makes alpha - beta a sum, without cancellation.
   *beta = -std::copysign(std::sqrt(alpha * alpha + rest), alpha);
   const T scale = 1 / (alpha - *beta);
   for (int64_t i = at + 1; i < stride; ++i) x[i] *= scale;
+  // LAPACK's normalization: v begins with 1 and H = I - tau v v^T.
   return (*beta - alpha) / *beta;
 }
 
@@ -114,8 +119,11 @@ class Bidiagonal {
     const int64_t from = (k + 1) / kBlock * kBlock, size = a_.stride - from;
     T* w = sums_.data + from;
     loops.rows_by(v + k, a_[k] + from, a_.stride, m_ - k, w, size);
+    // Columns up to k are done and must not change.
     for (int64_t j = from; j <= k; ++j) w[j - from] = 0;
     T* u = right[k];
+    // Row k after the left reflection; the other rows get both reflections in
+    // one pass below, which reads the matrix once instead of twice.
     for (int64_t j = k + 1; j < n_; ++j) u[j] = a_[k][j] - tau * w[j - from];
     const T t = right_factors[k] =
         MakeReflection(u, k + 1, right.stride, &beta);
@@ -141,6 +149,7 @@ Status FormVectors(const Rows<T>& reflections, const std::vector<T>& factors,
   const int64_t bands = (rows + kBand - 1) / kBand;
   const double cost = 1.0 * kBand * std::min(count, rows) * size * 0.1;
   ParallelFor(bands, cost, [&](int64_t begin, int64_t end) {
+    // Bands of rows are apart from one another, so threads share them.
     for (int64_t i = begin * kBand; i < std::min(rows, end * kBand);
          i += kBand) {
       const int64_t last = std::min(rows, i + kBand);
@@ -166,6 +175,8 @@ class Rotations {
   void Add(int64_t p, int64_t q, double c, double s) {
     if (rows_ == nullptr) return;
     list_.push_back({p, q, c, s});
+    // So many that the cost of going to the threads is small; the list still
+    // fits the second cache.
     if (list_.size() >= 8192) Apply();
   }
   void Apply() {
@@ -201,15 +212,21 @@ class Diagonalize {
   bool Run() {
     int64_t hi = static_cast<int64_t>(d_.size()) - 1;
     StopMeter meter;
+    // Two or three steps for each value are usual; sixty mean that it does not
+    // converge.
     for (int64_t left = 60 * (hi + 1); hi > 0; --left) {
       if (left < 0) return false;
       meter.Add(20.0 * static_cast<double>(hi));
       int64_t lo = hi;
+      // The matrix falls apart where an element beside the diagonal vanishes;
+      // its last part is worked on.
       while (lo > 0 && !Negligible(lo - 1)) --lo;
       if (lo == hi) {
         --hi;
         continue;
       }
+      // A zero on the diagonal has to be taken out first: with one the QR step
+      // does not converge.
       const int64_t zero = ZeroIn(lo, hi);
       if (zero == hi) {
         ClearColumn(lo, hi);
@@ -249,6 +266,7 @@ class Diagonalize {
   }
   // c and s that turn (f, g) into (the result, 0).
   static double Turn(double f, double g, double* c, double* s) {
+    // The matrix was scaled to about one, so the squares cannot overflow.
     const double r = std::sqrt(f * f + g * g);
     *c = r == 0 ? 1 : f / r;
     *s = r == 0 ? 0 : g / r;
@@ -287,16 +305,23 @@ class Diagonalize {
                   std::abs(d_[lo]), std::abs(e_[lo])});
     const double last = d_[hi] / scale, before = d_[hi - 1] / scale;
     const double beside = e_[hi - 1] / scale, first = d_[lo] / scale;
+    // Wilkinson's shift: the eigenvalue of the last two rows of B^T B that is
+    // nearer to the last element.
     const double b = ((before + last) * (before - last) + beside * beside) / 2;
     const double k = last * beside * (last * beside);
     double shift = 0;
     if (b != 0 || k != 0) {
+      // The sign that avoids cancellation.
       shift = k / (b + std::copysign(std::sqrt(b * b + k), b));
     }
+    // The first column of B^T B - shift, divided by d[lo]: (first - last)(first
+    // + last) does without squares that cancel.
     double f = (first + last) * (first - last) + shift;
     double g = first * (e_[lo] / scale);
     double c, s;
     for (int64_t i = lo; i < hi; ++i) {
+      // Each rotation from the right makes an element below the diagonal, each
+      // one from the left moves it one place on: the bulge is chased down.
       double r = Turn(f, g, &c, &s);
       if (i > lo) e_[i - 1] = r;
       f = c * d_[i] + s * e_[i];
@@ -333,6 +358,7 @@ void WriteColumns(const Rows<T>& from, const std::vector<int64_t>& order,
     for (int64_t j = 0; j < rows; ++j) {
       const int64_t r = j < k ? order[j] : j;
       const T* row = from[r];
+      // Singular values are not negative: their sign goes to the right vectors.
       const T sign = signs && j < k && (*signs)[r] < 0 ? T(-1) : T(1);
       for (int64_t i = begin; i < end; ++i) to[i * rows + j] = sign * row[i];
     }
@@ -369,6 +395,7 @@ Status RealSvdOf(const T* a, bool turned, int64_t m, int64_t n, bool full, T* s,
   // A power of two near 1 / largest: squares neither overflow nor vanish.
   int power = 0;
   std::frexp(largest, &power);
+  // Kept where 2^power and 2^-power are both normal numbers.
   power = std::clamp(power, std::numeric_limits<T>::min_exponent + 2,
                      std::numeric_limits<T>::max_exponent - 2);
   Bidiagonal<T> b;

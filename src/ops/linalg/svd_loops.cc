@@ -32,6 +32,8 @@ template <typename T>
 HR_INLINE T SumOf(const Vec<T>& v) {
   T part[kLanes<T>];
   Store<T>(part, v);
+  // Halves are added to halves, an order that does not depend on the level's
+  // register width.
   for (int64_t n = kLanes<T> / 2; n > 0; n /= 2) {
     for (int64_t i = 0; i < n; ++i) part[i] += part[i + n];
   }
@@ -43,6 +45,7 @@ void RowsBy(const T* v, const T* a, int64_t stride, int64_t rows, T* y,
             int64_t length) {
   for (int64_t j = 0; j < length; ++j) y[j] = 0;
   int64_t i = 0;
+  // Four rows at once, so that y is loaded and stored once for four products.
   for (; i + 4 <= rows; i += 4, a += 4 * stride) {
     const T v0 = v[i], v1 = v[i + 1], v2 = v[i + 2], v3 = v[i + 3];
     for (int64_t j = 0; j < length; j += kLanes<T>) {
@@ -64,6 +67,8 @@ template <typename T>
 void Update(T* row, T f, const T* w, T t, const T* u, int64_t length) {
   Vec<T> sum{};
   for (int64_t j = 0; j < length; j += kLanes<T>) {
+    // The left reflection changes the row and the product with u is taken in
+    // the same pass.
     const Vec<T> r = Load(row + j) - f * Load(w + j);
     sum += r * Load(u + j);
     Store<T>(row + j, r);

@@ -19,6 +19,7 @@ StatusOr<Shape> TailShape(const TensorList& list, const Shape& asked) {
         "found scalars instead.");
   }
   Shape tail = WithoutFirst(merged);
+  // Elements that are set tell what the list was not told.
   for (int64_t i = 0; i < list.size(); ++i) {
     const Tensor& t = list.item(i);
     if (!TensorList::IsSet(t)) continue;
@@ -55,6 +56,7 @@ StatusOr<std::vector<int64_t>> Lengths(const TensorList& list,
   int64_t common = -1;  // the first size of all elements that are set
   for (const Tensor& t : list.items()) {
     if (!TensorList::IsSet(t)) continue;
+    // -1: none seen yet; -2: they differ.
     common = common == -1 || common == t.dim(0) ? t.dim(0) : -2;
     if (common == -2) break;
   }
@@ -71,6 +73,8 @@ StatusOr<std::vector<int64_t>> Lengths(const TensorList& list,
     } else if (fixed) {
       lengths.push_back(merged[0]);
     } else if (leading.empty() && common >= 0) {
+      // The first version has no leading_dims; its unset elements are taken to
+      // be like the others.
       lengths.push_back(common);
     } else {
       return InvalidArgument("List contains uninitialized tensor at index ", i,
@@ -90,6 +94,7 @@ Status ConcatInto(KernelContext& c, const Shape& asked,
                       Lengths(*list, asked, leading));
   int64_t total = 0;
   for (int64_t n : lengths) {
+    // leading_dims are the caller's and may be anything.
     if (__builtin_add_overflow(total, n, &total)) {
       return InvalidArgument("the lengths of a list's elements overflow");
     }
@@ -143,6 +148,7 @@ Status ConcatShape(ShapeContext& c) {
 Status ConcatGradient(GradientContext& g) {
   Value shape = g("TensorListElementShape", {g.input(0)},
                   {{"shape_type", DType::kInt32}});
+  // Split at the lengths that the op gave along with the result.
   g.set(0, g("TensorListSplit", {g.grad(), shape, g.output(1)}));
   return g.status();
 }
@@ -191,6 +197,7 @@ Status Split(KernelContext& c) {
                            lengths.shape());
   }
   Shape rows = t.shape();
+  // The first size is what differs among the pieces.
   rows.set_dim(0, Shape::kUnknown);
   Shape wanted = element;
   if (wanted.known_rank() && wanted.rank() > 0) {
@@ -209,6 +216,8 @@ Status Split(KernelContext& c) {
       return InvalidArgument("Attempting to slice [", at, ", ", at + n,
                              "] from tensor with length ", t.dim(0));
     }
+    // Copied: a view would keep the whole tensor alive for as long as one piece
+    // lives.
     HR_ASSIGN_OR_RETURN(Tensor piece, t.Rows(at, at + n).Clone());
     list->items().push_back(std::move(piece));
     at += n;

@@ -12,6 +12,7 @@ StatusOr<Shape> KnownElementShape(const TensorList& list, const Tensor& asked) {
   HR_ASSIGN_OR_RETURN(Shape shape, ShapeOfElements(asked));
   HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, list.element_shape()));
   for (const Tensor& t : list.items()) {
+    // Lists may be long, and one set element is mostly enough.
     if (shape.fully_known()) break;
     if (!TensorList::IsSet(t)) continue;
     HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, t.shape()));
@@ -26,6 +27,7 @@ Status GetItemShape(ShapeContext& c) {
   HR_ASSIGN_OR_RETURN(Shape s,
                       MergeShapes(part.shape, ElementShapeInput(c, 2)));
   c.set_output(0, std::move(s));
+  // A list in a list: something is behind the handle, but what is not known.
   if (c.op().type_attr("element_dtype") == DType::kVariant) {
     c.set_output_handle(0, {HandlePart{}});
   }
@@ -51,6 +53,8 @@ Status GetItem(KernelContext& c) {
         "fully defined: ",
         shape, " and no list element is set.");
   }
+  // An element that was never set reads as zeros, as gradients of lists need
+  // it.
   HR_ASSIGN_OR_RETURN(Tensor zero, ZeroElement(dtype, shape));
   c.set_output(0, std::move(zero));
   return OkStatus();
@@ -65,6 +69,7 @@ Status GetItemGradient(GradientContext& g) {
       g("TensorListReserve",
         {ElementShapeOf(g, g.input(0)), g("TensorListLength", {g.input(0)})},
         {{"element_dtype", g.op().type_attr("element_dtype")}});
+  // All other elements have no gradient: unset ones count as zero.
   g.set(0, g("TensorListSetItem", {empty, g.input(1), g.grad()}));
   return g.status();
 }
@@ -108,6 +113,8 @@ Status SetItem(KernelContext& c) {
         "list index. Item element shape: ",
         item.shape(), " list shape: ", old->element_shape());
   }
+  // Before the list is changed, so that a failed copy leaves the list whole. (A
+  // borrowed tensor may change after the run.)
   HR_ASSIGN_OR_RETURN(Tensor kept, Keepable(item));
   HR_ASSIGN_OR_RETURN(TensorList * list, ListToChange(c, 0));
   if (i >= list->size()) HR_RETURN_IF_ERROR(list->Resize(i + 1));
@@ -118,6 +125,7 @@ Status SetItem(KernelContext& c) {
 // The list's gradient without element `index`, and that element.
 Status SetItemGradient(GradientContext& g) {
   Value list = g.grad();
+  // What was overwritten at the index has no part in the new list.
   Value item_zero = g("ZerosLike", {g.input(2)});
   g.set(0, g("TensorListSetItem", {list, g.input(1), item_zero}));
   g.set(2, g("TensorListGetItem", {list, g.input(1), g.ShapeOf(g.input(2))},
@@ -148,6 +156,7 @@ Status PushBack(KernelContext& c) {
         "to a list. Op element shape: ",
         item.shape(), " list shape: ", old->element_shape());
   }
+  // -1: no limit.
   if (old->max_size() != -1 && old->size() >= old->max_size()) {
     return InvalidArgument("Tried to push item into a full list list size: ",
                            old->size(), " max_num_elements: ", old->max_size());
@@ -190,6 +199,8 @@ Status PopBack(KernelContext& c) {
   if (old->size() == 0) {
     return InvalidArgument("Trying to pop from an empty list.");
   }
+  // Taken before the list changes hands: `old` may be the very list that is
+  // changed.
   Tensor last = old->items().back();
   if (!TensorList::IsSet(last)) {
     HR_ASSIGN_OR_RETURN(Shape shape, KnownElementShape(*old, c.input(1)));
@@ -280,8 +291,10 @@ Status PushBackBatch(KernelContext& c) {
           i, ". Op element shape: ", item,
           " list shape: ", old->element_shape());
     }
+    // A view would keep all rows alive in each list.
     HR_ASSIGN_OR_RETURN(Tensor row,
                         rows.Rows(i, i + 1).WithShape(item).Clone());
+    // A copy of pointers: tensors are shared.
     auto list = std::make_shared<TensorList>(*old);
     list->items().push_back(std::move(row));
     c.out<Variant>(0)[i] = Variant(std::move(list));

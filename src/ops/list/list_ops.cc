@@ -93,6 +93,7 @@ Status ElementShape(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const TensorList* list, ListInput(c, 0));
   const Shape& s = list->element_shape();
   const bool known = s.known_rank();
+  // A scalar -1 stands for an unknown rank, as in the op's input.
   HR_RETURN_IF_ERROR(c.Allocate(0, known ? Shape{s.rank()} : Shape()));
   for (int i = 0; i < c.output(0).num_elements(); ++i) {
     int64_t d = known ? s[i] : -1;
@@ -119,6 +120,7 @@ Status Resize(KernelContext& c) {
   HR_RETURN_IF_ERROR(ListInput(c, 0).status());
   HR_ASSIGN_OR_RETURN(int64_t size, ScalarIndex(c, 1, "size"));
   if (size < 0) {
+    // Upstream's text names an op that never was.
     return InvalidArgument(
         "TensorListSlice expects size to be non-negative. Got: ", size);
   }
@@ -131,6 +133,7 @@ Status Resize(KernelContext& c) {
 }
 
 Status ResizeGradient(GradientContext& g) {
+  // Back to the old length: added elements go, dropped ones come back as zeros.
   g.set(0,
         g("TensorListResize", {g.grad(), g("TensorListLength", {g.input(0)})}));
   return g.status();

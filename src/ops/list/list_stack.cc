@@ -10,6 +10,7 @@ StatusOr<Shape> StackedElementShape(const TensorList& list,
                                     const Tensor& asked) {
   HR_ASSIGN_OR_RETURN(Shape shape, ShapeOfElements(asked));
   HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, list.element_shape()));
+  // The common case, without a walk over the elements.
   if (shape.fully_known()) return shape;
   if (list.size() == 0) {
     return InvalidArgument(
@@ -38,6 +39,7 @@ Status StackRows(KernelContext& c, const TensorList& list, int64_t n,
   Shape whole = element;
   whole.InsertDim(0, n);
   HR_ASSIGN_OR_RETURN(whole, Shape::Make(whole.dims()));
+  // Checked before the threads begin, which then cannot fail.
   for (int64_t k = 0; k < n; ++k) {
     const Tensor& t = list.item(pick(k));
     if (TensorList::IsSet(t) && t.shape() != element) {
@@ -66,6 +68,7 @@ Status StackRows(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const TensorList* list,
                       ListInput(c, 0, c.op().type_attr("element_dtype")));
   int64_t expected = c.op().int_attr("num_elements");
+  // -1: any number.
   if (expected != -1 && expected != list->size()) {
     return InvalidArgument("Operation expected a list with ", expected,
                            " elements but got a list with ", list->size(),
@@ -90,6 +93,7 @@ Status StackShape(ShapeContext& c) {
 // The shape of x without its first size.
 Value RowShape(GradientContext& g, const Value& x) {
   const Shape& s = x.shape();
+  // A known shape becomes a constant, which spares the ops in every run.
   if (s.fully_known() && s.rank() >= 1) {
     return g.Int32s(std::vector<int32_t>(s.dims().begin() + 1, s.dims().end()));
   }
@@ -197,6 +201,7 @@ Status Gather(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(Shape element, ShapeOfElements(c.input(2)));
   HR_ASSIGN_OR_RETURN(element, MergePartial(element, list->element_shape()));
   const int64_t n = indices.num_elements();
+  // With the shape known the elements need not be looked at.
   const bool known = element.fully_known();
   for (int64_t k = 0; k < n; ++k) {
     int64_t i = indices.IntAt(k);
@@ -265,6 +270,7 @@ Status ScatterRowsInto(const Tensor& rows, const Tensor& indices,
   for (int64_t k = 0; k < indices.num_elements(); ++k) {
     int64_t i = indices.IntAt(k);
     if (i >= list->size()) HR_RETURN_IF_ERROR(list->Resize(i + 1));
+    // An index that comes twice keeps the later row, as upstream's loop does.
     HR_ASSIGN_OR_RETURN(list->items()[i], RowOf(rows, k, row));
   }
   return OkStatus();
@@ -366,6 +372,7 @@ Status ScatterIntoExisting(KernelContext& c) {
         "Expected len(indices) == tensor.shape[0], but saw: ",
         indices.num_elements(), " vs. ", rows.dim(0));
   }
+  // All was checked before: a refused op must not leave half of the rows.
   HR_ASSIGN_OR_RETURN(TensorList * list, ListToChange(c, 0));
   return ScatterRowsInto(rows, indices, list);
 }
@@ -378,6 +385,7 @@ Status ScatterIntoShape(ShapeContext& c) {
 Status ScatterIntoGradient(GradientContext& g) {
   Value list = g.grad();
   const Value& t = g.input(1);
+  // The overwritten elements have no part in the result.
   g.set(0, g("TensorListScatterIntoExistingList",
              {list, g("ZerosLike", {t}), g.input(2)}));
   g.set(1, g("TensorListGather", {list, g.input(2), RowShape(g, t)},

@@ -18,6 +18,7 @@ class Stack : public Resource {
       return InvalidArgument("Must have type ", DTypeName(dtype_), " but got ",
                              DTypeName(t.dtype()));
     }
+    // A negative size means no limit.
     if (most_ >= 0 && static_cast<int64_t>(items_.size()) >= most_) {
       return InvalidArgument("Stack overflowed its max_size ", most_);
     }
@@ -57,6 +58,8 @@ Status Make(KernelContext& c) {
                            c.input(0).Describe());
   }
   ResourceHandle handle;
+  // The stack lives in its handle and not in a table, so runs at the same time
+  // have stacks of their own.
   handle.name = "Stack";
   handle.resource = std::make_shared<Stack>(c.op().type_attr("elem_type"),
                                             c.input(0).scalar<int32_t>());

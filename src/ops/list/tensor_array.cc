@@ -29,6 +29,7 @@ StatusOr<Tensor> Sum(const Tensor& a, const Tensor& b) {
 StatusOr<TensorArray::Item*> TensorArray::At(int64_t index, bool grow) {
   int64_t n = static_cast<int64_t>(items_.size());
   if (index >= n && grow && options_.dynamic_size && index < kMostItems) {
+    // A place from outside may ask for any amount of memory.
     HR_RETURN_IF_ERROR(CheckRoomFor(index + 1, sizeof(Item)));
     items_.resize(index + 1);
     n = index + 1;
@@ -64,6 +65,8 @@ Status TensorArray::Write(int64_t index, const Tensor& value) {
     item->value = value;
     return OkStatus();
   }
+  // Gradient arrays sum, as a value that was read several times has several
+  // gradients.
   if (!options_.sums) {
     return InvalidArgument("TensorArray: Could not write to index ", index,
                            " because it has already been written to.");
@@ -88,6 +91,8 @@ StatusOr<Tensor> TensorArray::Read(int64_t index) {
                            "false?).");
   }
   if (!item->value.has_buffer()) {
+    // A gradient that nobody wrote is zero; a value that nobody wrote is an
+    // error.
     if (!options_.sums || !options_.element_shape.fully_known()) {
       return InvalidArgument(
           "TensorArray: Could not read from TensorArray "
@@ -102,6 +107,7 @@ StatusOr<Tensor> TensorArray::Read(int64_t index) {
   Tensor value = item->value;
   if (options_.clear_after_read) {
     item->value = Tensor();
+    // Told apart from an item that was never written, for the sake of the text.
     item->cleared = true;
   }
   return value;
@@ -121,10 +127,13 @@ void TensorArray::Clear() {
 std::shared_ptr<TensorArray> TensorArray::GradientOf(
     const std::string& source) {
   MutexLock lock(mutex_);
+  // One gradient array for each call of gradients (its source), so that second
+  // derivatives do not mix with first ones.
   std::shared_ptr<TensorArray>& gradient = gradients_[source];
   if (!gradient) {
     Options options = options_;
     options.sums = true;
+    // Each gradient is read once; then its memory can go.
     options.clear_after_read = true;
     gradient = std::make_shared<TensorArray>(
         options, static_cast<int64_t>(items_.size()));

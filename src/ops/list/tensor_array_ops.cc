@@ -35,6 +35,7 @@ Status MakeArray(KernelContext& c) {
   o.dynamic_size = c.op().bool_attr("dynamic_size");
   o.clear_after_read = c.op().bool_attr("clear_after_read");
   c.set_output(0, HandleOf(std::make_shared<TensorArray>(o, size)));
+  // The flow: its value is never read, the edge alone matters.
   c.set_output(1, Tensor::Scalar<float>(0));
   return OkStatus();
 }
@@ -86,6 +87,7 @@ Status GatherArray(KernelContext& c) {
     }
     items.push_back(std::move(t));
   }
+  // Without an element only the attribute can tell the shape.
   Shape shape = n > 0 ? items[0].shape() : c.op().attr<Shape>("element_shape");
   if (!shape.fully_known()) {
     return InvalidArgument("TensorArray has size zero, but element shape ",

@@ -24,6 +24,7 @@ StatusOr<Tensor> AddElements(const Tensor& a, const Tensor& b) {
 }
 
 StatusOr<Variant> AddLists(const Variant& va, const Variant& vb) {
+  // Never null: the registry looked at the type's name.
   const auto* a = va.get<TensorList>();
   const auto* b = vb.get<TensorList>();
   if (a->dtype() != b->dtype()) {
@@ -62,6 +63,8 @@ StatusOr<Variant> AddLists(const Variant& va, const Variant& vb) {
 std::string TensorList::DebugString() const { return "TensorList"; }
 
 StatusOr<std::shared_ptr<const VariantValue>> TensorList::ZerosLike() const {
+  // Lists may hold lists to any depth, and each level takes a part of the
+  // stack.
   HR_RETURN_IF_ERROR(CheckStackRoom("a list of lists"));
   auto zero = std::make_shared<TensorList>(dtype_, element_shape_);
   zero->items_.reserve(items_.size());
@@ -142,6 +145,7 @@ StatusOr<Shape> ShapeOfElements(const Tensor& t) {
                            t.rank());
   }
   absl::InlinedVector<int64_t, 6> dims(t.num_elements());
+  // -1 stands for an unknown size.
   for (size_t i = 0; i < dims.size(); ++i) dims[i] = t.IntAt(i);
   return Shape::Make(dims, /*allow_unknown=*/true);
 }
@@ -175,6 +179,7 @@ StatusOr<Tensor> ZeroElement(DType dtype, const Shape& shape) {
 }
 
 Status TensorList::Resize(int64_t n) {
+  // The size comes from a program and may ask for any amount.
   if (n > size()) HR_RETURN_IF_ERROR(CheckRoomFor(n, sizeof(Tensor)));
   items_.resize(n);
   return OkStatus();
@@ -197,6 +202,7 @@ HandlePart ListPart(const ShapeContext& c, int i) {
 
 Shape ElementShapeInput(const ShapeContext& c, int i) {
   const Tensor* t = c.value(i);
+  // The sizes may be known in part where the tensor is not.
   if (t == nullptr) {
     const Shape& s = c.input(i);
     if (s.known_rank() && s.rank() == 1) {
@@ -206,6 +212,7 @@ Shape ElementShapeInput(const ShapeContext& c, int i) {
     return Shape::UnknownRank();
   }
   StatusOr<Shape> s = ShapeOfElements(*t);
+  // What is wrong with the tensor is the kernel's to tell.
   return s.ok() ? *s : Shape::UnknownRank();
 }
 

@@ -26,6 +26,7 @@ struct Before {
       return std::lexicographical_compare(x, x + a.num_elements(), y,
                                           y + b.num_elements());
     }
+    // Any order will do as long as it is the same for equal bytes.
     return std::memcmp(a.raw(), b.raw(), a.bytes()) < 0;
   }
 };
@@ -110,10 +111,12 @@ Status RunLookup(KernelContext& c) {
 
 Status RunInsert(KernelContext& c) {
   const DType key = c.input(1).dtype();
+  // They have no order.
   if (key == DType::kVariant || key == DType::kResource) {
     return InvalidArgument("keys may not be of type ", DTypeName(key));
   }
   HR_ASSIGN_OR_RETURN(const TensorMap* map, MapInput(c));
+  // Others may hold the map: a change makes a copy, whose tensors are shared.
   auto made = std::make_shared<TensorMap>(*map);
   made->items.insert_or_assign(c.input(1), c.input(2));
   return SetMap(c, std::move(made));

@@ -15,6 +15,7 @@ bool IsNchw(const ResolvedOp& op) {
 
 // Where the channels are.
 int ChannelAxis(const ResolvedOp& op, int rank) {
+  // NHWC and no format at all mean the last dimension.
   return IsNchw(op) ? 1 : rank - 1;
 }
 
@@ -44,6 +45,7 @@ Status BiasAddShape(ShapeContext& c) {
                     "input tensor: ",
               bias, " vs. ", x));
     }
+    // The bias knows the channels where the input does not.
     if (x[axis] < 0) out.set_dim(axis, bias[0]);
   }
   c.set_output(0, std::move(out));
@@ -67,12 +69,14 @@ Status RunBiasAdd(KernelContext& c) {
   const T* x = c.in<T>(0);
   const T* bias = c.in<T>(1);
   T* y = c.out<T>(0);
+  // The bias is a row: one addition of rows; else one number for a run.
   if (s.inner == 1) {
     ParallelFor(s.outer, s.channels * sizeof(T) * 0.06,
                 [&](int64_t begin, int64_t end) {
                   for (int64_t i = begin * s.channels; i < end * s.channels;
                        i += s.channels) {
                     for (int64_t j = 0; j < s.channels; ++j) {
+                      // Integers wrap.
                       y[i + j] = Plus(x[i + j], bias[j]);
                     }
                   }
@@ -121,6 +125,7 @@ Status RunBiasGrad(KernelContext& c) {
   if (wide == DType::kInvalid) {
     return Unimplemented("BiasAddGrad of ", DTypeName(d.dtype()));
   }
+  // Half and bfloat16 are summed in float and rounded once.
   HR_ASSIGN_OR_RETURN(Tensor sums, c.Temporary(wide, c.output(0).shape()));
   HR_RETURN_IF_ERROR(Reduce(Reduction::kSum, d, reduced, sums.raw()));
   DispatchDType(d.dtype(), TypeList<half, bfloat16>{}, [&](auto tag) {
@@ -152,6 +157,7 @@ Status BiasGradGradient(GradientContext& g) {
     Value tail = g("ExpandDims", {g("Sub", {rank, g.Int32(2)}), g.Int32(0)});
     Value ones = g("Fill", {tail, g.Int32(1)});
     Value shape = g("ConcatV2", {g.Int32s({-1}), ones, g.Int32(0)});
+    // [channels, 1, ...]: broadcasting aligns shapes at their ends.
     d = g("Reshape", {d, shape});
   }
   g.set(0, g("BroadcastTo", {d, g.ShapeOf(x)}));
@@ -161,6 +167,7 @@ Status BiasGradGradient(GradientContext& g) {
 // A bias along the last dimension is a broadcast sum, which fuses.
 Status BiasAsSum(SimplifyContext& c) {
   const Shape x = c.input_shape(0), bias = c.input_shape(1);
+  // With a size unknown the sum might broadcast, which BiasAdd refuses.
   if (!IsNchw(c.op()) && x.fully_known() && x.rank() >= 2 &&
       bias.fully_known() && bias.rank() == 1 && bias[0] == x[x.rank() - 1]) {
     c.Replace(0, c("AddV2", {c.input(0), c.input(1)}));

@@ -64,6 +64,7 @@ Status SparseShape(ShapeContext& c) {
 template <typename T>
 void ReadRow(const Tensor& t, int64_t row, int64_t n, Wide<T>* out) {
   const int64_t columns = t.rank() == 0 ? 1 : t.dim(t.rank() - 1);
+  // Upstream broadcasts labels and logits against each other.
   const bool one_row = t.rank() < 2 || t.dim(0) == 1;
   const T* from = t.data<T>() + (one_row ? 0 : row * columns);
   for (int64_t i = 0; i < n; ++i) out[i] = from[columns == 1 ? 0 : i];
@@ -77,6 +78,7 @@ class Rows {
   // exp(x - max) goes to y(); returns its sum.
   Wide<T> Exp(int64_t row) {
     ReadRow<T>(c_.input(0), row, n_, x_.data());
+    // exp(x - max): no exponential overflows, and the sum is at least 1.
     return LoopsForSoftmax<Wide<T>>().exp_row(x_.data(), y_.data(), n_, &max_);
   }
   // x(i) is what exp was taken of.
@@ -100,11 +102,15 @@ Status RunDense(KernelContext& c) {
     Rows<T> r(c, n);
     std::vector<W> labels(n);
     for (int64_t row = begin; row < end; ++row) {
+      // -log softmax(x) = log(sum) - (x - max).
       const W sum = r.Exp(row), log_sum = std::log(sum), scale = 1 / sum;
       ReadRow<T>(c.input(1), row, n, labels.data());
       W total = 0;
       for (int64_t i = 0; i < n; ++i) {
+        // 0 times an infinite logit would be NaN.
         if (labels[i] != 0) total += labels[i] * (log_sum - r.x(i));
+        // The gradient by the logits is softmax less labels, at hardly any
+        // further cost.
         backprop[row * n + i] = static_cast<T>(r.y()[i] * scale - labels[i]);
       }
       loss[row] = static_cast<T>(total);
@@ -134,6 +140,7 @@ Status RunSparse(KernelContext& c) {
   using W = Wide<T>;
   const Tensor& labels = c.input(1);
   const int64_t rows = c.output(1).dim(0), n = c.output(1).dim(1);
+  // Before the threads: none could report.
   HR_RETURN_IF_ERROR(CheckLabels(labels, n));
   T* loss = c.out<T>(0);
   T* backprop = c.out<T>(1);
@@ -164,6 +171,7 @@ ComputeFn Pick(const ResolvedOp& op) {
 // What reaches the logits: by the loss, and by the backprop output, which a
 // second derivative differentiates.
 Value LogitsGradient(GradientContext& g) {
+  // Either output may have a gradient, or both.
   Value d = g.grad(0), dd = g.grad(1), total;
   if (d) {
     Value column = g("ExpandDims", {d, g.Int32(-1)});
@@ -171,6 +179,7 @@ Value LogitsGradient(GradientContext& g) {
   }
   if (dd) {
     Value softmax = g("Softmax", {g.input(0)});
+    // The derivative of softmax: diag(s) - s s^T.
     Value dot = g("Sum", {g("Mul", {dd, softmax}), g.Int32s({1})},
                   {{"keep_dims", true}});
     Value part = g("Mul", {g("Sub", {dd, dot}), softmax});
@@ -185,6 +194,7 @@ Status DenseGradient(GradientContext& g) {
   if (Value logits = LogitsGradient(g)) g.set(0, logits);
   if (Value d = g.grad(0); d && g.wants(1)) {
     Value column = g("ExpandDims", {d, g.Int32(-1)});
+    // The loss is linear in the labels.
     g.set(1, g("Mul", {column, g("Neg", {g("LogSoftmax", {g.input(0)})})}));
   }
   return g.status();

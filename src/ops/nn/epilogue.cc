@@ -33,6 +33,7 @@ StatusOr<Epilogue> Epilogue::Make(const ResolvedOp& op) {
 
 Status Epilogue::SetArguments(absl::Span<const Tensor* const> args,
                               int64_t channels) {
+  // Scale, offset, mean and variance; or the bias.
   const size_t wanted = normalises_ ? 4 : 1;
   if (args.size() != wanted) {
     return InvalidArgument("a fused op wants ", wanted, " arguments, not ",
@@ -51,6 +52,7 @@ Status Epilogue::SetArguments(absl::Span<const Tensor* const> args,
   scale_.resize(channels);
   shift_.resize(channels);
   for (int64_t i = 0; i < channels; ++i) {
+    // Both steps of the normalisation become one product and one sum a number.
     scale_[i] = args[0]->data<float>()[i] /
                 std::sqrt(args[3]->data<float>()[i] + epsilon_);
     shift_[i] =
@@ -71,6 +73,7 @@ void Epilogue::Apply(float* rows, int64_t count, int64_t channels) const {
     }
   }
   const int64_t n = count * channels;
+  // In place, while the rows are in the cache.
   if (activation_) activation_(rows, rows, n);
   if (leaky_) leaky_(rows, rows, n, alpha_);
 }

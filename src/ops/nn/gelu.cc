@@ -13,6 +13,7 @@ constexpr char kGeluTypes[] = "T: {half, bfloat16, float, double}";
 // d * (Phi(x) + x * phi(x)), of the normal distribution.
 Status ErfFlow(GradientContext& g) {
   const Value& x = g.input(0);
+  // Phi(x) + x phi(x).
   Value erf = g("Erf", {TimesScalar(g, x, std::sqrt(0.5))});
   Value phi = TimesScalar(g, g("AddV2", {erf, g.Scalar(x.dtype(), 1)}), 0.5);
   Value power = TimesScalar(g, g("Square", {x}), -0.5);
@@ -29,9 +30,11 @@ Status TanhFlow(GradientContext& g) {
   const Value& x = g.input(0);
   Value one = g.Scalar(x.dtype(), 1);
   Value square = g("Square", {x});
+  // x + c x^3 as x (1 + c x^2): one product less.
   Value bent = g("AddV2", {TimesScalar(g, square, c), one});
   Value t = g("Tanh", {TimesScalar(g, g("Mul", {x, bent}), k)});
   Value half = TimesScalar(g, g("AddV2", {t, one}), 0.5);
+  // The half of x / 2 is taken in here.
   Value du =
       TimesScalar(g, g("AddV2", {TimesScalar(g, square, 3 * c), one}), k / 2);
   Value dt = g("Sub", {one, g("Square", {t})});

@@ -43,6 +43,7 @@ Status RunSoftmax(KernelContext& c) {
     } else {
       std::vector<float> row(n);
       for (int64_t r = begin; r < end; ++r) {
+        // Small floats compute in float.
         for (int64_t i = 0; i < n; ++i) row[i] = in[r * n + i];
         LoopsForSoftmax<float>().softmax(row.data(), row.data(), 1, n, kLog);
         for (int64_t i = 0; i < n; ++i) out[r * n + i] = T(row[i]);
@@ -69,6 +70,7 @@ Value LastSum(OpScope& s, const Value& v) {
 Status SoftmaxGradient(GradientContext& g) {
   Value d = g.grad(), y = g.output(0);
   if (!d) return g.status();
+  // y (d - sum(d y)): the Jacobian is never made.
   Value sum = LastSum(g, g("Mul", {d, y}));
   g.set(0, g("Mul", {g("Sub", {d, sum}), y}));
   return g.status();
@@ -78,6 +80,7 @@ Status LogSoftmaxGradient(GradientContext& g) {
   Value d = g.grad();
   if (!d) return g.status();
   Value softmax = g("Exp", {g.output(0)});
+  // d - sum(d) softmax.
   g.set(0, g("Sub", {d, g("Mul", {LastSum(g, d), softmax})}));
   return g.status();
 }

@@ -20,6 +20,7 @@ T MaxOfRow(const T* x, int64_t n) {
   for (; i + kLanes <= n; i += kLanes) {
     for (int j = 0; j < kLanes; ++j) {
       const T v = x[i + j];
+      // A NaN wins wherever it stands, without a branch.
       lanes[j] = (v > lanes[j]) | (v != v) ? v : lanes[j];
     }
   }
@@ -93,6 +94,8 @@ HR_VECTOR float MaxOfRow512(const float* x, int64_t n) {
     const __m512 r = _mm512_loadu_ps(x + i + 32);
     const __m512 s = _mm512_loadu_ps(x + i + 48);
     // A pair is unordered when either is a NaN.
+    // The maximum instruction drops a NaN in its first operand, so that NaNs
+    // are looked for apart.
     nans |= _mm512_cmp_ps_mask(p, q, _CMP_UNORD_Q);
     nans |= _mm512_cmp_ps_mask(r, s, _CMP_UNORD_Q);
     a = _mm512_max_ps(a, p);
@@ -101,6 +104,7 @@ HR_VECTOR float MaxOfRow512(const float* x, int64_t n) {
     d = _mm512_max_ps(d, s);
   }
   for (; i < n; i += 16) {
+    // Lanes beyond the end hold -infinity and change nothing.
     const __m512 p = _mm512_mask_loadu_ps(least, FirstLanes(n - i), x + i);
     nans |= _mm512_cmp_ps_mask(p, p, _CMP_UNORD_Q);
     a = _mm512_max_ps(a, p);
@@ -112,6 +116,7 @@ HR_VECTOR float MaxOfRow512(const float* x, int64_t n) {
 
 // The lanes of SumOfRow, added as there.
 HR_VECTOR float SumOfLanes(__m512 low, __m512 high) {
+  // In halves: 32, 16, 8, 4, 2 lanes, as SumOfRow joins them.
   const __m512 s = _mm512_add_ps(low, high);
   const __m256 t =
       _mm256_add_ps(_mm512_castps512_ps256(s), _mm512_extractf32x8_ps(s, 1));
@@ -139,6 +144,8 @@ float ExpRow(const float* x, float* y, int64_t n, float* max) {
       low = _mm512_add_ps(low, a);
       high = _mm512_add_ps(high, b);
     }
+    // The rest fills low's lanes first, then high's, as the lanes of SumOfRow
+    // stand.
     for (__m512* lanes = &low; p < end; p += 16, lanes = &high) {
       const __mmask16 rest = FirstLanes(end - p);
       const __m512 a =
@@ -159,12 +166,14 @@ void Softmax(const T* x, T* y, int64_t rows, int64_t n, bool log) {
   for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
     if (!log) {
       T max;
+      // One division a row: products cost a fraction of divisions.
       const T scale = 1 / ExpRow(x, y, n, &max);
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) y[i] *= scale;
       continue;
     }
     const T max = MaxOfRow(x, n);
+    // The exponentials are only summed: they never leave the first cache.
     T sum = 0, piece[kPiece];
     for (int64_t i = 0; i < n; i += kPiece) {
       const int64_t m = n - i < kPiece ? n - i : kPiece;
@@ -173,6 +182,7 @@ void Softmax(const T* x, T* y, int64_t rows, int64_t n, bool log) {
     }
     const T log_sum = LogOf(sum);
 #pragma GCC ivdep
+    // In this order: log_sum is small, the difference exact or nearly so.
     for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - max) - log_sum;
   }
 }

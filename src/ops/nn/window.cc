@@ -11,15 +11,19 @@ Status SolveWindow(Padding padding, Window* w) {
     w->out = -1;
     return OkStatus();
   }
+  // From the first tap to the last.
   const int64_t reach = (w->size - 1) * w->dilation + 1;
   if (padding == Padding::kSame) {
     w->out = (w->in + w->stride - 1) / w->stride;
     const int64_t total =
         std::max<int64_t>(0, (w->out - 1) * w->stride + reach - w->in);
+    // As upstream: what is missing for ceil(in / stride) windows, the odd one
+    // behind.
     w->before = total / 2;
     w->after = total - w->before;
     return OkStatus();
   }
+  // Whole windows only; rounded towards 0, as upstream's division.
   const int64_t room = w->in + w->before + w->after - reach + w->stride;
   if (room < 0) {
     return InvalidArgument(
@@ -37,6 +41,7 @@ Status CheckWindowInGraph(ShapeContext& c, Padding padding, int64_t in,
     return OkStatus();
   }
   int64_t reach;
+  // Without the tap at the start: upstream words it by this.
   if (!MultiplyChecked(size - 1, dilation, &reach) || reach < in) {
     return OkStatus();
   }
@@ -86,6 +91,7 @@ Status ReadPaddings(const ResolvedOp& op, WindowAttrs* a) {
                            " values, but got: ", count);
   }
   for (int64_t v : *explicit_paddings) {
+    // Bounds, so that sums of sizes and paddings cannot overflow.
     if (v < 0 || v > 1 << 30) {
       return InvalidArgument(
           "All elements of explicit_paddings must be nonnegative");
@@ -172,6 +178,7 @@ StatusOr<Tensor> ChannelsLast(const Tensor& t) {
   for (int i = 2; i < t.rank(); ++i) s.AddDim(t.dim(i));
   s.AddDim(channels);
   HR_ASSIGN_OR_RETURN(Tensor out, Tensor::Allocate(t.dtype(), s));
+  // One copy of a permuted block; its loops turn small matrices in the cache.
   CopyBlock(t.dtype(), t.raw(), out.raw(),
             {{batch, channels * inner, channels * inner},
              {inner, 1, channels},

@@ -223,6 +223,7 @@ Status Parse(KernelContext& c, const Batch& batch, const Spec& spec) {
     for (int64_t i = begin; i < end; ++i) {
       Status s = Scan(batch, i, spec.columns, index, &cells);
       if (s.ok()) continue;
+      // What is behind `i` in this part of the work cannot be the first error.
       return bad.Note(i, std::move(s));
     }
   });

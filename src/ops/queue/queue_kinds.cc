@@ -75,6 +75,7 @@ class PriorityQueue : public TupleQueue {
   }
   void Put(Tuple tuple) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const int64_t priority = tuple[0].scalar<int64_t>();
+    // A multimap puts equal keys behind each other: the oldest stays first.
     tuples_.emplace(priority, std::move(tuple));
   }
   Tuple Take() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -99,6 +100,7 @@ struct Components {
 Components ComponentsOf(const ResolvedOp& op) {
   Components c{op.attr<Types>("component_types"), op.attr<Shapes>("shapes")};
   if (op.name() == "PriorityQueueV2") {
+    // The priority is a component that the op does not name.
     c.types.insert(c.types.begin(), DType::kInt64);
     c.shapes.insert(c.shapes.begin(), Shape());
   }
@@ -173,6 +175,7 @@ Status MakeQueue(KernelContext& c) {
                  [&](std::string name) -> StatusOr<std::shared_ptr<Resource>> {
                    return NewQueue(op, std::move(name), made);
                  }));
+  // A shared name may have been taken before, by any other resource.
   auto* queue = dynamic_cast<TupleQueue*>(resource.get());
   if (queue == nullptr || op.name() != queue->kind() + "V2" ||
       queue->types() != made.types || queue->shapes() != made.shapes ||

@@ -23,6 +23,8 @@ Status Enqueue(KernelContext& c) {
   for (int64_t i = 0; i < tuple[0].dim(0); ++i) {
     Tuple row;
     for (const Tensor& t : tuple) {
+      // A view would keep the whole batch alive as long as one of its rows
+      // waits.
       HR_ASSIGN_OR_RETURN(Tensor copy, t.Rows(i, i + 1).Clone());
       row.push_back(copy.WithShape(t.shape().Sub(1, t.rank())));
     }
@@ -106,6 +108,7 @@ Status SetStacked(KernelContext& c, absl::Span<const Tuple> tuples, int i,
     DispatchElement(part.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       T* to = static_cast<T*>(c.output(i).raw()) + k * width;
+      // Zeros only where something stays free.
       if (part.shape() != room) std::fill_n(to, width, T());
       if (part.num_elements() == 0) return;
       CopyCorner(static_cast<const T*>(part.raw()), part.shape(), to, room, 0);
@@ -128,6 +131,7 @@ Status Dequeue(KernelContext& c) {
     if (n < 0) {
       return InvalidArgument(c.op().name(), " requested ", n, " < 0 elements");
     }
+    // Without shapes tuples need not fit into one tensor.
     if (queue->shapes().empty()) {
       return InvalidArgument(
           queue->kind(),

@@ -12,6 +12,7 @@ constexpr uint32_t kStarted = 1 << 3, kFinished = 2 << 3, kProduced = 3 << 3;
 constexpr uint32_t kUnit = 4 << 3 | 2;
 
 void PutCount(uint32_t tag, int64_t count, std::string* out) {
+  // As protocol buffers: a count of 0 is not written.
   if (count == 0) return;
   PutVarint32(out, tag);
   PutVarint64(out, static_cast<uint64_t>(count));
@@ -63,6 +64,8 @@ StatusOr<std::vector<Reader::Record>> Reader::ReadUpTo(int64_t n,
       ++produced_;
       out.push_back(std::move(record));
     }
+    // What a unit has left is given at once, and no other unit is waited for;
+    // an empty unit is passed over.
     if (!out.empty()) return out;
   }
 }
@@ -127,6 +130,7 @@ Status Reader::Restore(const std::string& state) {
       return damaged;
     }
   }
+  // At most one unit is at hand: one started and not finished.
   const bool sane = counts[0] >= 0 && counts[1] >= 0 && counts[2] >= 0 &&
                     counts[1] <= counts[0] && counts[0] - counts[1] <= 1;
   if (!sane) return damaged;

@@ -53,6 +53,7 @@ class LineReader : public Reader {
     HR_ASSIGN_OR_RETURN(text_, WholeFile(unit_));
     at_ = line_ = 0;
     Record record;
+    // Read as lines and not just passed over: keys count them.
     for (int64_t i = 0; i < skipped_; ++i) {
       HR_ASSIGN_OR_RETURN(const bool more, Next(&record));
       if (!more) break;
@@ -107,6 +108,8 @@ class FixedReader : public Reader {
     if (at_ > end || end - at_ < record_) return false;
     record->value = bytes_.substr(at_, record_);
     record->key = absl::StrCat(unit_, ":", count_++);
+    // A hop of any size cannot overflow so; behind the end means that nothing
+    // is left.
     at_ = hop_ > end - at_ ? end + 1 : at_ + hop_;
     return true;
   }

@@ -24,6 +24,8 @@ double At(const Tensor& t, int64_t i) {
 // Which element of `t` belongs to place `k` of the broadcast shape `all`.
 int64_t Index(const Shape& all, const Shape& t, int64_t k) {
   int64_t at = 0, stride = 1;
+  // Shapes broadcast from their ends; a size of 1 has one element for all
+  // places.
   for (int d = all.rank() - 1, e = t.rank() - 1; e >= 0; --d, --e) {
     if (t[e] != 1) at += k % all[d] * stride;
     k /= all[d];
@@ -56,10 +58,14 @@ template <typename T>
 void DrawColumn(const Philox& generator, double count, double p, int64_t b,
                 int64_t each, int64_t samples, T* out) {
   for (int64_t k = 0; k < samples; ++k) {
+    // Every sample has a stretch of the stream of its own, so the result does
+    // not depend on how threads share the work.
     Philox at = generator;
     at.Skip(static_cast<uint64_t>(b * samples + k) * StretchOf(count, p));
     PhiloxDoubles uniform(&at);
     const double v = DrawBinomial(uniform, count, p);
+    // Beyond int64 a conversion would be undefined; -1 stands for "no number",
+    // as for NaN.
     const bool fits = !std::is_integral_v<T> || std::abs(v) < 9e18;
     out[b + k * each] = fits ? static_cast<T>(v) : T(-1);
   }
@@ -69,6 +75,7 @@ void DrawColumn(const Philox& generator, double count, double p, int64_t b,
 Status Fill(KernelContext& c, const Philox& generator, int counts) {
   HR_ASSIGN_OR_RETURN(Shape all, ParameterShape(c, counts));
   const int64_t n = c.output(0).num_elements();
+  // Guards the division by `each` below.
   if (n == 0) return OkStatus();
   const int64_t each = all.num_elements(), samples = n / each;
   const Tensor &count = c.input(counts), &p = c.input(counts + 1);

@@ -28,6 +28,8 @@ class Stream {
  public:
   Stream(const Philox& at, bool normal) : at_(at), normal_(normal) {}
   T Next() {
+    // Groups are independent of one another, so a block is made by the vector
+    // loops and handed out one by one.
     if (used_ == kSize) {
       if (normal_) {
         FillNormal<T>(at_, numbers_, kSize);
@@ -42,6 +44,8 @@ class Stream {
   }
   static constexpr int kPerGroup = sizeof(T) == 8 ? 2 : 4;
   // Groups of which numbers were taken.
+  // A group of which one number was taken is used up, as upstream's generators
+  // take whole groups.
   uint64_t groups() const { return (taken_ + kPerGroup - 1) / kPerGroup; }
 
  private:
@@ -67,17 +71,23 @@ class Batch {
 
   Status Fill(Bounds b) {
     const bool bounded = std::isfinite(b.low) || std::isfinite(b.high);
+    // Written so that NaN parameters are refused too.
     if (!(b.deviation > 0) || !(b.low < b.high) || !bounded) {
       return InvalidArgument("Invalid parameters");
     }
     // One-sided bounds are lower ones; two bounds stand right of the mean.
     if (b.low == -INFINITY || b.high < b.mean) {
+      // A mirror image: with the deviation's sign turned the bounds change
+      // places, and Keep turns the numbers back.
       std::swap(b.low, b.high);
       b.deviation = -b.deviation;
     }
     bounds_ = b;
     low_ = C((C(b.low) - C(b.mean)) / C(b.deviation));
     high_ = C((C(b.high) - C(b.mean)) / C(b.deviation));
+    // Robert, "Simulation of truncated normal variables" (1995): the interval's
+    // length up to which uniform proposals are kept more often than exponential
+    // ones.
     const C root = std::sqrt(low_ * low_ + 4);
     const C cutoff =
         2 * std::exp(C(0.5) + low_ * (low_ - root) / 4) / (low_ + root);
@@ -98,6 +108,7 @@ class Batch {
   bool Keep(C normal) {
     out_[kept_++ * stride_] =
         static_cast<T>(normal * C(bounds_.deviation) + C(bounds_.mean));
+    // The limit counts misses in a row.
     rejected_ = 0;
     return kept_ == count_;
   }
@@ -122,6 +133,8 @@ class Batch {
 
   // A group of places between the bounds, then one of odds to keep them.
   Status ByUniform(Stream<T>& uniform) {
+    // The density's largest value in the interval stands at 0 or, where 0 lies
+    // to the left, at the lower bound.
     const C plus = low_ < 0 ? 0 : low_ * low_;
     while (true) {
       C place[kPerGroup];
@@ -133,6 +146,7 @@ class Batch {
       for (int i = 0; i < kPerGroup; ++i) {
         const C g = (plus - place[i] * place[i]) / 2;
         if (odds[i] <= std::exp(g)) {
+          // The rest of the group is thrown away, as upstream throws it.
           if (Keep(place[i])) return OkStatus();
         } else {
           HR_RETURN_IF_ERROR(Reject("uniform"));
@@ -143,8 +157,11 @@ class Batch {
 
   // Exponential numbers right of the lower bound, likely as they may be kept.
   Status ByExponential(Stream<T>& uniform) {
+    // Robert's best rate for an exponential proposal that begins at the lower
+    // bound.
     const C alpha = (low_ + std::sqrt(low_ * low_ + 4)) / 2;
     while (true) {
+      // The inverse of the exponential distribution, moved to the bound.
       const C z = -std::log(static_cast<C>(uniform.Next())) / alpha + low_;
       const C u = static_cast<C>(uniform.Next());
       const C x = low_ < alpha ? alpha - z : low_ - alpha;
@@ -167,6 +184,7 @@ class Batch {
 
 // Groups that a run sets aside for a batch of `count` numbers.
 uint64_t StretchOf(int64_t count) {
+  // Two numbers for each try, four numbers in a group of words.
   return static_cast<uint64_t>(2 * kMostRejections * (count + 3) / 4);
 }
 
@@ -184,6 +202,8 @@ template <typename F>
 Status ForBatches(DType dtype, int64_t batches, const F& fill) {
   Status status;
   DispatchDType(dtype, Floats{}, [&](auto tag) {
+    // One after another: each batch begins in the stream where the last one
+    // stopped, which is known only then.
     for (int64_t b = 0; b < batches && status.ok(); ++b) status = fill(tag, b);
   });
   return status;
@@ -212,6 +232,8 @@ class ParameterizedTruncatedNormal : public Kernel {
     int64_t batches = out.shape()[0];
     HR_ASSIGN_OR_RETURN(const bool scalars, CheckParameters(c, batches));
     int64_t each = n / batches;
+    // Upstream cuts the numbers into batches of this size when they all share
+    // their parameters; the cuts decide what is drawn.
     if (scalars) {
       each = std::min(kScalarBatch, n);
       if (n > kScalarBatch || batches > 1) each = kScalarBatch;
@@ -299,6 +321,8 @@ Status StatelessBounded(KernelContext& c) {
       return BroadcastAt(c.input(i),
                          BroadcastIndex(all, c.input(i).shape(), b));
     };
+    // Number k of parameter b stands at b + k * batches: the parameters' shape
+    // is the end of the output's.
     return Batch<T>(&at, out.data<T>() + b, each, batches)
         .Fill({parameter(2), parameter(3), parameter(4), parameter(5)});
   });

@@ -36,6 +36,8 @@ class Distribution {
 };
 
 uint64_t Bits64(PhiloxWords& words) {
+  // The first word is the low half; the order of evaluation matters, so there
+  // are two statements.
   const uint64_t low = words.Next();
   return low | uint64_t{words.Next()} << 32;
 }
@@ -44,9 +46,12 @@ class Uniform : public Distribution {
  public:
   explicit Uniform(int64_t range) : range_(range) {}
   int64_t Draw(PhiloxWords& words) const override {
+    // The remainder favours small numbers by less than range / 2^64, which 64
+    // bits make negligible.
     return static_cast<int64_t>(Bits64(words) % static_cast<uint64_t>(range_));
   }
   double Probability(int64_t) const override {
+    // Upstream's probabilities are floats.
     return static_cast<float>(1.0 / static_cast<double>(range_));
   }
   int64_t classes() const override { return range_; }
@@ -61,7 +66,10 @@ class LogUniform : public Distribution {
   explicit LogUniform(int64_t range)
       : range_(range), log_range_(std::log1p(static_cast<double>(range))) {}
   int64_t Draw(PhiloxWords& words) const override {
+    // The inverse of the distribution function log(k + 1) / log(range + 1).
     const double v = std::exp(words.NextDouble() * log_range_);
+    // Rounding may bring exp to range + 1, which the remainder turns into class
+    // 0.
     return (static_cast<int64_t>(v) - 1) % range_;
   }
   double Probability(int64_t value) const override {
@@ -83,6 +91,8 @@ class Weighted : public Distribution {
     const auto n = static_cast<int64_t>(weights_.size());
     double sum = 0;
     for (float w : weights_) {
+      // The columns are cut in double, the probabilities divided by a float
+      // sum, as upstream does.
       sum += w;
       total_ += w;
     }
@@ -91,9 +101,13 @@ class Weighted : public Distribution {
     std::vector<int64_t> high, low;
     std::vector<double> part(n);
     for (int64_t i = 0; i < n; ++i) {
+      // Scaled to a mean of one: each class fills a column of height one or
+      // more, or leaves room in it.
       part[i] = weights_[i] * static_cast<double>(n) / sum;
       (part[i] < 1 ? low : high).push_back(i);
     }
+    // Vose's way: a class that leaves room gets the rest of its column from one
+    // that has more than a column.
     while (!high.empty() && !low.empty()) {
       const int64_t l = low.back(), h = high.back();
       low.pop_back();
@@ -103,6 +117,7 @@ class Weighted : public Distribution {
       (part[h] < 1 ? low : high).push_back(h);
     }
     for (int64_t i = 0; i < n; ++i) cut_[i] = static_cast<float>(part[i]);
+    // Whoever is left over has a full column but for rounding.
     for (const auto* rest : {&high, &low}) {
       for (int64_t i : *rest) {
         cut_[i] = 1;
@@ -113,13 +128,17 @@ class Weighted : public Distribution {
 
   int64_t Draw(PhiloxWords& words) const override {
     const uint32_t bits = words.Next();
+    // Upstream's uniform float: 23 bits as the fraction of a number in [1, 2),
+    // less 1.
     const float r =
         __builtin_bit_cast(float, (127u << 23) | (bits & 0x7fffff)) - 1.0f;
     const auto i =
         static_cast<int64_t>(words.Next() % static_cast<uint32_t>(cut_.size()));
+    // A shard has every shards-th class; the columns count within it.
     return (r < cut_[i] ? i : other_[i]) * shards_ + shard_;
   }
   double Probability(int64_t value) const override {
+    // Classes of other shards never come up here.
     if (value < 0 || value % shards_ != shard_) return 0;
     const int64_t i = value / shards_;
     if (i >= static_cast<int64_t>(weights_.size())) return 0;
@@ -148,6 +167,8 @@ class Weighted : public Distribution {
 class Learned : public Distribution {
  public:
   static StatusOr<std::unique_ptr<Distribution>> Make(int64_t range) {
+    // The counts begin at one each and the total is an int32, so there must be
+    // room left to learn.
     if (range > std::numeric_limits<int32_t>::max() / 2) {
       return InvalidArgument("range_max is ", range, ", too large to learn");
     }
@@ -156,6 +177,8 @@ class Learned : public Distribution {
   explicit Learned(int64_t range)
       : range_(range), total_(range), weights_(range, 1), sums_(range + 1, 0) {
     for (int64_t i = 1; i <= range; ++i) {
+      // Fenwick's tree, built in linear time: node i sums the i & -i counts up
+      // to i and passes its sum on to the next larger node.
       sums_[i] += 1;
       const int64_t next = i + (i & -i);
       if (next <= range) sums_[next] += sums_[i];
@@ -166,6 +189,8 @@ class Learned : public Distribution {
   int64_t Draw(PhiloxWords& words) const override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     int64_t left = words.NextBelow(static_cast<uint32_t>(total_)), at = 0;
+    // Binary search down the tree: the largest prefix whose sum is not above
+    // the number drawn.
     for (int64_t step = highest_; step > 0; step /= 2) {
       if (at + step <= range_ && sums_[at + step] <= left) {
         at += step;
@@ -184,6 +209,8 @@ class Learned : public Distribution {
   void Learn(absl::Span<const int64_t> values) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (int64_t v : values) {
+      // Learning ends before the total overflows; the counts are fixed from
+      // then on.
       if (total_ >= std::numeric_limits<int32_t>::max()) return;
       ++total_;
       ++weights_[v];
@@ -191,6 +218,8 @@ class Learned : public Distribution {
     }
   }
   Status Use(absl::FunctionRef<Status()> use) override {
+    // Held for a whole call: the expectations must be those of the counts that
+    // the classes were drawn by.
     MutexLock lock(mutex_);
     return use();
   }
@@ -247,6 +276,7 @@ StatusOr<std::vector<float>> WeightsOf(const ResolvedOp& op) {
   std::vector<float> weights;
   bool any = false;
   for (int64_t i = shard; i < count; i += shards) {
+    // Reserved ids come first and are never drawn.
     const float w =
         i < reserved ? 0 : std::pow(given[i - reserved], distortion);
     if (!std::isfinite(w) || w < 0) {
@@ -255,6 +285,8 @@ StatusOr<std::vector<float>> WeightsOf(const ResolvedOp& op) {
     any |= w > 0;
     weights.push_back(w);
   }
+  // Without a weight the columns could not be scaled, and unique draws would
+  // never end.
   if (!any) return InvalidArgument("no class has a weight");
   return weights;
 }
@@ -270,6 +302,7 @@ StatusOr<std::unique_ptr<Distribution>> DistributionOf(const ResolvedOp& op) {
   if (name == "LogUniformCandidateSampler") {
     return std::make_unique<LogUniform>(range);
   }
+  // The "thread unsafe" sampler is locked here too; its results are the same.
   if (name == "LearnedUnigramCandidateSampler" ||
       name == "ThreadUnsafeUnigramCandidateSampler") {
     return Learned::Make(range);
@@ -321,6 +354,8 @@ class Sampler : public Kernel {
     int64_t* classes = c.out<int64_t>(0);
     const absl::Span<const int64_t> truth(c.in<int64_t>(0),
                                           c.input(0).num_elements());
+    // Groups set aside as upstream does: 2048 numbers for each sample, which
+    // leaves room for unique draws.
     HR_ASSIGN_OR_RETURN(const Philox generator,
                         generator_.Reserve(static_cast<uint64_t>(n) * 512));
     PhiloxWords words(generator);
@@ -334,12 +369,15 @@ class Sampler : public Kernel {
     auto expected = [&](int64_t value) {
       const double p = distribution_->Probability(value);
       const double times = static_cast<double>(tries);
+      // The chance to come up at all in that many tries is 1 - (1 - p)^tries;
+      // expm1 and log1p keep its digits when p is tiny.
       return static_cast<float>(unique && tries != n
                                     ? -std::expm1(times * std::log1p(-p))
                                     : p * times);
     };
     std::transform(truth.begin(), truth.end(), c.out<float>(1), expected);
     std::transform(classes, classes + n, c.out<float>(2), expected);
+    // After the expectations, which must not know of the classes of this call.
     distribution_->Learn(truth);
     return OkStatus();
   }
@@ -350,9 +388,12 @@ class Sampler : public Kernel {
     std::unordered_set<int64_t> used;
     int64_t tries = 0;
     for (int64_t i = 0; i < n; ++tries) {
+      // A bound on draws for classes whose weights are all but zero.
       if (tries >= std::numeric_limits<int32_t>::max()) {
         return InvalidArgument("too few classes have a weight");
       }
+      // A look now and then, as a check for each draw would cost as much as the
+      // draw.
       if (tries % 65536 == 65535) HR_RETURN_IF_ERROR(c.CheckCancelled());
       const int64_t value = distribution_->Draw(words);
       if (used.insert(value).second) classes[i++] = value;
@@ -367,6 +408,8 @@ class Sampler : public Kernel {
 StatusOr<std::unique_ptr<Kernel>> BindSampler(const ResolvedOp& op) {
   const bool unique = op.bool_attr("unique");
   const int64_t wanted = op.int_attr("num_sampled");
+  // Drawing without repetition needs as many classes; otherwise the loop would
+  // not end.
   if (unique && wanted > op.int_attr("range_max")) {
     return InvalidArgument("Sampler's range is too small.");
   }
@@ -382,8 +425,10 @@ StatusOr<std::unique_ptr<Kernel>> BindSampler(const ResolvedOp& op) {
 
 Status RunAll(KernelContext& c) {
   const int64_t n = c.output(0).num_elements();
+  // All classes are sampled, so the range is num_sampled.
   HR_RETURN_IF_ERROR(CheckTrue(c, n));
   for (int64_t i = 0; i < n; ++i) c.out<int64_t>(0)[i] = i;
+  // Every class is expected exactly once.
   std::fill_n(c.out<float>(1), c.output(1).num_elements(), 1.0f);
   std::fill_n(c.out<float>(2), n, 1.0f);
   return OkStatus();
@@ -452,6 +497,8 @@ Status RunHits(KernelContext& c) {
   const int64_t columns = c.input(0).dim(1);
   std::unordered_map<int64_t, int64_t> places;
   for (int64_t i = 0; i < c.input(1).num_elements(); ++i) {
+    // A class sampled twice is reported at its last place, as upstream's map
+    // does.
     places[c.in<int64_t>(1)[i]] = i;
   }
   std::vector<int32_t> rows;
@@ -466,6 +513,8 @@ Status RunHits(KernelContext& c) {
   for (int i = 0; i < 3; ++i) HR_RETURN_IF_ERROR(c.Allocate(i, shape));
   std::copy(rows.begin(), rows.end(), c.out<int32_t>(0));
   std::copy(ids.begin(), ids.end(), c.out<int64_t>(1));
+  // The weight is added to the logits of accidental hits, which takes them out
+  // of the softmax.
   std::fill_n(c.out<float>(2), ids.size(),
               std::numeric_limits<float>::lowest());
   return OkStatus();

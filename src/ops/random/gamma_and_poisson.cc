@@ -27,6 +27,7 @@ double ParameterAt(const Tensor& t, int64_t i) {
 template <typename T>
 T Sample(double v) {
   if constexpr (std::is_integral_v<T>) {
+    // Written so that a NaN comes here too.
     if (!(v < static_cast<double>(std::numeric_limits<T>::max()))) {
       return std::isnan(v) ? T(-1) : std::numeric_limits<T>::max();
     }
@@ -46,6 +47,8 @@ void FillSamples(Draw draw, const Philox& generator, const Tensor& parameters,
     T* to = out.data<T>();
     ParallelFor(out.num_elements(), 100, [&](int64_t begin, int64_t end) {
       for (int64_t k = begin; k < end; ++k) {
+        // Every sample begins at a stretch of its own, whatever the rejections
+        // of those before, so threads need not know of each other.
         Philox at = generator;
         at.Skip(static_cast<uint64_t>(stretch_of(k)) * kPhiloxReservedSamples);
         to[k] = Sample<T>(draw(at, ParameterAt(parameters, parameter_of(k))));
@@ -72,6 +75,7 @@ class SamplesOfEach : public Kernel {
     const Tensor& parameters = c.input(1);
     const int64_t samples = shape.num_elements();
     const int64_t each = parameters.num_elements();
+    // Made anew, as the joined shape may have too many elements.
     HR_ASSIGN_OR_RETURN(shape,
                         Shape::Make(shape.Concat(parameters.shape()).dims()));
     HR_RETURN_IF_ERROR(c.Allocate(0, shape));
@@ -93,10 +97,13 @@ Status GammaGradient(GradientContext& g) {
   // d sample / d alpha, summed over the samples of each alpha.
   Value alpha = g.input(1);
   Value extra = g("Size", {g.input(0)});
+  // alpha gets one dimension of size 1 for each of the sample shape's, so that
+  // it broadcasts over the samples.
   Value ones = g("Fill", {g("ExpandDims", {extra, g.Int32(0)}), g.Int32(1)});
   Value wide = g("ConcatV2", {ones, g.ShapeOf(alpha), g.Int32(0)});
   Value partial =
       g("RandomGammaGrad", {g("Reshape", {alpha, wide}), g.output(0)});
+  // The sample dimensions come first.
   g.set(1, g("Sum", {g("Mul", {g.grad(), partial}),
                      g("Range", {g.Int32(0), extra, g.Int32(1)})}));
   return g.status();

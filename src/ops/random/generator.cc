@@ -28,7 +28,10 @@ SeededGenerator::SeededGenerator(const ResolvedOp& op) {
   uint64_t seed = static_cast<uint64_t>(op.int_attr("seed"));
   uint64_t seed2 = static_cast<uint64_t>(op.int_attr("seed2"));
   if (seed == 0 && seed2 == 0) {
+    // Remembered and not refused here: making a kernel is no error, drawing
+    // from it is.
     refused_ = seeds_required;
+    // Both zero means "no seed": each op gets its own from the system.
     std::random_device device;
     seed = uint64_t{device()} << 32 | device();
     seed2 = uint64_t{device()} << 32 | device();
@@ -42,6 +45,8 @@ StatusOr<Philox> SeededGenerator::Reserve(uint64_t groups) {
         "When determinism is enabled, random ops must have a seed specified.");
   }
   MutexLock lock(mutex_);
+  // Whole stretches are handed out under the lock, so that runs at the same
+  // time draw different numbers.
   Philox at = philox_;
   philox_.Skip(groups);
   return at;
@@ -83,6 +88,8 @@ Status CheckKeyCounterShapes(const Shape& key, const Shape& counter,
     return InvalidArgument("key must have shape [1], not ", key,
                            ". (Note that batched keys are not supported yet.)");
   }
+  // Longer counters are allowed, as upstream's: only the first two words are
+  // read.
   if (counter.known_rank() &&
       (counter.rank() != 1 || (counter[0] >= 0 && counter[0] < 2))) {
     return InvalidArgument(
@@ -119,6 +126,8 @@ Status CheckScalarInput(const ShapeContext& c, int i) {
 }
 
 Status CheckAlgorithm(int64_t id) {
+  // Upstream's numbers: 1 is Philox, 2 ThreeFry, 3 "choose for me", which is
+  // Philox on a CPU.
   if (id == 1 || id == 3) return OkStatus();
   if (id == 2) {
     return Unimplemented(
@@ -148,6 +157,8 @@ StatusOr<Shape> ShapeFromTensor(const Tensor& t) {
 
 Status AllocateFrom(const KernelContext& c, int i) {
   HR_ASSIGN_OR_RETURN(Shape shape, ShapeFromTensor(c.input(i)));
+  // The shape rule may have known the shape already; then the executor has made
+  // the output.
   if (c.output(0).has_buffer() && c.output(0).shape() == shape) {
     return OkStatus();
   }
@@ -161,6 +172,8 @@ double PhiloxNormals::Next() {
     double u = std::max(UnitDouble(g[0], g[1]), 1.0e-7);
     double angle = 2 * M_PI * UnitDouble(g[2], g[3]);
     double radius = std::sqrt(-2.0 * std::log(u));
+    // The sine goes into the first place and the cosine comes out first:
+    // upstream's order.
     values_[0] = std::sin(angle) * radius;
     values_[1] = std::cos(angle) * radius;
     left_ = 2;

@@ -62,6 +62,7 @@ Status AllocateFrom(const KernelContext& c, int i);
 
 // Uniform in [0, 1), by upstream's rule: 52 bits of two words of a generator.
 inline double UnitDouble(uint32_t high, uint32_t low) {
+  // An exponent of 0 (biased 1023) and 52 random bits are a number in [1, 2).
   const uint64_t bits =
       (uint64_t{1023} << 52) | uint64_t{high & 0xfffff} << 32 | low;
   return __builtin_bit_cast(double, bits) - 1.0;
@@ -81,7 +82,9 @@ class PhiloxWords {
   // Uniform in [0, n), n > 0, drawn again where the remainder would favour
   // small numbers.
   uint32_t NextBelow(uint32_t n) {
+    // A power of two divides 2^32, so its remainder is fair.
     if ((n & (n - 1)) == 0) return Next() & (n - 1);
+    // 2^32 mod n words are too many: the first ones are skipped.
     const uint32_t unfair = ~uint32_t{0} % n + 1;
     uint32_t word = Next();
     while (word < unfair) word = Next();
@@ -89,6 +92,7 @@ class PhiloxWords {
   }
   // Uniform in [0, 1), from two words.
   double NextDouble() {
+    // Two statements, as the order of evaluation of arguments is not fixed.
     const uint32_t high = Next(), low = Next();
     return UnitDouble(high, low);
   }

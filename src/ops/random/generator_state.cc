@@ -135,6 +135,8 @@ Status ReadAndSkip(KernelContext& c) {
   HR_RETURN_IF_ERROR(TakeFromState(c, c.input(1).scalar<int32_t>(),
                                    c.input(2).scalar<uint64_t>(), &before));
   int64_t* out = c.out<int64_t>(0);
+  // The state before the skip: the caller draws from the stretch that was
+  // skipped.
   out[0] = static_cast<int64_t>(before.counter_low());
   out[1] = static_cast<int64_t>(before.counter_high());
   out[2] = static_cast<int64_t>(before.key64());
@@ -169,7 +171,10 @@ Status TakeFromState(KernelContext& c, std::optional<int64_t> algorithm,
     return InvalidArgument("dtype of RNG state variable must be int64, not ",
                            DTypeName(v.variable->dtype()));
   }
+  // Read and moved on under the variable's lock, so that two draws never get
+  // the same stretch.
   return v.variable->Update(v.name, [&](Tensor& state) {
+    // A stop between the words would leave half a state behind.
     const StopHold whole;
     if (state.rank() != 1) {
       return InvalidArgument(
@@ -181,6 +186,7 @@ Status TakeFromState(KernelContext& c, std::optional<int64_t> algorithm,
       if (state.num_elements() == 0) {
         return InvalidArgument("Size of tensor must be at least 1");
       }
+      // The old op has its algorithm in the first word of the state.
       HR_RETURN_IF_ERROR(CheckAlgorithm(*words));
       ++words;
       ++size;
@@ -193,6 +199,7 @@ Status TakeFromState(KernelContext& c, std::optional<int64_t> algorithm,
     }
     Philox p = Philox::FromState(words[0], words[1], words[2]);
     *before = p;
+    // 256 groups for each number: as much as upstream's Skip takes.
     p.Skip(delta * kPhiloxReservedSamples);
     words[0] = static_cast<int64_t>(p.counter_low());
     words[1] = static_cast<int64_t>(p.counter_high());

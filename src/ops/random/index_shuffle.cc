@@ -24,6 +24,7 @@ struct Words {
   uint64_t mask() const { return (uint64_t{1} << width) - 1; }
   uint64_t Left(uint64_t x, int by) const {
     by %= width;
+    // A rotation within `width` bits, which is no machine word's width.
     return ((x << by) | (x >> (width - by))) & mask();
   }
   uint64_t Right(uint64_t x, int by) const { return Left(x, width - by); }
@@ -34,8 +35,10 @@ std::vector<uint64_t> KeysOf(const std::array<uint32_t, 3>& seed,
   std::vector<uint64_t> keys(rounds);
   for (int i = 0; i < 3; ++i) keys[i] = seed[i] & w.mask();
   for (int64_t i = 3; i < rounds; ++i) {
+    // Simon's key schedule for three words of key.
     uint64_t turned = w.Right(keys[i - 1], 3);
     turned ^= w.Right(turned, 1);
+    // The sequence has a period of 62.
     const uint64_t bit = kRoundBits[(i - 3) % 62] - '0';
     keys[i] = (~keys[i - 3] & w.mask()) ^ turned ^ bit ^ 3;
   }
@@ -45,6 +48,8 @@ std::vector<uint64_t> KeysOf(const std::array<uint32_t, 3>& seed,
 uint64_t Encrypt(uint64_t index, absl::Span<const uint64_t> keys,
                  const Words& w) {
   uint64_t x = index & w.mask(), y = (index >> w.width) & w.mask();
+  // A Feistel network, a permutation whatever the keys: no two indices get the
+  // same place.
   for (uint64_t key : keys) {
     const uint64_t next =
         y ^ (w.Left(x, 1) & w.Left(x, 8)) ^ w.Left(x, 2) ^ key;
@@ -70,6 +75,8 @@ uint64_t Shuffled(uint64_t index, const std::array<uint32_t, 3>& seed,
 
 // The seed in row i of a vector [3] or matrix [n, 3].
 std::array<uint32_t, 3> SeedAt(const Tensor& seed, int64_t i) {
+  // Cycle walking: the permutation of all numbers of so many bits, followed
+  // until it comes back into the range, permutes the range.
   std::array<uint32_t, 3> words{};
   DispatchDType(seed.dtype(), ShuffleTypes{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -94,6 +101,7 @@ Status ShuffleShape(ShapeContext& c) {
     return OkStatus();
   }
   Shape out;
+  // Scalars go with vectors of any length.
   for (const Shape& s : {index, seed.Sub(0, seed.rank() - 1), last}) {
     if (s.rank() == 0) continue;
     if (out.rank() == 0) out = s;
@@ -128,6 +136,8 @@ Status ShuffleOf(KernelContext& c, int64_t rounds) {
 
 Status RunShuffle(KernelContext& c) {
   const int64_t rounds = c.op().int_attr("rounds");
+  // The seed's three words are the first three keys, and fewer rounds have no
+  // place for them.
   if (rounds < 4 || rounds > kMostRounds || rounds % 2 != 0) {
     return Unimplemented("rounds must be even and in [4, ", kMostRounds,
                          "], got ", rounds);

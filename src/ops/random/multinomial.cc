@@ -15,6 +15,7 @@ double Cumulate(const T* logits, int64_t classes, std::vector<double>* sums) {
   double most = -HUGE_VAL;
   for (int64_t j = 0; j < classes; ++j) {
     const double x = static_cast<double>(logits[j]);
+    // The largest logit is subtracted so that exp cannot overflow.
     if (std::isfinite(x)) most = std::max(most, x);
   }
   double total = 0;
@@ -37,8 +38,11 @@ void DrawClasses(const Tensor& logits, const Philox& generator, Tensor& out) {
         Cumulate(logits.data<T>() + r * classes, classes, &sums);
     for (int64_t k = 0; k < samples; ++k) {
       const double at = words.NextDouble() * total;
+      // The first sum above the number drawn; classes that never come up add
+      // nothing and are passed over.
       int64_t found =
           std::upper_bound(sums.begin(), sums.end(), at) - sums.begin();
+      // Rounding may bring `at` up to the total.
       found = std::min(found, classes - 1);
       if (out.dtype() == DType::kInt64) {
         out.data<int64_t>()[r * samples + k] = found;
@@ -90,6 +94,7 @@ Status MultinomialShape(ShapeContext& c) {
         InvalidArgument("num_samples should be nonnegative, got ", samples));
   }
   Shape s{c.input(0).known_rank() ? c.input(0)[0] : Shape::kUnknown,
+          // Eager calls refuse a negative count in the kernel.
           known && samples >= 0 ? samples : Shape::kUnknown};
   c.set_output(0, std::move(s));
   return OkStatus();

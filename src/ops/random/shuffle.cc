@@ -26,6 +26,8 @@ void DrawSwaps(const Philox& generator, int64_t rows, Ahead ahead, Swap swap) {
     at.Skip(kDrawn / 4);
     for (int64_t k = 0; k < count; ++k) {
       const uint32_t left = static_cast<uint32_t>(rows - i - k);
+      // The remainder is what upstream takes, though it favours small numbers
+      // slightly.
       with[k] = i + k + words[k] % left;
       ahead(with[k]);
     }
@@ -43,6 +45,7 @@ void SwapAll(const Philox& generator, int64_t rows, T* x) {
 // Puts the rows of input 0 into output 0, in an order drawn from `generator`.
 Status ShuffleRows(KernelContext& c, const Philox& generator) {
   const Tensor& in = c.input(0);
+  // Nothing to change: the input itself is the result.
   if (in.rank() < 1 || in.dim(0) < 2 || in.num_elements() == 0) {
     c.set_output(0, in);
     return OkStatus();
@@ -70,6 +73,8 @@ Status ShuffleRows(KernelContext& c, const Philox& generator) {
     }
     return OkStatus();
   }
+  // Wide rows and strings: their numbers are shuffled, then each row is copied
+  // once.
   std::vector<int64_t> order(rows);
   std::iota(order.begin(), order.end(), 0);
   SwapAll(generator, rows, order.data());
@@ -98,6 +103,7 @@ class Shuffle : public Kernel {
       c.set_output(0, in);
       return OkStatus();
     }
+    // rows - 1 words, in groups of four.
     HR_ASSIGN_OR_RETURN(const Philox generator,
                         generator_.Reserve((in.dim(0) + 2) / 4));
     return ShuffleRows(c, generator);

@@ -68,6 +68,8 @@ Directions DirectionsOf(uint32_t p, int degree, int64_t* bit) {
     for (int b = 0; b < k; ++b) m[k] |= SobolBit((*bit)++) << (b + 1);
   }
   for (int k = degree; k < 32; ++k) {
+    // The recurrence of Bratley and Fox (Algorithm 659, 1988), whose
+    // coefficients are the polynomial's.
     m[k] = m[k - degree] ^ m[k - degree] << degree;
     for (int i = 1; i < degree; ++i) {
       if (p >> (degree - i) & 1) m[k] ^= m[k - i] << i;
@@ -80,9 +82,12 @@ Directions DirectionsOf(uint32_t p, int degree, int64_t* bit) {
 const std::vector<Directions>& AllDirections() {
   static const auto* all = [] {
     auto* made = new std::vector<Directions>(1);
+    // The first dimension has no polynomial: the digits backwards (van der
+    // Corput).
     for (int k = 0; k < 32; ++k) (*made)[0][k] = 1u << (31 - k);
     int64_t bit = 0;
     for (int degree = 1; degree <= kSobolDegrees; ++degree) {
+      // Odd ones: a polynomial without a constant term is divisible by x.
       for (uint32_t p = (1u << degree) + 1; p < 2u << degree; p += 2) {
         if (!IsPrimitive(p, degree)) continue;
         made->push_back(DirectionsOf(p, degree, &bit));
@@ -136,6 +141,8 @@ void Points(int64_t begin, int64_t end, int64_t dim, T* out) {
   const auto first = static_cast<uint32_t>(begin);
   std::vector<uint32_t> at(dim, 0);
   for (int k = 0; k < 32; ++k) {
+    // Point n is the sum of the directions of n's Gray code, so a part of the
+    // work may begin anywhere.
     if (!((first ^ first >> 1) >> k & 1)) continue;
     for (int64_t d = 0; d < dim; ++d) at[d] ^= all[d][k];
   }
@@ -143,6 +150,8 @@ void Points(int64_t begin, int64_t end, int64_t dim, T* out) {
     for (int64_t d = 0; d < dim; ++d) {
       out[d] = static_cast<T>(static_cast<double>(at[d]) * 0x1p-32);
     }
+    // From n to n + 1 one digit of the Gray code changes: the lowest that n has
+    // not set. One exclusive or a point.
     const int next = __builtin_ctzll(static_cast<uint64_t>(n) + 1);
     if (next > 31) return;
     for (int64_t d = 0; d < dim; ++d) at[d] ^= all[d][next];
@@ -151,6 +160,7 @@ void Points(int64_t begin, int64_t end, int64_t dim, T* out) {
 
 Status RunSobol(KernelContext& c) {
   const int64_t dim = c.output(0).dim(1);
+  // Point 0, the corner of the cube, is left out.
   const int64_t from = int64_t{c.in<int32_t>(2)[0]} + 1;
   ParallelFor(
       c.output(0).dim(0), static_cast<double>(dim),

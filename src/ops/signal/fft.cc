@@ -32,6 +32,8 @@ Status Transform(KernelContext& c) {
     using E = typename decltype(tag)::type;
     using T = typename E::value_type;
     E* to = c.out<E>(0);
+    // The first pass multiplies it in: a pass of its own would go over the
+    // output once more.
     double scale = kInverse ? 1 / size : 1;
     for (int d = last; d >= first && status.ok(); --d, scale = 1) {
       const E* from = d == last ? in.data<E>() : to;
@@ -60,6 +62,8 @@ template <int kRank, bool kInverse>
 Status TransformGradient(GradientContext& g) {
   const DType dtype = g.op().output_types()[0];
   const char* opposite = kInverse ? kForward[kRank - 1] : kBackward[kRank - 1];
+  // The transform is linear; its conjugate transpose is the inverse without the
+  // inverse's 1 / n.
   Value turned = g(opposite, {g.grad()});
   Value size = SizeOf<kRank>(g, g.grad(), dtype);
   g.set(0, g(kInverse ? "RealDiv" : "Mul", {turned, size}));
@@ -136,6 +140,7 @@ Status CheckLengths(const KernelContext& c, Shape* full) {
     const int64_t n = lengths.data<int32_t>()[d];
     const int at = in.rank() - kRank + d;
     const int64_t need = kHalfInput && d == kRank - 1 && n > 0 ? n / 2 + 1 : n;
+    // An empty dimension is let through, as upstream: the result is zeros.
     if (in.dim(at) != 0 && in.dim(at) < need) {
       return InvalidArgument("Input dimension ", at,
                              " must have length of at least ", need,
@@ -161,6 +166,7 @@ Status RealTransformOf(const Tensor& in, const Shape& full, Tensor& out) {
   HR_RETURN_IF_ERROR((TransformDimension<T, T, E>(
       SizesOf(full), last, full[last], {in.data<T>(), in.shape()},
       {to, out.shape()}, false)));
+  // The real dimension first: the others then have half of the work.
   for (int d = last - 1; d > last - kRank; --d) {
     HR_RETURN_IF_ERROR((TransformDimension<T, E, E>(SizesOf(out.shape()), d,
                                                     full[d], {to, out.shape()},
@@ -194,6 +200,8 @@ Status RealInverseOf(const Tensor& in, const Shape& full, Tensor& out) {
   HR_ASSIGN_OR_RETURN(const Shape half, Shape::Make(box));
   Tensor room;
   const Tensor* from = &in;
+  // The real dimension last here, as what comes of it is real. All scales are
+  // applied there in one go.
   double scale = 1.0 / static_cast<double>(full[last]);
   for (int d = last - kRank + 1; d < last; ++d) {
     if (from == &in) {
@@ -270,6 +278,8 @@ Status RealInverseGradient(GradientContext& g) {
   auto fill = [&](Value count, double v) {
     return g("Fill", {g("ExpandDims", {count, g.Int32(0)}), g.Scalar(real, v)});
   };
+  // All but two are double; of odd lengths all but one, as they have no middle
+  // place.
   Value twice = g("AddV2", {g("Sub", {have, g.Int32(2)}), odd});
   Value mask = g("ConcatV2", {fill(one, 1), fill(twice, 2),
                               fill(g("Sub", {one, odd}), 1), g.Int32(0)});

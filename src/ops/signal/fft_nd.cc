@@ -97,6 +97,7 @@ void CopyFirst(const E* from, const Shape& a, E* to, const Shape& b) {
       y += at[d] * bs[d];
     }
     std::copy_n(from + x, row, to + y);
+    // The last dimension is a run of its own, copied at once.
     int d = rank - 2;
     for (; d >= 0 && ++at[d] == box[d]; --d) at[d] = 0;
     if (d < 0) return;
@@ -140,6 +141,7 @@ Status InPlace(Tensor& to, int d, bool inverse, double scale) {
 template <typename E>
 Status CopyOrZeros(KernelContext& c) {
   Tensor& out = c.output(0);
+  // Places for which the input has nothing stay zeros.
   std::memset(out.raw(), 0, out.bytes());
   CopyFirst(c.in<E>(0), c.input(0).shape(), out.data<E>(), out.shape());
   return OkStatus();
@@ -159,6 +161,7 @@ Status RunComplexOf(KernelContext& c, const Plan& plan) {
   if (c.input(0).num_elements() == 0) return OkStatus();
   double scale = ScaleOf(plan, kInverse);
   for (int axis : plan.axes) {
+    // The scale goes into the first transform.
     HR_RETURN_IF_ERROR(InPlace<T>(out, axis, kInverse, scale));
     scale = 1;
   }

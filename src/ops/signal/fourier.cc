@@ -35,8 +35,8 @@ constexpr int64_t kLeastRows = 3;
 constexpr int64_t kLeastLongOfMany = 16384;
 // Of the transforms that are kept.
 constexpr size_t kMostKept = 16;
-// A plan holds as many numbers as its length: sixteen of at most 4 million are
-// a gigabyte at the very worst.
+// A plan holds about as many complex numbers as its length. The sum of the kept
+// lengths is bounded, too (Add): some 64 MiB at the very worst.
 constexpr int64_t kMostKeptLength = int64_t{1} << 22;
 
 Status NoMemory(int64_t n) {

@@ -130,6 +130,8 @@ template <typename T, typename F>
 void GatherDense(const FourierBatch<T>& b, int64_t count, const F& set) {
   constexpr int kW = kWidth<T>;
   const T* rows[kW];
+  // Lanes without a row read the first one again: something that is there, and
+  // that nobody looks at.
   for (int l = 0; l < kW; ++l) rows[l] = b.from[l < b.lanes ? l : 0];
   Vec<T> t[kW];
   int64_t i = 0;
@@ -224,9 +226,12 @@ struct Plan {
     if (n < kLeastLong) return;
     if (library::util::largest_prime_factor(n) > kGreatestFactor) return;
     int64_t a = 1;
+    // As near to the square root as can be: both halves of the work then stay
+    // in the first caches (Cooley and Tukey's cut).
     for (int64_t d = 2; d * d <= n; ++d) {
       if (n % d == 0) a = d;
     }
+    // Vectors run over columns and rows: there must be some of each.
     if (a < 2 * kWidth<T>) return;
     n1 = a;
     n2 = n / a;
@@ -360,6 +365,8 @@ bool RealRows(const void* plan, const FourierBatch<T>& b, T* room) {
     GatherDense(b, n, [c](int64_t i, const Vec<T>& v) { c[i] = v; });
     p.real->exec(c, b.scale, true);
     ScatterDense(b, parts, [c, n](int64_t i) {
+      // The imaginary parts of places 0 and n / 2, which are zero for real
+      // rows.
       if (i == 1 || i > n) return Vec<T>{};
       return c[i == 0 ? 0 : i - 1];
     });
@@ -401,6 +408,8 @@ HR_INLINE void TurnBlock(const Plan<T>& p, const Complex<T>* c,
       re[i] = im[i] = Vec<T>{};
       continue;
     }
+    // w^(k (column + l)) = w^(k column) w^(k l): two tables, smaller than
+    // one of n numbers.
     const Complex<T> w = p.turns[k] * firsts[k];
     const Complex<T> y = c[k].template special_mul<!kInverse>(w);
     re[i] = y.r;

@@ -43,6 +43,8 @@ Status AddOf(KernelContext& c, const SparseInput& a, const SparseInput& b,
       continue;
     }
     const T sum = T(a.data<T>()[e.a] + b.data<T>()[e.b]);
+    // The threshold is for sums alone, as upstream has it: 0 drops nothing,
+    // since a magnitude is never less.
     if (least <= Magnitude(sum)) kept.emplace_back(e.row, sum);
   }
   HR_RETURN_IF_ERROR(
@@ -119,6 +121,8 @@ void GradOf(const Tensor& dy, const Tensor& in, const Tensor& out, Tensor& dx) {
   const int64_t *x = in.data<int64_t>(), *y = out.data<int64_t>();
   int64_t k = 0;
   for (int64_t i = 0; i < in.dim(0); ++i) {
+    // Places that the threshold dropped are not in the sum; their gradient is
+    // 0.
     while (k < out.dim(0) && CompareRows(y + k * rank, x + i * rank, rank) < 0)
       ++k;
     const bool same =
@@ -188,6 +192,7 @@ Status Extreme(KernelContext& c) {
         for (int64_t i = 0; i < count; ++i) {
           const MergedEntry& e = entries[i];
           std::copy_n(e.row, a.rank, c.out<int64_t>(0) + i * a.rank);
+          // What one side does not have counts as 0.
           const T x = e.a < 0 ? T(0) : a.data<T>()[e.a];
           const T y = e.b < 0 ? T(0) : b.data<T>()[e.b];
           c.out<T>(1)[i] = (kMax ? x < y : y < x) ? y : x;

@@ -59,6 +59,7 @@ Status Concat(KernelContext& c) {
   dims[axis] = 0;
   int64_t count = 0;
   for (const SparseInput& s : parts) {
+    // The sizes are the caller's and may be anything.
     if (__builtin_add_overflow(dims[axis], s.dims[axis], &dims[axis])) {
       return InvalidArgument("SparseConcat: the size along dimension ", axis,
                              " overflows");
@@ -83,6 +84,8 @@ Status Concat(KernelContext& c) {
     offset += parts[p].dims[axis];
   }
   HR_RETURN_IF_ERROR(AllocateSparse(c, 0, count, dims));
+  // The parts lie one behind another only along the first dimension; along
+  // others their entries interleave.
   const std::vector<int64_t> order = SortedOrder(all);
   for (int64_t i = 0; i < count; ++i) {
     std::copy_n(all.data<int64_t>() + order[i] * rank, rank,

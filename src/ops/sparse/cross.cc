@@ -64,6 +64,8 @@ StatusOr<Column> SparseColumn(const Tensor& indices, const Tensor& values,
     return InvalidArgument("a sparse tensor has ", rows, " rows at position ",
                            position);
   }
+  // The size may be anything, and each row takes memory here even when it is
+  // empty.
   if (rows > kMostRows) {
     return ResourceExhausted("crosses of ", rows, " rows, at position ",
                              position);
@@ -75,6 +77,7 @@ StatusOr<Column> SparseColumn(const Tensor& indices, const Tensor& values,
   int64_t at = 0;
   for (int64_t r = 0; r < rows; ++r) {
     c.starts.push_back(at);
+    // Entries in order of their rows; what is left over at the end was not.
     while (at < n && indices.data<int64_t>()[2 * at] == r) ++at;
   }
   c.starts.push_back(at);
@@ -159,6 +162,7 @@ StatusOr<std::vector<int64_t>> StartsOf(absl::Span<const Column> columns) {
   const int64_t rows = columns.empty() ? 0 : columns[0].rows();
   starts.reserve(rows + 1);
   for (int64_t r = 0; r < rows; ++r) {
+    // A row without a value in some column has no cross: the product is 0.
     int64_t count = 1, sum = 0;
     for (const Column& column : columns) {
       const int64_t n = column.starts[r + 1] - column.starts[r];
@@ -188,6 +192,8 @@ void ForEachCross(absl::Span<const Column> columns, F&& fn) {
     while (some) {
       fn(absl::MakeConstSpan(at));
       size_t k = columns.size();
+      // Like an odometer: a column that is through begins anew and moves the
+      // one before it.
       while (k > 0 && ++at[k - 1] == columns[k - 1].starts[r + 1]) {
         --k;
         at[k] = columns[k].starts[r];
@@ -251,6 +257,8 @@ Status AllocateCrosses(KernelContext& c, absl::Span<const int64_t> starts) {
   const int64_t total = starts.back();
   const auto rows = static_cast<int64_t>(starts.size()) - 1;
   int64_t most = 0;
+  // Made with its check, as crosses multiply quickly beyond what a shape may
+  // hold.
   HR_ASSIGN_OR_RETURN(const Shape shape, Shape::Make({total, 2}));
   HR_RETURN_IF_ERROR(c.Allocate(0, shape));
   HR_RETURN_IF_ERROR(c.Allocate(1, Shape{total}));
@@ -330,6 +338,8 @@ Status RunCrossHashed(KernelContext& c) {
   };
   int64_t* out = c.out<int64_t>(1);
   ForEachCross(columns, [&](absl::Span<const int64_t> at) {
+    // Unlike the older ops this one begins with the first column and not with a
+    // key.
     uint64_t hash = feature(columns[0], at[0]);
     for (size_t k = 1; k < columns.size(); ++k) {
       hash = Combine(hash, feature(columns[k], at[k]));

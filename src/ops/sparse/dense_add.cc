@@ -11,6 +11,7 @@ Status AddTo(const Tensor& places, const Tensor& values, Tensor& out) {
     for (int64_t d = 0; d < rank; ++d) {
       at = at * out.dim(static_cast<int>(d)) + places.IntAt(i * rank + d);
     }
+    // A place named twice adds twice, as upstream does.
     T& y = out.data<T>()[at];
     y = T(y + values.data<T>()[i]);
   }
@@ -44,6 +45,8 @@ Status DenseAdd(KernelContext& c) {
                            "sparse side ",
                            dims[d], " vs dense side ", b.dim(d));
   }
+  // All places are checked before the first is written: an error leaves the
+  // output unset.
   for (int64_t i = 0; i < places.num_elements(); ++i) {
     const int64_t d = i % b.rank(), at = places.IntAt(i);
     if (at >= 0 && at < b.dim(static_cast<int>(d))) continue;

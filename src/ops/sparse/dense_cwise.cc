@@ -33,6 +33,8 @@ struct CwiseDiv {
   static T Of(const T& a, const T& b) {
     if constexpr (std::is_integral_v<T>) {
       if constexpr (std::is_signed_v<T>) {
+        // The least number over -1 overflows; as unsigned it wraps around to
+        // itself.
         if (b == T(-1)) return T(0u - static_cast<uint64_t>(a));
       }
       return T(a / b);
@@ -65,6 +67,8 @@ template <typename F, typename T>
 Status Apply(const SparseInput& s, const Tensor& dense, const Dims& strides,
              Tensor& out) {
   if constexpr (std::is_same_v<F, CwiseDiv>) {
+    // All divisors are looked at, also those that meet no entry, as upstream
+    // does.
     const auto divisors = dense.span<T>();
     if (std::find(divisors.begin(), divisors.end(), T(0)) != divisors.end()) {
       return InvalidArgument(
@@ -86,6 +90,7 @@ Status Cwise(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(SparseInput s, SparseInputAt(c, 0));
   HR_RETURN_IF_ERROR(CheckInside(s));
   HR_ASSIGN_OR_RETURN(Dims strides, Strides(s, c.input(3)));
+  // Sizes of 0 broadcast to nothing, so there is no element to meet.
   if (s.count > 0 && c.input(3).num_elements() == 0) {
     return InvalidArgument(F::kName, ": the dense side is empty");
   }
@@ -106,7 +111,9 @@ Value DensePlaces(GradientContext& g, const Value& shape) {
   Value missing = g("Sub", {g("Size", {sizes}), g("Size", {shape})});
   Value lead = g("ExpandDims", {missing, g.Int32(0)});
   Value ones = g("Fill", {lead, g.Scalar(wide, 1)});
+  // The dense shape, filled up with ones in front to the sparse one's rank.
   Value augmented = g("ConcatV2", {ones, shape, g.Int32(0)});
+  // Guards the division for empty dimensions.
   augmented = g("Maximum", {augmented, g.Scalar(wide, 1)});
   Value scale = g("FloorDiv", {sizes, augmented});
   Value places =
@@ -134,6 +141,7 @@ Status CwiseGradient(GradientContext& g) {
     }
   }
   g.set(1, dx);
+  // A dense element that met several entries gets the sum: ScatterNd adds.
   g.set(3, g("ScatterNd", {places, d_dense, shape}));
   return g.status();
 }

@@ -96,6 +96,7 @@ Status Multiply(const Product& p, Tensor& out) {
   const int64_t columns = out.dim(1), n = out.num_elements();
   std::vector<ComputeType<T>> wide;
   ComputeType<T>* y;
+  // Half and bfloat16 are summed in float and rounded once.
   if constexpr (std::is_same_v<T, ComputeType<T>>) {
     y = out.data<T>();
     std::fill_n(y, n, T(0));
@@ -104,6 +105,8 @@ Status Multiply(const Product& p, Tensor& out) {
     y = wide.data();
   }
   const double cost = 1.0 + 0.5 * static_cast<double>(p.indices.dim(0));
+  // Threads share the columns and not the entries, as several entries may add
+  // to the same row.
   ParallelFor(columns, cost, [&](int64_t begin, int64_t end) {
     Columns<T>(p, begin, end, columns, y);
   });
@@ -129,6 +132,7 @@ Status MatMul(KernelContext& c) {
   const int64_t rows = shape.IntAt(p.adjoint_a ? 1 : 0);
   const int64_t inner = shape.IntAt(p.adjoint_a ? 0 : 1);
   const Shape out{rows, p.b.dim(p.adjoint_b ? 0 : 1)};
+  // The sizes are the caller's: their product may be too large for a tensor.
   HR_RETURN_IF_ERROR(Shape::Make(out.dims()).status());
   HR_RETURN_IF_ERROR(CheckEntries(p, rows, inner));
   HR_RETURN_IF_ERROR(c.Allocate(0, out));
@@ -153,6 +157,7 @@ Status MatMulGradient(GradientContext& g) {
   const bool right = g.op().bool_attr("adjoint_b");
   const Value &indices = g.input(0), &values = g.input(1), &b = g.input(3);
   Value dy = g.grad();
+  // b's gradient is a^H dy.
   Value db = g("SparseTensorDenseMatMul", {indices, values, g.input(2), dy},
                {{"adjoint_a", !left}});
   if (!g.ok()) return g.status();
@@ -160,6 +165,8 @@ Status MatMulGradient(GradientContext& g) {
   ValueList sides =
       g.All("Unpack", {indices}, {{"num", int64_t{2}}, {"axis", int64_t{1}}});
   if (!g.ok()) return g.status();
+  // Only the entries that are there have a gradient: row m of dy times row k of
+  // b, without the whole product.
   Value of_dy = g("GatherV2", {dy, sides[left ? 1 : 0], g.Int32(0)});
   Value of_b = g("GatherV2",
                  {right ? Adjoint(g, b) : b, sides[left ? 0 : 1], g.Int32(0)});

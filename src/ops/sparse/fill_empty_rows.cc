@@ -35,6 +35,7 @@ Status Fill(KernelContext& c, const Filling& f, const Shape& indices_shape) {
     c.out<bool>(2)[r] = ends[r] == 0;
     const int64_t begin = total;
     total += std::max<int64_t>(1, ends[r]);
+    // From here on `ends` tells where the next entry of each row goes.
     ends[r] = begin;
   }
   Shape shape = indices_shape;
@@ -42,6 +43,7 @@ Status Fill(KernelContext& c, const Filling& f, const Shape& indices_shape) {
   HR_RETURN_IF_ERROR(c.Allocate(0, shape));
   HR_RETURN_IF_ERROR(c.Allocate(1, Shape{total}));
   int64_t* y = c.out<int64_t>(0);
+  // A new entry stands in column 0 of its row.
   std::fill_n(y, total * f.width, 0);
   DispatchElement(f.values.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -51,6 +53,7 @@ Status Fill(KernelContext& c, const Filling& f, const Shape& indices_shape) {
       if (c.out<bool>(2)[r]) y[ends[r] * f.width] = r;
     }
     for (int64_t i = 0; i < f.n; ++i) {
+      // The entries of a row keep their order, whatever the order of the rows.
       const int64_t at = ends[f.indices[i * f.width]]++;
       std::copy_n(f.indices + i * f.width, f.width, y + at * f.width);
       values[at] = static_cast<const T*>(f.values.raw())[i];
@@ -78,6 +81,8 @@ Status SparseFill(KernelContext& c) {
   if (s.rank == 0) {
     return InvalidArgument("Dense shape cannot be empty.");
   }
+  // The size is the caller's; so many rows cannot be allocated, and their bytes
+  // still count in 64 bits.
   if (s.dims[0] > INT64_MAX / 64) {
     return InvalidArgument("SparseFillEmptyRows: too many rows: ", s.dims[0]);
   }
@@ -169,6 +174,8 @@ Status FillGradRule(ShapeContext& c) {
 
 Status FillGrad(KernelContext& c) {
   const Tensor &map = c.input(0), &dy = c.input(1);
+  // Output entries that no input maps to are the added ones: their gradients
+  // sum to that of the default.
   std::vector<bool> used(dy.dim(0));
   for (int64_t i = 0; i < map.dim(0); ++i) {
     const int64_t at = map.data<int64_t>()[i];

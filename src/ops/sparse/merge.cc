@@ -13,6 +13,7 @@ std::vector<MergedEntry> MergeEntries(const SparseInput& a,
                                      : CompareRows(a.row(i), b.row(j), a.rank);
     MergedEntry e;
     e.row = order <= 0 ? a.row(i) : b.row(j);
+    // Entries at the same place become one.
     if (order <= 0) e.a = i++;
     if (order >= 0) e.b = j++;
     out.push_back(e);

@@ -77,6 +77,8 @@ Status ToDense(KernelContext& c, const SparseInput& s, const Axes& axes) {
   HR_RETURN_IF_ERROR(c.Allocate(0, out));
   T* y = c.out<T>(0);
   std::fill_n(y, out.num_elements(), T(0));
+  // A group's first value replaces the 0 that stands for "no entry"; otherwise
+  // the maximum of negative values would be 0.
   std::vector<bool> seen(kMax ? out.num_elements() : 0);
   for (int64_t i = 0; i < s.count; ++i) {
     const int64_t at = GroupOf(s, axes, i);
@@ -92,6 +94,7 @@ Status ToDense(KernelContext& c, const SparseInput& s, const Axes& axes) {
 
 template <typename T, bool kMax>
 Status ToSparse(KernelContext& c, const SparseInput& s, const Axes& axes) {
+  // A map in order, as the indices of the result must be sorted.
   std::map<int64_t, T> groups;
   for (int64_t i = 0; i < s.count; ++i) {
     auto [it, first] = groups.try_emplace(GroupOf(s, axes, i));
@@ -144,12 +147,15 @@ Status SumGradient(GradientContext& g) {
   const DType wide = DType::kInt64;
   Value rank = g("Size", {sizes});
   Value axes = g("Reshape", {g.input(3), g.Int32s({-1})});
+  // Negative axes count from the end.
   axes = g("FloorMod", {g("AddV2", {axes, rank}), rank});
   Value ones = g("Fill", {g("Shape", {axes}), g.Scalar(wide, 1)});
   Value all = g("Range", {g.Int32(0), rank, g.Int32(1)});
   if (!g.ok()) return g.status();
   Value kept = g("DynamicStitch", {all, axes, sizes, ones});
   Value dy = g("Reshape", {g.grad(), kept});
+  // A kept size of 1 under a size of n gives n, and every index // n is 0; an
+  // equal size gives 1.
   Value scale = g("FloorDiv", {sizes, g("Maximum", {kept, g.Scalar(wide, 1)})});
   Value places =
       g("FloorDiv", {indices, g("Maximum", {scale, g.Scalar(wide, 1)})});

@@ -26,6 +26,7 @@ Status Reorder(KernelContext& c) {
     return InvalidArgument("Index rank (", rank, ") and shape rank (",
                            c.input(2).dim(0), ") do not match");
   }
+  // The common case: most ops give sorted entries.
   if (RowsAreSorted(indices)) {
     CopyElements(indices, c.output(0));
     CopyElements(values, c.output(1));

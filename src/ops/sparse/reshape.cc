@@ -43,6 +43,7 @@ StatusOr<Dims> Target(const Dims& wanted, int64_t total) {
           "an empty tensor unless all specified input "
           "sizes are non-zero");
     }
+    // Where both have no elements, 0 is as good as any size.
     out[missing] = known == 0 ? 0 : total / known;
     if (known != 0 && out[missing] * known != total) {
       return InvalidArgument("Input to reshape is a SparseTensor with ", total,
@@ -66,6 +67,7 @@ Status Reshape(KernelContext& c) {
   }
   HR_ASSIGN_OR_RETURN(Shape from, Shape::Make(dims));
   HR_ASSIGN_OR_RETURN(Dims to, Target(IntsOf(c.input(2)), from.num_elements()));
+  // Places outside would be divided into other places, and silently.
   HR_RETURN_IF_ERROR(CheckPlaces(indices, dims, /*ordered=*/false));
   const int64_t n = indices.dim(0), rank = indices.dim(1);
   const auto width = static_cast<int64_t>(to.size());
@@ -76,6 +78,7 @@ Status Reshape(KernelContext& c) {
   int64_t* y = c.out<int64_t>(0);
   for (int64_t i = 0; i < n; ++i) {
     int64_t at = 0;
+    // The place as a number, row-major, then split by the new sizes.
     for (int64_t d = 0; d < rank; ++d) at = at * dims[d] + x[i * rank + d];
     for (int64_t d = width; d-- > 0;) {
       y[i * width + d] = at % to[d];

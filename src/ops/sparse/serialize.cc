@@ -37,6 +37,7 @@ Status CheckParts(const KernelContext& c) {
 // `t` as upstream writes it: all of it in tensor_content, of strings the
 // lengths and then the bytes.
 Status ToContent(const Tensor& t, tensorflow::TensorProto* proto) {
+  // Types that are no plain bytes have fields of their own in a TensorProto.
   if (t.dtype() != DType::kString && !IsPlain(t.dtype())) {
     return TensorToProto(t, proto);
   }
@@ -57,6 +58,7 @@ Status ToContent(const Tensor& t, tensorflow::TensorProto* proto) {
 
 // Element `at` of output 0 becomes `t`.
 Status Hold(const KernelContext& c, int64_t at, Tensor t) {
+  // A variant holds the tensor itself, without a copy.
   if (c.output(0).dtype() == DType::kVariant) {
     c.out<Variant>(0)[at] = TensorInVariant(std::move(t));
     return OkStatus();
@@ -108,6 +110,8 @@ Status SerializeMany(KernelContext& c) {
         width);
   }
   const int64_t rows = c.in<int64_t>(2)[0];
+  // Only so that the size of the output cannot overflow; the allocation finds
+  // what is too much.
   if (rows < 0 || rows > (int64_t{1} << 40)) {
     return InvalidArgument("a sparse tensor has ", rows, " rows");
   }
@@ -189,6 +193,8 @@ Status Join(KernelContext& c, absl::Span<const Sparse> all,
   HR_RETURN_IF_ERROR(c.Allocate(2, Shape{rank + added}));
   int64_t* shape = c.out<int64_t>(2);
   std::copy(stack.begin(), stack.end(), shape);
+  // The joined size along each dimension is the largest of all, as upstream
+  // makes it.
   std::fill_n(shape + added, rank, 0);
   int64_t* to = c.out<int64_t>(0);
   std::vector<int64_t> place(added, 0);
@@ -208,6 +214,7 @@ Status Join(KernelContext& c, absl::Span<const Sparse> all,
     for (int64_t d = 0; d < rank; ++d) {
       shape[added + d] = std::max(shape[added + d], s.shape.data<int64_t>()[d]);
     }
+    // The place in the stack moves on like an odometer.
     for (int64_t d = added - 1; d >= 0 && ++place[d] == stack[d]; --d) {
       place[d] = 0;
     }
@@ -222,6 +229,7 @@ Status Deserialize(KernelContext& c) {
         "Serialized sparse should have 3 as the last dimension ", in.shape());
   }
   const int64_t n = in.num_elements() / 3;
+  // Without a tensor the rank is not known.
   if (n == 0) {
     return InvalidArgument(
         "Serialized sparse should have at least 1 serialized tensor, but has a "

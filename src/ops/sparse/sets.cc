@@ -31,8 +31,11 @@ bool MarkSet(const T* values, int64_t n, SetOf<T>* set) {
   if constexpr (std::is_integral_v<T>) {
     if (n == 0) return false;
     const auto [low, high] = std::minmax_element(values, values + n);
+    // Unsigned: the distance from the lowest int64 to the highest fits.
     const uint64_t width =
         static_cast<uint64_t>(*high) - static_cast<uint64_t>(*low);
+    // A byte of marks for each place is soon gone through; above that sorting n
+    // values is the smaller work.
     if (width > 4 * static_cast<uint64_t>(n)) return false;
     const T first = *low;
     std::vector<uint8_t> marks(width + 1);
@@ -70,6 +73,8 @@ struct Sets {
 Status CheckGroups(const std::vector<int64_t>& dims, int64_t* n) {
   *n = 1;
   for (int64_t d : dims) {
+    // A sparse shape may claim any number of groups, and each takes memory even
+    // when it is empty.
     if (d < 0 || __builtin_mul_overflow(*n, d, n) || *n > int64_t{1} << 28) {
       return InvalidArgument("sets of group shape [", JoinInts(dims),
                              "] are too many");
@@ -105,6 +110,7 @@ StatusOr<Sets<T>> SparseSets(const KernelContext& c, int first) {
                            ": sets need at least 2 dimensions");
   }
   const bool validate = c.op().bool_attr("validate_indices");
+  // Inside in any case: places number the groups below.
   HR_RETURN_IF_ERROR(validate ? CheckOrdered(s) : CheckInside(s));
   Sets<T> out;
   out.group_dims.assign(s.dims.begin(), s.dims.end() - 1);
@@ -259,6 +265,7 @@ struct SizeOf {
 // The rank of a set operation's operands, as far as one of them tells.
 int64_t RankOfSets(const ShapeContext& c) {
   const std::string& op = c.op().name();
+  // By the names: DenseToDense..., DenseToSparse..., SparseToSparse...
   const bool dense_first = op[0] == 'D', dense_second = op[7] == 'D';
   if (dense_first && c.input(0).known_rank()) return c.input(0).rank();
   if (dense_second && c.input(1).known_rank()) return c.input(1).rank();

@@ -23,6 +23,7 @@ std::vector<int64_t> EntriesInside(const SparseInput& s, const Dims& start,
     const int64_t* row = s.row(i);
     bool inside = true;
     for (int d = 0; d < s.rank && inside; ++d) {
+      // No sum of start and size, which could overflow.
       inside = row[d] >= start[d] && row[d] - start[d] < size[d];
     }
     if (inside) chosen.push_back(i);
@@ -63,6 +64,7 @@ Status Slice(KernelContext& c) {
           "got start ",
           start[d], " and size ", size[d], " in dimension ", d);
     }
+    // A box may reach beyond the tensor, or begin there: it is cut.
     size[d] = std::max<int64_t>(0, std::min(size[d], s.dims[d] - start[d]));
   }
   const std::vector<int64_t> chosen = EntriesInside(s, start, size);
@@ -192,6 +194,7 @@ Status Split(KernelContext& c) {
   HR_RETURN_IF_ERROR(CheckInside(s));
   Dims start(s.rank, 0), size = s.dims;
   for (int i = 0; i < n; ++i) {
+    // Uneven sizes are allowed here: the first parts are one longer.
     size[axis] = s.dims[axis] / n + (i < s.dims[axis] % n ? 1 : 0);
     const std::vector<int64_t> chosen = EntriesInside(s, start, size);
     const auto count = static_cast<int64_t>(chosen.size());

@@ -17,6 +17,7 @@ template <typename T>
 void Groups(const SparseInput& s, T* y) {
   using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const T* x = s.data<T>();
+  // Indices are in order (Softmax checks it), so a group lies together.
   for (int64_t begin = 0, end; begin < s.count; begin = end) {
     Wide most = static_cast<Wide>(x[begin]);
     for (end = begin + 1; end < s.count; ++end) {
@@ -25,6 +26,7 @@ void Groups(const SparseInput& s, T* y) {
     }
     Wide sum = 0;
     for (int64_t i = begin; i < end; ++i) {
+      // Less the largest: no exponential above 1, nothing overflows.
       sum += std::exp(static_cast<Wide>(x[i]) - most);
     }
     for (int64_t i = begin; i < end; ++i) {

@@ -51,6 +51,7 @@ StatusOr<SparseInput> SparseInputOf(const Tensor& indices, const Tensor& values,
   s.indices = indices;
   s.values = values;
   s.dims = IntsOf(shape);
+  // Refuses sizes below 0 and products past int64: what follows may multiply.
   HR_RETURN_IF_ERROR(Shape::Make(s.dims).status());
   s.count = values.dim(0);
   s.rank = static_cast<int>(shape.dim(0));
@@ -75,6 +76,8 @@ int64_t FirstWrong(const I* x, int64_t n, absl::Span<const int64_t> dims,
   for (int64_t i = 0; i < n; ++i, x += rank) {
     bool inside = true, later = i == 0, same = i > 0;
     for (int64_t d = 0; d < rank; ++d) {
+      // One comparison for both ends: a negative index is a huge one unsigned.
+      // And no branch, as nearly all rows are right.
       inside &= static_cast<uint64_t>(x[d]) < static_cast<uint64_t>(size[d]);
       if (ordered && i > 0) {
         later |= same && x[d] > x[d - rank];
@@ -145,7 +148,9 @@ std::vector<int64_t> SortedOrder(const Tensor& indices) {
   const int64_t* x = indices.data<int64_t>();
   std::vector<int64_t> order(n);
   std::iota(order.begin(), order.end(), 0);
+  // Most tensors are in order already: one pass tells.
   if (RowsAreSorted(indices)) return order;
+  // Stable: entries at one place stay in the order in which they were given.
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return CompareRows(x + a * rank, x + b * rank, rank) < 0;
   });

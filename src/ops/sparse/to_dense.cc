@@ -94,6 +94,7 @@ Status ToDense(KernelContext& c) {
     HR_RETURN_IF_ERROR(CheckPlaces(places, dims, /*ordered=*/true));
   }
   HR_ASSIGN_OR_RETURN(Shape out, Shape::Make(dims));
+  // Unvalidated means unordered or repeated; outside nothing may be written.
   if (!validate && !CheckPlaces(places, dims, /*ordered=*/false).ok()) {
     return InvalidArgument("Indices are not valid (out of bounds).  Shape: ",
                            out);
@@ -122,6 +123,7 @@ Status ToDenseGradient(GradientContext& g) {
   } else {
     g.set(2, values);
   }
+  // The default stands where no value does.
   g.set(3, g("Sub", {SumAll(g, dy), SumAll(g, values)}));
   return g.status();
 }

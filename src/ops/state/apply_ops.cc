@@ -78,6 +78,7 @@ StatusOr<double> ScalarInput(const KernelContext& c, int i) {
     return InvalidArgument(c.op().def().inputs[i].name,
                            " is not a scalar: ", t.shape());
   }
+  // AdagradDA's global_step.
   if (t.dtype() == DType::kInt64) return double(t.scalar<int64_t>());
   double v = 0;
   DispatchDType(t.dtype(), FloatTypes{}, [&](auto tag) {
@@ -95,6 +96,8 @@ class Apply : public Kernel {
     const auto& inputs = op.def().inputs;
     for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
       const std::string& name = inputs[i].name;
+      // Upstream's inputs always begin with the variables, so counting them is
+      // enough.
       if (inputs[i].is_ref || inputs[i].type == DType::kResource) {
         ++slots_;
       } else if (name == "grad" || name == "delta") {
@@ -103,6 +106,7 @@ class Apply : public Kernel {
         indices_ = i;
       } else {
         // The first form of Ftrl has no shrinkage.
+        // Both forms share one rule, which finds lr_power at a fixed place.
         if (name == "lr_power" && scalars_.size() == 3) scalars_.push_back(-1);
         scalars_.push_back(i);
       }
@@ -120,15 +124,18 @@ class Apply : public Kernel {
       if (scalars_[i] < 0) continue;
       HR_ASSIGN_OR_RETURN(scalars[i], ScalarInput(c, scalars_[i]));
     }
+    // Rules take the op's attribute behind its scalars, as 0 or 1.
     scalars[scalars_.size()] = flag_;
     absl::InlinedVector<VariableInput, 4> variables(slots_);
     for (int i = 0; i < slots_; ++i) {
       HR_ASSIGN_OR_RETURN(variables[i], VariableOf(c, i));
     }
+    // All slots are locked at once, so no other step sees some of them changed.
     HR_RETURN_IF_ERROR(
         UpdateVariables(variables, dtype_, [&](absl::Span<Tensor*> slots) {
           return Update(c, slots, scalars.data());
         }));
+    // The forms of TensorFlow 1 hand the reference on.
     if (c.num_outputs() > 0) c.set_output(0, c.input(0));
     return OkStatus();
   }
@@ -152,6 +159,8 @@ class Apply : public Kernel {
                              " ", g.shape());
     }
     const int64_t size = DTypeSize(dtype_);
+    // Bound by memory: a third of a nanosecond for each tensor that is read or
+    // written.
     ParallelFor(g.num_elements(), 0.3 * (slots_ + 1),
                 [&](int64_t begin, int64_t end) {
                   UpdateSpan(slots, begin * size, g, begin * size, scalars,
@@ -179,6 +188,8 @@ class Apply : public Kernel {
       return InvalidArgument(
           "grad must be the same size as indices in the first dimension.");
     }
+    // All indices are checked before the first row changes: an error must not
+    // leave half a step.
     for (int64_t i = 0; i < indices.dim(0); ++i) {
       int64_t at = indices.IntAt(i);
       if (at < 0 || at >= var.dim(0)) {
@@ -197,6 +208,7 @@ class Apply : public Kernel {
     HR_RETURN_IF_ERROR(CheckRows(var, g, indices));
     const int64_t row = var.shape().Product(1, var.rank());
     const int64_t bytes = row * DTypeSize(dtype_);
+    // One after another, as a row may come up twice.
     for (int64_t i = 0; i < indices.dim(0); ++i) {
       UpdateSpan(slots, indices.IntAt(i) * bytes, g, i * bytes, scalars, row);
     }

@@ -13,9 +13,12 @@ Status CountUpTo(KernelContext& c) {
         if (t.num_elements() != 1) {
           return InvalidArgument("input is not a scalar: ", t.shape());
         }
+        // The counter stays at its limit and every further call fails; that is
+        // how input loops of TensorFlow 1 end.
         if (t.IntAt(0) >= limit) {
           return OutOfRange("Reached limit of ", limit);
         }
+        // The value before the step is the result.
         HR_RETURN_IF_ERROR(c.Allocate(0, Shape()));
         CopyElements(t, c.output(0));
         if (t.dtype() == DType::kInt32) {

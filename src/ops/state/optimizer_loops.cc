@@ -11,11 +11,14 @@ constexpr int kMostScalars = 8;
 template <typename Rule, typename T>
 [[gnu::always_inline]] inline void Loop(T* const* slots, const T* g,
                                         const double* scalars, int64_t n) {
+  // In the variable's type: a double rate would make every step of a float loop
+  // a double one.
   T in_type[kMostScalars];
   for (int i = 0; i < kMostScalars; ++i) in_type[i] = T(scalars[i]);
   Rule rule;
   rule.Prepare(in_type);
   constexpr int kSlots = Rule::kSlots;
+  // Slots that a rule does not have alias the first one and are never touched.
   T* const s0 = slots[0];
   T* const s1 = slots[kSlots > 1 ? 1 : 0];
   T* const s2 = slots[kSlots > 2 ? 2 : 0];
@@ -23,6 +26,8 @@ template <typename Rule, typename T>
   // Element i depends on nothing but elements i, even if slots are the same.
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
+    // All is read before anything is written, so that a variable given for two
+    // slots behaves the same in vector and in scalar loops.
     T x[4] = {s0[i], 0, 0, 0};
     if (kSlots > 1) x[1] = s1[i];
     if (kSlots > 2) x[2] = s2[i];

@@ -45,6 +45,7 @@ HR_RULE T Magnitude(T x) {
 }
 template <typename T>
 HR_RULE T Sign(T x) {
+  // A NaN and a zero are their own signs.
   return x > 0 ? T(1) : x < 0 ? T(-1) : x;
 }
 template <typename T>
@@ -72,6 +73,8 @@ struct Momentum {  // x[1]: accumulator
   }
   HR_RULE void Step(T* x, T g) const {
     x[1] = x[1] * momentum + g;
+    // Nesterov's step looks ahead: the accumulator as it will be after the next
+    // decay.
     x[0] -= nesterov ? g * lr + x[1] * momentum * lr : x[1] * lr;
   }
 };
@@ -99,6 +102,8 @@ struct Adam {  // x[1]: m, x[2]: v
   bool nesterov;
   // beta1_power, beta2_power, lr, beta1, beta2, epsilon, use_nesterov
   HR_RULE void Prepare(const T* s) {
+    // Kingma and Ba's bias correction, folded into the rate: lr * sqrt(1 -
+    // beta2^t) / (1 - beta1^t).
     step = s[2] * SquareRoot(T(1) - s[1]) / (T(1) - s[0]);
     beta1 = s[3];
     one_less_beta1 = T(1) - s[3];
@@ -107,9 +112,12 @@ struct Adam {  // x[1]: m, x[2]: v
     nesterov = s[6] != 0;
   }
   HR_RULE void Step(T* x, T g) const {
+    // The same as beta m + (1 - beta) g, in the order of upstream's kernel.
     x[1] += (g - x[1]) * one_less_beta1;
     x[2] += (g * g - x[2]) * one_less_beta2;
     const T ahead = nesterov ? x[1] * beta1 + one_less_beta1 * g : x[1];
+    // Epsilon is outside of the root (the paper's "epsilon hat"), as upstream
+    // has it.
     x[0] -= ahead * step / (SquareRoot(x[2]) + epsilon);
   }
 };
@@ -127,6 +135,8 @@ struct AdamAmsgrad {  // x[1]: m, x[2]: v, x[3]: the greatest v so far
   HR_RULE void Step(T* x, T g) const {
     x[1] += (g - x[1]) * one_less_beta1;
     x[2] += (g * g - x[2]) * one_less_beta2;
+    // Reddi et al. (2018): the step never grows again, which the convergence
+    // proof needs.
     x[3] = Greater(x[3], x[2]);
     x[0] -= x[1] * step / (SquareRoot(x[3]) + epsilon);
   }
@@ -138,6 +148,7 @@ struct AdaMax {  // x[1]: m, x[2]: v
   T step, one_less_beta1, beta2, epsilon;
   // beta1_power, lr, beta1, beta2, epsilon
   HR_RULE void Prepare(const T* s) {
+    // The infinity norm has no bias, so only the mean is corrected.
     step = s[1] / (T(1) - s[0]);
     one_less_beta1 = T(1) - s[2];
     beta2 = s[3];
@@ -161,6 +172,7 @@ struct Adagrad {  // x[1]: sum of squares
   }
   HR_RULE void Step(T* x, T g) const {
     x[1] = update_slots ? x[1] + g * g : x[1];
+    // No epsilon: the accumulator begins above 0 (initial_accumulator_value).
     x[0] -= g * lr / SquareRoot(x[1]);
   }
 };
@@ -193,6 +205,8 @@ struct Adadelta {  // x[1]: mean of squares, x[2]: mean of squared updates
   }
   HR_RULE void Step(T* x, T g) const {
     x[1] = x[1] * rho + g * g * one_less_rho;
+    // The ratio of two means gives the step the unit of the variable (Zeiler,
+    // 2012).
     const T update =
         SquareRoot(x[2] + epsilon) / SquareRoot(x[1] + epsilon) * g;
     x[2] = x[2] * rho + update * update * one_less_rho;
@@ -212,6 +226,7 @@ struct RmsProp {  // x[1]: mean of squares, x[2]: momentum
   }
   HR_RULE void Step(T* x, T g) const {
     x[1] += (g * g - x[1]) * one_less_rho;
+    // Epsilon is inside of the root here, unlike in Adam: upstream's kernel.
     x[2] = x[2] * momentum + g * lr / SquareRoot(x[1] + epsilon);
     x[0] -= x[2];
   }
@@ -230,6 +245,7 @@ struct CenteredRmsProp {  // x[1]: mean, x[2]: mean of squares, x[3]: momentum
   HR_RULE void Step(T* x, T g) const {
     x[2] += (g * g - x[2]) * one_less_rho;
     x[1] += (g - x[1]) * one_less_rho;
+    // Mean of squares less square of the mean: the variance.
     x[3] = x[3] * momentum + g * lr / SquareRoot(x[2] - x[1] * x[1] + epsilon);
     x[0] -= x[3];
   }
@@ -247,6 +263,7 @@ struct AddSign {  // x[1]: m
   }
   HR_RULE void Step(T* x, T g) const {
     x[1] = x[1] * beta + g * (T(1) - beta);
+    // Steps grow where the gradient and its mean agree in sign.
     x[0] -= lr * (alpha + sign_decay * (Sign(g) * Sign(x[1]))) * g;
   }
 };
@@ -271,6 +288,8 @@ struct PowerSign {  // x[1]: m
 // The point that a proximal step from `to` with l1 and l2 penalties reaches.
 template <typename T>
 HR_RULE T Shrink(T to, T rate, T l1, T l2) {
+  // Soft thresholding; where there is no l1 it is left out, as in upstream's
+  // kernel.
   const T kept =
       l1 > 0 ? Sign(to) * Greater(Magnitude(to) - rate * l1, T(0)) : to;
   return kept / (T(1) + l2 * rate);
@@ -319,9 +338,13 @@ struct AdagradDa {  // x[1]: sum of gradients, x[2]: sum of squares
   HR_RULE void Step(T* x, T g) const {
     x[1] += g;
     x[2] += g * g;
+    // The penalty grows with the number of steps, as the sum of the gradients
+    // does.
     const T kept =
         l1 > 0 ? Sign(x[1]) * Greater(Magnitude(x[1]) - l1 * steps, T(0))
                : x[1];
+    // Dual averaging: the variable follows from the sums alone, its old value
+    // has no part.
     x[0] = -lr * kept / (l2 * steps * lr + SquareRoot(x[2]));
   }
 };
@@ -341,12 +364,16 @@ struct Ftrl {  // x[1]: sum of squares, x[2]: linear
     linear_by_lr = s[5] != 0;
   }
   HR_RULE T Root(T x) const {
+    // The usual power, as a square root: faster, and exact.
     return lr_power == T(-0.5) ? SquareRoot(x) : Power(x, -lr_power);
   }
   HR_RULE void Step(T* x, T g) const {
+    // The shrinkage enters `linear` but not the sum of squares.
     const T shrunk = g + T(2) * shrinkage * x[0];
     const T sum = x[1] + g * g;
     const T root = Root(sum);
+    // McMahan et al. (2013): sigma * w, with sigma the growth of the inverse
+    // rate.
     const T change = (root - Root(x[1])) * x[0];
     // The two forms differ by a factor of lr in `linear`.
     x[2] += linear_by_lr ? shrunk * lr - change : shrunk - change / lr;
@@ -355,6 +382,7 @@ struct Ftrl {  // x[1]: sum of squares, x[2]: linear
         linear_by_lr ? root + T(2) * l2 * lr : root / lr + T(2) * l2;
     x[0] = Magnitude(x[2]) > threshold ? (threshold * Sign(x[2]) - x[2]) / curve
                                        : T(0);
+    // Last, as the step needs the old sum.
     x[1] = sum;
   }
 };

@@ -19,6 +19,8 @@ constexpr int64_t kTile = 512;
 template <typename T>
 void RunNarrow(UpdateRule rule, void* const* slots, const void* gradient,
                const double* scalars, int64_t n) {
+  // On the stack, tile by tile: a widened copy of whole variables would cost
+  // more memory than the variables.
   float tiles[4][kTile];
   float g[kTile];
   float* pointers[4] = {tiles[0], tiles[1], tiles[2], tiles[3]};

@@ -12,6 +12,7 @@ Status MakeReference(KernelContext& c) {
   ResourceHandle handle;
   handle.name = c.op().string_attr("shared_name");
   handle.container = c.op().string_attr("container");
+  // Upstream's default container.
   if (handle.container.empty()) handle.container = "localhost";
   if (handle.name.empty()) {
     return FailedPrecondition(
@@ -60,6 +61,8 @@ OpBuilder RefVariableOp(const char* name) {
 // What the engine puts where a reference meets an op that wants a tensor.
 Status ReadReference(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
+  // TensorFlow 1 has this text for references, another than for resource
+  // variables.
   if (!v.variable->initialized()) {
     return FailedPrecondition("Attempting to use uninitialized value ", v.name);
   }
@@ -83,6 +86,7 @@ HR_OP(_ReadReference)
 Status IsRefInitialized(KernelContext& c) {
   StatusOr<VariableInput> v = VariableOf(c, 0);
   HR_RETURN_IF_ERROR(c.Allocate(0, Shape()));
+  // A variable that was never made is not initialized; that is no error.
   *c.out<bool>(0) = v.ok() && v->variable->initialized();
   return OkStatus();
 }
@@ -106,6 +110,7 @@ Status AssignRef(KernelContext& c) {
         "lhs shape= ",
         v.variable->shape(), " rhs shape= ", value.shape());
   }
+  // A borrowed tensor (a caller's memory) may change or go away after the run.
   HR_ASSIGN_OR_RETURN(Tensor kept, Keepable(value));
   v.variable->Assign(std::move(kept));
   c.set_output(0, c.input(0));

@@ -34,6 +34,7 @@ template <typename From>
 void CopySlices(const Tensor& params, int64_t n, int64_t slice, From from,
                 Tensor& out) {
   const int64_t bytes = slice * DTypeSize(params.dtype());
+  // Strings and handles have to be copied one by one.
   if (!IsPlain(params.dtype())) {
     for (int64_t k = 0; k < n; ++k) {
       Tensor row = out.WithShape(Shape{n, slice}).Rows(k, k + 1);
@@ -55,6 +56,8 @@ void CopySlices(const Tensor& params, int64_t n, int64_t slice, From from,
 }
 
 Status Gather(KernelContext& c) {
+  // The value is shared, not copied: an update that comes meanwhile works on a
+  // copy of its own.
   HR_ASSIGN_OR_RETURN(Tensor params,
                       ReadVariable(c, 0, c.op().output_types()[0]));
   const Tensor& indices = c.input(1);
@@ -75,6 +78,8 @@ Status Gather(KernelContext& c) {
   }
   const int64_t rows = params.dim(b);
   const int64_t n = indices.num_elements();
+  // Checked before the output is made, so the copies below need no checks and
+  // may go to several threads.
   for (int64_t i = 0; i < n; ++i) {
     int64_t at = indices.IntAt(i);
     if (at < 0 || at >= rows) {
@@ -91,6 +96,7 @@ Status Gather(KernelContext& c) {
   CopySlices(
       params, n, slice,
       [&](int64_t k) {
+        // Each batch gathers from its own rows.
         return (k / per_batch * rows + indices.IntAt(k)) * slice;
       },
       c.output(0));
@@ -110,6 +116,7 @@ Value BatchedGradient(GradientContext& g, int32_t batch) {
   Value rows = g("Prod", {dims(batch, batch + 1), zero});
   Value tail = dims(batch + 1, 0, 1);
   Value minus = g.Int32s({-1});
+  // Batches are laid one behind another, so one segment sum serves them all.
   Value offsets =
       g("Mul", {g("Range", {g.Int32(0), batches, g.Int32(1)}), rows});
   Value indices = g("Cast", {g.input(1)}, {{"DstT", DType::kInt32}});
@@ -140,6 +147,7 @@ Status GatherGradient(GradientContext& g) {
       g("StridedSlice", {shape, g.Int32s({1}), g.Int32s({0}), g.Int32s({1})},
         {{"end_mask", 1}});
   Value minus = g.Int32s({-1});
+  // Rows and their numbers, not a dense tensor of the variable's size.
   Gradient rows;
   rows.values =
       g("Reshape", {g.grad(), g("ConcatV2", {minus, tail, g.Int32(0)})});
@@ -231,6 +239,7 @@ Status GatherNdGradient(GradientContext& g) {
   Value shape =
       g("VariableShape", {g.input(0)}, {{"out_type", g.input(1).dtype()}});
   const Shape& indices = g.input(1).shape();
+  // A depth of 1 names whole rows, which need no dense gradient.
   if (indices.known_rank() && indices.rank() == 2 && indices[1] == 1) {
     Gradient rows;
     rows.values = g.grad();

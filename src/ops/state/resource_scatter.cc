@@ -15,6 +15,7 @@ Status Rows(KernelContext& c) {
         "match.");
   }
   return v.variable->Update(v.name, [&](Tensor& value) {
+    // A stop in the middle would leave some rows changed and others not.
     const StopHold whole;
     return ScatterRows(kind, c.input(1), c.input(2), value);
   });

@@ -54,6 +54,7 @@ T Combine(const T& x, const T& y) {
     if constexpr (kind == ScatterKind::kSub) return static_cast<T>(a - b);
     if constexpr (kind == ScatterKind::kMul) return static_cast<T>(a * b);
     if constexpr (std::is_signed_v<T>) {
+      // The least number over -1 overflows and traps on x86.
       if (y == -1) return static_cast<T>(W{0} - a);
     }
     return static_cast<T>(x / y);
@@ -78,10 +79,13 @@ Status Apply(const Targets& targets, const Tensor& updates, Tensor& value) {
   const T* from = updates.data<T>();
   T* to = value.data<T>();
   if constexpr (kind == ScatterKind::kDiv && std::is_integral_v<T>) {
+    // Looked for before the first row changes.
     for (int64_t i = 0; i < updates.num_elements(); ++i) {
       if (from[i] == 0) return InvalidArgument("Integer division by zero");
     }
   }
+  // One after another, as a place may be named twice and the last (or all of
+  // them) count.
   for (size_t k = 0; k < targets.offsets.size(); ++k) {
     if (targets.offsets[k] < 0) continue;
     T* row = to + targets.offsets[k];
@@ -132,6 +136,7 @@ Status CheckRowShapes(const Tensor& indices, const Tensor& updates,
     return InvalidArgument("params must be at least 1-D, got shape ",
                            value.shape());
   }
+  // One number may stand for all rows.
   if (updates.rank() == 0) return OkStatus();
   if (updates.shape() !=
       indices.shape().Concat(value.shape().Sub(1, value.rank()))) {
@@ -217,6 +222,7 @@ Status ScatterSlices(ScatterKind kind, const Tensor& indices,
     for (int d = 0; d < depth; ++d) {
       int64_t k = indices.IntAt(i * depth + d);
       good &= k >= 0 && k < value.dim(d);
+      // Not computed on once the place is bad, as the product could overflow.
       at = good ? at * value.dim(d) + k : 0;
     }
     if (!good && !ignore_bad) {

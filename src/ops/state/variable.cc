@@ -27,6 +27,8 @@ class VarHandle : public Kernel {
   bool own_outputs() const override { return true; }
   Status Run(KernelContext& c) override {
     ResourceHandle handle = handle_;
+    // A new variable each run, and no entry by name: it lives as long as its
+    // handles.
     if (anonymous_) {
       handle.name = debug_name_;
       handle.resource = std::make_shared<Variable>(dtype_, shape_);
@@ -94,6 +96,8 @@ Status ReadShape(ShapeContext& c) {
 
 Status Read(KernelContext& c) {
   StatusOr<Tensor> t = ReadVariable(c, 0, c.op().output_types()[0]);
+  // Upstream's text for reads, which other ops on missing variables do not
+  // have.
   if (absl::IsNotFound(t.status())) {
     const ResourceHandle& h = c.input(0).scalar<ResourceHandle>();
     return FailedPrecondition(
@@ -108,6 +112,7 @@ Status Read(KernelContext& c) {
 }
 
 Status ReadGradient(GradientContext& g) {
+  // Slices are handed on as slices: optimizers update the rows alone.
   g.set(0, g.raw_grad(0));
   return g.status();
 }
@@ -139,6 +144,7 @@ Status AssignShape(ShapeContext& c) {
 // The variable behind input 0, made if its name is new.
 StatusOr<VariableInput> VariableToAssign(const KernelContext& c) {
   const ResourceHandle& handle = c.input(0).scalar<ResourceHandle>();
+  // An anonymous variable is in the handle and in no table.
   if (handle.resource || c.services().resources == nullptr) {
     return VariableOf(c, 0);
   }
@@ -149,6 +155,8 @@ StatusOr<VariableInput> VariableToAssign(const KernelContext& c) {
                             Shape shape = handle.data && !handle.data->empty()
                                               ? handle.data->front().shape
                                               : Shape::UnknownRank();
+                            // Its element type is the value's, as the handle
+                            // need not tell.
                             return std::make_shared<Variable>(
                                 c.op().input_types()[1], shape);
                           }));
@@ -193,6 +201,7 @@ HR_OP(AssignVariableOp)
 
 Status Destroy(KernelContext& c) {
   const ResourceHandle& handle = c.input(0).scalar<ResourceHandle>();
+  // Anonymous variables go with their last handle.
   if (handle.resource || c.services().resources == nullptr) return OkStatus();
   Status s = c.services().resources->Delete(handle.container, handle.name);
   return c.op().bool_attr("ignore_lookup_error") ? OkStatus() : s;

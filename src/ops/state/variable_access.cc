@@ -15,11 +15,14 @@ Status LockFrom(absl::Span<const VariableInput* const> order, size_t k,
                 absl::Span<Tensor*> values,
                 absl::Span<const VariableInput> inputs,
                 absl::FunctionRef<Status(absl::Span<Tensor*>)> fn) {
+  // Nested calls, as each variable's lock is held by its own Update.
   if (k == order.size()) return fn(values);
   Variable* variable = order[k]->variable.get();
   return variable->Update(order[k]->name, [&](Tensor& value) {
     const StopHold whole;
     for (size_t i = 0; i < inputs.size(); ++i) {
+      // One variable may be given for several slots; all of them see the same
+      // tensor.
       if (inputs[i].variable.get() == variable) values[i] = &value;
     }
     return LockFrom(order, k + 1, values, inputs, fn);

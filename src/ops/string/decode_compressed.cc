@@ -39,6 +39,7 @@ Status Decode(KernelContext& c) {
         for (;;) {
           HR_ASSIGN_OR_RETURN(const size_t n, source->Read(room));
           out->append(room, n);
+          // Read gives fewer bytes than asked at the end only.
           if (n < sizeof(room)) return OkStatus();
           if (out->size() > kMost) {
             return ResourceExhausted("a string unpacks to over ", kMost,

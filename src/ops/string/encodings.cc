@@ -49,6 +49,7 @@ Status DecodeOne(StringView s, std::string* out) {
   for (int i = 0; i < 2 && s.size() % 4 == (4 - i) % 4; ++i) {
     if (!absl::ConsumeSuffix(&s, "=")) break;
   }
+  // Six bits are not a byte.
   if (s.size() % 4 == 1) {
     return InvalidArgument("Base64 string length cannot be 1 modulo 4.");
   }
@@ -134,6 +135,7 @@ Status DecodeRaw(KernelContext& c) {
   if (!c.op().bool_attr("little_endian")) {
     Reverse(out, n * bytes / WordSize(type), WordSize(type));
   }
+  // A bool of any byte but 0 and 1 is undefined in C++.
   if (type == DType::kBool) MakeBools(out, n * bytes);
   return OkStatus();
 }

@@ -35,6 +35,7 @@ uint64_t HashPair(uint64_t u, uint64_t v, uint64_t mul) {
 uint64_t HashUpTo16(const char* s, size_t n) {
   if (n >= 8) {
     const uint64_t mul = kK2 + n * 2;
+    // The last eight bytes overlap the first: no tail to go through.
     const uint64_t a = Load64(s) + kK2, b = Load64(s + n - 8);
     const uint64_t c = std::rotr(b, 37) * mul + a;
     const uint64_t d = (std::rotr(a, 25) + b) * mul;
@@ -93,6 +94,8 @@ uint64_t HashLong(const char* s, size_t n) {
   uint64_t z = ShiftMix(y * kK2 + 113) * kK2;
   Pair v{0, 0}, w{0, 0};
   x = x * kK2 + Load64(s);
+  // What is left behind the whole blocks is hashed as the last 64 bytes of the
+  // string, some of them for the second time.
   const char* const end = s + (n - 1) / 64 * 64;
   const char* const last64 = end + ((n - 1) & 63) - 63;
   do {
@@ -158,16 +161,19 @@ uint64_t Fingerprint64(absl::string_view s) {
 }
 
 uint64_t StrongHash64(const uint64_t key[2], absl::string_view s) {
+  // SipHash's: "somepseudorandomlygeneratedbytes" in ASCII.
   SipState state{key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
                  key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573};
   size_t at = 0;
   for (; at + 8 <= s.size(); at += 8) state.Add(Load64(s.data() + at));
+  // The length is in the last word, so zeros at the end of a string count.
   uint64_t last = uint64_t{s.size()} << 56;
   for (size_t i = 0; at + i < s.size(); ++i) {
     last |= uint64_t{static_cast<uint8_t>(s[at + i])} << (8 * i);
   }
   state.Add(last);
   state.v2 ^= 0xff;
+  // SipHash-2-4: two rounds a word and four at the end.
   state.Rounds(4);
   return state.v0 ^ state.v1 ^ state.v2 ^ state.v3;
 }

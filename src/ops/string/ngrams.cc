@@ -25,6 +25,7 @@ class Row {
         separator_(op.string_attr("separator")) {}
 
   int64_t Padding(const Widths& w, int64_t width) const {
+    // More would make n-grams of padding alone.
     return std::min(w.pad_width < 0 ? width - 1 : w.pad_width, width - 1);
   }
   int64_t Count(const Widths& w, int64_t width) const {

@@ -311,6 +311,8 @@ class Statements(Loops):
             if self.left > 0:
                 lines += self._statement(scope)
         form = self.pick(*self._endings(scope)) if depth < 3 else "return"
+        if form == "python loop" and depth:  # A tensor may say whether it goes on here.
+            form = "python"
         more = lambda s: self.returning(s, kind, depth + 1)
         if form == "return":
             return [*lines, f"return {RETURNED[kind](self.e, scope)}"]

@@ -41,12 +41,14 @@ void KeepBand(const T* in, T* out, int64_t all_rows, int64_t rows,
           const int64_t i = r % rows;
           const T* x = in + r * columns;
           T* y = out + r * columns;
+          // Negative numbers keep everything on their side.
           const int64_t first =
               lower < 0 ? 0 : std::clamp<int64_t>(i - lower, 0, columns);
           const int64_t last =
               upper < 0 ? columns
                         : std::clamp<int64_t>(i + upper + 1, first, columns);
           std::fill(y, y + first, T());
+          // In place what is kept stays.
           if (x != y) std::copy(x + first, x + last, y + first);
           std::fill(y + last, y + columns, T());
         }

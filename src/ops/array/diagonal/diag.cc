@@ -22,6 +22,7 @@ Status Diag(KernelContext& c) {
   const Tensor& in = c.input(0);
   FillZero(c.output(0));
   const int64_t n = in.num_elements();
+  // From one element of the diagonal to the next.
   CopyBlock(in.dtype(), in.raw(), c.output(0).raw(), {{n, 1, n + 1}});
   return OkStatus();
 }

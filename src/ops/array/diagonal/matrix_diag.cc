@@ -20,6 +20,7 @@ Status CheckDiagonal(ShapeContext& c) {
 // Rows and columns of the result; -1 means "as small as fits", or unknown.
 Status MatrixSize(const DiagonalBand& band, int64_t longest, int64_t* rows,
                   int64_t* columns) {
+  // A diagonal below the main one begins that many rows down.
   const int64_t least_rows = longest - std::min<int64_t>(band.upper, 0);
   const int64_t least_columns = longest + std::max<int64_t>(band.lower, 0);
   if (*rows != -1 && *rows < least_rows) {
@@ -35,6 +36,8 @@ Status MatrixSize(const DiagonalBand& band, int64_t longest, int64_t* rows,
   } else if (*columns == -1) {
     *columns = least_columns;
   }
+  // One of both must be as small as fits: otherwise the diagonal would end amid
+  // the matrix.
   if (*rows != least_rows && *columns != least_columns) {
     return InvalidArgument(
         "The number of rows or columns is not consistent with the specified "
@@ -72,6 +75,7 @@ Status DiagV2Rule(ShapeContext& c) {
   if (c.value(1) == nullptr || !diagonal.known_rank()) return OkStatus();
   HR_ASSIGN_OR_RETURN(DiagonalBand band, ReadBand(*c.value(1)));
   const int rank = diagonal.rank();
+  // A single diagonal has no dimension of its own.
   const int lead = band.lower == band.upper ? rank - 1 : rank - 2;
   if (lead < 0) {
     return InvalidArgument("diagonal must be at least 2-dim, received shape: ",
@@ -110,13 +114,16 @@ void FillMatrices(const T* diagonals, const T& padding, T* out, int64_t batch,
       T* row = out + r * columns;
       const T* source = diagonals + r / rows * band.count() * longest;
       for (int64_t j = 0; j < columns; ++j) {
+        // Diagonals count from the main one, upwards.
         const int64_t d = j - i;
         if (d < band.lower || d > band.upper) {
           row[j] = padding;
           continue;
         }
+        // The place along the diagonal, and what alignment puts before it.
         const int64_t at = i - std::max<int64_t>(-d, 0) +
                            DiagonalOffset(d, longest, rows, columns, align);
+        // The uppermost diagonal comes first.
         row[j] = source[(band.upper - d) * longest + at];
       }
     }
@@ -160,6 +167,7 @@ Status DiagV2Gradient(GradientContext& g) {
   Value zero = g.Scalar(dy.dtype(), 0);
   g.set(0, g("MatrixDiagPartV3", {dy, g.input(1), zero}, attrs));
   if (!g.ok() || !g.wants(4)) return g.status();
+  // What is left without the diagonals is padding.
   Value zeros = g("ZerosLike", {g.results()[0].dense});
   Value rest = g("MatrixSetDiagV3", {dy, zeros, g.input(1)}, attrs);
   Value axes = g("Range", {g.Int32(0), g("Rank", {rest}), g.Int32(1)});

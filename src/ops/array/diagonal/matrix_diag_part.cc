@@ -63,6 +63,7 @@ void TakeDiagonals(const T* in, const T& padding, T* out, int64_t batch,
       const T* from = in + (k / count * rows + i) * columns + j;
       T* to = out + k * longest;
       std::fill_n(to, left, padding);
+      // One row down and one column on.
       for (int64_t x = 0; x < n; ++x) to[left + x] = from[x * (columns + 1)];
       std::fill_n(to + left + n, longest - left - n, padding);
     }

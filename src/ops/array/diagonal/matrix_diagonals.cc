@@ -5,6 +5,7 @@
 namespace headrace {
 
 DiagonalAlign AlignOf(const ResolvedOp& op) {
+  // The versions before V3 align to the left.
   if (op.def().FindAttr("align") == nullptr) return {true, true};
   const std::string& align = op.string_attr("align");
   return {align == "LEFT_RIGHT" || align == "LEFT_LEFT",
@@ -14,6 +15,7 @@ DiagonalAlign AlignOf(const ResolvedOp& op) {
 AttrMap GradientAlign(const GradientContext& g) {
   const bool has = g.op().def().FindAttr("align") != nullptr;
   return {
+      // The gradient is emitted as V3, which must be told how.
       {"align", has ? g.op().string_attr("align") : std::string("RIGHT_LEFT")}};
 }
 
@@ -50,6 +52,7 @@ StatusOr<DiagonalBand> ReadBand(const Tensor& k) {
 
 Status CheckBand(const DiagonalBand& band, int64_t rows, int64_t columns) {
   auto check = [&](int64_t d, StringView name) {
+    // The main diagonal exists even of an empty matrix.
     if (d == 0 || (-rows < d && d < columns)) return OkStatus();
     return InvalidArgument(name, " is out of bound: ", d,
                            ". It must be between ", -rows, " and ", columns);
@@ -65,6 +68,7 @@ int64_t DiagonalLength(int64_t d, int64_t rows, int64_t columns) {
 
 int64_t LongestDiagonal(const DiagonalBand& band, int64_t rows,
                         int64_t columns) {
+  // The longest diagonal of a band is the one nearest to the main one.
   return std::max<int64_t>(
       0, std::min(rows + std::min<int64_t>(band.upper, 0),
                   columns - std::max<int64_t>(band.lower, 0)));
@@ -72,6 +76,7 @@ int64_t LongestDiagonal(const DiagonalBand& band, int64_t rows,
 
 int64_t DiagonalOffset(int64_t d, int64_t longest, int64_t rows,
                        int64_t columns, const DiagonalAlign& align) {
+  // The main diagonal is on both sides, and never padded.
   const bool left = (d >= 0 && align.super_left) || (d <= 0 && align.sub_left);
   return left ? 0 : longest - DiagonalLength(d, rows, columns);
 }

@@ -87,6 +87,7 @@ Status MatrixSetDiag(KernelContext& c) {
   if (c.num_inputs() > 2) {
     HR_ASSIGN_OR_RETURN(band, ReadBand(c.input(2)));
   }
+  // In place nothing has to be copied.
   if (out.raw() != in.raw()) CopyElements(in, out);
   if (out.num_elements() == 0) return OkStatus();
   DispatchElement(out.dtype(), [&](auto tag) {

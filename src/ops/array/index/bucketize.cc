@@ -12,6 +12,7 @@ class BucketizeKernel : public Kernel {
       : boundaries_(op.attr<std::vector<float>>("boundaries")) {}
   static StatusOr<std::unique_ptr<Kernel>> Make(const ResolvedOp& op) {
     const auto& b = op.attr<std::vector<float>>("boundaries");
+    // Looked at once, when the kernel is made.
     if (!std::is_sorted(b.begin(), b.end())) {
       return InvalidArgument("Expected sorted boundaries");
     }
@@ -36,6 +37,7 @@ class BucketizeKernel : public Kernel {
  private:
   template <typename T>
   int32_t Bucket(T x) const {
+    // Values equal to a boundary belong to the bucket above.
     return static_cast<int32_t>(
         std::upper_bound(boundaries_.begin(), boundaries_.end(), x) -
         boundaries_.begin());

@@ -36,6 +36,7 @@ Status Partition(KernelContext& c) {
   const Tensor &data = c.input(0), &partitions = c.input(1);
   const int64_t n = partitions.num_elements(), parts = c.num_outputs();
   const int32_t* p = partitions.data<int32_t>();
+  // First counted, as outputs need their sizes.
   std::vector<int64_t> count(parts, 0);
   for (int64_t i = 0; i < n; ++i) {
     if (p[i] < 0 || p[i] >= parts) {
@@ -83,6 +84,7 @@ Status PartitionGradient(GradientContext& g) {
                              {{"num_partitions", parts}});
   if (!g.ok()) return g.status();
   for (int i = 0; i < parts; ++i) stitched.push_back(g.grad_or_zeros(i));
+  // No row is named twice, so that any order will do.
   Value rows = g("ParallelDynamicStitch", stitched, {{"N", parts}});
   if (!g.ok()) return g.status();
   g.set(0, g("Reshape", {rows, g.ShapeOf(data)}));

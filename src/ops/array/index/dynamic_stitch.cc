@@ -15,6 +15,7 @@ Status StitchRule(ShapeContext& c) {
     const Shape &indices = c.input(i), &data = c.input(n + i);
     if (const Tensor* t = c.value(i)) {
       for (int32_t id : t->span<int32_t>()) {
+        // One more than the largest index.
         rows = std::max(rows, int64_t{id} + 1);
       }
     } else {
@@ -60,6 +61,7 @@ Status Stitch(KernelContext& c) {
   }
   const int64_t slice = out.shape().Product(1, out.rank());
   if (out.num_elements() == 0) return OkStatus();
+  // New memory for objects is empty already.
   if (IsPlain(out.dtype())) FillZero(out);
   for (int i = 0; i < n; ++i) {
     const Tensor &indices = c.input(i), &data = c.input(n + i);
@@ -80,6 +82,8 @@ Status StitchGradient(GradientContext& g) {
   const int n = g.num_inputs() / 2;
   Value dy = g.grad();
   for (int i = 0; i < n; ++i) {
+    // Also where a later slice overwrote the row: upstream looks at indices
+    // alone.
     g.set(n + i, g("GatherV2", {dy, g.input(i), g.Int32(0)}));
   }
   return g.status();

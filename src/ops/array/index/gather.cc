@@ -24,6 +24,8 @@ Status BadIndex(const Tensor& indices, int64_t at, int64_t limit) {
   std::string place;
   int64_t rest = at;
   for (int d = indices.rank() - 1; d >= 0; --d) {
+    // The last dimension runs fastest, so the digits come out from the last to
+    // the first.
     place =
         absl::StrCat(rest % indices.dim(d), place.empty() ? "" : ",", place);
     rest /= indices.dim(d);
@@ -40,6 +42,8 @@ constexpr int64_t kAhead = 8;
 template <typename T>
 void CopyRow(const T* from, T* to, int64_t n) {
   if constexpr (std::is_trivially_copyable_v<T>) {
+    // A plain assignment, as memcpy of a size that the compiler does not know
+    // is a call.
     if (n == 1)
       *to = *from;
     else
@@ -54,12 +58,17 @@ void CopyRow(const T* from, T* to, int64_t n) {
 template <typename T, typename Index>
 int64_t GatherRows(const T* params, const Index* indices, T* out,
                    const GatherSizes& s, int64_t begin, int64_t end) {
+  // A block of a thread may begin in the middle of a slab, so the first slab
+  // starts at k and every later one at 0.
   int64_t k = begin % s.count, slab = begin / s.count;
   for (int64_t r = begin; r < end;) {
+    // All `outer` slabs of a batch share that batch's indices.
     const Index* ids = indices + slab / s.outer * s.count;
     const T* from = params + slab * s.limit * s.inner;
     const int64_t stop = std::min(s.count, k + (end - r));
     for (; k < stop; ++k, ++r) {
+      // As unsigned a negative index is larger than any limit, so one
+      // comparison checks both ends.
       const auto id = static_cast<uint64_t>(static_cast<int64_t>(ids[k]));
       if (id >= static_cast<uint64_t>(s.limit)) [[unlikely]] {
         return slab / s.outer * s.count + k;
@@ -67,10 +76,14 @@ int64_t GatherRows(const T* params, const Index* indices, T* out,
       if (k + kAhead < stop) {
         const auto next =
             static_cast<uint64_t>(static_cast<int64_t>(ids[k + kAhead]));
+        // A bad index further on must not be turned into an address, even for a
+        // prefetch.
         if (next < static_cast<uint64_t>(s.limit)) {
           const char* row =
               reinterpret_cast<const char*>(from + next * s.inner);
           __builtin_prefetch(row);
+          // Two cache lines; the hardware's own prefetcher takes over from
+          // there.
           __builtin_prefetch(row + 64);
         }
       }
@@ -86,6 +99,7 @@ template <typename T>
 int64_t GatherOf(const Tensor& params, const Tensor& indices, Tensor& out,
                  const GatherSizes& s) {
   std::atomic<int64_t> bad{INT64_MAX};
+  // About three units for the index, and a tenth for each byte that is copied.
   const double cost = 3 + 0.1 * static_cast<double>(s.inner * sizeof(T));
   auto run = [&](auto tag) {
     using Index = typename decltype(tag)::type;
@@ -95,6 +109,8 @@ int64_t GatherOf(const Tensor& params, const Tensor& indices, Tensor& out,
                      static_cast<T*>(out.raw()), s, b, e);
       if (at < 0) return;
       int64_t seen = bad.load();
+      // The least position wins, whichever thread is first, so that the message
+      // does not depend on the threads. (A failed exchange loads `seen` anew.)
       while (at < seen && !bad.compare_exchange_weak(seen, at)) {
       }
     });
@@ -129,6 +145,8 @@ Status GatherInto(const Tensor& params, const Tensor& indices, Tensor& out,
 
 Status CheckParams(ShapeContext& c) {
   if (c.input(0).known_rank() && c.input(0).rank() == 0) {
+    // The first text is the one of a graph's shape function, the second the one
+    // of the eager kernel.
     return c.Refuse(RankIsLess(1, 0),
                     InvalidArgument("params must be at least 1 dimensional"));
   }
@@ -154,6 +172,8 @@ Status CheckBatch(const Shape& indices, int64_t* batch_dims) {
     return InvalidArgument("Expected batch_dims in the range [", -rank, ", ",
                            rank, "], but got ", *batch_dims);
   }
+  // A negative batch_dims counts over the rank of the indices, a negative axis
+  // over that of the params.
   if (*batch_dims < 0) *batch_dims += rank;
   return OkStatus();
 }
@@ -168,6 +188,7 @@ Status NormalizeBatch(const Shape& params, const Shape& indices, int64_t* axis,
     return OkStatus();
   }
   if (!params.known_rank()) return OkStatus();
+  // Unsigned, as -axis of the least int64 is not defined.
   const auto at = static_cast<uint64_t>(*axis);
   const uint64_t need = *axis < 0 ? -at : at + 1;
   if (need > static_cast<uint64_t>(params.rank())) {
@@ -176,12 +197,15 @@ Status NormalizeBatch(const Shape& params, const Shape& indices, int64_t* axis,
                                   " but is rank ", params.rank()));
   }
   if (*axis < 0) *axis += params.rank();
+  // The batch dimensions must lie before the axis, because they are shared and
+  // not gathered from.
   if (*batch_dims > *axis) {
     return InvalidArgument("batch_dims (", *batch_dims,
                            ") must be less than or equal to axis (", *axis,
                            ").");
   }
   for (int i = 0; i < *batch_dims; ++i) {
+    // Unknown sizes are -1 and agree with everything.
     const int64_t a = params[i], b = indices.known_rank() ? indices[i] : -1;
     if (a >= 0 && b >= 0 && a != b) {
       return InvalidArgument("params.shape[", i, "]: ", a,
@@ -205,6 +229,8 @@ Status GatherV2Rule(ShapeContext& c) {
   if (!known) {
     if (params.known_rank() && indices.known_rank()) {
       HR_RETURN_IF_ERROR(CheckBatch(indices, &batch_dims));
+      // The axis goes, the indices' own dimensions come, and the batch
+      // dimensions, which both have, count once.
       const int64_t rank = params.rank() + indices.rank() - 1 - batch_dims;
       if (rank >= 0) {
         c.set_output(0, Shape::UnknownOfRank(static_cast<int>(rank)));
@@ -216,6 +242,7 @@ Status GatherV2Rule(ShapeContext& c) {
   if (!params.known_rank() || !indices.known_rank()) return OkStatus();
   Shape out = params.Sub(0, static_cast<int>(axis));
   for (int i = 0; i < batch_dims; ++i) {
+    // A batch size that the params do not tell may be known from the indices.
     if (out[i] < 0) out.set_dim(i, indices[i]);
   }
   const int a = static_cast<int>(axis), b = static_cast<int>(batch_dims);
@@ -226,6 +253,8 @@ Status GatherV2Rule(ShapeContext& c) {
 }
 
 Status GatherV2(KernelContext& c) {
+  // The kernel checks again, as a graph may have been built without the shapes
+  // or the axis.
   int64_t axis = c.input(2).IntAt(0);
   int64_t batch_dims = c.op().int_attr("batch_dims");
   HR_RETURN_IF_ERROR(NormalizeBatch(c.input(0).shape(), c.input(1).shape(),
@@ -247,9 +276,13 @@ Gradient RowSlices(GradientContext& g) {
   if (p.known_rank() && Shape(p.Sub(1, p.rank())).fully_known() &&
       p.Product(1, p.rank()) > 0) {
     std::vector<int32_t> dims(p.dims().begin(), p.dims().end());
+    // The count of rows is left to Reshape, so that a batch of unknown size
+    // needs no shape ops. (A row of no elements would make -1 ambiguous.)
     dims[0] = -1;
     shape = g.Int32s(dims);
   } else {
+    // The row shape is known at run time only: it is params' shape without the
+    // first size.
     Value rows = g("Size", {indices});
     Value count = g("ExpandDims", {rows, g.Int32(0)});
     Value tail =
@@ -284,6 +317,8 @@ Status GeneralGradient(GradientContext& g, int64_t batch_dims) {
   Value shape = g.ShapeOf(params), ids_shape = g.ShapeOf(indices);
   Value rank = g("Size", {shape});
   Value axis = g("Cast", {g.input(2)}, {{"DstT", DType::kInt32}});
+  // FloorMod brings a negative axis into [0, rank) without a branch in the
+  // graph.
   axis = g("FloorMod", {axis, rank});
   Value after = g("AddV2", {axis, one});
   Value split = g.Int32(static_cast<int32_t>(batch_dims));
@@ -298,6 +333,8 @@ Status GeneralGradient(GradientContext& g, int64_t batch_dims) {
       g("Reshape", {rows, g("Pack", {g("Mul", {batch, count}), outer, inner})});
   Value ids = g("Cast", {indices}, {{"DstT", DType::kInt32}});
   ids = g("Reshape", {ids, g("Pack", {batch, count})});
+  // Batch b's rows begin at b * limit once the batches are laid into one list
+  // of segments.
   Value base = g("Mul", {g("Range", {zero, batch, one}), limit});
   ids = g("AddV2", {ids, g("ExpandDims", {base, one})});
   ids = g("Reshape", {ids, g.Int32s({-1})});
@@ -319,6 +356,8 @@ Status GatherV2Gradient(GradientContext& g) {
   }
   const Tensor* axis = g.Known(g.input(2));
   const Shape& params = g.input(0).shape();
+  // Only a gather along the first axis may give slices, as IndexedSlices hold
+  // whole rows of it.
   const bool first =
       axis && batch_dims == 0 &&
       (axis->IntAt(0) == 0 ||
@@ -345,6 +384,7 @@ HR_OP(Gather)
 Shape GatherV2Sizes(PartialSizes& c) {
   if (c.is_scalar()) {
     const std::optional<int64_t> at = c.ConstantScalar(1);
+    // A negative index fails at run time, so nothing is claimed of it here.
     return at && *at >= 0 ? Shape{c.SizeAt(0, *at)} : c.Uncertain();
   }
   const Tensor* at = c.Constant(1);

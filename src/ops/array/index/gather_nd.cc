@@ -28,6 +28,8 @@ Status GatherNdRule(ShapeContext& c) {
                     InvalidArgument("indices must be at least a vector"));
   }
   if (!params.known_rank() || !indices.known_rank()) return OkStatus();
+  // The last dimension of the indices says how many of the params' dimensions a
+  // place names.
   const int64_t depth = indices[indices.rank() - 1];
   if (depth < 0) return OkStatus();
   if (depth > params.rank()) {
@@ -51,6 +53,7 @@ void CopySlices(const Tensor& params, absl::Span<const int64_t> offsets,
   const double cost = 2 + 0.1 * static_cast<double>(slice * sizeof(T));
   ParallelFor(n, cost, [&](int64_t b, int64_t e) {
     for (int64_t i = b; i < e; ++i) {
+      // -1 marks a place outside, which reads as zero under the policy IGNORE.
       if (offsets[i] < 0)
         std::fill_n(to + i * slice, slice, T());
       else if (slice == 1)
@@ -66,6 +69,8 @@ Status GatherNd(KernelContext& c) {
   Tensor& out = c.output(0);
   HR_ASSIGN_OR_RETURN(BadIndices policy, BadIndicesPolicy(c.op()));
   const int64_t depth = indices.dim(indices.rank() - 1);
+  // No place can be inside of an empty tensor; upstream has this text for it
+  // before it looks at the indices.
   if (params.num_elements() == 0 && indices.num_elements() > 0) {
     return InvalidArgument(
         "Requested more than 0 entries, but params is empty.  Params shape: ",
@@ -80,6 +85,8 @@ Status GatherNd(KernelContext& c) {
   }
   const int64_t slice =
       params.shape().Product(static_cast<int>(depth), params.rank());
+  // The check is behind the one of the indices: bad places are an error even
+  // when they would copy nothing.
   if (out.num_elements() == 0) return OkStatus();
   DispatchElement(params.dtype(), [&](auto tag) {
     CopySlices<typename decltype(tag)::type>(params, offsets, slice, out);
@@ -92,6 +99,8 @@ Status GatherNdGradient(GradientContext& g) {
   const Value &params = g.input(0), &indices = g.input(1);
   Value dy = g.grad();
   const Shape& ids = indices.shape();
+  // A last dimension of 1 names rows of the first axis, just as Gather's
+  // indices do.
   if (ids.known_rank() && ids.rank() == 2 && ids[1] == 1) {
     Gradient slices;
     slices.values = dy;
@@ -105,6 +114,7 @@ Status GatherNdGradient(GradientContext& g) {
     return g.status();
   }
   Value places = indices;
+  // ScatterNd's shape is of the indices' type, and Shape gives no int16.
   if (indices.dtype() == DType::kInt16) {
     places = g("Cast", {indices}, {{"DstT", DType::kInt32}});
   }

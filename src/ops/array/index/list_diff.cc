@@ -25,6 +25,8 @@ std::vector<int64_t> Missing(const Tensor& x, const Tensor& y) {
     table.FindOrAdd(
         HashOf(ys[i]), [&](int64_t e) { return ys[owner[e]] == ys[i]; },
         &added);
+    // Entry number e of the table stands for y[owner[e]]: the table keeps no
+    // keys itself.
     if (added) owner.push_back(i);
   }
   for (int64_t i = 0; i < x.num_elements(); ++i) {

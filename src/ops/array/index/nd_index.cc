@@ -13,6 +13,7 @@ using NdIndexTypes = TypeList<int32_t, int64_t, int16_t, uint16_t>;
 StatusOr<BadIndices> BadIndicesPolicy(const ResolvedOp& op) {
   const std::string& policy = op.string_attr("bad_indices_policy");
   if (policy == "IGNORE") return BadIndices::kIgnore;
+  // DEFAULT stands for what the device does by nature, and a CPU refuses.
   if (policy.empty() || policy == "DEFAULT" || policy == "ERROR") {
     return BadIndices::kError;
   }
@@ -35,6 +36,8 @@ std::vector<int64_t> PlaceOffsets(const Tensor& indices, const Shape& shape,
         bool inside = true;
         for (int64_t d = 0; d < depth; ++d) {
           const auto id = static_cast<int64_t>(ids[i * depth + d]);
+          // One unsigned comparison checks both ends, without a branch in the
+          // loop.
           inside &= static_cast<uint64_t>(id) <
                     static_cast<uint64_t>(shape[static_cast<int>(d)]);
           // Unsigned, as a place outside may overflow.
@@ -47,6 +50,8 @@ std::vector<int64_t> PlaceOffsets(const Tensor& indices, const Shape& shape,
     });
   });
   *first_bad = -1;
+  // The first bad place is searched for afterwards, so that the message is the
+  // same whatever the threads' order.
   for (int64_t i = 0; i < n; ++i) {
     if (offsets[i] < 0) {
       *first_bad = i;

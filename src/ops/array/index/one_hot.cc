@@ -24,6 +24,8 @@ Status OneHotRule(ShapeContext& c) {
   }
   if (!in.known_rank()) return OkStatus();
   const int64_t axis = c.op().int_attr("axis");
+  // -1 alone means "last" here; other negative axes are refused, as upstream
+  // does.
   if (axis != -1 && (axis < 0 || axis > in.rank())) {
     return InvalidArgument("Expected axis to be -1 or between [0, ",
                            in.rank() + 1, ").  But received: ", axis);
@@ -31,6 +33,8 @@ Status OneHotRule(ShapeContext& c) {
   Shape out = in;
   out.InsertDim(axis < 0 ? in.rank() : static_cast<int>(axis),
                 known ? depth : Shape::kUnknown);
+  // A large depth may make a shape whose count of elements overflows; Make
+  // refuses it.
   if (out.fully_known()) {
     HR_ASSIGN_OR_RETURN(out, Shape::Make(out.dims()));
   }
@@ -47,6 +51,8 @@ void SetOnes(const Index* indices, const T& on, T* out, int64_t before,
         for (int64_t i = b; i < e; ++i) {
           for (int64_t k = 0; k < after; ++k) {
             const auto at = static_cast<int64_t>(indices[i * after + k]);
+            // An index outside leaves its row all off, by the definition of
+            // one_hot.
             if (at < 0 || at >= depth) continue;
             out[(i * depth + at) * after + k] = on;
           }
@@ -62,6 +68,8 @@ Status OneHot(KernelContext& c) {
   const int axis = given < 0 ? indices.rank() : static_cast<int>(given);
   const int64_t before = indices.shape().Product(0, axis);
   const int64_t after = indices.shape().Product(axis, indices.rank());
+  // The off value everywhere first: one pass of memset speed, after which only
+  // one element in `depth` is touched.
   FillRun(out.dtype(), out.raw(), c.input(3).raw(), out.num_elements());
   DispatchElement(out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;

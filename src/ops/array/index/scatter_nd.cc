@@ -24,6 +24,7 @@ T Combined(const T& x, const T& y) {
   } else if constexpr (std::is_same_v<T, bool>) {
     return kind == Combine::kAdd ? x || y : x != y;
   } else if constexpr (std::is_integral_v<T>) {
+    // Integers wrap around on overflow, which only unsigned arithmetic defines.
     const auto a = static_cast<uint64_t>(x), b = static_cast<uint64_t>(y);
     return static_cast<T>(kind == Combine::kAdd ? a + b : a - b);
   } else {
@@ -41,6 +42,8 @@ void Apply(absl::Span<const int64_t> offsets, int64_t slice,
   const auto n = static_cast<int64_t>(offsets.size());
   ParallelFor(slice, 0.5 * static_cast<double>(n), [&](int64_t b, int64_t e) {
     for (int64_t k = 0; k < n; ++k) {
+      // Places outside are -1 here and were refused already unless the policy
+      // is IGNORE.
       if (offsets[k] < 0) continue;
       T* __restrict row = to + offsets[k];
       const T* __restrict by = from + k * slice;
@@ -65,6 +68,7 @@ Status ApplyTo(absl::Span<const int64_t> offsets, int64_t slice,
   } else {
     known = DispatchDType(out.dtype(), NumberTypes{}, run) ||
             DispatchDType(out.dtype(), TypeList<bool>{}, run);
+    // Strings are joined by an addition; nothing can be taken from them.
     if constexpr (kind == Combine::kAdd) {
       known = known || DispatchDType(out.dtype(), TypeList<std::string>{}, run);
     }
@@ -87,6 +91,8 @@ Status Scatter(KernelContext& c, const Tensor& indices, const Tensor& updates) {
   }
   const int64_t slice =
       out.shape().Product(static_cast<int>(depth), out.rank());
+  // The check is behind the one of the indices, which are refused even when
+  // nothing would be written.
   if (updates.num_elements() == 0 || out.num_elements() == 0) return OkStatus();
   return ApplyTo<kind>(offsets, slice, updates, out);
 }
@@ -123,6 +129,8 @@ Status CheckScatterNd(ShapeContext& c, const Shape& shape, const Shape& indices,
   }
   const int outer = indices.rank() - 1;
   const int64_t depth = indices[outer];
+  // The two texts about an empty output are for updates that surely have
+  // elements to place.
   const bool something = indices.fully_known() && updates.fully_known() &&
                          indices.num_elements() > 0 &&
                          updates.num_elements() > 0;
@@ -151,6 +159,8 @@ Status CheckScatterNd(ShapeContext& c, const Shape& shape, const Shape& indices,
                         ") of updates[shape=", updates, "]"));
   }
   if (depth < 0) return OkStatus();
+  // Bounded, as Sub below takes no start behind the rank; the larger depth is
+  // refused by the same condition.
   const int d = static_cast<int>(std::min<int64_t>(depth, shape.rank()));
   if (depth > shape.rank() ||
       !updates.Sub(outer, updates.rank())
@@ -168,6 +178,8 @@ Status ScatterNdRule(ShapeContext& c) {
     return c.Refuse(RankIsNot(1, c.input(2).rank()),
                     InvalidArgument("Shape must be a vector"));
   }
+  // Once without the shape: graphs complain of indices and updates before they
+  // look at the shape's value.
   HR_RETURN_IF_ERROR(
       CheckScatterNd(c, Shape::UnknownRank(), c.input(0), c.input(1)));
   absl::InlinedVector<int64_t, 8> dims;
@@ -183,6 +195,8 @@ Status ScatterNdRule(ShapeContext& c) {
 }
 
 Status ScatterNd(KernelContext& c) {
+  // Places named twice add up, so the output starts from zeros and the kernel
+  // adds.
   FillZero(c.output(0));
   return Scatter<Combine::kAdd>(c, c.input(0), c.input(1));
 }
@@ -194,6 +208,7 @@ AttrMap Policy(const ResolvedOp& op) {
 // The gradient for the updates: dy at their places.
 Value AtPlaces(GradientContext& g, const Value& dy, const Value& indices) {
   Value places = indices;
+  // GatherNd has no uint16 indices.
   if (indices.dtype() == DType::kUint16) {
     places = g("Cast", {indices}, {{"DstT", DType::kInt32}});
   }
@@ -201,6 +216,8 @@ Value AtPlaces(GradientContext& g, const Value& dy, const Value& indices) {
 }
 
 Status ScatterNdGradient(GradientContext& g) {
+  // Scattering is linear in the updates, so the gradient reads dy where each of
+  // them went.
   g.set(1, AtPlaces(g, g.grad(), g.input(0)));
   return g.status();
 }
@@ -264,6 +281,8 @@ Status TensorScatterRule(ShapeContext& c) {
 template <Combine kind>
 Status TensorScatter(KernelContext& c) {
   Tensor& out = c.output(0);
+  // The output may be the input's own buffer (InPlace below), which needs no
+  // copy.
   if (out.raw() != c.input(0).raw()) CopyElements(c.input(0), out);
   return Scatter<kind>(c, c.input(1), c.input(2));
 }
@@ -271,6 +290,7 @@ Status TensorScatter(KernelContext& c) {
 Status UpdateGradient(GradientContext& g) {
   Value dy = g.grad();
   Value zeros = g("ZerosLike", {g.input(2)});
+  // What was overwritten has no part in the result, so dy is zero there.
   g.set(0, g("TensorScatterUpdate", {dy, g.input(1), zeros}, Policy(g.op())));
   if (g.ok()) g.set(2, AtPlaces(g, dy, g.input(1)));
   return g.status();
@@ -295,6 +315,8 @@ Status ExtremeGradient(GradientContext& g) {
   Value y_wins = g("Cast", {g("Equal", {updates, there})}, to_dtype);
   if (!g.ok()) return g.status();
   Value shape = g.ShapeOf(x, indices.dtype());
+  // How many among x and the updates equal the result at each place: the share
+  // of dy is one over that.
   Value winners =
       g("AddV2",
         {x_wins, g("ScatterNd", {indices, y_wins, shape}, Policy(g.op()))});

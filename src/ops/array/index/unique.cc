@@ -31,6 +31,8 @@ uint64_t SliceHash(const T* x, const Slices& s, int64_t i) {
   uint64_t hash = 0;
   for (int64_t b = 0; b < s.before; ++b) {
     for (int64_t k = 0; k < s.run; ++k) {
+      // The golden ratio in 64 bits, as in HashOf; the multiplication makes the
+      // hash depend on the order of the elements.
       hash =
           (hash ^ HashOf(x[(b * s.n + i) * s.run + k])) * 0x9e3779b97f4a7c15u;
       hash ^= hash >> 29;
@@ -44,7 +46,11 @@ template <typename T, typename Index>
 void Number(const T* x, const Slices& s, Index* idx,
             std::vector<int64_t>* firsts) {
   OrderTable table;
+  // Single elements, the common case, are compared without the loops of
+  // SameSlice.
   const bool plain = s.before == 1 && s.run == 1;
+  // The loop is serial and may be long, so the meter lets a deadline or a
+  // cancellation end it.
   StopMeter meter;
   const double cost = 20.0 * static_cast<double>(s.before * s.run);
   for (int64_t i = 0; i < s.n; ++i) {
@@ -108,6 +114,7 @@ Status UniqueOf(KernelContext& c, const Slices& s, int axis) {
     return Unimplemented("unique elements of ", DTypeName(c.input(0).dtype()));
   }
   HR_RETURN_IF_ERROR(TakeSlices(c, s, axis, firsts));
+  // Only the siblings "WithCounts" have a third output.
   if (c.num_outputs() < 3) return OkStatus();
   HR_RETURN_IF_ERROR(c.Allocate(2, Shape{static_cast<int64_t>(firsts.size())}));
   if (idx.dtype() == DType::kInt32)
@@ -123,6 +130,7 @@ Status Unique(KernelContext& c) {
 
 Status UniqueV2(KernelContext& c) {
   const Tensor &x = c.input(0), &axes = c.input(1);
+  // An empty axis means that the input is a vector of elements.
   if (axes.num_elements() == 0) return Unique(c);
   int64_t axis = axes.IntAt(0);
   if (axis < 0) axis += x.rank();
@@ -143,6 +151,8 @@ Status UniqueRule(ShapeContext& c) {
                     InvalidArgument("x expects a 1D vector."));
   }
   c.set_output(0, Shape{Shape::kUnknown});
+  // idx has as many elements as x; how many of them are distinct is known at
+  // run time only.
   c.set_output(1,
                c.input(0).known_rank() ? c.input(0) : Shape{Shape::kUnknown});
   if (c.num_outputs() == 3) c.set_output(2, Shape{Shape::kUnknown});

@@ -34,6 +34,8 @@ Status Unravel(KernelContext& c) {
     if (dims[d] < 0) {
       return InvalidArgument("Input dims cannot contain a dim of ", dims[d]);
     }
+    // The product is formed in the type of the dims, as upstream does, so int32
+    // dims overflow at 2^31.
     if (__builtin_mul_overflow(size, dims[d], &size)) {
       return InvalidArgument("Input dims product is causing integer overflow");
     }
@@ -43,6 +45,8 @@ Status Unravel(KernelContext& c) {
     if (left < 0 || left >= size) {
       return InvalidArgument("index is out of bound as with dims");
     }
+    // Row-major: the last coordinate runs fastest. The result is [rank, n], one
+    // row for each dimension.
     for (int64_t d = rank; d-- > 0;) {
       c.out<T>(0)[d * n + i] = static_cast<T>(left % dims[d]);
       left /= dims[d];

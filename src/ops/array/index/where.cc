@@ -19,6 +19,7 @@ bool IsTrue(const T& x) {
   if constexpr (std::is_same_v<T, qint8> || std::is_same_v<T, quint8> ||
                 std::is_same_v<T, qint16> || std::is_same_v<T, quint16> ||
                 std::is_same_v<T, qint32>) {
+    // Quantized types have no arithmetic, not even a comparison with a number.
     return x.value != 0;
   } else {
     return x != T(0);
@@ -33,6 +34,8 @@ void WriteIndices(const T* x, const Shape& shape, int64_t begin, int64_t count,
   if (rank == 1) {  // without a branch that is hard to foresee
     const int64_t* end = out + count;
     for (int64_t i = begin; out < end; ++i) {
+      // Written always and kept only when the element is true; the place behind
+      // the last one is never reached, as the loop ends at `count`.
       *out = i;
       out += IsTrue(x[i]);
     }
@@ -49,6 +52,8 @@ void WriteIndices(const T* x, const Shape& shape, int64_t begin, int64_t count,
       out = std::copy_n(at.data(), rank, out);
       --count;
     }
+    // Like an odometer: the last coordinate runs over first. No division for
+    // each element.
     for (int d = rank - 1; d >= 0 && ++at[d] == shape[d]; --d) at[d] = 0;
   }
 }
@@ -59,6 +64,8 @@ Status WhereOf(KernelContext& c) {
   const T* x = in.data<T>();
   const int64_t n = in.num_elements(), block = FixedBlockSize(n);
   std::vector<int64_t> first(FixedBlocks(n) + 1, 0);
+  // Two passes over the same fixed blocks: the first counts, so that each block
+  // of the second knows where its indices begin.
   ParallelBlocks(n, block, 0.4, [&](int64_t k, int64_t b, int64_t e) {
     int64_t count = 0;
     for (int64_t i = b; i < e; ++i) count += IsTrue(x[i]);

@@ -9,6 +9,7 @@ namespace {
 // The axis input's value, if known.
 Status AxisValue(ShapeContext& c, int input, bool* known, int64_t* axis) {
   const Shape& s = c.input(input);
+  // One element of any rank is let through, as upstream's kernel does.
   if (s.fully_known() && s.num_elements() != 1) {
     return c.Refuse(
         RankIsNot(0, s.rank()),
@@ -42,6 +43,8 @@ Status UnknownAxis(ShapeContext& c, int first, int n) {
 
 // The input that holds the axis, as a mask.
 uint32_t AxisSeen(int axis_input) {
+  // The mask has 32 bits; an axis behind so many values (the last input of
+  // ConcatV2) is not marked.
   return axis_input < 32 ? 1u << axis_input : 0;
 }
 
@@ -80,6 +83,7 @@ Status AddValue(ShapeContext& c, Values values, int k, int axis, int axis_input,
   }
   for (int d = 0; d < rank; ++d) {
     if (d == axis) {
+      // One unknown size along the axis makes the sum unknown.
       int64_t sum = Shape::kUnknown;
       if ((*out)[d] >= 0 && s[d] >= 0 &&
           __builtin_add_overflow((*out)[d], s[d], &sum)) {
@@ -138,6 +142,8 @@ Status ConcatShape(ShapeContext& c, int first, int n, int axis_input) {
     out = s;
     seen = true;
   }
+  // A value of unknown rank has the others' shape but an unknown size along the
+  // axis.
   if (unknown_rank && seen) {
     out.set_dim(static_cast<int>(axis), Shape::kUnknown);
   }
@@ -158,6 +164,8 @@ Status CopyParts(KernelContext& c, int first, int64_t axis) {
   Tensor& out = c.output(0);
   if (axis < 0) axis += out.rank();
   const int64_t before = out.shape().Product(0, axis);
+  // Along the axis all runs lie one behind the other in each of the `before`
+  // rows, so each value is a block with the output's stride.
   const int64_t row = out.shape().Product(axis, out.rank());
   int64_t at = 0;
   for (int i = first; i < first + c.num_inputs() - 1; ++i) {
@@ -194,6 +202,8 @@ Status ConcatGradientOf(GradientContext& g, int first, const Value& axis) {
   const int n = g.num_inputs() - 1;
   Value dy = g.grad();
   std::vector<int64_t> sizes;
+  // Known sizes give one SplitV, which can hand out views; otherwise each part
+  // is a Slice at an offset that is computed at run time.
   if (KnownSizes(g, first, axis, &sizes)) {
     Value dim = axis.dtype() == DType::kInt32
                     ? axis
@@ -226,6 +236,7 @@ Status ConcatGradient(GradientContext& g) {
 Shape ConcatV2Sizes(PartialSizes& c) {
   if (c.is_scalar()) return c.Uncertain();
   Shape s;
+  // Shape vectors are joined at axis 0, the only axis they have.
   for (int i = 0; i + 1 < c.num_inputs(); ++i) s = s.Concat(c.Vector(i));
   return s;
 }
@@ -265,6 +276,7 @@ Status ParallelConcatRule(ShapeContext& c) {
   }
   HR_RETURN_IF_ERROR(CheckRankAtLeast(shape, 1));
   Shape value = shape;
+  // Each value is one row of the result, whose size the attribute tells.
   value.set_dim(0, 1);
   for (int i = 0; i < c.num_inputs(); ++i) {
     if (!value.CompatibleWith(c.input(i))) {

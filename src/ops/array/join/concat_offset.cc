@@ -48,6 +48,7 @@ Status ConcatOffset(KernelContext& c) {
                              " elements, but got ", shape.num_elements());
     }
     Tensor& out = c.output(i);
+    // Every offset but the axis' is 0.
     FillZero(out);
     for (int64_t d = 0; d < rank; ++d) {
       if (d != axis && shape.IntAt(d) != c.input(1).IntAt(d)) {
@@ -63,6 +64,7 @@ Status ConcatOffset(KernelContext& c) {
     } else {
       out.data<int64_t>()[axis] = offset;
     }
+    // The sizes are numbers of the caller's and may be anything.
     if (__builtin_add_overflow(offset, shape.IntAt(axis), &offset)) {
       return InvalidArgument("ConcatOffset: offsets are too large");
     }

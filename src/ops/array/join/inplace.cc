@@ -37,6 +37,7 @@ enum class Change { kUpdate, kAdd, kSub };
 
 template <typename T>
 void ChangeRow(Change change, const T* v, T* row, int64_t n) {
+  // Integers wrap around on overflow, which only unsigned arithmetic defines.
   using U = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
   for (int64_t k = 0; k < n; ++k) {
     row[k] =
@@ -53,10 +54,13 @@ Status Inplace(KernelContext& c) {
   Tensor& y = c.output(0);
   if (y.raw() != c.input(0).raw()) CopyElements(c.input(0), y);
   const int64_t rows = y.dim(0), run = y.shape().Product(1, y.rank());
+  // Guards the remainder below from a division by zero.
   if (rows == 0 && i.num_elements() > 0) {
     return InvalidArgument("x has no rows to change");
   }
   for (int64_t k = 0; k < i.num_elements(); ++k) {
+    // The remainder of C++ takes the sign of the row, so the second one brings
+    // it into [0, rows).
     const int64_t row = (i.IntAt(k) % rows + rows) % rows;
     if (change == Change::kUpdate) {
       CopyRun(y.dtype(), At(v, k * run), At(y, row * run), run);

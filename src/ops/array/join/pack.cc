@@ -26,6 +26,7 @@ void SharedHandle(ShapeContext& c) {
         other->front().dtype != part.dtype) {
       return;
     }
+    // Other shapes still leave a shared element type.
     if (other->front().shape != part.shape) part.shape = Shape::UnknownRank();
   }
   c.set_output_handle(0, {std::move(part)});
@@ -46,6 +47,7 @@ Status PackRule(ShapeContext& c) {
   }
   SharedHandle(c);
   if (!s.known_rank()) return OkStatus();
+  // The axis counts in the result, which has one more dimension.
   HR_ASSIGN_OR_RETURN(int axis, AxisIn(c.op().int_attr("axis"), s.rank() + 1));
   s.InsertDim(axis, c.num_inputs());
   c.set_output(0, std::move(s));
@@ -76,6 +78,7 @@ Status PackGradient(GradientContext& g) {
 }
 
 Shape PackSizes(PartialSizes& c) {
+  // Scalars packed at axis 0 are the way in which programs build shape vectors.
   if (c.is_scalar() || c.op().int_attr("axis") != 0) return c.Uncertain();
   Shape s;
   for (int i = 0; i < c.num_inputs(); ++i) s.AddDim(c.Scalar(i));
@@ -97,6 +100,8 @@ HR_OP(Pack)
 
 Status UnpackRule(ShapeContext& c) {
   const Shape& in = c.input(0);
+  // Each element of a tensor of handles points to what the whole is said to
+  // point to.
   if (const HandleData* data = c.input_handle(0)) {
     for (int i = 0; i < c.num_outputs(); ++i) c.set_output_handle(i, *data);
   }
@@ -122,6 +127,8 @@ Status Unpack(KernelContext& c) {
   const int64_t before = in.shape().Product(0, axis);
   const int64_t run = in.shape().Product(axis + 1, in.rank());
   for (int i = 0; i < n; ++i) {
+    // Only the parts along the outermost dimension lie in one piece, as a view
+    // needs.
     if (before == 1 && PartAsView(c, in, i * run, i)) continue;
     CopyBlock(in.dtype(), At(in, i * run), c.output(i).raw(),
               {{before, n * run, run}, {run, 1, 1}});
@@ -131,7 +138,9 @@ Status Unpack(KernelContext& c) {
 
 Status UnpackGradient(GradientContext& g) {
   ValueList parts;
+  // Outputs that nobody used have no gradient, but Pack needs every part.
   for (int i = 0; i < g.num_outputs(); ++i) parts.push_back(g.grad_or_zeros(i));
+  // Unpack of no rows has no outputs, and Pack of no values no shape.
   if (parts.empty()) return g.status();
   g.set(0, g("Pack", parts, {{"axis", g.op().int_attr("axis")}}));
   return g.status();

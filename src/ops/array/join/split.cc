@@ -22,6 +22,7 @@ Status CheckSplitDim(ShapeContext& c, int64_t* dim, int rank, uint32_t values) {
 
 // Outputs that differ from `in` at the dimension alone, whose size is unknown.
 void OpenOutputs(ShapeContext& c, Shape in, int64_t dim) {
+  // -1: the dimension itself is not known, so any size may shrink.
   if (dim >= 0)
     in.set_dim(static_cast<int>(dim), Shape::kUnknown);
   else
@@ -76,6 +77,8 @@ Status CopyPartsOut(KernelContext& c, const Tensor& in, int64_t dim) {
   for (int i = 0; i < c.num_outputs(); ++i) {
     Tensor& out = c.output(i);
     const int64_t run = out.shape().Product(dim, out.rank());
+    // Parts along the outermost dimension lie in one piece each and may be
+    // views of the input.
     if (before != 1 || !PartAsView(c, in, at, i)) {
       CopyBlock(in.dtype(), At(in, at), out.raw(),
                 {{before, row, run}, {run, 1, 1}});
@@ -117,6 +120,7 @@ HR_OP(Split)
     .Cpu(Compute<Split>);
 
 int64_t SizeAt(const Tensor& t, int64_t i) {
+  // IntAt does not read int8, which SplitV's sizes may be.
   return t.dtype() == DType::kInt8 ? t.data<int8_t>()[i] : t.IntAt(i);
 }
 
@@ -138,6 +142,7 @@ Status PartSizes(ShapeContext& c, const Tensor& sizes, int64_t total,
   for (int64_t i = 0; i < n; ++i) {
     const int64_t size = SizeAt(sizes, i);
     out->push_back(size);
+    // At most one size may be left to be found.
     if (size == -1) {
       if (open >= 0) {
         return c.Refuse(
@@ -161,6 +166,7 @@ Status PartSizes(ShapeContext& c, const Tensor& sizes, int64_t total,
             "input. Input size: ",
             total, " output size: ", sum));
   }
+  // With an open size the others may leave nothing for it, but not less.
   if (open < 0 ? sum != total : sum > total) {
     return WrongParts(
         c, total, *out,
@@ -176,6 +182,7 @@ Status PartSizes(ShapeContext& c, const Tensor& sizes, int64_t total,
 
 Status SplitVRule(ShapeContext& c) {
   const Shape &in = c.input(0), &sizes = c.input(1);
+  // One element of any rank is let through, as upstream's kernel does.
   if (c.input(2).fully_known() && c.input(2).num_elements() != 1) {
     return c.Refuse(
         NotScalar(c.input(2), 6),
@@ -204,6 +211,7 @@ Status SplitVRule(ShapeContext& c) {
   }
   HR_RETURN_IF_ERROR(CheckSplitDim(c, &dim, in.rank(), 6));
   const int d = static_cast<int>(dim);
+  // One part is the whole, whatever its size says.
   if (n == 1 && c.value(1) == nullptr) {
     c.set_output(0, in);
     return OkStatus();

@@ -21,6 +21,8 @@ Status BroadcastToRule(ShapeContext& c) {
         InvalidArgument("shape must be a vector of {int32,int64}, got shape ",
                         shape));
   }
+  // A negative size means "unknown" in a shape, so ShapeValue would take -1 for
+  // that.
   if (const Tensor* dims = c.value(1)) {
     for (int64_t i = 0; i < dims->num_elements(); ++i) {
       if (dims->IntAt(i) < 0) {
@@ -47,6 +49,7 @@ Status BroadcastToRule(ShapeContext& c) {
   }
   for (int i = 0; i < in.rank(); ++i) {
     const int64_t want = out[extra + i];
+    // Sizes of 1 and unknown ones fit any request.
     if (in[i] == 1 || in[i] < 0 || in[i] == want) continue;
     if (want == 1) {
       return WrongTarget(c, NotBroadcast(in, out),
@@ -58,6 +61,8 @@ Status BroadcastToRule(ShapeContext& c) {
           c, NotBroadcast(in, out),
           InvalidArgument("Incompatible shapes: ", in, " vs. ", out));
     }
+    // The request does not tell its size here, but an input size other than 1
+    // does.
     out.set_dim(extra + i, in[i]);
   }
   c.set_output(0, std::move(out));
@@ -72,6 +77,7 @@ Status BroadcastTo(KernelContext& c) {
   const int extra = out.rank() - in.rank();
   BlockDims dims;
   for (int i = 0; i < out.rank(); ++i) {
+    // A stride of 0 reads the same elements again.
     const bool repeats = i < extra || in.dim(i - extra) == 1;
     dims.push_back({out.dim(i), repeats ? 0 : from[i - extra], to[i]});
   }
@@ -85,6 +91,8 @@ Status BroadcastToGradient(GradientContext& g) {
 }
 
 Status SkipIdleBroadcast(SimplifyContext& c) {
+  // The shape input must be a constant: otherwise whoever makes it would no
+  // longer run before the readers.
   if (c.keeps_shape(0) && c.value(1).has_buffer()) {
     c.Replace(0, c.input(0));
   }
@@ -114,6 +122,7 @@ Status BroadcastArgsRule(ShapeContext& c) {
     }
     int64_t n = Shape::kUnknown;
     if (s.known_rank()) n = s[0];
+    // The shorter shape is filled up with ones in front.
     size = size < 0 || n < 0 ? Shape::kUnknown : std::max(size, n);
   }
   c.set_output(0, Shape{size});

@@ -25,6 +25,7 @@ StatusOr<Formats> ReadFormats(const ResolvedOp& op) {
   std::string a = f.from, b = f.to;
   std::sort(a.begin(), a.end());
   std::sort(b.begin(), b.end());
+  // The same letters in both, each once.
   if (a != b || std::unique(a.begin(), a.end()) != a.end()) {
     return InvalidArgument(
         "Destination and source format must determine a permutation, got ",
@@ -37,6 +38,8 @@ template <typename T>
 Status MapDims(const Formats& f, const Tensor& in, Tensor& out) {
   const auto n = static_cast<int64_t>(f.from.size());
   for (int64_t i = 0; i < in.num_elements(); ++i) {
+    // The remainder of C++ takes the sign of the dimension; negative ones count
+    // from the end.
     const int64_t d = (in.data<T>()[i] % n + n) % n;
     out.data<T>()[i] = static_cast<T>(f.to.find(f.from[d]));
   }
@@ -85,6 +88,7 @@ Status VecPermuteRule(ShapeContext& c) {
 Status VecPermute(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(Formats f, ReadFormats(c.op()));
   const Tensor& in = c.input(0);
+  // Rows of two are paddings, before and after.
   const int64_t n = in.dim(0), run = in.rank() == 2 ? 2 : 1;
   if (n != static_cast<int64_t>(f.from.size())) {  // of the space alone
     for (std::string* s : {&f.from, &f.to}) {
@@ -99,6 +103,7 @@ Status VecPermute(KernelContext& c) {
         "shape ",
         in.shape(), " they are ", f.from, " and ", f.to);
   }
+  // Elements are moved as bytes, a row at once.
   const size_t bytes = run * DTypeSize(in.dtype());
   for (int64_t i = 0; i < n; ++i) {
     const auto from = static_cast<int64_t>(f.from.find(f.to[i]));

@@ -12,6 +12,8 @@ namespace {
 int64_t NonzeroProduct(const Shape& s) {
   int64_t product = 1;
   for (int64_t d : s.dims()) {
+    // A tensor with no elements may have sizes whose product overflows; what
+    // was reached till then is good enough to divide by.
     if (d > 0 && !MultiplyChecked(product, d, &product)) break;
   }
   return product;
@@ -43,6 +45,7 @@ ShapeRefusal NotReshaped(const ShapeContext& c) {
 // The shape asked for by `sizes` (an integer vector or scalar, one -1 allowed)
 // for the elements of `in`. Where `in` is not fully known, neither is a -1.
 StatusOr<Shape> ReshapedTo(const Shape& in, const Tensor& sizes) {
+  // A scalar is let through as a vector of one size, as upstream's kernel does.
   if (sizes.rank() > 1) {
     return InvalidArgument("sizes input must be 1-D, not ", sizes.shape());
   }
@@ -65,6 +68,7 @@ StatusOr<Shape> ReshapedTo(const Shape& in, const Tensor& sizes) {
     } else if (size < 0) {
       return InvalidArgument("Size ", i, " must be non-negative, not ", size);
     } else if (!MultiplyChecked(product, size, &product)) {
+      // Noted and not refused here, as the text names all sizes.
       overflow = true;
       product = 1;
     } else if (size > 0) {
@@ -115,6 +119,7 @@ Shape WithUnknownSizes(const Shape& in, Shape out) {
       return out;
     }
   }
+  // One unknown among known sizes is what is left of the count of elements.
   if (in_unknown == 0 && out_unknown == 1 && out_product > 0 &&
       in_product % out_product == 0) {
     out.set_dim(place, in_product / out_product);
@@ -136,6 +141,7 @@ Status ReshapeRule(ShapeContext& c) {
 
 Status RunReshape(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(Shape out, ReshapedTo(c.input(0).shape(), c.input(1)));
+  // The result shares the input's buffer.
   c.set_output(0, c.input(0).WithShape(std::move(out)));
   return OkStatus();
 }
@@ -200,6 +206,8 @@ StatusOr<Shape> Expanded(const Shape& in, const Tensor& dim, ShapeContext* c) {
   }
   int64_t axis = dim.IntAt(0);
   const int rank = in.rank();
+  // Counted in the result, which has one dimension more; hence rank itself and
+  // -1 - rank are places too.
   if (axis < -1 - rank || axis > rank) {
     return Refuse(c,
                   {absl::StrCat("dim ", axis, " not in the interval [",
@@ -271,12 +279,14 @@ StatusOr<Shape> Squeezed(const Shape& in, absl::Span<const int64_t> dims,
   }
   Shape out;
   for (int i = 0; i < rank; ++i) {
+    // No name means all dimensions of size 1.
     if (dims.empty()) {
       if (in[i] == Shape::kUnknown) return Shape::UnknownRank();
       if (in[i] != 1) out.AddDim(in[i]);
     } else if (!named[i]) {
       out.AddDim(in[i]);
     } else if (in[i] != 1 && in[i] != Shape::kUnknown) {
+      // An unknown size is believed to be 1 until the kernel sees it.
       return InvalidArgument("Can not squeeze dim[", i,
                              "], expected a dimension of 1, got ", in[i]);
     }

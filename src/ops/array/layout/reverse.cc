@@ -10,12 +10,14 @@ namespace {
 // Copies `in` with the marked dimensions backwards.
 void CopyReversed(const Tensor& in, Tensor& out,
                   absl::Span<const bool> backwards) {
+  // The last element of an empty dimension would be at -1.
   if (in.num_elements() == 0) return;
   const auto strides = RowMajorStrides(in.shape().dims());
   BlockDims dims;
   int64_t first = 0;
   for (int i = 0; i < in.rank(); ++i) {
     const int64_t s = strides[i];
+    // Backwards is a walk from the last element with a negative stride.
     dims.push_back({in.dim(i), backwards[i] ? -s : s, s});
     if (backwards[i]) first += (in.dim(i) - 1) * s;
   }
@@ -126,6 +128,8 @@ Status ReverseSequenceRule(ShapeContext& c) {
   if (lengths.known_rank() && lengths.rank() != 1) {
     return InvalidArgument("seq_lengths must be 1-dim, not ", lengths.rank());
   }
+  // The lengths belong to the rows of the batch, which cannot be turned along
+  // themselves.
   if (batch == seq) {
     return InvalidArgument("batch_dim == seq_dim == ", seq);
   }
@@ -168,6 +172,8 @@ Status ReverseSequence(KernelContext& c) {
   ParallelFor(rows, cost, [&](int64_t b, int64_t e) {
     for (int64_t i = b; i < e; ++i) {
       const int64_t n = lengths.IntAt(i), base = i * strides[batch];
+      // Of each row the first n steps are turned and the others kept, in two
+      // copies.
       BlockDims turned, kept;
       for (int d = 0; d < in.rank(); ++d) {
         if (d == batch) continue;

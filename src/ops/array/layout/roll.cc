@@ -29,6 +29,7 @@ void RollAxis(const Tensor& in, Tensor& out, int axis, int64_t shift) {
   const int64_t before = in.shape().Product(0, axis);
   const int64_t run = in.shape().Product(axis + 1, in.rank());
   const int64_t n = in.dim(axis), row = n * run;
+  // Two copies: what is rolled over the end, and the rest.
   CopyBlock(in.dtype(), At(in, (n - shift) * run), out.raw(),
             {{before, row, row}, {shift * run, 1, 1}});
   CopyBlock(in.dtype(), in.raw(), At(out, shift * run),
@@ -45,7 +46,10 @@ Status Roll(KernelContext& c) {
     if (axis < 0 || axis >= rank) {
       return InvalidArgument("axis ", axis, " is out of range");
     }
+    // Guards the remainder for an axis of no elements.
     const int64_t n = std::max<int64_t>(in.dim(static_cast<int>(axis)), 1);
+    // Shifts along an axis named twice add up; each is reduced first so that
+    // the sum cannot overflow.
     shift[axis] = ((shift[axis] + shifts.IntAt(i) % n) % n + n) % n;
   }
   if (in.num_elements() == 0) return OkStatus();

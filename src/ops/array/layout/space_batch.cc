@@ -81,6 +81,7 @@ StatusOr<Shape> ToSpaceShape(const Shape& in, const Sizes& block,
       return InvalidArgument("block_shape is too large");
     }
   }
+  // The product alone would let two negative sizes through.
   for (int64_t b : block) {
     if (product > 0 && b > 0) continue;
     return InvalidArgument("Product of block sizes must be positive, got ",
@@ -109,6 +110,7 @@ StatusOr<Shape> ToSpaceShape(const Shape& in, const Sizes& block,
       return InvalidArgument("block_shape is too large");
     }
     int64_t crop;
+    // Larger than any size, so the check below refuses it.
     if (__builtin_add_overflow(before, after, &crop)) crop = INT64_MAX;
     if (size < crop) {
       return InvalidArgument("cropped_shape[", i, "]=", size - crop,
@@ -123,6 +125,7 @@ StatusOr<Shape> ToSpaceShape(const Shape& in, const Sizes& block,
 template <bool nd, bool to_batch>
 Status Rule(ShapeContext& c) {
   Shape in = c.input(0);
+  // The old ops have one block size for height and width.
   const Shape block_shape = nd ? c.input(1) : Shape{2};
   HR_RETURN_IF_ERROR(CheckArguments(in, block_shape, c.input(nd ? 2 : 1),
                                     to_batch ? "paddings" : "crops"));
@@ -141,6 +144,8 @@ Status Rule(ShapeContext& c) {
     int64_t m = block_shape.known_rank() && block_shape[0] >= 0
                     ? std::min<int64_t>(block_shape[0] + 1, in.rank())
                     : in.rank();
+    // The batch and as many dimensions as there are block sizes change in a way
+    // that is not known.
     for (int d = 0; d < m; ++d) out.set_dim(d, Shape::kUnknown);
     c.set_output(0, std::move(out));
     return OkStatus();
@@ -163,6 +168,8 @@ Phase PhaseOf(const Shape& space, const Shape& batch, const Sizes& block,
              t = RowMajorStrides(batch.dims());
   const int m = static_cast<int>(block.size());
   Phase p;
+  // The images of one offset lie together, as the offset is the slower part of
+  // the batch's number.
   p.batch = number * space[0] * t[0];
   p.dims.push_back({space[0], s[0], t[0]});
   absl::InlinedVector<int64_t, 8> offset(m);
@@ -174,8 +181,11 @@ Phase PhaseOf(const Shape& space, const Shape& batch, const Sizes& block,
     const int d = i + 1;
     // Position k of the image is padded position k * block + offset.
     const int64_t shift = offset[i] - pads[2 * i];
+    // Rounded up: the first image position that is not in the padding.
     const int64_t first = shift >= 0 ? 0 : (-shift + block[i] - 1) / block[i];
     const int64_t left = space[d] - 1 - shift;
+    // A division of a negative number would round towards zero, which would be
+    // one position too many.
     const int64_t last =
         left < 0 ? -1 : std::min(left / block[i], batch[d] - 1);
     p.dims.push_back(
@@ -202,6 +212,8 @@ Status Run(KernelContext& c) {
   const Sizes pads = ReadInts(c.input(nd ? 2 : 1));
   const Tensor& in = c.input(0);
   Tensor& out = c.output(0);
+  // Only the padding keeps the zeros; finding it out would cost more than it
+  // saves.
   if (to_batch) FillZero(out);
   if (in.num_elements() == 0 || out.num_elements() == 0) return OkStatus();
   const Shape& space = to_batch ? in.shape() : out.shape();
@@ -209,9 +221,11 @@ Status Run(KernelContext& c) {
   const int64_t phases = batch[0] / space[0];
   for (int64_t k = 0; k < phases; ++k) {
     Phase p = PhaseOf(space, batch, block, pads, k);
+    // A block larger than the image has offsets that own no position.
     bool empty = false;
     for (BlockDim& d : p.dims) {
       empty |= d.size == 0;
+      // The way back is the same walk with its ends swapped.
       if (!to_batch) std::swap(d.from, d.to);
     }
     if (empty) continue;

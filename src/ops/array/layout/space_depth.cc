@@ -20,6 +20,7 @@ struct ImageSizes {
 ImageSizes SizesOf(const Shape& s, Format f) {
   if (f == Format::kNhwc) return {s[0], s[1], s[2], s[3]};
   const int64_t c = s[1];
+  // NCHW_VECT_C keeps the channels in vectors of four at the end.
   return {s[0], s[2], s[3], f == Format::kVectC && c >= 0 ? c * 4 : c};
 }
 Shape ShapeOf(const ImageSizes& s, Format f) {
@@ -47,6 +48,7 @@ Status SpaceToDepthRule(ShapeContext& c) {
   }
   if (s.h >= 0) s.h /= b;
   if (s.w >= 0) s.w /= b;
+  // So that b * b, and that times a size, stays well within 64 bits.
   if (b > (int64_t{1} << 20)) return InvalidArgument("block_size is too large");
   s.c = Times(s.c, b * b);
   c.set_output(0, ShapeOf(s, format));

@@ -25,6 +25,7 @@ Status TileRule(ShapeContext& c) {
                         multiples));
   }
   if (!in.known_rank()) {
+    // The count of multiples tells the rank that the input does not.
     if (multiples.fully_known() && multiples[0] <= Shape::kMaxRank) {
       c.set_output(0, Shape::UnknownOfRank(static_cast<int>(multiples[0])));
     }
@@ -42,6 +43,8 @@ Status TileRule(ShapeContext& c) {
   for (int i = 0; i < in.rank(); ++i) {
     if (!times.known_rank() || times[i] < 0 || in[i] < 0) continue;
     int64_t size;
+    // Empty dimensions would make the total 0 and hide an overflow of the
+    // others.
     if (!MultiplyChecked(in[i], times[i], &size) ||
         (size > 0 && !MultiplyChecked(total, size, &total))) {
       return InvalidArgument("Tile: ", in, " repeated is too large");
@@ -60,6 +63,8 @@ Status Tile(KernelContext& c) {
   BlockDims dims;
   for (int i = 0; i < in.rank(); ++i) {
     if (in.dim(i) == 0) return OkStatus();
+    // Two dimensions for each: the repeats, which do not move in the input, and
+    // the elements.
     dims.push_back({out.dim(i) / in.dim(i), 0, in.dim(i) * to[i]});
     dims.push_back({in.dim(i), from[i], to[i]});
   }
@@ -71,6 +76,7 @@ Status Tile(KernelContext& c) {
 Status TileGradient(GradientContext& g) {
   Value dy = g.grad();
   const Value &x = g.input(0), &multiples = g.input(1);
+  // A scalar is tiled by no multiples at all.
   if (x.shape().known_rank() && x.rank() == 0) {
     g.set(0, dy);
     return g.status();
@@ -78,6 +84,7 @@ Status TileGradient(GradientContext& g) {
   Value sizes = g.ShapeOf(x, multiples.dtype());
   Value split, axes;
   const Tensor* known = g.Known(multiples);
+  // Known sizes become constants, which spares four ops in every run.
   if (known && x.shape().fully_known()) {
     std::vector<int64_t> dims;
     std::vector<int32_t> repeats;
@@ -91,6 +98,7 @@ Status TileGradient(GradientContext& g) {
   } else {
     split = g("Reshape",
               {g("Pack", {multiples, sizes}, {{"axis", 1}}), g.Int32s({-1})});
+    // Every second size is a count of repeats.
     axes = g("Range", {g.Int32(0), g("Size", {split}), g.Int32(2)});
   }
   Value parts = g("Reshape", {dy, split});

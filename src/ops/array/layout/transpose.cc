@@ -55,6 +55,7 @@ Status TransposeRule(ShapeContext& c) {
                     InvalidArgument("perm must be rank 1, got shape ", perm));
   }
   if (!in.known_rank()) {
+    // The length of the permutation is the rank.
     if (perm.known_rank() && perm[0] >= 0 && perm[0] <= Shape::kMaxRank) {
       c.set_output(0, Shape::UnknownOfRank(static_cast<int>(perm[0])));
     }
@@ -147,6 +148,8 @@ Status Invert(KernelContext& c) {
   const int64_t n = c.input(0).num_elements();
   const T* x = c.in<T>(0);
   T* y = c.out<T>(0);
+  // -1 marks places that no element has named, so that a second name is
+  // noticed.
   std::fill_n(y, n, T(-1));
   for (int64_t i = 0; i < n; ++i) {
     int64_t d = x[i];

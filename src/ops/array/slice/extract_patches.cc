@@ -20,9 +20,12 @@ struct Windows {
 Status ReadList(const ResolvedOp& op, const char* name, int space,
                 std::array<int64_t, 3>* out) {
   const auto& list = op.attr<std::vector<int64_t>>(name);
+  // Lists that are too long are let through, as upstream's ExtractImagePatches
+  // does.
   if (static_cast<int>(list.size()) < space + 2) {
     return InvalidArgument(name, " must have ", space + 2, " values");
   }
+  // The first value stands for the batch and the last for the channels.
   if (list[0] != 1 || list[space + 1] != 1) {
     return Unimplemented("Only support ", name, " across space.");
   }
@@ -51,10 +54,12 @@ StatusOr<Windows> ReadWindows(const ResolvedOp& op) {
 // Windows along one dimension, and how far the first begins before it.
 void Extent(const Windows& w, int i, int64_t size, int64_t* count,
             int64_t* before) {
+  // A rate of r leaves r - 1 pixels between two of the window.
   const int64_t span = w.size[i] + (w.size[i] - 1) * (w.rate[i] - 1);
   const int64_t stride = w.stride[i];
   if (w.same) {
     *count = (size + stride - 1) / stride;
+    // Upstream's SAME: the padding is split, the odd pixel behind.
     *before = std::max<int64_t>(0, (*count - 1) * stride + span - size) / 2;
   } else {
     *count = std::max<int64_t>(0, (size - span + stride) / stride);
@@ -188,7 +193,11 @@ Status PatchesGradient(GradientContext& g) {
       g("StridedSlice", {shape, g.Int32s({0}), g.Int32s({1}), g.Int32s({1})},
         {{"shrink_axis_mask", 1}});
   Value rows = g("Reshape", {dy, g("Pack", {batch, g("Size", {ids})})});
+  // Segments are summed along the first dimension, which must be the windows'
+  // elements, not the images.
   rows = g("Transpose", {rows, g.Int32s({1, 0})});
+  // Number 0 gathers what came from the padding; the StridedSlice below drops
+  // it.
   Value sum = g("UnsortedSegmentSum", {rows, ids, after});
   sum = g("StridedSlice", {sum, g.Int32s({1}), g.Int32s({0}), g.Int32s({1})},
           {{"end_mask", 1}});

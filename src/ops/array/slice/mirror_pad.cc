@@ -15,6 +15,8 @@ Status CheckWidth(int64_t before, int64_t after, int64_t inside, int64_t offset,
     return InvalidArgument("paddings must be non-negative: ", before, " ",
                            after);
   }
+  // REFLECT leaves the edge itself out (offset 1), so it has one element fewer
+  // to mirror.
   if (before <= inside - offset && after <= inside - offset) return OkStatus();
   return InvalidArgument("paddings must be ", offset ? "less" : "no greater",
                          " than the ", which, "dimension size: ", before, ", ",
@@ -84,6 +86,8 @@ Border BorderOf(const Shape& padded, const Tensor& paddings, int d, bool after,
       b.from += before * s;
       b.to += before * s;
     } else if (!after) {
+      // The border runs away from the edge while the elements that it mirrors
+      // run inwards.
       b.dims.push_back({before, s, -s});
       b.from += (before + offset) * s;
       b.to += (before - 1) * s;
@@ -137,10 +141,15 @@ void AddBlock(const T* border, T* mirrored, absl::Span<const BlockDim> dims) {
 
 Status MirrorPadGrad(KernelContext& c) {
   const Tensor& paddings = c.input(1);
+  // The borders are folded inside in place, and the input belongs to the
+  // caller.
   HR_ASSIGN_OR_RETURN(Tensor work, c.input(0).Clone());
   const int64_t offset = MirrorOffset(c.op());
   bool known = DispatchDType(work.dtype(), NumberTypes{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
+    // From the first dimension to the last, the reverse of the order in which
+    // MirrorPad fills the borders, as corners are mirrored once for each
+    // dimension.
     for (int d = 0; d < work.rank(); ++d) {
       for (bool after : {false, true}) {
         Border b = BorderOf(work.shape(), paddings, d, after, offset);
@@ -215,6 +224,8 @@ void MirrorPadInto(const Tensor& in, const Tensor& paddings, int64_t offset,
                    Tensor& out) {
   if (out.num_elements() == 0) return;
   CopyInside(paddings, out, &in, nullptr);
+  // The last dimension first: the borders of earlier dimensions repeat whole
+  // slabs, borders of the later ones included.
   for (int d = in.rank() - 1; d >= 0; --d) {
     for (bool after : {false, true}) {
       Border b = BorderOf(out.shape(), paddings, d, after, offset);

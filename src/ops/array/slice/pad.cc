@@ -81,6 +81,7 @@ void FillBorder(Tensor& out, const Shape& in, const Tensor& paddings,
     for (const auto& [at, n] :
          {std::pair(int64_t{0}, before), std::pair(before + in[d], after)}) {
       BlockDims dims;
+      // Only the border is filled, so that no element is written twice.
       for (int k = 0; k < d; ++k) dims.push_back({in[k], 0, strides[k]});
       dims.push_back({n * strides[d], 0, 1});
       CopyBlock(out.dtype(), value, At(out, inside + at * strides[d]),
@@ -94,6 +95,8 @@ Status PadWith(KernelContext& c, const void* value) {
   const Tensor &in = c.input(0), &paddings = c.input(1);
   Tensor& out = c.output(0);
   for (int i = 0; i < in.rank(); ++i) {
+    // The output was made by the shape rule; writing by other paddings would
+    // leave its buffer.
     if (out.dim(i) !=
         in.dim(i) + paddings.IntAt(2 * i) + paddings.IntAt(2 * i + 1)) {
       return Internal("paddings do not lead to ", out.shape());

@@ -54,6 +54,7 @@ class LeakyReluGradKernel : public Kernel {
 
 template <typename K, auto Find>
 StatusOr<std::unique_ptr<Kernel>> MakeLeaky(const ResolvedOp& op) {
+  // Loops are found by the op's name: the kernel's class serves all of them.
   auto fn = Find(op.name(), static_cast<int>(op.type_attr("T")));
   if (fn == nullptr) return nullptr;
   return std::unique_ptr<Kernel>(std::make_unique<K>(fn, op));
@@ -63,6 +64,7 @@ StatusOr<std::unique_ptr<Kernel>> MakeLeaky(const ResolvedOp& op) {
 
 Status GradShape(ShapeContext& c) {
   const Shape &a = c.input(0), &b = c.input(1);
+  // Gradients and features are not broadcast against each other.
   if (!a.CompatibleWith(b)) {
     return InvalidArgument("Inputs to operation ", c.op().name(), " of type ",
                            c.op().name(),
@@ -75,6 +77,8 @@ Status GradShape(ShapeContext& c) {
 // --- Gradients.
 
 Status ReluGrad(GradientContext& g) {
+  // By the result and not the argument: it is above 0 in the same places, and
+  // tapes may let go of the argument.
   g.set(0, g("ReluGrad", {g.grad(), g.output(0)}));
   return g.status();
 }
@@ -83,6 +87,7 @@ Status Relu6Grad(GradientContext& g) {
   return g.status();
 }
 Status EluGrad(GradientContext& g) {
+  // Below 0 the slope is exp(x) = y + 1, so the result is enough.
   g.set(0, g("EluGrad", {g.grad(), g.output(0)}));
   return g.status();
 }
@@ -91,6 +96,7 @@ Status SeluGrad(GradientContext& g) {
   return g.status();
 }
 Status SoftplusGrad(GradientContext& g) {
+  // The slope is the sigmoid of the argument.
   g.set(0, g("SoftplusGrad", {g.grad(), g.input(0)}));
   return g.status();
 }
@@ -109,17 +115,22 @@ Status LeakyReluGrad(GradientContext& g) {
 // Piecewise linear in the features: only the incoming gradient has one.
 Status StepGrad(GradientContext& g) {
   const StringView name = g.op().name();
+  // The same op once more, on what flows to it: it is linear in its first
+  // input.
   g.set(0, name == "LeakyReluGrad" ? g(name, {g.grad(), g.input(1)}, Alpha(g))
                                    : g(name, {g.grad(), g.input(1)}));
+  // Upstream gives zeros, not None.
   if (g.wants(1)) g.set(1, g("ZerosLike", {g.input(1)}));
   return g.status();
 }
 // EluGrad and SeluGrad: their slope is that of the outputs where below 0.
 Status ExponentialGradGrad(GradientContext& g) {
   const Value& y = g.input(1);
+  // Linear in its first input, see StepGrad.
   g.set(0, g(g.op().name(), {g.grad(), y}));
   Value zero = g.Scalar(y.dtype(), 0);
   Value below = g("Less", {y, zero});
+  // Below 0 the slope's own slope by y is 1 for both ops.
   Value flow = g("Mul", {g.grad(), g.input(0)});
   g.set(1, g("SelectV2", {below, flow, zero}));
   return g.status();
@@ -128,6 +139,7 @@ Status ExponentialGradGrad(GradientContext& g) {
 Status SoftplusGradGrad(GradientContext& g) {
   const Value& x = g.input(1);
   g.set(0, g("SoftplusGrad", {g.grad(), x}));
+  // The slope of the sigmoid in the form that does not cancel for large x.
   Value sum = g("AddV2", {g("Exp", {g("Neg", {x})}), g("Exp", {x})});
   Value below = g("AddV2", {sum, g.Scalar(x.dtype(), 2)});
   Value flow = g("Mul", {g.grad(), g.input(0)});

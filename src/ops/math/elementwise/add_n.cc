@@ -25,6 +25,7 @@ class AddNKernel : public Kernel {
       c.set_output(0, first);
       return OkStatus();
     }
+    // Not in the arena where the input's shape is unknown to the plan.
     if (!c.output(0).has_buffer()) {
       HR_RETURN_IF_ERROR(c.Allocate(0, first.shape()));
     }
@@ -33,10 +34,15 @@ class AddNKernel : public Kernel {
     auto at = [&](int k, int64_t i) {
       return static_cast<const char*>(c.input(k).raw()) + i * size;
     };
+    // Tile by tile through all inputs: the sum stays in the first cache, and
+    // each input is read once.
     ParallelFor(n, ns_ * count, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i += kSumTile) {
         const int64_t m = std::min(kSumTile, end - i);
+        // The first two at once, so that the result need not be cleared.
         add_(at(0, i), at(1, i), to + i * size, m, 0);
+        // From left to right, whatever the number of threads: the bits depend
+        // on the inputs alone.
         for (int k = 2; k < count; ++k) {
           add_(to + i * size, at(k, i), to + i * size, m, 0);
         }
@@ -55,6 +61,8 @@ class AddNKernel : public Kernel {
 
 // Values of variants are added by the functions that their types registered.
 Status AddVariants(KernelContext& c) {
+  // A copy: the first input belongs to others, and its elements are overwritten
+  // here.
   HR_ASSIGN_OR_RETURN(Tensor sum, c.input(0).Clone());
   for (int k = 1; k < c.num_inputs(); ++k) {
     const Tensor& other = c.input(k);
@@ -82,9 +90,11 @@ StatusOr<std::unique_ptr<Kernel>> MakeAddN(const ResolvedOp& op) {
 // Lists that are added have elements of one type and shape.
 Status CheckHandlesAdd(const ShapeContext& c) {
   const HandleData* first = c.input_handle(0);
+  // Without data of the handles there is nothing to compare.
   for (int i = 1; first != nullptr && i < c.num_inputs(); ++i) {
     const HandleData* other = c.input_handle(i);
     if (other == nullptr) continue;
+    // Handles may say less of one list than of another.
     for (size_t k = 0; k < std::min(first->size(), other->size()); ++k) {
       const HandlePart &a = (*first)[k], &b = (*other)[k];
       if (a.dtype != DType::kInvalid && b.dtype != DType::kInvalid &&
@@ -112,12 +122,14 @@ Status AddNShape(ShapeContext& c) {
     }
   }
   HR_RETURN_IF_ERROR(CheckHandlesAdd(c));
+  // The sum of lists is such a list again.
   if (c.input_handle(0)) c.set_output_handle(0, *c.input_handle(0));
   Status merged = MergeAllInputs(c);
   return merged.ok() ? merged : c.Refuse(NotAllMerged(c), std::move(merged));
 }
 
 Status AddNGrad(GradientContext& g) {
+  // As it comes, slices included: every input gets the same.
   for (int i = 0; i < g.num_inputs(); ++i) g.set(i, g.raw_grad(0));
   return g.status();
 }
@@ -133,6 +145,7 @@ Status AddByTwos(SimplifyContext& c) {
   }
   if (n > kMost || !IsPlain(c.output_dtype(0))) return c.status();
   for (int i = 0; i < n; ++i) {
+    // A term that may broadcast is an error for AddN, and none for AddV2.
     if (!c.keeps_shape(i)) return c.status();
   }
   PlanValue sum = c.input(0);

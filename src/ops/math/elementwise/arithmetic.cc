@@ -6,18 +6,22 @@ namespace headrace {
 namespace {
 
 Status AddGrad(GradientContext& g) {
+  // Where an operand was repeated its gradient is the sum over the repetitions.
   g.SetBroadcast(g.grad(), g.grad());
   return g.status();
 }
 Status SubGrad(GradientContext& g) {
   Value grad = g.grad();
   g.set(0, g.ReduceTo(grad, g.input(0)));
+  // The constant operand is common: its gradient is not even emitted.
   if (g.wants(1)) g.set(1, g("Neg", {g.ReduceTo(grad, g.input(1))}));
   return g.status();
 }
 Status MulGrad(GradientContext& g) {
   Value grad = g.grad();
   auto part = [&](int other) {
+    // Upstream's gradients of complex functions are conjugate: d(x y)/dx is
+    // conj(y).
     return g("Mul", {grad, ConjOf(g, g.input(other))});
   };
   g.SetBroadcast(g.wants(0) ? part(1) : Value(),
@@ -32,6 +36,7 @@ Status MulNoNanGrad(GradientContext& g) {
   return g.status();
 }
 Status SquaredDifferenceGrad(GradientContext& g) {
+  // 2 (x - y) for x, its negative for y: one part serves both.
   Value twice = TimesScalar(g, g.grad(), 2);
   Value part = g("Mul", {twice, g("Sub", {g.input(0), g.input(1)})});
   g.set(0, g.ReduceTo(part, g.input(0)));
@@ -44,6 +49,7 @@ Status ChoiceGrad(GradientContext& g, const char* won) {
   Value x_won = g(won, {g.input(0), g.input(1)});
   if (!g.ok()) return g.status();
   Value zero = g.Scalar(grad.dtype(), 0);
+  // All of it to one side, as upstream: equal operands do not share it.
   g.SetBroadcast(g.wants(0) ? g("SelectV2", {x_won, grad, zero}) : Value(),
                  g.wants(1) ? g("SelectV2", {x_won, zero, grad}) : Value());
   return g.status();
@@ -60,10 +66,12 @@ void JoinLoop(const void* a, const void* b, void* y, int64_t n, int kind) {
   const auto* q = static_cast<const std::string*>(b);
   auto* to = static_cast<std::string*>(y);
   for (int64_t i = 0; i < n; ++i) {
+    // kind: which operand is one element for all (1: the first, 2: the second).
     to[i] = kJoin(p[kind == 1 ? 0 : i], q[kind == 2 ? 0 : i]);
   }
 }
 Status SkipTimesOne(SimplifyContext& c) {
+  // A product with a larger tensor of ones would broadcast.
   if (c.is_number(1, 1) && c.keeps_shape(0)) {
     c.Replace(0, c.input(0));
   } else if (c.is_number(0, 1) && c.keeps_shape(1)) {
@@ -74,6 +82,7 @@ Status SkipTimesOne(SimplifyContext& c) {
 
 StatusOr<std::unique_ptr<Kernel>> AddKernel(const ResolvedOp& op) {
   if (op.type_attr("T") == DType::kString) {
+    // Nanoseconds: a string is allocated for each element.
     return MakeBinaryKernel(op, JoinLoop, 50);
   }
   return BinaryKernel(op);

@@ -29,6 +29,7 @@ constexpr char kIntegerTypes[] =
 
 template <typename T>
 void CountBits(const void* x, void* y, int64_t n) {
+  // Unsigned: a negative number would be widened with ones.
   const auto* from = static_cast<const std::make_unsigned_t<T>*>(x);
   auto* to = static_cast<uint8_t*>(y);
   for (int64_t i = 0; i < n; ++i) {

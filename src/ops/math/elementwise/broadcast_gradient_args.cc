@@ -43,6 +43,7 @@ Status SetVector(KernelContext& c, int output, const Dims& values) {
 Dims SummedAxes(const Shape& s, int rank) {
   Dims axes;
   for (int i = 0; i < rank; ++i) {
+    // Shapes are aligned at their ends; what is missing in front counts as 1.
     const int at = i - (rank - s.rank());
     if (at < 0 || s[at] == 1) axes.push_back(i);
   }
@@ -52,6 +53,7 @@ Dims SummedAxes(const Shape& s, int rank) {
 Status GradientArgs(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(Pair p, ReadPair(c));
   Dims a, b;
+  // Upstream's: equal shapes name no axes, not even those of size 1.
   if (p.a != p.b) {
     a = SummedAxes(p.a, p.both.rank());
     b = SummedAxes(p.b, p.both.rank());

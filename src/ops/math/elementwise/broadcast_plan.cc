@@ -20,6 +20,7 @@ absl::InlinedVector<int64_t, 6> StridesIn(const Shape& s, const Shape& out) {
   absl::InlinedVector<int64_t, 6> strides(out.rank(), 0);
   int64_t step = 1;
   for (int i = s.rank() - 1, o = out.rank() - 1; i >= 0; --i, --o) {
+    // A stride of 0 repeats the one element.
     strides[o] = s[i] == 1 ? 0 : step;
     step *= s[i];
   }
@@ -39,9 +40,12 @@ template <typename Word>
 void GatherRows(const BroadcastPlan& plan, int operand, const char* data,
                 RowWalker walker, int64_t rows, char* tile) {
   const int64_t inner = plan.inner();
+  // A row of one element repeated: the tile has it laid out.
   const bool repeat = plan.inner_stride(operand) == 0;
   const Word* from = reinterpret_cast<const Word*>(data);
   Word* to = reinterpret_cast<Word*>(tile);
+  // Rows of 2 to 4 elements come from channels of images, coordinates, pairs:
+  // their loops are unrolled by the constant.
   if (repeat && plan.rank() == 2 && inner <= 4) {
     const int64_t step = plan.stride(operand, 0);
     from += walker.offset(operand);
@@ -67,6 +71,7 @@ struct Word16 {
 void Gather(const BroadcastPlan& plan, int operand, const BroadcastOperand& o,
             const RowWalker& walker, int64_t rows, char* tile) {
   const char* data = static_cast<const char*>(o.data);
+  // Only bytes are moved, so one loop a size serves all types.
   switch (o.element_size) {
     case 1:
       return GatherRows<uint8_t>(plan, operand, data, walker, rows, tile);
@@ -100,9 +105,12 @@ class Runner {
     BroadcastSpan span;
     span.repeated = 0;
     for (int k = 0; k < plan_.num_operands(); ++k) {
+      // The same for all rows: whether an operand is one element within a row
+      // depends on its stride alone.
       if (plan_.inner_stride(k) == 0) span.repeated |= 1 << k;
     }
     while (begin < end) {
+      // A thread's part may begin and end amid a row.
       span.n = std::min(inner - column, end - begin);
       span.out = out_ + begin * out_size_;
       for (int k = 0; k < plan_.num_operands(); ++k) {
@@ -118,6 +126,8 @@ class Runner {
 
   // Tiles [begin, end) of `tile_rows` rows each.
   void Tiles(int64_t tile_rows, int64_t begin, int64_t end) const {
+    // On the stack: the tiles of all operands together are 48 KiB at most for
+    // three.
     alignas(
         64) char memory[BroadcastPlan::kMaxOperands][kTile * kLargestElement];
     const int64_t inner = plan_.inner();
@@ -131,15 +141,19 @@ class Runner {
       span.out = out_ + row * inner * out_size_;
       span.repeated = 0;
       for (int k = 0; k < plan_.num_operands(); ++k) {
+        // An operand that is not broadcast is read where it lies.
         if (plan_.whole(k)) {
           span.operands[k] = At(k, row * inner);
           continue;
         }
         span.operands[k] = memory[k];
+        // One element for everything needs no tile, nor does the loop.
         if (plan_.same_rows(k) && plan_.inner_stride(k) == 0) {
           span.repeated |= 1 << k;
           span.operands[k] = At(k, 0);
         } else if (!plan_.same_rows(k) || !filled[k]) {
+          // An operand that is the same for every row is laid out once; the
+          // last tile may have fewer rows, which are a part of it.
           Gather(plan_, k, operands_[k], walker, rows, memory[k]);
           filled[k] = true;
         }
@@ -171,6 +185,7 @@ BroadcastPlan::BroadcastPlan(const Shape& out,
   // Innermost first, merging a dimension into the one inside it where every
   // operand goes on from it in one stride.
   for (int i = out.rank() - 1; i >= 0; --i) {
+    // Dimensions of one element change nothing.
     if (out[i] == 1) continue;
     bool merge = !dims_.empty();
     for (int k = 0; merge && k < num_operands_; ++k) {
@@ -184,6 +199,7 @@ BroadcastPlan::BroadcastPlan(const Shape& out,
     dims_.push_back(out[i]);
     for (int k = 0; k < num_operands_; ++k) strides_[k].push_back(all[k][i]);
   }
+  // One element in all: a row of one.
   if (dims_.empty()) {
     dims_.push_back(1);
     for (int k = 0; k < num_operands_; ++k) strides_[k].push_back(1);
@@ -196,6 +212,7 @@ BroadcastPlan::BroadcastPlan(const Shape& out,
     whole_[k] = same_rows_[k] = true;
     for (int i = rank() - 1; i >= 0; --i) {
       whole_[k] &= strides_[k][i] == step;
+      // Without a stride in any outer dimension all rows are the same.
       if (i + 1 < rank()) same_rows_[k] &= strides_[k][i] == 0;
       step *= dims_[i];
     }
@@ -217,6 +234,7 @@ void RowWalker::Next() {
   for (int i = plan_.rank() - 2; i >= 0; --i) {
     const bool wraps = ++at_[i] == plan_.dim(i);
     for (int k = 0; k < plan_.num_operands(); ++k) {
+      // On wrapping the offset goes back by all steps but the one not taken.
       offsets_[k] +=
           plan_.stride(k, i) * (wraps ? 1 - plan_.dim(i) : int64_t{1});
     }
@@ -230,15 +248,19 @@ void RunBroadcast(const BroadcastPlan& plan,
                   size_t out_element_size, bool plain, double ns_per_element,
                   absl::FunctionRef<void(const BroadcastSpan&)> loop) {
   const Runner runner(plan, operands, out, out_element_size, loop);
+  // Calling a loop a row costs more than short rows themselves; tiles make long
+  // rows of many. Objects (strings) cannot be gathered as bytes.
   if (plain && plan.inner() < kShortRow && plan.rows() > 1) {
     const int64_t tile_rows = kTile / plan.inner();
     const int64_t tiles = (plan.rows() + tile_rows - 1) / tile_rows;
+    // The copy into tiles costs about as much again as a cheap op.
     ParallelFor(tiles, (ns_per_element + 1) * tile_rows * plan.inner(),
                 [&](int64_t begin, int64_t end) {
                   runner.Tiles(tile_rows, begin, end);
                 });
     return;
   }
+  // About 5 ns a row for the walker and the call.
   ParallelFor(plan.rows() * plan.inner(), ns_per_element + 5.0 / plan.inner(),
               [&](int64_t begin, int64_t end) { runner.Rows(begin, end); });
 }

@@ -38,6 +38,7 @@ void ClearBits(const void* x, void* y, int64_t n, int bits) {
   for (int64_t i = 0; i < n; ++i) {
     T v;
     std::memcpy(&v, &from[i], sizeof(v));
+    // A NaN whose bits are cleared could become an infinity.
     to[i] = v == v ? from[i] & mask : from[i];
   }
 }
@@ -72,6 +73,7 @@ class CastKernel : public Kernel, public BindsCalls {
         cleared_(cleared),
         in_size_(DTypeSize(op.type_attr("SrcT"))),
         out_size_(DTypeSize(op.type_attr("DstT"))) {
+    // What fuses with the cast calls the same loop.
     loop_.fn = reinterpret_cast<const void*>(fn);
   }
   Status Run(KernelContext& c) override {
@@ -79,10 +81,12 @@ class CastKernel : public Kernel, public BindsCalls {
     const char* from = static_cast<const char*>(x.raw());
     char* to = static_cast<char*>(c.output(0).raw());
     const int64_t n = x.num_elements();
+    // Empty tensors have no memory to offset from.
     if (n == 0) return OkStatus();
     Tensor cleared;
     if (cleared_ > 0) {
       HR_ASSIGN_OR_RETURN(cleared, c.Temporary(x.dtype(), x.shape()));
+      // Only floats and doubles are truncated, see MakeCast.
       if (x.dtype() == DType::kDouble) {
         ClearBits<double, uint64_t>(from, cleared.raw(), n, cleared_);
       } else {
@@ -96,6 +100,7 @@ class CastKernel : public Kernel, public BindsCalls {
     return OkStatus();
   }
   const ElementwiseLoop* elementwise() const override {
+    // A fused loop has no place for the copy with cleared bits.
     return cleared_ > 0 ? nullptr : &loop_;
   }
   bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
@@ -112,6 +117,7 @@ class CastKernel : public Kernel, public BindsCalls {
 
 StatusOr<std::unique_ptr<Kernel>> MakeCast(const ResolvedOp& op) {
   const DType from = op.type_attr("SrcT"), to = op.type_attr("DstT");
+  // Upstream's Cast to the same type is the tensor itself.
   if (from == to) return MakeKernel(ForwardInput, /*own_outputs=*/true);
   UnaryLoop fn = FindCastLoop(static_cast<int>(CastAs(from)),
                               static_cast<int>(CastAs(to)));
@@ -129,12 +135,14 @@ StatusOr<std::unique_ptr<Kernel>> MakeCast(const ResolvedOp& op) {
 }
 
 bool CarriesGradient(DType d) {
+  // The small floats of 8 bits; quantized and integer types have no gradient.
   return d == DType::kHalf || d == DType::kFloat || d == DType::kDouble ||
          d == DType::kBfloat16 || IsComplex(d) ||
          (IsFloating(d) && DTypeSize(d) == 1);
 }
 Status CastGrad(GradientContext& g) {
   const DType from = g.op().type_attr("SrcT"), to = g.op().type_attr("DstT");
+  // Casts by way of integers have none: None, not zeros.
   if (CarriesGradient(from) && CarriesGradient(to)) {
     g.set(0, from == to ? g.grad() : g("Cast", {g.grad()}, {{"DstT", from}}));
   }
@@ -174,6 +182,7 @@ Status BitcastShape(ShapeContext& c) {
     out.AddDim(from / to);
   } else if (from < to) {
     const int last = in.rank() - 1;
+    // A scalar has no dimension of smaller elements to merge.
     if (last < 0 || (in[last] >= 0 && in[last] != to / from)) {
       // Upstream names the sizes in this order.
       return InvalidArgument("Cannot bitcast from ", to, " to ", from);
@@ -184,9 +193,11 @@ Status BitcastShape(ShapeContext& c) {
   return OkStatus();
 }
 Status RunBitcast(KernelContext& c) {
+  // The shape rule again, as the plan may not have known the shape.
   const Shape* const input = &c.input(0).shape();
   ShapeContext shapes(c.op(), absl::MakeConstSpan(&input, 1), {});
   HR_RETURN_IF_ERROR(BitcastShape(shapes));
+  // The same bytes under another type: no copy.
   c.set_output(0,
                c.input(0).WithType(c.op().type_attr("type"), shapes.output(0)));
   return OkStatus();

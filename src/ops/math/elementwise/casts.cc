@@ -29,6 +29,8 @@ int HubOf(int t) {
   }
   if (AtActiveLevel([&](auto level) { return ToHub<level>(t); }) == nullptr)
     return -1;
+  // Numbers from 29 are the integers of 2 and 4 bits; what else has a hub is a
+  // small float.
   return t >= 29 ? kInt8 : kFloat;
 }
 
@@ -78,6 +80,7 @@ Route routes[kTypes][kTypes];
 
 int BytesOf(int t) {
   switch (t) {
+    // Numbers of DataType: int32, float, uint32 here, and so on.
     case 3:
     case 1:
     case 22:
@@ -103,12 +106,14 @@ int BytesOf(int t) {
 template <int kFrom, int kTo>
 void RunRoute(const void* x, void* y, int64_t n) {
   const Route& route = routes[kFrom][kTo];
+  // A tile of the widest hub, double.
   alignas(64) char one[kCastTile * 8], two[kCastTile * 8];
   for (int64_t i = 0; i < n; i += kCastTile) {
     const int64_t m = std::min(kCastTile, n - i);
     const void* at = static_cast<const char*>(x) + i * route.from_bytes;
     void* to = static_cast<char*>(y) + i * route.to_bytes;
     if (route.up) {
+      // The last step writes to the result; those before it to tiles.
       void* out = route.middle || route.down ? one : to;
       route.up(at, out, m);
       at = out;
@@ -132,6 +137,7 @@ constexpr auto kRunners =
 
 template <int kBytes>
 void Copy(const void* x, void* y, int64_t n) {
+  // A result may lie over its argument, where nothing is to be done.
   if (x != y) std::memmove(y, x, n * kBytes);
 }
 UnaryLoop CopyLoop(int bytes) {
@@ -176,6 +182,7 @@ void PlanRoute(int from, int to, Route& r) {
       });
     }
     if (to != b) r.down = FromHubLoop(to);
+    // One loop alone runs over the whole; several go tile by tile.
     const int steps = !!r.up + !!r.middle + !!r.down;
     if (steps == 1) r.single = r.up ? r.up : r.middle ? r.middle : r.down;
     if (steps > 1) r.single = kRunners[from * kTypes + to];
@@ -185,6 +192,8 @@ void PlanRoute(int from, int to, Route& r) {
 }  // namespace
 
 UnaryLoop FindCastLoop(int from, int to) {
+  // Once: looking for a loop is then an index, and levels of instructions do
+  // not change.
   static const bool planned = [] {
     for (int i = 0; i < kTypes; ++i) {
       for (int j = 0; j < kTypes; ++j) PlanRoute(i, j, routes[i][j]);

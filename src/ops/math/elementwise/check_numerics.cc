@@ -14,17 +14,23 @@ enum : uint32_t { kNan = 1, kPlusInf = 2, kMinusInf = 4 };
 template <typename T>
 uint32_t Find(const T* x, int64_t n) {
   // Anything not finite shows in the sum of zeros times elements.
+  // Eight sums: one would wait for itself at each addition, and eight make a
+  // vector.
   float sum[8] = {};
   int64_t i = 0;
   for (; i + 8 <= n; i += 8) {
     for (int k = 0; k < 8; ++k) {
+      // x - x is 0 for finite numbers, and NaN for the rest: no branches in the
+      // loop, which runs at memory's pace.
       sum[k] += 0.0f * static_cast<float>(x[i + k] - x[i + k]);
     }
   }
+  // The rest that makes no eight is looked at one by one.
   bool suspect = i < n;
   for (float s : sum) suspect |= !(s == 0);
   if (!suspect) return 0;
   uint32_t found = 0;
+  // Rarely: for tensors that fail, or whose size is no multiple of eight.
   for (i = 0; i < n; ++i) {
     const ComputeType<T> v = x[i];
     if (std::isnan(v)) found |= kNan;
@@ -39,6 +45,8 @@ StatusOr<uint32_t> FindIn(const Tensor& t) {
     using T = typename decltype(tag)::type;
     const T* x = t.data<T>();
     ParallelFor(t.num_elements(), 0.4, [&](int64_t b, int64_t e) {
+      // Bits of all threads together: which numbers are told must not depend on
+      // who came first.
       if (uint32_t f = Find(x + b, e - b)) found.fetch_or(f);
     });
   });
@@ -66,6 +74,7 @@ Status CheckV2(KernelContext& c) {
   if (found & kMinusInf) kinds.push_back("-Inf");
   if (found & kPlusInf) kinds.push_back("+Inf");
   if (found & kNan) kinds.push_back("NaN");
+  // In upstream's order: -Inf, +Inf, NaN.
   std::string text(kinds[0]);
   if (kinds.size() == 2) absl::StrAppend(&text, " and ", kinds[1]);
   if (kinds.size() == 3) {

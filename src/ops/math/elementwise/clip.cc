@@ -33,6 +33,8 @@ class ClipKernel : public Kernel, public BindsCalls {
       });
       return OkStatus();
     }
+    // As upstream: first the upper bound, then the lower, which wins where they
+    // cross.
     ComputeBinary(min_, 0.2, x, high, c.output(0));
     ComputeBinary(max_, 0.2, c.output(0), low, c.output(0));
     return OkStatus();
@@ -87,6 +89,7 @@ Status ClipGrad(GradientContext& g) {
   if (!g.ok()) return g.status();
   const Value &x = g.input(0), &low = g.input(1), &high = g.input(2);
   Value zero = g.Scalar(grad.dtype(), 0);
+  // A value at the bound itself still passes its gradient on, as upstream.
   Value under = g("Less", {x, low}), over = g("Greater", {x, high});
   Value out = g("LogicalOr", {under, over});
   g.set(0, g("SelectV2", {out, zero, grad}));

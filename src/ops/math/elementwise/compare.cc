@@ -17,6 +17,7 @@ Status EqualShape(ShapeContext& c) {
     c.set_output(0,
                  known || c.input(0) == c.input(1) ? *s : Shape::UnknownRank());
   } else {
+    // Sizes that cannot fit: a scalar, that says whether the wholes are equal.
     c.set_output(0, Shape());
   }
   return OkStatus();
@@ -61,11 +62,13 @@ class EqualKernel : public Kernel {
       : loop_(loop), ns_(ns), is_not_(is_not) {}
   Status Run(KernelContext& c) override {
     const Tensor &a = c.input(0), &b = c.input(1);
+    // A plan gives memory only where it knew the shape.
     if (!c.output(0).has_buffer() || !a.shape().fully_known()) {
       HR_RETURN_IF_ERROR(c.Allocate(0, Shape()));
     }
     StatusOr<Shape> s = BroadcastShapes(a.shape(), b.shape());
     if (!s.ok()) {
+      // Tensors of other shapes differ as wholes.
       *c.out<bool>(0) = is_not_;
       return OkStatus();
     }
@@ -110,9 +113,12 @@ class ApproximateKernel : public Kernel {
                                  using T = typename decltype(tag)::type;
                                  const T *a = c.in<T>(0), *b = c.in<T>(1);
                                  bool* y = c.out<bool>(0);
+                                 // Compared in the operands' type, as upstream:
+                                 // a double is held against the float's value.
                                  const T tolerance = tolerance_;
                                  const int64_t n = c.input(0).num_elements();
                                  for (int64_t i = 0; i < n; ++i) {
+                                   // Below, not at: NaN is near nothing.
                                    y[i] = std::fabs(a[i] - b[i]) < tolerance;
                                  }
                                });

@@ -27,6 +27,7 @@ Status ConjGrad(GradientContext& g) {
 Status AngleGrad(GradientContext& g) {
   const Value& x = g.input(0);
   const AttrMap real = {{"Tout", RealType(x.dtype())}};
+  // (-y + ix) / |z|^2 for z = x + iy, as -1 / (y + ix).
   Value swapped = g("Complex", {g("Imag", {x}, real), g("Real", {x}, real)},
                     {{"Tout", x.dtype()}});
   Value grad = AsComplex(g, g.grad(), x.dtype());
@@ -37,6 +38,7 @@ Status ComplexAbsGrad(GradientContext& g) {
   const Value& x = g.input(0);
   Value grad = AsComplex(g, g.grad(), x.dtype());
   Value size = AsComplex(g, g.output(0), x.dtype());
+  // At 0 the slope is 0 by convention, not NaN.
   g.set(0, g("DivNoNan", {g("Mul", {grad, x}), size}));
   return g.status();
 }
@@ -52,6 +54,7 @@ constexpr auto kSize = [](auto z) { return std::abs(z); };
 
 template <auto F>
 StatusOr<std::unique_ptr<Kernel>> ToReal(const ResolvedOp& op) {
+  // A double of a complex64 exists in no kernel of upstream's.
   if (op.type_attr("Tout") != RealType(op.type_attr("T"))) return nullptr;
   return UnaryOf<F, complex64, complex128>(op);
 }
@@ -75,6 +78,7 @@ StatusOr<std::unique_ptr<Kernel>> MakeComplex(const ResolvedOp& op) {
 }
 
 Status CopyVariant(KernelContext& c) {
+  // Variants hold no complex numbers that could be turned round.
   c.set_output(0, c.input(0));
   return OkStatus();
 }

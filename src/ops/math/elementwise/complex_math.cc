@@ -28,6 +28,7 @@ void Map2(const void* x, const void* z, void* y, int64_t n, int kind) {
   const auto* a = static_cast<const std::complex<T>*>(x);
   const auto* b = static_cast<const std::complex<T>*>(z);
   auto* r = static_cast<std::complex<T>*>(y);
+  // Read once: the output may lie over a scalar operand.
   const std::complex<T> sa = kind == 1 ? *a : std::complex<T>();
   const std::complex<T> sb = kind == 2 ? *b : std::complex<T>();
   for (int64_t i = 0; i < n; ++i) {
@@ -38,6 +39,8 @@ void Map2(const void* x, const void* z, void* y, int64_t n, int kind) {
 struct Expm1 {
   template <typename C>
   static auto Run(const C& x) {
+    // exp(a + bi) - 1 = expm1(a) cos b + (cos b - 1) + i exp(a) sin b, and cos
+    // b - 1 = -2 sin(b / 2)^2, which does not cancel near 0.
     return C(std::expm1(x.real()) * std::cos(x.imag()) -
                  2 * std::sin(x.imag() / 2) * std::sin(x.imag() / 2),
              std::exp(x.real()) * std::sin(x.imag()));
@@ -151,6 +154,7 @@ struct Sigmoid {
 struct Sign {
   template <typename C>
   static auto Run(const C& x) {
+    // 0 has no direction.
     return x == C() ? C() : x / std::abs(x);
   }
 };
@@ -207,6 +211,7 @@ struct Xlog1py {
 struct Pow {
   template <typename C>
   static C Run(const C& a, const C& b) {
+    // 0^0 is 1; std::pow would take the logarithm of 0.
     return b == C() ? C(1) : a == C() ? C() : std::pow(a, b);
   }
 };

@@ -9,6 +9,8 @@ namespace {
 Status DivisionGrad(GradientContext& g, const char* divide) {
   Value grad = g.grad();
   Value x = ConjOf(g, g.input(0)), y = ConjOf(g, g.input(1));
+  // -x / y / y and not -x / y^2: y^2 may overflow, and upstream's bits are
+  // these.
   g.set(0, g.ReduceTo(g(divide, {grad, y}), g.input(0)));
   if (!g.wants(1)) return g.status();
   Value slope = g(divide, {g(divide, {g("Neg", {x}), y}), y});
@@ -20,6 +22,7 @@ Status RealDivGrad(GradientContext& g) { return DivisionGrad(g, "RealDiv"); }
 Status DivNoNanGrad(GradientContext& g) { return DivisionGrad(g, "DivNoNan"); }
 Status FloorModGrad(GradientContext& g) {
   Value grad = g.grad();
+  // x - floor(x / y) y: the floor is a constant for the slope.
   Value floor = g("FloorDiv", {g.input(0), g.input(1)});
   g.SetBroadcast(grad, g("Mul", {grad, g("Neg", {floor})}));
   return g.status();
@@ -33,6 +36,7 @@ Value NotZero(GradientContext& g) {
 Status XdivyGrad(GradientContext& g) {
   Value grad = g.grad();
   const Value& y = g.input(1);
+  // 1 / y where x is not 0, and 0 elsewhere, as the function itself is.
   Value sx = g("Xdivy", {NotZero(g), y});
   Value sy = g("Xdivy", {g("Neg", {g.input(0)}), g("Square", {y})});
   g.SetBroadcast(g("Mul", {grad, sx}), g("Mul", {grad, sy}));

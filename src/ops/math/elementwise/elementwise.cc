@@ -115,9 +115,12 @@ template <typename Loop>
   char* to = static_cast<char*>(out.raw());
   const int64_t n = out.num_elements();
   const int64_t na = a.num_elements(), nb = b.num_elements();
+  // Empty tensors may have no memory at all.
   if (n == 0) return;
   // Operands as large as the output are not broadcast, whatever their ranks.
   if ((na == n || na == 1) && (nb == n || nb == 1)) {
+    // kind as the loops take it: 0 side by side, else which operand is one
+    // element.
     const int kind = na == nb ? 0 : na == 1 ? 1 : 2;
     if (n * ns < kInlineNs) return loop(pa, pb, to, n, kind);
     const size_t step_a = na == 1 ? 0 : in_size, step_b = nb == 1 ? 0 : in_size;
@@ -128,6 +131,7 @@ template <typename Loop>
     return;
   }
   // A small tensor and a vector along its rows: not worth a plan.
+  // A bias on a small batch.
   if (n * ns < kInlineNs && na == n && nb > 1 && IsSuffix(b.shape(), out)) {
     for (int64_t i = 0; i < n; i += nb) {
       loop(pa + i * in_size, pb, to + i * size, nb, 0);
@@ -167,6 +171,7 @@ class BinaryLoopKernel : public Kernel, public BindsCalls {
 };
 
 Status LoopFailure(const ResolvedOp& op, uint32_t error) {
+  // Upstream's text: its check knows no TruncateDiv.
   if (op.name() == "TruncateDiv") {
     return Internal(
         "Unexpected error in binary operator (only integer div and mod should "
@@ -185,6 +190,7 @@ class CheckedLoopKernel : public Kernel, public BindsCalls {
     std::atomic<uint32_t> errors = 0;
     auto loop = [&](const void* a, const void* b, void* y, int64_t n,
                     int kind) {
+      // Reported at the end: loops do not stop, as upstream's do not.
       if (uint32_t e = fn_(a, b, y, n, kind)) errors.fetch_or(e);
     };
     RunTwo(loop, ns_, c.input(0), c.input(1), c.output(0));
@@ -257,6 +263,7 @@ void ComputeBinary(BinaryLoop loop, float ns, const Tensor& a, const Tensor& b,
 StatusOr<std::unique_ptr<Kernel>> UnaryKernel(const ResolvedOp& op) {
   const LoopEntry* e =
       FindUnaryLoop(op.name(), static_cast<int>(op.input_types()[0]));
+  // A loop of that name may exist for other types of results.
   if (e == nullptr || e->out != static_cast<uint8_t>(op.output_types()[0])) {
     return nullptr;
   }
@@ -269,6 +276,7 @@ StatusOr<std::unique_ptr<Kernel>> BinaryKernel(const ResolvedOp& op) {
   if (e == nullptr || e->out != static_cast<uint8_t>(op.output_types()[0])) {
     return nullptr;
   }
+  // Integers: what has no result is an error.
   if (e->checked) return MakeCheckedKernel(e->checked, e->ns);
   return MakeBinaryKernel(op, e->binary, e->ns, e->small);
 }
@@ -297,6 +305,7 @@ OpBuilder UnaryGradOp(const char* name, const char* doc) {
 
 Status EqualSizesShape(ShapeContext& c) {
   const Shape &a = c.input(0), &b = c.input(1);
+  // Sizes in all, not shapes: upstream compares the numbers of elements.
   if (a.fully_known() && b.fully_known() &&
       a.num_elements() != b.num_elements()) {
     return InvalidArgument(

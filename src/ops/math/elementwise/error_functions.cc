@@ -15,15 +15,18 @@ Status GaussFlow(GradientContext& g, const Value& v, double k, double sign) {
   return g.status();
 }
 Status ErfGrad(GradientContext& g) {
+  // The slope of erf(x) is 2 / sqrt(pi) exp(-x^2).
   return GaussFlow(g, g.input(0), 2 / std::sqrt(kPi), -1);
 }
 Status ErfcGrad(GradientContext& g) {
   return GaussFlow(g, g.input(0), -2 / std::sqrt(kPi), -1);
 }
 Status ErfinvGrad(GradientContext& g) {
+  // By the result y: the inverse's slope is 1 over that of erf at y.
   return GaussFlow(g, g.output(0), std::sqrt(kPi) / 2, 1);
 }
 Status NdtriGrad(GradientContext& g) {
+  // The same for the normal distribution: 1 over its density at y.
   return GaussFlow(g, g.output(0), std::sqrt(2 * kPi), 0.5);
 }
 Status LgammaGrad(GradientContext& g) {

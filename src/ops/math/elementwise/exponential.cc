@@ -9,10 +9,12 @@ Status ExpGrad(GradientContext& g) {
   return g.status();
 }
 Status Expm1Grad(GradientContext& g) {
+  // exp(x) anew, and not the result plus 1, which has lost digits below -1.
   g.set(0, g("Mul", {g.grad(), ConjOf(g, g("Exp", {g.input(0)}))}));
   return g.status();
 }
 Status LogGrad(GradientContext& g) {
+  // As upstream: dy * (1 / x), whose bits differ from dy / x.
   g.set(0, g("Mul", {g.grad(), g("Reciprocal", {ConjOf(g, g.input(0))})}));
   return g.status();
 }
@@ -28,6 +30,7 @@ Status SquareGrad(GradientContext& g) {
   return g.status();
 }
 Status SqrtGrad(GradientContext& g) {
+  // By the result: dy / (2 y) needs no further root.
   g.set(0, g("SqrtGrad", {g.output(0), g.grad()}));
   return g.status();
 }
@@ -42,6 +45,7 @@ Status ReciprocalGrad(GradientContext& g) {
 
 // z = dy / (2 conj(y)).
 Status SqrtGradGrad(GradientContext& g) {
+  // dz/dy = -dy / (2 conj(y)^2) = -part * z / dy, with part = dz / y.
   Value part = g("RealDiv", {g.grad(), g.input(0)});
   g.set(0, g("Neg", {g("Mul", {ConjOf(g, part), g.output(0)})}));
   g.set(1, TimesScalar(g, part, 0.5));
@@ -50,6 +54,7 @@ Status SqrtGradGrad(GradientContext& g) {
 // z = -dy conj(y)^3 / 2.
 Status RsqrtGradGrad(GradientContext& g) {
   Value y = ConjOf(g, g.input(0)), grad = ConjOf(g, g.grad());
+  // The slope of -y^3 / 2.
   Value part = g("Mul", {TimesScalar(g, grad, -1.5), g.input(1)});
   g.set(0, g("Mul", {part, g("Square", {y})}));
   g.set(1, g("RsqrtGrad", {y, g.grad()}));
@@ -58,6 +63,7 @@ Status RsqrtGradGrad(GradientContext& g) {
 // z = -dy conj(y)^2.
 Status ReciprocalGradGrad(GradientContext& g) {
   Value y = ConjOf(g, g.input(0)), grad = ConjOf(g, g.grad());
+  // The slope of -y^2.
   g.set(0, g("Mul", {g("Mul", {TimesScalar(g, grad, -2), g.input(1)}), y}));
   g.set(1, g("ReciprocalGrad", {y, g.grad()}));
   return g.status();

@@ -11,6 +11,9 @@ Value SafeLog(GradientContext& g, const Value& x) {
   DType t = x.dtype();
   Value zero = g.Scalar(t, 0);
   Value has = g(IsComplex(t) ? "NotEqual" : "Greater", {x, zero});
+  // Both selects: one keeps log from being taken where there is none, as its
+  // slope there (infinite, NaN) times 0 would be NaN in second gradients; the
+  // other gives 0.
   Value safe = g("SelectV2", {has, x, g.Scalar(t, 1)});
   return g("SelectV2", {has, g("Log", {safe}), zero});
 }
@@ -18,11 +21,13 @@ Status PowGrad(GradientContext& g) {
   Value grad = g.grad();
   Value x = ConjOf(g, g.input(0)), y = ConjOf(g, g.input(1));
   if (g.wants(0)) {
+    // y x^(y - 1), also right for x = 0 where y > 1.
     Value less = g("Sub", {y, g.Scalar(y.dtype(), 1)});
     Value slope = g("Mul", {y, g("Pow", {x, less})});
     g.set(0, g.ReduceTo(g("Mul", {grad, slope}), g.input(0)));
   }
   if (g.wants(1)) {
+    // z log(x): taken as 0 where x <= 0, as upstream.
     Value slope = g("Mul", {ConjOf(g, g.output(0)), SafeLog(g, x)});
     g.set(1, g.ReduceTo(g("Mul", {grad, slope}), g.input(1)));
   }
@@ -30,6 +35,7 @@ Status PowGrad(GradientContext& g) {
 }
 Status Atan2Grad(GradientContext& g) {
   const Value &y = g.input(0), &x = g.input(1);
+  // d atan2(y, x) = (x dy - y dx) / (x^2 + y^2).
   Value norm = g("AddV2", {g("Square", {x}), g("Square", {y})});
   Value part = g("RealDiv", {g.grad(), norm});
   g.SetBroadcast(g("Mul", {x, part}), g("Mul", {g("Neg", {y}), part}));
@@ -37,6 +43,7 @@ Status Atan2Grad(GradientContext& g) {
 }
 Status NextAfterGrad(GradientContext& g) {
   Value grad = g.grad();
+  // The neighbour moves with the number; the direction has no slope.
   g.set(0, g.ReduceTo(grad, g.input(0)));
   g.set(1, g("ZerosLike", {g.input(1)}));
   return g.status();

@@ -17,6 +17,7 @@ Status SignGrad(GradientContext& g) {
   const Value& x = g.input(0);
   const DType dtype = x.dtype();
   if (!IsComplex(dtype)) {
+    // Zeros and not None, as upstream.
     g.set(0, g("ZerosLike", {x}));
     return g.status();
   }

@@ -13,6 +13,8 @@ void SelectObjects(const bool* c, const void* a, const void* b, void* y,
   const T *p = static_cast<const T*>(a), *q = static_cast<const T*>(b);
   T* to = static_cast<T*>(y);
   for (int64_t i = 0; i < n; ++i) {
+    // Bits of kind: 1 where the first is one element for all, 2 where the
+    // second is.
     to[i] = c[i] ? p[kind & 1 ? 0 : i] : q[kind & 2 ? 0 : i];
   }
 }
@@ -36,8 +38,10 @@ void Run(SelectLoop loop, const Tensor& c, const Tensor& t, const Tensor& e,
   if (n == 0) return;
   const size_t size = DTypeSize(t.dtype());
   const int64_t nt = t.num_elements(), ne = e.num_elements();
+  // Below this a plan and a look at the pool cost more than the choice.
   if (n < 4096 && c.num_elements() == n && (nt == n || nt == 1) &&
       (ne == n || ne == 1)) {
+    // One element is no broadcast.
     const int kind = n == 1 ? 0 : (nt == 1 ? 1 : 0) | (ne == 1 ? 2 : 0);
     loop(c.data<bool>(), t.raw(), e.raw(), out.raw(), n, kind);
     return;
@@ -53,6 +57,8 @@ void Run(SelectLoop loop, const Tensor& c, const Tensor& t, const Tensor& e,
         }
         // One condition for the span.
         bool many[256];
+        // As many conditions as a loop's call is worth: a repeated one is laid
+        // out, as loops read one each.
         std::fill_n(many, std::min<int64_t>(s.n, 256), *cond);
         for (int64_t i = 0; i < s.n; i += 256) {
           auto at = [&](int k) {
@@ -115,6 +121,7 @@ class SelectKernel : public Kernel, public BindsCalls {
     const Tensor &cond = c.input(0), &t = c.input(1);
     if (cond.rank() == 1 && t.rank() > 1) {
       Shape rows = cond.shape();
+      // A vector of conditions broadcasts along rows as [n, 1, ..., 1].
       while (rows.rank() < t.rank()) rows.AddDim(1);
       headrace::Run(loop_, cond.WithShape(rows), t, c.input(2), c.output(0));
     } else {
@@ -136,12 +143,15 @@ StatusOr<std::unique_ptr<Kernel>> MakeSelect(const ResolvedOp& op) {
 
 Status SelectV2Shape(ShapeContext& c) {
   const Shape &cond = c.input(0), &t = c.input(1), &e = c.input(2);
+  // What is chosen may be resources; both are of one kind.
   if (c.input_handle(1)) c.set_output_handle(0, *c.input_handle(1));
+  // The common case without any broadcasting.
   if (cond == t && t == e && t.known_rank()) {
     c.set_output(0, t);
     return OkStatus();
   }
   StatusOr<Shape> both = BroadcastShapes(t, e);
+  // In upstream's order, as the refusal names the pair that does not fit.
   StatusOr<Shape> s = both.ok() ? BroadcastShapes(cond, *both) : both;
   if (!s.ok()) {
     return c.Refuse(
@@ -196,6 +206,7 @@ Status SelectV2Grad(GradientContext& g) {
 }
 Status SelectGrad(GradientContext& g) {
   Value grad = g.grad();
+  // As large as the branches: Select does not broadcast its branches.
   Value zeros = g("ZerosLike", {g.input(1)});
   g.set(1, g("Select", {g.input(0), grad, zeros}));
   g.set(2, g("Select", {g.input(0), zeros, grad}));

@@ -13,6 +13,7 @@ namespace {
 double LogGamma(double x) {
   if (std::isinf(x)) return kInf;
   int sign;
+  // lgamma writes a global sign, which threads would share.
   return lgamma_r(x, &sign);
 }
 
@@ -20,12 +21,16 @@ double Digamma(double x) {
   if (std::isnan(x) || x == kInf) return x;
   double result = 0;
   if (x <= 0) {
+    // Poles at 0 and the negative integers.
     if (x == std::floor(x)) return kNan;
     // The fraction first: tan of a large multiple of pi would lose it.
     const double fraction = x - std::floor(x);
+    // Reflection: digamma(1 - x) - digamma(x) = pi / tan(pi x).
     result = -kPi / std::tan(kPi * fraction);
     x = 1 - x;
   }
+  // Digamma(x) = Digamma(x + 1) - 1 / x, up to where eight terms of the
+  // asymptotic series give a double's digits.
   for (; x < 10; ++x) result -= 1 / x;
   const double z = 1 / (x * x);
   // Bernoulli numbers over 2k.
@@ -40,6 +45,7 @@ double Digamma(double x) {
 
 double Rational(const double (&p)[8], const double (&q)[8], double r) {
   double a = p[7], b = q[7];
+  // Horner's scheme; degree 7 throughout AS 241.
   for (int i = 6; i >= 0; --i) {
     a = a * r + p[i];
     b = b * r + q[i];
@@ -91,14 +97,19 @@ double NormalQuantile(double q, double tail) {
                                    2.04426310338993978564e-15};
   if (std::isnan(q) || tail < 0) return kNan;
   if (tail == 0) return std::copysign(kInf, q);
+  // The three ranges of AS 241: the centre, the tails to sqrt(-log p) = 5, and
+  // beyond.
   if (std::abs(q) <= 0.425) return q * Rational(kA, kB, 0.180625 - q * q);
   const double r = std::sqrt(-std::log(tail));
   const double x = r <= 5 ? Rational(kC, kD, r - 1.6) : Rational(kE, kF, r - 5);
   return std::copysign(x, q);
 }
 
+// The smaller tail exactly: 1 - p would lose the digits of a small p.
 double Ndtri(double p) { return NormalQuantile(p - 0.5, p < 0.5 ? p : 1 - p); }
 double Erfinv(double x) {
+  // erfinv(x) = ndtri((1 + x) / 2) / sqrt(2), by the tail, which (1 + x) / 2
+  // near 1 would have lost.
   return NormalQuantile(x / 2, (1 - std::abs(x)) / 2) * std::sqrt(0.5);
 }
 
@@ -107,12 +118,14 @@ constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 // x^a e^-x / gamma(a).
 double GammaFactor(double a, double x) {
   int sign;
+  // By logarithms, as x^a and gamma(a) overflow long before their quotient.
   return std::exp(a * std::log(x) - x - lgamma_r(a, &sign));
 }
 
 // The lower incomplete gamma function by its series, for x <= a + 1.
 double LowerSeries(double a, double x) {
   double term = 1 / a, sum = term;
+  // A bound for arguments at which the series creeps: x close to a huge a.
   for (double n = a + 1; term > sum * kEpsilon && n < a + 100000; ++n) {
     term *= x / n;
     sum += term;
@@ -144,6 +157,7 @@ double Igamma(double a, double x) {
   if (x == 0) return 0;
   if (std::isinf(a)) return std::isinf(x) ? kNan : 0;
   if (std::isinf(x)) return 1;
+  // Where each of the two converges fast; the other is 1 minus it.
   return x <= a + 1 ? LowerSeries(a, x) : 1 - UpperFraction(a, x);
 }
 double Igammac(double a, double x) {
@@ -167,16 +181,22 @@ double Zeta(double x, double q) {
   if (q < -100) {  // From both sides of zero, not step by step from q.
     const double fraction = q - std::floor(q);
     const double below = Zeta(x, 1 - fraction) - Zeta(x, 1 - q);
+    // For whole x: terms of negative bases have the sign of (-1)^x.
     return Zeta(x, fraction) + (std::fmod(x, 2) == 0 ? below : -below);
   }
   double sum = 0;
   double a = q;
+  // Far enough that the remainder by eight Bernoulli terms is below a double's
+  // last digit; with large x the terms themselves vanish first.
   for (const double far = 10 + std::min(x, 1000.); a < far; ++a) {
     const double term = std::pow(a, -x);
     sum += term;
+    // What follows is smaller still.
     if (a > 0 && std::abs(term) < kEpsilon * std::abs(sum)) return sum;
   }
   const double w = std::pow(a, -x);
+  // Euler and Maclaurin: the integral from a on, half of the first term, then
+  // the corrections below.
   sum += w * a / (x - 1) + 0.5 * w;
   static constexpr double kBernoulli[] = {
       // B_2k / (2k)!
@@ -187,6 +207,7 @@ double Zeta(double x, double q) {
   double factor = x * w / a;
   for (int k = 0; k < 8; ++k) {
     sum += factor * kBernoulli[k];
+    // x (x + 1) ... (x + 2k) / a^(x + 2k + 1), one k further.
     factor *= (x + 2 * k + 1) * (x + 2 * k + 2) / (a * a);
   }
   return sum;
@@ -196,6 +217,7 @@ double Polygamma(double n, double x) {
   if (n < 0 || n != std::floor(n)) return kNan;
   if (n == 0) return Digamma(x);
   int sign;
+  // psi_n(x) = (-1)^(n + 1) n! zeta(n + 1, x).
   const double value = std::exp(lgamma_r(n + 1, &sign)) * Zeta(n + 1, x);
   return std::fmod(n, 2) == 0 ? -value : value;
 }
@@ -212,6 +234,7 @@ void Map2(const void* x, const void* z, void* y, int64_t n, int kind) {
   const T* a = static_cast<const T*>(x);
   const T* b = static_cast<const T*>(z);
   T* r = static_cast<T*>(y);
+  // Read once: the output may lie over a scalar operand.
   const double sa = kind == 1 ? static_cast<double>(*a) : 0;
   const double sb = kind == 2 ? static_cast<double>(*b) : 0;
   for (int64_t i = 0; i < n; ++i) {

@@ -6,6 +6,7 @@ namespace {
 
 // Sets the gradient to what flows times `slope`.
 Status SlopeFlow(GradientContext& g, const Value& slope) {
+  // Null where emitting it failed.
   if (slope) g.set(0, g("Mul", {g.grad(), slope}));
   return g.status();
 }
@@ -19,6 +20,7 @@ Status CosGrad(GradientContext& g) {
 }
 Status TanGrad(GradientContext& g) {
   Value cos = g("Cos", {ConjOf(g, g.input(0))});
+  // 1 / cos^2, in upstream's order of operations.
   return SlopeFlow(g, g("Square", {g("Reciprocal", {cos})}));
 }
 // 1 / sqrt(1 - x^2).
@@ -41,11 +43,13 @@ Status CoshGrad(GradientContext& g) {
   return SlopeFlow(g, g("Sinh", {ConjOf(g, g.input(0))}));
 }
 Status AsinhGrad(GradientContext& g) {
+  // By the result y: x = sinh(y), whose slope is cosh(y).
   Value slope = g("Cosh", {ConjOf(g, g.output(0))});
   g.set(0, g("RealDiv", {g.grad(), slope}));
   return g.status();
 }
 Status AcoshGrad(GradientContext& g) {
+  // x = cosh(y), see AsinhGrad.
   Value slope = g("Sinh", {ConjOf(g, g.output(0))});
   g.set(0, g("RealDiv", {g.grad(), slope}));
   return g.status();
@@ -66,6 +70,7 @@ Status SigmoidGrad(GradientContext& g) {
 // z = dy (1 - y^2).
 Status TanhGradGrad(GradientContext& g) {
   Value y = ConjOf(g, g.input(0)), dy = ConjOf(g, g.input(1));
+  // The slope of 1 - y^2.
   g.set(0, g("Mul", {g("Mul", {TimesScalar(g, g.grad(), -2), dy}), y}));
   g.set(1, g("TanhGrad", {y, g.grad()}));
   return g.status();
@@ -74,6 +79,7 @@ Status TanhGradGrad(GradientContext& g) {
 Status SigmoidGradGrad(GradientContext& g) {
   Value y = ConjOf(g, g.input(0)), dy = ConjOf(g, g.input(1));
   Value part = g("Mul", {g.grad(), dy});
+  // The slope of y (1 - y) is 1 - 2 y.
   Value down = g("Mul", {TimesScalar(g, part, 2), y});
   g.set(0, g("Sub", {part, down}));
   g.set(1, g("SigmoidGrad", {y, g.grad()}));

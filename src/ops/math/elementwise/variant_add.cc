@@ -10,6 +10,7 @@ namespace headrace {
 namespace {
 
 std::map<std::string, VariantAddFn>& Table() {
+  // Never destroyed: variants may be added while the process ends.
   static auto* table = new std::map<std::string, VariantAddFn>;
   return *table;
 }
@@ -21,8 +22,10 @@ bool RegisterVariantAdd(const char* type, VariantAddFn fn) {
 }
 
 StatusOr<Variant> AddVariantValues(const Variant& a, const Variant& b) {
+  // An empty variant stands for zero.
   if (a.empty()) return b;
   if (b.empty()) return a;
+  // Variants hold variants (lists of lists), as deep as a program nests them.
   HR_RETURN_IF_ERROR(CheckStackRoom("a variant to be added"));
   const StringView type = a.value()->type_name();
   if (type != b.value()->type_name()) {

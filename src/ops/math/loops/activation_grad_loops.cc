@@ -14,6 +14,7 @@ struct TanhGrad {
 struct SigmoidGrad {
   template <typename T>
   HR_VECTOR T Run(T y, T g) {
+    // In upstream's order, as products of floats depend on it.
     return g * y * (T{1} - y);
   }
 };
@@ -45,18 +46,21 @@ struct ReluGrad {
 struct Relu6Grad {
   template <typename T>
   HR_VECTOR T Run(T g, T x) {
+    // Not &&, which would branch: both sides are computed for vectors.
     return (x > T{0}) & (x < T{6}) ? g : T{0};
   }
 };
 struct EluGrad {
   template <typename T>
   HR_VECTOR T Run(T g, T y) {
+    // For y < 0, exp(x) = y + 1.
     return y < T{0} ? (y + T{1}) * g : g;
   }
 };
 struct SeluGrad {
   template <typename T>
   HR_VECTOR T Run(T g, T y) {
+    // scale * alpha; scale is 1.0507009873554805 (Klambauer et al., 2017).
     return y < T{0} ? g * (y + T(1.75809934084737685994))
                     : g * T(1.05070098735548049342);
   }
@@ -94,6 +98,7 @@ void LeakyReluGrad(const void* gradients, const void* features, void* y,
 
 template <typename S>
 void LeakyReluSmall(const void* x, void* y, int64_t n, double parameter) {
+  // Small floats compute in float, a tile at a time.
   float tile[kTile];
   for (int64_t i = 0; i < n; i += kTile) {
     const int64_t m = n - i < kTile ? n - i : kTile;

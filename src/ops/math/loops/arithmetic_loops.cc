@@ -67,6 +67,7 @@ struct SquaredDifferenceComplex {  // |a - b|^2 as d * conj(d)
   template <typename T>
   HR_VECTOR T Run(T a, T b) {
     const auto re = a.re - b.re, im = a.im - b.im;
+    // As d * conj(d), whose imaginary part is exactly 0.
     return {re * re + im * im, 0};
   }
 };
@@ -109,6 +110,7 @@ struct Divide {
 struct DivNoNan {
   template <typename T>
   HR_VECTOR T Run(T a, T b) {
+    // Computed everywhere and chosen afterwards: no branch, and nothing traps.
     const T q = a / b;
     return b == 0 ? T{0} : q;
   }
@@ -130,6 +132,7 @@ struct Xdivy {
 struct FloorDivide {
   template <typename T>
   HR_VECTOR T Run(T a, T b) {
+    // Upstream's for floats: the quotient is rounded before its floor is taken.
     if constexpr (sizeof(T) == 4) return __builtin_floorf(a / b);
     if constexpr (sizeof(T) == 8) return __builtin_floor(a / b);
   }
@@ -152,6 +155,7 @@ struct FloorModulo {
   template <typename T>
   HR_VECTOR T Run(T a, T b) {
     const T r = TruncateMod::Run(a, b);
+    // The sign of the divisor, as Python's %.
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
   }
 };
@@ -170,6 +174,7 @@ void FloatMod(const void* x, const void* z, void* y, int64_t n, int kind) {
   for (int64_t begin = 0; begin < n; begin += kTile) {
     const int64_t m = n - begin < kTile ? n - begin : kTile;
     for (int64_t i = 0; i < m; ++i) {
+      // Copied first: the output may lie over either operand.
       p[i] = kind == 1 ? sa : a[begin + i];
       q[i] = kind == 2 ? sb : b[begin + i];
     }
@@ -177,11 +182,15 @@ void FloatMod(const void* x, const void* z, void* y, int64_t n, int kind) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < m; ++i) {
       const double u = p[i], v = q[i], quotient = u / v;
+      // Exact in double: u and v have 24 bits, and the product's 24 + 28 fit
+      // 53.
       const double rest = u - __builtin_trunc(quotient) * v;
       const bool fix = kFloor & (rest != 0) & ((rest < 0) != (v < 0));
       const double shifted = fix ? rest + v : rest;
+      // A remainder of 0 has the dividend's sign, as fmod's.
       out[i] =
           static_cast<float>(rest == 0 ? __builtin_copysign(0.0, u) : shifted);
+      // 2^28; NaN remainders (division by 0, infinities) are hard as well.
       easy[i] = (__builtin_fabs(quotient) < 268435456.0) & (rest == rest);
       hard |= !easy[i];
     }
@@ -198,6 +207,7 @@ void FloatMod(const void* x, const void* z, void* y, int64_t n, int kind) {
 struct PowD {
   HR_VECTOR double Run(double a, double b) { return ::pow(a, b); }
   HR_VECTOR float Run(float a, float b) {
+    // In double: the result is off by hardly more than float's own rounding.
     return static_cast<float>(
         Run(static_cast<double>(a), static_cast<double>(b)));
   }
@@ -211,6 +221,7 @@ struct Atan2D {
 };
 struct XlogyD {
   HR_VECTOR double Run(double a, double b) {
+    // Both computed, then chosen: vectors have no branches.
     const double r = a * ::log(b);
     return a == 0 ? 0.0 : r;
   }
@@ -233,6 +244,7 @@ struct Xlog1pyD {
 // Squares and the like are a product, exactly as rounded as pow's.
 template <typename T>
 void Pow(const void* a, const void* b, void* y, int64_t n, int kind) {
+  // One exponent for all: the common case.
   if (kind == 2) {
     const T p = *static_cast<const T*>(b);
     if (p == 2) return Map2<Multiply, T>(a, a, y, n, 0);

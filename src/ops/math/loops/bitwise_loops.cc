@@ -26,12 +26,15 @@ struct Xor {
 template <typename T>
 HR_VECTOR int ShiftBy(T b) {
   constexpr T kMost = sizeof(T) * 8 - 1;
+  // Shifts by the width or more are undefined in C, and differ among
+  // processors.
   const T low = b < T{0} ? T{0} : b;
   return static_cast<int>(low > kMost ? kMost : low);
 }
 struct LeftShift {
   template <typename T>
   HR_VECTOR T Run(T a, T b) {
+    // Unsigned, as shifting ones out of a signed number is undefined.
     using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
     return static_cast<T>(static_cast<U>(a) << ShiftBy(b));
   }
@@ -46,6 +49,7 @@ struct RightShift {
 struct PopulationCount {
   template <typename T>
   HR_VECTOR uint8_t Run(T x) {
+    // Unsigned: widening a negative number would add ones.
     return static_cast<uint8_t>(
         __builtin_popcountll(static_cast<std::make_unsigned_t<T>>(x)));
   }

@@ -11,6 +11,8 @@ namespace headrace::HR_LEVEL {
 void Widen(const half* x, float* y, int64_t n) {
   int64_t i = 0;
 #if defined(__F16C__)
+  // Eight at a time by the processor's own conversion, whose rounding is the
+  // same.
   for (; i + 8 <= n; i += 8) {
     const __m128i h = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i));
     _mm256_storeu_ps(y + i, _mm256_cvtph_ps(h));
@@ -24,6 +26,7 @@ void Narrow(const float* x, half* y, int64_t n) {
   int64_t i = 0;
 #if defined(__F16C__)
   for (; i + 8 <= n; i += 8) {
+    // To nearest even, as in software.
     const __m128i h =
         _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i), h);
@@ -54,13 +57,18 @@ HR_VECTOR To Convert(From x) {
   } else if constexpr (std::is_floating_point_v<From> &&
                        std::is_integral_v<To>) {
     if constexpr (std::is_same_v<To, uint64_t>) {
+      // 2^63: above it the conversion to int64 has no result, so that the top
+      // bit is set apart.
       constexpr From kHalf = static_cast<From>(9223372036854775808.0);
       const bool upper = x >= kHalf;
       const auto i = static_cast<int64_t>(upper ? x - kHalf : x);
       return static_cast<uint64_t>(i) ^ (upper ? uint64_t{1} << 63 : 0);
     } else if constexpr (std::is_same_v<To, uint32_t>) {
+      // A negative float to uint32 wraps, by way of int64, as x86's conversion
+      // does.
       return static_cast<To>(static_cast<int64_t>(x));
     } else if constexpr (sizeof(To) < 4) {
+      // Bytes and shorts are the low bits of an int32, as in upstream's loops.
       return static_cast<To>(static_cast<int32_t>(x));
     } else {
       return static_cast<To>(x);
@@ -159,6 +167,7 @@ struct Bytes16 {
 template <typename T>
 void SelectSpan(const bool* condition, const void* x, const void* z, void* y,
                 int64_t n, int kind) {
+  // As bytes: a bool that is neither 0 nor 1 would be undefined.
   const uint8_t* c = reinterpret_cast<const uint8_t*>(condition);
   const T* a = static_cast<const T*>(x);
   const T* b = static_cast<const T*>(z);
@@ -166,12 +175,14 @@ void SelectSpan(const bool* condition, const void* x, const void* z, void* y,
   if (kind == 0) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
+      // Both are loaded, then one is chosen: no branch.
       const T p = a[i], q = b[i];
       r[i] = c[i] ? p : q;
     }
     return;
   }
   const int64_t step_a = kind & 1 ? 0 : 1, step_b = kind & 2 ? 0 : 1;
+  // Read first: the output may lie over a single element.
   const T sa = *a, sb = *b;
   if (kind == 3) {
 #pragma GCC ivdep
@@ -199,6 +210,8 @@ void ClipSpan(const void* x, const void* low, const void* high, void* y,
   const T lo = *static_cast<const T*>(low), hi = *static_cast<const T*>(high);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
+    // The upper bound first: where the bounds cross the lower wins, as
+    // upstream. NaN passes both comparisons.
     const T v = a[i] > hi ? hi : a[i];
     r[i] = v < lo ? lo : v;
   }

@@ -44,6 +44,7 @@ struct GreaterEqual {
 struct EqualComplex {
   template <typename T>
   HR_VECTOR bool Run(T a, T b) {
+    // & and not &&: without branches.
     return (a.re == b.re) & (a.im == b.im);
   }
 };
@@ -61,6 +62,7 @@ struct Or {
   HR_VECTOR uint8_t Run(uint8_t a, uint8_t b) { return a | b; }
 };
 struct EqualBool {
+  // Bytes are 0 or 1, see above.
   HR_VECTOR uint8_t Run(uint8_t a, uint8_t b) { return a ^ b ^ 1; }
 };
 struct NotEqualBool {

@@ -12,9 +12,11 @@ HR_VECTOR T Quotient(T a, T b) {
     // A quotient of two integers below 2^32 rounds in double to no wrong side
     // of an integer, and there is vector code for it.
     const double q = static_cast<double>(a) / static_cast<double>(b);
+    // By int64: a quotient of uint32 does not fit int32.
     return static_cast<T>(static_cast<int64_t>(q));
   } else if constexpr (std::is_signed_v<T>) {
     const bool minus = b == -1;
+    // The most negative number by -1 traps on x86.
     const T q = a / (minus ? 1 : b);
     return minus ? static_cast<T>(-static_cast<uint64_t>(q)) : q;
   } else {
@@ -25,6 +27,7 @@ HR_VECTOR T Quotient(T a, T b) {
 template <typename T>
 HR_VECTOR T Remainder(T a, T b) {
   using U = uint64_t;
+  // Unsigned arithmetic wraps, where signed overflow is undefined.
   return static_cast<T>(static_cast<U>(a) -
                         static_cast<U>(Quotient(a, b)) * static_cast<U>(b));
 }
@@ -48,6 +51,8 @@ struct FloorDiv {
     if constexpr (std::is_unsigned_v<T>) return q;
     const T r = static_cast<T>(static_cast<uint64_t>(a) -
                                static_cast<uint64_t>(q) * uint64_t(b));
+    // Rounded towards 0 so far; down where the signs differ and something is
+    // left.
     return static_cast<T>(q - (r != 0 && (r < 0) != (b < 0)));
   }
 };
@@ -65,9 +70,11 @@ uint32_t Checked(const void* x, const void* z, void* y, int64_t n, int kind) {
   const T* a = static_cast<const T*>(x);
   const T* b = static_cast<const T*>(z);
   T* r = static_cast<T*>(y);
+  // Gathered in the elements' own type, so that the loop stays a vector's.
   T zero = 0;
   const auto one = [&zero](T p, T q) [[gnu::always_inline]] {
     zero |= q == 0;
+    // Divided by 1 instead, so that nothing traps; the result is thrown away.
     const T v = F::Run(p, q == 0 ? T{1} : q);
     return q == 0 ? T{0} : v;
   };
@@ -89,6 +96,8 @@ uint32_t Checked(const void* x, const void* z, void* y, int64_t n, int kind) {
 template <typename T>
 HR_VECTOR T Power(T base, T exponent) {
   uint64_t result = 1, b = static_cast<uint64_t>(base);
+  // By squaring. Products wrap in 64 bits and are cut to the type, as repeated
+  // multiplication in it would.
   for (uint64_t e = static_cast<uint64_t>(exponent); e != 0; e >>= 1) {
     if (e & 1) result *= b;
     b *= b;

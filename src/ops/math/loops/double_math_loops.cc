@@ -70,12 +70,16 @@ struct ErfcD {
 };
 struct GeluD {
   HR_VECTOR double Run(double x) {
+    // x Phi(x) as x / 2 erfc(-x / sqrt(2)), exact in the lower tail, where 1 +
+    // erf would cancel.
     return (0.5 * x) * ::erfc(x * -0.70710678118654752440);
   }
 };
 
 struct SigmoidD {
   HR_VECTOR double Run(double x) {
+    // exp of a negative number cannot overflow; the other half follows by
+    // symmetry.
     const double e = ::exp(-__builtin_fabs(x));
     const double s = 1.0 / (1.0 + e);
     return x < 0 ? e * s : s;
@@ -83,18 +87,21 @@ struct SigmoidD {
 };
 struct SoftplusD {
   HR_VECTOR double Run(double x) {
+    // max(x, 0) + log1p(exp(-|x|)): neither overflows nor loses small results.
     const double tail = ::log1p(::exp(-__builtin_fabs(x)));
     return x > 0 ? x + tail : tail;
   }
 };
 struct EluD {
   HR_VECTOR double Run(double x) {
+    // Computed for all and chosen: no branch.
     const double e = ::expm1(x);
     return x < 0 ? e : x;
   }
 };
 struct SeluD {
   HR_VECTOR double Run(double x) {
+    // scale * alpha, and scale.
     const double e = 1.7580993408473768599 * ::expm1(x);
     return x < 0 ? e : 1.0507009873554804934 * x;
   }
@@ -102,11 +109,13 @@ struct SeluD {
 
 struct GeluErfD {
   HR_VECTOR double Run(double x) {
+    // 1 / sqrt(2).
     return 0.5 * x * (1.0 + ErfD::Run(x * 0.70710678118654752440));
   }
 };
 struct GeluTanhD {
   HR_VECTOR double Run(double x) {
+    // sqrt(2 / pi) (x + 0.044715 x^3): Hendrycks and Gimpel, 2016.
     const double t = 0.79788456080286535588 * (x + 0.044715 * x * x * x);
     return 0.5 * x * (1.0 + TanhD::Run(t));
   }
@@ -131,10 +140,14 @@ void ComplexExp(const void* x, void* y, int64_t n) {
     for (int64_t i = 0; i < m; ++i) {
       re[i] = from[2 * i];
       im[i] = from[2 * i + 1];
+      // exp overflows above 709, where the product with a small sine need not;
+      // NaN and infinities are odd, too.
       odd |= !(__builtin_fabs(re[i]) < 700) | !(__builtin_fabs(im[i]) < 1e300);
     }
     double* to = r + 2 * begin;
     // Sine and cosine apart: as one call they have no vector form.
+    // Whole tiles, also of the last: what is beyond m was left by an earlier
+    // tile and is thrown away.
     for (int64_t i = 0; i < kPart; ++i) size[i] = ::exp(re[i]);
     for (int64_t i = 0; i < kPart; ++i) sine[i] = ::sin(im[i]);
     double cosine[kPart];

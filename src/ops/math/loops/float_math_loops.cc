@@ -58,6 +58,7 @@ struct SiluF {
 // x times the sigmoid is the tanh form, without its cancellation.
 struct GeluTanhF {
   HR_VECTOR float Run(float x) {
+    // 2 sqrt(2 / pi): (1 + tanh(u)) / 2 is the sigmoid of 2u.
     return x * Sigmoid(1.5957691216f * Fma(0.044715f * x * x, x, x));
   }
 };
@@ -75,6 +76,7 @@ struct SeluF {
 struct SoftplusF {
   HR_VECTOR float Run(float x) {
     const float tail = Log1p(Exp(-Abs(x)));
+    // Log1p(Exp(-|NaN|)) need not be a NaN.
     return x > 0.0f ? x + tail : (x != x ? x : tail);
   }
 };
@@ -83,7 +85,10 @@ struct SoftplusF {
 // 5e-8, and 7e-6 of itself where it is small.
 struct GeluErfF {
   HR_VECTOR float Run(float x) {
+    // 1 / sqrt(2).
     const float a = Abs(x) * 0.70710678118654752f;
+    // Beyond, erfc is less than 2e-9 and x / 2 times it is 0 beside float's
+    // digits.
     const float t = a > 4.25f ? 4.25f : a;
     float q = -5.936051366e-07f;
     q = Fma(q, t, 1.273687303e-05f);
@@ -96,6 +101,7 @@ struct GeluErfF {
     q = Fma(q, t, -6.366097331e-01f);
     q = Fma(q, t, -1.128379703e+00f);
     const float e = a > 4.25f ? 0.0f : ExpNormal(q * t);
+    // erfc(-a) = 2 - erfc(a).
     return 0.5f * x * (x < 0.0f ? e : 2.0f - e);
   }
 #if defined(__AVX512F__)
@@ -116,6 +122,7 @@ void Trig(const void* x, void* y, int64_t n) {
     for (int64_t i = 0; i < m; ++i) {
       const float v = a[begin + i];
       tile[i] = kCosine ? CosReduced(v) : SinReduced(v);
+      // The loop goes on whatever it meets: a branch would end its vectors.
       large |= Abs(v) > kTrigLimit;
     }
     if (large) {
@@ -127,6 +134,7 @@ void Trig(const void* x, void* y, int64_t n) {
         }
       }
     }
+    // The result may lie over the argument, which the second pass still reads.
     memcpy(r + begin, tile, m * sizeof(float));
   }
 }
@@ -147,6 +155,7 @@ void ComplexExp(const void* x, void* y, int64_t n) {
       const float e = Exp(re);
       tile[2 * i] = e * CosReduced(im);
       tile[2 * i + 1] = e * SinReduced(im);
+      // exp(88.7) is the largest float; NaN compares as odd.
       odd |= !(Abs(re) < 87.0f) | !(Abs(im) <= kTrigLimit);
     }
     for (int64_t i = 0; odd && i < m; ++i) {

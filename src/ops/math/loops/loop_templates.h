@@ -79,6 +79,8 @@ void MapBlocks(const void* x, void* y, int64_t n) {
   if (whole > 0) Map<F, T>(a, r, whole);
   if (rest == 0) return;
   T block[kBlock];
+  // Padded by the first of the rest: real arguments, which can raise no
+  // exception that they would not raise anyway.
   for (int64_t i = 0; i < kBlock; ++i) block[i] = a[whole + (i < rest ? i : 0)];
   Map<F, T>(block, block, OneBlock());
   for (int64_t i = 0; i < rest; ++i) r[whole + i] = block[i];
@@ -89,10 +91,13 @@ void Map2(const void* x, const void* z, void* y, int64_t n, int kind) {
   const T* a = static_cast<const T*>(x);
   const T* b = static_cast<const T*>(z);
   R* r = static_cast<R*>(y);
+  // Three loops: with a step that is 0 or 1 at run time there is no vector
+  // code.
   if (kind == 0) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) r[i] = F::Run(a[i], b[i]);
   } else if (kind == 1) {
+    // Read before the loop: the result may lie over it.
     const T s = *a;
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) r[i] = F::Run(s, b[i]);
@@ -111,6 +116,8 @@ void Map2Blocks(const void* x, const void* z, void* y, int64_t n, int kind) {
   T* r = static_cast<T*>(y);
   const int64_t rest = n % kBlock, whole = n - rest;
   T p[kBlock], q[kBlock];
+  // Gathered before the whole blocks run: the result may lie over a single
+  // operand.
   for (int64_t i = 0; i < kBlock && rest > 0; ++i) {
     const int64_t at = whole + (i < rest ? i : 0);
     p[i] = kind == 1 ? *a : a[at];
@@ -210,6 +217,7 @@ void ViaFloat2(const void* x, const void* z, void* y, int64_t n, int kind) {
     if (kind != 1) Widen(a + i, ta, m);
     if (kind != 2) Widen(b + i, tb, m);
     if constexpr (sizeof(R) == sizeof(S)) {
+      // Over the operand that changes: the single one is needed for every tile.
       float* out = kind == 1 ? tb : ta;
       F(ta, tb, out, m, kind);
       Narrow(out, r + i, m);
@@ -228,6 +236,7 @@ using IntegerTypes = Types<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t,
 using ComplexTypes = Types<Complex64, Complex128>;
 template <typename T>
 constexpr float CostOf(float ns) {
+  // Memory's pace decides: cost goes by bytes.
   return ns * (sizeof(T) / 4.0f);
 }
 

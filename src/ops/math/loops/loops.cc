@@ -15,6 +15,8 @@ struct Tables {
   void Add(LoopRows rows) {
     for (int i = 0; i < rows.count; ++i) {
       const LoopEntry& e = rows.rows[i];
+      // The first row for a name and type stands: vector loops are added before
+      // plain ones.
       (e.unary ? unary : binary).emplace(Key(e.op, e.in), &e);
     }
   }
@@ -22,6 +24,7 @@ struct Tables {
 
 const Tables& AllTables() {
   static const Tables* const tables = [] {
+    // Never destroyed: kernels hold pointers into it to the end.
     auto* t = new Tables;
     AtActiveLevel([t](auto level) {
       t->Add(UnaryLoops<level>());

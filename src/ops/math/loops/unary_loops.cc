@@ -34,6 +34,7 @@ struct Absolute {
     if constexpr (std::is_same_v<T, double>) return __builtin_fabs(x);
     if constexpr (std::is_unsigned_v<T>) return x;
     if constexpr (!kIsFloat<T>) {
+      // The most negative number is its own absolute value, as it wraps.
       return static_cast<T>(x < 0 ? -static_cast<Unsigned<T>>(x)
                                   : static_cast<Unsigned<T>>(x));
     }
@@ -44,6 +45,7 @@ struct Sign {
   HR_VECTOR T Run(T x) {
     if constexpr (kIsFloat<T>) {
       const T s = static_cast<T>((x > 0 ? 1 : 0) - (x < 0 ? 1 : 0));
+      // Upstream: the sign of NaN is NaN.
       return x != x ? x : s;
     } else {
       return static_cast<T>((x > 0) - (x < 0));
@@ -69,6 +71,8 @@ struct Reciprocal {
   template <typename T>
   HR_VECTOR T Run(T x) {
     if constexpr (kIsComplex<T>) {
+      // By the schoolbook: no scaling against overflow, as upstream's vector
+      // code has none.
       const auto d = x.re * x.re + x.im * x.im;
       return {x.re / d, -x.im / d};
     } else {
@@ -92,6 +96,8 @@ struct Sqrt {
 struct Rsqrt {
   template <typename T>
   HR_VECTOR T Run(T x) {
+    // Exactly rounded twice, not the processor's estimate, which differs from
+    // one to the next.
     return T{1} / Sqrt::Run(x);
   }
 };
@@ -112,6 +118,7 @@ struct Floor {
 struct Round {  // half to even
   template <typename T>
   HR_VECTOR T Run(T x) {
+    // In the current mode, to even, without raising inexact.
     if constexpr (sizeof(T) == 4) return __builtin_nearbyintf(x);
     if constexpr (sizeof(T) == 8) return __builtin_nearbyint(x);
   }
@@ -156,6 +163,7 @@ struct IsNan {
 struct IsInf {
   template <typename T>
   HR_VECTOR bool Run(T x) {
+    // By bits the same for both signs; no call of the library.
     return Absolute::Run(x) == static_cast<T>(kInfinity);
   }
 };
@@ -166,6 +174,7 @@ struct IsFinite {
   }
 };
 struct Not {
+  // Bytes are 0 or 1.
   HR_VECTOR uint8_t Run(uint8_t x) { return x ^ 1; }
 };
 

@@ -50,6 +50,7 @@ Status BatchMatMulShape(ShapeContext& c) {
   if (!x.known_rank() || !y.known_rank()) return OkStatus();
   const bool ax = c.op().bool_attr("adj_x"), ay = c.op().bool_attr("adj_y");
   const int rx = x.rank(), ry = y.rank();
+  // The inner sizes, by the sides that are transposed.
   const int64_t kx = x[ax ? rx - 2 : rx - 1], ky = y[ay ? ry - 1 : ry - 2];
   HR_ASSIGN_OR_RETURN(Shape out, BatchShape(c, kBroadcasts));
   if (kx >= 0 && ky >= 0 && kx != ky) {
@@ -69,6 +70,7 @@ absl::InlinedVector<int64_t, 8> BatchStrides(const Shape& s, int batch_rank) {
   absl::InlinedVector<int64_t, 8> strides = RowMajorStrides(s.dims());
   strides.resize(s.rank() - 2);
   for (int i = 0; i + 2 < s.rank(); ++i) {
+    // Read again for each matrix of the other side.
     if (s[i] == 1) strides[i] = 0;
   }
   strides.insert(strides.begin(), batch_rank - (s.rank() - 2), 0);
@@ -113,6 +115,7 @@ Status RunBatchMatMul(KernelContext& c) {
   const Tensor& out = c.output(0);
   HR_ASSIGN_OR_RETURN(Tensor x, As(out.dtype(), c.input(0)));
   HR_ASSIGN_OR_RETURN(Tensor y, As(out.dtype(), c.input(1)));
+  // The adjoint is transposed and conjugated; Gemm only reads in another order.
   if (IsComplex(out.dtype())) {
     if (ax) {
       HR_ASSIGN_OR_RETURN(x, Conjugated(x));
@@ -126,6 +129,7 @@ Status RunBatchMatMul(KernelContext& c) {
   const int64_t k = x.dim(ax ? rx - 2 : rx - 1);
   const GemmDims d = GemmDims::Dense(m, n, k, ax, ay);
   const Shape batch = out.shape().Sub(0, -2);
+  // One product may use all threads itself.
   if (batch.num_elements() == 1) {
     return Gemm(out.dtype(), d, x.raw(), y.raw(), out.raw());
   }
@@ -141,6 +145,7 @@ Status BatchMatMulGradient(GradientContext& g) {
   Value d = g.grad(), x = g.input(0), y = g.input(1);
   if (!d) return g.status();
   const std::string& op = g.op().name();
+  // Marks the product as a gradient, as upstream's graphs have it.
   auto product = [&](const Value& l, const Value& r, bool al, bool ar,
                      const char* side, DType out) {
     AttrMap attrs{{"adj_x", al}, {"adj_y", ar}, {side, true}};
@@ -156,6 +161,7 @@ Status BatchMatMulGradient(GradientContext& g) {
     gy = ay ? product(d, x, true, ax, "grad_y", y.dtype())
             : product(x, d, !ax, false, "grad_y", y.dtype());
   }
+  // The first form did not broadcast: nothing to sum.
   if (op == "BatchMatMul") {
     if (gx) g.set(0, gx);
     if (gy) g.set(1, gy);

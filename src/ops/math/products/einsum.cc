@@ -22,6 +22,7 @@ Status AddSizes(const Labels& labels, const Shape& s,
   for (size_t i = 0; i < labels.size(); ++i) {
     const int64_t dim = s[static_cast<int>(i)];
     auto [at, is_new] = sizes.emplace(labels[i], dim);
+    // Unknown sizes fit anything.
     if (is_new || at->second == dim || dim < 0) continue;
     if (at->second < 0) {
       at->second = dim;
@@ -57,6 +58,8 @@ StatusOr<Problem> Solve(StringView text,
         Labels labels,
         LabelsOf(p.equation.inputs[i], shapes[i]->rank(), static_cast<int>(i)));
     HR_RETURN_IF_ERROR(AddSizes(labels, *shapes[i], sizes));
+    // Labels from kEllipsis on are the dimensions of "...", counted from the
+    // last.
     for (int l : labels) ellipsis = std::max(ellipsis, l - kEllipsis + 1);
     p.inputs.push_back(std::move(labels));
   }
@@ -74,6 +77,7 @@ Status EinsumShape(ShapeContext& c) {
   const std::string& equation = c.op().string_attr("equation");
   absl::InlinedVector<const Shape*, 2> shapes;
   for (int i = 0; i < c.num_inputs(); ++i) {
+    // Even without ranks the text itself can be wrong.
     if (!c.input(i).known_rank()) {
       return EquationFor(equation, c.num_inputs()).status();
     }
@@ -91,6 +95,7 @@ Status RunEinsum(KernelContext& c) {
     shapes.push_back(&c.input(i).shape());
     inputs.push_back(&c.input(i));
   }
+  // Again with the real shapes: the plan may not have known them.
   HR_ASSIGN_OR_RETURN(Problem p, Solve(c.op().string_attr("equation"), shapes));
   return Contract(inputs, p.inputs, p.output, c.output(0));
 }
@@ -158,6 +163,8 @@ Value InputGradient(GradientContext& g, const EinsumEquation& e, int i,
     for (size_t p = 0; p < all.size(); ++p) {
       if (left.find(all[p]) != std::string::npos) continue;
       const size_t dots = all.find('.');
+      // Axes behind an ellipsis are counted from the end, as its rank may be
+      // unknown.
       const bool from_end = dots != std::string::npos && dots < p;
       const int axis = from_end
                            ? static_cast<int>(p) - static_cast<int>(all.size())
@@ -166,6 +173,7 @@ Value InputGradient(GradientContext& g, const EinsumEquation& e, int i,
     }
     v = g("BroadcastTo", {v, g.ShapeOf(small)});
   }
+  // The diagonal of repeated labels: Einsum's own form "i->ii".
   return Unary(g, v, all, own);
 }
 

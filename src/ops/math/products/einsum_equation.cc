@@ -15,6 +15,7 @@ Status CheckSubscripts(StringView s) {
                            "' have more than one ellipsis (...).");
   }
   for (char c : s) {
+    // Upstream takes any printable character for a label, digits too.
     const bool printable = c > ' ' && c < 127 && c != ',' && c != '-';
     if (!printable) {
       return InvalidArgument("Invalid character in einsum subscripts: ", s);
@@ -26,6 +27,7 @@ Status CheckSubscripts(StringView s) {
 }  // namespace
 
 StatusOr<EinsumEquation> EinsumEquation::Parse(StringView text) {
+  // An ellipsis as one character, so that each character is a label.
   std::string s = absl::StrReplaceAll(text, {{" ", ""}, {"...", "."}});
   const std::vector<std::string> sides = absl::StrSplit(s, "->");
   if (sides.size() != 2) {
@@ -82,6 +84,7 @@ Labels OutputLabels(StringView subscripts, int ellipsis) {
       labels.push_back(static_cast<unsigned char>(c));
       continue;
     }
+    // From the last, so that ellipses of different ranks align at their ends.
     for (int i = ellipsis; i-- > 0;) labels.push_back(kEllipsis + i);
   }
   return labels;

@@ -40,6 +40,7 @@ View ViewOf(const Labels& labels, const Shape& shape, const void* data) {
   for (size_t i = 0; i < labels.size(); ++i) {
     const int at = v.Find(labels[i]);
     if (at >= 0) {
+      // One step along the diagonal is a step in both dimensions.
       v.strides[at] += strides[i];
       continue;
     }
@@ -99,6 +100,7 @@ Status SumAlone(View& v, const Labels& others, const Labels& out, DType dtype) {
   sum.labels = kept;
   sum.dims.assign(dense.dims.begin(), dense.dims.begin() + kept.size());
   sum.strides = RowMajorStrides(sum.dims);
+  // Half and bfloat16 are summed in float.
   const DType wide = LoopsForReduction(Reduction::kSum, dtype).out;
   if (wide == DType::kInvalid) {
     return Unimplemented("Einsum of ", DTypeName(dtype));
@@ -130,6 +132,8 @@ Groups GroupsOf(const View& a, const View& b, const Labels& out) {
   Groups g;
   for (int l : out) {
     const bool in_a = a.Find(l) >= 0, in_b = b.Find(l) >= 0;
+    // In both and in the result: a batch; in one only: rows or columns; in both
+    // but not in the result: summed.
     (in_a && in_b ? g.batch : in_a ? g.m : g.n).push_back(l);
   }
   for (int l : a.labels) {
@@ -147,6 +151,7 @@ bool GroupStride(const View& v, const Labels& group, int64_t* stride) {
   *stride = 1;
   for (size_t i = group.size(); i-- > 0;) {
     const int at = v.Find(group[i]);
+    // The stride of a single element does not matter.
     if (v.dims[at] == 1) continue;
     if (next < 0) {
       *stride = v.strides[at];
@@ -168,6 +173,7 @@ int64_t GroupSize(const View& v, const Labels& group) {
 Status Arrange(View& v, const Groups& g, const Labels& rows,
                const Labels& columns, DType dtype, int64_t* row,
                int64_t* column) {
+  // Most equations need no copy: the loops take any strides.
   if (GroupStride(v, rows, row) && GroupStride(v, columns, column)) {
     return OkStatus();
   }
@@ -205,6 +211,7 @@ Status Multiply(const View& a, const View& b, const Groups& g, const View& c,
     for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(to[i] * by[i]);
   });
   if (!known) return Unimplemented("Einsum of ", DTypeName(dtype));
+  // The view of the result is written; views of operands share its type.
   CopyStrided(dtype, x.dims, x.data, x.strides, const_cast<void*>(c.data),
               StridesOf(c, g.batch));
   return OkStatus();
@@ -212,18 +219,21 @@ Status Multiply(const View& a, const View& b, const Groups& g, const View& c,
 
 Status ViewProduct(View a, View b, View c, DType dtype) {
   Groups g = GroupsOf(a, b, c.labels);
+  // A product of matrices of one element would cost a call for each.
   if (g.m.empty() && g.n.empty() && g.k.empty()) {
     return Multiply(a, b, g, c, dtype);
   }
   int64_t row, column;
   bool fits = GroupStride(c, g.m, &row) && GroupStride(c, g.n, &column);
   // C's columns must be neighbours: else the transposed product may do.
+  // (A B)^T = B^T A^T: the loops write rows only.
   if (fits && column != 1 && row == 1) {
     std::swap(a, b);
     std::swap(g.m, g.n);
     std::swap(row, column);
   }
   View made = c;
+  // Neither way: into memory of its own, copied where it belongs afterwards.
   if (!fits || column != 1) {
     Labels order = g.batch;
     order.insert(order.end(), g.m.begin(), g.m.end());
@@ -266,6 +276,7 @@ Status Contract(absl::Span<const Tensor* const> inputs,
   const DType dtype = out.dtype();
   if (out.num_elements() == 0) return OkStatus();
   View c = ViewOf(out_labels, out.shape(), out.raw());
+  // Repeated labels in the result: only its diagonal is written, the rest is 0.
   if (c.labels.size() < out_labels.size()) {
     Tensor zeroed = out;
     FillZero(zeroed);

@@ -14,6 +14,7 @@ namespace headrace {
 
 template <>
 const GemmLoops<float>& LoopsForGemm() {
+  // Chosen once: the processor does not change.
   static const auto* loops =
       AtActiveLevel([](auto level) { return FloatGemm<level>(); });
   return *loops;
@@ -46,6 +47,7 @@ class Product {
 
   Status Run() {
     if (d_.m == 0 || d_.n == 0) return OkStatus();
+    // A sum of nothing is 0.
     if (d_.k == 0) {
       for (int64_t i = 0; i < d_.m; ++i) {
         std::fill_n(c_ + i * d_.c_row, d_.n, T(0));
@@ -53,6 +55,7 @@ class Product {
       if (done_) (*done_)(0, d_.m);
       return OkStatus();
     }
+    // Matrix by vector is bound by memory: blocks and packing would only copy.
     if (d_.n == 1 && d_.m > 1 && d_.c_row == 1 && RunColumn()) {
       return OkStatus();
     }
@@ -82,8 +85,12 @@ class Product {
 
   // y[n] = x[k] * B; false when B has no unit stride.
   bool RunRow(const GemmDims& d, const T* x, const T* b) {
+    // Such products run at a quarter of the rate: each number of B is used
+    // once.
     const double cost = 2.0 * d.k * kNsPerFlop * 4;
     if (d.b_col == 1) {
+      // Tasks of so many columns: whole cache lines, so that threads do not
+      // share them.
       const int64_t block = 256;
       ParallelFor(CeilDiv(d.n, block), cost * block, [&](int64_t f, int64_t l) {
         const int64_t begin = f * block, end = std::min(l * block, d.n);
@@ -96,6 +103,7 @@ class Product {
       return true;
     }
     if (d.b_row == 1 && d.a_col == 1) {
+      // Four dots at a time share the loads of x.
       ParallelFor(CeilDiv(d.n, 4), cost * 4, [&](int64_t f, int64_t l) {
         loops_.dots(x, b + f * 4 * d.b_col, d.b_col, d.k, c_ + f * 4,
                     std::min(l * 4, d.n) - f * 4);
@@ -107,14 +115,18 @@ class Product {
 
   Status RunBlocks() {
     const int width = loops_.width, rows = loops_.max_rows;
+    // A B that stays in the first cache need not be packed for it.
     const bool small_b = d_.k * d_.n * sizeof(T) <= 24 * 1024;
+    // Few rows read B once or twice: packing costs as much as reading.
     pack_b_ = d_.b_col != 1 || (d_.m > 2 * rows && !small_b);
     pack_a_ = d_.a_col != 1 && d_.a_row != 1;
     if (d_.a_col == 1 && d_.n >= 2 * width) {
       // Rows a multiple of 2 KiB apart would share a few lines of the cache.
       pack_a_ = d_.n >= 8 * width || d_.a_row * sizeof(T) % 2048 == 0;
     }
+    // Blocks of equal depth, not 256 and a small rest.
     depth_ = CeilDiv(d_.k, CeilDiv(d_.k, kDepth));
+    // Large operands are packed in parts, so that the memory is bounded.
     const int64_t limit = kPackBytes / sizeof(T) / d_.k;
     const int64_t chunk_n = std::max<int64_t>(limit / width, 8) * width;
     const int64_t chunk_m = std::max<int64_t>(limit / 16 * rows, 8 * rows);
@@ -141,6 +153,7 @@ class Product {
   };
 
   Status RunChunk(int64_t row, int64_t m, int64_t col, int64_t n) {
+    // Rows of a panel in fours, as they are packed by fours.
     const int width = loops_.width, stride = (loops_.max_rows + 3) / 4 * 4;
     Chunk k{a_ + row * d_.a_row,
             b_ + col * d_.b_col,
@@ -157,6 +170,8 @@ class Product {
           Tensor::Allocate(DTypeOf<T>, Shape{k.row_panels * stride * d_.k}));
       k.packed_a = room_a.data<T>();
     }
+    // The last panel is packed in any case where it is not whole: tiles read
+    // full vectors.
     const int64_t packed_panels = pack_b_ ? k.col_panels : n % width != 0;
     if (packed_panels > 0) {
       HR_ASSIGN_OR_RETURN(
@@ -195,7 +210,10 @@ class Product {
   // The grid of tasks depends on the sizes alone.
   void RunTiles(const Chunk& k, int stride) {
     const double flops = 2.0 * k.m * k.n * d_.k;
+    // A million operations (12 microseconds) a task, or 64 tasks: with more of
+    // them than threads, threads that come late take fewer.
     const int64_t wanted = std::clamp<int64_t>(flops / 1e6, 1, 64);
+    // Whoever waits for rows gets tasks of whole rows.
     const int64_t row_tasks =
         std::min(k.row_panels, done_ ? wanted : CeilDiv(wanted, 4) * 2);
     const int64_t col_tasks =
@@ -220,6 +238,8 @@ class Product {
   void RunTask(const Chunk& k, int stride, int64_t p0, int64_t p1, int64_t q0,
                int64_t q1) const {
     const int width = loops_.width;
+    // The depth outermost: a block of B stays in the second cache while all
+    // rows go over it.
     for (int64_t k0 = 0; k0 < d_.k; k0 += depth_) {
       const int64_t depth = std::min(depth_, d_.k - k0);
       for (int64_t q = q0; q < q1; ++q) {
@@ -235,6 +255,7 @@ class Product {
           const int64_t row = k.row(p);
           const T* a = pack_a_ ? k.packed_a + (p * d_.k + k0) * stride
                                : k.a + row * d_.a_row + k0 * d_.a_col;
+          // Later depths add to what the first stored.
           loops_.tile(a, pack_a_ ? 1 : d_.a_row, pack_a_ ? stride : d_.a_col, b,
                       b_row, k.c + row * d_.c_row + col, d_.c_row,
                       static_cast<int>(k.row(p + 1) - row), cols, depth,
@@ -285,6 +306,8 @@ void PlainProduct(const GemmDims& d, const std::complex<R>* a,
   const double cost = 8.0 * d.n * d.k;
   ParallelFor(d.m, cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
+      // As pairs of reals: std::complex's product looks for infinities, which
+      // no vector code survives.
       R* row = reinterpret_cast<R*>(c + i * d.c_row);
       std::fill_n(row, 2 * d.n, R(0));
       for (int64_t p = 0; p < d.k; ++p) {
@@ -312,6 +335,8 @@ Status NarrowProduct(GemmDims d, const T* a, const T* b, T* c) {
     return t;
   };
   auto extent = [](int64_t r, int64_t rs, int64_t c, int64_t cs) {
+    // The elements that are reached, not m times k: operands may be views with
+    // gaps.
     return c == 0 ? 0 : (r - 1) * rs + (c - 1) * cs + 1;
   };
   HR_ASSIGN_OR_RETURN(Tensor wide_a,
@@ -326,6 +351,7 @@ Status NarrowProduct(GemmDims d, const T* a, const T* b, T* c) {
   auto narrow = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t j = 0; j < d.n; ++j) {
+        // Rounded once, at the end.
         c[i * c_row + j] = static_cast<T>(from[i * d.n + j]);
       }
     }
@@ -374,6 +400,7 @@ namespace {
 template <typename T>
 bool FewColumns(const GemmDims& d, const void* a, const void* b, void* c) {
   const GemmLoops<T>& loops = LoopsForGemm<T>();
+  // Many rows of few columns: with fewer rows the general loop is as good.
   if (d.n < 2 || d.n > 4 || d.n > loops.small_columns || d.k < 1 || d.k > 8 ||
       d.m < 256) {
     return false;
@@ -442,6 +469,7 @@ std::vector<GemmOffsets> BatchOffsets(absl::Span<const int64_t> dims,
   for (GemmOffsets& o : offsets) {
     o = now;
     for (size_t i = dims.size(); i-- > 0;) {
+      // On wrapping an offset goes back by all steps but the one not taken.
       const int64_t turn = ++at[i] < dims[i] ? 1 : 1 - dims[i];
       now.a += turn * a[i];
       now.b += turn * b[i];
@@ -470,9 +498,12 @@ Status BatchGemm(DType dtype, const GemmDims& dims, const void* a,
           Gemm(dtype, dims, static_cast<const char*>(a) + batch[i].a * size,
                static_cast<const char*>(b) + batch[i].b * size,
                static_cast<char*>(c) + batch[i].c * size);
+      // The first error; the others end their parts on their own.
       if (!s.ok() && !failed.exchange(true)) first = std::move(s);
     }
   };
+  // Products of a batch side by side; a large one is cut up by itself, as
+  // parallel loops nest.
   ParallelFor(batch.size(), 2.0 * dims.m * dims.n * dims.k * kNsPerFlop, run);
   return first;
 }

@@ -37,6 +37,8 @@ struct Layout {
 // False when no stride is 1 or rows overlap.
 bool LayoutOf(int64_t rows, int64_t cols, int64_t row, int64_t col,
               Layout* to) {
+  // Overlapping rows (strides of 0 of a broadcast) are more than BLAS promises
+  // to take.
   if (col == 1 && row >= cols) {
     *to = {'N', row};
   } else if (row == 1 && col >= rows) {
@@ -57,6 +59,7 @@ struct Grid {
 // on the cut.
 int64_t FirstTasks() {
   static const int64_t tasks = [] {
+    // Two at least: machines of one and of two processors get the same bits.
     int64_t n = 2;
     while (n < AvailableCpus() && n < kMostTasks) n *= 2;
     return n;
@@ -76,6 +79,8 @@ Grid GridOf(const GemmDims& d) {
     const bool can_m = m >= 2 * kLeastRows;
     const bool can_n = n >= 2 * kLeastCols;
     if (!can_m && !can_n) break;
+    // The longer side is cut: blocks near the square read the operands least
+    // often.
     (can_m && (m >= n || !can_n) ? g.rows : g.cols) *= 2;
   }
   return g;
@@ -99,8 +104,10 @@ bool Multiply(int64_t m, int64_t n, const GemmDims& d, const float* a,
           ? d.k
           : std::max<int64_t>(1, static_cast<int64_t>(at_once)) * kDepthUnit;
   for (int64_t k = 0; k < d.k; k += depth) {
+    // The only place to stop: a call of oneDNN cannot be ended.
     StopPoint();
     OneOmpThread one;
+    // The first depth overwrites C, so that it need not be cleared.
     if (dnnl_sgemm(la.letter, lb.letter, m, n, std::min(depth, d.k - k), 1.0f,
                    a + k * d.a_col, la.leading, b + k * d.b_row, lb.leading,
                    k == 0 ? 0.0f : 1.0f, c, d.c_row) != dnnl_success) {
@@ -114,6 +121,7 @@ bool Multiply(int64_t m, int64_t n, const GemmDims& d, const float* a,
 
 bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
               GemmRowsDone* done) {
+  // oneDNN's own tiles would be mostly empty.
   if (2.0 * d.m * d.n * d.k < kLeastFlops || d.m < 8 || d.n < 16) return false;
   if (std::max({d.m, d.n, d.k, d.c_row}) >= kMostSize || d.c_row < d.n) {
     return false;
@@ -125,6 +133,7 @@ bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
   }
   // At its first call oneDNN writes its loops, and dies where it has no memory.
   static std::atomic<bool> written{false};
+  // Once one call has succeeded the loops are there.
   if (!written && !SystemHasRoom(kRoomToWrite)) return false;
   const Grid grid = GridOf(d);
   const int64_t tasks = grid.rows * grid.cols;
@@ -133,6 +142,8 @@ bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
               [&](int64_t begin, int64_t end) {
                 for (int64_t t = begin; t < end && !failed; ++t) {
                   const int64_t r = t / grid.cols, q = t % grid.cols;
+                  // Rows in eights, columns in sixteens: what the inner loops
+                  // take at a time.
                   const int64_t i0 = Cut(r, grid.rows, d.m, 8);
                   const int64_t i1 = Cut(r + 1, grid.rows, d.m, 8);
                   const int64_t j0 = Cut(q, grid.cols, d.n, 16);
@@ -148,6 +159,7 @@ bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
   // Our own loops begin anew.
   if (failed) return false;
   written = true;
+  // No task knew when a row was complete.
   if (done && grid.cols > 1) {
     ParallelFor(d.m, 0.5 * d.n, [&](int64_t i, int64_t j) { (*done)(i, j); });
   }

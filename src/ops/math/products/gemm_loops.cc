@@ -90,6 +90,7 @@ void Tile(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row,
   for (int i = 0; i < R; ++i) acc[i][0] = acc[i][1] = Vec<T>{};
   for (int64_t p = 0; p < k; ++p) {
     const Vec<T> b0 = Load(b), b1 = Load(b + L);
+// Unrolled, so that the sums are registers and not memory.
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
       const T x = kUnitCol ? a[i * a_row] : a[i];
@@ -99,6 +100,7 @@ void Tile(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row,
     a += kUnitCol ? 1 : a_col;
     b += b_row;
   }
+  // Whole tiles are stored as vectors; the last columns one by one.
   if (cols == 2 * L) {
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
@@ -178,6 +180,7 @@ HR_INLINE void PackFour(const double* from, int64_t row, double* to,
 template <typename T>
 void Pack(const T* from, int64_t row, int64_t col, int n, int64_t k, T* to,
           int stride) {
+  // Columns that lie side by side already: copied as vectors.
   if (row == 1 && n == kWidth<T> && stride == n) {
     for (int64_t p = 0; p < k; ++p, from += col, to += stride) {
       Store(to, Load(from));
@@ -186,6 +189,8 @@ void Pack(const T* from, int64_t row, int64_t col, int n, int64_t k, T* to,
     return;
   }
   int i = 0;
+  // Rows lie in memory: turned round four by four, as single numbers would
+  // touch a line of the cache each.
   if (col == 1) {
     for (; i + 4 <= n; i += 4) {
       int64_t p = 0;
@@ -199,6 +204,8 @@ void Pack(const T* from, int64_t row, int64_t col, int n, int64_t k, T* to,
   }
   for (int64_t p = 0; p < k; ++p) {
     for (int e = i; e < n; ++e) to[p * stride + e] = from[e * row + p * col];
+    // The rest of the stride is cleared: tiles read it, and what it holds must
+    // not be a NaN.
     for (int e = n; e < stride; ++e) to[p * stride + e] = 0;
   }
 }
@@ -215,6 +222,7 @@ void RowTimesMatrix(const T* x, int64_t x_stride, const T* b, int64_t b_row,
     for (int e = 0; e < 8; ++e) w[e] = x[(p + e) * x_stride];
     int64_t j = 0;
     for (; j + L <= n; j += L) {
+      // Two sums, so that one addition need not wait for the one before.
       Vec<T> s = Load(y + j), t = Vec<T>{};
 #pragma GCC unroll 4
       for (int e = 0; e < 4; ++e) s = Fma(w[e], Load(b + e * b_row + j), s);
@@ -239,6 +247,7 @@ HR_INLINE T SumLanes(Vec<T> v) {
   T lanes[kLanes<T>];
   Store(lanes, v);
 #pragma GCC unroll 4
+  // In halves: the order of the additions does not depend on the compiler.
   for (int h = kLanes<T> / 2; h > 0; h /= 2) {
     for (int i = 0; i < h; ++i) lanes[i] += lanes[i + h];
   }
@@ -254,6 +263,7 @@ HR_INLINE void SomeDots(const T* x, const T* b, int64_t b_col, int64_t k,
   for (int e = 0; e < N; ++e) s[e][0] = s[e][1] = Vec<T>{};
   int64_t p = 0;
   for (; p + 2 * L <= k; p += 2 * L) {
+    // Two sums for each dot, see RowTimesMatrix.
     const Vec<T> x0 = Load(x + p), x1 = Load(x + p + L);
 #pragma GCC unroll 8
     for (int e = 0; e < N; ++e) {
@@ -272,6 +282,7 @@ HR_INLINE void SomeDots(const T* x, const T* b, int64_t b_col, int64_t k,
 template <typename T>
 void Dots(const T* x, const T* b, int64_t b_col, int64_t k, T* y, int64_t n) {
   int64_t j = 0;
+  // Four dots share the loads of x.
   for (; j + 4 <= n; j += 4) SomeDots<T, 4>(x, b + j * b_col, b_col, k, y + j);
   for (; j < n; ++j) SomeDots<T, 1>(x, b + j * b_col, b_col, k, y + j);
 }
@@ -283,6 +294,7 @@ template <typename T>
 HR_INLINE Vec<T> LoadFirst(const T* p, int n) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) {
+    // Lanes beyond n are not read: they may lie past the end.
     return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
   } else {
     return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << n) - 1), p);
@@ -311,6 +323,7 @@ HR_INLINE void StoreFirst(T* p, Vec<T> v, int n) {
 template <typename T>
 void Small(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row,
            int64_t b_col, T* c, int64_t c_row, int64_t m, int n, int k) {
+  // All of B in registers or the first cache, a vector a row.
   Vec<T> rows[kSmallDepth];
   for (int p = 0; p < k; ++p) {
     if (b_col == 1) {

@@ -17,6 +17,7 @@ const std::vector<int64_t>* ColumnsOf(const ResolvedOp& op) {
 
 // `n`: all columns, or -1.
 Status CheckColumns(const std::vector<int64_t>& columns, int64_t n) {
+  // Subtracted, as the sum might overflow.
   if (columns.size() == 2 && columns[0] >= 0 && columns[1] >= 0 &&
       (n < 0 || (columns[0] <= n && columns[1] <= n - columns[0]))) {
     return OkStatus();
@@ -92,6 +93,7 @@ class MatMulKernel : public ProductKernel {
     }
   }
 
+  // Only the float product tells of rows that are done.
   bool tells_rows() const override { return is_float_; }
   bool prepares() const override { return is_float_ && transpose_b_; }
 
@@ -100,6 +102,7 @@ class MatMulKernel : public ProductKernel {
   StatusOr<std::shared_ptr<const void>> Prepare(
       const KernelContext& c) const override {
     const GemmDims d = DimsOf(c);
+    // Nothing to keep where B is read as it lies.
     if (!TransposesFirst(d)) return std::shared_ptr<const void>();
     HR_ASSIGN_OR_RETURN(Tensor b, TransposedOf(c.input(1), d));
     return std::shared_ptr<const void>(std::make_shared<Tensor>(std::move(b)));
@@ -112,6 +115,8 @@ class MatMulKernel : public ProductKernel {
     const void* b = static_cast<const char*>(c.input(1).raw()) +
                     first_column_ * d.b_col * DTypeSize(a.dtype());
     Tensor turned;
+    // The same choice with and without a prepared B: the bits must not depend
+    // on it.
     if (TransposesFirst(d)) {
       if (prepared == nullptr) {
         HR_ASSIGN_OR_RETURN(turned, TransposedOf(c.input(1), d));
@@ -135,6 +140,7 @@ class MatMulKernel : public ProductKernel {
     GemmDims d = GemmDims::Dense(a.dim(transpose_a_ ? 1 : 0), Columns(b),
                                  a.dim(transpose_a_ ? 0 : 1), transpose_a_,
                                  transpose_b_);
+    // With some columns only, rows are still as long as all of B's.
     if (!transpose_b_) d.b_row = b.dim(1);
     return d;
   }
@@ -155,12 +161,14 @@ class MatMulKernel : public ProductKernel {
 // d(op(a) op(b)): each side's gradient is again a product, whose flags follow
 // from which sides were transposed. Complex operands are conjugated.
 Status MatMulGradient(GradientContext& g) {
+  // Plans alone make such products, and plans are not differentiated.
   if (ColumnsOf(g.op())) {
     return Unimplemented("the gradient of MatMul with _headrace_columns");
   }
   const bool ta = g.op().bool_attr("transpose_a");
   const bool tb = g.op().bool_attr("transpose_b");
   const bool complex = IsComplex(g.op().type_attr("T"));
+  // Marks the product as a gradient, as upstream's graphs have it.
   auto product = [&](const Value& x, const Value& y, bool tx, bool ty,
                      const char* side) {
     return g("MatMul", {x, y},

@@ -40,6 +40,7 @@ Status RunProduct(KernelContext& c) {
   const int64_t m = c.output(0).dim(0), n = c.output(0).dim(1);
   const int64_t k = a.dim(ta ? 0 : 1);
   if (m == 0 || n == 0) return OkStatus();
+  // A sum of nothing is 0.
   if (k == 0) {
     FillZero(c.output(0));
     return OkStatus();
@@ -56,6 +57,7 @@ Value SparseProduct(GradientContext& g, const Value& x, bool tx, bool x_sparse,
                   {"transpose_b", ty},
                   {"a_is_sparse", x_sparse},
                   {"b_is_sparse", y_sparse}});
+  // The op gives floats; a bfloat16 operand wants its gradient in its own type.
   return to == DType::kFloat ? made : g("Cast", {made}, {{"DstT", to}});
 }
 
@@ -66,6 +68,7 @@ Status ProductGradient(GradientContext& g) {
   const bool sb = g.op().bool_attr("b_is_sparse");
   const Value dy = g.grad(), a = g.input(0), b = g.input(1);
   const DType of_a = g.op().input_types()[0], of_b = g.op().input_types()[1];
+  // The gradient itself is taken for dense, as upstream has no better guess.
   g.set(0, ta ? SparseProduct(g, b, tb, sb, dy, true, false, of_a)
               : SparseProduct(g, dy, false, false, b, !tb, sb, of_a));
   g.set(1, tb ? SparseProduct(g, dy, true, false, a, ta, sa, of_b)

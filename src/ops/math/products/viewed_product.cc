@@ -77,6 +77,7 @@ Status ViewedShape(ShapeContext& c) {
   Dims out = x;
   for (size_t i = 0; fit && i + 2 < rank; ++i) {
     fit = !differ(x[i], y[i]);
+    // -1 stands for unknown: the known size of the two.
     out[i] = std::max(x[i], y[i]);
   }
   if (!fit) {
@@ -87,6 +88,7 @@ Status ViewedShape(ShapeContext& c) {
   const auto& order = c.op().attr<std::vector<int64_t>>("out_order");
   if (!order.empty()) {
     HR_RETURN_IF_ERROR(CheckOrder(order, static_cast<int>(rank)));
+    // The loops store rows of C as vectors.
     if (order.back() != static_cast<int64_t>(rank) - 1) {
       return Unimplemented("products whose columns are not the last dimension");
     }
@@ -129,6 +131,8 @@ FactorView OutputView(const Shape& s, const std::vector<int64_t>& order) {
   const Dims dims = v.dims, strides = v.strides;
   for (size_t i = 0; i < order.size(); ++i) {
     v.dims[order[i]] = dims[i];
+    // The inverse order: dimension i of the result is dimension order[i] of the
+    // product.
     v.strides[order[i]] = strides[i];
   }
   return v;

@@ -24,6 +24,8 @@ struct Levels {
     scale = (high - low) / (last - first);
     inverse = (last - first) / (high - low);
     const float zero = first - low / scale;
+    // 0 falls on a level exactly: padding with zeros must stay zero (Jacob et
+    // al., 2018).
     const float nudged = zero < first  ? first
                          : zero > last ? last
                                        : std::round(zero);
@@ -35,6 +37,7 @@ struct Levels {
     // A NaN becomes the least.
     const float raised = x > min ? x : min;
     const float clamped = raised < max ? raised : max;
+    // As upstream: half up in every sign.
     return std::floor(clamped * inverse + 0.5f) * scale;
   }
 };
@@ -77,6 +80,7 @@ void Quantize(const Levels& levels, const float* x, float* y, int64_t n) {
 }
 // Gradients pass where x is inside; the sums outside belong to the bounds.
 struct Outside {
+  // In double, as many small gradients are added up.
   double low = 0, high = 0;
   void Pass(const Levels& v, float g, float x, float* y) {
     *y = 0;
@@ -133,6 +137,7 @@ Status Channels(KernelContext& c) {
   for (int64_t d = 0; d < depth; ++d) {
     levels.push_back(options.For(c.in<float>(1)[d], c.in<float>(2)[d]));
   }
+  // The last dimension is the channels', so that they go round.
   for (int64_t i = 0, d = 0; i < n; ++i, d = d + 1 == depth ? 0 : d + 1) {
     c.out<float>(0)[i] = levels[d].Apply(c.in<float>(0)[i]);
   }
@@ -146,6 +151,7 @@ Status ChannelsGradient(KernelContext& c) {
   for (int64_t d = 0; d < depth; ++d) {
     const Levels levels = options.For(c.in<float>(2)[d], c.in<float>(3)[d]);
     Outside outside;
+    // Channel by channel: the sums of each are in one place, and in order.
     for (int64_t i = d; i < n; i += depth) {
       outside.Pass(levels, c.in<float>(0)[i], c.in<float>(1)[i],
                    c.out<float>(0) + i);
@@ -167,6 +173,7 @@ Status BoundsShape(ShapeContext& c, bool same, int first, int rank) {
     }
     HR_ASSIGN_OR_RETURN(x, MergeShapes(x, c.input(1)));
   }
+  // 0: the bounds are attributes.
   for (int i = first; first > 0 && i < c.num_inputs(); ++i) {
     HR_RETURN_IF_ERROR(CheckRank(c.input(i), rank));
     const Shape& s = c.input(i);

@@ -56,8 +56,11 @@ struct ScaledLevels {
   float scale, low, high;
   ScaledLevels(float min, float max, bool narrow) {
     constexpr float kLargest = std::numeric_limits<float>::max();
+    // Narrow: as many levels below 0 as above.
     const float first = std::numeric_limits<I>::lowest() + (narrow ? 1 : 0);
     const float last = static_cast<float>(std::numeric_limits<I>::max());
+    // A side of the range without a sign of its own decides nothing; of two,
+    // the one that reaches farther.
     scale = std::min(first * min > 0 ? first / min : kLargest,
                      last * max > 0 ? last / max : kLargest);
     low = first / scale;
@@ -69,11 +72,14 @@ struct Range {
   float min, max;
 };
 StatusOr<Range> WidenRange(const ResolvedOp& op, float min, float max) {
+  // Not min > max: NaN is refused, too.
   if (!(min <= max)) {
     return InvalidArgument(
         "input_max_range must be larger than input_min_range.");
   }
+  // The range contains 0, so that 0 has a level.
   const float low = std::min(0.0f, min);
+  // Never so narrow that levels fall together.
   const float room = std::max(1.0f, std::max(std::fabs(min), std::fabs(max))) *
                      op.float_attr("ensure_minimum_range");
   return Range{low, std::max(0.0f, std::max(max, low + room))};
@@ -101,13 +107,16 @@ Status Quantize(KernelContext& c) {
     if (mode == "SCALED") {
       const ScaledLevels<I> v(r.min, r.max, op.bool_attr("narrow_range"));
       put(k, {v.low, v.high, 0, v.scale, 0, even});
+      // The range that the levels have is given back, not the one asked for.
       r = {v.low, v.high};
     } else if (mode == "MIN_FIRST") {
       const EvenLevels<I> v(r.min, r.max);
       l.ForEach(k, [&](int64_t i) { to[i] = v.ToLevel(x[i]); });
     } else {
       const double steps = kLevelSteps<I>;
+      // n levels have n - 1 steps between them.
       const float scale = static_cast<float>((steps - 1) / (r.max - r.min));
+      // Signed types: the range begins at the lowest level, not at 0.
       const float half =
           std::is_signed_v<I> ? static_cast<float>(steps / 2) : 0;
       put(k, {r.min, r.max, r.min, scale, half, false});

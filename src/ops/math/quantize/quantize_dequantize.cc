@@ -17,16 +17,20 @@ struct Mapping {
 
   // From the range of values to that of the integers, keeping 0.
   Mapping(T min, T max, bool is_signed, int bits, bool narrow) {
+    // In double: 63 bits are more than float's integers.
     const double top = std::ldexp(1.0, is_signed ? bits - 1 : bits) - 1;
     const T first = static_cast<T>(!is_signed ? 0
                                    : narrow   ? -top
                                               : -std::ldexp(1.0, bits - 1));
     const T last = static_cast<T>(top);
     constexpr T kLargest = std::numeric_limits<T>::max();
+    // A bound whose side has no levels (a positive min) decides nothing.
     const T by_min = first * min > 0 ? first / min : kLargest;
     const T by_max = last * max > 0 ? last / max : kLargest;
     low = min;
     high = max;
+    // The smaller scale holds both ends; the other end moves so that 0 keeps a
+    // level.
     if (by_min < by_max) {
       scale = by_min;
       inverse = min / first;
@@ -38,6 +42,7 @@ struct Mapping {
     }
   }
   T Apply(T x, bool clamp, bool half_up) const {
+    // A range that was found in the values holds all of them.
     if (clamp) x = std::min(std::max(x, low), high);
     const T v = x * scale;
     return (half_up ? std::floor(v + T(0.5)) : std::nearbyint(v)) * inverse;
@@ -146,6 +151,7 @@ Settings Read(const ResolvedOp& op) {
   s.is_signed = op.bool_attr("signed_input");
   s.given = op.bool_attr("range_given");
   const AttrMap& a = op.attrs();
+  // Older versions have fewer attributes; what is absent keeps its default.
   if (const auto* v = a.Get<int64_t>("num_bits")) s.bits = *v;
   if (const auto* v = a.Get<int64_t>("axis")) s.axis = *v;
   if (const auto* v = a.Get<bool>("narrow_range")) s.narrow = *v;

@@ -30,13 +30,17 @@ constexpr float kLowest = kSigned<I> ? -kTooLarge<I> : 0.0f;
 
 template <typename I, bool kEven>
 HR_VECTOR void Run(const LevelScale& s, const float* x, I* y, int64_t n) {
+  // Copied out of the struct, which the compiler could not prove unchanged.
   const float low = s.low, high = s.high, base = s.base, scale = s.scale,
               half = s.half;
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
     const float v = (Clamp(x[i], low, high) - base) * scale - half;
     float r = kEven ? __builtin_nearbyintf(v) : RoundAway(v);
+    // A conversion of what does not fit is undefined in C; x86's gives the
+    // lowest.
     r = r >= kLowest<I> && r < kTooLarge<I> ? r : kLowest<I>;
+    // By int32: vector conversions to bytes go that way.
     y[i] = static_cast<I>(static_cast<int32_t>(r));
   }
 }

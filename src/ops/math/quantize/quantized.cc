@@ -30,6 +30,7 @@ StatusOr<Tensor> AboveZero(const KernelContext& c, int i, int32_t zero) {
   const I* from = LevelsIn<I>(c, i);
   int32_t* to = out.data<int32_t>();
   for (int64_t k = 0; k < in.num_elements(); ++k) {
+    // Wraps: a zero level beyond the type's levels may be far away.
     to[k] = Minus(static_cast<int32_t>(from[k]), zero);
   }
   return out;

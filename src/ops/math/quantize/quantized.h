@@ -49,6 +49,7 @@ void SetProductRange(const KernelContext& c, int a, int b) {
                               static_cast<float>(steps - 1));
   };
   const float unit = step(a, kLevelSteps<A>) * step(b, kLevelSteps<B>);
+  // Sums are int32 levels of one product's unit.
   SetRange(c, unit * -2147483648.0f, unit * 2147483648.0f);
 }
 

@@ -40,11 +40,13 @@ Status QuantizedConcatShape(ShapeContext& c) {
 template <typename I>
 Status QuantizedConcat(KernelContext& c) {
   const int n = NumParts(c.op());
+  // The range contains 0, as upstream.
   float low = 0, high = *c.in<float>(1 + 2 * n);
   for (int k = 0; k < n; ++k) {
     low = std::min(low, *c.in<float>(1 + n + k));
     high = std::max(high, *c.in<float>(1 + 2 * n + k));
   }
+  // Signed levels lie on both sides of 0 alike.
   if (std::is_signed_v<I>) {
     high = std::max(high, -low);
     low = -high;
@@ -59,6 +61,8 @@ Status QuantizedConcat(KernelContext& c) {
   for (int k = 0; k < n; ++k) {
     const float min = *c.in<float>(1 + n + k);
     const float max = *c.in<float>(1 + 2 * n + k);
+    // Parts of the result's own range are copied: requantizing could move a
+    // level.
     const bool same = min == low && max == high;
     const EvenLevels<I> from(min, max);
     const Shape& shape = c.input(1 + k).shape();

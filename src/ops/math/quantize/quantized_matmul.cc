@@ -35,6 +35,7 @@ Status QuantizedMatMul(KernelContext& c) {
   SetProductRange<uint8_t, uint8_t>(c, 2, 4);
   const Tensor& out = c.output(0);
   if (out.num_elements() == 0) return OkStatus();
+  // Products of levels less their zeros are products of values, in units.
   HR_ASSIGN_OR_RETURN(Tensor a,
                       AboveZero<uint8_t>(c, 0, ZeroLevel<uint8_t>(c, 2)));
   HR_ASSIGN_OR_RETURN(Tensor b,

@@ -16,6 +16,7 @@ Status QuantizedRelu(KernelContext& c) {
   const float min = *c.in<float>(at), max = *c.in<float>(at + 1);
   const PreciseLevels<I> levels(min, max);
   const I low = levels.ToLevel(0);
+  // Without a bound: the type's highest level.
   I high = std::numeric_limits<I>::max();
   if (at == 2) {
     high = levels.ToLevel(*c.in<float>(1));

@@ -18,6 +18,7 @@ StatusOr<Tensor> LookUp(const KernelContext& c, int i,
   const Tensor& in = c.input(i);
   HR_ASSIGN_OR_RETURN(Tensor out, c.Temporary(DType::kInt32, in.shape()));
   const uint8_t* from = LevelsIn<uint8_t>(c, i);
+  // 256 levels: each is worked out once, in LevelTable, and looked up here.
   std::transform(from, from + in.num_elements(), out.data<int32_t>(),
                  [&](uint8_t level) { return table[level]; });
   return out;
@@ -35,8 +36,11 @@ Status Combine(const KernelContext& c, const LevelTable& x,
 
 // The bound of a sum's range, symmetric, with room for `bits` more bits.
 float SumBound(const KernelContext& c, int bits) {
+  // One range for both operands, wide enough for either.
   const float high = std::max(*c.in<float>(3), *c.in<float>(5));
   const float low = std::min(*c.in<float>(2), *c.in<float>(4));
+  // The sum has 32 bits: the operands' 8 and so many more below the range, so
+  // that small differences keep their levels.
   return std::max(high, -low) * static_cast<float>(1 << bits);
 }
 
@@ -46,10 +50,13 @@ float SumBound(const KernelContext& c, int bits) {
 LevelTable AsTerms(const KernelContext& c, int at, float bound, bool exact) {
   const PreciseLevels<uint8_t> from(*c.in<float>(at), *c.in<float>(at + 1));
   const PreciseLevels<int32_t> to(-bound, bound);
+  // Beyond int32's levels, perhaps: the line is cut only where it is used.
   const int64_t zero = to.Unclamped(from.ToFloat(0));
   const int64_t slope = to.Unclamped(from.ToFloat(1)) - zero;
   LevelTable table;
   for (int i = 0; i < 256; ++i) {
+    // Upstream converts a single number on its own, and whole tensors by the
+    // line.
     table[i] = exact ? to.ToLevel(from.ToFloat(static_cast<uint8_t>(i)))
                      : static_cast<int32_t>(zero + i * slope);
   }
@@ -59,10 +66,13 @@ LevelTable AsTerms(const KernelContext& c, int at, float bound, bool exact) {
 Status QuantizedAdd(KernelContext& c) {
   HR_RETURN_IF_ERROR(CheckWidthOfRange(c, 2, "x"));
   HR_RETURN_IF_ERROR(CheckWidthOfRange(c, 4, "y"));
+  // Upstream's: 2^14 times the operands' range leaves sums room.
   const float bound = SumBound(c, 14);
   SetRange(c, -bound, bound);
   const bool one_x = c.input(0).num_elements() == 1;
+  // Upstream looks at x first: of two single numbers only x is exact.
   const bool one_y = !one_x && c.input(1).num_elements() == 1;
+  // Wraps, as upstream's.
   constexpr auto plus = [](int32_t a, int32_t b) { return Plus(a, b); };
   return Combine<plus>(c, AsTerms(c, 2, bound, one_x),
                        AsTerms(c, 4, bound, one_y));
@@ -85,6 +95,7 @@ Status QuantizedMul(KernelContext& c) {
 
 template <typename I>
 Status QuantizedBiasAdd(KernelContext& c) {
+  // Upstream's number for this op.
   const float bound = SumBound(c, 17);
   SetRange(c, -bound, bound);
   const EvenLevels<I> from(*c.in<float>(2), *c.in<float>(3));
@@ -97,6 +108,7 @@ Status QuantizedBiasAdd(KernelContext& c) {
   int32_t* out = LevelsOut<int32_t>(c, 0);
   for (int64_t d = 0; d < depth; ++d) {
     const int32_t add = Plus(to.ToLevel(bias_from.ToFloat(bias[d])), zero);
+    // Channel by channel: each bias is converted once.
     for (int64_t i = d; i < n; i += depth) {
       out[i] = Plus(to.ToLevel(from.ToFloat(x[i])), add);
     }
@@ -129,6 +141,7 @@ Status QuantizedBiasShape(ShapeContext& c) {
           "tensor: ",
           bias, " vs. ", x);
     }
+    // -1 stands for unknown.
     out.set_dim(last, std::max(x[last], bias[0]));
   }
   c.set_output(0, std::move(out));

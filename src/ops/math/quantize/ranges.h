@@ -30,6 +30,8 @@ class EvenLevels {
       : per_step_(max == min ? 0 : static_cast<float>(kWidth / (max - min))),
         first_(std::round(min * per_step_)),
         step_(static_cast<float>((max - min) / kWidth)) {
+    // The lowest level's value is rounded to a whole number of steps, so that 0
+    // is a level.
     const float foot = max == min ? min : std::round(min / step_) * step_;
     base_ = foot - kLowest * step_;
   }
@@ -37,6 +39,8 @@ class EvenLevels {
   // What is not a number becomes the lowest level.
   I ToLevel(float x) const {
     const float v = std::round(x * per_step_) - (first_ - kLowest);
+    // In float, as bounds of 32 bits are not exact: compared before the
+    // conversion, which would be undefined beyond.
     if (std::isnan(v) || v <= kLowest) return std::numeric_limits<I>::lowest();
     return static_cast<I>(v >= kTop ? kTop : v);
   }
@@ -61,11 +65,14 @@ class PreciseLevels {
  public:
   PreciseLevels(float min, float max) : empty_(min == max), min_(min) {
     const double steps = kLevelSteps<I>;
+    // The range is widened by a step: upstream counts levels, not the steps
+    // between them.
     const double range = static_cast<double>(max - min) * (steps / (steps - 1));
     per_step_ = steps / range;
     step_ = range / steps;
     first_ = std::round(min * per_step_);
     const auto narrow = static_cast<float>(step_);
+    // Through float, as upstream's: its rounding shows in the last digits.
     base_ = std::round(min / narrow) * narrow;
   }
 
@@ -86,6 +93,7 @@ class PreciseLevels {
   }
   float ToFloat(I level) const {
     if (empty_) return min_;
+    // A level passes through float on its way, which rounds those of 32 bits.
     const double up = static_cast<double>(static_cast<float>(level)) - kLowest;
     return static_cast<float>(base_ + up * step_);
   }

@@ -39,8 +39,10 @@ class FixedPoint {
  public:
   FixedPoint(float in_min, float in_max, float min, float max) {
     const float in_range = in_max - in_min, range = max - min;
+    // One level for everything: the middle, by offset_ alone.
     if (range == 0) return;
     const auto per_unit = static_cast<float>(255.0 / range);
+    // int32's levels lie around the middle of their range.
     const float middle = (in_min + in_max) / 2;
     scale_ = ToFixed(255.0 * kOne * in_range / range);
     offset_ = ToFixed(middle * per_unit * kOne) -
@@ -50,6 +52,8 @@ class FixedPoint {
     // The product wraps around.
     const auto product = static_cast<int64_t>(static_cast<uint64_t>(level) *
                                               static_cast<uint64_t>(scale_));
+    // The scale has 16 bits behind the point, the level 32: 48 less 32 leave
+    // 16.
     const int64_t v = ((product >> 32) + offset_) / kOne;
     return static_cast<uint8_t>(std::clamp<int64_t>(v, 0, 255));
   }
@@ -66,6 +70,7 @@ void Convert(KernelContext& c, float low, float high) {
   const auto* q = static_cast<const int32_t*>(c.input(0).raw());
   I* out = static_cast<I*>(c.output(0).raw());
   const int64_t n = c.input(0).num_elements();
+  // Upstream has fixed-point sums for this pair of types only.
   if constexpr (std::is_same_v<I, uint8_t>) {
     std::transform(q, q + n, out, FixedPoint(in_low, in_high, low, high));
   } else {
@@ -80,6 +85,7 @@ void Convert(KernelContext& c, float low, float high) {
 template <typename I>
 Status Requantize(KernelContext& c) {
   const float low = *c.in<float>(3), high = *c.in<float>(4);
+  // Not low > 0: NaN is refused, too.
   if (!(low <= 0)) {
     return InvalidArgument("requested_output_min must be <= 0, but got ", low);
   }

@@ -23,6 +23,7 @@ Status CheckUniform(ShapeContext& c, const std::string& prefix, const Shape& x,
         "scales and zero_points shape must be same, but given scales shape ",
         scales, " and zero_points shape ", zeros);
   }
+  // Either tells the shape; they are the same where both are known.
   const Shape& s = scales.known_rank() ? scales : zeros;
   if (!s.known_rank()) return OkStatus();
   if (axis == -1) {
@@ -48,6 +49,7 @@ UniformParams::UniformParams(const KernelContext& c, const std::string& prefix,
     : scales_(c.in<float>(at)), zeros_(c.in<int32_t>(at + 1)) {
   const auto axis =
       static_cast<int>(c.op().int_attr(prefix + "quantization_axis"));
+  // One pair for all: every element's channel is 0.
   if (axis < 0) return;
   channels_ = x[axis];
   inner_ = x.Product(axis + 1, x.rank());
@@ -58,11 +60,13 @@ UniformBounds<I>::UniformBounds(const ResolvedOp& op,
                                 const std::string& prefix) {
   constexpr int64_t low = std::numeric_limits<I>::lowest();
   constexpr int64_t high = std::numeric_limits<I>::max();
+  // Attributes are int64 and may name more than the type holds.
   low_ = std::clamp(op.int_attr(prefix + "quantization_min_val"), low, high);
   high_ = std::clamp(op.int_attr(prefix + "quantization_max_val"), low, high);
 }
 template <typename I>
 I UniformBounds<I>::Cut(int64_t v) const {
+  // The lower bound wins where the two cross.
   return static_cast<I>(std::max(low_, std::min(v, high_)));
 }
 template class UniformBounds<int8_t>;
@@ -70,19 +74,24 @@ template class UniformBounds<uint8_t>;
 template class UniformBounds<int32_t>;
 
 StatusOr<FixedFactor> FixedFactor::Make(double factor) {
+  // A scale of 0 would make it infinite.
   if (!std::isfinite(factor)) {
     return InvalidArgument("the ratio of scales must be finite, but is ",
                            factor);
   }
   FixedFactor f;
   int exponent;
+  // The factor as m 2^e with m in [1/2, 1), m in 31 bits.
   auto q = static_cast<int64_t>(
       std::round(std::frexp(factor, &exponent) * 2147483648.0));
+  // Rounded up to 1: half of it, one exponent further.
   if (std::abs(q) == int64_t{1} << 31) {
     q /= 2;
     ++exponent;
   }
+  // Smaller than one half of the last place of any product: 0.
   if (q == 0 || exponent < -31) return f;
+  // No shift to the left: the largest factor that there is.
   if (exponent > 30) {
     exponent = 30;
     q = q > 0 ? std::numeric_limits<int32_t>::max()

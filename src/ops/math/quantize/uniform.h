@@ -57,7 +57,9 @@ class FixedFactor {
   // InvalidArgument when the factor is not finite.
   static StatusOr<FixedFactor> Make(double factor);
   int32_t operator()(int32_t v) const {
+    // 31 bits by 32: fits.
     const int64_t product = static_cast<int64_t>(v) * factor_;
+    // Half up, in every sign.
     const int64_t half = int64_t{1} << (shift_ - 1);
     return static_cast<int32_t>((product + half) >> shift_);
   }

@@ -12,6 +12,7 @@ namespace {
 
 // Cut to int32; what is not a number becomes the lowest.
 int64_t ToInt32(float v) {
+  // Not v <=: catches NaN.
   if (!(v > -2147483648.0f)) return std::numeric_limits<int32_t>::lowest();
   if (v >= 2147483648.0f) return std::numeric_limits<int32_t>::max();
   return static_cast<int64_t>(v);
@@ -27,7 +28,9 @@ Status UniformQuantize(KernelContext& c) {
   const int64_t n = shape.num_elements();
   for (int64_t i = 0; i < n; ++i) {
     const int64_t k = p.ChannelOf(i);
+    // The reciprocal first, as upstream: x / scale may round the other way.
     const float per_scale = 1.0f / p.scale(k);
+    // Half up, as upstream.
     out[i] =
         bounds.Cut(ToInt32(std::floor(x[i] * per_scale + 0.5f)) + p.zero(k));
   }
@@ -43,6 +46,8 @@ Status UniformDequantize(KernelContext& c) {
   const int64_t n = shape.num_elements();
   for (int64_t i = 0; i < n; ++i) {
     const int64_t k = p.ChannelOf(i);
+    // In float before the difference: a zero point beyond the type's levels
+    // must not wrap.
     out[i] =
         (static_cast<float>(x[i]) - static_cast<float>(p.zero(k))) * p.scale(k);
   }
@@ -55,6 +60,7 @@ Status UniformRequantize(KernelContext& c) {
   const UniformParams from(c, "input_", shape, 1);
   const UniformParams to(c, "output_", shape, 3);
   const UniformBounds<int8_t> bounds(c.op(), "output_");
+  // One of the two may have a pair for all.
   const UniformParams& wider = from.channels() > to.channels() ? from : to;
   std::vector<FixedFactor> factors;
   for (int64_t k = 0; k < wider.channels(); ++k) {
@@ -68,6 +74,7 @@ Status UniformRequantize(KernelContext& c) {
   const int64_t n = shape.num_elements();
   for (int64_t i = 0; i < n; ++i) {
     const int64_t k = wider.ChannelOf(i);
+    // Wraps.
     const int32_t above = Minus<int32_t>(x[i], from.zero_of(k));
     out[i] = bounds.Cut(int64_t{factors[k](above)} + to.zero_of(k));
   }

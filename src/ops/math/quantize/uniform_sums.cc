@@ -21,6 +21,7 @@ Status CheckOperandAxis(ShapeContext& c, const std::string& name,
   if (axis == -1 && out_axis == -1) return OkStatus();
   const bool one = axis == -1 || out_axis == -1;
   const bool known = x.known_rank() && out.known_rank();
+  // Broadcasting aligns shapes at their ends, so axes are compared from there.
   const bool apart = known && x.rank() - axis != out.rank() - out_axis;
   if (!one && !known) return OkStatus();
   if (!one && !apart) {
@@ -50,6 +51,7 @@ StatusOr<Tensor> WithScaleOf(const KernelContext& c, int i,
   const Tensor& x = c.input(i);
   HR_ASSIGN_OR_RETURN(Tensor made, c.Temporary(DType::kInt32, x.shape()));
   std::vector<FixedFactor> factors;
+  // The output has as many channels or one pair for all.
   for (int64_t k = 0; k < from.channels(); ++k) {
     HR_ASSIGN_OR_RETURN(
         FixedFactor f,
@@ -80,6 +82,7 @@ Status UniformAdd(KernelContext& c) {
   const UniformBounds<int32_t> bounds(c.op(), "output_");
   int32_t* sums = LevelsOut<int32_t>(c, 0);
   for (int64_t i = 0; i < out.num_elements(); ++i) {
+    // The zero point comes back last: the sums were of values.
     sums[i] = bounds.Cut(int64_t{sums[i]} + to.zero(to.ChannelOf(i)));
   }
   return OkStatus();
@@ -106,6 +109,7 @@ Status UniformClip(KernelContext& c) {
   const int64_t n = shape.num_elements();
   for (int64_t i = 0; i < n; ++i) {
     const int64_t k = p.ChannelOf(i);
+    // The lower bound wins where the two cross, as upstream.
     out[i] = std::max(low[k], std::min(x[i], high[k]));
   }
   return OkStatus();
@@ -138,6 +142,7 @@ Status UniformDotShape(ShapeContext& c) {
                            "output_quantization_axis must be -1 or 1, but ",
                            "given ", axis);
   }
+  // Sums of a column mix no scales only where rhs is by column, too.
   if (rhs == -1 && out == 1) {
     return InvalidArgument(
         "output cannot be quantized by channel where rhs is not");
@@ -176,6 +181,7 @@ Status UniformDot(KernelContext& c) {
       DType::kInt32, GemmDims::Dense(rows, columns, a.dim(1), false, false),
       a.raw(), b.raw(), out.raw()));
   int32_t* sums = LevelsOut<int32_t>(c, 0);
+  // Column by column: the factor is the column's.
   for (int64_t j = 0; j < columns; ++j) {
     HR_ASSIGN_OR_RETURN(FixedFactor f,
                         FixedFactor::Make(static_cast<double>(lhs.scale(0)) *

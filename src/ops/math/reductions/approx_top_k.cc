@@ -22,19 +22,26 @@ int Digits(int64_t n) {
 // such that the best k fall into different bins with the recall wanted.
 int64_t BinsFor(int64_t n, int64_t rank, int64_t k, float recall,
                 int64_t whole) {
+  // Upstream's are those of the accelerator that the op was made for: 128
+  // lanes, or 8 rows of them for a vector.
   const int64_t tile = rank == 1 ? 1024 : 128;
+  // Exact: every element in a bin of its own.
   if (n <= tile || k == 0 || recall == 1) return n;
   const int64_t tiles = (n + tile - 1) / tile;
   const int most = Digits(tiles - 1);
   int halvings = most;
   if (k > 1) {
+    // Upstream's estimate: with (1 - k) / log(recall) bins the best k fall into
+    // different ones often enough.
     const double enough = std::trunc((1.0 - k) / std::log(double{recall}));
+    // Compared in double, as enough may be infinite.
     const int64_t bins = static_cast<int64_t>(
         std::min<double>(n, std::max<double>(tile, enough)));
     const int64_t a_bin = (whole < 0 ? n : whole) / bins;
     halvings = std::min(most, Digits(a_bin) - 1);
     if (halvings <= 0) return n;
   }
+  // Bins are halved as often as that leaves enough of them.
   const int64_t a_tile = int64_t{1} << halvings;
   return (tiles + a_tile - 1) / a_tile * tile;
 }
@@ -43,6 +50,7 @@ Status ApproximateShape(ShapeContext& c) {
   const Shape& x = c.input(0);
   const int64_t k = c.op().int_attr("k");
   const float recall = c.op().float_attr("recall_target");
+  // Not recall <= 0: NaN is refused, too.
   if (!(recall > 0 && recall <= 1)) {
     return InvalidArgument("Invalid recall target: ", recall,
                            ". Valid value range in : [0, 1.0].");
@@ -91,6 +99,7 @@ Status RunApproximate(KernelContext& c) {
   const int64_t n = x[place], k = c.output(0).dim(place);
   int64_t inner = 1;
   for (int i = place + 1; i < x.rank(); ++i) inner *= x[i];
+  // The least are the largest of the negatives.
   const float sign = c.op().bool_attr("is_max_k") ? 1 : -1;
   DispatchDType(
       c.input(0).dtype(), TypeList<half, bfloat16, float>{}, [&](auto tag) {
@@ -106,6 +115,7 @@ Status RunApproximate(KernelContext& c) {
                         const int64_t outer = r / inner, j = r % inner;
                         const T* in = from + outer * n * inner + j;
                         for (int64_t i = 0; i < n; ++i) {
+                          // Gathered into a row: the dimension may be any.
                           row[i] = sign * static_cast<float>(in[i * inner]);
                         }
                         LargestOfRow(row.data(), n, k, places.data());
@@ -132,6 +142,7 @@ Status ApproximateGradient(GradientContext& g) {
   }
   Value rank = g("Size", {g.ShapeOf(x)});
   Value at = g.Int32(static_cast<int32_t>(axis));
+  // The rank may be known at the run only.
   if (axis < 0) at = g("AddV2", {at, rank});
   Value next = g("AddV2", {at, g.Int32(1)});
   Value order = g("ConcatV2",

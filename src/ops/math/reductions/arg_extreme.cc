@@ -22,6 +22,7 @@ Status ArgShape(ShapeContext& c) {
     if (x.rank() > 0) c.set_output(0, Shape::UnknownOfRank(x.rank() - 1));
     return OkStatus();
   }
+  // IntAt reads 32 and 64 bits only.
   const int64_t at =
       axis->dtype() == DType::kInt16 ? axis->scalar<int16_t>() : axis->IntAt(0);
   StatusOr<int> place = NormalizeAxis(at, x.rank());
@@ -34,6 +35,7 @@ Status ArgShape(ShapeContext& c) {
         place.status());
   }
   const int dim = *place;
+  // There is no extreme of nothing.
   if (x[dim] == 0) {
     return InvalidArgument("Reduction axis ", at, " is empty in shape ", x);
   }
@@ -66,11 +68,15 @@ Status RunArg(KernelContext& c) {
         I* out = c.out<I>(0);
         ParallelFor(outer, n * inner * 0.1 * size,
                     [&](int64_t begin, int64_t end) {
+                      // Room is needed for columns side by side only.
                       std::vector<int64_t> places(inner == 1 ? 0 : inner);
                       std::vector<char> best(inner == 1 ? 0 : inner * size);
                       for (int64_t o = begin; o < end; ++o) {
                         const char* from = in + o * n * inner * size;
                         if (inner == 1) {
+                          // Rows in memory have a loop of their own, which
+                          // looks for the extreme first and for its place
+                          // afterwards.
                           out[o] = static_cast<I>(loops.run(from, n));
                           continue;
                         }

@@ -17,6 +17,7 @@ template <bool kMax, typename A>
 template <bool kMax, typename A>
 constexpr A Worst() {
   using L = std::numeric_limits<A>;
+  // Infinities are numbers: the start must lose against none of them.
   if constexpr (L::has_infinity) return kMax ? -L::infinity() : L::infinity();
   return kMax ? L::lowest() : L::max();
 }
@@ -33,12 +34,14 @@ int64_t Run(const void* from, int64_t n) {
   for (int64_t start = 0; start < n; start += kBlock) {
     const int64_t m = n - start < kBlock ? n - start : kBlock;
     const T* b = x + start;
+    // Side by side, so that comparisons do not wait for each other.
     A lanes[kLanes];
     for (int j = 0; j < kLanes; ++j) lanes[j] = Worst<kMax, A>();
     int64_t i = 0;
     for (; i + kLanes <= m; i += kLanes) {
       for (int j = 0; j < kLanes; ++j) {
         const A v = static_cast<A>(b[i + j]);
+        // A NaN is better than nothing, so that it is passed over.
         lanes[j] = Better<kMax>(v, lanes[j]) ? v : lanes[j];
       }
     }
@@ -50,11 +53,13 @@ int64_t Run(const void* from, int64_t n) {
     for (int j = 1; j < kLanes; ++j) {
       top = Better<kMax>(lanes[j], top) ? lanes[j] : top;
     }
+    // Strictly: of equal blocks the first stands, and so the first element.
     if (!Better<kMax>(top, best)) continue;
     best = top;
     i = 0;
     for (; i + kLanes <= m; i += kLanes) {
       int found = 0;
+      // Without a branch for each element.
       for (int j = 0; j < kLanes; ++j) found |= static_cast<A>(b[i + j]) == top;
       if (found) break;
     }
@@ -70,6 +75,7 @@ void Rows(const void* from, int64_t n, int64_t inner, void* room,
   const T* x = static_cast<const T*>(from);
   T* best = static_cast<T*>(room);
   for (int64_t j = 0; j < inner; ++j) {
+    // The first row stands even where it is NaN: an all-NaN column has place 0.
     best[j] = x[j];
     places[j] = 0;
   }
@@ -122,6 +128,7 @@ ArgLoops Arg<CpuLevel::HR_LEVEL>(DType dtype, bool max) {
       return Of<int64_t, int64_t>(max);
     case DType::kUint8:
     case DType::kQuint8:
+    // Bytes of 0 and 1 compare as numbers.
     case DType::kBool:
       return Of<uint8_t, uint8_t>(max);
     case DType::kUint16:

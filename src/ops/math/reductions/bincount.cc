@@ -44,6 +44,7 @@ template <typename T>
 Status Count(KernelContext& c, int64_t rows, int64_t columns, int64_t size,
              bool binary) {
   const Tensor &x = c.input(0), &weights = c.input(2);
+  // No weights count as ones.
   const T* w = weights.num_elements() ? weights.data<T>() : nullptr;
   T* bins = c.out<T>(0);
   std::fill_n(bins, rows * size, T(0));
@@ -53,6 +54,7 @@ Status Count(KernelContext& c, int64_t rows, int64_t columns, int64_t size,
       if (v < 0) return InvalidArgument("Input arr must be non-negative!");
       if (v >= size) continue;
       T& bin = bins[r * size + v];
+      // Integer counts wrap rather than overflow.
       bin = binary ? T(1) : Plus(bin, w ? w[i] : T(1));
     }
   }
@@ -62,6 +64,7 @@ Status Count(KernelContext& c, int64_t rows, int64_t columns, int64_t size,
 Status RunBincount(KernelContext& c) {
   const Tensor &x = c.input(0), &w = c.input(2);
   const bool dense = c.op().name() == "DenseBincount";
+  // Upstream's Bincount takes weights of any shape.
   if (w.num_elements() != 0 &&
       (dense ? w.shape() != x.shape() : w.num_elements() != x.num_elements())) {
     if (!dense) {
@@ -135,12 +138,14 @@ Status Histogram(KernelContext& c) {
         low, ", ", high, "]'");
   }
   const int64_t n = c.output(0).num_elements();
+  // In double, also for integers, whose difference may overflow.
   const double step = (static_cast<double>(high) - low) / n;
   C* bins = c.out<C>(0);
   std::fill_n(bins, n, C(0));
   for (T v : c.input(0).span<T>()) {
     if (v != v) return InvalidArgument("Histogram values must not contain NaN");
     const double at = std::floor((static_cast<double>(v) - low) / step);
+    // What is outside of the range counts at its ends.
     ++bins[static_cast<int64_t>(std::clamp(at, 0.0, n - 1.0))];
   }
   return OkStatus();

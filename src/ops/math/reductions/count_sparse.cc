@@ -51,6 +51,7 @@ StatusOr<Rows> DenseRows(const KernelContext& c) {
   r.count = r.vector ? 1 : s[0];
   r.row.resize(r.values.num_elements());
   const int64_t width = s[s.rank() - 1];
+  // A vector's rows are all 0.
   for (size_t i = 0; !r.vector && i < r.row.size(); ++i) {
     r.row[i] = static_cast<int64_t>(i) / width;
   }
@@ -64,6 +65,7 @@ StatusOr<Rows> SparseRows(const KernelContext& c, int weights) {
                            s.rank, " dimensions");
   }
   HR_RETURN_IF_ERROR(CheckWeights(c, s.values, c.input(weights)));
+  // Before rows are read from the indices.
   HR_RETURN_IF_ERROR(CheckInside(s));
   Rows r;
   r.values = s.values;
@@ -98,6 +100,8 @@ StatusOr<Rows> RaggedRows(const KernelContext& c, int weights) {
   r.values = c.input(1);
   r.row.resize(n);
   for (int64_t k = 0; k < r.count; ++k) {
+    // Looked at before filling: the row numbers would be written past their
+    // end.
     if (at[k + 1] < at[k] || at[k + 1] > n) {
       return InvalidArgument("Splits must be sorted, got ", at[k + 1],
                              " after ", at[k]);
@@ -114,11 +118,13 @@ Status CountSparse(KernelContext& c, const Rows& r, const Tensor& weights) {
   const int64_t high = c.op().int_attr("maxlength");
   const bool binary = c.op().bool_attr("binary_output");
   const W* w = weights.num_elements() ? weights.data<W>() : nullptr;
+  // Ordered by row and value, as a sparse tensor's indices are.
   std::map<std::pair<int64_t, int64_t>, W> counts;
   int64_t largest = -1;
   for (size_t i = 0; i < r.row.size(); ++i) {
     const int64_t v = r.values.IntAt(static_cast<int64_t>(i));
     if (v < 0) return InvalidArgument("Input values must all be non-negative");
+    // 0 and -1 stand for no bound.
     if (high > 0 && v >= high) continue;
     largest = std::max(largest, v);
     W& count = counts[{r.row[i], v}];
@@ -152,6 +158,7 @@ Status CountSparse(KernelContext& c, const Rows& r, const Tensor& weights) {
 Status RunCount(KernelContext& c) {
   const std::string& op = c.op().name();
   const int weights = c.num_inputs() - 1;
+  // The first letter tells the three families apart: Dense, Sparse, Ragged.
   HR_ASSIGN_OR_RETURN(const Rows rows, op[0] == 'D'   ? DenseRows(c)
                                        : op[0] == 'S' ? SparseRows(c, weights)
                                                       : RaggedRows(c, weights));

@@ -16,6 +16,8 @@ Status RunL2Loss(KernelContext& c) {
   DispatchDType(x.dtype(), FloatTypes{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_same_v<T, double>) {
+      // Halved before rounding to half or bfloat16: the sum may be beyond their
+      // range.
       *c.out<T>(0) = sum.scalar<double>() / 2;
     } else {
       *c.out<T>(0) = static_cast<T>(sum.scalar<float>() / 2);
@@ -43,6 +45,7 @@ Status CrossShape(ShapeContext& c) {
   const Shape &a = c.input(0), &b = c.input(1);
   auto both = MergeShapes(a, b);
   if (!both.ok()) {
+    // In upstream's order of checks.
     return c.Refuse(
         a.rank() == 0 || b.rank() == 0 ? RankIsLess(1, 0) : NotMerged(a, b),
         InvalidArgument("Both inputs must be of same shape: ", a, " vs. ", b));
@@ -75,6 +78,7 @@ Status RunCross(KernelContext& c) {
         T* y = c.out<T>(0) + r * 3;
         for (int i = 0; i < 3; ++i) {
           const int j = (i + 1) % 3, k = (i + 2) % 3;
+          // Integers wrap.
           if constexpr (std::is_integral_v<T>) {
             y[i] = Minus(Times(a[j], b[k]), Times(a[k], b[j]));
           } else {
@@ -90,6 +94,7 @@ Status RunCross(KernelContext& c) {
 Status CrossGradient(GradientContext& g) {
   Value d = g.grad();
   if (!d) return g.status();
+  // (a x b) d: the triple product turns round without a sign.
   g.set(0, g("Cross", {g.input(1), d}));
   g.set(1, g("Cross", {d, g.input(0)}));
   return g.status();

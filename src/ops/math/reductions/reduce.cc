@@ -36,6 +36,7 @@ struct Step {
 Status ReduceRunsOf(const Step& s, const char* in, int64_t outer, int64_t n,
                     char* out) {
   const int64_t block = FixedBlockSize(n), blocks = FixedBlocks(n);
+  // Enough rows to share out, or rows too short to cut: a row is one task.
   if (IsOneRun(outer, n)) {
     ParallelFor(outer, n * s.in_size * kNsPerByte,
                 [&](int64_t begin, int64_t end) {
@@ -51,10 +52,13 @@ Status ReduceRunsOf(const Step& s, const char* in, int64_t outer, int64_t n,
               [&](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {
                   const int64_t row = i / blocks, at = i % blocks * block;
+                  // Blocks of fixed size whatever the number of threads: the
+                  // order of additions is theirs.
                   s.loops.runs(in + (row * n + at) * s.in_size,
                                std::min(block, n - at), 1, to + i * s.out_size);
                 }
               });
+  // Squares are joined as sums.
   return ReduceRunsOf(Step(Joining(s.r), s.loops.out), to, outer, blocks, out);
 }
 
@@ -62,13 +66,17 @@ Status ReduceRunsOf(const Step& s, const char* in, int64_t outer, int64_t n,
 Status ReduceRowsOf(const Step& s, const char* in, int64_t outer, int64_t n,
                     int64_t inner, char* out) {
   const int64_t strips = (inner + kReduceStrip - 1) / kReduceStrip;
+  // Strips of equal width.
   const int64_t strip = (inner + strips - 1) / strips;
   // Row chunks only where outer and strips give too few tasks.
   int64_t chunk = std::max<int64_t>(n, 1);
   if (outer * strips < 16 && n * inner > 1 << 15) {
+    // About 32 tasks, of 16,384 elements at least.
     const int64_t wanted = std::min<int64_t>(
         (32 + outer * strips - 1) / (outer * strips), n * inner >> 14);
     chunk = std::max<int64_t>(kReduceRows, (n + wanted - 1) / wanted);
+    // Whole blocks of rows, so that blocks lie the same with one chunk as with
+    // many.
     chunk = (chunk + kReduceRows - 1) / kReduceRows * kReduceRows;
   }
   const int64_t chunks = n == 0 ? 1 : (n + chunk - 1) / chunk;
@@ -84,14 +92,17 @@ Status ReduceRowsOf(const Step& s, const char* in, int64_t outer, int64_t n,
   ParallelFor(
       tasks, chunk * strip * s.in_size * kNsPerByte,
       [&](int64_t begin, int64_t end) {
+        // A task's own: levels of the tree of sums.
         auto scratch = Tensor::Allocate(s.loops.out, Shape{64, kReduceStrip});
         if (!scratch.ok()) {
+          // Loops give no status: told behind it.
           failed = true;
           return;
         }
         for (int64_t t = begin; t < end; ++t) {
           const int64_t j = t % strips * strip, part = t / strips;
           const int64_t o = part / chunks, row = part % chunks * chunk;
+          // Rounding up may leave the last strip empty.
           if (j >= inner) continue;
           s.loops.rows(in + ((o * n + row) * inner + j) * s.in_size, inner,
                        std::min(chunk, n - row), std::min(strip, inner - j),
@@ -107,6 +118,7 @@ Status ReduceRowsOf(const Step& s, const char* in, int64_t outer, int64_t n,
 // Few columns: several rows are taken as one, whose sums are then joined.
 Status ReduceNarrow(const Step& s, const char* in, int64_t n, int64_t inner,
                     char* out) {
+  // Several rows as one of 128 columns, a vector's width or more.
   const int64_t group = 128 / inner, whole = n / group, rest = n % group;
   HR_ASSIGN_OR_RETURN(Tensor parts,
                       Tensor::Allocate(s.loops.out, Shape{group + 1, inner}));
@@ -134,6 +146,7 @@ Status ReduceMiddle(Reduction r, DType dtype, const void* in, int64_t outer,
   if (outer == 0 || inner == 0) return OkStatus();
   const char* from = static_cast<const char*>(in);
   char* to = static_cast<char*>(out);
+  // The neutral element for each result.
   if (n == 0) {
     s.loops.runs(from, 0, outer * inner, to);
     return OkStatus();
@@ -164,6 +177,7 @@ Status Reduce(Reduction r, const Tensor& in, absl::Span<const bool> reduced,
   Tensor part;
   while (true) {
     int last = static_cast<int>(gone.size()) - 1, others = 0;
+    // The innermost group first: what it leaves is small.
     while (last >= 0 && !gone[last]) --last;
     for (int i = 0; i < last; ++i) others += gone[i];
     int64_t outer = 1, inner = 1;
@@ -172,10 +186,12 @@ Status Reduce(Reduction r, const Tensor& in, absl::Span<const bool> reduced,
       if (i > last) inner *= sizes[i];
     }
     const int64_t n = last >= 0 ? sizes[last] : 1;
+    // Nothing to reduce: a copy, as runs of one element.
     if (last < 0) std::swap(outer, inner);
     if (others == 0) {
       return ReduceMiddle(r, dtype, from, outer, n, inner, out);
     }
+    // Between two steps the wide type is kept.
     const DType next = LoopsForReduction(r, dtype).out;
     if (next == DType::kInvalid) {
       return Unimplemented("no such reduction of ", DTypeName(dtype));

@@ -37,6 +37,7 @@ ReduceLoops RareReduction(Reduction r, DType dtype) {
     case DType::kUint64:
       return Pick<uint64_t, uint64_t, true>(r);
     case DType::kComplex64:
+      // Norms of complex numbers are real, kept as complex here.
       if (r == Reduction::kSumSquares) return LoopsOf<NormOf<complex64>>();
       return Pick<complex64, complex64, false>(r);
     case DType::kComplex128:

@@ -47,6 +47,7 @@ template <typename T, typename A>
 struct MaxOf : SumOf<T, A> {
   static constexpr A kInit = kLowest<A>;
   [[gnu::always_inline]] static A Join(A a, A b) {
+    // A NaN wins wherever it stands: |, not ||, so that vectors need no branch.
     return (b > a) | (b != b) ? b : a;
   }
 };
@@ -78,6 +79,7 @@ typename Op::Acc ReduceBlock(const typename Op::In* x, int64_t n) {
   for (int j = 0; i + j < n; ++j) {
     lanes[j] = Op::Join(lanes[j], Op::Map(x[i + j]));
   }
+  // Lanes are joined in halves: a tree whose form does not depend on n.
   for (int half = kLanes / 2; half > 0; half /= 2) {
     for (int j = 0; j < half; ++j) {
       lanes[j] = Op::Join(lanes[j], lanes[j + half]);
@@ -97,15 +99,19 @@ void ReduceRuns(const void* from, int64_t n, int64_t count, void* to) {
       out[r] = ReduceBlock<Op>(x, n);
       continue;
     }
+    // One level for each bit of the number of blocks.
     Acc stack[64];
     int top = 0;
     int64_t block = 0;
     for (int64_t i = 0; i < n; i += kBlock, ++block) {
       Acc s = ReduceBlock<Op>(x + i, n - i < kBlock ? n - i : kBlock);
+      // As carries do: two sums of equal size meet at once, so that additions
+      // are pairwise and errors grow with the logarithm.
       for (int64_t b = block; b & 1; b >>= 1) s = Op::Join(stack[--top], s);
       stack[top++] = s;
     }
     Acc s = stack[--top];
+    // What is left are sums of different sizes, the smallest first.
     while (top > 0) s = Op::Join(stack[--top], s);
     out[r] = s;
   }
@@ -117,6 +123,7 @@ void ReduceRowBlock(const typename Op::In* x, int64_t stride, int64_t rows,
   using In = typename Op::In;
   for (int64_t j = 0; j < n; ++j) out[j] = Op::Map(x[j]);
   int64_t i = 1;
+  // Three rows at a time: the result is read and written a third as often.
   for (; i + 3 <= rows; i += 3) {
     const In* a = x + i * stride;
     const In* b = a + stride;
@@ -143,6 +150,7 @@ void ReduceRows(const void* from, int64_t stride, int64_t rows, int64_t n,
   Acc* out = static_cast<Acc*>(to);
   Acc* stack = static_cast<Acc*>(scratch);
   if (rows <= kReduceRows) {
+    // The neutral element.
     if (rows == 0) {
       for (int64_t j = 0; j < n; ++j) out[j] = Op::kInit;
     } else {

@@ -17,6 +17,7 @@ Value RankOf(OpScope& s, const Value& x) {
 // The axes, counted from the front, as an int32 vector.
 Value Axes(OpScope& s, const Value& x, const Value& axes) {
   Value flat = s("Reshape", {AsInt32(s, axes), s.Int32s({-1})});
+  // Negative axes count from the end.
   return s("FloorMod", {flat, RankOf(s, x)});
 }
 
@@ -25,6 +26,7 @@ Value Stretched(GradientContext& g, const Value& v) {
   const Value& x = g.input(0);
   Value kept = v;
   if (!g.op().bool_attr("keep_dims")) {
+    // The axes that went come back with size 1, so that broadcasting fits.
     kept = g("Reshape", {v, KeptShape(g, x, g.input(1))});
   }
   return g("BroadcastTo", {kept, g.ShapeOf(x)});
@@ -34,6 +36,7 @@ Value Stretched(GradientContext& g, const Value& v) {
 Value MeetCount(GradientContext& g) {
   const Value &x = g.input(0), &y = g.output(0);
   if (x.shape().fully_known() && y.shape().fully_known()) {
+    // An empty result would divide by zero; no gradient flows then.
     const int64_t out = std::max<int64_t>(y.shape().num_elements(), 1);
     return g.Scalar(x.dtype(), x.shape().num_elements() / out);
   }
@@ -56,6 +59,7 @@ Value KeptShape(OpScope& s, const Value& x, const Value& axes) {
   Value at = Axes(s, x, axes);
   Value all = s("Range", {s.Int32(0), RankOf(s, x), s.Int32(1)});
   Value ones = s("Fill", {s("Shape", {at}), s.Int32(1)});
+  // The sizes of x with 1 in place of those at the axes.
   return s("DynamicStitch", {all, at, s.ShapeOf(x), ones}, {{"N", 2}});
 }
 
@@ -81,6 +85,8 @@ Status ProdGradient(GradientContext& g) {
   Value at = Axes(g, x, g.input(1));
   Value all = g("Range", {g.Int32(0), RankOf(g, x), g.Int32(1)});
   Value others = g("ListDiff", {all, at});
+  // The axes first, all others behind: then the products run along one
+  // dimension.
   Value perm = g("ConcatV2", {at, others, g.Int32(0)});
   Value shape = g.ShapeOf(x);
   auto count = [&](const Value& axes) {
@@ -93,6 +99,7 @@ Status ProdGradient(GradientContext& g) {
   Value flat = g("Reshape", {turned, two});
   AttrMap before{{"exclusive", true}};
   AttrMap after{{"exclusive", true}, {"reverse", true}};
+  // Exclusive: the product of all before, and below of all behind.
   Value left = g("Cumprod", {flat, g.Int32(0)}, before);
   Value right = g("Cumprod", {flat, g.Int32(0)}, after);
   Value product = g("Mul", {left, right});
@@ -113,6 +120,7 @@ Status ExtremeGradient(GradientContext& g) {
     y = g("Reshape", {y, kept});
     d = g("Reshape", {d, kept});
   }
+  // Equal extremes share the gradient, as upstream.
   Value chosen = g("Cast", {g("Equal", {y, x})}, {{"DstT", x.dtype()}});
   Value count = g("Sum", {chosen, g.input(1)}, {{"keep_dims", true}});
   g.set(0, g("Mul", {g("RealDiv", {chosen, count}), d}));
@@ -128,6 +136,7 @@ Status NormGradient(GradientContext& g) {
     y = g("Reshape", {y, kept});
     d = g("Reshape", {d, kept});
   }
+  // x d / y as x / (y / d), whose bits are upstream's.
   g.set(0, g("RealDiv", {g.input(0), g("RealDiv", {y, d})}));
   return g.status();
 }

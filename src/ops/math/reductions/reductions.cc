@@ -23,6 +23,7 @@ Status AxesShape(ShapeContext& c) {
         return WrongReductionAxis(c, axis, rank);
       }
       const int at = static_cast<int>(axis < 0 ? axis + rank : axis);
+      // Upstream refuses an axis that is named twice, once as negative.
       if (seen[at]) {
         return InvalidArgument(
             "Invalid reduction arguments: Axes contains duplicate dimension: ",
@@ -65,6 +66,7 @@ StatusOr<Wide> ReduceWide(KernelContext& c, Reduction r) {
     return Unimplemented(c.op().name(), " of ", DTypeName(x.dtype()));
   }
   void* to = out.raw();
+  // Small types are reduced in a wider one and rounded once.
   if (w.dtype != out.dtype()) {
     HR_ASSIGN_OR_RETURN(w.storage, Tensor::Allocate(w.dtype, out.shape()));
     to = w.storage.raw();
@@ -110,8 +112,10 @@ Status RunMean(KernelContext& c) {
   return Finish(w, c.output(0), [count](auto x) {
     using X = decltype(x);
     if constexpr (std::numeric_limits<X>::is_integer) {
+      // The mean of nothing is 0 for integers, NaN for floats.
       return count == 0 ? X(0) : static_cast<X>(x / static_cast<X>(count));
     } else {
+      // By way of float, as upstream counts.
       return x / static_cast<X>(static_cast<float>(count));
     }
   });
@@ -146,6 +150,7 @@ class RowKernel : public RowReducer, public BindsCalls {
     return kMean ? RunMean(c) : RunReduction<r>(c);
   }
   void ReduceRow(const void* x, int64_t n, void* y) const override {
+    // The op's own loop, so that a fused reduction gives the same bits.
     loops_.runs(x, n, 1, y);
     if (kMean) *static_cast<T*>(y) /= static_cast<T>(static_cast<float>(n));
   }
@@ -209,11 +214,14 @@ template <Reduction r>
 Status RunLogical(KernelContext& c) {
   int64_t count;
   const auto reduced = Reduced(c, &count);
+  // The same bytes under another type.
   const Tensor x = c.input(0).WithType(DType::kUint8, c.input(0).shape());
   bool* out = c.out<bool>(0);
   uint8_t* bytes = reinterpret_cast<uint8_t*>(out);
   HR_RETURN_IF_ERROR(Reduce(r, x, reduced, bytes));
   for (int64_t i = 0; i < c.output(0).num_elements(); ++i) {
+    // The neutral elements of minimum and maximum of bytes are 255 and 0: as
+    // bools 1 and 0.
     out[i] = bytes[i] != 0;
   }
   return OkStatus();

@@ -52,7 +52,10 @@ struct LogAddExp {
   }
   template <typename A>
   static A Join(A a, A b) {
+    // The larger one is factored out: exp of a difference that is not above 0
+    // cannot overflow.
     const A high = a > b ? a : b, low = a > b ? b : a;
+    // Two infinities would give NaN as their difference.
     if (high == -std::numeric_limits<A>::infinity()) return high;
     return high + std::log1p(std::exp(low - high));
   }
@@ -62,7 +65,9 @@ struct LogAddExp {
 template <typename T, typename Op>
 void Scan(const T* x, T* y, int64_t n, int64_t inner, int64_t begin,
           int64_t end, bool exclusive, bool reverse) {
+  // Small floats run in float and are rounded at each place.
   using A = ComputeType<T>;
+  // One running result a column, so that columns are side by side in memory.
   std::vector<A> sums(end - begin, Op::template Init<A>());
   for (int64_t s = 0; s < n; ++s) {
     const int64_t row = (reverse ? n - 1 - s : s) * inner;
@@ -83,7 +88,10 @@ Status RunScan(KernelContext& c) {
   const bool reverse = c.op().bool_attr("reverse");
   const int64_t outer = x.shape().Product(0, axis), n = x.dim(axis),
                 inner = x.shape().Product(axis + 1, x.rank());
+  // Columns in strips, as tasks: the running results of one stay in the first
+  // cache.
   const int64_t strip = 256, strips = (inner + strip - 1) / strip;
+  // Nanoseconds: an exponential and a logarithm for each.
   const double cost = std::is_same_v<Op, LogAddExp> ? 20 : 1;
   ParallelFor(outer * strips, n * std::min(inner, strip) * cost,
               [&](int64_t begin, int64_t end) {
@@ -125,6 +133,7 @@ Status CumprodGradient(GradientContext& g) {
   if (!d) return g.status();
   Value y = g("Cumprod", {g.input(0), g.input(1)}, g.op().attrs());
   Value sums = Back(g, "Cumsum", g("Mul", {y, d}));
+  // As upstream: right without zeros in x; where x is 0 the gradient is 0.
   g.set(0, g("DivNoNan", {sums, g.input(0)}));
   return g.status();
 }
@@ -137,6 +146,7 @@ Status LogsumexpGradient(GradientContext& g) {
   Value y = g("CumulativeLogsumexp", {x, g.input(1)}, g.op().attrs());
   Value zero = g.Scalar(x.dtype(), 0);
   // Finite, lest differences of infinities meet in second derivatives.
+  // The lowest of each type, or just above it.
   const double least = x.dtype() == DType::kHalf     ? -65504
                        : x.dtype() == DType::kDouble ? -1.79e308
                                                      : -3.38e38;

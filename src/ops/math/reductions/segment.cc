@@ -44,6 +44,7 @@ struct Max {
   static constexpr SegmentJoin kJoin = SegmentJoin::kMax;
   template <typename W>
   static W Init() {
+    // As upstream: not -infinity, so that an empty segment has a finite number.
     return std::numeric_limits<W>::lowest();
   }
   template <typename W>
@@ -70,6 +71,7 @@ constexpr bool kHasLoops =
     std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
 
 int64_t IdAt(const Tensor& ids, int64_t i) {
+  // IntAt reads 32 and 64 bits only.
   return ids.dtype() == DType::kInt16 ? ids.data<int16_t>()[i] : ids.IntAt(i);
 }
 
@@ -101,6 +103,7 @@ StatusOr<RowLists> ListRows(const Tensor& ids, int64_t segments) {
   std::fill_n(next, segments + 1, int64_t{0});
   WithIds(ids, [&](const auto* id) {
     for (int64_t r = 0; r < rows; ++r) {
+      // Counting sort: how many, then where each begins.
       if (id[r] >= 0) ++next[id[r] + 1];
     }
     for (int64_t s = 0; s < segments; ++s) next[s + 1] += next[s];
@@ -109,6 +112,8 @@ StatusOr<RowLists> ListRows(const Tensor& ids, int64_t segments) {
       if (id[r] >= 0) row[next[id[r]]++] = r;
     }
   });
+  // Each entry is the end of its segment now, and so the beginning of the next:
+  // one place back.
   std::copy_backward(next, next + segments, next + segments + 1);
   next[0] = 0;
   lists.first = next;
@@ -126,6 +131,7 @@ void JoinRows(const T* x, int64_t width, const int64_t* rows, int64_t n,
     return;
   }
   for (int64_t i = 0; i < n; ++i) {
+    // Rows lie anywhere in memory: without asking ahead each would wait for it.
     if (i + 4 < n) {
       const T* ahead = x + rows[i + 4] * width;
       const int64_t lines = std::min<int64_t>(width * sizeof(T), 512);
@@ -149,6 +155,7 @@ void StreamRows(const T* x, const Tensor& ids, int64_t width, int64_t segments,
                 T* out) {
   std::fill_n(out, segments * width, Op::template Init<T>());
   const int64_t rows = ids.num_elements();
+  // Two lines of the cache a task, so that threads write to different lines.
   const int64_t line = 128 / sizeof(T);
   const int64_t lines = (width + line - 1) / line;
   ParallelFor(lines, 0.15 * line * rows, [&](int64_t begin, int64_t end) {
@@ -180,6 +187,7 @@ void DivideAll(T* to, int64_t n, T by) {
   if constexpr (std::is_floating_point_v<T>) {
     static const BinaryLoop divide =
         FindBinaryLoop("RealDiv", static_cast<int>(DTypeOf<T>))->binary;
+    // kind 2: the divisor is one number for all.
     divide(to, &by, to, n, 2);
   } else {
     for (int64_t j = 0; j < n; ++j) to[j] /= by;
@@ -222,6 +230,8 @@ Status Join(const T* x, const Tensor& ids, int64_t width, int64_t segments,
   if constexpr (std::is_same_v<T, W>) {
     if (segments * width <= kCachedBytes / static_cast<int64_t>(sizeof(T))) {
       StreamRows<Op>(x, ids, width, segments, out);
+      // Nothing is left to do where empty segments already hold what they
+      // should.
       if (!mean && empty == Op::template Init<T>()) return OkStatus();
       return FinishStream(ids, width, segments, empty, mean, out);
     }
@@ -230,6 +240,7 @@ Status Join(const T* x, const Tensor& ids, int64_t width, int64_t segments,
   const double cost = 0.5 * (rows * width + segments * width) / segments;
   ParallelFor(segments, cost, [&](int64_t begin, int64_t end) {
     constexpr bool kNarrow = !std::is_same_v<T, W>;
+    // Half and bfloat16 are summed in float, a segment at a time.
     std::vector<W> wide(kNarrow ? width : 0);
     for (int64_t s = begin; s < end; ++s) {
       const int64_t first = lists.first[s], n = lists.first[s + 1] - first;
@@ -251,6 +262,7 @@ Status Join(const T* x, const Tensor& ids, int64_t width, int64_t segments,
         continue;
       }
       for (int64_t j = 0; j < width; ++j) {
+        // Divided before rounding.
         to[j] = mean ? static_cast<T>(sums[j] / static_cast<W>(n))
                      : static_cast<T>(sums[j]);
       }
@@ -302,6 +314,7 @@ Status RunSorted(KernelContext& c) {
   }
   Shape shape = x.shape();
   shape.set_dim(0, segments);
+  // The number of segments comes from data and may be huge.
   HR_ASSIGN_OR_RETURN(shape, Shape::Make(shape.dims()));
   HR_RETURN_IF_ERROR(c.Allocate(0, shape));
   // The forms with a count fill what has no rows as the unsorted ones do.
@@ -365,7 +378,9 @@ Status RunUnsorted(KernelContext& c) {
   const int64_t segments = c.output(0).dim(0);
   const int64_t bad = WithIds(ids, [&](const auto* id) -> int64_t {
     const int64_t n = ids.num_elements();
+    // The loops know 32 and 64 bits.
     if constexpr (sizeof(*id) >= 4) {
+      // Nearly always: one pass without branches.
       if (AllBelow(id, n, segments)) return -1;
     }
     for (int64_t i = 0; i < n; ++i) {

@@ -20,11 +20,14 @@ Value Segments(GradientContext& g, const char* how, const Value& v) {
 // Each row's segment's row of `v`; zeros for rows that were dropped.
 Value Rows(GradientContext& g, const Value& v) {
   Value ids = g.input(1);
+  // GatherV2 takes no int16.
   if (ids.dtype() == DType::kInt16) {
     ids = g("Cast", {ids}, {{"DstT", DType::kInt32}});
   }
   if (!Unsorted(g)) return g("GatherV2", {v, ids, g.Int32(0)});
   Value zero = g.Scalar(ids.dtype(), 0);
+  // Negative numbers would be refused; what was gathered for them is thrown
+  // away below.
   Value rows = g("GatherV2", {v, g("Maximum", {ids, zero}), g.Int32(0)});
   Value kept = g("GreaterEqual", {ids, zero});
   // As many dimensions of 1 as a row has.
@@ -53,8 +56,10 @@ Status SegmentMeanGradient(GradientContext& g) {
          g.Int32(1)});
   Value ids_shape = g.ShapeOf(g.input(1));
   Value shape = g("ConcatV2", {ids_shape, tail, g.Int32(0)});
+  // Maximum below knows no complex numbers.
   const DType counted = IsComplex(x.dtype()) ? DType::kDouble : x.dtype();
   Value ones = g("Fill", {shape, g.Scalar(counted, 1)});
+  // Segments without rows would divide by 0; nothing flows from them.
   Value counts = g("Maximum", {Segments(g, "Sum", ones), g.Scalar(counted, 1)});
   if (counted != x.dtype()) {
     counts = g("Cast", {counts}, {{"DstT", x.dtype()}});
@@ -72,10 +77,13 @@ Status SegmentProdGradient(GradientContext& g) {
   Value is_zero = g("Equal", {x, zero});
   Value counts =
       Segments(g, "Sum", g("Cast", {is_zero}, {{"DstT", DType::kInt32}}));
+  // Two zeros or more: nothing flows.
   d = g("SelectV2",
         {g("Greater", {counts, g.Int32(1)}), g("ZerosLike", {d}), d});
+  // The product of all but the zero, for that one element.
   Value others = g("SelectV2", {is_zero, g("OnesLike", {x}), x});
   Value product = Rows(g, Segments(g, "Prod", others));
+  // Where nothing is zero: the product over the element.
   Value divided = g("RealDiv", {Rows(g, g.output(0)), x});
   Value partial = g("SelectV2", {is_zero, product, divided});
   g.set(0, g("Mul", {Rows(g, d), partial}));

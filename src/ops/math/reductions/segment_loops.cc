@@ -40,6 +40,7 @@ constexpr int kWidth = kBytes / sizeof(T);
 // Of scalars and of vectors, V over elements T.
 template <SegmentJoin kJoin, typename V, typename U>
 HR_INLINE V Join(V a, V b) {
+  // Cast to unsigned and back: integers wrap.
   if constexpr (kJoin == SegmentJoin::kSum) return (V)((U)a + (U)b);
   if constexpr (kJoin == SegmentJoin::kProd) return (V)((U)a * (U)b);
   if constexpr (kJoin == SegmentJoin::kMax) return a < b ? b : a;
@@ -69,6 +70,7 @@ template <SegmentJoin kJoin, int kVectors, typename T, typename Id>
 HR_INLINE void StreamColumns(const T* x, int64_t width, const Id* id,
                              int64_t rows, int64_t columns, T* out) {
   constexpr int kW = kWidth<T>;
+  // Known when compiled: the loop over columns is unrolled.
   if (kVectors > 0) columns = kVectors * kW;
   for (int64_t r = 0; r < rows; ++r) {
     if (id[r] < 0) continue;
@@ -76,6 +78,7 @@ HR_INLINE void StreamColumns(const T* x, int64_t width, const Id* id,
     T* to = out + id[r] * width;
     int64_t j = 0;
     for (; j + kW <= columns; j += kW) {
+      // Written at each row: the next may belong to another segment.
       At(to + j) = JoinVector<kJoin, T>(At(to + j), At(from + j));
     }
     if (kVectors > 0) continue;
@@ -89,6 +92,7 @@ void Stream(const T* x, int64_t width, const Id* id, int64_t rows,
   constexpr int kW = kWidth<T>;
   switch (columns) {
     case kW:
+      // Widths that batches of embeddings have.
       return StreamColumns<kJoin, 1>(x, width, id, rows, columns, out);
     case 2 * kW:
       return StreamColumns<kJoin, 2>(x, width, id, rows, columns, out);
@@ -104,6 +108,8 @@ template <SegmentJoin kJoin, typename T>
 void JoinRows(const T* x, int64_t width, const int64_t* row, int64_t n,
               T* sums) {
   constexpr int kW = kWidth<T>;
+  // Four rows of at most 512 bytes: enough to hide memory's latency, little
+  // enough for the first cache.
   constexpr int64_t kAhead = 4, kMostAhead = 512 / sizeof(T);
   const int64_t ahead = width < kMostAhead ? width : kMostAhead;
   for (int64_t i = 0; i < n; ++i) {
@@ -143,6 +149,7 @@ const SegmentLoops<T>* Find(SegmentJoin join) {
 template <typename Id>
 HR_INLINE bool Below(const Id* id, int64_t n, int64_t limit) {
   uint32_t above = 0;
+  // =| No early end: the loop stays a vector's.
   for (int64_t i = 0; i < n; ++i) above |= id[i] >= limit;
   return above == 0;
 }

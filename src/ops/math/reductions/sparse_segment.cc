@@ -94,10 +94,12 @@ Status RunForward(KernelContext& c) {
   HR_RETURN_IF_ERROR(c.Allocate(0, shape));
   const int64_t width = shape.Product(1, shape.rank());
   T* out = c.out<T>(0);
+  // Segments without rows are zeros.
   std::fill_n(out, segments * width, T(0.0f));
   std::vector<W> sums(width);
   const int64_t n = ids.num_elements();
   for (int64_t i = 0; i < n;) {
+    // Sorted: a segment's rows are neighbours.
     const int64_t id = ids.IntAt(i);
     std::fill(sums.begin(), sums.end(), W(0));
     int64_t count = 0;
@@ -107,6 +109,7 @@ Status RunForward(KernelContext& c) {
     }
     const float factor = Factor(scale, count);
     for (int64_t j = 0; j < width; ++j) {
+      // Sums of integers must not go through float.
       const W v =
           scale == Scale::kSum ? sums[j] : static_cast<W>(sums[j] * factor);
       out[id * width + j] = static_cast<T>(v);
@@ -160,6 +163,7 @@ Status GradShape(ShapeContext& c) {
   if (known && n < 0) {
     return InvalidArgument("Cannot specify a negative value for output_dim0");
   }
+  // V2's rows are the distinct indices, as many as there are in the data.
   out.set_dim(0, c.num_outputs() == 2 || !known ? Shape::kUnknown : n);
   c.set_output(0, std::move(out));
   return OkStatus();
@@ -207,6 +211,7 @@ Status RunGrad(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(std::vector<int64_t> to, OutputRows(c, &rows));
   const int64_t segments = d.dim(0), width = d.shape().Product(1, d.rank());
   const int64_t n = ids.num_elements();
+  // Sorted: the last is the largest.
   if (n > 0 && ids.IntAt(n - 1) >= segments) {
     return InvalidArgument("Invalid number of segments");
   }
@@ -223,9 +228,11 @@ Status RunGrad(KernelContext& c) {
   shape.set_dim(0, rows);
   HR_ASSIGN_OR_RETURN(shape, Shape::Make(shape.dims()));
   HR_RETURN_IF_ERROR(c.Allocate(0, shape));
+  // Added up in the wide type, as several rows may come from one.
   std::vector<W> sums(rows * width, W(0));
   for (int64_t i = 0; i < ids.num_elements(); ++i) {
     const int64_t id = ids.IntAt(i);
+    // The factor of the forward op.
     const W factor = static_cast<W>(Factor(scale, counts[id]));
     for (int64_t j = 0; j < width; ++j) {
       sums[to[i] * width + j] +=

@@ -23,6 +23,7 @@ StatusOr<int64_t> Count(ShapeContext& c, bool* known) {
     *known = false;
     return 0;
   }
+  // IntAt reads 32 and 64 bits only.
   const int64_t n =
       k->dtype() == DType::kInt16 ? k->scalar<int16_t>() : k->IntAt(0);
   if (n < 0) {
@@ -36,6 +37,7 @@ Status TopKShape(ShapeContext& c) {
   const Shape& x = c.input(0);
   if (c.num_inputs() == 2 && c.input(1).known_rank() &&
       c.input(1).rank() != 0) {
+    // In upstream's order of checks.
     return c.Refuse(
         x.rank() == 0 ? RankIsLess(1, 0) : NotScalar(c.input(1), 2),
         InvalidArgument("k must be scalar, got shape ", c.input(1)));
@@ -68,6 +70,7 @@ void RunRows(KernelContext& c, int64_t n, int64_t k) {
   T* values = c.out<T>(0);
   I* indices = c.out<I>(1);
   const int64_t rows = c.input(0).num_elements() / n;
+  // Many of a row means sorting: about 40 ns an element; few are one pass.
   ParallelFor(rows, n * (k > 32 ? 40.0 : 0.5), [&](int64_t begin, int64_t end) {
     std::vector<int64_t> places(k);
     for (int64_t r = begin; r < end; ++r) {
@@ -83,6 +86,7 @@ void RunRows(KernelContext& c, int64_t n, int64_t k) {
 Status RunTopK(KernelContext& c) {
   const int64_t n = c.input(0).dim(c.input(0).rank() - 1);
   const int64_t k = c.output(0).dim(c.output(0).rank() - 1);
+  // Rows without elements could not be counted below.
   if (c.output(0).num_elements() == 0) return OkStatus();
   const DType index = c.output(1).dtype();
   if (index == DType::kInt16 && n > std::numeric_limits<int16_t>::max()) {
@@ -162,6 +166,7 @@ Status RunNth(KernelContext& c) {
   const Tensor& x = c.input(0);
   const int64_t size = x.dim(x.rank() - 1);
   int64_t n = c.input(1).IntAt(0);
+  // The n-th largest is the (size - 1 - n)-th smallest.
   if (c.op().bool_attr("reverse")) n = size - 1 - n;
   DispatchDType(x.dtype(), RealTypes{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -171,9 +176,12 @@ Status RunNth(KernelContext& c) {
     ParallelFor(c.output(0).num_elements(), size * 10.0,
                 [&](int64_t begin, int64_t end) {
                   for (int64_t r = begin; r < end; ++r) {
+                    // A copy, as nth_element moves elements about.
                     std::vector<T> row(from + r * size, from + (r + 1) * size);
                     std::nth_element(
                         row.begin(), row.begin() + n, row.end(), [](T a, T b) {
+                          // Rising order is the falling one turned round; NaN
+                          // last.
                           return Above(static_cast<W>(b), static_cast<W>(a));
                         });
                     out[r] = row[n];
@@ -238,11 +246,13 @@ Status RunInTopK(KernelContext& c) {
   for (int64_t r = 0; r < rows; ++r) {
     const float* p = c.in<float>(0) + r * n;
     const int64_t target = targets.IntAt(r);
+    // x - x is 0 for finite numbers alone.
     bool bad = target < 0 || target >= n || !(p[target] - p[target] == 0);
     int64_t above = 0;
     for (int64_t i = 0; i < n && !bad; ++i) {
       bad = !(p[i] - p[i] == 0);
       above += p[i] > p[target];
+      // The answer is known.
       if (above > k) break;
     }
     c.out<bool>(0)[r] = !bad && above < k;

@@ -14,6 +14,7 @@ namespace headrace {
 // Falling order; NaN first.
 template <typename W>
 bool Above(W a, W b) {
+  // NaN counts as above all numbers: an order needs a place for it.
   return a > b || (a != a && b == b);
 }
 
@@ -22,6 +23,9 @@ inline uint32_t KeyOf(float v) {
   if (v == 0) v = 0.0f;  // both zeros are equal
   const uint32_t b = __builtin_bit_cast(uint32_t, v);
   if (v != v) return 0;
+  // The bits of floats rise with positive numbers and fall with negative ones:
+  // all bits of these are turned, of those the sign's; then all once more for
+  // falling order.
   return ~(b & 0x80000000 ? ~b : b | 0x80000000);
 }
 inline uint32_t KeyOf(int32_t v) {
@@ -40,9 +44,12 @@ void RadixSort(const T* x, int64_t n, std::vector<uint64_t>& a,
                std::vector<uint64_t>& b) {
   a.resize(n);
   b.resize(n);
+  // 11 bits three times: the counts (24 KiB) stay in the first cache.
   uint32_t counts[3][2048] = {};
   for (int64_t i = 0; i < n; ++i) {
     const uint32_t key = KeyOf(x[i]);
+    // Key and place in one number, so that elements move together; equal keys
+    // keep their order.
     a[i] = uint64_t{key} << 32 | static_cast<uint64_t>(i);
     ++counts[0][key & 2047];
     ++counts[1][key >> 11 & 2047];
@@ -82,6 +89,7 @@ void FewOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
   // without a branch pass over one.
   constexpr int kBlock = 64;
   for (; i + kBlock <= n; i += kBlock) {
+    // Read once a block; what is inserted meanwhile only raises it.
     const W least = best[k - 1];
     int any = 0;
     for (int j = 0; j < kBlock; ++j) {
@@ -129,7 +137,9 @@ template <typename T>
 void ManyOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
   using W = ComputeType<T>;
   if constexpr (kHasKey<T>) {
+    // Where a quarter or more is wanted, counting beats selection.
     if (n >= 512 && n < (int64_t{1} << 32) && k * 4 >= n) {
+      // A thread's own, kept for its next rows.
       SortRoom& room = OwnObject<SortRoom>();
       RadixSort(x, n, room.a, room.b);
       for (int64_t i = 0; i < k; ++i) places[i] = room.a[i] & 0xffffffff;
@@ -141,9 +151,11 @@ void ManyOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
   auto before = [x](int64_t a, int64_t b) {
     const W u = static_cast<W>(x[a]), v = static_cast<W>(x[b]);
     if (Above(u, v)) return true;
+    // Of equal elements the first comes first: places break ties.
     return Above(v, u) ? false : a < b;
   };
   if (k < n) {
+    // The k best in front, in any order; these alone are sorted.
     std::nth_element(order.begin(), order.begin() + k, order.end(), before);
   }
   SortByPieces(order.begin(), order.begin() + k, before);
@@ -154,6 +166,7 @@ void ManyOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
 // the first comes first.
 template <typename T>
 void LargestOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
+  // Inserting into a longer list costs more than selecting.
   if (k <= 64 && k * 8 <= n) {
     FewOfRow(x, n, k, places);
   } else {
@@ -178,9 +191,12 @@ inline Value ToPlacesOfLast(GradientContext& g, const Value& x,
       g("Reshape", {as_int32(places), g("Pack", {g.Int32(-1), k}, {{"N", 2}})});
   Value rows = g("GatherV2", {g("Shape", {flat}), g.Int32(0), g.Int32(0)});
   Value starts = g("Mul", {g("Range", {g.Int32(0), rows, g.Int32(1)}), n});
+  // Places in the tensor laid flat: the row's beginning and the place in the
+  // row.
   Value at = g("AddV2", {flat, g("ExpandDims", {starts, g.Int32(1)})});
   Value index = g("Reshape", {at, g.Int32s({-1, 1})});
   Value size = g("Reshape", {g("Size", {x}), g.Int32s({1})});
+  // Adds up, where a place came twice.
   Value sums = g("ScatterNd", {index, g("Reshape", {d, g.Int32s({-1})}), size});
   return g("Reshape", {sums, shape});
 }

@@ -13,6 +13,7 @@ Value LessQuotient(GradientContext& g, const char* f, double at_zero) {
   const Value& x = g.input(0);
   Value quotient = g("RealDiv", {g.output(0), x});
   Value slope = g("Sub", {g(f, {x}), quotient});
+  // At 0 the quotient is 0 / 0; its limit is known.
   Value is_zero = g("Equal", {x, g.Scalar(x.dtype(), 0)});
   return g("SelectV2", {is_zero, g.Scalar(x.dtype(), at_zero), slope});
 }
@@ -21,15 +22,18 @@ Status BesselI0Grad(GradientContext& g) {
   return Flow(g, g("BesselI1", {g.input(0)}));
 }
 Status BesselI0eGrad(GradientContext& g) {
+  // (exp(-|x|) I0)' = exp(-|x|) I1 - sign(x) exp(-|x|) I0.
   Value sign = g("Sign", {g.input(0)});
   Value part = g("Mul", {sign, g.output(0)});
   return Flow(g, g("Sub", {g("BesselI1e", {g.input(0)}), part}));
 }
 Status BesselI1Grad(GradientContext& g) {
+  // I1' = I0 - I1 / x, and I1 / x tends to 1/2. Upstream gives 1 at 0.
   return Flow(g, LessQuotient(g, "BesselI0", 1));
 }
 Status BesselI1eGrad(GradientContext& g) {
   const Value& x = g.input(0);
+  // exp(-|x|) (I0 - I1 / x) - sign(x) exp(-|x|) I1.
   Value per = g("AddV2", {g("Sign", {x}), g("Reciprocal", {x})});
   Value part = g("Mul", {g.output(0), per});
   Value slope = g("Sub", {g("BesselI0e", {x}), part});
@@ -40,12 +44,14 @@ Status BesselJ0Grad(GradientContext& g) {
   return Flow(g, g("Neg", {g("BesselJ1", {g.input(0)})}));
 }
 Status BesselJ1Grad(GradientContext& g) {
+  // J1' = J0 - J1 / x, at 0 its limit 1/2.
   return Flow(g, LessQuotient(g, "BesselJ0", 0.5));
 }
 Status BesselY0Grad(GradientContext& g) {
   return Flow(g, g("Neg", {g("BesselY1", {g.input(0)})}));
 }
 Status BesselY1Grad(GradientContext& g) {
+  // Y1' = Y0 - Y1 / x.
   Value quotient = g("RealDiv", {g.output(0), g.input(0)});
   return Flow(g, g("Sub", {g("BesselY0", {g.input(0)}), quotient}));
 }
@@ -53,10 +59,12 @@ Status BesselK0Grad(GradientContext& g) {
   return Flow(g, g("Neg", {g("BesselK1", {g.input(0)})}));
 }
 Status BesselK0eGrad(GradientContext& g) {
+  // (exp(x) K0)' = exp(x) K0 - exp(x) K1.
   return Flow(g, g("Sub", {g.output(0), g("BesselK1e", {g.input(0)})}));
 }
 Status BesselK1Grad(GradientContext& g) {
   Value quotient = g("RealDiv", {g.output(0), g.input(0)});
+  // K1' = -K0 - K1 / x.
   Value k0 = g("Neg", {g("BesselK0", {g.input(0)})});
   return Flow(g, g("Sub", {k0, quotient}));
 }
@@ -75,6 +83,7 @@ double J0(double x) { return std::isinf(x) ? kNan : j0(x); }
 double J1(double x) { return std::isinf(x) ? kNan : j1(x); }
 double Y(double (*y)(double), double x) {
   if (std::isnan(x) || x == kInf) return kNan;
+  // Upstream's at 0 and below, where the functions have no value.
   return x > 0 ? y(x) : -kInf;
 }
 double Y0(double x) { return Y(y0, x); }

@@ -11,14 +11,17 @@ constexpr Wide kWidePi = 3.141592653589793238462643L;
 
 // exp(-x) I for x > 30, by Hankel's expansion.
 Wide AsymptoticI(int order, Wide x) {
+  // mu, and the terms below, as in Abramowitz and Stegun, 9.7.1.
   const Wide mu = 4.0L * order * order;
   Wide term = 1, sum = 1;
   for (int k = 1; k < 40; ++k) {
     const Wide odd = 2 * k - 1;
     const Wide next = -term * (mu - odd * odd) / (k * 8 * x);
+    // The expansion diverges in the end: it is best where its terms are least.
     if (std::abs(next) >= std::abs(term)) break;
     term = next;
     sum += term;
+    // Below what a long double tells apart.
     if (std::abs(term) < 1e-21L * std::abs(sum)) break;
   }
   return sum / std::sqrt(2 * kWidePi * x);
@@ -27,9 +30,11 @@ Wide AsymptoticI(int order, Wide x) {
 // exp(x) K: the integral over t of exp(x - x cosh t) cosh(order t), by the
 // trapezoid rule, which converges exponentially here.
 Wide IntegralK(int order, Wide x) {
+  // The integrand narrows with growing x, and the step with it.
   const Wide step = std::min(0.125L, 0.5L / std::sqrt(x));
   Wide sum = 0.5L;
   for (int i = 1; i < 2000; ++i) {
+    // cosh t - 1 = 2 sinh(t / 2)^2, which does not cancel for small t.
     const Wide t = i * step, half = std::sinh(t / 2);
     const Wide term =
         std::exp(-2 * x * half * half) * (order == 0 ? 1 : std::cosh(t));
@@ -44,6 +49,7 @@ std::complex<Wide> SeriesFresnel(Wide x) {
   using C = std::complex<Wide>;
   const C q(0, kWidePi / 2 * x * x);
   C term = x, v = x;
+  // Enough for |x| < 1.5, where q is below 3.6.
   for (int n = 1; n < 80; ++n) {
     term *= q / static_cast<Wide>(n);
     v += term / (2.0L * n + 1);
@@ -60,6 +66,7 @@ constexpr Wide kFractionFrom = 1.5L;
 Wide ExactDawson(Wide x) {
   // exp(-(pi / 0.4)^2) is 1.6e-27, below what a long double tells apart.
   constexpr Wide kStep = 0.2L;
+  // Hankel's kind of series in 1 / (2 x^2), exact from here on.
   if (x > 12) {
     const Wide z = 1 / (2 * x * x);
     Wide term = 1, sum = 1;
@@ -70,10 +77,12 @@ Wide ExactDawson(Wide x) {
     return sum / (2 * x);
   }
   Wide sum = 0;
+  // To t = 20, where exp(-(x - t)^2) is nothing for x up to 12.
   for (int n = 1; n < 101; n += 2) {
     const Wide t = n * kStep;
     // The terms of n and -n together.
     const Wide lower = std::exp(-(x - t) * (x - t));
+    // Without cancellation for small x t.
     sum += lower * -std::expm1(-4 * x * t) / n;
   }
   return sum / std::sqrt(kWidePi);
@@ -81,6 +90,8 @@ Wide ExactDawson(Wide x) {
 
 std::complex<Wide> FresnelEnvelope(Wide x) {
   using C = std::complex<Wide>;
+  // The angle modulo 2 pi, before pi is multiplied in: x^2 pi / 2 loses digits
+  // for large x.
   const Wide turn = std::fmod(x * x, 4.0L) * kWidePi / 2;
   if (x < kFractionFrom) {
     const C back(std::cos(turn), -std::sin(turn));
@@ -90,6 +101,7 @@ std::complex<Wide> FresnelEnvelope(Wide x) {
   // fraction, from its end.
   const C z = std::sqrt(kWidePi) / 2 * C(x, -x);
   C f = z;
+  // From its end, as the number of levels is known to suffice from 1.5 on.
   for (int k = 400; k >= 1; --k) f = z + (k / 2.0L) / f;
   return C(0.5L, 0.5L) / (std::sqrt(kWidePi) * f);
 }
@@ -103,8 +115,11 @@ std::complex<Wide> ExactFresnel(Wide x) {
 
 Wide ExactSpence(Wide w) {
   // The argument of the series is at most 1/2 in size.
+  // Landen's identity for w > 0: Li2(-w) = -Li2(w / (1 + w)) - log(1 + w)^2 /
+  // 2.
   const Wide u = w > 0 ? w / (1 + w) : -w;
   Wide power = 1, sum = 0;
+  // 2^-80 is below a long double's last digit.
   for (int k = 1; k < 80; ++k) {
     power *= u;
     sum += power / (static_cast<Wide>(k) * k);
@@ -126,6 +141,7 @@ Wide SeriesI(int order, Wide x) {
 }
 
 Wide ExactScaledI(int order, Wide x) {
+  // Where Hankel's terms fall below the last digit before they grow.
   if (x > 30) return AsymptoticI(order, x);
   return SeriesI(order, x) * std::exp(-x) * (order == 0 ? 1 : x);
 }
@@ -153,6 +169,7 @@ Wide RegularK(int order, Wide x) {
 }
 
 Wide ExactScaledK(int order, Wide x) {
+  // Below, the integrand decays too slowly, and the series converges at once.
   if (x > 1) return IntegralK(order, x);
   const Wide log_i = std::log(x / 2) * SeriesI(order, x);
   const Wide k = order == 0 ? RegularK(0, x) - log_i

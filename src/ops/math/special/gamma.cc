@@ -17,6 +17,7 @@ double LogGamma(double x) {
   return lgamma_r(x, &sign);
 }
 double Digamma(double x) {
+  // The loop's own Digamma, so that both give the same bits.
   static const UnaryLoop loop =
       FindUnaryLoop("Digamma", static_cast<int>(DType::kDouble))->unary;
   double y;
@@ -38,11 +39,14 @@ Dual operator/(Dual a, Dual b) {
 // The derivative of the lower incomplete gamma function by a, by its series.
 double SeriesSlope(double a, double x) {
   const double log_x = std::log(x);
+  // x^a e^-x / gamma(a + 1) first; each further term is x / (a + n) of it.
   double term = std::exp(a * log_x - x - LogGamma(a + 1));
   double psi = Digamma(a + 1), sum = 0;
   for (int n = 1; n < 100000; ++n) {
+    // The derivative of log of the term by a.
     const double part = term * (log_x - psi);
     sum += part;
+    // Not while terms still grow.
     if (n > 3 && std::abs(part) < kEpsilon * std::abs(sum) && n > x - a) break;
     psi += 1 / (a + n);
     term *= x / (a + n);
@@ -52,6 +56,7 @@ double SeriesSlope(double a, double x) {
 // The same by the continued fraction of the upper one (Lentz), differentiated.
 double FractionSlope(double a, double x) {
   const Dual one = {1, 0};
+  // Lentz's large start, in place of a division by 0.
   Dual b = {x + 1 - a, -1}, c = {1e300, 0}, d = one / b, h = d;
   for (int i = 1; i < 100000; ++i) {
     const Dual an = {-i * (i - a), static_cast<double>(i)};
@@ -60,6 +65,7 @@ double FractionSlope(double a, double x) {
     c = b + an / c;
     const Dual delta = c * d;
     h = h * delta;
+    // The derivative converges later than the value.
     if (std::abs(delta.v - 1) < kEpsilon &&
         std::abs(delta.d) < kEpsilon * std::abs(h.d / h.v)) {
       break;
@@ -71,12 +77,15 @@ double FractionSlope(double a, double x) {
 double IgammaSlope(double a, double x) {
   if (std::isnan(a) || std::isnan(x) || x < 0 || a <= 0) return kNan;
   if (x == 0 || std::isinf(x) || std::isinf(a)) return 0;
+  // As Igamma: each where it converges fast.
   return x <= a + 1 ? SeriesSlope(a, x) : FractionSlope(a, x);
 }
 // How a gamma sample moves with its shape parameter.
 double SampleSlope(double a, double x) {
   if (x == 0) return 0;
   const double density = std::exp((a - 1) * std::log(x) - x - LogGamma(a));
+  // The implicit function theorem: P(a, x) stays, so dx/da = -(dP/da) /
+  // (dP/dx).
   return -IgammaSlope(a, x) / density;
 }
 
@@ -87,6 +96,8 @@ double BetaFraction(double a, double b, double x) {
   auto away = [](double v) { return std::abs(v) < kTiny ? kTiny : v; };
   double c = 1, d = 1 / away(1 - (a + b) * x / (a + 1)), h = d;
   for (int m = 1; m < 10000; ++m) {
+    // Coefficients in pairs, as in Numerical Recipes' form of the fraction
+    // (Abramowitz and Stegun, 26.5.8).
     const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
     d = 1 / away(1 + even * d);
     c = away(1 + even / c);
@@ -101,10 +112,14 @@ double BetaFraction(double a, double b, double x) {
   return h;
 }
 double Betainc(double a, double b, double x) {
+  // Not a <= 0: NaN has no value, too.
   if (!(a > 0) || !(b > 0) || !(x >= 0) || !(x <= 1)) return kNan;
   if (x == 0 || x == 1) return x;
+  // By logarithms: the gamma functions overflow early.
   const double factor = std::exp(LogGamma(a + b) - LogGamma(a) - LogGamma(b) +
                                  a * std::log(x) + b * std::log1p(-x));
+  // Where the fraction converges fast; the other side follows by I(a, b, x) = 1
+  // - I(b, a, 1 - x).
   if (x < (a + 1) / (a + b + 2)) return factor * BetaFraction(a, b, x) / a;
   return 1 - factor * BetaFraction(b, a, 1 - x) / b;
 }
@@ -123,10 +138,12 @@ class BetaincKernel : public Kernel {
  private:
   template <typename T>
   void Compute(KernelContext& c) {
+    // A single number serves for all elements.
     auto step = [&](int i) { return c.input(i).num_elements() == 1 ? 0 : 1; };
     const int64_t sa = step(0), sb = step(1), sx = step(2);
     const T *a = c.in<T>(0), *b = c.in<T>(1), *x = c.in<T>(2);
     T* to = c.out<T>(0);
+    // Nanoseconds, about 20 steps of the fraction.
     ParallelFor(c.output(0).num_elements(), 400, [&](int64_t lo, int64_t hi) {
       for (int64_t i = lo; i < hi; ++i) {
         to[i] = static_cast<T>(Betainc(a[i * sa], b[i * sb], x[i * sx]));
@@ -140,6 +157,7 @@ Status BetaincShape(ShapeContext& c) {
   Shape out;
   int first = -1;
   for (int i = 0; i < 3; ++i) {
+    // Scalars fit anything; all else must be equal.
     if (c.input(i).IsScalar()) continue;
     if (first >= 0 && !out.CompatibleWith(c.input(i))) {
       return InvalidArgument("Shapes of ", kNames[first], " and ", kNames[i],
@@ -158,12 +176,14 @@ Status BetaincShape(ShapeContext& c) {
 // The gamma distribution's density at x.
 Value Density(GradientContext& g, const Value& a, const Value& x) {
   Value less = g("Sub", {a, g.Scalar(a.dtype(), 1)});
+  // By logarithms, as upstream, so that the bits agree.
   Value power = g("Mul", {less, g("Log", {x})});
   Value log = g("Sub", {g("Sub", {power, x}), g("Lgamma", {a})});
   return g("Exp", {log});
 }
 Status IncompleteGammaGrad(GradientContext& g, bool upper) {
   const Value &a = g.input(0), &x = g.input(1);
+  // Q = 1 - P.
   Value grad = upper ? g("Neg", {g.grad()}) : g.grad();
   g.SetBroadcast(
       g.wants(0) ? g("Mul", {grad, g("IgammaGradA", {a, x})}) : Value(),
@@ -175,6 +195,7 @@ Status IgammacGrad(GradientContext& g) { return IncompleteGammaGrad(g, true); }
 Status ZetaGrad(GradientContext& g) {
   const Value &x = g.input(0), &q = g.input(1);
   Value next = g("AddV2", {x, g.Scalar(x.dtype(), 1)});
+  // d zeta(x, q) / dq = -x zeta(x + 1, q); by x upstream has none.
   Value slope = g("Mul", {g("Neg", {x}), g("Zeta", {next, q})});
   g.set(1, g.ReduceTo(g("Mul", {g.grad(), slope}), q));
   return g.status();
@@ -191,6 +212,7 @@ Status BetaincGrad(GradientContext& g) {
   Value one = g.Scalar(a.dtype(), 1);
   Value log_beta = g("Sub", {g("AddV2", {g("Lgamma", {a}), g("Lgamma", {b})}),
                              g("Lgamma", {g("AddV2", {a, b})})});
+  // 0 where b is 1, also at x = 1.
   Value right = g("Xlog1py", {g("Sub", {b, one}), g("Neg", {x})});
   Value left = g("Xlogy", {g("Sub", {a, one}), x});
   Value log = g("Sub", {g("AddV2", {right, left}), log_beta});

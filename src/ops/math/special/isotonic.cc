@@ -23,6 +23,7 @@ Status IsotonicGradShape(ShapeContext& c) {
 }
 
 struct Pool {
+  // In double, also for integers.
   double sum;
   int64_t count;
   double mean() const { return sum / static_cast<double>(count); }
@@ -34,9 +35,11 @@ void RunRow(const T* x, int64_t n, std::vector<Pool>& pools, Out* y,
   pools.clear();
   for (int64_t i = 0; i < n; ++i) {
     pools.push_back({static_cast<double>(x[i]), 1});
+    // A pool that is lowered may violate the order with the one before.
     while (pools.size() > 1) {
       const Pool last = pools.back();
       Pool& before = pools[pools.size() - 2];
+      // Equal means stay apart: their pools have the same value anyway.
       if (before.mean() >= last.mean()) break;
       before.sum += last.sum;
       before.count += last.count;
@@ -94,6 +97,7 @@ Status RunGrad(KernelContext& c) {
 Status IsotonicGradient(GradientContext& g) {
   Value dy = g("_IsotonicRegressionGrad", {g.output(1), g.grad()});
   const DType to = g.op().input_types()[0];
+  // Integers come in and floats go out; the gradient has the input's type.
   if (to != g.op().output_types()[0]) dy = g("Cast", {dy}, {{"DstT", to}});
   g.set(0, dy);
   return g.status();

@@ -22,6 +22,7 @@ HR_VECTOR double FmaD(double a, double b, double c) {
 // The value at u, which must lie in the fit's range: elsewhere some number.
 template <int kDegree>
 HR_VECTOR double At(const Fit<kDegree, 1>& f, double u) {
+  // From -1 to 1 over the piece.
   const double x = (u - f.low) * (2 * f.scale) - 1;
   double y = f.c[kDegree][0];
 #pragma GCC unroll 32
@@ -31,9 +32,12 @@ HR_VECTOR double At(const Fit<kDegree, 1>& f, double u) {
 template <int kDegree, int kPieces>
 HR_VECTOR double At(const Fit<kDegree, kPieces>& f, double u) {
   double v = (u - f.low) * f.scale;
+  // Arguments outside, NaN too, must not index past the pieces; what comes of
+  // them is thrown away.
   v = v > 0 ? v : 0;
   v = v < kPieces ? v : kPieces;
   int piece = static_cast<int>(v);
+  // The upper end belongs to the last piece.
   piece = piece < kPieces ? piece : kPieces - 1;
   const double x = 2 * (v - piece) - 1;
   double y = f.c[kDegree][piece];
@@ -64,6 +68,8 @@ void Dawson(const void* from, void* to, int64_t n) {
   const DawsonFits<T>& fits = FitsOfDawson<T>();
   MapFit<T>(
       [&](double x) __attribute__((always_inline)) {
+        // Both branches are computed, then one is chosen: vectors do not
+        // branch.
         const double a = __builtin_fabs(x), r = 1 / a;
         const double near = a * At(fits.near, a * a);
         const double far = r * At(fits.far, r * r);
@@ -90,6 +96,7 @@ void Expint(const void* from, void* to, int64_t n) {
 template <typename T>
 void Spence(const void* from, void* to, int64_t n) {
   const SpenceFit<T>& fit = FitOfSpence<T>();
+  // Li2(1) = pi^2 / 6.
   constexpr double kAtZero = kPi * kPi / 6;
   MapFit<T>(
       [&](double x) __attribute__((always_inline)) {
@@ -98,8 +105,11 @@ void Spence(const void* from, void* to, int64_t n) {
         const double w = r < 0.5 ? -r : r - 1;
         const double s = -w * At(fit, w);
         const double log_r = ::log(r);
+        // Euler's reflection: Li2(1 - x) + Li2(x) = pi^2 / 6 - log(x) log(1 -
+        // x).
         const double below = kAtZero - log_r * ::log1p(-r) - s;
         double y = r < 0.5 ? below : s;
+        // Inversion, for x above 2.
         y = x > 2 ? -0.5 * (log_r * log_r) - y : y;
         y = x == 0 ? kAtZero : y;
         return x >= 0 && x < kEndless ? y : kNoNumber;
@@ -127,6 +137,7 @@ void Fresnel(const void* from, void* to, int64_t n) {
         const double high = static_cast<float>(a);
         double turn = ModuloFour(high * high);
         if constexpr (sizeof(T) == 8) {
+          // a^2 - high^2 without cancellation.
           turn += ModuloFour((a - high) * (a + high));
         }
         const double u = turn * (kPi / 2);
@@ -135,6 +146,8 @@ void Fresnel(const void* from, void* to, int64_t n) {
         const double sine = ::sin(u), cosine = ::sin(u + kPi / 2);
         double far = kCosine ? 0.5 + (f * sine - g * cosine)
                              : 0.5 - (f * cosine + g * sine);
+        // What is left of the waves, 1 / (pi x), is below the last digit of
+        // 1/2.
         far = a > 1e16 ? 0.5 : far;
         return __builtin_copysign(a < kFresnelEnd ? near : far, x);
       },
@@ -164,6 +177,8 @@ void BesselK(const void* from, void* to, int64_t n) {
         const double z = x * x, r = 1 / x;
         const double log_i = ::log(x * 0.5) * At(fits.i, z);
         const double regular = At(fits.regular, z);
+        // K0 and K1 as a logarithm times I and a regular part (Abramowitz and
+        // Stegun, 9.6.13 and 9.6.11).
         double near = kOrder == 0 ? regular - log_i : r + x * (log_i + regular);
         double far = At(fits.far, r) * __builtin_sqrt(r);
         if constexpr (kScaled) {
@@ -172,6 +187,7 @@ void BesselK(const void* from, void* to, int64_t n) {
           far *= ::exp(-x);
         }
         const double y = x < kBesselKEnd ? near : far;
+        // As upstream: infinite at 0 and below.
         return x <= 0 ? kEndless : y;
       },
       from, to, n);

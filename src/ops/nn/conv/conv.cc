@@ -55,6 +55,7 @@ Status CheckFilter(const ResolvedOp& op, int64_t in_channels,
   const int64_t groups = op.int_attr("groups"), depth = filter[spatial];
   int64_t wanted;
   if (depth < 0 || in_channels < 0) return OkStatus();
+  // Groups come from the program and may be any number.
   if (MultiplyChecked(depth, groups, &wanted) && wanted == in_channels) {
     return OkStatus();
   }
@@ -81,6 +82,7 @@ Status GeneralConvShape(ShapeContext& c) {
   Shape images = Shape::UnknownRank();
   if (x.known_rank()) {
     images = x.Sub(batch, x.rank());
+    // All batch dimensions count as one here; they come back below.
     images.InsertDim(0, Shape::kUnknown);
   }
   const int64_t channels =

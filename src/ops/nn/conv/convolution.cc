@@ -25,6 +25,7 @@ void ForWindow(const ConvGeometry& g, int64_t o, F f) {
       const int64_t y = h->begin(oh) + b * h->dilation;
       for (int64_t c = 0; c < w->size; ++c, ++column) {
         const int64_t x = w->begin(ow) + c * w->dilation;
+        // Padding has no pixels.
         const bool inside =
             z >= 0 && z < d->in && y >= 0 && y < h->in && x >= 0 && x < w->in;
         f(column, inside ? (z * h->in + y) * w->in + x : -1);
@@ -43,6 +44,7 @@ void Unfold(const ConvGeometry& g, const T* image, int64_t channels, T* rows) {
       ForWindow(g, o, [&](int64_t column, int64_t pixel) {
         T* to = row + column * channels;
         if (pixel < 0) {
+          // Padding is zeros.
           std::fill_n(to, channels, T(0));
         } else {
           std::copy_n(image + pixel * channels, channels, to);
@@ -56,7 +58,9 @@ void Unfold(const ConvGeometry& g, const T* image, int64_t channels, T* rows) {
 template <typename T>
 void Fold(const ConvGeometry& g, const T* rows, int64_t channels, T* image) {
   const int64_t width = g.filter_pixels() * channels;
+  // Pixels that several windows saw get the sum of what comes back.
   std::fill_n(image, g.in_pixels() * channels, T(0));
+  // One thread: windows overlap, and the order of additions decides the bits.
   for (int64_t o = 0; o < g.out_pixels(); ++o) {
     ForWindow(g, o, [&](int64_t column, int64_t pixel) {
       if (pixel < 0) return;
@@ -81,13 +85,17 @@ class Unfolded {
 
   Status Forward(const T* x, const T* filter, T* y) {
     HR_RETURN_IF_ERROR(MakeRoom());
+    // Image by image: the unfolded rows of one are filter_pixels times as large
+    // as the image.
     for (int64_t b = 0; b < g_.batch; ++b) {
       Unfold(g_, x + b * g_.in_pixels() * g_.in_channels, g_.in_channels,
              rows_.data<T>());
       HR_RETURN_IF_ERROR(EachProduct([&](int64_t group, int64_t tap) {
         GemmDims d = Dims(pixels_, out_, in_);
+        // Taps and groups are strides apart: no copies of parts.
         d.a_row = taps_ * g_.in_channels;
         d.b_row = d.c_row = g_.out_channels;
+        // The first tap overwrites, the others add.
         return Product(d, rows(group, tap), FilterAt(filter, group, tap),
                        y + b * pixels_ * g_.out_channels + group * out_,
                        tap > 0);
@@ -102,6 +110,7 @@ class Unfolded {
       HR_RETURN_IF_ERROR(EachProduct([&](int64_t group, int64_t tap) {
         GemmDims d = Dims(pixels_, in_, out_);
         d.a_row = d.b_col = g_.out_channels;
+        // The filter transposed, by its strides.
         d.b_row = 1;
         d.c_row = taps_ * g_.in_channels;
         return Product(d, dy + b * pixels_ * g_.out_channels + group * out_,
@@ -123,6 +132,7 @@ class Unfolded {
         d.a_row = 1;
         d.a_col = taps_ * g_.in_channels;
         d.b_row = d.c_row = g_.out_channels;
+        // Over all images, one after the other.
         return Product(d, rows(group, tap),
                        dy + b * pixels_ * g_.out_channels + group * out_,
                        FilterAt(dfilter, group, tap), b > 0);
@@ -165,6 +175,7 @@ class Unfolded {
   static Status Product(const GemmDims& d, const T* a, const T* b, T* c,
                         bool add) {
     if (!add) return Gemm(DTypeOf<T>, d, a, b, c);
+    // Gemm only overwrites; sums go by way of a copy.
     HR_ASSIGN_OR_RETURN(Tensor room,
                         Tensor::Allocate(DTypeOf<T>, Shape{d.m, d.n}));
     GemmDims dense = d;
@@ -188,6 +199,7 @@ class Unfolded {
 Status FloatForward(const ConvGeometry& g, const float* x, const float* f,
                     float* y) {
   HR_ASSIGN_OR_RETURN(bool done, DnnlConvForward(g, x, f, y, nullptr));
+  // oneDNN has no code for some shapes.
   return done ? OkStatus() : Unfolded<float>(g).Forward(x, f, y);
 }
 Status FloatBackwardInput(const ConvGeometry& g, const float* f,
@@ -262,6 +274,7 @@ Status Run(Kind kind, DType dtype, const ConvGeometry& g, const void* a,
   const auto counts = Counts(kind, g);
   if (counts[2] == 0) return OkStatus();
   if (counts[0] == 0 || counts[1] == 0) {
+    // Sums of nothing.
     std::memset(c, 0, counts[2] * DTypeSize(dtype));
     return OkStatus();
   }

@@ -29,6 +29,7 @@ StatusOr<Dilation> DilationOf(const ResolvedOp& op, const Shape& x,
       return Unimplemented(
           "Stride and rate must be 1 over the batch and the depth.");
     }
+    // Bounds, so that products with sizes cannot overflow.
     if ((*v)[1] <= 0 || (*v)[2] <= 0 || (*v)[1] > 1 << 30 ||
         (*v)[2] > 1 << 30) {
       return InvalidArgument("strides and rates must be positive");
@@ -96,6 +97,8 @@ void ForMaxima(KernelContext& c, const Dilation& d, int64_t channel_begin,
               ((b * d.h.in + row) * d.w.in + column) * d.channels + k;
           const int64_t q = (i * d.w.size + j) * d.channels + k;
           const T v = static_cast<T>(x[p] + filter[q]);
+          // The first of equal maxima takes the gradient; the first element
+          // counts whatever it is (NaN, the lowest).
           if (at_x < 0 || v > best) {
             best = v;
             at_x = p;
@@ -116,6 +119,7 @@ struct Seen {
 };
 Seen SeenAlong(const Window& h, int64_t y0, const Window& w, int64_t x0) {
   auto cut = [](const Window& v, int64_t at, int64_t* first, int64_t* count) {
+    // Rounded up: the first tap inside.
     *first = at < 0 ? (-at + v.dilation - 1) / v.dilation : 0;
     const int64_t end =
         at < v.in ? (v.in - 1 - at) / v.dilation + 1 : int64_t{0};
@@ -142,6 +146,7 @@ void Maxima(KernelContext& c, const Dilation& d, int64_t begin, int64_t end) {
     const int64_t y0 = d.h.begin(o / d.w.out % d.h.out);
     const int64_t x0 = d.w.begin(o % d.w.out);
     const Seen seen = SeenAlong(d.h, y0, d.w, x0);
+    // Inside of the image all windows see the same taps, which are listed once.
     if (seen != now) {
       now = seen;
       taps.clear();
@@ -157,6 +162,7 @@ void Maxima(KernelContext& c, const Dilation& d, int64_t begin, int64_t end) {
       }
     }
     T* out = c.out<T>(0) + o * d.channels;
+    // May lie outside of the image; the taps do not.
     const int64_t corner = ((b * d.h.in + y0) * d.w.in + x0) * d.channels;
     for (int64_t k = 0; k < d.channels; ++k) {
       T best = std::numeric_limits<T>::lowest();

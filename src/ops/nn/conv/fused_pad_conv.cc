@@ -42,6 +42,7 @@ StatusOr<Shape> PaddedImages(ShapeContext& c, const Shape& images) {
   const int at = PaddingsInput(c.op());
   absl::InlinedVector<int64_t, 8> pads;
   const bool known = c.IntValues(at, &pads);
+  // Two numbers for each of four dimensions.
   if (known && pads.size() == 8) {
     const bool batch = pads[0] != 0 || pads[1] != 0;
     if (batch || pads[6] != 0 || pads[7] != 0) {
@@ -91,6 +92,7 @@ StatusOr<Tensor> ResizedInput(const KernelContext& c) {
   const Shape shape{s.batch, s.out_h, s.out_w, s.channels};
   ResizeFlags flags;
   flags.align_corners = c.op().bool_attr("resize_align_corners");
+  // Upstream resizes through floats, whatever the type.
   HR_ASSIGN_OR_RETURN(Tensor wide, c.Temporary(DType::kFloat, shape));
   HR_RETURN_IF_ERROR(
       BilinearInto(x.dtype(), s, flags, x.raw(), wide.data<float>()));

@@ -43,6 +43,7 @@ class FusedMatMul : public Kernel {
   Status Run(KernelContext& c) override {
     const Tensor &a = c.input(0), &b = c.input(1);
     const int64_t n = c.output(0).dim(1);
+    // A copy: its arguments are those of this run, and runs may overlap.
     Epilogue epilogue = epilogue_;
     HR_RETURN_IF_ERROR(epilogue.SetArguments(Arguments(c), n));
     const GemmDims d =
@@ -51,6 +52,7 @@ class FusedMatMul : public Kernel {
     float* out = c.out<float>(0);
     return Gemm(d, a.data<float>(), b.data<float>(), out,
                 [&](int64_t begin, int64_t end) {
+                  // While the rows are in the cache.
                   epilogue.Apply(out + begin * n, end - begin, n);
                 });
   }
@@ -107,6 +109,7 @@ class FusedConv : public Kernel {
       epilogue.Apply(y + begin * g.out_channels, end - begin, g.out_channels);
     };
     if (c.output(0).num_elements() == 0) return OkStatus();
+    // Without elements there is nothing to convolve, but biases still to add.
     if (x.num_elements() != 0 && filter.num_elements() != 0) {
       const ConvPixelsDone done(apply);
       HR_ASSIGN_OR_RETURN(
@@ -115,6 +118,7 @@ class FusedConv : public Kernel {
       if (made) return OkStatus();
     }
     HR_RETURN_IF_ERROR(ConvForward(DType::kFloat, g, x.raw(), filter.raw(), y));
+    // What oneDNN did not make got no epilogue yet.
     apply(0, g.batch * g.out_pixels(), y);
     return OkStatus();
   }

@@ -32,11 +32,13 @@ bool Same(const ConvGeometry& a, const ConvGeometry& b) {
 bool RunTasks(const ConvTasks& tasks, absl::FunctionRef<void(int64_t)> f) {
   std::atomic<bool> failed{false};
   ParallelFor(tasks.count(), tasks.ns, [&](int64_t begin, int64_t end) {
+    // For each range of tasks, on the thread that runs it.
     OneOmpThread one;
     for (int64_t i = begin; i < end && !failed; ++i) {
       try {
         f(i);
       } catch (const std::exception&) {
+        // Exceptions end here: what failed is done by our own loops.
         failed = true;
       }
     }
@@ -47,6 +49,7 @@ bool RunTasks(const ConvTasks& tasks, absl::FunctionRef<void(int64_t)> f) {
 // The primitives of all tasks; empty when one is missing.
 Primitives PrimitivesOf(ConvPass pass, const ConvGeometry& g,
                         const ConvTasks& tasks) {
+  // Making a primitive writes code, and calls OpenMP too.
   OneOmpThread one;
   Primitives found;
   for (const ConvTask& t : tasks.tasks) {
@@ -92,6 +95,7 @@ class PackedFilters {
   static int64_t Find(const ConvTasks& tasks, const Primitives& primitives,
                       int64_t i) {
     for (int64_t k = i - 1; k >= 0; --k) {
+      // Tasks are ordered by their channels: those before are of another part.
       if (tasks.tasks[k].channel != tasks.tasks[i].channel) break;
       if (primitives[k]->filter == primitives[i]->filter) return k;
     }
@@ -113,6 +117,7 @@ void Place(const ConvTask& t, const float* from, int64_t width, float* y) {
 
 class DnnlPreparedConv : public PreparedConv {
  public:
+  // Up to 32 tasks, cut by rows and by channels: forward passes are cut finest.
   explicit DnnlPreparedConv(const ConvGeometry& g)
       : geometry_(g), tasks_(SplitConv(g, {true, true, 32})) {}
 
@@ -126,11 +131,14 @@ class DnnlPreparedConv : public PreparedConv {
 
   bool Run(const ConvGeometry& g, const float* x, const float* filter, float* y,
            const ConvPixelsDone* done) const override {
+    // A prepared filter belongs to sizes; others get a primitive of their own.
     if (!Same(g, geometry_)) return false;
     if (tasks_.channel_parts() > 1) return RunParts(x, filter, y, done);
     return RunTasks(tasks_, [&](int64_t i) {
       const ConvTask& t = tasks_.tasks[i];
       Tensor room;
+      // Nobody wants the pixels kept: they are handed on from memory of the
+      // task.
       float* made = y ? y + t.y_at : RoomFor(i, &room);
       Execute(i, x, filter, made);
       if (!done) return;
@@ -154,6 +162,8 @@ class DnnlPreparedConv : public PreparedConv {
     }
     const bool made = RunTasks(tasks_, [&](int64_t i) {
       Tensor room;
+      // A part's pixels are narrower than the output's: made apart, then
+      // placed.
       float* part = RoomFor(i, &room);
       Execute(i, x, filter, part);
       Place(tasks_.tasks[i], part, channels, y);
@@ -169,6 +179,7 @@ class DnnlPreparedConv : public PreparedConv {
   // Memory for what task i makes, in *room.
   float* RoomFor(int64_t i, Tensor* room) const {
     auto r = ConvRoom(primitives_[i]->y);
+    // Tasks have no status; RunTasks catches it.
     if (!r.ok()) throw std::bad_alloc();
     *room = *std::move(r);
     return static_cast<float*>(room->raw());
@@ -210,6 +221,8 @@ StatusOr<bool> DnnlConvForward(const ConvGeometry& g, const float* x,
 
 StatusOr<bool> DnnlConvBackwardInput(const ConvGeometry& g, const float* filter,
                                      const float* dy, float* dx) {
+  // Images only: bands of the input overlap by the window, and two tasks would
+  // add to the same pixels.
   const ConvTasks tasks = SplitConv(g, {false, false, 64});
   const Primitives primitives = PrimitivesOf(ConvPass::kInput, g, tasks);
   if (primitives.empty()) return false;
@@ -235,6 +248,8 @@ StatusOr<bool> DnnlConvBackwardFilter(const ConvGeometry& g, const float* x,
   const int64_t n = g.filter_elements(), count = tasks.count();
   Tensor parts;
   float* to = dfilter;
+  // One task writes the filter at once; several each write a part, which are
+  // added in order.
   if (count > 1) {
     HR_ASSIGN_OR_RETURN(parts,
                         Tensor::Allocate(DType::kFloat, Shape{count, n}));
@@ -246,6 +261,7 @@ StatusOr<bool> DnnlConvBackwardFilter(const ConvGeometry& g, const float* x,
     Tensor room;
     void* made = to + i * n;
     if (p.packs) {
+      // oneDNN's own layout of the filter, put in ours behind it.
       auto r = ConvRoom(p.filter);
       if (!r.ok()) throw std::bad_alloc();
       room = *std::move(r);
@@ -260,6 +276,8 @@ StatusOr<bool> DnnlConvBackwardFilter(const ConvGeometry& g, const float* x,
   });
   if (!ok || count == 1) return ok;
   ParallelFor(n, 0.1 * count, [&](int64_t begin, int64_t end) {
+    // Parts are added in their order, by whichever thread: the bits do not
+    // depend on it.
     std::copy(to + begin, to + end, dfilter + begin);
     for (int64_t part = 1; part < count; ++part) {
       const float* from = to + part * n;

@@ -17,6 +17,7 @@ using dnnl::memory;
 using Desc = memory::desc;
 
 const dnnl::engine& Engine() {
+  // Never destroyed: primitives refer to it to the end of the process.
   static const auto* engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return *engine;
 }
@@ -59,10 +60,13 @@ Descs DescsOf(const ConvGeometry& g, int64_t filter_channels) {
   memory::dims x{g.batch, g.in_channels}, y{g.batch, g.out_channels}, f, fs;
   const int64_t in = g.in_channels / g.groups, out = g.out_channels / g.groups;
   if (g.groups > 1) {
+    // Groups are a dimension of their own to oneDNN.
     f.push_back(g.groups);
     fs.push_back(out);
   }
   f.insert(f.end(), {out, in});
+  // Filters lie as upstream's, windows first and channels last: oneDNN is told
+  // by strides.
   fs.insert(fs.end(), {1, filter_channels});
   int64_t stride = in * filter_channels;
   memory::dims window_strides;
@@ -77,8 +81,11 @@ Descs DescsOf(const ConvGeometry& g, int64_t filter_channels) {
     y.push_back(w.out);
     f.push_back(w.size);
     d.strides.push_back(w.stride);
+    // oneDNN counts the gaps between taps.
     d.dilations.push_back(w.dilation - 1);
     d.before.push_back(w.before);
+    // What the last window really sees: VALID may leave rows unread, which are
+    // no padding.
     d.after.push_back(std::max<int64_t>(
         0, w.begin(w.out - 1) + (w.size - 1) * w.dilation + 1 - w.in));
   }
@@ -94,6 +101,7 @@ Descs DescsOf(const ConvGeometry& g, int64_t filter_channels) {
 
 dnnl::primitive_attr UserScratchpad() {
   dnnl::primitive_attr attr;
+  // Ours, as oneDNN's own would be shared by threads or allocated at each call.
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attr;
 }
@@ -106,6 +114,7 @@ std::shared_ptr<ConvPrimitive> MakePrimitive(ConvPass pass,
   auto p = std::make_shared<ConvPrimitive>();
   const auto attr = UserScratchpad();
   const auto direct = d::algorithm::convolution_direct;
+  // Backward passes need a forward description as a hint.
   d::convolution_forward::primitive_desc forward(
       {d::prop_kind::forward_training, direct, s.x, s.any_filter, s.y,
        s.strides, s.dilations, s.before, s.after},
@@ -134,6 +143,7 @@ std::shared_ptr<ConvPrimitive> MakePrimitive(ConvPass pass,
     p->scratch = pd.scratchpad_desc();
     p->run = d::convolution_backward_weights(pd);
   }
+  // oneDNN may like the filter as it comes.
   p->packs = p->filter != p->plain_filter;
   if (p->packs) {
     const bool back = pass == ConvPass::kFilter;
@@ -147,6 +157,7 @@ std::shared_ptr<ConvPrimitive> MakePrimitive(ConvPass pass,
 struct OwnStream {
   dnnl::stream stream{Engine()};
 };
+// A stream a thread: they are not to be shared.
 dnnl::stream& Stream() { return OwnObject<OwnStream>().stream; }
 
 struct KeptPrimitives {
@@ -162,6 +173,8 @@ std::shared_ptr<const ConvPrimitive> ConvPrimitiveFor(ConvPass pass,
                                                       int64_t filter_channels) {
   static KeptPrimitives& kept = *new KeptPrimitives;
   const Key key = KeyOf(pass, g, filter_channels);
+  // Held while a primitive is made: threads that want the same wait for it
+  // instead of writing the code again.
   MutexLock lock(kept.mutex);
   auto at = kept.by_key.find(key);
   if (at != kept.by_key.end()) return at->second;
@@ -171,8 +184,11 @@ std::shared_ptr<const ConvPrimitive> ConvPrimitiveFor(ConvPass pass,
   try {
     p = MakePrimitive(pass, g, filter_channels);
   } catch (const std::exception&) {
+    // Kept as well: what cannot be made is not tried again.
     p = nullptr;
   }
+  // Programs with ever new shapes must not keep code for ever; whoever uses a
+  // primitive holds it.
   if (kept.by_key.size() >= 1024) kept.by_key.clear();
   return kept.by_key.emplace(key, std::move(p)).first->second;
 }

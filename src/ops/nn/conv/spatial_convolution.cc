@@ -24,6 +24,8 @@ struct ConvKind {
         result(absl::StrContains(name, "BackpropInput")    ? Result::kInput
                : absl::StrContains(name, "BackpropFilter") ? Result::kFilter
                                                            : Result::kOutput) {
+    // The two-dimensional V2 ops take a tensor like the result, the
+    // three-dimensional ones its sizes: history.
     const bool v2 = absl::EndsWith(name, "V2");
     sizes_given = spatial == 3 ? v2 : !v2;
   }
@@ -83,6 +85,7 @@ Status CheckBackprop(const ResolvedOp& op, const WindowAttrs& a,
         name, ": filter and out_backprop must have the same out_depth");
   }
   for (int i = 0; i < a.spatial; ++i) {
+    // Fewer spatial dimensions stand behind windows of one.
     const Window& w = g.windows[3 - a.spatial + i];
     const int64_t actual = dy[a.spatial_axis(i)];
     if (differ(actual, w.out)) {
@@ -104,6 +107,8 @@ class ForwardConv : public ProductKernel {
       : depthwise_(depthwise),
         batch_dims_(batch_dims),
         attrs_(std::move(attrs)),
+        // oneDNN takes float with the channels last; all else goes by copies or
+        // our own loops.
         direct_(dtype == DType::kFloat && !attrs_.channels_first) {}
 
   bool tells_rows() const override { return direct_; }
@@ -130,11 +135,15 @@ class ForwardConv : public ProductKernel {
       if (tail) tail->done(begin, end, pixels);
     };
     const ConvPixelsDone done(tell_rows);
+    // The tail takes each row while it is in the cache; the product itself is
+    // not stored.
     const bool hands = tail && tail->hands;
     if (!Empty(c)) {
       float* y = hands ? nullptr : out.data<float>();
       const auto* conv = static_cast<const PreparedConv*>(prepared);
       bool made = conv && conv->Run(g, x, f, y, tail ? &done : nullptr);
+      // A prepared filter that does not fit: without a tail ConvForward below
+      // tries oneDNN itself.
       if (!made && tail) {
         HR_ASSIGN_OR_RETURN(made, DnnlConvForward(g, x, f, y, &done));
       }
@@ -247,6 +256,7 @@ StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
   const bool know_x = x.known_rank(), know_f = filter.known_rank();
   g.batch = know_x ? x[0] : -1;
   g.in_channels = know_x ? x[a.channel_axis()] : -1;
+  // The filter has a group's channels; the input all of them.
   const int64_t depth = know_f ? filter[a.spatial] : -1;
   g.out_channels = know_f ? filter[a.spatial + 1] : -1;
   if (depthwise) {
@@ -257,6 +267,7 @@ StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
                           g.in_channels, " vs ", depth));
     }
     if (g.in_channels < 0) g.in_channels = depth;
+    // Each channel is a group.
     g.groups = g.in_channels;
     g.out_channels = g.in_channels < 0 || g.out_channels < 0
                          ? -1
@@ -277,6 +288,7 @@ StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
               g.in_channels, " vs ", depth));
     }
     g.groups = depth > 0 ? g.in_channels / depth : 1;
+    // An input without channels.
     if (g.groups == 0) g.groups = 1;
     if (g.out_channels >= 0 && g.out_channels % g.groups != 0) {
       return InvalidArgument(
@@ -287,6 +299,7 @@ StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
   for (int i = 0; i < 3; ++i) {
     Window& w = g.windows[i];
     const int at = i - (3 - a.spatial);
+    // Missing dimensions come first, with one pixel each.
     if (at < 0) {
       w.in = w.out = 1;
       continue;
@@ -297,6 +310,7 @@ StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
     w.dilation = a.dilations[at];
     w.before = a.before[at];
     w.after = a.after[at];
+    // Only graphs word this refusal apart.
     if (c != nullptr) {
       HR_RETURN_IF_ERROR(
           CheckWindowInGraph(*c, a.padding, w.in, w.size, w.dilation));

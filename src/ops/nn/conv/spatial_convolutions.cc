@@ -49,6 +49,8 @@ Status InputGradient(GradientContext& g) {
   const AttrMap attrs = SlidingAttrs(g.op());
   const Value &w = g.input(1), &dy = g.input(2);
   if (g.wants(1)) g.set(1, g(f.filter, {d, g.ShapeOf(w), dy}, attrs));
+  // The gradient of a gradient is the convolution itself, as it is linear in
+  // each operand.
   if (g.wants(2)) g.set(2, g(f.output, {d, w}, attrs));
   return g.status();
 }

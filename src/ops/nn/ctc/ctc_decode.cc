@@ -31,6 +31,8 @@ Status SetDecoded(const KernelContext& c, int first, int step,
   }
   HR_RETURN_IF_ERROR(c.Allocate(first, Shape{count, 2}));
   HR_RETURN_IF_ERROR(c.Allocate(first + step, Shape{count}));
+  // The outputs of one path lie `step` apart: first all indices, then all
+  // values, then all shapes.
   HR_RETURN_IF_ERROR(c.Allocate(first + 2 * step, Shape{2}));
   int64_t* at = c.out<int64_t>(first);
   int64_t* values = c.out<int64_t>(first + step);
@@ -82,6 +84,7 @@ Status RunGreedy(KernelContext& c) {
   const int64_t batch = s[1], classes = s[2];
   const bool merge = c.op().bool_attr("merge_repeated");
   int64_t blank = c.op().int_attr("blank_index");
+  // Counted from the end, -1 the last class.
   if (blank < 0) blank += classes;
   if (blank < 0 || blank >= classes) {
     return InvalidArgument("blank_index expected to be between ", -classes,
@@ -95,7 +98,9 @@ Status RunGreedy(KernelContext& c) {
     for (int64_t t = 0; t < c.in<int32_t>(1)[b]; ++t) {
       const T* row = c.in<T>(0) + (t * batch + b) * classes;
       const int64_t best = std::max_element(row, row + classes) - row;
+      // The negative of the logits' sum, as upstream gives it.
       sum -= row[best];
+      // Equal labels merge unless a blank is between them.
       if (best != blank && !(merge && best == before)) {
         decoded[b].push_back(best);
       }
@@ -148,6 +153,7 @@ struct Prefix {
 class Beam {
  public:
   Beam(int64_t width, int64_t classes) : width_(width), classes_(classes) {
+    // log 1: before the first step the empty prefix is certain.
     root_.blank = 0;
     root_.active = true;
     leaves_.push_back(&root_);
@@ -158,14 +164,18 @@ class Beam {
     const double top = *std::max_element(row, row + classes_);
     double sum = 0;
     for (int64_t k = 0; k < classes_; ++k) sum += std::exp(row[k] - top);
+    // log-softmax; the largest logit out first, so that exp cannot overflow.
     const double norm = top + std::log(sum);
     auto log_of = [&](int64_t k) { return row[k] - norm; };
     for (Prefix* p : leaves_) {
       p->old_blank = p->blank;
       p->old_own = p->own;
     }
+    // First all as they were, then what grows out of them: growing reads the
+    // states of the step before.
     for (Prefix* p : leaves_) Stay(p, log_of(blank()), log_of);
     Sort();
+    // A copy: growing changes the beam.
     const std::vector<Prefix*> branches = leaves_;
     for (Prefix* p : branches) Grow(p, log_of);
     Sort();
@@ -185,6 +195,8 @@ class Beam {
     if (p->parent) {
       if (p->parent->active) {
         // What the parent grows into this one by, in its old state.
+        // A label repeated needs a blank between, else it is the same one going
+        // on.
         const double from = p->label == p->parent->label
                                 ? p->parent->old_blank
                                 : p->parent->old_total();
@@ -200,12 +212,15 @@ class Beam {
     // Nothing that grows out of it is likelier than it was.
     if (Full() && p->old_total() <= leaves_.back()->total()) return;
     for (int64_t k = 0; k < blank(); ++k) {
+      // Kept though it may leave the beam: it may come back with more behind
+      // it.
       auto& child = p->children[k];
       if (!child) {
         child = std::make_unique<Prefix>();
         child->parent = p;
         child->label = k;
       }
+      // Grown by Stay already.
       if (child->active) continue;
       const double from = k == p->label ? p->old_blank : p->old_total();
       const double own = log_of(k) + from;
@@ -227,6 +242,7 @@ class Beam {
     }
     p->active = true;
     const double total = p->total();
+    // Behind its equals: who came first stays.
     auto at = std::upper_bound(
         leaves_.begin(), leaves_.end(), total,
         [](double t, const Prefix* q) { return t > q->total(); });
@@ -234,6 +250,8 @@ class Beam {
   }
 
   void Sort() {
+    // Equal prefixes keep their order, as which of them falls off decides the
+    // result.
     std::stable_sort(leaves_.begin(), leaves_.end(),
                      [](const Prefix* a, const Prefix* b) {
                        return a->total() > b->total();
@@ -248,6 +266,7 @@ class Beam {
 Sequence LabelsOf(const Prefix* p, bool merge) {
   Sequence labels;
   for (int64_t before = -1; p->parent; p = p->parent) {
+    // Upstream's option merges the labels of the path itself, blanks or not.
     if (!merge || p->label != before) labels.push_back(p->label);
     before = p->label;
   }
@@ -282,6 +301,7 @@ Status RunBeam(KernelContext& c) {
       c.Allocate(static_cast<int>(3 * paths), Shape{batch, paths}));
   T* scores = c.out<T>(static_cast<int>(3 * paths));
   for (int64_t b = 0; b < batch; ++b) {
+    // Searches are slow: a stop is looked for between sequences.
     HR_RETURN_IF_ERROR(c.CheckCancelled());
     Beam beam(width, classes);
     for (int64_t t = 0; t < c.in<int32_t>(1)[b]; ++t) {

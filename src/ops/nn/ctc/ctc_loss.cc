@@ -46,6 +46,7 @@ class Paths {
   Paths(const double* y, int64_t time, int64_t classes,
         const std::vector<int32_t>& labels, bool merge)
       : y_(y), time_(time), classes_(classes), blank_(classes - 1) {
+    // A blank before, between and behind all.
     extended_.assign(2 * labels.size() + 1, static_cast<int32_t>(blank_));
     for (size_t i = 0; i < labels.size(); ++i) extended_[2 * i + 1] = labels[i];
     const int64_t n = size();
@@ -53,19 +54,26 @@ class Paths {
     stays_.assign(n, true);
     for (int64_t u = 0; u < n; ++u) {
       if (extended_[u] == blank_) continue;
+      // Without merging a label lasts one step.
       stays_[u] = merge;
+      // Past the blank between two labels, but not between equal ones, which
+      // would merge.
       skips_[u] = u > 1 && !(merge && extended_[u] == extended_[u - 2]);
     }
   }
 
   // The loss; fills dy [time, classes] with its gradient for the logits.
   double Run(double* dy) {
+    // The gradient for logits: softmax less the share of the paths through each
+    // class.
     std::copy_n(y_, time_ * classes_, dy);
     const int64_t n = size();
     Forwards();
     const double* last = alpha_.data() + (time_ - 1) * n;
     double total = last[n - 1];
+    // A path ends in the last blank or in the last label.
     if (n > 1) total = LogAdd(total, last[n - 2]);
+    // No path: an infinite loss, and softmax as the gradient.
     if (total == kNever) return -kNever;
     std::vector<double> beta(n, kNever), next(n), used(classes_);
     beta[n - 1] = 0;
@@ -74,6 +82,7 @@ class Paths {
       std::fill(used.begin(), used.end(), kNever);
       for (int64_t u = 0; u < n; ++u) {
         double& sum = used[extended_[u]];
+        // All paths through u at t: the ways there times the ways on.
         sum = LogAdd(sum, alpha_[t * n + u] + beta[u]);
       }
       for (int64_t k = 0; k < classes_; ++k) {
@@ -172,6 +181,7 @@ StatusOr<Labels> LabelsOf(const KernelContext& c, int64_t batch,
       return InvalidArgument("labels batch must be between 0 and ", batch,
                              " but saw: ", b);
     }
+    // Sparse indices in order, so that labels can be taken as they come.
     if (place <= last[b]) {
       return InvalidArgument("labels_indices[", i, ",:] is out of order");
     }
@@ -239,6 +249,7 @@ Status RunLoss(KernelContext& c) {
     return InvalidArgument("inputs must not have 0 elements, got ", s);
   }
   HR_ASSIGN_OR_RETURN(Labels labels, LabelsOf(c, batch, classes));
+  // Sequences that are ignored have no loss and no gradient.
   std::fill_n(c.out<T>(0), batch, T(0));
   std::fill_n(c.out<T>(1), c.input(0).num_elements(), T(0));
   std::vector<int64_t> chosen;
@@ -252,6 +263,7 @@ Status RunLoss(KernelContext& c) {
     }
     std::vector<int32_t>& own = labels[b];
     if (options.collapse) {
+      // Before the time is checked: fewer labels need less.
       own.erase(std::unique(own.begin(), own.end()), own.end());
     }
     const Status fits = CheckTime(own, length, b);

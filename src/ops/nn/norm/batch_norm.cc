@@ -22,7 +22,9 @@ namespace {
 template <typename Add>
 Status TwoSums(int64_t rows, int64_t channels, double* first, double* second,
                Add add) {
+  // Short runs in float lose little; all runs are added in double.
   const int64_t run = 32;
+  // Sizes alone decide the blocks, and so the bits.
   const int64_t wanted = std::clamp<int64_t>(rows * channels >> 14, 1, 32);
   // (Of no rows there are no blocks.)
   const int64_t block =
@@ -45,6 +47,7 @@ Status TwoSums(int64_t rows, int64_t channels, double* first, double* second,
       }
     }
   });
+  // Block by block, in order.
   std::fill_n(first, channels, 0.0);
   std::fill_n(second, channels, 0.0);
   for (int64_t b = 0; b < blocks; ++b) {
@@ -70,7 +73,9 @@ Status ColumnMoments(const float* x, int64_t rows, int64_t channels,
   for (int64_t c = 0; c < channels; ++c) {
     const double d = sum[c] / rows;
     mean[c] = static_cast<float>(x[c] + d);
+    // Rounding may leave it a little below 0.
     variance[c] = static_cast<float>(std::max(0.0, squares[c] / rows - d * d));
+    // std::max drops a NaN.
     if (squares[c] != squares[c]) variance[c] = squares[c];
   }
   return OkStatus();

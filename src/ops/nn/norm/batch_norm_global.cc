@@ -30,6 +30,7 @@ Status Normalize(KernelContext& c) {
   const int64_t rows = depth > 0 ? c.input(0).num_elements() / depth : 0;
   for (int64_t r = 0; r < rows; ++r, x += depth, y += depth) {
     for (int64_t d = 0; d < depth; ++d) {
+      // In upstream's order: the reciprocal root first.
       T scale = 1 / std::sqrt(variance[d] + static_cast<T>(epsilon));
       if (scaled) scale *= gamma[d];
       y[d] = (x[d] - mean[d]) * scale + beta[d];

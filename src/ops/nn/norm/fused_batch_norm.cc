@@ -50,6 +50,7 @@ Status NormShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckVector("scale", c.input(1), &channels));
   HR_RETURN_IF_ERROR(CheckVector("offset", c.input(2), &channels));
   const bool training = c.op().bool_attr("is_training");
+  // The estimates are read in inference, or for a running average.
   const bool needs =
       !training || c.op().float_attr("exponential_avg_factor") != 1.0f;
   for (int i : {3, 4}) {
@@ -85,6 +86,7 @@ Status NormGradShape(ShapeContext& c) {
   c.set_output(0, std::move(x));
   c.set_output(1, Shape{channels});
   c.set_output(2, Shape{channels});
+  // Upstream's: these outputs hold nothing.
   c.set_output(3, Shape{0});
   c.set_output(4, Shape{0});
   return OkStatus();
@@ -112,6 +114,7 @@ StatusOr<Tensor> FloatRoom(const ResolvedOp& op, const Tensor& out) {
   return Tensor::Allocate(DType::kFloat, out.shape());
 }
 Status FromFloat(const ResolvedOp& op, const Tensor& made, const Tensor& out) {
+  // Made in place already.
   if (made.raw() == out.raw()) return OkStatus();
   Tensor narrow = made;
   if (out.dtype() != DType::kFloat) {
@@ -132,6 +135,7 @@ Status FromFloat(const ResolvedOp& op, const Tensor& made, const Tensor& out) {
 // A vector of `channels` parameters as floats; zeros when it is empty.
 StatusOr<std::vector<float>> Parameters(const Tensor& t, int64_t channels) {
   std::vector<float> v(channels, 0.0f);
+  // Empty where training does not read them.
   const int64_t n = std::min(channels, t.num_elements());
   if (t.dtype() == DType::kFloat) {
     std::copy_n(t.data<float>(), n, v.data());
@@ -170,10 +174,14 @@ Status RunNorm(KernelContext& c) {
   if (training && rows > 0) {
     HR_RETURN_IF_ERROR(ColumnMoments(x.data<float>(), rows, channels,
                                      mean.data(), variance.data()));
+    // Bessel's correction for the running variance; the batch itself is
+    // normalised by the biased one.
     const double unbias = rows > 1 ? double(rows) / (rows - 1) : 1.0;
     for (int64_t i = 0; i < channels; ++i) {
       new_mean[i] = mean[i];
       new_variance[i] = static_cast<float>(variance[i] * unbias);
+      // An average that takes the new value whole is the value: (1 - 1) times a
+      // NaN would not be.
       if (factor != 1.0f) {
         new_mean[i] = (1 - factor) * old_mean[i] + factor * new_mean[i];
         new_variance[i] =
@@ -181,12 +189,14 @@ Status RunNorm(KernelContext& c) {
       }
     }
   } else if (training) {
+    // A batch of nothing has no moments: NaN, as upstream.
     new_mean.assign(channels, NAN);
     new_variance.assign(channels, NAN);
     mean.assign(channels, 0.0f);
     variance.assign(channels, 0.0f);
   }
   for (int64_t i = 0; i < channels; ++i) {
+    // Both steps become one product and one sum an element.
     scale[i] *= 1.0f / std::sqrt(variance[i] + epsilon);
     shift[i] -= mean[i] * scale[i];
   }
@@ -201,6 +211,7 @@ Status RunNorm(KernelContext& c) {
   WriteVector(new_variance, c.output(2));
   WriteVector(mean, c.output(3));
   WriteVector(variance, c.output(4));
+  // The third reserve is for GPUs.
   if (c.num_outputs() == 6) WriteVector({0.0f}, c.output(5));
   return OkStatus();
 }
@@ -224,7 +235,9 @@ Status RunNormGrad(KernelContext& c) {
   for (int64_t i = 0; i < channels; ++i) {
     const float r = 1.0f / std::sqrt(variance[i] + epsilon);
     a[i] = scale[i] * r;
+    // In inference mean and variance are constants to the gradient.
     if (training) {
+      // By way of the variance, then by way of the mean.
       b[i] = -a[i] * r * r * dot[i] / rows;
       d[i] = -a[i] * sum[i] / rows;
     }
@@ -255,6 +268,7 @@ Status AsProductAndSum(SimplifyContext& c) {
   if (c.input_dtype(0) != DType::kFloat || x.rank() != 4) return c.status();
   for (int i = 1; i < 5; ++i) {
     const Shape s = c.input_shape(i);
+    // Somebody wants the statistics, which the product does not give.
     if (c.input_dtype(i) != DType::kFloat || s.rank() != 1 || s[0] < 0 ||
         s[0] != x[3] || c.is_read(i)) {
       return c.status();

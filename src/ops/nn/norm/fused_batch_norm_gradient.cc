@@ -38,13 +38,17 @@ class NormMath {
     const std::string& format = g.op().string_attr("data_format");
     const int rank = static_cast<int>(format.size());
     for (int i = 0; i < rank; ++i) {
+      // All but the channels'.
       if (i != (first_ ? 1 : rank - 1)) axes_.push_back(i);
     }
+    // A channel's number for each, shaped so that it broadcasts.
     column_.assign(rank, 1);
     column_[first_ ? 1 : rank - 1] = -1;
     dy_ = Float(g.input(0));
     x_ = Float(g.input(1));
     scale_ = Column(g.input(2));
+    // Emitted once more in training: their own dependence on x is part of the
+    // second derivative.
     mean_ = training_ ? Mean(x_) : Column(g.input(3));
     Value centred = g("Sub", {x_, mean_});
     Value variance =
@@ -122,6 +126,7 @@ Status NormMath::Emit(const Value& ddx, const Value& dds, const Value& ddb) {
     }
   }
   if (ddb) {
+    // offset_backprop is the plain sum of dy.
     Value ones = g_("OnesLike", {dy_});
     to_dy = Add(to_dy, Mul(ddb, ones));
   }

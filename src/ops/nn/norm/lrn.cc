@@ -20,6 +20,7 @@ struct Lrn {
 
   // norm[c] = bias + alpha * sum of squares of c's neighbours.
   void Norms(const float* x, int64_t channels, float* norm) const {
+    // Added anew for each window: a running sum would gather rounding errors.
     auto squares = [x](int64_t begin, int64_t end) {
       float sum = 0;
       for (int64_t j = begin; j < end; ++j) sum += x[j] * x[j];
@@ -37,10 +38,12 @@ struct Lrn {
 
   // v[i] = v[i] to the power of -beta.
   void Powers(float* v, int64_t n) const {
+    // The usual power, as a root.
     if (beta == 0.5f) {
       for (int64_t i = 0; i < n; ++i) v[i] = 1 / std::sqrt(v[i]);
       return;
     }
+    // v^-beta = exp(-beta log v); loops of vectors.
     static const UnaryLoop log = FindUnaryLoop("Log", 1)->unary;
     static const UnaryLoop exp = FindUnaryLoop("Exp", 1)->unary;
     log(v, v, n);
@@ -72,6 +75,7 @@ template <typename T, int kInputs, typename F>
 void ForPixels(KernelContext& c, F f) {
   const int64_t channels = c.output(0).dim(3);
   const int64_t rows = channels ? c.output(0).num_elements() / channels : 0;
+  // Rows until tiles fill a first cache.
   const int64_t most =
       std::max<int64_t>(2048 / std::max<int64_t>(channels, 1), 1);
   ParallelFor(rows, channels * 5.0, [&](int64_t begin, int64_t end) {
@@ -129,6 +133,7 @@ Status RunLrnGrad(KernelContext& c) {
         for (int64_t j = std::max<int64_t>(k - lrn.radius, 0); j < end; ++j) {
           sum += ratio[r + j];
         }
+        // The derivative by way of the neighbours' norms.
         dx[r + k] =
             d[r + k] * norm[r + k] - 2 * lrn.alpha * lrn.beta * x[r + k] * sum;
       }

@@ -32,6 +32,7 @@ Status QuantizedBatchNormShape(ShapeContext& c) {
                              " as the last dimension of the input tensor: ", s,
                              " vs. ", c.input(0));
     }
+    // -1 stands for unknown.
     out.set_dim(3, std::max(s[0], out[3]));
   }
   c.set_output(0, std::move(out));
@@ -51,6 +52,7 @@ Status QuantizedBatchNorm(KernelContext& c) {
              beta = levels(9), gamma = levels(12);
   const bool scaled = c.op().bool_attr("scale_after_normalization");
   const float epsilon = c.op().float_attr("variance_epsilon");
+  // Products of two levels have the unit squared: one division brings it back.
   const int32_t one = to.ToLevel(1);
   const int64_t n = c.input(0).num_elements(), depth = c.input(0).dim(3);
   const uint8_t* x = LevelsIn<uint8_t>(c, 0);
@@ -65,6 +67,7 @@ Status QuantizedBatchNorm(KernelContext& c) {
     const int32_t factor = to.ToLevel(scale), add = to.ToLevel(offset);
     for (int64_t i = d; i < n; i += depth) {
       const int32_t level = to.ToLevel(from.ToFloat(x[i]));
+      // Wraps, as upstream's.
       y[i] = Plus(Times(level, factor) / one, add);
     }
   }
@@ -98,6 +101,7 @@ void NormalizeInstances(const KernelContext& c, float* out) {
     const uint8_t* x = LevelsIn<uint8_t>(c, 0) + first;
     float* y = out + first;
     for (int64_t k = 0; k < channels; ++k) {
+      // Two passes: sums of squares alone would cancel for large means.
       double sum = 0, squares = 0;
       for (int64_t i = k; i < pixels * channels; i += channels) {
         sum += from.ToFloat(x[i]);
@@ -117,6 +121,7 @@ void NormalizeInstances(const KernelContext& c, float* out) {
 
 Status InstanceNorm(KernelContext& c) {
   const float in_min = *c.in<float>(1), in_max = *c.in<float>(2);
+  // Not >=: NaN is refused, too.
   if (!(in_min < in_max)) {
     return InvalidArgument("input_min must be less than input_max : ", in_min,
                            " >= ", in_max);
@@ -132,6 +137,7 @@ Status InstanceNorm(KernelContext& c) {
     low = n > 0 ? *std::min_element(from, from + n) : 0;
     high = n > 0 ? *std::max_element(from, from + n) : 0;
     const float least = op.float_attr("min_separation");
+    // A range without width has no levels.
     if (high - low < least) high = low + least;
   }
   const EvenLevels<uint8_t> to(low, high);

@@ -61,6 +61,8 @@ Status AvgPoolGradient(GradientContext& g) {
 Status AvgPoolGradGradient(GradientContext& g) {
   Value d = g.grad();
   if (!d) return g.status();
+  // The mean is linear: the gradient of its gradient is the mean of what
+  // arrives.
   g.set(1,
         g(Pools3D(g.op()) ? "AvgPool3D" : "AvgPool", {d}, PoolAttrMap(g.op())));
   return g.status();

@@ -20,6 +20,8 @@ std::vector<int64_t> PseudoRandomPlaces(int64_t n, int64_t count,
                                         Philox generator) {
   const double alpha = static_cast<double>(n) / static_cast<double>(count);
   const auto k = static_cast<double>(n / count);
+  // As in Graham's paper: u must leave room for all windows at the end of the
+  // image.
   const double most =
       std::min((k + 2) / alpha - 1, (static_cast<double>(n) + 1 - k) / alpha -
                                         static_cast<double>(count - 1));
@@ -27,6 +29,7 @@ std::vector<int64_t> PseudoRandomPlaces(int64_t n, int64_t count,
   std::vector<int64_t> places(count + 1, 0);
   places[count] = n;
   for (int64_t i = 1; i < count; ++i) {
+    // ceil(alpha (i + u)), one less as places count from 0.
     const auto place =
         static_cast<int64_t>(std::ceil(alpha * (static_cast<double>(i) + u)));
     places[i] = std::clamp<int64_t>(place - 1, 0, n);
@@ -36,10 +39,12 @@ std::vector<int64_t> PseudoRandomPlaces(int64_t n, int64_t count,
 
 std::vector<int64_t> RandomPlaces(int64_t n, int64_t count, Philox generator) {
   std::vector<int64_t> sizes(count, n / count);
+  // Sizes differ by at most one.
   for (int64_t i = 0; i < n % count; ++i) ++sizes[i];
   PhiloxWords words(generator);
   for (int64_t i = 0; i + 1 < count; ++i) {
     const uint32_t left = static_cast<uint32_t>(count - i);
+    // Fisher and Yates: all orders of the sizes are as likely.
     std::swap(sizes[i], sizes[i + words.Next() % left]);
   }
   std::vector<int64_t> places(count + 1, 0);
@@ -50,6 +55,7 @@ std::vector<int64_t> RandomPlaces(int64_t n, int64_t count, Philox generator) {
 // Advances `generator` past what it took.
 std::vector<int64_t> PlacesOf(int64_t n, int64_t count, bool pseudo,
                               Philox* generator) {
+  // Equal windows need no random numbers, and none are taken.
   if (n % count == 0) {
     std::vector<int64_t> places(count + 1);
     for (int64_t i = 0; i <= count; ++i) places[i] = i * (n / count);
@@ -57,6 +63,7 @@ std::vector<int64_t> PlacesOf(int64_t n, int64_t count, bool pseudo,
   }
   auto places = pseudo ? PseudoRandomPlaces(n, count, *generator)
                        : RandomPlaces(n, count, *generator);
+  // Four words a block of Philox; a double takes one block.
   generator->Skip(pseudo ? 1 : (count + 3) / 4);
   return places;
 }
@@ -139,6 +146,7 @@ StatusOr<const std::vector<float>*> RatiosOf(const ResolvedOp& op) {
     return InvalidArgument("pooling_ratio field must specify 4 dimensions");
   }
   for (float r : ratios) {
+    // Not <: NaN is refused, too.
     if (!(r >= 1)) {
       return InvalidArgument("pooling_ratio cannot be smaller than 1, got: ",
                              r);
@@ -167,6 +175,7 @@ Status PoolShape(ShapeContext& c) {
           "Pooling ratio is higher than input dimension size for dimension ", d,
           ". Input dim size: ", in[d], " pooling ratio: ", ratio);
     }
+    // In float, as upstream: a size in double could be one more.
     const float size = std::floor(static_cast<float>(in[d]) / ratio);
     out.set_dim(d, d == 0 || d == 3
                        ? in[d]
@@ -197,8 +206,10 @@ class FractionalPool : public Kernel {
   Status Run(KernelContext& c) override {
     const Shape &in = c.input(0).shape(), &out = c.output(0).shape();
     const bool pseudo = c.op().bool_attr("pseudo_random");
+    // Deterministic: each run begins at the same place of the stream.
     Philox generator = fixed_;
     if (!c.op().bool_attr("deterministic")) {
+      // One run may not see numbers of another, whichever is first.
       HR_ASSIGN_OR_RETURN(generator, generator_.Reserve(out[1] + out[2]));
     }
     for (int i : {1, 2}) {
@@ -293,17 +304,20 @@ Status MaxGradientOf(const KernelContext& c, const Layout& l) {
   T* out = c.out<T>(0);
   std::vector<T> most(l.depth);
   Status status;
+  // One thread: windows may overlap.
   for (int64_t i = 0; i < l.batch * l.out_rows; ++i) {
     const int64_t b = i / l.out_rows;
     l.Windows(b, i % l.out_rows, [&](int64_t at, PooledRange r, PooledRange w) {
       MaxWindow(l, in, b, r, w, most.data());
       for (int64_t d = 0; d < l.depth; ++d) {
+        // NaN equals nothing, itself included.
         if (most[d] != wanted[at + d] && most[d] == most[d]) {
           status =
               InvalidArgument("tensor_out_dup is not the same as tensor_out");
           return;
         }
         // The first of equals gets it.
+        // Where nothing is equal (NaN) the window's first place takes it.
         int64_t place = l.At(b, r.begin, w.begin) + d;
         bool found = false;
         for (int64_t y = r.begin; y < r.end && !found; ++y) {

@@ -89,6 +89,7 @@ Status SecondGradient(GradientContext& g, const char* to) {
     return Unimplemented(
         "the second derivative of MaxPool with explicit padding");
   }
+  // The maxima's places do not move with small changes of x and y.
   g.set(0, g("ZerosLike", {g.input(0)}));
   g.set(1, g("ZerosLike", {g.input(1)}));
   g.set(2, EmitLike(g, to, g.input(0), g.input(1), d, 3,

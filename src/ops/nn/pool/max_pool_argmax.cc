@@ -11,6 +11,7 @@ void WriteIndices(const PoolGeometry& g, const int64_t* places, bool batch,
   const int64_t image = g.out_pixels() * g.channels;
   const int64_t in_image = g.in_pixels() * g.channels;
   for (int64_t i = 0; i < g.batch * image; ++i) {
+    // Places are pixels; indices count elements.
     int64_t at = places[i] < 0 ? -1 : places[i] * g.channels + i % g.channels;
     if (at >= 0 && batch) at += i / image * in_image;
     out[i] = static_cast<I>(at);
@@ -53,6 +54,7 @@ StatusOr<Tensor> PlacesFrom(const KernelContext& c, const PoolGeometry& g,
   for (int64_t i = 0; i < n; ++i) {
     const int64_t base = batch ? i / image * in_image : 0;
     const int64_t v = at.IntAt(i) - base;
+    // An index into another channel would scatter where no window looked.
     if (v < 0 || v >= in_image || v % g.channels != i % g.channels) {
       return InvalidArgument("Invalid input index ", at.IntAt(i),
                              ", outside of [0, ", in_image * g.batch, ")");

@@ -33,9 +33,12 @@ HR_INLINE void ForChannels(int64_t channels, F f) {
 }
 
 HR_INLINE Vec Larger(Vec a, Vec b) {
+  // A NaN wins, and the latest of several.
   return (Mask)(b > a) | (Mask)(b != b) ? b : a;
 }
 HR_INLINE Vec Get(const float* p, bool whole) {
+  // The same code for one channel: seven eighths of the vector or more are
+  // thrown away.
   return whole ? Load(p) : Vec{} + p[0];
 }
 HR_INLINE void Put(float* p, Vec v, bool whole) {
@@ -107,10 +110,12 @@ template <typename F>
 HR_INLINE void PoolRow(const float* const* rows, int n, const NarrowRow& r,
                        float* __restrict room, float* __restrict y) {
   if (n == 0) {
+    // All rows are padding.
     for (int64_t i = 0; i < r.out * r.channels; ++i) y[i] = F::kEmpty;
     return;
   }
   const int64_t wide = r.in * r.channels;
+  // First down the rows, whole rows at a time; then along them.
   for (int64_t i = 0; i < wide; ++i) room[i] = rows[0][i];
   for (int j = 1; j < n; ++j) {
     const float* row = rows[j];
@@ -122,6 +127,7 @@ HR_INLINE void PoolRow(const float* const* rows, int n, const NarrowRow& r,
   end = end < r.out ? end : r.out;
   if (r.stride != 1 || begin >= end) begin = end = 0;
   NarrowPixels<F>(r, n, room, 0, begin, y);
+  // Inside all windows see as many pixels.
   const float scale = 1.0f / static_cast<float>(r.size * n);
   const float* from = room + (begin - r.before) * r.channels;
   float* to = y + begin * r.channels;
@@ -149,9 +155,12 @@ void MaxBack(const float* const* taps, float* const* to, int n,
       channels, [&](int64_t k, bool whole) __attribute__((always_inline)) {
         const Vec m = MaxAt(taps, n, k, whole);
         Vec left = Get(dy + k, whole);
+        // All lanes are open at first: who takes the gradient closes its lane.
         Mask open = (Mask)(m == m) | -1;
         for (int i = 0; i < n; ++i) {
           const Vec x = Get(taps[i] + k, whole);
+          // The maximum is NaN exactly where an element is; the first such
+          // takes the gradient.
           const Mask here = ((Mask)(x == m) | (Mask)(x != x)) & open;
           Put(to[i] + k, Get(to[i] + k, whole) + (here ? left : Vec{}), whole);
           open &= ~here;

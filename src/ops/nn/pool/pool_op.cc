@@ -39,6 +39,7 @@ StatusOr<PoolRun> PoolRun::Make(const KernelContext& c, const Shape& x_shape) {
 }
 
 StatusOr<Tensor> PoolRun::In(const KernelContext& c, int i) const {
+  // The loops know channels last only.
   if (!attrs_.window.channels_first) return c.input(i);
   return ChannelsLast(c.input(i));
 }
@@ -118,6 +119,7 @@ OpBuilder& WithPool3D(OpBuilder& op) {
 
 AttrMap PoolAttrMap(const ResolvedOp& op, bool explicit_paddings) {
   AttrMap attrs;
+  // Those that the op at hand has; the others do not exist for its kind.
   for (const char* name : {"ksize", "strides", "padding", "data_format",
                            "explicit_paddings", "include_batch_in_index"}) {
     const AttrValue* v = op.attrs().Find(name);

@@ -11,6 +11,8 @@
 namespace headrace {
 
 const PoolLoops& LoopsForPool() {
+  // Chosen once: the level of vector instructions does not change while the
+  // process runs.
   static const auto* loops =
       AtActiveLevel([](auto level) { return Pool<level>(); });
   return *loops;
@@ -25,6 +27,8 @@ StatusOr<PoolAttrs> PoolAttrs::Make(const ResolvedOp& op) {
   HR_RETURN_IF_ERROR(SplitByLayout(a.window, *ksize, &a.sizes, &a.batch_size,
                                    &a.channel_size));
   for (int64_t k : *ksize) {
+    // Upstream's other pools are built with such sizes and refuse them when
+    // they run (see Output).
     if (op.name() == "MaxPoolWithArgmax" && k <= 0) {
       return InvalidArgument("ksize must be a positive int32 value, got:", k);
     }
@@ -46,6 +50,7 @@ Status PoolAttrs::Set(const std::vector<int64_t>& ksize,
   HR_RETURN_IF_ERROR(SplitByLayout(window, strides, &window.strides,
                                    &window.batch_stride,
                                    &window.channel_stride));
+  // Strides that come as a tensor were not checked when the op was made.
   for (int64_t s : strides) {
     if (s <= 0) {
       return InvalidArgument(
@@ -146,6 +151,8 @@ StatusOr<PoolGeometry> PoolAttrs::Geometry(const Shape& x) const {
   PoolGeometry g;
   g.batch = x[0];
   g.channels = x[window.channel_axis()];
+  // Two-dimensional pools run as three-dimensional ones with a first dimension
+  // of one pixel, so that there is one set of loops.
   const int skip = 3 - window.spatial;
   for (int i = 0; i < 3; ++i) {
     Window& w = g.windows[i];
@@ -161,6 +168,8 @@ StatusOr<PoolGeometry> PoolAttrs::Geometry(const Shape& x) const {
                window.after[at]};
     HR_RETURN_IF_ERROR(SolveWindow(window.padding, &w));
   }
+  // A pool over channels is a pool along one line: every pixel becomes an
+  // image, its channels become the pixels of its only row.
   if (channel_size > 1) {
     PoolGeometry depth;
     depth.batch = g.batch * g.in_pixels();
@@ -179,6 +188,8 @@ namespace {
 // The input pixels that output pixel `o` sees; at most the window's size.
 int Taps(const PoolGeometry& g, int64_t o, std::vector<int64_t>& taps) {
   const Window *d = &g.windows[0], *h = &g.windows[1], *w = &g.windows[2];
+  // The beginning may lie in the padding, before the first pixel; the loops
+  // below start within the image.
   const int64_t x0 = w->begin(o % w->out), y0 = h->begin(o / w->out % h->out),
                 z0 = d->begin(o / (w->out * h->out));
   taps.clear();
@@ -211,12 +222,15 @@ void ForOutputs(const PoolGeometry& g, double ns, F f) {
 double OutputCost(const PoolGeometry& g, size_t size) {
   const int64_t taps =
       g.windows[0].size * g.windows[1].size * g.windows[2].size;
+  // Nanoseconds: ten to find the taps, and so much for every byte that is read.
   return 10 + 0.06 * size * g.channels * taps;
 }
 
 template <typename T>
 T Lowest() {
   using L = std::numeric_limits<T>;
+  // Infinity where there is one, as the maximum of nothing must lose against
+  // every number.
   return L::has_infinity ? static_cast<T>(-L::infinity()) : L::lowest();
 }
 
@@ -232,6 +246,8 @@ void NarrowForward(const PoolGeometry& g, const float* x, float* y, F pool) {
   const double ns =
       OutputCost(g, sizeof(float)) * 0.3 * static_cast<double>(w->out);
   ParallelFor(g.batch * rows, ns, [&](int64_t begin, int64_t end) {
+    // Where the rows of the window are first joined into one, which then is
+    // pooled along the row.
     std::vector<float> room(wide);
     absl::InlinedVector<const float*, 16> seen;
     for (int64_t i = begin; i < end; ++i) {
@@ -277,6 +293,8 @@ void MaxForward(const PoolGeometry& g, const T* x, T* y) {
                  for (size_t i = 1; i < taps.size(); ++i) {
                    const T* v = from + taps[i] * c;
                    for (int64_t k = 0; k < c; ++k) {
+                     // A NaN wins against every number, and stays, as a
+                     // comparison with NaN is false.
                      if (v[k] > to[k] || v[k] != v[k]) to[k] = v[k];
                    }
                  }
@@ -291,10 +309,12 @@ void MaxPlaces(const PoolGeometry& g, const T* x, int64_t* places) {
              [&](int64_t image, int64_t o, const std::vector<int64_t>& taps) {
                const T* from = x + image * in * c;
                int64_t* to = places + (image * out + o) * c;
+               // -1: a window of padding alone has no place.
                std::fill_n(to, c, taps.empty() ? -1 : taps[0]);
                for (size_t i = 1; i < taps.size(); ++i) {
                  const T* v = from + taps[i] * c;
                  for (int64_t k = 0; k < c; ++k) {
+                   // The first of equal maxima stays, as upstream's does.
                    if (v[k] > from[to[k] * c + k]) to[k] = taps[i];
                  }
                }
@@ -315,12 +335,15 @@ void AvgForward(const PoolGeometry& g, const T* x, T* y) {
                T* to = y + (image * out + o) * c;
                using W = ComputeType<T>;
                if (taps.empty()) {
+                 // The mean of nothing is 0 and not the NaN of 0 / 0.
                  std::fill_n(to, c, T(0.0f));
                  return;
                }
                if constexpr (std::is_same_v<T, float>) {
                  absl::InlinedVector<const float*, 32> at;
                  for (int64_t t : taps) at.push_back(from + t * c);
+                 // Divided by the pixels that are there: padding does not
+                 // count.
                  LoopsForPool().sum(at.data(), static_cast<int>(at.size()), c,
                                     1.0f / static_cast<float>(taps.size()), to);
                } else {
@@ -337,6 +360,8 @@ void AvgForward(const PoolGeometry& g, const T* x, T* y) {
 // Images, and strips of channels of one, are apart from one another.
 template <typename F>
 void ForImageStrips(const PoolGeometry& g, size_t size, F f) {
+  // Wide enough for whole vector registers, narrow enough to give every thread
+  // a strip of a small batch.
   const int64_t strip = 64, strips = (g.channels + strip - 1) / strip;
   const double ns = OutputCost(g, size) * g.out_pixels() / strips * 2;
   ParallelFor(g.batch * strips, ns, [&](int64_t begin, int64_t end) {
@@ -354,6 +379,7 @@ void FloatBackward(const PoolGeometry& g, const float* x, const float* dy,
   const PoolLoops& loops = LoopsForPool();
   ForImageStrips(g, sizeof(float), [&](int64_t image, int64_t k0, int64_t k1) {
     const int64_t base = image * in * c + k0, n = k1 - k0;
+    // The strip's own pixels alone: its neighbours are another thread's.
     for (int64_t p = 0; p < in; ++p) std::fill_n(dx + base + p * c, n, 0.0f);
     std::vector<int64_t> taps;
     absl::InlinedVector<const float*, 32> from;
@@ -386,6 +412,8 @@ void AvgBackward(const PoolGeometry& g, const T* dy, T* dx) {
   const int64_t c = g.channels, in = g.in_pixels(), out = g.out_pixels();
   ForImageStrips(g, sizeof(T), [&](int64_t image, int64_t k0, int64_t k1) {
     const int64_t n = k1 - k0;
+    // Summed in the wider type and rounded once, as half's sums over many
+    // windows would lose their tails.
     std::vector<W> sums(in * n, W(0));
     std::vector<int64_t> taps;
     for (int64_t o = 0; o < out; ++o) {
@@ -441,6 +469,8 @@ void Gather(const PoolGeometry& g, const int64_t* places, const T* x, T* y) {
 // Calls f(TypeTag<T>) for a real type.
 template <typename F>
 Status ForType(DType dtype, F f) {
+  // A qint8 is laid out as an int8 and ordered alike, so its maxima are the
+  // same.
   DType base = dtype == DType::kQint8 ? DType::kInt8 : dtype;
   if (DispatchDType(base, RealTypes{}, f)) return OkStatus();
   return Unimplemented("no pooling of ", DTypeName(dtype));
@@ -478,6 +508,8 @@ Status AvgPoolBackward(DType dtype, const PoolGeometry& g, const void* dy,
 }
 Status MaxPoolBackward(DType dtype, const PoolGeometry& g, const void* x,
                        const void* dy, void* dx) {
+  // Floats find their maxima anew while they add; the others write down the
+  // places first.
   if (dtype == DType::kFloat) {
     FloatBackward(g, static_cast<const float*>(x),
                   static_cast<const float*>(dy), static_cast<float*>(dx));

@@ -17,6 +17,7 @@ Status QuantizedPoolShape(ShapeContext& c) {
 
 template <typename I>
 Status QuantizedMaxPool(KernelContext& c) {
+  // A maximum or mean of numbers lies within their range.
   SetRange(c, *c.in<float>(1), *c.in<float>(2));
   HR_ASSIGN_OR_RETURN(PoolRun r, PoolRun::Make(c, c.input(0).shape()));
   return MaxPoolForward(DTypeOf<I>, r.geometry(), c.input(0).raw(),

@@ -15,6 +15,7 @@ class Agreed {
  public:
   // False when another is known already.
   bool Add(int64_t size) {
+    // -1 is an unknown size, which agrees with all.
     if (size >= 0 && size_ >= 0 && size != size_) return false;
     size_ = std::max(size, size_);
     return true;
@@ -30,6 +31,7 @@ class Agreed {
 template <typename T>
 void JoinRows(const LstmLayout& l, const T* x, const T* h, T* rows) {
   for (int64_t n = 0; n < l.batch; ++n, rows += l.rows()) {
+    // [x, h] * w is x * w_x + h * w_h in one product.
     std::copy_n(x + n * l.inputs, l.inputs, rows);
     std::copy_n(h + n * l.cells, l.cells, rows + l.inputs);
   }
@@ -58,11 +60,17 @@ Status RunLstmStep(const LstmLayout& l, const LstmStep<T>& s) {
       auto peep = [&](const T* weights, float state) {
         return l.peephole ? static_cast<float>(weights[k]) * state : 0;
       };
+      // The LSTM of Gers and Schmidhuber with peepholes, which read the old
+      // state for the input and forget gates and the new one for the output
+      // gate.
       const float i = Logistic(sum(l.in) + peep(s.wci, before));
+      // The forget bias keeps a young cell's state: without it the gate would
+      // begin half shut.
       const float f =
           Logistic(sum(l.forget) + l.forget_bias + peep(s.wcf, before));
       const float ci = std::tanh(sum(l.fresh));
       float cs = ci * i + before * f;
+      // Zero or less means that nothing is clipped.
       if (l.clip > 0) cs = std::clamp(cs, -l.clip, l.clip);
       const float o = Logistic(sum(l.out) + peep(s.wco, cs));
       const float co = std::tanh(cs);
@@ -87,16 +95,23 @@ void RunLstmBack(const LstmLayout& l, const LstmBackStep<T>& s) {
       auto in = [&](const T* from) { return static_cast<float>(from[at]); };
       const float i = in(s.i), f = in(s.f), o = in(s.o), ci = in(s.ci),
                   co = in(s.co), before = in(s.cs_prev);
+      // s(1 - s) is the derivative of the logistic function at its result s, 1
+      // - t^2 that of tanh at its result t.
       const float out = o * (1 - o) * s.h_grad[at] * co;
       float state = (1 - co * co) * s.h_grad[at] * o + s.cs_grad[at];
+      // The output gate read the new state, so its gradient flows into the
+      // state before that goes further back.
       if (l.peephole) state += out * static_cast<float>(s.wco[k]);
       const float fresh = (1 - ci * ci) * state * i;
       const float forget = f * (1 - f) * state * before;
       const float gate = i * (1 - i) * state * ci;
       float back = state * f;
       if (l.peephole) {
+        // The input and forget gates read the old state.
         back += gate * static_cast<float>(s.wci[k]) +
                 forget * static_cast<float>(s.wcf[k]);
+        // Added: the peepholes are the same for all images and steps, and the
+        // caller begins with zeros.
         s.wci_grad[k] += gate * before;
         s.wcf_grad[k] += forget * before;
         s.wco_grad[k] += out * in(s.cs);
@@ -127,6 +142,7 @@ Status CheckLstmInputs(ShapeContext& c, int first, int64_t* batch,
   for (int i : {1, 2, 4, 5, 6}) agree &= states.Add(dim(i, 1));
   for (int i : {3, 7}) agree &= gates.Add(dim(i, 1));
   rows.Add(dim(3, 2));
+  // The four gates lie side by side in w and b.
   if (agree && states.size() >= 0) {
     int64_t four;
     agree &= MultiplyChecked(states.size(), 4, &four) && gates.Add(four);

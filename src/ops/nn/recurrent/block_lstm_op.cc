@@ -17,6 +17,7 @@ LstmLayout SequenceLayout(const KernelContext& c) {
   l.inputs = c.input(1).dim(2);
   l.cells = c.input(2).dim(1);
   l.peephole = op.bool_attr("use_peephole");
+  // V1 has i, ci, f, o, and V2 i, f, ci, o.
   if (absl::EndsWith(op.name(), "V2")) std::swap(l.fresh, l.forget);
   if (const float* bias = op.attrs().Get<float>("forget_bias")) {
     l.forget_bias = *bias;
@@ -37,16 +38,20 @@ template <typename T>
 Status RunSequence(KernelContext& c) {
   const LstmLayout l = SequenceLayout(c);
   HR_ASSIGN_OR_RETURN(int64_t steps, StepsOf(c));
+  // Steps at and after seq_len_max stay zero.
   for (int i = 0; i < 7; ++i) FillZero(c.output(i));
   if (l.state() == 0) return OkStatus();
   for (int64_t t = 0; t < steps; ++t) {
     auto out = [&](int i) { return c.out<T>(i) + t * l.state(); };
+    // The outputs keep every step's state, so step t reads the one of t - 1
+    // where it lies.
     const T* cs_prev = t > 0 ? out(1) - l.state() : c.in<T>(2);
     const T* h_prev = t > 0 ? out(6) - l.state() : c.in<T>(3);
     HR_RETURN_IF_ERROR(RunLstmStep<T>(
         l, {c.in<T>(1) + t * l.batch * l.inputs, cs_prev, h_prev, c.in<T>(4),
             c.in<T>(5), c.in<T>(6), c.in<T>(7), c.in<T>(8), out(0), out(1),
             out(2), out(3), out(4), out(5), out(6)}));
+    // A long sequence is one kernel; between two steps it may be stopped.
     HR_RETURN_IF_ERROR(c.CheckCancelled());
   }
   return OkStatus();
@@ -63,10 +68,14 @@ class BackThroughTime {
     for (int i = 0; i < 8; ++i) FillZero(c_.output(i));
     if (l_.state() == 0 || steps_ == 0) return OkStatus();
     HR_RETURN_IF_ERROR(MakeRoom());
+    // From the last step to the first: a step's gradient needs that of its
+    // successor.
     for (int64_t t = steps_ - 1; t >= 0; --t) {
       HR_RETURN_IF_ERROR(Step(t));
       HR_RETURN_IF_ERROR(c_.CheckCancelled());
     }
+    // What is left in the buffers after the first step are the gradients at the
+    // initial state.
     const float* peeps = peeps_.data<float>();
     Hand(1, cs_.data<float>(), l_.state());
     Hand(2, h_.data<float>(), l_.state());
@@ -84,6 +93,7 @@ class BackThroughTime {
     HR_ASSIGN_OR_RETURN(back_,
                         c_.Temporary(DTypeOf<T>, Shape{l_.batch, l_.rows()}));
     for (Tensor* t : {&cs_, &h_, &cs_back_, &peeps_}) {
+      // Sums over steps and images are kept in single precision, also for half.
       const int64_t n = t == &peeps_ ? 3 * l_.cells : l_.state();
       HR_ASSIGN_OR_RETURN(*t, c_.Temporary(DType::kFloat, Shape{n}));
       FillZero(*t);
@@ -101,6 +111,8 @@ class BackThroughTime {
   Status Step(int64_t t) {
     float *cs = cs_.data<float>(), *h = h_.data<float>();
     for (int64_t i = 0; i < l_.state(); ++i) {
+      // The gradient from outside (cs_grad, h_grad) joins the one that came
+      // back from step t + 1.
       cs[i] += static_cast<float>(At(16, t)[i]);
       h[i] += static_cast<float>(At(17, t)[i]);
     }
@@ -113,7 +125,11 @@ class BackThroughTime {
                         At(9, t), At(10, t), At(11, t), At(12, t), At(13, t),
                         At(14, t), cs, h, cs_back_.data<float>(), peeps,
                         peeps + l_.cells, peeps + 2 * l_.cells, gates});
+    // The gradient at the state before becomes the one at the state of the next
+    // turn.
     std::swap(cs_, cs_back_);
+    // Kept for the gradient of w, which is one product over all steps at the
+    // end.
     JoinRows(l_, x, h_prev, rows_.data<T>() + t * l_.batch * l_.rows());
     HR_RETURN_IF_ERROR(
         Gemm(DTypeOf<T>,
@@ -123,6 +139,8 @@ class BackThroughTime {
     T* x_grad = c_.out<T>(0) + t * l_.batch * l_.inputs;
     for (int64_t n = 0; n < l_.batch; ++n, back += l_.rows()) {
       std::copy_n(back, l_.inputs, x_grad + n * l_.inputs);
+      // The part behind the inputs is the gradient at h_prev, which the next
+      // turn (step t - 1) begins with.
       std::copy_n(back + l_.inputs, l_.cells, h + n * l_.cells);
     }
     return OkStatus();
@@ -173,11 +191,14 @@ Status BlockLstmShape(ShapeContext& c) {
 }
 Status BlockLstmGradShape(ShapeContext& c) {
   HR_ASSIGN_OR_RETURN(Shape s, SequenceShape(c));
+  // The forward pass's seven results and the two gradients have one shape.
   for (int i = 9; i < 18; ++i) {
     if (c.input(i).CompatibleWith(s)) continue;
     return InvalidArgument(c.op().def().inputs[i].name, " must have shape ", s,
                            ", but has ", c.input(i));
   }
+  // The gradients are in the order of the inputs x ... b and have their shapes;
+  // input 0, the length, has none.
   for (int i = 0; i < 8; ++i) c.set_output(i, c.input(i + 1));
   return OkStatus();
 }
@@ -185,6 +206,8 @@ Status BlockLstmGradShape(ShapeContext& c) {
 Status BlockLstmGradient(GradientContext& g) {
   ValueList inputs(g.inputs().begin(), g.inputs().end());
   for (const Value& v : g.outputs()) inputs.push_back(v);
+  // Only cs and h are meant to be used outside; upstream gives the other
+  // results no gradient.
   inputs.push_back(g.grad_or_zeros(1));
   inputs.push_back(g.grad_or_zeros(6));
   const bool v2 = g.op().name() == "BlockLSTMV2";

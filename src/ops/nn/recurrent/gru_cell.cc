@@ -17,11 +17,14 @@ Status CheckGruInputs(ShapeContext& c, int64_t* batch_size,
   auto dim = [&](int input, int d) {
     return c.input(input).known_rank() ? c.input(input)[d] : -1;
   };
+  // -1 is an unknown size, so the larger one is the known one.
   const int64_t batch = std::max(dim(0, 0), dim(1, 0));
   const int64_t inputs = dim(0, 1), cells = dim(1, 1);
   auto differs = [](int64_t a, int64_t b) {
     return a >= 0 && b >= 0 && a != b;
   };
+  // The weights multiply [x, h] joined, and w_ru has the reset and the update
+  // gate side by side.
   const int64_t rows = inputs >= 0 && cells >= 0 ? inputs + cells : -1;
   const int64_t twice = cells >= 0 ? 2 * cells : -1;
   if (differs(dim(0, 0), dim(1, 0)) || differs(dim(2, 0), rows) ||
@@ -100,13 +103,18 @@ Status RunCell(KernelContext& c) {
       const int64_t at = i * cells + j;
       r[at] = Sigmoid(gate[j]);
       u[at] = Sigmoid(gate[cells + j]);
+      // The fresh state is made of [x, r * h]: the second half of the joined
+      // row is overwritten for the second product.
       row[i * k + inputs + j] = before[at] * r[at];
     }
   }
+  // The output holds the sums first and their tanh afterwards, so no further
+  // buffer is needed.
   HR_RETURN_IF_ERROR(Affine(c, both, 3, 5, c.output(2)));
   float *fresh = c.out<float>(2), *h = c.out<float>(3);
   for (int64_t at = 0; at < batch * cells; ++at) {
     fresh[at] = std::tanh(fresh[at]);
+    // u near 1 keeps the old state, as in Cho et al.
     h[at] = (1 - u[at]) * fresh[at] + u[at] * before[at];
   }
   return OkStatus();
@@ -133,6 +141,8 @@ Status RunCellGrad(KernelContext& c) {
   float *d_x = c.out<float>(0), *d_before = c.out<float>(1),
         *d_fresh = c.out<float>(2), *d_gates = c.out<float>(3);
   for (int64_t at = 0; at < batch * cells; ++at) {
+    // h = (1 - u) * fresh + u * before and fresh = tanh(sum), so this is the
+    // gradient at the sum.
     d_fresh[at] = d_h[at] * (1 - u[at]) * (1 - fresh[at] * fresh[at]);
   }
   HR_RETURN_IF_ERROR(BackThrough(c.output(2), c.input(3), fresh_rows));
@@ -141,6 +151,8 @@ Status RunCellGrad(KernelContext& c) {
     for (int64_t j = 0; j < cells; ++j) {
       const int64_t at = i * cells + j;
       float* gates = d_gates + i * 2 * cells;
+      // The reset gate scaled the old state, and r(1 - r) is the logistic
+      // function's derivative.
       gates[j] = d_reset[j] * before[at] * r[at] * (1 - r[at]);
       gates[cells + j] =
           d_h[at] * (before[at] - fresh[at]) * u[at] * (1 - u[at]);
@@ -153,6 +165,8 @@ Status RunCellGrad(KernelContext& c) {
     for (int64_t j = 0; j < inputs; ++j) d_x[i * inputs + j] = a[j] + b[j];
     for (int64_t j = 0; j < cells; ++j) {
       const int64_t at = i * cells + j;
+      // The old state comes in three ways: through the gates, through the reset
+      // state and through u itself.
       d_before[at] = b[inputs + j] + a[inputs + j] * r[at] + d_h[at] * u[at];
     }
   }

@@ -20,6 +20,7 @@ Status RunLstmCell(KernelContext& c) {
   LstmLayout l = CellLayout(c);
   l.forget_bias = c.op().float_attr("forget_bias");
   l.clip = c.op().float_attr("cell_clip");
+  // A product of no rows has no place to write to.
   if (l.state() == 0) return OkStatus();
   return RunLstmStep<T>(
       l, {c.in<T>(0), c.in<T>(1), c.in<T>(2), c.in<T>(3), c.in<T>(4),
@@ -39,6 +40,8 @@ StatusOr<Tensor> WideInput(const KernelContext& c, int i) {
 template <typename T>
 Status RunLstmCellGrad(KernelContext& c) {
   const LstmLayout l = CellLayout(c);
+  // The way back is computed in single precision for half, too, as its sums
+  // are.
   HR_ASSIGN_OR_RETURN(Tensor cs_grad, WideInput<T>(c, 14));
   HR_ASSIGN_OR_RETURN(Tensor h_grad, WideInput<T>(c, 15));
   // cs_prev_grad and the peepholes' gradients, one after another.

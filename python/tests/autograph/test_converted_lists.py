@@ -234,6 +234,7 @@ def test_converted_programs():
         rows[1] = x
         return tf.stack(evens), len(evens), evens[1], pair, last, rows
 
+    assert type(converted(f)[3]) is list
     evens, count, one, pair, last, rows = converted(f)
     assert evens.numpy().tolist() == [0, 2, 4]
     assert [int(count), int(one), int(pair[0]), int(last)] == [3, 2, 7, 5]

@@ -1,0 +1,74 @@
+"""Values of closures that a traced function takes anew at each call."""
+
+import headrace as tf
+import pytest
+
+
+def _capture(closure, spec, key=None):
+    graph = tf.compat.v1.get_default_graph()
+    return graph.capture_call_time_value(closure, spec, key)
+
+
+def test_each_call_asks_anew():
+    now = [1.0]
+    f = tf.function(lambda x: x + _capture(lambda: now[0], tf.TensorSpec([])))
+    assert float(f(2.0)) == 3.0
+    now[0] = 5.0
+    assert float(f(2.0)) == 7.0
+    concrete = f.get_concrete_function(2.0)
+    now[0] = 6.0
+    assert float(concrete()) == 8.0
+    assert f.experimental_get_tracing_count() == 1
+
+
+def test_inside_other_functions_and_loops():
+    now = [1.0]
+    inner = tf.function(lambda x: x + _capture(lambda: now[0], tf.TensorSpec([])))
+
+    @tf.function
+    def outer(n):
+        total = tf.while_loop(
+            lambda i, t: i < n, lambda i, t: (i + 1, inner(t)), [0, 0.0]
+        )[1]
+        return tf.cond(n > 2, lambda: inner(total), lambda: total)
+
+    assert float(outer(tf.constant(2))) == 2.0
+    now[0] = 10.0
+    assert float(outer(tf.constant(2))) == 20.0
+    assert float(outer(tf.constant(3))) == 40.0
+
+
+def test_of_one_key_the_first_closure_is_asked():
+    @tf.function
+    def f():
+        a = _capture(lambda: 1.0, tf.TensorSpec([]), key="k")
+        b = _capture(lambda: 1 / 0, tf.TensorSpec([]), key="k")
+        return a + b
+
+    assert float(f()) == 2.0
+
+
+def test_structures_and_gradients():
+    ragged = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    x = tf.constant(2.0)
+
+    @tf.function
+    def f():
+        spec = {"r": tf.RaggedTensorSpec([2, None]), "x": tf.TensorSpec([])}
+        got = _capture(lambda: {"r": ragged, "x": x}, spec)
+        return got["r"] * got["x"]
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(f())
+    assert float(y) == 12.0 and float(tape.gradient(y, x)) == 6.0
+
+
+def test_values_that_do_not_fit():
+    now = [tf.constant(1.0)]
+    f = tf.function(lambda: _capture(lambda: now[0], tf.TensorSpec([])) * 2.0)
+    assert float(f()) == 2.0
+    for wrong in (tf.constant(1), tf.constant([1.0])):
+        now[0] = wrong
+        with pytest.raises(TypeError, match="Can not cast TensorSpec"):
+            f()
