@@ -6,6 +6,7 @@
 #include "base/allocator.h"
 #include "base/cancellation.h"
 #include "op/run_kernel.h"
+#include "op/shape_context.h"
 
 namespace headrace {
 namespace {
@@ -57,7 +58,26 @@ struct BoundTurns::KernelCall {
     void* to;
   };
   std::vector<Made> made;
+  // Not empty where the shape rule is to say these of the values at hand.
+  std::vector<Shape> ruled;
 
+  Status CheckRule() const {
+    absl::InlinedVector<const Shape*, 8> shapes;
+    absl::InlinedVector<const Tensor*, 8> values;
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      shapes.push_back(&context.input(i).shape());
+      values.push_back(&context.input(i));
+    }
+    ShapeContext c(context.op(), shapes, values);
+    HR_RETURN_IF_ERROR(RunShapeRule(c));
+    for (size_t o = 0; o < ruled.size(); ++o) {
+      const Shape& said = c.output(static_cast<int>(o));
+      if (said.fully_known()) {
+        HR_RETURN_IF_ERROR(CheckMadeShape(said, ruled[o]));
+      }
+    }
+    return OkStatus();
+  }
   Status Deliver(Made& m) {
     const Tensor t = std::move(m.tensor);
     HR_RETURN_IF_ERROR(CheckMadeType(t.dtype(), m.value->dtype));
@@ -67,7 +87,8 @@ struct BoundTurns::KernelCall {
   }
   static void Run(BoundCall& c) {
     auto& k = *static_cast<KernelCall*>(const_cast<void*>(c.loop));
-    Status s = RunKernel(k.kernel, k.context);
+    Status s = k.ruled.empty() ? OkStatus() : k.CheckRule();
+    if (s.ok()) s = RunKernel(k.kernel, k.context);
     for (Made& m : k.made) {
       if (s.ok()) s = k.Deliver(m);
       m.tensor = Tensor();
@@ -267,7 +288,11 @@ class BoundTurns::Maker {
   }
 
   bool AddCall(Call& call) {
-    if (!BindCall(call).ok() || IsGuess(p_, call)) return false;
+    if (!BindCall(call).ok()) return false;
+    const bool known = std::all_of(
+        call.inputs.begin(), call.inputs.end(),
+        [&](ValueId v) { return p_.values[v].shape.fully_known(); });
+    if (!known) return false;
     const Kernel* kernel = call.kernel.get();
     // They have ways of their own: prepared weights, and chains behind them.
     if (dynamic_cast<const ProductKernel*>(kernel) != nullptr) return false;
@@ -275,6 +300,7 @@ class BoundTurns::Maker {
     made.kernel = call.kernel;
     made.op = call.op;
     made.name = call.name;
+    made.guess = IsGuess(p_, call);
     absl::InlinedVector<BoundInput, 3> inputs;
     bool large = false;
     for (ValueId v : call.inputs) {
@@ -288,8 +314,8 @@ class BoundTurns::Maker {
     for (ValueId v : call.outputs) made.outputs.push_back(ValueOf(v));
     const Value& out = made_->values_[made.outputs[0]];
     const auto* binds = dynamic_cast<const BindsCalls*>(kernel);
-    const bool bound = binds != nullptr && !large && inputs.size() <= 3 &&
-                       call.outputs.size() == 1 &&
+    const bool bound = binds != nullptr && !large && !made.guess &&
+                       inputs.size() <= 3 && call.outputs.size() == 1 &&
                        binds->BindTo(inputs, out.shape, &made.bound);
     if (!bound) made.bound = {};
     if (bound && binds->may_fail()) made.binds = binds;
@@ -444,9 +470,15 @@ void BoundTurns::BindKernel(Workspace& w, const TurnCall& call, int parity,
   }
   Tensor** in = pointers.data();
   w.kernels.push_back(
-      {call.kernel.get(), std::move(pointers),
+      {call.kernel.get(),
+       std::move(pointers),
        KernelContext(*call.op, in, in + call.inputs.size(), w.services),
-       OkStatus(), std::move(made)});
+       OkStatus(),
+       std::move(made),
+       {}});
+  for (int v : call.outputs) {
+    if (call.guess) w.kernels.back().ruled.push_back(values_[v].shape);
+  }
   bound->run = KernelCall::RunInTurn;
   bound->loop = &w.kernels.back();
 }

@@ -60,6 +60,7 @@ class BoundTurns {
     std::shared_ptr<Kernel> kernel;
     ResolvedOpPtr op;
     std::string name;
+    bool guess = false;  // IsGuess: the rule runs in every turn
     absl::InlinedVector<int, 3> inputs, outputs;  // among values_
     bool may_fail() const { return !bound.run || binds; }
   };

@@ -379,6 +379,37 @@ TEST(BoundTurns, KernelsAndViews) {
   EXPECT_EQ(loop.Bound()->num_kernel_calls(), 1);
 }
 
+// Their rules ask for values that change.
+TEST(BoundTurns, GuessedShapesAreLookedAtInEveryTurn) {
+  for (int turns : {5, 8}) {  // two beyond the end
+    Loop loop(turns);
+    const ValueId table = loop.Variable(Filled(kF, {6, 3}, 1));
+    const ValueId x = loop.Variable(Filled(kF, {1, 3}, 2));
+    const ValueId zero = loop.Constant(Tensor::Scalar<int32_t>(0));
+    const ValueId at = loop.Call("Pack", {loop.p.feeds[0], zero}, {{"N", 2}});
+    const ValueId row = loop.Call(
+        "Slice", {table, at, loop.Constant(Tensor::Vector<int32_t>({1, 3}))});
+    loop.p.values[row].shape = Shape{1, 3};
+    loop.Next(x, loop.Call("AddV2", {x, row}));
+    EXPECT_TRUE(loop.Compare("sliced"));
+    // The rest of the rows, of which the graph claims that there are two.
+    Loop rest(turns);
+    const ValueId rows = rest.Variable(Filled(kF, {6, 3}, 1));
+    const ValueId y = rest.Variable(Filled(kF, {2, 3}, 2));
+    const ValueId begin = rest.Call(
+        "Pack", {rest.p.feeds[0], rest.Constant(Tensor::Scalar<int32_t>(0))},
+        {{"N", 2}});
+    const ValueId some = rest.Call(
+        "Slice",
+        {rows, begin, rest.Constant(Tensor::Vector<int32_t>({-1, 3}))});
+    rest.p.values[some].shape = Shape{2, 3};
+    rest.Next(y, rest.Call("AddV2", {y, some}));
+    EXPECT_TRUE(rest.Compare("claimed"));
+    std::vector<Tensor> out;
+    EXPECT_FALSE(rest.RunPlan(&out).ok());
+  }
+}
+
 TEST(BoundTurns, ErrorsAreThoseOfThePlan) {
   for (const char* op : {"FloorDiv", "FloorMod", "TruncateDiv"}) {
     Loop loop(kTurns);  // fails in the third turn
