@@ -16,13 +16,6 @@ import headrace as tf
 FEW = range(1, 41)
 MANY = range(1, 1001)
 
-_LAMBDA = "what a lambda reads is taken for read after the block that holds it"
-_TRY = "a name that both branches set in a try and that is set again is lost"
-PENDING = {
-    **dict.fromkeys((112, 237, 289, 304, 381, 584, 838), _LAMBDA),
-    283: _TRY,
-}
-
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
@@ -52,19 +45,7 @@ def test_traced_programs_agree_with_plain_python(written, seed):
 @pytest.mark.parametrize("first", range(MANY[0], MANY[-1], 50))
 def test_a_thousand_traced_programs_agree_with_plain_python(written, first):
     for seed in range(first, first + 50):
-        if seed not in PENDING:
-            _agrees(written, seed)
-
-
-@pytest.mark.parametrize(
-    "seed",
-    [
-        pytest.param(seed, marks=pytest.mark.xfail(strict=True, reason=reason))
-        for seed, reason in PENDING.items()
-    ],
-)
-def test_programs_not_traced_yet(written, seed):
-    _agrees(written, seed)
+        _agrees(written, seed)
 
 
 def _exits(tree):

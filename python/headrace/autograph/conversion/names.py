@@ -200,17 +200,16 @@ def statements(body, types):
 def carried(body):
     """{variable: names that the functions in its value use when they are called}.
 
-    What a call gives is not taken for a function, unless it was given one.
+    What a call gives is not taken for a function, unless it is functools.partial's.
     """
     rows = []  # (variables, names that their value reads, names that it captures)
     for node in statements(body, ast.stmt):
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             rows.append(({node.name}, set(), Names(node).captured))
         elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            rows.append((Names(node).writes, _handed_on(node), Names(node).captured))
+            rows.append((Names(node).writes, *_handed_on(node)))
         elif isinstance(node, ast.For):
-            over = Names(node.iter)
-            rows.append((Names(node.target).writes, over.reads, over.captured))
+            rows.append((Names(node.target).writes, *_handed_on(node.iter)))
     found = {}
     grows = True
     while grows:
@@ -225,10 +224,19 @@ def carried(body):
 
 
 def _handed_on(node):
-    """The names that are read in a value, but those that are called."""
+    """(names that are read, names that lambdas capture) where a value may be a function
+    that holds on to them."""
     if isinstance(node, ast.Name):
-        return {node.id}
+        return {node.id}, set()
+    if isinstance(node, ast.Lambda):
+        return set(), Names(node).captured
     parts = list(ast.iter_child_nodes(node))
     if isinstance(node, ast.Call):
-        parts = [p for p in parts if p is not node.func]
-    return set().union(*map(_handed_on, parts))
+        is_partial = ast.unparse(node.func).endswith("partial")
+        parts = [p for p in parts if is_partial and p is not node.func]
+    reads, captured = set(), set()
+    for part in parts:
+        more = _handed_on(part)
+        reads |= more[0]
+        captured |= more[1]
+    return reads, captured

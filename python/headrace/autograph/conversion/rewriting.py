@@ -315,9 +315,11 @@ class Statements:
         made = [ast.Global(shared)] if shared else []
         return made + ([ast.Nonlocal(own)] if own else [])
 
-    def _inner_block(self, statements, state):
-        """A block as the body of a nested function."""
-        outer, self._bound = self._bound, set(self._bound) | set(state.plain)
+    def _inner_block(self, statements, state, given=frozenset()):
+        """A block as the body of a nested function, which sets `given` first. What else
+        it sets and shares with nobody is its own, and not bound before."""
+        shared, own = set(state.plain), Names(statements).writes
+        outer, self._bound = self._bound, (self._bound - own) | shared | given
         body = self._block(statements)
         self._bound = outer
         return self._scopes(state) + (body or [ast.Pass()])
@@ -414,10 +416,7 @@ class Statements:
         options["iterate_names"] = ast.Constant(ast.unparse(node.target))
         iterated = self._expressions.visit(node.iter)
         target = node.target
-        bound = set(self._bound)
-        self._bound |= Names(target).writes
-        body = self._inner_block(node.body, state)
-        self._bound = bound
+        body = self._inner_block(node.body, state, Names(target).writes)
         functions, get, put = self._accessors(state)
         name, item = self._namer("loop_body"), self._namer("itr")
         take = ast.Assign([self._expressions.visit(target)], _load(item))
