@@ -247,7 +247,7 @@ def test_long_unrolled_loops_are_warned_of(monkeypatch, caplog):
     )
     made = "ops were created after iteration 7: (<tf.Operation 'Identity_5' type=Identity>,)"
     assert text.startswith(start + made)
-    assert "test_loops.py" in text.partition("Location:")[2]
+    assert "test_for_loops.py" in text.partition("Location:")[2]
 
 
 def test_python_loops_without_operations_may_be_long(monkeypatch, caplog):

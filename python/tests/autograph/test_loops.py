@@ -1,7 +1,8 @@
 """while statements, and the variables of loops."""
 
+import numpy as np
 import pytest
-from scalar_programs import refused, run, types
+from scalar_programs import refused, run
 
 import headrace as tf
 
