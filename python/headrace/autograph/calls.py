@@ -48,6 +48,7 @@ _LIBRARIES = frozenset(
     ]
 )
 _FRAME_FUNCTIONS = (builtins.locals, builtins.globals, builtins.eval, builtins.vars)
+_OPERATIONS = (_headrace.DispatchedFunction, type(_headrace.raw_op("Identity")))
 _refused = {}  # {id of a code object: (the code object, the error of converting it)}
 _lock = ForkLock()
 
@@ -119,9 +120,11 @@ def converted_call(f, args, kwargs=None, caller_fn_scope=None, options=None):
     `caller_fn_scope` is the FunctionScope of the converted code that calls, `options`
     the ConversionOptions where no such code does.
     """
+    if type(f) in _OPERATIONS:  # most calls
+        return f(*args, **kwargs) if kwargs else f(*args)
     if options is None:
         options = STD if caller_fn_scope is None else caller_fn_scope.callopts
-    if f in _FRAME_FUNCTIONS if isinstance(f, types.BuiltinFunctionType) else False:
+    if isinstance(f, types.BuiltinFunctionType) and f in _FRAME_FUNCTIONS:
         return _in_frame(f, args, caller_fn_scope)
     if is_autograph_artifact(f):
         return _call(f, args, kwargs)

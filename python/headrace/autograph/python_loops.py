@@ -32,22 +32,17 @@ class _Turns:
 
     def __init__(self):
         self._graph = stack.current()
-        self._done = 0
         self._nodes = 0
 
-    def before(self):
-        """Called before each turn."""
-        if self._graph is not None and self._done == MANY_TURNS:
-            self._nodes = self._graph._core.num_nodes
-
-    def after(self):
-        """Called after each turn."""
+    def many(self, done):
+        """Called after each turn from the MANY_TURNS-th on: `done` turns were made."""
         if self._graph is None:
             return
-        self._done += 1
-        if self._done == MANY_TURNS + 1:
+        if done == MANY_TURNS:
+            self._nodes = self._graph._core.num_nodes
+        if done == MANY_TURNS + 1:
             self._warn()
-        if self._done > MOST_TURNS:
+        if done > MOST_TURNS:
             raise ValueError("iteration limit exceeded")
 
     def _warn(self):
@@ -79,10 +74,10 @@ def run_while(test, body, first, maximum_iterations=None):
     done = 0
     holds = first
     while (most is None or done < most) and _truth(holds, _CHANGED):
-        turns.before()
         body()
-        turns.after()
         done += 1
+        if done >= MANY_TURNS:
+            turns.many(done)
         holds = test()
     return done
 
@@ -96,14 +91,12 @@ def run_for(iterable, extra_test, body, maximum_iterations=None):
         return
     turns = _Turns()
     most = None if maximum_iterations is None else int(maximum_iterations)
-    done = 0
     if most == 0:
         return
-    for item in iterable:
-        turns.before()
+    for done, item in enumerate(iterable, 1):
         body(item)
-        turns.after()
-        done += 1
+        if done >= MANY_TURNS:
+            turns.many(done)
         if extra_test is not None and not _truth(extra_test(), _BREAKS):
             return
         if done == most:
