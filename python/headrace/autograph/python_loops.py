@@ -58,7 +58,7 @@ class _Turns:
                 "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/"
                 "autograph/g3doc/reference/common_errors.md"
                 "#warning-large-unrolled-loop-detected\nLocation:\n%s",
-                self._done + 1,
+                MANY_TURNS + 2,
                 tuple(made),
                 where,
             )
