@@ -4,6 +4,7 @@ import enum
 import inspect
 import threading
 
+from headrace._load import _headrace
 from headrace.autograph.variables import UndefinedReturnValue
 
 
@@ -171,11 +172,13 @@ class FunctionScope:
         )
 
     def __enter__(self):
+        _headrace.push_base()
         self._context.__enter__()
         return self
 
     def __exit__(self, *error):
         self._context.__exit__(*error)
+        _headrace.pop_base()
 
     def ret(self, value, did_return):
         """What the function returns: None where no `return` was met."""

@@ -77,7 +77,11 @@ void CallStacks::Enter() {
   auto* now = reinterpret_cast<PyObject*>(PyEval_GetFrame());
   Ref entered = now ? Back(now) : Ref();
   Ref outside = entered ? Back(entered.get()) : Ref();
-  int outer = outside ? StackOf(outside.get(), nullptr, kNone) : kNone;
+  // What the last base knows is not walked again.
+  PyObject* until = bases_.empty() ? nullptr : bases_.back().frame.get();
+  int outer = outside ? StackOf(outside.get(), until,
+                                until ? bases_.back().outer : kNone)
+                      : kNone;
   bases_.push_back({std::move(entered), outer});
 }
 

@@ -14,7 +14,8 @@ namespace headrace::bind {
 class CallStacks {
  public:
   ~CallStacks();
-  // The graph was entered (left): what runs now is the outer part.
+  // The graph, or a function in it, was entered (left): what runs now is the
+  // outer part.
   void Enter();
   void Leave();
   // The stack of now is node `id`'s. Ids grow.

@@ -107,6 +107,21 @@ void PopEmitter() {
   Stack().pop_back();
 }
 
+// What stands around the caller's caller is the outer part of stacks until
+// PopBase: a context manager calls both, for the function that it is used in.
+void PushBase() {
+  if (Stack().empty()) return;
+  if (GraphBuilder* b = Stack().back().builder) {
+    static_cast<Builder*>(b)->stacks.Enter();
+  }
+}
+void PopBase() {
+  if (Stack().empty()) return;
+  if (GraphBuilder* b = Stack().back().builder) {
+    static_cast<Builder*>(b)->stacks.Leave();
+  }
+}
+
 // Where graphs are built unless told otherwise, each thread has a default one:
 // context/stack.py makes it when the thread first builds something.
 constinit thread_local GraphBuilder* default_graph
@@ -475,6 +490,8 @@ void AddGraph(nb::module_& m) {
   m.def("push_graph", &PushGraph);
   m.def("push_eager", &PushEager);
   m.def("pop_emitter", &PopEmitter);
+  m.def("push_base", &PushBase);
+  m.def("pop_base", &PopBase);
 }
 
 }  // namespace headrace::bind

@@ -30,6 +30,15 @@ def _identifiers(node):
     return found
 
 
+def _assigned(node):
+    """The names that the code assigns, that of nested functions too."""
+    return {
+        n.id
+        for n in ast.walk(node)
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+    }
+
+
 def _namespace(function):
     """What names mean in the function: its closure's, globals and builtins."""
 
@@ -47,11 +56,15 @@ def _namespace(function):
     return look_up
 
 
-def converted_node(function, options):
-    """(the converted definition of a function or lambda, its file)."""
+def converted_node(function, options, shows_all=False):
+    """(the converted definition of a function or lambda, its file).
+
+    Only variables of the function can be Undefined: other names are read as they are,
+    unless the code `shows_all` reads alike.
+    """
     node, filename = source.node_of(function)
     rewriting.check(node)
-    namer = rewriting.Namer(_identifiers(node))
+    namer = rewriting.Namer(_identifiers(node), None if shows_all else _assigned(node))
     told = ast.parse(options.source(), mode="eval").body
     find = directives.finder(_namespace(function))
     if isinstance(node, ast.Lambda):
@@ -65,7 +78,7 @@ def _lambda(node, namer, options, told):
     scope = namer("lscope")
     first = [*node.args.posonlyargs, *node.args.args][:1]
     first = first[0].arg if first else None
-    body = rewriting.Expressions(scope, options, first).visit(node.body)
+    body = rewriting.Expressions(scope, options, first, namer.assigned).visit(node.body)
     inner = thunk(body)
     inner.args.args.append(ast.arg(scope))
     call = operator("with_function_scope", inner, ast.Constant(scope), told)
@@ -93,7 +106,7 @@ def _without_defaults(arguments):
 
 def text(function, options):
     """The converted function as source code."""
-    node, _ = converted_node(function, options)
+    node, _ = converted_node(function, options, shows_all=True)
     return ast.unparse(ast.fix_missing_locations(node)) + "\n"
 
 

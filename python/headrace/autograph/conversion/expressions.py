@@ -31,12 +31,14 @@ class Expressions(ast.NodeTransformer):
 
     `scope` is the name of the function's scope object, `features` the optional parts
     that are on (they have `uses(name)`), `first_parameter` what `super()` is about.
+    Reads of names in `assigned` are checked; None: all reads.
     """
 
-    def __init__(self, scope, features, first_parameter):
+    def __init__(self, scope, features, first_parameter, assigned=None):
         self._scope = scope
         self._features = features
         self._first = first_parameter
+        self._assigned = assigned
 
     def visit(self, node):
         new = super().visit(node)
@@ -46,6 +48,8 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Name(self, node):
         if not isinstance(node.ctx, ast.Load) or hasattr(node, "is_flag"):
+            return node
+        if self._assigned is not None and node.id not in self._assigned:
             return node
         return operator("ld", node)
 

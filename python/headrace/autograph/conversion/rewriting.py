@@ -33,10 +33,14 @@ _NO_ARGUMENTS = ast.arguments([], [], None, [], [], None, [])
 
 
 class Namer:
-    """Makes names that the function does not use: break_, break__1, ..."""
+    """Makes names that the function does not use: break_, break__1, ...
 
-    def __init__(self, taken):
+    `assigned`: the names that it and the functions in it assign; None: any.
+    """
+
+    def __init__(self, taken, assigned=None):
         self._taken = set(taken)
+        self.assigned = assigned
 
     def __call__(self, wanted):
         name, n = wanted, 0
@@ -103,7 +107,7 @@ class Statements:
         self._features, self._directives = features, directives
         first = [*node.args.posonlyargs, *node.args.args][:1]
         first = first[0].arg if first else None
-        self._expressions = Expressions(scope, features, first)
+        self._expressions = Expressions(scope, features, first, namer.assigned)
         self._parameters = names.parameters(node)
 
     def body(self, statements):
