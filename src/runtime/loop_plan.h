@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "runtime/bound_turns.h"
+#include "runtime/bound/bound_turns.h"
 #include "runtime/deferred_sums.h"
 #include "runtime/program.h"
 #include "runtime/turns.h"
@@ -38,6 +38,10 @@ class LoopPlan {
   std::unique_ptr<TurnPlan> turn_;
   DeferredSums sums_;
 };
+
+// Appends `cond`, of the values that `turn` makes for the next one, and fetches
+// its result behind them.
+void AppendCondition(const Program& cond, Program* turn);
 
 // Gives the While calls of `p` kernels of their own, and drops the loops'
 // variables that no result, effect or condition needs. Loops whose functions
