@@ -23,6 +23,9 @@ class LoopPlan {
   };
   static StatusOr<std::unique_ptr<LoopPlan>> Make(Parts parts);
 
+  // Whether turns are bound calls, for variables that fit.
+  bool bound() const { return bound_ != nullptr; }
+
   // `state`: the variables, before and after.
   Status Run(const RunServices& services, std::vector<Tensor>* state) const;
 

@@ -34,8 +34,7 @@ class TreeReader {
     for (size_t i = 0; i < n; ++i) {
       if (p.fetches[i] == p.feeds[i]) {
         tree_->steady[p.feeds[i]] = true;
-      } else if (!tree_->IsSmall(p.feeds[i]) ||
-                 !SameKind(p.feeds[i], p.fetches[i])) {
+      } else if (!tree_->IsSmall(p.feeds[i])) {
         return nullptr;
       }
     }
@@ -45,6 +44,9 @@ class TreeReader {
     }
     // Reading a branch may have shown that its result is another value.
     for (ValueId& v : p.fetches) v = ids[v];
+    for (size_t i = 0; i < n; ++i) {
+      if (!SameKind(p.feeds[i], p.fetches[i])) return nullptr;
+    }
     return IsTruth(p.fetches[n]) ? std::move(tree_) : nullptr;
   }
 
