@@ -88,8 +88,6 @@ struct BoundTurns::LoopRun {
     Status status() const;
     Status Run() const {
       first->run(*first);
-      if (list->may_fail.empty()) [[likely]]
-        return OkStatus();
       return status();
     }
   };
@@ -328,9 +326,11 @@ Status BoundTurns::LoopRun::Calls::status() const {
 }
 
 StatusOr<int> BoundTurns::LoopRun::Run() {
-  const double turn_ns = loop->turn.ns;
-  const int64_t most = loop->turns_between_looks;
   HR_RETURN_IF_ERROR(once.Run());
+  const bool may_fail = !loop->turn.may_fail.empty();
+  BoundCall* const first[2] = {turn[0].first, turn[1].first};
+  const char* const more[2] = {truth[0], truth[1]};
+  const int64_t most = loop->turns_between_looks;
   while (true) {
     if (*left_ns <= 0) {
       HR_RETURN_IF_ERROR(CheckStop());
@@ -338,14 +338,17 @@ StatusOr<int> BoundTurns::LoopRun::Run() {
     }
     for (int64_t t = 0; t < most; t += 2) {
       for (int parity : {0, 1}) {
-        HR_RETURN_IF_ERROR(turn[parity].Run());
-        if (*truth[parity] == 0) {
-          *left_ns -= static_cast<double>(t + 2) * turn_ns;
+        first[parity]->run(*first[parity]);
+        if (may_fail) [[unlikely]] {
+          HR_RETURN_IF_ERROR(turn[parity].status());
+        }
+        if (*more[parity] == 0) {
+          *left_ns -= static_cast<double>(t + 2) * loop->turn.ns;
           return 1 - parity;
         }
       }
     }
-    *left_ns -= static_cast<double>(most) * turn_ns;
+    *left_ns -= static_cast<double>(most) * loop->turn.ns;
   }
 }
 
