@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "runtime/bound/bound_turns.h"
+#include "runtime/bound_turns.h"
 #include "runtime/deferred_sums.h"
 #include "runtime/program.h"
 #include "runtime/turns.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/bound/bound_turns.h"
-#include "runtime/bound/turn_tree.h"
+#include "runtime/bound_turns.h"
+#include "runtime/turn_tree.h"
 
 namespace headrace {
 namespace {
@@ -45,7 +45,8 @@ void Choose(BoundCall& c) {
   BoundCall& next = (&c)[*static_cast<const bool*>(c.in[0]) ? 1 : c.n];
   return next.run(next);
 }
-// Goes on as far as the way of that number says; the last way is for all others.
+// Goes on as far as the way of that number says; the last way is for all
+// others.
 void ChooseByIndex(BoundCall& c) {
   const int64_t i = *static_cast<const int32_t*>(c.in[0]);
   const auto* jumps = static_cast<const int64_t*>(c.loop);
@@ -160,8 +161,8 @@ class BoundTurnsMaker {
       AddCopy(v.next[i], Other(v.values[i]), &loop->turn);
     }
     loop->truth = ValueOf(truth);
-    loop->turns_between_looks = static_cast<int64_t>(
-        std::clamp(kChunkNs / loop->turn.ns, 1.0, 1024.0));
+    loop->turns_between_looks =
+        static_cast<int64_t>(std::clamp(kChunkNs / loop->turn.ns, 1.0, 1024.0));
   }
   // Where a variable lies in the next turn.
   Value Other(ValueId variable) const {
@@ -355,8 +356,8 @@ class BoundTurnsMaker {
 
   TurnTree& tree_;
   Program& p_;
-  std::vector<int> known_;      // per value: among made_->values_
-  std::vector<ValueId> given_;  // steady values that turns read
+  std::vector<int> known_;           // per value: among made_->values_
+  std::vector<ValueId> given_;       // steady values that turns read
   std::vector<std::string> around_;  // the branches that are being added
   int level_ = 0;
   bool ok_ = true;

@@ -36,7 +36,7 @@ class BoundTurns {
   int num_moved_out() const { return moved_out_ ? moved_out_->num_steps() : 0; }
 
  private:
-  friend class BoundTurnsMaker;  // runtime/bound/turns_maker.cc
+  friend class BoundTurnsMaker;  // runtime/turns_maker.cc
   struct KernelCall;
   struct LoopRun;
   struct Workspace;

@@ -1,4 +1,4 @@
-#include "runtime/bound/turn_tree.h"
+#include "runtime/turn_tree.h"
 
 #include <algorithm>
 

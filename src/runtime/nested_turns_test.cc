@@ -76,9 +76,8 @@ class Writer {
   TurnValues While(OpScope& s, const TurnValues& in, const TurnBody& cond,
                    const TurnBody& body) {
     if (!at_once_) {
-      ValueList out = s.All(
-          "StatelessWhile", in,
-          {{"cond", Ref(cond)}, {"body", Ref(body)}});
+      ValueList out = s.All("StatelessWhile", in,
+                            {{"cond", Ref(cond)}, {"body", Ref(body)}});
       return {out.begin(), out.end()};
     }
     TurnValues state = in;
@@ -133,25 +132,33 @@ TurnValues Statements(Writer& w, OpScope& s, TurnValues v, uint32_t seed,
       three = s("SelectV2",
                 {s("Greater", {number, two}), s("Neg", {three}), three});
     }
-    if (kind == 5) one = s("GatherV2", {three, s("FloorMod", {number, s.Int32(3)}), s.Int32(0)});
-    if (kind == 6) three = s("Reshape", {s("Mul", {s("Reshape", {three, s.Int32s({3, 1})}), one}), s.Int32s({3})});
+    if (kind == 5)
+      one = s("GatherV2",
+              {three, s("FloorMod", {number, s.Int32(3)}), s.Int32(0)});
+    if (kind == 6)
+      three = s("Reshape",
+                {s("Mul", {s("Reshape", {three, s.Int32s({3, 1})}), one}),
+                 s.Int32s({3})});
     if (kind == 7 && fails) number = s("FloorDiv", {s.Int32(100), number});
     if (kind == 8) three = s("Minimum", {three, s("Square", {three})});
     if (kind == 9 || kind == 10) {
-      v = w.If(s, s("Less", {s("FloorMod", {number, s.Int32(3)}), s.Int32(1 + pick(2))}), v,
-               inner(a), inner(b));
+      v = w.If(s,
+               s("Less",
+                 {s("FloorMod", {number, s.Int32(3)}), s.Int32(1 + pick(2))}),
+               v, inner(a), inner(b));
     }
     if (kind == 11) {
       v = w.Case(s, s("Sub", {number, two}), v, {inner(a), inner(b), inner(c)});
     }
     if (kind == 12) {
       // One way hands all through, the other makes one value for two.
-      v = w.If(s, s("Greater", {v[kNumber], two}), v,
-               [](OpScope&, const TurnValues& in) { return in; },
-               [](OpScope& s, const TurnValues& in) {
-                 const Value n = s("Neg", {in[kNumber]});
-                 return TurnValues{n, n, in[kThree], in[kOne]};
-               });
+      v = w.If(
+          s, s("Greater", {v[kNumber], two}), v,
+          [](OpScope&, const TurnValues& in) { return in; },
+          [](OpScope& s, const TurnValues& in) {
+            const Value n = s("Neg", {in[kNumber]});
+            return TurnValues{n, n, in[kThree], in[kOne]};
+          });
     }
     if (kind == 13) {
       const Value limit = s("FloorMod", {v[kNumber], s.Int32(4)});
@@ -269,11 +276,11 @@ bool CompareProgram(uint32_t seed, bool fails) {
     if (s.ok() && wanted.ok()) ExpectSame(got, want);
   }
   OpScope s;
-  const TurnValues direct = at_once.While(
-      s, {state.begin(), state.end()}, GoesOn,
-      [&](OpScope& s, const TurnValues& in) {
-        return s.ok() ? Turn(at_once, s, in, seed, fails) : in;
-      });
+  const TurnValues direct =
+      at_once.While(s, {state.begin(), state.end()}, GoesOn,
+                    [&](OpScope& s, const TurnValues& in) {
+                      return s.ok() ? Turn(at_once, s, in, seed, fails) : in;
+                    });
   EXPECT_EQ(s.ok(), wanted.ok()) << s.status() << wanted;
   if (s.ok() && wanted.ok()) {
     std::vector<Tensor> got;
@@ -313,9 +320,8 @@ TEST(NestedTurns, WaysThatAreNotTakenDoNotFail) {
           s, s("Less", {in[kCount], s.Int32(limit)}), in,
           [](OpScope& s, const TurnValues& in) {
             TurnValues out = in;
-            out[kNumber] = s(
-                "FloorDiv",
-                {in[kNumber], s("Sub", {in[kCount], s.Int32(3)})});
+            out[kNumber] = s("FloorDiv",
+                             {in[kNumber], s("Sub", {in[kCount], s.Int32(3)})});
             return out;
           },
           [](OpScope&, const TurnValues& in) { return in; });
@@ -354,8 +360,8 @@ TEST(NestedTurns, EndlessInnerLoopsStopSoon) {
           s, first,
           [](OpScope& s, const TurnValues& in) {
             // True of all that the division leaves.
-            return TurnValues{
-                s("GreaterEqual", {s("Square", {in[kOne]}), s.Scalar(DType::kFloat, 0)})};
+            return TurnValues{s("GreaterEqual", {s("Square", {in[kOne]}),
+                                                 s.Scalar(DType::kFloat, 0)})};
           },
           [](OpScope& s, const TurnValues& in) {
             TurnValues out = in;
@@ -366,13 +372,11 @@ TEST(NestedTurns, EndlessInnerLoopsStopSoon) {
     });
     const double start = ThreadMs();
     const Deadline deadline(20);
-    const auto s =
-        RunOp("StatelessWhile", state,
-              {{"cond", FuncRef{f.cond->name, nullptr}},
-               {"body", FuncRef{f.body->name, nullptr}}});
-    EXPECT_EQ(s.status().code(), divides
-                                     ? absl::StatusCode::kInvalidArgument
-                                     : absl::StatusCode::kDeadlineExceeded)
+    const auto s = RunOp("StatelessWhile", state,
+                         {{"cond", FuncRef{f.cond->name, nullptr}},
+                          {"body", FuncRef{f.body->name, nullptr}}});
+    EXPECT_EQ(s.status().code(), divides ? absl::StatusCode::kInvalidArgument
+                                         : absl::StatusCode::kDeadlineExceeded)
         << s.status();
     EXPECT_LT(ThreadMs() - start, 35);
     MutexLock lock(f.body->derived_mutex);

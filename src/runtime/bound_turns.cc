@@ -1,4 +1,4 @@
-#include "runtime/bound/bound_turns.h"
+#include "runtime/bound_turns.h"
 
 #include <cstring>
 #include <deque>
@@ -198,9 +198,10 @@ BoundTurns::LoopRun& BoundTurns::BindLoop(Workspace& w, const Loop& loop,
     run.truth[parity] = At(w, loop.truth, here);
   }
   for (const Loop::Result& r : loop.results) {
-    run.results.push_back({{At(w, r.variable, odd), At(w, r.variable, odd | bit)},
-                           At(w, r.to, odd),
-                           values_[r.to].bytes()});
+    run.results.push_back(
+        {{At(w, r.variable, odd), At(w, r.variable, odd | bit)},
+         At(w, r.to, odd),
+         values_[r.to].bytes()});
   }
   return run;
 }
