@@ -70,34 +70,6 @@ def test_second_order_through_calls():
     assert g.numpy() == 12 and outer.gradient(g, x).numpy() == 12
 
 
-def test_variables_made_on_the_first_call():
-    class Layer(tf.Module):
-        def __init__(self):
-            super().__init__()
-            self.w = None
-
-        @tf.function
-        def __call__(self, x):
-            if self.w is None:
-                self.w = tf.Variable(tf.ones([2]) * 3.0)
-            return x * self.w
-
-    a, b = Layer(), Layer()
-    np.testing.assert_array_equal(a(tf.constant(2.0)), [6, 6])
-    a.w.assign([1.0, 1.0])
-    np.testing.assert_array_equal(a(tf.constant(2.0)), [2, 2])
-    np.testing.assert_array_equal(b(tf.constant(2.0)), [6, 6])
-
-
-def test_variables_on_every_call_are_refused():
-    @tf.function
-    def f():
-        return tf.Variable(1.0)
-
-    with pytest.raises(ValueError, match="singleton tf.Variables"):
-        f()
-
-
 def test_effects_run_in_program_order():
     v = tf.Variable(1.0)
 
@@ -109,19 +81,6 @@ def test_effects_run_in_program_order():
         return a, v.read_value()
 
     assert [x.numpy() for x in f()] == [5, 6]
-
-
-def test_input_signature():
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
-    def f(x):
-        return x * 2
-
-    np.testing.assert_array_equal(f([1, 2]), [2, 4])
-    np.testing.assert_array_equal(f(tf.constant([1, 2, 3])), [2, 4, 6])
-    assert f.experimental_get_tracing_count() == 1
-    refusal = "Can not cast TensorSpec.shape=.1, 1., .* to TensorSpec.shape=.None,."
-    with pytest.raises(TypeError, match=refusal):
-        f(tf.constant([[1]]))
 
 
 def test_nested_calls_and_reduced_retracing():
@@ -177,34 +136,6 @@ def test_errors_name_user_frames():
     assert "in user code" in str(e.value) and "test_function.py" in str(e.value)
 
 
-def test_aliased_variables_retrace():
-    count = []
-
-    @tf.function
-    def f(a, b):
-        count.append(1)
-        a.assign_add(1.0)
-        return a + b
-
-    v, w = tf.Variable(1.0), tf.Variable(10.0)
-    assert f(v, w).numpy() == 12
-    assert f(v, v).numpy() == 6
-    assert f(w, v).numpy() == 14
-    assert len(count) == 2
-
-
-def test_run_eagerly():
-    kinds = []
-    f = tf.function(lambda x: kinds.append(type(x).__name__) or x)
-    tf.config.run_functions_eagerly(True)
-    try:
-        f(tf.constant(1))
-    finally:
-        tf.config.run_functions_eagerly(False)
-    f(tf.constant(1))
-    assert kinds == ["EagerTensor", "SymbolicTensor"]
-
-
 def test_input_signature_of_a_method():
     class Doubler(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None])])
@@ -237,17 +168,6 @@ def test_graphs_know_what_they_are_made_inside_of():
     body, whole, bottom = outers[:3]
     assert body.building_function and whole.building_function
     assert bottom is tf.compat.v1.get_default_graph()
-
-
-def test_equal_numbers_of_other_types_are_other_traces():
-    f = tf.function(tf.constant)
-    assert [f(x).dtype for x in (1, True, 1.0, 1)] == [
-        tf.int32,
-        tf.bool,
-        tf.float32,
-        tf.int32,
-    ]
-    assert f.experimental_get_tracing_count() == 3
 
 
 @pytest.mark.parametrize("traced", [False, True])
