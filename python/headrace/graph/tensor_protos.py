@@ -152,8 +152,13 @@ def _quantized(values, dtype):
 
 
 def make_ndarray(tensor):
-    """The NumPy array of a TensorProto."""
+    """The NumPy array of a TensorProto, of the dtype's `as_numpy_dtype`."""
     dtype = dtypes.as_dtype(tensor.dtype)
+    array = _numbers(tensor, dtype)
+    return array.view(dtype.as_numpy_dtype) if dtype.is_quantized else array
+
+
+def _numbers(tensor, dtype):
     shape = [d.size for d in tensor.tensor_shape.dim]
     count = int(np.prod(shape, dtype=np.int64))
     name = dtype.name
