@@ -1,4 +1,4 @@
-"""Ragged, sparse and extension types that first get their value in a loop."""
+"""Ragged, sparse, extension types and structures that first get their value in a loop."""
 
 import headrace as tf
 import pytest
@@ -40,6 +40,10 @@ def _in_structures(i):
     return {"x": (RAGGED + i, i), "y": [tf.sparse.from_dense([i])]}
 
 
+def _in_one_place(i):
+    return {"x": [i * 2]}
+
+
 def over_a_range(make, n):
     for i in tf.range(n):
         made = make(i)
@@ -57,7 +61,15 @@ def while_there_is_more(make, n):
 @pytest.mark.parametrize("loop", [over_a_range, while_there_is_more])
 @pytest.mark.parametrize(
     "make",
-    [_ragged, _of_other_rows_each_turn, _sparse, _slices, _extension, _in_structures],
+    [
+        _ragged,
+        _of_other_rows_each_turn,
+        _sparse,
+        _slices,
+        _extension,
+        _in_structures,
+        _in_one_place,
+    ],
 )
 def test_the_last_turns_value(loop, make):
     f = tf.function(lambda n: loop(make, n))

@@ -1,6 +1,8 @@
 """tf.function: signatures, traces, captures, variables, gradients."""
 
+import functools
 import gc
+import inspect
 import weakref
 
 import numpy as np
@@ -199,3 +201,27 @@ def test_arguments_whose_names_are_no_names_of_nodes():
     assert names(lambda _x, y_: y_, 2) == ["Placeholder:0", "y_:0"]
     assert names(lambda x, é: x, 2) == ["x:0", "Placeholder:0"]
     assert tf.function(lambda _: 7)(1.0) == 7
+
+
+def test_signatures_are_what_callers_give():
+    class Scale:
+        @tf.function
+        def by(self, x, k=2):
+            return x * k
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])
+        def twice(self, x):
+            return x * 2
+
+        @tf.function
+        def total(*all):  # `self` is one of them
+            return sum(all[1:])
+
+    scale, three = Scale(), tf.constant(3)
+    assert str(inspect.signature(scale.by)) == "(x, k=2)"
+    assert str(inspect.signature(Scale.by)) == "(self, x, k=2)"
+    assert str(inspect.signature(scale.by.python_function)) == "(x, k=2)"
+    assert str(inspect.signature(scale.total)) == "(*all)"
+    assert inspect.getfullargspec(scale.by).args == ["x", "k"]
+    assert int(tf.function(functools.partial(scale.by, k=5))(three)) == 15
+    assert int(scale.total(three, three)) == 6 and int(scale.twice(three)) == 6
