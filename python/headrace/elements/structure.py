@@ -182,16 +182,9 @@ def batched(spec, size):
     """The spec of `size` (None: unknown) elements stacked."""
 
     def leaf(s):
-        if isinstance(s, NoneTensorSpec):
-            return s
-        if hasattr(s, "_batched"):
-            return s._batched(size)
-        if isinstance(s, TensorSpec):
-            rows = tensor_shape.TensorShape([size])
-            return TensorSpec(rows.concatenate(s.shape), s.dtype)
-        if hasattr(s, "_to_tensor_list"):
-            return s._batch(size)
-        raise TypeError(f"Cannot batch elements of type {type(s).__name__}")
+        if not (hasattr(s, "_batch") or hasattr(s, "_to_tensor_list")):
+            raise TypeError(f"Cannot batch elements of type {type(s).__name__}")
+        return s._batch(size)
 
     return nest.map_structure(leaf, spec)
 
@@ -200,17 +193,11 @@ def unbatched(spec):
     """The spec of rows."""
 
     def leaf(s):
-        if isinstance(s, NoneTensorSpec):
-            return s
         if hasattr(s, "shape") and s.shape.rank == 0:
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
-        if isinstance(s, TensorSpec):
-            return TensorSpec(s.shape[1:], s.dtype)
-        if hasattr(s, "_unbatched"):
-            return s._unbatched()
-        if hasattr(s, "_to_tensor_list"):
-            return s._unbatch()
-        raise TypeError(f"Cannot unbatch elements of type {type(s).__name__}")
+        if not (hasattr(s, "_unbatch") or hasattr(s, "_to_tensor_list")):
+            raise TypeError(f"Cannot unbatch elements of type {type(s).__name__}")
+        return s._unbatch()
 
     return nest.map_structure(leaf, spec)
 
