@@ -36,6 +36,3 @@ class DatasetBatch(Holder):
 
     def __repr__(self):
         return f"<DatasetBatch shape={self.shape} element_spec={self.element_spec}>"
-
-
-structure.register_batch(DatasetBatch)

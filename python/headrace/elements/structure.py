@@ -10,6 +10,7 @@ import operator
 import numpy as np
 
 from headrace._load import _headrace, raw
+from headrace.context import late
 from headrace.elements import nest
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
 from headrace.framework import nest as core
@@ -26,17 +27,11 @@ from headrace.ragged.spec import RaggedTensorSpec
 
 
 _elements = []
-_batches = []
 
 
 def register_element(cls):
     """Says that objects of the class are elements as they stand: control_flow does."""
     _elements.append(cls)
-
-
-def register_batch(cls):
-    """Says what `cls.of(datasets)` a list of datasets becomes: data/dataset_batch.py does."""
-    _batches[:] = [cls]
 
 
 def normalize(value):
@@ -54,7 +49,7 @@ def _normalize_leaf(x):
     if isinstance(x, RaggedTensorValue):
         return as_values(x)
     if isinstance(x, list) and x and all(hasattr(i, "_variant_tensor") for i in x):
-        return _batches[0].of(x)
+        return late.DatasetBatch.of(x)
     if isinstance(x, list) and any(is_ragged(i) for i in x):
         return joining.stack(x, axis=0)
     return conversion.convert_to_tensor(x)
@@ -137,10 +132,12 @@ def to_slices(spec, value):
             out.append(x)
         elif hasattr(s, "_to_tensor_list"):
             out += s._to_batched_tensor_list(x)
-        elif isinstance(x, tuple(_batches)):
-            out.append(x._variant_tensor)
         elif hasattr(x, "_variant_tensor"):
-            raise ValueError("Slicing dataset elements is not supported for rank 0.")
+            if s.shape.rank == 0:
+                raise ValueError(
+                    "Slicing dataset elements is not supported for rank 0."
+                )
+            out.append(x._variant_tensor)
         else:
             raise TypeError(f"from_tensor_slices of {type(x).__name__}")
     return out

@@ -97,8 +97,7 @@ def numeric_column(
 
 
 class NumericColumn(
-    DenseColumn,
-    fields("NumericColumn", "key shape default_value dtype normalizer_fn"),
+    DenseColumn, fields("NumericColumn", "key shape default_value dtype normalizer_fn")
 ):
     """See tf.feature_column.numeric_column."""
 

@@ -1,10 +1,7 @@
 """tf.experimental.BatchableExtensionType: extension types that datasets batch."""
 
 from headrace.framework import nest
-from headrace.framework.extension.extension_type import (
-    ExtensionType,
-    ExtensionTypeSpec,
-)
+from headrace.framework.extension.extension_type import ExtensionType, ExtensionTypeSpec
 from headrace.framework.type_spec import TensorSpec
 
 
