@@ -1,9 +1,6 @@
 """tf.autograph: conversion asked for by name."""
 
-import inspect
-import types
-
-from headrace.autograph.calls import ag__
+from headrace.autograph.calls import ag__, as_function
 from headrace.autograph.conversion import converter
 from headrace.autograph.conversion.errors import AutoGraphError, ConversionError
 from headrace.autograph.status import ConversionOptions, is_autograph_artifact
@@ -11,15 +8,6 @@ from headrace.autograph.status import ConversionOptions, is_autograph_artifact
 
 def _options(recursive, features):
     return ConversionOptions(recursive, True, True, features)
-
-
-def _function_of(entity):
-    entity = getattr(entity, "python_function", entity)
-    if inspect.ismethod(entity):
-        return entity.__func__
-    if not inspect.isroutine(entity) and callable(entity):
-        return type(entity).__call__
-    return entity
 
 
 def to_graph(entity, recursive=True, experimental_optional_features=None):
@@ -70,12 +58,12 @@ def to_code_v1(
 
 
 def _checked(entity):
-    function = _function_of(entity)
     if isinstance(entity, type):
         raise NotImplementedError(f"to_graph: classes are not converted: {entity}")
-    if not isinstance(function, types.FunctionType):
+    found = as_function(getattr(entity, "python_function", entity))
+    if found is None:
         raise ConversionError(f"{entity!r} has no code that could be converted")
-    return function
+    return found[0]
 
 
 def to_code(entity, recursive=True, experimental_optional_features=None):

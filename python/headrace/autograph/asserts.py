@@ -1,6 +1,7 @@
 """assert statements."""
 
 from headrace.autograph import tensors
+from headrace.ops import graph_assert
 
 
 def assert_stmt(expression, error):
@@ -12,7 +13,7 @@ def assert_stmt(expression, error):
     if tensors.is_tensor(expression) and tensors.in_graph():
         message = error()
         data = message if isinstance(message, (list, tuple)) else [message]
-        return tensors.require(expression, data)
+        return graph_assert.make(expression, data)
     if not expression:
         raise AssertionError(error())
     return None

@@ -79,7 +79,7 @@ def _runs_as_is(f):
     return _is_library(_module_of(inner))
 
 
-def _as_function(f):
+def as_function(f):
     """(the plain function that a call of `f` runs, the arguments before the call's);
     None for what is no code of Python."""
     before = []
@@ -134,30 +134,24 @@ def converted_call(f, args, kwargs=None, caller_fn_scope=None, options=None):
     replaced = overloads.overload_of(f, options.uses("BUILTIN_FUNCTIONS"))
     if replaced is not f:
         return _call(replaced, args, kwargs)
-    if control_status_ctx().status is Status.DISABLED and not options.user_requested:
-        return _call(f, args, kwargs)
-    if not options.internal_convert_user_code and not options.user_requested:
-        return _call(f, args, kwargs)
-    if _runs_as_is(f):
-        return _call(f, args, kwargs)
-    return _call_converted(f, args, kwargs, options)
-
-
-def _call_converted(f, args, kwargs, options):
-    found = _as_function(f)
-    if found is None:
-        return _call(f, args, kwargs)
-    function, before = found
-    if is_autograph_artifact(function) or _runs_as_is(function):
-        return _call(f, args, kwargs)
-    made = _converted_or_none(function, options, f)
-    if made is None:
-        return _call(f, args, kwargs)
-    return _call(made, (*before, *args), kwargs)
+    converts = options.user_requested or (
+        options.internal_convert_user_code
+        and control_status_ctx().status is not Status.DISABLED
+    )
+    found = as_function(f) if converts and not _runs_as_is(f) else None
+    if found is not None:
+        function, before = found
+        made = _converted_or_none(function, options, f)
+        if made is not None:
+            return _call(made, (*before, *args), kwargs)
+    return _call(f, args, kwargs)
 
 
 def _converted_or_none(function, options, f):
-    """The converted function; None, with a warning once, where it cannot be made."""
+    """The converted function; None where `function` runs as it is, with a warning once
+    where it could not be made."""
+    if is_autograph_artifact(function) or _runs_as_is(function):
+        return None
     code = function.__code__
     if why_unconverted(code) is not None:
         return None
@@ -184,12 +178,16 @@ def why_unconverted(code):
 
 def traced(function, features=None):
     """What tf.function traces for a function of the user."""
-    options = ConversionOptions(True, True, True, features)
+    return _converting(function, ConversionOptions(True, True, True, features))
+
+
+def _converting(f, options):
+    """A function that calls `f` converted."""
 
     def call(*args, **kwargs):
         # A function of this package asks by the status whether to convert the user's.
         with ControlStatusCtx(Status.ENABLED, options):
-            return converted_call(function, args, kwargs, options=options)
+            return converted_call(f, args, kwargs, options=options)
 
     return call
 
@@ -209,18 +207,13 @@ def tf_convert(f, ctx, convert_by_default=True, user_requested=False):
     """
     if is_autograph_artifact(f):
         return f
-    if ctx.status is Status.DISABLED:
-        return do_not_convert(f)
-    if ctx.status is Status.UNSPECIFIED and not convert_by_default:
+    stays_off = ctx.status is Status.UNSPECIFIED and not convert_by_default
+    if ctx.status is Status.DISABLED or stays_off:
         return do_not_convert(f)
     features = ctx.options.optional_features if ctx.options else None
     options = ConversionOptions(True, user_requested, True, features)
 
-    @functools.wraps(f, updated=())
-    def call(*args, **kwargs):
-        with ControlStatusCtx(Status.ENABLED, options):
-            return converted_call(f, args, kwargs, options=options)
-
+    call = functools.update_wrapper(_converting(f, options), f, updated=())
     return autograph_artifact(call)
 
 

@@ -8,6 +8,7 @@ _RETURN_IN_LOOP = (
     "a return statement cannot be placed inside this TensorFlow loop; this may happen "
     "if a return statement depends on a static Python condition such as a hyperparameter"
 )
+_BEFORE, _AFTER = "before the loop", "after one iteration"
 _INVARIANTS = " Use tf.autograph.experimental.set_loop_options to set shape invariants."
 
 
@@ -61,19 +62,27 @@ def branches_alike(main, other, names):
     for name, a, b in zip(names, main, other):
         not_none(name, a, "main")
         not_none(name, b, "else")
-        try:
-            nest.assert_same_structure(a, b, expand_composites=True)
-        except (ValueError, TypeError) as e:
+        _alike(
+            (name, a, b),
+            "must have the same nested structure in the main and else branches:",
+            ("in the main branch", "in the else branch"),
+        )
+
+
+def _alike(symbol, refusal, places):
+    """`symbol`, (name, its value, its other value), must have one structure of parts of
+    one dtype; `places` say where it has them."""
+    name, a, b = symbol
+    try:
+        nest.assert_same_structure(a, b, expand_composites=True)
+    except (ValueError, TypeError) as e:
+        raise TypeError(f"'{name}' {refusal}\n\n{e}") from None
+    for x, y in zip(_tensors(a), _tensors(b)):
+        if x.dtype != y.dtype:
             raise TypeError(
-                f"'{name}' must have the same nested structure in the main and else "
-                f"branches:\n\n{e}"
-            ) from None
-        for x, y in zip(_tensors(a), _tensors(b)):
-            if x.dtype != y.dtype:
-                raise TypeError(
-                    f"'{name}' has dtype {x.dtype.name} in the main branch, but dtype "
-                    f"{y.dtype.name} in the else branch"
-                )
+                f"'{name}' has dtype {x.dtype.name} {places[0]}, but dtype "
+                f"{y.dtype.name} {places[1]}"
+            )
 
 
 def not_none(name, value, which):
@@ -111,13 +120,17 @@ def before_loop(values, names):
 def invariants_before_loop(values, names, invariants):
     """Values must conform with what the user says about their shapes."""
     for name, value, invariant in zip(names, values, invariants):
-        for leaf, shape in _with_shapes(value, invariant):
-            own = _shape_of(leaf)
-            if own is not None and not own.is_subtype_of(shape):
-                raise ValueError(
-                    f"'{name}' has shape {own} before the loop, which does not conform "
-                    f"with the shape invariant {shape}."
-                )
+        _conforms(name, value, invariant, _BEFORE)
+
+
+def _conforms(name, value, invariant, place):
+    for leaf, shape in _with_shapes(value, invariant):
+        own = _shape_of(leaf)
+        if own is not None and not own.is_subtype_of(shape):
+            raise ValueError(
+                f"'{name}' has shape {own} {place}, which does not conform with the "
+                f"shape invariant {shape}."
+            )
 
 
 def _with_shapes(value, invariant):
@@ -154,37 +167,23 @@ def turn(entry, exit_, names, invariants, check_shapes=True):
         if lacks_value(after):
             shown = "None" if after is None else "undefined"
             raise ValueError(f"'{name}' is {shown} at the end of the iteration.")
-        try:
-            nest.assert_same_structure(before, after, expand_composites=True)
-        except (ValueError, TypeError) as e:
-            raise TypeError(
-                f"'{name}' does not have the same nested structure after one "
-                f"iteration.\n\n{e}"
-            ) from None
-        for x, y in zip(_tensors(before), _tensors(after)):
-            if x.dtype != y.dtype:
-                raise TypeError(
-                    f"'{name}' has dtype {x.dtype.name} before the loop, but dtype "
-                    f"{y.dtype.name} after one iteration"
-                )
+        _alike(
+            (name, before, after),
+            "does not have the same nested structure after one iteration.",
+            (_BEFORE, _AFTER),
+        )
         if check_shapes:
             _shapes(name, before, after, invariant)
 
 
 def _shapes(name, before, after, invariant):
     if invariant is not None:
-        for leaf, shape in _with_shapes(after, invariant):
-            own = _shape_of(leaf)
-            if own is not None and not own.is_subtype_of(shape):
-                raise ValueError(
-                    f"'{name}' has shape {own} after one iteration, which does not "
-                    f"conform with the shape invariant {shape}."
-                )
+        _conforms(name, after, invariant, _AFTER)
         return
     for x, y in zip(tensors.leaves(before), tensors.leaves(after)):
         old, new = _shape_of(x), _shape_of(y)
         if old is not None and new is not None and not new.is_subtype_of(old):
             raise ValueError(
-                f"'{name}' has shape {old} before the loop, but shape {new} after one "
-                f"iteration.{_INVARIANTS}"
+                f"'{name}' has shape {old} {_BEFORE}, but shape {new} {_AFTER}."
+                f"{_INVARIANTS}"
             )

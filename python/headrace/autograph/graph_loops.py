@@ -5,7 +5,7 @@ from headrace.autograph import checks, lists, tensors, variables
 from headrace.context import stack
 from headrace.control_flow import bodies, loops
 from headrace.framework import conversion, dtypes, nest
-from headrace.ops import array_ops
+from headrace.ops import array_ops, graph_assert
 
 _TO_WHILE = ("parallel_iterations", "swap_memory", "maximum_iterations")
 
@@ -145,7 +145,7 @@ class GraphLoop:
             return values
         names = ", ".join(n for n, lacks in zip(self._names, lacking) if lacks)
         text = f"loop must iterate at least once to initialize {names}"
-        check = tensors.require(self._turned[0], [text])
+        check = graph_assert.make(self._turned[0], [text])
         with stack.current().control_dependencies([check]):
             return [
                 nest.map_structure(array_ops.identity, v) if lacks else v

@@ -37,10 +37,7 @@ def while_stmt(test, body, get_state, set_state, symbol_names, opts):
     def condition():
         return tensors.bool_scalar(test(), "while loop")
 
-    def step():
-        body()
-
-    GraphLoop((get_state, set_state, symbol_names), condition, step, opts=opts).run()
+    GraphLoop((get_state, set_state, symbol_names), condition, body, opts=opts).run()
 
 
 def for_stmt(iter_, extra_test, body, get_state, set_state, symbol_names, opts):
@@ -59,10 +56,10 @@ def for_stmt(iter_, extra_test, body, get_state, set_state, symbol_names, opts):
                 return
         python_loops.run_for(iter_, extra_test, body)
         return
-    if tensors.is_tensor(iter_) or any(isinstance(iter_, cls) for cls, _ in _kinds):
+    loops_in_graphs = (*tensors.TENSORS, *(cls for cls, _ in _kinds))
+    most = None
+    if isinstance(iter_, loops_in_graphs):
         most = opts.get("maximum_iterations")
-    else:
-        most = None
     if isinstance(iter_, EagerArray):
         iter_ = [iter_.read(i) for i in range(int(iter_.size()))]
     python_loops.run_for(iter_, extra_test, body, most)

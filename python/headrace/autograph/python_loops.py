@@ -2,6 +2,7 @@
 
 import traceback
 
+from headrace._load import _headrace
 from headrace.autograph import tensors
 from headrace.context import stack
 from headrace.framework.errors import OperatorNotAllowedInGraphError
@@ -28,11 +29,22 @@ MOST_TURNS = 100_000_000  # of a loop inside of a trace
 
 
 class _Turns:
-    """Counts the turns of a Python loop in a graph: each copies its operations."""
+    """A Python loop in a graph: each turn copies its operations, which is counted.
+
+    Used in the function that runs the loop: the stacks of the turns' nodes end there,
+    and what stands around it is walked once.
+    """
 
     def __init__(self):
         self._graph = stack.current()
         self._nodes = 0
+
+    def __enter__(self):
+        _headrace.push_base()
+        return self
+
+    def __exit__(self, *error):
+        _headrace.pop_base()
 
     def many(self, done):
         """Called after each turn from the MANY_TURNS-th on: `done` turns were made."""
@@ -69,17 +81,16 @@ def run_while(test, body, first, maximum_iterations=None):
 
     Raises NotImplementedError where the test becomes a tensor of a graph.
     """
-    turns = _Turns()
     most = None if maximum_iterations is None else int(maximum_iterations)
     done = 0
     holds = first
-    while (most is None or done < most) and _truth(holds, _CHANGED):
-        body()
-        done += 1
-        if done >= MANY_TURNS:
-            turns.many(done)
-        holds = test()
-    return done
+    with _Turns() as turns:
+        while (most is None or done < most) and _truth(holds, _CHANGED):
+            body()
+            done += 1
+            if done >= MANY_TURNS:
+                turns.many(done)
+            holds = test()
 
 
 def run_for(iterable, extra_test, body, maximum_iterations=None):
@@ -89,18 +100,18 @@ def run_for(iterable, extra_test, body, maximum_iterations=None):
     """
     if extra_test is not None and not _truth(extra_test(), _BREAKS):
         return
-    turns = _Turns()
     most = None if maximum_iterations is None else int(maximum_iterations)
     if most == 0:
         return
-    for done, item in enumerate(iterable, 1):
-        body(item)
-        if done >= MANY_TURNS:
-            turns.many(done)
-        if extra_test is not None and not _truth(extra_test(), _BREAKS):
-            return
-        if done == most:
-            return
+    with _Turns() as turns:
+        for done, item in enumerate(iterable, 1):
+            body(item)
+            if done >= MANY_TURNS:
+                turns.many(done)
+            if extra_test is not None and not _truth(extra_test(), _BREAKS):
+                return
+            if done == most:
+                return
 
 
 def _truth(value, message):

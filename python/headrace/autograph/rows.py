@@ -3,12 +3,11 @@
 import functools
 
 from headrace._load import raw
-from headrace.autograph import tensors
 from headrace.context import stack
 from headrace.control_flow import tensor_array
 from headrace.framework import conversion, dtypes
 from headrace.framework.errors import OperatorNotAllowedInGraphError
-from headrace.ops import array_ops, elementwise_ops
+from headrace.ops import array_ops, elementwise_ops, graph_assert
 
 
 def length(tensor):
@@ -17,7 +16,7 @@ def length(tensor):
     if tensor.shape.rank is None:
         rank = array_ops.rank(tensor)
         text = "len requires non-zero rank, got "
-        check = tensors.require(raw.Greater(rank, 0), [text, rank])
+        check = graph_assert.make(raw.Greater(rank, 0), [text, rank])
         with stack.current().control_dependencies([check]):
             return shape[0]
     if tensor.shape.rank == 0:

@@ -7,12 +7,12 @@ from headrace.context import stack
 from headrace.framework import conversion, dtypes, nest
 from headrace.graph.func_graph import FuncGraph
 
-_TENSORS = (_headrace.Tensor, _headrace.VariableBase)
+TENSORS = (_headrace.Tensor, _headrace.VariableBase)
 
 
 def is_tensor(value):
     """Whether a value is a tensor, or a variable, which is read as one."""
-    return isinstance(value, _TENSORS)
+    return isinstance(value, TENSORS)
 
 
 def in_graph():
@@ -42,15 +42,6 @@ def bool_scalar(value, what):
         f"condition of {what} expected to be `tf.bool` scalar, got {value!s}; {hint}"
         "to check for None, use `is not None`"
     )
-
-
-def require(condition, data):
-    """An operation that fails with the data where the condition does not hold."""
-    graph = stack.current()
-    with graph.name_scope("Assert"):
-        parts = [tensor(condition), *map(tensor, data)]
-        _headrace.call_op("Assert", parts, {"summarize": 3})
-        return graph._last_operation()
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from headrace.data.iterator import Iterator, OwnedIterator
 from headrace.data.optional import Optional
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes
-from headrace.ops import elementwise_ops
+from headrace.ops import elementwise_ops, graph_assert
 
 
 def _over_dataset(dataset, extra_test, body, state, opts):
@@ -72,7 +72,7 @@ def _length(dataset):
         return NotImplemented
     count = dataset.cardinality()
     text = "len requires dataset with definitive cardinality, got "
-    check = tensors.require(raw.GreaterEqual(count, 0), [text, count])
+    check = graph_assert.make(raw.GreaterEqual(count, 0), [text, count])
     with stack.current().control_dependencies([check]):
         return raw.Identity(count)
 

@@ -1,20 +1,9 @@
 """Loops of converted code over datasets and iterators, and builtins of them."""
 
 import pytest
+from scalar_programs import refused, run
 
 import headrace as tf
-
-
-def run(function, x=5):
-    """What tf.function of a program of one int32 scalar gives."""
-    return tf.function(function)(tf.constant(x))
-
-
-def refused(function, error, text):
-    """The program cannot be traced, and the error says so."""
-    with pytest.raises(error) as caught:
-        run(function)
-    assert text in str(caught.value)
 
 
 def zero():

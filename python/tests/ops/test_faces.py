@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import headrace as tf
-from headrace._load import raw
+from headrace._load import _headrace, raw
 from headrace.framework.support.properties import read_only
 from headrace.ops.faces import add_faces
 
@@ -81,3 +81,8 @@ def test_read_only_properties():
 def test_result_tuples_are_of_the_raw_ops_whoever_calls_first():
     kind = type(tf.raw_ops.TopKV2(input=[1.0, 2.0], k=1))
     assert (kind.__name__, kind.__module__) == ("TopKV2", "headrace.raw_ops")
+
+
+def test_operations_by_name_refuse_attributes_they_do_not_have():
+    with pytest.raises(TypeError, match="Identity: .*'foo'"):
+        _headrace.call_op("Identity", [1], {"foo": 2})

@@ -12,3 +12,16 @@ def test_reduce_join_over_all_dimensions():
         b"abc-def",
         b"123-456",
     ]
+
+
+def test_bytes_that_are_no_utf8_have_no_case():
+    text = [b"a\xffB", b"\xc3\xa4\xc0\xaf", b"\xe2\x82", b"x\xf0\x9f\x98y"]
+    for change, ends in (
+        (tf.strings.upper, "AB\u00c4XY"),
+        (tf.strings.lower, "ab\u00e4xy"),
+    ):
+        a, b, umlaut, x, y = ends
+        wanted = [f"{a}\ufffd{b}", f"{umlaut}\ufffd\ufffd", "\ufffd", f"{x}\ufffd{y}"]
+        got = change(text, encoding="utf-8").numpy().tolist()
+        assert [t.decode() for t in got] == wanted
+    assert tf.strings.upper(text[0]).numpy() == b"A\xffB"

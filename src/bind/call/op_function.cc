@@ -29,7 +29,6 @@ struct Face {
   std::string doc;
   bool keyword_only;
   std::vector<OpParameter> parameters;
-  int name_at = -1;
   OpCaller* for_text = nullptr;  // an op of the same form that takes strings
   std::string module = "headrace";
 };

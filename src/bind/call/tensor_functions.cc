@@ -184,12 +184,19 @@ PyObject* CallOp(PyObject*, PyObject* args) {
     types.push_back(values.back().dtype());
   }
   AttrMap map;
+  Py_ssize_t known = 0;
   for (const AttrDef& a : (*def)->attrs) {
     PyObject* o = PyDict_GetItemString(attrs, a.name.c_str());
     if (o == nullptr) continue;
+    ++known;
     AttrValue value;
     if (!ToAttr(a, o, op, &value)) return nullptr;
     map.Set(a.name, std::move(value));
+  }
+  if (known != PyDict_Size(attrs)) {
+    PyErr_Format(PyExc_TypeError, "%s: its attributes are not those of %R", op,
+                 attrs);
+    return nullptr;
   }
   StatusOr<ResolvedOpPtr> resolved = ResolveOp(**def, types, map);
   if (!resolved.ok()) {

@@ -98,28 +98,25 @@ void PushGraph(PyGraph& g) {
 void PushEager() {
   Stack().push_back({std::make_unique<EmitterScope>(EagerEmitter()), nullptr});
 }
-void PopEmitter() {
-  if (Stack().empty()) throw nb::value_error("no graph was entered");
-  // The stack was recorded for the graph that is left, not for eager scopes.
-  if (GraphBuilder* b = Stack().back().builder) {
-    static_cast<Builder*>(b)->stacks.Leave();
-  }
-  Stack().pop_back();
+// The builder entered last; nullptr where none was, or eager code last.
+Builder* TopBuilder() {
+  if (Stack().empty()) return nullptr;
+  return static_cast<Builder*>(Stack().back().builder);
 }
 
 // What stands around the caller's caller is the outer part of stacks until
 // PopBase: a context manager calls both, for the function that it is used in.
 void PushBase() {
-  if (Stack().empty()) return;
-  if (GraphBuilder* b = Stack().back().builder) {
-    static_cast<Builder*>(b)->stacks.Enter();
-  }
+  if (Builder* b = TopBuilder()) b->stacks.Enter();
 }
 void PopBase() {
-  if (Stack().empty()) return;
-  if (GraphBuilder* b = Stack().back().builder) {
-    static_cast<Builder*>(b)->stacks.Leave();
-  }
+  if (Builder* b = TopBuilder()) b->stacks.Leave();
+}
+
+void PopEmitter() {
+  if (Stack().empty()) throw nb::value_error("no graph was entered");
+  PopBase();  // the stack was recorded for the graph that is left
+  Stack().pop_back();
 }
 
 // Where graphs are built unless told otherwise, each thread has a default one:

@@ -9,6 +9,9 @@
 namespace headrace {
 namespace {
 
+// What stands for bytes that are no UTF-8 (Unicode's U+FFFD).
+constexpr int32_t kReplacementCharacter = 0xfffd;
+
 // Case by Unicode's tables, character by character; null if the system has
 // none.
 locale_t UnicodeLocale() {
@@ -22,10 +25,9 @@ std::string ChangeUnicodeCase(const std::string& s) {
   std::string out;
   out.reserve(s.size());
   for (size_t at = 0; at < s.size();) {
-    const size_t from = at;
-    int32_t c = Utf8Next(s, &at);
+    const int32_t c = Utf8Next(s, &at);
     if (c < 0) {
-      out.append(s, from, at - from);
+      Utf8Append(kReplacementCharacter, &out);
     } else if (kUpper && c == 0xdf) {
       out += "SS";  // the sharp s has no capital of one character
     } else {

@@ -7,9 +7,12 @@ import builtins
 import types
 import weakref
 
-from headrace.autograph.conversion import directives, rewriting, source
-from headrace.autograph.conversion.errors import ConversionError
-from headrace.autograph.conversion.expressions import operator, thunk
+from headrace.autograph.conversion import directives, names, rewriting, source
+from headrace.autograph.conversion.errors import (
+    ConversionError,
+    UnsupportedLanguageElementError,
+)
+from headrace.autograph.conversion.expressions import Expressions, operator, thunk
 from headrace.context.call_stacks import PART
 from headrace.framework.support.locks import ForkLock
 
@@ -18,25 +21,18 @@ _made = {}  # {(id of a code object, options): (weak reference to it, converted 
 
 
 def _identifiers(node):
-    """All names in the code, those of nested functions too."""
-    found = set()
+    """(all names in the code, those that it assigns), of nested functions too."""
+    found, assigned = set(), set()
     for n in ast.walk(node):
         if isinstance(n, ast.Name):
             found.add(n.id)
+            if not isinstance(n.ctx, ast.Load):
+                assigned.add(n.id)
         elif isinstance(n, ast.arg):
             found.add(n.arg)
-        elif isinstance(n, (*rewriting.names.FUNCTIONS, ast.ClassDef)):
+        elif isinstance(n, (*names.FUNCTIONS, ast.ClassDef)):
             found.add(n.name)
-    return found
-
-
-def _assigned(node):
-    """The names that the code assigns, that of nested functions too."""
-    return {
-        n.id
-        for n in ast.walk(node)
-        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
-    }
+    return found, assigned
 
 
 def _namespace(function):
@@ -63,8 +59,11 @@ def converted_node(function, options, shows_all=False):
     unless the code `shows_all` reads alike.
     """
     node, filename = source.node_of(function)
-    rewriting.check(node)
-    namer = rewriting.Namer(_identifiers(node), None if shows_all else _assigned(node))
+    reason = rewriting.refusal(node)
+    if reason is not None:
+        raise UnsupportedLanguageElementError(reason)
+    identifiers, assigned = _identifiers(node)
+    namer = rewriting.Namer(identifiers, None if shows_all else assigned)
     told = ast.parse(options.source(), mode="eval").body
     find = directives.finder(_namespace(function))
     if isinstance(node, ast.Lambda):
@@ -76,10 +75,9 @@ def converted_node(function, options, shows_all=False):
 
 def _lambda(node, namer, options, told):
     scope = namer("lscope")
-    first = [*node.args.posonlyargs, *node.args.args][:1]
-    first = first[0].arg if first else None
-    body = rewriting.Expressions(scope, options, first, namer.assigned).visit(node.body)
-    inner = thunk(body)
+    first = names.first_parameter(node)
+    expressions = Expressions(scope, options, first, namer.assigned)
+    inner = thunk(expressions.visit(node.body))
     inner.args.args.append(ast.arg(scope))
     call = operator("with_function_scope", inner, ast.Constant(scope), told)
     lam = ast.Lambda(_without_defaults(node.args), ast.copy_location(call, node))
@@ -113,16 +111,19 @@ def text(function, options):
 def _code_of(function, options):
     code = function.__code__
     key = id(code), options
+    made = _kept(key, code)
+    if made is None:
+        with _lock:
+            made = _kept(key, code)  # another thread may have made it
+            if made is None:
+                made = _compiled(function, options)
+                _made[key] = weakref.ref(code, lambda _: _made.pop(key, None)), made
+    return made
+
+
+def _kept(key, code):
     kept = _made.get(key)
-    if kept is not None and kept[0]() is code:
-        return kept[1]
-    with _lock:
-        kept = _made.get(key)
-        if kept is not None and kept[0]() is code:
-            return kept[1]
-        made = _compiled(function, options)
-        _made[key] = weakref.ref(code, lambda _: _made.pop(key, None)), made
-        return made
+    return kept[1] if kept is not None and kept[0]() is code else None
 
 
 def _compiled(function, options):

@@ -3,6 +3,8 @@
 import ast
 import inspect
 
+from headrace.autograph.conversion.names import last_name
+
 
 class _Unset:
     def __repr__(self):
@@ -58,17 +60,17 @@ def finder(look_up):
         return None
 
     def directive(call):
-        name = ast.unparse(call.func).rpartition(".")[2]
+        name = last_name(call.func)
         if not any(name == d.__name__ for d in _DIRECTIVES):
             return None
         found = value_of(call.func)
         if not any(found is d for d in _DIRECTIVES):
             return None
-        names = list(inspect.signature(found).parameters)
-        given = dict(zip(names, call.args))
+        parameters = list(inspect.signature(found).parameters)
+        given = dict(zip(parameters, call.args))
         given.update({k.arg: k.value for k in call.keywords})
-        unknown = [k for k in given if k not in names]
-        if unknown or len(call.args) > len(names):
+        unknown = [k for k in given if k not in parameters]
+        if unknown or len(call.args) > len(parameters):
             raise TypeError(
                 f"{name}() got an unexpected argument {', '.join(map(str, unknown))}"
             )

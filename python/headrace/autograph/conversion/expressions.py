@@ -9,11 +9,19 @@ _LAZY = {ast.And: "and_", ast.Or: "or_"}
 _EQUALITY = {ast.Eq: "eq", ast.NotEq: "not_eq"}
 
 
+def of_operators(name):
+    """The node of ag__.name."""
+    return ast.Attribute(ast.Name("ag__", ast.Load()), name, ast.Load())
+
+
 def operator(name, *args):
     """The node of ag__.name(*args)."""
-    return ast.Call(
-        ast.Attribute(ast.Name("ag__", ast.Load()), name, ast.Load()), [*args], []
-    )
+    return ast.Call(of_operators(name), [*args], [])
+
+
+def _is_operator(func):
+    is_attribute = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)
+    return is_attribute and func.value.id == "ag__"
 
 
 def thunk(body):
@@ -121,7 +129,7 @@ class Expressions(ast.NodeTransformer):
         return operator("autograph_artifact", made)
 
     def visit_Call(self, node):
-        if ast.unparse(node.func).startswith("ag__."):  # made by list_calls.py
+        if _is_operator(node.func):  # made by list_calls.py
             node.args = [self.visit(a) for a in node.args]
             for keyword in node.keywords:
                 keyword.value = self.visit(keyword.value)
@@ -151,11 +159,9 @@ class Expressions(ast.NodeTransformer):
     @staticmethod
     def _is_debugger(func):
         """pdb.set_trace() stops in the frame that calls it."""
-        return ast.unparse(func) in (
-            "pdb.set_trace",
-            "ipdb.set_trace",
-            "pdb.Pdb().set_trace",
-        )
+        if not isinstance(func, ast.Attribute) or func.attr != "set_trace":
+            return False
+        return ast.unparse(func.value) in ("pdb", "ipdb", "pdb.Pdb()")
 
 
 def _as_tuple(args):

@@ -30,17 +30,23 @@ class Liveness:
         return live
 
     def _reads(self, *nodes):
-        reads = Names(*nodes).reads
+        return self._with_carried(Names(*nodes).reads)
+
+    def _with_carried(self, reads):
         return reads.union(*(self._carried.get(r, ()) for r in reads))
 
     def _statement(self, node, live):
         visit = getattr(self, "_visit_" + type(node).__name__, None)
         if visit is not None:
             return visit(node, live)
-        found = Names(node)
         if isinstance(node, ast.Raise):
             return self._reads(node) | self._raised
-        return (live - found.writes) | self._reads(node)
+        return self._before(live, node)
+
+    def _before(self, live, *nodes):
+        """Live before what reads and binds the names in `nodes`."""
+        found = Names(*nodes)
+        return (live - found.writes) | self._with_carried(found.reads)
 
     def _visit_If(self, node, live):
         node.live_out = live
@@ -70,11 +76,7 @@ class Liveness:
         return live | target.reads | self._reads(node.iter)
 
     def _visit_With(self, node, live):
-        live = self._block(node.body, live)
-        found = Names(*node.items)
-        return (live - found.writes) | self._reads(*node.items)
-
-    _visit_TryStar = property(lambda self: self._visit_Try)
+        return self._before(self._block(node.body, live), *node.items)
 
     def _visit_Match(self, node, live):
         before = live | self._reads(node.subject)
@@ -96,6 +98,8 @@ class Liveness:
         live = self._block(node.body, orelse) | self._raised
         self._raised = outer
         return live
+
+    _visit_TryStar = _visit_Try
 
 
 class State:

@@ -21,6 +21,11 @@ def composite(node):
     return ast.unparse(node)
 
 
+def last_name(node):
+    """ "c" of the expressions c and a.b.c, "" of others."""
+    return getattr(node, "attr", None) or getattr(node, "id", "")
+
+
 def root(name):
     """The name that a composite one begins with: "a" of "a.b[0]"."""
     return name.partition(".")[0].partition("[")[0]
@@ -152,6 +157,12 @@ def parameters(node):
     return {x.arg for x in found if x is not None}
 
 
+def first_parameter(node):
+    """The name of a function's first parameter by position, or None."""
+    found = [*node.args.posonlyargs, *node.args.args]
+    return found[0].arg if found else None
+
+
 def _defaults(node):
     return [d for d in (*node.args.defaults, *node.args.kw_defaults) if d is not None]
 
@@ -232,7 +243,7 @@ def _handed_on(node):
         return set(), Names(node).captured
     parts = list(ast.iter_child_nodes(node))
     if isinstance(node, ast.Call):
-        is_partial = ast.unparse(node.func).endswith("partial")
+        is_partial = last_name(node.func).endswith("partial")
         parts = [p for p in parts if is_partial and p is not node.func]
     reads, captured = set(), set()
     for part in parts:

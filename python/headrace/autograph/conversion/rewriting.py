@@ -19,13 +19,15 @@ if c:                  def get_state():
 import ast
 
 from headrace.autograph.conversion import names
-from headrace.autograph.conversion.errors import (
-    ConversionError,
-    UnsupportedLanguageElementError,
+from headrace.autograph.conversion.errors import ConversionError
+from headrace.autograph.conversion.expressions import (
+    Expressions,
+    of_operators,
+    operator,
+    thunk,
 )
-from headrace.autograph.conversion.expressions import Expressions, operator, thunk
-from headrace.autograph.conversion.liveness import CONTROL, Liveness, State
 from headrace.autograph.conversion.list_calls import ListCalls
+from headrace.autograph.conversion.liveness import CONTROL, Liveness, State
 from headrace.autograph.conversion.lowering import Lowering, flag
 from headrace.autograph.conversion.names import Names, local_to
 
@@ -51,19 +53,17 @@ class Namer:
         return name
 
 
-def check(node):
-    """Raises UnsupportedLanguageElementError for what is run as it is."""
+def refusal(node):
+    """Why a function or lambda is run as it is; None: it can be converted."""
     body = node.body if isinstance(node.body, list) else [node.body]
     if isinstance(node, ast.AsyncFunctionDef):
-        raise UnsupportedLanguageElementError("async functions are not supported")
+        return "async functions are not supported"
     if local_to(body, (ast.Yield, ast.YieldFrom)):
-        raise UnsupportedLanguageElementError("generators are not supported")
+        return "generators are not supported"
     for loop in names.statements(body, (ast.For, ast.While)):
         if loop.orelse:
-            kind = type(loop).__name__.lower()
-            raise UnsupportedLanguageElementError(
-                f"{kind}/else statement not yet supported"
-            )
+            return f"{type(loop).__name__.lower()}/else statement not yet supported"
+    return None
 
 
 def _assign(name, value):
@@ -81,10 +81,6 @@ def _function(name, body, parameter=None):
     made = ast.FunctionDef(name, arguments, body, [], None)
     made.type_params = []  # from Python 3.12 on
     return made
-
-
-def _load(name):
-    return flag(name)
 
 
 def at_start(new, node):
@@ -105,8 +101,7 @@ class Statements:
     def __init__(self, node, scope, namer, features, directives):
         self._scope, self._namer = scope, namer
         self._features, self._directives = features, directives
-        first = [*node.args.posonlyargs, *node.args.args][:1]
-        first = first[0].arg if first else None
+        first = names.first_parameter(node)
         self._expressions = Expressions(scope, features, first, namer.assigned)
         self._parameters = names.parameters(node)
 
@@ -120,7 +115,7 @@ class Statements:
         self._globals, self._declared = whole.globals, whole.declared
         self._rebound = whole.rebound
         Liveness(statements, lowering.returns or ())
-        self._needed = self._state_names(statements)
+        self._needed = self._states(statements)
         self._bound = self._parameters | whole.declared
         returns, begin, end = lowering.returns, [], []
         if returns is not None:
@@ -130,17 +125,17 @@ class Statements:
                 _assign(returns[1], operator("UndefinedReturnValue")),
             ]
             ret = ast.Attribute(ast.Name(self._scope, ast.Load()), "ret", ast.Load())
-            end = [
-                ast.Return(ast.Call(ret, [_load(returns[1]), _load(returns[0])], []))
-            ]
+            end = [ast.Return(ast.Call(ret, [flag(returns[1]), flag(returns[0])], []))]
             if statements:
                 ast.copy_location(end[0], statements[-1])
         return begin + self._block(statements) + end
 
-    def _state_names(self, statements):
+    def _states(self, statements):
+        """Gives branches and loops an attribute `state`; the variables in these."""
         found = set()
         for node in names.statements(statements, CONTROL):
-            found |= set(State(node, self._declared, self._rebound).plain)
+            node.state = State(node, self._declared, self._rebound)
+            found |= set(node.state.plain)
         return found
 
     # --- statements ---
@@ -187,7 +182,7 @@ class Statements:
         made = []
         if isinstance(node.target, ast.Name):
             name = node.target.id
-            made = [_assign(name, operator("ld", _load(name)))]
+            made = [_assign(name, operator("ld", flag(name)))]
         return made + self._visit_plain(node)
 
     def _visit_AnnAssign(self, node):
@@ -239,8 +234,7 @@ class Statements:
             node.body[1].value = self._expressions.visit(node.body[1].value)
             return [node]
         # It may end anywhere: what branches ask for behind it has a value before.
-        first = sorted((Names(node).writes & self._needed) - self._bound)
-        self._bound |= set(first)
+        first = self._first_values(sorted(Names(node).writes & self._needed))
         node.body = self._block(node.body)
         before = set(self._bound)
         for handler in node.handlers:
@@ -251,24 +245,23 @@ class Statements:
         self._bound = before
         node.orelse = self._block(node.orelse)
         node.finalbody = self._block(node.finalbody)
-        return [*map(_undefined, first), node]
+        return [*first, node]
 
-    _visit_TryStar = property(lambda self: self._visit_Try)
+    _visit_TryStar = _visit_Try
 
     def _visit_Match(self, node):
         node.subject = self._expressions.visit(node.subject)
-        first = sorted((Names(node).writes & self._needed) - self._bound)
-        self._bound |= set(first)
+        first = self._first_values(sorted(Names(node).writes & self._needed))
         for case in node.cases:
             if case.guard is not None:
                 case.guard = self._expressions.visit(case.guard)
             case.body = self._block(case.body)
-        return [*map(_undefined, first), node]
+        return [*first, node]
 
     def _visit_Global(self, node):
         return [node]
 
-    _visit_Nonlocal = _visit_Import = _visit_ImportFrom = _visit_Global
+    _visit_Nonlocal = _visit_Global
 
     def _visit_Import(self, node):
         self._bound |= Names(node).writes
@@ -278,9 +271,7 @@ class Statements:
 
     def _visit_FunctionDef(self, node):
         self._bound.add(node.name)
-        try:
-            check(node)
-        except UnsupportedLanguageElementError:
+        if refusal(node) is not None:
             return [node]
         node.args.defaults = [self._expressions.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [
@@ -292,20 +283,13 @@ class Statements:
     def _convert_inner(self, node):
         scope = self._namer("fscope")
         inner = Statements(node, scope, self._namer, self._features, self._directives)
-        std = ast.Attribute(ast.Name("ag__", ast.Load()), "STD", ast.Load())
-        node.body = in_scope(node, scope, std, inner)
-        artifact = ast.Name("autograph_artifact", ast.Load())
-        artifact = ast.Attribute(ast.Name("ag__", ast.Load()), artifact.id, ast.Load())
-        node.decorator_list.append(artifact)
+        node.body = in_scope(node, scope, of_operators("STD"), inner)
+        node.decorator_list.append(of_operators("autograph_artifact"))
 
     def _visit_ClassDef(self, node):
         """Its methods are converted, what runs while it is made is not."""
         for inner in node.body:
-            if isinstance(inner, ast.FunctionDef):
-                try:
-                    check(inner)
-                except UnsupportedLanguageElementError:
-                    continue
+            if isinstance(inner, ast.FunctionDef) and refusal(inner) is None:
                 self._convert_inner(inner)
         self._bound.add(node.name)
         return [node]
@@ -337,7 +321,7 @@ class Statements:
             put_body, parameter = [ast.Pass()], "block_vars"
         else:
             targets = [
-                ast.parse(n, mode="eval").body if n not in state.plain else _load(n)
+                ast.parse(n, mode="eval").body if n not in state.plain else flag(n)
                 for n in state.names
             ]
             for target in targets:
@@ -351,13 +335,14 @@ class Statements:
 
     def _value(self, name):
         if names.root(name) == name and name not in self._globals:
-            return _load(name)
+            return flag(name)
         read = ast.parse(name, mode="eval").body
         return operator("ldu", thunk(read), ast.Constant(name))
 
-    def _first_values(self, state):
-        missing = [n for n in state.plain if n not in self._bound]
-        self._bound |= set(state.plain)
+    def _first_values(self, variables):
+        """The statements that make variables Undefined which have no value yet."""
+        missing = [n for n in variables if n not in self._bound]
+        self._bound |= set(missing)
         return [_undefined(n) for n in missing]
 
     def _call(self, op, first, accessors, state, last):
@@ -365,17 +350,17 @@ class Statements:
         return ast.Expr(operator(op, *first, *accessors, symbols, last))
 
     def _visit_If(self, node):
-        state = State(node, self._declared, self._rebound)
+        state = node.state
         test = self._expressions.visit(node.test)
         body = self._inner_block(node.body, state)
         orelse = self._inner_block(node.orelse, state)
         functions, get, put = self._accessors(state)
         name, else_name = self._namer("if_body"), self._namer("else_body")
         functions += [_function(name, body), _function(else_name, orelse)]
-        parts = [test, _load(name), _load(else_name)]
+        parts = [test, flag(name), flag(else_name)]
         count = ast.Constant(len(state.outputs))
-        call = self._call("if_stmt", parts, [_load(get), _load(put)], state, count)
-        return functions + self._first_values(state) + [call]
+        call = self._call("if_stmt", parts, [flag(get), flag(put)], state, count)
+        return functions + self._first_values(state.plain) + [call]
 
     def _options(self, node):
         """What set_loop_options says in a loop's body; its calls are taken out."""
@@ -392,7 +377,7 @@ class Statements:
 
     def _test(self, node, test):
         """The test with the flags that end the loop, first."""
-        parts = [operator("not_", _load(f)) for f in getattr(node, "stops", ())]
+        parts = [operator("not_", flag(f)) for f in getattr(node, "stops", ())]
         parts += [test] if test is not None else []
         made = parts.pop()
         while parts:
@@ -401,7 +386,7 @@ class Statements:
 
     def _visit_While(self, node):
         options = self._options(node)
-        state = State(node, self._declared, self._rebound)
+        state = node.state
         test = self._test(node, self._expressions.visit(node.test))
         body = self._inner_block(node.body, state)
         functions, get, put = self._accessors(state)
@@ -409,21 +394,21 @@ class Statements:
         bound = local_to([node.test], ast.NamedExpr)
         test_body = (self._scopes(state) if bound else []) + [ast.Return(test)]
         functions += [_function(name, body), _function(test_name, test_body)]
-        parts = [_load(test_name), _load(name)]
+        parts = [flag(test_name), flag(name)]
         options = _dict(options)
-        call = self._call("while_stmt", parts, [_load(get), _load(put)], state, options)
-        return functions + self._first_values(state) + [call]
+        call = self._call("while_stmt", parts, [flag(get), flag(put)], state, options)
+        return functions + self._first_values(state.plain) + [call]
 
     def _visit_For(self, node):
         options = self._options(node)
-        state = State(node, self._declared, self._rebound)
+        state = node.state
         options["iterate_names"] = ast.Constant(ast.unparse(node.target))
         iterated = self._expressions.visit(node.iter)
         target = node.target
         body = self._inner_block(node.body, state, Names(target).writes)
         functions, get, put = self._accessors(state)
         name, item = self._namer("loop_body"), self._namer("itr")
-        take = ast.Assign([self._expressions.visit(target)], _load(item))
+        take = ast.Assign([self._expressions.visit(target)], flag(item))
         ast.copy_location(take, node)
         scopes = len(self._scopes(state))
         body.insert(scopes, take)
@@ -433,11 +418,11 @@ class Statements:
             extra_name = self._namer("extra_test")
             extra_body = self._scopes(state) + [ast.Return(self._test(node, None))]
             functions.append(_function(extra_name, extra_body))
-            extra = _load(extra_name)
-        parts = [iterated, extra, _load(name)]
+            extra = flag(extra_name)
+        parts = [iterated, extra, flag(name)]
         options = _dict(options)
-        call = self._call("for_stmt", parts, [_load(get), _load(put)], state, options)
-        return functions + self._first_values(state) + [call]
+        call = self._call("for_stmt", parts, [flag(get), flag(put)], state, options)
+        return functions + self._first_values(state.plain) + [call]
 
 
 def _dict(items):
