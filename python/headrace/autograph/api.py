@@ -1,7 +1,7 @@
 """tf.autograph: conversion asked for by name."""
 
 from headrace.autograph.calls import ag__, as_function
-from headrace.autograph.conversion import converter
+from headrace.autograph.conversion import converter, stored
 from headrace.autograph.conversion.errors import AutoGraphError, ConversionError
 from headrace.autograph.status import ConversionOptions, is_autograph_artifact
 
@@ -25,11 +25,13 @@ def to_graph(entity, recursive=True, experimental_optional_features=None):
     function = _checked(entity)
     options = _options(recursive, experimental_optional_features)
     try:
-        return converter.converted(function, options, ag__)
+        made = converter.converted(function, options, ag__)
     except AutoGraphError:
         raise
     except Exception as e:
         raise ConversionError(f"converting {entity}: {type(e).__name__}: {e}") from e
+    stored.write()
+    return made
 
 
 def to_graph_v1(

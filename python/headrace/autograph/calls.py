@@ -10,7 +10,7 @@ import types
 from headrace._load import _headrace
 from headrace.autograph import builtins as overloads
 from headrace.autograph import messages, operators, status
-from headrace.autograph.conversion import converter
+from headrace.autograph.conversion import converter, stored
 from headrace.autograph.conversion.errors import AutoGraphError
 from headrace.autograph.status import (
     STD,
@@ -186,8 +186,12 @@ def _converting(f, options):
 
     def call(*args, **kwargs):
         # A function of this package asks by the status whether to convert the user's.
-        with ControlStatusCtx(Status.ENABLED, options):
-            return converted_call(f, args, kwargs, options=options)
+        try:
+            with ControlStatusCtx(Status.ENABLED, options):
+                return converted_call(f, args, kwargs, options=options)
+        finally:
+            if control_status_ctx().status is Status.UNSPECIFIED:  # the outermost
+                stored.write()
 
     return call
 

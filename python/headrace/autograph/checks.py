@@ -1,7 +1,7 @@
 """What symbols may be at the ends of branches and turns of loops."""
 
 from headrace.autograph import lists, tensors, variables
-from headrace.control_flow import bodies
+from headrace.control_flow import bodies, loops
 from headrace.framework import conversion, nest, tensor_shape
 
 _RETURN_IN_LOOP = (
@@ -138,7 +138,10 @@ def _with_shapes(value, invariant):
     if invariant is None:
         return []
     parts = tensors.leaves(value)
-    shapes = [invariant] if len(parts) == 1 else nest.flatten(invariant)
+    try:
+        shapes = loops.flat_invariants(value, invariant)
+    except (KeyError, TypeError):
+        shapes = []
     if len(parts) != len(shapes):
         return []  # while_loop says so
     shown = []

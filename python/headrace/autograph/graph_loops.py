@@ -4,7 +4,13 @@ from headrace._load import raw
 from headrace.autograph import checks, lists, tensors, variables
 from headrace.context import stack
 from headrace.control_flow import bodies, loops
-from headrace.framework import conversion, dtypes, nest
+from headrace.framework import conversion, nest
+from headrace.framework.type_spec import (
+    TensorSpec,
+    flat_tensor_specs,
+    of_flat_tensors,
+    type_spec_from_value,
+)
 from headrace.ops import array_ops, graph_assert
 
 _TO_WHILE = ("parallel_iterations", "swap_memory", "maximum_iterations")
@@ -124,7 +130,7 @@ class GraphLoop:
                     like = _likes(found[i])
                 except (TypeError, ValueError) as e:
                     self._refuse(values, e)
-                values[i], invariants[i] = _placeholder(like), like.shapes
+                values[i], invariants[i] = like.zeros(), like.shapes
         self._turned = [conversion.convert_to_tensor(False)]
 
     def _refuse(self, values, error):
@@ -148,7 +154,9 @@ class GraphLoop:
         check = graph_assert.make(self._turned[0], [text])
         with stack.current().control_dependencies([check]):
             return [
-                nest.map_structure(array_ops.identity, v) if lacks else v
+                nest.map_structure(array_ops.identity, v, expand_composites=True)
+                if lacks
+                else v
                 for v, lacks in zip(values, lacking)
             ]
 
@@ -209,43 +217,57 @@ def _relax(entered, ended):
 
 
 class _Like:
-    """What a variable is in a loop: a structure of (dtype, shape)."""
+    """What a variable is in a loop: a structure of specs."""
 
-    def __init__(self, structure, parts):
+    def __init__(self, structure, specs):
         self._structure = structure
-        self.parts = parts
-        self.shapes = self.packed([shape for _, shape in parts])
+        self._specs = specs
+        self.shapes = self.packed(
+            [s.shape if type(s) is TensorSpec else s for s in specs]
+        )
 
     def packed(self, flat):
         return nest.pack_sequence_as(self._structure, flat)
 
+    def zeros(self):
+        """Values like it, for what is never read."""
+        return self.packed([_zero_like(spec) for spec in self._specs])
+
 
 def _likes(value):
-    parts = []
+    specs = []
     for leaf in tensors.leaves(value):
         if leaf is None:
             raise ValueError("None values not supported.")
-        if tensors.is_tensor(leaf):
-            parts.append((leaf.dtype, leaf.shape))
+        if bodies.is_composite(leaf):
+            specs.append(type_spec_from_value(leaf))
+        elif tensors.is_tensor(leaf):
+            specs.append(TensorSpec(leaf.shape, leaf.dtype))
         elif isinstance(leaf, (bool, int, float)):
             converted = conversion.convert_to_tensor(leaf)
-            parts.append((converted.dtype, converted.shape))
+            specs.append(TensorSpec(converted.shape, converted.dtype))
         else:
             raise TypeError(
                 f"Found an unsupported type '{type(leaf).__name__}' while creating "
                 f"placeholder for {leaf}. Supported types include Tensor, int, float, "
                 "bool, list, tuple or dict."
             )
-    return _Like(nest.map_structure(lambda _: 0, value), parts)
+    return _Like(nest.map_structure(lambda _: 0, value), specs)
 
 
-def _placeholder(like):
-    """Values of the dtypes and shapes, for what is never read."""
-    return like.packed([_zero(dtype, shape) for dtype, shape in like.parts])
+def _zero_like(spec):
+    """A value of a spec, of as few elements as can be."""
+    if type(spec) is TensorSpec:
+        return _zero(spec, 0)
+    # One number at least: row splits are never empty.
+    parts = (_zero(part, 1) for part in flat_tensor_specs(spec))
+    return of_flat_tensors(spec, parts)
 
 
-def _zero(dtype, shape):
-    sizes = [] if shape.rank is None else [d or 0 for d in shape.as_list()]
-    value = "" if dtype == dtypes.string else 0
-    zero = array_ops.fill(sizes, conversion.convert_to_tensor(value, dtype))
-    return zero
+def _zero(spec, unknown):
+    """A tensor of a TensorSpec, whose dimensions are `unknown` where it does not know
+    them. Its value is known to nobody: that of a sparse tensor's shape is not its shape.
+    """
+    sizes = [] if spec.shape.rank is None else spec.shape.as_list()
+    sizes = [unknown if d is None else d for d in sizes]
+    return raw.Empty(sizes, dtype=spec.dtype, init=True)

@@ -175,7 +175,7 @@ class _Traced:
         flat_vars = nest.flatten(self._vars)
         flat_shapes = [None] * len(flat_vars)
         if invariants is not None:
-            flat_shapes = _flat_invariants(self._vars, invariants)
+            flat_shapes = flat_invariants(self._vars, invariants)
         if len(flat_vars) != len(flat_shapes):
             raise ValueError(
                 "`shape_invariants` must have the structure of `loop_vars`, got "
@@ -326,12 +326,14 @@ def _spec_of_shape(own, shape):
     )
 
 
-def _flat_invariants(structure, invariants):
+def flat_invariants(structure, invariants):
     """One invariant a leaf of the structure; shapes are leaves, lists too."""
     if not nest.is_nested(structure):
         return [invariants]
     if isinstance(structure, dict):
         rows = [(structure[k], invariants[k]) for k in nest.sorted_keys(structure)]
     else:
+        if nest.is_dataclass(invariants):
+            invariants = nest.children(invariants)
         rows = list(zip(nest.children(structure), invariants))
-    return [s for value, inv in rows for s in _flat_invariants(value, inv)]
+    return [s for value, inv in rows for s in flat_invariants(value, inv)]

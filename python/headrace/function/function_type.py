@@ -18,12 +18,12 @@ _KINDS = {
 class Parameters:
     """What a Python function takes, as the native call sees it."""
 
-    def __init__(self, python_function, skip_first=False):
+    def __init__(self, python_function):
         try:
             found = list(inspect.signature(python_function).parameters.values())
         except (TypeError, ValueError):
             found = [P("args", P.VAR_POSITIONAL), P("kwargs", P.VAR_KEYWORD)]
-        self.parameters = found[1:] if skip_first else found
+        self.parameters = found
         self.signature = inspect.Signature(self.parameters)
 
     @classmethod

@@ -36,11 +36,12 @@ class InputSignatureValueError(ValueError, TypeError):
 class Function(_headrace.FunctionBase, Trackable):
     """What tf.function returns: calls run a trace made for their signature."""
 
-    def __init__(self, python_function, options, skip_first=False):
+    def __init__(self, python_function, options, bound=False):
+        """`bound`: a method of an instance, which the caller does not give."""
         self._python_function = python_function
         self._options = options
         self._name = getattr(python_function, "__name__", None) or "function"
-        self._parameters = Parameters(python_function, skip_first)
+        self._parameters = Parameters(python_function)
         self._lock = ForkLock()
         self._traces = Traces(self)
         self._retraces = Retraces([p.name for p in self._parameters.parameters])
@@ -55,12 +56,13 @@ class Function(_headrace.FunctionBase, Trackable):
         # A method in its class: input_signature speaks of what follows `self`.
         self._of_class = (
             options["input_signature"] is not None
-            and not skip_first
+            and not bound
             and [p.name for p in self._parameters.parameters[:1]] == ["self"]
         )
         self._signature_types = self._constrained(options["input_signature"])
         self._set_up(self._parameters.native_rows())
         functools.update_wrapper(self, python_function, updated=())
+        self.__signature__ = self._parameters.signature  # what inspect tells
 
     # --- signatures ---
 
@@ -425,6 +427,8 @@ class Function(_headrace.FunctionBase, Trackable):
             return function(_living(reference, function), *args, **kwargs)
 
         functools.update_wrapper(method, function)
+        bound = function.__get__(_living(reference, function))
+        method.__signature__ = Parameters(bound).signature
         return _Method(method, self._options, reference, function)
 
     def _with(self, options):
@@ -468,7 +472,7 @@ class _Method(Function):
     """A Function bound to an instance."""
 
     def __init__(self, method, options, reference, function):
-        super().__init__(method, dict(options), True)
+        super().__init__(method, dict(options), bound=True)
         self._self, self._function = reference, function
 
     def _with(self, options):

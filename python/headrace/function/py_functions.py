@@ -31,11 +31,7 @@ class _Function:
 
     def __call__(self, tensors):
         result = self.function(*[t.numpy() for t in tensors])
-        result, extra = _listed(result, self.types)
-        return [
-            conversion.convert_to_tensor(_as_array(r, t))
-            for r, t in zip(result, self.types)
-        ] + extra
+        return [conversion.convert_to_tensor(_as_array(r)) for r in _listed(result)]
 
 
 class _EagerFunction(_Function):
@@ -60,26 +56,29 @@ class _EagerFunction(_Function):
         """The call where operations run at once: the tapes that are recording see
         what the function computes."""
         try:
-            out, extra = self._results(tensors)
+            out = self._results(tensors)
         except Exception as e:
             raise _error(e, describe(e), name) from None
-        if len(out) + len(extra) != len(self.types):
+        if len(out) != len(self.types):
             text = (
-                f"{self.token} returns {len(out) + len(extra)} values, but expects to "
-                f"see {len(self.types)} values."
+                f"{self.token} returns {len(out)} values, but expects to see "
+                f"{len(self.types)} values."
             )
             raise _error(ValueError(), text, name)
         return out
 
     def _results(self, tensors):
-        result, extra = _listed(self.function(*tensors), self.types)
-        return [_as_tensor(r, t) for r, t in zip(result, self.types)], extra
+        result = self.function(*tensors)
+        values = _listed(result)
+        # What a list has beyond the types is not looked at, as upstream's.
+        extra = [] if values is result else values[len(self.types) :]
+        return [_as_tensor(r, t) for r, t in zip(values, self.types)] + extra
 
     def _recorded(self, tensors):
         with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
             tape.watch([t for t in tensors if _is_differentiable(t)])
-            out, extra = self._results(tensors)
-        return tape, out + extra
+            out = self._results(tensors)
+        return tape, out
 
     def gradient(self, n, values, again=False):
         """Gradients of the first n values, the inputs; outputs and their gradients
@@ -162,14 +161,11 @@ def _of_token(token):
     return f
 
 
-def _listed(result, types):
-    """The results wanted, as a list, and those too many."""
+def _listed(result):
+    """The values that a function gives: a list or tuple of them, or one."""
     if result is None:
-        result = []
-    elif not isinstance(result, (list, tuple)) or len(types) == 1:
-        single = isinstance(result, (list, tuple)) and len(result) == 1
-        result = result if single else [result]
-    return list(result[: len(types)]), list(result[len(types) :])
+        return []
+    return result if isinstance(result, (list, tuple)) else [result]
 
 
 def _as_tensor(value, dtype):
@@ -178,17 +174,9 @@ def _as_tensor(value, dtype):
     return conversion.convert_to_tensor(value, dtype)
 
 
-def _as_array(value, dtype):
-    if isinstance(value, _headrace.Tensor):
-        return value
-    if dtype == dtypes.string:
-        return conversion.convert_to_tensor(value, dtypes.string)
-    array = np.asarray(value)
-    if array.dtype == np.dtype(dtype.as_numpy_dtype):
-        return array
-    return (
-        array if isinstance(value, np.ndarray) else array.astype(dtype.as_numpy_dtype)
-    )
+def _as_array(value):
+    """NumPy's array of it; of what dtype is for the caller of the op to have said."""
+    return value if isinstance(value, _headrace.Tensor) else np.asarray(value)
 
 
 def describe(error):

@@ -434,7 +434,11 @@ def cast(value, t, out):
 
 
 def _cast_structure(value, t, out):
-    if t.keys is not None:
+    if hasattr(t.kind, "__tf_flatten__"):  # its keys are what it holds besides
+        same = isinstance(value, t.kind) and value.__tf_flatten__()[0] == t.keys
+        if not same:
+            raise CastError(f"Can not cast {value!r} to {t!r}")
+    elif t.keys is not None:
         if not isinstance(value, dict):
             raise CastError(f"Can not cast {value!r} to a Dict type.")
         if sorted(value) != t.keys:

@@ -265,7 +265,7 @@ def out_of_scope(tensor, graph):
                 f"Tensor {home.outer_scope}{tensor.name} in {label} is accessed from "
                 f"{other}."
             )
-        if getattr(home, "is_branch", False):
+        if _is_being_made(getattr(home, "outer_graph", None), graph):
             error = InaccessibleTensorError
     except ValueError:
         pass
@@ -277,6 +277,21 @@ def out_of_scope(tensor, graph):
         f"accessed from {graph}, because it was defined in {home}, which is out of "
         "scope."
     )
+
+
+def _is_being_made(inner, graph):
+    """True where `inner` is `graph` or one that it is made in, or lies in one."""
+    making = []
+    while graph is not None:
+        making.append(graph)
+        graph = getattr(graph, "outer_graph", None)
+    while inner is not None:
+        if getattr(inner, "building_function", False) and any(
+            g is inner for g in making
+        ):
+            return True
+        inner = getattr(inner, "outer_graph", None)
+    return False
 
 
 def _origin(tensor, error):

@@ -2,7 +2,13 @@
 
 from headrace._load import raw
 from headrace.framework import conversion, dtypes
+from headrace.framework.settings import logging
 from headrace.ops.faces import add_faces
+
+_NEWER = (
+    "`tf.quantize_v2` is deprecated, please use `tf.quantization.quantize` instead."
+)
+_warned = set()
 
 add_faces(
     globals(),
@@ -53,6 +59,8 @@ def quantize(
 ):
     """Numbers as the type T, spread over [min_range, max_range]."""
     given = dict(locals())  # the op's arguments
+    if not _warned:  # once, as upstream, where this calls its older name
+        logging.warn_deprecated("quantize_v2", _NEWER, _warned)
     input = _float32(input)
     ranges = {"min_range": _float32(min_range), "max_range": _float32(max_range)}
     given.update(ranges, input=input, axis=_axis(axis, input))

@@ -9,7 +9,6 @@ import functools
 import inspect
 import os
 import re
-import sys
 from typing import NamedTuple
 
 from headrace import _names
@@ -63,18 +62,6 @@ def _find(target):
     return _names.public(target)
 
 
-def _warn(name, instead, warned):
-    caller = sys._getframe(2)
-    place = f"{caller.f_code.co_filename}:{caller.f_lineno}"
-    if place in warned:
-        return
-    warned.add(place)
-    logging.warning(
-        f"From {place}: {name} (from headrace) is deprecated and will be removed in a "
-        f"future version.\nInstructions for updating:\n{instead}"
-    )
-
-
 def _translate(name, parameters, given):
     """What the target is called with."""
     passed, source = {}, {}
@@ -122,7 +109,7 @@ def _make(public, target, parameters, instead):
             if missing not in given:
                 _refuse(name, signature, args, kwargs)
         if instead:
-            _warn(name, instead, warned)
+            logging.warn_deprecated(name, instead, warned)
         if not found:
             found.append(_find(target))
         return found[0](**_translate(name, parameters, given))

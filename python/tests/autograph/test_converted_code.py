@@ -7,49 +7,6 @@ import traceback
 import headrace as tf
 import pytest
 
-PAGE = """\
-def tf__f(x):
-    with ag__.FunctionScope('f', 'fscope', ag__.ConversionOptions(recursive=True, \
-user_requested=True, optional_features=(), internal_convert_user_code=True)) as fscope:
-        do_return = False
-        retval_ = ag__.UndefinedReturnValue()
-
-        def get_state():
-            return (x,)
-
-        def set_state(vars_):
-            nonlocal x
-            x, = vars_
-
-        def loop_body():
-            nonlocal x
-            ag__.converted_call(ag__.ld(tf).print, (ag__.ld(x),), None, fscope)
-            x = ag__.converted_call(ag__.ld(tf).tanh, (ag__.ld(x),), None, fscope)
-
-        def loop_test():
-            return ag__.converted_call(ag__.ld(tf).reduce_sum, (ag__.ld(x),), None, \
-fscope) > 1
-        ag__.while_stmt(loop_test, loop_body, get_state, set_state, ('x',), {})
-        try:
-            do_return = True
-            retval_ = ag__.ld(x)
-        except:
-            do_return = False
-            raise
-        return fscope.ret(retval_, do_return)
-"""
-
-
-def test_code_is_that_of_the_guide():
-    def f(x):
-        while tf.reduce_sum(x) > 1:
-            tf.print(x)
-            x = tf.tanh(x)
-        return x
-
-    assert tf.autograph.to_code(f) == PAGE
-    assert tf.autograph.to_code(tf.function(f).python_function) == PAGE
-
 
 def both(f, *args):
     """What f gives as it is and converted, with plain Python values."""

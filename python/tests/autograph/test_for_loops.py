@@ -162,28 +162,6 @@ def test_python_iterables_are_unrolled():
     assert types(f).count("Mul") == 4
 
 
-def test_arrays_grow_in_loops():
-    def f(x):
-        array = tf.TensorArray(tf.int32, 0, dynamic_size=True)
-        for i in tf.range(x):
-            array = array.write(i, i * i)
-        return array.stack()
-
-    assert run(f).numpy().tolist() == [0, 1, 4, 9, 16]
-
-
-def test_python_lists_do_not():
-    def f(x):
-        found = []
-        for i in tf.range(x):
-            found.append(i)
-        return found[0]
-
-    text = "is out of scope and cannot be used here."
-    with pytest.raises(ValueError, match=text):
-        run(f)
-
-
 def test_scalars_have_no_rows():
     def f(x):
         for i in x:

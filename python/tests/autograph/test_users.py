@@ -123,3 +123,10 @@ def test_methods_in_their_class():
     c = Counter()
     assert c.add(5).numpy() == 6
     assert c.add(tf.constant(3)).numpy() == 8
+
+
+def test_functions_that_the_package_compiles_are_no_users(caplog):
+    x = tf.constant(3.0)
+    slope = tf.function(lambda x: tf.gradients(x * x, x)[0])
+    assert float(slope(x)) == 6.0
+    assert caplog.text == ""

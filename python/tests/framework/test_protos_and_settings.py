@@ -25,8 +25,10 @@ experimental = tf.dtypes.experimental
 def test_fields_of_protos(values, dtype, field, written):
     proto = tf.make_tensor_proto(values, dtype)
     assert list(getattr(proto, field)) == written and not proto.tensor_content
-    if dtype != tf.qint32:
-        assert tf.make_ndarray(proto).tolist() == np.array(values).tolist()
+    kind = dtype.as_numpy_dtype if dtype == tf.qint32 else None
+    array = tf.make_ndarray(proto)
+    assert array.tolist() == np.array(values, kind).tolist()
+    assert kind is None or array.dtype == kind
 
 
 def test_bytes_of_protos():
@@ -38,8 +40,11 @@ def test_bytes_of_protos():
     ]:
         numbers = [getattr(v, "value", v) for v in values]
         numbers = [v[0] if isinstance(v, tuple) else v for v in numbers]
-        content = tf.make_tensor_proto(values, dtype).tensor_content
-        assert content == np.array(numbers, kind).tobytes()
+        proto = tf.make_tensor_proto(values, dtype)
+        assert proto.tensor_content == np.array(numbers, kind).tobytes()
+        array = tf.make_ndarray(proto)
+        assert array.dtype == dtype.as_numpy_dtype
+        assert array.view(kind).tolist() == np.array(numbers, kind).tolist()
 
 
 @pytest.mark.parametrize(

@@ -16,16 +16,6 @@ def _gone(function, *args):
         function(*args)
 
 
-def test_a_call_fails_once_the_variable_is_gone():
-    v = tf.Variable(3, name="scale")
-    f = tf.function(lambda x: x * v).get_concrete_function(4)
-    assert int(f(4)) == 12 and f.variables == (v,)
-    del v
-    gc.collect()
-    _gone(f, 4)
-    assert f.variables == ()
-
-
 def test_whatever_the_function_does_with_it():
     v, w = tf.Variable(1.0), tf.Variable([1.0, 2.0])
     functions = [

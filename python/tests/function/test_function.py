@@ -1,6 +1,8 @@
 """tf.function: signatures, traces, captures, variables, gradients."""
 
+import functools
 import gc
+import inspect
 import weakref
 
 import numpy as np
@@ -70,34 +72,6 @@ def test_second_order_through_calls():
     assert g.numpy() == 12 and outer.gradient(g, x).numpy() == 12
 
 
-def test_variables_made_on_the_first_call():
-    class Layer(tf.Module):
-        def __init__(self):
-            super().__init__()
-            self.w = None
-
-        @tf.function
-        def __call__(self, x):
-            if self.w is None:
-                self.w = tf.Variable(tf.ones([2]) * 3.0)
-            return x * self.w
-
-    a, b = Layer(), Layer()
-    np.testing.assert_array_equal(a(tf.constant(2.0)), [6, 6])
-    a.w.assign([1.0, 1.0])
-    np.testing.assert_array_equal(a(tf.constant(2.0)), [2, 2])
-    np.testing.assert_array_equal(b(tf.constant(2.0)), [6, 6])
-
-
-def test_variables_on_every_call_are_refused():
-    @tf.function
-    def f():
-        return tf.Variable(1.0)
-
-    with pytest.raises(ValueError, match="singleton tf.Variables"):
-        f()
-
-
 def test_effects_run_in_program_order():
     v = tf.Variable(1.0)
 
@@ -109,19 +83,6 @@ def test_effects_run_in_program_order():
         return a, v.read_value()
 
     assert [x.numpy() for x in f()] == [5, 6]
-
-
-def test_input_signature():
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
-    def f(x):
-        return x * 2
-
-    np.testing.assert_array_equal(f([1, 2]), [2, 4])
-    np.testing.assert_array_equal(f(tf.constant([1, 2, 3])), [2, 4, 6])
-    assert f.experimental_get_tracing_count() == 1
-    refusal = "Can not cast TensorSpec.shape=.1, 1., .* to TensorSpec.shape=.None,."
-    with pytest.raises(TypeError, match=refusal):
-        f(tf.constant([[1]]))
 
 
 def test_nested_calls_and_reduced_retracing():
@@ -177,34 +138,6 @@ def test_errors_name_user_frames():
     assert "in user code" in str(e.value) and "test_function.py" in str(e.value)
 
 
-def test_aliased_variables_retrace():
-    count = []
-
-    @tf.function
-    def f(a, b):
-        count.append(1)
-        a.assign_add(1.0)
-        return a + b
-
-    v, w = tf.Variable(1.0), tf.Variable(10.0)
-    assert f(v, w).numpy() == 12
-    assert f(v, v).numpy() == 6
-    assert f(w, v).numpy() == 14
-    assert len(count) == 2
-
-
-def test_run_eagerly():
-    kinds = []
-    f = tf.function(lambda x: kinds.append(type(x).__name__) or x)
-    tf.config.run_functions_eagerly(True)
-    try:
-        f(tf.constant(1))
-    finally:
-        tf.config.run_functions_eagerly(False)
-    f(tf.constant(1))
-    assert kinds == ["EagerTensor", "SymbolicTensor"]
-
-
 def test_input_signature_of_a_method():
     class Doubler(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None])])
@@ -239,17 +172,6 @@ def test_graphs_know_what_they_are_made_inside_of():
     assert bottom is tf.compat.v1.get_default_graph()
 
 
-def test_equal_numbers_of_other_types_are_other_traces():
-    f = tf.function(tf.constant)
-    assert [f(x).dtype for x in (1, True, 1.0, 1)] == [
-        tf.int32,
-        tf.bool,
-        tf.float32,
-        tf.int32,
-    ]
-    assert f.experimental_get_tracing_count() == 3
-
-
 @pytest.mark.parametrize("traced", [False, True])
 def test_gradients_of_a_variable_argument(traced):
     f = tf.function(lambda v: v**3)
@@ -279,3 +201,27 @@ def test_arguments_whose_names_are_no_names_of_nodes():
     assert names(lambda _x, y_: y_, 2) == ["Placeholder:0", "y_:0"]
     assert names(lambda x, é: x, 2) == ["x:0", "Placeholder:0"]
     assert tf.function(lambda _: 7)(1.0) == 7
+
+
+def test_signatures_are_what_callers_give():
+    class Scale:
+        @tf.function
+        def by(self, x, k=2):
+            return x * k
+
+        @tf.function(input_signature=[tf.TensorSpec([], tf.int32)])
+        def twice(self, x):
+            return x * 2
+
+        @tf.function
+        def total(*all):  # `self` is one of them
+            return sum(all[1:])
+
+    scale, three = Scale(), tf.constant(3)
+    assert str(inspect.signature(scale.by)) == "(x, k=2)"
+    assert str(inspect.signature(Scale.by)) == "(self, x, k=2)"
+    assert str(inspect.signature(scale.by.python_function)) == "(x, k=2)"
+    assert str(inspect.signature(scale.total)) == "(*all)"
+    assert inspect.getfullargspec(scale.by).args == ["x", "k"]
+    assert int(tf.function(functools.partial(scale.by, k=5))(three)) == 15
+    assert int(scale.total(three, three)) == 6 and int(scale.twice(three)) == 6

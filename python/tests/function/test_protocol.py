@@ -142,6 +142,29 @@ def test_dataclasses():
     assert "x changed from Masked[" in f.explain_retraces()[0]
 
 
+def test_dataclasses_in_concrete_functions():
+    f = tf.function(lambda x: x.value * 2.0 if x.mask else x.value)
+    concrete = f.get_concrete_function(Masked(True, tf.TensorSpec([1])))
+    assert concrete(Masked(True, tf.constant([3.0]))).numpy().tolist() == [6.0]
+    for other in (Masked(False, tf.constant([3.0])), [tf.constant([3.0])]):
+        with pytest.raises(TypeError, match="Can not cast .* to Masked"):
+            concrete(other)
+
+
+def test_dataclasses_in_loops():
+    @tf.function
+    def f(x, n):
+        kept = {"all": [x]}
+        for i in tf.range(n):
+            kept = {"all": [Masked(x.mask, kept["all"][0].value + 1.0)]}
+            last = Masked(False, i)
+        return kept["all"][0], last
+
+    kept, last = f(Masked(True, tf.constant([1.0])), tf.constant(3))
+    assert kept.mask is True and kept.value.numpy().tolist() == [4.0]
+    assert last.mask is False and int(last.value) == 2
+
+
 def test_attrs():
     attr = pytest.importorskip("attr")
 

@@ -116,3 +116,55 @@ def test_eager_calls_with_arrays_are_plain_calls():
     out = tf.numpy_function(lambda a: (a, a + 1), [one], tf.int32)
     assert [int(t) for t in out] == [1, 2]
     assert tf.numpy_function(lambda a: None, [one], tf.int32) is None
+
+
+def _of_two():
+    return [1.0, 2.0]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function])
+@pytest.mark.parametrize(
+    "function, types, want",
+    [
+        (_of_two, [tf.float32, tf.float32], [1.0, 2.0]),
+        (_of_two, tf.float32, 1.0),  # the rest is not asked for
+        (lambda: (_of_two(),), tf.float32, [1.0, 2.0]),
+        (lambda: 3, tf.float32, 3.0),
+        (_of_two, [tf.float32] * 3, "returns 2 values, but expects to see 3"),
+        (list, tf.float32, "returns 0 values, but expects to see 1"),
+        (lambda: None, tf.float32, "returns 0 values, but expects to see 1"),
+        (lambda: 3, [], "returns 1 values, but expects to see 0"),
+    ],
+)
+def test_values_of_eager_functions(wrap, function, types, want):
+    call = wrap(lambda: tf.py_function(function, [], types))
+    if isinstance(want, str):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=want):
+            call()
+    else:
+        assert tf.nest.map_structure(lambda t: t.numpy().tolist(), call()) == want
+
+
+@pytest.mark.parametrize(
+    "value, types, want",
+    [
+        (np.float32(1.5), tf.float32, 1.5),
+        (1.5, tf.float64, 1.5),
+        (3, tf.int64, 3),
+        (["a"], [tf.string], [b"a"]),
+        ((np.int32(1), np.float32(2)), [tf.int32, tf.float32], [1, 2.0]),
+        # NumPy's dtype is that of the result: nothing is cast, as that may lose.
+        (1.5, tf.float32, "0-th value .* but expects float"),
+        (np.float32(1.5), tf.int32, "0-th value .* but expects int32"),
+        (1j, tf.float32, "0-th value .* but expects float"),
+        (_of_two(), tf.float64, "returns 2 values, but expects to see 1"),
+        (None, tf.float64, "returns 0 values, but expects to see 1"),
+    ],
+)
+def test_values_of_functions_of_arrays_in_graphs(value, types, want):
+    call = tf.function(lambda: tf.numpy_function(lambda: value, [], types))
+    if isinstance(want, str):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=want):
+            call()
+    else:
+        assert tf.nest.map_structure(lambda t: t.numpy(), call()) == want

@@ -3,6 +3,7 @@
 import headrace as tf
 import numpy as np
 import pytest
+from headrace.ops import quantization_ops
 
 v1 = tf.compat.v1
 
@@ -217,3 +218,11 @@ def test_what_passes_is_printed_in_every_run(capfd):
     for i in range(3):
         assert f(tf.constant([i, 1.0])).numpy().tolist() == [2.0 * i + 1, 3.0]
         assert capfd.readouterr().err.strip() == f"seen [{i} 1]"
+
+
+def test_quantize_speaks_of_its_older_name_once(caplog, monkeypatch):
+    monkeypatch.setattr(quantization_ops, "_warned", set())
+    for _ in range(2):
+        tf.quantization.quantize([0.0, 2.0], 0.0, 2.0, tf.quint8)
+    (message,) = [r.getMessage() for r in caplog.records]
+    assert message.startswith(f"From {__file__}:") and "quantize_v2" in message

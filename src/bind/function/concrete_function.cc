@@ -95,7 +95,7 @@ nb::list CallConcrete(const ConcreteCore& c, nb::sequence args,
   }
   if (!s.ok()) {
     // An exception of Python inside (a callback, Ctrl-C) goes on as it is.
-    if (!PyErr_Occurred()) {
+    if (!PyErr_Occurred() && !(eager && RaiseOutOfScope(values))) {
       RaiseOpError(s, nullptr, c.function->function()->name);
     }
     nb::raise_python_error();

@@ -246,8 +246,8 @@ bool HandOnGradients(PyObject* gradients, std::shared_ptr<void>* keep) {
   }
   ValueList outputs;
   Status s;
+  const bool eager = CurrentEmitter()->is_eager();
   {
-    const bool eager = CurrentEmitter()->is_eager();
     WithoutGil unlocked(eager);
     s = f->Call(leaves, &outputs, std::move(keep));
     // The call ran without an emitter, which would have told the callbacks.
@@ -257,7 +257,7 @@ bool HandOnGradients(PyObject* gradients, std::shared_ptr<void>* keep) {
   if (s.ok()) [[likely]]
     return Pack(concrete.get(), results.get(), outputs);
   // An exception of Python inside stands as it is.
-  if (!PyErr_Occurred()) {
+  if (!PyErr_Occurred() && !(eager && RaiseOutOfScope(leaves))) {
     RaiseOpError(s, nullptr, f->function()->name);
     PyObject *type, *value, *trace;
     // _explain adds notes to the exception, so that it must not be pending

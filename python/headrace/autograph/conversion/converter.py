@@ -7,7 +7,7 @@ import builtins
 import types
 import weakref
 
-from headrace.autograph.conversion import directives, names, rewriting, source
+from headrace.autograph.conversion import directives, names, rewriting, source, stored
 from headrace.autograph.conversion.errors import (
     ConversionError,
     UnsupportedLanguageElementError,
@@ -52,10 +52,10 @@ def _namespace(function):
     return look_up
 
 
-def converted_node(function, options, shows_all=False):
+def converted_node(function, options, find, shows_all=False):
     """(the converted definition of a function or lambda, its file).
 
-    Only variables of the function can be Undefined: other names are read as they are,
+    `find` says which calls are directives. Only variables of the function can be Undefined: other names are read as they are,
     unless the code `shows_all` reads alike.
     """
     node, filename = source.node_of(function)
@@ -65,7 +65,6 @@ def converted_node(function, options, shows_all=False):
     identifiers, assigned = _identifiers(node)
     namer = rewriting.Namer(identifiers, None if shows_all else assigned)
     told = ast.parse(options.source(), mode="eval").body
-    find = directives.finder(_namespace(function))
     if isinstance(node, ast.Lambda):
         made = _lambda(node, namer, options, told)
     else:
@@ -104,7 +103,8 @@ def _without_defaults(arguments):
 
 def text(function, options):
     """The converted function as source code."""
-    node, _ = converted_node(function, options, shows_all=True)
+    find = directives.Finder(_namespace(function))
+    node, _ = converted_node(function, options, find, shows_all=True)
     return ast.unparse(ast.fix_missing_locations(node)) + "\n"
 
 
@@ -116,7 +116,7 @@ def _code_of(function, options):
         with _lock:
             made = _kept(key, code)  # another thread may have made it
             if made is None:
-                made = _compiled(function, options)
+                made = _stored(function, options)
                 _made[key] = weakref.ref(code, lambda _: _made.pop(key, None)), made
     return made
 
@@ -126,8 +126,18 @@ def _kept(key, code):
     return kept[1] if kept is not None and kept[0]() is code else None
 
 
-def _compiled(function, options):
-    node, filename = converted_node(function, options)
+def _stored(function, options):
+    """The converted code of a function, from disk where it is kept there."""
+    find = directives.Finder(_namespace(function))
+
+    def make():
+        return _compiled(function, options, find), find.meant
+
+    return stored.code_of(function, options, make, find.still)
+
+
+def _compiled(function, options, find):
+    node, filename = converted_node(function, options, find)
     free = [*function.__code__.co_freevars, "ag__"]
     arguments = ast.arguments([], [ast.arg(n) for n in free], None, [], [], None, [])
     outer = ast.FunctionDef("outer", arguments, [node], [], None)

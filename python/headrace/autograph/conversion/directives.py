@@ -46,25 +46,27 @@ def set_loop_options(
 _DIRECTIVES = (set_element_type, set_loop_options)
 
 
-def finder(look_up):
-    """A function that says what a call means: (the directive's name, {parameter: node}),
-    or None where it is no directive. `look_up` gives the value of a name.
+class Finder:
+    """Says what calls mean: find(call) is (the directive's name, {parameter: node}), or
+    None where it is no directive.
+
+    Attributes:
+      meant: {what is called, as text: the directive's name, or None} of all calls so
+        far that are spelled like directives.
     """
 
-    def value_of(node):
-        if isinstance(node, ast.Name):
-            return look_up(node.id)
-        if isinstance(node, ast.Attribute):
-            holder = value_of(node.value)
-            return None if holder is None else getattr(holder, node.attr, None)
-        return None
+    def __init__(self, look_up):
+        """`look_up` gives the value of a name."""
+        self._look_up = look_up
+        self.meant = {}
 
-    def directive(call):
+    def __call__(self, call):
         name = last_name(call.func)
         if not any(name == d.__name__ for d in _DIRECTIVES):
             return None
-        found = value_of(call.func)
-        if not any(found is d for d in _DIRECTIVES):
+        found = self._directive(call.func)
+        self.meant[ast.unparse(call.func)] = found and found.__name__
+        if found is None:
             return None
         parameters = list(inspect.signature(found).parameters)
         given = dict(zip(parameters, call.args))
@@ -76,4 +78,23 @@ def finder(look_up):
             )
         return name, given
 
-    return directive
+    def still(self, meant):
+        """True where calls mean what they `meant` to a Finder before."""
+        for text, name in meant.items():
+            found = self._directive(ast.parse(text, mode="eval").body)
+            if (found and found.__name__) != name:
+                return False
+        return True
+
+    def _directive(self, node):
+        """The directive that an expression is; None for anything else."""
+        value = self._value_of(node)
+        return next((d for d in _DIRECTIVES if value is d), None)
+
+    def _value_of(self, node):
+        if isinstance(node, ast.Name):
+            return self._look_up(node.id)
+        if isinstance(node, ast.Attribute):
+            holder = self._value_of(node.value)
+            return None if holder is None else getattr(holder, node.attr, None)
+        return None

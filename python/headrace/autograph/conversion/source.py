@@ -23,7 +23,8 @@ def _first_line(node):
     return min([node.lineno, *(d.lineno for d in decorators)])
 
 
-def _lines_of(function):
+def lines_of(function):
+    """(the file that a function says it is from, its lines: [] where there are none)"""
     filename = function.__code__.co_filename
     lines = linecache.getlines(filename, function.__globals__)
     return filename, lines or _typed_lines(function)
@@ -80,13 +81,21 @@ def _holds(node, span):
     return begin <= span[0] and span[1] <= end
 
 
+def identity(code):
+    """What tells the node of a code object among those of its file: no more of it than
+    this is asked below."""
+    span = _spans(code) if code.co_name == "<lambda>" else None
+    parameters = code.co_varnames[: _count(code)]
+    return code.co_firstlineno, code.co_name, code.co_qualname, parameters, span
+
+
 def node_of(function):
     """(a copy of the function's node, its file).
 
     Raises ConversionError where the source cannot be found.
     """
     code = function.__code__
-    filename, lines = _lines_of(function)
+    filename, lines = lines_of(function)
     if not lines:
         raise ConversionError(_NO_SOURCE.format(function))
     try:

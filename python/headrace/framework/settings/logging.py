@@ -97,3 +97,19 @@ def flush():
     """Nothing is held back."""
     for handler in get_logger().handlers:
         handler.flush()
+
+
+def warn_deprecated(name, instead, warned):
+    """Warns of the function that calls this one, once each place that calls it.
+
+    `warned` are the places so far, `instead` says what to do.
+    """
+    caller = sys._getframe(2)
+    place = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    if place in warned:
+        return
+    warned.add(place)
+    warning(
+        f"From {place}: {name} (from headrace) is deprecated and will be removed in a "
+        f"future version.\nInstructions for updating:\n{instead}"
+    )

@@ -36,7 +36,9 @@ def function_of(like, parameters, call, targets=None):
             if by_place
             else f"{(targets or {}).get(p.name, p.name)}={p.name}"
         )
-    scope = {"_call": call, "_defaults": {p.name: p.default for p in parameters}}
+    defaults = {p.name: p.default for p in parameters}
+    # By its module AutoGraph knows whose the function is.
+    scope = {"__name__": __name__, "_call": call, "_defaults": defaults}
     text = f"def {like.__name__}({', '.join(shown)}):"
     exec(f"{text} return {to}({', '.join(passed)})", scope)
     made = functools.update_wrapper(scope[like.__name__], like)
