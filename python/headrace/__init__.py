@@ -40,6 +40,13 @@ class _Package(ModuleType):
 
 late.register(
     {
+        "Graph": "graph.graph:Graph",
+        "GraphVariable": "graph.graph_variables:GraphVariable",
+        "name_scope": "framework.name_scopes:current",
+        "set_name_scope": "framework.name_scopes:set_current",
+        "restored_from": "train.graph_checkpoint:restored_from",
+        "DatasetBatch": "data.dataset_batch:DatasetBatch",
+        "TFOpLambda": "keras.base.op_layer:TFOpLambda",
         "cond": "control_flow.branches:cond",
         "in_graph": "autograph.calls:in_graph",
         "converted": "autograph.calls:traced",

@@ -21,6 +21,13 @@ struct LoopFunctions {
   FunctionPtr cond, body;
 };
 
+std::vector<FuncRef> BranchesOf(const ResolvedOp& op) {
+  if (const auto* all = op.attrs().Get<std::vector<FuncRef>>("branches")) {
+    return *all;
+  }
+  return {op.attr<FuncRef>("then_branch"), op.attr<FuncRef>("else_branch")};
+}
+
 // Those of loop `op`, which fits them.
 StatusOr<LoopFunctions> FunctionsOf(const ResolvedOp& op,
                                     const FunctionLibrary* library) {
@@ -114,19 +121,30 @@ StatusOr<ResolvedOpPtr> KeptOp(const ResolvedOp& op,
 // the functions with every level.
 constexpr int kDeepest = 4;
 constexpr int kMostLoops = 10'000;
+// Branches within loops whose bodies are kept for bound turns, which take short
+// ones only: branches within branches, and nodes of all.
+constexpr int kDeepestBranch = 16;
+constexpr int64_t kMostBranchNodes = 10'000;
 
 class Planner {
  public:
   Planner(const FunctionLibrary* library, PlanBudget* budget)
       : library_(library), budget_(budget) {}
+  // `depth`: of how many loops it is part.
   void Plan(Program& p, int depth);
 
  private:
   Status PlanLoop(Call& call, const std::vector<bool>& used, int depth);
+  Status KeepBodies(Call& call, int depth);
 
   const FunctionLibrary* const library_;
   PlanBudget* const budget_;
   int left_ = kMostLoops;
+  // Branches run by their functions' names: what is kept of them is not to
+  // count in the plan.
+  PlanBudget branches_;
+  int64_t branch_nodes_left_ = kMostBranchNodes;
+  int branch_depth_ = 0;
 };
 
 Status Planner::PlanLoop(Call& call, const std::vector<bool>& used, int depth) {
@@ -146,7 +164,28 @@ Status Planner::PlanLoop(Call& call, const std::vector<bool>& used, int depth) {
   }
   Plan(parts.cond, depth + 1);
   Plan(parts.body, depth + 1);
+  if (depth > 0) {
+    call.bodies = std::make_shared<std::vector<Program>>(
+        std::vector<Program>{parts.cond, parts.body});
+  }
   call.kernel = std::make_shared<LoopKernel>(std::move(parts));
+  return OkStatus();
+}
+
+Status Planner::KeepBodies(Call& call, int depth) {
+  HR_RETURN_IF_ERROR(CheckCall(*call.op, library_));
+  std::vector<Program> bodies;
+  for (const FuncRef& ref : BranchesOf(*call.op)) {
+    HR_ASSIGN_OR_RETURN(const FunctionPtr f, FindFunction(library_, ref.name));
+    branch_nodes_left_ -= f->body->num_nodes();
+    if (branch_nodes_left_ < 0) return OkStatus();
+    HR_ASSIGN_OR_RETURN(Program body, ProgramOf(*f, library_, &branches_));
+    ++branch_depth_;
+    Plan(body, depth);
+    --branch_depth_;
+    bodies.push_back(std::move(body));
+  }
+  call.bodies = std::make_shared<std::vector<Program>>(std::move(bodies));
   return OkStatus();
 }
 
@@ -162,12 +201,40 @@ void Planner::Plan(Program& p, int depth) {
         left_-- > 0) {
       PlanLoop(call, used, depth).IgnoreError();  // the run reports it
     }
+    if (call.op->def().Is(OpRole::kBranch) && depth > 0 &&
+        branch_depth_ < kDeepestBranch) {
+      KeepBodies(call, depth).IgnoreError();
+    }
     for (ValueId v : call.inputs) used[v] = true;
   }
 }
 
-// Appends `cond`, of the values that `turn` makes, and fetches its result.
-void Append(const Program& cond, Program* turn) {
+// The plan of `op`, whose functions are not part of a larger plan: kept with
+// the body, and made once for each condition.
+StatusOr<std::shared_ptr<const LoopPlan>> LoopPlanOf(
+    const ResolvedOp& op, const FunctionLibrary* library) {
+  HR_ASSIGN_OR_RETURN(const LoopFunctions f, FunctionsOf(op, library));
+  MutexLock lock(f.body->derived_mutex);
+  for (const Function::Loop& known : f.body->derived.loops) {
+    if (known.cond.lock() == f.cond) return known.plan;
+  }
+  PlanBudget budget;
+  HR_ASSIGN_OR_RETURN(LoopPlan::Parts parts, PartsOf(f, library, &budget));
+  Planner planner(library, &budget);
+  planner.Plan(parts.cond, 1);
+  planner.Plan(parts.body, 1);
+  HR_ASSIGN_OR_RETURN(std::shared_ptr<const LoopPlan> plan,
+                      LoopPlan::Make(std::move(parts)));
+  std::vector<Function::Loop> loops = f.body->derived.loops;
+  std::erase_if(loops, [](const auto& l) { return l.cond.expired(); });
+  loops.push_back({f.cond, plan});
+  f.body->derived.loops = std::move(loops);  // in one step, for forks
+  return plan;
+}
+
+}  // namespace
+
+void AppendCondition(const Program& cond, Program* turn) {
   absl::flat_hash_map<ValueId, ValueId> known;
   for (size_t i = 0; i < cond.feeds.size(); ++i) {
     known[cond.feeds[i]] = turn->fetches[i];
@@ -188,31 +255,6 @@ void Append(const Program& cond, Program* turn) {
   }
   turn->fetches.push_back(of(cond.fetches[0]));
 }
-
-// The plan of `op`, whose functions are not part of a larger plan: kept with
-// the body, and made once for each condition.
-StatusOr<std::shared_ptr<const LoopPlan>> LoopPlanOf(
-    const ResolvedOp& op, const FunctionLibrary* library) {
-  HR_ASSIGN_OR_RETURN(const LoopFunctions f, FunctionsOf(op, library));
-  MutexLock lock(f.body->derived_mutex);
-  for (const Function::Loop& known : f.body->derived.loops) {
-    if (known.cond.lock() == f.cond) return known.plan;
-  }
-  PlanBudget budget;
-  HR_ASSIGN_OR_RETURN(LoopPlan::Parts parts, PartsOf(f, library, &budget));
-  Planner planner(library, &budget);
-  planner.Plan(parts.cond, 0);
-  planner.Plan(parts.body, 0);
-  HR_ASSIGN_OR_RETURN(std::shared_ptr<const LoopPlan> plan,
-                      LoopPlan::Make(std::move(parts)));
-  std::vector<Function::Loop> loops = f.body->derived.loops;
-  std::erase_if(loops, [](const auto& l) { return l.cond.expired(); });
-  loops.push_back({f.cond, plan});
-  f.body->derived.loops = std::move(loops);  // in one step, for forks
-  return plan;
-}
-
-}  // namespace
 
 void PlanLoops(Program& p, const FunctionLibrary* library, PlanBudget* budget) {
   Planner(library, budget).Plan(p, 0);
@@ -237,7 +279,7 @@ StatusOr<bool> Truth(const Tensor& t) {
 StatusOr<std::unique_ptr<LoopPlan>> LoopPlan::Make(Parts parts) {
   std::unique_ptr<LoopPlan> plan(new LoopPlan);
   BindStateful(parts.cond);
-  Append(parts.cond, &parts.body);
+  AppendCondition(parts.cond, &parts.body);
   HR_RETURN_IF_ERROR(Optimise(parts.body));
   plan->sums_ = DeferSums(parts.body);
   if (plan->sums_.sums.empty()) plan->bound_ = BoundTurns::Make(parts.body);

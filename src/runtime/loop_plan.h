@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "runtime/bound_turns.h"
+#include "runtime/bound/bound_turns.h"
 #include "runtime/deferred_sums.h"
 #include "runtime/program.h"
 #include "runtime/turns.h"
@@ -23,6 +23,9 @@ class LoopPlan {
   };
   static StatusOr<std::unique_ptr<LoopPlan>> Make(Parts parts);
 
+  // Whether turns are bound calls, for variables that fit.
+  bool bound() const { return bound_ != nullptr; }
+
   // `state`: the variables, before and after.
   Status Run(const RunServices& services, std::vector<Tensor>* state) const;
 
@@ -38,6 +41,10 @@ class LoopPlan {
   std::unique_ptr<TurnPlan> turn_;
   DeferredSums sums_;
 };
+
+// Appends `cond`, of the values that `turn` makes for the next one, and fetches
+// its result behind them.
+void AppendCondition(const Program& cond, Program* turn);
 
 // Gives the While calls of `p` kernels of their own, and drops the loops'
 // variables that no result, effect or condition needs. Loops whose functions

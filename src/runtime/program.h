@@ -16,6 +16,8 @@ namespace headrace {
 using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;
 
+struct Program;
+
 // One call. `kernel` is bound by the passes or at the end.
 struct Call {
   ResolvedOpPtr op;
@@ -25,6 +27,9 @@ struct Call {
   bool effect = false;  // runs even if no output is read
   bool dead = false;    // dropped by a pass
   std::shared_ptr<Kernel> kernel;
+  // Within a loop, where they were found: what a branch may call, in order, or
+  // a loop's condition and body.
+  std::shared_ptr<const std::vector<Program>> bodies;
 };
 
 struct ProgramValue {

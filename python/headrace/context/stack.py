@@ -3,6 +3,7 @@
 import threading
 
 from headrace._load import _headrace
+from headrace.context import late
 
 
 class _State(threading.local):
@@ -13,21 +14,6 @@ class _State(threading.local):
 
 _state = _State()
 _builds_graphs = [False]  # what happens where nothing is entered
-_graph_class = []
-
-
-_name_scopes = []
-
-
-def register_name_scopes(module):
-    """Says what keeps the scope of names: framework/name_scopes.py, which is loaded with
-    the package."""
-    _name_scopes[:] = [module]
-
-
-def register_graph_class(cls):
-    """Says what default graphs are made of: graph/graph.py does when it is loaded."""
-    _graph_class[:] = [cls]
 
 
 def entered():
@@ -47,7 +33,7 @@ def current():
 def thread_graph():
     """This thread's own default graph, made when it is first asked for."""
     if _state.default is None:
-        _set_default(_graph_class[0]())
+        _set_default(late.Graph())
     return _state.default
 
 
@@ -154,7 +140,7 @@ class init_scope:  # noqa: N801  (upstream's name)
         self._inside = []
 
     def __enter__(self):
-        scope = _name_scopes[0].current()
+        scope = late.name_scope()
         outer = outside_functions()
         stopped = _headrace.StopRecording()
         stopped.enter()
@@ -164,12 +150,12 @@ class init_scope:  # noqa: N801  (upstream's name)
         if outer is not None:
             controls = outer._core.control_inputs()
             outer._core.set_control_inputs([])
-        old = _name_scopes[0].set_current(scope)
+        old = late.set_name_scope(scope)
         self._inside.append((context, stopped, outer, controls, old))
 
     def __exit__(self, *error):
         context, stopped, outer, controls, old = self._inside.pop()
-        _name_scopes[0].set_current(old)
+        late.set_name_scope(old)
         if outer is not None:
             outer._core.set_control_inputs(controls)
         context.__exit__(*error)

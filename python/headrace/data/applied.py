@@ -49,28 +49,24 @@ Counter data.Dataset.counter(start=0, step=1, dtype=int64)
     See Dataset.counter.
 RandomDataset data.Dataset.random(seed=None, rerandomize_each_iteration=None, name=None)
     See Dataset.random.
+cardinality data.Dataset.cardinality(dataset->self)
+    See Dataset.cardinality.
+get_single_element data.Dataset.get_single_element(dataset->self)
+    See Dataset.get_single_element.
+get_next_as_optional data.Iterator.get_next_as_optional(iterator->self)
+    See Iterator.get_next_as_optional.
+save data.Dataset.save(dataset->self, path, compression=None, shard_func=None,
+        checkpoint_args=None)
+    See Dataset.save.
+load data.Dataset.load(path, element_spec=None, compression=None, reader_func=None)
+    See Dataset.load.
 """,
 )
-
-
-def cardinality(dataset):
-    """See Dataset.cardinality."""
-    return dataset.cardinality()
-
-
-def get_single_element(dataset):
-    """See Dataset.get_single_element."""
-    return dataset.get_single_element()
 
 
 def get_structure(dataset_or_iterator):
     """The element spec."""
     return dataset_or_iterator.element_spec
-
-
-def get_next_as_optional(iterator):
-    """See Iterator.get_next_as_optional."""
-    return iterator.get_next_as_optional()
 
 
 def from_variant(variant, structure):
@@ -139,16 +135,6 @@ def parallel_interleave(
         num_parallel_calls=cycle_length,
         deterministic=not sloppy,
     )
-
-
-def save(dataset, path, compression=None, shard_func=None, checkpoint_args=None):
-    """See Dataset.save."""
-    dataset.save(path, compression, shard_func, checkpoint_args)
-
-
-def load(path, element_spec=None, compression=None, reader_func=None):
-    """See Dataset.load."""
-    return Dataset.load(path, element_spec, compression, reader_func)
 
 
 def at(dataset, index):

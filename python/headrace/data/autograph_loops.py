@@ -40,9 +40,7 @@ def _loop(iterator, extra_test, body, state, opts, relaxes):
             return _next(iterator)
         wanted = conditions[0] if len(conditions) == 1 else raw.LogicalAnd(*conditions)
         return branches.cond(
-            wanted,
-            lambda: _next(iterator),
-            lambda: raw.Identity(empty._variant_tensor),
+            wanted, lambda: _next(iterator), lambda: raw.Identity(empty._variant_tensor)
         )
 
     def test(variant, *counters):

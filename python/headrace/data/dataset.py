@@ -8,7 +8,7 @@ from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.data.dataset_batch import DatasetBatch
 from headrace.data.functions import flat
-from headrace.data.holder_spec import VariantHolderSpec
+from headrace.data.holder_spec import Holder, VariantHolderSpec
 from headrace.data.iterator import NumpyIterator, OwnedIterator
 from headrace.data.options import Options
 from headrace.elements import structure
@@ -22,10 +22,8 @@ INFINITE = INFINITE_CARDINALITY = -1
 UNKNOWN = UNKNOWN_CARDINALITY = -2
 
 
-class Dataset(Trackable):
+class Dataset(Holder, Trackable):
     """A sequence of elements, each a structure of tensors."""
-
-    _is_composite_tensor = True
 
     def __init__(self, variant_tensor, element_spec=None, inputs=(), functions=()):
         self._variant_tensor = variant_tensor
@@ -40,18 +38,7 @@ class Dataset(Trackable):
         "_element_spec", "The structure of TypeSpecs of every element."
     )
 
-    @property
-    def _type_spec(self):
-        return DatasetSpec(self.element_spec)
-
-    def _static_parts(self):
-        return (self._type_spec,)
-
-    def _components(self):
-        return [self._variant_tensor]
-
-    def _from_components(self, parts):
-        return _VariantDataset(parts[0], self.element_spec)
+    _type_spec = property(lambda self: DatasetSpec(self.element_spec))
 
     def _inputs(self):
         return self._input_datasets
@@ -252,13 +239,11 @@ def made_of(op, source, spec=None, functions=(), class_name=None, **arguments):
 class DatasetSpec(VariantHolderSpec):
     """What a dataset is like."""
 
+    value_type = Dataset
+
     def __init__(self, element_spec, dataset_shape=()):
         super().__init__(element_spec)
         self._dataset_shape = tensor_shape.as_shape(dataset_shape)
-
-    @property
-    def value_type(self):
-        return Dataset
 
     @property
     def shape(self):
@@ -275,9 +260,9 @@ class DatasetSpec(VariantHolderSpec):
             return DatasetBatch(tensor, self)
         return _VariantDataset(tensor, self._element_spec)
 
-    def _batched(self, size):
-        shape = tensor_shape.TensorShape([size]).concatenate(self._dataset_shape)
+    def _batch(self, batch_size):
+        shape = tensor_shape.TensorShape([batch_size]).concatenate(self._dataset_shape)
         return DatasetSpec(self._element_spec, shape)
 
-    def _unbatched(self):
+    def _unbatch(self):
         return DatasetSpec(self._element_spec, self._dataset_shape[1:])

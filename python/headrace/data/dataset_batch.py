@@ -1,18 +1,17 @@
 """Several datasets as one value: what a batch of datasets is."""
 
 from headrace.data import dataset
+from headrace.data.holder_spec import Holder
 from headrace.elements import structure
 from headrace.framework import conversion
 
 
-class DatasetBatch:
+class DatasetBatch(Holder):
     """A tensor of datasets that have one element_spec.
 
     It is taken apart again by `Dataset.unbatch`; a dataset's own methods are those of
     its parts.
     """
-
-    _is_composite_tensor = True
 
     def __init__(self, variant_tensor, spec):
         self._variant_tensor = variant_tensor
@@ -35,17 +34,5 @@ class DatasetBatch:
         lambda self: self._variant_tensor.shape, doc="How the datasets are laid out."
     )
 
-    def _static_parts(self):
-        return (self._type_spec,)
-
-    def _components(self):
-        return [self._variant_tensor]
-
-    def _from_components(self, parts):
-        return DatasetBatch(parts[0], self._type_spec)
-
     def __repr__(self):
         return f"<DatasetBatch shape={self.shape} element_spec={self.element_spec}>"
-
-
-structure.register_batch(DatasetBatch)

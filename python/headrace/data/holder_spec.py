@@ -4,8 +4,23 @@ from headrace.framework import dtypes, tensor_shape, type_spec
 from headrace.framework.support.properties import read_only
 
 
+class Holder:
+    """An object that is one tensor and knows the spec of its elements."""
+
+    _is_composite_tensor = True
+
+    def _static_parts(self):
+        return (self._type_spec,)
+
+    def _components(self):
+        return [self._variant_tensor]
+
+    def _from_components(self, parts):
+        return self._type_spec._wrap(parts[0])
+
+
 class HolderSpec(type_spec.TypeSpec):
-    """The spec of an object that is one tensor and knows the spec of its elements.
+    """The spec of a Holder.
 
     Subclasses define `value_type` and `_wrap`, which makes the object of a tensor.
     """
@@ -30,9 +45,6 @@ class HolderSpec(type_spec.TypeSpec):
     @property
     def _component_specs(self):
         return [type_spec.TensorSpec(self.shape, self._dtype)]
-
-    def _to_components(self, value):
-        return value._components()
 
     def _from_components(self, parts):
         return self._wrap(parts[0])

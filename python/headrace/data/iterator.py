@@ -4,7 +4,7 @@ import operator
 
 from headrace._load import _headrace, raw
 from headrace.data.functions import flat
-from headrace.data.holder_spec import HolderSpec
+from headrace.data.holder_spec import Holder, HolderSpec
 from headrace.data.optional import OptionalImpl
 from headrace.elements import structure
 from headrace.framework import dtypes, errors
@@ -29,10 +29,9 @@ get_output_shapes = _legacy("shapes", "shapes")
 get_output_classes = _legacy("classes", "classes")
 
 
-class Iterator(Trackable):
+class Iterator(Holder, Trackable):
     """The base of iterators: elements one after another."""
 
-    _is_composite_tensor = True
     _checkpoint_attribute = "ITERATOR"  # of values that begin so, in the graph
 
     def __init__(self, dataset=None, element_spec=None, resource=None):
@@ -62,18 +61,10 @@ class Iterator(Trackable):
         get_output_classes, doc="The classes of an element's parts, in its structure."
     )
 
-    @property
-    def _type_spec(self):
-        return IteratorSpec(self._element_spec)
-
-    def _static_parts(self):
-        return (self._type_spec,)
+    _type_spec = property(lambda self: IteratorSpec(self._element_spec))
 
     def _components(self):
         return [self._resource]
-
-    def _from_components(self, parts):
-        return OwnedIterator(element_spec=self._element_spec, resource=parts[0])
 
     def __iter__(self):
         return self
@@ -137,10 +128,7 @@ class IteratorSpec(HolderSpec):
     """What an iterator is like."""
 
     _dtype = dtypes.resource
-
-    @property
-    def value_type(self):
-        return OwnedIterator
+    value_type = OwnedIterator
 
     def _wrap(self, tensor):
         return OwnedIterator(element_spec=self._element_spec, resource=tensor)

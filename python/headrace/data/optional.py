@@ -2,16 +2,13 @@
 
 from headrace._load import raw
 from headrace.data.functions import flat
-from headrace.data.holder_spec import VariantHolderSpec
+from headrace.data.holder_spec import Holder, VariantHolderSpec
 from headrace.elements import structure
-
 from headrace.framework.support.properties import read_only
 
 
-class Optional:
+class Optional(Holder):
     """A value, or none."""
-
-    _is_composite_tensor = True
 
     @staticmethod
     def empty(element_spec):
@@ -35,19 +32,7 @@ class OptionalImpl(Optional):
         self._element_spec = element_spec
 
     element_spec = read_only("_element_spec")
-
-    @property
-    def _type_spec(self):
-        return OptionalSpec(self._element_spec)
-
-    def _static_parts(self):
-        return (self._type_spec,)
-
-    def _components(self):
-        return [self._variant_tensor]
-
-    def _from_components(self, parts):
-        return OptionalImpl(parts[0], self._element_spec)
+    _type_spec = property(lambda self: OptionalSpec(self._element_spec))
 
     def has_value(self, name=None):
         """Whether there is a value, as a tensor."""
@@ -64,9 +49,7 @@ class OptionalImpl(Optional):
 class OptionalSpec(VariantHolderSpec):
     """What an optional is like."""
 
-    @property
-    def value_type(self):
-        return OptionalImpl
+    value_type = OptionalImpl
 
     def _wrap(self, tensor):
         return OptionalImpl(tensor, self._element_spec)

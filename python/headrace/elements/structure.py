@@ -10,6 +10,7 @@ import operator
 import numpy as np
 
 from headrace._load import _headrace, raw
+from headrace.context import late
 from headrace.elements import nest
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
 from headrace.framework import nest as core
@@ -26,17 +27,11 @@ from headrace.ragged.spec import RaggedTensorSpec
 
 
 _elements = []
-_batches = []
 
 
 def register_element(cls):
     """Says that objects of the class are elements as they stand: control_flow does."""
     _elements.append(cls)
-
-
-def register_batch(cls):
-    """Says what `cls.of(datasets)` a list of datasets becomes: data/dataset_batch.py does."""
-    _batches[:] = [cls]
 
 
 def normalize(value):
@@ -54,7 +49,7 @@ def _normalize_leaf(x):
     if isinstance(x, RaggedTensorValue):
         return as_values(x)
     if isinstance(x, list) and x and all(hasattr(i, "_variant_tensor") for i in x):
-        return _batches[0].of(x)
+        return late.DatasetBatch.of(x)
     if isinstance(x, list) and any(is_ragged(i) for i in x):
         return joining.stack(x, axis=0)
     return conversion.convert_to_tensor(x)
@@ -137,10 +132,12 @@ def to_slices(spec, value):
             out.append(x)
         elif hasattr(s, "_to_tensor_list"):
             out += s._to_batched_tensor_list(x)
-        elif isinstance(x, tuple(_batches)):
-            out.append(x._variant_tensor)
         elif hasattr(x, "_variant_tensor"):
-            raise ValueError("Slicing dataset elements is not supported for rank 0.")
+            if s.shape.rank == 0:
+                raise ValueError(
+                    "Slicing dataset elements is not supported for rank 0."
+                )
+            out.append(x._variant_tensor)
         else:
             raise TypeError(f"from_tensor_slices of {type(x).__name__}")
     return out
@@ -182,16 +179,9 @@ def batched(spec, size):
     """The spec of `size` (None: unknown) elements stacked."""
 
     def leaf(s):
-        if isinstance(s, NoneTensorSpec):
-            return s
-        if hasattr(s, "_batched"):
-            return s._batched(size)
-        if isinstance(s, TensorSpec):
-            rows = tensor_shape.TensorShape([size])
-            return TensorSpec(rows.concatenate(s.shape), s.dtype)
-        if hasattr(s, "_to_tensor_list"):
-            return s._batch(size)
-        raise TypeError(f"Cannot batch elements of type {type(s).__name__}")
+        if not (hasattr(s, "_batch") or hasattr(s, "_to_tensor_list")):
+            raise TypeError(f"Cannot batch elements of type {type(s).__name__}")
+        return s._batch(size)
 
     return nest.map_structure(leaf, spec)
 
@@ -200,17 +190,11 @@ def unbatched(spec):
     """The spec of rows."""
 
     def leaf(s):
-        if isinstance(s, NoneTensorSpec):
-            return s
         if hasattr(s, "shape") and s.shape.rank == 0:
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
-        if isinstance(s, TensorSpec):
-            return TensorSpec(s.shape[1:], s.dtype)
-        if hasattr(s, "_unbatched"):
-            return s._unbatched()
-        if hasattr(s, "_to_tensor_list"):
-            return s._unbatch()
-        raise TypeError(f"Cannot unbatch elements of type {type(s).__name__}")
+        if not (hasattr(s, "_unbatch") or hasattr(s, "_to_tensor_list")):
+            raise TypeError(f"Cannot unbatch elements of type {type(s).__name__}")
+        return s._unbatch()
 
     return nest.map_structure(leaf, spec)
 

@@ -35,14 +35,6 @@ def default_session_config():
     return config
 
 
-def _check_environment():
-    cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster")
-    if cluster:
-        raise NotImplementedError(
-            "RunConfig: TF_CONFIG names a cluster, which is not supported"
-        )
-
-
 def _check(config):
     positive = ("save_checkpoints_secs", "save_checkpoints_steps")
     for name in (*positive, "save_summary_steps", "keep_checkpoint_max"):
@@ -95,7 +87,10 @@ class RunConfig:
                 given[name] = None
         if given["save_checkpoints_steps"] and given["save_checkpoints_secs"]:
             raise ValueError(_BOTH)
-        _check_environment()
+        if json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster"):
+            raise NotImplementedError(
+                "RunConfig: TF_CONFIG names a cluster, which is not supported"
+            )
         given["model_dir"] = _folder(model_dir)
         if session_config is None:
             given["session_config"] = default_session_config()

@@ -19,13 +19,8 @@ def step_of(model_dir):
     try:
         return int(checkpoint_reader.load_variable(path, "global_step"))
     except (errors.NotFoundError, ValueError, KeyError):
-        return _step_of_objects(path)
-
-
-def _step_of_objects(path):
-    """The step of a checkpoint that was saved by objects, if its name tells."""
-    number = path.rpartition("-")[2]
-    return int(number) if number.isdigit() else 0
+        number = path.rpartition("-")[2]  # one saved by objects, if its name tells
+        return int(number) if number.isdigit() else 0
 
 
 def train(estimator, input_fn, hooks, listeners):

@@ -1,11 +1,9 @@
 """Columns of categories whose numbers need no vocabulary."""
 
-import collections
-
 from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn
-from headrace.feature_column.serialization import ByFields
+from headrace.feature_column.serialization import fields
 from headrace.framework.support.properties import read_only
 
 
@@ -14,7 +12,6 @@ class OfOneFeature(CategoricalColumn):
     numbers of a sparse tensor's values."""
 
     name = read_only("key")
-    parents = property(lambda self: [self.key])
 
     @property
     def parse_example_spec(self):
@@ -51,11 +48,7 @@ def categorical_column_with_hash_bucket(key, hash_bucket_size, dtype=tf.string):
 
 
 class HashedCategoricalColumn(
-    ByFields,
-    OfOneFeature,
-    collections.namedtuple(
-        "HashedCategoricalColumn", ("key", "hash_bucket_size", "dtype")
-    ),
+    OfOneFeature, fields("HashedCategoricalColumn", "key hash_bucket_size dtype")
 ):
     """See tf.feature_column.categorical_column_with_hash_bucket."""
 
@@ -91,11 +84,8 @@ def categorical_column_with_identity(key, num_buckets, default_value=None):
 
 
 class IdentityCategoricalColumn(
-    ByFields,
     OfOneFeature,
-    collections.namedtuple(
-        "IdentityCategoricalColumn", ("key", "number_buckets", "default_value")
-    ),
+    fields("IdentityCategoricalColumn", "key number_buckets default_value"),
 ):
     """See tf.feature_column.categorical_column_with_identity."""
 

@@ -1,12 +1,10 @@
 """Columns made of others: crosses, and categories with weights."""
 
-import collections
-
 from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn, FeatureColumn
 from headrace.feature_column.categorical import HashedCategoricalColumn
-from headrace.feature_column.serialization import ByFields
+from headrace.feature_column.serialization import fields
 from headrace.framework.support.properties import read_only
 
 
@@ -39,9 +37,7 @@ def crossed_column(keys, hash_bucket_size, hash_key=None):
 
 
 class CrossedColumn(
-    ByFields,
-    CategoricalColumn,
-    collections.namedtuple("CrossedColumn", ("keys", "hash_bucket_size", "hash_key")),
+    CategoricalColumn, fields("CrossedColumn", "keys hash_bucket_size hash_key")
 ):
     """See tf.feature_column.crossed_column."""
 
@@ -114,12 +110,8 @@ def weighted_categorical_column(
 
 
 class WeightedCategoricalColumn(
-    ByFields,
     CategoricalColumn,
-    collections.namedtuple(
-        "WeightedCategoricalColumn",
-        ("categorical_column", "weight_feature_key", "dtype"),
-    ),
+    fields("WeightedCategoricalColumn", "categorical_column weight_feature_key dtype"),
 ):
     """See tf.feature_column.weighted_categorical_column."""
 

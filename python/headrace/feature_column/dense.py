@@ -1,6 +1,5 @@
 """Columns that make dense rows of categories: indicators and embeddings."""
 
-import collections
 import math
 
 from headrace import _api as tf
@@ -10,7 +9,7 @@ from headrace.feature_column.base import (
     DenseColumn,
     SequenceDenseColumn,
 )
-from headrace.feature_column.serialization import ByFields
+from headrace.feature_column.serialization import fields
 from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 
@@ -43,15 +42,11 @@ def indicator_column(categorical_column):
 
 
 class IndicatorColumn(
-    ByFields,
-    DenseColumn,
-    SequenceDenseColumn,
-    collections.namedtuple("IndicatorColumn", ("categorical_column",)),
+    DenseColumn, SequenceDenseColumn, fields("IndicatorColumn", "categorical_column")
 ):
     """See tf.feature_column.indicator_column."""
 
     name = property(lambda self: f"{self.categorical_column.name}_indicator")
-    parents = property(lambda self: [self.categorical_column])
 
     parse_example_spec = read_only("categorical_column.parse_example_spec")
 
@@ -199,11 +194,7 @@ class LooksUp(DenseColumn, SequenceDenseColumn):
         return self.TensorSequenceLengthPair(dense, sequence.lengths(ids))
 
 
-class EmbeddingColumn(
-    ByFields,
-    LooksUp,
-    collections.namedtuple("EmbeddingColumn", embedding_fields(EMBEDDING)),
-):
+class EmbeddingColumn(LooksUp, fields("EmbeddingColumn", embedding_fields(EMBEDDING))):
     """See tf.feature_column.embedding_column."""
 
     _kind = "embedding_column"

@@ -1,13 +1,11 @@
 """Columns of numbers: as they are, and in buckets."""
 
-import collections
-
 import numpy as np
 
 from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn, DenseColumn
-from headrace.feature_column.serialization import ByFields, as_tuples
+from headrace.feature_column.serialization import as_tuples, fields
 from headrace.framework.support.properties import read_only
 
 
@@ -99,16 +97,11 @@ def numeric_column(
 
 
 class NumericColumn(
-    ByFields,
-    DenseColumn,
-    collections.namedtuple(
-        "NumericColumn", ("key", "shape", "default_value", "dtype", "normalizer_fn")
-    ),
+    DenseColumn, fields("NumericColumn", "key shape default_value dtype normalizer_fn")
 ):
     """See tf.feature_column.numeric_column."""
 
     name = read_only("key")
-    parents = property(lambda self: [self.key])
     variable_shape = property(lambda self: tf.TensorShape(self.shape))
 
     @property
@@ -159,15 +152,13 @@ def bucketized_column(source_column, boundaries):
 
 
 class BucketizedColumn(
-    ByFields,
     DenseColumn,
     CategoricalColumn,
-    collections.namedtuple("BucketizedColumn", ("source_column", "boundaries")),
+    fields("BucketizedColumn", "source_column boundaries"),
 ):
     """See tf.feature_column.bucketized_column."""
 
     name = property(lambda self: f"{self.source_column.name}_bucketized")
-    parents = property(lambda self: [self.source_column])
     parse_example_spec = read_only("source_column.parse_example_spec")
 
     @property

@@ -1,11 +1,9 @@
 """Columns of sequences: categories and numbers, step by step."""
 
-import collections
-
 from headrace import _api as tf
 from headrace.feature_column import categorical, numeric, vocabulary
 from headrace.feature_column.base import CategoricalColumn, SequenceDenseColumn
-from headrace.feature_column.serialization import ByFields
+from headrace.feature_column.serialization import fields
 from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 
@@ -40,9 +38,7 @@ def check_sequence(column, kind, wanted=True):
 
 
 class SequenceCategoricalColumn(
-    ByFields,
-    CategoricalColumn,
-    collections.namedtuple("SequenceCategoricalColumn", ("categorical_column",)),
+    CategoricalColumn, fields("SequenceCategoricalColumn", "categorical_column")
 ):
     """A categorical column whose values are steps, to be kept apart.
 
@@ -50,7 +46,6 @@ class SequenceCategoricalColumn(
     """
 
     name = read_only("categorical_column.name")
-    parents = property(lambda self: [self.categorical_column])
     num_buckets = read_only("categorical_column.num_buckets")
     parse_example_spec = read_only("categorical_column.parse_example_spec")
 
@@ -117,17 +112,12 @@ def sequence_numeric_column(
 
 
 class SequenceNumericColumn(
-    ByFields,
     SequenceDenseColumn,
-    collections.namedtuple(
-        "SequenceNumericColumn",
-        ("key", "shape", "default_value", "dtype", "normalizer_fn"),
-    ),
+    fields("SequenceNumericColumn", "key shape default_value dtype normalizer_fn"),
 ):
     """See tf.feature_column.sequence_numeric_column."""
 
     name = read_only("key")
-    parents = property(lambda self: [self.key])
     variable_shape = property(lambda self: tf.TensorShape(self.shape))
 
     @property

@@ -1,5 +1,7 @@
 """Columns as configurations, and what parsers of examples need of columns."""
 
+import collections
+
 from headrace import _api as tf
 from headrace.feature_column.base import FeatureColumn
 from headrace.keras import initializer, serialization
@@ -41,10 +43,11 @@ def _function(name, custom_objects):
     return serialization.find(name, {}, "normalizer_fn", custom_objects)
 
 
-class ByFields:
+class _ByFields(FeatureColumn):
     """get_config() and from_config() of columns, namedtuples, by their fields."""
 
     _is_v2_column = True
+    parents = property(lambda self: [self[0]])
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -87,6 +90,15 @@ class ByFields:
             elif isinstance(value, list):
                 arguments[name] = as_tuples(value)
         return cls(**arguments)
+
+
+def fields(name, names):
+    """The base of a column that is a namedtuple; its parent is its first field."""
+
+    class Fields(_ByFields, collections.namedtuple(name, names)):
+        pass
+
+    return Fields
 
 
 def as_tuples(value):

@@ -1,13 +1,11 @@
 """Columns of categories that a list or a file numbers."""
 
-import collections
-
 import numpy as np
 
 from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.categorical import OfOneFeature
-from headrace.feature_column.serialization import ByFields
+from headrace.feature_column.serialization import fields
 from headrace.framework.support import signatures
 
 
@@ -25,16 +23,13 @@ def _check_buckets(key, default_value, num_oov_buckets):
 class _OfVocabulary(OfOneFeature):
     """What the two kinds share: a lookup in a table that is made once."""
 
-    def _initializer(self):
+    def _initializer(self, key_dtype):
         """What fills the table with words and numbers."""
         raise NotImplementedError
 
-    @property
-    def _key_dtype(self):
-        return tf.int64 if self.dtype.is_integer else tf.string
-
     def _table(self):
-        initializer = self._initializer()
+        key_dtype = tf.int64 if self.dtype.is_integer else tf.string
+        initializer = self._initializer(key_dtype)
         if self.num_oov_buckets:
             return tf.lookup.StaticVocabularyTable(initializer, self.num_oov_buckets)
         return tf.lookup.StaticHashTable(initializer, self.default_value)
@@ -82,11 +77,10 @@ def categorical_column_with_vocabulary_list(
 
 
 class VocabularyListCategoricalColumn(
-    ByFields,
     _OfVocabulary,
-    collections.namedtuple(
+    fields(
         "VocabularyListCategoricalColumn",
-        ("key", "vocabulary_list", "dtype", "default_value", "num_oov_buckets"),
+        "key vocabulary_list dtype default_value num_oov_buckets",
     ),
 ):
     """See tf.feature_column.categorical_column_with_vocabulary_list."""
@@ -95,8 +89,8 @@ class VocabularyListCategoricalColumn(
     def num_buckets(self):
         return len(self.vocabulary_list) + self.num_oov_buckets
 
-    def _initializer(self):
-        words = tf.constant(list(self.vocabulary_list), self._key_dtype)
+    def _initializer(self, key_dtype):
+        words = tf.constant(list(self.vocabulary_list), key_dtype)
         numbers = tf.range(len(self.vocabulary_list), dtype=tf.int64)
         return tf.lookup.KeyValueTensorInitializer(words, numbers)
 
@@ -170,9 +164,8 @@ categorical_column_with_vocabulary_file_v1 = signatures.twin(
 
 
 class VocabularyFileCategoricalColumn(
-    ByFields,
     _OfVocabulary,
-    collections.namedtuple(
+    fields(
         "VocabularyFileCategoricalColumn",
         "key vocabulary_file vocabulary_size num_oov_buckets dtype "
         "default_value file_format",
@@ -184,9 +177,9 @@ class VocabularyFileCategoricalColumn(
     def num_buckets(self):
         return self.vocabulary_size + self.num_oov_buckets
 
-    def _initializer(self):
+    def _initializer(self, key_dtype):
         if self.file_format == _COMPRESSED_RECORDS:
-            return self._of_records()
+            return self._of_records(key_dtype)
         if self.file_format not in (None, "text"):
             raise ValueError(
                 f"vocabulary_file of {self.key}: file_format {self.file_format!r} is "
@@ -194,14 +187,14 @@ class VocabularyFileCategoricalColumn(
             )
         return tf.lookup.TextFileInitializer(
             self.vocabulary_file,
-            self._key_dtype,
+            key_dtype,
             tf.lookup.TextFileIndex.WHOLE_LINE,
             tf.int64,
             tf.lookup.TextFileIndex.LINE_NUMBER,
             vocab_size=self.vocabulary_size,
         )
 
-    def _of_records(self):
+    def _of_records(self, key_dtype):
         words = list(_records(self.vocabulary_file))
         if len(words) < self.vocabulary_size:
             raise tf.errors.FailedPreconditionError._of(
@@ -211,7 +204,7 @@ class VocabularyFileCategoricalColumn(
             )
         words = words[: self.vocabulary_size]
         keys = tf.constant(words, tf.string)
-        if self._key_dtype != tf.string:
-            keys = tf.strings.to_number(keys, self._key_dtype)
+        if key_dtype != tf.string:
+            keys = tf.strings.to_number(keys, key_dtype)
         numbers = tf.range(len(words), dtype=tf.int64)
         return tf.lookup.KeyValueTensorInitializer(keys, numbers)

@@ -34,14 +34,10 @@ _elementwise = {"unary": {}, "binary": {}, "assert": {}}  # {types: handler}
 _global_dispatchers = []
 
 
-def _is_api(api):
-    return isinstance(api, _headrace.DispatchedFunction)
-
-
 def _kind(api):
     kind = _kinds.get(api)
     if kind is None:
-        if not _is_api(api):
+        if not isinstance(api, _headrace.DispatchedFunction):
             raise ValueError(f"{api} does not support dispatch.")
         kind = _kinds[api] = _Kind(api)
     return kind

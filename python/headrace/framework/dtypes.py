@@ -110,7 +110,8 @@ class DType(_headrace.DTypeBase):
         """NumPy's type for it."""
         name = self.base_dtype_name
         if name in _QUANTIZED:
-            return _quantized_numpy(name)
+            plain = np.dtype(name.replace("quint", "uint").replace("qint", "int"))
+            return np.dtype([(name, plain)])
         if name in ("resource", "variant"):
             return None if name == "variant" else _numpy_resource
         return (
@@ -210,11 +211,6 @@ class DType(_headrace.DTypeBase):
 
 
 _numpy_resource = np.dtype([("resource", np.ubyte)])
-
-
-def _quantized_numpy(name):
-    plain = np.dtype(name.replace("quint", "uint").replace("qint", "int"))
-    return np.dtype([(name, plain)])
 
 
 def as_dtype(type_value):

@@ -133,6 +133,3 @@ def set_current(scope):
 def get_current_name_scope():
     """The full name of the current scope, without the last slash."""
     return current().rstrip("/")
-
-
-stack.register_name_scopes(sys.modules[__name__])

@@ -73,10 +73,6 @@ def op_of_effect(op, name):
     return stack.last_operation()
 
 
-def _dependent(tensor):
-    return raw.Identity(tensor, name="control_dependency")
-
-
 def tuple(tensors, control_inputs, name):  # noqa: A001
     """The tensors, each after all of them and `control_inputs`."""
     graph = stack.current()
@@ -91,5 +87,6 @@ def tuple(tensors, control_inputs, name):  # noqa: A001
         with graph.control_dependencies([gate]):
             for t in tensors:
                 is_tensor = t is not None and not hasattr(t, "outputs")
-                out.append(_dependent(t) if is_tensor else None)
+                name = "control_dependency"
+                out.append(raw.Identity(t, name=name) if is_tensor else None)
         return out

@@ -86,7 +86,8 @@ class _Slice:
             self.masks["new_axis_mask"] |= bit
         else:
             _check_index(key)
-            begin, end = key, _next(key)
+            several = isinstance(key, (list, tuple))
+            begin, end = key, [k + 1 for k in key] if several else key + 1
             self.masks["shrink_axis_mask"] |= bit
         self.begin.append(begin)
         self.end.append(end)
@@ -97,7 +98,8 @@ class _Slice:
         lists = (self.begin, self.end, self.strides)
         leaves = [x for items in lists for x in items]
         if all(type(x) is int for x in leaves):
-            dtype = dtypes.int32 if all(_small(x) for x in lists) else dtypes.int64
+            small = all(-(2**31) <= x < 2**31 for x in leaves)
+            dtype = dtypes.int32 if small else dtypes.int64
             return tuple(_ints(x, dtype) for x in lists)
         dtype = dtypes.int32
         for x in leaves:
@@ -122,14 +124,6 @@ def _packed(items):
     if _headrace.holds_tensors(items):
         return raw.Pack(items, axis=0, name="stack")
     return conversion.convert_to_tensor(items, name="stack")
-
-
-def _small(values):
-    return all(-(2**31) <= v < 2**31 for v in values)
-
-
-def _next(key):
-    return key + 1 if not isinstance(key, (list, tuple)) else [k + 1 for k in key]
 
 
 def _cast_index(x, dtype):

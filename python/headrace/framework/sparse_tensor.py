@@ -235,13 +235,9 @@ class SparseTensorSpec(type_spec.ValuesSpec):
         self._shape = tensor_shape.as_shape(shape)
         self._dtype = dtypes.as_dtype(dtype)
 
+    value_type = SparseTensor
     shape = read_only("_shape", "The shape of the whole tensor: a TensorShape.")
     dtype = read_only("_dtype", "The dtype of the values.")
-
-    @property
-    def value_type(self):
-        """tf.SparseTensor."""
-        return SparseTensor
 
     def _serialize(self):
         return (self._shape, self._dtype)
@@ -254,9 +250,6 @@ class SparseTensorSpec(type_spec.ValuesSpec):
             type_spec.TensorSpec([None], self._dtype),
             type_spec.TensorSpec([rank], dtypes.int64),
         ]
-
-    def _to_components(self, value):
-        return value._components()
 
     def _from_components(self, parts):
         result = _make(parts)

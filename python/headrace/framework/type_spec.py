@@ -26,6 +26,9 @@ class TypeSpec:
         """What it was made with: nested tuples of plain values, shapes, dtypes, specs."""
         raise NotImplementedError(f"{type(self).__name__}._serialize")
 
+    def _to_components(self, value):
+        return value._components()
+
     @classmethod
     def _deserialize(cls, serialization):
         """The spec of what _serialize gave."""
@@ -59,13 +62,10 @@ class TypeSpec:
 
     def most_specific_common_supertype(self, others):
         """The narrowest spec that all fit, or None."""
-        parts = [self._serialize()]
-        for other in others:
-            if type(other) is not type(self):
-                return None
-            parts.append(other._serialize())
-        joined = _join(parts)
-        return None if joined is None else self._deserialize(joined)
+        if any(type(other) is not type(self) for other in others):
+            return None
+        joined = _joined([spec._serialize() for spec in (self, *others)])
+        return None if joined is NotImplemented else self._deserialize(joined)
 
     def most_specific_compatible_type(self, other):
         """The narrowest spec that the values of both fit; ValueError where there is
@@ -148,36 +148,23 @@ def _subtype(a, b):
     return a == b
 
 
-def _join(parts):
-    out = []
-    for column in zip(*parts):
-        first = column[0]
-        if isinstance(first, dict) and all(
-            isinstance(c, dict) and c.keys() == first.keys() for c in column
-        ):
-            joined = _join([[c[k] for k in first] for c in column])
-            if joined is None:
-                return None
-            out.append(dict(zip(first, joined)))
-            continue
-        if isinstance(first, tuple) and all(
-            isinstance(c, tuple) and len(c) == len(first) for c in column
-        ):
-            joined = _join(column)
-            if joined is None:
-                return None
-            out.append(joined)
-            continue
-        if isinstance(first, (tensor_shape.TensorShape, TypeSpec)):
-            joined = first.most_specific_common_supertype(list(column[1:]))
-            if joined is None:
-                return None
-            out.append(joined)
-        elif all(c == first for c in column):
-            out.append(first)
-        else:
-            return None
-    return tuple(out)
+def _joined(column):
+    """The least that takes in all parts of a column; NotImplemented: nothing does."""
+    first, *others = column
+    if isinstance(first, dict) and all(
+        isinstance(c, dict) and c.keys() == first.keys() for c in others
+    ):
+        values = _joined([tuple(c[k] for k in first) for c in column])
+        return values if values is NotImplemented else dict(zip(first, values))
+    if isinstance(first, tuple) and all(
+        isinstance(c, tuple) and len(c) == len(first) for c in others
+    ):
+        values = tuple(map(_joined, zip(*column)))
+        return NotImplemented if any(v is NotImplemented for v in values) else values
+    if isinstance(first, (tensor_shape.TensorShape, TypeSpec)):
+        found = first.most_specific_common_supertype(others)
+        return NotImplemented if found is None else found
+    return first if all(c == first for c in others) else NotImplemented
 
 
 class TensorSpec(ValuesSpec):
@@ -190,16 +177,22 @@ class TensorSpec(ValuesSpec):
         self._dtype = dtypes.as_dtype(dtype)
         self._name = name
 
+    value_type = _headrace.Tensor
     shape = read_only("_shape", "The shape: a TensorShape.")
     dtype = read_only("_dtype", "The dtype.")
     name = read_only("_name", "The name, or None.")
 
-    @property
-    def value_type(self):
-        return _headrace.Tensor
-
     def _serialize(self):
         return (self._shape, self._dtype, self._name)
+
+    def _batch(self, batch_size):
+        rows = tensor_shape.TensorShape([batch_size])
+        return TensorSpec(rows.concatenate(self._shape), self._dtype)
+
+    def _unbatch(self):
+        if self._shape.rank == 0:
+            raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+        return TensorSpec(self._shape[1:], self._dtype)
 
     @classmethod
     def from_spec(cls, spec, name=None):
@@ -335,9 +328,6 @@ class IndexedSlicesSpec(TypeSpec):
             specs.append(TensorSpec([self._shape.rank], self._dense_shape_dtype))
         return specs
 
-    def _to_components(self, value):
-        return value._components()
-
     def _from_components(self, parts):
         return indexed_slices.IndexedSlices(*parts)
 
@@ -368,15 +358,16 @@ class VariableSpec(TypeSpec):
 class NoneTensorSpec(TypeSpec):
     """The kind of None."""
 
-    @property
-    def value_type(self):
-        return type(None)
+    value_type = type(None)
 
     def _serialize(self):
         return ()
 
-    def __repr__(self):
-        return "NoneTensorSpec()"
+    def _batch(self, batch_size):
+        return self
+
+    def _unbatch(self):
+        return self
 
 
 def flat_tensor_specs(spec):

@@ -8,7 +8,7 @@ import threading
 import weakref
 
 from headrace._load import _headrace, raw
-from headrace.context import sessions, stack
+from headrace.context import late, sessions, stack
 from headrace.framework import (
     conversion,
     dtypes,
@@ -114,25 +114,13 @@ def _create(
 
     def make(next_creator=None, **kwargs):
         kwargs.pop("experimental_enable_variable_lifting", None)
-        return _class_for_here()(**kwargs)
+        in_graph = stack.plain_graph() is not None
+        return (late.GraphVariable if in_graph else ResourceVariable)(**kwargs)
 
     chain = make
     for creator in _creators.scopes:
         chain = _link(creator, chain)
     return chain(**kwargs)
-
-
-_class_in_graphs = []
-
-
-def register_graph_variable(cls):
-    """Says what variables of plain graphs are: graph/graph_variables.py does."""
-    _class_in_graphs[:] = [cls]
-
-
-def _class_for_here():
-    """What a variable is made as: an own object, or a node of a plain graph."""
-    return ResourceVariable if stack.plain_graph() is None else _class_in_graphs[0]
 
 
 def _link(creator, following):

@@ -1,4 +1,4 @@
 """Graphs and operations."""
 
-# These say what default graphs and variables in graphs are made of.
-from headrace.graph import graph, graph_variables  # noqa: F401
+# Tensors of graphs know their operation, and more, as soon as it is loaded.
+from headrace.graph import graph  # noqa: F401

@@ -418,6 +418,3 @@ class Graph:
         proto = protos.GraphDef()
         proto.ParseFromString(_headrace.export_graph(self._core, bool(add_shapes)))
         return proto
-
-
-stack.register_graph_class(Graph)

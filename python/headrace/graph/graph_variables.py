@@ -31,15 +31,6 @@ def _collect(graph, variable, keys, trainable):
     graph.add_to_collections(keys, variable)
 
 
-_restores = []
-
-
-def register_restore(function):
-    """Says what `function(variable, prefix, key)` adds the nodes that restore one:
-    train/graph_checkpoint.py does, as only its restores come to graphs' variables."""
-    _restores[:] = [function]
-
-
 class _MayBeSlice:
     """A variable that may be a part of a larger one, as savers then see it."""
 
@@ -102,7 +93,7 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
 
     def _restored_from(self, prefix, key):
         """A checkpoint that was restored has the value of `key` for this."""
-        _restores[0](self, prefix, key)
+        late.restored_from(self, prefix, key)
 
     def _starts_with(self, operation):
         """That operation gives it its first value."""
@@ -288,4 +279,3 @@ def _add_operators():
 
 
 _add_operators()
-variables.register_graph_variable(GraphVariable)

@@ -109,7 +109,7 @@ def _array_of(values, dtype):
         return _quantized(values, dtype), dtype
     if isinstance(values, _headrace.EagerTensor):
         values = values.numpy()
-    elif _is_array_like(values):
+    elif hasattr(values, "__array__") or hasattr(values, "__array_interface__"):
         values = np.asarray(values)
     elif dtype is not None and dtype.is_integer:
         values = _sizes(values)
@@ -123,10 +123,6 @@ def _array_of(values, dtype):
             _headrace.make_tensor(values, dtype)
         raise
     return np.asarray(tensor.numpy()), tensor.dtype
-
-
-def _is_array_like(values):
-    return hasattr(values, "__array__") or hasattr(values, "__array_interface__")
 
 
 def _sizes(values):

@@ -3,29 +3,27 @@
 import collections
 
 from headrace.framework import dtypes
+from headrace.framework.support import signatures
 
 
 class FixedLenFeature(
-    collections.namedtuple(
-        "FixedLenFeature", "shape dtype default_value", defaults=[None]
-    )
+    signatures.tuple_of("FixedLenFeature", "shape, dtype, default_value=None")
 ):
     """Values of one shape in every example; required without a default."""
 
     __slots__ = ()
 
 
-class VarLenFeature(collections.namedtuple("VarLenFeature", ["dtype"])):
+class VarLenFeature(signatures.tuple_of("VarLenFeature", "dtype")):
     """Any number of values: a SparseTensor."""
 
     __slots__ = ()
 
 
 class FixedLenSequenceFeature(
-    collections.namedtuple(
+    signatures.tuple_of(
         "FixedLenSequenceFeature",
-        "shape dtype allow_missing default_value",
-        defaults=[False, None],
+        "shape, dtype, allow_missing=False, default_value=None",
     )
 ):
     """Rows of one shape, as many as there are: a tensor padded with the default."""
@@ -34,23 +32,13 @@ class FixedLenSequenceFeature(
 
 
 class SparseFeature(
-    collections.namedtuple(
-        "SparseFeature",
-        "index_key value_key dtype size already_sorted",
-        defaults=[False],
+    signatures.tuple_of(
+        "SparseFeature", "index_key, value_key, dtype, size, already_sorted=False"
     )
 ):
     """Indices in some features and values in another: a SparseTensor."""
 
     __slots__ = ()
-
-
-def _ragged_dtype(dtype):
-    if dtypes.as_dtype(dtype) not in (dtypes.int64, dtypes.float32, dtypes.string):
-        raise ValueError(
-            f"Argument `dtype` must be int64, float32, or bytes; got {dtype!r}"
-        )
-    return dtype
 
 
 class RaggedFeature(
@@ -71,14 +59,8 @@ class RaggedFeature(
     ValueRowIds = collections.namedtuple("ValueRowIds", ["key"])
     UniformRowLength = collections.namedtuple("UniformRowLength", ["length"])
 
-    _PARTITIONS = (
-        RowSplits,
-        RowLengths,
-        RowStarts,
-        RowLimits,
-        ValueRowIds,
-        UniformRowLength,
-    )
+    _PARTITIONS = (RowSplits, RowLengths, RowStarts, RowLimits, ValueRowIds)
+    _PARTITIONS += (UniformRowLength,)
 
     def __new__(
         cls,
@@ -88,7 +70,10 @@ class RaggedFeature(
         row_splits_dtype=dtypes.int32,
         validate=False,
     ):
-        _ragged_dtype(dtype)
+        if dtypes.as_dtype(dtype) not in (dtypes.int64, dtypes.float32, dtypes.string):
+            raise ValueError(
+                f"Argument `dtype` must be int64, float32, or bytes; got {dtype!r}"
+            )
         if value_key is not None and not isinstance(value_key, str):
             raise ValueError(
                 f"Argument `value_key` must be a string; got {value_key!r}"

@@ -140,14 +140,18 @@ def _strings(values):
 class _Found:
     """The tensors of an op's outputs by kind and key, and the features of them."""
 
-    def __init__(self, request, single, sparse, dense, ragged):
+    def __init__(self, request, single, found, prefix=""):
+        """`prefix` is that of the names of the op's outputs."""
+
+        def parts(*names):
+            return zip(*(getattr(found, f"{prefix}{name}") for name in names))
+
         self.request, self.single = request, single
-        self.sparse = {
-            key: SparseTensor(*parts)
-            for key, parts in zip(request.sparse, zip(*sparse))
-        }
-        self.dense = dict(zip(request.dense, dense))
-        self.ragged = dict(zip(request.ragged, zip(*ragged)))
+        sparse = parts("sparse_indices", "sparse_values", "sparse_shapes")
+        self.sparse = {k: SparseTensor(*p) for k, p in zip(request.sparse, sparse)}
+        self.dense = dict(zip(request.dense, getattr(found, f"{prefix}dense_values")))
+        ragged = parts("ragged_values", "ragged_row_splits")
+        self.ragged = dict(zip(request.ragged, ragged))
 
     def features(self):
         out = {}
@@ -195,16 +199,8 @@ class _Found:
 def _parse_example(serialized, features, names):
     if not features:
         raise ValueError(f"Argument `features` cannot be None or falsy. Got {features}")
-    request = _Request(
-        features,
-        [
-            VarLenFeature,
-            SparseFeature,
-            FixedLenFeature,
-            FixedLenSequenceFeature,
-            RaggedFeature,
-        ],
-    )
+    kinds = [VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature]
+    request = _Request(features, [*kinds, RaggedFeature])
     for feature in request.dense.values():
         if isinstance(feature, FixedLenSequenceFeature) and not feature.allow_missing:
             raise ValueError(
@@ -229,24 +225,13 @@ def _parse_example(serialized, features, names):
         ragged_split_types=[s for _, s in request.ragged.values()],
         dense_shapes=[_dense_shape(f) for f in request.dense.values()],
     )
-    return _Found(
-        request,
-        serialized.shape.ndims == 0,
-        (found.sparse_indices, found.sparse_values, found.sparse_shapes),
-        found.dense_values,
-        (found.ragged_values, found.ragged_row_splits),
-    ).features()
+    return _Found(request, serialized.shape.ndims == 0, found).features()
 
 
 def parse_example(serialized, features, example_names=None, name=None):
     """{key: tensor} of a batch of serialised Examples, by {key: what is wanted}."""
     with name_scope(name or "ParseExample"):
         return _parse_example(serialized, features, example_names)
-
-
-def parse_example_v1(serialized, features, name=None, example_names=None):
-    """tf.compat.v1.parse_example."""
-    return parse_example(serialized, features, example_names, name)
 
 
 def parse_single_example(serialized, features, example_names=None, name=None):
@@ -256,11 +241,6 @@ def parse_single_example(serialized, features, example_names=None, name=None):
         raise ValueError("Input serialized must be a scalar")
     with name_scope(name or "ParseSingleExample"):
         return _parse_example(serialized, features, example_names)
-
-
-def parse_single_example_v1(serialized, features, name=None, example_names=None):
-    """tf.compat.v1.parse_single_example."""
-    return parse_single_example(serialized, features, example_names, name)
 
 
 def _list_shape(key, feature):
@@ -289,11 +269,9 @@ def _sequence_ragged(request, found, single):
         value_key = key if feature.value_key is None else feature.value_key
         values, inner, outer = by_key[value_key]
         rows = RaggedTensor.from_row_splits(values, inner, validate=feature.validate)
-        out[key] = (
-            rows
-            if single
-            else RaggedTensor.from_row_splits(rows, outer, validate=feature.validate)
-        )
+        if not single:
+            rows = RaggedTensor.from_row_splits(rows, outer, validate=feature.validate)
+        out[key] = rows
     return out
 
 
@@ -336,17 +314,7 @@ def _parse_sequence(serialized, context_features, sequence_features, names):
         feature_list_ragged_split_types=[s for _, s in lists.ragged.values()],
         feature_list_dense_shapes=list_shapes,
     )
-    of_context = _Found(
-        context,
-        single,
-        (
-            found.context_sparse_indices,
-            found.context_sparse_values,
-            found.context_sparse_shapes,
-        ),
-        found.context_dense_values,
-        (found.context_ragged_values, found.context_ragged_row_splits),
-    ).features()
+    of_context = _Found(context, single, found, "context_").features()
     sparse = zip(
         found.feature_list_sparse_indices,
         found.feature_list_sparse_values,

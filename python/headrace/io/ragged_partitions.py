@@ -23,18 +23,14 @@ def _of_splits(part, counts):
     return lengths, elementwise_ops.maximum(part.row_lengths() - 1, 0)
 
 
-def _of_lengths(part, counts):
-    return part.values, part.row_lengths()
-
-
-def _first(size, boundaries):
-    one = array_ops.ones([elementwise_ops.minimum(size, 1)], dtypes.bool)
-    return array_ops.concat([one, boundaries], 0)
+def _one_of(values):
+    """True for one of the values, nothing where there are none."""
+    return array_ops.ones_like(values[:1], dtypes.bool)
 
 
 def _of_limits(part, counts):
-    values = part.values
-    first = _first(array_ops.size(values), _boundaries(part.value_rowids()))
+    values, rowids = part.values, part.value_rowids()
+    first = array_ops.concat([_one_of(values), _boundaries(rowids)], 0)
     before = array_ops.concat([array_ops.zeros_like(values[:1]), values[:-1]], 0)
     start = array_ops.where(first, array_ops.zeros_like(values), before)
     return values - start, part.row_lengths()
@@ -42,10 +38,7 @@ def _of_limits(part, counts):
 
 def _of_starts(part, counts):
     values, rowids = part.values, part.value_rowids()
-    one = array_ops.ones(
-        [elementwise_ops.minimum(array_ops.size(values), 1)], dtypes.bool
-    )
-    last = array_ops.concat([_boundaries(rowids), one], 0)
+    last = array_ops.concat([_boundaries(rowids), _one_of(values)], 0)
     behind = array_ops.concat([values[1:], array_ops.zeros_like(values[:1])], 0)
     end = array_ops.where(last, array_ops.gather(counts, rowids), behind)
     return end - values, part.row_lengths()
@@ -67,7 +60,7 @@ def _of_rowids(part, counts):
 
 _BY_KIND = {
     RaggedFeature.RowSplits: _of_splits,
-    RaggedFeature.RowLengths: _of_lengths,
+    RaggedFeature.RowLengths: lambda part, counts: (part.values, part.row_lengths()),
     RaggedFeature.RowStarts: _of_starts,
     RaggedFeature.RowLimits: _of_limits,
     RaggedFeature.ValueRowIds: _of_rowids,

@@ -4,7 +4,7 @@ import os
 
 from headrace._load import _headrace
 from headrace.framework import errors
-from headrace.framework.support import protos
+from headrace.framework.support import protos, signatures
 
 # What zlib calls its windows: 16 more for gzip's header, minus for none.
 _GZIP_BITS = 16
@@ -28,30 +28,16 @@ class TFRecordOptions:
         TFRecordCompressionType.NONE: "",
     }
 
-    def __init__(
-        self,
-        compression_type=None,
-        flush_mode=None,
-        input_buffer_size=None,
-        output_buffer_size=None,
-        window_bits=None,
-        compression_level=None,
-        compression_method=None,
-        mem_level=None,
-        compression_strategy=None,
-    ):
-        self.get_compression_type_string(compression_type)
-        self.compression_type = compression_type
-        # Sizes of buffers, and when they are flushed, are ours to choose: they
-        # change no record.
-        self.flush_mode = flush_mode
-        self.input_buffer_size = input_buffer_size
-        self.output_buffer_size = output_buffer_size
-        self.window_bits = window_bits
-        self.compression_level = compression_level
-        self.compression_method = compression_method
-        self.mem_level = mem_level
-        self.compression_strategy = compression_strategy
+    # Sizes of buffers, and when they are flushed, are ours to choose: they change no
+    # record.
+    @signatures.keeping(
+        "compression_type=None, flush_mode=None, input_buffer_size=None, "
+        "output_buffer_size=None, window_bits=None, compression_level=None, "
+        "compression_method=None, mem_level=None, compression_strategy=None",
+        prefix="",
+    )
+    def __init__(self):
+        self.get_compression_type_string(self.compression_type)
 
     @classmethod
     def get_compression_type_string(cls, options):

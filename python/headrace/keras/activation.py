@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 from headrace.keras import newer_activations as newer
-from headrace.keras import serialization, settings
+from headrace.keras import serialization
 from headrace.ops.faces import add_calls
 
 add_calls(
@@ -22,6 +22,8 @@ swish nn.silu(x->features)
     x times sigmoid(x); silu is the same.
 tanh tanh(x)
     The hyperbolic tangent.
+relu keras.backend.relu(x, alpha=0.0, max_value=None, threshold=0.0)
+    max(x, 0), with a slope below and a ceiling.
 """,
 )
 
@@ -29,11 +31,6 @@ tanh tanh(x)
 def linear(x):
     """x itself."""
     return x
-
-
-def relu(x, alpha=0.0, max_value=None, threshold=0.0):
-    """max(x, 0), with a slope below and a ceiling."""
-    return settings.relu(x, alpha, max_value, threshold)
 
 
 def softmax(x, axis=-1):

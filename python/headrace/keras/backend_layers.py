@@ -2,7 +2,6 @@
 
 from headrace import _api as tf
 from headrace.algorithms import ctc
-from headrace.keras import loss as losses
 from headrace.keras import settings
 from headrace.ops.faces import add_calls
 
@@ -23,6 +22,12 @@ dropout nn.dropout(x, level->rate, noise_shape=None, seed=None)
     x with the share `level` of its elements set to 0, the others made larger.
 in_top_k math.in_top_k(predictions, targets, k)
     Whether each target is among the k greatest predictions of its row.
+categorical_crossentropy keras.losses.categorical_crossentropy(target->y_true,
+        output->y_pred, from_logits=False, axis=-1)
+    Keras' loss of probabilities, or logits, along an axis.
+sparse_categorical_crossentropy keras.losses.sparse_categorical_crossentropy(
+        target->y_true, output->y_pred, from_logits=False, axis=-1, ignore_class=None)
+    The same for class numbers.
 """,
 )
 
@@ -108,20 +113,6 @@ def random_normal_variable(shape, mean, scale, dtype=None, name=None, seed=None)
 
 
 # --- losses ---
-
-
-def categorical_crossentropy(target, output, from_logits=False, axis=-1):
-    """Keras' loss of probabilities, or logits, along an axis."""
-    return losses.categorical_crossentropy(target, output, from_logits, axis=axis)
-
-
-def sparse_categorical_crossentropy(
-    target, output, from_logits=False, axis=-1, ignore_class=None
-):
-    """The same for class numbers."""
-    return losses.sparse_categorical_crossentropy(
-        target, output, from_logits, axis, ignore_class
-    )
 
 
 def ctc_label_dense_to_sparse(labels, label_lengths):

@@ -95,15 +95,12 @@ def config_names(cls):
         own = vars(part)
         if part.__module__.startswith("headrace.keras"):
             without.update(own.get("_config_without", ()))
-            names += _parameters(own["__init__"]) if "__init__" in own else []
+            if "__init__" in own:
+                _, *parameters = inspect.signature(own["__init__"]).parameters.values()
+                names += [
+                    p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD
+                ]
     return [name for name in dict.fromkeys(names) if name not in without]
-
-
-def _parameters(init):
-    """The names of a constructor's parameters but self, *args and **kwargs."""
-    plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = list(inspect.signature(init).parameters.values())
-    return [p.name for p in parameters[1:] if p.kind is plain]
 
 
 def config_of(item):
@@ -112,15 +109,9 @@ def config_of(item):
     Each is kept as the attribute of its name, or as `_config_attributes` says.
     """
     attributes = getattr(item, "_config_attributes", {})
-    return {
-        name: _configured(getattr(item, attributes.get(name, name)))
-        for name in config_names(type(item))
-    }
-
-
-def _configured(value):
-    """Functions, initializers, layers and the like as configurations."""
-    return serialize(value) if callable(value) else value
+    names = config_names(type(item))
+    kept = {name: getattr(item, attributes.get(name, name)) for name in names}
+    return {k: serialize(v) if callable(v) else v for k, v in kept.items()}
 
 
 def classes_of(names, base):

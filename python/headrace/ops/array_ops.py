@@ -260,14 +260,10 @@ def meshgrid(*args, indexing="xy", name="meshgrid"):
         grids.append(reshape(x, shape_))
     sizes = [raw.Size(x) for x in args]
     if indexing == "xy" and n > 1:
-        grids = [_swap_first(g, n) for g in grids]
+        grids = [raw.Transpose(g, [1, 0, *builtins.range(2, n)]) for g in grids]
         sizes = [sizes[i] for i in (1, 0, *builtins.range(2, n))]
     full = stack(sizes)
     return [broadcast_to(g, full) for g in grids]
-
-
-def _swap_first(x, n):
-    return raw.Transpose(x, [1, 0, *builtins.range(2, n)])
 
 
 def rank(input, name=None):

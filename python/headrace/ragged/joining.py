@@ -99,17 +99,13 @@ def _concat(values, axis):
     if axis == 1:
         return _zip(values, False)
     inner = _concat([v.values for v in values], axis - 1)
-    return (
-        values[0].with_values(inner) if _uniformly(values) else _loose(values[0], inner)
-    )
+    if _uniformly(values):
+        return values[0].with_values(inner)
+    return RaggedTensor(inner, values[0].row_splits, internal=True)
 
 
 def _uniformly(values):
     return all(v._uniform == values[0]._uniform for v in values)
-
-
-def _loose(x, inner):
-    return RaggedTensor(inner, x.row_splits, internal=True)
 
 
 def _concat_rows(values):

@@ -69,12 +69,6 @@ def _one(dense, segment):
     return one
 
 
-def _segment(op):
-    return lambda v, ids, n: _headrace.raw_op(op)(
-        data=v, segment_ids=ids, num_segments=n
-    )
-
-
 def _simple(op, segment):
     def dense(x, axis):
         return _headrace.raw_op(op)(input=x, axis=axis, keep_dims=False)
@@ -82,9 +76,9 @@ def _simple(op, segment):
     def of_all(x):
         rank = x.shape.rank
         every = list(range(rank)) if rank is not None else array_ops.range(raw.Rank(x))
-        return _headrace.raw_op(op)(input=x, axis=every, keep_dims=False)
+        return dense(x, every)
 
-    one = _one(dense, _segment(segment))
+    one = _one(dense, _headrace.op_by_place(segment))
 
     def reduce(input_tensor, axis=None, keepdims=False, name=None):
         return _over_axes(one, of_all, input_tensor, axis, keepdims)

@@ -11,7 +11,6 @@ from headrace._load import raw
 from headrace.context import stack
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import name_scope
-from headrace.graph import graph_variables
 from headrace.graph.placeholders import placeholder_with_default
 from headrace.train import checkpoint_options, saver_graph, traced_write
 from headrace.train.checkpoint_options import GRAPH_KEY
@@ -204,6 +203,3 @@ class SessionWriter:
             )
             items = saveables(values, self._object_graph)
             self._saved = saver_graph.save(self._path, items)
-
-
-graph_variables.register_restore(restored_from)

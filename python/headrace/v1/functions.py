@@ -34,6 +34,7 @@ dilation2d = functools.partial(tf.nn.dilation2d, data_format="NHWC")
 erosion2d = functools.partial(tf.nn.erosion2d, data_format="NHWC")
 reduce_join = tf.strings.reduce_join
 sample_distorted_bounding_box = raw.SampleDistortedBoundingBoxV2
+get_seed = random_seed.get_seed
 
 
 def constant(value, dtype=None, shape=None, name="Const", verify_shape=False):
@@ -186,11 +187,6 @@ def Print(data, **given):
     """The input as it is, whose use prints `data`; the row in signatures.txt has all
     parameters."""
     return raw.Print(data=[tf.convert_to_tensor(d) for d in data], **given)
-
-
-def get_seed(op_seed):
-    """The two seeds of an op."""
-    return random_seed.get_seed(op_seed)
 
 
 def dropout(x, keep_prob=None, noise_shape=None, seed=None, name=None, rate=None):

@@ -84,7 +84,8 @@ class PartialRun:
         found, open_ops = {}, list(ops)
         while open_ops:
             op = open_ops.pop()
-            if op in found or self._is_known(op):
+            is_known = op.outputs and all(t.name in self._known for t in op.outputs)
+            if op in found or is_known:
                 continue
             found[op] = None
             if op.type in ("Placeholder", "PlaceholderV2"):
@@ -92,7 +93,3 @@ class PartialRun:
             open_ops += [x.op for x in op.inputs if x.name not in self._known]
             open_ops += op.control_inputs
         return found, None
-
-    def _is_known(self, op):
-        outputs = op.outputs
-        return bool(outputs) and all(t.name in self._known for t in outputs)

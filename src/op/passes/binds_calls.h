@@ -1,6 +1,6 @@
 // Kernels of which a call can be bound to shapes and memory once and for all:
 // a turn of a loop on small values is a list of such calls, with no contexts,
-// slots or checks between them (runtime/bound_turns.h).
+// slots or checks between them (runtime/bound/bound_turns.h).
 #pragma once
 
 #include "absl/types/span.h"

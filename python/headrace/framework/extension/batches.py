@@ -1,10 +1,7 @@
 """tf.experimental.BatchableExtensionType: extension types that datasets batch."""
 
-from headrace.framework import nest, tensor_shape
-from headrace.framework.extension.extension_type import (
-    ExtensionType,
-    ExtensionTypeSpec,
-)
+from headrace.framework import nest
+from headrace.framework.extension.extension_type import ExtensionType, ExtensionTypeSpec
 from headrace.framework.type_spec import TensorSpec
 
 
@@ -18,12 +15,12 @@ class ExtensionTypeBatchEncoder:
 
     def batch(self, spec, batch_size):
         """The spec of `batch_size` (None: any number of) stacked objects of `spec`."""
-        parts = [_batch(s, batch_size) for s in spec._component_specs]
+        parts = [s._batch(batch_size) for s in spec._component_specs]
         return spec._tf_extension_type_with_specs(parts)
 
     def unbatch(self, spec):
         """The spec of the rows of objects of `spec`."""
-        parts = [_unbatch(s) for s in spec._component_specs]
+        parts = [s._unbatch() for s in spec._component_specs]
         return spec._tf_extension_type_with_specs(parts)
 
     def encoding_specs(self, spec):
@@ -37,21 +34,6 @@ class ExtensionTypeBatchEncoder:
     def decode(self, spec, encoded_value):
         """The object of `spec` with that encoding."""
         return spec._from_components(encoded_value)
-
-
-def _batch(spec, size):
-    if isinstance(spec, TensorSpec):
-        rows = tensor_shape.TensorShape([size])
-        return TensorSpec(rows.concatenate(spec.shape), spec.dtype)
-    return spec._batch(size)
-
-
-def _unbatch(spec):
-    if not isinstance(spec, TensorSpec):
-        return spec._unbatch()
-    if spec.shape.rank == 0:
-        raise ValueError("Unbatching a tensor is only supported for rank >= 1")
-    return TensorSpec(spec.shape[1:], spec.dtype)
 
 
 class BatchableExtensionTypeSpec(ExtensionTypeSpec):

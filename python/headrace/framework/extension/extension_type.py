@@ -32,10 +32,6 @@ _CACHED_COMPONENTS = _OWN + "_cached_components"
 _CACHED_STATIC = _OWN + "_cached_static_parts"
 
 
-def _is_reserved(name):
-    return name in _RESERVED or name in _RESERVED_METHODS or name.startswith(_OWN)
-
-
 class _Fixed:
     """An object with fields that its constructor alone sets."""
 
@@ -158,7 +154,7 @@ def _check_names(cls, namespace):
 
     annotated = namespace.get("__annotations__", {})
     for name in annotated:
-        if _is_reserved(name):
+        if name in (*_RESERVED, *_RESERVED_METHODS) or name.startswith(_OWN):
             refuse(f"{name!r} is reserved.")
     for name, value in namespace.items():
         if name == "Spec" or name in annotated:

@@ -584,7 +584,3 @@ def _set_masks(outputs, masks):
 
 
 serialize = serialization.serialize
-
-
-# Last, for it is a layer: what functions of tf become.
-from headrace.keras.base import op_layer  # noqa: E402, F401

@@ -6,6 +6,7 @@ handed out, so that other programs pay nothing.
 """
 
 from headrace import _names
+from headrace.context import late
 from headrace.framework import dispatch, nest
 from headrace.keras import settings
 from headrace.keras.base import keras_tensor
@@ -21,14 +22,6 @@ class _KerasDispatcher(dispatch.GlobalOpDispatcher):
         return as_layer(name, op.__wrapped__, args, kwargs)
 
 
-_layer_class = []
-
-
-def register_layer(cls):
-    """Says what the layers are that functions become: op_layer.py does."""
-    _layer_class[:] = [cls]
-
-
 def as_layer(name, function, args, kwargs):
     """The KerasTensors that the function gives, by a layer of its own."""
     tensors = keras_tensor.find((args, kwargs))
@@ -41,7 +34,7 @@ def as_layer(name, function, args, kwargs):
         )
         return function(*inner_args, **inner_kwargs)
 
-    layer = _layer_class[0](call, name=settings.unique_name(f"tf.{name}"))
+    layer = late.TFOpLambda(call, name=settings.unique_name(f"tf.{name}"))
     return layer(tensors if len(tensors) > 1 else tensors[0])
 
 

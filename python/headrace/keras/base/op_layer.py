@@ -1,6 +1,5 @@
 """The layer that a function of tf becomes where it is called with KerasTensors."""
 
-from headrace.keras.base import dispatch
 from headrace.keras.base.base_layer import Layer
 
 
@@ -21,6 +20,3 @@ class TFOpLambda(Layer):
             f"The configuration of the operation {self.name} is not supported: use a "
             "layer instead"
         )
-
-
-dispatch.register_layer(TFOpLambda)

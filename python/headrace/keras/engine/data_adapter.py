@@ -1,6 +1,7 @@
 """Data for fit, evaluate and predict: arrays, datasets, generators, sequences."""
 
 import math
+import operator
 
 import numpy as np
 
@@ -125,7 +126,7 @@ class ArraySource:
         self._data = pack_x_y_sample_weight(x, y, sample_weight)
         self._flat = tf.nest.flatten(self._data)
         if isinstance(self._data, tf.Tensor):
-            self._pack = _only
+            self._pack = operator.itemgetter(0)
         elif all(isinstance(part, tf.Tensor) for part in self._data):
             self._pack = tuple
         else:
@@ -135,7 +136,11 @@ class ArraySource:
         """The batches of one epoch."""
         if self._order is None:
             return self._slices()
-        return self._batches_shuffled() if self._by_batch else self._shuffled()
+        if not self._by_batch:
+            return self._shuffled()
+        ranges = self._ranges()
+        np.random.shuffle(ranges)
+        return self._sliced(ranges)
 
     def _packed(self, flat):
         return tf.nest.pack_sequence_as(self._data, flat)
@@ -167,11 +172,6 @@ class ArraySource:
         for rows in tf.split(order, sizes) if len(sizes) > 1 else [order]:
             yield pack([gather(params=t, indices=rows, axis=0) for t in flat])
 
-    def _batches_shuffled(self):
-        ranges = self._ranges()
-        np.random.shuffle(ranges)
-        return self._sliced(ranges)
-
     ran_out = False
 
     def begin(self):
@@ -182,10 +182,6 @@ class ArraySource:
 
     def warn_empty(self):
         raise ValueError("Expected input data to be non-empty.")
-
-
-def _only(flat):
-    return flat[0]
 
 
 def _sizes(label, data):

@@ -102,17 +102,13 @@ class Model(Trainer, Layer):
             f"No such layer: {name}. Existing layers are: {[x.name for x in layers]}."
         )
 
-    def _own_weights(self):
-        """Per layer, and what is the model's own last."""
-        below = [v for m in self._modules() for v in m.variables]
-        own = self._keras.own
-        mine = [v for v in own if v.trainable] + [v for v in own if not v.trainable]
-        return unique(below + mine)
-
     @property
     def weights(self):
         """A list of all weights in the order of the layers."""
-        return self._own_weights()
+        below = [v for m in self._modules() for v in m.variables]
+        own = self._keras.own  # what is the model's comes last
+        mine = [v for v in own if v.trainable] + [v for v in own if not v.trainable]
+        return unique(below + mine)
 
     def build(self, input_shape):
         """Makes the weights by calling the model on symbolic inputs."""

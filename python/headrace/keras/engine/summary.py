@@ -16,24 +16,13 @@ def _size(count):
     return f"{count / 1024**power:.2f} {units[power]}"
 
 
-def _params(weights):
-    return sum(w.shape.num_elements() for w in weights)
-
-
-def _bytes(weights):
-    return sum(w.shape.num_elements() * w.dtype.size for w in weights)
-
-
 def _shape_text(layer):
     """What is shown as a layer's output shape."""
     if layer.inbound_nodes:
         outputs = layer.inbound_nodes[0].outputs
         shapes = [tuple(x.shape.as_list()) for x in tf.nest.flatten(outputs)]
-        if isinstance(layer, InputLayer):
-            return str(shapes)
-        if isinstance(outputs, (list, tuple)):
-            return str(shapes)
-        return str(shapes[0])
+        several = isinstance(outputs, (list, tuple)) or isinstance(layer, InputLayer)
+        return str(shapes if several else shapes[0])
     try:
         return str(tuple(layer.output_shape))
     except AttributeError:
@@ -184,4 +173,6 @@ def _totals(model, out):
         ("Trainable params", trainable),
         ("Non-trainable params", frozen),
     ):
-        out(f"{name}: {_params(weights)} ({_size(_bytes(weights))})")
+        count = sum(w.shape.num_elements() for w in weights)
+        size = sum(w.shape.num_elements() * w.dtype.size for w in weights)
+        out(f"{name}: {count} ({_size(size)})")

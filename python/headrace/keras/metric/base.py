@@ -87,8 +87,11 @@ class Metric(Layer):
             synchronization=synchronization,
             aggregation=aggregation,
         )
-        if hasattr(variable, "_initial_value"):
-            _uncollect(variable)
+        if hasattr(
+            variable, "_initial_value"
+        ):  # of a graph: not saved, not initialized
+            found = variable.graph.get_collection_ref("variables")
+            found[:] = [v for v in found if v is not variable]
         return variable
 
     def get_config(self):
@@ -121,9 +124,3 @@ def _graph_update(metric, update_state, *args, **kwargs):
     update = tf.group(*operations, *([] if result is None else [result]))
     metric.updates.append(update)
     return update
-
-
-def _uncollect(variable):
-    """Takes a variable of a graph out of those that are saved and initialized."""
-    found = variable.graph.get_collection_ref("variables")
-    found[:] = [v for v in found if v is not variable]

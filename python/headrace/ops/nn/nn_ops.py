@@ -385,7 +385,7 @@ def l2_normalize(x, axis=None, epsilon=1e-12, name=None, dim=None):
 def dropout(x, rate, noise_shape=None, seed=None, name=None):
     """Sets a random fraction `rate` to zero and scales up the rest."""
     sampler = functools.partial(random_ops.uniform, seed=seed)
-    return _dropout(x, rate, noise_shape, sampler, name)
+    return general_dropout(x, rate, sampler, noise_shape, name)
 
 
 def stateless_dropout(
@@ -393,15 +393,11 @@ def stateless_dropout(
 ):
     """Dropout whose choices follow from the seed alone."""
     sampler = functools.partial(stateless_random_ops.uniform, seed=seed, alg=rng_alg)
-    return _dropout(x, rate, noise_shape, sampler, name)
+    return general_dropout(x, rate, sampler, noise_shape, name)
 
 
 def general_dropout(x, rate, uniform_sampler, noise_shape=None, name=None):
     """Dropout whose choices come from the caller's sampler."""
-    return _dropout(x, rate, noise_shape, uniform_sampler, name)
-
-
-def _dropout(x, rate, noise_shape, sampler, name):
     x = _tensor(x)
     if not x.dtype.is_floating:
         raise ValueError(
@@ -438,7 +434,7 @@ def _dropout(x, rate, noise_shape, sampler, name):
     shape = array_ops.shape(x) if noise_shape is None else noise_shape
     if isinstance(shape, (list, tuple)) and None in shape:
         shape = [d if n is None else n for n, d in zip(shape, x.shape.as_list())]
-    keep = sampler(shape=shape, dtype=x.dtype) >= rate
+    keep = uniform_sampler(shape=shape, dtype=x.dtype) >= rate
     zero = conversion.to_tensor(0.0, x.dtype)
     out = array_ops.where(keep, scaled, zero)
     if isinstance(out, _headrace.SymbolicTensor):

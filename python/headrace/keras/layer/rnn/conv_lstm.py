@@ -152,7 +152,8 @@ class _ConvLSTM(_WithCell):
         flat = tf.ensure_shape(tf.reshape(inputs, inner), [None, *sizes[2:]])
         drop_in = cell.masks(inputs[0], cell.dropout, training)
         if drop_in is not None:  # the same at every step
-            drop_in = [tf.tile(m, _times(dynamic)) for m in drop_in]
+            times = tf.concat([dynamic[:1], tf.ones_like(dynamic[2:])], 0)
+            drop_in = [tf.tile(m, times) for m in drop_in]
         projected = cell.project(flat, drop_in)
         shape = tf.concat([dynamic[:2], tf.shape(projected)[1:]], 0)
         every = tf.reshape(projected, shape)
@@ -165,11 +166,6 @@ class _ConvLSTM(_WithCell):
             return cell.step(x, states, drop[0])
 
         return step, every
-
-
-def _times(shape):
-    """How often a step is repeated to be like all of (steps, batch, …)."""
-    return tf.concat([shape[:1], tf.ones_like(shape[2:])], 0)
 
 
 add_classes(

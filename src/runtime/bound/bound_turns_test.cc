@@ -1,7 +1,7 @@
 // Turns as lists of bound calls against the turns of a plan: every op that may
 // be bound, with the same bits; and what they do when a call fails or the loop
 // never ends.
-#include "runtime/bound_turns.h"
+#include "runtime/bound/bound_turns.h"
 
 #include <time.h>
 

@@ -3,8 +3,8 @@
 // them, so that a call takes a few nanoseconds.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -21,8 +21,7 @@ class BoundTurns {
   // these tells whether another turn follows. Null where some call has effects
   // or holds state, makes something large, or whose shape is not known for
   // certain: such loops run as TurnPlan does it, with the same bits.
-  // Kernels of `turn` may be bound.
-  static std::unique_ptr<BoundTurns> Make(Program& turn);
+  static std::unique_ptr<BoundTurns> Make(const Program& turn);
   ~BoundTurns();
 
   // Whether the variables are what the turns were bound for.
@@ -30,39 +29,58 @@ class BoundTurns {
   // `state`: variables that fit, before and after. At least one turn.
   Status Run(const RunServices& services, std::vector<Tensor>* state) const;
 
-  // Of one turn, for tests.
-  int num_calls() const { return static_cast<int>(calls_.size()); }
-  int num_kernel_calls() const {
-    return static_cast<int>(std::count_if(
-        calls_.begin(), calls_.end(),
-        [](const TurnCall& c) { return c.bound.run == nullptr; }));
-  }
+  // Of one turn, those of branches and loops in it included, for tests.
+  int num_calls() const { return num_calls_; }
+  int num_kernel_calls() const { return num_kernel_calls_; }
   // Those made once, before the turns.
   int num_moved_out() const { return moved_out_ ? moved_out_->num_steps() : 0; }
 
  private:
-  class Maker;
+  friend class BoundTurnsMaker;  // runtime/bound/turns_maker.cc
   struct KernelCall;
+  struct LoopRun;
   struct Workspace;
-  // Where a value lies in turns 0, 2, 4 ... and in turns 1, 3, 5 ...: a
-  // variable has two memories, of which a turn reads one and writes the other.
+  struct Loop;
+  // Where a value lies. A variable of a loop has two memories, of which a turn
+  // reads one and writes the other: a value in them lies at place[0] in turns
+  // 0, 2, 4 ... and at place[1] in turns 1, 3, 5 ... of the loop of `level`.
   struct Value {
     DType dtype;
     Shape shape;
     int64_t place[2] = {-1, -1};  // in the workspace's memory, in bytes
     int held = -1;                // or a tensor of its own, which may be large
+    int level = 0;                // loops around the loop
     size_t bytes() const { return shape.num_elements() * DTypeSize(dtype); }
   };
-  // A call of every turn.
   struct TurnCall {
     BoundCall bound;                    // `run` is null: by the kernel
     const BindsCalls* binds = nullptr;  // where `bound` may fail
     std::shared_ptr<Kernel> kernel;
     ResolvedOpPtr op;
-    std::string name;
+    // Its own, and those of the calls of functions that it is part of.
+    absl::InlinedVector<std::string, 1> names;
     bool guess = false;  // IsGuess: the rule runs in every turn
     absl::InlinedVector<int, 3> inputs, outputs;  // among values_
-    bool may_fail() const { return !bound.run || binds; }
+    std::shared_ptr<const Loop> loop;  // of inputs[0]: whether it has turns
+    bool may_fail() const { return binds || kernel_call() || loop; }
+    bool kernel_call() const { return !bound.run && !loop; }
+  };
+  // What runs from one end to the other, but for what branches jump over.
+  struct List {
+    std::vector<TurnCall> calls;
+    std::vector<int> may_fail;  // among `calls`
+    double ns = 1;              // that it takes, a high guess
+  };
+  struct Loop {
+    int level = 0;
+    List once;  // before the first turn
+    List turn;
+    int truth = -1;  // among values_: whether another turn follows
+    struct Result {
+      int variable, to;  // among values_
+    };
+    std::vector<Result> results;
+    int64_t turns_between_looks = 1;
   };
   // A value that is the same in all turns: a constant, what fetch `moved` of
   // moved_out_ gives, or variable `feed`.
@@ -80,29 +98,26 @@ class BoundTurns {
   StatusOr<std::unique_ptr<Workspace>> NewWorkspace() const;
   StatusOr<std::unique_ptr<Workspace>> Acquire() const;
   void Release(std::unique_ptr<Workspace> w) const;
-  // Appends the calls of turns of that parity.
-  void Bind(Workspace& w, int parity) const;
-  void BindKernel(Workspace& w, const TurnCall& call, int parity,
+  // The calls of `list` for turns whose parities are bits of `odd`, by level.
+  BoundCall* Bind(Workspace& w, const List& list, uint32_t odd) const;
+  void BindKernel(Workspace& w, const TurnCall& call, uint32_t odd,
                   BoundCall* bound) const;
+  LoopRun& BindLoop(Workspace& w, const Loop& loop, uint32_t odd) const;
+  char* At(const Workspace& w, int value, uint32_t odd) const;
   void Give(Workspace& w, const Steady& steady, const Tensor& t) const;
   Status SetSteady(Workspace& w, absl::Span<const Tensor> state) const;
-  // Returns the parity of the turn that would be next.
-  StatusOr<int> RunTurns(Workspace& w) const;
-  // What was wrong in the turn before, where anything was.
-  Status TurnStatus(const Workspace& w, int parity) const;
 
   std::vector<Value> values_;
-  std::vector<TurnCall> calls_;
+  Loop loop_;
   std::vector<Steady> steady_;
   std::vector<Variable> variables_;              // those that change
   std::vector<std::pair<int, int>> read_feeds_;  // feed, value
   std::unique_ptr<Executable> moved_out_;        // its feeds: all variables
+  std::deque<std::vector<int64_t>> jumps_;       // of branches by index
   size_t num_variables_ = 0;                     // that change or stay
-  int truth_ = -1;                               // among values_
   int num_held_ = 0;
-  std::vector<int> may_fail_;  // among calls_
+  int num_calls_ = 0, num_kernel_calls_ = 0;
   int64_t memory_bytes_ = 0;
-  int64_t turns_between_looks_ = 1;
   mutable std::atomic<Workspace*> spare_{nullptr};
 };
 
