@@ -6,6 +6,7 @@ import inspect
 from headrace._load import _headrace
 from headrace.context import late, stack
 from headrace.framework import nest
+from headrace.framework.settings import tracebacks
 from headrace.framework.support.locks import ForkLock
 from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
@@ -135,6 +136,7 @@ class Function(_headrace.FunctionBase, Trackable):
     def _call_python(self, args, kwargs):
         return self._python_function(*args, **kwargs)
 
+    @tracebacks.filtered
     def _resolve(self, slots, leaves):
         """Called natively with a new signature; what RunResolved wants."""
         if self._of_class:
@@ -306,6 +308,7 @@ class Function(_headrace.FunctionBase, Trackable):
     def _user_function(self):
         return self._python_function
 
+    @tracebacks.filtered
     def get_concrete_function(self, *args, **kwargs):
         """The trace for arguments, or for TensorSpecs in their place."""
         if self._of_class and args:

@@ -5,6 +5,7 @@ import linecache
 
 from headrace.context import call_stacks
 from headrace.framework.errors import OpError
+from headrace.framework.settings import tracebacks
 
 
 class _MultilineKeyError(KeyError):
@@ -18,15 +19,14 @@ _MultilineKeyError.__name__ = _MultilineKeyError.__qualname__ = "KeyError"
 
 
 def user_frames(traceback):
-    """(file, line, function, whether it is converted) of the frames that are not this
-    package's."""
+    """(file, line, function, whether it is converted) of the frames that are shown."""
     frames = []
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        if not call_stacks.is_internal(code.co_filename):
+        if not tracebacks.hides(code):
             name = call_stacks.name_of(code)
             name = "None" if name == "<lambda>" else name
-            if frames and call_stacks.is_part(code):
+            if call_stacks.is_part(code) and frames and frames[-1][3]:
                 frames.pop()
             converted = call_stacks.is_converted(code)
             frames.append((code.co_filename, traceback.tb_lineno, name, converted))
@@ -52,7 +52,7 @@ def in_user_code(error, traceback):
     made, or no frame is the user's.
     """
     frames = user_frames(traceback)
-    if not frames:
+    if all(call_stacks.is_internal(filename) for filename, *_ in frames):
         return None
     lines = ["in user code:", ""]
     for filename, line, name, converted in frames:
