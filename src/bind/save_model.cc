@@ -115,15 +115,6 @@ void AddChild(ModelWriter& w, int id, const std::string& name, int child) {
   edge->set_node_id(child);
 }
 
-void AddSlot(ModelWriter& w, int id, int variable, const std::string& name,
-             int slot) {
-  CheckAdded(w, id);
-  auto* edge = w.object(id)->add_slot_variables();
-  edge->set_original_variable_node_id(variable);
-  edge->set_slot_name(name);
-  edge->set_slot_variable_node_id(slot);
-}
-
 void AddSaveable(ModelWriter& w, int id, const std::string& name, int save,
                  int restore) {
   CheckAdded(w, id);
@@ -185,9 +176,9 @@ void AddModelWriter(nb::module_& m) {
       .def("set_function", &SetFunction)
       .def("set_bare_function", &SetBareFunction)
       .def("add_child", &AddChild)
-      .def("add_slot", &AddSlot)
       .def("add_saveable", &AddSaveable)
-      .def("add_function", &AddFunction)
+      .def("add_function", &AddFunction, nb::arg("core"), nb::arg("inputs"),
+           nb::arg("outputs").none())
       .def("set_resource_functions", &SetResourceFunctions, nb::arg("id"),
            nb::arg("create"), nb::arg("initialize").none())
       .def("add_signature", &AddSignature)

@@ -4,6 +4,7 @@ import os
 
 from headrace._load import _headrace
 from headrace.framework import data_structures
+from headrace.framework.asset import Asset
 from headrace.framework.trackable import AutoTrackable
 from headrace.saved_model import objects, structured
 from headrace.saved_model.functions import (
@@ -98,7 +99,7 @@ class _Loader:
         if kind == "constant":
             return objects.TrackableConstant(self._native.value(i))
         if kind == "asset":
-            return objects.Asset.of_tensor(self._native.value(i))
+            return Asset(self._native.value(i))
         if kind == "resource":
             cls = objects.SavedResource if saveables else objects.RestoredResource
             return cls(self._native.value(i))

@@ -3,6 +3,7 @@
 import collections.abc
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.framework import data_structures, variables
 from headrace.framework.trackable import AutoTrackable, Trackable, node_of
 
@@ -16,27 +17,6 @@ class _CallableObject(_UserObject):
 
     def __call__(self, *args, **kwargs):
         return self.__dict__["__call__"](*args, **kwargs)
-
-
-class Asset(Trackable):
-    """A file that is copied into SavedModels; a string tensor, its path, to functions."""
-
-    def __init__(self, path):
-        self._path = _headrace.make_tensor(path)
-
-    @classmethod
-    def of_tensor(cls, path):
-        made = cls.__new__(cls)
-        made._path = path
-        return made
-
-    @property
-    def asset_path(self):
-        """The path: a string tensor."""
-        return self._path
-
-    def __tf_tensor__(self, dtype=None, name=None):
-        return self._path
 
 
 class TrackableConstant(Trackable):
@@ -97,7 +77,8 @@ class TrackableResource(AutoTrackable):
     def resource_handle(self):
         """The handle: a tensor."""
         if self._made_handle is None:
-            self._made_handle = self._create_resource()
+            with stack.init_scope():
+                self._made_handle = self._create_resource()
         return self._made_handle
 
 
@@ -116,6 +97,10 @@ class SavedResource(RestoredResource):
     def __init__(self, handle):
         super().__init__(handle)
         self._saveables = data_structures.NoDependency({})
+
+    @property
+    def _checkpoint_attribute(self):
+        return next(iter(self._saveables), "")
 
     def _parts(self):
         """(name of a value, tensor) of each."""

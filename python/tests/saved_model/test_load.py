@@ -1,9 +1,10 @@
-"""SavedModels that TensorFlow wrote (tests/golden/saved_models, by models.py)."""
+"""SavedModels of models.py, written by TensorFlow (tests/golden/saved_models) and here."""
 
 import os
 import shutil
 
 import headrace as tf
+import models
 import numpy as np
 import pytest
 
@@ -14,9 +15,20 @@ def golden(name):
     return os.path.join(GOLDEN, name)
 
 
+@pytest.fixture(scope="module", params=["TensorFlow's", "own"])
+def folder(request, tmp_path_factory):
+    """Where the models lie."""
+    if request.param == "TensorFlow's":
+        return GOLDEN
+    made = tmp_path_factory.mktemp("models")
+    for write in (models.plain, models.tables):
+        write(tf, str(made / write.__name__))
+    return str(made)
+
+
 @pytest.fixture(scope="module")
-def plain():
-    return tf.saved_model.load(golden("plain"))
+def plain(folder):
+    return tf.saved_model.load(os.path.join(folder, "plain"))
 
 
 def test_objects_have_the_attributes_that_were_saved(plain):
@@ -106,39 +118,39 @@ def test_functions_are_called_while_tracing(plain):
     assert outer(tf.constant([1.0, 2.0])).numpy().tolist() == [5.0, 8.0]
 
 
-def test_two_loads_do_not_meet():
-    first, second = (tf.saved_model.load(golden("plain")) for _ in range(2))
+def test_two_loads_do_not_meet(folder):
+    first, second = (tf.saved_model.load(folder + "/plain") for _ in range(2))
     first.v.assign([0.0, 0.0])
     assert second.scaled([1.0, 1.0])["y"].numpy().tolist() == [4.0, 5.0]
     assert first.scaled([1.0, 1.0])["y"].numpy().tolist() == [3.0, 3.0]
-    a, b = (tf.saved_model.load(golden("tables")) for _ in range(2))
+    a, b = (tf.saved_model.load(folder + "/tables") for _ in range(2))
     a.see(tf.constant(["x"]))
     assert b.see(tf.constant(["x"])).numpy().tolist() == [0]
 
 
-def test_functions_outlive_the_object():
-    scaled = tf.saved_model.load(golden("plain")).scaled
+def test_functions_outlive_the_object(folder):
+    scaled = tf.saved_model.load(folder + "/plain").scaled
     assert scaled([1.0, 2.0])["y"].numpy().tolist() == [4.0, 7.0]
 
 
-def test_checkpoints_of_loaded_objects(tmp_path, plain):
-    model = tf.saved_model.load(golden("plain"))
+def test_checkpoints_of_loaded_objects(tmp_path, folder):
+    model = tf.saved_model.load(folder + "/plain")
     model.v.assign([8.0, 9.0])
     path = tf.train.Checkpoint(model=model).save(str(tmp_path / "c"))
-    other = tf.saved_model.load(golden("plain"))
+    other = tf.saved_model.load(folder + "/plain")
     tf.train.Checkpoint(model=other).restore(path).assert_consumed()
     assert other.v.numpy().tolist() == [8.0, 9.0]
 
 
-def test_tables_and_assets(tmp_path):
-    shutil.copytree(golden("tables"), tmp_path / "moved")
+def test_tables_and_assets(tmp_path, folder):
+    shutil.copytree(folder + "/tables", tmp_path / "moved")
     model = tf.saved_model.load(str(tmp_path / "moved"))
     assert model.lookup(tf.constant(["cat", "dog"])).numpy().tolist() == [1, -1]
     assert model.name_of([2, 3]).numpy().tolist() == [b"two", b"?"]
     assert model.see(tf.constant(["cat", "dog"])).numpy().tolist() == [1, 0]
     assert model.see(tf.constant(["cat", "dog"])).numpy().tolist() == [2, 1]
     path = tf.train.Checkpoint(model=model).save(str(tmp_path / "c"))
-    other = tf.saved_model.load(golden("tables"))
+    other = tf.saved_model.load(folder + "/tables")
     tf.train.Checkpoint(model=other).restore(path)
     assert other.see(tf.constant(["cat"])).numpy().tolist() == [3]
 
