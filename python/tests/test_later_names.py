@@ -15,8 +15,8 @@ def test_attributes_and_imports_say_what_to_do():
         _ = tf.distribute
     with pytest.raises(AttributeError, match="keras.layers.GroupQueryAttention is"):
         _ = tf.keras.layers.GroupQueryAttention
-    with pytest.raises(AttributeError, match="tf.saved_model is not supported"):
-        _ = tf.compat.v1.saved_model
+    with pytest.raises(AttributeError, match="tf.lite is not supported"):
+        _ = tf.compat.v1.lite
     with pytest.raises(ImportError, match="use load_weights"):
         from headrace.keras.models import load_model  # noqa: F401
     with pytest.raises(ImportError, match="tf.keras.datasets is not supported"):

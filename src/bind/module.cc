@@ -15,6 +15,7 @@
 #include "bind/python/interrupts.h"
 #include "bind/python/python.h"
 #include "bind/records.h"
+#include "bind/saved_model.h"
 #include "bind/value/dtype_object.h"
 #include "bind/value/number_checks.h"
 #include "bind/value/numpy_array.h"
@@ -59,4 +60,6 @@ NB_MODULE(_headrace, m) {
   AddConcreteFunction(m);
   AddSession(m);
   AddGraphDef(m);
+  AddSavedModel(m);
+  AddModelWriter(m);
 }

@@ -134,6 +134,13 @@ class ConcreteFunction:
         else:
             trace_types.cast(value, t, out)
 
+    def _most_positional(self, arguments):
+        """How many of its tensors a call may give by position."""
+        by_keyword = self._function_type.entries and all(
+            e.kind == P.KEYWORD_ONLY for e in self._function_type.entries
+        )
+        return 0 if by_keyword else arguments
+
     def _flat(self, args, kwargs):
         """The tensors that the graph takes, by position or by the names that they have
         there; literals are left out."""
@@ -141,10 +148,7 @@ class ConcreteFunction:
         others = len(self.captured_inputs) + len(self._graph.deferred_tensors)
         names = [x.op.name for x in inputs[: len(inputs) - others]]
         shown = f"{self._python_name}({', '.join(names)})"
-        by_keyword = self._function_type.entries and all(
-            e.kind == P.KEYWORD_ONLY for e in self._function_type.entries
-        )
-        most = 0 if by_keyword else len(names)
+        most = self._most_positional(len(names))
         if len(args) > most:
             raise TypeError(
                 f"{shown} takes {most} positional arguments, got {len(args)}."

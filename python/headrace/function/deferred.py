@@ -41,8 +41,8 @@ def _graph_being_traced():
 class TracedGraph(FuncGraph):
     """The graph of a tf.function."""
 
-    def __init__(self, name, outer_graph=None):
-        super().__init__(name, outer_graph)
+    def __init__(self, name, outer_graph=None, core=None):
+        super().__init__(name, outer_graph, core)
         self.deferred = {}  # by key
 
     def capture_call_time_value(self, closure, spec, key=None):

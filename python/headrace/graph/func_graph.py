@@ -4,7 +4,7 @@ import weakref
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
-from headrace.framework import conversion, nest, variables
+from headrace.framework import conversion, nest, type_spec, variables
 from headrace.framework.support.properties import read_only
 from headrace.graph.graph import Graph
 from headrace.graph.graph_keys import GraphKeys
@@ -18,8 +18,8 @@ class FuncGraph(Graph):
     keeps_effects = True
     is_branch = False
 
-    def __init__(self, name, outer_graph=None):
-        super().__init__()
+    def __init__(self, name, outer_graph=None, core=None):
+        super().__init__(core)
         self.name = name
         outer = stack.current() if outer_graph is None else outer_graph
         self._outer = None if outer is None else weakref.ref(outer)
@@ -92,7 +92,7 @@ class FuncGraph(Graph):
     @property
     def variables(self):
         found = []
-        for outer, _ in self._core.captures():
+        for outer in self.external_captures:
             variable = variables.of_handle(outer)
             if variable is not None:
                 found.append(variable)
@@ -114,6 +114,26 @@ class Results:
         self.tensors = []
         self.structure = self._take(value)
         self.native = self._native(self.structure)
+
+    @classmethod
+    def of_specs(cls, specs):
+        """The results of a function that was traced elsewhere, by their specs."""
+        made = cls.__new__(cls)
+        made.tensors = []  # TensorSpecs
+        made.structure = made._numbered(specs)
+        made.native = made._native(made.structure)
+        return made
+
+    def _numbered(self, spec):
+        if spec is None or isinstance(spec, type_spec.NoneTensorSpec):
+            return None
+        parts = getattr(spec, "_component_specs", None)
+        if parts is not None:
+            return _Parts(spec, [self._numbered(p) for p in parts])
+        if nest.is_nested(spec):
+            return nest.rebuild(spec, [self._numbered(s) for s in nest.children(spec)])
+        self.tensors.append(spec)
+        return len(self.tensors) - 1
 
     def _take(self, value):
         """The structure with leaf numbers for tensors, emitting identities."""

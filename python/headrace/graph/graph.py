@@ -52,8 +52,9 @@ class Graph:
     is_control_flow_graph = False  # whether it is the body of a branch or loop
     keeps_effects = False  # whether effects that nothing waits for run, too
 
-    def __init__(self):
-        self._core = _headrace.GraphCore(self.building_function)
+    def __init__(self, core=None):
+        """`core`: the native graph that it shows, made where there is none."""
+        self._core = core or _headrace.GraphCore(self.building_function)
         self._operations = {}
         self._collections = {}
         self._seed = None

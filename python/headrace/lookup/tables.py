@@ -3,6 +3,7 @@
 from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.framework import conversion, dtypes
+from headrace.framework.asset import Asset
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
@@ -41,6 +42,10 @@ class TableInitializerBase:
     def initialize(self, table):
         """Fills the table; returns the operation in a graph. Subclasses define it."""
         raise NotImplementedError
+
+    def files(self):
+        """{name: tf.saved_model.Asset} of what saved models have to take along."""
+        return {}
 
 
 class KeyValueTensorInitializer(TableInitializerBase):
@@ -82,6 +87,8 @@ class TextFileInitializer(TableInitializerBase):
         super().__init__(key_dtype, value_dtype)
         if not isinstance(filename, _headrace.Tensor) and not filename:
             raise ValueError("`filename` argument required for tf.lookup tables.")
+        if isinstance(filename, str) and _headrace.is_eager():
+            filename = Asset(filename)
         self._filename = filename
         self._attrs = {
             "key_index": key_index,
@@ -90,6 +97,12 @@ class TextFileInitializer(TableInitializerBase):
             "delimiter": delimiter,
             "offset": value_index_offset,
         }
+
+    def files(self):
+        """The file, where its name is known."""
+        return (
+            {"_filename": self._filename} if isinstance(self._filename, Asset) else {}
+        )
 
     def initialize(self, table):
         """Reads the file into the table; TypeError where the table has other dtypes.
@@ -141,6 +154,7 @@ class _Table(Trackable):
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
         _unique[0] += 1
+        self._number = _unique[0]
         self._name = name
 
     key_dtype = read_only("_key_dtype", "The dtype of the keys.")
@@ -153,10 +167,16 @@ class _Table(Trackable):
     def _make(self, op, named, **attrs):
         """The handle: in a graph by name, so that every run finds the same table."""
         attrs["key_dtype"], attrs["value_dtype"] = self._key_dtype, self._value_dtype
+        self._made_as = named, attrs
         if _headrace.is_eager():
             return _raw(op, **attrs)
-        shared = f"table_{_unique[0]}_{id(self)}"
+        shared = f"table_{self._number}_{id(self)}"
         return _raw(named, shared_name=shared, use_node_name_sharing=False, **attrs)
+
+    def _create_resource(self):
+        """A handle of a table like this one, made where a saved model is loaded."""
+        named, attrs = self._made_as
+        return _raw(named, shared_name=f"table_{self._number}", **attrs)
 
     def _ask(self, op, **arguments):
         return _raw(op, table_handle=self.resource_handle, **arguments)
@@ -193,6 +213,13 @@ class StaticHashTable(_Table):
         self.resource_handle = self._make("AnonymousHashTable", "HashTableV2")
         self._init_op = self._initializer.initialize(self)
         self._collect()
+
+    def _initialize(self):
+        """Fills the table, where a saved model is loaded."""
+        self._initializer.initialize(self)
+
+    def _model_children(self):
+        return self._initializer.files()
 
     def _collect(self):
         """In a plain graph tables_initializer() runs what fills the table."""

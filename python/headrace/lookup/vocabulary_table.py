@@ -42,6 +42,9 @@ class StaticVocabularyTable(Trackable):
             )
         self._key_dtype = wanted
 
+    def _model_children(self):
+        return {} if self._table is None else {"_table": self._table}
+
     key_dtype = read_only("_key_dtype")
     value_dtype = property(lambda self: dtypes.int64)
     name = read_only("_name")

@@ -136,6 +136,15 @@ nb::list Evaluate(PyGraph& g, nb::sequence tensors, nb::sequence feeds,
   return list;
 }
 
+// The body with the tensors of its arguments and of its results.
+nb::tuple BodyOf(const ConcreteCore& c) {
+  const Function& f = *c.function->function();
+  nb::list inputs, outputs;
+  for (Node* n : f.args) inputs.append(WrapObject(f.body->Output(n, 0)));
+  for (const Edge& e : f.results) outputs.append(WrapObject(f.body->Output(e)));
+  return nb::make_tuple(PyGraph(f.body), inputs, outputs);
+}
+
 std::string DebugPlan(const ConcreteCore& c) {
   auto e = ExecutableOf(c.function->function(), nullptr);
   if (!e.ok()) ThrowStatus(e.status());
@@ -159,6 +168,7 @@ void AddConcreteFunction(nb::module_& m) {
              Status s = c.function->SetCaptures(Values(values));
              if (!s.ok()) ThrowStatus(s);
            })
+      .def("body", &BodyOf)
       .def("plan", &DebugPlan)
       .def("call", &CallConcrete, nb::arg("args"), nb::arg("keep").none());
   m.def("make_concrete", &MakeConcrete, nb::arg("graph"), nb::arg("name"),

@@ -410,6 +410,13 @@ PyGraph::PyGraph(bool is_function)
           graph_, is_function ? GraphBuilder::Kind::kFunction
                               : GraphBuilder::Kind::kPlain)) {}
 
+PyGraph::PyGraph(std::shared_ptr<Graph> body)
+    : graph_(std::move(body)),
+      builder_(
+          std::make_unique<Builder>(graph_, GraphBuilder::Kind::kFunction)) {
+  Finalize(true);
+}
+
 void PyGraph::Finalize(bool finalized) {
   BuilderOf(*this).finalized = finalized;
 }

@@ -16,6 +16,8 @@ namespace headrace::bind {
 class PyGraph {
  public:
   explicit PyGraph(bool is_function);
+  // A view of a function's body, which no longer grows.
+  explicit PyGraph(std::shared_ptr<Graph> body);
   const std::shared_ptr<Graph>& graph() const { return graph_; }
   GraphBuilder& builder() const { return *builder_; }
   void Finalize(bool finalized);

@@ -1,0 +1,175 @@
+"""tf.saved_model.load: Python's objects around a model that C++ has loaded."""
+
+import os
+
+from headrace._load import _headrace
+from headrace.framework import data_structures
+from headrace.framework.asset import Asset
+from headrace.framework.trackable import AutoTrackable
+from headrace.saved_model import objects, structured
+from headrace.saved_model.functions import (
+    RestoredConcreteFunction,
+    RestoredFunction,
+    parameters_of,
+)
+from headrace.saved_model.options import LoadOptions
+
+
+def contains_saved_model(export_dir):
+    """Whether there is a SavedModel in the folder."""
+    return _headrace.contains_saved_model(os.fspath(export_dir))
+
+
+def load(export_dir, tags=None, options=None):
+    """The model in a folder: an object with the attributes that the saved one had.
+
+    Functions run what was traced when it was saved; `signatures` has those for serving.
+    `tags`, a string or some, name one of several graphs. Raises OSError where there is no
+    model or its file is damaged, ValueError and RuntimeError for tags that no graph
+    has, UnimplementedError, which lists them, for operations that are not there.
+    """
+    options = options or LoadOptions()
+    if tags is not None:
+        tags = [tags] if isinstance(tags, str) else list(tags)
+    native = _headrace.load_saved_model(
+        os.fspath(export_dir),
+        tags,
+        options.allow_partial_checkpoint,
+        options.experimental_skip_checkpoint,
+    )
+    root = _Loader(native).root()
+    version, git_version = native.versions
+    for name, value in (
+        ("tensorflow_version", version),
+        ("tensorflow_git_version", git_version),
+        ("graph_debug_info", None),
+    ):
+        object.__setattr__(root, name, value)
+    return root
+
+
+class _Loader:
+    """Makes objects of a native model: all of them, then what leads from one to
+    another."""
+
+    def __init__(self, native):
+        self._native = native
+        self._rows = [native.object(i) for i in range(native.num_objects)]
+        self._concrete = {}  # by name
+        self._specs = self._specs_by_name()
+        self._objects = {}
+        for i in range(len(self._rows)):
+            self._object(i)
+
+    def root(self):
+        """The first object, with all that it leads to."""
+        for i in range(len(self._rows)):
+            self._connect(i)
+        return self._objects[0]
+
+    def _specs_by_name(self):
+        """The FunctionSpec of each concrete function: its own, else that of the function
+        it belongs to."""
+        specs = {}
+        for kind, what, *_ in self._rows:
+            if kind == "bare_concrete_function" and what[3] is not None:
+                specs.setdefault(what[0], what[3])
+        for kind, what, *_ in self._rows:
+            if kind == "function":
+                specs.update((name, what[1]) for name in what[0])
+        return specs
+
+    def _object(self, i):
+        if i not in self._objects:
+            self._objects[i] = self._make(i)
+        return self._objects[i]
+
+    def _make(self, i):
+        kind, what, children, _, saveables = self._rows[i]
+        if kind == "variable":
+            return objects.variable(self._native.value(i), *what)
+        if kind == "user_object":
+            return self._user_object(what, children)
+        if kind == "function":
+            return self._function(*what)
+        if kind == "bare_concrete_function":
+            made = self._concrete_function(what[0])
+            made.positional = what[2]
+            return made
+        if kind == "constant":
+            return objects.TrackableConstant(self._native.value(i))
+        if kind == "asset":
+            return Asset(self._native.value(i))
+        if kind == "resource":
+            cls = objects.SavedResource if saveables else objects.RestoredResource
+            return cls(self._native.value(i))
+        return AutoTrackable()
+
+    def _user_object(self, identifier, children):
+        if identifier == "trackable_tuple_wrapper":  # what is in it cannot come later
+            places = {int(name): c for name, c in children if name.isdigit()}
+            items = [
+                self._object(places[k]) if k in places else None
+                for k in range(max(places, default=-1) + 1)
+            ]
+            return data_structures.wrap(tuple(items))
+        if identifier == "trackable_list_wrapper":
+            return data_structures.wrap([])
+        if identifier == "trackable_dict_wrapper":
+            return data_structures.wrap({})
+        if identifier == "signature_map":
+            return objects.SignatureMap()
+        return objects.user_object(any(name == "__call__" for name, _ in children))
+
+    def _function(self, names, spec):
+        concrete = [self._concrete_function(name) for name in names]
+        if concrete:
+            parameters = concrete[0]._function_type._parameters
+        else:
+            parameters = parameters_of(spec, ((), {}))
+        return RestoredFunction(concrete, spec, parameters)
+
+    def _concrete_function(self, name):
+        made = self._concrete.get(name)
+        if made is None:
+            core, inputs, outputs = self._native.function(name)
+            inputs = structured.decoded(inputs)
+            parameters = parameters_of(self._specs.get(name), inputs)
+            made = self._concrete[name] = RestoredConcreteFunction(
+                core,
+                parameters,
+                inputs,
+                structured.decoded(outputs),
+                _python_name(name),
+            )
+        return made
+
+    def _connect(self, i):
+        kind, what, children, slots, saveables = self._rows[i]
+        owner = self._objects[i]
+        named = [(name, self._objects[child]) for name, child in children]
+        if kind == "resource" and saveables:
+            for name, pair in saveables.items():
+                owner._saveables[name] = tuple(self._objects[f] for f in pair)
+        if kind in ("function", "bare_concrete_function", "constant", "asset"):
+            return
+        if kind == "user_object" and what == "trackable_tuple_wrapper":
+            return
+        if kind == "user_object" and what == "trackable_list_wrapper":
+            owner.extend(x for _, x in sorted(named, key=lambda row: int(row[0])))
+        elif kind == "user_object" and what == "trackable_dict_wrapper":
+            owner.update(named)
+        elif kind == "user_object" and what == "signature_map":
+            owner._functions.update(named)
+        elif kind != "variable":
+            for name, child in named:
+                setattr(owner, name, child)
+        if slots:
+            found = [(self._objects[v], n, self._objects[s]) for v, n, s in slots]
+            objects.attach_slots(owner, found)
+
+
+def _python_name(name):
+    """`__inference_f_33` was traced of f."""
+    stem, _, number = name.removeprefix("__inference_").rpartition("_")
+    return stem if number.isdigit() and stem else name

@@ -1,0 +1,142 @@
+"""The objects of loaded models."""
+
+import collections.abc
+
+from headrace._load import _headrace
+from headrace.context import stack
+from headrace.framework import data_structures, variables
+from headrace.framework.trackable import AutoTrackable, Trackable, node_of
+
+
+class _UserObject(AutoTrackable):
+    """An object of a class that was not saved: its attributes are there."""
+
+
+class _CallableObject(_UserObject):
+    """One that could be called."""
+
+    def __call__(self, *args, **kwargs):
+        return self.__dict__["__call__"](*args, **kwargs)
+
+
+class TrackableConstant(Trackable):
+    """A tensor that functions captured."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def numpy(self):
+        """The value as an array."""
+        return self.value.numpy()
+
+
+class SignatureMap(collections.abc.Mapping, Trackable):
+    """The signatures of a model: concrete functions by name."""
+
+    def __init__(self, functions=()):
+        self._functions = dict(functions)
+
+    def __getitem__(self, key):
+        return self._functions[key]
+
+    def __iter__(self):
+        return iter(self._functions)
+
+    def __len__(self):
+        return len(self._functions)
+
+    def __repr__(self):
+        return f"_SignatureMap({self._functions!r})"
+
+
+SignatureMap.__name__ = "_SignatureMap"
+
+
+class TrackableResource(AutoTrackable):
+    """An object that holds a resource of the engine (a table, say).
+
+    A class of the user's defines `_create_resource`, which gives the handle, and may
+    define `_initialize` and `_destroy_resource`. `resource_handle` is made when it is
+    first asked for.
+    """
+
+    def __init__(self, device=""):
+        self._resource_device = device
+        self._made_handle = None
+
+    def _create_resource(self):
+        raise NotImplementedError("TrackableResource._create_resource not implemented.")
+
+    def _initialize(self):
+        """Fills the resource; by default there is nothing to do."""
+
+    def _destroy_resource(self):
+        """Frees the resource; it ends with its last handle in any case."""
+
+    @property
+    def resource_handle(self):
+        """The handle: a tensor."""
+        if self._made_handle is None:
+            with stack.init_scope():
+                self._made_handle = self._create_resource()
+        return self._made_handle
+
+
+class RestoredResource(TrackableResource):
+    """A resource of a loaded model, which its functions made."""
+
+    def __init__(self, handle):
+        super().__init__()
+        self._made_handle = handle
+
+
+class SavedResource(RestoredResource):
+    """One whose values are saved: {name: (function that saves, function that restores)}
+    are `_saveables`."""
+
+    def __init__(self, handle):
+        super().__init__(handle)
+        self._saveables = data_structures.NoDependency({})
+
+    @property
+    def _checkpoint_attribute(self):
+        return next(iter(self._saveables), "")
+
+    def _parts(self):
+        """(name of a value, tensor) of each."""
+        for name, (save, _) in self._saveables.items():
+            flat = save.of_tensors([_headrace.make_tensor(name)])
+            for i in range(0, len(flat), 3):
+                yield flat[i].numpy().decode(), flat[i + 2]
+
+    def _serialize_to_tensors(self):
+        return dict(self._parts())
+
+    def _restore_from_tensors(self, restored_tensors):
+        names = [name for name, _ in self._parts()]
+        for name, (_, restore) in self._saveables.items():
+            own = [restored_tensors[n] for n in names if n.startswith(name)]
+            restore.of_tensors(own)
+
+
+def variable(handle, name, dtype, shape, trainable, synchronization, aggregation):
+    """The tf.Variable of a handle that was made natively."""
+    made = variables.ResourceVariable.__new__(variables.ResourceVariable)
+    made._constraint = None
+    made._synchronization = variables.VariableSynchronization(synchronization)
+    made._aggregation = variables.VariableAggregation(aggregation)
+    made._shared_name = name or "Variable"
+    made._set_up(handle, dtype, shape, trainable)
+    variables._by_handle[handle._id] = made
+    return made
+
+
+def user_object(is_callable):
+    """An object of a class that is not there."""
+    return _CallableObject() if is_callable else _UserObject()
+
+
+def attach_slots(optimizer, slots):
+    """`slots`: (variable, name of the slot, its variable)."""
+    for of, name, slot in slots:
+        node_of(optimizer).attach_slot(node_of(of), name, node_of(slot))

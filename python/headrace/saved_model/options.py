@@ -1,0 +1,96 @@
+"""tf.saved_model.SaveOptions and LoadOptions."""
+
+import enum
+
+
+class VariablePolicy(enum.Enum):
+    """Whether devices and copies of variables are saved; there is one device here."""
+
+    NONE = None
+    SAVE_VARIABLE_DEVICES = "save_variable_devices"
+    EXPAND_DISTRIBUTED_VARIABLES = "expand_distributed_variables"
+
+    @classmethod
+    def from_obj(cls, obj):
+        """The policy of that name; ValueError where there is none."""
+        if isinstance(obj, cls):
+            return obj
+        for policy in cls:
+            if policy.value == (obj.lower() if isinstance(obj, str) else obj):
+                return policy
+        raise ValueError(f"invalid VariablePolicy value {obj}")
+
+
+def _refuse(who, **given):
+    for name, value in given.items():
+        if value:
+            raise NotImplementedError(f"{who}: {name} is not supported")
+
+
+class SaveOptions:
+    """How a model is saved.
+
+    `function_aliases` names functions: {alias: tf.function}. `extra_tags` join the tag
+    "serve". There is one device and one copy of a variable, so that
+    `experimental_io_device` and `experimental_variable_policy` say nothing that is not
+    so already. What is not supported raises NotImplementedError.
+    """
+
+    def __init__(
+        self,
+        namespace_whitelist=None,
+        save_debug_info=False,
+        function_aliases=None,
+        experimental_debug_stripper=False,
+        experimental_io_device=None,
+        experimental_variable_policy=None,
+        experimental_custom_gradients=True,
+        experimental_image_format=False,
+        experimental_skip_saver=False,
+        experimental_sharding_callback=None,
+        extra_tags=None,
+    ):
+        _refuse(
+            "SaveOptions",
+            save_debug_info=save_debug_info,
+            experimental_debug_stripper=experimental_debug_stripper,
+            experimental_image_format=experimental_image_format,
+            experimental_skip_saver=experimental_skip_saver,
+            experimental_sharding_callback=experimental_sharding_callback,
+        )
+        self.namespace_whitelist = list(namespace_whitelist or ())
+        self.save_debug_info = save_debug_info
+        self.function_aliases = function_aliases or {}
+        self.experimental_io_device = experimental_io_device
+        self.experimental_variable_policy = VariablePolicy.from_obj(
+            experimental_variable_policy
+        )
+        self.experimental_custom_gradients = experimental_custom_gradients
+        self.extra_tags = extra_tags
+
+
+class LoadOptions:
+    """How a model is loaded.
+
+    With `allow_partial_checkpoint` variables that the files lack stay without a value,
+    with `experimental_skip_checkpoint` all do.
+    """
+
+    def __init__(
+        self,
+        allow_partial_checkpoint=False,
+        experimental_io_device=None,
+        experimental_skip_checkpoint=False,
+        experimental_variable_policy=None,
+        experimental_load_function_aliases=False,
+    ):
+        _refuse(
+            "LoadOptions",
+            experimental_load_function_aliases=experimental_load_function_aliases,
+        )
+        self.allow_partial_checkpoint = allow_partial_checkpoint
+        self.experimental_io_device = experimental_io_device
+        self.experimental_skip_checkpoint = experimental_skip_checkpoint
+        self.experimental_variable_policy = VariablePolicy.from_obj(
+            experimental_variable_policy
+        )

@@ -1,0 +1,367 @@
+"""tf.saved_model.save: what the objects of a model are, for C++ to write."""
+
+import inspect
+import os
+
+from headrace._load import _headrace
+from headrace.context import stack
+from headrace.framework import data_structures, dtypes
+from headrace.framework.asset import Asset
+from headrace.framework.settings import logging, versions
+from headrace.framework.trackable import AutoTrackable, is_trackable, node_of
+from headrace.framework.type_spec import TensorSpec
+from headrace.function.concrete import ConcreteFunction
+from headrace.function.function_type import P
+from headrace.function.polymorphic import Function, checked_options
+from headrace.saved_model import signatures as signatures_
+from headrace.saved_model import structured
+from headrace.saved_model.constants import SERVING
+from headrace.saved_model.functions import RestoredConcreteFunction
+from headrace.saved_model.objects import SavedResource, SignatureMap, TrackableConstant
+from headrace.saved_model.options import SaveOptions
+
+_RESERVED = "signatures"
+_OF_RESOURCE = checked_options(input_signature=[], autograph=False)
+_FUNCTIONS = (Function, ConcreteFunction)
+
+
+def save(obj, export_dir, signatures=None, options=None):
+    """Writes a model into a folder, so that `tf.saved_model.load`, servers and other
+    programs run its functions without its Python code.
+
+    `obj`, a tf.Module or another trackable object, is saved with all that it leads to:
+    variables, tables, assets, tf.functions with the traces that they have. `signatures`,
+    a tf.function with an input_signature, a concrete function or a dictionary of them,
+    are what servers call; without them the only function of `obj` that has an
+    input_signature. Raises ValueError for what cannot be saved or be a signature,
+    AssertionError where functions use variables that `obj` does not lead to.
+    """
+    options = options or SaveOptions()
+    if not _headrace.is_eager():
+        raise AssertionError(
+            "tf.saved_model.save is not supported inside a traced @tf.function. Move the "
+            "call to the outer eagerly-executed context."
+            if stack.plain_graph() is None
+            else "tf.saved_model.save is not supported when graph building."
+        )
+    if not is_trackable(obj):
+        raise ValueError(
+            "Expected an object of type `Trackable`, such as `tf.Module` or a subclass of "
+            f"the `Trackable` class, for export. Got {obj} with type {type(obj)}."
+        )
+    _Saver(obj, signatures, options).write(os.fspath(export_dir))
+
+
+def _functions_of(obj):
+    """(name, function) of the attributes of an object that are functions, those of its
+    class included."""
+    for name in dir(obj):
+        static = inspect.getattr_static(obj, name, None)
+        if isinstance(static, _FUNCTIONS):
+            yield name, getattr(obj, name)
+
+
+def _children_of(obj):
+    """(name, child) of what an object leads to."""
+    if isinstance(obj, (*_FUNCTIONS, _headrace.VariableBase)):
+        return []
+    if isinstance(obj, SignatureMap):
+        return list(obj.items())
+    found = {}
+    if isinstance(obj, AutoTrackable):
+        found.update(_functions_of(obj))
+    for name, child in obj._trackable_children().items():
+        found.setdefault(name, child)
+    if hasattr(obj, "_model_children"):  # those that checkpoints do without
+        found.update(obj._model_children())
+    return list(found.items())
+
+
+class _Saver:
+    """One model on its way into a folder."""
+
+    def __init__(self, root, signatures, options):
+        self._writer = _headrace.ModelWriter()
+        self._root, self._options = root, options
+        self._ids = {}  # id of an object -> its number
+        self._objects = []  # by number
+        self._edges = []  # (number, name, child)
+        self._later = []  # what is done once all objects have numbers
+        children = [(n, c) for n, c in _children_of(root) if n != _RESERVED]
+        self._check_reserved(root)
+        if signatures is None:
+            wrappers = signatures_.found_among(children)
+        else:
+            wrappers = signatures_.canonical(signatures)
+        functions = {key: w.function for key, w in wrappers.items()}
+        self._root_children = [*children, (_RESERVED, SignatureMap(functions))]
+        self._walk()
+        for key, wrapper in wrappers.items():
+            self._later.append(
+                lambda key=key, w=wrapper: self._writer.add_signature(
+                    key, w.function._core, w.inputs, w.outputs
+                )
+            )
+
+    @staticmethod
+    def _check_reserved(root):
+        shadowing = getattr(root, _RESERVED, None)
+        if shadowing is not None and not isinstance(shadowing, SignatureMap):
+            raise ValueError(
+                f"Exporting an object {root} which has an attribute named "
+                f"'{_RESERVED}'. This is a reserved attribute used to store SavedModel "
+                "signatures in objects which come from `tf.saved_model.load`. Delete this "
+                f"attribute (e.g. `del obj.{_RESERVED}`) before saving if this shadowing "
+                "is acceptable."
+            )
+
+    def write(self, folder):
+        for number, name, child in self._edges:
+            self._writer.add_child(number, name, child)
+        for do in self._later:
+            do()
+        tags = [SERVING, *(self._options.extra_tags or ())]
+        aliases = [
+            (c.name.decode(), alias)
+            for alias, function in self._options.function_aliases.items()
+            for c in _concrete_functions(function)
+        ]
+        self._writer.write(
+            folder,
+            node_of(self._root),
+            tags,
+            versions.VERSION,
+            versions.GIT_VERSION,
+            aliases,
+        )
+
+    # --- objects ---
+
+    def _walk(self):
+        self._number(self._root)
+        at = 0
+        while at < len(self._objects):
+            obj = self._objects[at]
+            children = self._root_children if at == 0 else self._all_children(at, obj)
+            for name, child in children:
+                if not self._is_saved(child):
+                    continue
+                self._edges.append((at, name, self._number(child)))
+            at += 1
+
+    def _all_children(self, number, obj):
+        children = _children_of(obj)
+        if self._is_resource(obj):
+            children = self._with_resource_functions(number, obj, children)
+        return children
+
+    def _number(self, obj):
+        known = self._ids.get(id(obj))
+        if known is None:
+            known = self._ids[id(obj)] = self._add(obj)
+            self._objects.append(obj)
+        return known
+
+    def _add(self, obj):
+        w = self._writer
+        if isinstance(obj, _headrace.VariableBase):
+            name = obj.name.partition(":")[0]
+            sync, aggregation = obj.synchronization.value, obj.aggregation.value
+            return w.add_variable(obj, name, sync, aggregation)
+        if isinstance(obj, Function):
+            number = w.add_function_object()
+            self._later.append(lambda: self._add_function(number, obj))
+            return number
+        if isinstance(obj, ConcreteFunction):
+            number = w.add_bare_function()
+            self._later.append(lambda: self._add_bare(number, obj))
+            return number
+        if isinstance(obj, Asset):
+            return w.add_asset(obj.asset_path)
+        if isinstance(obj, TrackableConstant):
+            return w.add_constant(obj.value)
+        if self._is_resource(obj):
+            return w.add_resource(obj.resource_handle)
+        return w.add_user_object(_identifier(obj))
+
+    # --- functions ---
+
+    def _is_saved(self, child):
+        """Whether SavedModels have a form for it; says so where not."""
+        if not isinstance(child, _FUNCTIONS):
+            return True
+        try:
+            for concrete in _concrete_functions(child):
+                structured.encoded(_inputs_of(concrete))
+                structured.encoded(_outputs_of(concrete))
+            _spec_of(child)
+        except NotImplementedError as e:
+            logging.get_logger().warning(
+                "Skipping full serialization of the function %s: %s", child, e
+            )
+            return False
+        return True
+
+    def _put(self, concrete):
+        """Adds a concrete function under its name, which it returns."""
+        self._writer.add_function(
+            concrete._core,
+            structured.encoded(_inputs_of(concrete)),
+            structured.encoded(_outputs_of(concrete)),
+        )
+        return concrete.name.decode()
+
+    def _add_function(self, number, function):
+        traces = map(signatures_.in_file_order, _concrete_functions(function))
+        names = [self._put(c) for c in traces]
+        self._writer.set_function(number, names, _spec_of(function))
+
+    def _add_bare(self, number, concrete):
+        concrete = signatures_.in_file_order(concrete)
+        name = self._put(concrete)
+        own = len(concrete.inputs) - len(concrete.captured_inputs)
+        keywords = [x.op.name for x in concrete.inputs[:own]]
+        positional = concrete._most_positional(own)
+        if own == 1:
+            positional = 1
+        self._writer.set_bare_function(
+            number, name, keywords, positional, _spec_of(concrete)
+        )
+
+    # --- resources ---
+
+    @staticmethod
+    def _is_resource(obj):
+        return hasattr(obj, "_create_resource") and obj.resource_handle is not None
+
+    def _with_resource_functions(self, number, obj, children):
+        """The children, with functions that make, fill and free the resource."""
+        found = dict(children)
+        for name in ("_create_resource", "_initialize", "_destroy_resource"):
+            method = getattr(obj, name, None)
+            if name not in found and method is not None:
+                found[name] = Function(method, _OF_RESOURCE)
+        for function in found.values():
+            if isinstance(function, Function):
+                function.get_concrete_function()
+        create, initialize = (
+            found[n].get_concrete_function()._core if n in found else None
+            for n in ("_create_resource", "_initialize")
+        )
+        self._writer.set_resource_functions(number, create, initialize)
+        for name, pair in self._saveables_of(obj).items():
+            save, restore = (self._number(f) for f in pair)
+            self._writer.add_saveable(number, name, save, restore)
+        return list(found.items())
+
+    @staticmethod
+    def _saveables_of(obj):
+        """{name: (function that gives its values, function that takes them)}."""
+        if isinstance(obj, SavedResource):
+            return obj._saveables
+        if not hasattr(obj, "_serialize_to_tensors"):
+            return {}
+        values = obj._serialize_to_tensors()
+        if not values:
+            return {}
+        attribute = getattr(obj, "_checkpoint_attribute", "")
+
+        def save_fn(checkpoint_key):
+            return [
+                {
+                    "name": checkpoint_key + name[len(attribute) :],
+                    "slice_spec": "",
+                    "tensor": tensor,
+                }
+                for name, tensor in obj._serialize_to_tensors().items()
+            ]
+
+        def restore_fn(*restored_tensors):
+            obj._restore_from_tensors(dict(zip(values, restored_tensors)))
+            return 0
+
+        save = signatures_.traced(
+            save_fn,
+            [P("checkpoint_key", P.POSITIONAL_OR_KEYWORD)],
+            [TensorSpec([], dtypes.string, "checkpoint_key")],
+            "save_fn",
+        )
+        names = [f"restored_tensors_{i}" for i in range(len(values))]
+        restore = signatures_.traced(
+            restore_fn,
+            [P(n, P.POSITIONAL_OR_KEYWORD) for n in names],
+            [TensorSpec(None, v.dtype, n) for n, v in zip(names, values.values())],
+            "restore_fn",
+        )
+        return {attribute or "value": (save, restore)}
+
+
+def _identifier(obj):
+    """What loaders know the kind of an object by."""
+    if isinstance(obj, SignatureMap):
+        return "signature_map"
+    for cls, identifier in (
+        (data_structures.ListWrapper, "trackable_list_wrapper"),
+        (data_structures._DictMethods, "trackable_dict_wrapper"),
+        (data_structures._TupleMethods, "trackable_tuple_wrapper"),
+    ):
+        if isinstance(obj, cls):
+            return identifier
+    return "_generic_user_object"
+
+
+def _concrete_functions(function):
+    """The traces of a function, which has one where its signature is given."""
+    if isinstance(function, ConcreteFunction):
+        return [function]
+    if function.input_signature is not None and not function._of_class:
+        function.get_concrete_function()
+    return function._list_all_concrete_functions_for_serialization()
+
+
+def _inputs_of(concrete):
+    if isinstance(concrete, RestoredConcreteFunction):
+        return concrete.inputs_as_saved
+    return concrete.structured_input_signature
+
+
+def _outputs_of(concrete):
+    if isinstance(concrete, RestoredConcreteFunction):
+        return concrete.output_as_saved
+    return signatures_.output_specs(concrete.structured_outputs)
+
+
+def _spec_of(function):
+    """A FunctionSpec: (names and defaults, whether `self` is among them, signature,
+    whether to compile)."""
+    if isinstance(function, ConcreteFunction):
+        parameters, signature, jit = function._function_type._parameters, None, None
+    else:
+        parameters, signature = function._parameters, function.input_signature
+        jit = function._jit_compile
+    plain = (P.POSITIONAL_ONLY, P.POSITIONAL_OR_KEYWORD)
+    rows = parameters.parameters
+    args = [p for p in rows if p.kind in plain]
+    defaults = tuple(p.default for p in args if p.default is not P.empty)
+    by_keyword = [p for p in rows if p.kind == P.KEYWORD_ONLY]
+    given = {p.name: p.default for p in by_keyword if p.default is not P.empty}
+
+    def named(kind):
+        return next((p.name for p in rows if p.kind == kind), None)
+
+    fields = {
+        "args": [p.name for p in args],
+        "varargs": named(P.VAR_POSITIONAL),
+        "varkw": named(P.VAR_KEYWORD),
+        "defaults": defaults or None,
+        "kwonlyargs": [p.name for p in by_keyword],
+        "kwonlydefaults": given or None,
+        "annotations": {},
+    }
+    spec = [(name, structured.encoded(value)) for name, value in fields.items()]
+    return (
+        ("named_tuple", "FullArgSpec", spec),
+        False,
+        structured.encoded(signature),
+        {None: 0, True: 1, False: 2}[jit],
+    )

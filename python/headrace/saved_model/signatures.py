@@ -1,0 +1,163 @@
+"""Signatures of models that are saved: functions of named tensors."""
+
+from headrace._load import _headrace
+from headrace.context import stack
+from headrace.framework import nest
+from headrace.framework.type_spec import TensorSpec
+from headrace.function import tracing
+from headrace.function.concrete import ConcreteFunction
+from headrace.function.function_type import P, Parameters
+from headrace.function.polymorphic import Function
+from headrace.saved_model.constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from headrace.saved_model.functions import RestoredConcreteFunction
+
+_RESERVED = "__saved_model_init_op"
+_OUTPUTS = (
+    "Outputs for functions used as signatures must be a single Tensor, a sequence of "
+    "Tensors, or a dictionary from string to Tensor."
+)
+
+
+def traced(function, parameters, specs, name):
+    """A ConcreteFunction of Python code that the library itself brings along."""
+    with stack.init_scope():
+        return tracing.trace(
+            function,
+            Parameters.of(parameters),
+            specs,
+            name,
+            tracing.Creation(False),
+            wrap_errors=False,
+        )
+
+
+def in_file_order(concrete):
+    """The function, or one that calls it, whose keywords come by name: files have their
+    tensors so."""
+    entries = concrete._function_type.entries
+    names = [e.name for e in entries if e.kind == P.KEYWORD_ONLY]
+    if names == sorted(names) or isinstance(concrete, RestoredConcreteFunction):
+        return concrete
+    entries = sorted(
+        entries,
+        key=lambda e: (e.kind == P.KEYWORD_ONLY, e.name * (e.kind == P.KEYWORD_ONLY)),
+    )
+    return traced(
+        lambda *args, **kwargs: concrete(*args, **kwargs),
+        [P(e.name, e.kind) for e in entries],
+        [e.type for e in entries],
+        concrete._python_name,
+    )
+
+
+def concrete_of(function):
+    """The ConcreteFunction that a signature may be made of, or None."""
+    if isinstance(function, ConcreteFunction):
+        return function
+    if isinstance(function, Function) and function.input_signature is not None:
+        return function.get_concrete_function()
+    return None
+
+
+def canonical(signatures):
+    """{key: ConcreteFunction} of what save() is given; ValueError for what can be no
+    signature."""
+    if not isinstance(signatures, dict):
+        signatures = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
+    made = {}
+    for key, function in signatures.items():
+        if key == _RESERVED:
+            raise ValueError(
+                f"The signature name {key!r} is reserved. Please choose another."
+            )
+        concrete = concrete_of(function)
+        if concrete is None:
+            raise ValueError(
+                "Expected a TensorFlow function for which to generate a signature, but "
+                f"got {function}. Only `tf.functions` with an input signature or concrete "
+                "functions can be used as a signature."
+            )
+        made[key] = Wrapper(concrete, key)
+    return made
+
+
+def found_among(children):
+    """The signature of a model that was saved without one: its only function that may be
+    one; {} where there are several or none."""
+    possible = []
+    for name, child in children:
+        if name == "_default_save_signature":
+            return canonical(child)
+        concrete = concrete_of(child)
+        if concrete is not None and _is_fit(concrete):
+            possible.append(child)
+    return canonical(possible[0]) if len(possible) == 1 else {}
+
+
+def _is_fit(concrete):
+    try:
+        _normalized(concrete.structured_outputs, concrete, "")
+    except ValueError:
+        return False
+    return True
+
+
+class Wrapper:
+    """A function of keywords that calls another, and gives a dictionary."""
+
+    def __init__(self, concrete, key):
+        n = len(concrete.inputs) - len(concrete.captured_inputs)
+        placeholders = concrete.inputs[:n]
+        self.inputs = [x.op.name for x in placeholders]
+
+        def signature_wrapper(**kwargs):
+            given = concrete._call_flat([kwargs[name] for name in self.inputs])
+            return _normalized(given, concrete, key)
+
+        order = sorted(self.inputs)  # as files have them
+        by_name = dict(zip(self.inputs, placeholders))
+        specs = [TensorSpec(by_name[n].shape, by_name[n].dtype, n) for n in order]
+        self.function = traced(
+            signature_wrapper,
+            [P(name, P.KEYWORD_ONLY) for name in order],
+            specs,
+            f"signature_wrapper_{concrete._python_name}".replace("<lambda>", "lambda"),
+        )
+        self.inputs = order
+        self.outputs = sorted(self.function.structured_outputs)
+
+
+def _normalized(outputs, concrete, key):
+    """A function's outputs as {name: tensor}."""
+    name = concrete.name.decode()
+    if isinstance(outputs, dict):
+        for k in outputs:
+            if not isinstance(k, str):
+                raise ValueError(  # noqa: TRY004
+                    f"Got a dictionary with a non-string key {k!r} in the output of the "
+                    f"function {name} used to generate the SavedModel signature {key!r}."
+                )
+        named = dict(outputs)
+    else:
+        rows = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        named = {f"output_{i}": x for i, x in enumerate(rows)}
+    for k, x in named.items():
+        if not isinstance(x, (_headrace.Tensor, TensorSpec)):
+            raise ValueError(  # noqa: TRY004
+                f"Got a non-Tensor value {x!r} for key {k!r} in the output of the "
+                f"function {name} used to generate the SavedModel signature {key!r}. "
+                + _OUTPUTS
+            )
+    return named
+
+
+def output_specs(value):
+    """The specs of a function's structured outputs."""
+    if value is None or isinstance(value, TensorSpec):
+        return value
+    if isinstance(value, _headrace.Tensor):
+        return TensorSpec(value.shape, value.dtype)
+    spec = getattr(value, "_type_spec", None)
+    if spec is not None:
+        return spec
+    return nest.rebuild(value, [output_specs(v) for v in nest.children(value)])

@@ -1,0 +1,164 @@
+#include "saved_model/import_functions.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_join.h"
+#include "graph/import.h"
+#include "op/registry.h"
+#include "tensorflow/core/framework/graph.pb.h"
+
+namespace headrace {
+namespace {
+
+using tensorflow::AttrValue;
+using tensorflow::FunctionDef;
+using tensorflow::FunctionDefLibrary;
+using tensorflow::GraphDef;
+using tensorflow::NameAttrList;
+using tensorflow::NodeDef;
+
+// "__inference_f_33" -> "__inference_f": the number counted functions in the
+// process that wrote it.
+StringView WithoutNumber(StringView name) {
+  const size_t end = name.find_last_not_of("0123456789");
+  const bool numbered = end != StringView::npos && end > 0 &&
+                        end + 1 < name.size() && name[end] == '_';
+  return numbered ? name.substr(0, end) : name;
+}
+
+class FunctionImporter {
+ public:
+  FunctionImporter(GraphDef* def, const std::string& folder)
+      : def_(def), library_(def->mutable_library()), folder_(folder) {
+    for (FunctionDef& f : *library_->mutable_function()) {
+      by_name_.emplace(f.signature().name(), &f);
+    }
+    for (const auto& g : library_->gradient()) {
+      gradients_.emplace(g.function_name(), g.gradient_func());
+    }
+  }
+
+  StatusOr<ImportedFunctions> Import(const std::vector<std::string>& roots) {
+    for (const std::string& root : roots) {
+      if (!by_name_.contains(root)) {
+        return NotFound("SavedModel ", folder_, ": function ", root,
+                        " is not there");
+      }
+      Reach(root);
+    }
+    ReachAll();
+    HR_RETURN_IF_ERROR(CheckOps());
+    Rename();
+    ImportedFunctions made;
+    made.holder = std::make_shared<Graph>();
+    made.holder->is_body = true;  // its functions are found process-wide
+    HR_RETURN_IF_ERROR(ImportGraphDef(*def_, {}, made.holder.get(), nullptr));
+    for (const auto& [old, name] : names_) {
+      made.by_name.emplace(old, made.holder->library()->Find(name));
+    }
+    return made;
+  }
+
+ private:
+  // Walking a function's nodes comes later: they may call each other as deep as
+  // they like.
+  void Reach(const std::string& name) {
+    auto it = by_name_.find(name);
+    if (it == by_name_.end() || names_.contains(name)) return;
+    names_.emplace(name, FunctionLibrary::NewName(WithoutNumber(name)));
+    reached_.push_back(it->second);
+  }
+
+  void ReachAll() {
+    for (size_t i = 0; i < reached_.size(); ++i) {
+      const std::string name = reached_[i]->signature().name();
+      for (const NodeDef& n : reached_[i]->node_def()) {
+        Reach(n.op());
+        for (const auto& [key, value] : n.attr()) ReachIn(value);
+      }
+      auto gradient = gradients_.find(name);
+      if (gradient != gradients_.end()) Reach(gradient->second);
+    }
+  }
+
+  void ReachIn(const AttrValue& value) {
+    if (value.has_func()) ReachIn(value.func());
+    for (const NameAttrList& f : value.list().func()) ReachIn(f);
+  }
+  void ReachIn(const NameAttrList& f) {
+    Reach(f.name());
+    for (const auto& [key, value] : f.attr()) ReachIn(value);
+  }
+
+  Status CheckOps() const {
+    std::set<StringView> missing;
+    for (const FunctionDef* f : reached_) {
+      for (const NodeDef& n : f->node_def()) {
+        if (names_.contains(n.op()) || FindOp(n.op()) != nullptr) continue;
+        missing.insert(n.op());
+      }
+    }
+    if (missing.empty()) return OkStatus();
+    return Unimplemented("SavedModel ", folder_, " needs operations that are ",
+                         "not supported: ", absl::StrJoin(missing, ", "));
+  }
+
+  // Gives what was reached its new names and drops the rest.
+  void Rename() {
+    const std::string suffix = FunctionLibrary::NewName("_load");
+    def_->clear_node();
+    GraphDef kept;
+    for (FunctionDef* f : reached_) {
+      for (NodeDef& n : *f->mutable_node_def()) RenameIn(&n, suffix);
+      f->mutable_signature()->set_name(names_.at(f->signature().name()));
+      kept.mutable_library()->add_function()->Swap(f);
+    }
+    for (const auto& [function, gradient] : gradients_) {
+      if (!names_.contains(function) || !names_.contains(gradient)) continue;
+      auto* g = kept.mutable_library()->add_gradient();
+      g->set_function_name(names_.at(function));
+      g->set_gradient_func(names_.at(gradient));
+    }
+    library_->Swap(kept.mutable_library());
+  }
+
+  void RenameIn(NodeDef* n, const std::string& suffix) {
+    auto as_op = names_.find(n->op());
+    if (as_op != names_.end()) n->set_op(as_op->second);
+    for (auto& [key, value] : *n->mutable_attr()) {
+      RenameIn(&value);
+      if (key == "shared_name" && !value.s().empty()) {
+        value.mutable_s()->append(suffix);
+      }
+    }
+  }
+  void RenameIn(AttrValue* value) {
+    if (value->has_func()) RenameIn(value->mutable_func());
+    if (!value->has_list()) return;
+    for (NameAttrList& f : *value->mutable_list()->mutable_func()) RenameIn(&f);
+  }
+  void RenameIn(NameAttrList* f) {
+    auto it = names_.find(f->name());
+    if (it != names_.end()) f->set_name(it->second);
+    for (auto& [key, value] : *f->mutable_attr()) RenameIn(&value);
+  }
+
+  GraphDef* def_;
+  FunctionDefLibrary* library_;
+  const std::string& folder_;
+  absl::flat_hash_map<std::string, FunctionDef*> by_name_;
+  absl::flat_hash_map<std::string, std::string> gradients_;
+  absl::flat_hash_map<std::string, std::string> names_;  // old -> new
+  std::vector<FunctionDef*> reached_;
+};
+
+}  // namespace
+
+StatusOr<ImportedFunctions> ImportFunctions(
+    GraphDef* def, const std::vector<std::string>& roots,
+    const std::string& folder) {
+  return FunctionImporter(def, folder).Import(roots);
+}
+
+}  // namespace headrace

@@ -1,0 +1,34 @@
+// The functions of a SavedModel in this process.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "graph/function.h"
+
+namespace tensorflow {
+class GraphDef;
+}
+
+namespace headrace {
+
+// By the names that the SavedModel has for them. `holder` keeps all of them,
+// also those that are only called by others.
+struct ImportedFunctions {
+  std::shared_ptr<Graph> holder;
+  absl::flat_hash_map<std::string, FunctionPtr> by_name;
+};
+
+// Makes the functions of `def`'s library that `roots` name, and those that they
+// call. All get names that nothing in the process has, so that models loaded
+// twice, or beside functions traced here, do not meet; so do resources that
+// their nodes share by name. `def` is changed: its nodes go, and what is not
+// made. NotFound where a root is not there; Unimplemented, with all of their
+// names, where ops are used that are not there.
+StatusOr<ImportedFunctions> ImportFunctions(
+    tensorflow::GraphDef* def, const std::vector<std::string>& roots,
+    const std::string& folder);
+
+}  // namespace headrace

@@ -1,0 +1,74 @@
+// A SavedModel in this process: its functions, and what they read.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "function/concrete_function.h"
+#include "op/resource.h"
+#include "saved_model/import_functions.h"
+#include "saved_model/model_file.h"
+#include "train/trackable.h"
+
+namespace headrace {
+
+// Objects are numbered as in the file; 0 is the root. Immutable once loaded, as
+// far as its variables and tables are.
+class LoadedModel {
+ public:
+  struct Options {
+    std::optional<Tags> tags;
+    // Variables that the checkpoint lacks stay without a value.
+    bool allow_partial_checkpoint = false;
+    // No variable gets a value.
+    bool skip_checkpoint = false;
+  };
+  // Reads, makes variables and resources and gives them their values. Runs
+  // eagerly. Errors are those of ReadSavedModel, FindMetaGraph,
+  // ImportFunctions; DataLoss for an object graph that does not hold together,
+  // those of the checkpoint, and what the functions run into that make
+  // resources.
+  static StatusOr<std::shared_ptr<LoadedModel>> Load(const std::string& folder,
+                                                     const Options& options);
+  // The same of a file that has been read; `graph` is one of `model`.
+  static StatusOr<std::shared_ptr<LoadedModel>> Make(
+      std::unique_ptr<tensorflow::SavedModel> model,
+      tensorflow::MetaGraphDef* graph, const std::string& folder,
+      const Options& options);
+
+  // Without its graph, of which functions and constants were made.
+  const tensorflow::MetaGraphDef& meta_graph() const { return *graph_; }
+  int num_objects() const { return graph_->object_graph_def().nodes_size(); }
+  const tensorflow::SavedObject& object(int id) const {
+    return graph_->object_graph_def().nodes(id);
+  }
+  // The child of that name, or -1.
+  int Child(int id, StringView name) const;
+
+  // What functions capture of an object: the handle of a variable or resource,
+  // a constant, an asset's path. Null for other objects.
+  const Value& value(int id) const { return values_[id]; }
+  // By the name that the file has for it; null where there is none.
+  std::shared_ptr<ConcreteFunction> function(const std::string& name) const;
+  // What it takes and gives, as StructuredValues.
+  const tensorflow::SavedConcreteFunction& signature_of(
+      const std::string& name) const {
+    return graph_->object_graph_def().concrete_functions().at(name);
+  }
+
+ private:
+  friend class ModelLoader;
+  LoadedModel() = default;
+
+  std::unique_ptr<tensorflow::SavedModel> model_;
+  tensorflow::MetaGraphDef* graph_ = nullptr;  // of model_
+  ImportedFunctions imported_;
+  std::vector<Value> values_;  // by object
+  absl::flat_hash_map<std::string, std::shared_ptr<ConcreteFunction>>
+      functions_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,135 @@
+#include "saved_model/model_file.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_join.h"
+#include "base/files/files.h"
+
+namespace headrace {
+namespace {
+
+using tensorflow::MetaGraphDef;
+using tensorflow::SavedModel;
+
+constexpr char kChunkedFile[] = "saved_model.cpb";
+
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    // Later errors mostly follow from the first; protobuf counts from 0.
+    if (!text.empty()) return;
+    text = absl::StrCat(line + 1, ":", column + 1, " : ", message);
+  }
+  std::string text;
+};
+
+std::set<StringView> TagsOf(const MetaGraphDef& graph) {
+  const auto& tags = graph.meta_info_def().tags();
+  return {tags.begin(), tags.end()};
+}
+
+// As Python shows lists and sets of strings.
+template <typename Strings>
+std::string Quoted(const Strings& strings) {
+  return absl::StrJoin(strings, ", ", [](std::string* out, const auto& s) {
+    absl::StrAppend(out, "'", s, "'");
+  });
+}
+
+std::string AllTags(const SavedModel& model, const char* open,
+                    const char* close) {
+  std::vector<std::string> sets;
+  for (const MetaGraphDef& g : model.meta_graphs()) {
+    sets.push_back(absl::StrCat(open, Quoted(g.meta_info_def().tags()), close));
+  }
+  return absl::StrCat("[", absl::StrJoin(sets, ", "), "]");
+}
+
+}  // namespace
+
+bool ContainsSavedModel(const std::string& folder) {
+  std::string local;
+  StatusOr<FileSystem*> fs = FileSystemFor(folder, &local);
+  return fs.ok() && (FileExists(*fs, JoinPath(local, kModelFile)) ||
+                     FileExists(*fs, JoinPath(local, kModelTextFile)));
+}
+
+StatusOr<std::unique_ptr<SavedModel>> ParseSavedModel(StringView bytes,
+                                                      bool is_text,
+                                                      const std::string& path) {
+  auto model = std::make_unique<SavedModel>();
+  if (is_text) {
+    FirstError errors;
+    google::protobuf::TextFormat::Parser parser;
+    parser.RecordErrorsTo(&errors);
+    // Protobuf's own limit for bytes, so that text nests no deeper.
+    parser.SetRecursionLimit(100);
+    if (parser.ParseFromString(std::string(bytes), model.get())) return model;
+    return DataLoss("Cannot parse file b'", path, "': ", errors.text, ".");
+  }
+  // Protobuf counts the bytes of a message in an int.
+  if (bytes.size() <= size_t{0x7fffffff} &&
+      model->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return model;
+  }
+  return DataLoss("Cannot parse file b'", path,
+                  "': Error parsing message with type 'tensorflow.SavedModel': "
+                  "Wire format was corrupt.");
+}
+
+StatusOr<std::unique_ptr<SavedModel>> ReadSavedModel(
+    const std::string& folder) {
+  std::string local;
+  HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(folder, &local));
+  for (const char* name : {kModelFile, kModelTextFile}) {
+    if (!FileExists(fs, JoinPath(local, name))) continue;
+    HR_ASSIGN_OR_RETURN(const std::string bytes,
+                        ReadWholeFile(fs, JoinPath(local, name)));
+    return ParseSavedModel(bytes, name == kModelTextFile,
+                           JoinPath(folder, name));
+  }
+  if (FileExists(fs, JoinPath(local, kChunkedFile))) {
+    return Unimplemented("SavedModels in chunks are not supported: ",
+                         JoinPath(folder, kChunkedFile));
+  }
+  return NotFound("SavedModel file does not exist at: ", folder,
+                  "/{saved_model.pbtxt|saved_model.pb}");
+}
+
+StatusOr<MetaGraphDef*> FindMetaGraph(SavedModel* model,
+                                      const std::optional<Tags>& tags,
+                                      const std::string& folder) {
+  const int n = model->meta_graphs_size();
+  if (!tags && n != 1) {
+    return InvalidArgument(
+        "Importing a SavedModel with `tf.saved_model.load` requires a `tags=` "
+        "argument if there is more than one MetaGraph. Got `tags=None`, but "
+        "there are ",
+        n, " MetaGraphs in the SavedModel with tag sets: ",
+        AllTags(*model, "[", "]"),
+        ". Pass a `tags=` argument to load this SavedModel.");
+  }
+  if (!tags) return model->mutable_meta_graphs(0);
+  const std::set<StringView> wanted(tags->begin(), tags->end());
+  for (MetaGraphDef& g : *model->mutable_meta_graphs()) {
+    if (TagsOf(g) == wanted) return &g;
+  }
+  if (n == 1) {
+    return InvalidArgument(
+        "Got an incompatible argument to `tags`: [", Quoted(*tags),
+        "]. The SavedModel at ", folder, " has one MetaGraph with tags [",
+        Quoted(model->meta_graphs(0).meta_info_def().tags()),
+        "]. You may omit the argument, pass 'None', or pass matching tags.");
+  }
+  return NotFound("MetaGraphDef associated with tags ", Quoted(*tags),
+                  " could not be found in SavedModel, with available tags '",
+                  AllTags(*model, "{", "}"),
+                  "'. To inspect available tag-sets in the SavedModel, please "
+                  "use the SavedModel CLI: `saved_model_cli`.");
+}
+
+}  // namespace headrace

@@ -1,0 +1,40 @@
+// The file that a SavedModel's folder begins with.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "tensorflow/core/protobuf/saved_model.pb.h"
+
+namespace headrace {
+
+// What lies in a SavedModel's folder.
+inline constexpr char kModelFile[] = "saved_model.pb";
+inline constexpr char kModelTextFile[] = "saved_model.pbtxt";
+inline constexpr char kVariablesPrefix[] = "variables/variables";
+inline constexpr char kAssetsFolder[] = "assets";
+
+using Tags = std::vector<std::string>;
+
+// Whether there is a file of either form. False for paths of no file system.
+bool ContainsSavedModel(const std::string& folder);
+
+// NotFound where there is none, DataLoss where it is damaged, Unimplemented for
+// the form in chunks (saved_model.cpb).
+StatusOr<std::unique_ptr<tensorflow::SavedModel>> ReadSavedModel(
+    const std::string& folder);
+// The same from the file's bytes; `path` is for messages.
+StatusOr<std::unique_ptr<tensorflow::SavedModel>> ParseSavedModel(
+    StringView bytes, bool is_text, const std::string& path);
+
+// The MetaGraph with exactly these tags, in any order; without tags the only
+// one. InvalidArgument where that names none; NotFound where there are several
+// and none of them has the tags.
+StatusOr<tensorflow::MetaGraphDef*> FindMetaGraph(
+    tensorflow::SavedModel* model, const std::optional<Tags>& tags,
+    const std::string& folder);
+
+}  // namespace headrace

@@ -1,0 +1,163 @@
+#include "saved_model/model_writer.h"
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/escaping.h"
+#include "base/files/files.h"
+#include "graph/export.h"
+#include "op/resource.h"
+#include "tensor/tensor_proto.h"
+
+namespace headrace {
+namespace {
+
+using tensorflow::SavedObject;
+using tensorflow::StructuredValue;
+
+constexpr int kSchemaVersion = 1;
+
+}  // namespace
+
+ModelWriter::ModelWriter()
+    : graph_def_(model_.add_meta_graphs()),
+      objects_(graph_def_->mutable_object_graph_def()) {
+  model_.set_saved_model_schema_version(kSchemaVersion);
+}
+
+int ModelWriter::AddObject(SavedObject object, Value value) {
+  const int id = num_objects();
+  if (value) by_value_.emplace(value.id(), id);
+  values_.push_back(std::move(value));
+  *objects_->add_nodes() = std::move(object);
+  return id;
+}
+
+StatusOr<int> ModelWriter::AddAsset(Value path) {
+  const Tensor& text = path.tensor();
+  if (text.dtype() != DType::kString || text.num_elements() != 1) {
+    return InvalidArgument("an asset's path is one string");
+  }
+  const std::string& file = *text.data<std::string>();
+  // Files of one name from several folders get names of their own; one file
+  // given twice is copied once.
+  std::string name(BaseName(file));
+  const std::string base = name;
+  int copies = 0;
+  size_t index = 0;
+  while (index < assets_.size()) {
+    const auto& [other, taken] = assets_[index];
+    if (other == file) break;
+    if (taken == name) {
+      name = absl::StrCat(base, "_", ++copies);
+      index = 0;
+      continue;
+    }
+    ++index;
+  }
+  if (index == assets_.size()) assets_.emplace_back(file, name);
+  SavedObject object;
+  object.mutable_asset()->set_asset_file_def_index(static_cast<int>(index));
+  return AddObject(std::move(object), std::move(path));
+}
+
+StatusOr<int> ModelWriter::ObjectOf(const ConcreteFunction& f,
+                                    const Value& capture, size_t index) {
+  auto it = by_value_.find(capture.id());
+  if (it != by_value_.end()) return it->second;
+  if (capture.is_symbolic()) {
+    return FailedPrecondition(
+        "Function ", f.function()->name, " captures a tensor of a graph (",
+        capture.node()->name(), "), which has no value to be saved");
+  }
+  if (capture.dtype() == DType::kResource) {
+    const size_t arg = f.num_args() + index;
+    const auto& handle = *capture.tensor().data<ResourceHandle>();
+    return FailedPrecondition(
+        "Tried to export a function which references an 'untracked' resource. "
+        "TensorFlow objects (e.g. tf.Variable) captured by functions must be "
+        "'tracked' by assigning them to an attribute of a tracked object or "
+        "assigned to an attribute of the main object directly. See the "
+        "information below:\n\tFunction name = b'",
+        f.function()->name, "'\n\tCaptured Tensor = <ResourceHandle(name=\"",
+        handle.name, "\", device=\"", handle.device, "\", container=\"",
+        handle.container, "\")>\n\tInternal Tensor = Tensor(\"",
+        f.function()->args[arg]->name(), ":0\", shape=(), dtype=resource)");
+  }
+  SavedObject constant;
+  constant.mutable_constant();
+  return AddObject(std::move(constant), capture);
+}
+
+Status ModelWriter::AddFunction(const ConcreteFunction& f,
+                                StructuredValue inputs,
+                                StructuredValue outputs) {
+  auto& all = *objects_->mutable_concrete_functions();
+  if (all.contains(f.function()->name)) return OkStatus();
+  tensorflow::SavedConcreteFunction saved;
+  for (size_t i = 0; i < f.captures().size(); ++i) {
+    HR_ASSIGN_OR_RETURN(int id, ObjectOf(f, f.captures()[i], i));
+    saved.add_bound_inputs(id);
+  }
+  *saved.mutable_canonicalized_input_signature() = std::move(inputs);
+  *saved.mutable_output_signature() = std::move(outputs);
+  all[f.function()->name] = std::move(saved);
+  functions_.push_back(f.function());
+  return OkStatus();
+}
+
+void ModelWriter::SetResourceFunctions(
+    int id, std::shared_ptr<ConcreteFunction> create,
+    std::shared_ptr<ConcreteFunction> initialize) {
+  resources_[id] = {std::move(create), std::move(initialize)};
+  resource_order_.push_back(id);
+}
+
+void ModelWriter::AddSignature(std::string key,
+                               std::shared_ptr<ConcreteFunction> f,
+                               std::vector<std::string> inputs,
+                               std::vector<std::string> outputs) {
+  signatures_.push_back(
+      {std::move(key), std::move(f), std::move(inputs), std::move(outputs)});
+}
+
+Status ModelWriter::CopyAssets(FileSystem* fs,
+                               const std::string& folder) const {
+  if (assets_.empty()) return OkStatus();
+  const std::string to = JoinPath(folder, kAssetsFolder);
+  HR_RETURN_IF_ERROR(CreateDirectories(fs, to));
+  for (const auto& [path, name] : assets_) {
+    std::string local;
+    HR_ASSIGN_OR_RETURN(FileSystem * from, FileSystemFor(path, &local));
+    // A model saved where it was loaded from has its assets already.
+    if (from == fs && local == JoinPath(to, name)) continue;
+    HR_RETURN_IF_ERROR(CopyFile(from, local, fs, JoinPath(to, name)));
+  }
+  return OkStatus();
+}
+
+Status ModelWriter::Write(const std::string& folder, const TrackablePtr& root,
+                          const Options& options) {
+  std::string local;
+  HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(folder, &local));
+  HR_ASSIGN_OR_RETURN(const GraphValues values, GraphValues::Gather(root));
+  HR_RETURN_IF_ERROR(MakeGraph(values));
+  HR_RETURN_IF_ERROR(ExportGraph(*graph_, {}, graph_def_->mutable_graph_def()));
+  auto* info = graph_def_->mutable_meta_info_def();
+  for (const std::string& tag : options.tags) info->add_tags(tag);
+  info->set_tensorflow_version(options.version);
+  info->set_tensorflow_git_version(options.git_version);
+  for (const auto& [function, alias] : options.aliases) {
+    (*info->mutable_function_aliases())[function] = alias;
+  }
+  std::string bytes;
+  // Protobuf counts the bytes of a message in an int.
+  if (!model_.SerializeToString(&bytes)) {
+    return ResourceExhausted("SavedModel ", folder,
+                             ": its graph is larger than 2 GiB");
+  }
+  HR_RETURN_IF_ERROR(CreateDirectories(fs, local));
+  HR_RETURN_IF_ERROR(values.Write(fs, JoinPath(local, kVariablesPrefix), {}));
+  HR_RETURN_IF_ERROR(CopyAssets(fs, local));
+  return WriteFileAtomically(fs, JoinPath(local, kModelFile), bytes);
+}
+
+}  // namespace headrace

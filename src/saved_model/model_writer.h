@@ -1,0 +1,115 @@
+// Writes SavedModels:
+//
+//   FOLDER/saved_model.pb       one graph: the objects; the functions; nodes
+//   that
+//                               serve signatures, restore and save in a session
+//   FOLDER/variables/variables  a checkpoint of the objects' values
+//   FOLDER/assets/              files that the objects name
+//
+// saved_model.pb is written last and at once: a folder is a model only when all
+// of it is there.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "function/concrete_function.h"
+#include "graph/builder.h"
+#include "saved_model/model_file.h"
+#include "train/saver.h"
+
+namespace headrace {
+
+// Used once, by one thread: objects are added, then what they lead to and their
+// functions, then all is written.
+class ModelWriter {
+ public:
+  // What a front end calls its version.
+  struct Options {
+    Tags tags = {"serve"};
+    std::string version, git_version;
+    // Alias by function.
+    std::vector<std::pair<std::string, std::string>> aliases;
+  };
+
+  ModelWriter();
+
+  // Adds an object and returns its number, 0 for the first, the root. `value`:
+  // what functions capture of it, null where they cannot.
+  int AddObject(tensorflow::SavedObject object, Value value = {});
+  // The same of a file, which is copied.
+  StatusOr<int> AddAsset(Value path);
+  // To add children to. Good until the next object is added.
+  tensorflow::SavedObject* object(int id) {
+    return objects_->mutable_nodes(id);
+  }
+  int num_objects() const { return objects_->nodes_size(); }
+
+  // A function that objects name. Tensors that it captures and no object has
+  // become constants. FailedPrecondition for resources that no object has,
+  // with upstream's words. Nothing happens when it was added before.
+  Status AddFunction(const ConcreteFunction& f,
+                     tensorflow::StructuredValue inputs,
+                     tensorflow::StructuredValue outputs);
+
+  // In a session these give resource `id` its handle and its contents; the
+  // latter may be null.
+  void SetResourceFunctions(int id, std::shared_ptr<ConcreteFunction> create,
+                            std::shared_ptr<ConcreteFunction> initialize);
+  // What sessions and servers call by `key`; the names are of its arguments and
+  // results, in order. It has been added.
+  void AddSignature(std::string key, std::shared_ptr<ConcreteFunction> f,
+                    std::vector<std::string> inputs,
+                    std::vector<std::string> outputs);
+
+  // Writes all; `root` is the root as checkpoints see it.
+  Status Write(const std::string& folder, const TrackablePtr& root,
+               const Options& options);
+
+ private:
+  struct ResourceFunctions {
+    std::shared_ptr<ConcreteFunction> create, initialize;
+  };
+  struct Signature {
+    std::string key;
+    std::shared_ptr<ConcreteFunction> function;
+    std::vector<std::string> inputs, outputs;
+  };
+
+  StatusOr<int> ObjectOf(const ConcreteFunction& f, const Value& capture,
+                         size_t index);
+
+  // The graph for sessions (session_graph.cc).
+  Status MakeGraph(const GraphValues& values);
+  // What stands for an object's value there.
+  StatusOr<Value> InGraph(int id);
+  StatusOr<Value> MakeInGraph(int id);
+  StatusOr<ValueList> CallInGraph(const ConcreteFunction& f,
+                                  std::vector<Value> args);
+  Status MakeSignature(const Signature& signature);
+  Status MakeInitializers();
+  Status MakeSaver(const GraphValues& values);
+
+  Status CopyAssets(FileSystem* fs, const std::string& folder) const;
+
+  tensorflow::SavedModel model_;
+  tensorflow::MetaGraphDef* const graph_def_;    // of model_
+  tensorflow::SavedObjectGraph* const objects_;  // of model_
+  std::vector<Value> values_;                    // by object
+  absl::flat_hash_map<uint64_t, int> by_value_;  // id of a value -> object
+  std::vector<std::pair<std::string, std::string>> assets_;  // path, name
+  absl::flat_hash_map<int, ResourceFunctions> resources_;    // by object
+  std::vector<int> resource_order_;
+  std::vector<Signature> signatures_;
+  std::vector<FunctionPtr> functions_;
+
+  std::shared_ptr<Graph> graph_;
+  std::unique_ptr<GraphBuilder> builder_;
+  std::vector<Value> in_graph_;  // by object
+  std::vector<bool> under_way_;  // by object: InGraph() makes it
+};
+
+}  // namespace headrace
