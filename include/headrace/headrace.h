@@ -35,6 +35,7 @@
 #include "headrace/layer/wrappers.h"      // IWYU pragma: export
 #include "headrace/ops.h"                 // IWYU pragma: export
 #include "headrace/random.h"              // IWYU pragma: export
+#include "headrace/saved_model.h"         // IWYU pragma: export
 #include "headrace/tape.h"                // IWYU pragma: export
 #include "headrace/tensor.h"              // IWYU pragma: export
 #include "headrace/variable.h"            // IWYU pragma: export

@@ -16,6 +16,9 @@ struct Access {
   // The value behind the handle; throws for a null handle.
   static const Value& ValueOf(const Tensor& t);
   static Tensor Wrap(Value v);
+  // The variable behind a handle that was made elsewhere.
+  static Variable VariableOf(const Value& handle, std::string name,
+                             bool trainable);
   // What checkpoints see of it, one object for its whole life.
   static std::shared_ptr<Trackable> NodeOf(const Variable& v);
   static std::shared_ptr<Trackable> NodeOf(const Module& m);

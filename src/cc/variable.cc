@@ -92,6 +92,22 @@ const Constraint& Variable::constraint() const {
   return handle(), state_->constraint;
 }
 
+Variable internal::Access::VariableOf(const Value& handle, std::string name,
+                                      bool trainable) {
+  auto resource = Check(
+      ResourceAs<headrace::Variable>(handle.tensor(), &DefaultResources()));
+  auto state = std::make_shared<Variable::State>();
+  state->handle = Wrap(handle);
+  state->dtype = Public(resource->dtype());
+  state->shape = Public(resource->shape());
+  state->name = std::move(name);
+  state->trainable = trainable;
+  state->node = std::make_shared<VariableNode>(resource, state->name);
+  Variable made;
+  made.state_ = std::move(state);
+  return made;
+}
+
 TrackablePtr internal::Access::NodeOf(const Variable& v) {
   return v.handle(), v.state_->node;
 }

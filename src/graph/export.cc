@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "graph/attr_proto.h"
+#include "graph/effect_order.h"
 #include "tensor/dtype_proto.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -65,7 +66,11 @@ std::vector<std::string> FunctionsNamedBy(const Graph& graph) {
   return names;
 }
 
-Status ExportLibrary(const Graph& graph, GraphDef* def) {
+Status ExportFunctionAs(const Function& f, const ExportOptions& options,
+                        FunctionDef* def);
+
+Status ExportLibrary(const Graph& graph, const ExportOptions& options,
+                     GraphDef* def) {
   absl::flat_hash_set<std::string> seen;
   std::vector<std::string> names = graph.library()->Names();
   for (std::string& name : FunctionsNamedBy(graph)) {
@@ -78,7 +83,7 @@ Status ExportLibrary(const Graph& graph, GraphDef* def) {
     StatusOr<FunctionPtr> f = FindFunction(graph.library().get(), names[i]);
     if (!f.ok()) continue;
     HR_RETURN_IF_ERROR(
-        ExportFunction(**f, def->mutable_library()->add_function()));
+        ExportFunctionAs(**f, options, def->mutable_library()->add_function()));
     if (!(*f)->gradient.empty()) {
       auto* gradient = def->mutable_library()->add_gradient();
       gradient->set_function_name(names[i]);
@@ -94,7 +99,10 @@ Status ExportLibrary(const Graph& graph, GraphDef* def) {
 
 class FunctionExporter {
  public:
-  FunctionExporter(const Function& f, FunctionDef* def) : f_(f), def_(def) {
+  FunctionExporter(const Function& f, const ExportOptions& options,
+                   FunctionDef* def)
+      : f_(f), def_(def) {
+    if (options.effect_order) after_ = EffectOrder(f);
     for (size_t i = 0; i < f.args.size(); ++i) args_[f.args[i]] = i;
   }
 
@@ -161,15 +169,20 @@ class FunctionExporter {
     }
   }
 
+  void AddControl(const Node* c, NodeDef* def) const {
+    auto it = args_.find(c);
+    def->add_input(
+        absl::StrCat("^", it == args_.end() ? c->name() : ArgName(it->second)));
+  }
+
   Status AddNode(const Node& n, NodeDef* def) {
     def->set_name(n.name());
     def->set_op(n.def().name);
     def->set_device(n.device());
     for (const Edge& e : n.inputs()) def->add_input(NameOf(e));
-    for (const Node* c : n.control_inputs()) {
-      auto it = args_.find(c);
-      def->add_input(absl::StrCat(
-          "^", it == args_.end() ? c->name() : ArgName(it->second)));
+    for (const Node* c : n.control_inputs()) AddControl(c, def);
+    if (!after_.empty()) {
+      for (const Node* c : after_[n.id()]) AddControl(c, def);
     }
     return AddAttrs(n, {}, def);
   }
@@ -177,7 +190,13 @@ class FunctionExporter {
   const Function& f_;
   FunctionDef* def_;
   absl::flat_hash_map<const Node*, size_t> args_;
+  std::vector<std::vector<Node*>> after_;  // by node; or empty
 };
+
+Status ExportFunctionAs(const Function& f, const ExportOptions& options,
+                        FunctionDef* def) {
+  return FunctionExporter(f, options, def).Export();
+}
 
 }  // namespace
 
@@ -213,11 +232,11 @@ Status ExportGraph(const Graph& graph, const ExportOptions& options,
   for (int bad : versions.bad_consumers) {
     def->mutable_versions()->add_bad_consumers(bad);
   }
-  return ExportLibrary(graph, def);
+  return ExportLibrary(graph, options, def);
 }
 
 Status ExportFunction(const Function& f, FunctionDef* def) {
-  return FunctionExporter(f, def).Export();
+  return ExportFunctionAs(f, {}, def);
 }
 
 }  // namespace headrace

@@ -15,6 +15,9 @@ namespace headrace {
 struct ExportOptions {
   bool add_shapes = false;  // what is known, as the attribute _output_shapes
   bool strip_default_attrs = false;
+  // Functions say by control inputs in which order their effects happen
+  // (effect_order.h): for engines that go by nothing else.
+  bool effect_order = false;
 };
 
 // The graph, the functions its nodes name (and those that their bodies name)

@@ -140,7 +140,8 @@ Status ModelWriter::Write(const std::string& folder, const TrackablePtr& root,
   HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(folder, &local));
   HR_ASSIGN_OR_RETURN(const GraphValues values, GraphValues::Gather(root));
   HR_RETURN_IF_ERROR(MakeGraph(values));
-  HR_RETURN_IF_ERROR(ExportGraph(*graph_, {}, graph_def_->mutable_graph_def()));
+  HR_RETURN_IF_ERROR(ExportGraph(*graph_, {.effect_order = true},
+                                 graph_def_->mutable_graph_def()));
   auto* info = graph_def_->mutable_meta_info_def();
   for (const std::string& tag : options.tags) info->add_tags(tag);
   info->set_tensorflow_version(options.version);
