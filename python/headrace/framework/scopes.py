@@ -87,6 +87,8 @@ def tuple(tensors, control_inputs, name):  # noqa: A001
         with graph.control_dependencies([gate]):
             for t in tensors:
                 is_tensor = t is not None and not hasattr(t, "outputs")
-                name = "control_dependency"
-                out.append(raw.Identity(t, name=name) if is_tensor else None)
+                after = (
+                    raw.Identity(t, name="control_dependency") if is_tensor else None
+                )
+                out.append(after)
         return out

@@ -105,10 +105,7 @@ class Function(_headrace.FunctionBase, Trackable):
 
     def _refuse(self, args, kwargs):
         """Raises what is wrong with the arguments."""
-        try:
-            self._parameters.slots(args, kwargs)
-        except TypeError as e:
-            self._binding_error(e, args, kwargs)
+        self._slots(args, kwargs)
         raise TypeError(f"{self._name}: these arguments cannot be bound")
 
     def _signature_error(self, error, slots):
@@ -122,6 +119,14 @@ class Function(_headrace.FunctionBase, Trackable):
                 "Python inputs incompatible with input_signature:\n"
                 f"  inputs: (\n    {inputs})\n  input_signature: (\n    {wanted})\n{e}"
             ) from None
+
+    def _slots(self, args, kwargs):
+        """The arguments by the parameters that take them; TypeError where they do not
+        fit."""
+        try:
+            return self._parameters.slots(args, kwargs)
+        except TypeError as e:
+            self._binding_error(e, args, kwargs)
 
     def _binding_error(self, error, args, kwargs):
         types = None if self._of_class else self._signature_types
@@ -317,10 +322,7 @@ class Function(_headrace.FunctionBase, Trackable):
         with self._lock:
             if self._signature_types is not None:
                 return self._concrete_constrained(args, kwargs)
-            try:
-                slots = self._parameters.slots(args, kwargs)
-            except TypeError as e:
-                self._binding_error(e, args, kwargs)
+            slots = self._slots(args, kwargs)
             aliases = trace_types.Aliases()
             types = [trace_types.type_of(v, aliases) for v in slots]
             taken = aliases.variables

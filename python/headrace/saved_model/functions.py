@@ -263,11 +263,7 @@ class RestoredFunction(Function):
         ValueError where none does."""
         if self._signature_types is not None:
             return self._concrete_constrained(args, kwargs)
-        try:
-            slots = self._parameters.slots(args, kwargs)
-        except TypeError as e:
-            self._binding_error(e, args, kwargs)
-        return self._matching(slots)[0]
+        return self._matching(self._slots(args, kwargs))[0]
 
     def _with(self, options):
         raise NotImplementedError("a loaded function cannot be traced anew")
