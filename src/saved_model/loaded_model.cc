@@ -169,12 +169,9 @@ class ModelLoader {
   // The function of object `id`, with what it captures; null where the object
   // has none.
   StatusOr<std::shared_ptr<ConcreteFunction>> FunctionOf(int id) {
-    const SavedObject& o = objects_->nodes(id);
-    if (o.has_bare_concrete_function()) {
-      return Bind(o.bare_concrete_function().concrete_function_name());
-    }
-    if (o.function().concrete_functions_size() == 0) return nullptr;
-    return Bind(o.function().concrete_functions(0));
+    const std::string* name = model_->function_name(id);
+    if (name == nullptr) return nullptr;
+    return Bind(*name);
   }
 
   StatusOr<std::shared_ptr<ConcreteFunction>> Bind(const std::string& name) {
@@ -332,6 +329,16 @@ int LoadedModel::Child(int id, StringView name) const {
     if (child.local_name() == name) return child.node_id();
   }
   return -1;
+}
+
+const std::string* LoadedModel::function_name(int id) const {
+  const SavedObject& o = object(id);
+  if (o.has_bare_concrete_function()) {
+    return &o.bare_concrete_function().concrete_function_name();
+  }
+  return o.function().concrete_functions_size() > 0
+             ? &o.function().concrete_functions(0)
+             : nullptr;
 }
 
 std::shared_ptr<ConcreteFunction> LoadedModel::function(

@@ -51,6 +51,9 @@ class LoadedModel {
   // What functions capture of an object: the handle of a variable or resource,
   // a constant, an asset's path. Null for other objects.
   const Value& value(int id) const { return values_[id]; }
+  // Of the function that an object is, or of its first trace; null where it is
+  // no function.
+  const std::string* function_name(int id) const;
   // By the name that the file has for it; null where there is none.
   std::shared_ptr<ConcreteFunction> function(const std::string& name) const;
   // What it takes and gives, as StructuredValues.

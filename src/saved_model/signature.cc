@@ -6,7 +6,6 @@ namespace headrace {
 namespace {
 
 using tensorflow::DictValue;
-using tensorflow::SavedObject;
 
 // Tensors come in the order of their names.
 std::vector<std::string> SortedKeys(const DictValue& dict) {
@@ -14,15 +13,6 @@ std::vector<std::string> SortedKeys(const DictValue& dict) {
   for (const auto& [key, value] : dict.fields()) keys.push_back(key);
   std::sort(keys.begin(), keys.end());
   return keys;
-}
-
-const std::string* FunctionNameOf(const SavedObject& o) {
-  if (o.has_bare_concrete_function()) {
-    return &o.bare_concrete_function().concrete_function_name();
-  }
-  return o.function().concrete_functions_size() > 0
-             ? &o.function().concrete_functions(0)
-             : nullptr;
 }
 
 }  // namespace
@@ -33,7 +23,7 @@ StatusOr<std::map<std::string, ModelSignature>> SignaturesOf(
   const int map = model.Child(0, "signatures");
   if (map < 0) return found;
   for (const auto& child : model.object(map).children()) {
-    const std::string* name = FunctionNameOf(model.object(child.node_id()));
+    const std::string* name = model.function_name(child.node_id());
     if (name == nullptr) continue;
     const auto& signature = model.signature_of(*name);
     const auto& takes =
