@@ -334,7 +334,7 @@ def max_pool_with_argmax(
     )
 
 
-def _not_half(x):
+def not_half(x):
     """x, in float32 where its own floats have half the bits or fewer."""
     half = x.dtype in (dtypes.float16, dtypes.bfloat16)
     return math_ops.cast(x, dtypes.float32) if half else x
@@ -344,15 +344,19 @@ def _not_half(x):
 def moments(x, axes, shift=None, keepdims=False, name=None):
     """The mean and variance over `axes`."""
     x = _tensor(x)
-    y = _not_half(x)
+    y = not_half(x)
     mean = reduction_ops.reduce_mean(y, axes, True)
     squares = elementwise_ops.squared_difference(y, array_ops.stop_gradient(mean))
     variance = reduction_ops.reduce_mean(squares, axes, True)
+    return tuple(without_axes(m, axes, keepdims, x.dtype) for m in (mean, variance))
+
+
+def without_axes(moment, axes, keepdims, dtype):
+    """A moment that was computed with the axes kept, as it is wanted."""
     if not keepdims:
         drop = [axes] if isinstance(axes, int) else list(axes)
-        mean = array_ops.squeeze(mean, drop)
-        variance = array_ops.squeeze(variance, drop)
-    return math_ops.cast(mean, x.dtype), math_ops.cast(variance, x.dtype)
+        moment = array_ops.squeeze(moment, drop)
+    return math_ops.cast(moment, dtype)
 
 
 @composite("batchnorm")
@@ -447,7 +451,7 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     """The cross-entropy of softmax(logits) against distributions `labels`."""
     logits = _tensor(logits)
     labels = math_ops.cast(_tensor(labels), logits.dtype)
-    precise = _not_half(logits)
+    precise = not_half(logits)
     labels = math_ops.cast(labels, precise.dtype)
     rank = precise.shape.rank
     if rank is not None and not -rank <= axis < rank:
@@ -470,7 +474,7 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
 def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
     """The cross-entropy of softmax(logits) against classes `labels`."""
     labels, logits = _tensor(labels), _tensor(logits)
-    precise = _not_half(logits)
+    precise = not_half(logits)
     if logits.shape.rank == 0:
         raise ValueError(f"`logits` cannot be a scalar. Received logits={logits}`")
     static = labels.shape
