@@ -54,7 +54,7 @@ class Optimizer(AutoTrackable):
     # override the methods that read them.
     _op = None  # "Adagrad": ApplyAdagrad and SparseApplyAdagrad update variables
     _slots_begin = {}  # slots, and what they begin with: a number or its attribute
-    _slot_inputs = {}  # the op's input -> the slot
+    _slot_inputs = {}  # slots that the op calls otherwise, and how
     _number_inputs = {}  # the op's input -> the attribute with the number
     _attributes = {}  # parameters that are kept under names of their own
 
@@ -230,7 +230,12 @@ class Optimizer(AutoTrackable):
         for v in variables:
             for slot_name, first in self._slots_begin.items():
                 value = getattr(self, first) if isinstance(first, str) else first
-                self._make_slot(v, slot_name, self._name, filled(v, value))
+                label = self._label(slot_name)
+                self._make_slot(v, slot_name, label, filled(v, value))
+
+    def _label(self, slot_name):
+        """What names of the slot's variables say behind their variable's."""
+        return self._name
 
     def _prepare(self):
         """Makes tensors of what numbers and functions the optimizer was given."""
@@ -240,7 +245,10 @@ class Optimizer(AutoTrackable):
 
     def _arguments(self, variable):
         """What the op is given besides the variable and its gradient."""
-        slots = {i: self.get_slot(variable, n) for i, n in self._slot_inputs.items()}
+        slots = {
+            self._slot_inputs.get(name, name): self.get_slot(variable, name)
+            for name in self._slots_begin
+        }
         numbers = {
             name: self._number(getattr(self, attribute), variable)
             for name, attribute in self._number_inputs.items()
