@@ -11,7 +11,7 @@ from headrace.framework.support.properties import read_only
 
 def list_of(dtype, element_shape, items):
     """A list of the tensors of `items`; where one is None, its place is not set."""
-    shape = _shape_tensor(element_shape)
+    shape = shape_tensor(element_shape)
     flow = raw.TensorListReserve(shape, len(items), element_dtype=dtype)
     for i, item in enumerate(items):
         if item is not None:
@@ -19,7 +19,7 @@ def list_of(dtype, element_shape, items):
     return flow
 
 
-def _shape_tensor(shape):
+def shape_tensor(shape):
     """The element shape as list operations take it."""
     if shape.rank is None:
         return conversion.convert_to_tensor(-1, dtypes.int32)
@@ -82,7 +82,7 @@ class ListArray(Array):
         with graph_scope(None, "TensorArrayV2") as scope:
             size = conversion.convert_to_tensor(size)
             flow = raw.TensorListReserve(
-                _shape_tensor(element_shape), size, element_dtype=dtype, name=scope
+                shape_tensor(element_shape), size, element_dtype=dtype, name=scope
             )
         number = None if dynamic else get_static_value(size)
         number = -1 if number is None else int(number)
@@ -125,7 +125,7 @@ class ListArray(Array):
 
     def _given(self, op, *inputs, **attributes):
         """What an op on lists gives of elements of this shape and dtype."""
-        shape = _shape_tensor(self.element_shape)
+        shape = shape_tensor(self.element_shape)
         of = getattr(raw, op)
         return of(self._flow, *inputs, shape, element_dtype=self._dtype, **attributes)
 
@@ -183,7 +183,7 @@ class ListArray(Array):
             shape = tensor_shape.as_shape([None]).concatenate(shape[1:])
         tensor, _ = raw.TensorListConcatV2(
             self._flow,
-            _shape_tensor(shape),
+            shape_tensor(shape),
             conversion.convert_to_tensor([], dtypes.int64),
             element_dtype=self._dtype,
             name=name,
@@ -195,7 +195,7 @@ class ListArray(Array):
         """The array whose elements are the rows of `value`."""
         value = self._fit(value, _row_shape)
         flow = raw.TensorListFromTensor(
-            value, _shape_tensor(self.element_shape), name=name
+            value, shape_tensor(self.element_shape), name=name
         )
         return self._with(flow)
 
@@ -217,7 +217,7 @@ class ListArray(Array):
             self._merge_shape(inner)
         flow = raw.TensorListSplit(
             value,
-            _shape_tensor(self.element_shape),
+            shape_tensor(self.element_shape),
             conversion.convert_to_tensor(lengths, dtypes.int64),
             name=name,
         )
