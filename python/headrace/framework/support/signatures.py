@@ -46,11 +46,17 @@ def function_of(like, parameters, call, targets=None):
     return made
 
 
-def from_text(text):
-    """The parameters of a text such as "units, activation='tanh', **kwargs"."""
-    scope = {}
-    exec(f"def of({text}): pass", scope)
-    return parameters_of(scope["of"])
+def from_text(text, **values):
+    """The parameters of a text such as "units, activation='tanh', **kwargs"; names of
+    `values` in it stand for these."""
+    exec(f"def of({text}): pass", values)
+    return parameters_of(values["of"])
+
+
+def having(text, **values):
+    """Decorates a function, which gets the parameters in a text by their names."""
+    parameters = from_text(text, **values)
+    return lambda function: function_of(function, parameters, function)
 
 
 def constructor(text, begin):

@@ -191,11 +191,10 @@ def _spatial(filters):
 
 def _transposing(data_format):
     """Decorates a transposed convolution with the parameters that all of them have."""
-    parameters = signatures.from_text(
+    return signatures.having(
         "input, filters, output_shape, strides, padding='SAME', "
         f"data_format={data_format!r}, dilations=None, name=None"
     )
-    return lambda function: signatures.function_of(function, parameters, function)
 
 
 @_transposing("NWC")
