@@ -4,7 +4,6 @@ import collections
 
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
-
 from headrace.framework.support.properties import read_only
 
 IndexedSlicesValue = collections.namedtuple(

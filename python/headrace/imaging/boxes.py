@@ -1,5 +1,7 @@
 """Boxes in images: drawn, and chosen among many."""
 
+import functools
+
 from headrace._load import _headrace, raw
 from headrace.control_flow import mapping
 from headrace.framework import dtypes, name_scopes
@@ -7,7 +9,6 @@ from headrace.framework.settings import random_seed
 from headrace.framework.support import signatures
 from headrace.imaging import shapes
 from headrace.ops import array_ops
-
 from headrace.ops.faces import add_faces
 
 _ALL = float("-inf")
@@ -66,27 +67,23 @@ def non_max_suppression_padded(
     del sorted_input, canonicalized_coordinates, tile_size
     boxes, scores = shapes.tensor(boxes), shapes.tensor(scores)
 
-    def of_one(boxes, scores, pad):
-        return raw.NonMaxSuppressionV4(
-            boxes,
-            scores,
-            max_output_size,
-            iou_threshold,
-            score_threshold,
-            pad_to_max_output_size=pad,
-        )
-
+    of_one = functools.partial(
+        raw.NonMaxSuppressionV4,
+        max_output_size=max_output_size,
+        iou_threshold=iou_threshold,
+        score_threshold=score_threshold,
+        pad_to_max_output_size=pad_to_max_output_size,
+    )
     with name_scopes.name_scope(name or "non_max_suppression_padded"):
         if boxes.shape.rank == 2:
-            made = of_one(boxes, scores, pad_to_max_output_size)
-            return made[0], made[1]
+            return tuple(of_one(boxes, scores))
         if not pad_to_max_output_size:
             raise ValueError(
                 "'pad_to_max_output_size' (value False) must be True for batched input"
             )
         batch, count = array_ops.shape(boxes)[:-2], array_ops.shape(boxes)[-2]
         indices, valid = mapping.map_fn(
-            lambda one: tuple(of_one(one[0], one[1], True)),
+            lambda one: tuple(of_one(*one)),
             (
                 array_ops.reshape(boxes, array_ops.stack([-1, count, 4])),
                 array_ops.reshape(scores, array_ops.stack([-1, count])),

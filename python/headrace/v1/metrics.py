@@ -2,7 +2,6 @@
 
 from headrace import _api as tf
 from headrace.context import stack
-
 from headrace.framework import execution
 from headrace.framework.support import signatures
 from headrace.keras.metric import confusion

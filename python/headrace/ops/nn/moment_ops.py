@@ -1,6 +1,7 @@
 """Means and variances in parts, and with weights."""
 
 from headrace.framework import conversion, name_scopes
+from headrace.framework.support import signatures
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 from headrace.ops.nn import nn_ops
 
@@ -56,23 +57,13 @@ def weighted_moments(x, axes, frequency_weights, keepdims=False, name=None):
         )
 
 
+@signatures.having(
+    "input, mean, variance, beta, gamma, variance_epsilon, scale_after_normalization, "
+    "name=None"
+)
 def batch_norm_with_global_normalization(
-    input,
-    mean,
-    variance,
-    beta,
-    gamma,
-    variance_epsilon,
-    scale_after_normalization,
-    name=None,
+    input, gamma, scale_after_normalization, **given
 ):
     """Batch normalization, scaled by `gamma` where asked for."""
-    return nn_ops.batch_normalization(
-        input,
-        mean,
-        variance,
-        beta,
-        gamma if scale_after_normalization else None,
-        variance_epsilon,
-        name,
-    )
+    scale = gamma if scale_after_normalization else None
+    return nn_ops.batch_normalization(input, scale=scale, **given)

@@ -8,6 +8,7 @@ from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, errors, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
+from headrace.framework.support import signatures
 from headrace.ops import (
     array_ops,
     axis_moves,
@@ -312,25 +313,17 @@ def _dilated_pool(function, input, window_shape, data_format, rates):
     return array_ops.batch_to_space(pooled, blocks, pads)
 
 
-def max_pool_with_argmax(
-    input,
-    ksize,
-    strides,
-    padding,
-    data_format="NHWC",
-    output_dtype=dtypes.int64,
-    include_batch_in_index=False,
-    name=None,
-):
+@signatures.having(
+    "input, ksize, strides, padding, data_format='NHWC', output_dtype=int64, "
+    "include_batch_in_index=False, name=None",
+    int64=dtypes.int64,
+)
+def max_pool_with_argmax(ksize, strides, data_format, output_dtype, **given):
     """The maxima of windows, and where they were."""
+    ksize = sizes_of(ksize, 2, 3, "ksize")
+    strides = sizes_of(strides, 2, 3, "strides")
     return raw.MaxPoolWithArgmax(
-        input,
-        ksize=sizes_of(ksize, 2, 3, "ksize"),
-        strides=sizes_of(strides, 2, 3, "strides"),
-        padding=padding,
-        Targmax=output_dtype,
-        include_batch_in_index=include_batch_in_index,
-        name=name,
+        ksize=ksize, strides=strides, Targmax=output_dtype, **given
     )
 
 

@@ -5,6 +5,7 @@ from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.eager import graph_gradients
 from headrace.framework import execution
+from headrace.framework.support import signatures
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras.base.tracking import attach_new, start_restored
 from headrace.train.saver_graph import parts_of
@@ -79,26 +80,15 @@ class Optimizer(AutoTrackable):
 
     # --- gradients ---
 
-    def minimize(
-        self,
-        loss,
-        global_step=None,
-        var_list=None,
-        gate_gradients=GATE_OP,
-        aggregation_method=None,
-        colocate_gradients_with_ops=False,
-        name=None,
-        grad_loss=None,
-    ):
+    @signatures.having(
+        "self, loss, global_step=None, var_list=None, gate_gradients=GATE_OP, "
+        "aggregation_method=None, colocate_gradients_with_ops=False, name=None, "
+        "grad_loss=None",
+        GATE_OP=GATE_OP,
+    )
+    def minimize(self, loss, global_step, name, **how):
         """Changes variables so that the loss falls; counts the step."""
-        pairs = self.compute_gradients(
-            loss,
-            var_list=var_list,
-            gate_gradients=gate_gradients,
-            aggregation_method=aggregation_method,
-            colocate_gradients_with_ops=colocate_gradients_with_ops,
-            grad_loss=grad_loss,
-        )
+        pairs = self.compute_gradients(loss, **how)
         variables = [v for g, v in pairs if g is not None]
         if not variables:
             raise ValueError(
