@@ -9,10 +9,11 @@ the names that families' functions get, whole or in parts.
 import os
 import re
 
-ROOMS = ("op", "graph", "eager", "autodiff", "runtime", "function", "bind")
+ROOMS = ("op", "graph", "eager", "autodiff", "vectorize", "runtime")
+ROOMS += ("function", "bind")
 # Where gradients, the tape and front ends emit ops by name: files, and whole rooms.
-EMITTERS = ("autodiff/", "eager/", "function/", "bind/")
-EMITTERS += ("op/gradient.cc", "op/emitter.cc", "graph/builder.cc")
+EMITTERS = ("autodiff/", "eager/", "vectorize/", "function/", "bind/")
+EMITTERS += ("op/gradient.cc", "op/vectorize.cc", "op/emitter.cc", "graph/builder.cc")
 TABLES = (
     "bind/call/operators.cc",
     "bind/value/variable_object.cc",
@@ -34,7 +35,7 @@ PART = re.compile(
     rf"(?:{OWN_NAME}\.(?:starts_with|ends_with|r?find)\("
     rf'|\b(?:StartsWith|EndsWith|StrContains)\([^;"]*{OWN_NAME},)\s*"(\w+)"'
 )
-EMITS = re.compile(r"(?:\b[sg]|\(\*this\)|\bAll|\bLookUpOp|\bCallerOf|\bUnary)$")
+EMITS = re.compile(r"(?:\b[bcgs]|\(\*this\)|\bAll|\bLookUpOp|\bCallerOf|\bUnary)$")
 
 
 def _code(path):

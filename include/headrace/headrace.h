@@ -40,4 +40,5 @@
 #include "headrace/tape.h"                // IWYU pragma: export
 #include "headrace/tensor.h"              // IWYU pragma: export
 #include "headrace/variable.h"            // IWYU pragma: export
+#include "headrace/vectorized_map.h"      // IWYU pragma: export
 #include "headrace/version.h"             // IWYU pragma: export

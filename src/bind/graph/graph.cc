@@ -341,10 +341,6 @@ void AddNode(nb::module_& m) {
                    [](const NodeRef& n) { return n.node->num_outputs(); })
       .def_prop_ro("is_stateful",
                    [](const NodeRef& n) { return n.node->def().is_stateful; })
-      .def_prop_ro("sizes_from_data",
-                   [](const NodeRef& n) {
-                     return n.node->def().Has(OpTrait::kSizesFromData);
-                   })
       .def_prop_ro(
           "has_effect",
           [](const NodeRef& n) { return HasSideEffect(n.node->def()); })

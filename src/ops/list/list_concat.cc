@@ -1,5 +1,6 @@
 // Lists whose elements differ in their first size: TensorListConcat (V2),
 // TensorListSplit.
+#include "op/vectorize.h"
 #include "ops/list/tensor_list.h"
 
 namespace headrace {
@@ -165,6 +166,26 @@ HR_OP(TensorListConcat)
     .GradientSkips({}, {0})
     .Cpu(ComputeOwn<Concat>);
 
+// Of elements of one shape, which are stacked and put behind one another.
+Status VectorizeListConcat(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(1));
+  if (c.stacked(0)) return c.Refuse("its rows are lists of their own.");
+  const DType dtype = c.op().type_attr("element_dtype");
+  Value sizes = c("Cast", {c.ElementSizes(1)}, {{"DstT", DType::kInt32}});
+  Value all =
+      c("TensorListStack", {c.input(0), sizes}, {{"element_dtype", dtype}});
+  HR_RETURN_IF_ERROR(c.status());
+  if (all.rank() < 3) return c.Refuse("the rank of its elements is not known.");
+  Value rows = c.Move(all, 1, 0);
+  Value length = c("Cast", {c.Sizes(rows, 2, 3)}, {{"DstT", DType::kInt64}});
+  c.set(0,
+        c.Reshape(rows, c.Join({c.CountSizes(), c.Product(c.Sizes(rows, 1, 3)),
+                                c.Sizes(rows, 3)})));
+  c.set(1, c("Fill", {c.Sizes(rows, 1, 2), c("Squeeze", {length})}),
+        Stacking::kShared);
+  return c.status();
+}
+
 HR_OP(TensorListConcatV2)
     .Input("input_handle: variant")
     .Input("element_shape: shape_type")
@@ -177,6 +198,7 @@ HR_OP(TensorListConcatV2)
     .Shape(ConcatShape)
     .Gradient(ConcatGradient)
     .GradientSkips({1, 2}, {0})
+    .Vectorize(VectorizeListConcat)
     .Cpu(ComputeOwn<ConcatV2>);
 
 Status Split(KernelContext& c) {

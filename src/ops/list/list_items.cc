@@ -1,5 +1,6 @@
 // One element of a list: TensorListGetItem, TensorListSetItem,
 // TensorListPushBack, TensorListPopBack, TensorListPushBackBatch.
+#include "op/vectorize.h"
 #include "ops/list/tensor_list.h"
 #include "ops/state/variable_access.h"
 
@@ -74,6 +75,61 @@ Status GetItemGradient(GradientContext& g) {
   return g.status();
 }
 
+// [index of row r, r] for each row: where its element is in a list's stack.
+Value PlacesInStack(VectorizeContext& c, const Value& index) {
+  return c("Pack", {index, c.RowNumbers(index.dtype())}, {{"axis", 1}});
+}
+
+Status VectorizeGetItem(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(2));
+  const DType dtype = c.op().type_attr("element_dtype");
+  if (!c.in_list(0)) {
+    // Rows ask a list that they share for items of their own.
+    HR_RETURN_IF_ERROR(c.WantShared(0));
+    Value sizes = c("Cast", {c.input(2)}, {{"DstT", DType::kInt32}});
+    return c.Set(c("TensorListGather", {c.input(0), c.input(1), sizes},
+                   {{"element_dtype", dtype}}));
+  }
+  if (!c.stacked(1)) {
+    return c.SetAll(c.Again({c.input(0), c.input(1), c.ElementSizes(2)}));
+  }
+  Value sizes = c("Cast", {c.ElementSizes(2)}, {{"DstT", DType::kInt32}});
+  Value all =
+      c("TensorListStack", {c.input(0), sizes}, {{"element_dtype", dtype}});
+  return c.Set(c("GatherNd", {all, PlacesInStack(c, c.input(1))}));
+}
+
+Status VectorizeSetItem(VectorizeContext& c) {
+  Value list = c.Listed(0), item = c.Stacked(2);
+  if (!c.stacked(1)) {
+    return c.SetAll(c.Again({list, c.input(1), item}), Stacking::kInList);
+  }
+  if (c.op().bool_attr("resize_if_index_out_of_bounds")) {
+    return c.Refuse("rows resize the list by indices of their own.");
+  }
+  const AttrMap of_dtype = {
+      {"element_dtype", c.op().type_attr("element_dtype")}};
+  Value sizes = c.Sizes(item, 0);
+  Value all = c("TensorListStack", {list, sizes}, of_dtype);
+  all = c("TensorScatterUpdate", {all, PlacesInStack(c, c.input(1)), item});
+  return c.Set(c("TensorListFromTensor", {all, sizes}, of_dtype),
+               Stacking::kInList);
+}
+
+Status VectorizePushBack(VectorizeContext& c) {
+  return c.SetAll(c.Again({c.Listed(0), c.Stacked(1)}), Stacking::kInList);
+}
+
+Status VectorizePopBack(VectorizeContext& c) {
+  if (!c.in_list(0)) HR_RETURN_IF_ERROR(c.WantShared(0));
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  ValueList y = c.Again({c.input(0), c.ElementSizes(1)});
+  HR_RETURN_IF_ERROR(c.status());
+  c.set(0, y[0], Stacking::kInList);
+  c.set(1, y[1]);
+  return OkStatus();
+}
+
 HR_OP(TensorListGetItem)
     .Traits({OpTrait::kMovesNumbers})
     .Input("input_handle: variant")
@@ -86,6 +142,7 @@ HR_OP(TensorListGetItem)
     .Shape(GetItemShape)
     .Gradient(GetItemGradient)
     .GradientSkips({2}, {0})
+    .Vectorize(VectorizeGetItem)
     .Cpu(ComputeOwn<GetItem>);
 
 Status SetItemShape(ShapeContext& c) {
@@ -144,6 +201,7 @@ HR_OP(TensorListSetItem)
     .Shape(SetItemShape)
     .Gradient(SetItemGradient)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeSetItem)
     .Cpu(ComputeOwn<SetItem>);
 
 Status PushBack(KernelContext& c) {
@@ -191,6 +249,7 @@ HR_OP(TensorListPushBack)
     .Shape(PushBackShape)
     .Gradient(PushBackGradient)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizePushBack)
     .Cpu(ComputeOwn<PushBack>);
 
 Status PopBack(KernelContext& c) {
@@ -251,6 +310,7 @@ HR_OP(TensorListPopBack)
     .Shape(PopBackShape)
     .Gradient(PopBackGradient)
     .GradientSkips({0, 1}, {})
+    .Vectorize(VectorizePopBack)
     .Cpu(ComputeOwn<PopBack>);
 
 constexpr char kVectorOfLists[] =

@@ -1,6 +1,7 @@
 // Making lists and asking about them: EmptyTensorList, TensorListReserve,
 // TensorListLength, TensorListElementShape, TensorListResize,
 // TensorListConcatLists.
+#include "op/vectorize.h"
 #include "ops/list/tensor_list.h"
 
 namespace headrace {
@@ -28,6 +29,12 @@ Status Empty(KernelContext& c) {
   return OkStatus();
 }
 
+// Every row has a list of its own: one whose elements have a row for each.
+Status VectorizeNewList(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(0));
+  return c.SetAll(c.Again({c.ElementSizes(0), c.input(1)}), Stacking::kInList);
+}
+
 HR_OP(EmptyTensorList)
     .Input("element_shape: shape_type")
     .Input("max_num_elements: int32")
@@ -36,6 +43,8 @@ HR_OP(EmptyTensorList)
     .Attr("shape_type: {int32, int64}")
     .Doc("A list without elements.")
     .Shape(NewListShape)
+    .Traits({OpTrait::kOnePerRow})
+    .Vectorize(VectorizeNewList)
     .Cpu(ComputeOwn<Empty>);
 
 Status Reserve(KernelContext& c) {
@@ -66,12 +75,19 @@ HR_OP(TensorListReserve)
     .Attr("shape_type: {int32, int64}")
     .Doc("A list of elements yet to be set.")
     .Shape(NewListShape)
+    .Traits({OpTrait::kOnePerRow})
+    .Vectorize(VectorizeNewList)
     .Cpu(ComputeOwn<Reserve>);
 
 Status Length(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const TensorList* list, ListInput(c, 0));
   *c.out<int32_t>(0) = static_cast<int32_t>(list->size());
   return OkStatus();
+}
+
+Status VectorizeLength(VectorizeContext& c) {
+  if (c.stacked(0)) return c.Refuse("its rows are lists of their own.");
+  return c.SetAll(c.Again({c.input(0)}), Stacking::kShared);
 }
 
 HR_OP(TensorListLength)
@@ -81,6 +97,7 @@ HR_OP(TensorListLength)
     .Traits({OpTrait::kNeverWaits})
     .Shape(ScalarShape)
     .NoGradient()
+    .Vectorize(VectorizeLength)
     .Cpu(Compute<Length>);
 
 Status ElementShapeShape(ShapeContext& c) {
@@ -106,6 +123,18 @@ Status ElementShape(KernelContext& c) {
   return OkStatus();
 }
 
+Status VectorizeElementShape(VectorizeContext& c) {
+  Value all = c.Again({c.input(0)})[0];
+  HR_RETURN_IF_ERROR(c.status());
+  if (c.stacked(0) || all.rank() != 1) {
+    return c.Refuse("the rank of its elements is not known.");
+  }
+  return c.Set(
+      c("StridedSlice", {all, c.Int32s({1}), c.Int32s({0}), c.Int32s({1})},
+        {{"end_mask", 1}}),
+      Stacking::kShared);
+}
+
 HR_OP(TensorListElementShape)
     .Input("input_handle: variant")
     .Output("element_shape: shape_type")
@@ -114,6 +143,7 @@ HR_OP(TensorListElementShape)
     .Traits({OpTrait::kNeverWaits})
     .Shape(ElementShapeShape)
     .NoGradient()
+    .Vectorize(VectorizeElementShape)
     .Cpu(ComputeOwn<ElementShape>);
 
 Status Resize(KernelContext& c) {
@@ -146,6 +176,11 @@ Status ResizeShape(ShapeContext& c) {
   return SameList(c);
 }
 
+Status VectorizeResize(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  return c.SetAll(c.Again({c.Listed(0), c.input(1)}), Stacking::kInList);
+}
+
 HR_OP(TensorListResize)
     .Input("input_handle: variant")
     .Input("size: int32")
@@ -153,6 +188,7 @@ HR_OP(TensorListResize)
     .Doc("A list with elements left out, or added, at its end.")
     .Shape(ResizeShape)
     .Gradient(ResizeGradient)
+    .Vectorize(VectorizeResize)
     .Cpu(ComputeOwn<Resize>);
 
 // Lists in tensors of any shape, one after the other.

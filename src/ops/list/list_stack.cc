@@ -1,6 +1,7 @@
 // A whole list as one tensor and back: TensorListStack, TensorListFromTensor,
 // TensorListGather, TensorListScatter (V2, IntoExistingList).
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/list/tensor_list.h"
 
 namespace headrace {
@@ -109,6 +110,67 @@ Status StackGradient(GradientContext& g) {
   return g.status();
 }
 
+// A list's elements have the rows in front; its stack has them behind its
+// length.
+Status VectorizeStack(VectorizeContext& c) {
+  if (!c.in_list(0)) HR_RETURN_IF_ERROR(c.WantShared(0));
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  ValueList y = c.Again({c.input(0), c.ElementSizes(1)});
+  HR_RETURN_IF_ERROR(c.status());
+  if (y[0].rank() < 0)
+    return c.Refuse("the rank of its elements is not known.");
+  return c.Set(c.Move(y[0], 1, 0));
+}
+
+Status VectorizeFromTensor(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  HR_RETURN_IF_ERROR(c.WantRank(0));
+  return c.SetAll(c.Again({c.Move(c.input(0), 0, 1), c.ElementSizes(1)}),
+                  Stacking::kInList);
+}
+
+Status VectorizeListGather(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(2));
+  if (c.stacked(0)) return c.Refuse("its rows are lists of their own.");
+  if (!c.in_list(0)) {
+    ValueList y = c.Again({c.input(0), c.Fold(c.input(1)), c.input(2)});
+    HR_RETURN_IF_ERROR(c.status());
+    return c.Set(c.Unfold(y[0], c.input(1)));
+  }
+  if (c.stacked(1)) {
+    Value all = c("TensorListStack", {c.input(0), c.ElementSizes(2)},
+                  {{"element_dtype", c.op().type_attr("element_dtype")}});
+    if (!c.ok() || all.rank() < 0) {
+      return c.Refuse("the rank of its elements is not known.");
+    }
+    return c.Set(c("GatherV2", {c.Move(all, 1, 0), c.input(1), c.Int32(1)},
+                   {{"batch_dims", 1}}));
+  }
+  ValueList y = c.Again({c.input(0), c.input(1), c.ElementSizes(2)});
+  HR_RETURN_IF_ERROR(c.status());
+  if (y[0].rank() < 0)
+    return c.Refuse("the rank of its elements is not known.");
+  return c.Set(c.Move(y[0], 1, 0));
+}
+
+// (tensor, indices, element shape, and the number of elements for some).
+Status VectorizeScatter(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(1));
+  HR_RETURN_IF_ERROR(c.WantRank(0));
+  std::vector<Value> inputs = {c.Move(c.input(0), 0, 1), c.input(1),
+                               c.ElementSizes(2)};
+  if (c.num_inputs() > 3) inputs.push_back(c.input(3));
+  return c.SetAll(c.Again(inputs), Stacking::kInList);
+}
+
+Status VectorizeScatterInto(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(2));
+  Value tensor = c.Stacked(1);
+  if (!c.ok() || tensor.rank() < 1) return c.WantRank(1);
+  return c.SetAll(c.Again({c.Listed(0), c.Move(tensor, 0, 1), c.input(2)}),
+                  Stacking::kInList);
+}
+
 HR_OP(TensorListStack)
     .Traits({OpTrait::kMovesNumbers})
     .Input("input_handle: variant")
@@ -120,6 +182,7 @@ HR_OP(TensorListStack)
     .Shape(StackShape)
     .Gradient(StackGradient)
     .GradientSkips({0, 1}, {0})
+    .Vectorize(VectorizeStack)
     .Cpu(ComputeOwn<StackRows>);
 
 // Row k of a tensor as a tensor of its own. Rows of large tensors share the
@@ -192,6 +255,7 @@ HR_OP(TensorListFromTensor)
     .Shape(FromTensorShape)
     .Gradient(FromTensorGradient)
     .GradientSkips({1}, {0})
+    .Vectorize(VectorizeFromTensor)
     .Cpu(ComputeOwn<FromTensor>);
 
 Status Gather(KernelContext& c) {
@@ -261,6 +325,7 @@ HR_OP(TensorListGather)
     .Shape(GatherShape)
     .Gradient(GatherGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeListGather)
     .Cpu(ComputeOwn<Gather>);
 
 // Puts row k of `rows` at indices[k] of the list, which grows if it must.
@@ -342,6 +407,7 @@ HR_OP(TensorListScatter)
     .Shape(ScatterShape)
     .Gradient(ScatterGradient)
     .GradientSkips({2}, {0})
+    .Vectorize(VectorizeScatter)
     .Cpu(ComputeOwn<Scatter>);
 
 HR_OP(TensorListScatterV2)
@@ -356,6 +422,7 @@ HR_OP(TensorListScatterV2)
     .Shape(ScatterShape)
     .Gradient(ScatterGradient)
     .GradientSkips({2, 3}, {0})
+    .Vectorize(VectorizeScatter)
     .Cpu(ComputeOwn<Scatter>);
 
 Status ScatterIntoExisting(KernelContext& c) {
@@ -403,6 +470,7 @@ HR_OP(TensorListScatterIntoExistingList)
     .Shape(ScatterIntoShape)
     .Gradient(ScatterIntoGradient)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeScatterInto)
     .Cpu(ComputeOwn<ScatterIntoExisting>);
 
 }  // namespace

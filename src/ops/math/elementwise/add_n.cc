@@ -4,6 +4,7 @@
 #include "base/thread_pool.h"
 #include "op/passes/simplify.h"
 #include "op/shared_refusal.h"
+#include "op/vectorize.h"
 #include "ops/math/elementwise/elementwise.h"
 #include "ops/math/elementwise/variant_add.h"
 
@@ -154,6 +155,15 @@ Status AddByTwos(SimplifyContext& c) {
   return c.status();
 }
 
+Status SumOfRows(VectorizeContext& c) {
+  bool lists = false;
+  for (int i = 0; i < c.num_inputs(); ++i) lists = lists || c.in_list(i);
+  if (!lists) return VectorizeBatched(c);
+  std::vector<Value> inputs;
+  for (int i = 0; i < c.num_inputs(); ++i) inputs.push_back(c.Listed(i));
+  return c.SetAll(c.Again(inputs), Stacking::kInList);
+}
+
 HR_OP(AddN)
     .Input("inputs: N * T")
     .Output("sum: T")
@@ -166,6 +176,8 @@ HR_OP(AddN)
     .Simplify(AddByTwos)
     .Shape(AddNShape)
     .Gradient(AddNGrad)
+    .Traits({OpTrait::kTakesLists})
+    .Vectorize(SumOfRows)
     .Cpu(MakeAddN);
 HR_OP(AccumulateNV2)
     .Input("inputs: N * T")

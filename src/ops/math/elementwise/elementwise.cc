@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/math/elementwise/broadcast_plan.h"
 
 namespace headrace {
@@ -285,6 +286,7 @@ OpBuilder UnaryOp(const char* name, const char* types, const char* doc) {
   OpBuilder b(name);
   b.Input("x: T").Output("y: T").Attr(types).Doc(doc);
   b.Shape(UnchangedShape).InPlace({0}).Cpu(UnaryKernel);
+  b.Vectorize(VectorizeBroadcast);
   return b;
 }
 
@@ -292,6 +294,7 @@ OpBuilder BinaryOp(const char* name, const char* types, const char* doc) {
   OpBuilder b(name);
   b.Input("x: T").Input("y: T").Output("z: T").Attr(types).Doc(doc);
   b.Shape(BroadcastShape).InPlace({0, 1}).Cpu(BinaryKernel);
+  b.Vectorize(VectorizeBroadcast);
   return b;
 }
 
@@ -300,6 +303,7 @@ OpBuilder UnaryGradOp(const char* name, const char* doc) {
   b.Input("y: T").Input("dy: T").Output("z: T");
   b.Attr(kFloatComplexTypes).Doc(doc);
   b.Shape(EqualSizesShape).InPlace({0, 1}).Cpu(BinaryKernel);
+  b.Vectorize(VectorizeBatched);
   return b;
 }
 
