@@ -18,7 +18,7 @@ TABLES = (
     "bind/value/variable_object.cc",
 )  # rows that begin with an op
 
-FREE = ("_test.cc", "_fuzz.cc")
+FREE = ("_test.cc", "_fuzz.cc")  # and what tests share, test_*
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 NAME = re.compile(r'"(_?[A-Z]\w+)"')
 ROW = re.compile(r"\bHR_OP\((\w+)\)")
@@ -47,7 +47,9 @@ def _code(path):
 def sources(src):
     for path, _, names in os.walk(src):
         for name in sorted(names):
-            if name.endswith(FREE) or not name.endswith((".h", ".cc", ".cu", ".inc")):
+            if name.endswith(FREE) or name.startswith("test_"):
+                continue
+            if not name.endswith((".h", ".cc", ".cu", ".inc")):
                 continue
             full = os.path.join(path, name)
             yield os.path.relpath(full, src).replace(os.sep, "/"), _code(full)

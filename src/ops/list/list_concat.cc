@@ -21,7 +21,7 @@ StatusOr<Shape> TailShape(const TensorList& list, const Shape& asked) {
   Shape tail = WithoutFirst(merged);
   // Elements that are set tell what the list was not told.
   for (int64_t i = 0; i < list.size(); ++i) {
-    const Tensor& t = list.item(i);
+    const Tensor t = list.Peek(i);
     if (!TensorList::IsSet(t)) continue;
     if (t.rank() < 1) {
       return InvalidArgument("Concat saw a scalar shape at index ", i,
@@ -54,14 +54,15 @@ StatusOr<std::vector<int64_t>> Lengths(const TensorList& list,
   const bool fixed = merged.known_rank() && merged.rank() > 0 && merged[0] >= 0;
   std::vector<int64_t> lengths;
   int64_t common = -1;  // the first size of all elements that are set
-  for (const Tensor& t : list.items()) {
+  for (int64_t i = 0; i < list.size(); ++i) {
+    const Tensor t = list.Peek(i);
     if (!TensorList::IsSet(t)) continue;
     // -1: none seen yet; -2: they differ.
     common = common == -1 || common == t.dim(0) ? t.dim(0) : -2;
     if (common == -2) break;
   }
   for (int64_t i = 0; i < list.size(); ++i) {
-    const Tensor& t = list.item(i);
+    const Tensor t = list.Peek(i);
     if (TensorList::IsSet(t)) {
       lengths.push_back(t.dim(0));
     } else if (i < static_cast<int64_t>(leading.size())) {
@@ -109,8 +110,9 @@ Status ConcatInto(KernelContext& c, const Shape& asked,
     c.out<int64_t>(1)[i] = lengths[i];
     Tensor rows = c.output(0).Rows(at, at + lengths[i]);
     at += lengths[i];
-    if (TensorList::IsSet(list->item(i))) {
-      CopyElements(list->item(i), rows);
+    const Tensor item = list->Peek(i);
+    if (TensorList::IsSet(item)) {
+      CopyElements(item, rows);
     } else {
       FillZero(rows);
     }
@@ -219,7 +221,7 @@ Status Split(KernelContext& c) {
     // Copied: a view would keep the whole tensor alive for as long as one piece
     // lives.
     HR_ASSIGN_OR_RETURN(Tensor piece, t.Rows(at, at + n).Clone());
-    list->items().push_back(std::move(piece));
+    HR_RETURN_IF_ERROR(list->Push(std::move(piece)));
     at += n;
   }
   if (at != t.dim(0)) {

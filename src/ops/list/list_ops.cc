@@ -1,6 +1,7 @@
 // Making lists and asking about them: EmptyTensorList, TensorListReserve,
 // TensorListLength, TensorListElementShape, TensorListResize,
 // TensorListConcatLists.
+#include "ops/list/row_calls.h"
 #include "ops/list/tensor_list.h"
 
 namespace headrace {
@@ -70,8 +71,17 @@ HR_OP(TensorListReserve)
 
 Status Length(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const TensorList* list, ListInput(c, 0));
-  *c.out<int32_t>(0) = static_cast<int32_t>(list->size());
+  c.set_output(0, Tensor::Scalar(static_cast<int32_t>(list->size())));
   return OkStatus();
+}
+
+void CountRows(BoundCall& c) {
+  *static_cast<int32_t*>(c.out) = static_cast<int32_t>(RowsOf(c).size);
+  RunNext(c);
+}
+
+StatusOr<std::unique_ptr<Kernel>> LengthKernel(const ResolvedOp&) {
+  return MakeRowKernel({Length, CountRows, {}});
 }
 
 HR_OP(TensorListLength)
@@ -81,7 +91,7 @@ HR_OP(TensorListLength)
     .Traits({OpTrait::kNeverWaits})
     .Shape(ScalarShape)
     .NoGradient()
-    .Cpu(Compute<Length>);
+    .Cpu(LengthKernel);
 
 Status ElementShapeShape(ShapeContext& c) {
   HandlePart part = ListPart(c, 0);
@@ -186,8 +196,10 @@ Status ConcatLists(KernelContext& c) {
           lists[1]->element_shape());
     }
     auto joined = std::make_shared<TensorList>(*lists[0]);
-    joined->items().insert(joined->items().end(), lists[1]->items().begin(),
-                           lists[1]->items().end());
+    for (int64_t k = 0; k < lists[1]->size(); ++k) {
+      HR_ASSIGN_OR_RETURN(Tensor t, lists[1]->Item(k));
+      HR_RETURN_IF_ERROR(joined->Push(std::move(t)));
+    }
     c.out<Variant>(0)[i] = Variant(std::move(joined));
   }
   return OkStatus();

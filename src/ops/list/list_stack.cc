@@ -2,6 +2,7 @@
 // TensorListGather, TensorListScatter (V2, IntoExistingList).
 #include "base/thread_pool.h"
 #include "ops/list/tensor_list.h"
+#include "ops/state/variable_access.h"
 
 namespace headrace {
 namespace {
@@ -10,18 +11,13 @@ StatusOr<Shape> StackedElementShape(const TensorList& list,
                                     const Tensor& asked) {
   HR_ASSIGN_OR_RETURN(Shape shape, ShapeOfElements(asked));
   HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, list.element_shape()));
-  // The common case, without a walk over the elements.
-  if (shape.fully_known()) return shape;
-  if (list.size() == 0) {
+  if (!shape.fully_known() && list.size() == 0) {
     return InvalidArgument(
         "Tried to stack elements of an empty list with "
         "non-fully-defined element_shape: ",
         shape);
   }
-  for (const Tensor& t : list.items()) {
-    if (!TensorList::IsSet(t)) continue;
-    HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, t.shape()));
-  }
+  HR_ASSIGN_OR_RETURN(shape, list.MergeSetShapes(std::move(shape)));
   if (!shape.fully_known()) {
     return InvalidArgument(
         "Tried to stack list which only contains "
@@ -41,7 +37,8 @@ Status StackRows(KernelContext& c, const TensorList& list, int64_t n,
   HR_ASSIGN_OR_RETURN(whole, Shape::Make(whole.dims()));
   // Checked before the threads begin, which then cannot fail.
   for (int64_t k = 0; k < n; ++k) {
-    const Tensor& t = list.item(pick(k));
+    if (list.in_rows() && k > 0) break;  // of one shape
+    const Tensor t = list.Peek(pick(k));
     if (TensorList::IsSet(t) && t.shape() != element) {
       return InvalidArgument("Tried to stack tensors with unequal shapes: ",
                              element, " vs. ", t.shape());
@@ -53,7 +50,7 @@ Status StackRows(KernelContext& c, const TensorList& list, int64_t n,
   ParallelFor(n, ns, [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
       Tensor row = c.output(0).Rows(k, k + 1);
-      const Tensor& t = list.item(pick(k));
+      const Tensor t = list.Peek(pick(k));
       if (TensorList::IsSet(t)) {
         CopyElements(t, row);
       } else {
@@ -75,6 +72,11 @@ Status StackRows(KernelContext& c) {
                            " elements.");
   }
   HR_ASSIGN_OR_RETURN(Shape element, StackedElementShape(*list, c.input(1)));
+  if (list->in_rows() && list->size() > 0 &&
+      list->rows().shape().Sub(1, list->rows().rank()) == element) {
+    c.set_output(0, list->rows());
+    return OkStatus();
+  }
   return StackRows(c, *list, list->size(), element,
                    [](int64_t k) { return k; });
 }
@@ -122,8 +124,7 @@ HR_OP(TensorListStack)
     .GradientSkips({0, 1}, {0})
     .Cpu(ComputeOwn<StackRows>);
 
-// Row k of a tensor as a tensor of its own. Rows of large tensors share the
-// buffer; small ones are copied, so that one does not keep all alive.
+// Row k of a tensor as a tensor of its own.
 StatusOr<Tensor> RowOf(const Tensor& t, int64_t k, const Shape& shape) {
   return t.Rows(k, k + 1).WithShape(shape).Clone();
 }
@@ -149,13 +150,20 @@ Status FromTensor(KernelContext& c) {
   const Tensor& t = c.input(0);
   HR_ASSIGN_OR_RETURN(Shape element, ShapeOfElements(c.input(1)));
   HR_RETURN_IF_ERROR(CheckRowsMatch(t, element));
-  Shape row = t.shape().Sub(1, t.rank());
-  auto list = std::make_shared<TensorList>(t.dtype(), std::move(element));
-  HR_RETURN_IF_ERROR(list->Resize(t.dim(0)));
-  for (int64_t k = 0; k < t.dim(0); ++k) {
-    HR_ASSIGN_OR_RETURN(list->items()[k], RowOf(t, k, row));
+  if (t.dtype() == DType::kVariant) {  // lists of lists are seldom in rows
+    auto list = std::make_shared<TensorList>(t.dtype(), std::move(element));
+    HR_RETURN_IF_ERROR(list->Resize(t.dim(0)));
+    const Shape row = t.shape().Sub(1, t.rank());
+    for (int64_t k = 0; k < t.dim(0); ++k) {
+      HR_ASSIGN_OR_RETURN(Tensor item, RowOf(t, k, row));
+      HR_RETURN_IF_ERROR(list->Set(k, std::move(item)));
+    }
+    SetListOutput(c, std::move(list));
+    return OkStatus();
   }
-  SetListOutput(c, std::move(list));
+  HR_ASSIGN_OR_RETURN(Tensor rows, Keepable(t));
+  SetListOutput(
+      c, std::make_shared<TensorList>(std::move(rows), std::move(element)));
   return OkStatus();
 }
 
@@ -213,8 +221,10 @@ Status Gather(KernelContext& c) {
                                    " in a list with ", list->size(),
                                    " elements.");
     }
-    if (!TensorList::IsSet(list->item(i)) || known) continue;
-    HR_ASSIGN_OR_RETURN(element, MergePartial(element, list->item(i).shape()));
+    if (known) continue;
+    const Tensor item = list->Peek(i);
+    if (!TensorList::IsSet(item)) continue;
+    HR_ASSIGN_OR_RETURN(element, MergePartial(element, item.shape()));
   }
   if (!element.fully_known()) {
     if (n == 0) {
@@ -271,7 +281,8 @@ Status ScatterRowsInto(const Tensor& rows, const Tensor& indices,
     int64_t i = indices.IntAt(k);
     if (i >= list->size()) HR_RETURN_IF_ERROR(list->Resize(i + 1));
     // An index that comes twice keeps the later row, as upstream's loop does.
-    HR_ASSIGN_OR_RETURN(list->items()[i], RowOf(rows, k, row));
+    HR_ASSIGN_OR_RETURN(Tensor item, RowOf(rows, k, row));
+    HR_RETURN_IF_ERROR(list->Set(i, std::move(item)));
   }
   return OkStatus();
 }
@@ -385,11 +396,12 @@ Status ScatterIntoShape(ShapeContext& c) {
 Status ScatterIntoGradient(GradientContext& g) {
   Value list = g.grad();
   const Value& t = g.input(1);
+  // Read first, as in TensorListSetItem's.
+  g.set(1, g("TensorListGather", {list, g.input(2), RowShape(g, t)},
+             {{"element_dtype", t.dtype()}}));
   // The overwritten elements have no part in the result.
   g.set(0, g("TensorListScatterIntoExistingList",
              {list, g("ZerosLike", {t}), g.input(2)}));
-  g.set(1, g("TensorListGather", {list, g.input(2), RowShape(g, t)},
-             {{"element_dtype", t.dtype()}}));
   return g.status();
 }
 

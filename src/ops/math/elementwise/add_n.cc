@@ -61,15 +61,19 @@ class AddNKernel : public Kernel {
 
 // Values of variants are added by the functions that their types registered.
 Status AddVariants(KernelContext& c) {
-  // A copy: the first input belongs to others, and its elements are overwritten
-  // here.
-  HR_ASSIGN_OR_RETURN(Tensor sum, c.input(0).Clone());
+  bool alone = c.input(0).exclusive();
+  for (int k = 1; k < c.num_inputs(); ++k) {
+    alone = alone && !c.input(k).SharesBufferWith(c.input(0));
+  }
+  // A copy where the first input belongs to others, as its elements are
+  // overwritten here.
+  HR_ASSIGN_OR_RETURN(Tensor sum, alone ? c.input(0) : c.input(0).Clone());
   for (int k = 1; k < c.num_inputs(); ++k) {
     const Tensor& other = c.input(k);
     for (int64_t i = 0; i < sum.num_elements(); ++i) {
-      HR_ASSIGN_OR_RETURN(
-          sum.data<Variant>()[i],
-          AddVariantValues(sum.data<Variant>()[i], other.data<Variant>()[i]));
+      HR_ASSIGN_OR_RETURN(sum.data<Variant>()[i],
+                          AddVariantValues(std::move(sum.data<Variant>()[i]),
+                                           other.data<Variant>()[i]));
     }
   }
   c.set_output(0, std::move(sum));

@@ -206,9 +206,16 @@ class CheckedLoopKernel : public Kernel, public BindsCalls {
     call->loop = reinterpret_cast<const void*>(fn_);
     return true;
   }
-  bool may_fail() const override { return true; }
-  Status Failure(const ResolvedOp& op, uint32_t error) const override {
-    return LoopFailure(op, error);
+  // Errors follow from the second operand alone.
+  bool may_fail(absl::Span<const BoundInput> inputs) const override {
+    const Tensor* b = inputs[1].constant;
+    if (b == nullptr) return true;
+    StatusOr<Tensor> tried = Tensor::Allocate(b->dtype(), b->shape());
+    return !tried.ok() ||
+           fn_(b->raw(), b->raw(), tried->raw(), b->num_elements(), 0) != 0;
+  }
+  Status Failure(const ResolvedOp& op, const BoundCall& call) const override {
+    return LoopFailure(op, call.error);
   }
 
  private:
