@@ -62,6 +62,7 @@ NB_MODULE(_headrace, m) {
   AddRecords(m);
   AddGraph(m);
   AddConcreteFunction(m);
+  AddTraces(m);
   AddSession(m);
   AddGraphDef(m);
   AddSavedModel(m);

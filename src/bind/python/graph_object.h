@@ -51,6 +51,7 @@ void AddGraph(nanobind::module_& m);
 // Adds the base of tf.function's objects; false with an error set.
 bool AddFunctionType(PyObject* module);
 void AddConcreteFunction(nanobind::module_& m);
+void AddTraces(nanobind::module_& m);
 void AddSession(nanobind::module_& m);
 void AddGraphDef(nanobind::module_& m);
 
