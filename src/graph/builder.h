@@ -51,6 +51,11 @@ class GraphBuilder : public Emitter {
   };
   // In order of first use.
   const std::vector<Capture>& captures() const { return captures_; }
+  // From now on `inner`, of a function's body, stands for `outer`.
+  void AddCapture(const Value& outer, const Value& inner) {
+    imported_.emplace(outer.id(), inner);
+    captures_.push_back({outer, inner});
+  }
 
   // The name scope, "" or ending in "/". Setting returns the old one.
   const std::string& scope() const { return scope_; }

@@ -47,9 +47,8 @@ class FunctionImporter {
       }
       Reach(root);
     }
-    ReachAll();
-    HR_RETURN_IF_ERROR(CheckOps());
-    Rename();
+    def_->clear_node();
+    HR_RETURN_IF_ERROR(RenameReached());
     ImportedFunctions made;
     made.holder = std::make_shared<Graph>();
     made.holder->is_body = true;  // its functions are found process-wide
@@ -58,6 +57,14 @@ class FunctionImporter {
       made.by_name.emplace(old, made.holder->library()->Find(name));
     }
     return made;
+  }
+
+  Status RenameReached() {
+    for (const NodeDef& n : def_->node()) ReachFrom(n);
+    ReachAll();
+    HR_RETURN_IF_ERROR(CheckOps());
+    Rename();
+    return OkStatus();
   }
 
  private:
@@ -73,15 +80,16 @@ class FunctionImporter {
   void ReachAll() {
     for (size_t i = 0; i < reached_.size(); ++i) {
       const std::string name = reached_[i]->signature().name();
-      for (const NodeDef& n : reached_[i]->node_def()) {
-        Reach(n.op());
-        for (const auto& [key, value] : n.attr()) ReachIn(value);
-      }
+      for (const NodeDef& n : reached_[i]->node_def()) ReachFrom(n);
       auto gradient = gradients_.find(name);
       if (gradient != gradients_.end()) Reach(gradient->second);
     }
   }
 
+  void ReachFrom(const NodeDef& n) {
+    Reach(n.op());
+    for (const auto& [key, value] : n.attr()) ReachIn(value);
+  }
   void ReachIn(const AttrValue& value) {
     if (value.has_func()) ReachIn(value.func());
     for (const NameAttrList& f : value.list().func()) ReachIn(f);
@@ -93,12 +101,14 @@ class FunctionImporter {
 
   Status CheckOps() const {
     std::set<StringView> missing;
-    for (const FunctionDef* f : reached_) {
-      for (const NodeDef& n : f->node_def()) {
+    const auto check = [&](const auto& nodes) {
+      for (const NodeDef& n : nodes) {
         if (names_.contains(n.op()) || FindOp(n.op()) != nullptr) continue;
         missing.insert(n.op());
       }
-    }
+    };
+    check(def_->node());
+    for (const FunctionDef* f : reached_) check(f->node_def());
     if (missing.empty()) return OkStatus();
     return Unimplemented("SavedModel ", folder_, " needs operations that are ",
                          "not supported: ", absl::StrJoin(missing, ", "));
@@ -107,7 +117,15 @@ class FunctionImporter {
   // Gives what was reached its new names and drops the rest.
   void Rename() {
     const std::string suffix = FunctionLibrary::NewName("_load");
-    def_->clear_node();
+    for (NodeDef& n : *def_->mutable_node()) {
+      // State that is given no name has its node's, which is that of many.
+      const OpDef* op = FindOp(n.op());
+      if (op != nullptr && op->FindAttr("shared_name") != nullptr) {
+        std::string* name = (*n.mutable_attr())["shared_name"].mutable_s();
+        if (name->empty()) *name = n.name();
+      }
+      RenameIn(&n, suffix);
+    }
     GraphDef kept;
     for (FunctionDef* f : reached_) {
       for (NodeDef& n : *f->mutable_node_def()) RenameIn(&n, suffix);
@@ -159,6 +177,10 @@ StatusOr<ImportedFunctions> ImportFunctions(
     GraphDef* def, const std::vector<std::string>& roots,
     const std::string& folder) {
   return FunctionImporter(def, folder).Import(roots);
+}
+
+Status GiveNewNames(GraphDef* def, const std::string& folder) {
+  return FunctionImporter(def, folder).RenameReached();
 }
 
 }  // namespace headrace

@@ -3,13 +3,13 @@
 import inspect
 
 from headrace._load import _headrace
-from headrace.framework import nest
+from headrace.framework import errors, nest
 from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TypeSpec, flat_tensor_specs
 from headrace.function import trace_types
 from headrace.function.concrete import ConcreteFunction
 from headrace.function.deferred import TracedGraph
-from headrace.function.function_type import FunctionType, P, Parameters
+from headrace.function.function_type import FreelyNamed, FunctionType, P, Parameters
 from headrace.function.polymorphic import Function, checked_options
 from headrace.graph import func_graph
 from headrace.saved_model import structured
@@ -45,6 +45,7 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
     _gradients = None
     _made_graph = None
     positional = None  # how many tensors calls may give by position; None: as traced
+    keywords = None  # what they are called, in order; None: as in the graph
 
     def __init__(self, core, parameters, inputs, results, python_name):
         self._core = core
@@ -94,6 +95,9 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
             return super()._most_positional(arguments)
         return self.positional
 
+    def _flat_names(self):
+        return super()._flat_names() if self.keywords is None else self.keywords
+
     def _explain(self, error):
         """Nobody knows the lines of the program that was traced."""
 
@@ -122,14 +126,15 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
 
 
 def parameters_of(spec, inputs):
-    """The Parameters that a FunctionSpec describes; without one those that `inputs`,
-    (args, kwargs), were given to."""
-    if spec is None:
+    """The Parameters that a FunctionSpec describes; where it describes none those that
+    `inputs`, (args, kwargs), were given to."""
+    full = None if spec is None else structured.decoded(spec[0])
+    if full is None:
         args, kwargs = inputs
         found = [P(f"arg_{i}", P.POSITIONAL_ONLY) for i in range(len(args))]
-        found += [P(name, P.KEYWORD_ONLY) for name in kwargs]
+        found += [FreelyNamed(name, P.KEYWORD_ONLY) for name in kwargs]
         return Parameters.of(found)
-    full = structured.decoded(spec[0])
+    _check_full(full)
     names = list(full.args)
     if spec[1] and names:  # older files list `self`
         names = names[1:]
@@ -147,6 +152,29 @@ def parameters_of(spec, inputs):
     if full.varkw:
         found.append(P(full.varkw, P.VAR_KEYWORD))
     return Parameters.of(found)
+
+
+def _check_full(full):
+    """DataLossError where it is not what inspect.getfullargspec gives."""
+    kinds = {
+        "args": list,
+        "varargs": (str, type(None)),
+        "varkw": (str, type(None)),
+        "defaults": (list, tuple, type(None)),
+        "kwonlyargs": list,
+        "kwonlydefaults": (dict, type(None)),
+    }
+    fields = getattr(full, "_fields", ())
+    if not all(name in fields for name in kinds) or not all(
+        isinstance(getattr(full, name), kind) for name, kind in kinds.items()
+    ):
+        raise errors.DataLossError._of(f"a function's FullArgSpec is damaged: {full}")
+    names = [*full.args, *full.kwonlyargs]
+    names += [n for n in (full.varargs, full.varkw) if n]
+    if len(set(names)) < len(names) or not all(
+        isinstance(n, str) and n.isidentifier() for n in names
+    ):
+        raise errors.DataLossError._of(f"a function's parameters are damaged: {names}")
 
 
 def _body(parameters):

@@ -17,10 +17,13 @@ _NO_GRAPH = (
 )
 
 
-def _kind_of(value):
+def _kind_of(key, value):
     """(the list of a CollectionDef that holds such values, the value in it); None for
-    values that have no such form."""
+    values that have no such form. Collections of variables alone have all there is to
+    say of those, others their tensors."""
     if imported_variables.is_variable(value):
+        if key not in imported_variables.COLLECTIONS:
+            return "node_list", value.name
         return "bytes_list", imported_variables.to_proto(value).SerializeToString()
     if hasattr(value, "to_proto"):
         return "bytes_list", value.to_proto().SerializeToString()
@@ -40,7 +43,7 @@ def _collection_of(key, values, kind):
     and a warning, where they have no such form."""
     out, name = kind(), None
     for value in values:
-        found = _kind_of(value)
+        found = _kind_of(key, value)
         if found == ("int64_list", value) and name == "float_list":
             found = name, float(value)
         if found is None or name not in (None, found[0]):
@@ -112,8 +115,9 @@ def _clear_devices(graph_def):
         node.device = ""
 
 
-def _strip_defaults(graph_def):
-    """Takes attributes that have their ops' default values off all nodes."""
+def _nodes_with_defaults(graph_def):
+    """(node, its op's attributes that have defaults) of all nodes whose op has some,
+    those of functions included."""
     functions = {f.signature.name for f in graph_def.library.function}
     nodes = list(graph_def.node)
     for function in graph_def.library.function:
@@ -129,9 +133,23 @@ def _strip_defaults(graph_def):
                 for a in op.attr
                 if a.HasField("default_value")
             ]
-        for name, value in defaults[node.op]:
+        yield node, defaults[node.op]
+
+
+def _strip_defaults(graph_def):
+    """Takes attributes that have their ops' default values off all nodes."""
+    for node, defaults in _nodes_with_defaults(graph_def):
+        for name, value in defaults:
             if name in node.attr and node.attr[name] == value:
                 del node.attr[name]
+
+
+def add_defaults(graph_def):
+    """Gives all nodes the attributes that they lack, with their ops' default values."""
+    for node, defaults in _nodes_with_defaults(graph_def):
+        for name, value in defaults:
+            if name not in node.attr:
+                node.attr[name].CopyFrom(value)
 
 
 def write_proto(proto, path, as_text):
