@@ -13,8 +13,8 @@ class FreelyNamed(P):
 
     __slots__ = ("_free_name",)
 
-    def __init__(self, name, kind):
-        super().__init__("x", kind)
+    def __init__(self, name, kind, default=P.empty):
+        super().__init__("x", kind, default=default)
         self._free_name = name
 
     name = property(lambda self: self._free_name)
@@ -147,7 +147,7 @@ class FunctionType:
                 optional = optional or e.kind != P.KEYWORD_ONLY
             elif optional and e.kind != P.KEYWORD_ONLY:
                 default = _MISSING
-            rows.append(P(e.name, e.kind, default=default))
+            rows.append(FreelyNamed(e.name, e.kind, default=default))
         return inspect.Signature(rows)
 
     def structured(self):

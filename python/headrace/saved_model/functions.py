@@ -148,7 +148,8 @@ def parameters_of(spec, inputs):
         found.append(P(full.varargs, P.VAR_POSITIONAL))
     given = full.kwonlydefaults or {}
     for name in full.kwonlyargs:
-        found.append(P(name, P.KEYWORD_ONLY, default=given.get(name, P.empty)))
+        default = given.get(name, P.empty)
+        found.append(FreelyNamed(name, P.KEYWORD_ONLY, default=default))
     if full.varkw:
         found.append(P(full.varkw, P.VAR_KEYWORD))
     return Parameters.of(found)
@@ -169,10 +170,12 @@ def _check_full(full):
         isinstance(getattr(full, name), kind) for name, kind in kinds.items()
     ):
         raise errors.DataLossError._of(f"a function's FullArgSpec is damaged: {full}")
-    names = [*full.args, *full.kwonlyargs]
-    names += [n for n in (full.varargs, full.varkw) if n]
-    if len(set(names)) < len(names) or not all(
-        isinstance(n, str) and n.isidentifier() for n in names
+    plain = [*full.args, *(n for n in (full.varargs, full.varkw) if n)]
+    names = [*plain, *full.kwonlyargs]
+    if (
+        not all(isinstance(n, str) for n in names)
+        or not all(n.isidentifier() for n in plain)
+        or len(set(names)) < len(names)
     ):
         raise errors.DataLossError._of(f"a function's parameters are damaged: {names}")
 

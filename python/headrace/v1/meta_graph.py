@@ -25,6 +25,8 @@ def _kind_of(key, value):
         if key not in imported_variables.COLLECTIONS:
             return "node_list", value.name
         return "bytes_list", imported_variables.to_proto(value).SerializeToString()
+    if hasattr(value, "type_url"):  # a message in an Any
+        return "any_list", value
     if hasattr(value, "to_proto"):
         return "bytes_list", value.to_proto().SerializeToString()
     if isinstance(value, (str, bytes)):
@@ -56,7 +58,7 @@ def _collection_of(key, values, kind):
             )
             return None
         name = found[0]
-        getattr(out, name).value.append(found[1])
+        getattr(out, name).value.extend([found[1]])
     return out
 
 

@@ -2,6 +2,8 @@
 
 import os
 
+import numpy as np
+
 from headrace.context import stack
 from headrace.framework import tensor as tensor_module
 from headrace.framework.settings import logging, versions
@@ -318,7 +320,7 @@ def _path_in(tensor):
             f"Asset path tensor {tensor}` must be of dtype string.Has type "
             f"{tensor.dtype!r} instead."
         )
-    path = tensor.op.get_attr("value").numpy().item()
+    path = np.asarray(tensor.op.get_attr("value").numpy()).item()
     if not path:
         raise ValueError(f"Asset filepath tensor {tensor} in is invalid.")
     return os.fsdecode(path)

@@ -1,6 +1,6 @@
 """SignatureDefs: what servers may feed to a graph and fetch from it."""
 
-from headrace.framework import dtypes, errors
+from headrace.framework import dtypes, errors, execution
 from headrace.framework.support import protos
 from headrace.graph.tensor_protos import make_tensor_proto
 from headrace.saved_model import constants
@@ -23,10 +23,16 @@ def build_signature_def(inputs=None, outputs=None, method_name=None, defaults=No
     for name, info in (outputs or {}).items():
         made.outputs[name].CopyFrom(info)
     for name, value in (defaults or {}).items():
-        if not isinstance(value, protos.TensorProto):
-            value = make_tensor_proto(value)
-        made.defaults[name].CopyFrom(value)
+        made.defaults[name].CopyFrom(_proto_of(value))
     return made
+
+
+def _proto_of(value):
+    """A TensorProto of a value, or of the constant that a tensor of a graph is."""
+    if isinstance(value, protos.TensorProto):
+        return value
+    known = execution.get_static_value(value)
+    return make_tensor_proto(value if known is None else known)
 
 
 def regression_signature_def(examples, predictions):
