@@ -3,7 +3,7 @@
 import inspect
 
 from headrace._load import _headrace
-from headrace.framework import errors, nest
+from headrace.framework import nest
 from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TypeSpec, flat_tensor_specs
 from headrace.function import trace_types
@@ -134,7 +134,6 @@ def parameters_of(spec, inputs):
         found = [P(f"arg_{i}", P.POSITIONAL_ONLY) for i in range(len(args))]
         found += [FreelyNamed(name, P.KEYWORD_ONLY) for name in kwargs]
         return Parameters.of(found)
-    _check_full(full)
     names = list(full.args)
     if spec[1] and names:  # older files list `self`
         names = names[1:]
@@ -153,31 +152,6 @@ def parameters_of(spec, inputs):
     if full.varkw:
         found.append(P(full.varkw, P.VAR_KEYWORD))
     return Parameters.of(found)
-
-
-def _check_full(full):
-    """DataLossError where it is not what inspect.getfullargspec gives."""
-    kinds = {
-        "args": list,
-        "varargs": (str, type(None)),
-        "varkw": (str, type(None)),
-        "defaults": (list, tuple, type(None)),
-        "kwonlyargs": list,
-        "kwonlydefaults": (dict, type(None)),
-    }
-    fields = getattr(full, "_fields", ())
-    if not all(name in fields for name in kinds) or not all(
-        isinstance(getattr(full, name), kind) for name, kind in kinds.items()
-    ):
-        raise errors.DataLossError._of(f"a function's FullArgSpec is damaged: {full}")
-    plain = [*full.args, *(n for n in (full.varargs, full.varkw) if n)]
-    names = [*plain, *full.kwonlyargs]
-    if (
-        not all(isinstance(n, str) for n in names)
-        or not all(n.isidentifier() for n in plain)
-        or len(set(names)) < len(names)
-    ):
-        raise errors.DataLossError._of(f"a function's parameters are damaged: {names}")
 
 
 def _body(parameters):

@@ -1,10 +1,11 @@
 """tf.saved_model.load: Python's objects around a model that C++ has loaded."""
 
+import contextlib
 import functools
 import os
 
 from headrace._load import _headrace
-from headrace.framework import data_structures
+from headrace.framework import data_structures, errors
 from headrace.framework.asset import Asset
 from headrace.framework.trackable import AutoTrackable
 from headrace.function import wrapped
@@ -41,7 +42,8 @@ def load(export_dir, tags=None, options=None):
         options.allow_partial_checkpoint,
         options.experimental_skip_checkpoint,
     )
-    root = _Loader(native).root()
+    with _reading(export_dir):
+        root = _Loader(native).root()
     version, git_version = native.versions
     shown = {
         "tensorflow_version": version,
@@ -53,6 +55,17 @@ def load(export_dir, tags=None, options=None):
     for name, value in shown.items():
         object.__setattr__(root, name, value)
     return root
+
+
+@contextlib.contextmanager
+def _reading(export_dir):
+    """What is made of objects of a file fails where the file is damaged."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as e:
+        raise errors.DataLossError._of(
+            f"SavedModel {os.fspath(export_dir)}: its objects are damaged: {e}"
+        ) from e
 
 
 def _of_session(native):
@@ -88,7 +101,10 @@ class _Loader:
         """The first object, with all that it leads to."""
         for i in range(len(self._rows)):
             self._connect(i)
-        return self._objects[0]
+        root = self._objects[0]
+        if not isinstance(root.signatures, objects.SignatureMap):
+            raise TypeError(f"its signatures are a {type(root.signatures).__name__}")
+        return root
 
     def _specs_by_name(self):
         """The FunctionSpec of each concrete function: its own, else that of the function
