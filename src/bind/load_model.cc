@@ -10,6 +10,7 @@
 #include "bind/structured_value.h"
 #include "bind/value/dtype_object.h"
 #include "bind/value/tensor_object.h"
+#include "saved_model/fingerprint.h"
 #include "saved_model/loaded_model.h"
 #include "tensor/tensor_proto.h"
 
@@ -42,6 +43,15 @@ tensorflow::MetaGraphDef* GraphOrRaise(
   RaiseAs(absl::IsNotFound(graph.status()) ? PyExc_RuntimeError
                                            : PyExc_ValueError,
           graph.status());
+}
+
+// The FingerprintDef of a folder; OSError where there is none.
+nb::bytes FingerprintIn(const std::string& folder) {
+  auto found = ReadFingerprint(folder);
+  if (found.ok()) return Serialized(*found);
+  RaiseAs(absl::IsNotFound(found.status()) ? PyExc_FileNotFoundError
+                                           : PyExc_RuntimeError,
+          found.status());
 }
 
 nb::bytes SerializedModel(const std::string& folder) {
@@ -209,6 +219,7 @@ void AddSavedModel(nb::module_& m) {
   m.def("contains_saved_model", &ContainsSavedModel);
   m.def("read_saved_model", &SerializedModel);
   m.def("read_meta_graph", &SerializedGraph);
+  m.def("read_fingerprint", &FingerprintIn);
   m.def("encode_structure", [](nb::handle value) {
     tensorflow::StructuredValue proto;
     FromPython(value, &proto);

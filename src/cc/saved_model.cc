@@ -124,6 +124,11 @@ Variable SavedModel::variable(const std::string& path) const {
     id = state_->model->Child(id, name);
     if (id < 0) break;
   }
+  if (id < 0 && state_->model->session().graph) {
+    for (const auto& [number, variable] : state_->variables) {
+      if (state_->model->object(number).variable().name() == path) id = number;
+    }
+  }
   auto it = state_->variables.find(id);
   if (it == state_->variables.end()) {
     throw Error(ErrorCode::kNotFound, "the model has no variable " + path);

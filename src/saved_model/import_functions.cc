@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/import.h"
 #include "op/registry.h"
+#include "saved_model/function_names.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace headrace {
@@ -17,15 +18,6 @@ using tensorflow::FunctionDefLibrary;
 using tensorflow::GraphDef;
 using tensorflow::NameAttrList;
 using tensorflow::NodeDef;
-
-// "__inference_f_33" -> "__inference_f": the number counted functions in the
-// process that wrote it.
-StringView WithoutNumber(StringView name) {
-  const size_t end = name.find_last_not_of("0123456789");
-  const bool numbered = end != StringView::npos && end > 0 &&
-                        end + 1 < name.size() && name[end] == '_';
-  return numbered ? name.substr(0, end) : name;
-}
 
 class FunctionImporter {
  public:
@@ -142,32 +134,18 @@ class FunctionImporter {
   }
 
   void RenameIn(NodeDef* n, const std::string& suffix) {
-    auto as_op = names_.find(n->op());
-    if (as_op != names_.end()) n->set_op(as_op->second);
-    for (auto& [key, value] : *n->mutable_attr()) {
-      RenameIn(&value);
-      if (key == "shared_name" && !value.s().empty()) {
-        value.mutable_s()->append(suffix);
-      }
+    RenameCalls(names_, n);
+    auto name = n->mutable_attr()->find("shared_name");
+    if (name != n->mutable_attr()->end() && !name->second.s().empty()) {
+      name->second.mutable_s()->append(suffix);
     }
   }
-  void RenameIn(AttrValue* value) {
-    if (value->has_func()) RenameIn(value->mutable_func());
-    if (!value->has_list()) return;
-    for (NameAttrList& f : *value->mutable_list()->mutable_func()) RenameIn(&f);
-  }
-  void RenameIn(NameAttrList* f) {
-    auto it = names_.find(f->name());
-    if (it != names_.end()) f->set_name(it->second);
-    for (auto& [key, value] : *f->mutable_attr()) RenameIn(&value);
-  }
-
   GraphDef* def_;
   FunctionDefLibrary* library_;
   const std::string& folder_;
   absl::flat_hash_map<std::string, FunctionDef*> by_name_;
   absl::flat_hash_map<std::string, std::string> gradients_;
-  absl::flat_hash_map<std::string, std::string> names_;  // old -> new
+  FunctionNames names_;
   std::vector<FunctionDef*> reached_;
 };
 

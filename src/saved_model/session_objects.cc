@@ -148,15 +148,14 @@ class SessionImporter {
       while (!names.insert(handle.name()).second) {
         handle.mutable_name()->append("_");
       }
-      if (handle.attr().at("shared_name").s().empty()) {
-        (*handle.mutable_attr())["shared_name"].set_s(n.name());
-      }
+      auto& attrs = *handle.mutable_attr();
+      if (attrs["shared_name"].s().empty()) attrs["shared_name"].set_s(n.name());
       NodeDef reference;
       reference.set_name(n.name());
       reference.set_op("_Reference");
       reference.add_input(handle.name());
       for (const char* kept : {"shape", "dtype"}) {
-        (*reference.mutable_attr())[kept] = n.attr().at(kept);
+        (*reference.mutable_attr())[kept] = attrs[kept];
       }
       n.Swap(&reference);
       handles.push_back(std::move(handle));

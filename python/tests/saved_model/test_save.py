@@ -57,6 +57,7 @@ def test_what_lies_in_the_folder(tmp_path):
         for f in files
     )
     assert found == [
+        "fingerprint.pb",
         "saved_model.pb",
         "variables/variables.data-00000-of-00001",
         "variables/variables.index",
