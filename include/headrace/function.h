@@ -1,8 +1,10 @@
 // Traced functions: tf.function.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -11,6 +13,13 @@
 #include "headrace/tensor.h"
 
 namespace headrace::tf {
+
+struct FunctionOptions {
+  // A time limit of each call that runs, kDeadlineExceeded beyond it (tracing
+  // does not count); zero or less is over already, at most a hundred years. A
+  // call inside another traced function is a part of that one's.
+  std::optional<std::chrono::nanoseconds> timeout = {};
+};
 
 // A C++ function of tensors, run once per signature (dtypes and shapes of its
 // arguments) to record a graph, which later calls run as one optimised plan.
@@ -28,7 +37,7 @@ class HR_API Function {
   // `body` gets as many tensors as a call passes and may return any number,
   // also none. What it throws, the call that traces throws; the next call
   // traces anew.
-  explicit Function(Body body);
+  explicit Function(Body body, FunctionOptions options = {});
 
   // Throws the Error of the first op that fails, and what tracing throws.
   // Inside another traced function the call becomes a node of that one's graph.
@@ -57,10 +66,12 @@ template <int N>
 class TypedFunction {
  public:
   template <typename F>
-  explicit TypedFunction(F body)
-      : function_([body](const std::vector<Tensor>& args) {
-          return std::vector<Tensor>{body(args)};
-        }) {}
+  explicit TypedFunction(F body, FunctionOptions options = {})
+      : function_(
+            [body](const std::vector<Tensor>& args) {
+              return std::vector<Tensor>{body(args)};
+            },
+            options) {}
   template <typename... Args>
   Tensor operator()(const Args&... args) const {
     static_assert(sizeof...(Args) == N, "one argument a tensor");
@@ -72,8 +83,8 @@ class TypedFunction {
   Function function_;
 };
 template <int N, typename F>
-TypedFunction<N> function(F body) {
-  return TypedFunction<N>(std::move(body));
+TypedFunction<N> function(F body, FunctionOptions options = {}) {
+  return TypedFunction<N>(std::move(body), options);
 }
 
 }  // namespace headrace::tf

@@ -34,6 +34,7 @@
 #include "headrace/layer/symbolic.h"      // IWYU pragma: export
 #include "headrace/layer/wrappers.h"      // IWYU pragma: export
 #include "headrace/ops.h"                 // IWYU pragma: export
+#include "headrace/profiler.h"            // IWYU pragma: export
 #include "headrace/random.h"              // IWYU pragma: export
 #include "headrace/saved_model.h"         // IWYU pragma: export
 #include "headrace/tape.h"                // IWYU pragma: export

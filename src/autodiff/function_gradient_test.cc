@@ -1,34 +1,13 @@
 #include "autodiff/function_gradient.h"
 
 #include "eager/tape.h"
-#include "gtest/gtest.h"
+#include "graph/test_function.h"
 #include "op/registry.h"
 
 namespace headrace {
 namespace {
 
-using K = GraphBuilder::Kind;
-
 float At(const Value& v, int i = 0) { return v.tensor().data<float>()[i]; }
-
-template <typename F>
-FunctionPtr Trace(StringView name, std::vector<std::pair<DType, Shape>> args,
-                  F&& body) {
-  GraphBuilder builder(std::make_shared<Graph>(), K::kFunction);
-  EmitterScope emit(&builder);
-  std::vector<Value> in;
-  for (auto& [d, s] : args) {
-    in.push_back(*builder.AddPlaceholder("x", d, s, nullptr));
-  }
-  OpScope s;
-  std::vector<Value> out = body(s, in);
-  EXPECT_TRUE(s.ok()) << s.status();
-  for (Value& v : out) v = *builder.Import(v);
-  FunctionPtr f =
-      MakeFunction(FunctionLibrary::NewName(name), builder, in, out);
-  EXPECT_TRUE(GlobalFunctions().Add(f).ok());
-  return f;
-}
 
 const Shape kScalar;
 const DType kF = DType::kFloat;
@@ -57,7 +36,7 @@ void CheckOrders(const FunctionPtr& f, float x, float y, float dy, float ddy) {
 }
 
 FunctionPtr Cube() {
-  return Trace("cube", {{kF, kScalar}}, [](OpScope& s, auto in) {
+  return Traced("cube", {{kF, kScalar}}, [](OpScope& s, const Values& in) {
     return std::vector<Value>{s("Mul", {s("Mul", {in[0], in[0]}), in[0]})};
   });
 }
@@ -66,8 +45,8 @@ TEST(FunctionGradient, ThroughACall) { CheckOrders(Cube(), 2, 8, 12, 12); }
 
 // x^5 called through a function, differentiated `order` times.
 float FifthPower(int order, float x) {
-  static const FunctionPtr& f =
-      *new FunctionPtr(Trace("fifth", {{kF, kScalar}}, [](OpScope& s, auto in) {
+  static const FunctionPtr& f = *new FunctionPtr(
+      Traced("fifth", {{kF, kScalar}}, [](OpScope& s, const Values& in) {
         Value square = s("Mul", {in[0], in[0]});
         Value cube = s("Mul", {square, in[0]});
         return std::vector<Value>{s("Mul", {cube, square})};
@@ -99,28 +78,30 @@ TEST(FunctionGradient, HigherOrders) {
 
 TEST(FunctionGradient, ThroughNestedCalls) {
   FunctionPtr cube = Cube();
-  FunctionPtr f = Trace("outer", {{kF, kScalar}}, [&](OpScope& s, auto in) {
-    ValueList y = CallFunction(s, cube, {in[0]});
-    return std::vector<Value>{s("Mul", {y[0], in[0]})};
-  });
+  FunctionPtr f =
+      Traced("outer", {{kF, kScalar}}, [&](OpScope& s, const Values& in) {
+        ValueList y = CallFunction(s, cube, {in[0]});
+        return std::vector<Value>{s("Mul", {y[0], in[0]})};
+      });
   CheckOrders(f, 2, 16, 32, 48);
 }
 
 TEST(FunctionGradient, ThroughABranch) {
   FunctionPtr cube = Cube();
   FunctionPtr square =
-      Trace("square", {{kF, kScalar}}, [](OpScope& s, auto in) {
+      Traced("square", {{kF, kScalar}}, [](OpScope& s, const Values& in) {
         return std::vector<Value>{s("Mul", {in[0], in[0]})};
       });
   for (float x : {2.f, -3.f}) {
-    FunctionPtr f = Trace("if", {{kF, kScalar}}, [&](OpScope& s, auto in) {
-      Value positive = s("Greater", {in[0], s.Scalar(kF, 0)});
-      Value y = s("StatelessIf", {positive, in[0]},
-                  {{"then_branch", FuncRef{cube->name, nullptr}},
-                   {"else_branch", FuncRef{square->name, nullptr}},
-                   {"Tout", std::vector<DType>{kF}}});
-      return std::vector<Value>{s("Mul", {y, s.Scalar(kF, 2)})};
-    });
+    FunctionPtr f =
+        Traced("if", {{kF, kScalar}}, [&](OpScope& s, const Values& in) {
+          Value positive = s("Greater", {in[0], s.Scalar(kF, 0)});
+          Value y = s("StatelessIf", {positive, in[0]},
+                      {{"then_branch", FuncRef{cube->name, nullptr}},
+                       {"else_branch", FuncRef{square->name, nullptr}},
+                       {"Tout", std::vector<DType>{kF}}});
+          return std::vector<Value>{s("Mul", {y, s.Scalar(kF, 2)})};
+        });
     if (x > 0) {
       CheckOrders(f, x, 2 * x * x * x, 6 * x * x, 12 * x);
     } else {
@@ -130,16 +111,15 @@ TEST(FunctionGradient, ThroughABranch) {
 }
 
 FunctionPtr Power3ByLoop() {
-  using Types = std::vector<std::pair<DType, Shape>>;
-  Types vars = {{DType::kInt32, kScalar}, {kF, kScalar}, {kF, kScalar}};
-  FunctionPtr cond = Trace("cond", vars, [](OpScope& s, auto in) {
+  ArgTypes vars = {{DType::kInt32, kScalar}, {kF, kScalar}, {kF, kScalar}};
+  FunctionPtr cond = Traced("cond", vars, [](OpScope& s, const Values& in) {
     return std::vector<Value>{s("Less", {in[0], s.Int32(3)})};
   });
-  FunctionPtr body = Trace("body", vars, [](OpScope& s, auto in) {
+  FunctionPtr body = Traced("body", vars, [](OpScope& s, const Values& in) {
     return std::vector<Value>{s("AddV2", {in[0], s.Int32(1)}),
                               s("Mul", {in[1], in[2]}), in[2]};
   });
-  return Trace("while", {{kF, kScalar}}, [&](OpScope& s, auto in) {
+  return Traced("while", {{kF, kScalar}}, [&](OpScope& s, const Values& in) {
     ValueList out =
         s.All("StatelessWhile", {s.Int32(0), s.Scalar(kF, 1), in[0]},
               {{"cond", FuncRef{cond->name, nullptr}},
@@ -157,22 +137,23 @@ TEST(FunctionGradient, ThroughALoop) {
 TEST(FunctionGradient, TapesInsideAFunction) {
   if (FindOp("TensorListPushBack") == nullptr) GTEST_SKIP();
   FunctionPtr loop = Power3ByLoop();
-  FunctionPtr f = Trace("tapes", {{kF, kScalar}}, [&](OpScope& s, auto in) {
-    Tape outer(false, true), inner(false, true);
-    outer.Watch(in[0]);
-    outer.Start();
-    inner.Watch(in[0]);
-    inner.Start();
-    auto y = CallDifferentiably(loop, {in[0]}, nullptr);
-    EXPECT_TRUE(y.ok()) << y.status();
-    inner.Stop();
-    auto g = inner.Gradients({(*y)[0]}, {in[0]}, {});
-    EXPECT_TRUE(g.ok()) << g.status();
-    outer.Stop();
-    auto gg = outer.Gradients({(*g)[0].dense}, {in[0]}, {});
-    EXPECT_TRUE(gg.ok()) << gg.status();
-    return std::vector<Value>{(*g)[0].dense, (*gg)[0].dense};
-  });
+  FunctionPtr f =
+      Traced("tapes", {{kF, kScalar}}, [&](OpScope& s, const Values& in) {
+        Tape outer(false, true), inner(false, true);
+        outer.Watch(in[0]);
+        outer.Start();
+        inner.Watch(in[0]);
+        inner.Start();
+        auto y = CallDifferentiably(loop, {in[0]}, nullptr);
+        EXPECT_TRUE(y.ok()) << y.status();
+        inner.Stop();
+        auto g = inner.Gradients({(*y)[0]}, {in[0]}, {});
+        EXPECT_TRUE(g.ok()) << g.status();
+        outer.Stop();
+        auto gg = outer.Gradients({(*g)[0].dense}, {in[0]}, {});
+        EXPECT_TRUE(gg.ok()) << gg.status();
+        return std::vector<Value>{(*g)[0].dense, (*gg)[0].dense};
+      });
   OpScope s;
   ValueList out = CallFunction(s, f, {Value(Tensor::Scalar<float>(2))});
   ASSERT_TRUE(s.ok()) << s.status();

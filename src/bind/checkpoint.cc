@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/files/files.h"
+#include "bind/python/call_stops.h"
 #include "bind/python/status.h"
 #include "bind/trackable_object.h"
 #include "bind/value/convert.h"
@@ -76,6 +77,7 @@ void WriteValues(const GraphValues& values, const std::string& prefix,
   Status status;
   {
     // Files may be slow: other threads of Python run on.
+    const CallStops stops;
     WithoutGil unlocked;
     status = values.Write(place.fs, place.local,
                           {.max_shard_bytes = max_shard_bytes});
@@ -94,6 +96,7 @@ void WritePieces(const std::string& prefix,
   }
   Status status;
   {
+    const CallStops stops;
     WithoutGil unlocked;
     status = PrepareFolder(place.fs, place.local);
     if (status.ok()) {

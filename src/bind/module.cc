@@ -11,8 +11,10 @@
 #include "bind/checkpoint.h"
 #include "bind/function/named_gradient.h"
 #include "bind/function/tape_object.h"
+#include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
 #include "bind/python/interrupts.h"
+#include "bind/python/profiler.h"
 #include "bind/python/python.h"
 #include "bind/records.h"
 #include "bind/saved_model.h"
@@ -51,6 +53,8 @@ NB_MODULE(_headrace, m) {
   // Only Python programs have signals to look for; programs in C++ handle their
   // own.
   InstallInterrupts();
+  AddCancellation(m);
+  AddProfiler(m);
   AddTape(m);
   AddNamedGradients(m);
   AddNumberChecks(m);

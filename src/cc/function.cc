@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "base/stack_room.h"
 #include "cc/trace.h"
+#include "function/call_event.h"
 #include "function/concrete_function.h"
 #include "function/signature.h"
 #include "function/trace_cache.h"
@@ -67,7 +68,7 @@ std::unique_ptr<FunctionTrace> MakeTrace(const Function::Body& body,
 }  // namespace
 
 struct Function::State {
-  explicit State(Body b) : body(std::move(b)) {}
+  State(Body b, FunctionOptions o) : body(std::move(b)), options(o) {}
 
   // The trace for a call, made where there is none. Traces are never dropped.
   ConcreteFunction& For(const Signature& call) {
@@ -78,8 +79,19 @@ struct Function::State {
     if (const FunctionTrace* t = Find(call))
       return *t->function;  // made meanwhile
     std::unique_ptr<FunctionTrace> made = MakeTrace(body, call);
+    if (options.timeout) made->function->SetTimeout(*options.timeout);
     MutexLock lock(mutex);
     return *traces.Add(std::move(made))->function;
+  }
+  std::vector<Tensor> Call(const std::vector<Tensor>& args) {
+    Signature call;
+    for (const Tensor& t : args) call.AddTensor(Access::ValueOf(t));
+    ValueList outputs;
+    Check(For(call).Call(call.leaves(), &outputs));
+    std::vector<Tensor> results;
+    results.reserve(outputs.size());
+    for (Value& v : outputs) results.push_back(Access::Wrap(std::move(v)));
+    return results;
   }
   const FunctionTrace* Find(const Signature& call) {
     MutexLock lock(mutex);
@@ -91,6 +103,7 @@ struct Function::State {
   }
 
   const Body body;
+  const FunctionOptions options;
   // Held while the body runs, which may call the function for another
   // signature; so each is traced once.
   RecursiveMutex tracing ABSL_ACQUIRED_BEFORE(mutex);
@@ -98,8 +111,8 @@ struct Function::State {
   TraceCache<FunctionTrace> traces ABSL_GUARDED_BY(mutex);
 };
 
-Function::Function(Body body)
-    : state_(std::make_shared<State>(std::move(body))) {}
+Function::Function(Body body, FunctionOptions options)
+    : state_(std::make_shared<State>(std::move(body), options)) {}
 
 int Function::trace_count() const { return state_->count(); }
 
@@ -111,13 +124,12 @@ std::vector<Tensor> Function::operator()(
 
 std::vector<Tensor> Function::operator()(
     const std::vector<Tensor>& args) const {
-  Signature call;
-  for (const Tensor& t : args) call.AddTensor(Access::ValueOf(t));
-  ValueList outputs;
-  Check(state_->For(call).Call(call.leaves(), &outputs));
-  std::vector<Tensor> results;
-  results.reserve(outputs.size());
-  for (Value& v : outputs) results.push_back(Access::Wrap(std::move(v)));
+  if (!timeline::On()) [[likely]]
+    return state_->Call(args);
+  CallEvent event("f");
+  const int before = trace_count();
+  std::vector<Tensor> results = state_->Call(args);
+  event.SetTraces(before, trace_count());
   return results;
 }
 

@@ -2,10 +2,12 @@
 #include "headrace/function.h"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <thread>
 
+#include "cc/trace.h"
 #include "gtest/gtest.h"
 #include "headrace/headrace.h"
 
@@ -96,6 +98,59 @@ TEST(Function, SeveralThreadsTraceOnce) {
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(right, 200);
   EXPECT_EQ(f.trace_count(), 1);
+}
+
+// While x is not negative: for 1 without end. Without captures, as a loop's
+// functions have none here.
+Tensors SquareWhilePositive(const Tensors& x) {
+  namespace internal = headrace::tf::internal;
+  const std::vector<internal::ArgSpec> like = {
+      {headrace::DType::kFloat, headrace::Shape(), nullptr}};
+  const internal::Recorded cond =
+      internal::Record("cond", like, [](const Tensors& in) {
+        return Tensors{tf::GreaterEqual(in[0], tf::Abs(in[0]))};
+      });
+  const internal::Recorded body = internal::Record(
+      "body", like, [](const Tensors& in) { return Tensors{in[0] * in[0]}; });
+  return {internal::CallOp1("StatelessWhile", internal::ValuesOf(x),
+                            {{"cond", cond.ref()}, {"body", body.ref()}})};
+}
+
+template <typename F>
+tf::ErrorCode CodeOfCall(F call) {
+  try {
+    call();
+  } catch (const tf::Error& e) {
+    return e.code();
+  }
+  ADD_FAILURE() << "the call ran to its end";
+  return tf::ErrorCode::kUnknown;
+}
+
+TEST(Function, TimeoutsEndLoopsWithoutEnd) {
+  using std::chrono::milliseconds;
+  const tf::Function f(SquareWhilePositive, {.timeout = milliseconds(300)});
+  EXPECT_EQ(CodeOfCall([&] { f({tf::Tensor(1.0f)}); }),
+            tf::ErrorCode::kDeadlineExceeded);
+  // Another call, with its own time.
+  EXPECT_EQ(f({tf::Tensor(-1.0f)})[0].item<float>(), -1);
+  EXPECT_EQ(f.trace_count(), 1);
+  const auto typed =
+      tf::function<1>([](auto& x) { return SquareWhilePositive(x)[0]; },
+                      {.timeout = milliseconds(5)});
+  EXPECT_EQ(CodeOfCall([&] { typed(1.0f); }), tf::ErrorCode::kDeadlineExceeded);
+}
+
+TEST(Function, TimeoutsAreOfCallsThatRun) {
+  const auto inner = tf::function<1>([](auto& x) { return x[0] + 1.0f; },
+                                     {.timeout = std::chrono::seconds(0)});
+  EXPECT_EQ(CodeOfCall([&] { inner(1.0f); }), tf::ErrorCode::kDeadlineExceeded);
+  EXPECT_EQ(inner.trace_count(), 1);
+  // A part of the outer one's call, which has its own limit.
+  const auto outer =
+      tf::function<1>([&](auto& x) { return inner(x[0]); },
+                      {.timeout = std::chrono::nanoseconds::max()});
+  EXPECT_EQ(outer(1.0f).template item<float>(), 2);
 }
 
 TEST(Function, WrongResultsAreErrors) {

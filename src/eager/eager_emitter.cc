@@ -1,6 +1,7 @@
 #include "eager/eager_emitter.h"
 
 #include "absl/container/fixed_array.h"
+#include "base/timeline.h"
 #include "op/function_caller.h"
 #include "op/kernel.h"
 #include "op/registry.h"
@@ -90,6 +91,7 @@ Emitter* EagerEmitter() {
 [[gnu::hot]] Status RunEagerly(const ResolvedOp& op,
                                absl::Span<const Tensor* const> inputs,
                                absl::Span<Tensor> outputs) {
+  const timeline::Span span(timeline::Event::Kind::kOp, op.name());
   Status s = Run(op, inputs, outputs);
   return s.ok() ? s : WithOpName(s, op);
 }

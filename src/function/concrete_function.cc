@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "autodiff/function_gradient.h"
+#include "base/cancellation.h"
 #include "base/mutex.h"
 #include "op/function_caller.h"
 #include "op/resource.h"
+#include "runtime/ran_functions.h"
 
 namespace headrace {
 
@@ -69,9 +71,24 @@ Status ConcreteFunction::SetCaptures(std::vector<Value> captures) {
   return OkStatus();
 }
 
+void ConcreteFunction::SetTimeout(std::chrono::nanoseconds timeout) {
+  constexpr std::chrono::nanoseconds kMost = std::chrono::hours(24 * 365 * 100);
+  timeout_ = std::min(timeout, kMost);
+}
+
 [[gnu::hot]] Status ConcreteFunction::Call(absl::Span<const Value> args,
                                            ValueList* outputs,
                                            std::shared_ptr<void> keep) {
+  if (!timeout_ || !CurrentEmitter()->is_eager()) [[likely]]
+    return CallInTime(args, outputs, std::move(keep));
+  const CancellationToken token(CancellationToken::Clock::now() + *timeout_);
+  const StopScope scope(&token);
+  return CallInTime(args, outputs, std::move(keep));
+}
+
+[[gnu::hot]] Status ConcreteFunction::CallInTime(absl::Span<const Value> args,
+                                                 ValueList* outputs,
+                                                 std::shared_ptr<void> keep) {
   HR_RETURN_IF_ERROR(Check(args));
   HR_RETURN_IF_ERROR(CheckBorrowed());
   // The short road: no tape, no graph being built, so the plan runs and nobody
@@ -120,6 +137,7 @@ StatusOr<Executable*> ConcreteFunction::MakeReady() {
   services.resources = &DefaultResources();
   services.functions = DefaultFunctionCaller();
   std::vector<Tensor> fetches;
+  const FunctionRunNote note(function_);
   HR_RETURN_IF_ERROR(
       executable->Run(services, absl::MakeSpan(feeds), &fetches));
   outputs->clear();

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,9 @@ class ConcreteFunction {
   }
   // Other values in place of the captured ones, as many and of their types.
   Status SetCaptures(std::vector<Value> captures);
+  // A time limit of each call that runs, DeadlineExceeded beyond it; at most a
+  // hundred years. Not while it is called.
+  void SetTimeout(std::chrono::nanoseconds timeout);
   int num_args() const {
     return static_cast<int>(function()->args.size() - captures_.size());
   }
@@ -51,6 +56,8 @@ class ConcreteFunction {
               std::shared_ptr<void> keep = nullptr);
 
  private:
+  Status CallInTime(absl::Span<const Value> args, ValueList* outputs,
+                    std::shared_ptr<void> keep);
   Status Run(absl::Span<const Value> args, ValueList* outputs);
   StatusOr<Executable*> MakeReady();
   Status Check(absl::Span<const Value> args) const;
@@ -61,6 +68,7 @@ class ConcreteFunction {
   std::vector<Value> trainable_;
   std::vector<Borrowed> borrowed_;
   std::vector<DType> arg_types_;
+  std::optional<std::chrono::nanoseconds> timeout_;
   ForkMutex mutex_;
   std::shared_ptr<Executable> executable_ ABSL_GUARDED_BY(mutex_);
   std::atomic<Executable*> ready_{nullptr};  // executable_, once made

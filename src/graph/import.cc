@@ -1,12 +1,11 @@
 #include "graph/import.h"
 
 #include <google/protobuf/arena.h>
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
 
 #include <deque>
 
 #include "absl/container/flat_hash_set.h"
+#include "formats/proto_text.h"
 #include "formats/version_check.h"
 #include "graph/at_node.h"
 #include "graph/export.h"
@@ -281,27 +280,12 @@ Status ImportGraphBytes(StringView bytes, const ImportOptions& options,
 }
 
 StatusOr<std::string> GraphDefFromText(const std::string& text) {
-  struct Errors : google::protobuf::io::ErrorCollector {
-    std::string first;
-    void AddError(int line, int column, const std::string& message) override {
-      // Later errors mostly follow from the first.
-      if (first.empty()) {
-        // Protobuf counts from 0.
-        first = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ",
-                             message);
-      }
-    }
-  };
-  Errors errors;
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&errors);
-  // Protobuf's own limit for bytes, so that text nests no deeper.
-  parser.SetRecursionLimit(100);
   google::protobuf::Arena arena;
   auto* def = google::protobuf::Arena::CreateMessage<GraphDef>(&arena);
-  if (!parser.ParseFromString(text, def)) {
-    return InvalidArgument("Cannot parse the text as a GraphDef: ",
-                           errors.first);
+  if (auto error = ReadProtoText(text, def)) {
+    return InvalidArgument("Cannot parse the text as a GraphDef: line ",
+                           error->line, ", column ", error->column, ": ",
+                           error->message);
   }
   return def->SerializeAsString();
 }

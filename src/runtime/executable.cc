@@ -1,12 +1,12 @@
 #include "runtime/executable.h"
 
 #include <bit>
-#include <chrono>
 #include <deque>
 
 #include "absl/strings/str_join.h"
 #include "base/cancellation.h"
 #include "base/stack_room.h"
+#include "base/timeline.h"
 #include "op/run_kernel.h"
 #include "op/shape_context.h"
 #include "runtime/loop_plan.h"
@@ -14,10 +14,6 @@
 
 namespace headrace {
 namespace {
-
-int64_t Now() {
-  return std::chrono::steady_clock::now().time_since_epoch().count();
-}
 
 Status BindProgram(Program& p) {
   for (Call& call : p.calls) {
@@ -490,17 +486,18 @@ Status Executable::RunProduct(Workspace& f, int i) {
   });
 }
 
-[[gnu::hot]] Status Executable::RunSteps(Workspace& f, Timeline* timeline) {
+[[gnu::hot]] Status Executable::RunSteps(Workspace& f) {
   int n = num_steps();
+  const bool timed = timeline::On();
   for (int i = 0; i < n; ++i) {
     HR_RETURN_IF_ERROR(CheckStopOften());
-    int64_t begin = timeline ? Now() : 0;
+    const int64_t begin = timed ? timeline::Now() : 0;
     Status s = RunStep(f, i);
     if (!s.ok()) [[unlikely]]
       return AtCall(s, steps_[i].name);
-    if (timeline) {
-      timeline->Step(steps_[i].name, steps_[i].op->name(), begin, Now());
-    }
+    if (timed) [[unlikely]]
+      timeline::RecordSpan(timeline::Event::Kind::kStep, steps_[i].name,
+                           steps_[i].op->name(), begin);
     // As soon as the last reader is done: the memory is free for the next step,
     // and a buffer with one holder may be written over.
     for (ValueId v : steps_[i].release) f.slots[v] = Tensor();
@@ -516,11 +513,10 @@ Status Executable::RunProduct(Workspace& f, int i) {
 }
 
 [[gnu::hot]] Status Executable::RunIn(Workspace& f, absl::Span<Tensor> feeds,
-                                      std::vector<Tensor>* fetches,
-                                      Timeline* timeline) {
+                                      std::vector<Tensor>* fetches) {
   Status s = CheckStackRoom("functions that call each other");
   if (s.ok()) s = SetFeeds(f, feeds);
-  if (s.ok()) s = RunSteps(f, timeline);
+  if (s.ok()) s = RunSteps(f);
   if (!s.ok()) [[unlikely]] {
     fetches->clear();
     // A run that failed leaves nothing in the workspace, which the next run
@@ -554,17 +550,16 @@ void Executable::ReuseFetches(Workspace& f, absl::Span<Tensor> old) {
 
 [[gnu::hot]] Status Executable::Run(const RunServices& services,
                                     absl::Span<Tensor> feeds,
-                                    std::vector<Tensor>* fetches,
-                                    Timeline* timeline) {
+                                    std::vector<Tensor>* fetches) {
   if (by_shape_) {
     // Shapes that came before have a plan of their own, with all sizes known.
     if (Executable* e = by_shape_->For(feeds)) {
-      return e->Run(services, feeds, fetches, timeline);
+      return e->Run(services, feeds, fetches);
     }
   }
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Workspace> f, Acquire());
   f->services = services;
-  Status s = RunIn(*f, feeds, fetches, timeline);
+  Status s = RunIn(*f, feeds, fetches);
   Release(std::move(f));
   return s;
 }
@@ -582,7 +577,7 @@ class Executable::Repeated : public FunctionRun {
   }
   Status Run(absl::Span<Tensor> inputs, std::vector<Tensor>* outputs) override {
     executable_->ReuseFetches(*workspace_, absl::MakeSpan(*outputs));
-    return executable_->RunIn(*workspace_, inputs, outputs, nullptr);
+    return executable_->RunIn(*workspace_, inputs, outputs);
   }
 
  private:

@@ -17,16 +17,11 @@
 #include "runtime/prepared_weights.h"
 #include "runtime/program.h"
 
-namespace headrace {
+namespace tensorflow {
+class GraphDef;
+}
 
-// When set in a run, receives the name, op and times of every step.
-class Timeline {
- public:
-  virtual ~Timeline() = default;
-  // Nanoseconds of std::chrono::steady_clock. Called on the running thread.
-  virtual void Step(StringView name, StringView op, int64_t begin_ns,
-                    int64_t end_ns) = 0;
-};
+namespace headrace {
 
 // Thread-safe: runs may overlap; each takes a workspace (slots and arena) of
 // its own, kept for the next run.
@@ -48,7 +43,7 @@ class Executable {
   // Feeds are moved from. On error nothing is in *fetches. The error names the
   // step: "...\n\t [[{{node name}}]]".
   Status Run(const RunServices& services, absl::Span<Tensor> feeds,
-             std::vector<Tensor>* fetches, Timeline* timeline = nullptr);
+             std::vector<Tensor>* fetches);
 
   // For callers that run again and again. `keep` lives as long as the result,
   // which this executable must outlive.
@@ -61,6 +56,8 @@ class Executable {
   size_t arena_bytes() const { return arena_bytes_; }
   // One line a step, for tests and docs.
   std::string DebugString() const;
+  // The same as nodes; see PlannedGraph (runtime/ran_functions.h).
+  Status Describe(const Function& f, tensorflow::GraphDef* def) const;
 
  private:
   struct Step {
@@ -111,8 +108,8 @@ class Executable {
   void Release(std::unique_ptr<Workspace> workspace);
   Status SetFeeds(Workspace& f, absl::Span<Tensor> feeds);
   Status RunIn(Workspace& f, absl::Span<Tensor> feeds,
-               std::vector<Tensor>* fetches, Timeline* timeline);
-  Status RunSteps(Workspace& f, Timeline* timeline);
+               std::vector<Tensor>* fetches);
+  Status RunSteps(Workspace& f);
   Status RunStep(Workspace& f, int i);
   Status RunProduct(Workspace& f, int i);
   Status PrepareDynamic(Workspace& f, const Step& s);

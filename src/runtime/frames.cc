@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
+#include "base/timeline.h"
 #include "graph/at_node.h"
 #include "op/run_once.h"
 #include "runtime/frame_graph.h"
@@ -54,6 +55,7 @@ Status RunNode(const FrameGraph::FrameNode& n, const RunServices& services,
                absl::Span<Tensor* const> in, absl::Span<Tensor> out) {
   absl::InlinedVector<Tensor*, 4> outputs;
   for (Tensor& t : out) outputs.push_back(&t);
+  const timeline::Span span(timeline::Event::Kind::kStep, n.name, n.op->name());
   return RunOnce(*n.op, *n.kernel, in, outputs, services);
 }
 

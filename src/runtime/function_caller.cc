@@ -1,6 +1,7 @@
 #include "runtime/function_caller.h"
 
 #include "runtime/executable.h"
+#include "runtime/ran_functions.h"
 
 namespace headrace {
 namespace {
@@ -56,7 +57,9 @@ class ExecutableFunction : public BoundFunction {
   Status Call(const RunServices& services, absl::Span<Tensor> inputs,
               std::vector<Tensor>* outputs) override {
     const std::shared_ptr<Executable> e = executable_.lock();
-    return e ? e->Run(services, inputs, outputs) : Gone();
+    if (!e) return Gone();
+    const FunctionRunNote note(function_);
+    return e->Run(services, inputs, outputs);
   }
   StatusOr<std::unique_ptr<FunctionRun>> Begin(
       const RunServices& services) override {

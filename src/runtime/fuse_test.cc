@@ -9,7 +9,7 @@ TEST(Fuse, ProductsTakeTheirTails) {
   for (int64_t m : {1, 5, 200}) {
     for (int64_t n : {10, 33, 300}) {
       std::string plan = Compare(
-          [](OpScope& s, const ValueList& v) -> std::vector<Value> {
+          [](OpScope& s, const Values& v) -> std::vector<Value> {
             Value h = s("BiasAdd", {s("MatMul", {v[0], v[1]}), v[2]});
             Value gate = s("Mul", {h, s("Sigmoid", {h})});
             return {s("Relu", {s("AddV2", {gate, v[3]})})};
@@ -22,7 +22,7 @@ TEST(Fuse, ProductsTakeTheirTails) {
 
 TEST(Fuse, ReshapesDoNotPartAProductFromItsTail) {
   std::string plan = Compare(
-      [](OpScope& s, const ValueList& v) -> std::vector<Value> {
+      [](OpScope& s, const Values& v) -> std::vector<Value> {
         Value h = s("AddV2", {s("MatMul", {v[0], v[1]}), v[2]});
         Value cube = s("Reshape", {h, s.Int32s({4, 50, 120})});
         Value sum = s("AddV2", {cube, v[3]});
@@ -35,7 +35,7 @@ TEST(Fuse, ReshapesDoNotPartAProductFromItsTail) {
 
 TEST(Fuse, AProductThatIsReadTwiceIsKept) {
   std::string plan = Compare(
-      [](OpScope& s, const ValueList& v) -> std::vector<Value> {
+      [](OpScope& s, const Values& v) -> std::vector<Value> {
         Value p = s("MatMul", {v[0], v[1]});
         return {s("Relu", {s("AddV2", {p, v[2]})}), p};
       },
@@ -45,7 +45,7 @@ TEST(Fuse, AProductThatIsReadTwiceIsKept) {
 
 TEST(Fuse, TheTailMayHaveSeveralResults) {
   Compare(
-      [](OpScope& s, const ValueList& v) -> std::vector<Value> {
+      [](OpScope& s, const Values& v) -> std::vector<Value> {
         Value p = s("MatMul", {v[0], v[1]});
         Value a = s("Tanh", {p});
         return {a, s("Mul", {s("AddV2", {a, v[2]}), p})};
@@ -58,7 +58,7 @@ TEST(Fuse, ConvolutionsTakeNormalisationAndResidue) {
   for (int64_t size : {3, 14}) {
     for (int64_t channels : {8, 128}) {
       std::string plan = Compare(
-          [&](OpScope& s, const ValueList& v) -> std::vector<Value> {
+          [&](OpScope& s, const Values& v) -> std::vector<Value> {
             Value y = s("Conv2D", {v[0], v[1]},
                         {{"strides", ones}, {"padding", "SAME"}});
             y = s("AddV2", {s("Mul", {y, v[2]}), v[3]});
@@ -76,7 +76,7 @@ TEST(Fuse, ConvolutionsTakeNormalisationAndResidue) {
 TEST(Fuse, ResiduesAreAddedInPlace) {
   const std::vector<int64_t> ones(4, 1), threes{1, 3, 3, 1};
   for (int64_t channels : {8, 96, 512}) {  // 512: the filter is cut
-    const Body body = [&](OpScope& s, const ValueList& v) {
+    const Body body = [&](OpScope& s, const Values& v) {
       const AttrMap conv{{"strides", ones}, {"padding", "SAME"}};
       const AttrMap pool{
           {"ksize", threes}, {"strides", ones}, {"padding", "SAME"}};
@@ -89,7 +89,7 @@ TEST(Fuse, ResiduesAreAddedInPlace) {
     std::vector<Tensor> in{Numbers(shape), Numbers({2, 9, 9, 96}, 3),
                            Numbers({3, 3, 96, channels}), Numbers({channels})};
     EXPECT_EQ(Lines(Compare(body, in)), 3);
-    auto e = Executable::Make(*Traced(body, in), nullptr);
+    auto e = Executable::Make(*Traced("fused", TypesOf(in), body), nullptr);
     ASSERT_TRUE(e.ok()) << e.status();
     EXPECT_LT((*e)->arena_bytes(), 2 * shape.num_elements() * sizeof(float));
   }
@@ -97,7 +97,7 @@ TEST(Fuse, ResiduesAreAddedInPlace) {
 
 TEST(Fuse, NormalisationWithGivenStatisticsJoinsTheConvolution) {
   const std::vector<int64_t> ones(4, 1);
-  auto body = [&](OpScope& s, const ValueList& v) -> std::vector<Value> {
+  auto body = [&](OpScope& s, const Values& v) -> std::vector<Value> {
     Value y =
         s("Conv2D", {v[0], v[1]}, {{"strides", ones}, {"padding", "SAME"}});
     y = s("FusedBatchNormV3", {y, v[2], v[3], v[4], v[5]},
@@ -109,10 +109,10 @@ TEST(Fuse, NormalisationWithGivenStatisticsJoinsTheConvolution) {
   std::vector<Tensor> in{Numbers({2, 7, 7, 16}), Numbers({1, 1, 16, 24}),
                          Numbers({24}),          Numbers({24}, 5),
                          Numbers({24}, 3),       variance};
-  auto e = Executable::Make(*Traced(body, in), nullptr);
+  auto e = Executable::Make(*Traced("fused", TypesOf(in), body), nullptr);
   ASSERT_TRUE(e.ok()) << e.status();
   EXPECT_EQ(Lines((*e)->DebugString()), 2) << (*e)->DebugString();
-  ValueList values;
+  Values values;
   for (const Tensor& t : in) values.push_back(Value(t));
   OpScope s;
   Tensor want = body(s, values)[0].tensor();
@@ -133,12 +133,12 @@ TEST(Fuse, PreparedWeightsFollowTheirVariable) {
                         {"shared_name", "fuse_test_weights"}}))[0]);
   Tensor x = Numbers({2, 9, 9, 8});
   const std::vector<int64_t> ones(4, 1);
-  auto body = [&](OpScope& g, const ValueList& v) -> std::vector<Value> {
+  auto body = [&](OpScope& g, const Values& v) -> std::vector<Value> {
     Value w = g("ReadVariableOp", {v[1]}, {{"dtype", DType::kFloat}});
     return {g("Conv2D", {v[0], w}, {{"strides", ones}, {"padding", "SAME"}})};
   };
   ASSERT_TRUE(s.ok()) << s.status();
-  FunctionPtr f = Traced(body, {x, handle.tensor()});
+  FunctionPtr f = Traced("fused", TypesOf({x, handle.tensor()}), body);
   auto e = Executable::Make(*f, nullptr);
   ASSERT_TRUE(e.ok()) << e.status();
   RunServices services;
@@ -164,12 +164,12 @@ TEST(Fuse, PreparedWeightsFollowTheirVariable) {
 TEST(Fuse, SumsAndBroadcasts) {
   Tensor x = Numbers({6, 40}), y = Numbers({6, 40}, 3), z = Numbers({6, 40}, 5);
   Tensor column = Numbers({6, 1}, 7);
-  auto body = [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+  auto body = [](OpScope& g, const Values& v) -> std::vector<Value> {
     Value wide = g("BroadcastTo", {v[3], g.Int32s({6, 40})});
     Value sum = g("AddN", {v[0], g("Mul", {wide, v[1]}), v[2], v[0]});
     return {g("Sub", {sum, wide})};
   };
-  FunctionPtr f = Traced(body, {x, y, z, column});
+  FunctionPtr f = Traced("fused", TypesOf({x, y, z, column}), body);
   auto e = Executable::Make(*f, nullptr);
   ASSERT_TRUE(e.ok()) << e.status();
   EXPECT_EQ((*e)->num_steps(), 1) << (*e)->DebugString();
@@ -185,12 +185,12 @@ TEST(Fuse, SumsAndBroadcasts) {
 // Where both meet broadcast, one of them stays.
 TEST(Fuse, BroadcastsOfBothSides) {
   Tensor row = Numbers({40}), column = Numbers({6, 1}, 7);
-  auto body = [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+  auto body = [](OpScope& g, const Values& v) -> std::vector<Value> {
     Value shape = g.Int32s({3, 6, 40});
     return {g("Mul", {g("BroadcastTo", {v[0], shape}),
                       g("BroadcastTo", {v[1], shape})})};
   };
-  FunctionPtr f = Traced(body, {row, column});
+  FunctionPtr f = Traced("fused", TypesOf({row, column}), body);
   auto e = Executable::Make(*f, nullptr);
   ASSERT_TRUE(e.ok()) << e.status();
   OpScope s;
@@ -221,21 +221,21 @@ TEST(Fuse, RowsAreReduced) {
     const Tensor x = Numbers({4, 9, n}), y = Numbers({4, 9, n}, 3);
     const Tensor scale = Numbers({n}, 5);
     std::string plan = Compare(
-        [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+        [](OpScope& g, const Values& v) -> std::vector<Value> {
           Value sum = RowSum(g, g("Mul", {v[0], v[1]}));
           return {g("Mul", {g("Sub", {v[0], sum}), v[1]})};
         },
         {x, y});
     EXPECT_EQ(Lines(plan), 1) << plan;
     plan = Compare(
-        [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+        [](OpScope& g, const Values& v) -> std::vector<Value> {
           return {LayerNorm(g, g("AddV2", {v[0], v[1]}), v[2])};
         },
         {x, y, scale});
     EXPECT_EQ(Lines(plan), 1) << plan;
     // Columns that leave, with and without the dimension.
     plan = Compare(
-        [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+        [](OpScope& g, const Values& v) -> std::vector<Value> {
           Value twice = g("AddV2", {v[0], v[0]});
           Value top = RowSum(g, twice, "Max"), low = RowSum(g, twice, "Min");
           Value flat = RowSum(g, g("Mul", {twice, v[1]}), "Sum", false);
@@ -251,7 +251,7 @@ TEST(Fuse, RowsAreReduced) {
 TEST(Fuse, ColumnsAreNotRows) {
   const Tensor x = Numbers({64, 64}), y = Numbers({64, 64}, 3);
   Compare(
-      [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+      [](OpScope& g, const Values& v) -> std::vector<Value> {
         Value flat = RowSum(g, g("Mul", {v[0], v[1]}), "Sum", false);
         Value across = g("AddV2", {v[0], flat});
         Value kept = g("ExpandDims", {flat, g.Int32s({1})});
@@ -265,14 +265,14 @@ TEST(Fuse, RowsOfProductsAreReduced) {
   const Tensor a = Numbers({40, 30}), b = Numbers({30, 80}, 3);
   const Tensor scale = Numbers({80}, 5), one = Numbers({1, 1}, 2);
   std::string plan = Compare(
-      [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+      [](OpScope& g, const Values& v) -> std::vector<Value> {
         Value h = g("MatMul", {v[0], v[1]});
         return {LayerNorm(g, g("AddV2", {h, v[2]}), v[2])};
       },
       {a, b, scale});
   EXPECT_EQ(Lines(plan), 1) << plan;
   Compare(
-      [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+      [](OpScope& g, const Values& v) -> std::vector<Value> {
         Value h = g("MatMul", {v[0], v[1]});
         Value sum = RowSum(g, g("AddV2", {h, v[2]}));
         return {sum, g("Mul", {g("Neg", {sum}), v[2]}),
@@ -286,7 +286,7 @@ TEST(Fuse, RowsOfProductsAreReduced) {
 TEST(Fuse, CheapValuesAreMadeAgain) {
   const Tensor a = Numbers({64, 40}), w = Numbers({40, 80}, 3);
   const Tensor back = Numbers({80, 40}, 5);
-  auto body = [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+  auto body = [](OpScope& g, const Values& v) -> std::vector<Value> {
     Value z = g("AddV2", {g("MatMul", {v[0], v[1]}), v[3]});
     Value half = g("Mul", {z, g.Scalar(DType::kFloat, 0.5)});
     Value erf = g("Erf", {g("RealDiv", {z, g.Scalar(DType::kFloat, 1.4)})});
@@ -305,7 +305,7 @@ TEST(Fuse, CheapValuesAreMadeAgain) {
 // The gradient of a mean: what is broadcast, then divided by a number.
 TEST(Fuse, BroadcastsMoveBehindNumbers) {
   std::string plan = Compare(
-      [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+      [](OpScope& g, const Values& v) -> std::vector<Value> {
         Value wide = g("BroadcastTo", {v[1], g.Int32s({6, 40})});
         Value part = g("RealDiv", {wide, g.Scalar(DType::kFloat, 40)});
         return {g("AddV2", {v[0], g("Mul", {v[0], part})})};
@@ -313,7 +313,7 @@ TEST(Fuse, BroadcastsMoveBehindNumbers) {
       {Numbers({6, 40}), Numbers({6, 1}, 3)});
   EXPECT_EQ(Lines(plan), 2) << plan;  // one of them divides the column
   Compare(
-      [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+      [](OpScope& g, const Values& v) -> std::vector<Value> {
         Value wide = g("BroadcastTo", {v[1], g.Int32s({6, 40})});
         return {g("Sub", {g.Scalar(DType::kFloat, 2), wide}), wide};
       },

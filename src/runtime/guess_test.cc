@@ -1,34 +1,11 @@
 // What a plan could not check while it was made is checked when it runs.
 #include "eager/eager_emitter.h"
-#include "graph/builder.h"
-#include "gtest/gtest.h"
+#include "graph/test_function.h"
 #include "op/registry.h"
 #include "runtime/executable.h"
 
 namespace headrace {
 namespace {
-
-using Args = std::vector<std::pair<DType, Shape>>;
-using Body = std::function<std::vector<Value>(OpScope&, const ValueList&)>;
-
-FunctionPtr Traced(const Args& args, const Body& body) {
-  GraphBuilder builder(std::make_shared<Graph>(),
-                       GraphBuilder::Kind::kFunction);
-  std::vector<Value> in, out;
-  for (const auto& [dtype, shape] : args) {
-    in.push_back(*builder.AddPlaceholder("x", dtype, shape, nullptr));
-  }
-  {
-    EmitterScope scope(&builder);
-    OpScope s;
-    out = body(s, {in.begin(), in.end()});
-    EXPECT_TRUE(s.ok()) << s.status();
-  }
-  FunctionPtr f =
-      MakeFunction(FunctionLibrary::NewName("guessed"), builder, in, out);
-  EXPECT_TRUE(GlobalFunctions().Add(f).ok());
-  return f;
-}
 
 Status RunOnce(Executable& e, std::vector<Tensor> in,
                std::vector<Tensor>* out) {
@@ -44,10 +21,10 @@ Tensor Ones(Shape shape) {
 const Shape kUnknown = Shape::UnknownRank();
 
 TEST(Guess, KernelsThatMakeTheirOutputsSeeCheckedShapes) {
-  FunctionPtr f =
-      Traced({{DType::kFloat, kUnknown}}, [](OpScope& s, const ValueList& x) {
-        return std::vector<Value>{s("Unique", {x[0]})};
-      });
+  FunctionPtr f = Traced("guessed", {{DType::kFloat, kUnknown}},
+                         [](OpScope& s, const Values& x) {
+                           return std::vector<Value>{s("Unique", {x[0]})};
+                         });
   auto e = Executable::Make(*f, nullptr);
   ASSERT_TRUE(e.ok()) << e.status();
   std::vector<Tensor> out;
@@ -63,8 +40,8 @@ TEST(Guess, KernelsThatMakeTheirOutputsSeeCheckedShapes) {
 
 TEST(Guess, PartitionsFitTheirData) {
   FunctionPtr f =
-      Traced({{DType::kFloat, {-1}}, {DType::kInt32, {-1}}},
-             [](OpScope& s, const ValueList& x) {
+      Traced("guessed", {{DType::kFloat, {-1}}, {DType::kInt32, {-1}}},
+             [](OpScope& s, const Values& x) {
                ValueList parts = s.All("DynamicPartition", {x[0], x[1]},
                                        {{"num_partitions", 2}});
                return std::vector<Value>(parts.begin(), parts.end());
@@ -82,13 +59,14 @@ TEST(Guess, PartitionsFitTheirData) {
 
 // The shape of a product that cannot be made was claimed, and a chain follows.
 TEST(Guess, NothingIsFusedWithWhatTheRuleRefuses) {
-  FunctionPtr f = Traced({{DType::kFloat, {-1, -1}}, {DType::kFloat, {-1, -1}}},
-                         [](OpScope& s, const ValueList& x) {
-                           Value y = s("MatMul", {x[0], x[1]});
-                           SetShape(y, {2, 5});
-                           Value z = s("Relu", {y});
-                           return std::vector<Value>{s("Neg", {z})};
-                         });
+  FunctionPtr f =
+      Traced("guessed", {{DType::kFloat, {-1, -1}}, {DType::kFloat, {-1, -1}}},
+             [](OpScope& s, const Values& x) {
+               Value y = s("MatMul", {x[0], x[1]});
+               SetShape(y, {2, 5});
+               Value z = s("Relu", {y});
+               return std::vector<Value>{s("Neg", {z})};
+             });
   auto e = Executable::Make(*f, nullptr);
   ASSERT_TRUE(e.ok()) << e.status();
   std::vector<Tensor> out;
@@ -113,8 +91,8 @@ StatusOr<Node*> AddCall(Graph* g, const FunctionPtr& f, const Edge& in,
 
 TEST(Guess, CallsThatLieAboutTypesAreRefused) {
   FunctionPtr identity = Traced(
-      {{DType::kInt64, kUnknown}},
-      [](OpScope& s, const ValueList& x) { return std::vector<Value>{x[0]}; });
+      "guessed", {{DType::kInt64, kUnknown}},
+      [](OpScope& s, const Values& x) { return std::vector<Value>{x[0]}; });
   for (auto [in, out] : {std::pair{DType::kInt64, DType::kString},
                          std::pair{DType::kFloat, DType::kInt64}}) {
     auto g = std::make_shared<Graph>();

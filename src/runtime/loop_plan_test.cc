@@ -2,49 +2,25 @@
 
 #include <cmath>
 #include <cstring>
-#include <functional>
 
 #include "eager/eager_emitter.h"
 #include "eager/tape.h"
-#include "graph/builder.h"
-#include "gtest/gtest.h"
+#include "graph/test_function.h"
 #include "runtime/executable.h"
 
 namespace headrace {
 namespace {
 
-using Types = std::vector<std::pair<DType, Shape>>;
-using Values = std::vector<Value>;
-using Body = std::function<Values(OpScope&, const Values&)>;
-
 const DType kF = DType::kFloat;
 const DType kI = DType::kInt32;
 const Shape kScalar;
 
-FunctionPtr Traced(StringView name, const Types& args, const Body& body) {
-  GraphBuilder builder(std::make_shared<Graph>(),
-                       GraphBuilder::Kind::kFunction);
-  EmitterScope emit(&builder);
-  Values in;
-  for (const auto& [d, shape] : args) {
-    in.push_back(*builder.AddPlaceholder("x", d, shape, nullptr));
-  }
-  OpScope s;
-  Values out = body(s, in);
-  EXPECT_TRUE(s.ok()) << s.status();
-  for (Value& v : out) v = *builder.Import(v);
-  FunctionPtr f =
-      MakeFunction(FunctionLibrary::NewName(name), builder, in, out);
-  EXPECT_TRUE(GlobalFunctions().Add(f).ok());
-  return f;
-}
-
 // A loop over a counter from 0 to `turns` and `variables`, all of them
 // arguments; a function gives the `wanted` ones.
 struct Loop {
-  Loop(int turns, const Types& variables, const Body& body,
+  Loop(int turns, const ArgTypes& variables, const Body& body,
        std::vector<int> wanted) {
-    Types all = {{kI, kScalar}};
+    ArgTypes all = {{kI, kScalar}};
     all.insert(all.end(), variables.begin(), variables.end());
     cond = Traced("cond", all, [&](OpScope& s, const Values& in) {
       return Values{s("Less", {in[0], s.Int32(turns)})};
@@ -141,7 +117,7 @@ TEST(LoopPlan, DropsVariablesThatNobodyNeeds) {
 }
 
 TEST(LoopPlan, KeptElementsAreNotWrittenOver) {
-  Types types = {{kF, {3}}, {DType::kVariant, {}}};
+  ArgTypes types = {{kF, {3}}, {DType::kVariant, {}}};
   Loop loop(4, types,
             [](OpScope& s, const Values& in) {
               return Values{s("Neg", {s("AddV2", {in[1], in[1]})}),
@@ -265,7 +241,7 @@ Values SumOfProducts(OpScope& s, const Values& in) {
 
 void CheckSumOfProducts(int turns, int64_t rows, const Shape& known) {
   const int64_t m = 24, n = 20;
-  Types types = {{kF, known}, {kF, Shape{n}}, {kF, {-1, m}}, {kF, {-1, n}}};
+  ArgTypes types = {{kF, known}, {kF, Shape{n}}, {kF, {-1, m}}, {kF, {-1, n}}};
   Loop loop(turns, types, SumOfProducts, {1, 2});
   Tensor x = Counting({rows, m}, 0.25f), y = Counting({rows, n}, 0.5f);
   Tensor acc = Counting({m, n}, 1), sums = Counting({n}, 1);
@@ -305,7 +281,7 @@ TEST(LoopPlan, SumsOfProductsAreMadeOnce) {
 }
 
 TEST(LoopPlan, DeferSumsFindsThem) {
-  Types types = {
+  ArgTypes types = {
       {kI, kScalar}, {kF, {24, 20}}, {kF, {20}}, {kF, {8, 24}}, {kF, {8, 20}}};
   for (bool reads : {false, true}) {
     FunctionPtr f = Traced("turn", types, [&](OpScope& s, const Values& in) {
@@ -335,7 +311,7 @@ TEST(LoopPlan, DeferSumsFindsThem) {
 
 // Weights that come from a list in every turn may be prepared: same bits.
 TEST(LoopPlan, WeightsFromAList) {
-  const Types types = {{kF, {32, 160}}, {kF, {160, 160}}, {kF, {160, 160}}};
+  const ArgTypes types = {{kF, {32, 160}}, {kF, {160, 160}}, {kF, {160, 160}}};
   FunctionPtr f = Traced("popped", types, [](OpScope& s, const Values& in) {
     Value list = s("EmptyTensorList", {s.Int32s({160, 160}), s.Int32(-1)},
                    {{"element_dtype", kF}});
@@ -384,7 +360,7 @@ TEST(LoopPlan, WeightsFromAList) {
 
 // Two products and a chain of sums.
 TEST(LoopPlan, SumsOfSeveralProducts) {
-  Types types = {{kF, {24, 20}}, {kF, {8, 24}}, {kF, {8, 20}}};
+  ArgTypes types = {{kF, {24, 20}}, {kF, {8, 24}}, {kF, {8, 20}}};
   Loop loop(
       5, types,
       [](OpScope& s, const Values& in) {
@@ -416,9 +392,9 @@ TEST(LoopPlan, ProductsThatDoNotFit) {
     Value product = s("MatMul", {in[2], in[3]}, {{"transpose_a", true}});
     return Values{s("AddV2", {in[1], product}), in[2], in[3]};
   };
-  Types types = {{kF, Shape::UnknownRank()},
-                 {kF, Shape::UnknownRank()},
-                 {kF, Shape::UnknownRank()}};
+  ArgTypes types = {{kF, Shape::UnknownRank()},
+                    {kF, Shape::UnknownRank()},
+                    {kF, Shape::UnknownRank()}};
   Loop loop(3, types, body, {1});
   std::vector<Tensor> out;
   Tensor acc = Counting({2, 2}, 1);

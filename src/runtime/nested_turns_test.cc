@@ -4,20 +4,15 @@
 #include <time.h>
 
 #include <cstring>
-#include <functional>
 #include <random>
 
 #include "base/cancellation.h"
 #include "eager/eager_emitter.h"
-#include "graph/builder.h"
-#include "gtest/gtest.h"
+#include "graph/test_function.h"
 #include "runtime/loop_plan.h"
 
 namespace headrace {
 namespace {
-
-using TurnValues = std::vector<Value>;
-using TurnBody = std::function<TurnValues(OpScope&, const TurnValues&)>;
 
 // The variables of all programs: a counter, a number, three and one.
 enum { kCount, kNumber, kThree, kOne, kNumVariables };
@@ -28,32 +23,13 @@ std::vector<Tensor> FirstState(int seed) {
           Tensor::Scalar<float>(0.25f)};
 }
 
-FunctionPtr TracedTurn(StringView name, const std::vector<Tensor>& like,
-                       const TurnBody& body) {
-  GraphBuilder builder(std::make_shared<Graph>(),
-                       GraphBuilder::Kind::kFunction);
-  EmitterScope emit(&builder);
-  TurnValues in;
-  for (const Tensor& t : like) {
-    in.push_back(*builder.AddPlaceholder("x", t.dtype(), t.shape(), nullptr));
-  }
-  OpScope s;
-  TurnValues out = body(s, in);
-  EXPECT_TRUE(s.ok()) << s.status();
-  for (Value& v : out) v = *builder.Import(v);
-  FunctionPtr f =
-      MakeFunction(FunctionLibrary::NewName(name), builder, in, out);
-  EXPECT_TRUE(GlobalFunctions().Add(f).ok());
-  return f;
-}
-
 // How a program is made: recorded, with functions for bodies, or run at once.
 class Writer {
  public:
   explicit Writer(bool at_once) : at_once_(at_once) {}
 
-  TurnValues If(OpScope& s, const Value& truth, const TurnValues& in,
-                const TurnBody& yes, const TurnBody& no) {
+  Values If(OpScope& s, const Value& truth, const Values& in, const Body& yes,
+            const Body& no) {
     if (at_once_) {
       if (!s.ok()) return in;
       return truth.tensor().scalar<bool>() ? yes(s, in) : no(s, in);
@@ -61,8 +37,8 @@ class Writer {
     return Call(s, "StatelessIf", truth, in,
                 {{"then_branch", Ref(yes)}, {"else_branch", Ref(no)}});
   }
-  TurnValues Case(OpScope& s, const Value& which, const TurnValues& in,
-                  const std::vector<TurnBody>& ways) {
+  Values Case(OpScope& s, const Value& which, const Values& in,
+              const std::vector<Body>& ways) {
     if (at_once_) {
       if (!s.ok()) return in;
       const int i = which.tensor().scalar<int32_t>();
@@ -70,17 +46,17 @@ class Writer {
                                                          : ways[i](s, in);
     }
     std::vector<FuncRef> refs;
-    for (const TurnBody& way : ways) refs.push_back(Ref(way));
+    for (const Body& way : ways) refs.push_back(Ref(way));
     return Call(s, "StatelessCase", which, in, {{"branches", refs}});
   }
-  TurnValues While(OpScope& s, const TurnValues& in, const TurnBody& cond,
-                   const TurnBody& body) {
+  Values While(OpScope& s, const Values& in, const Body& cond,
+               const Body& body) {
     if (!at_once_) {
       ValueList out = s.All("StatelessWhile", in,
                             {{"cond", Ref(cond)}, {"body", Ref(body)}});
       return {out.begin(), out.end()};
     }
-    TurnValues state = in;
+    Values state = in;
     while (s.ok() && cond(s, state)[0].tensor().scalar<bool>() && s.ok()) {
       state = body(s, state);
     }
@@ -88,14 +64,14 @@ class Writer {
   }
 
  private:
-  FuncRef Ref(const TurnBody& body) {
+  FuncRef Ref(const Body& body) {
     std::vector<Tensor> like = FirstState(0);
-    functions_.push_back(TracedTurn("way", like, body));
+    functions_.push_back(Traced("way", TypesOf(like), body));
     return {functions_.back()->name, nullptr};
   }
-  TurnValues Call(OpScope& s, const char* op, const Value& which,
-                  const TurnValues& in, AttrMap attrs) {
-    TurnValues inputs = {which};
+  Values Call(OpScope& s, const char* op, const Value& which, const Values& in,
+              AttrMap attrs) {
+    Values inputs = {which};
     inputs.insert(inputs.end(), in.begin(), in.end());
     std::vector<DType> types;
     for (const Value& v : in) types.push_back(v.dtype());
@@ -109,12 +85,12 @@ class Writer {
 
 // A program of some statements, which the seed chooses; the same for the same
 // seed. `fails`: divisions by what may be 0.
-TurnValues Statements(Writer& w, OpScope& s, TurnValues v, uint32_t seed,
-                      int depth, bool fails) {
+Values Statements(Writer& w, OpScope& s, Values v, uint32_t seed, int depth,
+                  bool fails) {
   std::mt19937 random(seed);
   auto pick = [&](int n) { return static_cast<int>(random() % n); };
   auto inner = [&](uint32_t other) {
-    return [&w, other, depth, fails](OpScope& s, const TurnValues& in) {
+    return [&w, other, depth, fails](OpScope& s, const Values& in) {
       return Statements(w, s, in, other, depth - 1, fails);
     };
   };
@@ -154,24 +130,24 @@ TurnValues Statements(Writer& w, OpScope& s, TurnValues v, uint32_t seed,
       // One way hands all through, the other makes one value for two.
       v = w.If(
           s, s("Greater", {v[kNumber], two}), v,
-          [](OpScope&, const TurnValues& in) { return in; },
-          [](OpScope& s, const TurnValues& in) {
+          [](OpScope&, const Values& in) { return in; },
+          [](OpScope& s, const Values& in) {
             const Value n = s("Neg", {in[kNumber]});
-            return TurnValues{n, n, in[kThree], in[kOne]};
+            return Values{n, n, in[kThree], in[kOne]};
           });
     }
     if (kind == 13) {
       const Value limit = s("FloorMod", {v[kNumber], s.Int32(4)});
-      TurnValues start = v;
+      Values start = v;
       start[kCount] = s("Neg", {s("Maximum", {limit, s.Int32(0)})});
       const auto body = inner(a);
-      TurnValues out = w.While(
+      Values out = w.While(
           s, start,
-          [](OpScope& s, const TurnValues& in) {
-            return TurnValues{s("Less", {in[kCount], s.Int32(0)})};
+          [](OpScope& s, const Values& in) {
+            return Values{s("Less", {in[kCount], s.Int32(0)})};
           },
-          [&](OpScope& s, const TurnValues& in) {
-            TurnValues next = body(s, in);
+          [&](OpScope& s, const Values& in) {
+            Values next = body(s, in);
             next[kCount] = s("AddV2", {in[kCount], s.Int32(1)});
             return next;
           });
@@ -187,13 +163,13 @@ struct Functions {
   FunctionPtr cond, body;
 };
 
-TurnValues Turn(Writer& w, OpScope& s, const TurnValues& in, uint32_t seed,
-                bool fails) {
-  TurnValues next = Statements(w, s, in, seed, 3, fails);
+Values Turn(Writer& w, OpScope& s, const Values& in, uint32_t seed,
+            bool fails) {
+  Values next = Statements(w, s, in, seed, 3, fails);
   next[kCount] = s("AddV2", {in[kCount], s.Int32(1)});
   return next;
 }
-TurnValues GoesOn(OpScope& s, const TurnValues& in) {
+Values GoesOn(OpScope& s, const Values& in) {
   return {s("Less", {in[kCount], s.Int32(6)})};
 }
 
@@ -261,8 +237,8 @@ bool CompareProgram(uint32_t seed, bool fails) {
   const std::vector<Tensor> state = FirstState(static_cast<int>(seed));
   Writer recorded(/*at_once=*/false), at_once(/*at_once=*/true);
   Functions f;
-  f.cond = TracedTurn("cond", state, GoesOn);
-  f.body = TracedTurn("body", state, [&](OpScope& s, const TurnValues& in) {
+  f.cond = Traced("cond", TypesOf(state), GoesOn);
+  f.body = Traced("body", TypesOf(state), [&](OpScope& s, const Values& in) {
     return Turn(recorded, s, in, seed, fails);
   });
   const std::shared_ptr<const LoopPlan> plan = PlanOf(f, state);
@@ -276,9 +252,9 @@ bool CompareProgram(uint32_t seed, bool fails) {
     if (s.ok() && wanted.ok()) ExpectSame(got, want);
   }
   OpScope s;
-  const TurnValues direct =
+  const Values direct =
       at_once.While(s, {state.begin(), state.end()}, GoesOn,
-                    [&](OpScope& s, const TurnValues& in) {
+                    [&](OpScope& s, const Values& in) {
                       return s.ok() ? Turn(at_once, s, in, seed, fails) : in;
                     });
   EXPECT_EQ(s.ok(), wanted.ok()) << s.status() << wanted;
@@ -314,17 +290,17 @@ TEST(NestedTurns, WaysThatAreNotTakenDoNotFail) {
   const std::vector<Tensor> state = FirstState(3);
   for (int limit : {0, 5}) {
     Functions f;
-    f.cond = TracedTurn("cond", state, GoesOn);
-    f.body = TracedTurn("body", state, [&](OpScope& s, const TurnValues& in) {
-      TurnValues out = w.If(
+    f.cond = Traced("cond", TypesOf(state), GoesOn);
+    f.body = Traced("body", TypesOf(state), [&](OpScope& s, const Values& in) {
+      Values out = w.If(
           s, s("Less", {in[kCount], s.Int32(limit)}), in,
-          [](OpScope& s, const TurnValues& in) {
-            TurnValues out = in;
+          [](OpScope& s, const Values& in) {
+            Values out = in;
             out[kNumber] = s("FloorDiv",
                              {in[kNumber], s("Sub", {in[kCount], s.Int32(3)})});
             return out;
           },
-          [](OpScope&, const TurnValues& in) { return in; });
+          [](OpScope&, const Values& in) { return in; });
       out[kCount] = s("AddV2", {in[kCount], s.Int32(1)});
       return out;
     });
@@ -350,21 +326,21 @@ TEST(NestedTurns, EndlessInnerLoopsStopSoon) {
   std::vector<Tensor> state = FirstState(3);
   for (bool divides : {false, true}) {
     Functions f;
-    f.cond = TracedTurn("cond", state, GoesOn);
-    f.body = TracedTurn("body", state, [&](OpScope& s, const TurnValues& in) {
-      TurnValues first = in;
+    f.cond = Traced("cond", TypesOf(state), GoesOn);
+    f.body = Traced("body", TypesOf(state), [&](OpScope& s, const Values& in) {
+      Values first = in;
       if (divides) {
         first[kNumber] = s("FloorDiv", {in[kNumber], in[kCount]});
       }
-      TurnValues out = w.While(
+      Values out = w.While(
           s, first,
-          [](OpScope& s, const TurnValues& in) {
+          [](OpScope& s, const Values& in) {
             // True of all that the division leaves.
-            return TurnValues{s("GreaterEqual", {s("Square", {in[kOne]}),
-                                                 s.Scalar(DType::kFloat, 0)})};
+            return Values{s("GreaterEqual", {s("Square", {in[kOne]}),
+                                             s.Scalar(DType::kFloat, 0)})};
           },
-          [](OpScope& s, const TurnValues& in) {
-            TurnValues out = in;
+          [](OpScope& s, const Values& in) {
+            Values out = in;
             out[kThree] = s("Tanh", {in[kThree]});
             return out;
           });

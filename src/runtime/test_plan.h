@@ -5,8 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "eager/eager_emitter.h"
-#include "graph/builder.h"
-#include "gtest/gtest.h"
+#include "graph/test_function.h"
 #include "runtime/executable.h"
 
 namespace headrace {
@@ -20,37 +19,16 @@ inline Tensor Numbers(Shape shape, int seed = 7) {
   return t;
 }
 
-using Body = std::function<std::vector<Value>(OpScope&, const ValueList&)>;
-
-// `body` traced over inputs like `in`.
-inline FunctionPtr Traced(const Body& body, const std::vector<Tensor>& in) {
-  GraphBuilder builder(std::make_shared<Graph>(),
-                       GraphBuilder::Kind::kFunction);
-  std::vector<Value> args;
-  for (const Tensor& t : in) {
-    args.push_back(*builder.AddPlaceholder("x", t.dtype(), t.shape(), nullptr));
-  }
-  std::vector<Value> results;
-  {
-    EmitterScope scope(&builder);
-    OpScope s;
-    results = body(s, {args.begin(), args.end()});
-    EXPECT_TRUE(s.ok()) << s.status();
-  }
-  return MakeFunction(FunctionLibrary::NewName("fused"), builder, args,
-                      results);
-}
-
 // Runs `body` as a plan, thrice and with 1 to 4 threads, and op by op; the
 // results must agree to the last bit. The plan's text.
 inline std::string Compare(const Body& body, std::vector<Tensor> in) {
-  FunctionPtr f = Traced(body, in);
+  FunctionPtr f = Traced("fused", TypesOf(in), body);
   auto e = Executable::Make(*f, nullptr);
   EXPECT_TRUE(e.ok()) << e.status();
-  ValueList values;
+  Values values;
   for (const Tensor& t : in) values.push_back(Value(t));
   OpScope s;
-  std::vector<Value> want = body(s, values);
+  Values want = body(s, values);
   EXPECT_TRUE(s.ok()) << s.status();
   RunServices services;
   for (int threads : {1, 2, 4}) {

@@ -96,9 +96,7 @@ Turns::~Turns() {
   e.Release(std::move(workspace_));
 }
 
-Status Turns::Run() {
-  return plan_.executable_->RunSteps(*workspace_, nullptr);
-}
+Status Turns::Run() { return plan_.executable_->RunSteps(*workspace_); }
 
 const Tensor& Turns::fetch(int i) const {
   return workspace_->slots[plan_.executable_->fetches_[i]];

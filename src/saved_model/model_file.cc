@@ -1,13 +1,11 @@
 #include "saved_model/model_file.h"
 
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
-
 #include <algorithm>
 #include <set>
 
 #include "absl/strings/str_join.h"
 #include "base/files/files.h"
+#include "formats/proto_text.h"
 
 namespace headrace {
 namespace {
@@ -16,16 +14,6 @@ using tensorflow::MetaGraphDef;
 using tensorflow::SavedModel;
 
 constexpr char kChunkedFile[] = "saved_model.cpb";
-
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int column, const std::string& message) override {
-    // Later errors mostly follow from the first; protobuf counts from 0.
-    if (!text.empty()) return;
-    text = absl::StrCat(line + 1, ":", column + 1, " : ", message);
-  }
-  std::string text;
-};
 
 std::set<StringView> TagsOf(const MetaGraphDef& graph) {
   const auto& tags = graph.meta_info_def().tags();
@@ -63,13 +51,10 @@ StatusOr<std::unique_ptr<SavedModel>> ParseSavedModel(StringView bytes,
                                                       const std::string& path) {
   auto model = std::make_unique<SavedModel>();
   if (is_text) {
-    FirstError errors;
-    google::protobuf::TextFormat::Parser parser;
-    parser.RecordErrorsTo(&errors);
-    // Protobuf's own limit for bytes, so that text nests no deeper.
-    parser.SetRecursionLimit(100);
-    if (parser.ParseFromString(std::string(bytes), model.get())) return model;
-    return DataLoss("Cannot parse file b'", path, "': ", errors.text, ".");
+    auto error = ReadProtoText(std::string(bytes), model.get());
+    if (!error) return model;
+    return DataLoss("Cannot parse file b'", path, "': ", error->line, ":",
+                    error->column, " : ", error->message, ".");
   }
   // Protobuf counts the bytes of a message in an int.
   if (bytes.size() <= size_t{0x7fffffff} &&

@@ -5,7 +5,7 @@
 #include "base/files/files.h"
 #include "formats/checkpoint_writer.h"
 #include "formats/events.h"
-#include "google/protobuf/io/tokenizer.h"
+#include "formats/proto_text.h"
 #include "google/protobuf/text_format.h"
 #include "tensorflow/python/training/checkpoint_state.pb.h"
 #include "train/folder_lock.h"
@@ -14,20 +14,6 @@ namespace headrace {
 namespace {
 
 using google::protobuf::TextFormat;
-
-// Keeps what is wrong with a text instead of logging it.
-class Complaint : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int column, const std::string& text) override {
-    if (text_.empty())
-      text_ = absl::StrCat(line + 1, ":", column + 1, ": ", text);
-  }
-  void AddWarning(int, int, const std::string&) override {}
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
 
 std::string RelativeTo(const std::string& folder, const std::string& prefix) {
   if (!folder.empty() && std::string(DirName(prefix)) == folder) {
@@ -80,11 +66,9 @@ StatusOr<std::optional<CheckpointState>> ReadCheckpointState(
   if (!FileExists(fs, path)) return std::nullopt;
   HR_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(fs, path));
   tensorflow::CheckpointState proto;
-  TextFormat::Parser parser;
-  Complaint complaint;
-  parser.RecordErrorsTo(&complaint);
-  if (!parser.ParseFromString(text, &proto)) {
-    return DataLoss(path, " is no checkpoint state: ", complaint.text());
+  if (auto error = ReadProtoText(text, &proto)) {
+    return DataLoss(path, " is no checkpoint state: ", error->line, ":",
+                    error->column, ": ", error->message);
   }
   if (proto.model_checkpoint_path().empty()) {
     return DataLoss("Invalid checkpoint state loaded from ", folder);

@@ -5,7 +5,7 @@ import inspect
 
 from headrace._load import _headrace
 from headrace.context import late, stack
-from headrace.framework import nest
+from headrace.framework import cancellation, nest
 from headrace.framework.settings import tracebacks
 from headrace.framework.support.locks import ForkLock
 from headrace.framework.support.properties import read_only
@@ -139,7 +139,10 @@ class Function(_headrace.FunctionBase, Trackable):
     # --- calling ---
 
     def _call_python(self, args, kwargs):
-        return self._python_function(*args, **kwargs)
+        if self._options["timeout"] is None or not stack.executing_eagerly():
+            return self._python_function(*args, **kwargs)
+        with cancellation.Cancellation(self._options["timeout"]):
+            return self._python_function(*args, **kwargs)
 
     @tracebacks.filtered
     def _resolve(self, slots, leaves):
@@ -290,7 +293,7 @@ class Function(_headrace.FunctionBase, Trackable):
 
     def _trace_once(self, types, creation, own_variables=()):
         self._count += 1
-        return tracing.trace(
+        concrete = tracing.trace(
             self._python_function,
             self._parameters,
             types,
@@ -302,6 +305,9 @@ class Function(_headrace.FunctionBase, Trackable):
             attributes=self._options["attributes"],
             converted=self._converted(),
         )
+        if self._options["timeout"] is not None:
+            concrete._core.set_timeout(self._options["timeout"])
+        return concrete
 
     def _converted(self):
         """The function with its control flow made that of graphs; None where it is
@@ -505,6 +511,7 @@ def checked_options(
     attributes=None,
     features=None,
     keeps_variables=False,
+    timeout=None,
 ):
     """What a Function is made with. Its traces keep the variables that they captured
     alive where `keeps_variables` is true."""
@@ -548,6 +555,8 @@ def function(
     experimental_relax_shapes=None,
     experimental_compile=None,
     experimental_follow_type_hints=None,
+    *,
+    timeout=None,
 ):
     """Makes calls of a Python function run a graph traced from it.
 
@@ -558,6 +567,11 @@ def function(
     tensors into those of graphs. `jit_compile` is accepted: all traces are compiled to
     plans. `experimental_implements` and `experimental_attributes` are written into the
     functions that it makes. Without `func` it gives the decorator.
+
+    `timeout` (this package's own): seconds that a call of a trace may run, whatever
+    calls it: DeadlineExceededError beyond. Tracing does not count; a call inside
+    another traced function is a part of that one's. `tf.experimental.Cancellation` ends
+    several calls together, or on request.
 
     Raises TypeError for what cannot be traced: coroutines, generators, classes.
     """
@@ -576,6 +590,7 @@ def function(
         reduce_retracing,
         attributes.checked(experimental_attributes, experimental_implements),
         experimental_autograph_options,
+        timeout=cancellation.checked_timeout(timeout),
     )
 
     def decorated(inner):

@@ -16,16 +16,17 @@ def _varint(n):
     return bytes(out)
 
 
-def _field(number, data):
+def field(number, data):
+    """A field of bytes, nothing where they are empty."""
     return bytes([number << 3 | 2]) + _varint(len(data)) + data if data else b""
 
 
 def encode(plugin, data_class, content=b"", display_name=None, description=None):
     """A serialised SummaryMetadata."""
-    plugin_data = _field(1, plugin.encode()) + _field(2, content)
+    plugin_data = field(1, plugin.encode()) + field(2, content)
     return (
-        _field(1, plugin_data)
-        + _field(2, (display_name or "").encode())
-        + _field(3, (description or "").encode())
+        field(1, plugin_data)
+        + field(2, (display_name or "").encode())
+        + field(3, (description or "").encode())
         + (bytes([4 << 3, data_class]) if data_class else b"")
     )

@@ -6,6 +6,7 @@ import os
 import threading
 
 from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.framework import conversion, dtypes, name_scopes
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 from headrace.summary import metadata as metadata_
@@ -155,6 +156,13 @@ def _step_for(step):
     return step
 
 
+def check_step(step):
+    """Raises the ValueError that `write` would: it would write here, but there is no
+    step."""
+    if should_record_summaries():
+        _step_for(step)
+
+
 def should_record_summaries():
     """Whether write would write here."""
     recording = _is_recording()
@@ -176,13 +184,14 @@ def write(tag, tensor, step=None, metadata=None, name=None):
     writer = _default_writer()
     if writer is None:
         return conversion.convert_to_tensor(False)
-    step, recording = _step_for(step), _is_recording()
+    recording = _is_recording()
     if isinstance(recording, _headrace.SymbolicTensor):
         raise NotImplementedError(
             "tf.summary.record_if with a symbolic condition is not supported"
         )
     if not bool(recording):
         return conversion.convert_to_tensor(False)
+    step = _step_for(step)
     writer._check_open()
     if metadata is None:
         metadata = b""
@@ -250,11 +259,22 @@ def write_raw_pb(tensor, step=None, name=None):
 
 
 def graph(graph_data):
-    """Writes a graph."""
-    writer = _default_writer()
-    if writer is None:
-        return False
+    """Writes a tf.Graph, or a GraphDef, to the default writer; whether it was written.
+
+    ValueError for what is neither, and inside traced functions and graphs.
+    """
+    if not stack.executing_eagerly():
+        raise ValueError("graph() cannot be invoked inside a graph context.")
     if hasattr(graph_data, "as_graph_def"):
         graph_data = graph_data.as_graph_def()
+    elif type(graph_data).__name__ != "GraphDef":
+        raise ValueError(
+            "Argument 'graph_data' is not tf.Graph or tf.compat.v1.GraphDef. Received "
+            f"graph_data={graph_data} of type {type(graph_data).__name__}."
+        )
+    writer = _default_writer()
+    if writer is None or not bool(_is_recording()):
+        return conversion.convert_to_tensor(False)
+    writer._check_open()
     raw.WriteGraphSummary(writer._handle, 0, graph_data.SerializeToString())
-    return True
+    return conversion.convert_to_tensor(True)

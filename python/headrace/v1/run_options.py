@@ -1,7 +1,5 @@
 """What a session's run takes besides its feeds: RunOptions and RunMetadata."""
 
-_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
-
 
 def timeout(options):
     """Milliseconds of the RunOptions, 0 for none.
@@ -35,22 +33,4 @@ def check_metadata(metadata):
     if metadata is not None and type(metadata).__name__ != "RunMetadata":
         raise TypeError(
             f"`run_metadata` must be a RunMetadata proto, got {type(metadata).__name__}"
-        )
-
-
-def write_steps(metadata, steps):
-    """Writes [(node, op, begin, end)] (ns of one clock) as the run's step_stats."""
-    metadata.Clear()
-    device = metadata.step_stats.dev_stats.add(device=_DEVICE)
-    for node, op, begin, end in steps:
-        device.node_stats.add(
-            node_name=node,
-            all_start_micros=begin // 1000,
-            all_start_nanos=begin,
-            op_start_rel_nanos=0,
-            op_end_rel_micros=(end - begin) // 1000,
-            op_end_rel_nanos=end - begin,
-            all_end_rel_micros=(end - begin) // 1000,
-            all_end_rel_nanos=end - begin,
-            timeline_label=f"{node} = {op}()",
         )

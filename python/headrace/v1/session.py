@@ -168,7 +168,8 @@ class BaseSession:
         run_options.check_metadata(run_metadata)
         results, steps = self._run(fetches, feed_dict, timeout, trace)
         if trace and run_metadata is not None:
-            run_options.write_steps(run_metadata, steps)
+            run_metadata.Clear()
+            run_metadata.step_stats.ParseFromString(steps)
         return results
 
     def _run(self, fetches, feed_dict, timeout, trace):

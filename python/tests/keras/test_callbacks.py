@@ -154,6 +154,26 @@ def test_tensorboard_writes_the_graph(tmp_path):
     assert list(events(tmp_path / "c" / "train")) == [(0, "epoch_loss")]
 
 
+@pytest.mark.parametrize(
+    "batches, step", [(2, 2), ((1, 3), 3), ("1,3", 3), ((2, 99), 99), (99, None)]
+)
+def test_tensorboard_profiles_batches(tmp_path, batches, step):
+    board = callbacks.TensorBoard(
+        str(tmp_path), profile_batch=batches, write_graph=False
+    )
+    fit(model(), board, batch_size=8, epochs=4)
+    files = [f for _, _, found in os.walk(tmp_path / "plugins") for f in found]
+    tags = {t for t in events(tmp_path / "train") if t[1].startswith("batch_")}
+    assert len(files) == (step is not None)
+    assert tags == ({(step, f"batch_{step}")} if step else set())
+
+
+@pytest.mark.parametrize("batches", [-1, (1,), (3, 2), None, "2", "1,2,3"])
+def test_tensorboard_refuses_batches(batches):
+    with pytest.raises(ValueError, match="profile_batch must be a non-negative"):
+        callbacks.TensorBoard(profile_batch=batches)
+
+
 def test_reduce_on_plateau():
     net = model(1e-9)
     plateau = callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=2, min_delta=1)

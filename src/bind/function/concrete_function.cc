@@ -1,10 +1,15 @@
 #include <nanobind/stl/string.h>
 
+#include <optional>
+
+#include "absl/strings/strip.h"
 #include "bind/call/op_call.h"
 #include "bind/function/tape_object.h"
+#include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
 #include "bind/value/tensor_object.h"
 #include "bind/value/variable_object.h"
+#include "function/call_event.h"
 #include "op/function_caller.h"
 #include "op/resource.h"
 
@@ -71,6 +76,13 @@ ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
   return {std::move(made)};
 }
 
+// "f" of "__inference_f_12".
+StringView ShortName(StringView name) {
+  absl::ConsumePrefix(&name, "__inference_");
+  const size_t number = name.rfind('_');
+  return number == 0 ? name : name.substr(0, number);
+}
+
 // call(args, keep): tapes hold `keep`, unless None, as long as they may go
 // back.
 nb::list CallConcrete(const ConcreteCore& c, nb::sequence args,
@@ -84,14 +96,19 @@ nb::list CallConcrete(const ConcreteCore& c, nb::sequence args,
   ValueList outputs;
   Status s;
   bool eager = CurrentEmitter()->is_eager();
+  std::optional<CallEvent> event;
+  if (timeline::On()) [[unlikely]]
+    event.emplace(ShortName(c.function->function()->name));
   std::shared_ptr<void> kept;
   // Only tapes go back; without one nothing need be held.
   if (!keep.is_none() && HasRecorders()) kept = KeptObject(std::move(keep));
   {
     // While tracing the call only adds a node; the graph's Python side needs
     // the GIL.
+    const CallStops stops;
+    s = stops.status();
     WithoutGil unlocked(eager);
-    s = c.function->Call(values, &outputs, std::move(kept));
+    if (s.ok()) s = c.function->Call(values, &outputs, std::move(kept));
   }
   if (!s.ok()) {
     // An exception of Python inside (a callback, Ctrl-C) goes on as it is.
@@ -100,6 +117,7 @@ nb::list CallConcrete(const ConcreteCore& c, nb::sequence args,
     }
     nb::raise_python_error();
   }
+  if (event) event->SetConcrete();
   nb::list out;
   for (Value& v : outputs) out.append(WrapObject(std::move(v)));
   return out;
@@ -167,6 +185,10 @@ void AddConcreteFunction(nb::module_& m) {
            [](ConcreteCore& c, nb::sequence values) {
              Status s = c.function->SetCaptures(Values(values));
              if (!s.ok()) ThrowStatus(s);
+           })
+      .def("set_timeout",
+           [](ConcreteCore& c, double seconds) {
+             c.function->SetTimeout(TimeOf(seconds));
            })
       .def("body", &BodyOf)
       .def("plan", &DebugPlan)

@@ -14,10 +14,13 @@
 #include "bind/call/op_call.h"
 #include "bind/function/call_key.h"
 #include "bind/function/tape_object.h"
+#include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
 #include "bind/python/graph_stack.h"
 #include "bind/python/status.h"
+#include "bind/value/convert.h"
 #include "bind/value/tensor_object.h"
+#include "function/call_event.h"
 #include "function/trace_cache.h"
 #include "op/after_emit.h"
 
@@ -248,8 +251,11 @@ bool HandOnGradients(PyObject* gradients, std::shared_ptr<void>* keep) {
   Status s;
   const bool eager = CurrentEmitter()->is_eager();
   {
+    const CallStops stops;
+    s = stops.status();
     WithoutGil unlocked(eager);
-    s = f->Call(leaves, &outputs, std::move(keep));
+    if (s.ok()) [[likely]]
+      s = f->Call(leaves, &outputs, std::move(keep));
     // The call ran without an emitter, which would have told the callbacks.
     if (s.ok() && eager)
       s = TellAfterEmit(nullptr, f->function()->name, leaves, &outputs);
@@ -330,8 +336,8 @@ PyObject* Resolve(PyObject* self, const Bound& b, const CallKey& key) {
   return told ? result.release() : nullptr;
 }
 
-[[gnu::hot]] PyObject* Call(PyObject* self, PyObject* const* args,
-                            size_t nargsf, PyObject* names) {
+[[gnu::hot]] PyObject* CallUntimed(PyObject* self, PyObject* const* args,
+                                   size_t nargsf, PyObject* names) {
   Py_ssize_t positional = PyVectorcall_NARGS(nargsf);
   // Asked at each call: functions that were made before the switch follow it,
   // too.
@@ -362,6 +368,40 @@ PyObject* Resolve(PyObject* self, const Bound& b, const CallKey& key) {
     return result;
   }
   return Resolve(self, b, key);
+}
+
+// How many traces were made; -1 where that cannot be told.
+int64_t TracesOf(PyObject* self) {
+  Ref count(Called<PyObject_CallMethod>(self, "experimental_get_tracing_count",
+                                        nullptr));
+  const int64_t n = count ? PyLong_AsLongLong(count.get()) : -1;
+  if (PyErr_Occurred()) PyErr_Clear();
+  return n;
+}
+
+// The same as an event of the timeline.
+[[gnu::cold]] PyObject* CallTimed(PyObject* self, PyObject* const* args,
+                                  size_t nargsf, PyObject* names) {
+  Ref name(PyObject_GetAttrString(self, "_name"));
+  const char* text = name ? NameText(name.get()) : nullptr;
+  if (text == nullptr) return nullptr;
+  CallEvent event(text);
+  const int64_t traces = TracesOf(self);
+  Ref result(CallUntimed(self, args, nargsf, names));
+  if (!result) return nullptr;
+  if (run_eagerly) {
+    event.SetEager();
+  } else {
+    event.SetTraces(traces, TracesOf(self));
+  }
+  return result.release();
+}
+
+[[gnu::hot]] PyObject* Call(PyObject* self, PyObject* const* args,
+                            size_t nargsf, PyObject* names) {
+  if (timeline::On()) [[unlikely]]
+    return CallTimed(self, args, nargsf, names);
+  return CallUntimed(self, args, nargsf, names);
 }
 
 // _set_up([(name, kind, (default,) or None)])

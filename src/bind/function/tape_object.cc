@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "autodiff/function_gradient.h"
+#include "bind/python/call_stops.h"
 #include "bind/python/graph_stack.h"
 #include "bind/python/status.h"
 #include "bind/value/convert.h"
@@ -138,6 +139,7 @@ class PyTape {
   }
   nb::list Gradients(nb::sequence targets, nb::sequence sources,
                      nb::object given) {
+    const CallStops stops;
     return AsList(tape_.Gradients(AllWatched(targets), AllWatched(sources),
                                   AllWatched(given)));
   }

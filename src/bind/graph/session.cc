@@ -6,7 +6,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
+#include "base/timeline.h"
+#include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
+#include "bind/python/profiler.h"
 #include "bind/python/status.h"
 #include "bind/value/convert.h"
 #include "bind/value/numpy_array.h"
@@ -34,32 +37,6 @@ nb::object ToNumpy(Tensor t) {
   if (array == nullptr) nb::raise_python_error();
   return nb::steal(array);
 }
-
-// The steps of one run.
-class Steps : public Timeline {
- public:
-  void Step(StringView name, StringView op, int64_t begin_ns,
-            int64_t end_ns) override {
-    // Copied: the names belong to the plan, which may be gone when they are
-    // read.
-    steps_.push_back({std::string(name), std::string(op), begin_ns, end_ns});
-  }
-  // [(node, op, begin, end)], in nanoseconds of one clock.
-  nb::list ToPython() const {
-    nb::list out;
-    for (const One& s : steps_) {
-      out.append(nb::make_tuple(s.name, s.op, s.begin, s.end));
-    }
-    return out;
-  }
-
- private:
-  struct One {
-    std::string name, op;
-    int64_t begin, end;
-  };
-  std::vector<One> steps_;
-};
 
 class SessionCore {
  public:
@@ -118,8 +95,9 @@ class SessionCore {
   }
 
   // run(fetches, targets, feeds, values): tensors and nodes of the graph;
-  // values are eager tensors. A list of arrays, and the run's steps when
-  // `trace` asks for them. DeadlineExceeded after timeout_ms (0: never).
+  // values are eager tensors. A list of arrays, and the run's steps, a
+  // serialised StepStats, when `trace` asks for them. DeadlineExceeded after
+  // timeout_ms (0: never).
   nb::tuple RunMany(nb::sequence fetches, nb::sequence targets,
                     nb::sequence feeds, nb::sequence values, int64_t timeout_ms,
                     bool trace) {
@@ -150,13 +128,14 @@ class SessionCore {
     // Behind the deadline: making a plan may take long, and counts.
     std::shared_ptr<Executable> plan = Find(key);
     if (!plan) plan = Make(key, wanted, nodes, fed);
-    Steps steps;
+    std::optional<timeline::OfThisThread> events;
+    if (trace) events.emplace();
+    std::vector<Tensor> results = Run(*plan, absl::MakeSpan(tensors));
+    const nb::bytes steps =
+        events ? StepStatsOf(events->events()) : nb::bytes("", 0);
     nb::list out;
-    for (Tensor& t :
-         Run(*plan, absl::MakeSpan(tensors), trace ? &steps : nullptr)) {
-      out.append(ToNumpy(std::move(t)));
-    }
-    return nb::make_tuple(out, steps.ToPython());
+    for (Tensor& t : results) out.append(ToNumpy(std::move(t)));
+    return nb::make_tuple(out, steps);
   }
 
   // Runs that are under way, perhaps waiting at a queue, end with Cancelled.
@@ -211,14 +190,16 @@ class SessionCore {
     return last_;
   }
 
-  std::vector<Tensor> Run(Executable& plan, absl::Span<Tensor> feeds,
-                          Timeline* timeline = nullptr) {
+  std::vector<Tensor> Run(Executable& plan, absl::Span<Tensor> feeds) {
     std::vector<Tensor> results;
     Status s;
     {
       // Runs of several threads overlap; each has a workspace of its own.
+      const CallStops stops;
+      s = stops.status();
       WithoutGil unlocked(true);
-      s = plan.Run(services_, feeds, &results, timeline);
+      if (s.ok()) [[likely]]
+        s = plan.Run(services_, feeds, &results);
     }
     if (!s.ok()) ThrowStatus(s);
     return results;

@@ -1,5 +1,6 @@
 #include "bind/value/emit_op.h"
 
+#include "bind/python/call_stops.h"
 #include "bind/python/status.h"
 #include "bind/value/convert.h"
 #include "bind/value/tensor_object.h"
@@ -89,10 +90,13 @@ bool RaiseOutOfScope(absl::Span<const Value> inputs) {
   }
   Status s;
   {
+    const CallStops stops;
+    s = stops.status();
     // Letting go of the GIL costs a small op more than it takes, and lets
     // another thread in between.
     WithoutGil unlocked(eager && IsCostly(*op, inputs));
-    s = Emit(op, inputs, outputs);
+    if (s.ok()) [[likely]]
+      s = Emit(op, inputs, outputs);
   }
   if (s.ok()) [[likely]]
     return true;

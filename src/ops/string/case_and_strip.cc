@@ -3,8 +3,8 @@
 #include <cwctype>
 
 #include "absl/strings/ascii.h"
+#include "base/utf8.h"
 #include "ops/string/string_map.h"
-#include "ops/string/utf8.h"
 
 namespace headrace {
 namespace {

@@ -1,8 +1,8 @@
 // Substr: pieces of strings, with positions that broadcast.
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "op/op.h"
-#include "ops/string/utf8.h"
 
 namespace headrace {
 namespace {

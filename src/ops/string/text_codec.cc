@@ -7,7 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
-#include "ops/string/utf8.h"
+#include "base/utf8.h"
 
 namespace headrace {
 namespace {

@@ -7,8 +7,6 @@
 namespace headrace {
 namespace {
 
-using Values = std::vector<Value>;
-
 bool Has(const std::string& plan, StringView op) {
   return absl::StrContains(plan, absl::StrCat("= ", op, "("));
 }
@@ -18,7 +16,7 @@ TEST(NarrowProducts, OnePartOfASplit) {
     for (bool tb : {false, true}) {
       for (int64_t m : {1, 3, 40}) {
         std::string plan = Compare(
-            [&](OpScope& s, const ValueList& v) -> Values {
+            [&](OpScope& s, const Values& v) -> Values {
               Value p = s("MatMul", {v[0], v[1]},
                           {{"transpose_a", ta}, {"transpose_b", tb}});
               return {s.All("SplitV", {p, s.Int32s({50, 90}), s.Int32(1)},
@@ -34,7 +32,7 @@ TEST(NarrowProducts, OnePartOfASplit) {
 
 TEST(NarrowProducts, ASliceOfColumns) {
   auto body = [](int64_t row, int64_t rows) {
-    return [=](OpScope& s, const ValueList& v) -> Values {
+    return [=](OpScope& s, const Values& v) -> Values {
       Value p = s("MatMul", {v[0], v[1]});
       return {s("Relu", {s("Slice", {p, s.Int32s({(int32_t)row, 7}),
                                      s.Int32s({(int32_t)rows, 20})})})};
@@ -48,7 +46,7 @@ TEST(NarrowProducts, ASliceOfColumns) {
 TEST(NarrowProducts, WhatIsReadWholeStays) {
   const std::vector<Tensor> in = {Numbers({30, 24}), Numbers({24, 40}, 5)};
   std::string both = Compare(
-      [](OpScope& s, const ValueList& v) -> Values {
+      [](OpScope& s, const Values& v) -> Values {
         ValueList parts =
             s.All("Split", {s.Int32(1), s("MatMul", {v[0], v[1]})},
                   {{"num_split", 2}});
@@ -57,7 +55,7 @@ TEST(NarrowProducts, WhatIsReadWholeStays) {
       in);
   EXPECT_TRUE(Has(both, "Split"));
   std::string whole = Compare(
-      [](OpScope& s, const ValueList& v) -> Values {
+      [](OpScope& s, const Values& v) -> Values {
         Value p = s("MatMul", {v[0], v[1]});
         return {p, s.All("Split", {s.Int32(-1), p}, {{"num_split", 4}})[2]};
       },
@@ -99,7 +97,7 @@ TEST(ViewOperands, Attention) {
   for (int64_t t : {1, 5, 33}) {
     for (int64_t size : {1, 8, 32}) {
       std::string plan = Compare(
-          [&](OpScope& s, const ValueList& v) -> Values {
+          [&](OpScope& s, const Values& v) -> Values {
             return Attention(s, v[0], 4, size);
           },
           {Numbers({2, t, 3, 4, size})});
@@ -114,7 +112,7 @@ TEST(ViewOperands, BothSidesAdjointAndTurned) {
   for (bool ax : {false, true}) {
     for (bool ay : {false, true}) {
       std::string plan = Compare(
-          [&](OpScope& s, const ValueList& v) -> Values {
+          [&](OpScope& s, const Values& v) -> Values {
             Value x = s("Transpose", {v[0], s.Int32s({1, 0, 3, 2})});
             Value y = s("Transpose", {v[1], s.Int32s({2, 0, 1, 3})});
             Value p =
@@ -131,7 +129,7 @@ TEST(ViewOperands, BothSidesAdjointAndTurned) {
 // A transposition between two products belongs to one of them only.
 TEST(ViewOperands, ProductsInARow) {
   Compare(
-      [](OpScope& s, const ValueList& v) -> Values {
+      [](OpScope& s, const Values& v) -> Values {
         Value p = s("BatchMatMul", {v[0], v[1]});
         Value turned = s("Transpose", {p, s.Int32s({1, 0, 2})});
         Value q = s("BatchMatMul", {turned, v[2]});
@@ -144,7 +142,7 @@ TEST(ViewOperands, ProductsInARow) {
 TEST(ViewOperands, WhatDoesNotFitStays) {
   // Columns that are not contiguous, batches that are broadcast.
   std::string plan = Compare(
-      [](OpScope& s, const ValueList& v) -> Values {
+      [](OpScope& s, const Values& v) -> Values {
         Value x = s("Transpose", {v[0], s.Int32s({2, 1, 0})});
         Value p = s("BatchMatMulV2", {x, v[1]});
         return {s("Transpose", {p, s.Int32s({0, 2, 1})})};

@@ -67,13 +67,13 @@ bool Has(const std::string& plan, const std::string& op) {
 
 TEST(Simplify, ARuleMayAskWhoReads) {
   std::string plan = Compare(
-      [](OpScope& s, const ValueList& in) -> std::vector<Value> {
+      [](OpScope& s, const Values& in) -> std::vector<Value> {
         return {s.All("SimplifyTestTwice", {in[0]})[1]};
       },
       {Numbers(Shape{8})});
   EXPECT_FALSE(Has(plan, "SimplifyTestTwice")) << plan;
   plan = Compare(
-      [](OpScope& s, const ValueList& in) -> std::vector<Value> {
+      [](OpScope& s, const Values& in) -> std::vector<Value> {
         ValueList both = s.All("SimplifyTestTwice", {in[0]});
         return {both[0], both[1]};
       },
@@ -83,7 +83,7 @@ TEST(Simplify, ARuleMayAskWhoReads) {
 
 TEST(Simplify, WhatARuleEmitsIsFoldedAndSimplified) {
   std::string plan = Compare(
-      [](OpScope& s, const ValueList& in) -> std::vector<Value> {
+      [](OpScope& s, const Values& in) -> std::vector<Value> {
         return {s("Square", {s("SimplifyTestFolded", {in[0]})})};
       },
       {Numbers(Shape{8})});
@@ -92,7 +92,7 @@ TEST(Simplify, WhatARuleEmitsIsFoldedAndSimplified) {
 
 TEST(Simplify, ARuleThatFailsChangesNothing) {
   std::string plan = Compare(
-      [](OpScope& s, const ValueList& in) -> std::vector<Value> {
+      [](OpScope& s, const Values& in) -> std::vector<Value> {
         return {s("Square", {s("SimplifyTestFails", {in[0]})})};
       },
       {Numbers(Shape{8})});
@@ -102,7 +102,7 @@ TEST(Simplify, ARuleThatFailsChangesNothing) {
 
 TEST(Simplify, IdleOpsGo) {
   std::string plan = Compare(
-      [](OpScope& s, const ValueList& in) -> std::vector<Value> {
+      [](OpScope& s, const Values& in) -> std::vector<Value> {
         Value one = s.Const(Tensor::Scalar(1.0f));
         Value x = s("StopGradient", {s("Identity", {in[0]})});
         x = s("Reshape", {x, s.Int32s({4, 6})});
@@ -118,7 +118,7 @@ TEST(Simplify, IdleOpsGo) {
 
 TEST(Simplify, NumbersOfShapesAreKnown) {
   std::string plan = Compare(
-      [](OpScope& s, const ValueList& in) -> std::vector<Value> {
+      [](OpScope& s, const Values& in) -> std::vector<Value> {
         Value shape = s("Shape", {in[0]}, {{"out_type", DType::kInt64}});
         return {shape, s("Size", {in[0]}), s("Rank", {in[0]})};
       },

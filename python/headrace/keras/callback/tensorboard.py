@@ -9,7 +9,27 @@ from headrace.keras.callback.base import Callback
 from headrace.keras.classes import takes
 from headrace.summary import metadata
 
-_NOT_YET = ("write_images", "profile_batch", "embeddings_freq", "embeddings_metadata")
+_NOT_YET = ("write_images", "embeddings_freq", "embeddings_metadata")
+
+
+def _batches_of(profile_batch):
+    """(first, last) of profile_batch, counted from 1; (0, 0) for none."""
+    given = profile_batch
+    if isinstance(given, str):
+        given = [int(n) for n in given.split(",")]
+    pair = (given, given) if isinstance(given, int) else given
+    if not (
+        isinstance(pair, (list, tuple))
+        and len(pair) == 2
+        and all(isinstance(n, int) for n in pair)
+        and 0 <= pair[0] <= pair[1]
+    ):
+        raise ValueError(
+            "profile_batch must be a non-negative integer or 2-tuple of positive "
+            "integers. A pair of positive integers signifies a range of batches to "
+            f"profile. Found: {profile_batch}"
+        )
+    return tuple(pair)
 
 
 @takes(
@@ -30,6 +50,9 @@ class TensorBoard(Callback):
                 raise NotImplementedError(f"TensorBoard: {name} is not supported")
         self.log_dir = os.fspath(self.log_dir)
         self.update_freq = 1 if self.update_freq == "batch" else self.update_freq
+        self._first_profiled, self._last_profiled = _batches_of(self.profile_batch)
+        self._profiling = False
+        self._batch = 0  # of the training, from 1
         self._writers = {}
         self._step = 0
         self._graph_is_due = False
@@ -44,6 +67,7 @@ class TensorBoard(Callback):
     def on_train_begin(self, logs=None):
         """Writes the model's config, with write_graph."""
         self._graph_is_due = self.write_graph
+        self._batch = 0
         if self.write_graph:
             self._write_model()
 
@@ -69,12 +93,28 @@ class TensorBoard(Callback):
                 tf.summary.graph(graph)
 
     def on_train_batch_begin(self, batch, logs=None):
-        """Notes the time, with write_steps_per_second."""
+        """Notes the time, with write_steps_per_second; begins the profile."""
+        self._batch += 1
         if self.write_steps_per_second:
             self._batch_began = time.time()
+        if self._first_profiled and self._batch == self._first_profiled:
+            tf.profiler.experimental.start(self.log_dir)
+            tf.summary.trace_on(graph=True)
+            self._profiling = True
+
+    def _end_profile(self, step):
+        """Writes the profile, and the graphs of what ran, as "batch_STEP"."""
+        self._profiling = False
+        try:
+            with self._writer("train").as_default():
+                tf.summary.trace_export(f"batch_{step}", step=step)
+        finally:
+            tf.profiler.experimental.stop()
 
     def on_train_batch_end(self, batch, logs=None):
-        """Writes scalars at every update_freq-th batch, and the graph once."""
+        """Writes scalars at every update_freq-th batch, the graph once, the profile."""
+        if self._profiling and self._batch >= self._last_profiled:
+            self._end_profile(self._batch)
         if self._graph_is_due:
             self._write_graph()
         if self.update_freq == "epoch":
@@ -132,6 +172,8 @@ class TensorBoard(Callback):
 
     def on_train_end(self, logs=None):
         """Closes the files."""
+        if self._profiling:
+            self._end_profile(self._last_profiled)
         for writer in self._writers.values():
             writer.close()
         self._writers = {}

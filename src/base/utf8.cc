@@ -1,4 +1,4 @@
-#include "ops/string/utf8.h"
+#include "base/utf8.h"
 
 namespace headrace {
 
