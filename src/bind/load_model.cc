@@ -40,9 +40,9 @@ std::unique_ptr<tensorflow::SavedModel> ReadModel(const std::string& folder) {
 tensorflow::MetaGraphDef* GraphOrRaise(
     StatusOr<tensorflow::MetaGraphDef*> graph) {
   if (graph.ok()) return *graph;
-  RaiseAs(absl::IsNotFound(graph.status()) ? PyExc_RuntimeError
-                                           : PyExc_ValueError,
-          graph.status());
+  RaiseAs(
+      absl::IsNotFound(graph.status()) ? PyExc_RuntimeError : PyExc_ValueError,
+      graph.status());
 }
 
 // The FingerprintDef of a folder; OSError where there is none.
@@ -176,10 +176,14 @@ nb::tuple FunctionNamed(const LoadedModel& model, const std::string& name) {
                         ToPython(signature.output_signature()));
 }
 
-// The graph of a model of TensorFlow 1, with its captures; None for others.
+bool IsOfSession(const LoadedModel& model) {
+  return model.session().graph != nullptr;
+}
+
+// The graph of a model of TensorFlow 1, with its captures.
 nb::object GraphOf(const LoadedModel& model) {
   const SessionGraph& session = model.session();
-  if (!session.graph) return nb::none();
+  if (!session.graph) throw nb::type_error("a model of objects has no graph");
   PyGraph graph(session.graph);
   graph.Finalize(false);  // functions are cut out of it
   for (const auto& [node, object] : session.captures) {
@@ -205,11 +209,11 @@ void AddSavedModel(nb::module_& m) {
                      return nb::make_tuple(info.tensorflow_version(),
                                            info.tensorflow_git_version());
                    })
-      .def_prop_ro("graph", &GraphOf)
-      .def_prop_ro("restore",
-                   [](const LoadedModel& model) {
-                     return model.session().restore;
-                   })
+      .def_prop_ro("is_of_session", &IsOfSession)
+      .def("graph", &GraphOf)
+      .def_prop_ro(
+          "restore",
+          [](const LoadedModel& model) { return model.session().restore; })
       .def("object", &ObjectOf)
       .def("value", &ValueOfObject)
       .def("function", &FunctionNamed);

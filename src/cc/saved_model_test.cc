@@ -69,10 +69,10 @@ TEST(SavedModel, ReadsGraphsOfSessions) {
 }
 
 TEST(SavedModel, GraphsOfSessionsAreApart) {
-  const auto train = tf::SavedModel::Load(
-      HR_GOLDEN_DIR "/saved_models/session", {.tags = {"gpu", "train"}});
-  const auto again = tf::SavedModel::Load(
-      HR_GOLDEN_DIR "/saved_models/session", {.tags = {"gpu", "train"}});
+  const auto train = tf::SavedModel::Load(HR_GOLDEN_DIR "/saved_models/session",
+                                          {.tags = {"gpu", "train"}});
+  const auto again = tf::SavedModel::Load(HR_GOLDEN_DIR "/saved_models/session",
+                                          {.tags = {"gpu", "train"}});
   const auto x = tf::Tensor::From<float>({1, 2, 3}, {3});
   train.variable("scope/v").assign(x);
   const auto y = [&x](const tf::SavedModel& model) {

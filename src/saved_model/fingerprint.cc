@@ -62,8 +62,8 @@ uint64_t HashOf(SavedObjectGraph objects, const FunctionNames& names) {
         plain(&f);
       }
     } else if (o.has_bare_concrete_function()) {
-      plain(o.mutable_bare_concrete_function()
-                ->mutable_concrete_function_name());
+      plain(
+          o.mutable_bare_concrete_function()->mutable_concrete_function_name());
     }
   }
   // Functions of one name without their numbers: all of them, in any order.

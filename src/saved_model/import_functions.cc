@@ -140,6 +140,7 @@ class FunctionImporter {
       name->second.mutable_s()->append(suffix);
     }
   }
+
   GraphDef* def_;
   FunctionDefLibrary* library_;
   const std::string& folder_;

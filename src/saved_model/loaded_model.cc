@@ -305,9 +305,7 @@ class ModelLoader {
             nodes[slot.slot_variable_node_id()], Trackable::kBorrowed));
       }
     }
-    HR_ASSIGN_OR_RETURN(
-        auto restored,
-        RestoreGraph(path, nodes[0]));
+    HR_ASSIGN_OR_RETURN(auto restored, RestoreGraph(path, nodes[0]));
     Status matched = options_.allow_partial_checkpoint
                          ? OkStatus()
                          : restored->CheckExistingMatched();

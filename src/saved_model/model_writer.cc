@@ -162,8 +162,8 @@ Status ModelWriter::Write(const std::string& folder, const TrackablePtr& root,
   // Before the model that it describes, so that no reader has one of another.
   HR_ASSIGN_OR_RETURN(
       const std::string index,
-      ReadWholeFile(fs, JoinPath(local, std::string(kVariablesPrefix) +
-                                            ".index")));
+      ReadWholeFile(fs,
+                    JoinPath(local, std::string(kVariablesPrefix) + ".index")));
   const tensorflow::FingerprintDef fingerprint =
       FingerprintOf(model_, bytes, index);
   HR_RETURN_IF_ERROR(WriteFileAtomically(fs, JoinPath(local, kFingerprintFile),

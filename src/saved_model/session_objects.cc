@@ -149,7 +149,8 @@ class SessionImporter {
         handle.mutable_name()->append("_");
       }
       auto& attrs = *handle.mutable_attr();
-      if (attrs["shared_name"].s().empty()) attrs["shared_name"].set_s(n.name());
+      if (attrs["shared_name"].s().empty())
+        attrs["shared_name"].set_s(n.name());
       NodeDef reference;
       reference.set_name(n.name());
       reference.set_op("_Reference");
@@ -308,9 +309,10 @@ class SessionImporter {
         Capture(node, known->second);
         continue;
       }
-      HR_ASSIGN_OR_RETURN(const int id, MakesVariable(*node)
-                                            ? AddVariable(Described(*node), false)
-                                            : AddResource(node));
+      HR_ASSIGN_OR_RETURN(const int id,
+                          MakesVariable(*node)
+                              ? AddVariable(Described(*node), false)
+                              : AddResource(node));
       Append(list, id);
       Capture(node, id);
     }
@@ -327,9 +329,8 @@ class SessionImporter {
     const int id = AddObject();
     objects_->mutable_nodes(id)->mutable_resource();
     state_.emplace(StateKey(*node), id);
-    HR_ASSIGN_OR_RETURN(
-        const std::string name,
-        AddFunction("create", {}, {Edge{node, 0}}));
+    HR_ASSIGN_OR_RETURN(const std::string name,
+                        AddFunction("create", {}, {Edge{node, 0}}));
     last_resource_ = id;
     AddChild(id, "_create_resource", AddFunctionObject(name));
     return id;
@@ -508,8 +509,7 @@ class SessionImporter {
     StatusOr<Edge> e = out_.graph->FindOutput(info.name());
     StatusOr<Shape> shape = ShapeFromProto(info.tensor_shape());
     if (!e.ok() || !shape.ok()) return;
-    StatusOr<Shape> both =
-        MergeShapes(e->node->output_shape(e->index), *shape);
+    StatusOr<Shape> both = MergeShapes(e->node->output_shape(e->index), *shape);
     if (both.ok()) SetShape(out_.graph->Output(*e), *both);
   }
 

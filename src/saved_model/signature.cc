@@ -38,8 +38,7 @@ StatusOr<std::map<std::string, ModelSignature>> SignaturesOf(
     const std::string* name = model.function_name(child.node_id());
     if (name == nullptr) continue;
     const auto& signature = model.signature_of(*name);
-    const auto& bare =
-        model.object(child.node_id()).bare_concrete_function();
+    const auto& bare = model.object(child.node_id()).bare_concrete_function();
     ModelSignature made;
     made.function = model.function(*name);
     made.inputs = {bare.argument_keywords().begin(),

@@ -79,6 +79,11 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
         return self._made_graph
 
     @property
+    def structured_input_signature(self):
+        """(args, kwargs) of the specs of its arguments."""
+        return self.inputs_as_saved
+
+    @property
     def structured_outputs(self):
         """The specs of the outputs, in the structure that the function gave them."""
         return self.output_as_saved

@@ -50,7 +50,7 @@ def load(export_dir, tags=None, options=None):
         "tensorflow_git_version": git_version,
         "graph_debug_info": None,
     }
-    if native.graph is not None:
+    if native.is_of_session:
         shown.update(_of_session(native))
     for name, value in shown.items():
         object.__setattr__(root, name, value)
@@ -70,7 +70,7 @@ def _reading(export_dir):
 
 def _of_session(native):
     """What models of TensorFlow 1 show beside their objects: their graph."""
-    graph = TracedGraph("wrapped_function", core=native.graph)
+    graph = TracedGraph("wrapped_function", core=native.graph())
     shown = {"graph": graph, "prune": functools.partial(wrapped.prune, graph)}
     if native.restore:
         core = native.function(native.restore)[0]
@@ -91,7 +91,7 @@ class _Loader:
         self._native = native
         self._rows = [native.object(i) for i in range(native.num_objects)]
         self._concrete = {}  # by name
-        self._takes = self._keywords_by_name() if native.graph is not None else {}
+        self._takes = self._keywords_by_name() if native.is_of_session else {}
         self._specs = self._specs_by_name()
         self._objects = {}
         for i in range(len(self._rows)):

@@ -96,7 +96,9 @@ def session(tf, folder):
         f.write("red\ngreen\nblue\n")
 
     def variables():
-        v = v1.get_variable("scope/v", initializer=[10.0, 20.0, 30.0], use_resource=True)
+        v = v1.get_variable(
+            "scope/v", initializer=[10.0, 20.0, 30.0], use_resource=True
+        )
         shift = v1.get_variable("shift", initializer=1.0, use_resource=False)
         return v, shift
 
@@ -140,7 +142,9 @@ def session(tf, folder):
     with tf.Graph().as_default(), v1.Session():
         v, _ = variables()
         x = v1.placeholder(tf.float32, [3], name="x")
-        builder.add_meta_graph(["train", "gpu"], {"step": signature({"x": x}, {"y": x + v})})
+        builder.add_meta_graph(
+            ["train", "gpu"], {"step": signature({"x": x}, {"y": x + v})}
+        )
     builder.save()
     os.remove(words)
 

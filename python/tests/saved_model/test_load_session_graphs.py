@@ -37,7 +37,7 @@ def test_signatures_run_parts_of_the_graph(model):
         (),
         {"text": tf.TensorSpec([None], tf.string, name="text")},
     )
-    assert [x.name for x in serve.inputs][0] == "text:0"
+    assert serve.inputs[0].name == "text:0"
     with pytest.raises(TypeError, match="missing required arguments: text"):
         serve(other=tf.constant(["red"]))
     # A loop of frames, a name that is none in Python, what the main op set.
@@ -74,9 +74,9 @@ def test_parts_are_cut_out_of_the_graph(model):
     assert fetched["v"].numpy().tolist() == [10.0, 20.0, 30.0]
     assert model.graph.as_graph_element("x:0").dtype == tf.float32
     # What is computed inside may be fed.
-    assert score.prune("scope/v/Read/ReadVariableOp:0", "scope/v/Read/ReadVariableOp:0")(
-        tf.constant([1.0, 2.0, 3.0])
-    ).shape == [3]
+    assert score.prune(
+        "scope/v/Read/ReadVariableOp:0", "scope/v/Read/ReadVariableOp:0"
+    )(tf.constant([1.0, 2.0, 3.0])).shape == [3]
 
 
 def test_other_values_are_restored(folder, model, tmp_path):
@@ -120,7 +120,10 @@ def test_composite_tensors_in_signatures(tmp_path):
         sparse = v1.sparse_placeholder(tf.int64, name="sp")
         ragged = v1.ragged.placeholder(tf.float32, 1, [])
         v1.saved_model.simple_save(
-            s, str(tmp_path), {"s": sparse, "r": ragged}, {"s2": sparse * 2, "r2": ragged * 2.0}
+            s,
+            str(tmp_path),
+            {"s": sparse, "r": ragged},
+            {"s2": sparse * 2, "r2": ragged * 2.0},
         )
     serve = tf.saved_model.load(str(tmp_path)).signatures["serving_default"]
     values = tf.ragged.constant([[1.0], [2.0, 3.0]])

@@ -301,7 +301,10 @@ def _check_info(info):
 
 
 def _name_operations(signatures, init_op, train_op):
-    for key, op in ((constants.INIT_OP_KEY, init_op), (constants.TRAIN_OP_KEY, train_op)):
+    for key, op in (
+        (constants.INIT_OP_KEY, init_op),
+        (constants.TRAIN_OP_KEY, train_op),
+    ):
         if op is not None:
             signatures[key] = signature_defs.op_signature_def(op, key)
 

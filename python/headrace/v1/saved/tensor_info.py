@@ -16,7 +16,7 @@ def build_tensor_info(tensor):
         raise RuntimeError("`build_tensor_info` is not supported in eager execution.")
     if isinstance(tensor, SparseTensor):
         return _sparse(tensor)
-    if nest.flatten(tensor, expand_composites=True) != [tensor]:
+    if nest.flatten(tensor, expand_composites=True)[0] is not tensor:
         return _composite(tensor)
     return protos.TensorInfo(
         name=tensor.name,
