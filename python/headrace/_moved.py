@@ -4,100 +4,53 @@ import functools
 import importlib
 from importlib.machinery import ModuleSpec
 
-# What lies elsewhere now, "old new" a row, below the package.
+# What lies elsewhere now: "old new: modules", packages below ours. A module that has
+# another name there, too, is "old=new".
 _ROWS = """
-framework.annotations framework.interop.annotations
-framework.api_kinds framework.support.api_kinds
-framework.compat framework.interop.compat
-framework.config framework.settings.config
-framework.critical_section control_flow.critical_section
-framework.dlpack framework.interop.dlpack
-framework.locks framework.support.locks
-framework.logging framework.settings.logging
-framework.plain_scalars framework.support.plain_scalars
-framework.properties framework.support.properties
-framework.protos framework.support.protos
-framework.random_seed framework.settings.random_seed
-framework.save_slice_info framework.support.save_slice_info
-framework.signatures framework.support.signatures
-framework.system_errors framework.interop.system_errors
-framework.versions framework.settings.versions
-graph.collections v1.collections
-graph.partitioned_variables v1.partitioned_variables
-graph.session v1.session
-graph.variable_scope v1.variable_scope
-keras.engine.base_layer keras.base.base_layer
-keras.engine.input_spec keras.base.input_spec
-keras.engine.keras_tensor keras.base.keras_tensor
-keras.engine.tracking keras.base.tracking
-keras.layer.adapting keras.layer.preprocessing.adapting
-keras.layer.cells keras.layer.rnn.cells
-keras.layer.conv_lstm keras.layer.rnn.conv_lstm
-keras.layer.convolution keras.layer.conv.convolution
-keras.layer.depthwise keras.layer.conv.depthwise
-keras.layer.encoding keras.layer.preprocessing.encoding
-keras.layer.feature_layers feature_column.feature_layers
-keras.layer.hashing keras.layer.preprocessing.hashing
-keras.layer.image_sizes keras.layer.preprocessing.image_sizes
-keras.layer.index_lookup keras.layer.preprocessing.index_lookup
-keras.layer.locally_connected keras.layer.conv.locally_connected
-keras.layer.padding keras.layer.conv.padding
-keras.layer.pooling keras.layer.conv.pooling
-keras.layer.random_images keras.layer.preprocessing.random_images
-keras.layer.recurrent keras.layer.rnn.recurrent
-keras.layer.scanning keras.layer.rnn.scanning
-keras.layer.text_vectorization keras.layer.preprocessing.text_vectorization
-keras.layer.transposed keras.layer.conv.transposed
-legacy.flags v1.flags
-ops.candidate_ops ops.nn.candidate_ops
-ops.convolution_ops ops.nn.convolution_ops
-ops.embedding_ops ops.nn.embedding_ops
-ops.fft_nd_ops ops.signal.fft_nd_ops
-ops.fractional_pool_ops ops.nn.fractional_pool_ops
-ops.initializers ops.random.initializers
-ops.initializers_v1 ops.random.initializers_v1
-ops.io_ops ops.io.io_ops
-ops.linalg_ops ops.linalg.linalg_ops
-ops.logging_ops ops.io.logging_ops
-ops.lookup_ops lookup.tables
-ops.moment_ops ops.nn.moment_ops
-ops.nn_ops ops.nn.nn_ops
-ops.queue_ops ops.io.queue_ops
-ops.random_generator ops.random.random_generator
-ops.random_ops ops.random.random_ops
-ops.reader_ops ops.io.reader_ops
-ops.set_ops ops.sparse.set_ops
-ops.signal_ops ops.signal.signal_ops
-ops.space_ops ops.nn.space_ops
-ops.sparse_ops ops.sparse.sparse_ops
-ops.spectral_ops ops.signal.spectral_ops
-ops.stateless_random_ops ops.random.stateless_random_ops
-ops.tridiagonal_ops ops.linalg.tridiagonal_ops
-ops.vocabulary_table lookup.vocabulary_table
-ops.window_ops ops.signal.window_ops
-summary.file_writer v1.file_writer
-train.saver v1.saver
-training.basic_hooks v1.train.basic_hooks
-training.coordinator v1.train.coordinator
-training.losses v1.losses
-training.monitored_session v1.train.monitored_session
-training.moving_averages v1.train.moving_averages
-training.optimizers v1.train.optimizers
-training.proximal_optimizers v1.train.proximal_optimizers
-training.queue_runner v1.train.queue_runner
-training.saver_hooks v1.train.saver_hooks
-training.scaffold v1.train.scaffold
-training.session_creators v1.train.session_creators
-training.session_run_hook v1.train.session_run_hook
-training.timer v1.train.timer
-training.vocabularies v1.train.vocabularies
+framework framework.interop: annotations compat dlpack system_errors
+framework framework.support: api_kinds locks plain_scalars properties protos
+    save_slice_info signatures
+framework framework.settings: config logging random_seed versions
+framework control_flow: critical_section
+graph v1: collections partitioned_variables session variable_scope
+keras.engine keras.base: base_layer input_spec keras_tensor tracking
+keras.layer keras.layer.preprocessing: adapting encoding hashing image_sizes
+    index_lookup random_images text_vectorization
+keras.layer keras.layer.rnn: cells conv_lstm recurrent scanning
+keras.layer keras.layer.conv: convolution depthwise locally_connected padding pooling
+    transposed
+keras.layer feature_column: feature_layers
+legacy v1: flags
+ops ops.nn: candidate_ops convolution_ops embedding_ops fractional_pool_ops moment_ops
+    nn_ops space_ops
+ops ops.signal: fft_nd_ops signal_ops spectral_ops window_ops
+ops ops.random: initializers initializers_v1 random_generator random_ops
+    stateless_random_ops
+ops ops.io: io_ops logging_ops queue_ops reader_ops
+ops ops.linalg: linalg_ops tridiagonal_ops
+ops lookup: lookup_ops=tables vocabulary_table
+ops ops.sparse: set_ops sparse_ops
+summary v1: file_writer
+train v1: saver
+training v1.train: basic_hooks coordinator monitored_session moving_averages
+    optimizers proximal_optimizers queue_runner saver_hooks scaffold session_creators
+    session_run_hook timer vocabularies
+training v1: losses
 """
 _OLD = "headrace."
 
 
 @functools.cache
 def _moved():
-    return dict(row.split() for row in _ROWS.split("\n") if row)
+    """{old name: new name} of the modules."""
+    found = {}
+    for row in _ROWS.replace("\n    ", " ").strip().split("\n"):
+        packages, _, modules = row.partition(":")
+        old, new = packages.split()
+        for module in modules.split():
+            before, _, now = module.partition("=")
+            found[f"{old}.{before}"] = f"{new}.{now or before}"
+    return found
 
 
 def row_now(row):

@@ -125,8 +125,7 @@ def test_names_that_are_nearly_right_are_told():
 
 
 def test_modules_are_found_by_the_names_they_had():
-    for row in _moved._ROWS.split("\n")[1:-1]:
-        old, new = row.split()
+    for old, new in _moved._moved().items():
         found = importlib.import_module(f"headrace.{old}")
         real = importlib.import_module(f"headrace.{new}")
         for name, value in vars(real).items():

@@ -4,19 +4,16 @@ from headrace._load import raw
 from headrace.control_flow import branches, mapping
 from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
+from headrace.framework.support import signatures
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops, sort_ops
 from headrace.ops.nn import nn_ops
 
 
-def loss_v1(
-    labels,
-    inputs=None,
-    sequence_length=None,
-    preprocess_collapse_repeated=False,
-    ctc_merge_repeated=True,
-    ignore_longer_outputs_than_inputs=False,
-    time_major=True,
-):
+@signatures.having(
+    "labels, inputs=None, sequence_length=None, preprocess_collapse_repeated=False, "
+    "ctc_merge_repeated=True, ignore_longer_outputs_than_inputs=False, time_major=True"
+)
+def loss_v1(labels, inputs, time_major, **given):
     """The loss of sparse labels; the last class is the blank."""
     if not is_sparse(labels):
         raise TypeError(
@@ -31,10 +28,7 @@ def loss_v1(
         math_ops.cast(inputs, dtypes.float32) if narrow else inputs,
         labels.indices,
         labels.values,
-        sequence_length,
-        preprocess_collapse_repeated=preprocess_collapse_repeated,
-        ctc_merge_repeated=ctc_merge_repeated,
-        ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
+        **given,
     )[0]
     return math_ops.cast(made, inputs.dtype) if narrow else made
 

@@ -143,7 +143,7 @@ def list_pop(list_, i, opts):
         raise ValueError(_UNTYPED.format("pop from"))
     shape = tensor_shape.as_shape(opts.element_shape)
     rest, x = raw.TensorListPopBack(
-        list_, _shape_tensor(shape), element_dtype=opts.element_dtype
+        list_, list_array.shape_tensor(shape), element_dtype=opts.element_dtype
     )
     x.set_shape(shape)
     return rest, x
@@ -158,7 +158,7 @@ def list_stack(list_, opts):
             raise ValueError(_UNTYPED.format("stack"))
         return raw.TensorListStack(
             list_,
-            _shape_tensor(tensor_shape.as_shape(None)),
+            list_array.shape_tensor(tensor_shape.as_shape(None)),
             element_dtype=opts.element_dtype,
             num_elements=-1,
         )
@@ -170,13 +170,6 @@ def list_stack(list_, opts):
     return opts.original_call(list_)
 
 
-def _shape_tensor(shape):
-    if shape.rank is None:
-        return conversion.convert_to_tensor(-1, dtypes.int32)
-    sizes = [-1 if d is None else d for d in shape.as_list()]
-    return conversion.convert_to_tensor(sizes, dtypes.int32)
-
-
 def get_item(target, i, opts):
     """`target[i]`; of a string tensor its character `i`."""
     if isinstance(target, _ARRAYS):
@@ -184,7 +177,7 @@ def get_item(target, i, opts):
     if _is_tensor_list(target):
         if opts.element_dtype is None:
             raise ValueError(_UNTYPED.format("retrieve from"))
-        shape = _shape_tensor(tensor_shape.as_shape(None))
+        shape = list_array.shape_tensor(tensor_shape.as_shape(None))
         return raw.TensorListGetItem(target, i, shape, element_dtype=opts.element_dtype)
     if (
         tensors.is_tensor(target)

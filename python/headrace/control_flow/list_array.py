@@ -11,7 +11,7 @@ from headrace.framework.support.properties import read_only
 
 def list_of(dtype, element_shape, items):
     """A list of the tensors of `items`; where one is None, its place is not set."""
-    shape = _shape_tensor(element_shape)
+    shape = shape_tensor(element_shape)
     flow = raw.TensorListReserve(shape, len(items), element_dtype=dtype)
     for i, item in enumerate(items):
         if item is not None:
@@ -19,7 +19,7 @@ def list_of(dtype, element_shape, items):
     return flow
 
 
-def _shape_tensor(shape):
+def shape_tensor(shape):
     """The element shape as list operations take it."""
     if shape.rank is None:
         return conversion.convert_to_tensor(-1, dtypes.int32)
@@ -82,7 +82,7 @@ class ListArray(Array):
         with graph_scope(None, "TensorArrayV2") as scope:
             size = conversion.convert_to_tensor(size)
             flow = raw.TensorListReserve(
-                _shape_tensor(element_shape), size, element_dtype=dtype, name=scope
+                shape_tensor(element_shape), size, element_dtype=dtype, name=scope
             )
         number = None if dynamic else get_static_value(size)
         number = -1 if number is None else int(number)
@@ -123,22 +123,27 @@ class ListArray(Array):
         """The number of elements."""
         return raw.TensorListLength(self._flow, name=name)
 
+    def _given(self, op, *inputs, **attributes):
+        """What an op on lists gives of elements of this shape and dtype."""
+        shape = shape_tensor(self.element_shape)
+        of = getattr(raw, op)
+        return of(self._flow, *inputs, shape, element_dtype=self._dtype, **attributes)
+
+    def _fit(self, value, shape_of=lambda value: value.shape):
+        """A tensor of the dtype, whose shape, or that of its parts, is the elements'."""
+        value = self._value(value)
+        self._merge_shape(shape_of(value))
+        return value
+
     @composite("TensorArrayV2Read")
     def read(self, index, name=None):
         """The element at `index`."""
-        return raw.TensorListGetItem(
-            self._flow,
-            index,
-            _shape_tensor(self.element_shape),
-            element_dtype=self._dtype,
-            name=name,
-        )
+        return self._given("TensorListGetItem", index, name=name)
 
     @composite("TensorArrayV2Write")
     def write(self, index, value, name=None):
         """The array with `value` at `index`."""
-        value = self._value(value)
-        self._merge_shape(value.shape)
+        value = self._fit(value)
         flow = raw.TensorListSetItem(
             self._flow,
             index,
@@ -150,38 +155,25 @@ class ListArray(Array):
 
     def push(self, value):
         """The array with `value` behind its last element."""
-        value = self._value(value)
-        self._merge_shape(value.shape)
+        value = self._fit(value)
         return self._with(raw.TensorListPushBack(self._flow, value))
 
     def pop(self):
         """(the array without its last element, that element)."""
-        shape = _shape_tensor(self.element_shape)
-        flow, last = raw.TensorListPopBack(self._flow, shape, element_dtype=self._dtype)
+        flow, last = self._given("TensorListPopBack")
         last.set_shape(self.element_shape)
         return self._with(flow), last
 
     @composite("TensorArrayV2Stack")
     def stack(self, name=None):
         """All elements along a new first dimension."""
-        return raw.TensorListStack(
-            self._flow,
-            _shape_tensor(self.element_shape),
-            element_dtype=self._dtype,
-            num_elements=self._elements.number,
-            name=name,
-        )
+        number = self._elements.number
+        return self._given("TensorListStack", num_elements=number, name=name)
 
     @composite("TensorArrayV2Gather")
     def gather(self, indices, name=None):
         """The elements at `indices`, stacked."""
-        return raw.TensorListGather(
-            self._flow,
-            indices,
-            _shape_tensor(self.element_shape),
-            element_dtype=self._dtype,
-            name=name,
-        )
+        return self._given("TensorListGather", indices, name=name)
 
     @composite("TensorArrayV2Concat")
     def concat(self, name=None):
@@ -191,7 +183,7 @@ class ListArray(Array):
             shape = tensor_shape.as_shape([None]).concatenate(shape[1:])
         tensor, _ = raw.TensorListConcatV2(
             self._flow,
-            _shape_tensor(shape),
+            shape_tensor(shape),
             conversion.convert_to_tensor([], dtypes.int64),
             element_dtype=self._dtype,
             name=name,
@@ -201,18 +193,16 @@ class ListArray(Array):
     @composite("TensorArrayUnstack")
     def unstack(self, value, name=None):
         """The array whose elements are the rows of `value`."""
-        value = self._value(value)
-        self._merge_shape(_row_shape(value))
+        value = self._fit(value, _row_shape)
         flow = raw.TensorListFromTensor(
-            value, _shape_tensor(self.element_shape), name=name
+            value, shape_tensor(self.element_shape), name=name
         )
         return self._with(flow)
 
     @composite("TensorArrayScatter")
     def scatter(self, indices, value, name=None):
         """The array with the rows of `value` at `indices`."""
-        value = self._value(value)
-        self._merge_shape(_row_shape(value))
+        value = self._fit(value, _row_shape)
         flow = raw.TensorListScatterIntoExistingList(
             self._flow, value, indices, name=name
         )
@@ -227,7 +217,7 @@ class ListArray(Array):
             self._merge_shape(inner)
         flow = raw.TensorListSplit(
             value,
-            _shape_tensor(self.element_shape),
+            shape_tensor(self.element_shape),
             conversion.convert_to_tensor(lengths, dtypes.int64),
             name=name,
         )

@@ -5,6 +5,7 @@ from headrace.context import stack
 from headrace.control_flow import bodies
 from headrace.framework import conversion, dtypes, nest, tensor_shape
 from headrace.framework.sparse_tensor import SparseTensorSpec
+from headrace.framework.support import signatures
 from headrace.framework.type_spec import (
     TensorSpec,
     TypeSpec,
@@ -14,23 +15,17 @@ from headrace.framework.type_spec import (
 from headrace.ops import array_ops, math_ops
 
 
-def while_loop(
-    cond,
-    body,
-    loop_vars,
-    shape_invariants=None,
-    parallel_iterations=10,
-    back_prop=True,
-    swap_memory=False,
-    maximum_iterations=None,
-    name=None,
-):
+@signatures.having(
+    "cond, body, loop_vars, shape_invariants=None, parallel_iterations=10, "
+    "back_prop=True, swap_memory=False, maximum_iterations=None, name=None"
+)
+def while_loop(cond, body, loop_vars, maximum_iterations, swap_memory, **in_graphs):
     """Calls `body` on its own results while `cond` of them holds."""
     if not callable(cond):
         raise TypeError("'cond' must be callable.")
     if not callable(body):
         raise TypeError("'body' must be callable.")
-    if parallel_iterations < 1:
+    if in_graphs["parallel_iterations"] < 1:
         raise TypeError("'parallel_iterations' must be a positive integer.")
     if isinstance(loop_vars, (list, tuple)) and not loop_vars:
         raise ValueError("'loop_vars' must be non-empty.")
@@ -45,16 +40,7 @@ def while_loop(
             )
     if _headrace.is_eager():
         return _run(cond, body, loop_vars, maximum_iterations)
-    return _Traced(
-        cond,
-        body,
-        loop_vars,
-        shape_invariants,
-        parallel_iterations,
-        back_prop,
-        maximum_iterations,
-        name or "while",
-    ).result
+    return _Traced(cond, body, loop_vars, maximum_iterations, **in_graphs).result
 
 
 def _spec(value):
@@ -112,15 +98,15 @@ class _Traced:
         cond,
         body,
         loop_vars,
+        maximum_iterations,
         shape_invariants,
         parallel_iterations,
         back_prop,
-        maximum_iterations,
         name,
     ):
         self._original = loop_vars
         graph = stack.current()
-        with graph.name_scope(name) as scope:
+        with graph.name_scope(name or "while") as scope:
             self._start(loop_vars, shape_invariants, maximum_iterations)
             self._cond_fn, self._body_fn = cond, body
             self._parallel = parallel_iterations

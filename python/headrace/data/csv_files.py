@@ -11,6 +11,7 @@ from headrace.data import readers
 from headrace.data.dataset import AUTOTUNE, Dataset
 from headrace.data.functions import flat
 from headrace.framework import conversion, dtypes
+from headrace.framework.support import signatures
 from headrace.framework.type_spec import TensorSpec
 from headrace.io import gfile
 
@@ -40,39 +41,28 @@ class CsvDataset(Dataset):
     A default that is a type, or an empty tensor, says that the field is required.
     """
 
-    def __init__(
-        self,
-        filenames,
-        record_defaults,
-        compression_type=None,
-        buffer_size=None,
-        header=False,
-        field_delim=",",
-        use_quote_delim=True,
-        na_value="",
-        select_cols=None,
-        exclude_cols=None,
-    ):
+    @signatures.having(
+        "self, filenames, record_defaults, compression_type=None, buffer_size=None, "
+        "header=False, field_delim=',', use_quote_delim=True, na_value='', "
+        "select_cols=None, exclude_cols=None"
+    )
+    def __init__(self, filenames, record_defaults, buffer_size, **given):
         defaults = [_default(value) for value in record_defaults]
         spec = tuple(TensorSpec([], d.dtype) for d in defaults)
-        super().__init__(
-            raw.CSVDatasetV2(
-                filenames=conversion.convert_to_tensor(filenames, dtypes.string),
-                compression_type=readers._text(compression_type),
-                buffer_size=readers._number(
-                    _BUFFER if buffer_size is None else buffer_size
-                ),
-                header=bool(header),
-                field_delim=field_delim,
-                use_quote_delim=bool(use_quote_delim),
-                na_value=na_value,
-                select_cols=_columns(select_cols),
-                record_defaults=defaults,
-                exclude_cols=_columns(exclude_cols),
-                output_shapes=flat(spec)["output_shapes"],
-            ),
-            spec,
+        given["compression_type"] = readers._text(given["compression_type"])
+        size = _BUFFER if buffer_size is None else buffer_size
+        for name in ("header", "use_quote_delim"):
+            given[name] = bool(given[name])
+        for name in ("select_cols", "exclude_cols"):
+            given[name] = _columns(given[name])
+        variant = raw.CSVDatasetV2(
+            filenames=conversion.convert_to_tensor(filenames, dtypes.string),
+            buffer_size=readers._number(size),
+            record_defaults=defaults,
+            output_shapes=flat(spec)["output_shapes"],
+            **given,
         )
+        super().__init__(variant, spec)
 
 
 def matching_files(file_pattern):

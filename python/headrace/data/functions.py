@@ -3,7 +3,6 @@
 from headrace.autograph import calls, status
 from headrace.context import stack
 from headrace.elements import structure
-
 from headrace.framework.support.properties import read_only
 from headrace.framework.type_spec import TensorSpec
 from headrace.function import polymorphic

@@ -5,6 +5,7 @@ import os
 from headrace._load import _headrace, raw
 from headrace.data.dataset import AUTOTUNE, Dataset
 from headrace.framework import conversion, dtypes
+from headrace.framework.support import signatures
 from headrace.framework.type_spec import TensorSpec
 
 _TEXT = TensorSpec([], dtypes.string)
@@ -30,7 +31,11 @@ class _FileDataset(Dataset):
 
     _shows_names = False
 
-    def __init__(self, filenames, num_parallel_reads):
+    def __init__(self, filenames, num_parallel_reads, name, **settings):
+        self._settings = {
+            name: _text(value) if name == "compression_type" else _number(value)
+            for name, value in settings.items()
+        }
         if isinstance(filenames, Dataset):
             spec = filenames.element_spec
             if getattr(spec, "dtype", None) != dtypes.string:
@@ -85,19 +90,10 @@ class _FileDataset(Dataset):
 class _StreamDataset(_FileDataset):
     """Files that may be compressed and tell themselves where an element ends."""
 
-    def __init__(
-        self,
-        filenames,
-        compression_type=None,
-        buffer_size=None,
-        num_parallel_reads=None,
-        name=None,
-    ):
-        self._settings = {
-            "compression_type": _text(compression_type),
-            "buffer_size": _number(buffer_size),
-        }
-        super().__init__(filenames, num_parallel_reads)
+    __init__ = signatures.having(
+        "self, filenames, compression_type=None, buffer_size=None, "
+        "num_parallel_reads=None, name=None"
+    )(_FileDataset.__init__)
 
 
 class TFRecordDataset(_StreamDataset):
@@ -118,22 +114,7 @@ class FixedLengthRecordDataset(_FileDataset):
 
     _op = "FixedLengthRecordDatasetV2"
 
-    def __init__(
-        self,
-        filenames,
-        record_bytes,
-        header_bytes=None,
-        footer_bytes=None,
-        buffer_size=None,
-        compression_type=None,
-        num_parallel_reads=None,
-        name=None,
-    ):
-        self._settings = {
-            "header_bytes": _number(header_bytes),
-            "record_bytes": _number(record_bytes),
-            "footer_bytes": _number(footer_bytes),
-            "buffer_size": _number(buffer_size),
-            "compression_type": _text(compression_type),
-        }
-        super().__init__(filenames, num_parallel_reads)
+    __init__ = signatures.having(
+        "self, filenames, record_bytes, header_bytes=None, footer_bytes=None, "
+        "buffer_size=None, compression_type=None, num_parallel_reads=None, name=None"
+    )(_FileDataset.__init__)

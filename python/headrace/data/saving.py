@@ -4,7 +4,6 @@ from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.data.iterator import Iterator
 from headrace.framework import dtypes
-
 from headrace.framework.support.properties import read_only
 from headrace.train.saver_graph import Saveable
 

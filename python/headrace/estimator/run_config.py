@@ -58,31 +58,21 @@ def _check(config):
 class RunConfig:
     """The configuration of an Estimator: a value, changed by replace()."""
 
-    def __init__(
-        self,
-        model_dir=None,
-        tf_random_seed=None,
-        save_summary_steps=100,
-        save_checkpoints_steps=_DEFAULT,
-        save_checkpoints_secs=_DEFAULT,
-        session_config=None,
-        keep_checkpoint_max=5,
-        keep_checkpoint_every_n_hours=10000,
-        log_step_count_steps=100,
-        train_distribute=None,
-        device_fn=None,
-        protocol=None,
-        eval_distribute=None,
-        experimental_distribute=None,
-        experimental_max_worker_delay_secs=None,
-        session_creation_timeout_secs=7200,
-        checkpoint_save_graph_def=True,
-    ):
-        given = dict(locals())
-        if save_checkpoints_steps is _DEFAULT and save_checkpoints_secs is _DEFAULT:
-            given["save_checkpoints_steps"] = None
+    @signatures.having(
+        "self, model_dir=None, tf_random_seed=None, save_summary_steps=100, "
+        "save_checkpoints_steps=_DEFAULT, save_checkpoints_secs=_DEFAULT, "
+        "session_config=None, keep_checkpoint_max=5, "
+        "keep_checkpoint_every_n_hours=10000, log_step_count_steps=100, "
+        "train_distribute=None, device_fn=None, protocol=None, eval_distribute=None, "
+        "experimental_distribute=None, experimental_max_worker_delay_secs=None, "
+        "session_creation_timeout_secs=7200, checkpoint_save_graph_def=True",
+        _DEFAULT=_DEFAULT,
+    )
+    def __init__(self, **given):
+        often = ("save_checkpoints_steps", "save_checkpoints_secs")
+        if all(given[name] is _DEFAULT for name in often):
             given["save_checkpoints_secs"] = 600
-        for name in ("save_checkpoints_steps", "save_checkpoints_secs"):
+        for name in often:
             if given[name] is _DEFAULT:
                 given[name] = None
         if given["save_checkpoints_steps"] and given["save_checkpoints_secs"]:
@@ -91,10 +81,9 @@ class RunConfig:
             raise NotImplementedError(
                 "RunConfig: TF_CONFIG names a cluster, which is not supported"
             )
-        given["model_dir"] = _folder(model_dir)
-        if session_config is None:
+        given["model_dir"] = _folder(given["model_dir"])
+        if given["session_config"] is None:
             given["session_config"] = default_session_config()
-        del given["self"]
         self.__dict__.update({f"_{name}": value for name, value in given.items()})
         self.__dict__.update(_ALONE, _cluster_spec=ClusterSpec({}))
         _check(self)

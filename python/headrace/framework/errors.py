@@ -1,7 +1,6 @@
 """tf.errors: an exception class for every status code."""
 
 from headrace.context import call_stacks
-
 from headrace.framework.support.properties import read_only
 
 

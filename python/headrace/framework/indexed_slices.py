@@ -4,7 +4,6 @@ import collections
 
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
-
 from headrace.framework.support.properties import read_only
 
 IndexedSlicesValue = collections.namedtuple(
@@ -12,10 +11,29 @@ IndexedSlicesValue = collections.namedtuple(
 )
 
 
-class IndexedSlices:
-    """`values[i]` is row `indices[i]` of a tensor of shape `dense_shape`."""
+class OfValues:
+    """A composite of which its `_values`, a tensor, tell much."""
 
     _is_composite_tensor = _is_tensor_like = True
+
+    dtype = read_only("_values.dtype", "The dtype of the values.")
+    name = read_only(
+        "_values.name", "The name of the values; AttributeError when eager."
+    )
+    device = read_only(
+        "_values.device", "The name of the device that holds the values."
+    )
+    op = read_only(
+        "_values.op", "The operation that made the values; AttributeError when eager."
+    )
+
+    def consumers(self):
+        """The operations that take the values; NotImplementedError when eager."""
+        return self._values.consumers()
+
+
+class IndexedSlices(OfValues):
+    """`values[i]` is row `indices[i]` of a tensor of shape `dense_shape`."""
 
     def __init__(self, values, indices, dense_shape=None):
         self._values = values
@@ -48,23 +66,9 @@ class IndexedSlices:
         rank = self._dense_shape.shape[0]
         return tensor_shape.unknown_shape(rank)
 
-    dtype = read_only("_values.dtype", "The dtype of the values.")
-    name = read_only(
-        "_values.name", "The name of the values; AttributeError when eager."
-    )
-    device = read_only(
-        "_values.device", "The name of the device that holds the values."
-    )
-    op = read_only(
-        "_values.op", "The operation that made the values; AttributeError when eager."
-    )
     graph = read_only(
         "_values.graph", "The graph that the values are in; AttributeError when eager."
     )
-
-    def consumers(self):
-        """The operations that take the values; NotImplementedError when eager."""
-        return self._values.consumers()
 
     def _components(self):
         parts = [self._values, self._indices]

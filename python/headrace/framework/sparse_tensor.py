@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, execution, tensor_shape, type_spec
+from headrace.framework.indexed_slices import OfValues
 from headrace.framework.support.properties import read_only
 
 SparseTensorValue = collections.namedtuple(
@@ -24,10 +25,9 @@ def _known_shape(dense_shape):
     return tensor_shape.TensorShape([int(d) if d >= 0 else None for d in value])
 
 
-class SparseTensor:
+class SparseTensor(OfValues):
     """`values[i]` lies at `indices[i]` of a tensor of shape `dense_shape`."""
 
-    _is_composite_tensor = _is_tensor_like = True
     _is_sparse = True
     __array_priority__ = 100
 
@@ -73,19 +73,9 @@ class SparseTensor:
         "The shape of the whole tensor, as far as it is known without a run: a "
         "TensorShape.",
     )
-    dtype = read_only("_values.dtype", "The dtype of the values.")
-    device = read_only(
-        "_values.device", "The name of the device that holds the values."
-    )
-    op = read_only(
-        "_values.op", "The operation that made the values; AttributeError when eager."
-    )
     graph = read_only(
         "_indices.graph",
         "The graph that the indices are in; AttributeError when eager.",
-    )
-    name = read_only(
-        "_values.name", "The name of the values; AttributeError when eager."
     )
 
     @property
@@ -104,10 +94,6 @@ class SparseTensor:
     def with_values(self, new_values):
         """The same places with other values."""
         return SparseTensor(self._indices, new_values, self._dense_shape)
-
-    def consumers(self):
-        """The operations that take the values; NotImplementedError when eager."""
-        return self._values.consumers()
 
     def eval(self, feed_dict=None, session=None):
         """The value, in a session."""

@@ -6,7 +6,6 @@ import sys
 from headrace._load import _headrace
 from headrace.framework.support import protos
 from headrace.framework.dimension import Dimension
-
 from headrace.framework.support.properties import read_only
 
 

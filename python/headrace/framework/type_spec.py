@@ -71,9 +71,9 @@ class TypeSpec:
         """The narrowest spec that the values of both fit; ValueError where there is
         none.
         """
-        if type(self) is not type(other):
-            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
-        result = self.most_specific_common_supertype([other])
+        result = None
+        if type(self) is type(other):
+            result = self.most_specific_common_supertype([other])
         if result is None:
             raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
         return result

@@ -19,7 +19,7 @@ from headrace.framework import (
     tensor,
     tensor_shape,
 )
-from headrace.framework.support import plain_scalars, scattering
+from headrace.framework.support import plain_scalars, scattering, signatures
 from headrace.framework.support.properties import read_only
 from headrace.framework.support.save_slice_info import SaveSliceInfo
 from headrace.framework.tensor import numpy_text
@@ -93,34 +93,6 @@ class _VariableType(type):
         if cls is Variable:
             return isinstance(instance, _headrace.VariableBase)
         return super().__instancecheck__(instance)
-
-
-def _create(
-    initial_value=None,
-    trainable=None,
-    validate_shape=True,
-    caching_device=None,
-    name=None,
-    variable_def=None,
-    dtype=None,
-    import_scope=None,
-    constraint=None,
-    synchronization=VariableSynchronization.AUTO,
-    aggregation=VariableAggregation.NONE,
-    shape=None,
-    experimental_enable_variable_lifting=True,
-):
-    kwargs = dict(locals())  # all of the parameters
-
-    def make(next_creator=None, **kwargs):
-        kwargs.pop("experimental_enable_variable_lifting", None)
-        in_graph = stack.plain_graph() is not None
-        return (late.GraphVariable if in_graph else ResourceVariable)(**kwargs)
-
-    chain = make
-    for creator in _creators.scopes:
-        chain = _link(creator, chain)
-    return chain(**kwargs)
 
 
 def _link(creator, following):
@@ -544,6 +516,24 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         return self.value()
 
     __array_priority__ = 100
+
+
+@signatures.taking(
+    [
+        *signatures.parameters_of(Variable.__init__)[1:],
+        signatures.parameter("experimental_enable_variable_lifting", True),
+    ]
+)
+def _create(**kwargs):
+    def make(next_creator=None, **kwargs):
+        kwargs.pop("experimental_enable_variable_lifting", None)
+        in_graph = stack.plain_graph() is not None
+        return (late.GraphVariable if in_graph else ResourceVariable)(**kwargs)
+
+    chain = make
+    for creator in _creators.scopes:
+        chain = _link(creator, chain)
+    return chain(**kwargs)
 
 
 def _refused_in_place(name, plain):

@@ -9,7 +9,6 @@ from headrace.context import stack
 from headrace.framework import conversion, scopes
 from headrace.framework.support import protos
 from headrace.framework.devices import DeviceSpec
-
 from headrace.framework.support.properties import read_only
 from headrace.graph.operation import Operation
 

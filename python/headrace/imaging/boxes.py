@@ -1,5 +1,7 @@
 """Boxes in images: drawn, and chosen among many."""
 
+import functools
+
 from headrace._load import _headrace, raw
 from headrace.control_flow import mapping
 from headrace.framework import dtypes, name_scopes
@@ -7,7 +9,6 @@ from headrace.framework.settings import random_seed
 from headrace.framework.support import signatures
 from headrace.imaging import shapes
 from headrace.ops import array_ops
-
 from headrace.ops.faces import add_faces
 
 _ALL = float("-inf")
@@ -37,17 +38,13 @@ combined_non_max_suppression CombinedNonMaxSuppression(boxes, scores,
 )
 
 
-def non_max_suppression_with_scores(
-    boxes,
-    scores,
-    max_output_size,
-    iou_threshold=0.5,
-    score_threshold=_ALL,
-    soft_nms_sigma=0.0,
-    name=None,
-):
+@signatures.having(
+    "boxes, scores, max_output_size, iou_threshold=0.5, score_threshold=_ALL, "
+    "soft_nms_sigma=0.0, name=None",
+    _ALL=_ALL,
+)
+def non_max_suppression_with_scores(**given):
     """The same with their scores, which overlaps lower where sigma is above 0."""
-    given = dict(locals())  # the op's arguments
     made = raw.NonMaxSuppressionV5(**given, pad_to_max_output_size=False)
     return made[0], made[1]
 
@@ -70,27 +67,23 @@ def non_max_suppression_padded(
     del sorted_input, canonicalized_coordinates, tile_size
     boxes, scores = shapes.tensor(boxes), shapes.tensor(scores)
 
-    def of_one(boxes, scores, pad):
-        return raw.NonMaxSuppressionV4(
-            boxes,
-            scores,
-            max_output_size,
-            iou_threshold,
-            score_threshold,
-            pad_to_max_output_size=pad,
-        )
-
+    of_one = functools.partial(
+        raw.NonMaxSuppressionV4,
+        max_output_size=max_output_size,
+        iou_threshold=iou_threshold,
+        score_threshold=score_threshold,
+        pad_to_max_output_size=pad_to_max_output_size,
+    )
     with name_scopes.name_scope(name or "non_max_suppression_padded"):
         if boxes.shape.rank == 2:
-            made = of_one(boxes, scores, pad_to_max_output_size)
-            return made[0], made[1]
+            return tuple(of_one(boxes, scores))
         if not pad_to_max_output_size:
             raise ValueError(
                 "'pad_to_max_output_size' (value False) must be True for batched input"
             )
         batch, count = array_ops.shape(boxes)[:-2], array_ops.shape(boxes)[-2]
         indices, valid = mapping.map_fn(
-            lambda one: tuple(of_one(one[0], one[1], True)),
+            lambda one: tuple(of_one(*one)),
             (
                 array_ops.reshape(boxes, array_ops.stack([-1, count, 4])),
                 array_ops.reshape(scores, array_ops.stack([-1, count])),
@@ -101,57 +94,38 @@ def non_max_suppression_padded(
         return array_ops.reshape(indices, rows), array_ops.reshape(valid, batch)
 
 
-def _or(value, default):
-    return default if value is None else value
+_SAMPLING = {"aspect_ratio_range": [0.75, 1.33], "area_range": [0.05, 1.0]}
+_SAMPLING["max_attempts"] = 100
 
 
-def _sampled(
-    op,
-    image_size,
-    bounding_boxes,
-    seeds,
-    min_object_covered=0.1,
-    aspect_ratio_range=None,
-    area_range=None,
-    max_attempts=None,
-    use_image_if_no_bounding_boxes=None,
-    name=None,
-):
-    return _headrace.raw_op(op)(
-        image_size=image_size,
-        bounding_boxes=bounding_boxes,
-        **seeds,
-        min_object_covered=min_object_covered,
-        aspect_ratio_range=_or(aspect_ratio_range, [0.75, 1.33]),
-        area_range=_or(area_range, [0.05, 1.0]),
-        max_attempts=_or(max_attempts, 100),
-        use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes),
-        name=name,
+def _sampled(op, given):
+    """What an op gives of its arguments; None stands for those above."""
+    for name, default in _SAMPLING.items():
+        given[name] = default if given[name] is None else given[name]
+    whole = "use_image_if_no_bounding_boxes"
+    given[whole] = bool(given[whole])
+    return _headrace.raw_op(op)(**given)
+
+
+def _with_seed(seed):
+    """Gives a function of (seed, the op's arguments) its parameters, "seed" or that
+    with a default among them."""
+    return signatures.having(
+        f"image_size, bounding_boxes, {seed}, min_object_covered=0.1, "
+        "aspect_ratio_range=None, area_range=None, max_attempts=None, "
+        "use_image_if_no_bounding_boxes=None, name=None"
     )
 
 
-def _with_seed(*default):
-    """Gives a function of (seed, the op's arguments) its parameters, a seed of that
-    default among them."""
-
-    def decorate(function):
-        parameters = signatures.parameters_of(_sampled)[1:]
-        parameters[2] = signatures.parameter("seed", *default)
-        return signatures.function_of(function, parameters, function)
-
-    return decorate
-
-
-@_with_seed(0)
+@_with_seed("seed=0")
 def sample_distorted_bounding_box(seed, **given):
     """(begin, size, box) of a crop, at random, that holds enough of some box."""
     pair = random_seed.get_seed(seed) if seed else (0, 0)
-    seeds = dict(zip(("seed", "seed2"), pair))
-    return _sampled("SampleDistortedBoundingBoxV2", seeds=seeds, **given)
+    given["seed"], given["seed2"] = pair
+    return _sampled("SampleDistortedBoundingBoxV2", given)
 
 
-@_with_seed()
-def stateless_sample_distorted_bounding_box(seed, **given):
+@_with_seed("seed")
+def stateless_sample_distorted_bounding_box(**given):
     """The same with a seed of two integers."""
-    op = "StatelessSampleDistortedBoundingBox"
-    return _sampled(op, seeds={"seed": seed}, **given)
+    return _sampled("StatelessSampleDistortedBoundingBox", given)

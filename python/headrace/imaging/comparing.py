@@ -103,20 +103,25 @@ def _gauss(size, sigma):
     return array_ops.reshape(flat, [size, size, 1, 1])
 
 
+def _of_batch(function, images):
+    """`function`, which takes [batch, h, w, channels], of images [..., h, w, channels]."""
+    shape = array_ops.shape(images)
+    rows = array_ops.reshape(images, array_ops.concat([[-1], shape[-3:]], 0))
+    made = function(rows)
+    back = array_ops.concat([shape[:-3], array_ops.shape(made)[1:]], 0)
+    return array_ops.reshape(made, back)
+
+
 def _ssim_parts(x, y, max_val, window, k1, k2):
     """(similarity, its part of contrast and structure), a value a channel."""
     channels = x.shape[-1]
     filters = array_ops.tile(window, [1, 1, channels, 1])
 
+    def window_means(rows):
+        return convolution_ops.depthwise_conv2d(rows, filters, [1, 1, 1, 1], "VALID")
+
     def mean(v):
-        rows = array_ops.reshape(
-            v, array_ops.concat([[-1], array_ops.shape(v)[-3:]], 0)
-        )
-        made = convolution_ops.depthwise_conv2d(rows, filters, [1, 1, 1, 1], "VALID")
-        return array_ops.reshape(
-            made,
-            array_ops.concat([array_ops.shape(v)[:-3], array_ops.shape(made)[1:]], 0),
-        )
+        return _of_batch(window_means, v)
 
     c1, c2 = (k1 * max_val) ** 2, (k2 * max_val) ** 2
     mean_x, mean_y = mean(x), mean(y)
@@ -151,11 +156,8 @@ def ssim(
         return reduction_ops.reduce_mean(similar, axes)
 
 
-def _halved(image):
+def _halved(rows):
     """Means of 2 x 2 pixels; odd sizes repeat their last row or column."""
-    rows = array_ops.reshape(
-        image, array_ops.concat([[-1], array_ops.shape(image)[-3:]], 0)
-    )
     sizes = array_ops.shape(rows)
     odd = sizes[1:3] % 2
     zero = array_ops.zeros([2], dtypes.int32)
@@ -163,11 +165,7 @@ def _halved(image):
         [zero, array_ops.stack([0, odd[0]]), array_ops.stack([0, odd[1]]), zero]
     )
     padded = array_ops.pad(rows, more, mode="SYMMETRIC")
-    made = nn_ops.avg_pool2d(padded, 2, 2, "VALID")
-    return array_ops.reshape(
-        made,
-        array_ops.concat([array_ops.shape(image)[:-3], array_ops.shape(made)[1:]], 0),
-    )
+    return nn_ops.avg_pool2d(padded, 2, 2, "VALID")
 
 
 def ssim_multiscale(
@@ -188,7 +186,7 @@ def ssim_multiscale(
         parts = []
         for scale in range(len(power_factors)):
             if scale > 0:
-                img1, img2 = _halved(img1), _halved(img2)
+                img1, img2 = (_of_batch(_halved, image) for image in (img1, img2))
             both = _ssim_parts(img1, img2, max_val, window, k1, k2)
             last = scale == len(power_factors) - 1
             parts.append(

@@ -4,7 +4,6 @@ from headrace._load import raw
 from headrace.framework import dtypes, name_scopes, tensor
 from headrace.imaging import shapes
 from headrace.ops import array_ops, elementwise_ops, math_ops
-
 from headrace.ops.faces import add_faces
 
 

@@ -150,14 +150,8 @@ class Orthogonal(_Random):
                 "The tensor to initialize must be at least two-dimensional. Received: "
                 f"shape={tuple(shape)} of rank {len(shape)}."
             )
-        rows, cols = math.prod(shape[:-1]), shape[-1]
-        flat = (max(cols, rows), min(cols, rows))
-        drawn = tf.random.stateless_normal(flat, self._seed(), dtype=dtype)
-        q, r = tf.linalg.qr(drawn, full_matrices=False)
-        q *= tf.sign(tf.linalg.diag_part(r))
-        if rows < cols:
-            q = tf.linalg.matrix_transpose(q)
-        return self.gain * tf.reshape(q, shape)
+        drawn = tf.random.stateless_normal(core.tall(shape), self._seed(), dtype=dtype)
+        return core.orthogonal(drawn, shape, self.gain)
 
 
 @takes("gain=1.0")

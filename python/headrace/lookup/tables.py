@@ -5,6 +5,7 @@ from headrace.context import stack
 from headrace.framework import conversion, dtypes
 from headrace.framework.asset import Asset
 from headrace.framework.sparse_tensor import SparseTensor
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
 from headrace.function.py_functions import py_function
@@ -325,19 +326,13 @@ class MutableHashTable(_Table):
 class DenseHashTable(MutableHashTable):
     """A mutable table that is told a key that is empty and one that is deleted."""
 
-    def __init__(
-        self,
-        key_dtype,
-        value_dtype,
-        default_value,
-        empty_key,
-        deleted_key,
-        initial_num_buckets=None,
-        name="MutableDenseHashTable",
-        checkpoint=True,
-        experimental_is_anonymous=False,
-    ):
-        super().__init__(key_dtype, value_dtype, default_value, name, checkpoint)
+    @signatures.having(
+        "self, key_dtype, value_dtype, default_value, empty_key, deleted_key, "
+        "initial_num_buckets=None, name='MutableDenseHashTable', checkpoint=True, "
+        "experimental_is_anonymous=False"
+    )
+    def __init__(self, empty_key, deleted_key, initial_num_buckets, **given):
+        super().__init__(**given)
         self._reserved = [
             conversion.convert_to_tensor(k, self._key_dtype)
             for k in (empty_key, deleted_key)

@@ -328,28 +328,16 @@ def _einsum_by_pairs(equation, operands):
 
 
 def _approximate(largest, own_name):
-    def approximate(
-        operand,
-        k,
-        reduction_dimension=-1,
-        recall_target=0.95,
-        reduction_input_size_override=-1,
-        aggregate_to_topk=True,
-        name=None,
-    ):
-        return raw.ApproxTopK(
-            operand,
-            k=k,
-            reduction_dimension=reduction_dimension,
-            recall_target=recall_target,
-            is_max_k=largest,
-            reduction_input_size_override=reduction_input_size_override,
-            aggregate_to_topk=aggregate_to_topk,
-            name=name,
-        )
+    def approximate(operand, **given):
+        return raw.ApproxTopK(operand, is_max_k=largest, **given)
 
     doc = "(values, indices) of the k extremes; exact on processors."
-    return signatures.called(approximate, own_name, doc)
+    parameters = signatures.from_text(
+        "operand, k, reduction_dimension=-1, recall_target=0.95, "
+        "reduction_input_size_override=-1, aggregate_to_topk=True, name=None"
+    )
+    like = signatures.named(own_name, doc, __name__)
+    return signatures.function_of(like, parameters, approximate)
 
 
 approx_max_k = _approximate(True, "approx_max_k")

@@ -3,6 +3,7 @@
 from headrace._load import raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.settings import logging
+from headrace.framework.support import signatures
 from headrace.ops.faces import add_faces
 
 _NEWER = (
@@ -45,60 +46,44 @@ def _axis(axis, input):
     return axis % input.shape.rank if input.shape.rank else -1
 
 
-def quantize(
-    input,
-    min_range,
-    max_range,
-    T,  # noqa: N803  (upstream's name)
-    mode="MIN_COMBINED",
-    round_mode="HALF_AWAY_FROM_ZERO",
-    name=None,
-    narrow_range=False,
-    axis=None,
-    ensure_minimum_range=0.01,
-):
+def _prepared(given, convert):
+    """An op's arguments, the tensors among them converted and the axis counted."""
+    given["input"] = convert(given["input"])
+    for name in ("min_range", "max_range"):
+        if name in given:
+            given[name] = _float32(given[name])
+    given["axis"] = _axis(given["axis"], given["input"])
+    return given
+
+
+@signatures.having(
+    "input, min_range, max_range, T, mode='MIN_COMBINED', "
+    "round_mode='HALF_AWAY_FROM_ZERO', name=None, narrow_range=False, axis=None, "
+    "ensure_minimum_range=0.01"
+)
+def quantize(**given):
     """Numbers as the type T, spread over [min_range, max_range]."""
-    given = dict(locals())  # the op's arguments
     if not _warned:  # once, as upstream, where this calls its older name
         logging.warn_deprecated("quantize_v2", _NEWER, _warned)
-    input = _float32(input)
-    ranges = {"min_range": _float32(min_range), "max_range": _float32(max_range)}
-    given.update(ranges, input=input, axis=_axis(axis, input))
-    return raw.QuantizeV2(**given)
+    return raw.QuantizeV2(**_prepared(given, _float32))
 
 
-def dequantize(
-    input,
-    min_range,
-    max_range,
-    mode="MIN_COMBINED",
-    name=None,
-    axis=None,
-    narrow_range=False,
-    dtype=dtypes.float32,
-):
+@signatures.having(
+    "input, min_range, max_range, mode='MIN_COMBINED', name=None, axis=None, "
+    "narrow_range=False, dtype=float32",
+    float32=dtypes.float32,
+)
+def dequantize(**given):
     """The numbers that quantize was given, as far as they are kept."""
-    given = dict(locals())  # the op's arguments
-    input = conversion.convert_to_tensor(input)
-    ranges = {"min_range": _float32(min_range), "max_range": _float32(max_range)}
-    given.update(ranges, input=input, axis=_axis(axis, input))
-    return raw.Dequantize(**given)
+    return raw.Dequantize(**_prepared(given, conversion.convert_to_tensor))
 
 
-def quantize_and_dequantize_v2(
-    input,
-    input_min,
-    input_max,
-    signed_input=True,
-    num_bits=8,
-    range_given=False,
-    round_mode="HALF_TO_EVEN",
-    name=None,
-    narrow_range=False,
-    axis=None,
-):
+@signatures.having(
+    "input, input_min, input_max, signed_input=True, num_bits=8, "
+    "range_given=False, round_mode='HALF_TO_EVEN', name=None, narrow_range=False, "
+    "axis=None"
+)
+def quantize_and_dequantize_v2(**given):
     """The numbers after a round trip through integers of `num_bits`."""
-    given = dict(locals())  # the op's arguments
-    input = conversion.convert_to_tensor(input)
-    given.update(input=input, axis=_axis(axis, input))
-    return raw.QuantizeAndDequantizeV4(**given)
+    prepared = _prepared(given, conversion.convert_to_tensor)
+    return raw.QuantizeAndDequantizeV4(**prepared)

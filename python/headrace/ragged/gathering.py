@@ -76,13 +76,6 @@ def _in_own_row(params, indices):
             indices.shape[:1].assert_is_compatible_with([n])
         if indices.row_splits.dtype != dtype:
             indices = indices.with_row_splits_dtype(dtypes.int64)
-        rowids = indices.value_rowids()
-        inner = _shifted(
-            indices.values,
-            array_ops.gather(starts, rowids),
-            array_ops.gather(lengths, rowids),
-        )
-        return indices.with_values(_at_rows(params.values, inner))
     return _at_rows(params.values, _shifted(indices, starts, lengths))
 
 

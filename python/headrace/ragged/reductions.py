@@ -92,13 +92,18 @@ reduce_max = _simple("Max", "UnsortedSegmentMax")
 reduce_min = _simple("Min", "UnsortedSegmentMin")
 
 
+def _on_flat(function, x):
+    """The function of a tensor, or of the innermost values of a ragged one."""
+    if is_ragged(x):
+        return x.with_flat_values(function(x.flat_values))
+    return function(x)
+
+
 def _of_bools(by):
     def reduce(input_tensor, axis=None, keepdims=False, name=None):
-        flat = math_ops.cast(input_tensor.flat_values, dtypes.int32)
-        found = by(input_tensor.with_flat_values(flat), axis, keepdims)
-        if is_ragged(found):
-            return found.with_flat_values(elementwise_ops.greater(found.flat_values, 0))
-        return elementwise_ops.greater(found, 0)
+        numbers = _on_flat(lambda x: math_ops.cast(x, dtypes.int32), input_tensor)
+        found = by(numbers, axis, keepdims)
+        return _on_flat(lambda x: elementwise_ops.greater(x, 0), found)
 
     return reduce
 
@@ -144,9 +149,7 @@ def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
 def reduce_std(input_tensor, axis=None, keepdims=False, name=None):
     """The square root of the variance."""
     found = reduce_variance(input_tensor, axis, keepdims)
-    if is_ragged(found):
-        return found.with_flat_values(elementwise_ops.sqrt(found.flat_values))
-    return elementwise_ops.sqrt(found)
+    return _on_flat(elementwise_ops.sqrt, found)
 
 
 def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
@@ -166,9 +169,7 @@ def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
     shifted = broadcast.apply(math_ops.subtract, x, kept)
     powers = shifted.with_flat_values(elementwise_ops.exp(shifted.flat_values))
     total = reduce_sum(powers, axis, keepdims)
-    if not is_ragged(total):
-        return elementwise_ops.log(total) + top
-    return total.with_flat_values(elementwise_ops.log(total.flat_values) + top)
+    return _on_flat(lambda x: elementwise_ops.log(x) + top, total)
 
 
 def cumsum(x, axis=0, exclusive=False, reverse=False, name=None):

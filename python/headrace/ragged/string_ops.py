@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace, raw
 from headrace.framework import dtypes
+from headrace.framework.support import signatures
 from headrace.ops import array_ops
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
 
@@ -36,33 +37,25 @@ def _decoded(op, input, name, **attributes):
     return _by_rank(_text(input), of_vector)
 
 
-def unicode_decode(
-    input,
-    input_encoding,
-    errors="replace",
-    replacement_char=0xFFFD,
-    replace_control_characters=False,
-    name=None,
-):
+_decoding = signatures.having(
+    "input, input_encoding, errors='replace', replacement_char=0xFFFD, "
+    "replace_control_characters=False, name=None"
+)
+
+
+@_decoding
+def unicode_decode(**given):
     """The code points (int32) of texts, one more dimension, ragged.
 
     `errors` says what bytes that are no characters become: "replace" (by
     `replacement_char`), "ignore" or "strict" (InvalidArgumentError).
     """
-    given = dict(locals())  # the op's arguments
     return _decoded("UnicodeDecode", **given)[0]
 
 
-def unicode_decode_with_offsets(
-    input,
-    input_encoding,
-    errors="replace",
-    replacement_char=0xFFFD,
-    replace_control_characters=False,
-    name=None,
-):
+@_decoding
+def unicode_decode_with_offsets(**given):
     """(code points, bytes at which they begin (int64)) of texts."""
-    given = dict(locals())  # the op's arguments
     return tuple(_decoded("UnicodeDecodeWithOffsets", **given))
 
 

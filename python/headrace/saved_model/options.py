@@ -2,6 +2,8 @@
 
 import enum
 
+from headrace.framework.support import signatures
+
 
 class VariablePolicy(enum.Enum):
     """Whether devices and copies of variables are saved; there is one device here."""
@@ -21,9 +23,10 @@ class VariablePolicy(enum.Enum):
         raise ValueError(f"invalid VariablePolicy value {obj}")
 
 
-def _refuse(who, **given):
-    for name, value in given.items():
-        if value:
+def _refuse(options, *names):
+    for name in names:
+        if getattr(options, name):
+            who = type(options).__name__
             raise NotImplementedError(f"{who}: {name} is not supported")
 
 
@@ -36,37 +39,26 @@ class SaveOptions:
     so already. What is not supported raises NotImplementedError.
     """
 
-    def __init__(
-        self,
-        namespace_whitelist=None,
-        save_debug_info=False,
-        function_aliases=None,
-        experimental_debug_stripper=False,
-        experimental_io_device=None,
-        experimental_variable_policy=None,
-        experimental_custom_gradients=True,
-        experimental_image_format=False,
-        experimental_skip_saver=False,
-        experimental_sharding_callback=None,
-        extra_tags=None,
-    ):
+    @signatures.keeping(
+        "namespace_whitelist=None, save_debug_info=False, function_aliases=None, "
+        "experimental_debug_stripper=False, experimental_io_device=None, "
+        "experimental_variable_policy=None, experimental_custom_gradients=True, "
+        "experimental_image_format=False, experimental_skip_saver=False, "
+        "experimental_sharding_callback=None, extra_tags=None",
+        prefix="",
+    )
+    def __init__(self):
         _refuse(
-            "SaveOptions",
-            save_debug_info=save_debug_info,
-            experimental_debug_stripper=experimental_debug_stripper,
-            experimental_image_format=experimental_image_format,
-            experimental_skip_saver=experimental_skip_saver,
-            experimental_sharding_callback=experimental_sharding_callback,
+            self,
+            *("save_debug_info", "experimental_debug_stripper"),
+            *("experimental_image_format", "experimental_skip_saver"),
+            "experimental_sharding_callback",
         )
-        self.namespace_whitelist = list(namespace_whitelist or ())
-        self.save_debug_info = save_debug_info
-        self.function_aliases = function_aliases or {}
-        self.experimental_io_device = experimental_io_device
+        self.namespace_whitelist = list(self.namespace_whitelist or ())
+        self.function_aliases = self.function_aliases or {}
         self.experimental_variable_policy = VariablePolicy.from_obj(
-            experimental_variable_policy
+            self.experimental_variable_policy
         )
-        self.experimental_custom_gradients = experimental_custom_gradients
-        self.extra_tags = extra_tags
 
 
 class LoadOptions:
@@ -76,21 +68,14 @@ class LoadOptions:
     with `experimental_skip_checkpoint` all do.
     """
 
-    def __init__(
-        self,
-        allow_partial_checkpoint=False,
-        experimental_io_device=None,
-        experimental_skip_checkpoint=False,
-        experimental_variable_policy=None,
-        experimental_load_function_aliases=False,
-    ):
-        _refuse(
-            "LoadOptions",
-            experimental_load_function_aliases=experimental_load_function_aliases,
-        )
-        self.allow_partial_checkpoint = allow_partial_checkpoint
-        self.experimental_io_device = experimental_io_device
-        self.experimental_skip_checkpoint = experimental_skip_checkpoint
+    @signatures.keeping(
+        "allow_partial_checkpoint=False, experimental_io_device=None, "
+        "experimental_skip_checkpoint=False, experimental_variable_policy=None, "
+        "experimental_load_function_aliases=False",
+        prefix="",
+    )
+    def __init__(self):
+        _refuse(self, "experimental_load_function_aliases")
         self.experimental_variable_policy = VariablePolicy.from_obj(
-            experimental_variable_policy
+            self.experimental_variable_policy
         )

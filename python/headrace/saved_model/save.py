@@ -192,8 +192,7 @@ class _Saver:
             return True
         try:
             for concrete in _concrete_functions(child):
-                structured.encoded(_inputs_of(concrete))
-                structured.encoded(_outputs_of(concrete))
+                _encoded(concrete)
             _spec_of(child)
         except NotImplementedError as e:
             logging.get_logger().warning(
@@ -204,11 +203,7 @@ class _Saver:
 
     def _put(self, concrete):
         """Adds a concrete function under its name, which it returns."""
-        self._writer.add_function(
-            concrete._core,
-            structured.encoded(_inputs_of(concrete)),
-            structured.encoded(_outputs_of(concrete)),
-        )
+        self._writer.add_function(concrete._core, *_encoded(concrete))
         return concrete.name.decode()
 
     def _add_function(self, number, function):
@@ -330,16 +325,14 @@ def _aliased(function):
     return _concrete_functions(function)
 
 
-def _inputs_of(concrete):
+def _encoded(concrete):
+    """The structures of what a concrete function takes and of what it gives."""
     if isinstance(concrete, RestoredConcreteFunction):
-        return concrete.inputs_as_saved
-    return concrete.structured_input_signature
-
-
-def _outputs_of(concrete):
-    if isinstance(concrete, RestoredConcreteFunction):
-        return concrete.output_as_saved
-    return signatures_.output_specs(concrete.structured_outputs)
+        both = concrete.inputs_as_saved, concrete.output_as_saved
+    else:
+        outputs = signatures_.output_specs(concrete.structured_outputs)
+        both = concrete.structured_input_signature, outputs
+    return tuple(map(structured.encoded, both))
 
 
 def _spec_of(function):

@@ -9,7 +9,6 @@ from headrace._load import _headrace
 from headrace.framework import errors
 from headrace.framework.settings import logging
 from headrace.framework.support import protos, signatures
-
 from headrace.framework.support.properties import read_only
 
 

@@ -3,7 +3,6 @@
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import stack
-
 from headrace.framework import execution
 from headrace.framework.support import signatures
 from headrace.v1 import collections
@@ -93,15 +92,14 @@ def _kernel_and_bias(given, inputs, shape):
     kernel = _trained(given, "kernel", shape, inputs, given["kernel_initializer"])
     if not given["use_bias"]:
         return kernel, None
-    initializer = _zeros(given["bias_initializer"])
+    initializer = _first_values(given["bias_initializer"])
     return kernel, _trained(given, "bias", shape[-1:], inputs, initializer)
 
 
-def _zeros(initializer):
-    return tf.compat.v1.zeros_initializer() if initializer == "zeros" else initializer
-
-
-def _ones(initializer):
+def _first_values(initializer):
+    """An initializer, which "zeros" and "ones" may stand for."""
+    if initializer == "zeros":
+        return tf.compat.v1.zeros_initializer()
     return tf.compat.v1.ones_initializer() if initializer == "ones" else initializer
 
 
@@ -201,64 +199,51 @@ def _in_training(training, then, otherwise):
     return then() if training else otherwise()
 
 
-def batch_normalization(
-    inputs,
-    axis=-1,
-    momentum=0.99,
-    epsilon=1e-3,
-    center=True,
-    scale=True,
-    beta_initializer="zeros",
-    gamma_initializer="ones",
-    moving_mean_initializer="zeros",
-    moving_variance_initializer="ones",
-    beta_regularizer=None,
-    gamma_regularizer=None,
-    beta_constraint=None,
-    gamma_constraint=None,
-    training=False,
-    trainable=True,
-    name=None,
-    reuse=None,
-    renorm=False,
-    renorm_clipping=None,
-    renorm_momentum=0.99,
-    fused=None,
-    virtual_batch_size=None,
-    adjustment=None,
-):
+@signatures.having(
+    "inputs, axis=-1, momentum=0.99, epsilon=1e-3, center=True, scale=True, "
+    "beta_initializer='zeros', gamma_initializer='ones', "
+    "moving_mean_initializer='zeros', moving_variance_initializer='ones', "
+    "beta_regularizer=None, gamma_regularizer=None, beta_constraint=None, "
+    "gamma_constraint=None, training=False, trainable=True, name=None, "
+    "reuse=None, renorm=False, renorm_clipping=None, renorm_momentum=0.99, "
+    "fused=None, virtual_batch_size=None, adjustment=None"
+)
+def batch_normalization(inputs, **given):
     """Inputs brought to mean 0 and variance 1 along an axis, then scaled and moved.
     In training by the batch, whose moments the UPDATE_OPS keep; else by those."""
-    given = dict(locals())
     for what in ("renorm", "virtual_batch_size", "adjustment"):
         if given[what]:
             raise NotImplementedError(f"batch_normalization: {what} is not supported")
-    with _scope(name, "batch_normalization", reuse):
+    with _scope(given["name"], "batch_normalization", given["reuse"]):
         inputs = tf.convert_to_tensor(inputs)
         rank = inputs.shape.rank
-        axis = axis % rank
+        axis = given["axis"] % rank
         size = [_known(inputs.shape[axis], "The normalized axis")]
+        first = {
+            name: _first_values(given[f"{name}_initializer"])
+            for name in ("gamma", "beta", "moving_mean", "moving_variance")
+        }
         gamma = beta = None
-        if scale:
-            gamma = _trained(given, "gamma", size, inputs, _ones(gamma_initializer))
-        if center:
-            beta = _trained(given, "beta", size, inputs, _zeros(beta_initializer))
+        if given["scale"]:
+            gamma = _trained(given, "gamma", size, inputs, first["gamma"])
+        if given["center"]:
+            beta = _trained(given, "beta", size, inputs, first["beta"])
         moving = [
-            _variable(n, size, inputs, i, trainable=False)
-            for n, i in (
-                ("moving_mean", _zeros(moving_mean_initializer)),
-                ("moving_variance", _ones(moving_variance_initializer)),
-            )
+            _variable(name, size, inputs, first[name], trainable=False)
+            for name in ("moving_mean", "moving_variance")
         ]
-        unbiased = rank == 4 and fused is not False  # as the fused op keeps it
-        mean, variance = _moments(inputs, axis, moving, momentum, training, unbiased)
+        unbiased = rank == 4 and given["fused"] is not False  # as the fused op keeps it
+        how = (given["momentum"], given["training"], unbiased)
+        mean, variance = _moments(inputs, axis, moving, *how)
         shape = [1] * rank
         shape[axis] = size[0]
         mean, variance, beta, gamma = (
             None if v is None else tf.reshape(v, shape)
             for v in (mean, variance, beta, gamma)
         )
-        return tf.nn.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
+        return tf.nn.batch_normalization(
+            inputs, mean, variance, beta, gamma, given["epsilon"]
+        )
 
 
 def _moments(inputs, axis, moving, momentum, training, unbiased):

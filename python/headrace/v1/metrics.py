@@ -2,9 +2,9 @@
 
 from headrace import _api as tf
 from headrace.context import stack
-
 from headrace.framework import execution
 from headrace.framework.support import signatures
+from headrace.keras.loss import squeeze_or_expand
 from headrace.keras.metric import confusion
 from headrace.v1 import collections
 from headrace.v1.variable_scope import variable_scope, variable_v1
@@ -110,12 +110,7 @@ def _matched(labels, predictions, weights=None):
     """The tensors with a last dimension of 1 taken off where the others lack it."""
     predictions = tf.convert_to_tensor(predictions)
     labels = tf.convert_to_tensor(labels)
-    have, want = predictions.shape.rank, labels.shape.rank
-    if have is not None and want is not None:
-        if have == want + 1 and predictions.shape[-1] == 1:
-            predictions = tf.squeeze(predictions, [-1])
-        elif want == have + 1 and labels.shape[-1] == 1:
-            labels = tf.squeeze(labels, [-1])
+    predictions, labels, _ = squeeze_or_expand(predictions, labels)
     labels.shape.assert_is_compatible_with(predictions.shape)
     if weights is not None:
         weights = tf.convert_to_tensor(weights)

@@ -67,21 +67,13 @@ _INHERITED += ("custom_getter", "dtype", "use_resource", "constraint")
 class VariableScope:
     """A prefix of names with defaults for the variables made under it."""
 
-    def __init__(
-        self,
-        reuse,
-        name="",
-        initializer=None,
-        regularizer=None,
-        caching_device=None,
-        partitioner=None,
-        custom_getter=None,
-        name_scope="",
-        dtype=dtypes.float32,
-        use_resource=None,
-        constraint=None,
-    ):
-        given = dict(locals())
+    @signatures.having(
+        "self, reuse, name='', initializer=None, regularizer=None, "
+        "caching_device=None, partitioner=None, custom_getter=None, name_scope='', "
+        "dtype=float32, use_resource=None, constraint=None",
+        float32=dtypes.float32,
+    )
+    def __init__(self, reuse, name, name_scope, **given):
         self._reuse, self._name, self._name_scope = reuse, name, name_scope
         for attribute in _INHERITED:
             setattr(self, attribute, given[attribute])
@@ -321,33 +313,31 @@ def _constant_initializer(shape, dtype, value):
     return value, own
 
 
-def get_variable(
-    name,
-    shape=None,
-    dtype=None,
-    initializer=None,
-    regularizer=None,
-    trainable=None,
-    collections=None,
-    caching_device=None,
-    partitioner=None,
-    validate_shape=True,
-    use_resource=None,
-    custom_getter=None,
-    constraint=None,
-    synchronization=framework_variables.VariableSynchronization.AUTO,
-    aggregation=framework_variables.VariableAggregation.NONE,
-):
+def _having(text):
+    """Gives a function of **kwargs the parameters in a text, the last ones of which
+    say how copies of variables are brought together."""
+    return signatures.having(
+        text,
+        AUTO=framework_variables.VariableSynchronization.AUTO,
+        NONE=framework_variables.VariableAggregation.NONE,
+    )
+
+
+@_having(
+    "name, shape=None, dtype=None, initializer=None, regularizer=None, trainable=None, "
+    "collections=None, caching_device=None, partitioner=None, validate_shape=True, "
+    "use_resource=None, custom_getter=None, constraint=None, synchronization=AUTO, "
+    "aggregation=NONE"
+)
+def get_variable(name, **given):
     """The variable of that name in the scope in force: found, or made."""
-    arguments = dict(locals())
-    for other in ("name", "caching_device", "custom_getter"):
-        del arguments[other]
     scope = get_variable_scope()
-    getter = custom_getter or scope.custom_getter
+    getter = given.pop("custom_getter") or scope.custom_getter
+    del given["caching_device"]
     full = f"{scope.name}/{name}" if scope.name else name
     if getter is not None:
-        return getter(_get, full, **arguments)
-    return _get(full, **arguments)
+        return getter(_get, full, **given)
+    return _get(full, **given)
 
 
 def _get(
@@ -451,27 +441,19 @@ def _regularize(variable, regularizer):
         stack.default_graph().add_to_collection(key, loss)
 
 
-def variable_v1(
-    initial_value=None,
-    trainable=None,
-    collections=None,
-    validate_shape=True,
-    caching_device=None,
-    name=None,
-    variable_def=None,
-    dtype=None,
-    expected_shape=None,
-    import_scope=None,
-    constraint=None,
-    use_resource=None,
-    synchronization=framework_variables.VariableSynchronization.AUTO,
-    aggregation=framework_variables.VariableAggregation.NONE,
-    shape=None,
-    experimental_enable_variable_lifting=None,
-):
+@_having(
+    "initial_value=None, trainable=None, collections=None, validate_shape=True, "
+    "caching_device=None, name=None, variable_def=None, dtype=None, "
+    "expected_shape=None, import_scope=None, constraint=None, use_resource=None, "
+    "synchronization=AUTO, aggregation=NONE, shape=None, "
+    "experimental_enable_variable_lifting=None"
+)
+def variable_v1(**given):
     """tf.compat.v1.Variable. A function makes its variables outside of its graph
     whatever `experimental_enable_variable_lifting` is; creators get to see it."""
-    given = dict(locals())
+    use_resource, lifting = (
+        given[name] for name in ("use_resource", "experimental_enable_variable_lifting")
+    )
     if use_resource is None:
         use_resource = get_variable_scope().use_resource
     if use_resource is None:
@@ -484,7 +466,7 @@ def variable_v1(
         del given[other]
     if graph is None or graph.building_function:
         del given["collections"]
-        if experimental_enable_variable_lifting is None:
+        if lifting is None:
             del given["experimental_enable_variable_lifting"]
         return framework_variables.Variable(**given)
     del given["experimental_enable_variable_lifting"]

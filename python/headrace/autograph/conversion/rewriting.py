@@ -331,7 +331,7 @@ class Statements:
             value = ast.Name(parameter, ast.Load())
             put_body.append(ast.Assign([ast.Tuple(targets, ast.Store())], value))
         made = [_function(get, body), _function(put, put_body, parameter)]
-        return made, get, put
+        return made, [flag(get), flag(put)]
 
     def _value(self, name):
         if names.root(name) == name and name not in self._globals:
@@ -345,22 +345,24 @@ class Statements:
         self._bound |= set(missing)
         return [_undefined(n) for n in missing]
 
-    def _call(self, op, first, accessors, state, last):
+    def _call(self, op, state, functions, first, accessors, last):
+        """The functions of a branch or loop and the operator that is called with
+        these; `last` is its last argument."""
         symbols = ast.Tuple([ast.Constant(n) for n in state.names], ast.Load())
-        return ast.Expr(operator(op, *first, *accessors, symbols, last))
+        call = ast.Expr(operator(op, *first, *accessors, symbols, last))
+        return functions + self._first_values(state.plain) + [call]
 
     def _visit_If(self, node):
         state = node.state
         test = self._expressions.visit(node.test)
         body = self._inner_block(node.body, state)
         orelse = self._inner_block(node.orelse, state)
-        functions, get, put = self._accessors(state)
+        functions, accessors = self._accessors(state)
         name, else_name = self._namer("if_body"), self._namer("else_body")
         functions += [_function(name, body), _function(else_name, orelse)]
         parts = [test, flag(name), flag(else_name)]
         count = ast.Constant(len(state.outputs))
-        call = self._call("if_stmt", parts, [flag(get), flag(put)], state, count)
-        return functions + self._first_values(state.plain) + [call]
+        return self._call("if_stmt", state, functions, parts, accessors, count)
 
     def _options(self, node):
         """What set_loop_options says in a loop's body; its calls are taken out."""
@@ -389,15 +391,13 @@ class Statements:
         state = node.state
         test = self._test(node, self._expressions.visit(node.test))
         body = self._inner_block(node.body, state)
-        functions, get, put = self._accessors(state)
+        functions, accessors = self._accessors(state)
         name, test_name = self._namer("loop_body"), self._namer("loop_test")
         bound = local_to([node.test], ast.NamedExpr)
         test_body = (self._scopes(state) if bound else []) + [ast.Return(test)]
         functions += [_function(name, body), _function(test_name, test_body)]
-        parts = [flag(test_name), flag(name)]
-        options = _dict(options)
-        call = self._call("while_stmt", parts, [flag(get), flag(put)], state, options)
-        return functions + self._first_values(state.plain) + [call]
+        parts, options = [flag(test_name), flag(name)], _dict(options)
+        return self._call("while_stmt", state, functions, parts, accessors, options)
 
     def _visit_For(self, node):
         options = self._options(node)
@@ -406,7 +406,7 @@ class Statements:
         iterated = self._expressions.visit(node.iter)
         target = node.target
         body = self._inner_block(node.body, state, Names(target).writes)
-        functions, get, put = self._accessors(state)
+        functions, accessors = self._accessors(state)
         name, item = self._namer("loop_body"), self._namer("itr")
         take = ast.Assign([self._expressions.visit(target)], flag(item))
         ast.copy_location(take, node)
@@ -419,10 +419,8 @@ class Statements:
             extra_body = self._scopes(state) + [ast.Return(self._test(node, None))]
             functions.append(_function(extra_name, extra_body))
             extra = flag(extra_name)
-        parts = [iterated, extra, flag(name)]
-        options = _dict(options)
-        call = self._call("for_stmt", parts, [flag(get), flag(put)], state, options)
-        return functions + self._first_values(state.plain) + [call]
+        parts, options = [iterated, extra, flag(name)], _dict(options)
+        return self._call("for_stmt", state, functions, parts, accessors, options)
 
 
 def _dict(items):

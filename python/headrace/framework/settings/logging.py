@@ -3,6 +3,7 @@
 import logging
 import sys
 
+from headrace.context import call_stacks
 from headrace.framework.support import signatures
 
 DEBUG, INFO, WARN = logging.DEBUG, logging.INFO, logging.WARNING
@@ -105,6 +106,8 @@ def warn_deprecated(name, instead, warned):
     `warned` are the places so far, `instead` says what to do.
     """
     caller = sys._getframe(2)
+    while caller.f_back and call_stacks.is_internal(caller.f_code.co_filename):
+        caller = caller.f_back
     place = f"{caller.f_code.co_filename}:{caller.f_lineno}"
     if place in warned:
         return

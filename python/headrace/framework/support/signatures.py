@@ -39,18 +39,25 @@ def function_of(like, parameters, call, targets=None):
     defaults = {p.name: p.default for p in parameters}
     # By its module AutoGraph knows whose the function is.
     scope = {"__name__": __name__, "_call": call, "_defaults": defaults}
-    text = f"def {like.__name__}({', '.join(shown)}):"
-    exec(f"{text} return {to}({', '.join(passed)})", scope)
+    text = f"def {like.__name__}({', '.join(shown)}): return {to}({', '.join(passed)})"
+    # Its file is one of this package, so that stacks of user code leave it out.
+    exec(compile(text, f"{__file__}: {like.__name__}", "exec"), scope)
     made = functools.update_wrapper(scope[like.__name__], like)
     del made.__wrapped__  # its parameters are others
     return made
 
 
-def from_text(text):
-    """The parameters of a text such as "units, activation='tanh', **kwargs"."""
-    scope = {}
-    exec(f"def of({text}): pass", scope)
-    return parameters_of(scope["of"])
+def from_text(text, **values):
+    """The parameters of a text such as "units, activation='tanh', **kwargs"; names of
+    `values` in it stand for these."""
+    exec(f"def of({text}): pass", values)
+    return parameters_of(values["of"])
+
+
+def having(text, **values):
+    """Decorates a function, which gets the parameters in a text by their names."""
+    parameters = from_text(text, **values)
+    return lambda function: function_of(function, parameters, function)
 
 
 def constructor(text, begin):

@@ -3,40 +3,19 @@
 from headrace import _api as tf
 from headrace.keras import initializer as initializers
 from headrace.keras.base.base_layer import Layer
+from headrace.keras.layer.einsum_dense import EinsumDense
 from headrace.keras.layer.noise import Dropout
-from headrace.keras.layer.parts import Weighted, option_names, takes
+from headrace.keras.layer.parts import option_names, takes
 
 _LOW = -1e9
 
 
-class _Projection(Weighted, Layer):
-    """einsum(inputs, kernel) + bias."""
-
-    def __init__(self, equation, out_shape, kernel_shape, like, **kwargs):
-        super().__init__(**kwargs)
-        self.equation, self._shape = equation, tuple(kernel_shape)
-        self._out_shape = tuple(out_shape)
-        self._has_bias = like._use_bias
-        # Copies, so that every projection gets its own values.
-        for name in option_names("kernel", "bias", activity=False):
-            setattr(self, name, self._fresh(getattr(like, name)))
-
-    @staticmethod
-    def _fresh(init):
-        if isinstance(init, initializers.Initializer):
-            return type(init).from_config(init.get_config())
-        return init
-
-    def build(self, input_shape):
-        self.kernel = self._new_weight("kernel", self._shape)
-        self.bias = None
-        if self._has_bias:
-            self.bias = self._new_weight("bias", self._out_shape)
-        self.built = True
-
-    def call(self, inputs):
-        out = tf.einsum(self.equation, inputs, self.kernel)
-        return out if self.bias is None else out + self.bias
+def _fresh(option):
+    """An option of a layer for one inside it; initializers as copies, so that every
+    projection gets its own values."""
+    if isinstance(option, initializers.Initializer):
+        return type(option).from_config(option.get_config())
+    return option
 
 
 _HIDDEN = ("num_heads", "key_dim", "value_dim", "dropout", "use_bias", "attention_axes")
@@ -74,24 +53,28 @@ class MultiHeadAttention(Layer):
         for part in ("query", "key", "value", "output")
     }
 
-    def _make(self, query, value, key):
-        """The projections, for inputs of these shapes."""
-        heads = (self._num_heads, self._key_dim)
-        value_heads = (self._num_heads, self._value_dim)
+    def _make(self, query):
+        """The projections, for queries of this shape."""
+        keys, values = self._key_dim, self._value_dim
         out = self._output_size or query[-1]
-        split = "abc,cde->abde"
         with tf.init_scope():
-            for part, shape, of in (
-                ("query", query, heads),
-                ("key", key, heads),
-                ("value", value, value_heads),
-            ):
-                dense = _Projection(split, of, (shape[-1], *of), self, name=part)
+            for part, size in (("query", keys), ("key", keys), ("value", values)):
+                sizes = (self._num_heads, size)
+                dense = self._projection("abc,cde->abde", sizes, "de", part)
                 setattr(self, f"_{part}_dense", dense)
             self._dropout_layer = Dropout(self._dropout)
-            sizes, name = (*value_heads, out), "attention_output"
-            dense = _Projection("abcd,cde->abe", (out,), sizes, self, name=name)
+            dense = self._projection("abcd,cde->abe", (out,), "e", "attention_output")
             self._output_dense = dense
+
+    def _projection(self, equation, sizes, bias_axes, name):
+        options = option_names("kernel", "bias", activity=False)
+        return EinsumDense(
+            equation,
+            (None, *sizes),
+            bias_axes=bias_axes if self._use_bias else None,
+            name=name,
+            **{option: _fresh(getattr(self, option)) for option in options},
+        )
 
     def call(
         self,
@@ -120,7 +103,7 @@ class MultiHeadAttention(Layer):
                     f"shape {x.shape}"
                 )
         if self._query_dense is None:
-            self._make(query.shape, value.shape, key.shape)
+            self._make(query.shape)
         mask = self._mask(query, value, key, attention_mask, use_causal_mask)
         q = self._query_dense(query)
         k = self._key_dense(key)

@@ -5,6 +5,7 @@ import functools
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.autograph.calls import in_graph
+from headrace.framework.support import signatures
 from headrace.keras import serialization
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.graph_updates import Ordered
@@ -66,26 +67,21 @@ class Metric(Layer):
             for mine, theirs in zip(self.weights, other.weights):
                 mine.assign_add(theirs)
 
-    def add_weight(
-        self,
-        name,
-        shape=(),
-        aggregation=tf.VariableAggregation.SUM,
-        synchronization=tf.VariableSynchronization.ON_READ,
-        initializer=None,
-        dtype=None,
-    ):
+    @signatures.having(
+        "self, name, shape=(), aggregation=SUM, synchronization=ON_READ, "
+        "initializer=None, dtype=None",
+        SUM=tf.VariableAggregation.SUM,
+        ON_READ=tf.VariableSynchronization.ON_READ,
+    )
+    def add_weight(self, initializer, dtype, **given):
         """A new variable of the state: not trained, zeros unless `initializer` says
         else.
         """
         variable = super().add_weight(
-            name=name,
-            shape=shape,
             dtype=self._dtype if dtype is None else dtype,
             trainable=False,
             initializer=initializer or "zeros",
-            synchronization=synchronization,
-            aggregation=aggregation,
+            **given,
         )
         if hasattr(
             variable, "_initial_value"

@@ -1,6 +1,7 @@
 """tf.io: files and bytes as tensors."""
 
 from headrace._load import raw
+from headrace.framework.support import signatures
 from headrace.ops.faces import add_faces
 
 add_faces(
@@ -39,21 +40,16 @@ def decode_raw_v1(
     return _decode_raw(input_bytes, out_type, little_endian, name)
 
 
-def decode_csv(
-    records,
-    record_defaults,
-    field_delim=",",
-    use_quote_delim=True,
-    na_value="",
-    select_cols=None,
-    name=None,
-):
+@signatures.having(
+    "records, record_defaults, field_delim=',', use_quote_delim=True, "
+    "na_value='', select_cols=None, name=None"
+)
+def decode_csv(**given):
     """Columns of records of separated fields (RFC 4180), a tensor a default.
 
     A default of one element stands for fields that are empty or `na_value`; an empty
     one says that the field is required.
     """
-    given = dict(locals())  # the op's arguments
-    given["record_defaults"] = list(record_defaults)
-    given["select_cols"] = list(select_cols or [])
+    given["record_defaults"] = list(given["record_defaults"])
+    given["select_cols"] = list(given["select_cols"] or [])
     return raw.DecodeCSV(**given)

@@ -7,6 +7,7 @@ import numpy as np
 from headrace._load import raw
 from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.name_scopes import composite
+from headrace.framework.support import signatures
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops, sort_ops
 from headrace.ops.faces import add_faces
 
@@ -99,26 +100,15 @@ def _padding(value, dtype):
     return conversion.to_tensor(value, dtype)
 
 
-def diag(
-    diagonal,
-    name="diag",
-    k=0,
-    num_rows=-1,
-    num_cols=-1,
-    padding_value=0,
-    align="RIGHT_LEFT",
-):
+@signatures.having(
+    "diagonal, name='diag', k=0, num_rows=-1, num_cols=-1, padding_value=0, "
+    "align='RIGHT_LEFT'"
+)
+def diag(diagonal, padding_value, **given):
     """Matrices with the given diagonals."""
     diagonal = _tensor(diagonal)
-    return raw.MatrixDiagV3(
-        diagonal,
-        k,
-        num_rows,
-        num_cols,
-        _padding(padding_value, diagonal.dtype),
-        align=align,
-        name=name,
-    )
+    padding_value = _padding(padding_value, diagonal.dtype)
+    return raw.MatrixDiagV3(diagonal, padding_value=padding_value, **given)
 
 
 def diag_part(input, name="diag_part", k=0, padding_value=0, align="RIGHT_LEFT"):

@@ -8,30 +8,21 @@ from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 from headrace.ops.nn import embedding_ops, nn_ops
 
 
-def _draw(op, true_classes, num_true, num_sampled, unique, seed, name, **more):
-    first, second = random_seed.op_seeds(seed)
-    return _headrace.raw_op(op)(
-        true_classes=true_classes,
-        num_true=num_true,
-        num_sampled=num_sampled,
-        unique=unique,
-        seed=first,
-        seed2=second,
-        name=name,
-        **more,
+def _sampler(op, own_name, doc, own="range_max, "):
+    """The public function of a sampler, of which a text says the parameters that it
+    does not share with all."""
+
+    def draw(seed, **given):
+        given["seed"], given["seed2"] = random_seed.op_seeds(seed)
+        if "unigrams" in given:
+            given["unigrams"] = list(given["unigrams"])
+        return _headrace.raw_op(op)(**given)
+
+    parameters = signatures.from_text(
+        f"true_classes, num_true, num_sampled, unique, {own}seed=None, name=None"
     )
-
-
-def _sampler(op, own_name, doc):
-    """The public function of a sampler of classes below `range_max`."""
-
-    def draw(
-        true_classes, num_true, num_sampled, unique, range_max, seed=None, name=None
-    ):
-        given = (true_classes, num_true, num_sampled, unique, seed, name)
-        return _draw(op, *given, range_max=range_max)
-
-    return signatures.called(draw, own_name, doc)
+    like = signatures.named(own_name, doc, __name__)
+    return signatures.function_of(like, parameters, draw)
 
 
 uniform_candidate_sampler = _sampler(
@@ -51,41 +42,16 @@ learned_unigram_candidate_sampler = _sampler(
 )
 
 
-def fixed_unigram_candidate_sampler(
-    true_classes,
-    num_true,
-    num_sampled,
-    unique,
-    range_max,
-    vocab_file="",
-    distortion=1.0,
-    num_reserved_ids=0,
-    num_shards=1,
-    shard=0,
-    unigrams=(),
-    seed=None,
-    name=None,
-):
-    """The same by given weights, raised to the power of `distortion`."""
-    return _draw(
-        "FixedUnigramCandidateSampler",
-        *(true_classes, num_true, num_sampled, unique, seed, name),
-        range_max=range_max,
-        vocab_file=vocab_file,
-        distortion=distortion,
-        num_reserved_ids=num_reserved_ids,
-        num_shards=num_shards,
-        shard=shard,
-        unigrams=list(unigrams),
-    )
-
-
-def all_candidate_sampler(
-    true_classes, num_true, num_sampled, unique, seed=None, name=None
-):
-    """All classes, each once."""
-    given = (true_classes, num_true, num_sampled, unique, seed, name)
-    return _draw("AllCandidateSampler", *given)
+fixed_unigram_candidate_sampler = _sampler(
+    "FixedUnigramCandidateSampler",
+    "fixed_unigram_candidate_sampler",
+    "The same by given weights, raised to the power of `distortion`.",
+    "range_max, vocab_file='', distortion=1.0, num_reserved_ids=0, num_shards=1, "
+    "shard=0, unigrams=(), ",
+)
+all_candidate_sampler = _sampler(
+    "AllCandidateSampler", "all_candidate_sampler", "All classes, each once.", ""
+)
 
 
 def compute_accidental_hits(

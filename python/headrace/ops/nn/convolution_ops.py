@@ -3,6 +3,7 @@
 from headrace._load import _headrace, raw
 from headrace.framework import conversion
 from headrace.framework.name_scopes import composite
+from headrace.framework.support import signatures
 from headrace.ops import array_ops
 
 CHANNELS_LAST = ("NWC", "NHWC", "NDHWC")  # by the number of dimensions of space
@@ -188,15 +189,17 @@ def _spatial(filters):
     return rank - 2
 
 
+def _transposing(data_format):
+    """Decorates a transposed convolution with the parameters that all of them have."""
+    return signatures.having(
+        "input, filters, output_shape, strides, padding='SAME', "
+        f"data_format={data_format!r}, dilations=None, name=None"
+    )
+
+
+@_transposing("NWC")
 def conv1d_transpose(
-    input,
-    filters,
-    output_shape,
-    strides,
-    padding="SAME",
-    data_format="NWC",
-    dilations=None,
-    name=None,
+    input, filters, output_shape, strides, padding, data_format, dilations, name
 ):
     """The gradient of conv1d with respect to its input, [batch, width, in]."""
     first = data_format == "NCW"
@@ -221,67 +224,41 @@ def conv1d_transpose(
     return array_ops.squeeze(out, [axis])
 
 
+def _backward(op, n, input, filters, output_shape, *, strides, dilations, **given):
+    """The op that goes back from a convolution over n dimensions of space."""
+    layout = given.pop("data_format") or CHANNELS_LAST[n - 1]
+    channel = 1 if layout.startswith("NC") else n + 1
+    return getattr(raw, op)(
+        output_shape,
+        filters,
+        input,
+        strides=sizes_of(strides, n, channel, "strides"),
+        data_format=layout,
+        dilations=sizes_of(dilations, n, channel, "dilations"),
+        **given,
+    )
+
+
+@_transposing("NHWC")
 @composite("conv2d_transpose", ends=True)
-def conv2d_transpose(
-    input,
-    filters,
-    output_shape,
-    strides,
-    padding="SAME",
-    data_format="NHWC",
-    dilations=None,
-    name=None,
-):
+def conv2d_transpose(input, filters, output_shape, padding, **given):
     """The gradient of conv2d with respect to its input, of shape `output_shape`;
     `filters` is [height, width, out, in]."""
-    padding, explicit = padding_of(padding)
-    channel = 1 if data_format == "NCHW" else 3
-    return raw.Conv2DBackpropInput(
-        output_shape,
-        filters,
-        input,
-        strides=sizes_of(strides, 2, channel, "strides"),
-        padding=padding,
-        explicit_paddings=explicit,
-        data_format=data_format or "NHWC",
-        dilations=sizes_of(dilations, 2, channel, "dilations"),
-        name=name,
-    )
+    given["padding"], given["explicit_paddings"] = padding_of(padding)
+    op = "Conv2DBackpropInput"
+    return _backward(op, 2, input, filters, output_shape, **given)
 
 
-def conv3d_transpose(
-    input,
-    filters,
-    output_shape,
-    strides,
-    padding="SAME",
-    data_format="NDHWC",
-    dilations=None,
-    name=None,
-):
+@_transposing("NDHWC")
+def conv3d_transpose(input, filters, output_shape, **given):
     """The gradient of conv3d with respect to its input, of shape `output_shape`."""
-    channel = 1 if data_format == "NCDHW" else 4
-    return raw.Conv3DBackpropInputV2(
-        output_shape,
-        filters,
-        input,
-        strides=sizes_of(strides, 3, channel, "strides"),
-        padding=padding,
-        data_format=data_format or "NDHWC",
-        dilations=sizes_of(dilations, 3, channel, "dilations"),
-        name=name,
-    )
+    op = "Conv3DBackpropInputV2"
+    return _backward(op, 3, input, filters, output_shape, **given)
 
 
+@_transposing(None)
 def conv_transpose(
-    input,
-    filters,
-    output_shape,
-    strides,
-    padding="SAME",
-    data_format=None,
-    dilations=None,
-    name=None,
+    input, filters, output_shape, strides, padding, data_format, dilations, name
 ):
     """The gradient of tf.nn.convolution with respect to its input."""
     if not isinstance(output_shape, _headrace.Tensor):

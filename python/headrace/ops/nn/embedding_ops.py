@@ -3,6 +3,7 @@
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.sparse_tensor import SparseTensor, to_sparse
+from headrace.framework.support import signatures
 from headrace.ops import (
     array_ops,
     clip_ops,
@@ -86,14 +87,16 @@ def _weights(sp_weights, sp_ids, params):
     return weights
 
 
+_SPARSE = "params, sp_ids, sp_weights, combiner=None, max_norm=None, name=None"
+_SAFELY = (
+    "embedding_weights, sparse_ids, sparse_weights=None, combiner='mean', "
+    "default_id=None, max_norm=None, name=None"
+)
+
+
+@signatures.having(f"{_SPARSE}, partition_strategy='div'")
 def lookup_sparse(
-    params,
-    sp_ids,
-    sp_weights,
-    combiner=None,
-    max_norm=None,
-    name=None,
-    partition_strategy="div",
+    params, sp_ids, sp_weights, combiner, max_norm, name, partition_strategy
 ):
     """For each row of ids the sum, mean or mean by root of its embeddings."""
     combiner = combiner or "mean"
@@ -131,15 +134,9 @@ def _kept(sp_ids, sp_weights, keep):
     return ids, None if sp_weights is None else sparse_ops.retain(sp_weights, keep)
 
 
+@signatures.having(f"{_SAFELY}, partition_strategy='div'")
 def safe_lookup_sparse(
-    embedding_weights,
-    sparse_ids,
-    sparse_weights=None,
-    combiner="mean",
-    default_id=None,
-    max_norm=None,
-    name=None,
-    partition_strategy="div",
+    embedding_weights, sparse_ids, sparse_weights, combiner, default_id, name, **how
 ):
     """The same without ids below 0 and weights of 0 or less; rows that are empty get
     the embedding of `default_id`, or zeros."""
@@ -158,14 +155,7 @@ def safe_lookup_sparse(
     sp_ids, empty = sparse_ops.fill_empty_rows(sp_ids, default_id or 0)
     if sp_weights is not None:
         sp_weights, _ = sparse_ops.fill_empty_rows(sp_weights, 1.0)
-    made = lookup_sparse(
-        embedding_weights,
-        sp_ids,
-        sp_weights,
-        combiner,
-        max_norm,
-        partition_strategy=partition_strategy,
-    )
+    made = lookup_sparse(embedding_weights, sp_ids, sp_weights, combiner, **how)
     if default_id is None:
         made = array_ops.where(
             array_ops.expand_dims(empty, 1), array_ops.zeros_like(made), made
@@ -180,32 +170,14 @@ def embedding_lookup(params, ids, max_norm=None, name=None):
     return lookup(params, ids, "div", max_norm, name)
 
 
-def embedding_lookup_sparse(
-    params,
-    sp_ids,
-    sp_weights,
-    combiner=None,
-    max_norm=None,
-    name=None,
-    allow_fast_lookup=False,
-):
+@signatures.having(f"{_SPARSE}, allow_fast_lookup=False")
+def embedding_lookup_sparse(allow_fast_lookup, **given):
     """For each row of ids the sum, mean or mean by root of its embeddings; there is
     one way to look up, `allow_fast_lookup` changes nothing."""
-    return lookup_sparse(params, sp_ids, sp_weights, combiner, max_norm, name)
+    return lookup_sparse(**given)
 
 
-def safe_embedding_lookup_sparse(
-    embedding_weights,
-    sparse_ids,
-    sparse_weights=None,
-    combiner="mean",
-    default_id=None,
-    max_norm=None,
-    name=None,
-    allow_fast_lookup=False,
-):
+@signatures.having(f"{_SAFELY}, allow_fast_lookup=False")
+def safe_embedding_lookup_sparse(allow_fast_lookup, **given):
     """The same, where ids and weights may be bad and rows empty."""
-    ids = (sparse_ids, sparse_weights)
-    return safe_lookup_sparse(
-        embedding_weights, *ids, combiner, default_id, max_norm, name
-    )
+    return safe_lookup_sparse(**given)

@@ -1,6 +1,7 @@
 """Means and variances in parts, and with weights."""
 
-from headrace.framework import conversion, dtypes, name_scopes
+from headrace.framework import conversion, name_scopes
+from headrace.framework.support import signatures
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 from headrace.ops.nn import nn_ops
 
@@ -44,38 +45,25 @@ def weighted_moments(x, axes, frequency_weights, keepdims=False, name=None):
     x = conversion.convert_to_tensor(x)
     weights = conversion.convert_to_tensor(frequency_weights)
     with name_scopes.name_scope(name or "weighted_moments"):
-        narrow = x.dtype in (dtypes.float16, dtypes.bfloat16)
-        y = math_ops.cast(x, dtypes.float32) if narrow else x
+        y = nn_ops.not_half(x)
         weights = math_ops.cast(weights, y.dtype)
         everywhere = weights + array_ops.zeros_like(y)
         total = reduction_ops.reduce_sum(everywhere, axes, True)
         mean = reduction_ops.reduce_sum(weights * y, axes, True) / total
         distance = elementwise_ops.squared_difference(y, mean)
         variance = reduction_ops.reduce_sum(weights * distance, axes, True) / total
-        if not keepdims:
-            drop = [axes] if isinstance(axes, int) else list(axes)
-            mean = array_ops.squeeze(mean, drop)
-            variance = array_ops.squeeze(variance, drop)
-        return math_ops.cast(mean, x.dtype), math_ops.cast(variance, x.dtype)
+        return tuple(
+            nn_ops.without_axes(m, axes, keepdims, x.dtype) for m in (mean, variance)
+        )
 
 
+@signatures.having(
+    "input, mean, variance, beta, gamma, variance_epsilon, scale_after_normalization, "
+    "name=None"
+)
 def batch_norm_with_global_normalization(
-    input,
-    mean,
-    variance,
-    beta,
-    gamma,
-    variance_epsilon,
-    scale_after_normalization,
-    name=None,
+    input, gamma, scale_after_normalization, **given
 ):
     """Batch normalization, scaled by `gamma` where asked for."""
-    return nn_ops.batch_normalization(
-        input,
-        mean,
-        variance,
-        beta,
-        gamma if scale_after_normalization else None,
-        variance_epsilon,
-        name,
-    )
+    scale = gamma if scale_after_normalization else None
+    return nn_ops.batch_normalization(input, scale=scale, **given)

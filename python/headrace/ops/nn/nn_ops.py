@@ -8,6 +8,7 @@ from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, errors, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
+from headrace.framework.support import signatures
 from headrace.ops import (
     array_ops,
     axis_moves,
@@ -312,29 +313,21 @@ def _dilated_pool(function, input, window_shape, data_format, rates):
     return array_ops.batch_to_space(pooled, blocks, pads)
 
 
-def max_pool_with_argmax(
-    input,
-    ksize,
-    strides,
-    padding,
-    data_format="NHWC",
-    output_dtype=dtypes.int64,
-    include_batch_in_index=False,
-    name=None,
-):
+@signatures.having(
+    "input, ksize, strides, padding, data_format='NHWC', output_dtype=int64, "
+    "include_batch_in_index=False, name=None",
+    int64=dtypes.int64,
+)
+def max_pool_with_argmax(ksize, strides, data_format, output_dtype, **given):
     """The maxima of windows, and where they were."""
+    ksize = sizes_of(ksize, 2, 3, "ksize")
+    strides = sizes_of(strides, 2, 3, "strides")
     return raw.MaxPoolWithArgmax(
-        input,
-        ksize=sizes_of(ksize, 2, 3, "ksize"),
-        strides=sizes_of(strides, 2, 3, "strides"),
-        padding=padding,
-        Targmax=output_dtype,
-        include_batch_in_index=include_batch_in_index,
-        name=name,
+        ksize=ksize, strides=strides, Targmax=output_dtype, **given
     )
 
 
-def _not_half(x):
+def not_half(x):
     """x, in float32 where its own floats have half the bits or fewer."""
     half = x.dtype in (dtypes.float16, dtypes.bfloat16)
     return math_ops.cast(x, dtypes.float32) if half else x
@@ -344,15 +337,19 @@ def _not_half(x):
 def moments(x, axes, shift=None, keepdims=False, name=None):
     """The mean and variance over `axes`."""
     x = _tensor(x)
-    y = _not_half(x)
+    y = not_half(x)
     mean = reduction_ops.reduce_mean(y, axes, True)
     squares = elementwise_ops.squared_difference(y, array_ops.stop_gradient(mean))
     variance = reduction_ops.reduce_mean(squares, axes, True)
+    return tuple(without_axes(m, axes, keepdims, x.dtype) for m in (mean, variance))
+
+
+def without_axes(moment, axes, keepdims, dtype):
+    """A moment that was computed with the axes kept, as it is wanted."""
     if not keepdims:
         drop = [axes] if isinstance(axes, int) else list(axes)
-        mean = array_ops.squeeze(mean, drop)
-        variance = array_ops.squeeze(variance, drop)
-    return math_ops.cast(mean, x.dtype), math_ops.cast(variance, x.dtype)
+        moment = array_ops.squeeze(moment, drop)
+    return math_ops.cast(moment, dtype)
 
 
 @composite("batchnorm")
@@ -447,7 +444,7 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     """The cross-entropy of softmax(logits) against distributions `labels`."""
     logits = _tensor(logits)
     labels = math_ops.cast(_tensor(labels), logits.dtype)
-    precise = _not_half(logits)
+    precise = not_half(logits)
     labels = math_ops.cast(labels, precise.dtype)
     rank = precise.shape.rank
     if rank is not None and not -rank <= axis < rank:
@@ -470,7 +467,7 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
 def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
     """The cross-entropy of softmax(logits) against classes `labels`."""
     labels, logits = _tensor(labels), _tensor(logits)
-    precise = _not_half(logits)
+    precise = not_half(logits)
     if logits.shape.rank == 0:
         raise ValueError(f"`logits` cannot be a scalar. Received logits={logits}`")
     static = labels.shape

@@ -5,7 +5,9 @@ import math
 import numpy as np
 
 from headrace.framework import conversion, dtypes, tensor_shape
-from headrace.ops import array_ops
+from headrace.framework.support import signatures
+from headrace.ops import array_ops, elementwise_ops
+from headrace.ops.linalg import linalg_ops
 from headrace.ops.random import random_ops, stateless_random_ops
 
 # What cutting a normal distribution at two deviations leaves of its deviation.
@@ -34,21 +36,59 @@ def scaled_variance(scale, mode, shape):
     return scale / max(1.0, by_mode[mode])
 
 
-def config_of(*fields):
-    """The get_config of a class that keeps its arguments, `fields`, by name."""
+def tall(shape):
+    """[rows, columns] of weights of that shape as a matrix that is not wider than high."""
+    rows, columns = math.prod(shape[:-1]), shape[-1]
+    return max(rows, columns), min(rows, columns)
 
-    def get_config(self):
-        config = {name: getattr(self, name) for name in fields}
-        if "dtype" in config:
-            config["dtype"] = self.dtype.name
-        return config
 
-    get_config.__doc__ = f"A dict of {', '.join(fields[:-1])} and {fields[-1]}."
-    return get_config
+def orthogonal(drawn, shape, gain):
+    """`gain` times weights of that shape whose rows or columns are orthogonal, of a
+    matrix of random numbers, tall(shape)."""
+    q, r = linalg_ops.qr(drawn, full_matrices=False)
+    q *= elementwise_ops.sign(linalg_ops.diag_part(r))
+    if math.prod(shape[:-1]) < shape[-1]:
+        q = array_ops.matrix_transpose(q)
+    return gain * array_ops.reshape(q, shape)
+
+
+def keeps(text, *more):
+    """Decorates an initializer: it is made of the parameters in a text and of `more`,
+    which go to `_begin`, and gives them by get_config().
+    """
+
+    def decorate(cls):
+        def begin(self, **given):
+            self._begin(**given)
+
+        def get_config(self):
+            config = {name: getattr(self, name) for name in names}
+            if "dtype" in config:
+                config["dtype"] = self.dtype.name
+            return config
+
+        parameters = [*signatures.from_text(f"self, {text}"), *more]
+        names = [p.name for p in parameters[1:]]
+        like = signatures.named("__init__", module=cls.__module__)
+        cls.__init__ = signatures.function_of(like, parameters, begin)
+        cls.get_config = signatures.called(
+            get_config,
+            "get_config",
+            f"A dict of {', '.join(names[:-1])} and {names[-1]}.",
+        )
+        for method in (cls.__init__, get_config):
+            method.__qualname__ = f"{cls.__name__}.{method.__name__}"
+        return cls
+
+    return decorate
 
 
 class Initializer:
     """The base: called with a shape and dtype, gives a tensor."""
+
+    def _begin(self, **given):
+        """Takes the arguments of the constructor that keeps() makes."""
+        self.__dict__.update(given)
 
     def __call__(self, shape, dtype=None, **kwargs):
         raise NotImplementedError
@@ -103,13 +143,9 @@ class Constant(Initializer):
         return {"value": self.value}
 
 
+@keeps("minval=-0.05, maxval=0.05, seed=None")
 class RandomUniform(Initializer):
     """Uniform over [minval, maxval)."""
-
-    get_config = config_of("minval", "maxval", "seed")
-
-    def __init__(self, minval=-0.05, maxval=0.05, seed=None):
-        self.minval, self.maxval, self.seed = minval, maxval, seed
 
     def __call__(self, shape, dtype=dtypes.float32, **kwargs):
         if self.seed is None:
@@ -120,13 +156,9 @@ class RandomUniform(Initializer):
         )
 
 
+@keeps("mean=0.0, stddev=0.05, seed=None")
 class RandomNormal(Initializer):
     """A normal distribution."""
-
-    get_config = config_of("mean", "stddev", "seed")
-
-    def __init__(self, mean=0.0, stddev=0.05, seed=None):
-        self.mean, self.stddev, self.seed = mean, stddev, seed
 
     def __call__(self, shape, dtype=dtypes.float32, **kwargs):
         if self.seed is None:

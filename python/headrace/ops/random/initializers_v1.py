@@ -5,16 +5,27 @@ import math
 import numpy as np
 
 from headrace.framework import conversion, dtypes, tensor_shape
-from headrace.ops import array_ops, elementwise_ops
-from headrace.ops.linalg import linalg_ops
+from headrace.framework.support import signatures
+from headrace.ops import array_ops
 from headrace.ops.random import initializers, random_ops
 
 
 class _Initializer(initializers.Initializer):
     """Keeps the dtype that a call without one uses."""
 
+    _of_floats = False  # whether it makes floating-point numbers alone
+
     def __init__(self, dtype=dtypes.float32):
+        self._begin(dtype)
+
+    def _begin(self, dtype, **given):
         self.dtype = dtypes.as_dtype(dtype)
+        if self._of_floats and not self.dtype.is_floating:
+            raise ValueError(
+                "Argument `dtype` expected to be numeric or boolean. Received "
+                f"{self.dtype}."
+            )
+        super()._begin(**given)
 
     def _dtype(self, dtype):
         return self.dtype if dtype is None else dtypes.as_dtype(dtype)
@@ -26,13 +37,13 @@ class _Initializer(initializers.Initializer):
         return {"dtype": self.dtype.name}
 
 
-def _floating(dtype):
-    dtype = dtypes.as_dtype(dtype)
-    if not dtype.is_floating:
-        raise ValueError(
-            f"Argument `dtype` expected to be numeric or boolean. Received {dtype}."
-        )
-    return dtype
+class _Floats(_Initializer):
+    _of_floats = True
+
+
+def _keeps(text):
+    """initializers.keeps() with the dtype as the last parameter."""
+    return initializers.keeps(text, signatures.parameter("dtype", dtypes.float32))
 
 
 class Zeros(_Initializer):
@@ -52,8 +63,6 @@ class Ones(_Initializer):
 class Constant(_Initializer):
     """A value, or as many values as the shape has places."""
 
-    get_config = initializers.config_of("value", "dtype")
-
     def __init__(self, value=0, dtype=dtypes.float32, verify_shape=False):
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
             raise TypeError(
@@ -64,6 +73,10 @@ class Constant(_Initializer):
         super().__init__(dtype)
         self.value = value
         self._verify_shape = verify_shape
+
+    def get_config(self):
+        """A dict of value and dtype."""
+        return {"value": self.value, **super().get_config()}
 
     def __call__(self, shape, dtype=None, partition_info=None, verify_shape=None):
         verify = self._verify_shape if verify_shape is None else verify_shape
@@ -86,30 +99,20 @@ class Constant(_Initializer):
         return conversion.constant(flat.reshape(shape), self._dtype(dtype))
 
 
+@_keeps("minval=0.0, maxval=None, seed=None")
 class RandomUniform(_Initializer):
     """Uniform over [minval, maxval)."""
-
-    get_config = initializers.config_of("minval", "maxval", "seed", "dtype")
-
-    def __init__(self, minval=0.0, maxval=None, seed=None, dtype=dtypes.float32):
-        super().__init__(dtype)
-        self.minval, self.maxval, self.seed = minval, maxval, seed
 
     def __call__(self, shape, dtype=None, partition_info=None):
         dtype = self._dtype(dtype)
         return random_ops.uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
 
-class RandomNormal(_Initializer):
+@_keeps("mean=0.0, stddev=1.0, seed=None")
+class RandomNormal(_Floats):
     """A normal distribution."""
 
-    get_config = initializers.config_of("mean", "stddev", "seed", "dtype")
-
     _draw = staticmethod(random_ops.normal)
-
-    def __init__(self, mean=0.0, stddev=1.0, seed=None, dtype=dtypes.float32):
-        super().__init__(_floating(dtype))
-        self.mean, self.stddev, self.seed = mean, stddev, seed
 
     def __call__(self, shape, dtype=None, partition_info=None):
         dtype = self._dtype(dtype)
@@ -122,43 +125,31 @@ class TruncatedNormal(RandomNormal):
     _draw = staticmethod(random_ops.truncated_normal)
 
 
-class VarianceScaling(_Initializer):
+@_keeps("scale=1.0, mode='fan_in', distribution='truncated_normal', seed=None")
+class VarianceScaling(_Floats):
     """Numbers whose deviation follows from the shape of the weights."""
-
-    get_config = initializers.config_of(
-        "scale", "mode", "distribution", "seed", "dtype"
-    )
 
     _MODES = {"fan_in", "fan_out", "fan_avg"}
     _DISTRIBUTIONS = {"normal", "uniform", "truncated_normal", "untruncated_normal"}
 
-    def __init__(
-        self,
-        scale=1.0,
-        mode="fan_in",
-        distribution="truncated_normal",
-        seed=None,
-        dtype=dtypes.float32,
-    ):
-        super().__init__(_floating(dtype))
-        if scale <= 0.0:
+    def _begin(self, **given):
+        super()._begin(**given)
+        if self.scale <= 0.0:
             raise ValueError(
-                f"Argument `scale` must be a positive float. Received: {scale}"
+                f"Argument `scale` must be a positive float. Received: {self.scale}"
             )
-        if mode not in self._MODES:
+        if self.mode not in self._MODES:
             raise ValueError(
                 "Argument `mode` should be one of ('fan_in', 'fan_out', 'fan_avg'). "
-                f"Received: {mode}"
+                f"Received: {self.mode}"
             )
-        distribution = distribution.lower()
-        if distribution not in self._DISTRIBUTIONS:
+        self.distribution = self.distribution.lower()
+        if self.distribution not in self._DISTRIBUTIONS:
             raise ValueError(
                 "Argument `distribution` should be one of ('normal', uniform', "
                 "'truncated_normal', 'untruncated_normal'). Received: "
-                f"{distribution}"
+                f"{self.distribution}"
             )
-        self.scale, self.mode, self.seed = scale, mode, seed
-        self.distribution = distribution
 
     def __call__(self, shape, dtype=None, partition_info=None):
         dtype = self._dtype(dtype)
@@ -173,12 +164,13 @@ class VarianceScaling(_Initializer):
         return random_ops.truncated_normal(shape, 0.0, stddev, dtype, self.seed)
 
 
+@_keeps("seed=None")
 class _Glorot(VarianceScaling):
-    get_config = initializers.config_of("seed", "dtype")
     _distribution = None
 
-    def __init__(self, seed=None, dtype=dtypes.float32):
-        super().__init__(1.0, "fan_avg", self._distribution, seed, dtype)
+    def _begin(self, **given):
+        kind = self._distribution
+        super()._begin(scale=1.0, mode="fan_avg", distribution=kind, **given)
 
 
 class GlorotUniform(_Glorot):
@@ -193,14 +185,9 @@ class GlorotNormal(_Glorot):
     _distribution = "truncated_normal"
 
 
-class Orthogonal(_Initializer):
+@_keeps("gain=1.0, seed=None")
+class Orthogonal(_Floats):
     """A random orthogonal matrix, reshaped."""
-
-    get_config = initializers.config_of("gain", "seed", "dtype")
-
-    def __init__(self, gain=1.0, seed=None, dtype=dtypes.float32):
-        super().__init__(_floating(dtype))
-        self.gain, self.seed = gain, seed
 
     def __call__(self, shape, dtype=None, partition_info=None):
         dtype = self._dtype(dtype)
@@ -209,25 +196,13 @@ class Orthogonal(_Initializer):
                 "The tensor to initialize, specified by argument `shape` must be at "
                 f"least two-dimensional. Received shape={shape}"
             )
-        columns = shape[-1]
-        rows = math.prod(shape[:-1])
-        flat = (columns, rows) if rows < columns else (rows, columns)
-        drawn = random_ops.normal(flat, dtype=dtype, seed=self.seed)
-        q, r = linalg_ops.qr(drawn, full_matrices=False)
-        q *= elementwise_ops.sign(linalg_ops.diag_part(r))
-        if rows < columns:
-            q = array_ops.matrix_transpose(q)
-        return self.gain * array_ops.reshape(q, shape)
+        drawn = random_ops.normal(initializers.tall(shape), dtype=dtype, seed=self.seed)
+        return initializers.orthogonal(drawn, shape, self.gain)
 
 
-class Identity(_Initializer):
+@_keeps("gain=1.0")
+class Identity(_Floats):
     """The identity matrix; only for matrices."""
-
-    get_config = initializers.config_of("gain", "dtype")
-
-    def __init__(self, gain=1.0, dtype=dtypes.float32):
-        super().__init__(_floating(dtype))
-        self.gain = gain
 
     def __call__(self, shape, dtype=None, partition_info=None):
         whole = shape if partition_info is None else partition_info.full_shape
@@ -242,14 +217,9 @@ class Identity(_Initializer):
         return self.gain * made
 
 
-class UniformUnitScaling(_Initializer):
+@_keeps("factor=1.0, seed=None")
+class UniformUnitScaling(_Floats):
     """Uniform numbers that keep the scale of their input."""
-
-    get_config = initializers.config_of("factor", "seed", "dtype")
-
-    def __init__(self, factor=1.0, seed=None, dtype=dtypes.float32):
-        super().__init__(_floating(dtype))
-        self.factor, self.seed = factor, seed
 
     def __call__(self, shape, dtype=None, partition_info=None):
         whole = shape if partition_info is None else partition_info.full_shape

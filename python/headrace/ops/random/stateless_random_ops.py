@@ -1,7 +1,6 @@
 """tf.random.stateless_*: numbers that follow from shape and seed alone."""
 
 import enum
-import functools
 import operator
 
 from headrace._load import _headrace, raw
@@ -111,45 +110,33 @@ def uniform(
     return raw.AddV2(drawn * (high - low), low, name=name)
 
 
+_normal = signatures.having(
+    "shape, seed, mean=0.0, stddev=1.0, dtype=float32, name=None, alg='auto_select'",
+    float32=dtypes.float32,
+)
+
+
 def _scaled(op, shape, seed, mean, stddev, dtype, alg, name):
     dtype = dtypes.as_dtype(dtype)
     key, counter, alg = _key_counter_alg(seed, alg)
-    drawn = _headrace.raw_op(op)(
-        shape=conversion.shape_vector(shape),
-        key=key,
-        counter=counter,
-        dtype=dtype,
-        alg=alg,
-    )
+    shape = conversion.shape_vector(shape)
+    drawn = op(shape=shape, key=key, counter=counter, dtype=dtype, alg=alg)
     mean = conversion.convert_to_tensor(mean, dtype=dtype)
     stddev = conversion.convert_to_tensor(stddev, dtype=dtype)
     return raw.AddV2(drawn * stddev, mean, name=name)
 
 
 @composite("stateless_random_normal", ends=True)
-def normal(
-    shape,
-    seed,
-    mean=0.0,
-    stddev=1.0,
-    dtype=dtypes.float32,
-    name=None,
-    alg="auto_select",
-):
+@_normal
+def normal(**given):
     """Numbers of a normal distribution."""
-    op = "StatelessRandomNormalV2"
-    return _scaled(op, shape, seed, mean, stddev, dtype, alg, name)
+    return _scaled(raw.StatelessRandomNormalV2, **given)
 
 
-truncated_normal = signatures.function_of(
-    signatures.named(
-        "truncated_normal",
-        "Numbers of a normal distribution, none beyond two deviations.",
-        __name__,
-    ),
-    signatures.parameters_of(normal),
-    functools.partial(_scaled, "StatelessTruncatedNormalV2"),
-)
+@_normal
+def truncated_normal(**given):
+    """Numbers of a normal distribution, none beyond two deviations."""
+    return _scaled(raw.StatelessTruncatedNormalV2, **given)
 
 
 def shuffle(value, seed, alg="auto_select", name=None):

@@ -7,7 +7,6 @@ import numpy as np
 from headrace.context import stack
 from headrace.framework import errors
 from headrace.framework.settings import logging
-
 from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 from headrace.v1.train import global_step

@@ -3,7 +3,6 @@
 import functools
 
 from headrace import _api as tf
-
 from headrace.framework import execution
 from headrace.framework.support import signatures
 from headrace.ops.io import queue_ops

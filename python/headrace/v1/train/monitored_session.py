@@ -4,7 +4,7 @@ import inspect
 
 from headrace.context import stack
 from headrace.framework import errors
-
+from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 from headrace.v1.train import saver_hooks
 from headrace.v1.train.scaffold import Scaffold
@@ -131,19 +131,12 @@ class MonitoredSession(_MonitoredSession):
 class SingularMonitoredSession(_MonitoredSession):
     """A session with hooks; an error ends it."""
 
-    def __init__(
-        self,
-        hooks=None,
-        scaffold=None,
-        master="",
-        config=None,
-        checkpoint_dir=None,
-        stop_grace_period_secs=120,
-        checkpoint_filename_with_path=None,
-    ):
-        creator = ChiefSessionCreator(
-            scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path
-        )
+    @signatures.having(
+        "self, hooks=None, scaffold=None, master='', config=None, checkpoint_dir=None, "
+        "stop_grace_period_secs=120, checkpoint_filename_with_path=None"
+    )
+    def __init__(self, hooks, stop_grace_period_secs, **of_creator):
+        creator = ChiefSessionCreator(**of_creator)
         super().__init__(creator, hooks, False, stop_grace_period_secs)
 
     def raw_session(self):

@@ -5,6 +5,7 @@ from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.eager import graph_gradients
 from headrace.framework import execution
+from headrace.framework.support import signatures
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras.base.tracking import attach_new, start_restored
 from headrace.train.saver_graph import parts_of
@@ -54,7 +55,7 @@ class Optimizer(AutoTrackable):
     # override the methods that read them.
     _op = None  # "Adagrad": ApplyAdagrad and SparseApplyAdagrad update variables
     _slots_begin = {}  # slots, and what they begin with: a number or its attribute
-    _slot_inputs = {}  # the op's input -> the slot
+    _slot_inputs = {}  # slots that the op calls otherwise, and how
     _number_inputs = {}  # the op's input -> the attribute with the number
     _attributes = {}  # parameters that are kept under names of their own
 
@@ -79,26 +80,15 @@ class Optimizer(AutoTrackable):
 
     # --- gradients ---
 
-    def minimize(
-        self,
-        loss,
-        global_step=None,
-        var_list=None,
-        gate_gradients=GATE_OP,
-        aggregation_method=None,
-        colocate_gradients_with_ops=False,
-        name=None,
-        grad_loss=None,
-    ):
+    @signatures.having(
+        "self, loss, global_step=None, var_list=None, gate_gradients=GATE_OP, "
+        "aggregation_method=None, colocate_gradients_with_ops=False, name=None, "
+        "grad_loss=None",
+        GATE_OP=GATE_OP,
+    )
+    def minimize(self, loss, global_step, name, **how):
         """Changes variables so that the loss falls; counts the step."""
-        pairs = self.compute_gradients(
-            loss,
-            var_list=var_list,
-            gate_gradients=gate_gradients,
-            aggregation_method=aggregation_method,
-            colocate_gradients_with_ops=colocate_gradients_with_ops,
-            grad_loss=grad_loss,
-        )
+        pairs = self.compute_gradients(loss, **how)
         variables = [v for g, v in pairs if g is not None]
         if not variables:
             raise ValueError(
@@ -230,7 +220,12 @@ class Optimizer(AutoTrackable):
         for v in variables:
             for slot_name, first in self._slots_begin.items():
                 value = getattr(self, first) if isinstance(first, str) else first
-                self._make_slot(v, slot_name, self._name, filled(v, value))
+                label = self._label(slot_name)
+                self._make_slot(v, slot_name, label, filled(v, value))
+
+    def _label(self, slot_name):
+        """What names of the slot's variables say behind their variable's."""
+        return self._name
 
     def _prepare(self):
         """Makes tensors of what numbers and functions the optimizer was given."""
@@ -240,7 +235,10 @@ class Optimizer(AutoTrackable):
 
     def _arguments(self, variable):
         """What the op is given besides the variable and its gradient."""
-        slots = {i: self.get_slot(variable, n) for i, n in self._slot_inputs.items()}
+        slots = {
+            self._slot_inputs.get(name, name): self.get_slot(variable, name)
+            for name in self._slots_begin
+        }
         numbers = {
             name: self._number(getattr(self, attribute), variable)
             for name, attribute in self._number_inputs.items()

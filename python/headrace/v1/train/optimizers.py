@@ -3,7 +3,7 @@
 from headrace import _api as tf
 from headrace._load import raw
 from headrace.framework.support import signatures
-from headrace.v1.train.optimizer import Optimizer, filled, is_resource
+from headrace.v1.train.optimizer import Optimizer, is_resource
 
 
 _ATTRIBUTES = {
@@ -27,6 +27,12 @@ def takes(text):
         self._begin()
 
     return signatures.constructor(text, begin)
+
+
+def numbers(text):
+    """{input of an op: attribute} of a text such as "lr=learning_rate momentum"."""
+    pairs = (word.partition("=") for word in text.split())
+    return {name: f"_{attribute or name}" for name, _, attribute in pairs}
 
 
 def check_positive(name, value):
@@ -63,8 +69,8 @@ class MomentumOptimizer(Optimizer):
 
     _op = "Momentum"
     _slots_begin = {"momentum": 0}
-    _slot_inputs = {"accum": "momentum"}
-    _number_inputs = {"lr": "_learning_rate", "momentum": "_momentum"}
+    _slot_inputs = {"momentum": "accum"}
+    _number_inputs = numbers("lr=learning_rate momentum")
 
     __init__ = takes(
         "learning_rate, momentum, use_locking=False, name='Momentum', "
@@ -81,13 +87,7 @@ class AdamOptimizer(Optimizer):
     _attributes = {"learning_rate": "_lr"}
     _op = "Adam"
     _slots_begin = {"m": 0, "v": 0}
-    _slot_inputs = {"m": "m", "v": "v"}
-    _number_inputs = {
-        "lr": "_lr",
-        "beta1": "_beta1",
-        "beta2": "_beta2",
-        "epsilon": "_epsilon",
-    }
+    _number_inputs = numbers("lr beta1 beta2 epsilon")
 
     __init__ = takes(
         "learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, "
@@ -140,8 +140,8 @@ class AdagradOptimizer(Optimizer):
 
     _op = "Adagrad"
     _slots_begin = {"accumulator": "_initial"}
-    _slot_inputs = {"accum": "accumulator"}
-    _number_inputs = {"lr": "_learning_rate"}
+    _slot_inputs = {"accumulator": "accum"}
+    _number_inputs = numbers("lr=learning_rate")
 
     __init__ = takes(
         "learning_rate, initial_accumulator_value=0.1, use_locking=False, "
@@ -158,8 +158,7 @@ class AdadeltaOptimizer(Optimizer):
     _attributes = {"learning_rate": "_lr"}
     _op = "Adadelta"
     _slots_begin = {"accum": 0, "accum_update": 0}
-    _slot_inputs = {"accum": "accum", "accum_update": "accum_update"}
-    _number_inputs = {"lr": "_lr", "rho": "_rho", "epsilon": "_epsilon"}
+    _number_inputs = numbers("lr rho epsilon")
 
     __init__ = takes(
         "learning_rate=0.001, rho=0.95, epsilon=1e-8, use_locking=False, "
@@ -170,13 +169,8 @@ class AdadeltaOptimizer(Optimizer):
 class RMSPropOptimizer(Optimizer):
     """Rates by the mean square, centred or not."""
 
-    _slot_inputs = {"ms": "rms", "mom": "momentum"}
-    _number_inputs = {
-        "lr": "_learning_rate",
-        "rho": "_decay",
-        "momentum": "_momentum",
-        "epsilon": "_epsilon",
-    }
+    _slot_inputs = {"rms": "ms", "momentum": "mom"}
+    _number_inputs = numbers("lr=learning_rate rho=decay momentum epsilon")
 
     __init__ = takes(
         "learning_rate, decay=0.9, momentum=0.0, epsilon=1e-10, "
@@ -191,16 +185,12 @@ class RMSPropOptimizer(Optimizer):
         mean = {"mg": 0} if self._centered else {}
         return {"rms": 1, **mean, "momentum": 0}
 
-    def _arguments(self, variable):
-        mean = {"mg": self.get_slot(variable, "mg")} if self._centered else {}
-        return {**mean, **super()._arguments(variable)}
-
 
 class FtrlOptimizer(Optimizer):
     """Follow the regularized leader."""
 
-    _slot_inputs = {"accum": "accum", "linear": "linear"}
-    _number_inputs = {"lr": "_learning_rate", "l1": "_l1"}
+    _slots_begin = {"accum": "_initial", "linear": 0}
+    _number_inputs = numbers("lr=learning_rate l1")
 
     __init__ = takes(
         "learning_rate, learning_rate_power=-0.5, initial_accumulator_value=0.1, "
@@ -221,13 +211,10 @@ class FtrlOptimizer(Optimizer):
                 f"learning_rate_power {self._power} needs to be negative or zero"
             )
         self._beta = 0.0 if self._beta is None else self._beta
-        self._names = self._accum_name or self._name, self._linear_name or self._name
         self._op = "FtrlV2" if self._shrinkage > 0 else "Ftrl"
 
-    def _create_slots(self, variables):
-        for v in variables:
-            self._make_slot(v, "accum", self._names[0], filled(v, self._initial))
-            self._zeros_slot(v, "linear", self._names[1])
+    def _label(self, slot_name):
+        return getattr(self, f"_{slot_name}_name") or self._name
 
     def _arguments(self, variable):
         arguments = super()._arguments(variable)

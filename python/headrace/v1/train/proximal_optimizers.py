@@ -2,7 +2,12 @@
 
 from headrace import _api as tf
 from headrace.v1.train.optimizer import Optimizer
-from headrace.v1.train.optimizers import AdagradOptimizer, check_positive, takes
+from headrace.v1.train.optimizers import (
+    AdagradOptimizer,
+    check_positive,
+    numbers,
+    takes,
+)
 
 
 class ProximalGradientDescentOptimizer(Optimizer):
@@ -12,7 +17,7 @@ class ProximalGradientDescentOptimizer(Optimizer):
     """
 
     _op = "ProximalGradientDescent"
-    _number_inputs = {"alpha": "_learning_rate", "l1": "_l1", "l2": "_l2"}
+    _number_inputs = numbers("alpha=learning_rate l1 l2")
 
     __init__ = takes(
         "learning_rate, l1_regularization_strength=0.0, "
@@ -32,7 +37,7 @@ class ProximalAdagradOptimizer(AdagradOptimizer):
     """
 
     _op = "ProximalAdagrad"
-    _number_inputs = {"lr": "_learning_rate", "l1": "_l1", "l2": "_l2"}
+    _number_inputs = numbers("lr=learning_rate l1 l2")
 
     __init__ = takes(
         "learning_rate, initial_accumulator_value=0.1, "
@@ -49,15 +54,9 @@ class AdagradDAOptimizer(Optimizer):
     """
 
     _op = "AdagradDA"
-    _slots_begin = {
-        "gradient_accumulator": 0,
-        "gradient_squared_accumulator": "_initial",
-    }
-    _slot_inputs = {
-        "gradient_accumulator": "gradient_accumulator",
-        "gradient_squared_accumulator": "gradient_squared_accumulator",
-    }
-    _number_inputs = {"lr": "_learning_rate", "l1": "_l1", "l2": "_l2"}
+    _slots_begin = {"gradient_accumulator": 0}
+    _slots_begin["gradient_squared_accumulator"] = "_initial"
+    _number_inputs = numbers("lr=learning_rate l1 l2")
 
     __init__ = takes(
         "learning_rate, global_step, "

@@ -1,6 +1,7 @@
 """What makes the sessions of monitored sessions."""
 
 from headrace.context import stack
+from headrace.framework.support import signatures
 from headrace.v1.train.scaffold import Scaffold
 from headrace.v1.train.session_manager import SessionManager
 
@@ -16,11 +17,9 @@ class SessionCreator:
 class _OfScaffold(SessionCreator):
     """Makes sessions with the operations of a scaffold."""
 
-    def __init__(self, scaffold, master, config):
-        self._scaffold = scaffold or Scaffold()
+    def _begin(self):
+        self._scaffold = self._scaffold or Scaffold()
         self._session_manager = None
-        self._master = master
-        self._config = config
 
     def _manager(self):
         """What makes the sessions, once the graph is final."""
@@ -39,17 +38,12 @@ class _OfScaffold(SessionCreator):
 class ChiefSessionCreator(_OfScaffold):
     """Makes sessions that are restored from a checkpoint, or initialized."""
 
-    def __init__(
-        self,
-        scaffold=None,
-        master="",
-        config=None,
-        checkpoint_dir=None,
-        checkpoint_filename_with_path=None,
-    ):
-        super().__init__(scaffold, master, config)
-        self._checkpoint_dir = checkpoint_dir
-        self._checkpoint_filename_with_path = checkpoint_filename_with_path
+    @signatures.keeping(
+        "scaffold=None, master='', config=None, checkpoint_dir=None, "
+        "checkpoint_filename_with_path=None"
+    )
+    def __init__(self):
+        self._begin()
 
     def create_session(self):
         """A session restored from the newest checkpoint,
@@ -69,9 +63,9 @@ class ChiefSessionCreator(_OfScaffold):
 class WorkerSessionCreator(_OfScaffold):
     """Makes sessions whose variables the chief initializes."""
 
-    def __init__(self, scaffold=None, master="", config=None, max_wait_secs=30 * 60):
-        super().__init__(scaffold, master, config)
-        self._max_wait_secs = max_wait_secs
+    @signatures.keeping("scaffold=None, master='', config=None, max_wait_secs=1800")
+    def __init__(self):
+        self._begin()
 
     def create_session(self):
         """A session, once the variables are ready; DeadlineExceededError after

@@ -6,6 +6,7 @@ import pickle
 import pytest
 
 import headrace as tf
+from headrace.context import call_stacks
 from headrace.framework.support import signatures
 
 
@@ -106,3 +107,17 @@ def test_methods_of_datasets_are_called_as_programs_know_them():
     assert repr(dataset.take(2)).startswith("<_TakeDataset element_spec=")
     assert repr(dataset.cache()).startswith("<CacheDataset element_spec=")
     assert repr(dataset.shuffle(2)).startswith("<_ShuffleDataset element_spec=")
+
+
+def test_what_is_handed_on_is_named_in_a_text_and_is_no_frame_of_the_user():
+    @signatures.having("a, b=two, name=None", two=2)
+    def make(a, **given):
+        """Doc."""
+        with tf.Graph().as_default():
+            return given, tf.raw_ops.NoOp().traceback
+
+    assert str(inspect.signature(make)) == "(a, b=2, name=None)"
+    given, frames = make(1, name="n")
+    assert given == {"b": 2, "name": "n"} and make.__doc__ == "Doc."
+    (compiled,) = [file for file, *_ in frames if file.endswith(": make")]
+    assert call_stacks.is_internal(compiled)

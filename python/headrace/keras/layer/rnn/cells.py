@@ -171,11 +171,16 @@ class LSTMCell(_Cell):
         """
         h, c = states
         z = projected + tf.matmul(_dropped(h, drop), self.recurrent_kernel)
-        i, f, g, o = tf.split(z, 4, axis=1)
-        inner = self.recurrent_activation
-        c = inner(f) * c + inner(i) * self.activation(g)
-        h = inner(o) * self.activation(c)
-        return h, [h, c]
+        return lstm_step(self, z, c, 1)
+
+
+def lstm_step(cell, z, c, axis):
+    """(output, new states) of a cell whose four gates lie along an axis of z."""
+    i, f, g, o = tf.split(z, 4, axis=axis)
+    inner = cell.recurrent_activation
+    c = inner(f) * c + inner(i) * cell.activation(g)
+    h = inner(o) * cell.activation(c)
+    return h, [h, c]
 
 
 @takes(

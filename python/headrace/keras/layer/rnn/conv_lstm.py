@@ -97,11 +97,7 @@ class ConvLSTMCell(Weighted, OnWindows):
         z = projected + self._of_gates(
             h, self.recurrent_kernel, masks, ones, "same", ones
         )
-        i, f, g, o = tf.split(z, 4, axis=self._axis())
-        inner = self.recurrent_activation
-        c = inner(f) * c + inner(i) * self.activation(g)
-        h = inner(o) * self.activation(c)
-        return h, [h, c]
+        return cells.lstm_step(self, z, c, self._axis())
 
     def call(self, inputs, states, training=None):
         projected = self.project(inputs, self.masks(inputs, self.dropout, training))
