@@ -200,7 +200,8 @@ class SessionImporter {
   // Whether the node makes state that is found by name, and gives its handle.
   static bool MakesState(const Node& n) {
     return n.num_outputs() == 1 && n.output_type(0) == DType::kResource &&
-           n.def().FindAttr("shared_name") != nullptr;
+           n.def().FindAttr("shared_name") != nullptr &&
+           n.def().FindAttr("container") != nullptr;
   }
   // Nodes of one such name make the same.
   static std::string StateKey(const Node& n) {
