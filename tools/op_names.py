@@ -12,7 +12,8 @@ import re
 ROOMS = ("op", "graph", "eager", "autodiff", "runtime", "function", "bind")
 # Where gradients, the tape and front ends emit ops by name: files, and whole rooms.
 EMITTERS = ("autodiff/", "eager/", "function/", "bind/")
-EMITTERS += ("op/gradient.cc", "op/emitter.cc", "graph/builder.cc")
+EMITTERS += ("op/gradient.cc", "op/emitter.cc")
+EMITTERS += ("graph/builder.cc", "graph/flow_context.cc")
 TABLES = (
     "bind/call/operators.cc",
     "bind/value/variable_object.cc",
@@ -34,7 +35,9 @@ PART = re.compile(
     rf"(?:{OWN_NAME}\.(?:starts_with|ends_with|r?find)\("
     rf'|\b(?:StartsWith|EndsWith|StrContains)\([^;"]*{OWN_NAME},)\s*"(\w+)"'
 )
-EMITS = re.compile(r"(?:\b[sg]|\(\*this\)|\bAll|\bLookUpOp|\bCallerOf|\bUnary)$")
+EMITS = r"\b[sg]|\(\*this\)|\bAll|\bLookUpOp|\bEmitIn|\bCallerOf|\bUnary"
+# The name that a node is given is no op's either.
+EMITS = re.compile(rf"(?:{EMITS}|\bSetNextName)$")
 
 
 def _code(path):

@@ -66,4 +66,5 @@ NB_MODULE(_headrace, m) {
   AddGraphDef(m);
   AddSavedModel(m);
   AddModelWriter(m);
+  AddFlowContexts(m);
 }

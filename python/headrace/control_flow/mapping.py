@@ -7,6 +7,7 @@ from headrace.control_flow.loops import while_loop
 from headrace.control_flow.tensor_array import TensorArray
 from headrace.elements import structure
 from headrace.framework import conversion, dtypes, nest
+from headrace.framework.name_scopes import composite
 from headrace.framework.sparse_tensor import SparseTensorSpec
 from headrace.framework.support import signatures
 from headrace.framework.type_spec import TensorSpec, TypeSpec
@@ -158,6 +159,7 @@ class _Results:
         return structure.of_components(structure.batched(self._leaf, size), rows)
 
 
+@composite("map")
 def map_fn(
     fn,
     elems,
@@ -195,7 +197,6 @@ def map_fn(
         parallel_iterations=parallel_iterations or 10,
         back_prop=back_prop,
         maximum_iterations=n,
-        name=name or "map",
     )
     arrays = iter(arrays)
     return nest.pack_sequence_as(signature, [r.stacked(arrays) for r in results])
@@ -288,6 +289,7 @@ def _results_of(fn, elements):
     )
 
 
+@composite("scan")
 def scan(
     fn,
     elems,
@@ -339,17 +341,17 @@ def scan(
     _, _, results = while_loop(
         (lambda i, *_: i >= 0) if reverse else (lambda i, *_: i < n),
         turn,
-        (conversion.convert_to_tensor(begin), state, results),
+        (begin, state, results),
         parallel_iterations=parallel_iterations,
         back_prop=back_prop,
         maximum_iterations=turns,
-        name=name or "scan",
     )
     stacked = [a.stack() for a in results]
     return nest.pack_sequence_as(structure, stacked)
 
 
 def _folding(own_name, reverse, doc):
+    @composite(own_name)
     def fold(
         fn,
         elems,
@@ -359,7 +361,7 @@ def _folding(own_name, reverse, doc):
         swap_memory=False,
         name=None,
     ):
-        how = (parallel_iterations, back_prop, reverse, name or own_name)
+        how = (parallel_iterations, back_prop, reverse)
         return _fold(fn, elems, initializer, *how)
 
     return signatures.called(fold, own_name, doc)
@@ -369,30 +371,31 @@ foldl = _folding("foldl", False, "fn(...fn(fn(initial, row 0), row 1)...).")
 foldr = _folding("foldr", True, "The fold from the last row to the first.")
 
 
-def _fold(fn, elems, initializer, parallel_iterations, back_prop, reverse, name):
+def _fold(fn, elems, initializer, parallel_iterations, back_prop, reverse):
     if not callable(fn):
         raise TypeError(f"{fn.__class__.__name__} is not callable.")
     flat = _tensors(elems)
     n = _length(flat, "fold")
     rows = _arrays(flat, n)
-    at = n - 1 if reverse else 0
-    step = -1 if reverse else 1
+    at = n if reverse else 0  # backwards, the row before is next
     if initializer is None:
+        at = at - 1 if reverse else at
         state = _like(elems, [r.read(at) for r in rows])
-        at = at + step
+        at = at if reverse else at + 1
     else:
         state = nest.map_structure(conversion.convert_to_tensor, initializer)
 
     def turn(i, accumulated):
-        return i + step, fn(accumulated, _like(elems, [r.read(i) for r in rows]))
+        after = i - 1 if reverse else i + 1
+        row = _like(elems, [r.read(after if reverse else i) for r in rows])
+        return after, fn(accumulated, row)
 
     _, result = while_loop(
-        (lambda i, _: i >= 0) if reverse else (lambda i, _: i < n),
+        (lambda i, _: i > 0) if reverse else (lambda i, _: i < n),
         turn,
-        (conversion.convert_to_tensor(at), state),
+        (at if reverse else conversion.convert_to_tensor(at), state),
         parallel_iterations=parallel_iterations,
         back_prop=back_prop,
         maximum_iterations=n,
-        name=name,
     )
     return result

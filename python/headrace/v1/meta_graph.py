@@ -4,10 +4,12 @@ import os
 
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.control_flow import flow_contexts
 from headrace.framework import execution
 from headrace.framework.settings import logging, versions
 from headrace.framework.support import protos
 from headrace.graph import import_graph
+from headrace.graph.graph_keys import GraphKeys
 from headrace.v1 import collections, imported_variables, saver
 
 
@@ -15,6 +17,12 @@ _NO_GRAPH = (
     "Exporting/importing meta graphs is not supported when eager execution is enabled. "
     "No graph exists when eager execution is enabled."
 )
+
+
+_CONTEXTS = {  # the protos of collections that hold control flow, and what they become
+    GraphKeys.COND_CONTEXT: ("CondContextDef", flow_contexts.CondContext),
+    GraphKeys.WHILE_CONTEXT: ("WhileContextDef", flow_contexts.WhileContext),
+}
 
 
 def _kind_of(value):
@@ -219,6 +227,10 @@ def _restore_collections(graph, meta, scope, predicate):
             elif kind == "bytes_list" and key in imported_variables.COLLECTIONS:
                 value = imported_variables.from_bytes(graph, value, scope, by_name)
                 variables.append(value)
+            elif kind == "bytes_list" and key in _CONTEXTS:
+                proto, context = _CONTEXTS[key]
+                found_proto = getattr(protos, proto).FromString(value)
+                value = context.from_proto(found_proto, scope)
             graph.add_to_collection(key, value)
     return variables
 

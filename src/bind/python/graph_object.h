@@ -53,5 +53,6 @@ bool AddFunctionType(PyObject* module);
 void AddConcreteFunction(nanobind::module_& m);
 void AddSession(nanobind::module_& m);
 void AddGraphDef(nanobind::module_& m);
+void AddFlowContexts(nanobind::module_& m);
 
 }  // namespace headrace::bind
