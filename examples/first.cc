@@ -11,9 +11,9 @@ int main() {
   tf::Variable w(tf::Tensor(0.0f)), b(tf::Tensor(0.0f));
   tf::SGD sgd(0.1f);
 
-  auto step = tf::function<2>([&](const std::vector<tf::Tensor>& in) {
+  auto step = tf::function([&](const tf::Tensor& x, const tf::Tensor& y) {
     tf::GradientTape tape;
-    tf::Tensor error = w * in[0] + b - in[1];
+    tf::Tensor error = w * x + b - y;
     tf::Tensor loss = tf::Mean(error * error, tf::Tensor(0));
     std::vector<tf::Variable> variables = {w, b};
     sgd.Apply(tape.gradient(loss, variables), variables);

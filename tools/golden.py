@@ -15,7 +15,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CHECK = os.path.join(ROOT, "..", "shared", "golden", "check.py")
 REQUIRED = os.path.join(ROOT, "tests", "golden_required.txt")
 # Parts that another part's run counts.
-RUN_BY = {"op_gradients": "ops", "error_text": "text", "graphs_pbtxt": "graphs"}
+RUN_BY = {
+    "op_gradients": "ops",
+    "error_text": "text",
+    "graphs_pbtxt": "graphs",
+    "saved_models_in_session": "saved_models",
+}
 
 
 def read_required():

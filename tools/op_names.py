@@ -9,16 +9,18 @@ the names that families' functions get, whole or in parts.
 import os
 import re
 
-ROOMS = ("op", "graph", "eager", "autodiff", "runtime", "function", "bind")
+ROOMS = ("op", "graph", "eager", "autodiff", "vectorize", "runtime")
+ROOMS += ("function", "bind")
 # Where gradients, the tape and front ends emit ops by name: files, and whole rooms.
-EMITTERS = ("autodiff/", "eager/", "function/", "bind/")
-EMITTERS += ("op/gradient.cc", "op/emitter.cc", "graph/builder.cc")
+EMITTERS = ("autodiff/", "eager/", "vectorize/", "function/", "bind/")
+EMITTERS += ("op/gradient.cc", "op/vectorize.cc", "op/emitter.cc")
+EMITTERS += ("graph/builder.cc", "graph/flow_context.cc")
 TABLES = (
     "bind/call/operators.cc",
     "bind/value/variable_object.cc",
 )  # rows that begin with an op
 
-FREE = ("_test.cc", "_fuzz.cc")
+FREE = ("_test.cc", "_fuzz.cc")  # and what tests share, test_*
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 NAME = re.compile(r'"(_?[A-Z]\w+)"')
 ROW = re.compile(r"\bHR_OP\((\w+)\)")
@@ -34,7 +36,9 @@ PART = re.compile(
     rf"(?:{OWN_NAME}\.(?:starts_with|ends_with|r?find)\("
     rf'|\b(?:StartsWith|EndsWith|StrContains)\([^;"]*{OWN_NAME},)\s*"(\w+)"'
 )
-EMITS = re.compile(r"(?:\b[sg]|\(\*this\)|\bAll|\bLookUpOp|\bCallerOf|\bUnary)$")
+EMITS = r"\b[bcgs]|\(\*this\)|\bAll|\bLookUpOp|\bEmitIn|\bCallerOf|\bUnary"
+# The name that a node is given is no op's either.
+EMITS = re.compile(rf"(?:{EMITS}|\bSetNextName)$")
 
 
 def _code(path):
@@ -47,7 +51,9 @@ def _code(path):
 def sources(src):
     for path, _, names in os.walk(src):
         for name in sorted(names):
-            if name.endswith(FREE) or not name.endswith((".h", ".cc", ".cu", ".inc")):
+            if name.endswith(FREE) or name.startswith("test_"):
+                continue
+            if not name.endswith((".h", ".cc", ".cu", ".inc")):
                 continue
             full = os.path.join(path, name)
             yield os.path.relpath(full, src).replace(os.sep, "/"), _code(full)

@@ -24,7 +24,9 @@ PLAIN = re.compile(
     r"\bstd::(\w*mutex|lock_guard|unique_lock|scoped_lock|shared_lock"
     r"|condition_variable\w*)\b"
 )
-LOCK = re.compile(r"^ *(?:static |mutable )*(?:|Recursive|Process|Fork)Mutex (\w+)\b.*")
+LOCK = re.compile(
+    r"^ *(?:static |mutable )*(?:|Recursive|Process|Fork|RecursiveFork)Mutex (\w+)\b.*"
+)
 # What the compiler that builds is told and clang does not need or know.
 DROPPED = re.compile(r"-W|-O|-g|-fpch-preprocess")
 

@@ -7,6 +7,7 @@
 #include "headrace/cancellation.h"        // IWYU pragma: export
 #include "headrace/checkpoint.h"          // IWYU pragma: export
 #include "headrace/constraints.h"         // IWYU pragma: export
+#include "headrace/control_flow.h"        // IWYU pragma: export
 #include "headrace/custom_gradient.h"     // IWYU pragma: export
 #include "headrace/data.h"                // IWYU pragma: export
 #include "headrace/error.h"               // IWYU pragma: export
@@ -37,7 +38,9 @@
 #include "headrace/profiler.h"            // IWYU pragma: export
 #include "headrace/random.h"              // IWYU pragma: export
 #include "headrace/saved_model.h"         // IWYU pragma: export
+#include "headrace/structure.h"           // IWYU pragma: export
 #include "headrace/tape.h"                // IWYU pragma: export
 #include "headrace/tensor.h"              // IWYU pragma: export
 #include "headrace/variable.h"            // IWYU pragma: export
+#include "headrace/vectorized_map.h"      // IWYU pragma: export
 #include "headrace/version.h"             // IWYU pragma: export

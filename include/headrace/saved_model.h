@@ -27,6 +27,9 @@ using NamedTensors = std::map<std::string, Tensor>;
 //
 // Copies share it. What it has made lives as long as one of them, or one of its
 // signatures. Signatures may be called by several threads.
+//
+// Models of TensorFlow 1 load too: their variables are restored, what
+// initializes them has run, and their signatures run parts of their graph.
 class HR_API SavedModel {
  public:
   // A function of named tensors. Gradients flow through to the model's
@@ -61,7 +64,8 @@ class HR_API SavedModel {
   const Signature& signature(const std::string& name = "serving_default") const;
 
   // Variables by their paths: "layers/0/kernel" is the kernel of the first of
-  // the root's layers. Throws kNotFound.
+  // the root's layers. Those of models of TensorFlow 1 have their names there.
+  // Throws kNotFound.
   Variable variable(const std::string& path) const;
 
  private:

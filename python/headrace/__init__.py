@@ -48,6 +48,7 @@ late.register(
         "DatasetBatch": "data.dataset_batch:DatasetBatch",
         "TFOpLambda": "keras.base.op_layer:TFOpLambda",
         "cond": "control_flow.branches:cond",
+        "for_rows": "control_flow.vectorizing:for_rows",
         "in_graph": "autograph.calls:in_graph",
         "converted": "autograph.calls:traced",
         "why_unconverted": "autograph.calls:why_unconverted",

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "autodiff/loop_backward.h"
+
 namespace headrace {
 
 bool GraphBackward::LeadsThrough(const Edge& e) const {
   return IsDifferentiable(e.node->output_type(e.index)) &&
-         (sought(e) || (!stop_.contains(e) && leads_.contains(e.node)));
+         (sought(e) || (!stop_.contains(e) && leads_.contains(UnitOf(e.node))));
 }
 
 std::vector<Node*> GraphBackward::Between() {
@@ -15,9 +17,15 @@ std::vector<Node*> GraphBackward::Between() {
   // one, or when an input's node leads there.
   std::vector<Node*> order;
   absl::flat_hash_map<const Node*, char> state;
-  std::vector<std::pair<Node*, int>> stack;
+  struct Open {
+    Node* node;
+    absl::InlinedVector<Edge, 4> inputs;
+    size_t next = 0;
+  };
+  std::vector<Open> stack;
   auto open = [&](Node* n) {
-    if (state.emplace(n, 1).second) stack.push_back({n, 0});
+    n = UnitOf(n);
+    if (state.emplace(n, 1).second) stack.push_back({n, InputsOf(n)});
   };
   std::vector<Node*> roots;
   for (const auto& [e, g] : all_arrived()) roots.push_back(e.node);
@@ -28,10 +36,10 @@ std::vector<Node*> GraphBackward::Between() {
   for (Node* root : roots) {
     open(root);
     while (!stack.empty()) {
-      auto& [n, next] = stack.back();
-      if (next == n->num_inputs()) {
+      auto& [n, inputs, next] = stack.back();
+      if (next == inputs.size()) {
         bool leads = false;
-        for (const Edge& e : n->inputs()) {
+        for (const Edge& e : inputs) {
           leads = leads || LeadsThrough(e);
         }
         if (leads) leads_.insert(n);
@@ -39,12 +47,40 @@ std::vector<Node*> GraphBackward::Between() {
         stack.pop_back();
         continue;
       }
-      const Edge& e = n->input(next++);
+      const Edge e = inputs[next++];
       if (!stop_.contains(e)) open(e.node);
     }
   }
   std::reverse(order.begin(), order.end());
   return order;
+}
+
+Status GraphBackward::CheckNotAround() {
+  std::vector<Edge> open;
+  for (Node* n : Between()) {
+    if (FlowMap::GoesRound(*n)) {
+      open.insert(open.end(), n->inputs().begin(), n->inputs().end());
+    }
+  }
+  absl::flat_hash_set<Edge> seen;
+  while (!open.empty()) {
+    const Edge e = open.back();
+    open.pop_back();
+    if (stop_.contains(e) || !seen.insert(e).second ||
+        !IsDifferentiable(e.node->output_type(e.index))) {
+      continue;
+    }
+    if (sought(e)) {
+      return InvalidArgument(
+          "Cannot compute gradient inside while loop with respect to op '",
+          e.node->name(),
+          "'. We do not support taking the gradient wrt or through the initial "
+          "value of a loop variable. Gradients can be computed through loop "
+          "invariants or wrt the input parameters to the loop body.");
+    }
+    open.insert(open.end(), e.node->inputs().begin(), e.node->inputs().end());
+  }
+  return OkStatus();
 }
 
 // With places: the sum of what came from a device is made beside what the
@@ -89,8 +125,60 @@ Status GraphBackward::CallGradient(const Node* n, GradientContext& g) {
   return CallGradientOfNode(*n, g, copied);
 }
 
+Node* GraphBackward::UnitOf(Node* n) const {
+  const FlowMap::Loop* loop = flow_ ? flow_->map.LeftBy(*n) : nullptr;
+  return loop ? loop->exits[0] : n;
+}
+
+absl::InlinedVector<Edge, 4> GraphBackward::InputsOf(const Node* unit) const {
+  absl::InlinedVector<Edge, 4> inputs;
+  const FlowMap::Loop* loop = flow_ ? flow_->map.LeftBy(*unit) : nullptr;
+  if (loop) {
+    // Upstream's loops without back_prop hand no gradient on.
+    if (!flow_->HasGradient(*loop)) return inputs;
+    for (const FlowMap::Loop::Variable& v : loop->variables) {
+      inputs.push_back(v.enter->input(0));
+    }
+    for (const Node* c : loop->constants) inputs.push_back(c->input(0));
+    return inputs;
+  }
+  // What goes round is gone back through with its loop alone.
+  if (flow_ && flow_->map.GoesRound(*unit)) return inputs;
+  inputs.assign(unit->inputs().begin(), unit->inputs().end());
+  return inputs;
+}
+
+StatusOr<FlowContext*> GraphBackward::ContextOf(const FlowMap::Guard* guard) {
+  FlowContext* const own = flow_->builder->context();
+  if (guard == nullptr) return own;
+  auto it = contexts_.find(guard);
+  if (it != contexts_.end()) return it->second;
+  HR_ASSIGN_OR_RETURN(FlowContext * around, ContextOf(guard->around));
+  GraphBuilder* b = flow_->builder;
+  Value pred = b->graph()->Output(guard->pred);
+  if (around) {
+    HR_ASSIGN_OR_RETURN(pred, around->Import(pred));
+  }
+  HR_ASSIGN_OR_RETURN(Value side, b->EmitIn("Switch", around, {pred, pred}, {},
+                                            {}, guard->side));
+  HR_ASSIGN_OR_RETURN(Value pivot, b->EmitIn("Identity", around, {side}));
+  auto* context = b->NewContext<BackwardGuardContext>(around);
+  context->set_pivot(pivot.node());
+  contexts_.emplace(guard, context);
+  return context;
+}
+
 Status GraphBackward::BackThrough(Node* n) {
   if (!leads_.contains(n)) return OkStatus();
+  if (flow_ == nullptr) return BackThroughCall(n);
+  const FlowMap::Loop* loop = flow_->map.LeftBy(*n);
+  HR_ASSIGN_OR_RETURN(FlowContext * context,
+                      ContextOf(flow_->map.GuardOfNode(*n)));
+  ContextScope scope(flow_->builder, context);
+  return loop ? BackThroughLoop(*loop) : BackThroughCall(n);
+}
+
+Status GraphBackward::BackThroughCall(Node* n) {
   // The op may grow by its own gradient; these are its edges of now.
   const std::vector<Edge> from(n->inputs().begin(), n->inputs().end());
   std::vector<Edge> to;

@@ -5,11 +5,14 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "autodiff/flow_map.h"
 #include "autodiff/named_gradient.h"
 #include "graph/builder.h"
 #include "op/backward.h"
 
 namespace headrace {
+
+struct FlowGradients;
 
 // Gradients go through the current emitter, which need not be the graph's own
 // builder. One walk, one thread.
@@ -23,6 +26,11 @@ class GraphBackward : public Backward<Edge> {
 
   // What gradients make with `builder` is placed with what they are of.
   void PlaceBy(GraphBuilder* builder) { builder_ = builder; }
+  // The graph has loops and branches of TensorFlow 1; borrowed for the walk.
+  void GoThrough(FlowGradients* flow) { flow_ = flow; }
+  // InvalidArgument where something sought is behind what goes round in a loop
+  // that the gradients are made in: there is no one turn that it belongs to.
+  Status CheckNotAround();
   // Nothing is sought behind `e`.
   void StopAt(const Edge& e) { stop_.insert(e); }
   // Walks back from all that arrived.
@@ -30,6 +38,15 @@ class GraphBackward : public Backward<Edge> {
 
  private:
   Status BackThrough(Node* n);
+  // What stands for `n` in the walk: one of its Exits for a whole loop.
+  Node* UnitOf(Node* n) const;
+  // What it reads: of a loop, what enters it.
+  absl::InlinedVector<Edge, 4> InputsOf(const Node* unit) const;
+  Status BackThroughCall(Node* n);
+  // Back through all turns of a loop at once.
+  Status BackThroughLoop(const FlowMap::Loop& loop);
+  // Where what belongs to a branch is made.
+  StatusOr<FlowContext*> ContextOf(const FlowMap::Guard* guard);
   // Whether something sought is at `e` or behind it, with a gradient to go
   // there.
   bool LeadsThrough(const Edge& e) const;
@@ -42,6 +59,9 @@ class GraphBackward : public Backward<Edge> {
   std::shared_ptr<Graph> graph_;
   const Origins* origins_;
   GraphBuilder* builder_ = nullptr;
+  FlowGradients* flow_ = nullptr;
+  absl::flat_hash_map<const FlowMap::Guard*, FlowContext*> contexts_;
+  friend class LoopWalk;
   absl::flat_hash_set<Edge> stop_;
   absl::flat_hash_set<const Node*> leads_;  // to something sought
 };

@@ -5,6 +5,8 @@
 
 #include "autodiff/function_gradient.h"
 #include "autodiff/graph_backward.h"
+#include "autodiff/loop_backward.h"
+#include "op/gradient_source.h"
 
 namespace headrace {
 namespace {
@@ -19,6 +21,12 @@ class NestedBackward {
       if (options.place_with_ops) walks_.back().PlaceBy(builders_[0]);
     }
     leads_.resize(builders_.size());
+    // Their nodes go where the graph's own are, so that functions cannot ask
+    // for them from within.
+    if (FlowMap::IsNeeded(*builders_[0]->graph())) {
+      flow_ = std::make_unique<FlowGradients>(builders_[0]);
+      walks_[0].GoThrough(flow_.get());
+    }
   }
 
   // Which of the graphs has a value; InvalidArgument where none does.
@@ -53,6 +61,12 @@ class NestedBackward {
       if (level > 0) Spread(level);
     }
     return OkStatus();
+  }
+
+  // See GraphBackward.
+  Status CheckNotAround() {
+    const bool in_loop = flow_ && builders_[0]->context();
+    return in_loop ? walks_[0].CheckNotAround() : OkStatus();
   }
 
   Status Back() {
@@ -97,6 +111,7 @@ class NestedBackward {
   }
 
   absl::Span<GraphBuilder* const> builders_;
+  std::unique_ptr<FlowGradients> flow_;
   std::deque<GraphBackward> walks_;
   std::vector<Dependents> leads_;
   size_t last_ = 0;  // the outermost level that has a source
@@ -111,6 +126,7 @@ StatusOr<std::vector<Gradient>> GraphGradients(
   if (targets.empty()) return std::vector<Gradient>(sources.size());
   NestedBackward walks(options);
   StopRecording quiet;
+  GradientSource source(options.builders[0]->UniqueScope("gradients"));
   HR_RETURN_IF_ERROR(walks.Seek(sources));
   for (const Value& v : options.stop) {
     HR_ASSIGN_OR_RETURN(size_t level, walks.LevelOf(v));
@@ -121,6 +137,10 @@ StatusOr<std::vector<Gradient>> GraphGradients(
     Gradient g;
     const Value& target = targets[i];
     HR_ASSIGN_OR_RETURN(size_t level, walks.LevelOf(target));
+    const GraphBuilder& builder = *options.builders[level];
+    if (!builder.Reaches(target)) {
+      return OutOfReach(*target.node(), builder.context(), "gradients");
+    }
     if (i < output_gradients.size() && output_gradients[i]) {
       g = output_gradients[i];
     } else {
@@ -129,6 +149,7 @@ StatusOr<std::vector<Gradient>> GraphGradients(
     HR_RETURN_IF_ERROR(s.status());
     walks.at(level).Arrive(EdgeOf(target), std::move(g));
   }
+  HR_RETURN_IF_ERROR(walks.CheckNotAround());
   HR_RETURN_IF_ERROR(walks.Back());
   std::vector<Gradient> results;
   for (const Value& v : sources) {

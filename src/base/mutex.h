@@ -1,4 +1,4 @@
-// Locks that clang's thread safety analysis checks (tools/thread_safety.sh):
+// Locks that clang's thread safety analysis checks (tools/thread_safety.py):
 // members say which lock guards them (ABSL_GUARDED_BY), functions which lock
 // their caller holds (ABSL_EXCLUSIVE_LOCKS_REQUIRED).
 #pragma once
@@ -31,20 +31,7 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
 };
 
-// One that its holder may take again.
-class ABSL_LOCKABLE RecursiveMutex {
- public:
-  RecursiveMutex() = default;
-  RecursiveMutex(const RecursiveMutex&) = delete;
-
-  void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
-  void unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
-
- private:
-  std::recursive_mutex mutex_;
-};
-
-// Holds a Mutex (RecursiveMutex, ProcessMutex, ForkMutex) while it lives.
+// Holds a Mutex (ProcessMutex, ForkMutex, RecursiveForkMutex) while it lives.
 template <typename M>
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:

@@ -40,17 +40,6 @@ TEST(MutexUnlock, TakesTheLockAgainAlsoPastAnException) {
   }
 }
 
-TEST(RecursiveMutex, IsTakenAgainByItsHolder) {
-  RecursiveMutex mutex;
-  int depth = 0;
-  const auto enter = [&](auto& self) -> void {
-    MutexLock lock(mutex);
-    if (++depth < 3) self(self);
-  };
-  enter(enter);
-  EXPECT_EQ(depth, 3);
-}
-
 TEST(CondVar, AWaitLetsOthersInAndHoldsTheLockAfterIt) {
   Mutex mutex;
   CondVar changed;

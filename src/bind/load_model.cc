@@ -5,10 +5,12 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind/python/graph_object.h"
+#include "bind/python/serialized.h"
 #include "bind/saved_model.h"
 #include "bind/structured_value.h"
 #include "bind/value/dtype_object.h"
 #include "bind/value/tensor_object.h"
+#include "saved_model/fingerprint.h"
 #include "saved_model/loaded_model.h"
 #include "tensor/tensor_proto.h"
 
@@ -25,28 +27,57 @@ using ModelPtr = std::shared_ptr<LoadedModel>;
   nb::raise_python_error();
 }
 
-// Raises OSError where there is no such file or it is damaged, ValueError and
-// RuntimeError where no graph has the tags, else what went wrong.
+// Raises OSError where there is no such file or it is damaged.
+std::unique_ptr<tensorflow::SavedModel> ReadModel(const std::string& folder) {
+  auto file = ReadSavedModel(folder);
+  if (absl::IsUnimplemented(file.status())) ThrowStatus(file.status());
+  if (!file.ok()) RaiseAs(PyExc_OSError, file.status());
+  return *std::move(file);
+}
+
+// Raises RuntimeError where there is no such graph, ValueError where it would
+// be the only one.
+tensorflow::MetaGraphDef* GraphOrRaise(
+    StatusOr<tensorflow::MetaGraphDef*> graph) {
+  if (graph.ok()) return *graph;
+  RaiseAs(
+      absl::IsNotFound(graph.status()) ? PyExc_RuntimeError : PyExc_ValueError,
+      graph.status());
+}
+
+// The FingerprintDef of a folder; OSError where there is none.
+nb::bytes FingerprintIn(const std::string& folder) {
+  auto found = ReadFingerprint(folder);
+  if (found.ok()) return Serialized(*found);
+  RaiseAs(absl::IsNotFound(found.status()) ? PyExc_FileNotFoundError
+                                           : PyExc_RuntimeError,
+          found.status());
+}
+
+nb::bytes SerializedModel(const std::string& folder) {
+  return Serialized(*ReadModel(folder));
+}
+
+// The MetaGraphDef of these tags.
+nb::bytes SerializedGraph(const std::string& folder, const Tags& tags) {
+  auto model = ReadModel(folder);
+  return Serialized(*GraphOrRaise(MetaGraphOfTags(model.get(), tags)));
+}
+
+// Raises as ReadModel and GraphOrRaise do, else what went wrong.
 ModelPtr LoadModel(const std::string& folder, std::optional<Tags> tags,
                    bool allow_partial_checkpoint, bool skip_checkpoint) {
   LoadedModel::Options options;
   options.tags = std::move(tags);
   options.allow_partial_checkpoint = allow_partial_checkpoint;
   options.skip_checkpoint = skip_checkpoint;
-  auto file = ReadSavedModel(folder);
-  if (absl::IsUnimplemented(file.status())) ThrowStatus(file.status());
-  if (!file.ok()) RaiseAs(PyExc_OSError, file.status());
-  auto graph = FindMetaGraph(file->get(), options.tags, folder);
-  if (!graph.ok()) {
-    RaiseAs(absl::IsNotFound(graph.status()) ? PyExc_RuntimeError
-                                             : PyExc_ValueError,
-            graph.status());
-  }
+  auto file = ReadModel(folder);
+  auto* graph = GraphOrRaise(FindMetaGraph(file.get(), options.tags, folder));
   StatusOr<ModelPtr> model;
   {
     // Files may be slow: other threads of Python run on.
     WithoutGil unlocked;
-    model = LoadedModel::Make(*std::move(file), *graph, folder, options);
+    model = LoadedModel::Make(std::move(file), graph, folder, options);
   }
   if (!model.ok()) ThrowStatus(model.status());
   return *std::move(model);
@@ -145,6 +176,23 @@ nb::tuple FunctionNamed(const LoadedModel& model, const std::string& name) {
                         ToPython(signature.output_signature()));
 }
 
+bool IsOfSession(const LoadedModel& model) {
+  return model.session().graph != nullptr;
+}
+
+// The graph of a model of TensorFlow 1, with its captures.
+nb::object GraphOf(const LoadedModel& model) {
+  const SessionGraph& session = model.session();
+  if (!session.graph) throw nb::type_error("a model of objects has no graph");
+  PyGraph graph(session.graph);
+  graph.Finalize(false);  // functions are cut out of it
+  for (const auto& [node, object] : session.captures) {
+    graph.builder().AddCapture(model.value(object),
+                               session.graph->Output(node, 0));
+  }
+  return nb::cast(std::move(graph));
+}
+
 nb::object ValueOfObject(const LoadedModel& model, int id) {
   CheckObject(model, id);
   return WrapObject(model.value(id));
@@ -161,6 +209,11 @@ void AddSavedModel(nb::module_& m) {
                      return nb::make_tuple(info.tensorflow_version(),
                                            info.tensorflow_git_version());
                    })
+      .def_prop_ro("is_of_session", &IsOfSession)
+      .def("graph", &GraphOf)
+      .def_prop_ro(
+          "restore",
+          [](const LoadedModel& model) { return model.session().restore; })
       .def("object", &ObjectOf)
       .def("value", &ValueOfObject)
       .def("function", &FunctionNamed);
@@ -168,6 +221,21 @@ void AddSavedModel(nb::module_& m) {
         nb::arg("tags").none(), nb::arg("allow_partial_checkpoint"),
         nb::arg("skip_checkpoint"));
   m.def("contains_saved_model", &ContainsSavedModel);
+  m.def("read_saved_model", &SerializedModel);
+  m.def("read_meta_graph", &SerializedGraph);
+  m.def("read_fingerprint", &FingerprintIn);
+  m.def("encode_structure", [](nb::handle value) {
+    tensorflow::StructuredValue proto;
+    FromPython(value, &proto);
+    return Serialized(proto);
+  });
+  m.def("decode_structure", [](nb::bytes bytes) {
+    tensorflow::StructuredValue proto;
+    if (!proto.ParseFromArray(bytes.c_str(), static_cast<int>(bytes.size()))) {
+      ThrowStatus(DataLoss("no StructuredValue"));
+    }
+    return ToPython(proto);
+  });
 }
 
 }  // namespace headrace::bind

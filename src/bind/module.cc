@@ -62,8 +62,10 @@ NB_MODULE(_headrace, m) {
   AddRecords(m);
   AddGraph(m);
   AddConcreteFunction(m);
+  AddTraces(m);
   AddSession(m);
   AddGraphDef(m);
   AddSavedModel(m);
   AddModelWriter(m);
+  AddFlowContexts(m);
 }

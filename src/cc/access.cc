@@ -55,4 +55,18 @@ std::vector<Value> ValuesOf(const std::vector<Tensor>& tensors) {
   return values;
 }
 
+std::vector<Tensor> TensorsOf(absl::Span<const Value> values) {
+  std::vector<Tensor> tensors;
+  tensors.reserve(values.size());
+  for (const Value& v : values) tensors.push_back(Access::Wrap(v));
+  return tensors;
+}
+
+std::vector<Tensor> TensorsOf(ValueList values) {
+  std::vector<Tensor> tensors;
+  tensors.reserve(values.size());
+  for (Value& v : values) tensors.push_back(Access::Wrap(std::move(v)));
+  return tensors;
+}
+
 }  // namespace headrace::tf::internal

@@ -4,6 +4,7 @@
 #include <new>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "base/status.h"
 #include "headrace/variable.h"
 #include "op/attr.h"
@@ -18,6 +19,9 @@ struct Access {
   static Tensor Wrap(Value v);
   // The variable behind a handle that was made elsewhere.
   static Variable VariableOf(const Value& handle, std::string name,
+                             bool trainable);
+  // An argument of a function that is traced: known by its handle alone.
+  static Variable ArgumentOf(Tensor handle, DType dtype, TensorShape shape,
                              bool trainable);
   // What checkpoints see of it, one object for its whole life.
   static std::shared_ptr<Trackable> NodeOf(const Variable& v);
@@ -45,5 +49,7 @@ ValueList CallOp(const char* op, const std::vector<Value>& inputs,
 Tensor CallOp1(const char* op, const std::vector<Value>& inputs,
                const AttrMap& attrs = {});
 std::vector<Value> ValuesOf(const std::vector<Tensor>& tensors);
+std::vector<Tensor> TensorsOf(absl::Span<const Value> values);
+std::vector<Tensor> TensorsOf(ValueList values);
 
 }  // namespace headrace::tf::internal

@@ -8,11 +8,7 @@ void Throw(ErrorCode code, const std::string& text) { throw Error(code, text); }
 
 std::vector<Tensor> OpAll(const char* op, const std::vector<Tensor>& inputs,
                           const AttrMap& attrs) {
-  std::vector<Tensor> out;
-  for (Value& v : CallOp(op, ValuesOf(inputs), attrs)) {
-    out.push_back(Access::Wrap(std::move(v)));
-  }
-  return out;
+  return TensorsOf(CallOp(op, ValuesOf(inputs), attrs));
 }
 
 Tensor Op(const char* op, const std::vector<Tensor>& inputs,

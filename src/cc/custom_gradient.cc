@@ -34,12 +34,6 @@ struct CustomGradient::State : std::enable_shared_from_this<State> {
 
 namespace {
 
-std::vector<Tensor> Wrapped(absl::Span<const Value> values) {
-  std::vector<Tensor> out;
-  for (const Value& v : values) out.push_back(Access::Wrap(v));
-  return out;
-}
-
 // Runs the function unseen by tapes, but for the variables that it reads.
 std::vector<Value> Run(const CustomGradient::Forward& forward,
                        const std::vector<Tensor>& inputs) {
@@ -70,7 +64,8 @@ StatusOr<std::vector<Value>> CustomGradient::State::Gradients(
   std::vector<Value> found;
   HR_RETURN_IF_ERROR(internal::Caught("a custom gradient", [&] {
     const std::vector<Tensor> made =
-        backward({Wrapped(inputs), Wrapped(results), Wrapped(gradients)});
+        backward({internal::TensorsOf(inputs), internal::TensorsOf(results),
+                  internal::TensorsOf(gradients)});
     for (const Tensor& t : made) {
       // A null tensor means that the input has no gradient.
       found.push_back(t ? Access::ValueOf(t) : Value());
@@ -164,7 +159,7 @@ std::vector<Tensor> CustomGradient::operator()(
                  return OkStatus();
                });
   }
-  return Wrapped(results);
+  return internal::TensorsOf(results);
 }
 
 }  // namespace headrace::tf

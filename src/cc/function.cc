@@ -1,120 +1,68 @@
 #include "headrace/function.h"
 
-#include <algorithm>
-#include <atomic>
+#include <optional>
 
-#include "base/fork_mutex.h"
-#include "base/mutex.h"
-#include "base/stack_room.h"
-#include "cc/trace.h"
+#include "absl/strings/str_join.h"
+#include "cc/body_function.h"
 #include "function/call_event.h"
-#include "function/concrete_function.h"
-#include "function/signature.h"
-#include "function/trace_cache.h"
 
 namespace headrace::tf {
 
-using internal::Access;
-using internal::Check;
+using internal::Public;
 
 namespace {
 
-// The graph that this thread is making, or null.
-const Graph* GraphInTheMaking() {
-  const auto* builder = dynamic_cast<GraphBuilder*>(CurrentEmitter());
-  return builder ? builder->graph().get() : nullptr;
+// Results, as the caller's structure.
+void Hand(const std::string& name, const internal::BodyTrace& trace,
+          const ValueList& outputs, internal::Taken result) {
+  const internal::Reader::Source source{.tokens = trace.gives,
+                                        .values = outputs};
+  internal::Reader reader(&source);
+  try {
+    result.put_together(reader, result.value);
+  } catch (const internal::Misread& e) {
+    throw Error(e.code(), absl::StrCat("Function ", name, ": ", e.what()));
+  }
+}
+
+// A call of one trace, chosen by the user.
+ValueList CallChosen(const internal::BodyTrace& trace,
+                     absl::Span<const Value> leaves) {
+  std::optional<CallEvent> event;
+  if (timeline::On()) event.emplace(trace.name);
+  ValueList outputs = trace.Call(leaves);
+  if (event) event->SetConcrete();
+  return outputs;
 }
 
 }  // namespace
 
-// A trace and the calls it fits.
-struct FunctionTrace {
-  bool Fits(const Signature& call) const {
-    return std::equal(tokens.begin(), tokens.end(), call.tokens().begin(),
-                      call.tokens().end()) &&
-           // A trace that captured tensors of a graph can only be called while
-           // that graph is made: elsewhere they have no value.
-           (graph == nullptr || graph == GraphInTheMaking());
-  }
-
-  std::vector<uint64_t> tokens;
-  const Graph* graph = nullptr;  // whose tensors it captured, if any
-  std::unique_ptr<ConcreteFunction> function;
-};
-
-namespace {
-
-std::unique_ptr<FunctionTrace> MakeTrace(const Function::Body& body,
-                                         const Signature& call) {
-  // A body that calls itself with the same signature traces itself again,
-  // without end.
-  Check(CheckStackRoom("traces of functions"));
-  std::vector<internal::ArgSpec> specs;
-  for (const Value& v : call.leaves()) specs.push_back(internal::SpecOf(v));
-  internal::Recorded recorded = internal::Record("__inference_f", specs, body);
-  auto trace = std::make_unique<FunctionTrace>();
-  trace->tokens.assign(call.tokens().begin(), call.tokens().end());
-  std::vector<Value> variables;
-  for (const Value& v : recorded.captures) {
-    if (v.is_symbolic()) trace->graph = GraphInTheMaking();
-    if (v.dtype() == headrace::DType::kResource) variables.push_back(v);
-  }
-  trace->function = std::make_unique<ConcreteFunction>(
-      std::move(recorded.function), std::move(recorded.captures),
-      std::move(variables));
-  return trace;
-}
-
-}  // namespace
-
-struct Function::State {
-  State(Body b, FunctionOptions o) : body(std::move(b)), options(o) {}
-
-  // The trace for a call, made where there is none. Traces are never dropped.
-  ConcreteFunction& For(const Signature& call) {
-    if (const FunctionTrace* t = Find(call)) return *t->function;
-    // Looked for again under the lock: another thread may have traced the same
-    // signature meanwhile.
-    MutexLock making(tracing);
-    if (const FunctionTrace* t = Find(call))
-      return *t->function;  // made meanwhile
-    std::unique_ptr<FunctionTrace> made = MakeTrace(body, call);
-    if (options.timeout) made->function->SetTimeout(*options.timeout);
-    MutexLock lock(mutex);
-    return *traces.Add(std::move(made))->function;
-  }
-  std::vector<Tensor> Call(const std::vector<Tensor>& args) {
-    Signature call;
-    for (const Tensor& t : args) call.AddTensor(Access::ValueOf(t));
-    ValueList outputs;
-    Check(For(call).Call(call.leaves(), &outputs));
-    std::vector<Tensor> results;
-    results.reserve(outputs.size());
-    for (Value& v : outputs) results.push_back(Access::Wrap(std::move(v)));
-    return results;
-  }
-  const FunctionTrace* Find(const Signature& call) {
-    MutexLock lock(mutex);
-    return traces.Find(call);
-  }
-  int count() const {
-    MutexLock lock(mutex);
-    return static_cast<int>(traces.all().size());
-  }
-
-  const Body body;
-  const FunctionOptions options;
-  // Held while the body runs, which may call the function for another
-  // signature; so each is traced once.
-  RecursiveMutex tracing ABSL_ACQUIRED_BEFORE(mutex);
-  mutable ForkMutex mutex;
-  TraceCache<FunctionTrace> traces ABSL_GUARDED_BY(mutex);
-};
+// ---------------------------------------------------------------- Function
 
 Function::Function(Body body, FunctionOptions options)
-    : state_(std::make_shared<State>(std::move(body), options)) {}
+    : Function(OfStructures(
+          [body = std::move(body)](internal::Reader& args,
+                                   internal::Parts& results) {
+            std::vector<Tensor> tensors;
+            for (size_t n = args.TakeSequence(); n > 0; --n) {
+              tensors.push_back(args.TakeTensor());
+            }
+            const std::vector<Tensor> given = body(tensors);
+            results.AddList(given.size());
+            for (const Tensor& t : given) results.AddTensor(t);
+          },
+          std::move(options))) {}
 
-int Function::trace_count() const { return state_->count(); }
+Function Function::OfStructures(StructuredBody body, FunctionOptions options) {
+  return Function(std::make_shared<internal::BodyFunction>(std::move(body),
+                                                           std::move(options)));
+}
+
+int Function::trace_count() const { return state_->trace_count(); }
+std::vector<std::string> Function::explain_retraces() const {
+  return state_->explain_retraces();
+}
+std::string Function::name() const { return state_->name(); }
 
 std::vector<Tensor> Function::operator()(
     const std::vector<Tensor>& args, const Cancellation& cancellation) const {
@@ -124,13 +72,106 @@ std::vector<Tensor> Function::operator()(
 
 std::vector<Tensor> Function::operator()(
     const std::vector<Tensor>& args) const {
-  if (!timeline::On()) [[likely]]
-    return state_->Call(args);
-  CallEvent event("f");
-  const int before = trace_count();
-  std::vector<Tensor> results = state_->Call(args);
-  event.SetTraces(before, trace_count());
-  return results;
+  Signature call;
+  call.AddStructure(Signature::kTuple, args.size());
+  for (const Tensor& t : args) call.AddTensor(internal::Access::ValueOf(t));
+  internal::BodyTracePtr trace;
+  return internal::TensorsOf(state_->Call(call, &trace));
+}
+
+void Function::Run(internal::Given args, internal::Taken result) const {
+  const Signature call = internal::TakenApart(args);
+  internal::BodyTracePtr trace;
+  const ValueList outputs = state_->Call(call, &trace);
+  Hand(name(), *trace, outputs, result);
+}
+
+ConcreteFunction Function::Concrete(internal::Given args) const {
+  return ConcreteFunction(state_->ConcreteFor(internal::TakenApart(args)));
+}
+
+// -------------------------------------------------------- ConcreteFunction
+
+std::string ConcreteFunction::name() const {
+  return trace_->function->function()->name;
+}
+
+std::vector<std::string> ConcreteFunction::arg_names() const {
+  std::vector<std::string> names = trace_->function->function()->arg_names;
+  names.resize(trace_->function->num_args());
+  return names;
+}
+
+std::vector<TensorSpec> ConcreteFunction::inputs() const {
+  const FunctionPtr& f = trace_->function->function();
+  const std::vector<headrace::DType> types = f->arg_types();
+  std::vector<TensorSpec> specs;
+  for (int i = 0; i < trace_->function->num_args(); ++i) {
+    specs.push_back({Public(types[i]), Public(f->args[i]->output_shape(0))});
+  }
+  return specs;
+}
+
+std::vector<TensorSpec> ConcreteFunction::outputs() const {
+  const FunctionPtr& f = trace_->function->function();
+  const std::vector<headrace::DType> types = f->result_types();
+  std::vector<TensorSpec> specs;
+  for (size_t i = 0; i < f->results.size(); ++i) {
+    const Edge& e = f->results[i];
+    specs.push_back({Public(types[i]), Public(e.node->output_shape(e.index))});
+  }
+  return specs;
+}
+
+std::vector<Tensor> ConcreteFunction::captured_inputs() const {
+  return internal::TensorsOf(trace_->function->captures());
+}
+
+std::string ConcreteFunction::signature() const {
+  const auto text = [](const std::vector<SignaturePart>& parts) {
+    return absl::StrJoin(parts, ", ",
+                         [](std::string* out, const SignaturePart& part) {
+                           absl::StrAppend(out, part.path, ": ", part.text);
+                         });
+  };
+  return absl::StrCat(text(PartsOfCall(trace_->takes, trace_->arg_names)),
+                      " -> ", text(PartsOfResults(trace_->gives)));
+}
+
+void ConcreteFunction::Run(internal::Given args, internal::Taken result) const {
+  const Signature call = internal::TakenApart(args);
+  if (!Serves(trace_->takes, call.tokens())) {
+    const Status wrong =
+        Misfit(trace_->takes, call.tokens(), trace_->arg_names);
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        absl::StrCat("ConcreteFunction ", name(), ": ", wrong.message()));
+  }
+  Hand(name(), *trace_, CallChosen(*trace_, call.leaves()), result);
+}
+
+std::vector<Tensor> ConcreteFunction::CallFlat(
+    const std::vector<Tensor>& tensors) const {
+  return internal::TensorsOf(CallChosen(*trace_, internal::ValuesOf(tensors)));
+}
+
+std::vector<Tensor> ConcreteFunction::CallNamed(
+    const std::map<std::string, Tensor>& tensors) const {
+  const std::vector<std::string> names = arg_names();
+  std::vector<Tensor> flat;
+  for (const std::string& name : names) {
+    const auto at = tensors.find(name);
+    if (at != tensors.end()) flat.push_back(at->second);
+  }
+  if (flat.size() != names.size() || flat.size() != tensors.size()) {
+    std::vector<std::string> given;
+    for (const auto& [name, tensor] : tensors) given.push_back(name);
+    throw Error(ErrorCode::kInvalidArgument,
+                absl::StrCat("ConcreteFunction ", name(), " takes (",
+                             absl::StrJoin(names, ", "), "), got (",
+                             absl::StrJoin(given, ", "), ")"));
+  }
+  return CallFlat(flat);
 }
 
 }  // namespace headrace::tf

@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "cc/trace.h"
 #include "gtest/gtest.h"
 #include "headrace/headrace.h"
 
@@ -100,20 +99,11 @@ TEST(Function, SeveralThreadsTraceOnce) {
   EXPECT_EQ(f.trace_count(), 1);
 }
 
-// While x is not negative: for 1 without end. Without captures, as a loop's
-// functions have none here.
+// While x is not negative: for 1 without end.
 Tensors SquareWhilePositive(const Tensors& x) {
-  namespace internal = headrace::tf::internal;
-  const std::vector<internal::ArgSpec> like = {
-      {headrace::DType::kFloat, headrace::Shape(), nullptr}};
-  const internal::Recorded cond =
-      internal::Record("cond", like, [](const Tensors& in) {
-        return Tensors{tf::GreaterEqual(in[0], tf::Abs(in[0]))};
-      });
-  const internal::Recorded body = internal::Record(
-      "body", like, [](const Tensors& in) { return Tensors{in[0] * in[0]}; });
-  return {internal::CallOp1("StatelessWhile", internal::ValuesOf(x),
-                            {{"cond", cond.ref()}, {"body", body.ref()}})};
+  return {tf::While(
+      [](const tf::Tensor& x) { return tf::GreaterEqual(x, tf::Abs(x)); },
+      [](const tf::Tensor& x) { return x * x; }, x[0])};
 }
 
 template <typename F>

@@ -111,6 +111,19 @@ TEST(Profiler, CallsThatFailAreShownToo) {
   EXPECT_TRUE(events.find("f")->second.attributes.empty());
 }
 
+TEST(Profiler, CallsOfStructuresAndOfOneTrace) {
+  const auto f = tf::function([](const tf::Tensor& x, int n) { return x * n; },
+                              {.name = "scaled"});
+  const ProfiledEvents events = EventsOf([&] {
+    f(1.0f, 2);
+    f.GetConcreteFunction(tf::Tensor(1.0f), 2).Call(tf::Tensor(3.0f), 2);
+  });
+  ASSERT_EQ(events.count("scaled"), 2u);
+  auto call = events.find("scaled");
+  EXPECT_EQ(call->second.attributes.at("tf_function_call"), "traced-nonXla");
+  EXPECT_EQ((++call)->second.attributes.at("tf_function_call"), "concrete");
+}
+
 TEST(Profiler, Attributes) {
   const ProfiledEvents events = EventsOf([] {
     tf::profiler::Scope scope("scope");

@@ -11,7 +11,7 @@ using internal::Access;
 using internal::Check;
 
 struct SavedModel::Signature::State {
-  std::shared_ptr<ConcreteFunction> function;
+  std::shared_ptr<headrace::ConcreteFunction> function;
   std::vector<Argument> inputs, outputs;
 };
 
@@ -78,7 +78,7 @@ SavedModel SavedModel::Load(const std::string& folder,
   state->model = Check(LoadedModel::Load(folder, core));
   for (auto& [name, found] : Check(SignaturesOf(*state->model))) {
     auto own = std::make_shared<Signature::State>();
-    const Function& f = *found.function->function();
+    const headrace::Function& f = *found.function->function();
     for (size_t i = 0; i < found.inputs.size(); ++i) {
       own->inputs.push_back(ArgumentOf(found.inputs[i], f.args[i], 0));
     }
@@ -123,6 +123,11 @@ Variable SavedModel::variable(const std::string& path) const {
   for (const StringView name : absl::StrSplit(path, '/')) {
     id = state_->model->Child(id, name);
     if (id < 0) break;
+  }
+  if (id < 0 && state_->model->session().graph) {
+    for (const auto& [number, variable] : state_->variables) {
+      if (state_->model->object(number).variable().name() == path) id = number;
+    }
   }
   auto it = state_->variables.find(id);
   if (it == state_->variables.end()) {

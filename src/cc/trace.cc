@@ -1,42 +1,54 @@
 #include "cc/trace.h"
 
-#include "graph/builder.h"
-
 namespace headrace::tf::internal {
 
 ArgSpec SpecOf(const Value& v) {
-  return {v.dtype(), v.shape(), v.shared_handle_data()};
+  return {
+      .dtype = v.dtype(), .shape = v.shape(), .handle = v.shared_handle_data()};
+}
+
+BodyGraph::BodyGraph(const std::vector<ArgSpec>& args, const ValuesFn& body)
+    : builder_(std::make_shared<Graph>(), GraphBuilder::Kind::kFunction) {
+  EmitterScope emit(&builder_);
+  StopRecording quiet;
+  for (const ArgSpec& a : args) {
+    args_.push_back(
+        Check(builder_.AddPlaceholder(a.name, a.dtype, a.shape, a.handle)));
+  }
+  results_ = body(args_);
+  // Results from outside (a captured tensor, a constant) become values of this
+  // graph.
+  for (Value& v : results_) v = Check(builder_.Import(v));
+}
+
+std::vector<Value> BodyGraph::captures() const {
+  std::vector<Value> outer;
+  for (const auto& c : builder_.captures()) outer.push_back(c.outer);
+  return outer;
+}
+
+FunctionPtr BodyGraph::Finish(const std::string& name,
+                              const std::vector<Value>& captures,
+                              bool hands_on) {
+  std::vector<Value> args = args_, results = results_;
+  for (const Value& v : captures) {
+    args.push_back(Check(builder_.Import(v)));
+    if (hands_on) results.push_back(args.back());
+  }
+  FunctionPtr function =
+      MakeFunction(FunctionLibrary::NewName(name), builder_, args, results);
+  Check(GlobalFunctions().Add(function));
+  return function;
 }
 
 Recorded Record(const std::string& name, const std::vector<ArgSpec>& args,
-                const TensorFn& body, bool with_captures) {
-  GraphBuilder builder(std::make_shared<Graph>(),
-                       GraphBuilder::Kind::kFunction);
-  EmitterScope emit(&builder);
-  // The body's ops are recorded when the function is called, not when it is
-  // traced.
-  StopRecording quiet;
-  std::vector<Value> inputs;
-  std::vector<Tensor> handles;
-  for (const ArgSpec& a : args) {
-    inputs.push_back(
-        Check(builder.AddPlaceholder("arg", a.dtype, a.shape, a.handle)));
-    handles.push_back(Access::Wrap(inputs.back()));
-  }
-  std::vector<Value> results = ValuesOf(body(handles));
-  // Results from outside (a captured tensor, a constant) become values of this
-  // graph.
-  for (Value& v : results) v = Check(builder.Import(v));
-  Recorded recorded;
-  for (const GraphBuilder::Capture& c : builder.captures()) {
-    recorded.captures.push_back(c.outer);
-    inputs.push_back(c.inner);
-    if (with_captures) results.push_back(c.inner);
-  }
-  recorded.function =
-      MakeFunction(FunctionLibrary::NewName(name), builder, inputs, results);
-  Check(GlobalFunctions().Add(recorded.function));
-  return recorded;
+                const TensorFn& body) {
+  BodyGraph graph(args, [&](absl::Span<const Value> values) {
+    return ValuesOf(body(TensorsOf(values)));
+  });
+  std::vector<Value> captures = graph.captures();
+  FunctionPtr function = graph.Finish(name, captures);
+  return {std::move(function), std::move(captures)};
 }
 
 void TellCapturesRead(const std::vector<Value>& captures) {

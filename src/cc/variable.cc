@@ -54,6 +54,19 @@ Variable::Variable(const Tensor& initial, std::string name, bool trainable,
   state_ = std::move(state);
 }
 
+Variable internal::Access::ArgumentOf(Tensor handle, DType dtype,
+                                      TensorShape shape, bool trainable) {
+  auto state = std::make_shared<Variable::State>();
+  state->handle = std::move(handle);
+  state->dtype = dtype;
+  state->shape = std::move(shape);
+  state->name = "Variable";
+  state->trainable = trainable;
+  Variable v;
+  v.state_ = std::move(state);
+  return v;
+}
+
 const Tensor& Variable::handle() const {
   if (!state_) {
     throw Error(ErrorCode::kInvalidArgument, "a null Variable was used");

@@ -5,6 +5,7 @@
 #include "function/callee.h"
 #include "op/op.h"
 #include "runtime/loop_plan.h"
+#include "vectorize/written_body.h"
 
 namespace headrace {
 namespace {
@@ -242,6 +243,152 @@ Status GradientOfCase(GradientContext& g) {
                             });
 }
 
+// All rows take one branch: a branch of functions for all rows.
+template <typename F>
+Status VectorizeTogether(VectorizeContext& c,
+                         const std::vector<FunctionPtr>& branches,
+                         F&& set_branches) {
+  RowArgs args;
+  std::vector<Value> inputs;
+  for (const RowValue& v : c.inputs()) {
+    if (!inputs.empty()) args.Add(v);
+    inputs.push_back(v.value);
+  }
+  inputs.push_back(c.count());
+  std::vector<Stacking> wanted(c.op().num_outputs(), Stacking::kShared);
+  for (const FunctionPtr& f : branches) {
+    HR_ASSIGN_OR_RETURN(std::vector<Stacking> found,
+                        RowsOfResults(f, args, c.count(), c.options()));
+    for (size_t i = 0; i < found.size(); ++i) {
+      wanted[i] = WiderOf(wanted[i], found[i]);
+    }
+  }
+  std::vector<FunctionPtr> held;  // until a node names them
+  std::vector<FuncRef> refs;
+  bool stateful = false;
+  for (const FunctionPtr& f : branches) {
+    HR_ASSIGN_OR_RETURN(
+        FunctionPtr written,
+        WriteForRows(f, args, wanted, c.count(), false, c.options()));
+    stateful = stateful || written->is_stateful();
+    refs.push_back({written->name, nullptr});
+    held.push_back(std::move(written));
+  }
+  AttrMap attrs;
+  set_branches(attrs, refs);
+  attrs.Set("Tout", held[0]->result_types());
+  const bool is_case = c.op().def().FindAttr("branches") != nullptr;
+  const char* op = is_case ? (stateful ? "Case" : "StatelessCase")
+                           : (stateful ? "If" : "StatelessIf");
+  ValueList outputs = c.All(op, inputs, attrs);
+  HR_RETURN_IF_ERROR(c.status());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    c.set(static_cast<int>(i), outputs[i], wanted[i]);
+  }
+  return OkStatus();
+}
+
+// Each row takes a branch of its own: `takes[b]` says of each row whether it is
+// branch b. A branch works on its rows alone, and the results are put in order.
+Status VectorizeApart(VectorizeContext& c,
+                      const std::vector<FunctionPtr>& branches,
+                      const std::vector<Value>& takes) {
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    if (c.in_list(i)) return c.Refuse("its rows choose among TensorLists.");
+  }
+  VectorizeOptions inner = c.options();
+  ++inner.depth;
+  std::vector<Value> places;
+  std::vector<std::vector<Value>> parts(c.op().num_outputs());
+  for (size_t b = 0; b < branches.size(); ++b) {
+    Value rows = c("Cast",
+                   {c("Squeeze", {c("Where", {takes[b]})},
+                      {{"squeeze_dims", std::vector<int64_t>{1}}})},
+                   {{"DstT", DType::kInt32}});
+    Value count = c("Size", {rows});
+    std::vector<RowValue> args;
+    for (int i = 1; i < c.num_inputs(); ++i) {
+      RowValue v = c.inputs()[i];
+      if (!v.shared()) v.value = c("GatherV2", {v.value, rows, c.Int32(0)});
+      args.push_back(std::move(v));
+    }
+    HR_RETURN_IF_ERROR(c.status());
+    HR_ASSIGN_OR_RETURN(std::vector<RowValue> results,
+                        Vectorize(branches[b], args, count, inner));
+    for (size_t i = 0; i < results.size(); ++i) {
+      HR_ASSIGN_OR_RETURN(Value v,
+                          AsRows(results[i], Stacking::kStacked, count));
+      parts[i].push_back(std::move(v));
+    }
+    places.push_back(std::move(rows));
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    std::vector<Value> inputs = places;
+    inputs.insert(inputs.end(), parts[i].begin(), parts[i].end());
+    c.set(static_cast<int>(i), c("DynamicStitch", inputs));
+  }
+  return c.status();
+}
+
+StatusOr<std::vector<FunctionPtr>> FindBranches(
+    VectorizeContext& c, const std::vector<FuncRef>& refs) {
+  HR_RETURN_IF_ERROR(CheckCall(c.op(), c.options().library));
+  std::vector<FunctionPtr> branches;
+  for (const FuncRef& ref : refs) {
+    HR_ASSIGN_OR_RETURN(FunctionPtr f,
+                        FindFunction(c.options().library, ref.name));
+    branches.push_back(std::move(f));
+  }
+  return branches;
+}
+
+Status VectorizeIf(VectorizeContext& c) {
+  HR_ASSIGN_OR_RETURN(std::vector<FunctionPtr> branches,
+                      FindBranches(c, {c.op().attr<FuncRef>("then_branch"),
+                                       c.op().attr<FuncRef>("else_branch")}));
+  if (!c.stacked(0)) {
+    return VectorizeTogether(c, branches,
+                             [](AttrMap& attrs, const std::vector<FuncRef>& f) {
+                               attrs.Set("then_branch", f[0]);
+                               attrs.Set("else_branch", f[1]);
+                             });
+  }
+  // What is no bool is true where it is not 0; of texts and other shapes the
+  // op has words of its own.
+  Value truth = c.input(0);
+  if (c.row_rank(0) != 0 || truth.dtype() == DType::kString) {
+    return c.Refuse("its condition is not a number or bool for each row.");
+  }
+  if (truth.dtype() != DType::kBool) {
+    truth = c("NotEqual", {truth, c.Scalar(truth.dtype(), 0)});
+  }
+  return VectorizeApart(c, branches, {truth, c("LogicalNot", {truth})});
+}
+
+Status VectorizeCase(VectorizeContext& c) {
+  HR_ASSIGN_OR_RETURN(
+      std::vector<FunctionPtr> branches,
+      FindBranches(c, c.op().attr<std::vector<FuncRef>>("branches")));
+  if (!c.stacked(0)) {
+    return VectorizeTogether(c, branches,
+                             [](AttrMap& attrs, const std::vector<FuncRef>& f) {
+                               attrs.Set("branches", f);
+                             });
+  }
+  if (c.row_rank(0) != 0) return c.Refuse("its index is not a scalar.");
+  const int last = static_cast<int>(branches.size()) - 1;
+  const Value& index = c.input(0);
+  // The last branch is also that of indices out of range.
+  Value in_range = c("LogicalAnd", {c("GreaterEqual", {index, c.Int32(0)}),
+                                    c("Less", {index, c.Int32(last)})});
+  std::vector<Value> takes;
+  for (int b = 0; b < last; ++b) {
+    takes.push_back(c("Equal", {index, c.Int32(b)}));
+  }
+  takes.push_back(c("LogicalNot", {in_range}));
+  return VectorizeApart(c, branches, takes);
+}
+
 OpBuilder IfOp(const char* name, const char* doc) {
   OpBuilder b(name);
   b.Input("cond: Tcond")
@@ -257,6 +404,7 @@ OpBuilder IfOp(const char* name, const char* doc) {
       .Role(OpRole::kBranch)
       .Shape(CalledShapes)
       .Gradient(GradientOfIf)
+      .Vectorize(VectorizeIf)
       .Cpu(Bind<IfKernel>);
   return b;
 }
@@ -273,6 +421,7 @@ OpBuilder CaseOp(const char* name, const char* doc) {
       .Role(OpRole::kBranch)
       .Shape(CalledShapes)
       .Gradient(GradientOfCase)
+      .Vectorize(VectorizeCase)
       .Cpu(Bind<CaseKernel>);
   return b;
 }

@@ -5,6 +5,7 @@
 #include "autodiff/written_function.h"
 #include "function/callee.h"
 #include "op/op.h"
+#include "vectorize/vectorize.h"
 
 namespace headrace {
 namespace {
@@ -51,6 +52,18 @@ Status GradientOfCall(GradientContext& g) {
   return g.status();
 }
 
+// The callee's ops, in place of the call.
+Status VectorizeCall(VectorizeContext& c) {
+  VectorizeOptions inner = c.options();
+  ++inner.depth;
+  HR_RETURN_IF_ERROR(CheckCall(c.op(), inner.library));
+  HR_ASSIGN_OR_RETURN(
+      FunctionPtr f,
+      FindFunction(inner.library, c.op().attr<FuncRef>("f").name));
+  HR_ASSIGN_OR_RETURN(c.results(), Vectorize(f, c.inputs(), c.count(), inner));
+  return OkStatus();
+}
+
 OpBuilder CallOp(const char* name, const char* doc) {
   OpBuilder b(name);
   b.Input("args: Tin")
@@ -65,6 +78,7 @@ OpBuilder CallOp(const char* name, const char* doc) {
       .Role(OpRole::kCall)
       .Shape(CalledShapes)
       .Gradient(GradientOfCall)
+      .Vectorize(VectorizeCall)
       .Cpu(Bind<CallKernel>);
   return b;
 }

@@ -7,6 +7,7 @@
 #include "function/callee.h"
 #include "op/op.h"
 #include "runtime/loop_plan.h"
+#include "vectorize/written_body.h"
 
 namespace headrace {
 namespace {
@@ -331,6 +332,184 @@ Status GradientOfLoop(GradientContext& g) {
   return g.status();
 }
 
+// A loop whose variables are stacked where a row's differ from others'.
+struct RowLoop {
+  FunctionPtr cond, body;
+  RowArgs args;
+  bool ends_apart = false;  // rows leave it at turns of their own
+};
+
+// The shape of variable i for all rows: what the body says of one.
+Shape ShapeOfVariable(const VectorizeContext& c, const Function& body, int i,
+                      Stacking rows) {
+  Shape shape = body.args[i]->output_shape(0);
+  if (rows == Stacking::kStacked && shape.rank() >= 0) {
+    shape.InsertDim(0, c.known_count());
+  }
+  return shape;
+}
+
+// Which variables are stacked: those that begin so, and those that come to
+// depend on one that is.
+StatusOr<RowLoop> PlanRows(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(CheckCall(c.op(), c.options().library));
+  const FunctionLibrary* library = c.options().library;
+  RowLoop loop;
+  HR_ASSIGN_OR_RETURN(loop.cond,
+                      FindFunction(library, c.op().attr<FuncRef>("cond").name));
+  HR_ASSIGN_OR_RETURN(loop.body,
+                      FindFunction(library, c.op().attr<FuncRef>("body").name));
+  for (const RowValue& v : c.inputs()) loop.args.Add(v);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int i = 0; i < c.num_inputs(); ++i) {
+      const Stacking rows = loop.args.rows[i];
+      loop.args.types[i].second = ShapeOfVariable(c, *loop.body, i, rows);
+    }
+    HR_ASSIGN_OR_RETURN(
+        std::vector<Stacking> truth,
+        RowsOfResults(loop.cond, loop.args, c.count(), c.options()));
+    HR_ASSIGN_OR_RETURN(
+        std::vector<Stacking> found,
+        RowsOfResults(loop.body, loop.args, c.count(), c.options()));
+    loop.ends_apart = truth[0] == Stacking::kStacked;
+    for (int i = 0; i < c.num_inputs(); ++i) {
+      Stacking& rows = loop.args.rows[i];
+      if (loop.ends_apart && !IsInvariant(*loop.body, i)) {
+        found[i] = WiderOf(found[i], Stacking::kStacked);
+      }
+      if (rows != Stacking::kShared || found[i] == rows) continue;
+      rows = found[i];
+      changed = true;
+    }
+  }
+  return loop;
+}
+
+// The loop's inputs in the form that its variables have, and the count.
+StatusOr<std::vector<Value>> StartRows(VectorizeContext& c, RowLoop* loop) {
+  std::vector<Value> inputs;
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    HR_ASSIGN_OR_RETURN(Value v,
+                        AsRows(c.inputs()[i], loop->args.rows[i], c.count()));
+    if (loop->args.rows[i] == Stacking::kInList) {
+      loop->args.handles[i] = v.shared_handle_data();
+    }
+    inputs.push_back(std::move(v));
+  }
+  return inputs;
+}
+
+Status EmitRowLoop(VectorizeContext& c, const RowLoop& loop,
+                   const FunctionPtr& cond, const FunctionPtr& body,
+                   absl::Span<const Value> inputs) {
+  std::vector<Shape> shapes;
+  for (const Node* n : body->args) shapes.push_back(n->output_shape(0));
+  ValueList outputs = c.All(
+      cond->is_stateful() || body->is_stateful() ? "While" : "StatelessWhile",
+      inputs,
+      {{"cond", FuncRef{cond->name, nullptr}},
+       {"body", FuncRef{body->name, nullptr}},
+       {"output_shapes", shapes},
+       {"parallel_iterations", c.op().int_attr("parallel_iterations")}});
+  HR_RETURN_IF_ERROR(c.status());
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    c.set(i, outputs[i], loop.args.rows[i]);
+  }
+  return OkStatus();
+}
+
+// A turn of those rows that go on. Variables: the loop's own, the count, and
+// whether each row goes on.
+Status TurnOfSome(const RowLoop& loop, const VectorizeOptions& options,
+                  OpScope& s, absl::Span<const Value> in,
+                  std::vector<Value>* results) {
+  const size_t vars = loop.args.rows.size();
+  Value rows = s("Where", {in[vars + 1]});
+  Value flat =
+      s("Squeeze", {rows}, {{"squeeze_dims", std::vector<int64_t>{1}}});
+  Value count = s("Size", {flat});
+  std::vector<RowValue> some;
+  for (size_t i = 0; i < vars; ++i) {
+    RowValue v = {in[i], loop.args.rows[i]};
+    if (!v.shared()) v.value = s("GatherV2", {v.value, flat, s.Int32(0)});
+    some.push_back(std::move(v));
+  }
+  HR_RETURN_IF_ERROR(s.status());
+  HR_ASSIGN_OR_RETURN(std::vector<RowValue> next,
+                      Vectorize(loop.body, some, count, options));
+  HR_ASSIGN_OR_RETURN(std::vector<RowValue> truth,
+                      Vectorize(loop.cond, next, count, options));
+  HR_ASSIGN_OR_RETURN(Value on, AsRows(truth[0], Stacking::kStacked, count));
+  for (size_t i = 0; i < vars; ++i) {
+    if (loop.args.rows[i] == Stacking::kShared) {
+      results->push_back(in[i]);
+      continue;
+    }
+    HR_ASSIGN_OR_RETURN(Value v, AsRows(next[i], Stacking::kStacked, count));
+    results->push_back(s("TensorScatterUpdate", {in[i], rows, v}));
+  }
+  results->push_back(in[vars]);
+  results->push_back(s("TensorScatterUpdate", {in[vars + 1], rows, on}));
+  return s.status();
+}
+
+Status LoopThatEndsApart(VectorizeContext& c, const RowLoop& loop,
+                         std::vector<Value> inputs) {
+  VectorizeOptions inner = c.options();
+  ++inner.depth;
+  std::vector<RowValue> start;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (loop.args.rows[i] == Stacking::kInList) {
+      return c.Refuse(
+          "its rows leave a loop over TensorLists at turns of "
+          "their own.");
+    }
+    start.push_back({inputs[i], loop.args.rows[i]});
+  }
+  HR_ASSIGN_OR_RETURN(std::vector<RowValue> truth,
+                      Vectorize(loop.cond, start, c.count(), inner));
+  HR_ASSIGN_OR_RETURN(Value on,
+                      AsRows(truth[0], Stacking::kStacked, c.count()));
+  ArgTypes types = loop.args.types;
+  ArgHandles handles = loop.args.handles;
+  types.push_back({DType::kInt32, Shape()});
+  types.push_back({on.dtype(), Shape{c.known_count()}});
+  handles.resize(types.size());
+  HR_ASSIGN_OR_RETURN(
+      FunctionPtr cond,
+      WriteFunction("__some_rows_cond", types, handles,
+                    [&](OpScope& s, absl::Span<const Value> in,
+                        std::vector<Value>* results) {
+                      results->push_back(s("Any", {in.back(), s.Int32s({0})}));
+                      return s.status();
+                    }));
+  HR_ASSIGN_OR_RETURN(FunctionPtr body,
+                      WriteFunction("__some_rows_body", types, handles,
+                                    [&](OpScope& s, absl::Span<const Value> in,
+                                        std::vector<Value>* results) {
+                                      return TurnOfSome(loop, inner, s, in,
+                                                        results);
+                                    }));
+  inputs.push_back(c.count());
+  inputs.push_back(on);
+  return EmitRowLoop(c, loop, cond, body, inputs);
+}
+
+Status VectorizeLoop(VectorizeContext& c) {
+  HR_ASSIGN_OR_RETURN(RowLoop loop, PlanRows(c));
+  HR_ASSIGN_OR_RETURN(std::vector<Value> inputs, StartRows(c, &loop));
+  if (loop.ends_apart) return LoopThatEndsApart(c, loop, std::move(inputs));
+  HR_ASSIGN_OR_RETURN(FunctionPtr cond,
+                      WriteForRows(loop.cond, loop.args, {Stacking::kShared},
+                                   c.count(), false, c.options()));
+  HR_ASSIGN_OR_RETURN(FunctionPtr body,
+                      WriteForRows(loop.body, loop.args, loop.args.rows,
+                                   c.count(), true, c.options()));
+  inputs.push_back(c.count());
+  return EmitRowLoop(c, loop, cond, body, inputs);
+}
+
 OpBuilder WhileOp(const char* name, const char* doc) {
   OpBuilder b(name);
   b.Input("input: T")
@@ -344,6 +523,7 @@ OpBuilder WhileOp(const char* name, const char* doc) {
       .Role(OpRole::kLoop)
       .Shape(CalledShapes)
       .Gradient(GradientOfLoop)
+      .Vectorize(VectorizeLoop)
       .Cpu(Bind<LoopKernel>);
   return b;
 }

@@ -128,7 +128,7 @@ StatusOr<Value> GraphBuilder::AddPlaceholder(
     std::shared_ptr<const HandleData> handle) {
   HR_ASSIGN_OR_RETURN(ResolvedOpPtr op, PlaceholderOf(dtype, shape));
   SetNextName(name);
-  HR_ASSIGN_OR_RETURN(Node * node, AddNode(op, {}));
+  HR_ASSIGN_OR_RETURN(Node * node, AddNode(op, {}, {}));
   if (handle) node->set_output_handle(0, std::move(handle));
   return graph_->Output(node, 0);
 }
@@ -148,17 +148,24 @@ std::string GraphBuilder::TakeName(const ResolvedOp& op) {
   return name;
 }
 
-StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
-                                      absl::Span<const Value> inputs) {
-  absl::InlinedVector<Edge, 4> edges;
-  for (const Value& v : inputs) edges.push_back(EdgeOf(v));
+std::string GraphBuilder::TakeUniqueName(const ResolvedOp& op) {
   // Asked before TakeName, which takes the name.
   const bool exact = !next_name_.empty() && next_name_.back() == '/';
-  std::string name = TakeName(*op);
+  std::string name = TakeName(op);
   // A name that a scope took is still free for one node.
-  const bool scoped = exact && graph_->FindNode(name) == nullptr &&
-                      graph_->UniqueName(name, /*mark=*/false) != name;
-  std::string unique = scoped ? std::move(name) : graph_->UniqueName(name);
+  if (exact && graph_->FindNode(name) == nullptr &&
+      graph_->UniqueName(name, /*mark=*/false) != name) {
+    return name;
+  }
+  return graph_->UniqueName(name);
+}
+
+StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
+                                      absl::Span<const Value> inputs,
+                                      absl::Span<Node* const> controls) {
+  absl::InlinedVector<Edge, 4> edges;
+  for (const Value& v : inputs) edges.push_back(EdgeOf(v));
+  std::string name = TakeUniqueName(*op);
   ResolvedOpPtr placed;  // the op with the attributes that all nodes get
   if (!node_attrs_.empty()) [[unlikely]] {
     AttrMap attrs = op->attrs();
@@ -168,9 +175,9 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
     }
     HR_ASSIGN_OR_RETURN(placed, ResolveOp(op->def(), op->input_types(), attrs));
   }
-  HR_ASSIGN_OR_RETURN(Node * node,
-                      graph_->AddNode(std::move(unique), placed ? placed : op,
-                                      edges, control_inputs_));
+  HR_ASSIGN_OR_RETURN(
+      Node * node,
+      graph_->AddNode(std::move(name), placed ? placed : op, edges, controls));
   if (!device_.empty()) node->set_device(device_);
   Status inferred = InferNode(node);
   if (!inferred.ok()) {
@@ -179,6 +186,7 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
     graph_->RemoveLastNode();
     return inferred;
   }
+  if (context_) SetContextOf(*node, context_);
   return node;
 }
 
@@ -201,12 +209,107 @@ Status GraphBuilder::Emit(const ResolvedOpPtr& op,
     // The slash keeps the name as it is: its scope is in it already.
     next_name_ = name + "/";
   }
-  HR_ASSIGN_OR_RETURN(Node * node, AddNode(op, imported));
+  HR_ASSIGN_OR_RETURN(Node * node,
+                      contexts_.empty()
+                          ? AddNode(op, imported, ControlsBeside(imported))
+                          : AddInContext(op, std::move(imported)));
   outputs->clear();
   for (int i = 0; i < node->num_outputs(); ++i) {
     outputs->push_back(graph_->Output(node, i));
   }
   return OkStatus();
+}
+
+StatusOr<Node*> GraphBuilder::AddInContext(const ResolvedOpPtr& op,
+                                           ValueList inputs) {
+  if (by_hand_) return AddNode(op, inputs, {});
+  for (const Value& v : inputs) {
+    if (!Reaches(v)) {
+      return OutOfReach(*v.node(), context_, TakeUniqueName(*op));
+    }
+  }
+  std::vector<Node*> controls = ControlsBeside(inputs);
+  if (context_ == nullptr) return AddNode(op, inputs, controls);
+  // What comes in is named within the reader, which is named first.
+  std::string name = TakeUniqueName(*op);
+  // As upstream: constants open no scope of their own.
+  std::string scope = inputs.empty() ? scope_ : name + "/";
+  scope.swap(scope_);
+  const auto bring_in = [&]() -> Status {
+    for (Value& v : inputs) {
+      HR_ASSIGN_OR_RETURN(v, context_->Import(v));
+    }
+    HR_ASSIGN_OR_RETURN(controls,
+                        context_->Controls(op->def(), inputs, controls));
+    return OkStatus();
+  };
+  Status in = bring_in();
+  scope.swap(scope_);
+  HR_RETURN_IF_ERROR(in);
+  // The slash keeps the name as it is: its scope is in it already.
+  next_name_ = name + "/";
+  return AddNode(op, inputs, controls);
+}
+
+std::vector<Node*> GraphBuilder::SetControlInputs(std::vector<Node*> nodes) {
+  // Nested scopes add to the end and take it off again.
+  size_t same = 0;
+  while (same < std::min(nodes.size(), control_inputs_.size()) &&
+         nodes[same] == control_inputs_[same]) {
+    ++same;
+  }
+  controls_since_.resize(same);
+  controls_since_.resize(nodes.size(), graph_->num_nodes());
+  control_inputs_.swap(nodes);
+  return nodes;
+}
+
+std::vector<Node*> GraphBuilder::ControlsBeside(
+    absl::Span<const Value> inputs) const {
+  std::vector<Node*> controls;
+  for (size_t i = 0; i < control_inputs_.size(); ++i) {
+    // Arguments and captures wait for nothing, whenever they were made.
+    const bool waits =
+        std::any_of(inputs.begin(), inputs.end(), [&](const Value& v) {
+          const Node& n = *v.node();
+          return n.id() >= controls_since_[i] &&
+                 (n.num_inputs() > 0 || !n.control_inputs().empty());
+        });
+    if (!waits) controls.push_back(control_inputs_[i]);
+  }
+  return controls;
+}
+
+StatusOr<Value> GraphBuilder::EmitIn(StringView op, FlowContext* in,
+                                     absl::Span<const Value> inputs,
+                                     AttrMap attrs,
+                                     absl::Span<Node* const> controls,
+                                     int output) {
+  HR_ASSIGN_OR_RETURN(const OpDef* def, LookUpOp(op));
+  std::vector<DType> types;
+  for (const Value& v : inputs) types.push_back(v.dtype());
+  HR_ASSIGN_OR_RETURN(ResolvedOpPtr resolved,
+                      ResolveOp(*def, types, std::move(attrs)));
+  ContextScope scope(this, in, /*by_hand=*/true);
+  HR_ASSIGN_OR_RETURN(Node * node, AddNode(resolved, inputs, controls));
+  return graph_->Output(node, output);
+}
+
+bool GraphBuilder::Reaches(const Value& v) const {
+  const FlowContext* of = OutputContextOf(*v.node());
+  return context_ ? context_->Reaches(of) : of == nullptr || !of->loop();
+}
+
+FlowContext* GraphBuilder::OutputContextOf(const Node& n) const {
+  FlowContext* c = ContextOf(n);
+  return c && n.def().Is(OpRole::kExit) ? c->outer() : c;
+}
+
+void GraphBuilder::SetContextOf(const Node& n, FlowContext* c) {
+  if (static_cast<size_t>(n.id()) >= context_of_.size()) {
+    context_of_.resize(n.id() + 1);
+  }
+  context_of_[n.id()] = c;
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "graph/flow_context.h"
 #include "graph/function.h"
 #include "graph/graph.h"
 #include "op/emitter.h"
@@ -51,6 +52,11 @@ class GraphBuilder : public Emitter {
   };
   // In order of first use.
   const std::vector<Capture>& captures() const { return captures_; }
+  // From now on `inner`, of a function's body, stands for `outer`.
+  void AddCapture(const Value& outer, const Value& inner) {
+    imported_.emplace(outer.id(), inner);
+    captures_.push_back({outer, inner});
+  }
 
   // The name scope, "" or ending in "/". Setting returns the old one.
   const std::string& scope() const { return scope_; }
@@ -61,17 +67,59 @@ class GraphBuilder : public Emitter {
   }
   const std::string& device() const { return device_; }
   void set_device(std::string device) { device_ = std::move(device); }
-  // Nodes that every new node must run after.
-  std::vector<Node*>& control_inputs() { return control_inputs_; }
+  // Nodes that every new node must run after. One that reads what was made
+  // since waits by way of that, without an edge of its own. Setting returns the
+  // old ones.
+  const std::vector<Node*>& control_inputs() const { return control_inputs_; }
+  std::vector<Node*> SetControlInputs(std::vector<Node*> nodes);
+  // The branch or loop of TensorFlow 1 that new nodes are made in; null: none.
+  // `by_hand`: what they read was brought in by the caller, and they wait for
+  // nothing else.
+  FlowContext* context() const { return context_; }
+  void set_context(FlowContext* c, bool by_hand = false) {
+    context_ = c;
+    by_hand_ = by_hand;
+  }
+  bool by_hand() const { return by_hand_; }
+  template <typename Context, typename... Args>
+  Context* NewContext(Args&&... args) {
+    auto c = std::make_unique<Context>(this, std::forward<Args>(args)...);
+    Context* made = c.get();
+    contexts_.push_back(std::move(c));
+    return made;
+  }
+  // What a node was made in, and where its outputs are seen: those of an Exit
+  // in the context around its loop.
+  FlowContext* ContextOf(const Node& n) const {
+    return static_cast<size_t>(n.id()) < context_of_.size()
+               ? context_of_[n.id()]
+               : nullptr;
+  }
+  FlowContext* OutputContextOf(const Node& n) const;
+  // Whether nodes made now can read `v` of this graph.
+  bool Reaches(const Value& v) const;
+  void SetContextOf(const Node& n, FlowContext* c);
+  // Adds an op to `in` (null: to none) as it is and gives one of its outputs.
+  // Nothing is brought in.
+  StatusOr<Value> EmitIn(StringView op, FlowContext* in,
+                         absl::Span<const Value> inputs, AttrMap attrs = {},
+                         absl::Span<Node* const> controls = {}, int output = 0);
   // Attributes that every new node gets beside its own: the group that it is to
   // be placed with (kLocationAttr), how it is to be compiled.
   AttrMap& node_attrs() { return node_attrs_; }
 
  private:
   StatusOr<Node*> AddNode(const ResolvedOpPtr& op,
-                          absl::Span<const Value> inputs);
+                          absl::Span<const Value> inputs,
+                          absl::Span<Node* const> controls);
+  // What a node waits for of control_inputs, beside the `inputs` that it reads.
+  std::vector<Node*> ControlsBeside(absl::Span<const Value> inputs) const;
+  // Emit within a context: brings in what the op reads and waits for.
+  StatusOr<Node*> AddInContext(const ResolvedOpPtr& op, ValueList inputs);
   // The next node's full name, not yet made unique; takes next_name_.
   std::string TakeName(const ResolvedOp& op);
+  // The same, made unique.
+  std::string TakeUniqueName(const ResolvedOp& op);
   StatusOr<Value> CaptureAs(const Value& v, std::string name);
   StatusOr<Value> CopyConstant(const Tensor& t);
 
@@ -81,9 +129,30 @@ class GraphBuilder : public Emitter {
   std::string scope_;
   std::string device_;
   std::vector<Node*> control_inputs_;
+  std::vector<int> controls_since_;  // how many nodes there were, of each
   AttrMap node_attrs_;
+  FlowContext* context_ = nullptr;
+  bool by_hand_ = false;
+  std::vector<std::unique_ptr<FlowContext>> contexts_;
+  std::vector<FlowContext*> context_of_;  // by node, null beyond the end
   std::vector<Capture> captures_;
   absl::flat_hash_map<uint64_t, Value> imported_;
+};
+
+// While it lives, nodes are made in `context`.
+class ContextScope {
+ public:
+  ContextScope(GraphBuilder* b, FlowContext* context, bool by_hand = false)
+      : b_(b), context_(b->context()), by_hand_(b->by_hand()) {
+    b->set_context(context, by_hand);
+  }
+  ~ContextScope() { b_->set_context(context_, by_hand_); }
+  ContextScope(const ContextScope&) = delete;
+
+ private:
+  GraphBuilder* b_;
+  FlowContext* context_;
+  bool by_hand_;
 };
 
 inline constexpr StringView kLocationAttr = "_class";

@@ -104,6 +104,7 @@ class FunctionExporter {
       : f_(f), def_(def) {
     if (options.effect_order) after_ = EffectOrder(f);
     for (size_t i = 0; i < f.args.size(); ++i) args_[f.args[i]] = i;
+    FindForeign();
   }
 
   Status Export() {
@@ -121,7 +122,7 @@ class FunctionExporter {
     for (int i = 0; i < f_.body->num_nodes(); ++i) {
       const Node* n = f_.body->node(i);
       // Arguments are in the signature and are no nodes of the body.
-      if (args_.contains(n)) continue;
+      if (args_.contains(n) || foreign_.contains(n)) continue;
       HR_RETURN_IF_ERROR(AddNode(*n, def_->add_node_def()));
     }
     for (Node* n : f_.control_outputs) {
@@ -137,6 +138,33 @@ class FunctionExporter {
   }
 
  private:
+  // A body may have effects that are not the function's: it is a part of a
+  // graph. Readers run every effect that they find, so that it is written
+  // without what it does not need.
+  void FindForeign() {
+    absl::flat_hash_set<const Node*> needed;
+    std::vector<const Node*> todo;
+    const auto need = [&](const Node* n) {
+      if (!args_.contains(n) && needed.insert(n).second) todo.push_back(n);
+    };
+    for (const Edge& e : f_.results) need(e.node);
+    for (const Node* n : f_.control_outputs) need(n);
+    while (!todo.empty()) {
+      const Node* n = todo.back();
+      todo.pop_back();
+      for (const Edge& e : n->inputs()) need(e.node);
+      for (const Node* c : n->control_inputs()) need(c);
+    }
+    bool effects = false;
+    for (int i = 0; i < f_.body->num_nodes(); ++i) {
+      const Node* n = f_.body->node(i);
+      if (needed.contains(n)) continue;
+      foreign_.insert(n);
+      effects = effects || (!args_.contains(n) && HasSideEffect(n->def()));
+    }
+    if (!effects) foreign_.clear();
+  }
+
   std::string ArgName(size_t i) const {
     return i < f_.arg_names.size() ? f_.arg_names[i] : f_.args[i]->name();
   }
@@ -182,7 +210,9 @@ class FunctionExporter {
     for (const Edge& e : n.inputs()) def->add_input(NameOf(e));
     for (const Node* c : n.control_inputs()) AddControl(c, def);
     if (!after_.empty()) {
-      for (const Node* c : after_[n.id()]) AddControl(c, def);
+      for (const Node* c : after_[n.id()]) {
+        if (!foreign_.contains(c)) AddControl(c, def);
+      }
     }
     return AddAttrs(n, {}, def);
   }
@@ -190,6 +220,7 @@ class FunctionExporter {
   const Function& f_;
   FunctionDef* def_;
   absl::flat_hash_map<const Node*, size_t> args_;
+  absl::flat_hash_set<const Node*> foreign_;
   std::vector<std::vector<Node*>> after_;  // by node; or empty
 };
 

@@ -44,6 +44,11 @@ struct Function {
   };
   mutable ForkMutex derived_mutex;
   mutable Derived derived ABSL_GUARDED_BY(derived_mutex);
+  // The same with some of its arguments and results left out. With a lock of
+  // their own, as they are asked for while what is derived is made.
+  mutable ForkMutex narrowed_mutex;
+  mutable std::vector<std::shared_ptr<const Function>> narrowed
+      ABSL_GUARDED_BY(narrowed_mutex);
 
   std::vector<DType> arg_types() const;
   std::vector<DType> result_types() const;

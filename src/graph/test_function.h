@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 
 #include "graph/builder.h"
 #include "gtest/gtest.h"
@@ -20,14 +21,21 @@ inline ArgTypes TypesOf(const std::vector<Tensor>& tensors) {
 }
 
 // `body` traced over arguments of `types`, as a function that others can call.
+// `behind`: what is known of the tensors behind an argument.
 inline FunctionPtr Traced(StringView name, const ArgTypes& types,
-                          const Body& body) {
+                          const Body& body,
+                          const std::map<int, HandlePart>& behind = {}) {
   GraphBuilder builder(std::make_shared<Graph>(),
                        GraphBuilder::Kind::kFunction);
   EmitterScope emit(&builder);
   Values in;
   for (const auto& [dtype, shape] : types) {
-    in.push_back(*builder.AddPlaceholder("x", dtype, shape, nullptr));
+    std::shared_ptr<const HandleData> handle;
+    if (auto it = behind.find(static_cast<int>(in.size()));
+        it != behind.end()) {
+      handle = std::make_shared<HandleData>(1, it->second);
+    }
+    in.push_back(*builder.AddPlaceholder("x", dtype, shape, std::move(handle)));
   }
   OpScope s;
   Values out = body(s, in);

@@ -83,7 +83,15 @@ Value ZerosFor(OpScope& s, const Value& x) {
     return Value();
   }
   DType dtype = (*data)[0].dtype;
-  Value shape = s("VariableShape", {x});
+  const Shape& known = (*data)[0].shape;
+  Value shape;
+  if (known.fully_known()) {
+    std::vector<int32_t> sizes;
+    for (int i = 0; i < known.rank(); ++i) sizes.push_back(known[i]);
+    shape = s.Int32s(sizes);
+  } else {
+    shape = s("VariableShape", {x});
+  }
   return s("Fill", {shape, s.Scalar(dtype, 0)});
 }
 

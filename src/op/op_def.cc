@@ -349,6 +349,10 @@ OpBuilder& OpBuilder::Simplify(SimplifyFn fn) {
   def_.simplify = fn;
   return *this;
 }
+OpBuilder& OpBuilder::Vectorize(VectorizeFn fn) {
+  def_.vectorize = fn;
+  return *this;
+}
 
 OpBuilder& OpBuilder::RawName(const char* arg, const char* raw) {
   def_.raw_names.emplace_back(arg, raw);

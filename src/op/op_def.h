@@ -18,6 +18,7 @@ class PartialSizes;
 class ResolvedOp;
 class ShapeContext;
 class SimplifyContext;
+class VectorizeContext;
 
 // One input or output of a signature. Exactly one of the three forms:
 //   "x: float", "x: T"             one tensor (type or type_attr)
@@ -58,6 +59,8 @@ using ValueOfShapeFn = std::optional<Tensor> (*)(const ResolvedOp& op,
 using PartialSizesFn = Shape (*)(PartialSizes& c);
 // Says what a call in a plan may be replaced by; see op/passes/simplify.h.
 using SimplifyFn = Status (*)(SimplifyContext& c);
+// Emits the call for many rows at once; see op/vectorize.h.
+using VectorizeFn = Status (*)(VectorizeContext& c);
 // Binds a kernel to an op's types and attributes (reads them, prepares
 // constants). A null pointer: no kernel for these types.
 using KernelFactory =
@@ -107,6 +110,7 @@ class OpDef {
   ValueOfShapeFn value_of_shape = nullptr;
   PartialSizesFn partial_sizes = nullptr;
   SimplifyFn simplify = nullptr;
+  VectorizeFn vectorize = nullptr;
   // Inputs and attributes that raw ops take by another name than the wire's.
   std::vector<std::pair<std::string, std::string>> raw_names;
   int id = 0;  // position in the registry
@@ -150,6 +154,8 @@ class OpBuilder {
   OpBuilder& ValueOfShape(ValueOfShapeFn fn);
   OpBuilder& PartialSizes(PartialSizesFn fn);
   OpBuilder& Simplify(SimplifyFn fn);
+  // What tf.vectorized_map makes of the op. Without it rows are done in a loop.
+  OpBuilder& Vectorize(VectorizeFn fn);
   // tf.raw_ops takes `arg`, an input or attribute, as `raw`.
   OpBuilder& RawName(const char* arg, const char* raw);
   // Keeps the definition; the first definition error aborts the start-up with

@@ -63,9 +63,6 @@ enum class OpTrait : uint8_t {
   // Never waits, and never runs Python, though it takes a resource or a
   // variant.
   kNeverWaits,
-  // The sizes of its outputs follow from the values in what it works on, not
-  // from its inputs' shapes and the values of sizes and axes.
-  kSizesFromData,
   // Hands numbers on and makes none: no NaN or infinity begins in it.
   kMovesNumbers,
   // Element by element of two inputs, which it broadcasts itself.
@@ -83,6 +80,12 @@ enum class OpTrait : uint8_t {
   kHeavy,
   // Takes less time than reading its result from memory.
   kCheap,
+  // Makes something that each row of tf.vectorized_map has of its own, though
+  // nothing that it takes differs by row.
+  kOnePerRow,
+  // Its rule for tf.vectorized_map also knows tensor lists where it takes
+  // tensors of any dtype.
+  kTakesLists,
 };
 
 // A set of traits.

@@ -82,7 +82,7 @@ struct BoundTurns::KernelCall {
 struct BoundTurns::LoopRun {
   // A bound list.
   struct Calls {
-    const List* list = nullptr;
+    const BoundTurns::Calls* list = nullptr;
     BoundCall* first = nullptr;
     // What was wrong in it, where anything was.
     Status status() const;
@@ -117,10 +117,11 @@ struct BoundTurns::Workspace {
   RunServices services;
   void* memory = nullptr;
   int64_t bytes = 0;
-  std::deque<std::vector<BoundCall>> lists;
+  std::deque<std::vector<BoundCall>> calls;
   std::deque<LoopRun> loops;
   LoopRun* loop = nullptr;  // the outermost
   double left_ns = 0;
+  std::vector<BoundRows> lists;
   std::vector<Tensor> held;     // values that are not in `memory`
   std::deque<Tensor> borrowed;  // what kernels see of `memory`
   std::deque<KernelCall> kernels;
@@ -143,6 +144,11 @@ StatusOr<std::unique_ptr<BoundTurns::Workspace>> BoundTurns::NewWorkspace()
   }
   std::memset(w->memory, 0, memory_bytes_);
   w->held.resize(num_held_);
+  w->lists.resize(lists_.size());
+  for (size_t l = 0; l < lists_.size(); ++l) {
+    w->lists[l].bytes =
+        lists_[l].shape.num_elements() * DTypeSize(lists_[l].dtype);
+  }
   w->loop = &BindLoop(*w, loop_, 0);
   for (const Steady& s : steady_) {
     if (s.constant.has_buffer()) Give(*w, s, s.constant);
@@ -150,14 +156,16 @@ StatusOr<std::unique_ptr<BoundTurns::Workspace>> BoundTurns::NewWorkspace()
   return w;
 }
 
-char* BoundTurns::At(const Workspace& w, int value, uint32_t odd) const {
+void* BoundTurns::At(const Workspace& w, int value, uint32_t odd) const {
   const Value& v = values_[value];
+  if (v.list >= 0) return const_cast<BoundRows*>(&w.lists[v.list]);
+  if (v.held >= 0) return nullptr;  // kernels know it as a tensor
   return w.at(v.place[odd >> v.level & 1]);
 }
 
-BoundCall* BoundTurns::Bind(Workspace& w, const List& list,
+BoundCall* BoundTurns::Bind(Workspace& w, const Calls& list,
                             uint32_t odd) const {
-  std::vector<BoundCall>& bound = w.lists.emplace_back();
+  std::vector<BoundCall>& bound = w.calls.emplace_back();
   bound.resize(list.calls.size() + 1);
   for (size_t c = 0; c < list.calls.size(); ++c) {
     const TurnCall& call = list.calls[c];
@@ -195,7 +203,7 @@ BoundTurns::LoopRun& BoundTurns::BindLoop(Workspace& w, const Loop& loop,
   for (int parity : {0, 1}) {
     const uint32_t here = parity ? odd | bit : odd;
     run.turn[parity] = {&loop.turn, Bind(w, loop.turn, here)};
-    run.truth[parity] = At(w, loop.truth, here);
+    run.truth[parity] = static_cast<const char*>(At(w, loop.truth, here));
   }
   for (const Loop::Result& r : loop.results) {
     run.results.push_back(
@@ -273,7 +281,10 @@ bool BoundTurns::Fit(absl::Span<const Tensor> state) const {
       return false;
     }
   }
-  return true;
+  return std::all_of(lists_.begin(), lists_.end(), [&](const List& list) {
+    return !list.calls ||
+           list.calls->Fits(state[list.feed], list.dtype, list.shape);
+  });
 }
 
 void BoundTurns::Give(Workspace& w, const Steady& steady,
@@ -317,7 +328,7 @@ Status BoundTurns::LoopRun::Calls::status() const {
     if (call.error == 0) [[likely]]
       continue;
     const TurnCall& of = list->calls[c];
-    Status s = of.binds  ? of.binds->Failure(*of.op, call.error)
+    Status s = of.binds  ? of.binds->Failure(*of.op, call)
                : of.loop ? static_cast<const LoopRun*>(call.loop)->status
                          : static_cast<const KernelCall*>(call.loop)->status;
     for (const std::string& name : of.names) s = AtCall(s, name);
@@ -383,6 +394,14 @@ Status BoundTurns::Run(const RunServices& services,
     const Value& value = values_[v.value];
     std::memcpy(w->at(value.place[0]), (*state)[v.feed].raw(), value.bytes());
   }
+  std::vector<std::unique_ptr<ListOfRows>> lists(lists_.size());
+  for (size_t l = 0; l < lists.size(); ++l) {
+    const List& list = lists_[l];
+    if (!list.calls) continue;
+    HR_ASSIGN_OR_RETURN(
+        lists[l], list.calls->Open((*state)[list.feed], list.shape, list.writes,
+                                   &w->lists[l]));
+  }
   // After an error nothing is kept: calls remember it.
   HR_ASSIGN_OR_RETURN(const int parity, w->loop->Run());
   for (const Variable& v : variables_) {
@@ -390,6 +409,10 @@ Status BoundTurns::Run(const RunServices& services,
     HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(value.dtype, value.shape));
     std::memcpy(t.raw(), w->at(value.place[parity]), value.bytes());
     (*state)[v.feed] = std::move(t);
+  }
+  for (size_t l = 0; l < lists.size(); ++l) {
+    if (!lists[l] || lists_[l].steady) continue;
+    HR_ASSIGN_OR_RETURN((*state)[lists_[l].feed], lists[l]->Close());
   }
   Release(std::move(w));
   return OkStatus();

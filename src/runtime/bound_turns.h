@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "op/passes/binds_calls.h"
+#include "op/passes/binds_rows.h"
 #include "runtime/executable.h"
 #include "runtime/program.h"
 
@@ -50,6 +50,7 @@ class BoundTurns {
     int64_t place[2] = {-1, -1};  // in the workspace's memory, in bytes
     int held = -1;                // or a tensor of its own, which may be large
     int level = 0;                // loops around the loop
+    int list = -1;                // or among lists_: its rows
     size_t bytes() const { return shape.num_elements() * DTypeSize(dtype); }
   };
   struct TurnCall {
@@ -66,15 +67,15 @@ class BoundTurns {
     bool kernel_call() const { return !bound.run && !loop; }
   };
   // What runs from one end to the other, but for what branches jump over.
-  struct List {
+  struct Calls {
     std::vector<TurnCall> calls;
     std::vector<int> may_fail;  // among `calls`
     double ns = 1;              // that it takes, a high guess
   };
   struct Loop {
     int level = 0;
-    List once;  // before the first turn
-    List turn;
+    Calls once;  // before the first turn
+    Calls turn;
     int truth = -1;  // among values_: whether another turn follows
     struct Result {
       int variable, to;  // among values_
@@ -93,24 +94,34 @@ class BoundTurns {
     int feed;
     int value;
   };
+  // A variable that is a list, of elements of one type and shape.
+  struct List {
+    int feed;
+    std::shared_ptr<Kernel> kernel;  // `calls`
+    const BindsRows* calls;
+    DType dtype;
+    Shape shape;
+    bool writes, steady;
+  };
 
   BoundTurns() = default;
   StatusOr<std::unique_ptr<Workspace>> NewWorkspace() const;
   StatusOr<std::unique_ptr<Workspace>> Acquire() const;
   void Release(std::unique_ptr<Workspace> w) const;
-  // The calls of `list` for turns whose parities are bits of `odd`, by level.
-  BoundCall* Bind(Workspace& w, const List& list, uint32_t odd) const;
+  // The calls for turns whose parities are bits of `odd`, by level.
+  BoundCall* Bind(Workspace& w, const Calls& list, uint32_t odd) const;
   void BindKernel(Workspace& w, const TurnCall& call, uint32_t odd,
                   BoundCall* bound) const;
   LoopRun& BindLoop(Workspace& w, const Loop& loop, uint32_t odd) const;
-  char* At(const Workspace& w, int value, uint32_t odd) const;
+  void* At(const Workspace& w, int value, uint32_t odd) const;
   void Give(Workspace& w, const Steady& steady, const Tensor& t) const;
   Status SetSteady(Workspace& w, absl::Span<const Tensor> state) const;
 
   std::vector<Value> values_;
   Loop loop_;
   std::vector<Steady> steady_;
-  std::vector<Variable> variables_;              // those that change
+  std::vector<Variable> variables_;  // those that change
+  std::vector<List> lists_;
   std::vector<std::pair<int, int>> read_feeds_;  // feed, value
   std::unique_ptr<Executable> moved_out_;        // its feeds: all variables
   std::deque<std::vector<int64_t>> jumps_;       // of branches by index

@@ -134,6 +134,9 @@ class Writer {
   }
 
   Status Write(absl::Span<Node* const> nodes, Mapping* map, int depth) {
+    for (const Node* n : nodes) {
+      waited_.insert(n->control_inputs().begin(), n->control_inputs().end());
+    }
     for (Node* n : nodes) HR_RETURN_IF_ERROR(WriteNode(n, map, depth));
     return OkStatus();
   }
@@ -177,6 +180,7 @@ class Writer {
     call.name = n->name();
     // A target runs for what it may refuse, though nobody reads it.
     call.effect = HasSideEffect(n->def()) || asked_.contains(n);
+    call.whole = asked_.contains(n) || waited_.contains(n);
     for (int i = 0; i < n->num_outputs(); ++i) {
       // What runs is a reference, a scalar handle; its shape is the variable's.
       const DType type = n->output_type(i);
@@ -234,6 +238,7 @@ class Writer {
   const FunctionLibrary* library_;
   PlanBudget* budget_;
   const absl::flat_hash_set<const Node*> asked_;
+  absl::flat_hash_set<const Node*> waited_;  // by others of the graph
 };
 
 // True for a node that does nothing but wait for others.
@@ -360,6 +365,7 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
     }
     p.fetches.push_back(v);
   }
+  HR_RETURN_IF_ERROR(NarrowCalls(p, library));
   return p;
 }
 

@@ -25,6 +25,7 @@ struct Call {
   absl::InlinedVector<ValueId, 2> outputs;
   std::string name;     // the node's, for errors and timelines
   bool effect = false;  // runs even if no output is read
+  bool whole = false;   // somebody waits for all that it does
   bool dead = false;    // dropped by a pass
   std::shared_ptr<Kernel> kernel;
   // Within a loop, where they were found: what a branch may call, in order, or
@@ -109,6 +110,9 @@ void DropUnused(Program& p);
 // Calls are replaced by what their ops say is simpler (op/passes/simplify.h),
 // and broadcasts before ops that broadcast by themselves are left out.
 void Simplify(Program& p);
+// Branches and loops of whose results only some are read are made without what
+// the others alone need, which is not run. MakeProgram has done so.
+Status NarrowCalls(Program& p, const FunctionLibrary* library);
 // Matrix products of which only some columns are read are made of these alone.
 void NarrowProducts(Program& p);
 // Transpositions around batches of matrix products are folded into these.

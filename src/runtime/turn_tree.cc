@@ -32,9 +32,13 @@ class TreeReader {
       Note(ids[v], -1);
     }
     for (size_t i = 0; i < n; ++i) {
-      if (p.fetches[i] == p.feeds[i]) {
-        tree_->steady[p.feeds[i]] = true;
-      } else if (!tree_->IsSmall(p.feeds[i])) {
+      const bool steady = p.fetches[i] == p.feeds[i];
+      tree_->steady[p.feeds[i]] = steady;
+      if (value(p.feeds[i]).dtype == DType::kVariant) {
+        tree_->list_of[p.feeds[i]] = static_cast<int>(tree_->lists.size());
+        tree_->lists.push_back({static_cast<int>(i)});
+        current_.push_back(p.feeds[i]);
+      } else if (!steady && !tree_->IsSmall(p.feeds[i])) {
         return nullptr;
       }
     }
@@ -45,7 +49,10 @@ class TreeReader {
     // Reading a branch may have shown that its result is another value.
     for (ValueId& v : p.fetches) v = ids[v];
     for (size_t i = 0; i < n; ++i) {
-      if (!SameKind(p.feeds[i], p.fetches[i])) return nullptr;
+      const int list = tree_->list_of[p.feeds[i]];
+      const bool fits = list >= 0 ? p.fetches[i] == current_[list]
+                                  : SameKind(p.feeds[i], p.fetches[i]);
+      if (!fits) return nullptr;
     }
     return IsTruth(p.fetches[n]) ? std::move(tree_) : nullptr;
   }
@@ -77,6 +84,7 @@ class TreeReader {
     tree_->base.push_back(v);
     tree_->steady.push_back(value(v).constant.has_buffer());
     tree_->home.push_back(home);
+    tree_->list_of.push_back(-1);
     once_.push_back(false);
   }
   ValueId NewValue(const ProgramValue& like, int home) {
@@ -131,8 +139,11 @@ class TreeReader {
   bool IsSteady(const Call& call) const {
     return AllInputs(call, [&](ValueId v) { return tree_->steady[v]; });
   }
+  bool HasList(const Call& call) const {
+    return !AllInputs(call, [&](ValueId v) { return tree_->list_of[v] < 0; });
+  }
   bool IsOnce(const Call& call, const Place& at) const {
-    return at.once && AllInputs(call, [&](ValueId v) {
+    return at.once && !HasList(call) && AllInputs(call, [&](ValueId v) {
              return v < at.since || once_[v] || tree_->steady[v];
            });
   }
@@ -150,7 +161,9 @@ class TreeReader {
                 const Place& at) {
     Call& call = item.call;
     if (from.effect || from.op->def().is_stateful) return false;
-    const bool steady = IsSteady(call), once = IsOnce(call, at);
+    const bool steady = at.outermost && IsSteady(call);
+    if (!steady && HasList(call)) return ReadListCall(p, item, ids, at);
+    const bool once = IsOnce(call, at);
     TurnBlock& to = once ? *at.once : *at.block;
     bool known = true;
     for (ValueId& v : call.outputs) {
@@ -172,7 +185,7 @@ class TreeReader {
       once_[out] = in < at.since || once_[in];
       if (!tree_->steady[in]) return tree_->IsSmall(out);
     }
-    if (at.outermost && steady) {
+    if (steady) {
       for (ValueId v : call.outputs) tree_->steady[v] = true;
       tree_->program.calls.push_back(std::move(call));
       return true;
@@ -183,6 +196,54 @@ class TreeReader {
     }
     to.items.push_back(std::move(item));
     return true;
+  }
+
+  // A call that reads or changes a list.
+  bool ReadListCall(const Program& p, TurnItem& item, Ids& ids,
+                    const Place& at) {
+    Call& call = item.call;
+    if (!BindCall(call).ok()) return false;
+    const auto* calls = dynamic_cast<const BindsRows*>(call.kernel.get());
+    const int number = tree_->list_of[call.inputs[0]];
+    if (!calls || number < 0 || current_[number] != call.inputs[0]) {
+      return false;
+    }
+    for (size_t i = 1; i < call.inputs.size(); ++i) {
+      if (tree_->list_of[call.inputs[i]] >= 0) return false;
+    }
+    TurnTree::List& list = tree_->lists[number];
+    for (ValueId& v : call.outputs) {
+      v = IdOf(p, v, ids);
+      tree_->home[v] = at.block->id;
+      if (value(v).dtype == DType::kVariant) {
+        tree_->list_of[v] = number;
+        current_[number] = v;
+      }
+    }
+    const BindsRows::Element element = calls->element();
+    if (element.input >= 0 || element.output >= 0) {
+      const ValueId row = element.input >= 0 ? call.inputs[element.input]
+                                             : call.outputs[element.output];
+      if (!IsElement(row, &list)) return false;
+    }
+    list.writes = list.writes || element.input >= 0;
+    list.kernel = call.kernel;
+    list.calls = calls;
+    at.block->items.push_back(std::move(item));
+    return true;
+  }
+  // Of the type and shape of the list's other ones.
+  bool IsElement(ValueId row, TurnTree::List* list) {
+    ProgramValue& v = tree_->program.values[row];
+    const bool first = list->dtype == DType::kInvalid;
+    // Where no rule knows what comes out of a list, what goes in tells.
+    if (!first && v.shape.CompatibleWith(list->shape)) v.shape = list->shape;
+    if (!tree_->IsSmall(row)) return false;
+    if (first) {
+      list->dtype = v.dtype;
+      list->shape = v.shape;
+    }
+    return v.dtype == list->dtype && v.shape == list->shape;
   }
 
   // Reshapes of known shapes lie where what they look at lies.
@@ -223,7 +284,10 @@ class TreeReader {
         !which.shape.IsScalar()) {
       return false;
     }
+    const std::vector<ValueId> before = current_;
+    std::vector<std::vector<ValueId>> left;  // the lists, one a way
     for (Program body : *from.bodies) {
+      current_ = before;
       TurnWay& way = item.ways.emplace_back();
       way.block.id = next_block_++;
       Place inner = at;
@@ -234,21 +298,31 @@ class TreeReader {
       for (ValueId v : body.fetches) {
         way.results.push_back(IdOf(body, v, inner_ids));
       }
+      left.push_back(current_);
     }
-    return SetOutputs(from, item, ids, at);
+    current_ = before;
+    return SetOutputs(from, item, left, ids, at);
   }
 
   // A branch's outputs, but for those that are the same value in all ways.
-  bool SetOutputs(const Call& from, TurnItem& item, Ids& ids, const Place& at) {
+  bool SetOutputs(const Call& from, TurnItem& item,
+                  const std::vector<std::vector<ValueId>>& left, Ids& ids,
+                  const Place& at) {
     std::vector<TurnWay>& ways = item.ways;
+    const std::vector<ValueId> before = current_;
     item.call.outputs.clear();
     size_t kept = 0;
     for (size_t o = 0; o < from.outputs.size(); ++o) {
       const ValueId r = ways[0].results[o];
       bool same = true;
-      for (TurnWay& way : ways) {
-        if (!SameKind(way.results[o], r)) return false;
-        same = same && way.results[o] == r;
+      const int list = tree_->list_of[r];
+      for (size_t w = 0; w < ways.size(); ++w) {
+        const ValueId other = ways[w].results[o];
+        if (tree_->list_of[other] != list ||
+            (list >= 0 ? left[w][list] != other : !SameKind(other, r))) {
+          return false;
+        }
+        same = same && other == r;
       }
       if (same) {
         ids[from.outputs[o]] = r;
@@ -257,13 +331,25 @@ class TreeReader {
       ProgramValue out = value(r);
       out.constant = Tensor();
       const ValueId v = NewValue(out, at.block->id);
-      if (!tree_->IsSmall(v)) return false;
       ids[from.outputs[o]] = v;
+      if (list >= 0) {
+        if (current_[list] != before[list]) return false;  // twice
+        tree_->list_of[v] = list;
+        current_[list] = v;
+        continue;
+      }
+      if (!tree_->IsSmall(v)) return false;
       item.call.outputs.push_back(v);
       for (TurnWay& way : ways) way.results[kept] = way.results[o];
       ++kept;
     }
     for (TurnWay& way : ways) way.results.resize(kept);
+    // No way may have changed what it does not give.
+    for (size_t l = 0; l < current_.size(); ++l) {
+      for (const std::vector<ValueId>& way : left) {
+        if (way[l] != before[l] && current_[l] == before[l]) return false;
+      }
+    }
     at.block->items.push_back(std::move(item));
     return true;
   }
@@ -283,7 +369,8 @@ class TreeReader {
     inner.block = &loop.test;
     if (!Tell(&test, given, /*values=*/true)) return false;
     Ids test_ids = IdsOf(test, given);
-    if (!ReadCalls(test, test_ids, inner)) return false;
+    const std::vector<ValueId> before = current_;
+    if (!ReadCalls(test, test_ids, inner) || current_ != before) return false;
     loop.first_truth = IdOf(test, test.fetches[0], test_ids);
     return IsTruth(loop.first_truth) &&
            ReadTurn(from, std::move(turn), given, loop, ids, at) &&
@@ -308,6 +395,7 @@ class TreeReader {
       }
     }
     if (!Optimise(turn).ok()) return false;
+    const std::vector<ValueId> before = current_;
     const auto since = static_cast<ValueId>(tree_->program.values.size());
     Ids turn_ids = IdsOf(turn, given);
     for (size_t i = 0; i < n; ++i) {
@@ -318,8 +406,14 @@ class TreeReader {
       ProgramValue like = value(given[i]);
       like.constant = Tensor();
       const ValueId v = NewValue(like, -1);
-      if (!tree_->IsSmall(v)) return false;
       turn_ids[turn.feeds[i]] = v;
+      if (const int list = tree_->list_of[given[i]]; list >= 0) {
+        if (current_[list] != given[i]) return false;
+        tree_->list_of[v] = list;
+        current_[list] = v;
+        continue;
+      }
+      if (!tree_->IsSmall(v)) return false;
       loop.first.push_back(given[i]);
       loop.variables.push_back(v);
       loop.last.push_back(NewValue(like, at.block->id));
@@ -331,11 +425,24 @@ class TreeReader {
     inner.since = since;
     ++inner.depth;
     if (!ReadCalls(turn, turn_ids, inner)) return false;
+    std::vector<bool> is_variable(current_.size());
     for (size_t i = 0; i < n; ++i) {
       if (steady(i)) continue;
       const ValueId next = IdOf(turn, turn.fetches[i], turn_ids);
+      if (const int list = tree_->list_of[given[i]]; list >= 0) {
+        if (current_[list] != next) return false;
+        const ValueId last = NewValue(value(given[i]), at.block->id);
+        ids[from.outputs[i]] = last;
+        tree_->list_of[last] = list;
+        current_[list] = last;
+        is_variable[list] = true;
+        continue;
+      }
       if (!SameKind(next, given[i])) return false;
       loop.next.push_back(next);
+    }
+    for (size_t l = 0; l < current_.size(); ++l) {
+      if (current_[l] != before[l] && !is_variable[l]) return false;
     }
     loop.truth = IdOf(turn, turn.fetches[n], turn_ids);
     return IsTruth(loop.truth);
@@ -343,7 +450,8 @@ class TreeReader {
 
   const Program& turn_;
   std::unique_ptr<TurnTree> tree_ = std::make_unique<TurnTree>();
-  std::vector<bool> once_;  // per value: made once, before a loop's turns
+  std::vector<ValueId> current_;  // per list: its latest value
+  std::vector<bool> once_;        // per value: made once, before a loop's turns
   int next_block_ = 0;
   int num_calls_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "op/passes/binds_rows.h"
 #include "runtime/program.h"
 
 namespace headrace {
@@ -61,6 +62,17 @@ struct TurnTree {
   // Handed on as it is.
   bool IsSteadyVariable(size_t i) const { return steady[program.feeds[i]]; }
 
+  // A variable that is a list of equal elements. Calls change it where it lies,
+  // as each of its values is read by nothing behind the call that changes it.
+  struct List {
+    int feed;
+    std::shared_ptr<Kernel> kernel;  // of one of its calls; null: there is none
+    const BindsRows* calls = nullptr;  // the same kernel
+    DType dtype = DType::kInvalid;     // of elements, where calls touch any
+    Shape shape;
+    bool writes = false;  // elements are set
+  };
+
   // All values. Its calls are those that are the same in all turns.
   Program program;
   TurnBlock turn;
@@ -69,6 +81,8 @@ struct TurnTree {
   std::vector<ValueId> base;
   std::vector<bool> steady;
   std::vector<int> home;
+  std::vector<List> lists;
+  std::vector<int> list_of;  // per value: among `lists`, or -1
   // Loops within loops, the outermost one included.
   int depth = 1;
 };

@@ -66,7 +66,9 @@ class BoundTurnsMaker {
     Variables v;
     std::vector<int> feeds;
     for (size_t i = 0; i < n; ++i) {
-      if (tree_.IsSteadyVariable(i)) continue;
+      if (tree_.IsSteadyVariable(i) || tree_.list_of[p_.feeds[i]] >= 0) {
+        continue;
+      }
       feeds.push_back(static_cast<int>(i));
       v.values.push_back(p_.feeds[i]);
       v.next.push_back(p_.fetches[i]);
@@ -74,6 +76,11 @@ class BoundTurnsMaker {
     AddTurn(v, tree_.turn, p_.fetches[n], &made_->loop_);
     for (size_t i = 0; i < feeds.size(); ++i) {
       made_->variables_.push_back({feeds[i], known_[v.values[i]]});
+    }
+    for (const TurnTree::List& list : tree_.lists) {
+      made_->lists_.push_back({list.feed, list.kernel, list.calls, list.dtype,
+                               list.shape, list.writes,
+                               tree_.IsSteadyVariable(list.feed)});
     }
     if (!ok_ || !AddSteady() || made_->memory_bytes_ > kMostBytes) {
       return nullptr;
@@ -84,7 +91,7 @@ class BoundTurnsMaker {
  private:
   using Value = BoundTurns::Value;
   using TurnCall = BoundTurns::TurnCall;
-  using List = BoundTurns::List;
+  using Calls = BoundTurns::Calls;
   using Loop = BoundTurns::Loop;
   // Of a loop: those that change.
   struct Variables {
@@ -125,6 +132,11 @@ class BoundTurnsMaker {
   // The value among the turns' own; steady ones are given before the turns.
   int ValueOf(ValueId v) {
     if (known_[v] >= 0) return known_[v];
+    if (tree_.list_of[v] >= 0) {
+      const int at = NewValue(v);
+      made_->values_[at].list = tree_.list_of[v];
+      return at;
+    }
     if (tree_.base[v] != v) {
       const int from = ValueOf(tree_.base[v]);
       const int at = NewValue(v);
@@ -172,7 +184,7 @@ class BoundTurnsMaker {
   }
 
   // Copies `v` there, unless it lies there.
-  void AddCopy(ValueId v, Value to, List* list) {
+  void AddCopy(ValueId v, Value to, Calls* list) {
     const int from = ValueOf(v);
     if (SamePlace(made_->values_[from], to)) return;
     TurnCall copy;
@@ -187,7 +199,7 @@ class BoundTurnsMaker {
     Push(std::move(copy), list);
   }
 
-  void Push(TurnCall call, List* list) {
+  void Push(TurnCall call, Calls* list) {
     if (call.may_fail()) {
       list->may_fail.push_back(static_cast<int>(list->calls.size()));
     }
@@ -202,7 +214,7 @@ class BoundTurnsMaker {
     list->calls.push_back(std::move(call));
   }
 
-  void Add(const TurnBlock& block, List* list) {
+  void Add(const TurnBlock& block, Calls* list) {
     for (const TurnItem& item : block.items) {
       if (!ok_) return;
       if (item.loop) {
@@ -215,10 +227,10 @@ class BoundTurnsMaker {
     }
   }
 
-  void AddCall(Call call, List* list) {
+  void AddCall(Call call, Calls* list) {
     ok_ = ok_ && BindCall(call).ok();
     for (ValueId v : call.inputs) {
-      ok_ = ok_ && p_.values[v].shape.fully_known();
+      ok_ = ok_ && (tree_.list_of[v] >= 0 || p_.values[v].shape.fully_known());
     }
     if (!ok_) return;
     const Kernel* kernel = call.kernel.get();
@@ -232,28 +244,39 @@ class BoundTurnsMaker {
     made.op = call.op;
     made.names = {call.name};
     made.guess = IsGuess(p_, call);
+    const int list_number =
+        call.inputs.empty() ? -1 : tree_.list_of[call.inputs[0]];
     absl::InlinedVector<BoundInput, 3> inputs;
     bool large = false;
     for (ValueId v : call.inputs) {
       made.inputs.push_back(ValueOf(v));
       const ProgramValue& value = p_.values[v];
-      large = large || made_->values_[made.inputs.back()].held >= 0;
+      // Nobody reads what has no elements.
+      large = large || (made_->values_[made.inputs.back()].held >= 0 &&
+                        value.shape.num_elements() != 0);
       inputs.push_back({&value.shape,
                         value.constant.has_buffer() ? &value.constant : nullptr,
                         tree_.steady[v]});
     }
-    for (ValueId v : call.outputs) made.outputs.push_back(ValueOf(v));
-    const Shape& out = p_.values[call.outputs[0]].shape;
+    for (ValueId v : call.outputs) {
+      if (tree_.list_of[v] < 0) made.outputs.push_back(ValueOf(v));
+    }
+    const Shape& out = list_number < 0 ? p_.values[call.outputs[0]].shape
+                                       : tree_.lists[list_number].shape;
     const auto* binds = dynamic_cast<const BindsCalls*>(kernel);
-    const bool bound = binds != nullptr && !large && !made.guess &&
-                       inputs.size() <= 3 && call.outputs.size() == 1 &&
+    // What lists hold was looked at before the turns.
+    const bool bound = binds != nullptr && !large &&
+                       (!made.guess || list_number >= 0) &&
+                       inputs.size() <= 3 && made.outputs.size() <= 1 &&
                        binds->BindTo(inputs, out, &made.bound);
+    // Kernels would want the list.
+    ok_ = ok_ && (bound || list_number < 0);
     if (!bound) made.bound = {};
-    if (bound && binds->may_fail()) made.binds = binds;
+    if (bound && binds->may_fail(inputs)) made.binds = binds;
     Push(std::move(made), list);
   }
 
-  void AddBranch(const TurnItem& item, List* list) {
+  void AddBranch(const TurnItem& item, Calls* list) {
     const size_t choice = list->calls.size(), ways = item.ways.size();
     TurnCall choose;
     choose.inputs = {ValueOf(item.call.inputs[0])};
@@ -284,7 +307,7 @@ class BoundTurnsMaker {
     bound.loop = made_->jumps_.emplace_back(std::move(begins)).data();
   }
   // The calls of one way, which leave its results in the branch's outputs.
-  void AddWay(const Call& branch, const TurnWay& way, List* list) {
+  void AddWay(const Call& branch, const TurnWay& way, Calls* list) {
     for (size_t o = 0; o < way.results.size(); ++o) {
       Claim(way.results[o], way.block,
             made_->values_[ValueOf(branch.outputs[o])]);
@@ -295,7 +318,7 @@ class BoundTurnsMaker {
     }
   }
 
-  void AddLoop(const TurnItem& item, List* list) {
+  void AddLoop(const TurnItem& item, Calls* list) {
     const TurnLoop& from = *item.loop;
     auto loop = std::make_shared<Loop>();
     loop->level = level_ + 1;

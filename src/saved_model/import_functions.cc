@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "graph/import.h"
 #include "op/registry.h"
+#include "saved_model/function_names.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace headrace {
@@ -17,15 +18,6 @@ using tensorflow::FunctionDefLibrary;
 using tensorflow::GraphDef;
 using tensorflow::NameAttrList;
 using tensorflow::NodeDef;
-
-// "__inference_f_33" -> "__inference_f": the number counted functions in the
-// process that wrote it.
-StringView WithoutNumber(StringView name) {
-  const size_t end = name.find_last_not_of("0123456789");
-  const bool numbered = end != StringView::npos && end > 0 &&
-                        end + 1 < name.size() && name[end] == '_';
-  return numbered ? name.substr(0, end) : name;
-}
 
 class FunctionImporter {
  public:
@@ -47,9 +39,8 @@ class FunctionImporter {
       }
       Reach(root);
     }
-    ReachAll();
-    HR_RETURN_IF_ERROR(CheckOps());
-    Rename();
+    def_->clear_node();
+    HR_RETURN_IF_ERROR(RenameReached());
     ImportedFunctions made;
     made.holder = std::make_shared<Graph>();
     made.holder->is_body = true;  // its functions are found process-wide
@@ -58,6 +49,14 @@ class FunctionImporter {
       made.by_name.emplace(old, made.holder->library()->Find(name));
     }
     return made;
+  }
+
+  Status RenameReached() {
+    for (const NodeDef& n : def_->node()) ReachFrom(n);
+    ReachAll();
+    HR_RETURN_IF_ERROR(CheckOps());
+    Rename();
+    return OkStatus();
   }
 
  private:
@@ -73,15 +72,16 @@ class FunctionImporter {
   void ReachAll() {
     for (size_t i = 0; i < reached_.size(); ++i) {
       const std::string name = reached_[i]->signature().name();
-      for (const NodeDef& n : reached_[i]->node_def()) {
-        Reach(n.op());
-        for (const auto& [key, value] : n.attr()) ReachIn(value);
-      }
+      for (const NodeDef& n : reached_[i]->node_def()) ReachFrom(n);
       auto gradient = gradients_.find(name);
       if (gradient != gradients_.end()) Reach(gradient->second);
     }
   }
 
+  void ReachFrom(const NodeDef& n) {
+    Reach(n.op());
+    for (const auto& [key, value] : n.attr()) ReachIn(value);
+  }
   void ReachIn(const AttrValue& value) {
     if (value.has_func()) ReachIn(value.func());
     for (const NameAttrList& f : value.list().func()) ReachIn(f);
@@ -93,12 +93,14 @@ class FunctionImporter {
 
   Status CheckOps() const {
     std::set<StringView> missing;
-    for (const FunctionDef* f : reached_) {
-      for (const NodeDef& n : f->node_def()) {
+    const auto check = [&](const auto& nodes) {
+      for (const NodeDef& n : nodes) {
         if (names_.contains(n.op()) || FindOp(n.op()) != nullptr) continue;
         missing.insert(n.op());
       }
-    }
+    };
+    check(def_->node());
+    for (const FunctionDef* f : reached_) check(f->node_def());
     if (missing.empty()) return OkStatus();
     return Unimplemented("SavedModel ", folder_, " needs operations that are ",
                          "not supported: ", absl::StrJoin(missing, ", "));
@@ -107,7 +109,15 @@ class FunctionImporter {
   // Gives what was reached its new names and drops the rest.
   void Rename() {
     const std::string suffix = FunctionLibrary::NewName("_load");
-    def_->clear_node();
+    for (NodeDef& n : *def_->mutable_node()) {
+      // State that is given no name has its node's, which is that of many.
+      const OpDef* op = FindOp(n.op());
+      if (op != nullptr && op->FindAttr("shared_name") != nullptr) {
+        std::string* name = (*n.mutable_attr())["shared_name"].mutable_s();
+        if (name->empty()) *name = n.name();
+      }
+      RenameIn(&n, suffix);
+    }
     GraphDef kept;
     for (FunctionDef* f : reached_) {
       for (NodeDef& n : *f->mutable_node_def()) RenameIn(&n, suffix);
@@ -124,24 +134,11 @@ class FunctionImporter {
   }
 
   void RenameIn(NodeDef* n, const std::string& suffix) {
-    auto as_op = names_.find(n->op());
-    if (as_op != names_.end()) n->set_op(as_op->second);
-    for (auto& [key, value] : *n->mutable_attr()) {
-      RenameIn(&value);
-      if (key == "shared_name" && !value.s().empty()) {
-        value.mutable_s()->append(suffix);
-      }
+    RenameCalls(names_, n);
+    auto name = n->mutable_attr()->find("shared_name");
+    if (name != n->mutable_attr()->end() && !name->second.s().empty()) {
+      name->second.mutable_s()->append(suffix);
     }
-  }
-  void RenameIn(AttrValue* value) {
-    if (value->has_func()) RenameIn(value->mutable_func());
-    if (!value->has_list()) return;
-    for (NameAttrList& f : *value->mutable_list()->mutable_func()) RenameIn(&f);
-  }
-  void RenameIn(NameAttrList* f) {
-    auto it = names_.find(f->name());
-    if (it != names_.end()) f->set_name(it->second);
-    for (auto& [key, value] : *f->mutable_attr()) RenameIn(&value);
   }
 
   GraphDef* def_;
@@ -149,7 +146,7 @@ class FunctionImporter {
   const std::string& folder_;
   absl::flat_hash_map<std::string, FunctionDef*> by_name_;
   absl::flat_hash_map<std::string, std::string> gradients_;
-  absl::flat_hash_map<std::string, std::string> names_;  // old -> new
+  FunctionNames names_;
   std::vector<FunctionDef*> reached_;
 };
 
@@ -159,6 +156,10 @@ StatusOr<ImportedFunctions> ImportFunctions(
     GraphDef* def, const std::vector<std::string>& roots,
     const std::string& folder) {
   return FunctionImporter(def, folder).Import(roots);
+}
+
+Status GiveNewNames(GraphDef* def, const std::string& folder) {
+  return FunctionImporter(def, folder).RenameReached();
 }
 
 }  // namespace headrace

@@ -31,4 +31,10 @@ StatusOr<ImportedFunctions> ImportFunctions(
     tensorflow::GraphDef* def, const std::vector<std::string>& roots,
     const std::string& folder);
 
+// Gives the functions that the nodes of a graph for sessions call, and the
+// resources that its nodes share by name, names that nothing in the process
+// has. Functions that no node calls go. Unimplemented, with all of their names,
+// where ops are used that are not there.
+Status GiveNewNames(tensorflow::GraphDef* def, const std::string& folder);
+
 }  // namespace headrace

@@ -24,15 +24,20 @@ class ModelLoader {
     model_.reset(new LoadedModel);
     model_->model_ = std::move(model);
     model_->graph_ = graph;
-    objects_ = &model_->graph_->object_graph_def();
+    if (graph->object_graph_def().nodes_size() == 0) {
+      HR_ASSIGN_OR_RETURN(
+          model_->session_,
+          MakeSessionObjects(graph, folder_, &model_->imported_));
+    }
+    objects_ = &graph->object_graph_def();
     HR_RETURN_IF_ERROR(CheckObjects());
     // The only constants that outlive the graph.
     HR_RETURN_IF_ERROR(MakePlainValues());
-    HR_RETURN_IF_ERROR(ImportAll());
+    if (!model_->session_.graph) HR_RETURN_IF_ERROR(ImportAll());
     HR_RETURN_IF_ERROR(MakeResources());
     HR_RETURN_IF_ERROR(MakeFunctions());
     if (!options_.skip_checkpoint) HR_RETURN_IF_ERROR(Restore());
-    HR_RETURN_IF_ERROR(InitializeResources());
+    HR_RETURN_IF_ERROR(Initialize());
     return std::move(model_);
   }
 
@@ -45,11 +50,6 @@ class ModelLoader {
 
   // Ids are used as indices, and functions looked up by name, from here on.
   Status CheckObjects() const {
-    if (objects_->nodes_size() == 0) {
-      return Unimplemented("SavedModel ", folder_,
-                           " has no objects: models of TensorFlow 1 are not "
-                           "supported");
-    }
     for (int i = 0; i < objects_->nodes_size(); ++i) {
       const SavedObject& o = objects_->nodes(i);
       for (const auto& child : o.children()) {
@@ -218,6 +218,14 @@ class ModelLoader {
     return f->Call({}, results);
   }
 
+  // Nothing where the name is empty.
+  Status CallNamed(const std::string& name, std::vector<Value> args) {
+    if (name.empty()) return OkStatus();
+    HR_ASSIGN_OR_RETURN(const auto f, Bind(name));
+    ValueList nothing;
+    return f->Call(args, &nothing);
+  }
+
   Status MakeResources() {
     for (int i = 0; i < objects_->nodes_size(); ++i) {
       if (!objects_->nodes(i).has_resource()) continue;
@@ -238,7 +246,9 @@ class ModelLoader {
     return OkStatus();
   }
 
-  Status InitializeResources() {
+  Status Initialize() {
+    const SessionGraph& session = model_->session_;
+    if (session.graph) return CallNamed(session.initialize, {});
     for (int i = 0; i < objects_->nodes_size(); ++i) {
       if (!objects_->nodes(i).has_resource()) continue;
       ValueList nothing;
@@ -269,6 +279,11 @@ class ModelLoader {
   }
 
   Status Restore() {
+    const std::string path = JoinPath(folder_, kVariablesPrefix);
+    if (const SessionGraph& session = model_->session_; session.graph) {
+      return CallNamed(session.restore,
+                       {Value(Tensor::Scalar<std::string>(path))});
+    }
     std::vector<TrackablePtr> nodes;
     bool values = false;
     for (int i = 0; i < objects_->nodes_size(); ++i) {
@@ -290,9 +305,7 @@ class ModelLoader {
             nodes[slot.slot_variable_node_id()], Trackable::kBorrowed));
       }
     }
-    HR_ASSIGN_OR_RETURN(
-        auto restored,
-        RestoreGraph(JoinPath(folder_, kVariablesPrefix), nodes[0]));
+    HR_ASSIGN_OR_RETURN(auto restored, RestoreGraph(path, nodes[0]));
     Status matched = options_.allow_partial_checkpoint
                          ? OkStatus()
                          : restored->CheckExistingMatched();

@@ -11,6 +11,7 @@
 #include "op/resource.h"
 #include "saved_model/import_functions.h"
 #include "saved_model/model_file.h"
+#include "saved_model/session_objects.h"
 #include "train/trackable.h"
 
 namespace headrace {
@@ -45,6 +46,8 @@ class LoadedModel {
   const tensorflow::SavedObject& object(int id) const {
     return graph_->object_graph_def().nodes(id);
   }
+  // Where the model is one of TensorFlow 1; its `graph` is null for others.
+  const SessionGraph& session() const { return session_; }
   // The child of that name, or -1.
   int Child(int id, StringView name) const;
 
@@ -69,6 +72,7 @@ class LoadedModel {
   std::unique_ptr<tensorflow::SavedModel> model_;
   tensorflow::MetaGraphDef* graph_ = nullptr;  // of model_
   ImportedFunctions imported_;
+  SessionGraph session_;
   std::vector<Value> values_;  // by object
   absl::flat_hash_map<std::string, std::shared_ptr<ConcreteFunction>>
       functions_;

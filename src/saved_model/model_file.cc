@@ -99,18 +99,23 @@ StatusOr<MetaGraphDef*> FindMetaGraph(SavedModel* model,
         ". Pass a `tags=` argument to load this SavedModel.");
   }
   if (!tags) return model->mutable_meta_graphs(0);
-  const std::set<StringView> wanted(tags->begin(), tags->end());
-  for (MetaGraphDef& g : *model->mutable_meta_graphs()) {
-    if (TagsOf(g) == wanted) return &g;
-  }
-  if (n == 1) {
+  StatusOr<MetaGraphDef*> found = MetaGraphOfTags(model, *tags);
+  if (!found.ok() && n == 1) {
     return InvalidArgument(
         "Got an incompatible argument to `tags`: [", Quoted(*tags),
         "]. The SavedModel at ", folder, " has one MetaGraph with tags [",
         Quoted(model->meta_graphs(0).meta_info_def().tags()),
         "]. You may omit the argument, pass 'None', or pass matching tags.");
   }
-  return NotFound("MetaGraphDef associated with tags ", Quoted(*tags),
+  return found;
+}
+
+StatusOr<MetaGraphDef*> MetaGraphOfTags(SavedModel* model, const Tags& tags) {
+  const std::set<StringView> wanted(tags.begin(), tags.end());
+  for (MetaGraphDef& g : *model->mutable_meta_graphs()) {
+    if (TagsOf(g) == wanted) return &g;
+  }
+  return NotFound("MetaGraphDef associated with tags ", Quoted(tags),
                   " could not be found in SavedModel, with available tags '",
                   AllTags(*model, "{", "}"),
                   "'. To inspect available tag-sets in the SavedModel, please "

@@ -36,5 +36,8 @@ StatusOr<std::unique_ptr<tensorflow::SavedModel>> ParseSavedModel(
 StatusOr<tensorflow::MetaGraphDef*> FindMetaGraph(
     tensorflow::SavedModel* model, const std::optional<Tags>& tags,
     const std::string& folder);
+// The one with exactly these tags, in any order; NotFound where there is none.
+StatusOr<tensorflow::MetaGraphDef*> MetaGraphOfTags(
+    tensorflow::SavedModel* model, const Tags& tags);
 
 }  // namespace headrace

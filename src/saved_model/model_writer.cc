@@ -5,6 +5,7 @@
 #include "base/files/files.h"
 #include "graph/export.h"
 #include "op/resource.h"
+#include "saved_model/fingerprint.h"
 #include "tensor/tensor_proto.h"
 
 namespace headrace {
@@ -158,6 +159,15 @@ Status ModelWriter::Write(const std::string& folder, const TrackablePtr& root,
   HR_RETURN_IF_ERROR(CreateDirectories(fs, local));
   HR_RETURN_IF_ERROR(values.Write(fs, JoinPath(local, kVariablesPrefix), {}));
   HR_RETURN_IF_ERROR(CopyAssets(fs, local));
+  // Before the model that it describes, so that no reader has one of another.
+  HR_ASSIGN_OR_RETURN(
+      const std::string index,
+      ReadWholeFile(fs,
+                    JoinPath(local, std::string(kVariablesPrefix) + ".index")));
+  const tensorflow::FingerprintDef fingerprint =
+      FingerprintOf(model_, bytes, index);
+  HR_RETURN_IF_ERROR(WriteFileAtomically(fs, JoinPath(local, kFingerprintFile),
+                                         fingerprint.SerializeAsString()));
   return WriteFileAtomically(fs, JoinPath(local, kModelFile), bytes);
 }
 

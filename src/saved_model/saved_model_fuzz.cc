@@ -24,6 +24,9 @@ bool ReachesOutside(const std::string& op) {
 }
 
 bool StaysWithin(const tensorflow::MetaGraphDef& graph) {
+  for (const auto& n : graph.graph_def().node()) {
+    if (ReachesOutside(n.op())) return false;
+  }
   for (const auto& f : graph.graph_def().library().function()) {
     for (const auto& n : f.node_def()) {
       if (ReachesOutside(n.op())) return false;

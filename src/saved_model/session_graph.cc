@@ -30,10 +30,10 @@ void Describe(const Value& v, TensorInfo* info) {
 StatusOr<Node*> Grouped(GraphBuilder* builder, StringView name,
                         std::vector<Node*> after) {
   builder->SetNextName(name);
-  std::swap(builder->control_inputs(), after);
+  std::vector<Node*> before = builder->SetControlInputs(std::move(after));
   OpScope s;
   s.All("NoOp", {});
-  std::swap(builder->control_inputs(), after);
+  builder->SetControlInputs(std::move(before));
   HR_RETURN_IF_ERROR(s.status());
   return builder->graph()->node(builder->graph()->num_nodes() - 1);
 }
@@ -223,9 +223,9 @@ Status ModelWriter::MakeSaver(const GraphValues& values) {
   }
   HR_ASSIGN_OR_RETURN(const Node* restore,
                       Grouped(builder_.get(), "restore_all", assigned));
-  std::swap(builder_->control_inputs(), saved);
+  std::vector<Node*> before = builder_->SetControlInputs(std::move(saved));
   const Value done = s("Identity", {path});
-  std::swap(builder_->control_inputs(), saved);
+  builder_->SetControlInputs(std::move(before));
   HR_RETURN_IF_ERROR(s.status());
   auto* saver = graph_def_->mutable_saver_def();
   saver->set_filename_tensor_name(NameOf(path));

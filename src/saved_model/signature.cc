@@ -1,18 +1,30 @@
 #include "saved_model/signature.h"
 
-#include <algorithm>
+#include <map>
 
 namespace headrace {
 namespace {
 
 using tensorflow::DictValue;
+using tensorflow::StructuredValue;
 
-// Tensors come in the order of their names.
-std::vector<std::string> SortedKeys(const DictValue& dict) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : dict.fields()) keys.push_back(key);
-  std::sort(keys.begin(), keys.end());
-  return keys;
+// Tensors come in the order of their names; several where a name stands for
+// what is made of them. As many as `most` and one more, whatever the file says.
+std::vector<std::string> NamesOf(const DictValue& dict, size_t most) {
+  const std::map<std::string, StructuredValue> sorted(dict.fields().begin(),
+                                                      dict.fields().end());
+  std::vector<std::string> names;
+  for (const auto& [key, value] : sorted) {
+    if (!value.has_type_spec_value()) {
+      names.push_back(key);
+      continue;
+    }
+    const int parts = value.type_spec_value().num_flat_components();
+    for (int i = 0; i < parts && names.size() <= most; ++i) {
+      names.push_back(absl::StrCat(key, "_component_", i));
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -26,12 +38,13 @@ StatusOr<std::map<std::string, ModelSignature>> SignaturesOf(
     const std::string* name = model.function_name(child.node_id());
     if (name == nullptr) continue;
     const auto& signature = model.signature_of(*name);
-    const auto& takes =
-        signature.canonicalized_input_signature().tuple_value().values();
+    const auto& bare = model.object(child.node_id()).bare_concrete_function();
     ModelSignature made;
     made.function = model.function(*name);
-    if (takes.size() == 2) made.inputs = SortedKeys(takes[1].dict_value());
-    made.outputs = SortedKeys(signature.output_signature().dict_value());
+    made.inputs = {bare.argument_keywords().begin(),
+                   bare.argument_keywords().end()};
+    made.outputs = NamesOf(signature.output_signature().dict_value(),
+                           made.function->function()->results.size());
     if (static_cast<int>(made.inputs.size()) != made.function->num_args() ||
         made.outputs.size() != made.function->function()->results.size()) {
       return DataLoss("signature ", child.local_name(),

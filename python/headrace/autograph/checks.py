@@ -1,7 +1,7 @@
 """What symbols may be at the ends of branches and turns of loops."""
 
 from headrace.autograph import lists, tensors, variables
-from headrace.control_flow import bodies, loops
+from headrace.control_flow import bodies, loop_shapes
 from headrace.framework import conversion, nest, tensor_shape
 
 _RETURN_IN_LOOP = (
@@ -139,7 +139,7 @@ def _with_shapes(value, invariant):
         return []
     parts = tensors.leaves(value)
     try:
-        shapes = loops.flat_invariants(value, invariant)
+        shapes = loop_shapes.flat_invariants(value, invariant)
     except (KeyError, TypeError):
         shapes = []
     if len(parts) != len(shapes):

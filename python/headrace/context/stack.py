@@ -13,6 +13,7 @@ class _State(threading.local):
 
 
 _state = _State()
+_control_flow_v2 = [True]  # whether branches and loops are functions everywhere
 _builds_graphs = [False]  # what happens where nothing is entered
 
 
@@ -146,21 +147,36 @@ class init_scope:  # noqa: N801  (upstream's name)
         stopped.enter()
         context = entering(outer)
         context.__enter__()
-        controls = None
+        controls = flow = None
         if outer is not None:
             controls = outer._core.control_inputs()
             outer._core.set_control_inputs([])
+            flow = _headrace.flow_context(outer._core), outer._flow_context
+            _headrace.set_flow_context(outer._core, None, False)
+            outer._flow_context = None
         old = late.set_name_scope(scope)
-        self._inside.append((context, stopped, outer, controls, old))
+        self._inside.append((context, stopped, outer, controls, flow, old))
 
     def __exit__(self, *error):
-        context, stopped, outer, controls, old = self._inside.pop()
+        context, stopped, outer, controls, flow, old = self._inside.pop()
         late.set_name_scope(old)
         if outer is not None:
             outer._core.set_control_inputs(controls)
+            _headrace.set_flow_context(outer._core, *flow[0])
+            outer._flow_context = flow[1]
         context.__exit__(*error)
         stopped.exit()
         return False
+
+
+def set_control_flow_v2(on):
+    """Whether branches and loops of sessions' graphs are functions, too."""
+    _control_flow_v2[0] = on
+
+
+def control_flow_v2_enabled():
+    """Whether branches and loops made now are functions: always while one is traced."""
+    return _control_flow_v2[0] or inside_function()
 
 
 def executing_eagerly():

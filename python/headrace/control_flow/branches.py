@@ -2,7 +2,7 @@
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
-from headrace.control_flow import bodies
+from headrace.control_flow import bodies, flow_contexts, frames
 from headrace.framework import conversion, dtypes, errors, nest
 from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import graph_scope
@@ -86,6 +86,8 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
         raise TypeError("'false_fn' must be callable.")
     if _headrace.is_eager():
         return true_fn() if pred else false_fn()
+    if flow_contexts.wanted():
+        return frames.cond(pred, true_fn, false_fn, name, _check_slices)
     if isinstance(pred, bool):
         raise TypeError("pred must not be a Python bool", pred)
     pred = conversion.convert_to_tensor(pred)
@@ -233,13 +235,11 @@ def _exclusive(pairs):
     """The pairs, after a check that one predicate holds at most."""
     preds = array_ops.stack([p for p, _ in pairs])
     count = raw.Sum(math_ops.cast(preds, dtypes.int32), [0])
-    check = check_ops.assert_less_equal(
-        count,
-        1,
-        message="Input error: exclusive=True: more than 1 conditions evaluated as True",
-    )
-    if check is None:
+    text = "Input error: exclusive=True: more than 1 conditions evaluated as True"
+    if _headrace.is_eager():
+        check_ops.assert_less_equal(count, 1, message=text)
         return pairs
+    check = check_ops.Assert(count <= 1, [text, preds])
     with stack.current().control_dependencies([check]):
         first = array_ops.identity(pairs[0][0])
     return [(first, pairs[0][1])] + pairs[1:]

@@ -27,7 +27,7 @@ def shape_tensor(shape):
     return conversion.convert_to_tensor(sizes, dtypes.int32)
 
 
-def _row_shape(value):
+def row_shape(value):
     return value.shape[1:] if value.shape.rank is not None else value.shape
 
 
@@ -61,8 +61,8 @@ class Array:
         return value
 
 
-class ListArray(Array):
-    """A dtype and the list (its `flow`), never changed in place.
+class GraphArray(Array):
+    """What TensorArrays of graphs share: a dtype and a `flow`, never changed in place.
 
     Arrays that come of one another share what is known of their elements, so that
     a write in a loop's body tells the shape of what leaves the loop.
@@ -76,17 +76,6 @@ class ListArray(Array):
         self._elements = _Elements(element_shape, number)
         self._dynamic = dynamic
         self._infer_shape = infer_shape
-
-    @classmethod
-    def reserve(cls, dtype, size, element_shape, dynamic, infer_shape):
-        with graph_scope(None, "TensorArrayV2") as scope:
-            size = conversion.convert_to_tensor(size)
-            flow = raw.TensorListReserve(
-                shape_tensor(element_shape), size, element_dtype=dtype, name=scope
-            )
-        number = None if dynamic else get_static_value(size)
-        number = -1 if number is None else int(number)
-        return cls(dtype, flow, element_shape, dynamic, infer_shape, number)
 
     def _static_parts(self):
         return self._dtype, self.element_shape, self._dynamic, self._infer_shape
@@ -108,15 +97,43 @@ class ListArray(Array):
     def identity(self):
         return self._with(raw.Identity(self._flow))
 
-    def grad(self, source, flow=None, name=None):
-        raise NotImplementedError("TensorArray.grad is not supported")
-
     def _merge_shape(self, shape):
         known = self.element_shape
         if not known.is_compatible_with(shape):
             raise ValueError(f"Inconsistent shapes: saw {shape} but expected {known}")
         if self._infer_shape:
             self._elements.shape = known.merge_with(shape)
+
+    def _fit(self, value, shape_of=lambda value: value.shape):
+        """A tensor of the dtype, whose shape, or that of its parts, is the elements'."""
+        value = self._value(value)
+        self._merge_shape(shape_of(value))
+        return value
+
+    def _merge_parts(self, value):
+        """As _merge_shape, of the stretches of `value` along its first dimension."""
+        if value.shape.rank is not None:
+            self._merge_shape(
+                tensor_shape.as_shape([None]).concatenate(value.shape[1:])
+            )
+
+
+class ListArray(GraphArray):
+    """The flow is the list itself."""
+
+    @classmethod
+    def reserve(cls, dtype, size, element_shape, dynamic, infer_shape):
+        with graph_scope(None, "TensorArrayV2") as scope:
+            size = conversion.convert_to_tensor(size)
+            flow = raw.TensorListReserve(
+                shape_tensor(element_shape), size, element_dtype=dtype, name=scope
+            )
+        number = None if dynamic else get_static_value(size)
+        number = -1 if number is None else int(number)
+        return cls(dtype, flow, element_shape, dynamic, infer_shape, number)
+
+    def grad(self, source, flow=None, name=None):
+        raise NotImplementedError("TensorArray.grad is not supported")
 
     @composite("TensorArrayV2Size")
     def size(self, name=None):
@@ -128,12 +145,6 @@ class ListArray(Array):
         shape = shape_tensor(self.element_shape)
         of = getattr(raw, op)
         return of(self._flow, *inputs, shape, element_dtype=self._dtype, **attributes)
-
-    def _fit(self, value, shape_of=lambda value: value.shape):
-        """A tensor of the dtype, whose shape, or that of its parts, is the elements'."""
-        value = self._value(value)
-        self._merge_shape(shape_of(value))
-        return value
 
     @composite("TensorArrayV2Read")
     def read(self, index, name=None):
@@ -193,7 +204,7 @@ class ListArray(Array):
     @composite("TensorArrayUnstack")
     def unstack(self, value, name=None):
         """The array whose elements are the rows of `value`."""
-        value = self._fit(value, _row_shape)
+        value = self._fit(value, row_shape)
         flow = raw.TensorListFromTensor(
             value, shape_tensor(self.element_shape), name=name
         )
@@ -202,7 +213,7 @@ class ListArray(Array):
     @composite("TensorArrayScatter")
     def scatter(self, indices, value, name=None):
         """The array with the rows of `value` at `indices`."""
-        value = self._fit(value, _row_shape)
+        value = self._fit(value, row_shape)
         flow = raw.TensorListScatterIntoExistingList(
             self._flow, value, indices, name=name
         )
@@ -212,9 +223,7 @@ class ListArray(Array):
     def split(self, value, lengths, name=None):
         """The array whose elements are stretches of `value` of these lengths."""
         value = self._value(value)
-        if value.shape.rank is not None:
-            inner = tensor_shape.as_shape([None]).concatenate(value.shape[1:])
-            self._merge_shape(inner)
+        self._merge_parts(value)
         flow = raw.TensorListSplit(
             value,
             shape_tensor(self.element_shape),

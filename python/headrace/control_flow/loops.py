@@ -2,16 +2,10 @@
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
-from headrace.control_flow import bodies
-from headrace.framework import conversion, dtypes, nest, tensor_shape
-from headrace.framework.sparse_tensor import SparseTensorSpec
+from headrace.control_flow import bodies, flow_contexts, frames, loop_shapes
+from headrace.framework import conversion, dtypes, nest
 from headrace.framework.support import signatures
-from headrace.framework.type_spec import (
-    TensorSpec,
-    TypeSpec,
-    flat_tensor_specs,
-    type_spec_from_value,
-)
+from headrace.framework.type_spec import TensorSpec
 from headrace.ops import array_ops, math_ops
 
 
@@ -27,8 +21,14 @@ def while_loop(cond, body, loop_vars, maximum_iterations, swap_memory, **in_grap
         raise TypeError("'body' must be callable.")
     if in_graphs["parallel_iterations"] < 1:
         raise TypeError("'parallel_iterations' must be a positive integer.")
+    by_frames = flow_contexts.wanted()
     if isinstance(loop_vars, (list, tuple)) and not loop_vars:
-        raise ValueError("'loop_vars' must be non-empty.")
+        raise ValueError(
+            f"'loop_vars' must be {'provided' if by_frames else 'non-empty'}."
+        )
+    if by_frames:
+        in_graphs["swap_memory"] = swap_memory
+        return frames.while_loop(cond, body, loop_vars, maximum_iterations, **in_graphs)
     if maximum_iterations is not None:
         maximum_iterations = conversion.convert_to_tensor(
             maximum_iterations, name="maximum_iterations"
@@ -136,7 +136,7 @@ class _Traced:
                 shape_invariants = (shape_invariants,)
         self._vars = bodies.to_tensors(loop_vars)
         tensors = bodies.tensors_of(self._vars)
-        shapes = self._shapes(loop_vars, tensors, shape_invariants)
+        shapes = loop_shapes.shapes_of(self._vars, loop_vars, shape_invariants)
         # An invariant may say more than the trace knows: then it is checked.
         tensors = [
             t if t.shape.is_subtype_of(s) else array_ops.ensure_shape(t, s)
@@ -151,46 +151,6 @@ class _Traced:
             shapes = [zero.shape] + shapes
         self._flat = tensors
         self._arguments = list(zip(tensors, shapes))
-
-    def _shapes(self, loop_vars, tensors, invariants):
-        """The shape of each loop tensor: the invariant's, or its own.
-
-        Of a composite value its spec tells: the number of its rows stays, that of
-        its values may change.
-        """
-        flat_vars = nest.flatten(self._vars)
-        flat_shapes = [None] * len(flat_vars)
-        if invariants is not None:
-            flat_shapes = flat_invariants(self._vars, invariants)
-        if len(flat_vars) != len(flat_shapes):
-            raise ValueError(
-                "`shape_invariants` must have the structure of `loop_vars`, got "
-                f"{invariants} for {loop_vars}"
-            )
-        out = []
-        for value, shape in zip(flat_vars, flat_shapes):
-            if isinstance(shape, TypeSpec):
-                _check_spec(shape, value)
-            parts = bodies.tensors_of(value)
-            if bodies.is_composite(value):
-                out += [s.shape for s in _component_specs(shape, value)]
-                continue
-            if shape is None:
-                out += [p.shape for p in parts]
-                continue
-            if isinstance(shape, TypeSpec):
-                shape = shape.shape
-            shape = tensor_shape.as_shape(shape)
-            for part in parts:
-                if not part.shape.is_compatible_with(shape):
-                    raise ValueError(
-                        f"The shape invariant specified for {part.name} is not "
-                        "compatible with the initial shape of the loop variable. It "
-                        f"enters the loop with shape {part.shape}, but the specified "
-                        f"shape invariant is {shape}."
-                    )
-                out.append(shape)
-        return out
 
     def _own(self, tensors):
         rest = tensors[1:] if self._most is not None else tensors
@@ -269,57 +229,3 @@ class _Traced:
         op = "While" if bodies.is_stateful(both) else "StatelessWhile"
         with bodies.waiting(both):
             return _headrace.call_op(op, self._flat + captures, attrs, scope)
-
-
-def _check_spec(spec, value):
-    """The spec must be of the value's kind, and of its dtype."""
-    own = type_spec_from_value(value)
-    if bodies.is_composite(value):
-        alike = spec.is_compatible_with(own)
-    else:  # of a tensor the shape is looked at with those given as shapes
-        alike = type(spec) is type(own) and spec.dtype == own.dtype
-    if not alike:
-        raise TypeError(f"TypeSpec {spec} is not compatible with {value}")
-
-
-def _component_specs(invariant, value):
-    """Specs of a composite value's tensors, by a TypeSpec, a shape or nothing."""
-    spec = type_spec_from_value(value)
-    if isinstance(invariant, TypeSpec):
-        spec = invariant
-    elif invariant is not None:
-        if hasattr(value, "_shape_invariant_to_type_spec"):
-            spec = value._shape_invariant_to_type_spec(invariant)
-        else:
-            spec = _spec_of_shape(spec, tensor_shape.as_shape(invariant))
-        _check_spec(spec, value)
-    return flat_tensor_specs(spec)
-
-
-def _spec_of_shape(own, shape):
-    """The spec that a shape given as invariant stands for; `own` is the value's."""
-    if isinstance(own, SparseTensorSpec):
-        # It is that of the vector of sizes: only their number is said.
-        if shape.rank not in (1, None):
-            raise ValueError(
-                f"Expected a shape with 1 dimension. Obtained: {shape} which has "
-                f"{shape.rank} dimensions."
-            )
-        rank = None if shape.rank is None else shape[0]
-        return SparseTensorSpec(None if rank is None else [None] * rank, own.dtype)
-    raise ValueError(
-        f"`shape_invariants` must give a TypeSpec for {own}, got the shape {shape}"
-    )
-
-
-def flat_invariants(structure, invariants):
-    """One invariant a leaf of the structure; shapes are leaves, lists too."""
-    if not nest.is_nested(structure):
-        return [invariants]
-    if isinstance(structure, dict):
-        rows = [(structure[k], invariants[k]) for k in nest.sorted_keys(structure)]
-    else:
-        if nest.is_dataclass(invariants):
-            invariants = nest.children(invariants)
-        rows = list(zip(nest.children(structure), invariants))
-    return [s for value, inv in rows for s in flat_invariants(value, inv)]

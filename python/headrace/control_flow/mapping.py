@@ -1,12 +1,13 @@
-"""tf.map_fn, tf.vectorized_map, tf.scan, tf.foldl and tf.foldr."""
+"""tf.map_fn, tf.scan, tf.foldl and tf.foldr."""
 
 from headrace._load import _headrace
 from headrace.context import late
-from headrace.control_flow.bodies import Body, is_composite, tensors_of
+from headrace.control_flow.bodies import is_composite
 from headrace.control_flow.loops import while_loop
 from headrace.control_flow.tensor_array import TensorArray
 from headrace.elements import structure
 from headrace.framework import conversion, dtypes, nest
+from headrace.framework.name_scopes import composite
 from headrace.framework.sparse_tensor import SparseTensorSpec
 from headrace.framework.support import signatures
 from headrace.framework.type_spec import TensorSpec, TypeSpec
@@ -17,7 +18,7 @@ def _tensors(elems):
     return [conversion.convert_to_tensor(e) for e in nest.flatten(elems)]
 
 
-def _length(flat, what):
+def _length(flat):
     """The number of rows: an int where it is known, else a tensor."""
     if not flat:
         raise ValueError(
@@ -28,8 +29,6 @@ def _length(flat, what):
         if t.shape.rank == 0:
             raise ValueError(
                 "Elements in elems must be 1+ dimensional Tensors, not scalars"
-                if what == "map_fn"
-                else "elems must be a 1+ dimensional Tensor, not a scalar"
             )
     sizes = {t.shape[0] for t in flat if t.shape.rank is not None}
     known = [n for n in sizes if n is not None]
@@ -84,7 +83,7 @@ def _is_composite_spec(leaf):
     return isinstance(leaf, TypeSpec) and not isinstance(leaf, TensorSpec)
 
 
-class _Rows:
+class Rows:
     """Tensors and composites as tensors of rows: those of a composite are components."""
 
     def __init__(self, elems):
@@ -158,6 +157,7 @@ class _Results:
         return structure.of_components(structure.batched(self._leaf, size), rows)
 
 
+@composite("map")
 def map_fn(
     fn,
     elems,
@@ -175,8 +175,8 @@ def map_fn(
             f"The provided function {fn} is not callable.fn must be callable."
         )
     fn = late.in_graph(fn)
-    elements = _Rows(elems)
-    n = _length(elements.tensors, "map_fn")
+    elements = Rows(elems)
+    n = _length(elements.tensors)
     signature = _signature(fn_output_signature, dtype, elems)
     rows = _arrays(elements.tensors, n)
     results = [_Results(leaf, n, infer_shape) for leaf in nest.flatten(signature)]
@@ -195,99 +195,12 @@ def map_fn(
         parallel_iterations=parallel_iterations or 10,
         back_prop=back_prop,
         maximum_iterations=n,
-        name=name or "map",
     )
     arrays = iter(arrays)
     return nest.pack_sequence_as(signature, [r.stacked(arrays) for r in results])
 
 
-def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
-    """`fn` over the rows of `elems`; what does not depend on the row is repeated.
-
-    Where `fallback_to_while_loop` is false, ValueError for what has no form for all rows
-    at once: ops whose sizes follow from data, texts, changes of variables.
-    """
-    for e in nest.flatten(elems):
-        _check_stacks(e)
-    elements = _Rows(elems)
-    flat = elements.tensors
-    n = _length(flat, "vectorized_map")
-    if not fallback_to_while_loop:
-        _check_vectorizes(fn, elements)
-    if not isinstance(n, int):
-        signature = _results_of(fn, elements)
-        return map_fn(fn, elems, fn_output_signature=signature)
-    if n == 0:
-        raise ValueError("vectorized_map: elems have no rows")
-    columns = [array_ops.unstack(t, num=n) for t in flat]
-    values = [fn(elements.row(row)) for row in zip(*columns)]
-    leaves = zip(*(nest.flatten(v) for v in values))
-    return nest.pack_sequence_as(values[0], [_stack(list(c)) for c in leaves])
-
-
-def _check_stacks(value):
-    if is_composite(value) and not hasattr(value._type_spec, "_batch"):
-        raise ValueError(
-            f"CompositeTensor instance {value} returned from parallel_for or "
-            "vectorized_map loop body must provide a `BatchableTypeSpec` (saw: "
-            f"{value._type_spec})."
-        )
-
-
-def _stack(values):
-    """Tensors or composites that are alike as the rows of one."""
-    _check_stacks(values[0])
-    if not is_composite(values[0]):
-        return array_ops.stack(values)
-    specs = [structure.spec_of(v) for v in values]
-    spec = specs[0].most_specific_common_supertype(specs[1:])
-    if spec is None:
-        raise TypeError(f"vectorized_map: results of different kinds: {specs}")
-    columns = zip(*(structure.components_of(spec, v) for v in values))
-    rows = iter([array_ops.stack(list(c)) for c in columns])
-    return structure.of_components(structure.batched(spec, len(values)), rows)
-
-
-def _body_of(name, fn, elements):
-    """`fn` traced for a row."""
-    rows = [(t, t.shape[1:]) for t in elements.tensors]
-    return Body(name, lambda *row: fn(elements.row(row)), rows)
-
-
-def _check_vectorizes(fn, elements):
-    body = _body_of("loop_body", fn, elements)
-    of_rows = {x.op.name for x in body.arguments}
-    for op in body.graph.get_operations():  # inputs in front of their users
-        if not any(x.op.name in of_rows for x in op.inputs):
-            continue
-        of_rows.add(op.name)
-        writes = not op.outputs and any(x.dtype == dtypes.resource for x in op.inputs)
-        if writes or op._node.sizes_from_data:
-            _refuse_to_vectorize(op)
-    found = [x.op for x in tensors_of(body.value)]
-    seen = set()
-    while found:  # texts that results are made of
-        op = found.pop()
-        if op.name in seen or op.name not in of_rows:
-            continue
-        seen.add(op.name)
-        if op.inputs and any(x.dtype == dtypes.string for x in op.outputs):
-            _refuse_to_vectorize(op)
-        found.extend(x.op for x in op.inputs)
-
-
-def _refuse_to_vectorize(op):
-    raise ValueError(f"No pfor vectorization defined for {op.type}\n{op.node_def}")
-
-
-def _results_of(fn, elements):
-    """The dtypes, or specs, of what `fn` gives for a row, found by tracing it."""
-    return nest.map_structure(
-        lambda x: structure.spec_of(x) if is_composite(x) else x.dtype,
-        _body_of("row", fn, elements).value,
-    )
-
-
+@composite("scan")
 def scan(
     fn,
     elems,
@@ -303,7 +216,7 @@ def scan(
     if not callable(fn):
         raise TypeError(f"{fn.__class__.__name__} is not callable.")
     flat = _tensors(elems)
-    n = _length(flat, "scan")
+    n = _length(flat)
     rows = _arrays(flat, n)
     first = n - 1 if reverse else 0
     if initializer is None:
@@ -339,17 +252,17 @@ def scan(
     _, _, results = while_loop(
         (lambda i, *_: i >= 0) if reverse else (lambda i, *_: i < n),
         turn,
-        (conversion.convert_to_tensor(begin), state, results),
+        (begin, state, results),
         parallel_iterations=parallel_iterations,
         back_prop=back_prop,
         maximum_iterations=turns,
-        name=name or "scan",
     )
     stacked = [a.stack() for a in results]
     return nest.pack_sequence_as(structure, stacked)
 
 
 def _folding(own_name, reverse, doc):
+    @composite(own_name)
     def fold(
         fn,
         elems,
@@ -359,7 +272,7 @@ def _folding(own_name, reverse, doc):
         swap_memory=False,
         name=None,
     ):
-        how = (parallel_iterations, back_prop, reverse, name or own_name)
+        how = (parallel_iterations, back_prop, reverse)
         return _fold(fn, elems, initializer, *how)
 
     return signatures.called(fold, own_name, doc)
@@ -369,30 +282,31 @@ foldl = _folding("foldl", False, "fn(...fn(fn(initial, row 0), row 1)...).")
 foldr = _folding("foldr", True, "The fold from the last row to the first.")
 
 
-def _fold(fn, elems, initializer, parallel_iterations, back_prop, reverse, name):
+def _fold(fn, elems, initializer, parallel_iterations, back_prop, reverse):
     if not callable(fn):
         raise TypeError(f"{fn.__class__.__name__} is not callable.")
     flat = _tensors(elems)
-    n = _length(flat, "fold")
+    n = _length(flat)
     rows = _arrays(flat, n)
-    at = n - 1 if reverse else 0
-    step = -1 if reverse else 1
+    at = n if reverse else 0  # backwards, the row before is next
     if initializer is None:
+        at = at - 1 if reverse else at
         state = _like(elems, [r.read(at) for r in rows])
-        at = at + step
+        at = at if reverse else at + 1
     else:
         state = nest.map_structure(conversion.convert_to_tensor, initializer)
 
     def turn(i, accumulated):
-        return i + step, fn(accumulated, _like(elems, [r.read(i) for r in rows]))
+        after = i - 1 if reverse else i + 1
+        row = _like(elems, [r.read(after if reverse else i) for r in rows])
+        return after, fn(accumulated, row)
 
     _, result = while_loop(
-        (lambda i, _: i >= 0) if reverse else (lambda i, _: i < n),
+        (lambda i, _: i > 0) if reverse else (lambda i, _: i < n),
         turn,
-        (conversion.convert_to_tensor(at), state),
+        (at if reverse else conversion.convert_to_tensor(at), state),
         parallel_iterations=parallel_iterations,
         back_prop=back_prop,
         maximum_iterations=n,
-        name=name,
     )
     return result

@@ -1,7 +1,12 @@
 """tf.TensorArray: a list of tensors that loops write and read."""
 
 from headrace._load import _headrace
-from headrace.control_flow import eager_array, list_array
+from headrace.control_flow import (
+    eager_array,
+    flow_contexts,
+    frame_array,
+    list_array,
+)
 from headrace.framework import dtypes, tensor_shape
 from headrace.framework.type_spec import TensorSpec, TypeSpec
 
@@ -14,7 +19,7 @@ class _ArrayType(type):
 
     def __instancecheck__(cls, instance):
         if cls is TensorArray:
-            return isinstance(instance, (eager_array.EagerArray, list_array.ListArray))
+            return isinstance(instance, list_array.Array)
         return super().__instancecheck__(instance)
 
 
@@ -35,11 +40,21 @@ def _create(
     colocate_with_first_write_call=True,
     name=None,
 ):
-    if handle is not None:
-        raise NotImplementedError("tf.TensorArray: handle is not supported")
     dtype = dtypes.as_dtype(dtype).base_dtype
     shape = tensor_shape.as_shape(element_shape)
     dynamic = bool(dynamic_size)
+    if flow_contexts.wanted() and (flow is None or handle is not None):
+        clear = True if clear_after_read is None else bool(clear_after_read)
+        names = tensor_array_name, name
+        if handle is not None:
+            how = shape, dynamic, infer_shape
+            return frame_array.FrameArray(dtype, handle, flow, *how)
+        _check_size(size)
+        return frame_array.FrameArray.make(
+            dtype, size, shape, dynamic, infer_shape, clear, names
+        )
+    if handle is not None:
+        raise NotImplementedError("tf.TensorArray: handle is not supported")
     if flow is not None:
         return list_array.ListArray(dtype, flow, shape, dynamic, infer_shape)
     if _headrace.is_eager():
@@ -51,11 +66,15 @@ def _create(
         return eager_array.EagerArray(
             dtype, int(size), shape, dynamic, infer_shape, clear
         )
+    _check_size(size)
+    return list_array.ListArray.reserve(dtype, size, shape, dynamic, infer_shape)
+
+
+def _check_size(size):
     if size is None:
         raise ValueError(
             "Argument `size` must be provided if argument `flow` is not provided."
         )
-    return list_array.ListArray.reserve(dtype, size, shape, dynamic, infer_shape)
 
 
 class TensorArraySpec(TypeSpec):

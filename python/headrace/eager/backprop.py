@@ -4,6 +4,7 @@ import contextlib
 import enum
 
 from headrace._load import _headrace
+from headrace.context import late
 from headrace.framework import conversion, dtypes, nest, variables
 from headrace.framework.indexed_slices import from_gradient
 from headrace.framework.settings import logging
@@ -277,32 +278,69 @@ class GradientTape:
     ):
         """d target / d sources, in their structure: [*target.shape, *source.shape].
 
-        The gradient is computed for one element of `target` after another, whatever
-        `parallel_iterations` and `experimental_use_pfor` say. NotImplementedError for a
-        target of unknown size.
+        The gradients of all elements of `target` are computed at once, as
+        tf.vectorized_map does, or of `parallel_iterations` at a time;
+        one after another where `experimental_use_pfor` is false.
         """
         self._check_use()
         self._check_persistent("jacobian", experimental_use_pfor)
         flat_sources = [_source(s) for s in nest.flatten(sources)]
-        target_shape = array_ops.shape(target)
+        target = conversion.convert_to_tensor(target)
+        shape = array_ops.shape(target)
+        count = target.shape.num_elements()
+        if count is None:
+            count = array_ops.size(target)
         if self._recording and not self._persistent:
             self._pop()
-        rows = self._rows(target, flat_sources, unconnected_gradients)
+        elements = array_ops.reshape(
+            array_ops.eye(count, dtype=target.dtype),
+            array_ops.concat([[count], shape], 0),
+        )
+        found = self._of_seeds(
+            target,
+            flat_sources,
+            elements,
+            count,
+            _unconnected(unconnected_gradients),
+            parallel_iterations,
+            experimental_use_pfor,
+        )
         if not self._persistent:
             self._drop()
-        out = []
-        for i, s in enumerate(flat_sources):
-            column = [r[i] for r in rows]
-            full = array_ops.concat([target_shape, array_ops.shape(s)], 0)
-            if not column:
-                out.append(array_ops.zeros(full, s.dtype))
-                continue
-            if column[0] is None:
-                out.append(None)
-                continue
-            stacked = array_ops.stack([conversion.convert_to_tensor(c) for c in column])
-            out.append(array_ops.reshape(stacked, full))
+        out = [
+            None
+            if g is None
+            else array_ops.reshape(g, array_ops.concat([shape, array_ops.shape(s)], 0))
+            for g, s in zip(found, flat_sources)
+        ]
         return nest.pack_sequence_as(sources, out)
+
+    def _of_seeds(
+        self, target, sources, seeds, count, unconnected, parallel_iterations, use_pfor
+    ):
+        """The gradients of `target` for each row of `seeds`, stacked; None for none."""
+        connected = []
+
+        def of_seed(seed):
+            found = self._tape.gradients([target], sources, [seed])
+            found = [from_gradient(g) for g in found]
+            if unconnected == UnconnectedGradients.ZERO:
+                found = list(map(_or_zeros, found, sources))
+            connected[:] = [g is not None for g in found]
+            return [conversion.convert_to_tensor(g) for g in found if g is not None]
+
+        if use_pfor:
+            step = parallel_iterations or count
+            stacks = _in_parts(of_seed, seeds, count, step)
+        elif isinstance(count, int):
+            each = [of_seed(seeds[i]) for i in range(count)]
+            stacks = [array_ops.stack(column) for column in zip(*each)]
+        else:
+            raise NotImplementedError(
+                "a jacobian of a target of unknown size without experimental_use_pfor"
+            )
+        rest = iter(stacks)
+        return [next(rest) if some else None for some in connected]
 
     def _check_persistent(self, what, use_pfor):
         if not use_pfor and not self._persistent and _headrace.is_eager():
@@ -342,7 +380,7 @@ class GradientTape:
     ):
         """jacobian(target[i], source[i]) for every i, stacked.
 
-        [batch, *rest of target, *rest of source], for a target of known shape. Row i of
+        [batch, *rest of target, *rest of source]. Row i of
         `target` must depend on row i of `source` alone, else the result means nothing.
         ValueError where the numbers of rows differ.
         """
@@ -351,50 +389,64 @@ class GradientTape:
         source = _source(source)
         for shape in (target.shape, source.shape):
             shape.with_rank_at_least(2)
-        if target.shape.rank is None or target.shape[0] is None:
-            raise NotImplementedError("batch_jacobian wants a target of known shape")
-        if target.shape[0] != source.shape[0]:
+        rows, of_source = target.shape[0], source.shape[0]
+        if rows is not None and of_source is not None and rows != of_source:
             raise ValueError(
                 "Need first dimension of target shape "
                 f"({target.shape}) and source shape ({source.shape}) to match."
             )
         if self._recording and not self._persistent:
             self._pop()
-        batch = target.shape[0]
+        shape = array_ops.shape(target)
         per_row = target.shape[1:].num_elements()
+        count = per_row
+        if count is None:
+            count = math_ops.reduce_prod(shape[1:])
         if (
             experimental_use_pfor
             and not self._persistent
             and parallel_iterations is not None
+            and per_row is not None
             and per_row >= parallel_iterations
         ):
             raise RuntimeError(
                 "GradientTape must be created with persistent=True to compute the "
                 "batch_jacobian with parallel_iterations."
             )
-        columns = []
-        full = target.shape.concatenate(source.shape[1:])
-        for j in range(per_row):
-            one = math_ops.cast(array_ops.one_hot(j, per_row), target.dtype)
-            seed = array_ops.reshape(
-                array_ops.tile(array_ops.expand_dims(one, 0), [batch, 1]), target.shape
-            )
-            (found,) = self._tape.gradients([target], [source], [seed])
-            found = from_gradient(found)
-            if found is None:  # zeros, whatever is asked for, as TensorFlow has it
-                columns = []
-                break
-            columns.append(conversion.convert_to_tensor(found))
+        # Element j of every row at once, which do not depend on one another.
+        one = array_ops.reshape(
+            array_ops.eye(count, dtype=target.dtype),
+            array_ops.concat([[count, 1], shape[1:]], 0),
+        )
+        seeds = array_ops.broadcast_to(one, array_ops.concat([[count], shape], 0))
+        (found,) = self._of_seeds(
+            target,
+            [source],
+            seeds,
+            count,
+            UnconnectedGradients.NONE,
+            parallel_iterations,
+            experimental_use_pfor,
+        )
         if not self._persistent:
             self._drop()
-        if not columns:
-            return array_ops.zeros(
-                array_ops.concat(
-                    [array_ops.shape(target), array_ops.shape(source)[1:]], 0
-                ),
-                target.dtype,
-            )
-        return array_ops.reshape(array_ops.stack(columns, axis=1), full)
+        full = array_ops.concat([shape, array_ops.shape(source)[1:]], 0)
+        if found is None:  # zeros, whatever is asked for, as TensorFlow has it
+            return array_ops.zeros(full, target.dtype)
+        rank = source.shape.rank + 1
+        turned = array_ops.transpose(found, [1, 0, *range(2, rank)])
+        return array_ops.reshape(turned, full)
+
+
+def _in_parts(fn, stacked, count, step):
+    """`fn` for each row, `step` rows at a time."""
+    if isinstance(count, int) and isinstance(step, int) and step < count:
+        parts = [
+            late.for_rows(fn, [stacked[i : i + step]], [True], min(step, count - i))
+            for i in range(0, count, step)
+        ]
+        return [array_ops.concat(column, 0) for column in zip(*parts)]
+    return late.for_rows(fn, [stacked], [True], count)
 
 
 def _unconnected(value):

@@ -141,12 +141,16 @@ class ConcreteFunction:
         )
         return 0 if by_keyword else arguments
 
+    def _flat_names(self):
+        """What the tensors of its arguments are called, in order."""
+        inputs = self.inputs
+        others = len(self.captured_inputs) + len(self._graph.deferred_tensors)
+        return [x.op.name for x in inputs[: len(inputs) - others]]
+
     def _flat(self, args, kwargs):
         """The tensors that the graph takes, by position or by the names that they have
         there; literals are left out."""
-        inputs = self._graph.inputs
-        others = len(self.captured_inputs) + len(self._graph.deferred_tensors)
-        names = [x.op.name for x in inputs[: len(inputs) - others]]
+        names = self._flat_names()
         shown = f"{self._python_name}({', '.join(names)})"
         most = self._most_positional(len(names))
         if len(args) > most:

@@ -6,6 +6,20 @@ from headrace.framework.type_spec import TensorSpec
 from headrace.function import trace_types
 
 P = inspect.Parameter
+
+
+class FreelyNamed(P):
+    """A parameter whose name need not be one of Python's: files have others too."""
+
+    __slots__ = ("_free_name",)
+
+    def __init__(self, name, kind, default=P.empty):
+        super().__init__("x", kind, default=default)
+        self._free_name = name
+
+    name = property(lambda self: self._free_name)
+
+
 _KINDS = {
     P.POSITIONAL_ONLY: 0,
     P.POSITIONAL_OR_KEYWORD: 1,
@@ -133,7 +147,7 @@ class FunctionType:
                 optional = optional or e.kind != P.KEYWORD_ONLY
             elif optional and e.kind != P.KEYWORD_ONLY:
                 default = _MISSING
-            rows.append(P(e.name, e.kind, default=default))
+            rows.append(FreelyNamed(e.name, e.kind, default=default))
         return inspect.Signature(rows)
 
     def structured(self):

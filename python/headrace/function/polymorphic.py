@@ -16,7 +16,7 @@ from headrace.function.function_type import P, Parameters
 from headrace.function.instances import Instances
 from headrace.function.protocol import PolymorphicFunction
 from headrace.function.retraces import Retraces, watch_of
-from headrace.function.traces import Traces
+from headrace.function.traces import Sizes, Traces
 
 
 def _captured(concrete, variables):
@@ -26,6 +26,10 @@ def _captured(concrete, variables):
     held = {outer._id for outer in concrete.graph.external_captures}
     ids = {n: v.handle._id for n, v in enumerate(variables)}
     return {n: i for n, i in ids.items() if i in held}
+
+
+def _subsume(general, special):
+    return all(map(trace_types.subsumes, general, special))
 
 
 class InputSignatureValueError(ValueError, TypeError):
@@ -50,7 +54,6 @@ class Function(_headrace.FunctionBase, Trackable):
         self._called = False
         self._made_variables = False
         self._first = None  # a trace that the call under way has to run
-        self._shapes_stay = False  # no trace can be made for open shapes
         self._watch = watch_of(inspect.unwrap(python_function))
         self._watch.add(self)
         self._bound = Instances()
@@ -207,27 +210,27 @@ class Function(_headrace.FunctionBase, Trackable):
 
     def _only(self, types, leaves=None):
         """The trace of a function with an input_signature."""
-        traces = self._traces.living()
+        traces = self._traces.all()
         return traces[0] if traces else self._trace(types, leaves)
 
-    def _find(self, types, variables=(), traces=None):
+    def _find(self, types, variables=(), of_specs=False):
         """The most specific trace that serves arguments of `types`, of which
-        `variables` are, by their alias_id."""
-        best, parent = None, self._parent()
-        for concrete in self._traces if traces is None else traces:
-            mine = concrete._function_type.types
-            if concrete._parent != parent:
-                continue
-            if _captured(concrete, variables) != concrete._own_variables:
-                continue
-            if all(map(trace_types.subsumes, mine, types)):
-                if best is None or all(
-                    map(trace_types.subsumes, best._function_type.types, mine)
-                ):
-                    best = concrete
-        if best is not None:
-            self._traces.use(best)
-        return best
+        `variables` are, by their alias_id; of those made for specs where `of_specs`
+        is true."""
+        parent = self._parent()
+
+        def serves(concrete):
+            return (
+                (concrete._of_specs or not of_specs)
+                and concrete._parent == parent
+                and _captured(concrete, variables) == concrete._own_variables
+                and _subsume(concrete._function_type.types, types)
+            )
+
+        def is_below(a, b):
+            return _subsume(b._function_type.types, a._function_type.types)
+
+        return self._traces.find(serves, is_below)
 
     def _parent(self):
         for graph in reversed(stack.entered()):
@@ -239,32 +242,29 @@ class Function(_headrace.FunctionBase, Trackable):
 
     def _trace_call(self, types, leaves, variables=()):
         """A new trace; where it pays, one that serves tensors of other shapes too."""
-        general = types
-        if self._options["reduce_retracing"] or self._traces.is_full:
-            general = self._generalised(types)
-        if general is types or self._options["reduce_retracing"]:
+        sizes = self._traces.sizes_of_next(self._options["reduce_retracing"])
+        general = types if sizes == Sizes.EXACT else self._generalised(types)
+        if general is types or sizes == Sizes.OPEN:
             return self._trace(general, leaves, variables)
         # Nobody asked for it: where the function wants to know the shapes, it does.
         try:
             return self._trace(general, leaves, variables)
         except Exception:
-            self._shapes_stay = True
-            return self._trace(types, leaves, variables)
+            exact = self._trace(types, leaves, variables)
+            self._traces.sizes_stay()
+            return exact
 
     def _generalised(self, types):
-        if self._shapes_stay:
-            return types
-        for concrete in reversed(self._traces.living()):
-            joined = trace_types.joined(concrete._function_type.types, types)
-            if joined is not None:
-                return joined
-        return types
+        joined = self._traces.joined(
+            lambda c: trace_types.joined(c._function_type.types, types)
+        )
+        return types if joined is None else joined
 
     # --- tracing ---
 
     def _trace(self, types, leaves=None, variables=()):
         first = not self._called
-        reason = self._retraces.compare(types, self._traces.living())
+        reason = self._retraces.compare(types, self._traces.all())
         creation = tracing.Creation(not self._made_variables, leaves)
         concrete = self._trace_once(types, creation)
         if creation.made:
@@ -286,7 +286,7 @@ class Function(_headrace.FunctionBase, Trackable):
         self._called = True
         concrete._parent = self._parent()
         concrete._is_new, concrete._reason = True, reason
-        if not first:
+        if reason is not None:
             self._retraces.add(self._count, reason)
         self._traces.add(concrete)
         return concrete
@@ -334,14 +334,15 @@ class Function(_headrace.FunctionBase, Trackable):
             taken = aliases.variables
             of_specs = any(type(x) is TensorSpec for x in nest.flatten(slots))
             # The guide has specs traced anew where values were traced before.
-            known = [c for c in self._traces if c._of_specs or not of_specs]
-            for concrete in known:
+            for concrete in self._traces.all():
+                if of_specs and not concrete._of_specs:
+                    continue
                 if concrete._function_type.types == types:
                     if _captured(concrete, taken) == concrete._own_variables:
                         return concrete
             named = [trace_types.without_names(t) for t in types] != types
             if not named:  # else the names are wanted
-                if (concrete := self._find(types, taken, known)) is not None:
+                if (concrete := self._find(types, taken, of_specs)) is not None:
                     return concrete
                 if self._options["reduce_retracing"]:
                     types = self._generalised(types)
@@ -381,7 +382,7 @@ class Function(_headrace.FunctionBase, Trackable):
 
     @property
     def variable_captures(self):
-        return tuple(v for c in self._traces for v in c.variables)
+        return tuple(v for c in self._traces.all() for v in c.variables)
 
     _jit_compile = property(lambda self: self._options["jit_compile"])
     _autograph = property(lambda self: self._options["autograph"])
@@ -390,7 +391,7 @@ class Function(_headrace.FunctionBase, Trackable):
     _experimental_autograph_options = property(lambda self: self._options["features"])
 
     def _list_all_concrete_functions(self):
-        return list(self._traces)
+        return self._traces.all()
 
     _list_all_concrete_functions_for_serialization = _list_all_concrete_functions
 
@@ -408,7 +409,7 @@ class Function(_headrace.FunctionBase, Trackable):
         return Function(lambda: None, dict(self._options, input_signature=None))
 
     def pretty_printed_concrete_signatures(self, verbose=True):
-        shown = [c.pretty_printed_signature(verbose) for c in self._traces]
+        shown = [c.pretty_printed_signature(verbose) for c in self._traces.all()]
         return "\n\n".join(shown)
 
     def explain_retraces(self):

@@ -4,6 +4,7 @@ import collections
 import reprlib
 import weakref
 
+from headrace._load import _headrace
 from headrace.framework.settings import logging
 from headrace.framework.support.locks import ForkLock
 from headrace.function import trace_types
@@ -11,8 +12,6 @@ from headrace.function import trace_types
 _TRACES_TO_WARN = 5  # within ...
 _CALLS_TO_WATCH = 10  # ... so many calls
 _MOST_WARNINGS = 2
-_MOST_COMPARED = 16
-_MOST_TOLD = 64  # retraces that explain_retraces() knows
 
 _RETRACING = (
     "%d out of the last %d calls to %s triggered tf.function retracing. Tracing is "
@@ -46,41 +45,28 @@ def _differences(path, old, new, out):
         out.append((path, old, new))
 
 
-class Retraces:
+class Retraces(_headrace.Retraces):
     """What changed at each of a function's traces, against the most similar one."""
 
     def __init__(self, names):
+        super().__init__()
         self._names = names  # of the parameters
-        self._told = collections.deque(maxlen=_MOST_TOLD)
 
     def compare(self, types, traces):
         """Text that says how `types` differ from those of the nearest of the last
         `traces`, ConcreteFunctions; None without any."""
-        nearest = None
-        for old in traces[-_MOST_COMPARED:]:
+        differences = []
+        for old in traces[-self.MOST_COMPARED :]:
             found = []
             for name, a, b in zip(self._names, old._function_type.types, types):
                 _differences(name, a, b, found)
-            if nearest is None or len(found) <= len(nearest):
-                nearest = found
+            differences.append(found)
+        nearest = self.nearest(list(map(len, differences)))
         if nearest is None:
             return None
-        if not nearest:
-            return (
-                "no argument changed, but the graph around the call, the variables "
-                "that the function reads, or how it was asked for"
-            )
-        changes = [
-            f"{path} changed from {_shown(old)} to {_shown(new)}"
-            for path, old, new in nearest
-        ]
-        return "; ".join(changes)
-
-    def add(self, number, reason):
-        self._told.append(f"trace {number}: {reason}")
-
-    def told(self):
-        return list(self._told)
+        return self.reason(
+            [(path, _shown(a), _shown(b)) for path, a, b in differences[nearest]]
+        )
 
 
 class RetracingWatch:

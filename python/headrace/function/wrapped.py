@@ -35,6 +35,17 @@ class WrappedFunction(ConcreteFunction):
     """
 
     _made = ()
+    _gives = None  # how many tensors; None: all that the traced function returned
+
+    @property
+    def inputs(self):
+        """A list of the tensors of the graph that it takes, captures last."""
+        return self._core.body()[1]
+
+    @property
+    def outputs(self):
+        """A list of the tensors of the graph that it gives."""
+        return self._core.body()[2][: self._gives]
 
     @property
     def variables(self):
@@ -45,41 +56,49 @@ class WrappedFunction(ConcreteFunction):
         return found
 
     def prune(self, feeds, fetches, name=None, input_signature=None):
-        """The WrappedFunction of a part of the graph: of `feeds`, arguments of this
-        one's graph, that gives `fetches`, a structure of tensors and operations (which
-        give None). Both may be names."""
-        graph = self.graph
-        feeds = [graph.as_graph_element(x) for x in nest.flatten(feeds)]
-        for x in feeds:
-            if x.op.type != "Placeholder":
-                raise NotImplementedError(
-                    f"WrappedFunction.prune: {x.name} is no argument; functions of what "
-                    "is computed inside are not supported"
-                )
-        if input_signature is None:
-            input_signature = [TensorSpec(x.shape, x.dtype) for x in feeds]
-        wanted = nest.map_structure(graph.as_graph_element, fetches)
-        effects = [x for x in nest.flatten(wanted) if isinstance(x, Operation)]
-        with graph.as_default():
-            results = func_graph.Results(wanted, fetches)
-            tensors = list(results.tensors)
-            if effects:
-                with graph.control_dependencies(effects):
-                    tensors.append(conversion.convert_to_tensor(True))
-        name = name or "pruned"
-        core = _headrace.make_concrete(
-            graph._core,
-            _headrace.new_function_name(f"__inference_{name}"),
-            feeds,
-            tensors,
-            [v.handle for v in graph.trainable_variables],
-            keep_effects=False,
-        )
-        parameters, types = _plain(lambda *args: None, input_signature)
-        function_type = FunctionType(parameters, types)
-        pruned = WrappedFunction(core, graph, function_type, results, name)
+        """The WrappedFunction of a part of the graph: of `feeds`, tensors of this one's
+        graph, that gives `fetches`, a structure of tensors and operations (which give
+        None). Both may be names."""
+        pruned = prune(self.graph, feeds, fetches, name, input_signature)
         pruned._made = self._made
         return pruned
+
+
+def prune(graph, feeds, fetches, name=None, input_signature=None):
+    """The WrappedFunction of a part of a graph: of `feeds`, tensors of it, that gives
+    `fetches`, a structure of tensors and operations (which give None). Both may be
+    names. A tensor that is fed is the only output of its operation."""
+    feeds = [graph.as_graph_element(x) for x in nest.flatten(feeds)]
+    for x in feeds:
+        if len(x.op.outputs) != 1:
+            raise NotImplementedError(
+                f"prune: {x.name} is one of several outputs; functions of such tensors "
+                "are not supported"
+            )
+    if input_signature is None:
+        input_signature = [TensorSpec(x.shape, x.dtype) for x in feeds]
+    wanted = nest.map_structure(graph.as_graph_element, fetches)
+    effects = [x for x in nest.flatten(wanted) if isinstance(x, Operation)]
+    with graph.as_default():
+        results = func_graph.Results(wanted, fetches)
+        tensors = list(results.tensors)
+        if effects:
+            with graph.control_dependencies(effects):
+                tensors.append(conversion.convert_to_tensor(True))
+    name = name or "pruned"
+    core = _headrace.make_concrete(
+        graph._core,
+        _headrace.new_function_name(f"__inference_{name}"),
+        feeds,
+        tensors,
+        [v.handle for v in graph.trainable_variables],
+        keep_effects=False,
+    )
+    parameters, types = _plain(lambda *args: None, input_signature)
+    function_type = FunctionType(parameters, types)
+    pruned = WrappedFunction(core, graph, function_type, results, name)
+    pruned._gives = len(results.tensors)
+    return pruned
 
 
 def wrap_function(fn, signature, name=None):

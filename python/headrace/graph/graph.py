@@ -65,6 +65,7 @@ class Graph:
         self._bodies = []  # graphs of branches and loops, for messages
         self._gradients = set()  # of eager/named_gradients, that nodes name
         self._gradient_overrides = {}
+        self._flow_context = None  # of control_flow/flow_contexts.py
         self._node_attrs = {}  # what nodes get beside their own attributes
         _graphs[self._core.id] = self
         if not self.building_function:  # tensors hold their graph, as programs expect
@@ -217,10 +218,14 @@ class Graph:
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs):
-        """Operations made inside run after `control_inputs`; None: after nothing."""
+        """Operations made inside run after `control_inputs`; None: after nothing, and
+        outside of branches and loops of TensorFlow 1."""
         old = self._core.control_inputs()
+        flow = _headrace.flow_context(self._core), self._flow_context
         if control_inputs is None:
             new = []
+            _headrace.set_flow_context(self._core, None, False)
+            self._flow_context = None
         else:
             new = old + [n for x in control_inputs if (n := self._control_node(x))]
         self._core.set_control_inputs(new)
@@ -228,6 +233,8 @@ class Graph:
             yield
         finally:
             self._core.set_control_inputs(old)
+            _headrace.set_flow_context(self._core, *flow[0])
+            self._flow_context = flow[1]
 
     def _control_node(self, x):
         """The node to wait for; None where the value is no node of this graph."""
@@ -398,13 +405,24 @@ class Graph:
 
     def is_feedable(self, tensor):
         """Whether runs may feed the tensor."""
-        return id(tensor) not in self._collections.get("__unfeedable", [])
+        return id(tensor) not in self._collections.get(
+            "__unfeedable", []
+        ) and not _headrace.is_in_loop(self._core, _headrace.node_of(tensor))
 
     def is_fetchable(self, tensor_or_op):
         """Whether runs may fetch the tensor or operation."""
+        is_operation = isinstance(tensor_or_op, Operation)
+        op = tensor_or_op._node if is_operation else _headrace.node_of(tensor_or_op)
+        return self._is_fetchable(op)
+
+    def _is_fetchable(self, node):
+        """is_fetchable of a node. (It makes no Operation: those and their graph hold
+        each other, and a graph that only runs goes with its session.)"""
         unfetchable = self._collections.get("__unfetchable", [])
-        op = tensor_or_op if isinstance(tensor_or_op, Operation) else tensor_or_op.op
-        return op not in unfetchable
+        return (
+            all(op._node.id != node.id for op in unfetchable)
+            and _headrace.output_flow_context_of(self._core, node) is None
+        )
 
     def switch_to_thread_local(self):
         """Graphs are entered per thread here in any case."""

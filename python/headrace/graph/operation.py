@@ -87,6 +87,9 @@ class Operation:
         for op in ops:
             self._add_control_input(op)
 
+    def _update_input(self, index, tensor):
+        self._node.set_input(index, tensor)
+
     def _set_device(self, device):
         self._node.set_device(device)
 

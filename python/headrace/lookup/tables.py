@@ -165,6 +165,8 @@ class _Table(Trackable):
         "_default_value", "The value of keys that are absent: a tensor."
     )
 
+    _default_name = None  # of the node, where a graph has one
+
     def _make(self, op, named, **attrs):
         """The handle: in a graph by name, so that every run finds the same table."""
         attrs["key_dtype"], attrs["value_dtype"] = self._key_dtype, self._value_dtype
@@ -172,6 +174,7 @@ class _Table(Trackable):
         if _headrace.is_eager():
             return _raw(op, **attrs)
         shared = f"table_{self._number}_{id(self)}"
+        attrs["name"] = self._name or self._default_name
         return _raw(named, shared_name=shared, use_node_name_sharing=False, **attrs)
 
     def _create_resource(self):
@@ -204,6 +207,8 @@ class _Table(Trackable):
 
 class StaticHashTable(_Table):
     """A table that an initializer fills once."""
+
+    _default_name = "hash_table"
 
     def __init__(self, initializer, default_value, name=None):
         super().__init__(initializer.key_dtype, initializer.value_dtype, name)

@@ -9,7 +9,7 @@ from headrace.framework.type_spec import TypeSpec, flat_tensor_specs
 from headrace.function import trace_types
 from headrace.function.concrete import ConcreteFunction
 from headrace.function.deferred import TracedGraph
-from headrace.function.function_type import FunctionType, P, Parameters
+from headrace.function.function_type import FreelyNamed, FunctionType, P, Parameters
 from headrace.function.polymorphic import Function, checked_options
 from headrace.graph import func_graph
 from headrace.saved_model import structured
@@ -45,6 +45,7 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
     _gradients = None
     _made_graph = None
     positional = None  # how many tensors calls may give by position; None: as traced
+    keywords = None  # what they are called, in order; None: as in the graph
 
     def __init__(self, core, parameters, inputs, results, python_name):
         self._core = core
@@ -78,6 +79,11 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
         return self._made_graph
 
     @property
+    def structured_input_signature(self):
+        """(args, kwargs) of the specs of its arguments."""
+        return self.inputs_as_saved
+
+    @property
     def structured_outputs(self):
         """The specs of the outputs, in the structure that the function gave them."""
         return self.output_as_saved
@@ -93,6 +99,9 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
         if self.positional is None:
             return super()._most_positional(arguments)
         return self.positional
+
+    def _flat_names(self):
+        return super()._flat_names() if self.keywords is None else self.keywords
 
     def _explain(self, error):
         """Nobody knows the lines of the program that was traced."""
@@ -122,14 +131,14 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
 
 
 def parameters_of(spec, inputs):
-    """The Parameters that a FunctionSpec describes; without one those that `inputs`,
-    (args, kwargs), were given to."""
-    if spec is None:
+    """The Parameters that a FunctionSpec describes; where it describes none those that
+    `inputs`, (args, kwargs), were given to."""
+    full = None if spec is None else structured.decoded(spec[0])
+    if full is None:
         args, kwargs = inputs
         found = [P(f"arg_{i}", P.POSITIONAL_ONLY) for i in range(len(args))]
-        found += [P(name, P.KEYWORD_ONLY) for name in kwargs]
+        found += [FreelyNamed(name, P.KEYWORD_ONLY) for name in kwargs]
         return Parameters.of(found)
-    full = structured.decoded(spec[0])
     names = list(full.args)
     if spec[1] and names:  # older files list `self`
         names = names[1:]
@@ -143,7 +152,8 @@ def parameters_of(spec, inputs):
         found.append(P(full.varargs, P.VAR_POSITIONAL))
     given = full.kwonlydefaults or {}
     for name in full.kwonlyargs:
-        found.append(P(name, P.KEYWORD_ONLY, default=given.get(name, P.empty)))
+        default = given.get(name, P.empty)
+        found.append(FreelyNamed(name, P.KEYWORD_ONLY, default=default))
     if full.varkw:
         found.append(P(full.varkw, P.VAR_KEYWORD))
     return Parameters.of(found)

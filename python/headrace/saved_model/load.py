@@ -1,11 +1,16 @@
 """tf.saved_model.load: Python's objects around a model that C++ has loaded."""
 
+import contextlib
+import functools
 import os
 
 from headrace._load import _headrace
-from headrace.framework import data_structures
+from headrace.framework import data_structures, errors
 from headrace.framework.asset import Asset
 from headrace.framework.trackable import AutoTrackable
+from headrace.function import wrapped
+from headrace.function.deferred import TracedGraph
+from headrace.function.function_type import FreelyNamed, P, Parameters
 from headrace.saved_model import objects, structured
 from headrace.saved_model.functions import (
     RestoredConcreteFunction,
@@ -37,15 +42,45 @@ def load(export_dir, tags=None, options=None):
         options.allow_partial_checkpoint,
         options.experimental_skip_checkpoint,
     )
-    root = _Loader(native).root()
+    with _reading(export_dir):
+        root = _Loader(native).root()
     version, git_version = native.versions
-    for name, value in (
-        ("tensorflow_version", version),
-        ("tensorflow_git_version", git_version),
-        ("graph_debug_info", None),
-    ):
+    shown = {
+        "tensorflow_version": version,
+        "tensorflow_git_version": git_version,
+        "graph_debug_info": None,
+    }
+    if native.is_of_session:
+        shown.update(_of_session(native))
+    for name, value in shown.items():
         object.__setattr__(root, name, value)
     return root
+
+
+@contextlib.contextmanager
+def _reading(export_dir):
+    """What is made of objects of a file fails where the file is damaged."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as e:
+        raise errors.DataLossError._of(
+            f"SavedModel {os.fspath(export_dir)}: its objects are damaged: {e}"
+        ) from e
+
+
+def _of_session(native):
+    """What models of TensorFlow 1 show beside their objects: their graph."""
+    graph = TracedGraph("wrapped_function", core=native.graph())
+    shown = {"graph": graph, "prune": functools.partial(wrapped.prune, graph)}
+    if native.restore:
+        core = native.function(native.restore)[0]
+
+        def restore(save_path):
+            """Gives the variables the values of a checkpoint of a session."""
+            core.call([_headrace.make_tensor(os.fspath(save_path))], None)
+
+        shown["restore"] = restore
+    return shown
 
 
 class _Loader:
@@ -56,6 +91,7 @@ class _Loader:
         self._native = native
         self._rows = [native.object(i) for i in range(native.num_objects)]
         self._concrete = {}  # by name
+        self._takes = self._keywords_by_name() if native.is_of_session else {}
         self._specs = self._specs_by_name()
         self._objects = {}
         for i in range(len(self._rows)):
@@ -65,7 +101,10 @@ class _Loader:
         """The first object, with all that it leads to."""
         for i in range(len(self._rows)):
             self._connect(i)
-        return self._objects[0]
+        root = self._objects[0]
+        if not isinstance(root.signatures, objects.SignatureMap):
+            raise TypeError(f"its signatures are a {type(root.signatures).__name__}")
+        return root
 
     def _specs_by_name(self):
         """The FunctionSpec of each concrete function: its own, else that of the function
@@ -78,6 +117,11 @@ class _Loader:
             if kind == "function":
                 specs.update((name, what[1]) for name in what[0])
         return specs
+
+    def _keywords_by_name(self):
+        """What each signature of a model of TensorFlow 1 takes, in order."""
+        kind = "bare_concrete_function"
+        return {what[0]: what[1] for k, what, *_ in self._rows if k == kind}
 
     def _object(self, i):
         if i not in self._objects:
@@ -94,7 +138,7 @@ class _Loader:
             return self._function(*what)
         if kind == "bare_concrete_function":
             made = self._concrete_function(what[0])
-            made.positional = what[2]
+            made.keywords, made.positional = what[1], what[2]
             return made
         if kind == "constant":
             return objects.TrackableConstant(self._native.value(i))
@@ -134,7 +178,7 @@ class _Loader:
         if made is None:
             core, inputs, outputs = self._native.function(name)
             inputs = structured.decoded(inputs)
-            parameters = parameters_of(self._specs.get(name), inputs)
+            parameters = self._parameters(name, inputs)
             made = self._concrete[name] = RestoredConcreteFunction(
                 core,
                 parameters,
@@ -143,6 +187,14 @@ class _Loader:
                 _python_name(name),
             )
         return made
+
+    def _parameters(self, name, inputs):
+        if name in self._takes:
+            takes = self._takes[name]
+            return Parameters.of(
+                [FreelyNamed(n, P.POSITIONAL_OR_KEYWORD) for n in takes]
+            )
+        return parameters_of(self._specs.get(name), inputs)
 
     def _connect(self, i):
         kind, what, children, slots, saveables = self._rows[i]

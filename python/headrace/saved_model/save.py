@@ -124,7 +124,7 @@ class _Saver:
         aliases = [
             (c.name.decode(), alias)
             for alias, function in self._options.function_aliases.items()
-            for c in _concrete_functions(function)
+            for c in _aliased(function)
         ]
         self._writer.write(
             folder,
@@ -312,6 +312,17 @@ def _concrete_functions(function):
     if function.input_signature is not None and not function._of_class:
         function.get_concrete_function()
     return function._list_all_concrete_functions_for_serialization()
+
+
+def _aliased(function):
+    """The traces of a function, or of a list of concrete functions."""
+    if isinstance(function, (list, tuple)):
+        return [c for f in function for c in _aliased(f)]
+    if not isinstance(function, _FUNCTIONS):
+        raise TypeError(
+            f"Unsupported type {type(function)} of a function in function_aliases"
+        )
+    return _concrete_functions(function)
 
 
 def _encoded(concrete):

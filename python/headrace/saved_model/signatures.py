@@ -1,12 +1,14 @@
 """Signatures of models that are saved: functions of named tensors."""
 
+import collections.abc
+
 from headrace._load import _headrace
 from headrace.context import stack
 from headrace.framework import nest
 from headrace.framework.type_spec import TensorSpec
 from headrace.function import tracing
 from headrace.function.concrete import ConcreteFunction
-from headrace.function.function_type import P, Parameters
+from headrace.function.function_type import FreelyNamed, P, Parameters
 from headrace.function.polymorphic import Function
 from headrace.saved_model.constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 from headrace.saved_model.functions import RestoredConcreteFunction
@@ -44,7 +46,7 @@ def in_file_order(concrete):
     )
     return traced(
         lambda *args, **kwargs: concrete(*args, **kwargs),
-        [P(e.name, e.kind) for e in entries],
+        [FreelyNamed(e.name, e.kind) for e in entries],
         [e.type for e in entries],
         concrete._python_name,
     )
@@ -62,7 +64,7 @@ def concrete_of(function):
 def canonical(signatures):
     """{key: ConcreteFunction} of what save() is given; ValueError for what can be no
     signature."""
-    if not isinstance(signatures, dict):
+    if not isinstance(signatures, collections.abc.Mapping):
         signatures = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
     made = {}
     for key, function in signatures.items():
@@ -108,7 +110,7 @@ class Wrapper:
     def __init__(self, concrete, key):
         n = len(concrete.inputs) - len(concrete.captured_inputs)
         placeholders = concrete.inputs[:n]
-        self.inputs = [x.op.name for x in placeholders]
+        self.inputs = concrete._flat_names()
 
         def signature_wrapper(**kwargs):
             given = concrete._call_flat([kwargs[name] for name in self.inputs])
@@ -119,7 +121,7 @@ class Wrapper:
         specs = [TensorSpec(by_name[n].shape, by_name[n].dtype, n) for n in order]
         self.function = traced(
             signature_wrapper,
-            [P(name, P.KEYWORD_ONLY) for name in order],
+            [FreelyNamed(name, P.KEYWORD_ONLY) for name in order],
             specs,
             f"signature_wrapper_{concrete._python_name}".replace("<lambda>", "lambda"),
         )

@@ -10,8 +10,6 @@ from headrace.v1 import variable_scope
 DEVICE_PLACEMENT_POLICIES = (0, 1, 2, 3)  # explicit, warn, silent, silent for int32
 SYNC, ASYNC = 0, 1
 
-_control_flow_v2 = [True]
-
 
 def disable_eager_execution():
     """Operations go to a default graph from now on, to be run by sessions.
@@ -91,22 +89,20 @@ def enable_v2_tensorshape():
 
 
 def disable_control_flow_v2():
-    """control_flow_v2_enabled() is False from now on.
-
-    That is all: tf.cond and tf.while_loop make the same nodes either way, of calls of
-    functions, which sessions run as they would TensorFlow 1's nodes.
-    """
-    _control_flow_v2[0] = False
+    """tf.cond, tf.while_loop and what is made of them are built of TensorFlow 1's nodes
+    (Switch, Merge, Enter, Exit, NextIteration) in graphs of sessions from now on, and
+    TensorArrays are resources there; within functions nothing changes."""
+    stack.set_control_flow_v2(False)
 
 
 def enable_control_flow_v2():
-    """control_flow_v2_enabled() is True again, as at a program's start."""
-    _control_flow_v2[0] = True
+    """Branches and loops are functions again, as at a program's start."""
+    stack.set_control_flow_v2(True)
 
 
 def control_flow_v2_enabled():
     """Whether disable_control_flow_v2() was not called, or a function is traced."""
-    return _control_flow_v2[0] or stack.inside_function()
+    return stack.control_flow_v2_enabled()
 
 
 def disable_v2_behavior():

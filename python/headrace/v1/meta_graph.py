@@ -4,10 +4,12 @@ import os
 
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.control_flow import flow_contexts
 from headrace.framework import execution
 from headrace.framework.settings import logging, versions
 from headrace.framework.support import protos
 from headrace.graph import import_graph
+from headrace.graph.graph_keys import GraphKeys
 from headrace.v1 import collections, imported_variables, saver
 
 
@@ -17,11 +19,22 @@ _NO_GRAPH = (
 )
 
 
-def _kind_of(value):
+_CONTEXTS = {  # the protos of collections that hold control flow, and what they become
+    GraphKeys.COND_CONTEXT: ("CondContextDef", flow_contexts.CondContext),
+    GraphKeys.WHILE_CONTEXT: ("WhileContextDef", flow_contexts.WhileContext),
+}
+
+
+def _kind_of(key, value):
     """(the list of a CollectionDef that holds such values, the value in it); None for
-    values that have no such form."""
+    values that have no such form. Collections of variables alone have all there is to
+    say of those, others their tensors."""
     if imported_variables.is_variable(value):
+        if key not in imported_variables.COLLECTIONS:
+            return "node_list", value.name
         return "bytes_list", imported_variables.to_proto(value).SerializeToString()
+    if hasattr(value, "type_url"):  # a message in an Any
+        return "any_list", value
     if hasattr(value, "to_proto"):
         return "bytes_list", value.to_proto().SerializeToString()
     if isinstance(value, (str, bytes)):
@@ -40,7 +53,7 @@ def _collection_of(key, values, kind):
     and a warning, where they have no such form."""
     out, name = kind(), None
     for value in values:
-        found = _kind_of(value)
+        found = _kind_of(key, value)
         if found == ("int64_list", value) and name == "float_list":
             found = name, float(value)
         if found is None or name not in (None, found[0]):
@@ -53,7 +66,7 @@ def _collection_of(key, values, kind):
             )
             return None
         name = found[0]
-        getattr(out, name).value.append(found[1])
+        getattr(out, name).value.extend([found[1]])
     return out
 
 
@@ -112,8 +125,9 @@ def _clear_devices(graph_def):
         node.device = ""
 
 
-def _strip_defaults(graph_def):
-    """Takes attributes that have their ops' default values off all nodes."""
+def _nodes_with_defaults(graph_def):
+    """(node, its op's attributes that have defaults) of all nodes whose op has some,
+    those of functions included."""
     functions = {f.signature.name for f in graph_def.library.function}
     nodes = list(graph_def.node)
     for function in graph_def.library.function:
@@ -129,9 +143,23 @@ def _strip_defaults(graph_def):
                 for a in op.attr
                 if a.HasField("default_value")
             ]
-        for name, value in defaults[node.op]:
+        yield node, defaults[node.op]
+
+
+def _strip_defaults(graph_def):
+    """Takes attributes that have their ops' default values off all nodes."""
+    for node, defaults in _nodes_with_defaults(graph_def):
+        for name, value in defaults:
             if name in node.attr and node.attr[name] == value:
                 del node.attr[name]
+
+
+def add_defaults(graph_def):
+    """Gives all nodes the attributes that they lack, with their ops' default values."""
+    for node, defaults in _nodes_with_defaults(graph_def):
+        for name, value in defaults:
+            if name not in node.attr:
+                node.attr[name].CopyFrom(value)
 
 
 def write_proto(proto, path, as_text):
@@ -219,6 +247,10 @@ def _restore_collections(graph, meta, scope, predicate):
             elif kind == "bytes_list" and key in imported_variables.COLLECTIONS:
                 value = imported_variables.from_bytes(graph, value, scope, by_name)
                 variables.append(value)
+            elif kind == "bytes_list" and key in _CONTEXTS:
+                proto, context = _CONTEXTS[key]
+                found_proto = getattr(protos, proto).FromString(value)
+                value = context.from_proto(found_proto, scope)
             graph.add_to_collection(key, value)
     return variables
 

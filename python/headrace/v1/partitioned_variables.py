@@ -82,9 +82,15 @@ class PartitionedVariable:
         return self.as_tensor()
 
     def _pieces(self, value):
-        """A tensor of the whole's shape, cut like the parts."""
+        """A tensor of the whole's shape, cut like the parts; a list has one for each."""
         if isinstance(value, PartitionedVariable):
             return list(value)
+        if isinstance(value, list):
+            if len(value) != len(self):
+                raise ValueError(
+                    f"a list of {len(value)} values for a variable of {len(self)} parts"
+                )
+            return value
         value = conversion.convert_to_tensor(value, dtype=self._dtype)
         infos = [v._save_slice_info for v in self._variable_list]
         return [array_ops.slice(value, i.var_offset, i.var_shape) for i in infos]

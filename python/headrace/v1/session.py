@@ -7,7 +7,11 @@ import numpy as np
 from headrace._load import _headrace
 from headrace.context import call_stacks, sessions, stack
 from headrace.framework import nest
-from headrace.framework.errors import InvalidArgumentError, OpError
+from headrace.framework.errors import (
+    InaccessibleTensorError,
+    InvalidArgumentError,
+    OpError,
+)
 from headrace.framework.settings import config as settings
 from headrace.framework.support.properties import read_only
 from headrace.graph.graph import Graph
@@ -66,8 +70,17 @@ class _Plan:
             raise ValueError(
                 f"Argument `fetch` = {fetch} cannot be interpreted as a Tensor. ({e})"
             ) from None
-        if isinstance(element, Operation):
-            self.targets.append(element._node)
+        is_operation = isinstance(element, Operation)
+        node = element._node if is_operation else _headrace.node_of(element)
+        if not self.graph._is_fetchable(node):
+            raise InaccessibleTensorError(
+                f"Operation {node.name} has been marked as not fetchable. Typically this "
+                "happens when it is defined in another function or code block. Use "
+                "return values, explicit Python locals or TensorFlow collections to "
+                "access it."
+            )
+        if is_operation:
+            self.targets.append(node)
             return None
         at = self._at.setdefault(element._id, len(self.tensors))
         if at == len(self.tensors):

@@ -46,6 +46,17 @@ def test_which_argument_changed():
     assert told[3] == "trace 5: named['k'] changed from 3 to 4"
 
 
+def test_texts_without_utf8():
+    class Odd(str):
+        def __repr__(self):
+            return "\ud800"
+
+    f = tf.function(lambda s: s[Odd("a")])
+    f({Odd("a"): 1})
+    f({Odd("a"): 2})
+    assert f.explain_retraces() == ["trace 2: s[\\ud800] changed from 1 to 2"]
+
+
 def test_parts_of_structures():
     Pair = collections.namedtuple("Pair", "left right")
     f = tf.function(lambda s: s["a"][1].left)

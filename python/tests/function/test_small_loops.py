@@ -210,3 +210,76 @@ def test_for_over_a_range_turns_as_while_loop_does():
     wanted = for_over_a_range(x).numpy().tobytes()
     assert turns([4])(x).numpy().tobytes() == wanted
     assert turns([None])(x).numpy().tobytes() == wanted  # shapes looked at in each turn
+
+
+def written(x, n=6):
+    """What loops write into arrays, in every way that is seen from outside."""
+    cells = tf.TensorArray(tf.float32, size=n, element_shape=[])
+    rows = tf.TensorArray(tf.float32, size=n, element_shape=[7], clear_after_read=False)
+    rows = rows.write(2, x)
+    total = tf.constant(0.0)
+    for i in tf.range(n):
+        total = total * 0.5 + x[i]
+        if total > 0.0:
+            rows = rows.write(i, x * total)
+        else:
+            rows = rows.write(n - 1 - i, x + rows.read(2))
+        cells = cells.write(i, total)
+    return cells.stack(), rows.stack(), rows.gather([2, 0])
+
+
+def nested(x):
+    rows = tf.map_fn(lambda v: tf.map_fn(lambda w: w * v + 1.0, x), x)
+    return (tf.scan(lambda a, row: a * 0.5 + tf.reduce_max(row), rows),)
+
+
+def scanned(x):
+    return tf.scan(lambda a, v: (a[0] * 0.9 + v, tf.tanh(a[1] - v)), x, (x[0], x[1]))
+
+
+@pytest.mark.parametrize("f", [written, nested, scanned])
+def test_lists_are_what_they_are_turn_by_turn(f):
+    x = tf.constant(VECTOR)
+    traced = tf.function(f)
+    for _ in range(2):
+        for got, want in zip(traced(x), f(x), strict=True):
+            assert got.numpy().tobytes() == want.numpy().tobytes()
+
+
+@pytest.mark.parametrize("f", [written, nested, scanned])
+def test_gradients_through_lists(f):
+    slopes = []
+    for g in (tf.function(f), f):
+        x = tf.constant(VECTOR)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.add_n([tf.reduce_sum(part * part) for part in g(x)])
+        slopes.append(tape.gradient(y, x).numpy())
+    np.testing.assert_allclose(slopes[0], slopes[1], rtol=1e-5)
+
+
+def test_an_array_from_before_a_loop_keeps_its_elements():
+    @tf.function
+    def f(x):
+        first = tf.TensorArray(tf.float32, size=3, element_shape=[7]).write(1, x)
+        rows = first
+        for i in tf.range(3):
+            rows = rows.write(i, x * 2.0)
+        return first.stack(), rows.stack()
+
+    first, rows = f(tf.constant(VECTOR))
+    np.testing.assert_array_equal(first, [VECTOR * 0, VECTOR, VECTOR * 0])
+    np.testing.assert_array_equal(rows, [VECTOR * 2] * 3)
+
+
+def test_elements_outside_an_array_in_a_loop():
+    def f(x):
+        cells = tf.TensorArray(tf.float32, size=3, element_shape=[])
+        for i in tf.range(5):
+            cells = cells.write(i, x[i])
+        return cells.stack()
+
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="modify element 3 in a list"
+    ):
+        tf.function(f)(tf.constant(VECTOR))

@@ -56,5 +56,13 @@ def test_prune():
     ]
     counting = wrapped.prune([], counts[0])
     assert counting() is None and int(count) == 1
-    with pytest.raises(NotImplementedError, match="is no argument"):
-        wrapped.prune("inside/z:0", x)
+    rest = wrapped.prune("inside/z:0", wrapped.outputs[0])
+    assert float(rest(tf.constant(4.0))) == 5.0
+    assert [t.name for t in rest.inputs][:1] == ["inside/z:0"]
+
+
+def test_prune_feeds_whole_operations():
+    spec = tf.TensorSpec([2], tf.float32)
+    wrapped = v1.wrap_function(lambda x: tf.unstack(x)[0] + 1.0, [spec])
+    with pytest.raises(NotImplementedError, match="is one of several outputs"):
+        wrapped.prune("unstack:0", wrapped.outputs[0])

@@ -141,6 +141,7 @@ def tensor_map(tf, raw):
 @row(
     "TensorArrayV3 TensorArrayWriteV3 TensorArrayReadV3 TensorArraySizeV3"
     " TensorArrayGatherV3 TensorArrayScatterV3 TensorArrayGradV3 TensorArrayCloseV3"
+    " TensorArrayConcatV3 TensorArraySplitV3"
 )
 def tensor_array(tf, raw):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -160,7 +161,22 @@ def tensor_array(tf, raw):
             grad_flow = raw.TensorArrayWriteV3(
                 handle=grad, index=2, value=value, flow_in=grad_flow
             )
+        parts, parts_flow = raw.TensorArrayV3(
+            size=2, dtype=tf.float32, clear_after_read=False
+        )
+        parts_flow = raw.TensorArraySplitV3(
+            handle=parts,
+            value=[[1.0], [2.0], [3.0]],
+            lengths=tf.constant([1, 2], tf.int64),
+            flow_in=parts_flow,
+        )
         results = [
+            raw.TensorArrayReadV3(
+                handle=parts, index=1, flow_in=parts_flow, dtype=tf.float32
+            ),
+            *raw.TensorArrayConcatV3(
+                handle=parts, flow_in=parts_flow, dtype=tf.float32
+            ),
             raw.TensorArrayReadV3(
                 handle=handle, index=1, flow_in=flow, dtype=tf.float32
             ),

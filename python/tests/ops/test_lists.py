@@ -75,3 +75,44 @@ def test_splits_say_both_shapes(traced):
     ]:
         with pytest.raises((tf.errors.InvalidArgumentError, ValueError), match=text):
             run(tf.constant(tensor), shape)
+
+
+def _set(*values):
+    handle = raw.TensorListReserve(
+        element_shape=-1, num_elements=len(values), element_dtype=tf.float32
+    )
+    for i, value in enumerate(values):
+        if value is not None:
+            handle = raw.TensorListSetItem(
+                input_handle=handle, index=i, item=tf.constant(value)
+            )
+    return handle
+
+
+@pytest.mark.parametrize("shape", [-1, [-1], [1]])
+def test_elements_of_several_shapes_are_not_stacked(shape):
+    for values, message in (
+        ([[1.0], [1.0, 2.0]], r"shapes during merge: \[1\] vs. \[2\]"),
+        ([None, [1.0], [[2.0]]], "ranks during merge: 1 vs. 2"),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            raw.TensorListStack(
+                input_handle=_set(*values),
+                element_shape=tf.constant(shape),
+                element_dtype=tf.float32,
+            )
+
+
+def test_what_was_never_set_is_like_all_that_were():
+    """One that is unlike the others leaves no shape for zeros."""
+    item = lambda handle, shape: raw.TensorListGetItem(
+        input_handle=handle,
+        index=0,
+        element_shape=tf.constant(shape),
+        element_dtype=tf.float32,
+    )
+    assert item(_set(None, [1.0, 2.0]), -1).numpy().tolist() == [0.0, 0.0]
+    mixed = _set(None, [1.0], [1.0, 2.0])
+    assert item(mixed, [1]).numpy().tolist() == [0.0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="shapes during merge"):
+        item(mixed, -1)

@@ -87,8 +87,70 @@ def tables(tf, folder):
     os.remove(words)
 
 
+def session(tf, folder):
+    """Two graphs of TensorFlow 1: one with a resource and a reference variable, a table
+    of an asset and a main op, another of the same variables."""
+    v1 = tf.compat.v1
+    words = os.path.join(os.path.dirname(folder), "colours.txt")
+    with open(words, "w", encoding="utf-8") as f:
+        f.write("red\ngreen\nblue\n")
+
+    def variables():
+        v = v1.get_variable(
+            "scope/v", initializer=[10.0, 20.0, 30.0], use_resource=True
+        )
+        shift = v1.get_variable("shift", initializer=1.0, use_resource=False)
+        return v, shift
+
+    def signature(inputs, outputs):
+        return v1.saved_model.predict_signature_def(inputs, outputs)
+
+    builder = v1.saved_model.Builder(folder)
+    with tf.Graph().as_default(), v1.Session() as sess:
+        v, shift = variables()
+        local = v1.get_local_variable("local", initializer=0.0, use_resource=True)
+        path = tf.constant(words, name="path")
+        lines = tf.lookup.TextFileInitializer(
+            path,
+            tf.string,
+            tf.lookup.TextFileIndex.WHOLE_LINE,
+            tf.int64,
+            tf.lookup.TextFileIndex.LINE_NUMBER,
+        )
+        table = tf.lookup.StaticHashTable(lines, -1)
+        text = v1.placeholder(tf.string, [None], name="text")
+        x = v1.placeholder_with_default([1.0], [None], name="x")
+        score = tf.gather(v, tf.maximum(table.lookup(text), 0), name="score")
+        steps = v1.while_loop(
+            lambda i, total: i < 3, lambda i, total: (i + 1, total * 2.0), [0, x]
+        )[1]
+        sess.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        prepared = tf.group(v1.tables_initializer(), v1.assign(local, 100.0))
+        builder.add_meta_graph_and_variables(
+            sess,
+            ["serve"],
+            {
+                "serving_default": signature(
+                    {"text": text}, {"ids": table.lookup(text), "score": score}
+                ),
+                "steps": signature({"a b": x}, {"y": steps + shift + local}),
+            },
+            assets_collection=[path],
+            main_op=prepared,
+            strip_default_attrs=True,
+        )
+    with tf.Graph().as_default(), v1.Session():
+        v, _ = variables()
+        x = v1.placeholder(tf.float32, [3], name="x")
+        builder.add_meta_graph(
+            ["train", "gpu"], {"step": signature({"x": x}, {"y": x + v})}
+        )
+    builder.save()
+    os.remove(words)
+
+
 if __name__ == "__main__":
     import tensorflow
 
-    for write in (plain, tables):
+    for write in (plain, tables, session):
         write(tensorflow, os.path.join(sys.argv[1], write.__name__))

@@ -57,6 +57,7 @@ def test_what_lies_in_the_folder(tmp_path):
         for f in files
     )
     assert found == [
+        "fingerprint.pb",
         "saved_model.pb",
         "variables/variables.data-00000-of-00001",
         "variables/variables.index",
@@ -314,3 +315,19 @@ def test_options_that_are_not_there():
         tf.saved_model.SaveOptions(experimental_image_format=True)
     with pytest.raises(ValueError, match="invalid VariablePolicy value"):
         tf.saved_model.SaveOptions(experimental_variable_policy="x")
+
+
+def test_aliases_may_be_of_lists_of_concrete_functions(tmp_path):
+    square = tf.function(lambda x: {"out": x * x})
+    traces = [
+        square.get_concrete_function(tf.TensorSpec(None, dtype))
+        for dtype in (tf.float32, tf.int32)
+    ]
+    options = tf.saved_model.SaveOptions(function_aliases={"square": traces})
+    tf.saved_model.save(tf.Module(), str(tmp_path / "m"), traces[0], options)
+    parse = tf.__internal__.saved_model.parse_saved_model
+    found = parse(str(tmp_path / "m")).meta_graphs[0].meta_info_def.function_aliases
+    assert dict(found) == {t.name.decode(): "square" for t in traces}
+    options = tf.saved_model.SaveOptions(function_aliases={"square": len})
+    with pytest.raises(TypeError, match="Unsupported type"):
+        tf.saved_model.save(tf.Module(), str(tmp_path / "n"), traces[0], options)

@@ -420,9 +420,11 @@ PyObject* MakeOpFunction(PyObject*, PyObject* args) {
   return MakeFunction(face);
 }
 
+template <bool kVectorized>
 PyObject* OpNames(PyObject*, PyObject*) {
   Ref list(PyList_New(0));
   for (const OpDef* def : AllOps()) {
+    if (kVectorized && !def->vectorize) continue;
     Ref name(PyUnicode_FromString(def->name.c_str()));
     if (!name || PyList_Append(list.get(), name.get()) < 0) return nullptr;
   }
@@ -437,8 +439,10 @@ PyMethodDef op_function_functions[] = {
     {"op_function", Shield<MakeOpFunction>, METH_VARARGS,
      "op_function(op, name, parameters, doc, module='headrace'): a public face "
      "of an op."},
-    {"op_names", Shield<OpNames>, METH_NOARGS,
+    {"op_names", Shield<OpNames<false>>, METH_NOARGS,
      "The names of all registered ops."},
+    {"vectorized_op_names", Shield<OpNames<true>>, METH_NOARGS,
+     "The names of the ops that have a rule for tf.vectorized_map."},
     {}};
 
 }  // namespace

@@ -137,7 +137,6 @@ OpBuilder PyFuncOp(const char* name) {
       .Attr("token: string")
       .Attr("Tin: list(type) >= 0")
       .Attr("Tout: list(type) >= 0")
-      .Traits({OpTrait::kSizesFromData})
       .Shape(UnknownShape)
       .Cpu(Bind<PyFunc>);
   return b;

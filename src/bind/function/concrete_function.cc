@@ -1,8 +1,10 @@
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 
 #include "absl/strings/strip.h"
+#include "autodiff/function_gradient.h"
 #include "bind/call/op_call.h"
 #include "bind/function/tape_object.h"
 #include "bind/python/call_stops.h"
@@ -12,6 +14,7 @@
 #include "function/call_event.h"
 #include "op/function_caller.h"
 #include "op/resource.h"
+#include "vectorize/vectorize.h"
 
 namespace nb = nanobind;
 
@@ -123,6 +126,75 @@ nb::list CallConcrete(const ConcreteCore& c, nb::sequence args,
   return out;
 }
 
+// Throws an exception of Python inside (of a callback, Ctrl-C) as it is, what
+// has the code `refusal` as a ValueError, and else the error of `s`.
+[[noreturn]] void Refuse(const Status& s,
+                         absl::StatusCode refusal = absl::StatusCode::kOk) {
+  if (PyErr_Occurred()) nb::raise_python_error();
+  if (s.code() == refusal) {
+    throw nb::value_error(std::string(s.message()).c_str());
+  }
+  ThrowStatus(s, !CurrentEmitter()->is_eager());
+}
+
+// for_rows(args, stacked, count, loops, warn): what the function gives for each
+// of `count` rows, stacked. `stacked` says which arguments have a row for each;
+// captures have none. `warn` is called with the text about each op that is done
+// in a loop. ValueError where something has no form for all rows.
+nb::list CallForRows(const ConcreteCore& c, nb::sequence args,
+                     const std::vector<bool>& stacked, nb::handle count,
+                     bool loops, nb::object warn) {
+  std::vector<Value> values = Values(args);
+  if (values.size() != stacked.size()) {
+    throw nb::value_error("for_rows: one flag an argument is wanted");
+  }
+  std::vector<RowValue> rows;
+  for (size_t i = 0; i < values.size(); ++i) {
+    rows.push_back(
+        {values[i], stacked[i] ? Stacking::kStacked : Stacking::kShared});
+  }
+  for (const Value& v : c.function->captures()) rows.push_back({v});
+  VectorizeOptions options;
+  options.loops = loops;
+  if (!warn.is_none()) {
+    options.warn = [&](const std::string& text) { warn(text); };
+  }
+  const Value rows_count = ValueOrHandle(count);
+  StatusOr<FunctionPtr> f =
+      FunctionForRows(c.function->function(), rows, rows_count, options);
+  if (!f.ok()) Refuse(f.status(), absl::StatusCode::kUnimplemented);
+  values.clear();
+  for (const RowValue& v : rows) values.push_back(v.value);
+  values.push_back(rows_count);
+  const bool eager = CurrentEmitter()->is_eager();
+  StatusOr<ValueList> results = [&]() -> StatusOr<ValueList> {
+    const CallStops stops;
+    HR_RETURN_IF_ERROR(stops.status());
+    WithoutGil unlocked(eager);
+    return CallDifferentiably(*f, values, nullptr);
+  }();
+  if (!results.ok()) Refuse(results.status());
+  nb::list out;
+  for (Value& v : *results) out.append(WrapObject(std::move(v)));
+  return out;
+}
+
+// rows_of(tensors): (arguments, stacked, count), those of for_rows, for a map
+// over the rows of tensors; `count` is an int where it is known.
+nb::tuple RowsOfTensors(nb::sequence tensors) {
+  StatusOr<MappedRows> rows = RowsOf(Values(tensors));
+  if (!rows.ok()) Refuse(rows.status(), absl::StatusCode::kInvalidArgument);
+  nb::list args, stacked;
+  for (RowValue& v : rows->args) {
+    stacked.append(!v.shared());
+    args.append(WrapObject(std::move(v.value)));
+  }
+  const Tensor* known = CurrentEmitter()->KnownValue(rows->count);
+  nb::object count = known ? nb::cast(known->scalar<int32_t>())
+                           : WrapObject(std::move(rows->count));
+  return nb::make_tuple(args, stacked, count);
+}
+
 nb::list CapturedInputs(const ConcreteCore& c) {
   nb::list out;
   for (const Value& v : c.function->captures()) out.append(WrapObject(v));
@@ -186,6 +258,8 @@ void AddConcreteFunction(nb::module_& m) {
              Status s = c.function->SetCaptures(Values(values));
              if (!s.ok()) ThrowStatus(s);
            })
+      .def("for_rows", &CallForRows, nb::arg("args"), nb::arg("stacked"),
+           nb::arg("count"), nb::arg("loops"), nb::arg("warn").none())
       .def("set_timeout",
            [](ConcreteCore& c, double seconds) {
              c.function->SetTimeout(TimeOf(seconds));
@@ -197,6 +271,7 @@ void AddConcreteFunction(nb::module_& m) {
         nb::arg("args"), nb::arg("results"), nb::arg("trainable"),
         nb::arg("keep_effects") = true, nb::arg("borrowed") = nb::tuple(),
         nb::arg("attrs") = nb::dict());
+  m.def("rows_of", &RowsOfTensors);
   m.def("evaluate", &Evaluate);
   m.def("count_functions", [] { return GlobalFunctions().Names().size(); });
   m.def("new_function_name", [](const std::string& prefix) {

@@ -4,8 +4,8 @@
 
 #include "autodiff/function_gradient.h"
 #include "bind/python/call_stops.h"
+#include "bind/python/graph_object.h"
 #include "bind/python/graph_stack.h"
-#include "bind/python/status.h"
 #include "bind/value/convert.h"
 #include "bind/value/tensor_object.h"
 #include "bind/value/variable_object.h"
@@ -15,11 +15,6 @@ namespace nb = nanobind;
 
 namespace headrace::bind {
 namespace {
-
-[[noreturn]] void RaiseStatusNow(const Status& s) {
-  RaiseStatus(s);
-  nb::raise_python_error();
-}
 
 // Tensors as they are, variables as their handles.
 Value Watched(nb::handle o) {
@@ -74,11 +69,12 @@ std::vector<Value> AllWatched(nb::handle sequence) {
   return out;
 }
 
-nb::list AsList(const StatusOr<std::vector<Gradient>>& found) {
+nb::list AsList(const StatusOr<std::vector<Gradient>>& found,
+                bool in_graph = false) {
   // A gradient function of Python may have raised: its exception goes before
   // the status.
   if (PyErr_Occurred()) nb::raise_python_error();
-  if (!found.ok()) RaiseStatusNow(found.status());
+  if (!found.ok()) ThrowStatus(found.status(), in_graph);
   nb::list out;
   for (const Gradient& gradient : *found) out.append(FromGradient(gradient));
   return out;
@@ -95,7 +91,8 @@ nb::list GradientsOfGraph(nb::sequence targets, nb::sequence sources,
     for (nb::handle o : given) arriving.push_back(ToGradient(o));
   }
   return AsList(GraphGradients(AllWatched(targets), AllWatched(sources),
-                               arriving, {builders, stops, place_with_ops}));
+                               arriving, {builders, stops, place_with_ops}),
+                /*in_graph=*/true);
 }
 
 // A Python function of output gradients that gives input gradients.

@@ -225,7 +225,7 @@ void SetControlInputs(PyGraph& g, nb::sequence nodes) {
     }
     list.push_back(n.node);
   }
-  g.builder().control_inputs() = std::move(list);
+  g.builder().SetControlInputs(std::move(list));
 }
 
 nb::list ControlInputs(PyGraph& g) {
@@ -275,6 +275,17 @@ nb::list AttrNames(const NodeRef& n) {
   nb::list out;
   for (const auto& [name, value] : n.node->op().attrs()) out.append(name);
   return out;
+}
+
+// Input i is `tensor` from now on: what goes round in a loop is made after what
+// it goes to.
+void SetInput(NodeRef& n, int i, nb::handle tensor) {
+  const Value& v = ValueOf(tensor.ptr());
+  if (i < 0 || i >= n.node->num_inputs() || v.graph() != n.graph ||
+      v.dtype() != n.node->op().input_types()[i]) {
+    throw nb::value_error("no such input, or a tensor that does not fit it");
+  }
+  n.node->SetInput(i, EdgeOf(v));
 }
 
 // Nodes that read output i (i < 0: that wait for the node).
@@ -341,10 +352,6 @@ void AddNode(nb::module_& m) {
                    [](const NodeRef& n) { return n.node->num_outputs(); })
       .def_prop_ro("is_stateful",
                    [](const NodeRef& n) { return n.node->def().is_stateful; })
-      .def_prop_ro("sizes_from_data",
-                   [](const NodeRef& n) {
-                     return n.node->def().Has(OpTrait::kSizesFromData);
-                   })
       .def_prop_ro(
           "has_effect",
           [](const NodeRef& n) { return HasSideEffect(n.node->def()); })
@@ -354,6 +361,7 @@ void AddNode(nb::module_& m) {
       .def(
           "add_control_input",
           [](NodeRef& n, const NodeRef& c) { n.node->AddControlInput(c.node); })
+      .def("set_input", &SetInput)
       .def("set_device",
            [](NodeRef& n, const std::string& d) { n.node->set_device(d); })
       .def("attr", &Attr)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bind/python/graph_object.h"
+#include "bind/python/serialized.h"
 #include "graph/attr_proto.h"
 #include "graph/export.h"
 #include "graph/import.h"
@@ -18,16 +19,6 @@ namespace nb = nanobind;
 
 namespace headrace::bind {
 namespace {
-
-template <typename Proto>
-nb::bytes Serialized(const Proto& proto) {
-  std::string bytes;
-  // Sizes are ints to protobuf.
-  if (!proto.SerializeToString(&bytes)) {
-    throw nb::value_error("the proto is larger than 2 GiB");
-  }
-  return nb::bytes(bytes.data(), bytes.size());
-}
 
 nb::bytes ExportGraphBytes(PyGraph& g, bool add_shapes) {
   tensorflow::GraphDef def;

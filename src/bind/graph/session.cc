@@ -44,8 +44,9 @@ class SessionCore {
   bool soft_placement = false;
   int processors = 1;  // that nodes may name
 
+  // The session's Python object keeps that of the graph.
   explicit SessionCore(PyGraph& g)
-      : graph_(g.graph()), caller_(graph_->library()) {
+      : graph_(g.graph()), builder_(g.builder()), caller_(graph_->library()) {
     services_.resources = &resources_;
     services_.functions = &caller_;
   }
@@ -83,6 +84,8 @@ class SessionCore {
     }
     std::shared_ptr<Executable> plan = Find(plan_key);
     if (!plan) {
+      // Within branches and loops it is not to be fetched.
+      if (builder_.OutputContextOf(*wanted.node())) return NotMine();
       std::vector<Value> values;
       for (const Value* v : fed) values.push_back(*v);
       plan = Make(plan_key, {&wanted, 1}, {}, values);
@@ -207,6 +210,7 @@ class SessionCore {
 
   // Guarded by the GIL, but for resources_, which guards itself.
   std::shared_ptr<Graph> graph_;
+  const GraphBuilder& builder_;
   LibraryCaller caller_;
   ResourceManager resources_;
   CancellationToken closing_;

@@ -51,7 +51,9 @@ void AddGraph(nanobind::module_& m);
 // Adds the base of tf.function's objects; false with an error set.
 bool AddFunctionType(PyObject* module);
 void AddConcreteFunction(nanobind::module_& m);
+void AddTraces(nanobind::module_& m);
 void AddSession(nanobind::module_& m);
 void AddGraphDef(nanobind::module_& m);
+void AddFlowContexts(nanobind::module_& m);
 
 }  // namespace headrace::bind

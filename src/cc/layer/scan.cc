@@ -1,6 +1,6 @@
 // The loop of recurrent layers over time.
+#include "cc/bodies.h"
 #include "cc/compose.h"
-#include "cc/trace.h"
 
 namespace headrace::tf::internal {
 namespace {
@@ -50,7 +50,7 @@ ScanResult Unrolled(const Tensor& rows, const Tensor& mask,
 }
 
 // The loop's values: turn, number of turns, last output, list of outputs, the
-// states; then what the body captures.
+// states.
 constexpr size_t kStates = 4;
 
 Tensor NewList(const Tensor& like, const Tensor& count) {
@@ -69,9 +69,12 @@ ScanResult Looped(const Tensor& rows, const Tensor& mask,
   std::vector<Tensor> inputs = {Int(0), count, zeros,
                                 NewList(zeros, keep_all ? count : Int(0))};
   inputs.insert(inputs.end(), states.begin(), states.end());
-  std::vector<ArgSpec> specs;
-  for (const Tensor& t : inputs) specs.push_back(SpecOf(Access::ValueOf(t)));
-  const auto body = [&](const std::vector<Tensor>& in) {
+  const auto holds = [](absl::Span<const Value> args) {
+    const std::vector<Tensor> in = TensorsOf(args);
+    return ValuesOf({in[0] < in[1]});
+  };
+  const auto turn = [&](absl::Span<const Value> args) {
+    const std::vector<Tensor> in = TensorsOf(args);
     const auto at = [&](const Tensor& t) {
       return Op("GatherV2", {t, in[0], Int(0)});
     };
@@ -82,39 +85,17 @@ ScanResult Looped(const Tensor& rows, const Tensor& mask,
     if (keep_all) list = Op("TensorListSetItem", {list, in[0], out});
     std::vector<Tensor> next = {in[0] + Int(1), in[1], out, list};
     next.insert(next.end(), now.begin(), now.end());
-    return next;
+    return ValuesOf(next);
   };
-  const Recorded turn = Record("recurrent_body", specs, body, true);
-  TellCapturesRead(turn.captures);
-  std::vector<Value> values = ValuesOf(inputs);
-  for (const Value& v : turn.captures) {
-    values.push_back(v);
-    specs.push_back(SpecOf(v));
-  }
-  const Recorded go_on =
-      Record("recurrent_cond", specs, [](const std::vector<Tensor>& in) {
-        return std::vector<Tensor>{in[0] < in[1]};
-      });
-  std::vector<headrace::DType> types;
+  const std::vector<Value> enter = ValuesOf(inputs);
   std::vector<headrace::Shape> shapes;
-  for (const Value& v : values) {
-    types.push_back(v.dtype());
-    shapes.push_back(v.shape());
-  }
-  const ValueList found =
-      CallOp(turn.function->is_stateful() ? "While" : "StatelessWhile", values,
-             {{"T", types},
-              {"cond", go_on.ref()},
-              {"body", turn.ref()},
-              {"output_shapes", shapes}});
-  ScanResult result{Access::Wrap(found[2]), {}, {}};
-  for (size_t i = 0; i < states.size(); ++i) {
-    result.states.push_back(Access::Wrap(found[kStates + i]));
-  }
+  for (const Value& v : enter) shapes.push_back(v.shape());
+  const std::vector<Tensor> last =
+      TensorsOf(EmitWhile("recurrent", enter, shapes, holds, turn));
+  ScanResult result{last[2], {}, {last.begin() + kStates, last.end()}};
   if (keep_all) {
-    result.every =
-        Op("TensorListStack", {Access::Wrap(found[3]), ShapeOf(zeros)},
-           {{"element_dtype", Core(zeros.dtype())}});
+    result.every = Op("TensorListStack", {last[3], ShapeOf(zeros)},
+                      {{"element_dtype", Core(zeros.dtype())}});
   }
   return result;
 }

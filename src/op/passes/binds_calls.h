@@ -26,9 +26,12 @@ class BindsCalls {
   // there is no such call for these shapes. No output lies over an input.
   virtual bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
                       BoundCall* call) const = 0;
-  // Whether calls may leave an `error`, and what Kernel::Run says of it.
-  virtual bool may_fail() const { return false; }
-  virtual Status Failure(const ResolvedOp& op, uint32_t error) const {
+  // Whether a call of these may leave an `error`, and what Kernel::Run says of
+  // it.
+  virtual bool may_fail(absl::Span<const BoundInput> inputs) const {
+    return false;
+  }
+  virtual Status Failure(const ResolvedOp& op, const BoundCall& call) const {
     return Internal(op.name(), " cannot fail");
   }
 };

@@ -3,6 +3,7 @@
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 
 namespace headrace {
 namespace {
@@ -77,6 +78,7 @@ OpBuilder BoundOp(const char* name, const char* doc, KernelFactory kernel) {
       .Attr("out_type: {int32, int64} = DT_INT32")
       .Doc(doc)
       .Shape(BoundRule)
+      .Vectorize(VectorizeFoldedAll)
       .Cpu(kernel);
   return b;
 }

@@ -1,5 +1,6 @@
 // Tensors of one value.
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -46,6 +47,20 @@ Status FillGradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizeFill(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(0));
+  const Shape dims = c.row_shape(0);
+  if (dims.rank() != 1 || dims[0] < 0) {
+    return c.Refuse("the rank of the result is not known.");
+  }
+  Value sizes = c.input(0);
+  if (sizes.dtype() != DType::kInt32) {
+    sizes = c("Cast", {sizes}, {{"DstT", DType::kInt32}});
+  }
+  Value values = c.PadRank(c.input(1), 0, static_cast<int>(dims[0]));
+  return c.Set(c("BroadcastTo", {values, c.Join({c.CountSizes(), sizes})}));
+}
+
 HR_OP(Fill)
     .Traits({OpTrait::kMovesNumbers})
     .Input("dims: index_type")
@@ -57,6 +72,7 @@ HR_OP(Fill)
     .Shape(FillRule)
     .Gradient(FillGradient)
     .GradientSkips({0, 1}, {0})
+    .Vectorize(VectorizeFill)
     .Cpu(Compute<Fill>);
 
 Status One(KernelContext& c) {
@@ -75,6 +91,7 @@ HR_OP(OnesLike)
     .Doc("Ones in the shape of x.")
     .Shape(UnchangedShape)
     .NoGradient()
+    .Vectorize(VectorizeBroadcast)
     .Cpu(Compute<One>);
 
 Status EmptyRule(ShapeContext& c) {

@@ -1,5 +1,6 @@
 // Ops that hand their input on.
 #include "op/passes/partial_sizes.h"
+#include "op/vectorize.h"
 #include "ops/array/forward_input.h"
 
 namespace headrace {
@@ -36,7 +37,7 @@ namespace {
 
 HR_OP(Identity)
     .PartialSizes(SizesOfInput)
-    .Traits({OpTrait::kMovesNumbers, OpTrait::kIdentity})
+    .Traits({OpTrait::kMovesNumbers, OpTrait::kIdentity, OpTrait::kTakesLists})
     .Input("input: T")
     .Output("output: T")
     .Attr("T: type")
@@ -46,6 +47,7 @@ HR_OP(Identity)
     .Gradient(SameGradients)
     .GradientSkips({0}, {0})
     .View()
+    .Vectorize(VectorizeForward)
     .Cpu(ComputeOwn<ForwardInput>);
 
 HR_OP(IdentityN)
@@ -56,6 +58,8 @@ HR_OP(IdentityN)
     .Simplify(ForwardInputs)
     .Shape(SameShapes)
     .Gradient(SameGradients)
+    .Traits({OpTrait::kTakesLists})
+    .Vectorize(VectorizeForward)
     .Cpu(ComputeOwn<ForwardInput>);
 
 HR_OP(StopGradient)
@@ -67,6 +71,8 @@ HR_OP(StopGradient)
     .Shape(SameShapes)
     .NoGradient()
     .View()
+    .Traits({OpTrait::kTakesLists})
+    .Vectorize(VectorizeForward)
     .Cpu(ComputeOwn<ForwardInput>);
 
 }  // namespace

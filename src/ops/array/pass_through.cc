@@ -1,5 +1,6 @@
 // Ops whose output is their input, with something said or checked beside it.
 #include "op/no_such_gradient.h"
+#include "op/vectorize.h"
 #include "ops/array/forward_input.h"
 
 namespace headrace {
@@ -13,6 +14,8 @@ HR_OP(Snapshot)
     .Simplify(ForwardInputs)
     .Shape(SameShapes)
     .View()
+    .Traits({OpTrait::kTakesLists})
+    .Vectorize(VectorizeForward)
     .Cpu(ComputeOwn<ForwardInput>);
 
 Status HandOnConst(KernelContext& c) {
@@ -99,6 +102,8 @@ HR_OP(PreventGradient)
     .Gradient(PreventGradientGradient)
     .GradientSkips({0}, {0})
     .View()
+    .Traits({OpTrait::kTakesLists})
+    .Vectorize(VectorizeForward)
     .Cpu(ComputeOwn<ForwardInput>);
 
 Status EnsureShapeRule(ShapeContext& c) {
@@ -129,6 +134,12 @@ Status EnsureShapeGradient(GradientContext& g) {
   g.set(0, g.grad());
   return g.status();
 }
+Status VectorizeEnsure(VectorizeContext& c) {
+  Shape shape = c.op().attr<Shape>("shape");
+  if (shape.rank() >= 0) shape.InsertDim(0, Shape::kUnknown);
+  return c.SetAll(c.AgainWith({c.input(0)}, {{"shape", shape}}));
+}
+
 HR_OP(EnsureShape)
     .Input("input: T")
     .Output("output: T")
@@ -139,6 +150,7 @@ HR_OP(EnsureShape)
     .Gradient(EnsureShapeGradient)
     .GradientSkips({0}, {0})
     .View()
+    .Vectorize(VectorizeEnsure)
     .Cpu(ComputeOwn<EnsureShape>);
 
 Status Nothing(KernelContext&) { return OkStatus(); }

@@ -144,7 +144,6 @@ HR_OP(Range)
         "Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, "
         "uint16, uint32, uint64} = DT_INT32")
     .Doc("The numbers from start to limit, limit excluded, delta apart.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(RangeRule)
     .NoGradient()
     .Cpu(ComputeFor<PickRange>);

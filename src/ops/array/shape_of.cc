@@ -3,6 +3,7 @@
 
 #include "op/op.h"
 #include "op/passes/partial_sizes.h"
+#include "op/vectorize.h"
 
 namespace headrace {
 namespace {
@@ -64,6 +65,36 @@ Shape SizesOfShape(PartialSizes& c) {
   return c.is_scalar() ? c.Uncertain() : c.input_shape(0);
 }
 
+// What a row is like, all rows are: the results are shared.
+Value RowSizes(VectorizeContext& c, int i, DType out) {
+  Value sizes = c.Sizes(c.input(i), c.stacked(i) ? 1 : 0);
+  if (!c.ok() || out == DType::kInt32) return sizes;
+  return c("Cast", {sizes}, {{"DstT", out}});
+}
+
+Status VectorizeShapes(VectorizeContext& c) {
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    if (c.in_list(i)) return c.Refuse("it is a TensorList.");
+    Value sizes = RowSizes(c, i, c.op().type_attr("out_type"));
+    c.set(i, std::move(sizes), Stacking::kShared);
+  }
+  return c.status();
+}
+
+Status VectorizeRank(VectorizeContext& c) {
+  if (c.in_list(0)) return c.Refuse("it is a TensorList.");
+  Value rank = c.row_rank(0) >= 0
+                   ? c.Int32(c.row_rank(0))
+                   : c("Sub", {c("Rank", {c.input(0)}), c.Int32(1)});
+  return c.Set(std::move(rank), Stacking::kShared);
+}
+
+Status VectorizeSize(VectorizeContext& c) {
+  if (c.in_list(0)) return c.Refuse("it is a TensorList.");
+  Value sizes = RowSizes(c, 0, c.op().type_attr("out_type"));
+  return c.Set(c("Prod", {sizes, c.Int32s({0})}), Stacking::kShared);
+}
+
 HR_OP(Shape)
     .PartialSizes(SizesOfShape)
     .ValueOfShape(ShapeOf)
@@ -74,6 +105,7 @@ HR_OP(Shape)
     .Doc("The shape of the input, as a vector.")
     .Shape(ShapeRule)
     .NoGradient()
+    .Vectorize(VectorizeShapes)
     .Cpu(Compute<ShapeKernel>);
 
 HR_OP(ShapeN)
@@ -85,6 +117,7 @@ HR_OP(ShapeN)
     .Doc("The shapes of the inputs, as vectors.")
     .Shape(ShapeRule)
     .NoGradient()
+    .Vectorize(VectorizeShapes)
     .Cpu(Compute<ShapeKernel>);
 
 Status RankKernel(KernelContext& c) {
@@ -104,6 +137,7 @@ HR_OP(Rank)
     .Doc("The number of dimensions of the input.")
     .Shape(ScalarShape)
     .NoGradient()
+    .Vectorize(VectorizeRank)
     .Cpu(Compute<RankKernel>);
 
 Status SizeKernel(KernelContext& c) {
@@ -128,6 +162,7 @@ HR_OP(Size)
     .Doc("The number of elements of the input.")
     .Shape(ScalarShape)
     .NoGradient()
+    .Vectorize(VectorizeSize)
     .Cpu(Compute<SizeKernel>);
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/array/forward_input.h"
 #include "tensor/variant.h"
 
@@ -30,6 +31,10 @@ Status ZerosLike(KernelContext& c) {
   return OkStatus();
 }
 
+Status VectorizeZeros(VectorizeContext& c) {
+  return c.SetAll(c.Again({c.input(0)}), c.inputs()[0].rows);
+}
+
 HR_OP(ZerosLike)
     .Input("x: T")
     .Output("y: T")
@@ -37,6 +42,8 @@ HR_OP(ZerosLike)
     .Doc("Zeros in the shape of x.")
     .Shape(SameShapes)
     .NoGradient()
+    .Traits({OpTrait::kTakesLists})
+    .Vectorize(VectorizeZeros)
     .Cpu(Compute<ZerosLike>);
 
 }  // namespace

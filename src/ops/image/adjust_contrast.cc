@@ -4,6 +4,7 @@
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 
 namespace headrace {
 namespace {
@@ -123,6 +124,7 @@ HR_OP(AdjustContrastv2)
     .Attr("T: {half, float} = float")
     .Doc("Scales the distance of pixels from the mean of their channel.")
     .Shape(ContrastShape<false>)
+    .Vectorize(VectorizeFirst)
     .Cpu(ComputeFor<PickContrast>);
 
 HR_OP(AdjustContrast)

@@ -4,6 +4,7 @@
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/image/color_loops.h"
 
 namespace headrace {
@@ -195,6 +196,7 @@ HR_OP(AdjustHue)
     .Attr("T: {half, float} = float")
     .Doc("Turns the hue of colours by a part of the circle.")
     .Shape(AdjustShape<true>)
+    .Vectorize(VectorizeFirst)
     .Cpu(ComputeFor<Pick<ColorChange::kHue>>);
 
 HR_OP(AdjustSaturation)
@@ -204,6 +206,7 @@ HR_OP(AdjustSaturation)
     .Attr("T: {half, float} = float")
     .Doc("Scales the saturation of colours.")
     .Shape(AdjustShape<false>)
+    .Vectorize(VectorizeFirst)
     .Cpu(ComputeFor<Pick<ColorChange::kSaturation>>);
 
 }  // namespace

@@ -220,7 +220,6 @@ OpBuilder Reading(const char* name, const char* doc) {
   OpBuilder op(name);
   op.Input("contents: string")
       .Doc(doc)
-      .Traits({OpTrait::kSizesFromData})
       .Shape(DecodeShape)
       .Cpu(ComputeOwn<RunDecode>);
   return op;

@@ -143,7 +143,6 @@ HR_OP(NonMaxSuppression)
     .Output("selected_indices: int32")
     .Attr("iou_threshold: float = 0.5")
     .Doc("The best boxes that do not overlap better ones.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(BoxesShape)
     .NoGradient()
     .Cpu(ComputeOwn<RunBoxes>);
@@ -164,7 +163,6 @@ OpBuilder Version(const char* name, int version) {
   if (!one_type) op.Attr("T_threshold: {half, float} = float");
   if (version > 3) op.Attr("pad_to_max_output_size: bool = false");
   op.Doc("The best boxes that do not overlap better ones.");
-  op.Traits({OpTrait::kSizesFromData});
   op.Shape(BoxesShape).Cpu(ComputeOwn<RunBoxes>);
   if (version == 2) op.NoGradient();  // of the later ones nobody says so
   return op;
@@ -186,7 +184,6 @@ HR_OP(NonMaxSuppressionWithOverlaps)
     .Input("score_threshold: float")
     .Output("selected_indices: int32")
     .Doc("The best boxes that do not overlap better ones, by their overlaps.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(OverlapsShape)
     .NoGradient()
     .Cpu(ComputeOwn<RunOverlaps>);

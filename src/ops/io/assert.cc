@@ -1,5 +1,6 @@
 // Assert: an error with the values of tensors when a condition is false.
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/io/summarize.h"
 
 namespace headrace {
@@ -19,6 +20,14 @@ Status Assert(KernelContext& c) {
   return InvalidArgument(text);
 }
 
+// Of all rows at once; what is told is all rows'.
+Status VectorizeAssert(VectorizeContext& c) {
+  std::vector<Value> inputs;
+  for (const RowValue& v : c.inputs()) inputs.push_back(v.value);
+  if (c.stacked(0)) inputs[0] = c("All", {inputs[0], c.Int32s({0})});
+  return c.SetAll(c.Again(inputs));
+}
+
 HR_OP(Assert)
     .Input("condition: bool")
     .Input("data: T")
@@ -29,6 +38,7 @@ HR_OP(Assert)
     .Traits({OpTrait::kAssertion, OpTrait::kKeepsNoInput})
     .Shape(NoOutputs)
     .NoGradient()
+    .Vectorize(VectorizeAssert)
     .Cpu(Compute<Assert>);
 
 }  // namespace

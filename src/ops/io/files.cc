@@ -83,7 +83,6 @@ HR_OP(MatchingFiles)
     .Input("pattern: string")
     .Output("filenames: string")
     .Doc("Paths of the files that match patterns, sorted by pattern.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(MatchingShape)
     .Cpu(ComputeOwn<Matching>);
 

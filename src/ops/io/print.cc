@@ -6,6 +6,7 @@
 #include "absl/strings/strip.h"
 #include "base/files/file_system.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/io/summarize.h"
 
 namespace headrace {
@@ -68,6 +69,7 @@ HR_OP(PrintV2)
     .Stateful()
     .Traits({OpTrait::kKeepsNoInput})
     .Shape(NoOutputs)
+    .Vectorize(VectorizeInLoop)
     .Cpu(Compute<PrintText>);
 
 class Print : public Kernel {
@@ -114,6 +116,7 @@ HR_OP(Print)
     .Shape(UnchangedShape)
     .Gradient(PrintGradient)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeInLoop)
     .Cpu(Bind<Print>);
 
 // The pieces of `text` between the placeholders.
@@ -158,6 +161,7 @@ HR_OP(StringFormat)
     .Attr("summarize: int = 3")
     .Doc("Tensors, shortened, put into a text where its placeholders are.")
     .Shape(ScalarShape)
+    .Vectorize(VectorizeInLoop)
     .Cpu(Compute<Format>);
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "op/vectorize.h"
 #include "ops/linalg/matrix_op.h"
 
 namespace headrace {
@@ -177,6 +178,7 @@ HR_OP(TridiagonalSolve)
     .Shape(TridiagonalShape)
     .Gradient(TridiagonalSolveGradient)
     .GradientSkips({1}, {})
+    .Vectorize(VectorizeBatched)
     .Cpu(ComputeFor<PickMatrix<TridiagonalSolveOp>>);
 
 Status TridiagonalMatMulShape(ShapeContext& c) {
@@ -253,6 +255,7 @@ HR_OP(TridiagonalMatMul)
     .Shape(TridiagonalMatMulShape)
     .Gradient(TridiagonalMatMulGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeBatched)
     .Cpu(ComputeFor<PickMatrix<TridiagonalMatMulOp>>);
 
 // bands[i] holds the i-th diagonal from the main one (lower) or from the

@@ -1,6 +1,7 @@
 // Cholesky and CholeskyGrad; MatrixSquareRoot, MatrixLogarithm.
 #include <limits>
 
+#include "op/vectorize.h"
 #include "ops/linalg/matrix_op.h"
 
 namespace headrace {
@@ -81,6 +82,7 @@ HR_OP(Cholesky)
     .Shape(SquareShape)
     .Gradient(CholeskyGradient)
     .GradientSkips({0}, {})
+    .Vectorize(VectorizeBatched)
     .Cpu(ComputeFor<PickMatrix<CholeskyOp>>);
 
 // Phi: the lower triangle with half of the diagonal.
@@ -156,6 +158,7 @@ HR_OP(CholeskyGrad)
     .Attr("T: {half, float, double}")
     .Doc("The gradient of Cholesky for its input.")
     .Shape(CholeskyGradShape)
+    .Vectorize(VectorizeBatched)
     .Cpu(ComputeFor<PickMatrix<CholeskyGradOp, TypeList<float, double>>>);
 
 // With s the root: s^H g + g s^H = d, a linear system of n^2 unknowns.
@@ -194,6 +197,7 @@ HR_OP(MatrixSquareRoot)
     .Shape(SquareShape)
     .Gradient(SquareRootGradient)
     .GradientSkips({0}, {})
+    .Vectorize(VectorizeBatched)
     .Cpu(ComputeFor<PickMatrix<SquareRootOp>>);
 
 HR_OP(MatrixLogarithm)
@@ -202,6 +206,7 @@ HR_OP(MatrixLogarithm)
     .Attr("T: {complex64, complex128}")
     .Doc("Logarithms of square matrices.")
     .Shape(SquareShape)
+    .Vectorize(VectorizeBatched)
     .Cpu(ComputeFor<PickMatrix<LogarithmOp, ComplexTypes>>);
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Qr, Lu, SelfAdjointEigV2, Svd, Eig.
 #include <algorithm>
 
+#include "op/vectorize.h"
 #include "ops/linalg/factor_gradients.h"
 #include "ops/linalg/matrix_op.h"
 
@@ -55,6 +56,7 @@ HR_OP(Qr)
     .Shape(QrShape)
     .Gradient(QrGradient)
     .GradientSkips({0}, {})
+    .Vectorize(VectorizeBatched)
     .Cpu(ComputeFor<PickMatrix<QrOp>>);
 
 Status LuShape(ShapeContext& c) {
@@ -96,7 +98,19 @@ HR_OP(Lu)
         "Lower and upper triangular factors of matrices whose rows are "
         "permuted.")
     .Shape(LuShape)
+    .Vectorize(VectorizeBatched)
     .Cpu(ComputeFor<PickMatrix<LuOp>>);
+
+// Vectors that are not asked for are no elements, however many rows there are.
+Status VectorizeSpectral(VectorizeContext& c) {
+  const bool vectors = c.op().bool_attr(
+      c.op().def().FindAttr("compute_v") ? "compute_v" : "compute_uv");
+  HR_RETURN_IF_ERROR(VectorizeBatched(c));
+  for (size_t i = 1; i < c.results().size() && !vectors; ++i) {
+    c.results()[i].rows = Stacking::kShared;
+  }
+  return OkStatus();
+}
 
 Status EigShape(ShapeContext& c) {
   const Shape& a = c.input(0);
@@ -132,6 +146,7 @@ HR_OP(SelfAdjointEigV2)
     .Doc("Eigenvalues and vectors of hermitian matrices.")
     .Shape(EigShape)
     .Gradient(SelfAdjointEigGradient)
+    .Vectorize(VectorizeSpectral)
     .Cpu(ComputeFor<PickMatrix<SelfAdjointEigOp>>);
 
 struct EigOp {
@@ -165,6 +180,7 @@ HR_OP(Eig)
     .Doc("Eigenvalues and vectors of square matrices.")
     .Shape(EigShape)
     .Gradient(EigGradient)
+    .Vectorize(VectorizeSpectral)
     .Cpu(ComputeFor<PickMatrix<EigOp>>);
 
 Status SvdShape(ShapeContext& c) {
@@ -214,6 +230,7 @@ HR_OP(Svd)
     .Doc("Singular values and vectors of matrices.")
     .Shape(SvdShape)
     .Gradient(SvdGradient)
+    .Vectorize(VectorizeSpectral)
     .Cpu(ComputeFor<PickMatrix<SvdOp>>);
 
 }  // namespace

@@ -2,6 +2,7 @@
 // LogMatrixDeterminant, MatrixSolveLs.
 #include <cmath>
 
+#include "op/vectorize.h"
 #include "ops/linalg/matrix_op.h"
 
 namespace headrace {
@@ -41,6 +42,7 @@ HR_OP(MatrixInverse)
     .Shape(SquareShape)
     .Gradient(InverseGradient)
     .GradientSkips({0}, {})
+    .Vectorize(VectorizeBatched)
     .Cpu(ComputeFor<PickMatrix<Inverse>>);
 
 struct Solve {
@@ -82,6 +84,7 @@ HR_OP(MatrixSolve)
     .Shape(SolveShape)
     .Gradient(SolveGradient)
     .GradientSkips({1}, {})
+    .Vectorize(VectorizeBatched)
     .Cpu(ComputeFor<PickMatrix<Solve>>);
 
 // Batch dimensions broadcast.
@@ -161,6 +164,7 @@ HR_OP(MatrixTriangularSolve)
     .Doc("Solutions of triangular systems of linear equations.")
     .Shape(TriangularShape)
     .Gradient(TriangularGradient)
+    .Vectorize(VectorizeBroadcast)
     .Cpu(ComputeFor<PickMatrix<TriangularSolve>>);
 
 Status ScalarsShape(ShapeContext& c) {
@@ -223,6 +227,7 @@ HR_OP(MatrixDeterminant)
     .Doc("Determinants of square matrices.")
     .Shape(ScalarsShape)
     .Gradient(DeterminantGradient)
+    .Vectorize(VectorizeBatched)
     .Cpu(ComputeFor<PickMatrix<LogDeterminant>>);
 
 HR_OP(LogMatrixDeterminant)
@@ -234,6 +239,7 @@ HR_OP(LogMatrixDeterminant)
     .Shape(ScalarsShape)
     .Gradient(LogDeterminantGradient)
     .GradientSkips({}, {0, 1})
+    .Vectorize(VectorizeBatched)
     .Cpu(ComputeFor<PickMatrix<LogDeterminant>>);
 
 Status LeastSquaresShape(ShapeContext& c) {

@@ -1,5 +1,6 @@
 // Lists whose elements differ in their first size: TensorListConcat (V2),
 // TensorListSplit.
+#include "op/vectorize.h"
 #include "ops/list/tensor_list.h"
 
 namespace headrace {
@@ -21,7 +22,7 @@ StatusOr<Shape> TailShape(const TensorList& list, const Shape& asked) {
   Shape tail = WithoutFirst(merged);
   // Elements that are set tell what the list was not told.
   for (int64_t i = 0; i < list.size(); ++i) {
-    const Tensor& t = list.item(i);
+    const Tensor t = list.Peek(i);
     if (!TensorList::IsSet(t)) continue;
     if (t.rank() < 1) {
       return InvalidArgument("Concat saw a scalar shape at index ", i,
@@ -54,14 +55,15 @@ StatusOr<std::vector<int64_t>> Lengths(const TensorList& list,
   const bool fixed = merged.known_rank() && merged.rank() > 0 && merged[0] >= 0;
   std::vector<int64_t> lengths;
   int64_t common = -1;  // the first size of all elements that are set
-  for (const Tensor& t : list.items()) {
+  for (int64_t i = 0; i < list.size(); ++i) {
+    const Tensor t = list.Peek(i);
     if (!TensorList::IsSet(t)) continue;
     // -1: none seen yet; -2: they differ.
     common = common == -1 || common == t.dim(0) ? t.dim(0) : -2;
     if (common == -2) break;
   }
   for (int64_t i = 0; i < list.size(); ++i) {
-    const Tensor& t = list.item(i);
+    const Tensor t = list.Peek(i);
     if (TensorList::IsSet(t)) {
       lengths.push_back(t.dim(0));
     } else if (i < static_cast<int64_t>(leading.size())) {
@@ -109,8 +111,9 @@ Status ConcatInto(KernelContext& c, const Shape& asked,
     c.out<int64_t>(1)[i] = lengths[i];
     Tensor rows = c.output(0).Rows(at, at + lengths[i]);
     at += lengths[i];
-    if (TensorList::IsSet(list->item(i))) {
-      CopyElements(list->item(i), rows);
+    const Tensor item = list->Peek(i);
+    if (TensorList::IsSet(item)) {
+      CopyElements(item, rows);
     } else {
       FillZero(rows);
     }
@@ -165,6 +168,26 @@ HR_OP(TensorListConcat)
     .GradientSkips({}, {0})
     .Cpu(ComputeOwn<Concat>);
 
+// Of elements of one shape, which are stacked and put behind one another.
+Status VectorizeListConcat(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(1));
+  if (c.stacked(0)) return c.Refuse("its rows are lists of their own.");
+  const DType dtype = c.op().type_attr("element_dtype");
+  Value sizes = c("Cast", {c.ElementSizes(1)}, {{"DstT", DType::kInt32}});
+  Value all =
+      c("TensorListStack", {c.input(0), sizes}, {{"element_dtype", dtype}});
+  HR_RETURN_IF_ERROR(c.status());
+  if (all.rank() < 3) return c.Refuse("the rank of its elements is not known.");
+  Value rows = c.Move(all, 1, 0);
+  Value length = c("Cast", {c.Sizes(rows, 2, 3)}, {{"DstT", DType::kInt64}});
+  c.set(0,
+        c.Reshape(rows, c.Join({c.CountSizes(), c.Product(c.Sizes(rows, 1, 3)),
+                                c.Sizes(rows, 3)})));
+  c.set(1, c("Fill", {c.Sizes(rows, 1, 2), c("Squeeze", {length})}),
+        Stacking::kShared);
+  return c.status();
+}
+
 HR_OP(TensorListConcatV2)
     .Input("input_handle: variant")
     .Input("element_shape: shape_type")
@@ -177,6 +200,7 @@ HR_OP(TensorListConcatV2)
     .Shape(ConcatShape)
     .Gradient(ConcatGradient)
     .GradientSkips({1, 2}, {0})
+    .Vectorize(VectorizeListConcat)
     .Cpu(ComputeOwn<ConcatV2>);
 
 Status Split(KernelContext& c) {
@@ -219,7 +243,7 @@ Status Split(KernelContext& c) {
     // Copied: a view would keep the whole tensor alive for as long as one piece
     // lives.
     HR_ASSIGN_OR_RETURN(Tensor piece, t.Rows(at, at + n).Clone());
-    list->items().push_back(std::move(piece));
+    HR_RETURN_IF_ERROR(list->Push(std::move(piece)));
     at += n;
   }
   if (at != t.dim(0)) {

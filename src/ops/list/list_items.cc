@@ -1,5 +1,7 @@
 // One element of a list: TensorListGetItem, TensorListSetItem,
 // TensorListPushBack, TensorListPopBack, TensorListPushBackBatch.
+#include "op/vectorize.h"
+#include "ops/list/row_calls.h"
 #include "ops/list/tensor_list.h"
 #include "ops/state/variable_access.h"
 
@@ -11,13 +13,8 @@ namespace {
 StatusOr<Shape> KnownElementShape(const TensorList& list, const Tensor& asked) {
   HR_ASSIGN_OR_RETURN(Shape shape, ShapeOfElements(asked));
   HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, list.element_shape()));
-  for (const Tensor& t : list.items()) {
-    // Lists may be long, and one set element is mostly enough.
-    if (shape.fully_known()) break;
-    if (!TensorList::IsSet(t)) continue;
-    HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, t.shape()));
-  }
-  return shape;
+  if (shape.fully_known()) return shape;
+  return list.MergeSetShapes(std::move(shape));
 }
 
 Status GetItemShape(ShapeContext& c) {
@@ -34,16 +31,21 @@ Status GetItemShape(ShapeContext& c) {
   return OkStatus();
 }
 
+Status NoElement(int64_t i, int64_t size) {
+  return InvalidArgument("Trying to access element ", i, " in a list with ",
+                         size, " elements.");
+}
+
 Status GetItem(KernelContext& c) {
   DType dtype = c.op().type_attr("element_dtype");
   HR_ASSIGN_OR_RETURN(const TensorList* list, ListInput(c, 0, dtype));
   HR_ASSIGN_OR_RETURN(int64_t i, ScalarIndex(c, 1, "index"));
   if (i < 0 || i >= list->size()) {
-    return InvalidArgument("Trying to access element ", i, " in a list with ",
-                           list->size(), " elements.");
+    return NoElement(i, list->size());
   }
-  if (TensorList::IsSet(list->item(i))) {
-    c.set_output(0, list->item(i));
+  HR_ASSIGN_OR_RETURN(Tensor item, list->Item(i));
+  if (TensorList::IsSet(item)) {
+    c.set_output(0, std::move(item));
     return OkStatus();
   }
   HR_ASSIGN_OR_RETURN(Shape shape, KnownElementShape(*list, c.input(2)));
@@ -60,6 +62,26 @@ Status GetItem(KernelContext& c) {
   return OkStatus();
 }
 
+void GetRow(BoundCall& c) {
+  const BoundRows& rows = RowsOf(c);
+  const int64_t i = *static_cast<const int32_t*>(c.in[1]);
+  if (i < 0 || i >= rows.size) [[unlikely]] {
+    RefuseRow(c);
+  } else {
+    ReadRow(rows, i, c.out);
+  }
+  RunNext(c);
+}
+
+StatusOr<std::unique_ptr<Kernel>> GetItemKernel(const ResolvedOp&) {
+  return MakeRowKernel({GetItem,
+                        GetRow,
+                        {.output = 0},
+                        NoElement,
+                        /*index_input=*/1,
+                        /*shape_input=*/2});
+}
+
 Value ElementShapeOf(GradientContext& g, const Value& list) {
   return g("TensorListElementShape", {list}, {{"shape_type", DType::kInt32}});
 }
@@ -74,6 +96,61 @@ Status GetItemGradient(GradientContext& g) {
   return g.status();
 }
 
+// [index of row r, r] for each row: where its element is in a list's stack.
+Value PlacesInStack(VectorizeContext& c, const Value& index) {
+  return c("Pack", {index, c.RowNumbers(index.dtype())}, {{"axis", 1}});
+}
+
+Status VectorizeGetItem(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(2));
+  const DType dtype = c.op().type_attr("element_dtype");
+  if (!c.in_list(0)) {
+    // Rows ask a list that they share for items of their own.
+    HR_RETURN_IF_ERROR(c.WantShared(0));
+    Value sizes = c("Cast", {c.input(2)}, {{"DstT", DType::kInt32}});
+    return c.Set(c("TensorListGather", {c.input(0), c.input(1), sizes},
+                   {{"element_dtype", dtype}}));
+  }
+  if (!c.stacked(1)) {
+    return c.SetAll(c.Again({c.input(0), c.input(1), c.ElementSizes(2)}));
+  }
+  Value sizes = c("Cast", {c.ElementSizes(2)}, {{"DstT", DType::kInt32}});
+  Value all =
+      c("TensorListStack", {c.input(0), sizes}, {{"element_dtype", dtype}});
+  return c.Set(c("GatherNd", {all, PlacesInStack(c, c.input(1))}));
+}
+
+Status VectorizeSetItem(VectorizeContext& c) {
+  Value list = c.Listed(0), item = c.Stacked(2);
+  if (!c.stacked(1)) {
+    return c.SetAll(c.Again({list, c.input(1), item}), Stacking::kInList);
+  }
+  if (c.op().bool_attr("resize_if_index_out_of_bounds")) {
+    return c.Refuse("rows resize the list by indices of their own.");
+  }
+  const AttrMap of_dtype = {
+      {"element_dtype", c.op().type_attr("element_dtype")}};
+  Value sizes = c.Sizes(item, 0);
+  Value all = c("TensorListStack", {list, sizes}, of_dtype);
+  all = c("TensorScatterUpdate", {all, PlacesInStack(c, c.input(1)), item});
+  return c.Set(c("TensorListFromTensor", {all, sizes}, of_dtype),
+               Stacking::kInList);
+}
+
+Status VectorizePushBack(VectorizeContext& c) {
+  return c.SetAll(c.Again({c.Listed(0), c.Stacked(1)}), Stacking::kInList);
+}
+
+Status VectorizePopBack(VectorizeContext& c) {
+  if (!c.in_list(0)) HR_RETURN_IF_ERROR(c.WantShared(0));
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  ValueList y = c.Again({c.input(0), c.ElementSizes(1)});
+  HR_RETURN_IF_ERROR(c.status());
+  c.set(0, y[0], Stacking::kInList);
+  c.set(1, y[1]);
+  return OkStatus();
+}
+
 HR_OP(TensorListGetItem)
     .Traits({OpTrait::kMovesNumbers})
     .Input("input_handle: variant")
@@ -86,11 +163,17 @@ HR_OP(TensorListGetItem)
     .Shape(GetItemShape)
     .Gradient(GetItemGradient)
     .GradientSkips({2}, {0})
-    .Cpu(ComputeOwn<GetItem>);
+    .Vectorize(VectorizeGetItem)
+    .Cpu(GetItemKernel);
 
 Status SetItemShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(MergeShapes(c.input(2), ListPart(c, 0).shape).status());
   return SameList(c);
+}
+
+Status NoElementToSet(int64_t i, int64_t size) {
+  return InvalidArgument("Trying to modify element ", i, " in a list with ",
+                         size, " elements.");
 }
 
 Status SetItem(KernelContext& c) {
@@ -104,8 +187,7 @@ Status SetItem(KernelContext& c) {
   const Tensor& item = c.input(2);
   const bool grow = c.op().bool_attr("resize_if_index_out_of_bounds");
   if (i < 0 || (!grow && i >= old->size())) {
-    return InvalidArgument("Trying to modify element ", i, " in a list with ",
-                           old->size(), " elements.");
+    return NoElementToSet(i, old->size());
   }
   if (!old->element_shape().CompatibleWith(item.shape())) {
     return InvalidArgument(
@@ -118,18 +200,36 @@ Status SetItem(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(Tensor kept, Keepable(item));
   HR_ASSIGN_OR_RETURN(TensorList * list, ListToChange(c, 0));
   if (i >= list->size()) HR_RETURN_IF_ERROR(list->Resize(i + 1));
-  list->items()[i] = std::move(kept);
-  return OkStatus();
+  return list->Set(i, std::move(kept));
 }
 
-// The list's gradient without element `index`, and that element.
+void SetRow(BoundCall& c) {
+  const int64_t i = *static_cast<const int32_t*>(c.in[1]);
+  if (i < 0 || i >= RowsOf(c).size) [[unlikely]] {
+    RefuseRow(c);
+  } else {
+    WriteRow(c, i, c.in[2]);
+  }
+  RunNext(c);
+}
+
+StatusOr<std::unique_ptr<Kernel>> SetItemKernel(const ResolvedOp& op) {
+  if (op.bool_attr("resize_if_index_out_of_bounds")) {
+    return MakeKernel(SetItem, /*own_outputs=*/true);
+  }
+  return MakeRowKernel(
+      {SetItem, SetRow, {.input = 2}, NoElementToSet, /*index_input=*/1});
+}
+
+// The list's gradient without element `index`, and that element, which is read
+// first: the list is changed where it lies when nobody reads it any more.
 Status SetItemGradient(GradientContext& g) {
   Value list = g.grad();
+  g.set(2, g("TensorListGetItem", {list, g.input(1), g.ShapeOf(g.input(2))},
+             {{"element_dtype", g.op().type_attr("element_dtype")}}));
   // What was overwritten at the index has no part in the new list.
   Value item_zero = g("ZerosLike", {g.input(2)});
   g.set(0, g("TensorListSetItem", {list, g.input(1), item_zero}));
-  g.set(2, g("TensorListGetItem", {list, g.input(1), g.ShapeOf(g.input(2))},
-             {{"element_dtype", g.op().type_attr("element_dtype")}}));
   return g.status();
 }
 
@@ -144,7 +244,8 @@ HR_OP(TensorListSetItem)
     .Shape(SetItemShape)
     .Gradient(SetItemGradient)
     .GradientSkips({0}, {0})
-    .Cpu(ComputeOwn<SetItem>);
+    .Vectorize(VectorizeSetItem)
+    .Cpu(SetItemKernel);
 
 Status PushBack(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const TensorList* old,
@@ -163,8 +264,18 @@ Status PushBack(KernelContext& c) {
   }
   HR_ASSIGN_OR_RETURN(Tensor kept, Keepable(item));
   HR_ASSIGN_OR_RETURN(TensorList * list, ListToChange(c, 0));
-  list->items().push_back(std::move(kept));
-  return OkStatus();
+  return list->Push(std::move(kept));
+}
+
+void PushRow(BoundCall& c) {
+  BoundRows& rows = RowsOf(c);
+  WriteRow(c, rows.size, c.in[1]);
+  if (c.error == 0) ++rows.size;
+  RunNext(c);
+}
+
+StatusOr<std::unique_ptr<Kernel>> PushBackKernel(const ResolvedOp&) {
+  return MakeRowKernel({PushBack, PushRow, {.input = 1}});
 }
 
 Status PushBackGradient(GradientContext& g) {
@@ -191,17 +302,22 @@ HR_OP(TensorListPushBack)
     .Shape(PushBackShape)
     .Gradient(PushBackGradient)
     .GradientSkips({0}, {0})
-    .Cpu(ComputeOwn<PushBack>);
+    .Vectorize(VectorizePushBack)
+    .Cpu(PushBackKernel);
+
+Status NothingToPop() {
+  return InvalidArgument("Trying to pop from an empty list.");
+}
 
 Status PopBack(KernelContext& c) {
   DType dtype = c.op().type_attr("element_dtype");
   HR_ASSIGN_OR_RETURN(const TensorList* old, ListInput(c, 0, dtype));
   if (old->size() == 0) {
-    return InvalidArgument("Trying to pop from an empty list.");
+    return NothingToPop();
   }
   // Taken before the list changes hands: `old` may be the very list that is
   // changed.
-  Tensor last = old->items().back();
+  HR_ASSIGN_OR_RETURN(Tensor last, old->Item(old->size() - 1));
   if (!TensorList::IsSet(last)) {
     HR_ASSIGN_OR_RETURN(Shape shape, KnownElementShape(*old, c.input(1)));
     if (!shape.fully_known()) {
@@ -213,9 +329,30 @@ Status PopBack(KernelContext& c) {
     HR_ASSIGN_OR_RETURN(last, ZeroElement(dtype, shape));
   }
   HR_ASSIGN_OR_RETURN(TensorList * list, ListToChange(c, 0));
-  list->items().pop_back();
+  HR_RETURN_IF_ERROR(list->Pop());
   c.set_output(1, std::move(last));
   return OkStatus();
+}
+
+void PopRow(BoundCall& c) {
+  BoundRows& rows = RowsOf(c);
+  if (rows.size == 0) [[unlikely]] {
+    RefuseRow(c);
+  } else {
+    ReadRow(rows, --rows.size, c.out);
+    // Should another one be pushed there.
+    rows.at[rows.size] = nullptr;
+  }
+  RunNext(c);
+}
+
+StatusOr<std::unique_ptr<Kernel>> PopBackKernel(const ResolvedOp&) {
+  return MakeRowKernel({PopBack,
+                        PopRow,
+                        {.output = 1},
+                        [](int64_t, int64_t) { return NothingToPop(); },
+                        /*index_input=*/-1,
+                        /*shape_input=*/1});
 }
 
 Status PopBackShape(ShapeContext& c) {
@@ -251,7 +388,8 @@ HR_OP(TensorListPopBack)
     .Shape(PopBackShape)
     .Gradient(PopBackGradient)
     .GradientSkips({0, 1}, {})
-    .Cpu(ComputeOwn<PopBack>);
+    .Vectorize(VectorizePopBack)
+    .Cpu(PopBackKernel);
 
 constexpr char kVectorOfLists[] =
     "Expected input_handles to be a vector, but saw shape: ";
@@ -296,7 +434,7 @@ Status PushBackBatch(KernelContext& c) {
                         rows.Rows(i, i + 1).WithShape(item).Clone());
     // A copy of pointers: tensors are shared.
     auto list = std::make_shared<TensorList>(*old);
-    list->items().push_back(std::move(row));
+    HR_RETURN_IF_ERROR(list->Push(std::move(row)));
     c.out<Variant>(0)[i] = Variant(std::move(list));
   }
   return OkStatus();

@@ -1,6 +1,8 @@
 // Making lists and asking about them: EmptyTensorList, TensorListReserve,
 // TensorListLength, TensorListElementShape, TensorListResize,
 // TensorListConcatLists.
+#include "op/vectorize.h"
+#include "ops/list/row_calls.h"
 #include "ops/list/tensor_list.h"
 
 namespace headrace {
@@ -28,6 +30,12 @@ Status Empty(KernelContext& c) {
   return OkStatus();
 }
 
+// Every row has a list of its own: one whose elements have a row for each.
+Status VectorizeNewList(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(0));
+  return c.SetAll(c.Again({c.ElementSizes(0), c.input(1)}), Stacking::kInList);
+}
+
 HR_OP(EmptyTensorList)
     .Input("element_shape: shape_type")
     .Input("max_num_elements: int32")
@@ -36,6 +44,8 @@ HR_OP(EmptyTensorList)
     .Attr("shape_type: {int32, int64}")
     .Doc("A list without elements.")
     .Shape(NewListShape)
+    .Traits({OpTrait::kOnePerRow})
+    .Vectorize(VectorizeNewList)
     .Cpu(ComputeOwn<Empty>);
 
 Status Reserve(KernelContext& c) {
@@ -66,12 +76,28 @@ HR_OP(TensorListReserve)
     .Attr("shape_type: {int32, int64}")
     .Doc("A list of elements yet to be set.")
     .Shape(NewListShape)
+    .Traits({OpTrait::kOnePerRow})
+    .Vectorize(VectorizeNewList)
     .Cpu(ComputeOwn<Reserve>);
 
 Status Length(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const TensorList* list, ListInput(c, 0));
-  *c.out<int32_t>(0) = static_cast<int32_t>(list->size());
+  c.set_output(0, Tensor::Scalar(static_cast<int32_t>(list->size())));
   return OkStatus();
+}
+
+Status VectorizeLength(VectorizeContext& c) {
+  if (c.stacked(0)) return c.Refuse("its rows are lists of their own.");
+  return c.SetAll(c.Again({c.input(0)}), Stacking::kShared);
+}
+
+void CountRows(BoundCall& c) {
+  *static_cast<int32_t*>(c.out) = static_cast<int32_t>(RowsOf(c).size);
+  RunNext(c);
+}
+
+StatusOr<std::unique_ptr<Kernel>> LengthKernel(const ResolvedOp&) {
+  return MakeRowKernel({Length, CountRows, {}});
 }
 
 HR_OP(TensorListLength)
@@ -81,7 +107,8 @@ HR_OP(TensorListLength)
     .Traits({OpTrait::kNeverWaits})
     .Shape(ScalarShape)
     .NoGradient()
-    .Cpu(Compute<Length>);
+    .Vectorize(VectorizeLength)
+    .Cpu(LengthKernel);
 
 Status ElementShapeShape(ShapeContext& c) {
   HandlePart part = ListPart(c, 0);
@@ -106,6 +133,18 @@ Status ElementShape(KernelContext& c) {
   return OkStatus();
 }
 
+Status VectorizeElementShape(VectorizeContext& c) {
+  Value all = c.Again({c.input(0)})[0];
+  HR_RETURN_IF_ERROR(c.status());
+  if (c.stacked(0) || all.rank() != 1) {
+    return c.Refuse("the rank of its elements is not known.");
+  }
+  return c.Set(
+      c("StridedSlice", {all, c.Int32s({1}), c.Int32s({0}), c.Int32s({1})},
+        {{"end_mask", 1}}),
+      Stacking::kShared);
+}
+
 HR_OP(TensorListElementShape)
     .Input("input_handle: variant")
     .Output("element_shape: shape_type")
@@ -114,6 +153,7 @@ HR_OP(TensorListElementShape)
     .Traits({OpTrait::kNeverWaits})
     .Shape(ElementShapeShape)
     .NoGradient()
+    .Vectorize(VectorizeElementShape)
     .Cpu(ComputeOwn<ElementShape>);
 
 Status Resize(KernelContext& c) {
@@ -146,6 +186,11 @@ Status ResizeShape(ShapeContext& c) {
   return SameList(c);
 }
 
+Status VectorizeResize(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  return c.SetAll(c.Again({c.Listed(0), c.input(1)}), Stacking::kInList);
+}
+
 HR_OP(TensorListResize)
     .Input("input_handle: variant")
     .Input("size: int32")
@@ -153,6 +198,7 @@ HR_OP(TensorListResize)
     .Doc("A list with elements left out, or added, at its end.")
     .Shape(ResizeShape)
     .Gradient(ResizeGradient)
+    .Vectorize(VectorizeResize)
     .Cpu(ComputeOwn<Resize>);
 
 // Lists in tensors of any shape, one after the other.
@@ -186,8 +232,10 @@ Status ConcatLists(KernelContext& c) {
           lists[1]->element_shape());
     }
     auto joined = std::make_shared<TensorList>(*lists[0]);
-    joined->items().insert(joined->items().end(), lists[1]->items().begin(),
-                           lists[1]->items().end());
+    for (int64_t k = 0; k < lists[1]->size(); ++k) {
+      HR_ASSIGN_OR_RETURN(Tensor t, lists[1]->Item(k));
+      HR_RETURN_IF_ERROR(joined->Push(std::move(t)));
+    }
     c.out<Variant>(0)[i] = Variant(std::move(joined));
   }
   return OkStatus();

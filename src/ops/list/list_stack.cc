@@ -1,7 +1,9 @@
 // A whole list as one tensor and back: TensorListStack, TensorListFromTensor,
 // TensorListGather, TensorListScatter (V2, IntoExistingList).
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/list/tensor_list.h"
+#include "ops/state/variable_access.h"
 
 namespace headrace {
 namespace {
@@ -10,18 +12,13 @@ StatusOr<Shape> StackedElementShape(const TensorList& list,
                                     const Tensor& asked) {
   HR_ASSIGN_OR_RETURN(Shape shape, ShapeOfElements(asked));
   HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, list.element_shape()));
-  // The common case, without a walk over the elements.
-  if (shape.fully_known()) return shape;
-  if (list.size() == 0) {
+  if (!shape.fully_known() && list.size() == 0) {
     return InvalidArgument(
         "Tried to stack elements of an empty list with "
         "non-fully-defined element_shape: ",
         shape);
   }
-  for (const Tensor& t : list.items()) {
-    if (!TensorList::IsSet(t)) continue;
-    HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, t.shape()));
-  }
+  HR_ASSIGN_OR_RETURN(shape, list.MergeSetShapes(std::move(shape)));
   if (!shape.fully_known()) {
     return InvalidArgument(
         "Tried to stack list which only contains "
@@ -41,7 +38,8 @@ Status StackRows(KernelContext& c, const TensorList& list, int64_t n,
   HR_ASSIGN_OR_RETURN(whole, Shape::Make(whole.dims()));
   // Checked before the threads begin, which then cannot fail.
   for (int64_t k = 0; k < n; ++k) {
-    const Tensor& t = list.item(pick(k));
+    if (list.in_rows() && k > 0) break;  // of one shape
+    const Tensor t = list.Peek(pick(k));
     if (TensorList::IsSet(t) && t.shape() != element) {
       return InvalidArgument("Tried to stack tensors with unequal shapes: ",
                              element, " vs. ", t.shape());
@@ -53,7 +51,7 @@ Status StackRows(KernelContext& c, const TensorList& list, int64_t n,
   ParallelFor(n, ns, [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
       Tensor row = c.output(0).Rows(k, k + 1);
-      const Tensor& t = list.item(pick(k));
+      const Tensor t = list.Peek(pick(k));
       if (TensorList::IsSet(t)) {
         CopyElements(t, row);
       } else {
@@ -75,6 +73,11 @@ Status StackRows(KernelContext& c) {
                            " elements.");
   }
   HR_ASSIGN_OR_RETURN(Shape element, StackedElementShape(*list, c.input(1)));
+  if (list->in_rows() && list->size() > 0 &&
+      list->rows().shape().Sub(1, list->rows().rank()) == element) {
+    c.set_output(0, list->rows());
+    return OkStatus();
+  }
   return StackRows(c, *list, list->size(), element,
                    [](int64_t k) { return k; });
 }
@@ -109,6 +112,67 @@ Status StackGradient(GradientContext& g) {
   return g.status();
 }
 
+// A list's elements have the rows in front; its stack has them behind its
+// length.
+Status VectorizeStack(VectorizeContext& c) {
+  if (!c.in_list(0)) HR_RETURN_IF_ERROR(c.WantShared(0));
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  ValueList y = c.Again({c.input(0), c.ElementSizes(1)});
+  HR_RETURN_IF_ERROR(c.status());
+  if (y[0].rank() < 0)
+    return c.Refuse("the rank of its elements is not known.");
+  return c.Set(c.Move(y[0], 1, 0));
+}
+
+Status VectorizeFromTensor(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  HR_RETURN_IF_ERROR(c.WantRank(0));
+  return c.SetAll(c.Again({c.Move(c.input(0), 0, 1), c.ElementSizes(1)}),
+                  Stacking::kInList);
+}
+
+Status VectorizeListGather(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(2));
+  if (c.stacked(0)) return c.Refuse("its rows are lists of their own.");
+  if (!c.in_list(0)) {
+    ValueList y = c.Again({c.input(0), c.Fold(c.input(1)), c.input(2)});
+    HR_RETURN_IF_ERROR(c.status());
+    return c.Set(c.Unfold(y[0], c.input(1)));
+  }
+  if (c.stacked(1)) {
+    Value all = c("TensorListStack", {c.input(0), c.ElementSizes(2)},
+                  {{"element_dtype", c.op().type_attr("element_dtype")}});
+    if (!c.ok() || all.rank() < 0) {
+      return c.Refuse("the rank of its elements is not known.");
+    }
+    return c.Set(c("GatherV2", {c.Move(all, 1, 0), c.input(1), c.Int32(1)},
+                   {{"batch_dims", 1}}));
+  }
+  ValueList y = c.Again({c.input(0), c.input(1), c.ElementSizes(2)});
+  HR_RETURN_IF_ERROR(c.status());
+  if (y[0].rank() < 0)
+    return c.Refuse("the rank of its elements is not known.");
+  return c.Set(c.Move(y[0], 1, 0));
+}
+
+// (tensor, indices, element shape, and the number of elements for some).
+Status VectorizeScatter(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(1));
+  HR_RETURN_IF_ERROR(c.WantRank(0));
+  std::vector<Value> inputs = {c.Move(c.input(0), 0, 1), c.input(1),
+                               c.ElementSizes(2)};
+  if (c.num_inputs() > 3) inputs.push_back(c.input(3));
+  return c.SetAll(c.Again(inputs), Stacking::kInList);
+}
+
+Status VectorizeScatterInto(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(2));
+  Value tensor = c.Stacked(1);
+  if (!c.ok() || tensor.rank() < 1) return c.WantRank(1);
+  return c.SetAll(c.Again({c.Listed(0), c.Move(tensor, 0, 1), c.input(2)}),
+                  Stacking::kInList);
+}
+
 HR_OP(TensorListStack)
     .Traits({OpTrait::kMovesNumbers})
     .Input("input_handle: variant")
@@ -120,10 +184,10 @@ HR_OP(TensorListStack)
     .Shape(StackShape)
     .Gradient(StackGradient)
     .GradientSkips({0, 1}, {0})
+    .Vectorize(VectorizeStack)
     .Cpu(ComputeOwn<StackRows>);
 
-// Row k of a tensor as a tensor of its own. Rows of large tensors share the
-// buffer; small ones are copied, so that one does not keep all alive.
+// Row k of a tensor as a tensor of its own.
 StatusOr<Tensor> RowOf(const Tensor& t, int64_t k, const Shape& shape) {
   return t.Rows(k, k + 1).WithShape(shape).Clone();
 }
@@ -149,13 +213,20 @@ Status FromTensor(KernelContext& c) {
   const Tensor& t = c.input(0);
   HR_ASSIGN_OR_RETURN(Shape element, ShapeOfElements(c.input(1)));
   HR_RETURN_IF_ERROR(CheckRowsMatch(t, element));
-  Shape row = t.shape().Sub(1, t.rank());
-  auto list = std::make_shared<TensorList>(t.dtype(), std::move(element));
-  HR_RETURN_IF_ERROR(list->Resize(t.dim(0)));
-  for (int64_t k = 0; k < t.dim(0); ++k) {
-    HR_ASSIGN_OR_RETURN(list->items()[k], RowOf(t, k, row));
+  if (t.dtype() == DType::kVariant) {  // lists of lists are seldom in rows
+    auto list = std::make_shared<TensorList>(t.dtype(), std::move(element));
+    HR_RETURN_IF_ERROR(list->Resize(t.dim(0)));
+    const Shape row = t.shape().Sub(1, t.rank());
+    for (int64_t k = 0; k < t.dim(0); ++k) {
+      HR_ASSIGN_OR_RETURN(Tensor item, RowOf(t, k, row));
+      HR_RETURN_IF_ERROR(list->Set(k, std::move(item)));
+    }
+    SetListOutput(c, std::move(list));
+    return OkStatus();
   }
-  SetListOutput(c, std::move(list));
+  HR_ASSIGN_OR_RETURN(Tensor rows, Keepable(t));
+  SetListOutput(
+      c, std::make_shared<TensorList>(std::move(rows), std::move(element)));
   return OkStatus();
 }
 
@@ -192,6 +263,7 @@ HR_OP(TensorListFromTensor)
     .Shape(FromTensorShape)
     .Gradient(FromTensorGradient)
     .GradientSkips({1}, {0})
+    .Vectorize(VectorizeFromTensor)
     .Cpu(ComputeOwn<FromTensor>);
 
 Status Gather(KernelContext& c) {
@@ -213,8 +285,10 @@ Status Gather(KernelContext& c) {
                                    " in a list with ", list->size(),
                                    " elements.");
     }
-    if (!TensorList::IsSet(list->item(i)) || known) continue;
-    HR_ASSIGN_OR_RETURN(element, MergePartial(element, list->item(i).shape()));
+    if (known) continue;
+    const Tensor item = list->Peek(i);
+    if (!TensorList::IsSet(item)) continue;
+    HR_ASSIGN_OR_RETURN(element, MergePartial(element, item.shape()));
   }
   if (!element.fully_known()) {
     if (n == 0) {
@@ -261,6 +335,7 @@ HR_OP(TensorListGather)
     .Shape(GatherShape)
     .Gradient(GatherGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeListGather)
     .Cpu(ComputeOwn<Gather>);
 
 // Puts row k of `rows` at indices[k] of the list, which grows if it must.
@@ -271,7 +346,8 @@ Status ScatterRowsInto(const Tensor& rows, const Tensor& indices,
     int64_t i = indices.IntAt(k);
     if (i >= list->size()) HR_RETURN_IF_ERROR(list->Resize(i + 1));
     // An index that comes twice keeps the later row, as upstream's loop does.
-    HR_ASSIGN_OR_RETURN(list->items()[i], RowOf(rows, k, row));
+    HR_ASSIGN_OR_RETURN(Tensor item, RowOf(rows, k, row));
+    HR_RETURN_IF_ERROR(list->Set(i, std::move(item)));
   }
   return OkStatus();
 }
@@ -342,6 +418,7 @@ HR_OP(TensorListScatter)
     .Shape(ScatterShape)
     .Gradient(ScatterGradient)
     .GradientSkips({2}, {0})
+    .Vectorize(VectorizeScatter)
     .Cpu(ComputeOwn<Scatter>);
 
 HR_OP(TensorListScatterV2)
@@ -356,6 +433,7 @@ HR_OP(TensorListScatterV2)
     .Shape(ScatterShape)
     .Gradient(ScatterGradient)
     .GradientSkips({2, 3}, {0})
+    .Vectorize(VectorizeScatter)
     .Cpu(ComputeOwn<Scatter>);
 
 Status ScatterIntoExisting(KernelContext& c) {
@@ -385,11 +463,12 @@ Status ScatterIntoShape(ShapeContext& c) {
 Status ScatterIntoGradient(GradientContext& g) {
   Value list = g.grad();
   const Value& t = g.input(1);
+  // Read first, as in TensorListSetItem's.
+  g.set(1, g("TensorListGather", {list, g.input(2), RowShape(g, t)},
+             {{"element_dtype", t.dtype()}}));
   // The overwritten elements have no part in the result.
   g.set(0, g("TensorListScatterIntoExistingList",
              {list, g("ZerosLike", {t}), g.input(2)}));
-  g.set(1, g("TensorListGather", {list, g.input(2), RowShape(g, t)},
-             {{"element_dtype", t.dtype()}}));
   return g.status();
 }
 
@@ -403,6 +482,7 @@ HR_OP(TensorListScatterIntoExistingList)
     .Shape(ScatterIntoShape)
     .Gradient(ScatterIntoGradient)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeScatterInto)
     .Cpu(ComputeOwn<ScatterIntoExisting>);
 
 }  // namespace

@@ -63,6 +63,7 @@ Status TensorArray::Write(int64_t index, const Tensor& value) {
   HR_ASSIGN_OR_RETURN(Item * item, At(index, /*grow=*/true));
   if (!item->value.has_buffer()) {
     item->value = value;
+    item->shape = value.shape();
     return OkStatus();
   }
   // Gradient arrays sum, as a value that was read several times has several
@@ -93,14 +94,15 @@ StatusOr<Tensor> TensorArray::Read(int64_t index) {
   if (!item->value.has_buffer()) {
     // A gradient that nobody wrote is zero; a value that nobody wrote is an
     // error.
-    if (!options_.sums || !options_.element_shape.fully_known()) {
+    const Shape& shape =
+        item->shape.fully_known() ? item->shape : options_.element_shape;
+    if (!options_.sums || !shape.fully_known()) {
       return InvalidArgument(
           "TensorArray: Could not read from TensorArray "
           "index ",
           index, " because it has not yet been written to.");
     }
-    HR_ASSIGN_OR_RETURN(
-        Tensor zero, Tensor::Allocate(options_.dtype, options_.element_shape));
+    HR_ASSIGN_OR_RETURN(Tensor zero, Tensor::Allocate(options_.dtype, shape));
     FillZero(zero);
     return zero;
   }
@@ -133,18 +135,14 @@ std::shared_ptr<TensorArray> TensorArray::GradientOf(
   if (!gradient) {
     Options options = options_;
     options.sums = true;
-    // Each gradient is read once; then its memory can go.
-    options.clear_after_read = true;
+    // Each gradient is read once; then its memory can go. Those of gradients
+    // are read once for each value that was summed.
+    options.clear_after_read = !options_.sums;
     gradient = std::make_shared<TensorArray>(
         options, static_cast<int64_t>(items_.size()));
-    // Where the forward values tell more of a shape than was declared.
+    MutexLock its_own(gradient->mutex_);
     for (size_t i = 0; i < items_.size(); ++i) {
-      if (!options.element_shape.fully_known() &&
-          items_[i].value.has_buffer()) {
-        options.element_shape = items_[i].value.shape();
-        gradient = std::make_shared<TensorArray>(
-            options, static_cast<int64_t>(items_.size()));
-      }
+      gradient->items_[i].shape = items_[i].shape;
     }
   }
   return gradient;

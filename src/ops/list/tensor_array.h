@@ -41,6 +41,9 @@ class TensorArray : public Resource {
  private:
   struct Item {
     Tensor value;
+    // Of what was written, also when it was cleared; in an array of gradients,
+    // of what the gradient is of.
+    Shape shape = Shape::UnknownRank();
     bool cleared = false;
   };
 

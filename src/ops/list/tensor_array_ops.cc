@@ -1,5 +1,6 @@
 // TensorArrayV3 and the ops on it. `flow` is a number that only orders reads
 // after writes.
+#include "op/gradient_source.h"
 #include "op/run_kernel.h"
 #include "ops/list/tensor_array.h"
 
@@ -131,9 +132,177 @@ Status CloseArray(KernelContext& c) {
   return OkStatus();
 }
 
+// All items one behind the other, and how many rows each has.
+Status ConcatArray(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto array, ArrayOf(c));
+  HR_RETURN_IF_ERROR(CheckType(c, *array));
+  std::vector<Tensor> items;
+  int64_t total = 0;
+  Shape tail = c.op().attr<Shape>("element_shape_except0");
+  for (int64_t i = 0; i < array->size(); ++i) {
+    HR_ASSIGN_OR_RETURN(Tensor t, array->Read(i));
+    if (t.rank() < 1) {
+      return InvalidArgument(
+          "Concat saw a scalar shape at index ", i,
+          " but requires at least vectors.  Did you mean to call pack?");
+    }
+    const Shape own = t.shape().Sub(1, t.rank());
+    if (!tail.CompatibleWith(own) || (!items.empty() && tail != own)) {
+      return InvalidArgument("TensorArray has inconsistent shapes.  Index 0 ",
+                             "has (excepting dimension 0) shape: ", tail,
+                             " but index ", i,
+                             " has (excepting dimension 0) shape: ", own);
+    }
+    tail = own;
+    total += t.dim(0);
+    items.push_back(std::move(t));
+  }
+  if (!tail.fully_known()) {
+    return InvalidArgument(
+        "TensorArray has size zero, but element_shape_except0 ", tail,
+        " is not fully defined.");
+  }
+  Shape shape = tail;
+  shape.InsertDim(0, total);
+  HR_RETURN_IF_ERROR(c.Allocate(0, shape));
+  HR_RETURN_IF_ERROR(
+      c.Allocate(1, Shape({static_cast<int64_t>(items.size())})));
+  int64_t at = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const int64_t rows = items[i].dim(0);
+    Tensor part = c.output(0).Rows(at, at + rows);
+    CopyElements(items[i], part);
+    c.out<int64_t>(1)[i] = rows;
+    at += rows;
+  }
+  return OkStatus();
+}
+
+Status SplitArray(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto array, ArrayOf(c));
+  const Tensor &value = c.input(1), &lengths = c.input(2);
+  if (lengths.rank() != 1) {
+    return InvalidArgument("Expected lengths to be a vector, received shape: ",
+                           lengths.shape());
+  }
+  if (value.rank() < 1) {
+    return InvalidArgument(
+        "Expected value to be at least a vector, but received shape: ",
+        value.shape());
+  }
+  int64_t at = 0;
+  for (int64_t i = 0; i < lengths.num_elements(); ++i) {
+    const int64_t rows = lengths.IntAt(i);
+    if (rows < 0 || rows > value.dim(0) - at) {
+      return InvalidArgument(
+          "Expected sum of lengths to be equal to "
+          "values.shape[0], but sum of lengths is beyond ",
+          value.dim(0), " at index ", i);
+    }
+    HR_RETURN_IF_ERROR(array->Write(i, value.Rows(at, at + rows)));
+    at += rows;
+  }
+  if (at != value.dim(0)) {
+    return InvalidArgument("Expected sum of lengths to be equal to ",
+                           "values.shape[0], but sum of lengths is ", at,
+                           " and value's shape is: ", value.shape());
+  }
+  c.set_output(0, Tensor::Scalar<float>(0));
+  return OkStatus();
+}
+
+// --- Gradients: an array has an array of gradients, one for each call of
+// tf.gradients, into which what is read is written and the other way round.
+
+struct GradientArray {
+  Value handle, flow;
+};
+// The array of gradients behind `flow`, which comes after what is read.
+StatusOr<GradientArray> GradientArrayOf(GradientContext& g, const Value& flow) {
+  ValueList made = g.All("TensorArrayGradV3", {g.input(0), flow},
+                         {{"source", GradientSource::Current()}});
+  HR_RETURN_IF_ERROR(g.status());
+  return GradientArray{made[0], made[1]};
+}
+
+// `grad` arrived at what the op `how` took out of the array: it goes in.
+Status PutInto(GradientContext& g, int flow_input, StringView how,
+               std::vector<Value> where, int at, const Value& grad) {
+  if (!grad) return OkStatus();
+  HR_ASSIGN_OR_RETURN(GradientArray a, GradientArrayOf(g, g.input(flow_input)));
+  where.insert(where.begin() + at, grad);
+  where.insert(where.begin(), a.handle);
+  where.push_back(a.flow);
+  g.set(flow_input, g(how, where));
+  return g.status();
+}
+
+Status ArrayReadGradient(GradientContext& g) {
+  return PutInto(g, 2, "TensorArrayWriteV3", {g.input(1)}, 1, g.grad(0));
+}
+Status ArrayGatherGradient(GradientContext& g) {
+  return PutInto(g, 2, "TensorArrayScatterV3", {g.input(1)}, 1, g.grad(0));
+}
+Status ArrayConcatGradient(GradientContext& g) {
+  return PutInto(g, 1, "TensorArraySplitV3", {g.output(1)}, 0, g.grad(0));
+}
+
+// The gradient of the flow behind a write: what was written has the gradient
+// that lies there.
+Status TakeFrom(GradientContext& g, int value_input, StringView how,
+                std::vector<Value> where, AttrMap attrs) {
+  const Value flow = g.grad(0);
+  if (!flow) return OkStatus();
+  const int flow_input = g.num_inputs() - 1;
+  // Also after what was written, whose shapes zeros have: the gradient of a
+  // flow that nobody read waits for nothing.
+  Value after = g("AddV2", {flow, g.output(0)});
+  HR_ASSIGN_OR_RETURN(GradientArray a, GradientArrayOf(g, after));
+  where.insert(where.begin(), a.handle);
+  where.push_back(a.flow);
+  const Value& value = g.input(value_input);
+  attrs.Set("dtype", value.dtype());
+  if (g.wants(value_input) && IsDifferentiable(value.dtype())) {
+    Value taken = g(how, where, attrs);
+    if (g.ok()) taken.set_shape(value.shape());
+    g.set(value_input, taken);
+  }
+  g.set(flow_input, flow);
+  return g.status();
+}
+
+Status ArrayWriteGradient(GradientContext& g) {
+  return TakeFrom(g, 2, "TensorArrayReadV3", {g.input(1)}, {});
+}
+Status ArrayScatterGradient(GradientContext& g) {
+  Shape row = g.input(2).shape();
+  if (row.known_rank() && row.rank() > 0) row = row.Sub(1, row.rank());
+  return TakeFrom(g, 2, "TensorArrayGatherV3", {g.input(1)},
+                  {{"element_shape", row}});
+}
+Status ArraySplitGradient(GradientContext& g) {
+  return TakeFrom(g, 1, "TensorArrayConcatV3", {}, {});
+}
+
+// Into an array of gradients and out of it goes what goes into any array.
+Status FlowGradient(GradientContext& g) {
+  g.set(1, g.raw_grad(1));
+  return OkStatus();
+}
+
 Status HandleAndFlow(ShapeContext& c) {
   c.set_output(0, Shape());
   c.set_output(1, Shape());
+  return OkStatus();
+}
+
+Status ArrayConcatShape(ShapeContext& c) {
+  Shape shape = c.op().attr<Shape>("element_shape_except0");
+  if (shape.known_rank()) {
+    shape.InsertDim(0, Shape::kUnknown);
+    c.set_output(0, std::move(shape));
+  }
+  c.set_output(1, Shape({Shape::kUnknown}));
   return OkStatus();
 }
 
@@ -162,7 +331,7 @@ HR_OP(TensorArrayGradV3)
     .Stateful()
     .Doc("The array of gradients beside an array, one for each source.")
     .Shape(HandleAndFlow)
-    .NoGradient()
+    .Gradient(FlowGradient)
     .Cpu(ComputeOwn<MakeGradient>);
 HR_OP(TensorArrayWriteV3)
     .Input("handle: resource")
@@ -174,6 +343,7 @@ HR_OP(TensorArrayWriteV3)
     .Stateful()
     .Doc("Writes an item.")
     .Shape(ScalarShape)
+    .Gradient(ArrayWriteGradient)
     .Cpu(ComputeOwn<Write>);
 HR_OP(TensorArrayReadV3)
     .Input("handle: resource")
@@ -184,6 +354,7 @@ HR_OP(TensorArrayReadV3)
     .Stateful()
     .Doc("Reads an item.")
     .Shape(UnknownShape)
+    .Gradient(ArrayReadGradient)
     .Cpu(ComputeOwn<Read>);
 HR_OP(TensorArrayGatherV3)
     .Input("handle: resource")
@@ -195,6 +366,7 @@ HR_OP(TensorArrayGatherV3)
     .Stateful()
     .Doc("Packs items into one tensor.")
     .Shape(UnknownShape)
+    .Gradient(ArrayGatherGradient)
     .Cpu(ComputeOwn<GatherArray>);
 HR_OP(TensorArrayScatterV3)
     .Input("handle: resource")
@@ -206,7 +378,32 @@ HR_OP(TensorArrayScatterV3)
     .Stateful()
     .Doc("Writes the rows of a tensor as items.")
     .Shape(ScalarShape)
+    .Gradient(ArrayScatterGradient)
     .Cpu(ComputeOwn<ScatterArray>);
+HR_OP(TensorArrayConcatV3)
+    .Input("handle: resource")
+    .Input("flow_in: float")
+    .Output("value: dtype")
+    .Output("lengths: int64")
+    .Attr("dtype: type")
+    .Attr("element_shape_except0: shape = { unknown_rank: true }")
+    .Stateful()
+    .Doc("The items one behind the other, and how many rows each has.")
+    .Shape(ArrayConcatShape)
+    .Gradient(ArrayConcatGradient)
+    .Cpu(ComputeOwn<ConcatArray>);
+HR_OP(TensorArraySplitV3)
+    .Input("handle: resource")
+    .Input("value: T")
+    .Input("lengths: int64")
+    .Input("flow_in: float")
+    .Output("flow_out: float")
+    .Attr("T: type")
+    .Stateful()
+    .Doc("Writes stretches of a tensor as items.")
+    .Shape(ScalarShape)
+    .Gradient(ArraySplitGradient)
+    .Cpu(ComputeOwn<SplitArray>);
 HR_OP(TensorArraySizeV3)
     .Input("handle: resource")
     .Input("flow_in: float")

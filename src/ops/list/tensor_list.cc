@@ -1,5 +1,6 @@
 #include "ops/list/tensor_list.h"
 
+#include "base/allocator.h"
 #include "base/stack_room.h"
 #include "op/run_kernel.h"
 #include "ops/math/elementwise/variant_add.h"
@@ -23,36 +24,53 @@ StatusOr<Tensor> AddElements(const Tensor& a, const Tensor& b) {
   return AddTensors(a, b);
 }
 
-StatusOr<Variant> AddLists(const Variant& va, const Variant& vb) {
-  // Never null: the registry looked at the type's name.
-  const auto* a = va.get<TensorList>();
-  const auto* b = vb.get<TensorList>();
-  if (a->dtype() != b->dtype()) {
+Status CheckListsAdd(const TensorList& a, const TensorList& b) {
+  if (a.dtype() != b.dtype()) {
     return InvalidArgument(
         "Trying to add two lists of tensors of different "
         "dtypes. One is ",
-        DTypeName(a->dtype()), " and the other is ", DTypeName(b->dtype()));
+        DTypeName(a.dtype()), " and the other is ", DTypeName(b.dtype()));
   }
-  if (a->size() != b->size()) {
+  if (a.size() != b.size()) {
     return InvalidArgument(
         "Trying to add two lists of tensors with different "
         "lengths. One is ",
-        a->size(), " and the other is ", b->size());
+        a.size(), " and the other is ", b.size());
   }
-  StatusOr<Shape> shape = MergePartial(a->element_shape(), b->element_shape());
+  return OkStatus();
+}
+
+// The list in `a` is changed where nobody else holds it: a loop's way back adds
+// one element a turn to the gradient of a long list.
+StatusOr<Variant> AddLists(Variant a, const Variant& vb) {
+  // Never null: the registry looked at the type's name.
+  const auto& old = *a.get<TensorList>();
+  const auto& b = *vb.get<TensorList>();
+  HR_RETURN_IF_ERROR(CheckListsAdd(old, b));
+  StatusOr<Shape> shape = MergePartial(old.element_shape(), b.element_shape());
   if (!shape.ok()) {
     return InvalidArgument(
         "Trying to add two lists of tensors with incompatible element shapes. "
         "One is ",
-        a->element_shape(), " and the other is ", b->element_shape());
+        old.element_shape(), " and the other is ", b.element_shape());
   }
-  auto sum = std::make_shared<TensorList>(a->dtype(), *std::move(shape));
-  sum->items().reserve(a->size());
-  for (int64_t i = 0; i < a->size(); ++i) {
-    HR_ASSIGN_OR_RETURN(Tensor t, AddElements(a->item(i), b->item(i)));
-    sum->items().push_back(std::move(t));
+  if (old.in_rows() && b.in_rows() && old.rows().shape() == b.rows().shape()) {
+    HR_ASSIGN_OR_RETURN(Tensor rows, AddTensors(old.rows(), b.rows()));
+    return Variant(
+        std::make_shared<TensorList>(std::move(rows), *std::move(shape)));
   }
-  return Variant(std::move(sum));
+  if (a.value().use_count() > 1) a = Variant(std::make_shared<TensorList>(old));
+  auto& sum = const_cast<TensorList&>(*a.get<TensorList>());
+  sum.set_element_shape(*std::move(shape));
+  sum.set_max_size(-1);
+  for (int64_t i = b.set_begin(); i < b.set_end(); ++i) {
+    HR_ASSIGN_OR_RETURN(Tensor y, b.Item(i));
+    if (!TensorList::IsSet(y)) continue;
+    HR_ASSIGN_OR_RETURN(const Tensor x, sum.Item(i));
+    HR_ASSIGN_OR_RETURN(y, AddElements(x, y));
+    HR_RETURN_IF_ERROR(sum.Set(i, std::move(y)));
+  }
+  return a;
 }
 
 [[maybe_unused]] const bool registered =
@@ -66,7 +84,15 @@ StatusOr<std::shared_ptr<const VariantValue>> TensorList::ZerosLike() const {
   // Lists may hold lists to any depth, and each level takes a part of the
   // stack.
   HR_RETURN_IF_ERROR(CheckStackRoom("a list of lists"));
+  if (in_rows()) {
+    HR_ASSIGN_OR_RETURN(Tensor zeros, Tensor::Allocate(dtype_, rows_.shape()));
+    FillZero(zeros);
+    return std::shared_ptr<const VariantValue>(
+        std::make_shared<TensorList>(std::move(zeros), element_shape_));
+  }
   auto zero = std::make_shared<TensorList>(dtype_, element_shape_);
+  zero->size_ = size_;
+  zero->begin_ = begin_;
   zero->items_.reserve(items_.size());
   for (const Tensor& t : items_) {
     if (!IsSet(t)) {
@@ -87,6 +113,96 @@ StatusOr<std::shared_ptr<const VariantValue>> TensorList::ZerosLike() const {
     zero->items_.push_back(std::move(z));
   }
   return std::shared_ptr<const VariantValue>(std::move(zero));
+}
+
+Tensor TensorList::Peek(int64_t i) const {
+  if (i < set_begin() || i >= set_end()) return Tensor();
+  if (!in_rows()) return items_[i - begin_];
+  return rows_.Rows(i, i + 1).WithShape(rows_.shape().Sub(1, rows_.rank()));
+}
+
+StatusOr<Tensor> TensorList::Item(int64_t i) const {
+  Tensor t = Peek(i);
+  // Less is copied in no time, and a view of a few numbers would keep all
+  // alive.
+  constexpr size_t kLeastView = 4096;  // bytes
+  if (!in_rows() ||
+      (t.bytes() >= kLeastView &&
+       reinterpret_cast<uintptr_t>(t.raw()) % Allocator::kAlignment == 0)) {
+    return t;
+  }
+  return t.Clone();
+}
+
+StatusOr<Shape> TensorList::MergeSetShapes(Shape shape) const {
+  if (in_rows()) {
+    if (size() == 0) return shape;
+    return MergePartial(shape, rows_.shape().Sub(1, rows_.rank()));
+  }
+  for (const Tensor& t : items_) {
+    if (!IsSet(t)) continue;
+    HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, t.shape()));
+  }
+  return shape;
+}
+
+Status TensorList::Split() {
+  const int64_t n = size();
+  if (!in_rows() && static_cast<int64_t>(items_.size()) == n) return OkStatus();
+  HR_RETURN_IF_ERROR(CheckRoomFor(n, sizeof(Tensor)));
+  if (!in_rows() && begin_ == 0) {
+    items_.resize(n);
+    return OkStatus();
+  }
+  std::vector<Tensor> all(n);
+  for (int64_t i = set_begin(); i < set_end(); ++i) {
+    HR_ASSIGN_OR_RETURN(all[i], Item(i));
+  }
+  items_ = std::move(all);
+  size_ = n;
+  begin_ = 0;
+  rows_ = Tensor();
+  return OkStatus();
+}
+
+Status TensorList::Set(int64_t i, Tensor t) {
+  if (!in_rows()) {
+    // The first one, or the next one behind those that are set.
+    if (items_.empty()) begin_ = i;
+    if (i == set_end()) {
+      items_.push_back(std::move(t));
+      return OkStatus();
+    }
+  }
+  if (in_rows() || i < set_begin() || i >= set_end()) {
+    HR_RETURN_IF_ERROR(Split());
+  }
+  items_[i - begin_] = std::move(t);
+  return OkStatus();
+}
+
+Status TensorList::Push(Tensor t) {
+  HR_RETURN_IF_ERROR(Split());
+  items_.push_back(std::move(t));
+  ++size_;
+  return OkStatus();
+}
+
+Status TensorList::Pop() {
+  HR_RETURN_IF_ERROR(Split());
+  items_.pop_back();
+  --size_;
+  return OkStatus();
+}
+
+Status TensorList::Resize(int64_t n) {
+  // The size comes from a program and may ask for any amount.
+  if (n > size()) HR_RETURN_IF_ERROR(CheckRoomFor(n, sizeof(Tensor)));
+  if (in_rows()) HR_RETURN_IF_ERROR(Split());
+  if (n < set_end()) items_.resize(std::max<int64_t>(0, n - begin_));
+  if (items_.empty()) begin_ = 0;
+  size_ = n;
+  return OkStatus();
 }
 
 StatusOr<const TensorList*> ListInput(const KernelContext& c, int i) {
@@ -176,13 +292,6 @@ StatusOr<Tensor> ZeroElement(DType dtype, const Shape& shape) {
   HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(dtype, checked));
   FillZero(t);
   return t;
-}
-
-Status TensorList::Resize(int64_t n) {
-  // The size comes from a program and may ask for any amount.
-  if (n > size()) HR_RETURN_IF_ERROR(CheckRoomFor(n, sizeof(Tensor)));
-  items_.resize(n);
-  return OkStatus();
 }
 
 StatusOr<int64_t> ScalarIndex(const KernelContext& c, int i, StringView name) {

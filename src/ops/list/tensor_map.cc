@@ -235,7 +235,6 @@ HR_OP(TensorMapStackKeys)
     .Output("keys: key_dtype")
     .Attr("key_dtype: type")
     .Doc("All keys of a map, of one shape, stacked.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(UnknownShape)
     .Cpu(ComputeOwn<RunStackKeys>);
 

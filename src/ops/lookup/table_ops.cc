@@ -145,7 +145,6 @@ HR_OP(LookupTableExportV2)
     .Attr("Tkeys: type")
     .Attr("Tvalues: type")
     .Doc("All keys and values.")
-    .Traits({OpTrait::kSizesFromData})
     .Stateful()
     .Shape(ExportRule)
     .Cpu(ComputeOwn<Export>);

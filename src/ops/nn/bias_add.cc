@@ -2,6 +2,7 @@
 #include "base/thread_pool.h"
 #include "op/op.h"
 #include "op/passes/simplify.h"
+#include "op/vectorize.h"
 #include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/reduce.h"
 
@@ -175,6 +176,35 @@ Status BiasAsSum(SimplifyContext& c) {
   return c.status();
 }
 
+// Which dimension of a row has the channels.
+int ChannelOfRow(const VectorizeContext& c, int rank) {
+  const std::string* format = c.op().attrs().Get<std::string>("data_format");
+  return format && *format == "NCHW" ? 1 : rank - 1;
+}
+
+Status VectorizeBias(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantRank(0));
+  const int rank = c.row_rank(0), channel = ChannelOfRow(c, rank);
+  Value bias = c.input(1);
+  const int behind = rank - 1 - channel;
+  if (behind > 0) {
+    const std::vector<int32_t> ones(behind, 1);
+    bias = c.Reshape(bias, c.Join({c.Sizes(bias, 0), c.Int32s(ones)}));
+  }
+  if (c.stacked(1)) bias = c.PadRank(bias, 1 + behind, rank);
+  return c.Set(c("AddV2", {c.input(0), bias}));
+}
+
+Status VectorizeBiasGrad(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantRank(0));
+  const int rank = c.row_rank(0), channel = ChannelOfRow(c, rank);
+  std::vector<int32_t> axes;
+  for (int d = 0; d < rank; ++d) {
+    if (d != channel) axes.push_back(d + 1);
+  }
+  return c.Set(c("Sum", {c.input(0), c.Int32s(axes)}));
+}
+
 HR_OP(BiasAdd)
     .Input("value: T")
     .Input("bias: T")
@@ -187,6 +217,7 @@ HR_OP(BiasAdd)
     .Gradient(BiasAddGradient)
     .GradientSkips({0, 1}, {0})
     .InPlace({0})
+    .Vectorize(VectorizeBias)
     .Cpu(ComputeFor<PickBiasAdd>);
 
 HR_OP(BiasAddV1)
@@ -200,6 +231,7 @@ HR_OP(BiasAddV1)
     .Gradient(BiasAddGradient)
     .GradientSkips({0, 1}, {0})
     .InPlace({0})
+    .Vectorize(VectorizeBias)
     .Cpu(ComputeFor<PickBiasAdd>);
 
 HR_OP(BiasAddGrad)
@@ -211,6 +243,7 @@ HR_OP(BiasAddGrad)
     .Shape(BiasGradShape)
     .Gradient(BiasGradGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeBiasGrad)
     .Cpu(Compute<RunBiasGrad>);
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/nn/softmax_loops.h"
 
 namespace headrace {
@@ -205,6 +206,14 @@ Status SparseGradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizeCrossEntropy(VectorizeContext& c) {
+  // Sizes of 1 would broadcast among rows.
+  if (!c.row_shape(0).fully_known() || c.row_shape(0) != c.row_shape(1)) {
+    return c.Refuse("features and labels may broadcast.");
+  }
+  return VectorizeFoldedAll(c);
+}
+
 HR_OP(SoftmaxCrossEntropyWithLogits)
     .Input("features: T")
     .Input("labels: T")
@@ -215,6 +224,7 @@ HR_OP(SoftmaxCrossEntropyWithLogits)
     .Shape(DenseShape)
     .Gradient(DenseGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeCrossEntropy)
     .Cpu(ComputeFor<Pick<false>>);
 
 HR_OP(SparseSoftmaxCrossEntropyWithLogits)
@@ -228,6 +238,7 @@ HR_OP(SparseSoftmaxCrossEntropyWithLogits)
     .Shape(SparseShape)
     .Gradient(SparseGradient)
     .GradientSkips({1}, {0})
+    .Vectorize(VectorizeFoldedAll)
     .Cpu(ComputeFor<Pick<true>>);
 
 }  // namespace

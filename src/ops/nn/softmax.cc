@@ -2,6 +2,7 @@
 #include "base/cpu_level.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/nn/softmax_loops.h"
 
 namespace headrace {
@@ -94,6 +95,7 @@ HR_OP(Softmax)
     .Gradient(SoftmaxGradient)
     .GradientSkips({0}, {})
     .InPlace({0})
+    .Vectorize(VectorizeBroadcast)
     .Cpu(ComputeFor<PickSoftmax<false>>);
 
 HR_OP(LogSoftmax)
@@ -105,6 +107,7 @@ HR_OP(LogSoftmax)
     .Gradient(LogSoftmaxGradient)
     .GradientSkips({0}, {})
     .InPlace({0})
+    .Vectorize(VectorizeBroadcast)
     .Cpu(ComputeFor<PickSoftmax<true>>);
 
 }  // namespace

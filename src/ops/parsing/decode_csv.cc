@@ -1,6 +1,7 @@
 // DecodeCSV: records of comma-separated fields (RFC 4180) as columns.
 #include "formats/csv.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 
 namespace headrace {
 namespace {
@@ -110,6 +111,7 @@ HR_OP(DecodeCSV)
     .Attr("select_cols: list(int) = []")
     .Doc("Columns of records of separated fields.")
     .Shape(DecodeShape)
+    .Vectorize(VectorizeFirst)
     .Cpu(Compute<Decode>);
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/parsing/columns.h"
 
 namespace headrace {
@@ -329,8 +330,8 @@ HR_OP(ParseExampleV2)
     .Attr("ragged_split_types: list({int32, int64}) >= 0")
     .Attr("dense_shapes: list(shape) >= 0")
     .Doc("Serialised Examples into dense, sparse and ragged tensors.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(ShapesV2)
+    .Vectorize(VectorizeInLoop)
     .Cpu(ComputeOwn<RunV2>);
 
 // ------------------------------------------------------------ ParseExample
@@ -389,7 +390,6 @@ HR_OP(ParseExample)
     .Attr("Tdense: list({float, int64, string}) >= 0")
     .Attr("dense_shapes: list(shape) >= 0")
     .Doc("Serialised Examples into dense and sparse tensors.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(ShapesV1)
     .Cpu(ComputeOwn<RunV1>);
 
@@ -435,8 +435,8 @@ HR_OP(ParseSingleExample)
     .Attr("Tdense: list({float, int64, string}) >= 0")
     .Attr("dense_shapes: list(shape) >= 0")
     .Doc("One serialised Example into dense and sparse tensors.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(ShapesSingle)
+    .Vectorize(VectorizeInLoop)
     .Cpu(ComputeOwn<RunSingle>);
 
 }  // namespace

@@ -496,7 +496,6 @@ HR_OP(ParseSequenceExample)
     .Attr("feature_list_sparse_types: list({float, int64, string}) >= 0 = []")
     .Attr("feature_list_dense_shapes: list(shape) >= 0 = []")
     .Doc("Serialised SequenceExamples into dense and sparse tensors.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(Shapes)
     .Cpu(ComputeOwn<RunSequencesV1>);
 
@@ -541,7 +540,6 @@ HR_OP(ParseSequenceExampleV2)
     .Attr("feature_list_ragged_split_types: list({int32, int64}) >= 0 = []")
     .Attr("feature_list_dense_shapes: list(shape) >= 0 = []")
     .Doc("Serialised SequenceExamples into dense, sparse and ragged tensors.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(Shapes)
     .Cpu(ComputeOwn<RunSequencesV2>);
 
@@ -573,7 +571,6 @@ HR_OP(ParseSingleSequenceExample)
     .Attr("feature_list_sparse_types: list({float, int64, string}) >= 0 = []")
     .Attr("feature_list_dense_shapes: list(shape) >= 0 = []")
     .Doc("One serialised SequenceExample into dense and sparse tensors.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(Shapes)
     .Cpu(ComputeOwn<RunSingleSequence>);
 

@@ -35,7 +35,6 @@ HR_OP(ParseTensor)
     .Output("output: out_type")
     .Attr("out_type: type")
     .Doc("The tensor that a serialised TensorProto holds.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(UnknownShape)
     .NoGradient()
     .Cpu(ComputeOwn<Parse>);

@@ -67,7 +67,6 @@ HR_OP(ReaderReadUpToV2)
     .Output("keys: string")
     .Output("values: string")
     .Doc("At most so many records of a reader, and their names.")
-    .Traits({OpTrait::kSizesFromData})
     .Stateful()
     .Shape(VectorsRule)
     .Cpu(ComputeOwn<ReadUpTo>);

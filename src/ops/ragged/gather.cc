@@ -138,7 +138,6 @@ HR_OP(RaggedGather)
     .Attr("PARAMS_RAGGED_RANK: int >= 1")
     .Attr("OUTPUT_RAGGED_RANK: int >= 0")
     .Doc("The rows of a ragged tensor at indices.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(GatherRule)
     .Gradient(GatherGradient)
     .Cpu(ComputeOwn<Gather>);

@@ -113,7 +113,6 @@ HR_OP(RaggedRange)
     .Attr("T: {bfloat16, float, double, int32, int64} = DT_INT32")
     .Attr("Tsplits: {int32, int64} = DT_INT64")
     .Doc("A row of evenly spaced numbers for each start, limit and step.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(RangeRule)
     .NoGradient()
     .Cpu(ComputeOwn<Range>);

@@ -247,7 +247,6 @@ HR_OP(RaggedTensorToTensor)
     .Attr("num_row_partition_tensors: int >= 1")
     .Attr("row_partition_types: list(string)")
     .Doc("A ragged tensor as a dense one, padded and cut to a shape.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(ToTensorRule)
     .Gradient(ToTensorGradient)
     .Cpu(ComputeOwn<ToTensor>);

@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-StatusOr<Variant> AddRagged(const Variant& va, const Variant& vb) {
+StatusOr<Variant> AddRagged(Variant va, const Variant& vb) {
   const auto* a = va.get<RaggedVariant>();
   const auto* b = vb.get<RaggedVariant>();
   if (a->splits != b->splits || a->values.shape() != b->values.shape() ||

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/random/generator.h"
 #include "ops/random/generator_state.h"
 #include "ops/random/samplers.h"
@@ -111,6 +112,7 @@ HR_OP(StatelessRandomBinomial)
     .Doc("Binomial numbers of a seed.")
     .Shape(SeedShape)
     .NoGradient()
+    .Vectorize(VectorizeInLoop)
     .Cpu(Compute<Stateless>);
 
 Status Stateful(KernelContext& c) {

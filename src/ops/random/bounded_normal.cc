@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/random/random_fill.h"
+#include "op/vectorize.h"
 #include "ops/random/generator.h"
 
 namespace headrace {
@@ -342,6 +343,7 @@ HR_OP(StatelessParameterizedTruncatedNormal)
     .Doc("Normal numbers of a seed between bounds.")
     .Shape(SeedShape)
     .NoGradient()
+    .Vectorize(VectorizeInLoop)
     .Cpu(Compute<StatelessBounded>);
 
 }  // namespace

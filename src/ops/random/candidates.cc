@@ -530,7 +530,6 @@ HR_OP(ComputeAccidentalHits)
     .Attr("seed: int = 0")
     .Attr("seed2: int = 0")
     .Doc("Which sampled classes are true ones, and what takes them out.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(HitsShape)
     .Cpu(Compute<RunHits>);
 

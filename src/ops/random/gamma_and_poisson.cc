@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/random/generator.h"
 #include "ops/random/samplers.h"
 
@@ -122,6 +123,8 @@ HR_OP(RandomGamma)
     .Stateful()
     .Shape(SamplesOfEachShape)
     .Gradient(GammaGradient)
+    .Traits({OpTrait::kOnePerRow})
+    .Vectorize(VectorizeRandom)
     .Cpu(Bind<SamplesOfEach<DrawGamma>>);
 
 HR_OP(RandomPoissonV2)
@@ -137,6 +140,8 @@ HR_OP(RandomPoissonV2)
     .Traits({OpTrait::kNoEffect, OpTrait::kKeepsNoInput})
     .Stateful()
     .Shape(SamplesOfEachShape)
+    .Traits({OpTrait::kOnePerRow})
+    .Vectorize(VectorizeRandom)
     .Cpu(Bind<SamplesOfEach<DrawPoisson>>);
 
 HR_OP(RandomPoisson)
@@ -152,6 +157,8 @@ HR_OP(RandomPoisson)
     .Stateful()
     .Deprecated(25, "Replaced by RandomPoissonV2")
     .Shape(SamplesOfEachShape)
+    .Traits({OpTrait::kOnePerRow})
+    .Vectorize(VectorizeRandom)
     .Cpu(Bind<SamplesOfEach<DrawPoisson>>);
 
 // Stateless forms: the parameters' shape must end the asked shape.
@@ -210,6 +217,7 @@ HR_OP(StatelessRandomGammaV2)
     .Doc("Gamma numbers of a seed.")
     .Shape(SeedShape)
     .Gradient(StatelessGammaGradient)
+    .Vectorize(VectorizeInLoop)
     .Cpu(Compute<FromSeed<DrawGamma>>);
 
 HR_OP(StatelessRandomGammaV3)
@@ -238,6 +246,7 @@ HR_OP(StatelessRandomPoisson)
     .Doc("Poisson numbers of a seed.")
     .Shape(SeedShape)
     .NoGradient()
+    .Vectorize(VectorizeInLoop)
     .Cpu(Compute<FromSeed<DrawPoisson>>);
 
 }  // namespace

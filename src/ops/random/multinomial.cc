@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "op/shared_refusal.h"
+#include "op/vectorize.h"
 #include "ops/random/generator.h"
 
 namespace headrace {
@@ -118,6 +119,14 @@ class Multinomial : public Kernel {
   SeededGenerator generator_;
 };
 
+Status VectorizeMultinomial(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  Value logits = c.Stacked(0);
+  ValueList y = c.Again({c.Fold(logits), c.input(1)});
+  HR_RETURN_IF_ERROR(c.status());
+  return c.Set(c.Unfold(y[0], logits));
+}
+
 HR_OP(Multinomial)
     .Input("logits: T")
     .Input("num_samples: int32")
@@ -131,6 +140,8 @@ HR_OP(Multinomial)
     .Stateful()
     .Shape(MultinomialShape)
     .NoGradient()
+    .Traits({OpTrait::kOnePerRow})
+    .Vectorize(VectorizeMultinomial)
     .Cpu(Bind<Multinomial>);
 
 Status StatelessDraw(KernelContext& c) {
@@ -155,6 +166,7 @@ HR_OP(StatelessMultinomial)
     .Doc("Classes of a seed, drawn for each row of logits.")
     .Shape(StatelessMultinomialShape)
     .NoGradient()
+    .Vectorize(VectorizeInLoop)
     .Cpu(ComputeOwn<StatelessDraw>);
 
 }  // namespace

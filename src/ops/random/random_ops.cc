@@ -1,5 +1,6 @@
 // RandomUniform, RandomStandardNormal, TruncatedNormal, RandomUniformInt:
 // each op has a generator of its own, which moves on from run to run.
+#include "op/vectorize.h"
 #include "ops/random/fill.h"
 #include "ops/random/generator.h"
 
@@ -39,6 +40,8 @@ OpBuilder RandomFloatsOp(const char* name, const char* doc) {
       .Stateful()
       .Shape(FirstInputShape)
       .NoGradient()
+      .Traits({OpTrait::kOnePerRow})
+      .Vectorize(VectorizeRandom)
       .Cpu(Bind<RandomFloats<kKind>>);
   return b;
 }
@@ -88,6 +91,8 @@ HR_OP(RandomUniformInt)
     .Traits({OpTrait::kNoEffect, OpTrait::kKeepsNoInput})
     .Stateful()
     .Shape(RandomIntShape)
+    .Traits({OpTrait::kOnePerRow})
+    .Vectorize(VectorizeRandom)
     .Cpu(Bind<RandomInts>);
 
 }  // namespace

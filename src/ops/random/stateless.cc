@@ -1,5 +1,6 @@
 // Stateless random numbers: the same inputs always give the same numbers. The
 // first form takes a seed pair, the second (V2) a key and a counter.
+#include "op/vectorize.h"
 #include "ops/random/fill.h"
 #include "ops/random/generator.h"
 
@@ -51,6 +52,7 @@ OpBuilder FromSeedOp(const char* name, const char* dtype, const char* seed,
       .Doc(doc)
       .Shape(SeedAndBoundsShape)
       .NoGradient()
+      .Vectorize(VectorizeInLoop)
       .Cpu(kernel);
   return b;
 }
@@ -134,6 +136,7 @@ HR_OP(StatelessRandomUniformInt)
     .Doc("Random integers of a seed, uniform in [minval, maxval).")
     .Shape(SeedAndBoundsShape)
     .NoGradient()
+    .Vectorize(VectorizeInLoop)
     .Cpu(Compute<IntFromSeed>);
 
 HR_OP(StatelessRandomUniformIntV2)

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/signal/transform_dimension.h"
 
 namespace headrace {
@@ -80,6 +81,7 @@ OpBuilder FftOp(const char* name, const char* doc) {
       .Shape(SameShapeOfRank<kRank>)
       .Gradient(TransformGradient<kRank, kInverse>)
       .GradientSkips({0}, {0})
+      .Vectorize(VectorizeFirst)
       .Cpu(Compute<Transform<kRank, kInverse>>);
   return b;
 }
@@ -307,6 +309,7 @@ OpRegistrar RealFftOps(const char* name, const char* inverse_name,
       .Shape(LengthShape<kRank, true>)
       .Gradient(RealTransformGradient<kRank>)
       .GradientSkips({0}, {0})
+      .Vectorize(VectorizeFirst)
       .Cpu(Compute<RealTransform<kRank>>)
       .Register();
   OpBuilder inverse(inverse_name);
@@ -319,6 +322,7 @@ OpRegistrar RealFftOps(const char* name, const char* inverse_name,
       .Shape(LengthShape<kRank, false>)
       .Gradient(RealInverseGradient<kRank>)
       .GradientSkips({}, {0})
+      .Vectorize(VectorizeFirst)
       .Cpu(Compute<RealInverse<kRank>>);
   return inverse;
 }

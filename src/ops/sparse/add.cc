@@ -98,7 +98,6 @@ HR_OP(SparseAdd)
     .Attr("T: numbertype")
     .Attr("Treal: realnumbertype")
     .Doc("The sum of two sparse tensors, without sums below a threshold.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(AddRule)
     .Gradient(AddGradient)
     .GradientSkips({1, 2, 4, 5, 6}, {1, 2})
@@ -214,7 +213,6 @@ OpBuilder ExtremeOp(const char* name, const char* type) {
       .Output("output_values: T")
       .Attr(type)
       .Doc("The larger (smaller) of two sparse tensors, entry by entry.")
-      .Traits({OpTrait::kSizesFromData})
       .Shape(ExtremeRule);
   return b;
 }

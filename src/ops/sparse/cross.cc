@@ -385,7 +385,6 @@ OpBuilder CrossOp(const char* name, const char* doc) {
       .Input("values: sparse_types")
       .Input("shapes: N * int64")
       .Input("dense_inputs: dense_types")
-      .Traits({OpTrait::kSizesFromData})
       .Doc(doc);
   return b;
 }
@@ -522,7 +521,6 @@ HR_OP(RaggedCross)
     .Attr("out_values_type: {int64, string}")
     .Attr("out_row_splits_type: {int32, int64}")
     .Doc("All crosses of ragged, sparse and dense columns.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(RaggedCrossShape)
     .Cpu(ComputeOwn<RunRaggedCross>);
 

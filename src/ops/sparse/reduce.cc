@@ -179,7 +179,6 @@ OpBuilder ReduceOp(const char* name, bool sparse, const char* type) {
   b.Attr("keep_dims: bool = false").Attr(type);
   b.Doc("A sparse tensor's sums or maxima over dimensions.");
   b.Shape(sparse ? SparseRule : DenseRule);
-  if (sparse) b.Traits({OpTrait::kSizesFromData});
   return b;
 }
 

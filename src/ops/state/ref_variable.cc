@@ -83,6 +83,21 @@ HR_OP(_ReadReference)
     .NoGradient()
     .Cpu(ComputeOwn<ReadReference>);
 
+Status HandleAsReference(KernelContext& c) {
+  c.set_output(0, c.input(0));
+  return OkStatus();
+}
+
+HR_OP(_Reference)
+    .Input("handle: resource")
+    .Output("ref: Ref(dtype)")
+    .Attr("shape: shape")
+    .Attr("dtype: type")
+    .Doc("A reference to the variable behind a handle.")
+    .Shape(DeclaredShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<HandleAsReference>);
+
 Status IsRefInitialized(KernelContext& c) {
   StatusOr<VariableInput> v = VariableOf(c, 0);
   HR_RETURN_IF_ERROR(c.Allocate(0, Shape()));

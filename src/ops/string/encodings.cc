@@ -156,7 +156,6 @@ HR_OP(DecodeRaw)
         "int64, complex64, complex128, bool, bfloat16}")
     .Attr("little_endian: bool = true")
     .Doc("The bytes of strings, all of one length, as numbers.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(DecodeRawShape)
     .NoGradient()
     .Cpu(ComputeOwn<DecodeRaw>);

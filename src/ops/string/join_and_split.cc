@@ -226,7 +226,6 @@ HR_OP(StringSplitV2)
     .Output("shape: int64")
     .Attr("maxsplit: int = -1")
     .Doc("Splits strings as Python's str.split does, into a sparse matrix.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(SplitShape)
     .Cpu(ComputeOwn<SplitV2>);
 
@@ -262,7 +261,6 @@ HR_OP(StringSplit)
     .Output("shape: int64")
     .Attr("skip_empty: bool = true")
     .Doc("Splits strings at any of some characters, into a sparse matrix.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(SplitShape)
     .NoGradient()
     .Cpu(ComputeOwn<Split>);

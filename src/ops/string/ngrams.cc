@@ -157,7 +157,6 @@ HR_OP(StringNGrams)
     .Attr("preserve_short_sequences: bool")
     .Attr("Tsplits: {int32, int64} = DT_INT64")
     .Doc("Runs of neighbouring strings of each row, joined.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(NGramsShape)
     .Cpu(ComputeOwn<NGrams>);
 

@@ -102,7 +102,6 @@ OpBuilder DecodeOp(const char* name, const char* doc) {
       .Attr("replace_control_characters: bool = false")
       .Attr("Tsplits: {int32, int64} = DT_INT64")
       .Doc(doc)
-      .Traits({OpTrait::kSizesFromData})
       .Shape(DecodeShape)
       .Cpu(ComputeOwn<DecodeText>);
   return b;

@@ -1,5 +1,6 @@
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/array/element_dispatch.h"
 
 namespace headrace {
@@ -87,6 +88,7 @@ HR_OP(MatrixBandPart)
     .Gradient(BandGradient)
     .GradientSkips({0}, {0})
     .InPlace({0})
+    .Vectorize(VectorizeFirst)
     .Cpu(Compute<BandPart>);
 
 HR_OP(BatchMatrixBandPart)

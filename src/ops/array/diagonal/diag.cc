@@ -1,5 +1,6 @@
 // Diag, DiagPart: a tensor as the diagonal of one of twice its rank.
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -72,6 +73,24 @@ Status DiagPartGradient(GradientContext& g) {
 
 constexpr char kDiagTypes[] =
     "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}";
+// A row's tensor as a vector, whose matrix is the result's elements.
+Status VectorizeDiag(VectorizeContext& c) {
+  Value sizes = c.Sizes(c.input(0), 1);
+  Value flat =
+      c.Reshape(c.input(0), c.Join({c.CountSizes(), c.Product(sizes)}));
+  return c.Set(c.Reshape(c("MatrixDiag", {flat}),
+                         c.Join({c.CountSizes(), sizes, sizes})));
+}
+Status VectorizeDiagPart(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantRank(0));
+  const int half = c.row_rank(0) / 2;
+  Value sizes = c.Sizes(c.input(0), 1, 1 + half);
+  Value size = c.Product(sizes);
+  Value matrix = c.Reshape(c.input(0), c.Join({c.CountSizes(), size, size}));
+  return c.Set(c.Reshape(c("MatrixDiagPart", {matrix}),
+                         c.Join({c.CountSizes(), sizes})));
+}
+
 HR_OP(Diag)
     .Input("diagonal: T")
     .Output("output: T")
@@ -80,6 +99,7 @@ HR_OP(Diag)
     .Shape(DiagRule)
     .Gradient(DiagGradient)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeDiag)
     .Cpu(Compute<Diag>);
 
 HR_OP(DiagPart)
@@ -90,6 +110,7 @@ HR_OP(DiagPart)
     .Shape(DiagPartRule)
     .Gradient(DiagPartGradient)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeDiagPart)
     .Cpu(Compute<DiagPart>);
 
 }  // namespace

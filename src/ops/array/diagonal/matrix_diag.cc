@@ -1,5 +1,6 @@
 // MatrixDiag: matrices from their diagonals.
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/array/diagonal/matrix_diagonals.h"
 #include "ops/array/element_dispatch.h"
 
@@ -183,6 +184,7 @@ HR_OP(MatrixDiag)
     .Shape(MatrixDiagRule)
     .Gradient(MatrixDiagGradient)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeFirst)
     .Cpu(Compute<MatrixDiag>);
 
 HR_OP(BatchMatrixDiag)
@@ -207,6 +209,7 @@ OpBuilder MatrixDiagOp(const char* name) {
       .Shape(DiagV2Rule)
       .Gradient(DiagV2Gradient)
       .GradientSkips({0, 2, 3, 4}, {0})
+      .Vectorize(VectorizeFirst)
       .Cpu(Compute<MatrixDiag>);
   return b;
 }

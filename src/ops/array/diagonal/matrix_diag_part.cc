@@ -1,5 +1,6 @@
 // MatrixDiagPart: the diagonals of matrices.
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/array/diagonal/matrix_diagonals.h"
 #include "ops/array/element_dispatch.h"
 
@@ -114,6 +115,7 @@ HR_OP(MatrixDiagPart)
     .Shape(PartRule)
     .Gradient(PartGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeFirst)
     .Cpu(Compute<MatrixDiagPart>);
 
 HR_OP(BatchMatrixDiagPart)
@@ -136,6 +138,7 @@ OpBuilder MatrixDiagPartOp(const char* name) {
       .Shape(PartV2Rule)
       .Gradient(PartV2Gradient)
       .GradientSkips({2}, {0})
+      .Vectorize(VectorizeFirst)
       .Cpu(Compute<MatrixDiagPart>);
   return b;
 }

@@ -1,5 +1,6 @@
 // MatrixSetDiag: matrices with other diagonals.
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/array/diagonal/matrix_diagonals.h"
 #include "ops/array/element_dispatch.h"
 
@@ -120,6 +121,13 @@ Status SetV2Gradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizeSetDiag(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(2));
+  std::vector<Value> inputs = {c.Stacked(0), c.Stacked(1)};
+  if (c.num_inputs() > 2) inputs.push_back(c.input(2));
+  return c.SetAll(c.Again(inputs));
+}
+
 HR_OP(MatrixSetDiag)
     .Input("input: T")
     .Input("diagonal: T")
@@ -130,6 +138,7 @@ HR_OP(MatrixSetDiag)
     .Gradient(SetGradient)
     .GradientSkips({0, 1}, {0})
     .InPlace({0})
+    .Vectorize(VectorizeSetDiag)
     .Cpu(Compute<MatrixSetDiag>);
 
 HR_OP(BatchMatrixSetDiag)
@@ -155,6 +164,7 @@ OpBuilder MatrixSetDiagOp(const char* name) {
       .Gradient(SetV2Gradient)
       .GradientSkips({0, 1}, {0})
       .InPlace({0})
+      .Vectorize(VectorizeSetDiag)
       .Cpu(Compute<MatrixSetDiag>);
   return b;
 }

@@ -2,6 +2,7 @@
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 
 namespace headrace {
 namespace {
@@ -53,6 +54,7 @@ HR_OP(Bucketize)
     .Attr("boundaries: list(float)")
     .Doc("The number of the range between boundaries that each element is in.")
     .Shape(UnchangedShape)
+    .Vectorize(VectorizeBroadcast)
     .Cpu(BucketizeKernel::Make);
 
 }  // namespace

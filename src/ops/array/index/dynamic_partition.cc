@@ -98,7 +98,6 @@ HR_OP(DynamicPartition)
     .Attr("num_partitions: int >= 1")
     .Attr("T: type")
     .Doc("Deals the slices of data out to as many tensors as partitions says.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(PartitionRule)
     .Gradient(PartitionGradient)
     .Cpu(ComputeOwn<Partition>);

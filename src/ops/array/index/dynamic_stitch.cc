@@ -97,7 +97,6 @@ OpBuilder StitchOp(const char* name, const char* doc) {
       .Attr("N: int >= 1")
       .Attr("T: type")
       .Doc(doc)
-      .Traits({OpTrait::kSizesFromData})
       .Shape(StitchRule)
       .Gradient(StitchGradient)
       .GradientSkips({}, {0})

@@ -6,6 +6,7 @@
 #include "op/op.h"
 #include "op/passes/partial_sizes.h"
 #include "op/shared_refusal.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/element_dispatch.h"
 #include "ops/array/index/nd_index.h"
@@ -367,6 +368,40 @@ Status GatherV2Gradient(GradientContext& g) {
   return g.status();
 }
 
+// Rows' own indices into `x`, shared or stacked, along `axis` of a row.
+Status GatherRows(VectorizeContext& c, const Value& axis, int64_t batch_dims) {
+  const Value &x = c.input(0), &i = c.input(1);
+  if (c.stacked(0) && !c.stacked(1) && batch_dims == 0) {
+    return c.Set(c("GatherV2", {x, i, c.ShiftAxes(axis)}));
+  }
+  if (!c.stacked(0) && batch_dims == 0) {
+    const Tensor* known = c.Known(axis);
+    int64_t at = -1;
+    if (known && known->num_elements() == 1) {
+      at = known->dtype() == DType::kInt32 ? known->data<int32_t>()[0]
+                                           : known->data<int64_t>()[0];
+      if (at < 0) at += c.row_rank(0);
+    }
+    if (at == 0 || (at > 0 && c.row_rank(0) >= 0 && c.row_rank(1) >= 0)) {
+      Value y = c("GatherV2", {x, i, axis});
+      HR_RETURN_IF_ERROR(c.status());
+      return c.Set(c.Move(y, static_cast<int>(at), 0));
+    }
+  }
+  if (batch_dims >= 0) ++batch_dims;
+  return c.Set(c("GatherV2", {c.Stacked(0), c.Stacked(1), c.ShiftAxes(axis)},
+                 {{"batch_dims", batch_dims}}));
+}
+
+Status VectorizeGather(VectorizeContext& c) {
+  return GatherRows(c, c.Int32(0), 0);
+}
+
+Status VectorizeGatherV2(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(2));
+  return GatherRows(c, c.input(2), c.op().int_attr("batch_dims"));
+}
+
 HR_OP(Gather)
     .Traits({OpTrait::kMovesNumbers})
     .Input("params: Tparams")
@@ -379,6 +414,7 @@ HR_OP(Gather)
     .Shape(GatherRule)
     .Gradient(GatherGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeGather)
     .Cpu(Compute<Gather>);
 
 Shape GatherV2Sizes(PartialSizes& c) {
@@ -416,6 +452,7 @@ HR_OP(GatherV2)
     .Shape(GatherV2Rule)
     .Gradient(GatherV2Gradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeGatherV2)
     .Cpu(Compute<GatherV2>);
 
 }  // namespace

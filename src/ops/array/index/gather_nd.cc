@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/array/element_dispatch.h"
 #include "ops/array/index/nd_index.h"
 
@@ -126,6 +127,12 @@ Status GatherNdGradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizeGatherNd(VectorizeContext& c) {
+  if (!c.stacked(0)) return c.SetAll(c.Again({c.input(0), c.input(1)}));
+  HR_RETURN_IF_ERROR(c.WantRank(1));
+  return c.SetAll(c.Again({c.input(0), c.WithRowNumbers(c.Stacked(1))}));
+}
+
 HR_OP(GatherNd)
     .Input("params: Tparams")
     .Input("indices: Tindices")
@@ -137,6 +144,7 @@ HR_OP(GatherNd)
     .Shape(GatherNdRule)
     .Gradient(GatherNdGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeGatherNd)
     .Cpu(Compute<GatherNd>);
 
 }  // namespace

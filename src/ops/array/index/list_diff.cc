@@ -71,7 +71,6 @@ HR_OP(ListDiff)
     .Attr("T: type")
     .Attr("out_idx: {int32, int64} = DT_INT32")
     .Doc("The elements of x that y lacks, and their positions.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(ListDiffRule)
     .Cpu(ComputeOwn<ListDiff>);
 

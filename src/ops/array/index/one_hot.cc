@@ -1,5 +1,6 @@
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/element_dispatch.h"
 
@@ -84,6 +85,13 @@ Status OneHot(KernelContext& c) {
   return OkStatus();
 }
 
+Status VectorizeOneHot(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(1));
+  const int64_t axis = c.op().int_attr("axis");
+  return c.SetAll(c.AgainWith({c.input(0), c.input(1), c.input(2), c.input(3)},
+                              {{"axis", axis >= 0 ? axis + 1 : axis}}));
+}
+
 HR_OP(OneHot)
     .Input("indices: TI")
     .Input("depth: int32")
@@ -96,6 +104,7 @@ HR_OP(OneHot)
     .Doc("A new dimension with on_value at each index and off_value elsewhere.")
     .Shape(OneHotRule)
     .NoGradient()
+    .Vectorize(VectorizeOneHot)
     .Cpu(Compute<OneHot>);
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/array/element_dispatch.h"
 #include "ops/array/index/nd_index.h"
 
@@ -222,6 +223,19 @@ Status ScatterNdGradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizeScatterNd(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(2));
+  HR_RETURN_IF_ERROR(c.WantRank(0));
+  return c.SetAll(c.Again(
+      {c.WithRowNumbers(c.Stacked(0)), c.Stacked(1), c.WithCount(c.input(2))}));
+}
+
+Status VectorizeTensorScatter(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantRank(1));
+  return c.SetAll(
+      c.Again({c.Stacked(0), c.WithRowNumbers(c.Stacked(1)), c.Stacked(2)}));
+}
+
 HR_OP(ScatterNd)
     .Input("indices: Tindices")
     .Input("updates: T")
@@ -234,6 +248,7 @@ HR_OP(ScatterNd)
     .Shape(ScatterNdRule)
     .Gradient(ScatterNdGradient)
     .GradientSkips({1, 2}, {0})
+    .Vectorize(VectorizeScatterNd)
     .Cpu(Compute<ScatterNd>);
 
 Status AddingRule(ShapeContext& c) {
@@ -339,6 +354,7 @@ HR_OP(ScatterNdNonAliasingAdd)
     .Gradient(AddGradient<false>)
     .GradientSkips({0, 2}, {0})
     .InPlace({0})
+    .Vectorize(VectorizeTensorScatter)
     .Cpu(Compute<TensorScatter<Combine::kAdd>>);
 
 OpBuilder TensorScatterOp(const char* name, const char* indices,
@@ -362,25 +378,30 @@ OpBuilder TensorScatterOp(const char* name, const char* indices,
                     "The tensor with updates written at the places of indices.")
         .Gradient(UpdateGradient)
         .GradientSkips({0}, {0})
+        .Vectorize(VectorizeTensorScatter)
         .Cpu(Compute<TensorScatter<Combine::kUpdate>>),
     TensorScatterOp("TensorScatterAdd", "Tindices: {int32, int64}",
                     "The tensor with updates added at the places of indices.")
         .Gradient(AddGradient<false>)
         .GradientSkips({0, 2}, {0})
+        .Vectorize(VectorizeTensorScatter)
         .Cpu(Compute<TensorScatter<Combine::kAdd>>),
     TensorScatterOp("TensorScatterSub", "Tindices: {int32, int64}",
                     "The tensor less the updates at the places of indices.")
         .Gradient(AddGradient<true>)
         .GradientSkips({0, 2}, {0})
+        .Vectorize(VectorizeTensorScatter)
         .Cpu(Compute<TensorScatter<Combine::kSub>>),
     TensorScatterOp("TensorScatterMax", "Tindices: {int32, int64}",
                     "The larger of the tensor and the updates at their places.")
         .Gradient(ExtremeGradient)
+        .Vectorize(VectorizeTensorScatter)
         .Cpu(Compute<TensorScatter<Combine::kMax>>),
     TensorScatterOp(
         "TensorScatterMin", "Tindices: {int32, int64}",
         "The smaller of the tensor and the updates at their places.")
         .Gradient(ExtremeGradient)
+        .Vectorize(VectorizeTensorScatter)
         .Cpu(Compute<TensorScatter<Combine::kMin>>),
 };
 

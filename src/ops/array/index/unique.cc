@@ -194,7 +194,6 @@ HR_OP(Unique)
     .Attr("T: type")
     .Attr("out_idx: {int32, int64} = DT_INT32")
     .Doc("The distinct elements of a vector, and where each element went.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(UniqueRule)
     .Cpu(ComputeOwn<Unique>);
 
@@ -206,7 +205,6 @@ HR_OP(UniqueWithCounts)
     .Attr("T: type")
     .Attr("out_idx: {int32, int64} = DT_INT32")
     .Doc("Unique, and how often each distinct element came.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(UniqueRule)
     .Cpu(ComputeOwn<Unique>);
 
@@ -219,7 +217,6 @@ HR_OP(UniqueV2)
     .Attr("Taxis: {int32, int64} = DT_INT64")
     .Attr("out_idx: {int32, int64} = DT_INT32")
     .Doc("The distinct slices of x along an axis.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(UniqueV2Rule)
     .Cpu(ComputeOwn<UniqueV2>);
 
@@ -233,7 +230,6 @@ HR_OP(UniqueWithCountsV2)
     .Attr("Taxis: {int32, int64} = DT_INT64")
     .Attr("out_idx: {int32, int64} = DT_INT32")
     .Doc("UniqueV2, and how often each distinct slice came.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(UniqueV2Rule)
     .Cpu(ComputeOwn<UniqueV2>);
 

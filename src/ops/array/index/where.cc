@@ -97,7 +97,6 @@ HR_OP(Where)
     .Attr("T: {numbertype, bool} = DT_BOOL")
     .RawName("input", "condition")
     .Doc("The indices of the elements that are true or not zero, a row each.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(WhereRule)
     .Cpu(ComputeFor<PickWhere>);
 

@@ -1,6 +1,7 @@
 #include "ops/array/join/concat.h"
 
 #include "op/passes/partial_sizes.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -241,6 +242,21 @@ Shape ConcatV2Sizes(PartialSizes& c) {
   return s;
 }
 
+Status VectorizeConcatV2(VectorizeContext& c) {
+  const int axis = c.num_inputs() - 1;
+  HR_RETURN_IF_ERROR(c.WantShared(axis));
+  std::vector<Value> inputs;
+  for (int i = 0; i < axis; ++i) inputs.push_back(c.Stacked(i));
+  inputs.push_back(c.ShiftAxes(c.input(axis)));
+  return c.SetAll(c.Again(inputs));
+}
+Status VectorizeConcat(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(0));
+  std::vector<Value> inputs = {c.ShiftAxes(c.input(0))};
+  for (int i = 1; i < c.num_inputs(); ++i) inputs.push_back(c.Stacked(i));
+  return c.SetAll(c.Again(inputs));
+}
+
 HR_OP(ConcatV2)
     .PartialSizes(ConcatV2Sizes)
     .Traits({OpTrait::kMovesNumbers})
@@ -254,6 +270,7 @@ HR_OP(ConcatV2)
     .Shape(ConcatV2Rule)
     .Gradient(ConcatV2Gradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeConcatV2)
     .Cpu(Compute<ConcatV2>);
 
 HR_OP(Concat)
@@ -267,6 +284,7 @@ HR_OP(Concat)
     .Shape(ConcatRule)
     .Gradient(ConcatGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeConcat)
     .Cpu(Compute<Concat>);
 
 Status ParallelConcatRule(ShapeContext& c) {

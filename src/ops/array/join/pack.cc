@@ -2,6 +2,7 @@
 #include "op/op.h"
 #include "op/passes/partial_sizes.h"
 #include "op/shared_refusal.h"
+#include "op/vectorize.h"
 #include "ops/array/part_view.h"
 
 namespace headrace {
@@ -85,6 +86,14 @@ Shape PackSizes(PartialSizes& c) {
   return s;
 }
 
+// By the attribute "axis", which counts dimensions of rows.
+Status VectorizeAlongAxis(VectorizeContext& c) {
+  std::vector<Value> inputs;
+  for (int i = 0; i < c.num_inputs(); ++i) inputs.push_back(c.Stacked(i));
+  const int64_t axis = c.op().int_attr("axis");
+  return c.SetAll(c.AgainWith(inputs, {{"axis", axis >= 0 ? axis + 1 : axis}}));
+}
+
 HR_OP(Pack)
     .PartialSizes(PackSizes)
     .Input("values: N * T")
@@ -96,6 +105,7 @@ HR_OP(Pack)
     .Shape(PackRule)
     .Gradient(PackGradient)
     .GradientSkips({0, 1, 2, 3, 4, 5, 6, 7}, {0})
+    .Vectorize(VectorizeAlongAxis)
     .Cpu(Compute<Pack>);
 
 Status UnpackRule(ShapeContext& c) {
@@ -164,6 +174,7 @@ HR_OP(Unpack)
     .Shape(UnpackRule)
     .Gradient(UnpackGradient)
     .GradientSkips({0}, {})
+    .Vectorize(VectorizeAlongAxis)
     .Cpu(Compute<Unpack>);
 
 }  // namespace

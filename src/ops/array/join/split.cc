@@ -1,6 +1,7 @@
 #include "absl/strings/str_join.h"
 #include "op/op.h"
 #include "op/shared_refusal.h"
+#include "op/vectorize.h"
 #include "ops/array/part_view.h"
 
 namespace headrace {
@@ -105,6 +106,15 @@ Status SplitGradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizeSplit(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(0));
+  return c.SetAll(c.Again({c.ShiftAxes(c.input(0)), c.input(1)}));
+}
+Status VectorizeSplitV(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(1));
+  return c.SetAll(c.Again({c.input(0), c.input(1), c.ShiftAxes(c.input(2))}));
+}
+
 HR_OP(Split)
     .Input("split_dim: int32")
     .Input("value: T")
@@ -117,6 +127,7 @@ HR_OP(Split)
     .Shape(SplitRule)
     .Gradient(SplitGradient)
     .GradientSkips({1}, {})
+    .Vectorize(VectorizeSplit)
     .Cpu(Compute<Split>);
 
 int64_t SizeAt(const Tensor& t, int64_t i) {
@@ -252,6 +263,7 @@ HR_OP(SplitV)
     .Shape(SplitVRule)
     .Gradient(SplitVGradient)
     .GradientSkips({0, 1}, {})
+    .Vectorize(VectorizeSplitV)
     .Cpu(Compute<SplitV>);
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "op/op.h"
 #include "op/passes/simplify.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -99,6 +100,17 @@ Status SkipIdleBroadcast(SimplifyContext& c) {
   return c.status();
 }
 
+Status VectorizeBroadcastTo(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  HR_RETURN_IF_ERROR(c.WantRank(0));
+  const Shape sizes = c.row_shape(1);
+  if (sizes.rank() != 1 || sizes[0] < 0) {
+    return c.Refuse("the rank of the result is not known.");
+  }
+  Value x = c.PadRank(c.input(0), c.row_rank(0), static_cast<int>(sizes[0]));
+  return c.SetAll(c.Again({x, c.WithCount(c.input(1))}));
+}
+
 HR_OP(BroadcastTo)
     .Input("input: T")
     .Input("shape: Tidx")
@@ -111,6 +123,7 @@ HR_OP(BroadcastTo)
     .Shape(BroadcastToRule)
     .Gradient(BroadcastToGradient)
     .GradientSkips({1}, {0})
+    .Vectorize(VectorizeBroadcastTo)
     .Cpu(Compute<BroadcastTo>);
 
 Status BroadcastArgsRule(ShapeContext& c) {

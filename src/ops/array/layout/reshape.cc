@@ -5,6 +5,7 @@
 #include "op/passes/partial_sizes.h"
 #include "op/passes/simplify.h"
 #include "op/shared_refusal.h"
+#include "op/vectorize.h"
 
 namespace headrace {
 namespace {
@@ -183,6 +184,32 @@ Shape ReshapeSizes(PartialSizes& c) {
   return c.is_scalar() ? SizeOfOne(c) : SizesInVector(c);
 }
 
+Status VectorizeReshape(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  Value sizes = c.input(1);
+  // A size that is to be found follows from the number of elements, unless
+  // there are none: no rows, say.
+  const Tensor* known = c.Known(sizes);
+  bool open = known == nullptr;
+  for (int64_t i = 0; known && i < known->num_elements(); ++i) {
+    open = open ||
+           (known->dtype() == DType::kInt32 ? known->data<int32_t>()[i] < 0
+                                            : known->data<int64_t>()[i] < 0);
+  }
+  if (open && c.known_count() <= 0) {
+    const DType dtype = sizes.dtype();
+    Value row = c.Sizes(c.input(0), 1);
+    if (dtype != DType::kInt32) row = c("Cast", {row}, {{"DstT", dtype}});
+    Value all = c("Prod", {row, c.Int32s({0})});
+    Value others = c("Neg", {c("Prod", {sizes, c.Int32s({0})})});
+    Value found =
+        c("FloorDiv", {all, c("Maximum", {others, c.Scalar(dtype, 1)})});
+    Value is_open = c("Less", {sizes, c.Scalar(dtype, 0)});
+    sizes = c("SelectV2", {is_open, found, sizes});
+  }
+  return c.SetAll(c.Again({c.input(0), c.WithCount(sizes)}));
+}
+
 HR_OP(Reshape)
     .PartialSizes(ReshapeSizes)
     .Traits({OpTrait::kMovesNumbers, OpTrait::kReshapes})
@@ -197,6 +224,7 @@ HR_OP(Reshape)
     .Gradient(ReshapeGradient)
     .GradientSkips({1}, {0})
     .View()
+    .Vectorize(VectorizeReshape)
     .Cpu(ComputeOwn<RunReshape>);
 
 // `c`: the shape rule's, null in the kernel.
@@ -258,6 +286,7 @@ HR_OP(ExpandDims)
     .Gradient(ReshapeGradient)
     .GradientSkips({1}, {0})
     .View()
+    .Vectorize(VectorizeOverAxes)
     .Cpu(ComputeOwn<ExpandDims>);
 
 // Unknown sizes may turn out to be 1: where no dimension is named, they leave
@@ -311,6 +340,23 @@ Shape SqueezeSizes(PartialSizes& c) {
   return c.is_scalar() ? SizeOfOne(c) : c.Uncertain();
 }
 
+Status VectorizeSqueeze(VectorizeContext& c) {
+  std::vector<int64_t> dims = c.op().attr<std::vector<int64_t>>("squeeze_dims");
+  if (dims.empty()) {
+    // All sizes of 1, but the number of rows.
+    const Shape row = c.row_shape(0);
+    if (!row.fully_known()) {
+      return c.Refuse("which sizes are 1 is not known.");
+    }
+    for (int d = 0; d < row.rank(); ++d) {
+      if (row[d] == 1) dims.push_back(d);
+    }
+    if (dims.empty()) return c.Set(c("Identity", {c.input(0)}));
+  }
+  for (int64_t& d : dims) d += d >= 0 && d < INT32_MAX ? 1 : 0;
+  return c.SetAll(c.AgainWith({c.input(0)}, {{"squeeze_dims", dims}}));
+}
+
 HR_OP(Squeeze)
     .PartialSizes(SqueezeSizes)
     .Traits({OpTrait::kMovesNumbers, OpTrait::kReshapes})
@@ -325,6 +371,7 @@ HR_OP(Squeeze)
     .Gradient(ReshapeGradient)
     .GradientSkips({}, {0})
     .View()
+    .Vectorize(VectorizeSqueeze)
     .Cpu(ComputeOwn<Squeeze>);
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "base/thread_pool.h"
 #include "op/op.h"
 #include "op/shared_refusal.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -93,6 +94,13 @@ Status ReverseGradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizeFlags(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  Value no = c.Const(Tensor::Vector<bool>({false}));
+  return c.SetAll(
+      c.Again({c.input(0), c("ConcatV2", {no, c.input(1), c.Int32(0)})}));
+}
+
 HR_OP(Reverse)
     .Input("tensor: T")
     .Input("dims: bool")
@@ -104,6 +112,7 @@ HR_OP(Reverse)
     .Shape(ReverseRule)
     .Gradient(ReverseGradient)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeFlags)
     .Cpu(Compute<Reverse>);
 
 HR_OP(ReverseV2)
@@ -118,6 +127,7 @@ HR_OP(ReverseV2)
     .Shape(ReverseV2Rule)
     .Gradient(ReverseGradient)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeOverAxes)
     .Cpu(Compute<ReverseV2>);
 
 Status ReverseSequenceRule(ShapeContext& c) {

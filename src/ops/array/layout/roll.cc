@@ -1,4 +1,5 @@
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -81,6 +82,11 @@ Status RollGradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizeRoll(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(1));
+  return c.SetAll(c.Again({c.input(0), c.input(1), c.ShiftAxes(c.input(2))}));
+}
+
 HR_OP(Roll)
     .Input("input: T")
     .Input("shift: Tshift")
@@ -93,6 +99,7 @@ HR_OP(Roll)
     .Shape(RollRule)
     .Gradient(RollGradient)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeRoll)
     .Cpu(Compute<Roll>);
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -248,6 +249,20 @@ Status Gradient2d(GradientContext& g) {
   return g.status();
 }
 
+// The rows become a spatial dimension of blocks of 1.
+Status VectorizeBlocks(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(1));
+  HR_RETURN_IF_ERROR(c.WantRank(0));
+  const Value &blocks = c.input(1), &borders = c.input(2);
+  Value one = c("ExpandDims", {c.Scalar(blocks.dtype(), 1), c.Int32(0)});
+  Value none = c("Fill", {c.Int32s({1, 2}), c.Scalar(borders.dtype(), 0)});
+  ValueList y = c.Again({c.Move(c.input(0), 1, 0),
+                         c("ConcatV2", {one, blocks, c.Int32(0)}),
+                         c("ConcatV2", {none, borders, c.Int32(0)})});
+  HR_RETURN_IF_ERROR(c.status());
+  return c.Set(c.Move(y[0], 0, 1));
+}
+
 HR_OP(SpaceToBatchND)
     .Input("input: T")
     .Input("block_shape: Tblock_shape")
@@ -260,6 +275,7 @@ HR_OP(SpaceToBatchND)
     .Shape(Rule<true, true>)
     .Gradient(GradientNd<true>)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeBlocks)
     .Cpu(Compute<Run<true, true>>);
 
 HR_OP(BatchToSpaceND)
@@ -274,6 +290,7 @@ HR_OP(BatchToSpaceND)
     .Shape(Rule<true, false>)
     .Gradient(GradientNd<false>)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeBlocks)
     .Cpu(Compute<Run<true, false>>);
 
 HR_OP(SpaceToBatch)

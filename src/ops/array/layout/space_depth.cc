@@ -1,5 +1,6 @@
 // SpaceToDepth, DepthToSpace: blocks of an image as channels, and back.
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -153,10 +154,12 @@ OpBuilder SpaceDepthOp(const char* name, const char* doc) {
     SpaceDepthOp("SpaceToDepth", "Blocks of an image moved into its channels.")
         .Shape(SpaceToDepthRule)
         .Gradient(Gradient<true>)
+        .Vectorize(VectorizeFolded)
         .Cpu(Compute<SpaceToDepth>),
     SpaceDepthOp("DepthToSpace", "Channels of an image spread into blocks.")
         .Shape(DepthToSpaceRule)
         .Gradient(Gradient<false>)
+        .Vectorize(VectorizeFolded)
         .Cpu(Compute<DepthToSpace>),
 };
 

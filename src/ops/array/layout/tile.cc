@@ -1,4 +1,5 @@
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -106,6 +107,11 @@ Status TileGradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizeTile(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  return c.SetAll(c.Again({c.input(0), c.WithFirst(c.input(1), 1)}));
+}
+
 HR_OP(Tile)
     .Input("input: T")
     .Input("multiples: Tmultiples")
@@ -116,6 +122,7 @@ HR_OP(Tile)
     .Shape(TileRule)
     .Gradient(TileGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeTile)
     .Cpu(Compute<Tile>);
 
 }  // namespace

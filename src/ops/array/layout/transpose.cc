@@ -4,6 +4,7 @@
 #include "base/thread_pool.h"
 #include "op/op.h"
 #include "op/shared_refusal.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -108,6 +109,12 @@ Status TransposeGradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizeTranspose(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(1));
+  return c.SetAll(
+      c.Again({c.input(0), c.WithFirst(c.ShiftAxes(c.input(1)), 0)}));
+}
+
 HR_OP(Transpose)
     .Traits({OpTrait::kMovesNumbers})
     .Input("x: T")
@@ -120,6 +127,7 @@ HR_OP(Transpose)
     .Shape(TransposeRule)
     .Gradient(TransposeGradient<false>)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeTranspose)
     .Cpu(Compute<Transpose>);
 
 HR_OP(ConjugateTranspose)
@@ -132,6 +140,7 @@ HR_OP(ConjugateTranspose)
     .Shape(TransposeRule)
     .Gradient(TransposeGradient<true>)
     .GradientSkips({0}, {0})
+    .Vectorize(VectorizeTranspose)
     .Cpu(Compute<ConjugateTranspose>);
 
 Status InvertPermutationRule(ShapeContext& c) {

@@ -1,5 +1,6 @@
 // Pad, PadV2: a border of one value.
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/slice/paddings.h"
 
@@ -146,6 +147,16 @@ Status PadGradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizePad(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(1));
+  const Value& paddings = c.input(1);
+  Value none = c("Fill", {c.Int32s({1, 2}), c.Scalar(paddings.dtype(), 0)});
+  std::vector<Value> inputs;
+  for (const RowValue& v : c.inputs()) inputs.push_back(v.value);
+  inputs[1] = c("ConcatV2", {none, paddings, c.Int32(0)});
+  return c.SetAll(c.Again(inputs));
+}
+
 HR_OP(Pad)
     .Input("input: T")
     .Input("paddings: Tpaddings")
@@ -156,6 +167,7 @@ HR_OP(Pad)
     .Shape(PadRule)
     .Gradient(PadGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizePad)
     .Cpu(Compute<Pad>);
 
 HR_OP(PadV2)
@@ -169,6 +181,7 @@ HR_OP(PadV2)
     .Shape(PadRule)
     .Gradient(PadGradient)
     .GradientSkips({2}, {0})
+    .Vectorize(VectorizePad)
     .Cpu(Compute<PadV2>);
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "op/op.h"
 #include "op/passes/partial_sizes.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -142,6 +143,47 @@ Shape SliceSizes(PartialSizes& c) {
   return Shape(s.dims().subspan(*begin, count));
 }
 
+// How much of dimension `d` lies behind `first`, [count, 1], for the row that
+// has the most: rows that have less are out of range.
+Value LongestRest(VectorizeContext& c, const Value& y, const Value& first,
+                  int d) {
+  const DType dtype = first.dtype();
+  Value size = c("Cast", {c.Sizes(y, d, d + 1)}, {{"DstT", dtype}});
+  Value rest = c("Max", {c("Sub", {size, first}), c.Int32s({0, 1})});
+  return c("Maximum", {rest, c.Scalar(dtype, 0)});  // no rows have none
+}
+
+// Where each row begins elsewhere, dimension after dimension is gathered.
+Status SliceFromOwnPlaces(VectorizeContext& c) {
+  const Tensor* sizes = c.Known(c.input(2));
+  if (!sizes) return c.Refuse("the sizes are not known.");
+  Value y = c.Stacked(0);
+  const Value& begin = c.input(1);
+  const DType dtype = begin.dtype();
+  for (int64_t d = 0; d < sizes->num_elements(); ++d) {
+    const int64_t size = dtype == DType::kInt32 ? sizes->data<int32_t>()[d]
+                                                : sizes->data<int64_t>()[d];
+    const int32_t at = static_cast<int32_t>(d);
+    Value first =
+        c("StridedSlice",
+          {begin, c.Int32s({0, at}), c.Int32s({0, at + 1}), c.Int32s({1, 1})},
+          {{"begin_mask", 1}, {"end_mask", 1}});
+    Value all = size < 0 ? LongestRest(c, y, first, at + 1)
+                         : c.Scalar(dtype, static_cast<double>(size));
+    Value steps = c("Range", {c.Scalar(dtype, 0), all, c.Scalar(dtype, 1)});
+    y = c("GatherV2", {y, c("AddV2", {first, steps}), c.Int32(at + 1)},
+          {{"batch_dims", 1}});
+  }
+  return c.Set(y);
+}
+
+Status VectorizeSlice(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(2));
+  if (c.stacked(1)) return SliceFromOwnPlaces(c);
+  return c.SetAll(c.Again(
+      {c.input(0), c.WithFirst(c.input(1), 0), c.WithFirst(c.input(2), -1)}));
+}
+
 HR_OP(Slice)
     .PartialSizes(SliceSizes)
     .Traits({OpTrait::kMovesNumbers})
@@ -156,6 +198,7 @@ HR_OP(Slice)
     .Shape(SliceRule)
     .Gradient(SliceGradient)
     .GradientSkips({2}, {0})
+    .Vectorize(VectorizeSlice)
     .Cpu(Compute<Slice>);
 
 }  // namespace

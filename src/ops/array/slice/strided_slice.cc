@@ -2,6 +2,7 @@
 #include "absl/strings/match.h"
 #include "op/op.h"
 #include "op/passes/partial_sizes.h"
+#include "op/vectorize.h"
 #include "ops/array/slice/strided_view.h"
 
 namespace headrace {
@@ -109,6 +110,47 @@ Shape StridedSliceSizes(PartialSizes& c) {
   return Shape(s.dims().subspan(begin, end - begin));
 }
 
+// The attributes of a slice that takes all of a dimension in front.
+AttrMap MasksBehindRows(const ResolvedOp& op) {
+  AttrMap attrs;
+  for (const char* name : {"begin_mask", "end_mask", "ellipsis_mask",
+                           "new_axis_mask", "shrink_axis_mask"}) {
+    const int64_t all = name[0] == 'b' || std::string_view(name) == "end_mask";
+    attrs.Set(name, op.int_attr(name) * 2 + all);
+  }
+  return attrs;
+}
+
+// x[i], where each row has an i of its own.
+Status IndexRows(VectorizeContext& c) {
+  const ResolvedOp& op = c.op();
+  const Shape row = c.row_shape(1);
+  if (op.int_attr("shrink_axis_mask") != 1 || op.int_attr("begin_mask") ||
+      op.int_attr("ellipsis_mask") || op.int_attr("new_axis_mask") ||
+      row.rank() != 1 || row[0] != 1) {
+    return c.WantShared(1);
+  }
+  const Value& x = c.input(0);
+  const int axis = c.stacked(0) ? 1 : 0;
+  Value i =
+      c("Squeeze", {c.input(1)}, {{"squeeze_dims", std::vector<int64_t>{1}}});
+  Value size = c("Cast", {c.Sizes(x, axis, axis + 1)}, {{"DstT", i.dtype()}});
+  HR_RETURN_IF_ERROR(c.status());
+  Value behind = c("Less", {i, c.Scalar(i.dtype(), 0)});
+  i = c("SelectV2", {behind, c("AddV2", {i, size}), i});
+  return c.Set(c("GatherV2", {x, i, c.Int32(axis)}, {{"batch_dims", axis}}));
+}
+
+Status VectorizeStridedSlice(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(3));
+  if (c.stacked(1)) return IndexRows(c);
+  HR_RETURN_IF_ERROR(c.WantShared(2));
+  return c.SetAll(
+      c.AgainWith({c.input(0), c.WithFirst(c.input(1), 0),
+                   c.WithFirst(c.input(2), 0), c.WithFirst(c.input(3), 1)},
+                  MasksBehindRows(c.op())));
+}
+
 [[maybe_unused]] const OpRegistrar kStridedSlice =
     SliceOp("StridedSlice", "input: T", nullptr, "output: T",
             "Index: {int16, int32, int64}")
@@ -118,6 +160,7 @@ Shape StridedSliceSizes(PartialSizes& c) {
         .Shape(StridedSliceRule)
         .Gradient(StridedSliceGradient)
         .GradientSkips({}, {0})
+        .Vectorize(VectorizeStridedSlice)
         .Cpu(Bind<StridedSliceKernel>);
 
 Status StridedSliceGradRule(ShapeContext& c) {
@@ -149,6 +192,14 @@ Status StridedSliceGradGradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizeStridedSliceGrad(VectorizeContext& c) {
+  for (int i = 0; i < 4; ++i) HR_RETURN_IF_ERROR(c.WantShared(i));
+  return c.SetAll(c.AgainWith(
+      {c.WithCount(c.input(0)), c.WithFirst(c.input(1), 0),
+       c.WithFirst(c.input(2), 0), c.WithFirst(c.input(3), 1), c.input(4)},
+      MasksBehindRows(c.op())));
+}
+
 [[maybe_unused]] const OpRegistrar kStridedSliceGrad =
     SliceOp("StridedSliceGrad", "shape: Index", "dy: T", "output: T",
             "Index: {int32, int64}")
@@ -157,6 +208,7 @@ Status StridedSliceGradGradient(GradientContext& g) {
         .Shape(StridedSliceGradRule)
         .Gradient(StridedSliceGradGradient)
         .GradientSkips({0, 4}, {0})
+        .Vectorize(VectorizeStridedSliceGrad)
         .Cpu(Compute<StridedSliceGrad>);
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Activation functions and the ops that are their gradients.
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -159,6 +160,7 @@ OpBuilder ActivationOp(const char* name, const char* types, const char* doc,
       .Shape(UnchangedShape)
       .InPlace({0})
       .Gradient(gradient)
+      .Vectorize(VectorizeBroadcast)
       .Cpu(UnaryKernel);
   return b;
 }
@@ -173,6 +175,7 @@ OpBuilder ActivationGradOp(const char* name, const char* of, const char* types,
       .Shape(GradShape)
       .InPlace({0, 1})
       .GradientSkips({}, {0})
+      .Vectorize(VectorizeBatched)
       .Cpu(BinaryKernel);
   return b;
 }
@@ -212,6 +215,7 @@ HR_OP(LeakyRelu)
     .InPlace({0})
     .Gradient(LeakyReluGrad)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeBroadcast)
     .Cpu(MakeLeaky<LeakyReluKernel, FindParameterLoop>);
 
 [[maybe_unused]] const OpRegistrar kActivationGrads[] = {
@@ -245,6 +249,7 @@ HR_OP(LeakyReluGrad)
     .InPlace({0, 1})
     .Gradient(StepGrad)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeBatched)
     .Cpu(MakeLeaky<LeakyReluGradKernel, FindParameterLoop2>);
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "base/thread_pool.h"
 #include "op/passes/simplify.h"
 #include "op/shared_refusal.h"
+#include "op/vectorize.h"
 #include "ops/math/elementwise/elementwise.h"
 #include "ops/math/elementwise/variant_add.h"
 
@@ -61,15 +62,19 @@ class AddNKernel : public Kernel {
 
 // Values of variants are added by the functions that their types registered.
 Status AddVariants(KernelContext& c) {
-  // A copy: the first input belongs to others, and its elements are overwritten
-  // here.
-  HR_ASSIGN_OR_RETURN(Tensor sum, c.input(0).Clone());
+  bool alone = c.input(0).exclusive();
+  for (int k = 1; k < c.num_inputs(); ++k) {
+    alone = alone && !c.input(k).SharesBufferWith(c.input(0));
+  }
+  // A copy where the first input belongs to others, as its elements are
+  // overwritten here.
+  HR_ASSIGN_OR_RETURN(Tensor sum, alone ? c.input(0) : c.input(0).Clone());
   for (int k = 1; k < c.num_inputs(); ++k) {
     const Tensor& other = c.input(k);
     for (int64_t i = 0; i < sum.num_elements(); ++i) {
-      HR_ASSIGN_OR_RETURN(
-          sum.data<Variant>()[i],
-          AddVariantValues(sum.data<Variant>()[i], other.data<Variant>()[i]));
+      HR_ASSIGN_OR_RETURN(sum.data<Variant>()[i],
+                          AddVariantValues(std::move(sum.data<Variant>()[i]),
+                                           other.data<Variant>()[i]));
     }
   }
   c.set_output(0, std::move(sum));
@@ -154,6 +159,15 @@ Status AddByTwos(SimplifyContext& c) {
   return c.status();
 }
 
+Status SumOfRows(VectorizeContext& c) {
+  bool lists = false;
+  for (int i = 0; i < c.num_inputs(); ++i) lists = lists || c.in_list(i);
+  if (!lists) return VectorizeBatched(c);
+  std::vector<Value> inputs;
+  for (int i = 0; i < c.num_inputs(); ++i) inputs.push_back(c.Listed(i));
+  return c.SetAll(c.Again(inputs), Stacking::kInList);
+}
+
 HR_OP(AddN)
     .Input("inputs: N * T")
     .Output("sum: T")
@@ -166,6 +180,8 @@ HR_OP(AddN)
     .Simplify(AddByTwos)
     .Shape(AddNShape)
     .Gradient(AddNGrad)
+    .Traits({OpTrait::kTakesLists})
+    .Vectorize(SumOfRows)
     .Cpu(MakeAddN);
 HR_OP(AccumulateNV2)
     .Input("inputs: N * T")

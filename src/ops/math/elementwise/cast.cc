@@ -4,6 +4,7 @@
 #include "base/thread_pool.h"
 #include "op/passes/partial_sizes.h"
 #include "op/passes/simplify.h"
+#include "op/vectorize.h"
 #include "ops/array/forward_input.h"
 #include "ops/math/elementwise/elementwise.h"
 
@@ -166,6 +167,7 @@ HR_OP(Cast)
         "integers; complex numbers lose their imaginary part.")
     .Simplify(SkipIdleCast)
     .Shape(UnchangedShape)
+    .Vectorize(VectorizeBroadcast)
     .Gradient(CastGrad)
     .GradientSkips({0}, {0})
     .Cpu(MakeCast);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -104,6 +105,7 @@ OpBuilder CheckNumericsOp(const char* name, const char* doc,
       .Doc(doc)
       .Stateful()
       .Shape(UnchangedShape)
+      .Vectorize(VectorizeBroadcast)
       .Gradient(CheckGrad)
       .GradientSkips({0}, {0})
       .View()

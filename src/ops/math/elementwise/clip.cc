@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -102,6 +103,26 @@ Status ClipGrad(GradientContext& g) {
   return g.status();
 }
 
+// Bounds of a row's own, or of its size, are those of two ops that broadcast.
+Status VectorizeClip(VectorizeContext& c) {
+  if (c.stacked(0) && !c.stacked(1) && !c.stacked(2) && c.row_rank(1) == 0 &&
+      c.row_rank(2) == 0) {
+    return c.SetAll(c.Again({c.input(0), c.input(1), c.input(2)}));
+  }
+  int most = 0;
+  for (int i = 0; i < 3; ++i) {
+    HR_RETURN_IF_ERROR(c.WantRank(i));
+    most = std::max(most, c.row_rank(i));
+  }
+  Value of_rank[3];
+  for (int i = 0; i < 3; ++i) {
+    of_rank[i] =
+        c.stacked(i) ? c.PadRank(c.input(i), c.row_rank(i), most) : c.input(i);
+  }
+  return c.Set(
+      c("Maximum", {c("Minimum", {of_rank[0], of_rank[2]}), of_rank[1]}));
+}
+
 HR_OP(ClipByValue)
     .Input("t: T")
     .Input("clip_value_min: T")
@@ -110,6 +131,7 @@ HR_OP(ClipByValue)
     .Attr("T: numbertype")
     .Doc("t, but no less than clip_value_min and no more than clip_value_max.")
     .Shape(ClipShape)
+    .Vectorize(VectorizeClip)
     .Gradient(ClipGrad)
     .GradientSkips({}, {0})
     .InPlace({0})

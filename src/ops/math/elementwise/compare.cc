@@ -1,6 +1,7 @@
 // Comparisons, and logic of bools.
 #include <cmath>
 
+#include "op/vectorize.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -150,6 +151,7 @@ OpBuilder CompareOp(const char* name, const char* doc) {
       .Attr("T: realnumbertype")
       .Doc(doc)
       .Shape(BroadcastShape)
+      .Vectorize(VectorizeBroadcast)
       .NoGradient()
       .Cpu(BinaryKernel);
   return b;
@@ -161,6 +163,15 @@ OpBuilder CompareOp(const char* name, const char* doc) {
     CompareOp("GreaterEqual", "x >= y."),
 };
 
+// What compares tensors of any shapes as wholes has a form only where they fit.
+Status VectorizeEquality(VectorizeContext& c) {
+  if (!c.op().bool_attr("incompatible_shape_error") &&
+      !BroadcastShapes(c.row_shape(0), c.row_shape(1)).ok()) {
+    return c.Refuse("the shapes do not fit.");
+  }
+  return VectorizeBroadcast(c);
+}
+
 OpBuilder EqualityOp(const char* name, const char* doc, KernelFactory kernel) {
   OpBuilder b(name);
   b.Input("x: T")
@@ -171,6 +182,7 @@ OpBuilder EqualityOp(const char* name, const char* doc, KernelFactory kernel) {
       .Doc(doc)
       .Commutative()
       .Shape(EqualShape)
+      .Vectorize(VectorizeEquality)
       .NoGradient()
       .Cpu(kernel);
   return b;
@@ -189,6 +201,7 @@ HR_OP(ApproximateEqual)
     .Doc("|x - y| < tolerance.")
     .Commutative()
     .Shape(ApproximateShape)
+    .Vectorize(VectorizeBatched)
     .NoGradient()
     .Cpu(MakeApproximate);
 
@@ -200,6 +213,7 @@ OpBuilder LogicalOp(const char* name, const char* doc) {
       .Doc(doc)
       .Commutative()
       .Shape(BroadcastShape)
+      .Vectorize(VectorizeBroadcast)
       .NoGradient()
       .InPlace({0, 1})
       .Cpu(BinaryKernel);
@@ -213,6 +227,7 @@ HR_OP(LogicalNot)
     .Input("x: bool")
     .Output("y: bool")
     .Doc("not x.")
+    .Vectorize(VectorizeBroadcast)
     .Shape(UnchangedShape)
     .NoGradient()
     .InPlace({0})

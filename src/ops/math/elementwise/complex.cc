@@ -1,6 +1,7 @@
 // Complex numbers: made, taken apart, turned.
 #include <complex>
 
+#include "op/vectorize.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -97,6 +98,7 @@ OpBuilder ComplexPartOp(const char* name, const char* input, const char* doc,
       .Attr("Tout: {float, double} = DT_FLOAT")
       .Doc(doc)
       .Shape(UnchangedShape)
+      .Vectorize(VectorizeBroadcast)
       .Gradient(gradient);
   return b;
 }
@@ -124,6 +126,7 @@ HR_OP(Conj)
     .Attr("T: {complex64, complex128, variant} = DT_COMPLEX64")
     .Doc("The conjugate.")
     .Shape(UnchangedShape)
+    .Vectorize(VectorizeBroadcast)
     .Gradient(ConjGrad)
     .GradientSkips({0}, {0})
     .InPlace({0})
@@ -136,6 +139,7 @@ HR_OP(Complex)
     .Attr("Tout: {complex64, complex128} = DT_COMPLEX64")
     .Doc("The complex number with these parts.")
     .Shape(BroadcastShape)
+    .Vectorize(VectorizeBroadcast)
     .Gradient(ComplexGrad)
     .GradientSkips({}, {0})
     .Cpu(MakeComplex);

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/math/elementwise/broadcast_plan.h"
 
 namespace headrace {
@@ -206,9 +207,16 @@ class CheckedLoopKernel : public Kernel, public BindsCalls {
     call->loop = reinterpret_cast<const void*>(fn_);
     return true;
   }
-  bool may_fail() const override { return true; }
-  Status Failure(const ResolvedOp& op, uint32_t error) const override {
-    return LoopFailure(op, error);
+  // Errors follow from the second operand alone.
+  bool may_fail(absl::Span<const BoundInput> inputs) const override {
+    const Tensor* b = inputs[1].constant;
+    if (b == nullptr) return true;
+    StatusOr<Tensor> tried = Tensor::Allocate(b->dtype(), b->shape());
+    return !tried.ok() ||
+           fn_(b->raw(), b->raw(), tried->raw(), b->num_elements(), 0) != 0;
+  }
+  Status Failure(const ResolvedOp& op, const BoundCall& call) const override {
+    return LoopFailure(op, call.error);
   }
 
  private:
@@ -285,6 +293,7 @@ OpBuilder UnaryOp(const char* name, const char* types, const char* doc) {
   OpBuilder b(name);
   b.Input("x: T").Output("y: T").Attr(types).Doc(doc);
   b.Shape(UnchangedShape).InPlace({0}).Cpu(UnaryKernel);
+  b.Vectorize(VectorizeBroadcast);
   return b;
 }
 
@@ -292,6 +301,7 @@ OpBuilder BinaryOp(const char* name, const char* types, const char* doc) {
   OpBuilder b(name);
   b.Input("x: T").Input("y: T").Output("z: T").Attr(types).Doc(doc);
   b.Shape(BroadcastShape).InPlace({0, 1}).Cpu(BinaryKernel);
+  b.Vectorize(VectorizeBroadcast);
   return b;
 }
 
@@ -300,6 +310,7 @@ OpBuilder UnaryGradOp(const char* name, const char* doc) {
   b.Input("y: T").Input("dy: T").Output("z: T");
   b.Attr(kFloatComplexTypes).Doc(doc);
   b.Shape(EqualSizesShape).InPlace({0, 1}).Cpu(BinaryKernel);
+  b.Vectorize(VectorizeBatched);
   return b;
 }
 

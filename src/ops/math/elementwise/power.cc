@@ -1,6 +1,7 @@
 // Powers, angles of points, neighbours of floats.
 #include <cmath>
 
+#include "op/vectorize.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -65,6 +66,7 @@ HR_OP(Atan2)
     .Attr(kFloatTypes)
     .Doc("The angle in (-pi, pi] of the point (x, y).")
     .Shape(BroadcastShape)
+    .Vectorize(VectorizeBroadcast)
     .Gradient(Atan2Grad)
     .GradientSkips({}, {0})
     .InPlace({0, 1})
@@ -76,6 +78,7 @@ HR_OP(NextAfter)
     .Attr("T: {double, float} = DT_FLOAT")
     .Doc("The float next to x1 in the direction of x2.")
     .Shape(BroadcastShape)
+    .Vectorize(VectorizeBroadcast)
     .Gradient(NextAfterGrad)
     .GradientSkips({}, {0})
     .InPlace({0, 1})

@@ -1,4 +1,5 @@
 // Signs, absolute values, rounding, and tests of floating-point numbers.
+#include "op/vectorize.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -73,6 +74,7 @@ OpBuilder FloatTestOp(const char* name, const char* doc) {
       .Attr(kFloatTypes)
       .Doc(doc)
       .Shape(UnchangedShape)
+      .Vectorize(VectorizeBroadcast)
       .Cpu(UnaryKernel);
   return b;
 }

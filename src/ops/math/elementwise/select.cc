@@ -1,5 +1,6 @@
 // Choosing between two tensors, element by element.
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/math/elementwise/broadcast_plan.h"
 #include "ops/math/elementwise/elementwise.h"
 
@@ -213,6 +214,21 @@ Status SelectGrad(GradientContext& g) {
   return g.status();
 }
 
+// The condition is a scalar, picks rows, or is shaped as the others: sizes of 1
+// behind it make it broadcast like that.
+Status VectorizeSelect(VectorizeContext& c) {
+  for (int i = 0; i < 3; ++i) HR_RETURN_IF_ERROR(c.WantRank(i));
+  const int rank = std::max(c.row_rank(1), c.row_rank(2));
+  Value condition = c.input(0);
+  const int behind = rank - c.row_rank(0);
+  if (behind > 0) {
+    const std::vector<int32_t> ones(behind, 1);
+    condition =
+        c.Reshape(condition, c.Join({c.Sizes(condition, 0), c.Int32s(ones)}));
+  }
+  return c.Set(c("SelectV2", {condition, c.input(1), c.input(2)}));
+}
+
 HR_OP(SelectV2)
     .Input("condition: bool")
     .Input("t: T")
@@ -221,6 +237,7 @@ HR_OP(SelectV2)
     .Attr("T: type")
     .Doc("t where condition holds, e elsewhere; all three broadcast.")
     .Shape(SelectV2Shape)
+    .Vectorize(VectorizeBroadcast)
     .Gradient(SelectV2Grad)
     .GradientSkips({}, {0})
     .InPlace({1, 2})
@@ -237,6 +254,7 @@ HR_OP(Select)
         "t where condition holds, e elsewhere. t and e have one shape; the "
         "condition has it too, or is a scalar, or a vector that picks rows.")
     .Shape(SelectShape)
+    .Vectorize(VectorizeSelect)
     .Gradient(SelectGrad)
     .GradientSkips({2}, {0})
     .InPlace({1, 2})

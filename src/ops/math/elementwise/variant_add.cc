@@ -21,7 +21,7 @@ bool RegisterVariantAdd(const char* type, VariantAddFn fn) {
   return Table().emplace(type, fn).second;
 }
 
-StatusOr<Variant> AddVariantValues(const Variant& a, const Variant& b) {
+StatusOr<Variant> AddVariantValues(Variant a, const Variant& b) {
   // An empty variant stands for zero.
   if (a.empty()) return b;
   if (b.empty()) return a;
@@ -36,7 +36,7 @@ StatusOr<Variant> AddVariantValues(const Variant& a, const Variant& b) {
   if (it == Table().end()) {
     return Unimplemented("variants of type ", type, " cannot be added");
   }
-  return it->second(a, b);
+  return it->second(std::move(a), b);
 }
 
 StatusOr<Tensor> AddTensors(const Tensor& a, const Tensor& b) {

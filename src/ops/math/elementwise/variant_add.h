@@ -7,8 +7,9 @@
 
 namespace headrace {
 
-// Adds two values of one type. Both are of the registered type.
-using VariantAddFn = StatusOr<Variant> (*)(const Variant& a, const Variant& b);
+// Adds two values of one type. Both are of the registered type. What `a` holds
+// may become the sum where nobody else holds it.
+using VariantAddFn = StatusOr<Variant> (*)(Variant a, const Variant& b);
 
 // Makes values whose type_name() is `type` addable; called at start-up, by the
 // room that owns the type. `type` must outlive the process.
@@ -16,7 +17,7 @@ bool RegisterVariantAdd(const char* type, VariantAddFn fn);
 
 // a + b. An empty variant counts as zero. InvalidArgument when the types
 // differ, Unimplemented when nobody registered theirs.
-StatusOr<Variant> AddVariantValues(const Variant& a, const Variant& b);
+StatusOr<Variant> AddVariantValues(Variant a, const Variant& b);
 
 // a + b of one dtype and shape, as such values hold them. InvalidArgument when
 // the shapes differ or the dtype has no sum.

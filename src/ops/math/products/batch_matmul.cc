@@ -1,6 +1,7 @@
 // BatchMatMul and its later forms: products of the last two dimensions, over
 // batch dimensions that V2 and V3 broadcast.
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 #include "ops/math/products/gemm.h"
 
@@ -171,6 +172,13 @@ Status BatchMatMulGradient(GradientContext& g) {
   return g.status();
 }
 
+// Matrices of more batch dimensions want sizes of 1 between the rows and the
+// others'.
+Status VectorizeProducts(VectorizeContext& c) {
+  if (c.op().name() == "BatchMatMul") return VectorizeBatched(c);
+  return VectorizeBroadcast(c);
+}
+
 // What the three forms share, after their types.
 OpBuilder& WithProduct(OpBuilder& op) {
   return op.Attr("adj_x: bool = false")
@@ -179,6 +187,7 @@ OpBuilder& WithProduct(OpBuilder& op) {
       .Attr("grad_y: bool = false")
       .Traits({OpTrait::kHeavy})
       .Gradient(BatchMatMulGradient)
+      .Vectorize(VectorizeProducts)
       .GradientSkips({}, {0})
       .Cpu(Compute<RunBatchMatMul>);
 }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/math/products/einsum_kernel.h"
 
 namespace headrace {
@@ -195,6 +196,37 @@ Status EinsumGradient(GradientContext& g) {
   return g.status();
 }
 
+// A letter that the equation has not names the rows.
+Status VectorizeEinsum(VectorizeContext& c) {
+  const std::string& equation = c.op().string_attr("equation");
+  char row = 0;
+  for (char letter = 'a'; letter <= 'z' && !row; ++letter) {
+    if (equation.find(letter) == std::string::npos) row = letter;
+  }
+  for (char letter = 'A'; letter <= 'Z' && !row; ++letter) {
+    if (equation.find(letter) == std::string::npos) row = letter;
+  }
+  const size_t arrow = equation.find("->");
+  if (!row || arrow == std::string::npos) {
+    return c.Refuse("its equation has no room for a letter.");
+  }
+  std::string all;
+  std::vector<Value> inputs;
+  size_t begin = 0;
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    size_t end = std::min(equation.find(',', begin), arrow);
+    if (i > 0) all += ',';
+    if (c.stacked(i)) all += row;
+    all += equation.substr(begin, end - begin);
+    begin = end + 1;
+    inputs.push_back(c.input(i));
+  }
+  all += "->";
+  all += row;
+  all += equation.substr(arrow + 2);
+  return c.SetAll(c.AgainWith(inputs, {{"equation", all}}));
+}
+
 HR_OP(Einsum)
     .Input("inputs: N * T")
     .Output("output: T")
@@ -206,6 +238,7 @@ HR_OP(Einsum)
     .Shape(EinsumShape)
     .Gradient(EinsumGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeEinsum)
     .Cpu(Compute<RunEinsum>);
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "base/thread_pool.h"
 #include "op/op.h"
 #include "op/passes/product_kernel.h"
+#include "op/vectorize.h"
 #include "ops/array/transpose_loops.h"
 #include "ops/math/products/gemm.h"
 
@@ -190,6 +191,24 @@ Status MatMulGradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizeMatMul(VectorizeContext& c) {
+  if (ColumnsOf(c.op())) return c.Refuse("it makes some columns only.");
+  const bool ta = c.op().bool_attr("transpose_a");
+  const bool tb = c.op().bool_attr("transpose_b");
+  Value a = c.input(0), b = c.input(1);
+  if (!c.stacked(1) && !ta) {
+    // All left matrices above one another: one product.
+    ValueList product = c.Again({c.Fold(a), b});
+    HR_RETURN_IF_ERROR(c.status());
+    return c.Set(c.Unfold(product[0], a));
+  }
+  // An adjoint is conjugated, a transpose is not.
+  const bool complex = IsComplex(c.op().type_attr("T"));
+  if (complex && ta) a = c("Conj", {a});
+  if (complex && tb) b = c("Conj", {b});
+  return c.Set(c("BatchMatMulV2", {a, b}, {{"adj_x", ta}, {"adj_y", tb}}));
+}
+
 HR_OP(MatMul)
     .Input("a: T")
     .Input("b: T")
@@ -207,6 +226,7 @@ HR_OP(MatMul)
     .Shape(MatMulShape)
     .Gradient(MatMulGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeMatMul)
     .Cpu(Bind<MatMulKernel>);
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "base/cpu_level.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/math/reductions/arg_extreme_loops.h"
 
 namespace headrace {
@@ -104,6 +105,7 @@ HR_OP(ArgMax)
     .Doc("Where along an axis the largest element is; the first of several.")
     .Shape(ArgShape)
     .NoGradient()
+    .Vectorize(VectorizeOverAxes)
     .Cpu(Compute<RunArg<true>>);
 
 HR_OP(ArgMin)
@@ -116,6 +118,7 @@ HR_OP(ArgMin)
     .Doc("Where along an axis the smallest element is; the first of several.")
     .Shape(ArgShape)
     .NoGradient()
+    .Vectorize(VectorizeOverAxes)
     .Cpu(Compute<RunArg<false>>);
 
 }  // namespace

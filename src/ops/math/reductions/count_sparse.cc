@@ -197,7 +197,6 @@ void RegisterCount(OpBuilder b) {
       .Attr("binary_output: bool")
       .Attr("output_type: {int32, int64, float, double}")
       .Doc("How often each value occurs in each row, as a sparse tensor.")
-      .Traits({OpTrait::kSizesFromData})
       .Shape(CountShape)
       .Cpu(ComputeOwn<RunCount>)
       .Register();

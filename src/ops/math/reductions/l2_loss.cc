@@ -1,6 +1,7 @@
 // L2Loss: half the sum of squares; and Cross, the product of 3-vectors.
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/reduce.h"
 
@@ -31,6 +32,14 @@ Status L2LossGradient(GradientContext& g) {
   return g.status();
 }
 
+Status VectorizeL2Loss(VectorizeContext& c) {
+  Value flat = c.Reshape(
+      c.input(0), c.Join({c.CountSizes(), c.Product(c.Sizes(c.input(0), 1))}));
+  HR_RETURN_IF_ERROR(c.status());
+  Value sum = c("Sum", {c("Square", {flat}), c.Int32s({1})});
+  return c.Set(c("Mul", {sum, c.Scalar(flat.dtype(), 0.5)}));
+}
+
 HR_OP(L2Loss)
     .Input("t: T")
     .Output("output: T")
@@ -39,6 +48,7 @@ HR_OP(L2Loss)
     .Shape(ScalarShape)
     .Gradient(L2LossGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeL2Loss)
     .Cpu(Compute<RunL2Loss>);
 
 Status CrossShape(ShapeContext& c) {
@@ -111,6 +121,7 @@ HR_OP(Cross)
     .Shape(CrossShape)
     .Gradient(CrossGradient)
     .GradientSkips({}, {0})
+    .Vectorize(VectorizeBatched)
     .Cpu(Compute<RunCross>);
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "op/passes/binds_calls.h"
 #include "op/passes/row_reduction.h"
 #include "op/shared_refusal.h"
+#include "op/vectorize.h"
 #include "ops/math/reductions/reduce.h"
 #include "ops/math/reductions/reduction_gradients.h"
 
@@ -240,6 +241,7 @@ OpBuilder& WithAxes(OpBuilder&& op, const char* type, KernelFactory kernel,
       .Attr("keep_dims: bool = false");
   if (type) op.Attr(type);
   op.Attr("Tidx: {int32, int64} = int32").Doc(doc).Shape(AxesShape).Cpu(kernel);
+  op.Vectorize(VectorizeOverAxes);
   if (gradient) op.Gradient(gradient);
   const bool skips = gradient == SumGradient || gradient == ProdGradient;
   if (skips) op.GradientSkips({}, {0});

@@ -5,6 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/math/loops/wrapping.h"
 
 namespace headrace {
@@ -171,6 +172,7 @@ OpBuilder& WithScan(OpBuilder&& op, const char* types, GradientFn gradient) {
       .Attr("Tidx: {int32, int64} = int32")
       .Shape(ScanShape)
       .Gradient(gradient)
+      .Vectorize(VectorizeOverAxes)
       .GradientSkips({}, {0});
 }
 

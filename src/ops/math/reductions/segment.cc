@@ -9,6 +9,7 @@
 #include "base/thread_pool.h"
 #include "op/op.h"
 #include "op/shared_refusal.h"
+#include "op/vectorize.h"
 #include "ops/math/loops/loops.h"
 #include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/segment_gradients.h"
@@ -416,11 +417,36 @@ void Sorted(const char* name, const char* types, KernelFactory kernel,
   op.Doc("Joins the rows of each segment; segment numbers rise.")
       .Shape(SortedShape)
       .Cpu(kernel);
-  // (Those of chosen rows, SparseSegment*, are without: a map over rows has a
-  // form for them.)
-  if (!counted) op.Traits({OpTrait::kSizesFromData});
   if (gradient) op.Gradient(gradient);
   op.Register();
+}
+
+// Row r's segments are those from r * num_segments on.
+Status VectorizeUnsorted(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(2));
+  HR_RETURN_IF_ERROR(c.WantRank(1));
+  Value data = c.Stacked(0), ids = c.Stacked(1);
+  HR_RETURN_IF_ERROR(c.status());
+  const DType dtype = ids.dtype();
+  Value count = c.Reshape(c("Cast", {c.count()}, {{"DstT", dtype}}),
+                          c.Int32s(std::vector<int32_t>()));
+  Value each = c("Cast", {c.input(2)}, {{"DstT", dtype}});
+  Value all = c("Mul", {count, each});
+  const std::vector<int32_t> ones(ids.rank() - 1, 1);
+  Value first = c.Reshape(c("Mul", {c.RowNumbers(dtype), each}),
+                          c.Join({c.CountSizes(), c.Int32s(ones)}));
+  // Ids that name no segment stay such: they are dropped, or refused, and do
+  // not fall into another row's.
+  Value own = c("AddV2", {ids, first});
+  own = c("SelectV2", {c("Less", {ids, each}), own, all});
+  own = c("SelectV2", {c("Less", {ids, c.Scalar(dtype, 0)}), ids, own});
+  Value total = c("Cast", {all}, {{"DstT", c.input(2).dtype()}});
+  ValueList y = c.Again({data, own, total});
+  HR_RETURN_IF_ERROR(c.status());
+  Value sizes = c("ExpandDims",
+                  {c("Cast", {each}, {{"DstT", DType::kInt32}}), c.Int32(0)});
+  return c.Set(
+      c.Reshape(y[0], c.Join({c.CountSizes(), sizes, c.Sizes(y[0], 1)})));
 }
 
 void Unsorted(const char* name, const char* types, KernelFactory kernel,
@@ -439,6 +465,7 @@ void Unsorted(const char* name, const char* types, KernelFactory kernel,
           "Joins the rows of each segment, in any order; negative segment "
           "numbers drop a row.")
       .Shape(UnsortedShape)
+      .Vectorize(VectorizeUnsorted)
       .Gradient(gradient)
       .Cpu(kernel)
       .Register();

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "op/op.h"
+#include "op/vectorize.h"
 #include "ops/math/reductions/segment_ids.h"
 
 namespace headrace {
@@ -252,6 +253,36 @@ ComputeFn PickGrad(const ResolvedOp& op) {
   return fn;
 }
 
+// Rows whose segments are alike lie behind what is joined, [k, n, ...]: what
+// they choose from, or, where they choose apart, what they chose.
+Status VectorizeSparseSegment(VectorizeContext& c) {
+  const bool gradient = c.op().def().inputs[0].name == "grad";
+  if (c.stacked(2) || (gradient && c.stacked(1))) return VectorizeInLoop(c);
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(2));
+  HR_RETURN_IF_ERROR(c.WantRank(0));
+  std::vector<Value> inputs;
+  for (const RowValue& v : c.inputs()) inputs.push_back(v.value);
+  if (c.stacked(1)) {
+    const int axis = c.stacked(0) ? 1 : 0;
+    inputs[0] = c("GatherV2", {inputs[0], inputs[1], c.Int32(axis)},
+                  {{"batch_dims", axis}});
+    const DType dtype = inputs[1].dtype();
+    Value chosen =
+        c.Reshape(c.Sizes(inputs[1], 1, 2), c.Int32s(std::vector<int32_t>()));
+    inputs[1] =
+        c("Range", {c.Scalar(dtype, 0), c("Cast", {chosen}, {{"DstT", dtype}}),
+                    c.Scalar(dtype, 1)});
+    HR_RETURN_IF_ERROR(c.status());
+  }
+  inputs[0] = c.Move(inputs[0], 0, 1);
+  ValueList y = c.Again(inputs);
+  HR_RETURN_IF_ERROR(c.status());
+  if (y[0].rank() < 0) return c.Refuse("the rank of its result is not known.");
+  c.set(0, c.Move(y[0], 1, 0));
+  if (y.size() > 1) c.set(1, y[1], Stacking::kShared);
+  return c.status();
+}
+
 void Register(const std::string& scale) {
   const bool sum = scale == "Sum";
   for (bool counted : {false, true}) {
@@ -273,6 +304,7 @@ void Register(const std::string& scale) {
         .Doc("Joins the chosen rows of each segment.")
         .Shape(ForwardShape)
         .Gradient(Gradient)
+        .Vectorize(VectorizeSparseSegment)
         .Cpu(ComputeFor<PickForward>)
         .Register();
   }
@@ -291,6 +323,7 @@ void Register(const std::string& scale) {
         .Attr("Tsegmentids: {int32, int64} = int32")
         .Doc("Gradient of the segments' rows for the rows they came from.")
         .Shape(GradShape)
+        .Vectorize(VectorizeSparseSegment)
         .Cpu(ComputeFor<PickGrad>)
         .Register();
   }

@@ -9,6 +9,7 @@
 #include "base/thread_pool.h"
 #include "op/op.h"
 #include "op/shared_refusal.h"
+#include "op/vectorize.h"
 
 namespace headrace {
 namespace {
@@ -135,6 +136,7 @@ HR_OP(TopKV2)
         "(whether `sorted` or not).")
     .Shape(TopKShape)
     .Gradient(TopKGradient)
+    .Vectorize(VectorizeFirst)
     .Cpu(Compute<RunTopK>);
 
 // --- NthElement and InTopK.
@@ -213,6 +215,7 @@ HR_OP(NthElement)
     .Doc("The n-th smallest (or largest) element along the last dimension.")
     .Shape(NthShape)
     .Gradient(NthGradient)
+    .Vectorize(VectorizeFirst)
     .Cpu(Compute<RunNth>);
 
 Status InTopKShape(ShapeContext& c) {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/thread_pool.h"
+#include "op/vectorize.h"
 #include "ops/math/constants.h"
 #include "ops/math/elementwise/broadcast_plan.h"
 #include "ops/math/elementwise/elementwise.h"
@@ -233,6 +234,7 @@ OpBuilder GammaOp(const char* name, const char* first, const char* second,
   OpBuilder b(name);
   b.Input(first).Input(second).Output(result).Attr(types).Doc(doc);
   b.Shape(BroadcastShape);
+  b.Vectorize(VectorizeBroadcast);
   return b;
 }
 constexpr char kTwoFloats[] = "T: {float, double}";

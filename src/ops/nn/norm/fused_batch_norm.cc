@@ -6,6 +6,7 @@
 #include "base/thread_pool.h"
 #include "op/op.h"
 #include "op/passes/simplify.h"
+#include "op/vectorize.h"
 #include "ops/nn/norm/batch_norm.h"
 #include "ops/nn/norm/batch_norm_loops.h"
 #include "ops/nn/norm/fused_batch_norm_gradient.h"
@@ -284,6 +285,51 @@ Status AsProductAndSum(SimplifyContext& c) {
   return c.status();
 }
 
+// The first `images` inputs are images, as is output 0; the others have an
+// element a channel, or none.
+Status VectorizeNorm(VectorizeContext& c) {
+  if (c.op().string_attr("data_format")[1] == 'C') {
+    return c.Refuse("its channels are not last.");
+  }
+  const bool gradient = c.op().output_range(0).size() == 1 &&
+                        c.op().def().inputs[0].name == "y_backprop";
+  const int images = gradient ? 2 : 1;
+  for (int i = 0; i < images; ++i) HR_RETURN_IF_ERROR(c.WantRank(i));
+  Value like;
+  std::vector<Value> inputs;
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    // Space that versions reserve beside the moments stays empty.
+    if (i == 5) {
+      inputs.push_back(c.input(i));
+      continue;
+    }
+    Value x = c.Stacked(i);
+    HR_RETURN_IF_ERROR(c.status());
+    if (i < images) {
+      like = x;
+      inputs.push_back(c.RowsAsChannels(x));
+      continue;
+    }
+    // Moments that are to be found are given as vectors of no elements.
+    inputs.push_back(c.row_shape(i).rank() == 1 && c.row_shape(i)[0] == 0
+                         ? c.Reshape(x, c.Int32s({0}))
+                         : c.Fold(x));
+  }
+  ValueList y = c.Again(inputs);
+  HR_RETURN_IF_ERROR(c.status());
+  Value channels = c.Sizes(like, like.rank() - 1);
+  c.set(0, c.ChannelsAsRows(y[0], channels));
+  for (size_t i = 1; i < y.size(); ++i) {
+    const int at = static_cast<int>(i);
+    if (i == 5 || (gradient && i > 2)) {
+      c.set(at, y[i], Stacking::kShared);
+    } else {
+      c.set(at, c.Reshape(y[i], c.Join({c.CountSizes(), channels})));
+    }
+  }
+  return c.status();
+}
+
 constexpr char kTwo[] = "data_format: {'NHWC', 'NCHW'} = 'NHWC'";
 constexpr char kFour[] =
     "data_format: {'NHWC', 'NCHW', 'NDHWC', 'NCDHW'} = 'NHWC'";
@@ -320,6 +366,7 @@ void RegisterVersion(int version) {
       .Gradient(FusedBatchNormGradient)
       .GradientSkips({2}, {0, 1, 2})
       .Simplify(AsProductAndSum)
+      .Vectorize(VectorizeNorm)
       .Cpu(Compute<RunNorm>)
       .Register();
 
@@ -346,6 +393,7 @@ void RegisterVersion(int version) {
       .Doc("Gradient of batch normalisation.")
       .Shape(NormGradShape)
       .Gradient(FusedBatchNormGradGradient)
+      .Vectorize(VectorizeNorm)
       .Cpu(Compute<RunNormGrad>)
       .Register();
 }

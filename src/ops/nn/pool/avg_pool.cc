@@ -1,6 +1,7 @@
 // AvgPool, AvgPool3D and their gradients: the mean of what a window sees of
 // its input, padding left out.
 #include "absl/strings/match.h"
+#include "op/vectorize.h"
 #include "ops/nn/pool/pool_op.h"
 
 namespace headrace {
@@ -68,6 +69,22 @@ Status AvgPoolGradGradient(GradientContext& g) {
   return g.status();
 }
 
+// The images of all rows are one batch, whose size the first input holds.
+Status VectorizeAvgPoolGrad(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantShared(0));
+  const Value& sizes = c.input(0);
+  Value first =
+      c("StridedSlice", {sizes, c.Int32s({0}), c.Int32s({1}), c.Int32s({1})});
+  Value rest =
+      c("StridedSlice", {sizes, c.Int32s({1}), c.Int32s({0}), c.Int32s({1})},
+        {{"end_mask", 1}});
+  Value all =
+      c("ConcatV2", {c("Mul", {first, c.CountSizes()}), rest, c.Int32(0)});
+  ValueList y = c.Again({all, c.Fold(c.input(1))});
+  HR_RETURN_IF_ERROR(c.status());
+  return c.Set(c.Unfold(y[0], c.input(1)));
+}
+
 constexpr char kTypes[] = "T: {half, bfloat16, float, double}";
 
 struct AvgPoolRegistrations {
@@ -80,6 +97,7 @@ struct AvgPoolRegistrations {
           .Shape(AvgPoolShape)
           .Gradient(AvgPoolGradient)
           .GradientSkips({}, {0})
+          .Vectorize(VectorizeFolded)
           .Cpu(Compute<RunAvgPool>)
           .Register();
       OpBuilder back(is_3d ? "AvgPool3DGrad" : "AvgPoolGrad");
@@ -90,6 +108,7 @@ struct AvgPoolRegistrations {
           .Shape(AvgPoolGradShape)
           .Gradient(AvgPoolGradGradient)
           .GradientSkips({0, 1}, {0})
+          .Vectorize(VectorizeAvgPoolGrad)
           .Cpu(Compute<RunAvgPoolGrad>)
           .Register();
     }

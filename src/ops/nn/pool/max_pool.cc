@@ -1,6 +1,7 @@
 // MaxPool, MaxPoolV2, MaxPool3D and their gradients: the largest of what a
 // window sees. A gradient goes to the first of several equal maxima.
 #include "absl/strings/match.h"
+#include "op/vectorize.h"
 #include "ops/nn/pool/pool_op.h"
 
 namespace headrace {
@@ -124,10 +125,24 @@ OpBuilder& V2Attrs(OpBuilder& op, const char* formats) {
   return op.Attr("padding: {'SAME', 'VALID'}").Attr(formats);
 }
 
+// (input, output, gradient), and for some the windows, which rows share.
+Status VectorizeMaxPoolGrad(VectorizeContext& c) {
+  HR_RETURN_IF_ERROR(c.WantSharedFrom(3));
+  std::vector<Value> stacked, inputs;
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    stacked.push_back(i < 3 ? c.Stacked(i) : c.input(i));
+    inputs.push_back(i < 3 ? c.Fold(stacked[i]) : stacked[i]);
+  }
+  ValueList y = c.Again(inputs);
+  HR_RETURN_IF_ERROR(c.status());
+  return c.Set(c.Unfold(y[0], stacked[2]));
+}
+
 OpBuilder& AsForward(OpBuilder& op) {
   return op.Doc("Maxima over sliding windows.")
       .Shape(PooledShape)
       .Gradient(MaxPoolGradient)
+      .Vectorize(VectorizeFolded)
       .Cpu(Compute<RunMaxPool>);
 }
 OpBuilder& AsGrad(OpBuilder& op) {
@@ -135,11 +150,13 @@ OpBuilder& AsGrad(OpBuilder& op) {
       .Shape(GradShape<false>)
       .Gradient(GradGradient)
       .GradientSkips({2}, {0})
+      .Vectorize(VectorizeMaxPoolGrad)
       .Cpu(Compute<RunGrad>);
 }
 OpBuilder& AsGradGrad(OpBuilder& op) {
   return op.Doc("Second gradient of the maxima over sliding windows.")
       .Shape(GradShape<true>)
+      .Vectorize(VectorizeMaxPoolGrad)
       .Cpu(Compute<RunGradGrad>);
 }
 

@@ -51,7 +51,7 @@ StatusOr<std::shared_ptr<const VariantValue>> DecodeCsr(
 [[maybe_unused]] const bool csr_codec_registered =
     RegisterVariantCodec(CsrMatrix::kTypeName, {EncodeCsr, DecodeCsr});
 
-StatusOr<Variant> AddCsrVariants(const Variant& a, const Variant& b) {
+StatusOr<Variant> AddCsrVariants(Variant a, const Variant& b) {
   const auto *x = a.get<CsrMatrix>(), *y = b.get<CsrMatrix>();
   if (x->dtype() != y->dtype()) {
     return InvalidArgument("cannot add sparse matrices of ",

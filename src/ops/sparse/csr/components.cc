@@ -36,7 +36,6 @@ HR_OP(CSRSparseMatrixComponents)
     .Output("values: type")
     .Attr("type: {float, double, complex64, complex128}")
     .Doc("Row pointers, columns and values of one matrix of a batch.")
-    .Traits({OpTrait::kSizesFromData})
     .Shape(ComponentsRule)
     .Cpu(ComputeOwn<Components>);
 

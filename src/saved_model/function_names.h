@@ -1,0 +1,21 @@
+// Names of functions in the graphs of SavedModels.
+#pragma once
+
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/status.h"
+#include "tensorflow/core/framework/node_def.pb.h"
+
+namespace headrace {
+
+// "__inference_f_33" -> "__inference_f": the number counted functions in the
+// process that wrote it.
+StringView WithoutNumber(StringView name);
+
+using FunctionNames = absl::flat_hash_map<std::string, std::string>;
+// Gives the functions that a node calls, as its op or in its attributes, the
+// names that `names` has for theirs.
+void RenameCalls(const FunctionNames& names, tensorflow::NodeDef* node);
+
+}  // namespace headrace
