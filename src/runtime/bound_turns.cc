@@ -25,13 +25,18 @@ struct BoundTurns::KernelCall {
   std::vector<Tensor*> pointers;
   KernelContext context;
   Status status;
-  // Where the kernel makes its outputs itself: these, and where they go.
-  struct Made {
+  // Lies in the turns' memory, unless the kernel makes its outputs itself, as
+  // some do whatever is there already.
+  struct Output {
     Tensor tensor;
     const Value* value;
     void* to;
+    bool own;
+    void Reset() {
+      tensor = own ? Tensor() : Tensor::Borrow(value->dtype, value->shape, to);
+    }
   };
-  std::vector<Made> made;
+  std::vector<Output> outputs;
   // Not empty where the shape rule is to say these of the values at hand.
   std::vector<Shape> ruled;
 
@@ -52,20 +57,20 @@ struct BoundTurns::KernelCall {
     }
     return OkStatus();
   }
-  Status Deliver(Made& m) {
-    const Tensor t = std::move(m.tensor);
-    HR_RETURN_IF_ERROR(CheckMadeType(t.dtype(), m.value->dtype));
-    HR_RETURN_IF_ERROR(CheckMadeShape(t.shape(), m.value->shape));
-    std::memcpy(m.to, t.raw(), t.bytes());
+  Status Deliver(const Output& o) {
+    HR_RETURN_IF_ERROR(CheckMadeType(o.tensor.dtype(), o.value->dtype));
+    HR_RETURN_IF_ERROR(CheckMadeShape(o.tensor.shape(), o.value->shape));
+    std::memcpy(o.to, o.tensor.raw(), o.tensor.bytes());
     return OkStatus();
   }
   static void Run(BoundCall& c) {
     auto& k = *static_cast<KernelCall*>(const_cast<void*>(c.loop));
     Status s = k.ruled.empty() ? OkStatus() : k.CheckRule();
     if (s.ok()) s = RunKernel(k.kernel, k.context);
-    for (Made& m : k.made) {
-      if (s.ok()) s = k.Deliver(m);
-      m.tensor = Tensor();
+    for (Output& o : k.outputs) {
+      if (o.tensor.raw() == o.to && s.ok()) continue;
+      if (s.ok()) s = k.Deliver(o);
+      o.Reset();
     }
     if (!s.ok()) [[unlikely]] {
       k.status = std::move(s);
@@ -225,26 +230,21 @@ void BoundTurns::BindKernel(Workspace& w, const TurnCall& call, uint32_t odd,
   };
   std::vector<Tensor*> pointers;
   for (int v : call.inputs) pointers.push_back(tensor(v));
-  const bool own = call.kernel->own_outputs();
-  std::vector<KernelCall::Made> made;
+  std::vector<KernelCall::Output> outputs;
   for (int v : call.outputs) {
-    if (own) {
-      made.push_back({Tensor(), &values_[v], At(w, v, odd)});
-      pointers.push_back(nullptr);
-    } else {
-      pointers.push_back(tensor(v));
-    }
+    outputs.push_back(
+        {Tensor(), &values_[v], At(w, v, odd), call.kernel->own_outputs()});
+    outputs.back().Reset();
   }
-  for (size_t o = 0; o < made.size(); ++o) {
-    pointers[call.inputs.size() + o] = &made[o].tensor;  // stays where it is
-  }
+  // They stay where they are.
+  for (KernelCall::Output& o : outputs) pointers.push_back(&o.tensor);
   Tensor** in = pointers.data();
   w.kernels.push_back(
       {call.kernel.get(),
        std::move(pointers),
        KernelContext(*call.op, in, in + call.inputs.size(), w.services),
        OkStatus(),
-       std::move(made),
+       std::move(outputs),
        {}});
   for (int v : call.outputs) {
     if (call.guess) w.kernels.back().ruled.push_back(values_[v].shape);

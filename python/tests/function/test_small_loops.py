@@ -283,3 +283,30 @@ def test_elements_outside_an_array_in_a_loop():
         tf.errors.InvalidArgumentError, match="modify element 3 in a list"
     ):
         tf.function(f)(tf.constant(VECTOR))
+
+
+# Of known sizes, and made by their kernels all the same.
+MADE_ANEW = {
+    "segments of chosen rows": lambda a: tf.sparse.segment_sum(
+        a, [1, 2, 3], [0, 0, 2], num_segments=4
+    ),
+    "their means": lambda a: tf.sparse.segment_mean(
+        a, [1, 2, 3], [0, 1, 3], num_segments=4
+    ),
+    "transform": lambda a: tf.math.real(tf.signal.fftnd(tf.cast(a, tf.complex64), [2])),
+    "real transform": lambda a: tf.math.real(tf.signal.rfftnd(a, [2], axes=[1])),
+    "one piece": lambda a: tf.split(a, 1)[0] * 0.5,
+    "greatest": lambda a: tf.raw_ops.SegmentMaxV2(
+        data=a, segment_ids=[0, 1, 1, 3], num_segments=4
+    ),
+}
+
+
+@pytest.mark.parametrize("make", MADE_ANEW.values(), ids=MADE_ANEW.keys())
+def test_results_that_kernels_make_anew_reach_the_next_turn(make):
+    start = np.arange(8, dtype=np.float32).reshape(4, 2) / 4
+
+    def body(i, a):
+        return i + 1, make(a + tf.cast(i, tf.float32))
+
+    check(lambda i, a: i < 3, body, 0, start)
