@@ -242,7 +242,7 @@ class Function(_headrace.FunctionBase, Trackable):
 
     def _trace_call(self, types, leaves, variables=()):
         """A new trace; where it pays, one that serves tensors of other shapes too."""
-        sizes = self._traces.sizes_of_next(self._options["reduce_retracing"])
+        sizes = self._traces.sizes_of_next(bool(self._options["reduce_retracing"]))
         general = types if sizes == Sizes.EXACT else self._generalised(types)
         if general is types or sizes == Sizes.OPEN:
             return self._trace(general, leaves, variables)

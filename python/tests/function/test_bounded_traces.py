@@ -37,6 +37,14 @@ def test_functions_that_want_shapes_get_them():
     assert _count(f) == 128
 
 
+@pytest.mark.parametrize("off", [None, 0, np.False_])
+def test_reduce_retracing_is_any_truth(off):
+    f = tf.function(lambda x: x + 1, reduce_retracing=off)
+    for n in range(3):
+        assert f(tf.zeros([n])).shape == [n]
+    assert _count(f) == 3
+
+
 def test_reduce_retracing_leaves_the_second_shape_open():
     shapes = []
 
