@@ -46,7 +46,8 @@ TEST(Timeline, Levels) {
   const auto body = [] {
     for (Kind kind :
          {Kind::kScope, Kind::kCall, Kind::kFunction, Kind::kOp, Kind::kStep}) {
-      const Span span(kind, std::to_string(static_cast<int>(kind)));
+      const std::string name = std::to_string(static_cast<int>(kind));
+      const Span span(kind, name);
     }
   };
   EXPECT_EQ(Recorded(0, body), Names());
