@@ -334,6 +334,11 @@ class GradientTape:
             stacks = _in_parts(of_seed, seeds, count, step)
         elif isinstance(count, int):
             each = [of_seed(seeds[i]) for i in range(count)]
+            if not each:  # nothing says what is connected
+                shapes = [
+                    array_ops.concat([[0], array_ops.shape(s)], 0) for s in sources
+                ]
+                return list(map(array_ops.zeros, shapes, [s.dtype for s in sources]))
             stacks = [array_ops.stack(column) for column in zip(*each)]
         else:
             raise NotImplementedError(

@@ -47,13 +47,17 @@ def test_texts_among_targets_have_no_gradient():
     assert float(found[0]) == 23.0 and found[1] is None
 
 
+@pytest.mark.parametrize("at_once", [False, True])
 @pytest.mark.parametrize("traced", [False, True])
-def test_jacobians_of_nothing(traced):
+def test_jacobians_of_nothing(traced, at_once):
     def both(x):
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(x)
             y = x * x
-        return tape.jacobian(y, x), tape.batch_jacobian(y, x)
+        return (
+            tape.jacobian(y, x, experimental_use_pfor=at_once),
+            tape.batch_jacobian(y, x, experimental_use_pfor=at_once),
+        )
 
     both = tf.function(both) if traced else both
     jacobian, by_row = both(tf.zeros([2, 0]))
