@@ -92,18 +92,6 @@ BodyFn BranchBody(const F& f) {
   };
 }
 
-// What a traced call of branches gives: an R, or nothing.
-template <typename R, typename F>
-R Result(const F& traced) {
-  if constexpr (std::is_void_v<R>) {
-    traced(Taken::Nothing());
-  } else {
-    std::optional<R> result;
-    traced(Taken::Into(&result));
-    return *std::move(result);
-  }
-}
-
 }  // namespace internal
 
 // true_fn() where the scalar `pred` (a bool, or a number that is not 0) holds,

@@ -63,13 +63,7 @@ class HR_API ConcreteFunction {
     const auto all = std::tie(args...);
     using All = std::tuple<const Args&...>;
     const internal::Given given = internal::GivenAll<All>(all);
-    if constexpr (std::is_void_v<R>) {
-      Run(given, internal::Taken::Nothing());
-    } else {
-      std::optional<R> result;
-      Run(given, internal::Taken::Into(&result));
-      return *std::move(result);
-    }
+    return internal::Result<R>([&](internal::Taken to) { Run(given, to); });
   }
   // By the tensors alone, in the order of arg_names() or by these names. All
   // results, flat. kInvalidArgument where tensors are missing or too many.
@@ -126,13 +120,7 @@ class HR_API Function {
     const auto all = std::tie(args...);
     using All = std::tuple<const Args&...>;
     const internal::Given given = internal::GivenAll<All>(all);
-    if constexpr (std::is_void_v<R>) {
-      Run(given, internal::Taken::Nothing());
-    } else {
-      std::optional<R> result;
-      Run(given, internal::Taken::Into(&result));
-      return *std::move(result);
-    }
+    return internal::Result<R>([&](internal::Taken to) { Run(given, to); });
   }
 
   // The trace for such arguments, made where there is none; TensorSpecs stand

@@ -430,5 +430,17 @@ struct Taken {
   }
 };
 
+// What a traced call gives, told where to put it: an R, or nothing.
+template <typename R, typename F>
+R Result(const F& traced) {
+  if constexpr (std::is_void_v<R>) {
+    traced(Taken::Nothing());
+  } else {
+    std::optional<R> result;
+    traced(Taken::Into(&result));
+    return *std::move(result);
+  }
+}
+
 }  // namespace internal
 }  // namespace headrace::tf

@@ -204,22 +204,23 @@ const FlowMap::Guard* FlowMap::NewGuard(const Edge& pred, int side,
   return guard;
 }
 
-// Whose guards decide that of `n`.
-std::vector<const Node*> FlowMap::GuardingInputs(const Node& n) const {
-  std::vector<const Node*> found;
+// Whose guards decide that of `n`; of what it waits for the index is -1.
+std::vector<Edge> FlowMap::GuardingInputs(const Node& n) const {
+  std::vector<Edge> found;
   if (const Loop* left = LeftBy(n)) {
     // A loop runs where what enters it does.
     for (const Loop::Variable& v : left->variables) {
-      found.push_back(v.enter->input(0).node);
+      found.push_back(v.enter->input(0));
     }
-    for (const Node* c : left->constants) found.push_back(c->input(0).node);
+    for (const Node* c : left->constants) found.push_back(c->input(0));
     return found;
   }
+  // Within its loop a value that enters has none.
   if (n.def().Is(OpRole::kEnter)) return found;
   for (const Edge& e : n.inputs()) {
-    if (!e.node->def().Is(OpRole::kNextIteration)) found.push_back(e.node);
+    if (!e.node->def().Is(OpRole::kNextIteration)) found.push_back(e);
   }
-  for (const Node* c : n.control_inputs()) found.push_back(c);
+  for (Node* c : n.control_inputs()) found.push_back({c, -1});
   return found;
 }
 
@@ -229,36 +230,24 @@ const FlowMap::Guard* FlowMap::GuardOf(const Edge& e) const {
 }
 
 const FlowMap::Guard* FlowMap::GuardFromInputs(const Node& n) const {
+  const bool merges = n.def().Is(OpRole::kMerge);
   const Guard* guard = nullptr;
-  if (const Loop* left = LeftBy(n)) {
-    for (const Loop::Variable& v : left->variables) {
-      guard = Deeper(guard, GuardOf(v.enter->input(0)));
-    }
-    for (const Node* c : left->constants) {
-      guard = Deeper(guard, GuardOf(c->input(0)));
-    }
-    return guard;
-  }
-  // Within its loop a value that enters has none.
-  if (n.def().Is(OpRole::kEnter)) return nullptr;
-  if (n.def().Is(OpRole::kMerge)) {
-    bool first = true;
-    for (const Edge& e : n.inputs()) {
-      if (e.node->def().Is(OpRole::kNextIteration)) continue;
+  bool first = true;
+  for (const Edge& e : GuardingInputs(n)) {
+    if (!merges) {
+      guard = Deeper(guard, GuardOf(e));
+    } else if (e.index >= 0) {
       guard = first ? GuardOf(e) : CommonOf(guard, GuardOf(e));
       first = false;
     }
-    return guard;
   }
-  for (const Edge& e : n.inputs()) guard = Deeper(guard, GuardOf(e));
-  for (Node* c : n.control_inputs()) guard = Deeper(guard, At(*c).guard);
   return guard;
 }
 
 // Inputs first.
 void FlowMap::FindGuards() {
   std::vector<char> state(places_.size());
-  std::vector<std::pair<const Node*, std::vector<const Node*>>> stack;
+  std::vector<std::pair<const Node*, std::vector<Edge>>> stack;
   for (int i = 0; i < graph_.num_nodes(); ++i) {
     if (state[i]) continue;
     state[i] = 1;
@@ -266,7 +255,7 @@ void FlowMap::FindGuards() {
     while (!stack.empty()) {
       auto& [n, inputs] = stack.back();
       if (!inputs.empty()) {
-        const Node* next = inputs.back();
+        const Node* next = inputs.back().node;
         inputs.pop_back();
         if (state[next->id()]) continue;
         state[next->id()] = 1;

@@ -74,7 +74,7 @@ class FlowMap {
   void FindLoops();
   void FindVariables(Loop* loop);
   void FindGuards();
-  std::vector<const Node*> GuardingInputs(const Node& n) const;
+  std::vector<Edge> GuardingInputs(const Node& n) const;
   const Guard* GuardFromInputs(const Node& n) const;
   const Guard* NewGuard(const Edge& pred, int side, const Guard* around);
 

@@ -9,6 +9,9 @@
 
 namespace headrace {
 
+// What stands for bytes that are no UTF-8 (Unicode's U+FFFD).
+inline constexpr int32_t kReplacementCharacter = 0xfffd;
+
 inline bool IsUtf8Continuation(char c) { return (c & 0xc0) == 0x80; }
 
 // Bytes that do not continue a character: characters, where the text is right.

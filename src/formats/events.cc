@@ -1,10 +1,9 @@
 #include "formats/events.h"
 
-#include <unistd.h>
-
 #include <chrono>
 
 #include "absl/strings/str_format.h"
+#include "base/host_name.h"
 #include "tensorflow/core/util/event.pb.h"
 
 namespace headrace {
@@ -14,12 +13,6 @@ constexpr char kFileVersion[] = "brain.Event:2";
 // Readers know files of this writer as event files that upstream's
 // EventsWriter made.
 constexpr char kWriter[] = "tensorflow.core.util.events_writer";
-
-std::string HostName() {
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0) return "localhost";
-  return name;
-}
 
 }  // namespace
 

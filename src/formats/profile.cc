@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/files/files.h"
 #include "base/fork_mutex.h"
+#include "base/host_name.h"
 #include "base/mutex.h"
 #include "base/timeline.h"
 #include "base/utf8.h"
@@ -42,7 +43,7 @@ std::string AsUtf8(StringView text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
     const int32_t c = Utf8Next(text, &at);
-    Utf8Append(c < 0 ? 0xFFFD : c, &out);
+    Utf8Append(c < 0 ? kReplacementCharacter : c, &out);
   }
   return out;
 }
@@ -180,12 +181,9 @@ void WriteEnvironment(const ProfileSession& session, uint64_t begin,
   stat->set_bytes_value(options.SerializeAsString());
 }
 
+// As the name of a file.
 std::string ThisHost() {
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0 || *name == 0) {
-    return "localhost";
-  }
-  std::string host = AsUtf8(name);
+  std::string host = AsUtf8(HostName());
   std::replace(host.begin(), host.end(), '/', '_');
   return host;
 }

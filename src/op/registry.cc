@@ -1,13 +1,12 @@
 #include "op/registry.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/host_name.h"
 
 namespace headrace {
 namespace {
@@ -33,10 +32,8 @@ Ops& TheOps() {
 StatusOr<const OpDef*> LookUpOp(StringView name) {
   const OpDef* def = FindOp(name);
   if (def) return def;
-  char host[256] = "localhost";
-  gethostname(host, sizeof host - 1);
   return NotFound("Op type not registered '", name, "' in binary running on ",
-                  host,
+                  HostName(),
                   ". Make sure the Op and Kernel are registered in the binary "
                   "running in this process.");
 }

@@ -3,19 +3,20 @@
 namespace headrace {
 namespace {
 
-void RenameIn(const FunctionNames& names, tensorflow::AttrValue* value);
+using OnName = absl::FunctionRef<void(std::string* name)>;
 
-void RenameIn(const FunctionNames& names, tensorflow::NameAttrList* f) {
-  auto it = names.find(f->name());
-  if (it != names.end()) f->set_name(it->second);
-  for (auto& [key, value] : *f->mutable_attr()) RenameIn(names, &value);
+void EachNameIn(tensorflow::AttrValue* value, OnName f);
+
+void EachNameIn(tensorflow::NameAttrList* called, OnName f) {
+  f(called->mutable_name());
+  for (auto& [key, value] : *called->mutable_attr()) EachNameIn(&value, f);
 }
 
-void RenameIn(const FunctionNames& names, tensorflow::AttrValue* value) {
-  if (value->has_func()) RenameIn(names, value->mutable_func());
+void EachNameIn(tensorflow::AttrValue* value, OnName f) {
+  if (value->has_func()) EachNameIn(value->mutable_func(), f);
   if (!value->has_list()) return;
-  for (tensorflow::NameAttrList& f : *value->mutable_list()->mutable_func()) {
-    RenameIn(names, &f);
+  for (auto& called : *value->mutable_list()->mutable_func()) {
+    EachNameIn(&called, f);
   }
 }
 
@@ -28,10 +29,16 @@ StringView WithoutNumber(StringView name) {
   return numbered ? name.substr(0, end) : name;
 }
 
+void EachCalledName(tensorflow::NodeDef* node, OnName f) {
+  f(node->mutable_op());
+  for (auto& [key, value] : *node->mutable_attr()) EachNameIn(&value, f);
+}
+
 void RenameCalls(const FunctionNames& names, tensorflow::NodeDef* node) {
-  auto as_op = names.find(node->op());
-  if (as_op != names.end()) node->set_op(as_op->second);
-  for (auto& [key, value] : *node->mutable_attr()) RenameIn(names, &value);
+  EachCalledName(node, [&](std::string* name) {
+    auto it = names.find(*name);
+    if (it != names.end()) *name = it->second;
+  });
 }
 
 }  // namespace headrace

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "base/status.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 
@@ -14,6 +15,9 @@ namespace headrace {
 StringView WithoutNumber(StringView name);
 
 using FunctionNames = absl::flat_hash_map<std::string, std::string>;
+// Tells `f` what a node may call: its op, and the functions in its attributes.
+void EachCalledName(tensorflow::NodeDef* node,
+                    absl::FunctionRef<void(std::string* name)> f);
 // Gives the functions that a node calls, as its op or in its attributes, the
 // names that `names` has for theirs.
 void RenameCalls(const FunctionNames& names, tensorflow::NodeDef* node);

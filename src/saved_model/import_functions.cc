@@ -12,11 +12,9 @@
 namespace headrace {
 namespace {
 
-using tensorflow::AttrValue;
 using tensorflow::FunctionDef;
 using tensorflow::FunctionDefLibrary;
 using tensorflow::GraphDef;
-using tensorflow::NameAttrList;
 using tensorflow::NodeDef;
 
 class FunctionImporter {
@@ -52,7 +50,7 @@ class FunctionImporter {
   }
 
   Status RenameReached() {
-    for (const NodeDef& n : def_->node()) ReachFrom(n);
+    for (NodeDef& n : *def_->mutable_node()) ReachFrom(&n);
     ReachAll();
     HR_RETURN_IF_ERROR(CheckOps());
     Rename();
@@ -72,23 +70,14 @@ class FunctionImporter {
   void ReachAll() {
     for (size_t i = 0; i < reached_.size(); ++i) {
       const std::string name = reached_[i]->signature().name();
-      for (const NodeDef& n : reached_[i]->node_def()) ReachFrom(n);
+      for (NodeDef& n : *reached_[i]->mutable_node_def()) ReachFrom(&n);
       auto gradient = gradients_.find(name);
       if (gradient != gradients_.end()) Reach(gradient->second);
     }
   }
 
-  void ReachFrom(const NodeDef& n) {
-    Reach(n.op());
-    for (const auto& [key, value] : n.attr()) ReachIn(value);
-  }
-  void ReachIn(const AttrValue& value) {
-    if (value.has_func()) ReachIn(value.func());
-    for (const NameAttrList& f : value.list().func()) ReachIn(f);
-  }
-  void ReachIn(const NameAttrList& f) {
-    Reach(f.name());
-    for (const auto& [key, value] : f.attr()) ReachIn(value);
+  void ReachFrom(NodeDef* n) {
+    EachCalledName(n, [this](std::string* name) { Reach(*name); });
   }
 
   Status CheckOps() const {

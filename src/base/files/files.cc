@@ -11,6 +11,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "base/host_name.h"
 #include "base/thread_pool.h"
 
 namespace headrace {
@@ -25,13 +26,11 @@ constexpr char kTemporaryMark[] = ".tmp";
 // Tells machines apart that share a folder: a hash of the host's name.
 uint32_t HostMark() {
   static const uint32_t mark = [] {
-    char name[256] = {};
-    gethostname(name, sizeof(name) - 1);
     // FNV-1a: two hosts of one folder must differ, nothing hangs on its
     // quality.
     uint32_t hash = 2166136261u;
-    for (const char* c = name; *c != 0; ++c) {
-      hash = (hash ^ static_cast<unsigned char>(*c)) * 16777619u;
+    for (const char c : HostName()) {
+      hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
     }
     return hash;
   }();

@@ -9,9 +9,6 @@
 namespace headrace {
 namespace {
 
-// What stands for bytes that are no UTF-8 (Unicode's U+FFFD).
-constexpr int32_t kReplacementCharacter = 0xfffd;
-
 // Case by Unicode's tables, character by character; null if the system has
 // none.
 locale_t UnicodeLocale() {
