@@ -13,6 +13,13 @@ def is_ragged(x):
     return getattr(type(x), "_is_ragged", False)
 
 
+def levels(x):
+    """A ragged tensor and, one by one, those that are its values."""
+    while is_ragged(x):
+        yield x
+        x = x.values
+
+
 def partition(x, dtype=None, what="row_splits"):
     """A row partition's tensor: int64 unless it comes as int32."""
     if not isinstance(x, _headrace.Tensor):
