@@ -12,7 +12,7 @@ from headrace.function.deferred import TracedGraph
 from headrace.function.function_type import FreelyNamed, FunctionType, P, Parameters
 from headrace.function.polymorphic import Function, checked_options
 from headrace.graph import func_graph
-from headrace.saved_model import structured
+from headrace.elements import structured
 
 
 class _RestoredGraph(TracedGraph):

@@ -11,7 +11,8 @@ from headrace.framework.trackable import AutoTrackable
 from headrace.function import wrapped
 from headrace.function.deferred import TracedGraph
 from headrace.function.function_type import FreelyNamed, P, Parameters
-from headrace.saved_model import objects, structured
+from headrace.elements import structured
+from headrace.saved_model import objects
 from headrace.saved_model.functions import (
     RestoredConcreteFunction,
     RestoredFunction,

@@ -14,7 +14,7 @@ from headrace.function.concrete import ConcreteFunction
 from headrace.function.function_type import P
 from headrace.function.polymorphic import Function, checked_options
 from headrace.saved_model import signatures as signatures_
-from headrace.saved_model import structured
+from headrace.elements import structured
 from headrace.saved_model.constants import SERVING
 from headrace.saved_model.functions import RestoredConcreteFunction
 from headrace.saved_model.objects import SavedResource, SignatureMap, TrackableConstant

@@ -1,4 +1,4 @@
-"""Signatures as SavedModels keep them: specs, plain values and structures of them.
+"""Specs, plain values and structures of them as SavedModels and datasets keep them.
 
 `_headrace` has a StructuredValue as None, a number, a text, a shape, a dtype, or a tuple
 that begins with what it is (src/bind/structured_value.h).
@@ -9,7 +9,7 @@ import collections
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import nest
+from headrace.framework import errors, nest
 from headrace.framework.dtypes import DType
 from headrace.framework.sparse_tensor import SparseTensorSpec
 from headrace.framework.tensor_shape import TensorShape
@@ -56,14 +56,13 @@ def _type_spec(number, name, state, _):
     cls = _CLASSES.get(number) or _BY_NAME.get(name)
     if cls is None:
         raise NotImplementedError(
-            f"SavedModel: a function takes or gives values of {name}, which is not "
+            f"a saved function or dataset takes or gives values of {name}, which is not "
             "supported"
         )
-    return cls._deserialize(decoded(state))
-
-
-def _tensor_spec(shape, dtype, name):
-    return TensorSpec(shape, dtype, name)
+    try:
+        return cls._deserialize(decoded(state))
+    except (AttributeError, TypeError, ValueError) as e:
+        raise errors.DataLossError._of(f"no state of {name}: {e}") from None
 
 
 def _bounded(shape, dtype, minimum, maximum, name):
@@ -80,7 +79,7 @@ _DECODERS = {
     "tuple": lambda values: tuple(decoded(v) for v in values),
     "dict": lambda fields: {k: decoded(fields[k]) for k in sorted(fields)},
     "named_tuple": _fields,
-    "tensor_spec": _tensor_spec,
+    "tensor_spec": TensorSpec,
     "bounded_tensor_spec": _bounded,
     "type_spec": _type_spec,
     "tensor": lambda tensor: tensor,
@@ -113,8 +112,8 @@ def encoded(value):
     if isinstance(value, (list, tuple, dict)):
         return _encoded_structure(value)
     raise NotImplementedError(
-        f"SavedModel: a function takes or gives {value!r}, a {type(value).__name__}, "
-        "which SavedModels have no form for"
+        f"a function or dataset takes or gives {value!r}, a {type(value).__name__}, "
+        "which SavedModels and saved datasets have no form for"
     )
 
 
@@ -138,6 +137,6 @@ def _encoded_spec(spec):
         if cls is registered:
             return ("type_spec", _REGISTERED, name, state, 0)
     raise NotImplementedError(
-        f"SavedModel: a function takes or gives a {cls.__name__}, which SavedModels "
-        "have no form for"
+        f"a function or dataset takes or gives a {cls.__name__}, which SavedModels and "
+        "saved datasets have no form for"
     )
