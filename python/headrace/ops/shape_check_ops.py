@@ -6,7 +6,6 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.name_scopes import graph_scope
 from headrace.framework.sparse_tensor import SparseTensor
-from headrace.framework.support import signatures
 from headrace.ops import array_ops, check_ops, math_ops, reduction_ops
 
 
@@ -44,11 +43,11 @@ def _label(x):
     return f"Tensor {x.name if isinstance(x, _headrace.SymbolicTensor) else ''}"
 
 
-def _check_rank(x, ranks, wanted, holds, default, message, name, data, summarize):
+def _check_rank(x, ranks, wanted, holds, message, name, data, summarize):
     """`holds(rank, ranks)` tells of a rank, an integer or a tensor, whether it is
-    right; `wanted` are the words of it, `default` the name without another."""
+    right; `wanted` are the words of it."""
     x = x if isinstance(x, SparseTensor) else conversion.convert_to_tensor(x)
-    with graph_scope(name, default):
+    with graph_scope(name, "assert_rank"):
         pairs = [_checked_rank(rank) for rank in ranks]
         ranks = [rank for rank, _ in pairs]
         first = [check for _, check in pairs if check is not None]
@@ -70,11 +69,7 @@ def _check_rank(x, ranks, wanted, holds, default, message, name, data, summarize
             return check_ops.Assert(holds(found, ranks), data, summarize)
 
 
-_CHECK = "message=None, name=None, data=None, summarize=None"
-
-
-@signatures.having(f"x, rank, {_CHECK}")
-def assert_rank(x, rank, **given):
+def assert_rank(x, rank, message=None, name=None, data=None, summarize=None):
     """Asserts that x has that rank.
 
     Args:
@@ -98,26 +93,28 @@ def assert_rank(x, rank, **given):
             if isinstance(found, int) and isinstance(ranks[0], int)
             else math_ops.equal(found, ranks[0])
         ),
-        "assert_rank",
-        **given,
+        message,
+        name or "assert_rank",
+        data,
+        summarize,
     )
 
 
-@signatures.having(f"x, rank, {_CHECK}")
-def assert_rank_at_least(x, rank, **given):
+def assert_rank_at_least(x, rank, message=None, name=None, data=None, summarize=None):
     """Asserts that x has at least that rank; `assert_rank` says the rest."""
     return _check_rank(
         x,
         [rank],
         lambda ranks: f"at least {ranks[0] if ranks else ''}".strip(),
         lambda found, ranks: found >= ranks[0],
-        "assert_rank_at_least",
-        **given,
+        message,
+        name or "assert_rank_at_least",
+        data,
+        summarize,
     )
 
 
-@signatures.having(f"x, ranks, {_CHECK}")
-def assert_rank_in(x, ranks, **given):
+def assert_rank_in(x, ranks, message=None, name=None, data=None, summarize=None):
     """Asserts that x has one of the ranks; `assert_rank` says the rest."""
 
     def holds(found, ranks):
@@ -132,8 +129,10 @@ def assert_rank_in(x, ranks, **given):
         list(ranks),
         lambda ranks: f"in {tuple(ranks) if ranks else ''}".strip(),
         holds,
-        "assert_rank_in",
-        **given,
+        message,
+        name or "assert_rank_in",
+        data,
+        summarize,
     )
 
 
@@ -164,14 +163,16 @@ def assert_shapes(shapes, data=None, summarize=None, message=None, name=None):
             if symbols is None:
                 continue
             symbols, any_before = _read_symbols(symbols, x)
-            rank, how = len(symbols), (message, None, data, summarize)
+            rank = len(symbols)
             if rank <= 1 and not any_before:  # a scalar counts as a list of one
-                checks.append(assert_rank_in(x, (0, 1), *how))
+                checks.append(assert_rank_in(x, (0, 1), message, None, data, summarize))
                 symbols = symbols or [1]
             elif any_before:
-                checks.append(assert_rank_at_least(x, rank, *how))
+                checks.append(
+                    assert_rank_at_least(x, rank, message, None, data, summarize)
+                )
             else:
-                checks.append(assert_rank(x, rank, *how))
+                checks.append(assert_rank(x, rank, message, None, data, summarize))
             for i, symbol in enumerate(symbols):
                 if symbol in (None, "."):
                     continue

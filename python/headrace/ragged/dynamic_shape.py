@@ -18,7 +18,7 @@ class DynamicRaggedShape:
     @classmethod
     def from_tensor(cls, t, dtype=None):
         """The shape of a tensor or ragged tensor, in `dtype`."""
-        rows = list(levels(t))
+        rows = levels(t)
         if dtype is None:
             dtype = t.row_splits.dtype if rows else dtypes.int64
         dtype = dtypes.as_dtype(dtype)

@@ -248,7 +248,7 @@ def _places(condition):
         return array_ops.where(condition)
     found = array_ops.where(condition.flat_values)
     places, rest = found[:, 0], found[:, 1:]
-    for level in reversed(list(levels(condition))):
+    for level in reversed(levels(condition)):
         rows = array_ops.gather(level.value_rowids(), places)
         starts = array_ops.gather(level.row_starts(), rows)
         inside = places - math_ops.cast(starts, dtypes.int64)

@@ -14,10 +14,12 @@ def is_ragged(x):
 
 
 def levels(x):
-    """A ragged tensor and, one by one, those that are its values."""
+    """A ragged tensor and those that are its values, the outermost first."""
+    found = []
     while is_ragged(x):
-        yield x
+        found.append(x)
         x = x.values
+    return found
 
 
 def partition(x, dtype=None, what="row_splits"):

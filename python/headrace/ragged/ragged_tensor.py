@@ -263,7 +263,7 @@ class RaggedTensor:
     def ragged_rank(self):
         """How many of the dimensions, from the second on, are held as splits:
         an int."""
-        return sum(1 for _ in levels(self))
+        return 1 + (self.values.ragged_rank if is_ragged(self.values) else 0)
 
     @property
     def flat_values(self):
@@ -273,7 +273,8 @@ class RaggedTensor:
     @property
     def nested_row_splits(self):
         """A tuple of the row_splits of each ragged dimension, the outermost first."""
-        return tuple(level._splits for level in levels(self))
+        inner = self.values.nested_row_splits if is_ragged(self.values) else ()
+        return (self._splits, *inner)
 
     @property
     def uniform_row_length(self):
@@ -466,7 +467,9 @@ class RaggedTensor:
 
     # --- As parts.
     def _static_parts(self):
-        return tuple(level._uniform for level in levels(self))
+        values = self.values
+        inner = values._static_parts() if is_ragged(values) else ()
+        return (self._uniform, *inner)
 
     def _components(self):
         return [self.flat_values, *self.nested_row_splits]

@@ -32,7 +32,7 @@ def formatted(ragged, summarize):
         texts = string_ops.join(["'", flat, "'"])
     else:
         texts = string_ops.as_string(flat)
-    for level in reversed(list(levels(x))):
+    for level in reversed(levels(x)):
         texts = _rows_as_text(level.with_values(texts), summarize)
     outer = array_ops.expand_dims(texts, 0)
     whole = RaggedTensor.from_tensor(outer)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace._load import raw
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite, graph_scope
 from headrace.framework.settings.random_seed import op_seeds
@@ -29,14 +29,9 @@ def _scaled(op, shape, mean, stddev, dtype, seed, name):
     shape = conversion.shape_vector(shape)
     mean = conversion.convert_to_tensor(mean, dtype=dtype, name="mean")
     stddev = conversion.convert_to_tensor(stddev, dtype=dtype, name="stddev")
-    drawn = _seeded(op, seed, shape, dtype=dtype)
+    seed1, seed2 = op_seeds(seed)
+    drawn = _headrace.raw_op(op)(shape=shape, dtype=dtype, seed=seed1, seed2=seed2)
     return raw.AddV2(drawn * stddev, mean, name=name)
-
-
-def _seeded(op, seed, *inputs, **attributes):
-    """What an op draws with an op seed."""
-    seed, seed2 = op_seeds(seed)
-    return getattr(raw, op)(*inputs, seed=seed, seed2=seed2, **attributes)
 
 
 def parameterized_truncated_normal(
@@ -96,9 +91,12 @@ def _uniform(shape, minval, maxval, dtype, seed, name):
     if not (from_zero and to_one):
         low = conversion.convert_to_tensor(minval, dtype=dtype, name="min")
         high = conversion.convert_to_tensor(maxval, dtype=dtype, name="max")
+    seed1, seed2 = op_seeds(seed)
     if dtype.is_integer:
-        return _seeded("RandomUniformInt", seed, shape, low, high, name=name)
-    drawn = _seeded("RandomUniform", seed, shape, dtype=dtype)
+        return raw.RandomUniformInt(
+            shape, low, high, seed=seed1, seed2=seed2, name=name
+        )
+    drawn = raw.RandomUniform(shape, dtype=dtype, seed=seed1, seed2=seed2)
     if from_zero:
         return drawn if to_one else drawn * high
     scaled = drawn * (high - low)
@@ -111,14 +109,22 @@ def _is_number(x, wanted):
 
 def shuffle(value, seed=None, name=None):
     """The rows in a random order."""
-    return _seeded("RandomShuffle", seed, value, name=name)
+    seed1, seed2 = op_seeds(seed)
+    return raw.RandomShuffle(value, seed=seed1, seed2=seed2, name=name)
 
 
 @composite("categorical")
 def categorical(logits, num_samples, dtype=None, seed=None, name=None):
     """Classes drawn by unnormalised log-probabilities."""
-    how = {"output_dtype": dtypes.int64 if dtype is None else dtype, "name": name}
-    return _seeded("Multinomial", seed, logits, num_samples, **how)
+    seed1, seed2 = op_seeds(seed)
+    return raw.Multinomial(
+        logits,
+        num_samples,
+        seed=seed1,
+        seed2=seed2,
+        output_dtype=dtypes.int64 if dtype is None else dtype,
+        name=name,
+    )
 
 
 def gamma(shape, alpha, beta=None, dtype=dtypes.float32, seed=None, name=None):
@@ -133,7 +139,8 @@ def gamma(shape, alpha, beta=None, dtype=dtypes.float32, seed=None, name=None):
             array_ops.shape(alpha), array_ops.shape(beta)
         )
         alpha = array_ops.broadcast_to(alpha, full)
-        drawn = _seeded("RandomGamma", seed, shape, alpha)
+        seed1, seed2 = op_seeds(seed)
+        drawn = raw.RandomGamma(shape, alpha, seed=seed1, seed2=seed2)
         return elementwise_ops.maximum(_tiny(dtype), drawn / beta)
 
 
@@ -148,4 +155,5 @@ def poisson(shape, lam, dtype=dtypes.float32, seed=None, name=None):
     """Numbers of Poisson distributions."""
     with graph_scope(name, "random_poisson"):
         shape = conversion.shape_vector(shape)
-        return _seeded("RandomPoissonV2", seed, shape, lam, dtype=dtype)
+        seed1, seed2 = op_seeds(seed)
+        return raw.RandomPoissonV2(shape, lam, dtype=dtype, seed=seed1, seed2=seed2)
