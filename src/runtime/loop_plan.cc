@@ -122,7 +122,7 @@ StatusOr<ResolvedOpPtr> KeptOp(const ResolvedOp& op,
 // the functions with every level.
 constexpr int kDeepest = 4;
 constexpr int kMostLoops = 10'000;
-// Loops of one plan whose turns are written out.
+// Loops of one plan that it tries to write out: some 0.2 ms each.
 constexpr int kMostUnrolled = 200;
 // Branches within loops whose bodies are kept for bound turns, which take short
 // ones only: branches within branches, and nodes of all.
@@ -145,7 +145,7 @@ class Planner {
 
   const FunctionLibrary* const library_;
   PlanBudget* const budget_;
-  int left_ = kMostLoops, unrolled_left_ = kMostUnrolled;
+  int left_ = kMostLoops, tries_left_ = kMostUnrolled;
   // Branches run by their functions' names: what is kept of them is not to
   // count in the plan.
   PlanBudget branches_;
@@ -172,9 +172,8 @@ Status Planner::PlanLoop(Program& p, size_t c, std::vector<bool>& used,
   }
   Plan(parts.cond, depth + 1);
   Plan(parts.body, depth + 1);
-  if (unrolled_left_ > 0) {
+  if (tries_left_-- > 0) {
     if (auto loop = UnrollLoop(p, call, parts.cond, parts.body)) {
-      --unrolled_left_;
       used.resize(p.values.size());
       for (size_t o = 0; o < call.outputs.size(); ++o) {
         if (used[call.outputs[o]]) used[loop->results[o]] = true;

@@ -10,8 +10,8 @@ namespace {
 // Turns, and calls of all turns that are left when those on constants are
 // folded. A loop of bound turns costs about a microsecond to enter and some
 // nanoseconds a call; a step of a plan 20 to 50 ns, less where it is fused.
-constexpr int kMostTurns = 16;
-constexpr size_t kMostCalls = 24;
+constexpr int kMostUnrolledTurns = 16;
+constexpr size_t kMostUnrolledCalls = 24;
 // What one turn may have at all: it is copied to see what is left of it.
 constexpr size_t kMostOfOneTurn = 64;
 
@@ -67,7 +67,7 @@ class Unroller {
       const StatusOr<bool> more = Truth(truth);
       if (!more.ok()) return false;
       if (!*more) break;
-      if (turn == kMostTurns || !Turn()) return false;
+      if (turn == kMostUnrolledTurns || !Turn()) return false;
     }
     for (size_t o = 0; o < call.outputs.size(); ++o) {
       if (!Fits(call.outputs[o], made_.results[o])) return false;
@@ -86,7 +86,7 @@ class Unroller {
       if (!SaysSo(body_.values[body_.feeds[i]], (*next)[i])) return false;
     }
     made_.results = *std::move(next);
-    return made_.calls.size() <= kMostCalls;
+    return made_.calls.size() <= kMostUnrolledCalls;
   }
   bool SaysSo(const ProgramValue& said, ValueId v) const {
     const ProgramValue& value = p_.values[v];

@@ -3,8 +3,11 @@
 #include "runtime/unroll.h"
 
 #include <random>
+#include <set>
 
+#include "runtime/ran_functions.h"
 #include "runtime/test_turns.h"
+#include "tensorflow/core/framework/graph.pb.h"
 
 namespace headrace {
 namespace {
@@ -91,6 +94,21 @@ TEST(Unroll, FewTurnsAreWrittenOut) {
     EXPECT_EQ(loop.is_written_out(), by > 0) << by;
     if (by > 0) loop.Compare({Ramp({3}, 0.5f)});
   }
+}
+
+TEST(Unroll, NodesOfThePlanHaveNamesOfTheirOwn) {
+  CountedLoop loop(0, 4, 1, {{kFloats, {3, 5}}},
+                   [](OpScope& s, const Values& in) {
+                     const Value top = s("Max", {in[1], s.Int32s({0})});
+                     return Values{s("Sub", {in[1], top})};
+                   });
+  ASSERT_TRUE(loop.is_written_out());
+  tensorflow::GraphDef def;
+  ASSERT_TRUE(PlannedGraph(loop.whole, &def).ok());
+  std::set<std::string> names;
+  for (const auto& node : def.node()) names.insert(node.name());
+  EXPECT_EQ(names.size(), static_cast<size_t>(def.node_size()));
+  EXPECT_GT(def.node_size(), 6);
 }
 
 TEST(Unroll, ResultsThatAreTheVariablesThemselves) {
