@@ -9,7 +9,7 @@
 #include "formats/events.h"
 #include "op/op.h"
 #include "op/resource.h"
-#include "tensor/dtype_proto.h"
+#include "ops/summary/summary_values.h"
 #include "tensor/variant.h"
 #include "tensorflow/core/util/event.pb.h"
 
@@ -175,25 +175,6 @@ HR_OP(WriteScalarSummary)
     .Shape(NoOutputs)
     .Cpu(Compute<WriteScalar>);
 
-Status FillProto(const Tensor& t, tensorflow::TensorProto* proto) {
-  proto->set_dtype(TypeToProto(t.dtype()));
-  for (int64_t d : t.shape().dims()) {
-    proto->mutable_tensor_shape()->add_dim()->set_size(d);
-  }
-  proto->mutable_tensor_shape();
-  if (t.dtype() == DType::kString) {
-    for (const std::string& s : t.span<std::string>()) {
-      proto->add_string_val(s);
-    }
-    return OkStatus();
-  }
-  if (!IsPlain(t.dtype())) {
-    return Unimplemented("summaries of type ", DTypeName(t.dtype()));
-  }
-  proto->set_tensor_content(static_cast<const char*>(t.raw()), t.bytes());
-  return OkStatus();
-}
-
 Status WriteTensor(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto file, FileOf(c));
   HR_ASSIGN_OR_RETURN(tensorflow::Event event, EventAt(c));
@@ -208,7 +189,7 @@ Status WriteTensor(KernelContext& c) {
       !value->mutable_metadata()->ParseFromString(metadata)) {
     return InvalidArgument("summary_metadata is no SummaryMetadata");
   }
-  HR_RETURN_IF_ERROR(FillProto(c.input(2), value->mutable_tensor()));
+  HR_RETURN_IF_ERROR(FillTensorProto(c.input(2), value->mutable_tensor()));
   return file->Write(event);
 }
 
@@ -223,6 +204,84 @@ HR_OP(WriteSummary)
     .Stateful()
     .Shape(NoOutputs)
     .Cpu(Compute<WriteTensor>);
+
+// The tag of input `i` in a new event of now.
+StatusOr<std::string> TagInput(const KernelContext& c, int i) {
+  if (c.input(i).num_elements() == 1) return c.input(i).scalar<std::string>();
+  return InvalidArgument("tag must be scalar, got shape ", c.input(i).shape());
+}
+
+Status WriteHistogram(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto file, FileOf(c));
+  HR_ASSIGN_OR_RETURN(tensorflow::Event event, EventAt(c));
+  HR_ASSIGN_OR_RETURN(const std::string tag, TagInput(c, 2));
+  auto* value = event.mutable_summary()->add_value();
+  value->set_tag(tag);
+  HR_RETURN_IF_ERROR(FillHistogram(tag, c.input(3), value->mutable_histo()));
+  return file->Write(event);
+}
+
+HR_OP(WriteHistogramSummary)
+    .Input("writer: resource")
+    .Input("step: int64")
+    .Input("tag: string")
+    .Input("values: T")
+    .Attr(
+        "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, "
+        "uint16, "
+        "half, uint32, uint64, bool} = DT_FLOAT")
+    .Doc("Writes how numbers are spread.")
+    .Stateful()
+    .Shape(NoOutputs)
+    .Cpu(Compute<WriteHistogram>);
+
+Status WriteImages(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto file, FileOf(c));
+  HR_ASSIGN_OR_RETURN(tensorflow::Event event, EventAt(c));
+  HR_ASSIGN_OR_RETURN(const std::string tag, TagInput(c, 2));
+  HR_RETURN_IF_ERROR(AddImages(tag, c.input(3), c.op().int_attr("max_images"),
+                               c.input(4), event.mutable_summary()));
+  return file->Write(event);
+}
+
+HR_OP(WriteImageSummary)
+    .Input("writer: resource")
+    .Input("step: int64")
+    .Input("tag: string")
+    .Input("tensor: T")
+    .Input("bad_color: uint8")
+    .Attr("max_images: int >= 1 = 3")
+    .Attr("T: {uint8, double, float, half} = DT_FLOAT")
+    .Doc("Writes images as PNG files.")
+    .Stateful()
+    .Shape(NoOutputs)
+    .Cpu(Compute<WriteImages>);
+
+Status WriteSounds(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto file, FileOf(c));
+  HR_ASSIGN_OR_RETURN(tensorflow::Event event, EventAt(c));
+  HR_ASSIGN_OR_RETURN(const std::string tag, TagInput(c, 2));
+  if (c.input(4).num_elements() != 1) {
+    return InvalidArgument("sample_rate must be scalar, got shape ",
+                           c.input(4).shape());
+  }
+  HR_RETURN_IF_ERROR(AddSounds(tag, c.input(3), c.op().int_attr("max_outputs"),
+                               c.input(4).scalar<float>(),
+                               event.mutable_summary()));
+  return file->Write(event);
+}
+
+HR_OP(WriteAudioSummary)
+    .Input("writer: resource")
+    .Input("step: int64")
+    .Input("tag: string")
+    .Input("tensor: float")
+    .Input("sample_rate: float")
+    .Attr("max_outputs: int >= 1 = 3")
+    .Doc("Writes sounds as WAV files.")
+    .Stateful()
+    .Shape(NoOutputs)
+    .Cpu(Compute<WriteSounds>);
 
 Status WriteRawProto(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto file, FileOf(c));
