@@ -8,6 +8,8 @@ def __getattr__(name):
     if name.startswith("__") or name not in _names():
         text = later(f"headrace.raw_ops.{name}")
         text = text or f"module 'headrace.raw_ops' has no attribute '{name}'"
+        why = _headrace.why_absent_op(name)
+        text = f"{text}: {why}" if why else text
         raise AttributeError(text)
     function = _headrace.raw_op(name)
     globals()[name] = function
