@@ -15,7 +15,7 @@ class MatchingDataset : public Dataset {
         patterns_(std::move(patterns)) {}
   StringView kind() const override { return "MatchingFiles"; }
 
-  // The names are looked for when a walk begins, and sorted.
+  // The names are looked for when a walk begins; each pattern's are sorted.
   class Iterator : public IteratorOf<MatchingDataset> {
    public:
     using IteratorOf::IteratorOf;
@@ -24,9 +24,9 @@ class MatchingDataset : public Dataset {
         std::string path;
         HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(pattern, &path));
         HR_ASSIGN_OR_RETURN(auto found, MatchPaths(fs, path));
+        std::sort(found.begin(), found.end());
         names_.insert(names_.end(), found.begin(), found.end());
       }
-      std::sort(names_.begin(), names_.end());
       return OkStatus();
     }
     Status Next(PullContext& c, Element* out, bool* end) override {
@@ -64,7 +64,7 @@ Status MakeMatching(KernelContext& c) {
 HR_OP(MatchingFilesDataset)
     .Input("patterns: string")
     .Output("handle: variant")
-    .Doc("Paths of the files that match patterns, sorted.")
+    .Doc("Paths of the files that match patterns, sorted by pattern.")
     .Stateful()
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeMatching>);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/cancellation.h"
 #include "op/op_like.h"
 #include "ops/queue/queue_handle.h"
@@ -90,7 +91,12 @@ Status Barrier::CheckInsert(const Tensor& keys, int at,
                              ". Expected ", shapes_[at], ", got ", have);
     }
   }
+  absl::flat_hash_set<StringView> seen;
   for (const std::string& key : keys.span<std::string>()) {
+    if (!seen.insert(key).second) {
+      return InvalidArgument("Key ", key, " already has a value for component ",
+                             at, " in barrier ", name_);
+    }
     auto found = partial_.find(key);
     if (found == partial_.end()) {
       if (!closed_) continue;
@@ -126,9 +132,6 @@ Status Barrier::Insert(const Tensor& keys, int at, const Tensor& values) {
       p.parts.resize(types_.size());
       p.missing = types_.size();
       fresh = true;
-    } else if (p.parts[at].has_buffer()) {  // twice in one batch
-      return InvalidArgument("Key ", key, " already has a value for component ",
-                             at, " in barrier ", name_);
     }
     p.parts[at] = std::move(rows[i]);
     if (--p.missing > 0) continue;
