@@ -26,7 +26,7 @@ def whatever_they_are(tf, raw):
     """Nothing is said of the elements but how many there are."""
     fake = raw.FakeParam(dtype=tf.float32, shape=[2, 3])
     drawn = raw.NonDeterministicInts(shape=tf.constant([50], tf.int64))
-    again = raw.NonDeterministicInts(shape=[50], shape_dtype=tf.int32)
+    again = raw.NonDeterministicInts(shape=tf.constant([50]))
     few = raw.NonDeterministicInts(shape=[0, 3], dtype=tf.uint32)
     return [
         np.array(fake.shape),

@@ -1,6 +1,8 @@
 """tf.compat.v1.ConditionalAccumulator and its sparse form; errors of what steps
 share."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -89,7 +91,9 @@ def test_other_kinds_are_refused(session):
     with pytest.raises(tf.errors.InvalidArgumentError, match="must be positive"):
         take["num_required"] = 0
         session.run(raw.AccumulatorTakeGradient(handle=dense, **take))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="is of float, not of double"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="is of float, not of double"
+    ):
         session.run(
             raw.AccumulatorTakeGradient(handle=dense, num_required=1, dtype=tf.float64)
         )
@@ -181,3 +185,14 @@ def test_sparse_tensors_that_are_not_kept():
         raw.AddSparseToTensorsMap(
             sparse_indices=_long([[7]]), sparse_values=[1.0], sparse_shape=_long([3])
         )
+
+
+def test_who_waits_by_key_lets_others_put():
+    kind = {"dtypes": [tf.int32], "shared_name": "waited_for"}
+    put = threading.Timer(
+        0.05, lambda: raw.MapStage(key=_long(4), indices=[0], values=[7], **kind)
+    )
+    put.start()
+    (found,) = raw.MapUnstage(key=_long(4), indices=[0], **kind)
+    put.join()
+    assert found.numpy() == 7
