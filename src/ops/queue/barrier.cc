@@ -93,7 +93,7 @@ Status Barrier::CheckInsert(const Tensor& keys, int at,
   }
   absl::flat_hash_set<StringView> seen;
   for (const std::string& key : keys.span<std::string>()) {
-    if (!seen.insert(key).second) {
+    if (!seen.insert(StringView(key)).second) {
       return InvalidArgument("Key ", key, " already has a value for component ",
                              at, " in barrier ", name_);
     }
