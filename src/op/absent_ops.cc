@@ -13,8 +13,7 @@ namespace {
 // docs/coverage.md of these rows, and says which of upstream's names have
 // neither an op nor a row.
 constexpr AbsentOps kAbsent[] = {
-    {"TPU",
-     "it runs on TPUs alone",
+    {"TPU", "it runs on TPUs alone",
      "AllToAll AssignVariableXlaConcatND CollectivePermute "
      "ConfigureDistributedTPU ConfigureTPUEmbedding ConvertToCooTensor "
      "ConvertToListOfSparseCoreCooTensors "
@@ -87,16 +86,14 @@ constexpr AbsentOps kAbsent[] = {
      "XlaSparseDenseMatmulGradWithSgdAndStaticBufferSize "
      "XlaSparseDenseMatmulWithCsrInput "
      "XlaSparseDenseMatmulWithStaticBufferSize XlaSplitND"},
-    {"GPU",
-     "it has a kernel for GPUs alone, and Headrace runs on CPUs",
+    {"GPU", "it has a kernel for GPUs alone, and Headrace runs on CPUs",
      "CTCLossV2 CheckPinned CudnnRNN CudnnRNNBackprop CudnnRNNBackpropV2 "
      "CudnnRNNBackpropV3 CudnnRNNCanonicalToParams "
      "CudnnRNNCanonicalToParamsV2 CudnnRNNParamsSize "
      "CudnnRNNParamsToCanonical CudnnRNNParamsToCanonicalV2 CudnnRNNV2 "
      "CudnnRNNV3 GenerateBoundingBoxProposals NcclAllReduce NcclBroadcast "
      "NcclReduce"},
-    {"cluster",
-     "it needs several processes, and Headrace works in one",
+    {"cluster", "it needs several processes, and Headrace works in one",
      "CollectiveAllToAllV2 CollectiveAllToAllV3 CollectiveAssignGroupV2 "
      "CollectiveBcastRecv CollectiveBcastRecvV2 CollectiveBcastSend "
      "CollectiveBcastSendV2 CollectiveGather CollectiveGatherV2 "
@@ -131,8 +128,7 @@ constexpr AbsentOps kAbsent[] = {
      "GenerateVocabRemapping KMC2ChainInitialization "
      "KmeansPlusPlusInitialization LoadAndRemapMatrix SdcaFprint "
      "SdcaOptimizer SdcaOptimizerV2 SdcaShrinkL1"},
-    {"training-internals",
-     "it is a step of server-side batching",
+    {"training-internals", "it is a step of server-side batching",
      "Batch BatchFunction Unbatch UnbatchGrad"},
     {"training-internals",
      "it tells the runtime of TensorFlow about its own state",
@@ -169,18 +165,15 @@ constexpr AbsentOps kAbsent[] = {
      "QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize "
      "UniformQuantizedConvolution UniformQuantizedConvolutionHybrid "
      "UniformQuantizedDotHybrid"},
-    {"wanted",
-     "this kind of dataset is not there yet",
+    {"wanted", "this kind of dataset is not there yet",
      "ChooseFastestBranchDataset ChooseFastestDataset "
      "ExperimentalChooseFastestDataset GlobalShuffleDataset "
      "IndexFlatMapDataset MapDefun SamplingDataset "
      "SnapshotNestedDatasetReader WeightedFlatMapDataset"},
-    {"wanted",
-     "this format is not read yet",
+    {"wanted", "this format is not read yet",
      "DecodeJSONExample DecodeJxl DecodeProtoV2 DecodeWebP EncodeProto "
      "RecordInput"},
-    {"wanted",
-     "it is not there yet",
+    {"wanted", "it is not there yet",
      "AnonymousMutableDenseHashTable CompositeTensorVariantFromComponents "
      "CompositeTensorVariantToComponents CompressElement For "
      "MutableDenseHashTable MutableDenseHashTableV2 RandomCrop "
@@ -189,52 +182,36 @@ constexpr AbsentOps kAbsent[] = {
      "pipelines are not written as graphs; use Dataset.save, or a "
      "checkpoint of the iterator",
      "DatasetFingerprint DatasetFromGraph DatasetToGraph DatasetToGraphV2"},
-    {"wanted",
-     "use tf.data.experimental.TFRecordWriter",
+    {"wanted", "use tf.data.experimental.TFRecordWriter",
      "DatasetToTFRecord ExperimentalDatasetToTFRecord"},
-    {"cluster",
-     "there is no data service; share files with Dataset.shard",
+    {"cluster", "there is no data service; share files with Dataset.shard",
      "DataServiceDataset DataServiceDatasetV2 DataServiceDatasetV3 "
      "DataServiceDatasetV4 DistributedSave RegisterDataset "
      "RegisterDatasetV2"},
-    {"cluster",
-     "training is in one process; use Dataset.shard",
+    {"cluster", "training is in one process; use Dataset.shard",
      "AutoShardDataset ExperimentalAutoShardDataset"},
-    {"wanted",
-     "elements go to one device",
+    {"wanted", "elements go to one device",
      "AnonymousMultiDeviceIterator AnonymousMultiDeviceIteratorV3 "
      "DeleteMultiDeviceIterator MultiDeviceIterator "
      "MultiDeviceIteratorFromStringHandle "
      "MultiDeviceIteratorGetNextFromShard MultiDeviceIteratorInit "
      "MultiDeviceIteratorToStringHandle"},
-    {"wanted",
-     "files of LMDB are not read",
+    {"wanted", "files of LMDB are not read",
      "ExperimentalLMDBDataset LMDBDataset LMDBReader"},
-    {"wanted",
-     "use tf.data.experimental.SqlDataset",
+    {"wanted", "use tf.data.experimental.SqlDataset",
      "ExperimentalSqlDataset SqlDataset"},
-    {"training-internals",
-     "tf.data.Options says which rewrites apply",
+    {"training-internals", "tf.data.Options says which rewrites apply",
      "RewriteDataset"},
-    {"wanted",
-     "use FilterDataset",
-     "ParallelFilterDataset"},
-    {"wanted",
-     "use SnapshotDatasetV2",
-     "SnapshotDataset"},
-    {"wanted",
-     "use tf.data.experimental.group_by_reducer",
+    {"wanted", "use FilterDataset", "ParallelFilterDataset"},
+    {"wanted", "use SnapshotDatasetV2", "SnapshotDataset"},
+    {"wanted", "use tf.data.experimental.group_by_reducer",
      "ExperimentalGroupByReducerDataset GroupByReducerDataset"},
-    {"wanted",
-     "use tf.data.experimental.parse_example_dataset",
+    {"wanted", "use tf.data.experimental.parse_example_dataset",
      "ExperimentalParseExampleDataset ParseExampleDataset "
      "ParseExampleDatasetV2"},
-    {"wanted",
-     "use tf.data.experimental.DatasetInitializer",
+    {"wanted", "use tf.data.experimental.DatasetInitializer",
      "InitializeTableFromDataset"},
-    {"training-internals",
-     "it would end the process",
-     "Abort"},
+    {"training-internals", "it would end the process", "Abort"},
 };
 
 }  // namespace
