@@ -91,9 +91,9 @@ class HR_API ConcreteFunction {
 // which they differ from another (unless the body cannot be traced so), and the
 // one that was not called lately goes, as in Python.
 //
-// Safe to call from several threads: plans run side by side, tracing is done by
-// one thread at a time. The body may call the function itself (with another
-// signature; kResourceExhausted where the stack ends).
+// Safe to call from several threads: plans run side by side, one thread traces
+// at a time, but for functions that trace each other. The body may call the
+// function (with another signature; kResourceExhausted where the stack ends).
 class HR_API Function {
  public:
   using Body = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;

@@ -51,6 +51,21 @@ std::vector<ArgSpec> ArgSpecsOf(TokenSpan tokens,
   return specs;
 }
 
+// Holds a function's lock while it lives.
+class ABSL_SCOPED_LOCKABLE Tracing {
+ public:
+  // Throws, and holds nothing, where the thread should stop.
+  explicit Tracing(TracingLock& lock) ABSL_EXCLUSIVE_LOCK_FUNCTION(lock)
+      : lock_(lock) {
+    Check(lock_.Acquire());
+  }
+  ~Tracing() ABSL_UNLOCK_FUNCTION() { lock_.Release(); }
+  Tracing(const Tracing&) = delete;
+
+ private:
+  TracingLock& lock_;
+};
+
 Tokens Copied(TokenSpan tokens) { return {tokens.begin(), tokens.end()}; }
 
 // How `now` differs from an older trace's arguments.
@@ -118,7 +133,7 @@ BodyTracePtr BodyFunction::For(const Signature& call) {
   const Tokens wanted = Constrained(call.tokens());
   BodyTracePtr trace = Found(wanted);
   if (!trace) {
-    MutexLock making(tracing_);
+    Tracing making(tracing_);
     // Another thread may have traced the same signature meanwhile.
     trace = Found(wanted);
     if (!trace) trace = Made(wanted);
@@ -129,7 +144,7 @@ BodyTracePtr BodyFunction::For(const Signature& call) {
 
 BodyTracePtr BodyFunction::ConcreteFor(const Signature& specs) {
   const Tokens wanted = Constrained(specs.tokens());
-  MutexLock making(tracing_);
+  Tracing making(tracing_);
   {
     MutexLock lock(mutex_);
     for (const BodyTracePtr& t : traces_.all()) {

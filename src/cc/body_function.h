@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "base/fork_mutex.h"
-#include "base/recursive_fork_mutex.h"
 #include "cc/structure.h"
 #include "function/concrete_function.h"
 #include "function/retraces.h"
 #include "function/trace_cache.h"
 #include "function/traces.h"
+#include "function/tracing_lock.h"
 #include "headrace/function.h"
 
 namespace headrace::tf::internal {
@@ -74,9 +74,8 @@ class BodyFunction {
 
   const Function::StructuredBody body_;
   const FunctionOptions options_;
-  // Held while the body runs, which may call the function for another
-  // signature; so each is traced once.
-  RecursiveForkMutex tracing_ ABSL_ACQUIRED_BEFORE(mutex_);
+  // Held while the body runs, so that each signature is traced once.
+  TracingLock tracing_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable ForkMutex mutex_;
   TraceCache<Known> known_ ABSL_GUARDED_BY(mutex_);
   Table traces_ ABSL_GUARDED_BY(mutex_);

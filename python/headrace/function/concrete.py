@@ -42,6 +42,7 @@ class ConcreteFunction:
         self._signature = None
         self._of_specs = False  # it was asked for with TensorSpecs
         self._is_new = False  # no call of its Function has run it yet
+        self._runs_first = None  # what its first call runs in its place
         self._kept_variables = ()
         function_type.output = _output_type(results.structure, results.tensors)
 

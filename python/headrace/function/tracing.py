@@ -245,8 +245,7 @@ def _call(function, parameters, slots, wrap_errors):
 
 def check_captures(graph):
     """Captured tensors must belong to graphs around this one."""
-    around = {g._core.id for g in stack.entered() if g is not None}
-    around.discard(graph._core.id)
+    around = stack.within_reach() - {graph._core.id}
     for outer, _ in graph._core.captures():
         if isinstance(outer, _headrace.SymbolicTensor):
             if _headrace.graph_id(outer) not in around:

@@ -50,6 +50,8 @@ class Graph:
     building_function = False
     is_control_flow_graph = False  # whether it is the body of a branch or loop
     keeps_effects = False  # whether effects that nothing waits for run, too
+    # Identities of other graphs whose tensors code that builds this one may read.
+    stands_in = frozenset()
 
     def __init__(self, core=None):
         """`core`: the native graph that it shows, made where there is none."""
