@@ -3,6 +3,7 @@
 
 #include "base/library_call.h"
 #include "base/thread_pool.h"
+#include "bind/call/converted_call.h"
 #include "bind/call/dispatched.h"
 #include "bind/call/dlpack.h"
 #include "bind/call/op_function.h"
@@ -42,7 +43,8 @@ NB_MODULE(_headrace, m) {
   if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||
       !AddVariableType(module) || !AddOpFunctions(module) ||
       !AddTensorFunctions(module) || !AddDlpack(module) ||
-      !AddFunctionType(module) || !AddDispatched(module)) {
+      !AddFunctionType(module) || !AddDispatched(module) ||
+      !AddConvertedCall(module)) {
     nb::raise_python_error();
   }
   // Threads that a job waits for may wait for the GIL.

@@ -32,6 +32,8 @@ def _type_of_result(value):
 class ConcreteFunction:
     """A function traced for one signature. Calls take tensors of its types."""
 
+    _runs_first = None  # the ConcreteFunction that its first call runs in its place
+
     def __init__(self, core, graph, function_type, results, python_name):
         self._core = core
         self._graph = graph
@@ -42,7 +44,6 @@ class ConcreteFunction:
         self._signature = None
         self._of_specs = False  # it was asked for with TensorSpecs
         self._is_new = False  # no call of its Function has run it yet
-        self._runs_first = None  # what its first call runs in its place
         self._kept_variables = ()
         function_type.output = _output_type(results.structure, results.tensors)
 

@@ -154,6 +154,7 @@ def trace(
         borrowed=() if keeps_variables else captured,
         attrs=attributes or {},
     )
+    graph._function = core
     graph.inputs = arguments + graph.internal_captures
     graph.outputs = list(results.tensors)
     graph.structured_outputs = func_graph.rebuild(results.structure, results.tensors)

@@ -52,6 +52,7 @@ class Graph:
     keeps_effects = False  # whether effects that nothing waits for run, too
     # Identities of other graphs whose tensors code that builds this one may read.
     stands_in = frozenset()
+    _function = None  # the native function that this is the graph of
 
     def __init__(self, core=None):
         """`core`: the native graph that it shows, made where there is none."""
@@ -432,9 +433,14 @@ class Graph:
     def as_graph_def(
         self, from_version=None, add_shapes=False, use_pybind11_proto=False
     ):
-        """The graph as a GraphDef proto."""
+        """The graph as a GraphDef proto.
+
+        That of a traced function says by control inputs in which order its effects
+        happen, and its results wait for all of them.
+        """
         if from_version is not None:
             raise NotImplementedError("as_graph_def: from_version is not supported")
         proto = protos.GraphDef()
-        proto.ParseFromString(_headrace.export_graph(self._core, bool(add_shapes)))
+        text = _headrace.export_graph(self._core, bool(add_shapes), self._function)
+        proto.ParseFromString(text)
         return proto
