@@ -2,7 +2,7 @@
 
 Usage: python3 tools/check_symbols.py LIBRARY...
 A shared library may export C++ names of namespace headrace and the C ABI
-(TF_*, TFE_*); a Python module its PyInit_ function alone.
+(TF_*, TFE_*); a Python module these, and its PyInit_ function.
 """
 
 import os
@@ -14,7 +14,7 @@ LIBRARY = re.compile(
     r"((typeinfo|typeinfo name|vtable|VTT|guard variable) for )?headrace::"
     r"|[^(]* headrace::|TFE?_[A-Z]"
 )
-MODULE = re.compile(r"PyInit_\w+$")
+MODULE = re.compile(LIBRARY.pattern + r"|PyInit_\w+$")
 
 
 def exported(path):

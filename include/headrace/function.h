@@ -17,8 +17,9 @@
 
 namespace headrace::tf {
 namespace internal {
-class BodyFunction;  // the library's own
+class FunctionState;  // the library's own
 struct BodyTrace;
+struct FunctionAccess;
 }  // namespace internal
 
 struct FunctionOptions {
@@ -140,12 +141,13 @@ class HR_API Function {
   std::string name() const;
 
  private:
-  explicit Function(std::shared_ptr<internal::BodyFunction> state)
+  friend struct internal::FunctionAccess;
+  explicit Function(std::shared_ptr<internal::FunctionState> state)
       : state_(std::move(state)) {}
   void Run(internal::Given args, internal::Taken result) const;
   ConcreteFunction Concrete(internal::Given args) const;
 
-  std::shared_ptr<internal::BodyFunction> state_;
+  std::shared_ptr<internal::FunctionState> state_;
 };
 
 // A Function of the arguments A that gives R, each a structure. Arguments are
@@ -173,6 +175,8 @@ class TracedFunction<R(A...)> {
               }
             },
             std::move(options))) {}
+  // Calls `function`, whatever its body is written in.
+  explicit TracedFunction(Function function) : function_(std::move(function)) {}
 
   R operator()(const A&... args) const {
     return function_.Call<R, A...>(args...);

@@ -9,6 +9,7 @@
 #include "bind/call/tensor_functions.h"
 #include "bind/call/tensor_type.h"
 #include "bind/checkpoint.h"
+#include "bind/function/named_functions.h"
 #include "bind/function/named_gradient.h"
 #include "bind/function/tape_object.h"
 #include "bind/python/call_stops.h"
@@ -63,6 +64,7 @@ NB_MODULE(_headrace, m) {
   AddGraph(m);
   AddConcreteFunction(m);
   AddTraces(m);
+  AddNamedFunctions(m);
   AddSession(m);
   AddGraphDef(m);
   AddSavedModel(m);

@@ -77,7 +77,19 @@ bool BodyTrace::IsAtHome() const { return !home || home == GraphInTheMaking(); }
 
 ValueList BodyTrace::Call(absl::Span<const Value> leaves) const {
   ValueList outputs;
-  Check(function->Call(leaves, &outputs));
+  Check(function->Call(leaves, &outputs, keep));
+  // A variable that it gives is known by its handle, to tapes above all.
+  const headrace::Function& f = *function->function();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].dtype() != headrace::DType::kResource) [[likely]]
+      continue;
+    const size_t at =
+        std::find(f.args.begin(), f.args.end(), f.results[i].node) -
+        f.args.begin();
+    if (at == f.args.size()) continue;
+    outputs[i] = at < leaves.size() ? leaves[at]
+                                    : function->captures()[at - leaves.size()];
+  }
   return outputs;
 }
 
