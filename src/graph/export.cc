@@ -101,7 +101,7 @@ class FunctionExporter {
  public:
   FunctionExporter(const Function& f, const ExportOptions& options,
                    FunctionDef* def)
-      : f_(f), def_(def) {
+      : f_(f), options_(options), def_(def) {
     if (options.effect_order) after_ = EffectOrder(f);
     for (size_t i = 0; i < f.args.size(); ++i) args_[f.args[i]] = i;
     FindForeign();
@@ -214,10 +214,13 @@ class FunctionExporter {
         if (!foreign_.contains(c)) AddControl(c, def);
       }
     }
-    return AddAttrs(n, {}, def);
+    ExportOptions attrs;  // shapes are those of the graph's nodes alone
+    attrs.strip_default_attrs = options_.strip_default_attrs;
+    return AddAttrs(n, attrs, def);
   }
 
   const Function& f_;
+  const ExportOptions& options_;
   FunctionDef* def_;
   absl::flat_hash_map<const Node*, size_t> args_;
   absl::flat_hash_set<const Node*> foreign_;

@@ -569,6 +569,15 @@ class ResourceVariable(Variable):
         """Assigns what _serialize_to_tensors gave."""
         return self.assign(restored_tensors["VARIABLE_VALUE"])
 
+    def _export_to_saved_model_graph(self, object_map, tensor_map, options, **kwargs):
+        """Tells classes that stand for it by which tensors functions know it: those of
+        the list. A SavedModel's graph has no objects of Python, so that each object
+        stands for itself."""
+        del options, kwargs
+        object_map[self] = self
+        tensor_map[self.handle] = self.handle
+        return [self.handle]
+
 
 class _UnreadVariable(ResourceVariable):
     """A variable as its assignments return it: reading gives the value now."""

@@ -67,12 +67,23 @@ class Graph:
         self._gradient_overrides = {}
         self._flow_context = None  # of control_flow/flow_contexts.py
         self._node_attrs = {}  # what nodes get beside their own attributes
+        self._saving_errors = []  # why no SavedModel can hold it
         _graphs[self._core.id] = self
         if not self.building_function:  # tensors hold their graph, as programs expect
             number = self._core.id
             _headrace.set_graph_owner(number, weakref.ref(self))
             gone = weakref.finalize(self, _headrace.set_graph_owner, number, None)
             gone.atexit = False
+
+    def mark_as_unsaveable(self, error_message):
+        """Says why no SavedModel can hold the graph, nor those that it is traced for."""
+        for graph in {id(g): g for g in (self, *stack.entered()) if g}.values():
+            graph._saving_errors.append(error_message)
+
+    @property
+    def saveable(self):
+        """Whether nobody marked it as unsaveable."""
+        return not self._saving_errors
 
     def _operation(self, node):
         op = self._operations.get(node.id)

@@ -5,10 +5,15 @@ import os
 
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.framework import data_structures, dtypes
+from headrace.framework import data_structures, dtypes, variables
 from headrace.framework.asset import Asset
 from headrace.framework.settings import logging, versions
-from headrace.framework.trackable import AutoTrackable, is_trackable, node_of
+from headrace.framework.trackable import (
+    AutoTrackable,
+    Trackable,
+    is_trackable,
+    node_of,
+)
 from headrace.framework.type_spec import TensorSpec
 from headrace.function.concrete import ConcreteFunction
 from headrace.function.function_type import P
@@ -23,6 +28,7 @@ from headrace.saved_model.options import SaveOptions
 _RESERVED = "signatures"
 _OF_RESOURCE = checked_options(input_signature=[], autograph=False)
 _FUNCTIONS = (Function, ConcreteFunction)
+_NO_DEPENDENCIES = Trackable._deserialization_dependencies
 
 
 def save(obj, export_dir, signatures=None, options=None):
@@ -70,7 +76,7 @@ def _children_of(obj):
     found = {}
     if isinstance(obj, AutoTrackable):
         found.update(_functions_of(obj))
-    for name, child in obj._trackable_children().items():
+    for name, child in obj._trackable_children(save_type="savedmodel").items():
         found.setdefault(name, child)
     if hasattr(obj, "_model_children"):  # those that checkpoints do without
         found.update(obj._model_children())
@@ -96,10 +102,11 @@ class _Saver:
         functions = {key: w.function for key, w in wrappers.items()}
         self._root_children = [*children, (_RESERVED, SignatureMap(functions))]
         self._walk()
+        self._check_dependencies()
         for key, wrapper in wrappers.items():
             self._later.append(
                 lambda key=key, w=wrapper: self._writer.add_signature(
-                    key, w.function._core, w.inputs, w.outputs
+                    key, w.function._core, w.inputs, w.outputs, w.defaults
                 )
             )
 
@@ -120,6 +127,9 @@ class _Saver:
             self._writer.add_child(number, name, child)
         for do in self._later:
             do()
+        if self._options.experimental_custom_gradients:
+            for warning in self._writer.add_gradients():
+                logging.get_logger().warning(warning)
         tags = [SERVING, *(self._options.extra_tags or ())]
         aliases = [
             (c.name.decode(), alias)
@@ -165,9 +175,9 @@ class _Saver:
     def _add(self, obj):
         w = self._writer
         if isinstance(obj, _headrace.VariableBase):
-            name = obj.name.partition(":")[0]
-            sync, aggregation = obj.synchronization.value, obj.aggregation.value
-            return w.add_variable(obj, name, sync, aggregation)
+            return self._add_variable(obj)
+        if getattr(obj, "_should_act_as_resource_variable", False):
+            return self._add_variable(_stood_for(obj, self._options))
         if isinstance(obj, Function):
             number = w.add_function_object()
             self._later.append(lambda: self._add_function(number, obj))
@@ -183,6 +193,34 @@ class _Saver:
         if self._is_resource(obj):
             return w.add_resource(obj.resource_handle)
         return w.add_user_object(_identifier(obj))
+
+    def _add_variable(self, v):
+        name = v.name.partition(":")[0]
+        sync, aggregation = v.synchronization.value, v.aggregation.value
+        policy = self._options.experimental_variable_policy
+        device = v.device if policy._save_variable_devices() else ""
+        return self._writer.add_variable(v, name, sync, aggregation, device)
+
+    def _check_dependencies(self):
+        """What is to be made before an object must be saved, and without circles."""
+        before, children = {}, {}
+        for number, name, child in self._edges:
+            children.setdefault(number, {})[name] = self._objects[child]
+        for number, obj in enumerate(self._objects):
+            found = getattr(type(obj), "_deserialization_dependencies", _NO_DEPENDENCIES)
+            if found is _NO_DEPENDENCIES:
+                continue
+            first = obj._deserialization_dependencies(children.get(number, {}))
+            for name, child in first.items():
+                if id(child) not in self._ids:
+                    raise ValueError(
+                        f"Found an untracked dependency. Object {obj} depends on {child}, "
+                        f"but this dependency isn't listed as a child ({name!r}). Please "
+                        "track this child by overriding `_trackable_children` or use "
+                        "`._track_trackable`."
+                    )
+                before.setdefault(number, []).append(self._ids[id(child)])
+        _refuse_circles(before, self._objects)
 
     # --- functions ---
 
@@ -203,6 +241,11 @@ class _Saver:
 
     def _put(self, concrete):
         """Adds a concrete function under its name, which it returns."""
+        if errors := concrete.graph._saving_errors:
+            raise ValueError(
+                f"Unable to save function {concrete.name} for the following reason(s):\n"
+                + "\n".join(errors)
+            )
         self._writer.add_function(concrete._core, *_encoded(concrete))
         return concrete.name.decode()
 
@@ -289,6 +332,51 @@ class _Saver:
             "restore_fn",
         )
         return {attribute or "value": (save, restore)}
+
+
+class _ByIdentity(dict):
+    """A dictionary whose keys are compared by identity: variables have no hash."""
+
+    def __setitem__(self, key, value):
+        super().__setitem__(id(key), (key, value))
+
+    def __getitem__(self, key):
+        return super().__getitem__(id(key))[1]
+
+
+def _stood_for(obj, options):
+    """The variable that an object acts as."""
+    maps = _ByIdentity(), _ByIdentity()
+    handles = obj._export_to_saved_model_graph(*maps, options)
+    found = [variables.of_handle(h) for h in handles]
+    if len(found) != 1 or found[0] is None:
+        raise ValueError(
+            f"{obj} acts as a resource variable, but is none: "
+            "_export_to_saved_model_graph gave no handle of a variable"
+        )
+    return found[0]
+
+
+def _refuse_circles(before, objects):
+    """ValueError where objects, by number, are to be made before one another."""
+    done = set()
+    for start in before:
+        path, todo = [], [(start, iter(before[start]))]
+        while todo:
+            number, rest = todo[-1]
+            path = [n for n, _ in todo]
+            following = next(rest, None)
+            if following is None:
+                done.add(number)
+                todo.pop()
+            elif following in path:
+                circle = [objects[n] for n in path[path.index(following) :]]
+                raise ValueError(
+                    "Found a dependency cycle in the saved Trackable objects, which cannot "
+                    f"be made one before the other: {circle}"
+                )
+            elif following not in done:
+                todo.append((following, iter(before.get(following, ()))))
 
 
 def _identifier(obj):

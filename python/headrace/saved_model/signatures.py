@@ -5,8 +5,8 @@ import collections.abc
 from headrace._load import _headrace
 from headrace.context import stack
 from headrace.framework import nest
-from headrace.framework.type_spec import TensorSpec
-from headrace.function import tracing
+from headrace.framework.type_spec import TensorSpec, TypeSpec, flat_tensor_specs
+from headrace.function import trace_types, tracing
 from headrace.function.concrete import ConcreteFunction
 from headrace.function.function_type import FreelyNamed, P, Parameters
 from headrace.function.polymorphic import Function
@@ -79,8 +79,34 @@ def canonical(signatures):
                 f"got {function}. Only `tf.functions` with an input signature or concrete "
                 "functions can be used as a signature."
             )
-        made[key] = Wrapper(concrete, key)
+        made[key] = Wrapper(concrete, key, _defaults_of(function, concrete))
     return made
+
+
+def _defaults_of(function, concrete):
+    """{name of a tensor: value} of the arguments of a tf.function that have tensors for
+    defaults."""
+    if not isinstance(function, Function):
+        return {}
+    names = iter(concrete._flat_names())
+    given = {p.name: p.default for p in function._parameters.parameters}
+    found = {}
+    for entry in concrete._function_type.entries:
+        specs = trace_types.structured(entry.type, entry.name)
+        own = [
+            next(names)
+            for leaf in nest.flatten(specs)
+            if isinstance(leaf, TypeSpec)
+            for _ in flat_tensor_specs(leaf)
+        ]
+        default = given.get(entry.name, P.empty)
+        if default is P.empty:
+            continue
+        leaves = nest.flatten(default, expand_composites=True)
+        if len(leaves) == len(own):
+            pairs = zip(own, leaves)
+            found |= {n: x for n, x in pairs if isinstance(x, _headrace.EagerTensor)}
+    return found
 
 
 def found_among(children):
@@ -107,7 +133,8 @@ def _is_fit(concrete):
 class Wrapper:
     """A function of keywords that calls another, and gives a dictionary."""
 
-    def __init__(self, concrete, key):
+    def __init__(self, concrete, key, defaults):
+        self.defaults = defaults  # {name of an input: tensor}
         n = len(concrete.inputs) - len(concrete.captured_inputs)
         placeholders = concrete.inputs[:n]
         self.inputs = concrete._flat_names()
@@ -144,7 +171,9 @@ def _normalized(outputs, concrete, key):
         rows = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         named = {f"output_{i}": x for i, x in enumerate(rows)}
     for k, x in named.items():
-        if not isinstance(x, (_headrace.Tensor, TensorSpec)):
+        if not (
+            isinstance(x, (_headrace.Tensor, TypeSpec)) or hasattr(x, "_type_spec")
+        ):
             raise ValueError(  # noqa: TRY004
                 f"Got a non-Tensor value {x!r} for key {k!r} in the output of the "
                 f"function {name} used to generate the SavedModel signature {key!r}. "
