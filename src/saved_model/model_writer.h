@@ -97,8 +97,12 @@ class ModelWriter {
   // What stands for an object's value there.
   StatusOr<Value> InGraph(int id);
   StatusOr<Value> MakeInGraph(int id);
+  StatusOr<Value> AssetInGraph(int id);
+  // `initializes`: it gets assets' paths before the graph's variables have
+  // them.
   StatusOr<ValueList> CallInGraph(const ConcreteFunction& f,
-                                  std::vector<Value> args);
+                                  std::vector<Value> args,
+                                  bool initializes = false);
   Status MakeSignature(const Signature& signature);
   // A placeholder, or one with a default.
   StatusOr<Value> MakeInput(const Signature& signature, size_t i);
@@ -124,8 +128,12 @@ class ModelWriter {
 
   std::shared_ptr<Graph> graph_;
   std::unique_ptr<GraphBuilder> builder_;
-  std::vector<Value> in_graph_;  // by object
-  std::vector<bool> under_way_;  // by object: InGraph() makes it
+  std::vector<Value> in_graph_;                  // by object
+  absl::flat_hash_map<int, Value> asset_paths_;  // by object: what is fed
+  // By file: what is fed, what functions get.
+  absl::flat_hash_map<int, std::pair<Value, Value>> asset_values_;
+  std::vector<Node*> assets_set_;  // that keep the paths
+  std::vector<bool> under_way_;    // by object: InGraph() makes it
 };
 
 }  // namespace headrace

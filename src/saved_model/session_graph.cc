@@ -153,29 +153,58 @@ StatusOr<Value> ModelWriter::MakeInGraph(int id) {
     o.mutable_constant()->set_operation(constant.node()->name());
     return constant;
   }
-  // Loaders feed the path of the copy; no path of this machine is kept.
-  const int index = o.asset().asset_file_def_index();
-  const Tensor name = Tensor::Scalar<std::string>(assets_[index].second);
-  const Value path =
-      s("Const", {}, {{"value", name}, {"dtype", DType::kString}});
+  return AssetInGraph(id);
+}
+
+// Loaders feed the path of the copy when they initialize the graph: a variable
+// keeps it. No path of this machine is written.
+StatusOr<Value> ModelWriter::AssetInGraph(int id) {
+  const int index = objects_->nodes(id).asset().asset_file_def_index();
+  if (auto it = asset_values_.find(index); it != asset_values_.end()) {
+    asset_paths_[id] = it->second.first;
+    return it->second.second;
+  }
+  HR_ASSIGN_OR_RETURN(const Value path, builder_->AddPlaceholder(
+                                            "asset_path_initializer",
+                                            DType::kString, Shape(), nullptr));
+  OpScope s;
+  const std::string name = graph_->UniqueName("asset_path");
+  builder_->SetNextName(name + "/");
+  const Value handle = s("VarHandleOp", {},
+                         {{"shared_name", name},
+                          {"dtype", DType::kString},
+                          {"shape", Shape()},
+                          {"debug_name", name + "/"}});
+  s.All("AssignVariableOp", {handle, path});
   HR_RETURN_IF_ERROR(s.status());
+  assets_set_.push_back(graph_->node(graph_->num_nodes() - 1));
+  asset_paths_[id] = path;
+  const Value kept = s("ReadVariableOp", {handle}, {{"dtype", DType::kString}});
+  HR_RETURN_IF_ERROR(s.status());
+  asset_values_[index] = {path, kept};
   while (graph_def_->asset_file_def_size() <= index) {
     graph_def_->add_asset_file_def();
   }
   auto* def = graph_def_->mutable_asset_file_def(index);
   def->set_filename(assets_[index].second);
   def->mutable_tensor_info()->set_name(NameOf(path));
-  return path;
+  def->mutable_tensor_info()->set_dtype(tensorflow::DT_STRING);
+  def->mutable_tensor_info()->mutable_tensor_shape();
+  return kept;
 }
 
 StatusOr<ValueList> ModelWriter::CallInGraph(const ConcreteFunction& f,
-                                             std::vector<Value> args) {
+                                             std::vector<Value> args,
+                                             bool initializes) {
   for (const Value& capture : f.captures()) {
     auto it = by_value_.find(capture.id());
     if (it == by_value_.end()) {
       return Internal("function ", f.function()->name, " was not added");
     }
     HR_ASSIGN_OR_RETURN(Value v, InGraph(it->second));
+    const auto path = asset_paths_.find(it->second);
+    // Initializers run beside what keeps the path.
+    if (initializes && path != asset_paths_.end()) v = path->second;
     args.push_back(std::move(v));
   }
   HR_ASSIGN_OR_RETURN(const ResolvedOpPtr call, CallOf(*f.function()));
@@ -241,11 +270,12 @@ Status ModelWriter::MakeSignature(const Signature& signature) {
 }
 
 Status ModelWriter::MakeInitializers() {
-  std::vector<Node*> calls;
+  std::vector<Node*> calls = assets_set_;
   for (const int id : resource_order_) {
     const auto& initialize = resources_[id].initialize;
     if (!initialize) continue;
-    HR_RETURN_IF_ERROR(CallInGraph(*initialize, {}).status());
+    HR_RETURN_IF_ERROR(
+        CallInGraph(*initialize, {}, /*initializes=*/true).status());
     calls.push_back(graph_->node(graph_->num_nodes() - 1));
   }
   HR_ASSIGN_OR_RETURN(const Node* all, Grouped(builder_.get(), "NoOp", calls));

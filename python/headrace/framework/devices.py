@@ -147,6 +147,12 @@ def current():
     return getattr(_state, "device", "")
 
 
+def placed():
+    """The full name of the logical device that makes what this thread makes now."""
+    index = _processor_of(current())
+    return f"/job:localhost/replica:0/task:0/device:CPU:{index}"
+
+
 class device:
     """A context manager: operations made inside are placed on the device."""
 

@@ -1,5 +1,6 @@
 """tf.saved_model.save: what the objects of a model are, for C++ to write."""
 
+import gc
 import inspect
 import os
 
@@ -43,19 +44,19 @@ def save(obj, export_dir, signatures=None, options=None):
     AssertionError where functions use variables that `obj` does not lead to.
     """
     options = options or SaveOptions()
-    if not _headrace.is_eager():
+    if stack.inside_function():
         raise AssertionError(
             "tf.saved_model.save is not supported inside a traced @tf.function. Move the "
             "call to the outer eagerly-executed context."
-            if stack.plain_graph() is None
-            else "tf.saved_model.save is not supported when graph building."
         )
     if not is_trackable(obj):
         raise ValueError(
             "Expected an object of type `Trackable`, such as `tf.Module` or a subclass of "
             f"the `Trackable` class, for export. Got {obj} with type {type(obj)}."
         )
-    _Saver(obj, signatures, options).write(os.fspath(export_dir))
+    # Objects whose values no session holds can be saved while a graph is built.
+    with stack.entering(None):
+        _Saver(obj, signatures, options).write(os.fspath(export_dir))
 
 
 def _functions_of(obj):
@@ -90,6 +91,7 @@ class _Saver:
         self._writer = _headrace.ModelWriter()
         self._root, self._options = root, options
         self._ids = {}  # id of an object -> its number
+        self._known = set()  # ids of handles that objects have
         self._objects = []  # by number
         self._edges = []  # (number, name, child)
         self._later = []  # what is done once all objects have numbers
@@ -103,6 +105,8 @@ class _Saver:
         self._root_children = [*children, (_RESERVED, SignatureMap(functions))]
         self._walk()
         self._check_dependencies()
+        for wrapper in wrappers.values():
+            self._check_captures(wrapper.function, _of_signature)
         for key, wrapper in wrappers.items():
             self._later.append(
                 lambda key=key, w=wrapper: self._writer.add_signature(
@@ -191,15 +195,28 @@ class _Saver:
         if isinstance(obj, TrackableConstant):
             return w.add_constant(obj.value)
         if self._is_resource(obj):
+            self._known.add(obj.resource_handle._id)
             return w.add_resource(obj.resource_handle)
         return w.add_user_object(_identifier(obj))
 
     def _add_variable(self, v):
+        if not isinstance(v.handle, _headrace.EagerTensor):
+            raise AssertionError(
+                "tf.saved_model.save is not supported when graph building: a session "
+                f"holds the value of {v!r}"
+            )
+        self._known.add(v.handle._id)
         name = v.name.partition(":")[0]
         sync, aggregation = v.synchronization.value, v.aggregation.value
         policy = self._options.experimental_variable_policy
         device = v.device if policy._save_variable_devices() else ""
         return self._writer.add_variable(v, name, sync, aggregation, device)
+
+    def _check_captures(self, concrete, error):
+        """Raises error(function, tensor) where it captures what no object has."""
+        for tensor in concrete.captured_inputs:
+            if tensor.dtype == dtypes.resource and tensor._id not in self._known:
+                raise error(concrete, tensor)
 
     def _check_dependencies(self):
         """What is to be made before an object must be saved, and without circles."""
@@ -207,7 +224,9 @@ class _Saver:
         for number, name, child in self._edges:
             children.setdefault(number, {})[name] = self._objects[child]
         for number, obj in enumerate(self._objects):
-            found = getattr(type(obj), "_deserialization_dependencies", _NO_DEPENDENCIES)
+            found = getattr(
+                type(obj), "_deserialization_dependencies", _NO_DEPENDENCIES
+            )
             if found is _NO_DEPENDENCIES:
                 continue
             first = obj._deserialization_dependencies(children.get(number, {}))
@@ -241,6 +260,7 @@ class _Saver:
 
     def _put(self, concrete):
         """Adds a concrete function under its name, which it returns."""
+        self._check_captures(concrete, _of_trace)
         if errors := concrete.graph._saving_errors:
             raise ValueError(
                 f"Unable to save function {concrete.name} for the following reason(s):\n"
@@ -332,6 +352,43 @@ class _Saver:
             "restore_fn",
         )
         return {attribute or "value": (save, restore)}
+
+
+def _of_trace(concrete, tensor):
+    return KeyError(
+        f"Failed to add concrete function '{concrete.name}' to object-based SavedModel as "
+        f"it captures tensor {tensor!r} which is unsupported or not reachable from root. "
+        "One reason could be that a stateful object or a variable that the function "
+        "depends on is not assigned to an attribute of the serialized trackable object."
+    )
+
+
+def _of_signature(concrete, tensor):
+    inner = concrete.graph.internal_captures
+    ids = [t._id for t in concrete.captured_inputs]
+    return AssertionError(
+        "Tried to export a function which references an 'untracked' resource. "
+        "TensorFlow objects (e.g. tf.Variable) captured by functions must be 'tracked' "
+        "by assigning them to an attribute of a tracked object or assigned to an "
+        "attribute of the main object directly. See the information below:"
+        f"\n\tFunction name = {concrete.name}"
+        f"\n\tCaptured Tensor = {tensor!r}"
+        f"\n\tTrackable referencing this tensor = {_holder_of(tensor)!r}"
+        f"\n\tInternal Tensor = {inner[ids.index(tensor._id)]}"
+    )
+
+
+def _holder_of(tensor):
+    """The object that a handle belongs to, or None."""
+    found = variables.of_handle(tensor)
+    if found is not None:
+        return found
+    for obj in gc.get_objects():
+        if isinstance(obj, Trackable) and hasattr(type(obj), "_create_resource"):
+            handle = getattr(obj, "resource_handle", None)
+            if handle is not None and handle._id == tensor._id:
+                return obj
+    return None
 
 
 class _ByIdentity(dict):

@@ -79,7 +79,7 @@ def canonical(signatures):
                 f"got {function}. Only `tf.functions` with an input signature or concrete "
                 "functions can be used as a signature."
             )
-        made[key] = Wrapper(concrete, key, _defaults_of(function, concrete))
+        made[key] = Wrapper(function, concrete, key)
     return made
 
 
@@ -115,10 +115,10 @@ def found_among(children):
     possible = []
     for name, child in children:
         if name == "_default_save_signature":
-            return canonical(child)
+            return canonical(concrete_of(child) or child)
         concrete = concrete_of(child)
         if concrete is not None and _is_fit(concrete):
-            possible.append(child)
+            possible.append(concrete)
     return canonical(possible[0]) if len(possible) == 1 else {}
 
 
@@ -130,11 +130,26 @@ def _is_fit(concrete):
     return True
 
 
+def _specs_of(concrete, placeholders):
+    """What the tensors of a function's arguments are like: as they were asked for, which
+    code may have narrowed (set_shape)."""
+    leaves = nest.flatten(concrete.structured_input_signature)
+    specs = [s for x in leaves if isinstance(x, TypeSpec) for s in flat_tensor_specs(x)]
+    fit = len(specs) == len(placeholders) and all(
+        type(s) is TensorSpec and s.dtype == p.dtype
+        for s, p in zip(specs, placeholders)
+    )
+    return specs if fit else placeholders
+
+
 class Wrapper:
     """A function of keywords that calls another, and gives a dictionary."""
 
-    def __init__(self, concrete, key, defaults):
-        self.defaults = defaults  # {name of an input: tensor}
+    def __init__(self, function, concrete, key):
+        name = "signature_wrapper"
+        if isinstance(function, Function):
+            name += f"_{concrete._python_name}".replace("<lambda>", "lambda")
+        self.defaults = _defaults_of(function, concrete)  # {name of an input: tensor}
         n = len(concrete.inputs) - len(concrete.captured_inputs)
         placeholders = concrete.inputs[:n]
         self.inputs = concrete._flat_names()
@@ -144,13 +159,13 @@ class Wrapper:
             return _normalized(given, concrete, key)
 
         order = sorted(self.inputs)  # as files have them
-        by_name = dict(zip(self.inputs, placeholders))
+        by_name = dict(zip(self.inputs, _specs_of(concrete, placeholders)))
         specs = [TensorSpec(by_name[n].shape, by_name[n].dtype, n) for n in order]
         self.function = traced(
             signature_wrapper,
             [FreelyNamed(name, P.KEYWORD_ONLY) for name in order],
             specs,
-            f"signature_wrapper_{concrete._python_name}".replace("<lambda>", "lambda"),
+            name,
         )
         self.inputs = order
         self.outputs = sorted(self.function.structured_outputs)
