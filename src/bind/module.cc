@@ -23,12 +23,14 @@
 #include "bind/value/numpy_array.h"
 #include "bind/value/tensor_object.h"
 #include "bind/value/variable_object.h"
+#include "headrace/version.h"
 
 namespace nb = nanobind;
 
 NB_MODULE(_headrace, m) {
   using namespace headrace::bind;
   PyObject* module = m.ptr();
+  m.attr("version") = headrace::Version();
   interpreter = PyInterpreterState_Get();
   // Daemon threads work on while Python ends, and after.
   // Py_AtExit and not atexit: behind all of Python's own handlers, which may
