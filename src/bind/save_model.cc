@@ -117,6 +117,16 @@ void AddChild(ModelWriter& w, int id, const std::string& name, int child) {
   edge->set_node_id(child);
 }
 
+// What optimizer `id` keeps for a variable.
+void AddSlot(ModelWriter& w, int id, int variable, const std::string& name,
+             int slot) {
+  for (const int i : {id, variable, slot}) CheckAdded(w, i);
+  auto* edge = w.object(id)->add_slot_variables();
+  edge->set_original_variable_node_id(variable);
+  edge->set_slot_name(name);
+  edge->set_slot_variable_node_id(slot);
+}
+
 void AddSaveable(ModelWriter& w, int id, const std::string& name, int save,
                  int restore) {
   CheckAdded(w, id);
@@ -207,6 +217,7 @@ void AddModelWriter(nb::module_& m) {
       .def("set_function", &SetFunction)
       .def("set_bare_function", &SetBareFunction)
       .def("add_child", &AddChild)
+      .def("add_slot", &AddSlot)
       .def("add_saveable", &AddSaveable)
       .def("add_function", &AddFunction, nb::arg("core"), nb::arg("inputs"),
            nb::arg("outputs").none())

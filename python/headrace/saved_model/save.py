@@ -94,6 +94,7 @@ class _Saver:
         self._known = set()  # ids of handles that objects have
         self._objects = []  # by number
         self._edges = []  # (number, name, child)
+        self._slots = {}  # (number, variable, name, slot)
         self._later = []  # what is done once all objects have numbers
         children = [(n, c) for n, c in _children_of(root) if n != _RESERVED]
         self._check_reserved(root)
@@ -129,6 +130,8 @@ class _Saver:
     def write(self, folder):
         for number, name, child in self._edges:
             self._writer.add_child(number, name, child)
+        for row in self._slots:
+            self._writer.add_slot(*row)
         for do in self._later:
             do()
         if self._options.experimental_custom_gradients:
@@ -162,6 +165,18 @@ class _Saver:
                     continue
                 self._edges.append((at, name, self._number(child)))
             at += 1
+            if at == len(self._objects):
+                self._walk_slots()
+
+    def _walk_slots(self):
+        """Numbers what optimizers keep for variables that the model has."""
+        for number, obj in enumerate(list(self._objects)):
+            if isinstance(obj, (*_FUNCTIONS, _headrace.VariableBase)):
+                continue
+            for variable, name, slot in node_of(obj).slots():
+                if id(variable) in self._ids and slot is not None:
+                    row = number, self._ids[id(variable)], name, self._number(slot)
+                    self._slots.setdefault(row)
 
     def _all_children(self, number, obj):
         children = _children_of(obj)

@@ -121,6 +121,19 @@ def test_a_signature_has_the_shapes_that_were_asked_for(tmp_path):
     assert loaded.structured_input_signature[1] == {"name": spec}
 
 
+def test_slots_of_optimizers(tmp_path):
+    model = module(v=tf.Variable([1.0, 2.0]))
+    model.optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
+    model.optimizer.apply_gradients([(tf.constant([1.0, 1.0]), model.v)])
+    tf.saved_model.save(model, str(tmp_path))
+    nodes = parse_saved_model(str(tmp_path)).meta_graphs[0].object_graph_def.nodes
+    (slot,) = (s for n in nodes for s in n.slot_variables)
+    assert slot.slot_name == "momentum"
+    assert nodes[slot.original_variable_node_id].HasField("variable")
+    assert nodes[slot.slot_variable_node_id].HasField("variable")
+    tf.saved_model.load(str(tmp_path))
+
+
 def test_functions_of_kinds_that_are_not_there_are_left_out(tmp_path):
     model = module()
     model.f = tf.function(lambda x: x, input_signature=[tf.TensorSpec([], tf.float32)])
