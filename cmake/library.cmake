@@ -39,7 +39,8 @@ write_basic_package_version_file(
 install(TARGETS headrace headrace_archive EXPORT headraceTargets
         COMPONENT library)
 install(DIRECTORY include/ ${HR_GENERATED_INCLUDE}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        COMPONENT library FILES_MATCHING PATTERN "*.h")
+        COMPONENT library FILES_MATCHING PATTERN "*.h"
+        PATTERN tensorflow EXCLUDE)
 install(EXPORT headraceTargets NAMESPACE headrace::
         DESTINATION ${HR_PACKAGE} COMPONENT library)
 install(FILES ${PROJECT_BINARY_DIR}/headraceConfig.cmake
