@@ -15,6 +15,7 @@ namespace headrace::capi {
 namespace {
 
 constexpr char kInitSignature[] = "__saved_model_init_op";
+constexpr char kAssetsCollection[] = "saved_model_assets";
 // In older models one of these collections names the op instead.
 constexpr const char* kInitCollections[] = {"saved_model_main_op",
                                             "legacy_init_op"};
@@ -55,11 +56,28 @@ class SessionLoader {
 
   Status FindAssets() {
     for (const auto& asset : model_.asset_file_def()) {
-      HR_ASSIGN_OR_RETURN(Edge e, Find(asset.tensor_info().name()));
-      feeds_.push_back(e);
-      paths_.push_back(Tensor::Scalar(
-          JoinPath(JoinPath(folder_, kAssetsFolder), asset.filename())));
+      HR_RETURN_IF_ERROR(AddAsset(asset));
     }
+    // Models of TensorFlow 1 keep them in a collection.
+    auto it = model_.collection_def().find(kAssetsCollection);
+    if (model_.asset_file_def_size() > 0 ||
+        it == model_.collection_def().end()) {
+      return OkStatus();
+    }
+    for (const auto& any : it->second.any_list().value()) {
+      tensorflow::AssetFileDef asset;
+      HR_RETURN_IF_ERROR(ReadProto(any.value().data(), any.value().size(),
+                                   "AssetFileDef", &asset));
+      HR_RETURN_IF_ERROR(AddAsset(asset));
+    }
+    return OkStatus();
+  }
+
+  Status AddAsset(const tensorflow::AssetFileDef& asset) {
+    HR_ASSIGN_OR_RETURN(Edge e, Find(asset.tensor_info().name()));
+    feeds_.push_back(e);
+    paths_.push_back(Tensor::Scalar(
+        JoinPath(JoinPath(folder_, kAssetsFolder), asset.filename())));
     return OkStatus();
   }
 
