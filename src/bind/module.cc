@@ -9,6 +9,7 @@
 #include "bind/call/tensor_functions.h"
 #include "bind/call/tensor_type.h"
 #include "bind/checkpoint.h"
+#include "bind/command.h"
 #include "bind/function/named_gradient.h"
 #include "bind/function/tape_object.h"
 #include "bind/python/call_stops.h"
@@ -68,4 +69,5 @@ NB_MODULE(_headrace, m) {
   AddSavedModel(m);
   AddModelWriter(m);
   AddFlowContexts(m);
+  AddCommand(m);
 }
