@@ -187,6 +187,7 @@ def test_upgrade_a_model(line, tmp_path):
     y = loaded.signatures["serving_default"](x=tf.constant(X))
     np.testing.assert_array_equal(y["y"], model.f(tf.constant(X))["y"])
     assert "exists" in line.fails("upgrade", old, "-o", new)
+    assert "lies in the model" in line.fails("upgrade", old, "-o", old + "/new")
 
 
 def test_ops(line, tmp_path):

@@ -31,8 +31,7 @@ def model(tmp_path_factory):
 
 def test_prints_in_the_words_of_saved_model_cli(line):
     assert line("run", PLAIN, "--input", "x=[1, 2]") == (
-        "Result for output key twice:\n[2. 4.]\n"
-        "Result for output key y:\n[4. 7.]\n"
+        "Result for output key twice:\n[2. 4.]\nResult for output key y:\n[4. 7.]\n"
     )
     out = line("run", PLAIN, "--signature_def", "looped", "-i", "n=3")
     assert out.startswith("Result for output key output_0:\n")
@@ -57,9 +56,7 @@ def test_inputs_of_all_forms(line, model, tmp_path):
         }
     out = line.json("run", model, "--inputs", tmp_path / "all.json")
     assert out == {"said": "hi!", "y": [[14, 16]]}
-    out = line.json(
-        "run", model, "-i", "x=[[1,2]]", "-i", 'word={"b64": "/w=="}'
-    )
+    out = line.json("run", model, "-i", "x=[[1,2]]", "-i", 'word={"b64": "/w=="}')
     assert out["said"] == {"b64": "/yE="}
 
 

@@ -39,6 +39,14 @@ FUNCTIONS = """Concrete Functions:
           by
 """
 
+# TensorFlow's words, its set in order.
+OPS = """
+AddV2 AssignVariableOp Cast Const DisableCopyOnRead FloorDiv FloorMod Identity Maximum
+MergeV2Checkpoints Mul NoOp NotEqual Pack Placeholder Range ReadVariableOp RestoreV2
+SaveV2 Select ShardedFilename StatefulPartitionedCall StaticRegexFullMatch StringJoin
+Sub VarHandleOp While
+"""
+
 
 def test_saved_model_in_the_words_of_saved_model_cli(line):
     out = line("show", golden("saved_models/plain"))
@@ -48,13 +56,7 @@ def test_saved_model_in_the_words_of_saved_model_cli(line):
     assert SIGNATURE in out
     assert FUNCTIONS in out
     ops = re.search(r"tag set \['serve'\] contains the following ops: {(.*)}\n", out)
-    # TensorFlow's words, its set in order.
-    assert ops.group(1).replace("'", "").split(", ") == (
-        "AddV2 AssignVariableOp Cast Const DisableCopyOnRead FloorDiv FloorMod "
-        "Identity Maximum MergeV2Checkpoints Mul NoOp NotEqual Pack Placeholder Range "
-        "ReadVariableOp RestoreV2 SaveV2 Select ShardedFilename StatefulPartitionedCall "
-        "StaticRegexFullMatch StringJoin Sub VarHandleOp While"
-    ).split()
+    assert ops.group(1).replace("'", "").split(", ") == OPS.split()
 
 
 def test_its_file_names_a_model_too(line):

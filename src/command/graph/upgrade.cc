@@ -70,6 +70,9 @@ StatusOr<Upgrade> UpgradeModel(const Source& source,
   }
   std::string local;
   HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(output, &local));
+  if (fs == source.fs && local.starts_with(source.path + "/")) {
+    return InvalidArgument(output, " lies in the model that is copied there");
+  }
   if (FileExists(fs, local)) {
     return AlreadyExists(output,
                          " exists: the model is written to a new folder");
