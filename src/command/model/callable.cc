@@ -6,9 +6,9 @@
 #include "command/show/graph_facts.h"
 #include "graph/import.h"
 #include "op/emitter.h"
-#include "op/function_caller.h"
 #include "op/resource.h"
 #include "runtime/executable.h"
+#include "runtime/function_caller.h"
 #include "saved_model/signature.h"
 
 namespace headrace::command {
@@ -85,7 +85,8 @@ class GraphCallable : public Callable {
               std::vector<Tensor>* outputs) override {
     RunServices services;
     services.resources = &DefaultResources();
-    services.functions = DefaultFunctionCaller();
+    LibraryCaller caller(graph_->library());
+    services.functions = &caller;
     std::vector<Tensor> feeds(inputs.begin(), inputs.end());
     return executable_->Run(services, absl::MakeSpan(feeds), outputs);
   }
