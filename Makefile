@@ -2,6 +2,7 @@
 # make test    the same, then every test of C++ and Python
 # make smoke   the tests that take under a minute
 # make bench   the benchmarks        make wheel   dist/headrace-*.whl
+# make c-package   the C library as bindings expect it: dist/libtensorflow-*.tar.gz
 # make format  rewrite sources       make lint    what .ci/run checks of them
 # make asan, tsan, fuzz              the sanitizers and fuzzers
 # make fuzz-ops                      raw ops for FUZZ_SECONDS
@@ -13,7 +14,7 @@ FUZZ_SECONDS ?= 60
 PY := .venv/bin/python
 export PYTHON
 
-.PHONY: build demo test test-cc test-python smoke bench wheel asan tsan fuzz \
+.PHONY: build demo test test-cc test-python smoke bench wheel c-package asan tsan fuzz \
         soak upstream-turn asan-python format lint lint-format lint-locks clean bootstrap build-asan \
         build-tsan build-asan-python build-fuzz fuzz-ops configured
 .DEFAULT_GOAL := build
@@ -49,6 +50,10 @@ bench: build
 wheel: build
 	@bash tools/bootstrap.sh wheel
 	bash tools/wheel.sh
+
+c-package: configured
+	@cmake --build build -j $(JOBS) --target headrace_c
+	bash tools/c_package.sh
 
 build-asan/build.ninja build-tsan/build.ninja:
 	@cmake --preset $(patsubst build-%/build.ninja,%,$@) \

@@ -28,6 +28,15 @@ target_link_options(headrace PRIVATE
     -Wl,--version-script=${HR_EXPORTS} -Wl,--as-needed)
 set_target_properties(headrace_archive PROPERTIES EXPORT_NAME archive)
 
+# The `headrace` program: its main function alone, on the shared library.
+add_executable(headrace_command ${PROJECT_SOURCE_DIR}/src/command/headrace_main.cc)
+target_link_libraries(headrace_command PRIVATE headrace)
+target_include_directories(headrace_command PRIVATE ${PROJECT_SOURCE_DIR}/src)
+file(RELATIVE_PATH HR_BIN_TO_LIB /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+set_target_properties(headrace_command PROPERTIES OUTPUT_NAME headrace
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
+    INSTALL_RPATH "$ORIGIN/${HR_BIN_TO_LIB}")
+
 set(HR_PACKAGE ${CMAKE_INSTALL_LIBDIR}/cmake/headrace)
 list(JOIN HR_LIBRARIES " " HR_LIBRARY_NAMES)
 configure_package_config_file(cmake/headraceConfig.cmake.in
@@ -38,8 +47,10 @@ write_basic_package_version_file(
     COMPATIBILITY SameMinorVersion)
 install(TARGETS headrace headrace_archive EXPORT headraceTargets
         COMPONENT library)
+install(TARGETS headrace_command RUNTIME COMPONENT library)
 install(DIRECTORY include/ ${HR_GENERATED_INCLUDE}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        COMPONENT library FILES_MATCHING PATTERN "*.h")
+        COMPONENT library FILES_MATCHING PATTERN "*.h"
+        PATTERN tensorflow EXCLUDE)
 install(EXPORT headraceTargets NAMESPACE headrace::
         DESTINATION ${HR_PACKAGE} COMPONENT library)
 install(FILES ${PROJECT_BINARY_DIR}/headraceConfig.cmake

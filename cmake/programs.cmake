@@ -33,3 +33,39 @@ if(HR_TESTS)
         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   endforeach()
 endif()
+
+# C++ code that shares a process with Python, and the library with its module.
+if(HR_TESTS AND TARGET _headrace)
+  set(HR_SHARED_HOME ${PROJECT_BINARY_DIR}/tests/shared)
+  add_custom_target(hr_module_as_library
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${HR_SHARED_HOME}
+      COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:_headrace>
+              ${HR_SHARED_HOME}/libheadrace.so
+      COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:_headrace>
+              ${HR_SHARED_HOME}/libheadrace.so.${PROJECT_VERSION_MAJOR}
+      BYPRODUCTS ${HR_SHARED_HOME}/libheadrace.so.${PROJECT_VERSION_MAJOR})
+  add_dependencies(hr_module_as_library _headrace)
+  function(hr_beside_python target)
+    target_include_directories(${target} PRIVATE
+        $<TARGET_PROPERTY:headrace,INTERFACE_INCLUDE_DIRECTORIES>)
+    target_link_libraries(${target} PRIVATE ${HR_PUBLIC_LIBRARIES}
+        ${HR_SHARED_HOME}/libheadrace.so.${PROJECT_VERSION_MAJOR})
+    set_target_properties(${target} PROPERTIES
+        BUILD_RPATH ${HR_SHARED_HOME}
+        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
+        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    add_dependencies(${target} hr_module_as_library)
+  endfunction()
+  add_library(test_cross_functions MODULE
+      ${PROJECT_SOURCE_DIR}/tests/cross/functions.cc)
+  set_target_properties(test_cross_functions PROPERTIES
+      PREFIX "" OUTPUT_NAME cross_functions)
+  hr_beside_python(test_cross_functions)
+  find_package(Python 3.11 QUIET COMPONENTS Development.Embed)
+  if(Python_Development.Embed_FOUND)
+    add_executable(test_embedded ${PROJECT_SOURCE_DIR}/tests/cross/embedded.cc)
+    set_target_properties(test_embedded PROPERTIES OUTPUT_NAME embedded)
+    target_link_libraries(test_embedded PRIVATE Python::Python)
+    hr_beside_python(test_embedded)
+  endif()
+endif()

@@ -88,7 +88,8 @@ if(NOT HR_TESTS)
 endif()
 add_executable(headrace_tests ${HR_TEST_SOURCES}
                ${PROJECT_SOURCE_DIR}/tests/test_main.cc)
-target_sources(headrace_tests PRIVATE $<TARGET_OBJECTS:hr_cc_ops>)
+target_sources(headrace_tests PRIVATE $<TARGET_OBJECTS:hr_cc_ops>
+               $<TARGET_OBJECTS:hr_c> $<TARGET_OBJECTS:hr_c_proto>)
 target_include_directories(headrace_tests PRIVATE ${HR_GENERATED_INCLUDE})
 add_dependencies(headrace_tests hr_cc_ops)
 target_link_libraries(headrace_tests PRIVATE headrace_objects GTest::gtest)
@@ -111,7 +112,7 @@ endforeach()
 # The built libraries as another project meets them.
 add_test(NAME exported_symbols
          COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check_symbols.py
-                 $<TARGET_FILE:headrace>
+                 $<TARGET_FILE:headrace> $<TARGET_FILE:headrace_c>
                  $<$<TARGET_EXISTS:_headrace>:$<TARGET_FILE:_headrace>>
          COMMAND_EXPAND_LISTS)
 add_test(NAME outside_project

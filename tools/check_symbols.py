@@ -2,7 +2,8 @@
 
 Usage: python3 tools/check_symbols.py LIBRARY...
 A shared library may export C++ names of namespace headrace and the C ABI
-(TF_*, TFE_*); a Python module its PyInit_ function alone.
+(TF_*, TFE_*), the C library the latter alone; a Python module what a shared library
+may, and its PyInit_ function.
 """
 
 import os
@@ -14,7 +15,8 @@ LIBRARY = re.compile(
     r"((typeinfo|typeinfo name|vtable|VTT|guard variable) for )?headrace::"
     r"|[^(]* headrace::|TFE?_[A-Z]"
 )
-MODULE = re.compile(r"PyInit_\w+$")
+C_LIBRARY = re.compile(r"TFE?_[A-Z]")
+MODULE = re.compile(LIBRARY.pattern + r"|PyInit_\w+$")
 
 
 def exported(path):
@@ -34,8 +36,9 @@ def main(paths):
     failed = False
     for path in paths:
         module = not os.path.basename(path).startswith("lib")
+        c_library = os.path.basename(path).startswith("libheadrace_c.")
         names = list(exported(path))
-        ours = MODULE if module else LIBRARY
+        ours = MODULE if module else C_LIBRARY if c_library else LIBRARY
         alien = [name for name in names if not ours.match(name)]
         print(f"{os.path.basename(path)}: {len(names)} symbols exported")
         for name in alien[:20]:

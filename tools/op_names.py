@@ -25,7 +25,9 @@ COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 NAME = re.compile(r'"(_?[A-Z]\w+)"')
 ROW = re.compile(r"\bHR_OP\((\w+)\)")
 SPEC = re.compile(r'"([A-Z]\w*): (?:type|list|int|func|\{)')  # an attribute's
-BUILDER = re.compile(r"\bOpBuilder (\w+)\(const char\*")  # a function that makes one
+BUILDER = re.compile(
+    r"\b(?:OpBuilder (?=\w+\()|bool (?=RegisterLike\())(\w+)\(const char\*"
+)
 MACRO = re.compile(r"^#define (\w+)\(([^)]*)\)((?:[^\n]*\\\n)*[^\n]*)\n", re.MULTILINE)
 # What is called with a name that is no op's: of an attribute, an input, a value.
 OTHER = re.compile(

@@ -2,9 +2,10 @@
 # What takes longer than .ci/run allows, all of it: TensorFlow's own tests with their
 # shares held (tools/upstream.py), every fuzzer for SOAK_FUZZ_SECONDS of processor time
 # (600), raw ops under the sanitizers for SOAK_OPS_SECONDS (1800), random ops watched
-# for memory for SOAK_MEMORY_SECONDS (600), 20,000 damaged files of converted code, 200
-# kills while saving, 20 full disks (as root). About four hours on two processors. Ends
-# non-zero when any part fails, after all have run.
+# for memory for SOAK_MEMORY_SECONDS (600), 1,200 generated programs through AutoGraph,
+# 20,000 damaged files of converted code, 200 kills while saving, 20 full disks (as
+# root). About four hours on two processors. Ends non-zero when any part fails, after
+# all have run.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 failed=()
@@ -23,6 +24,8 @@ part "raw ops" bash tools/asan_python.sh run python/tests/fuzz_ops.py \
   "${SOAK_OPS_SECONDS:-1800}"
 part "memory" env HEADRACE_MEMORY_SECONDS="${SOAK_MEMORY_SECONDS:-600}" \
   .venv/bin/python -m pytest -q python/tests/test_memory.py -k flat
+part "generated programs" env AUTOGRAPH_PROGRAMS=1200 \
+  .venv/bin/python -m pytest -q python/tests/autograph/test_generated.py -k many
 part "damaged files of converted code" env STORED_CODE_ROUNDS=20000 \
   STORED_CODE_SEED="$RANDOM" \
   .venv/bin/python -m pytest -q python/tests/autograph/test_stored_code.py -k random

@@ -82,6 +82,15 @@ def run_group(group, left_out, results):
     return passed, of
 
 
+def _below_table(page):
+    """What comes behind the first table of the page."""
+    lines = page.splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if line.startswith("|"))
+    while at < len(lines) and lines[at].startswith("|"):
+        at += 1
+    return "".join(lines[at:])
+
+
 def write_coverage(counts, required):
     lines = [
         "# What TensorFlow's own tests say",
@@ -100,7 +109,7 @@ def write_coverage(counts, required):
             f"| {required[group][0]:g}% |"
         )
     with open(COVERAGE, encoding="utf-8") as file:
-        notes = file.read().rpartition("|\n")[2]  # what is said below the table stays
+        notes = _below_table(file.read())  # what is said below the table stays
     with open(COVERAGE, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n" + notes)
 

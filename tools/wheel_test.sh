@@ -22,6 +22,7 @@ for name in ("libdnnl", "libprotobuf", "libabsl", "libre2", "libleveldb"):
         if name in line and sys.argv[1] not in line:
             sys.exit("taken from the system: " + line.split()[-1])
 END
+"$folder/venv/bin/headrace" --version
 packed=$(stat -c %s "$wheel")
 installed=$(du -sbc "$site"/headrace "$site"/headrace.libs 2>/dev/null | tail -n 1 | cut -f 1)
 echo "wheel: $(basename "$wheel"), $((packed / 1000000)) MB," \

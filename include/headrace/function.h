@@ -17,8 +17,9 @@
 
 namespace headrace::tf {
 namespace internal {
-class BodyFunction;  // the library's own
+class FunctionState;  // the library's own
 struct BodyTrace;
+struct FunctionAccess;
 }  // namespace internal
 
 struct FunctionOptions {
@@ -91,9 +92,9 @@ class HR_API ConcreteFunction {
 // which they differ from another (unless the body cannot be traced so), and the
 // one that was not called lately goes, as in Python.
 //
-// Safe to call from several threads: plans run side by side, tracing is done by
-// one thread at a time. The body may call the function itself (with another
-// signature; kResourceExhausted where the stack ends).
+// Safe to call from several threads: plans run side by side, one thread traces
+// at a time, but for functions that trace each other. The body may call the
+// function (with another signature; kResourceExhausted where the stack ends).
 class HR_API Function {
  public:
   using Body = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
@@ -140,12 +141,13 @@ class HR_API Function {
   std::string name() const;
 
  private:
-  explicit Function(std::shared_ptr<internal::BodyFunction> state)
+  friend struct internal::FunctionAccess;
+  explicit Function(std::shared_ptr<internal::FunctionState> state)
       : state_(std::move(state)) {}
   void Run(internal::Given args, internal::Taken result) const;
   ConcreteFunction Concrete(internal::Given args) const;
 
-  std::shared_ptr<internal::BodyFunction> state_;
+  std::shared_ptr<internal::FunctionState> state_;
 };
 
 // A Function of the arguments A that gives R, each a structure. Arguments are
@@ -173,6 +175,8 @@ class TracedFunction<R(A...)> {
               }
             },
             std::move(options))) {}
+  // Calls `function`, whatever its body is written in.
+  explicit TracedFunction(Function function) : function_(std::move(function)) {}
 
   R operator()(const A&... args) const {
     return function_.Call<R, A...>(args...);

@@ -34,6 +34,7 @@
 #include "headrace/layer/shaping.h"       // IWYU pragma: export
 #include "headrace/layer/symbolic.h"      // IWYU pragma: export
 #include "headrace/layer/wrappers.h"      // IWYU pragma: export
+#include "headrace/named_functions.h"     // IWYU pragma: export
 #include "headrace/ops.h"                 // IWYU pragma: export
 #include "headrace/profiler.h"            // IWYU pragma: export
 #include "headrace/random.h"              // IWYU pragma: export

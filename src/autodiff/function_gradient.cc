@@ -188,12 +188,14 @@ ValueList CallFunction(OpScope& s, const FunctionPtr& f,
     s.Fail(emitted);
     return ValueList(f->results.size());
   }
-  std::vector<Shape> shapes;
-  for (const Edge& e : f->results) {
-    shapes.push_back(e.node->output_shape(e.index));
-  }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].is_symbolic()) SetShape(outputs[i], shapes[i]);
+    if (!outputs[i].is_symbolic()) continue;
+    // The call's rule knows functions of the process alone, but the inputs of
+    // this call, too.
+    const Edge& e = f->results[i];
+    StatusOr<Shape> both =
+        MergeShapes(outputs[i].shape(), e.node->output_shape(e.index));
+    if (both.ok()) SetShape(outputs[i], *both);
   }
   return outputs;
 }

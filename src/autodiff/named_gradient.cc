@@ -56,6 +56,24 @@ Status RegisterNamedGradient(std::string name, NamedGradient gradient) {
   return AlreadyExists("Registering two gradient with name '", it->first, "'!");
 }
 
+std::shared_ptr<void> KeepNamedGradient(const std::string& name,
+                                        NamedGradient gradient) {
+  {
+    Registry& r = TheRegistry();
+    MutexLock lock(r.mutex);
+    r.gradients.insert_or_assign(name, std::move(gradient));
+  }
+  return std::shared_ptr<void>(nullptr, [name](void*) {
+    NamedGradient last;  // what it holds goes without the lock
+    Registry& r = TheRegistry();
+    MutexLock lock(r.mutex);
+    auto it = r.gradients.find(name);
+    if (it == r.gradients.end()) return;
+    last = std::move(it->second);
+    r.gradients.erase(it);
+  });
+}
+
 void SetNamedGradientFinder(NamedGradientFinder finder) {
   the_finder.store(finder);
 }

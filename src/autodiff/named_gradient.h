@@ -24,6 +24,9 @@ struct CopiedFrom {
   std::weak_ptr<Graph> graph;                 // what was copied
   std::shared_ptr<const EdgeMap> edges;       // its outputs -> the copy's
   std::shared_ptr<const CopiedFrom> earlier;  // what `graph` is a copy of
+  // The gradient becomes a function with captures (gradient_function.h): eager
+  // values that it reads may be captured, too.
+  bool captures_values = false;
 
   // The copy of `v`, an output of one of the graphs; none for other values.
   std::optional<Edge> Find(const Value& v) const;
@@ -43,6 +46,9 @@ using NamedGradient =
 // Gives a name a gradient for the life of the process; AlreadyExists when it
 // has one. Thread-safe.
 Status RegisterNamedGradient(std::string name, NamedGradient gradient);
+// The same for as long as the result lives, under a name that nothing has.
+std::shared_ptr<void> KeepNamedGradient(const std::string& name,
+                                        NamedGradient gradient);
 // Asked for names that nobody registered, from any thread; null where it does
 // not know the name either. Set once, at start (by the Python module).
 using NamedGradientFinder = NamedGradient (*)(StringView name);

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "base/mutex.h"
-#include "base/recursive_fork_mutex.h"
 #include "gtest/gtest.h"
 
 namespace headrace {
@@ -43,42 +42,6 @@ TEST(ForkMutex, AChildFindsItOpen) {
   done = true;
   holder.join();
   MutexLock lock(mutex);
-}
-
-TEST(RecursiveForkMutex, ItsHolderTakesItAgain) {
-  RecursiveForkMutex mutex;
-  int turns = 0;
-  const auto work = [&] {
-    for (int i = 0; i < 1000; ++i) {
-      MutexLock outer(mutex);
-      MutexLock inner(mutex);
-      ++turns;
-    }
-  };
-  std::thread other(work);
-  work();
-  other.join();
-  EXPECT_EQ(turns, 2000);
-}
-
-TEST(RecursiveForkMutex, AChildFindsItOpen) {
-  RecursiveForkMutex mutex;
-  std::atomic<bool> held{false}, done{false};
-  std::thread holder([&] {
-    MutexLock outer(mutex);
-    MutexLock inner(mutex);
-    held = true;
-    while (!done) usleep(1000);
-  });
-  while (!held) usleep(1000);
-  EXPECT_EQ(InChild([&] {
-              MutexLock outer(mutex);
-              MutexLock inner(mutex);
-              return 0;
-            }),
-            0);
-  done = true;
-  holder.join();
 }
 
 TEST(ProcessMutex, AForkWaitsForIt) {

@@ -31,7 +31,7 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
 };
 
-// Holds a Mutex (ProcessMutex, ForkMutex, RecursiveForkMutex) while it lives.
+// Holds a Mutex (ProcessMutex, ForkMutex) while it lives.
 template <typename M>
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:

@@ -10,6 +10,7 @@
 #include "bind/structured_value.h"
 #include "bind/value/dtype_object.h"
 #include "bind/value/tensor_object.h"
+#include "saved_model/any_shapes.h"
 #include "saved_model/fingerprint.h"
 #include "saved_model/loaded_model.h"
 #include "tensor/tensor_proto.h"
@@ -193,6 +194,29 @@ nb::object GraphOf(const LoadedModel& model) {
   return nb::cast(std::move(graph));
 }
 
+std::vector<Value> TensorsIn(nb::sequence tensors) {
+  std::vector<Value> values;
+  for (nb::handle t : tensors) values.push_back(ValueOrHandle(t));
+  return values;
+}
+
+// The function for tensors of other shapes; None where it takes these.
+nb::object CoreForShapes(const ConcreteCore& core, nb::sequence tensors) {
+  if (!HasOtherShapes(*core.function, TensorsIn(tensors))) return nb::none();
+  auto made = ForAnyShapes(*core.function);
+  if (!made.ok()) ThrowStatus(made.status());
+  return nb::cast(ConcreteCore{*std::move(made)});
+}
+
+nb::list CallInPlainGraph(const ConcreteCore& core, nb::sequence tensors) {
+  ValueList outputs;
+  RaiseUnlessOk(
+      CallWithConstants(*core.function, TensorsIn(tensors), &outputs));
+  nb::list out;
+  for (Value& v : outputs) out.append(WrapObject(std::move(v)));
+  return out;
+}
+
 nb::object ValueOfObject(const LoadedModel& model, int id) {
   CheckObject(model, id);
   return WrapObject(model.value(id));
@@ -220,6 +244,8 @@ void AddSavedModel(nb::module_& m) {
   m.def("load_saved_model", &LoadModel, nb::arg("folder"),
         nb::arg("tags").none(), nb::arg("allow_partial_checkpoint"),
         nb::arg("skip_checkpoint"));
+  m.def("core_for_shapes", &CoreForShapes);
+  m.def("call_in_plain_graph", &CallInPlainGraph);
   m.def("contains_saved_model", &ContainsSavedModel);
   m.def("read_saved_model", &SerializedModel);
   m.def("read_meta_graph", &SerializedGraph);

@@ -3,12 +3,15 @@
 
 #include "base/library_call.h"
 #include "base/thread_pool.h"
+#include "bind/call/converted_call.h"
 #include "bind/call/dispatched.h"
 #include "bind/call/dlpack.h"
 #include "bind/call/op_function.h"
 #include "bind/call/tensor_functions.h"
 #include "bind/call/tensor_type.h"
 #include "bind/checkpoint.h"
+#include "bind/command.h"
+#include "bind/function/named_functions.h"
 #include "bind/function/named_gradient.h"
 #include "bind/function/tape_object.h"
 #include "bind/python/call_stops.h"
@@ -23,12 +26,14 @@
 #include "bind/value/numpy_array.h"
 #include "bind/value/tensor_object.h"
 #include "bind/value/variable_object.h"
+#include "headrace/version.h"
 
 namespace nb = nanobind;
 
 NB_MODULE(_headrace, m) {
   using namespace headrace::bind;
   PyObject* module = m.ptr();
+  m.attr("version") = headrace::Version();
   interpreter = PyInterpreterState_Get();
   // Daemon threads work on while Python ends, and after.
   // Py_AtExit and not atexit: behind all of Python's own handlers, which may
@@ -42,7 +47,8 @@ NB_MODULE(_headrace, m) {
   if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||
       !AddVariableType(module) || !AddOpFunctions(module) ||
       !AddTensorFunctions(module) || !AddDlpack(module) ||
-      !AddFunctionType(module) || !AddDispatched(module)) {
+      !AddFunctionType(module) || !AddDispatched(module) ||
+      !AddConvertedCall(module)) {
     nb::raise_python_error();
   }
   // Threads that a job waits for may wait for the GIL.
@@ -63,9 +69,11 @@ NB_MODULE(_headrace, m) {
   AddGraph(m);
   AddConcreteFunction(m);
   AddTraces(m);
+  AddNamedFunctions(m);
   AddSession(m);
   AddGraphDef(m);
   AddSavedModel(m);
   AddModelWriter(m);
   AddFlowContexts(m);
+  AddCommand(m);
 }

@@ -35,12 +35,14 @@ int AddUserObject(ModelWriter& w, const std::string& identifier) {
 }
 
 int AddVariable(ModelWriter& w, nb::object variable, const std::string& name,
-                int synchronization, int aggregation) {
+                int synchronization, int aggregation,
+                const std::string& device) {
   if (!IsVariable(variable.ptr())) throw nb::type_error("not a variable");
   const VariableTraits traits = TraitsOf(variable.ptr());
   SavedObject o;
   auto* v = o.mutable_variable();
   v->set_name(name);
+  v->set_device(device);
   v->set_dtype(TypeToProto(traits.dtype));
   ShapeToProto(*traits.shape, v->mutable_shape());
   v->set_trainable(traits.trainable);
@@ -115,6 +117,16 @@ void AddChild(ModelWriter& w, int id, const std::string& name, int child) {
   edge->set_node_id(child);
 }
 
+// What optimizer `id` keeps for a variable.
+void AddSlot(ModelWriter& w, int id, int variable, const std::string& name,
+             int slot) {
+  for (const int i : {id, variable, slot}) CheckAdded(w, i);
+  auto* edge = w.object(id)->add_slot_variables();
+  edge->set_original_variable_node_id(variable);
+  edge->set_slot_name(name);
+  edge->set_slot_variable_node_id(slot);
+}
+
 void AddSaveable(ModelWriter& w, int id, const std::string& name, int save,
                  int restore) {
   CheckAdded(w, id);
@@ -145,10 +157,39 @@ void SetResourceFunctions(ModelWriter& w, int id, const ConcreteCore& create,
                          initialize ? initialize->function : nullptr);
 }
 
+// `defaults`: {name of an input: tensor}.
 void AddSignature(ModelWriter& w, const std::string& key,
                   const ConcreteCore& core, std::vector<std::string> inputs,
-                  std::vector<std::string> outputs) {
-  w.AddSignature(key, core.function, std::move(inputs), std::move(outputs));
+                  std::vector<std::string> outputs, nb::dict defaults) {
+  ModelWriter::Signature signature{key, core.function, std::move(inputs),
+                                   std::move(outputs)};
+  for (const auto& [name, value] : defaults) {
+    signature.defaults.emplace(nb::cast<std::string>(name),
+                               ValueOrHandle(value).tensor());
+  }
+  w.AddSignature(std::move(signature));
+}
+
+// Warnings. Gradients are code of the user's, which may raise: ValueError from
+// that, as upstream.
+std::vector<std::string> AddGradients(ModelWriter& w) {
+  auto warnings = w.AddGradients();
+  if (warnings.ok()) return *std::move(warnings);
+  if (absl::IsFailedPrecondition(warnings.status())) {
+    PyErr_SetString(PyExc_AssertionError,
+                    std::string(warnings.status().message()).c_str());
+    nb::raise_python_error();
+  }
+  if (!PyErr_Occurred()) ThrowStatus(warnings.status());
+  nb::python_error cause;
+  nb::raise_from(
+      cause, PyExc_ValueError,
+      "Error when tracing gradients for SavedModel.\n\nCheck the error log to "
+      "see the error that was raised when converting a gradient function to a "
+      "concrete function. You may need to update the custom gradient, or "
+      "disable saving gradients with the option "
+      "tf.saved_model.SaveOptions(experimental_custom_gradients=False).\n\t%s",
+      cause.what());
 }
 
 void Write(ModelWriter& w, const std::string& folder, const TrackablePtr& root,
@@ -176,12 +217,14 @@ void AddModelWriter(nb::module_& m) {
       .def("set_function", &SetFunction)
       .def("set_bare_function", &SetBareFunction)
       .def("add_child", &AddChild)
+      .def("add_slot", &AddSlot)
       .def("add_saveable", &AddSaveable)
       .def("add_function", &AddFunction, nb::arg("core"), nb::arg("inputs"),
            nb::arg("outputs").none())
       .def("set_resource_functions", &SetResourceFunctions, nb::arg("id"),
            nb::arg("create"), nb::arg("initialize").none())
       .def("add_signature", &AddSignature)
+      .def("add_gradients", &AddGradients)
       .def("write", &Write);
 }
 

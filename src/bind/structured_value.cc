@@ -22,11 +22,6 @@ nb::object ShapeOfProto(const tensorflow::TensorShapeProto& proto) {
   return nb::steal(ShapeObject(*shape));
 }
 
-nb::object DTypeOf(int number) {
-  if (!DTypeIsValid(number)) ThrowStatus(DataLoss("no dtype: ", number));
-  return nb::steal(DTypeObject(static_cast<DType>(number)));
-}
-
 nb::object TensorOfProto(const tensorflow::TensorProto& proto) {
   StatusOr<Tensor> t = TensorFromProto(proto);
   if (!t.ok()) ThrowStatus(t.status());

@@ -350,6 +350,16 @@ void AddTrackable(nb::module_& m) {
              RaiseUnlessOk(
                  self.AttachSlot(variable, name, slot, Trackable::kBorrowed));
            })
+      .def("slots",
+           [](const Trackable& self) {
+             nb::list found;
+             for (const Trackable::Slot& s : self.Slots()) {
+               if (!s.variable || !s.slot) continue;
+               found.append(nb::make_tuple(OwnerOf(s.variable), s.name,
+                                           OwnerOf(s.slot)));
+             }
+             return found;
+           })
       .def("owner", [](const TrackablePtr& self) { return OwnerOf(self); })
       // A copy or pickle of an object makes itself a node of its own.
       .def("__reduce__", [](Trackable&) {

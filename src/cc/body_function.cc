@@ -51,6 +51,21 @@ std::vector<ArgSpec> ArgSpecsOf(TokenSpan tokens,
   return specs;
 }
 
+// Holds a function's lock while it lives.
+class ABSL_SCOPED_LOCKABLE Tracing {
+ public:
+  // Throws, and holds nothing, where the thread should stop.
+  explicit Tracing(TracingLock& lock) ABSL_EXCLUSIVE_LOCK_FUNCTION(lock)
+      : lock_(lock) {
+    Check(lock_.Acquire());
+  }
+  ~Tracing() ABSL_UNLOCK_FUNCTION() { lock_.Release(); }
+  Tracing(const Tracing&) = delete;
+
+ private:
+  TracingLock& lock_;
+};
+
 Tokens Copied(TokenSpan tokens) { return {tokens.begin(), tokens.end()}; }
 
 // How `now` differs from an older trace's arguments.
@@ -77,7 +92,19 @@ bool BodyTrace::IsAtHome() const { return !home || home == GraphInTheMaking(); }
 
 ValueList BodyTrace::Call(absl::Span<const Value> leaves) const {
   ValueList outputs;
-  Check(function->Call(leaves, &outputs));
+  Check(function->Call(leaves, &outputs, keep));
+  // A variable that it gives is known by its handle, to tapes above all.
+  const headrace::Function& f = *function->function();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].dtype() != headrace::DType::kResource) [[likely]]
+      continue;
+    const size_t at =
+        std::find(f.args.begin(), f.args.end(), f.results[i].node) -
+        f.args.begin();
+    if (at == f.args.size()) continue;
+    outputs[i] = at < leaves.size() ? leaves[at]
+                                    : function->captures()[at - leaves.size()];
+  }
   return outputs;
 }
 
@@ -118,7 +145,7 @@ BodyTracePtr BodyFunction::For(const Signature& call) {
   const Tokens wanted = Constrained(call.tokens());
   BodyTracePtr trace = Found(wanted);
   if (!trace) {
-    MutexLock making(tracing_);
+    Tracing making(tracing_);
     // Another thread may have traced the same signature meanwhile.
     trace = Found(wanted);
     if (!trace) trace = Made(wanted);
@@ -129,7 +156,7 @@ BodyTracePtr BodyFunction::For(const Signature& call) {
 
 BodyTracePtr BodyFunction::ConcreteFor(const Signature& specs) {
   const Tokens wanted = Constrained(specs.tokens());
-  MutexLock making(tracing_);
+  Tracing making(tracing_);
   {
     MutexLock lock(mutex_);
     for (const BodyTracePtr& t : traces_.all()) {

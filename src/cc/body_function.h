@@ -1,4 +1,4 @@
-// A C++ function with its traces.
+// A function whose body is C++, with its traces.
 #pragma once
 
 #include <memory>
@@ -6,48 +6,31 @@
 #include <vector>
 
 #include "base/fork_mutex.h"
-#include "base/recursive_fork_mutex.h"
-#include "cc/structure.h"
-#include "function/concrete_function.h"
+#include "cc/function_state.h"
 #include "function/retraces.h"
 #include "function/trace_cache.h"
 #include "function/traces.h"
+#include "function/tracing_lock.h"
 #include "headrace/function.h"
 
 namespace headrace::tf::internal {
 
-// A trace with the structures of what it takes and gives. Immutable.
-struct BodyTrace {
-  // Whether it can be called here and now: tensors that it captured of a graph
-  // have a value while that graph is made alone.
-  bool IsAtHome() const;
-  // Throws for wrong numbers and types, and what running it throws.
-  ValueList Call(absl::Span<const Value> leaves) const;
-
-  std::shared_ptr<headrace::ConcreteFunction> function;
-  Tokens takes;      // a tuple of the arguments; sizes may be open
-  Tokens gives;      // the function's results are the tensors in it
-  std::string name;  // the function's
-  std::vector<std::string> arg_names;  // of the first arguments; for messages
-  std::shared_ptr<const Graph> home;   // whose tensors it captured, or null
-};
-using BodyTracePtr = std::shared_ptr<const BodyTrace>;
-
 // Thread-safe. What the body throws goes through.
-class BodyFunction {
+class BodyFunction final : public FunctionState {
  public:
   BodyFunction(Function::StructuredBody body, FunctionOptions options);
 
-  // Calls the trace for a signature, made where there is none, and tells which
-  // it was.
-  ValueList Call(const Signature& call, BodyTracePtr* trace);
-  // The trace for arguments that need no values: that of exactly their sizes,
-  // where there is one.
-  BodyTracePtr ConcreteFor(const Signature& specs);
+  ValueList Call(const Signature& call, BodyTracePtr* trace) override;
+  BodyTracePtr ConcreteFor(const Signature& specs) override;
+  // The trace that serves a call, made where there is none.
+  BodyTracePtr For(const Signature& call);
 
-  int trace_count() const;
-  std::vector<std::string> explain_retraces() const;
-  const std::string& name() const { return options_.name; }
+  int trace_count() const override;
+  std::vector<std::string> explain_retraces() const override;
+  std::string name() const override { return options_.name; }
+  const std::vector<std::string>& arg_names() const {
+    return options_.arg_names;
+  }
 
  private:
   // A signature that was called, exactly as it was.
@@ -60,7 +43,6 @@ class BodyFunction {
   static constexpr size_t kMostKnown = 64;
   using Table = Traces<BodyTracePtr>;
 
-  BodyTracePtr For(const Signature& call);
   Tokens Constrained(TokenSpan call) const;
   BodyTracePtr Found(TokenSpan wanted);
   BodyTracePtr Made(const Tokens& wanted)
@@ -74,9 +56,8 @@ class BodyFunction {
 
   const Function::StructuredBody body_;
   const FunctionOptions options_;
-  // Held while the body runs, which may call the function for another
-  // signature; so each is traced once.
-  RecursiveForkMutex tracing_ ABSL_ACQUIRED_BEFORE(mutex_);
+  // Held while the body runs, so that each signature is traced once.
+  TracingLock tracing_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable ForkMutex mutex_;
   TraceCache<Known> known_ ABSL_GUARDED_BY(mutex_);
   Table traces_ ABSL_GUARDED_BY(mutex_);

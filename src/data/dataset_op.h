@@ -44,6 +44,13 @@ Status SetDataset(KernelContext& c, Args&&... args) {
   return SetDataset(c, MakeNested<const D>(std::forward<Args>(args)...));
 }
 
+// What an op lacks under the name that it had while it was experimental: for
+// RegisterLike.
+inline void WithoutMetadata(OpDef& def) {
+  std::erase_if(def.attrs,
+                [](const AttrDef& a) { return a.name == "metadata"; });
+}
+
 // A dataset of one input.
 class InputDataset : public Dataset {
  public:

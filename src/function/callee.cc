@@ -1,5 +1,6 @@
 #include "function/callee.h"
 
+#include "graph/called_shapes.h"
 #include "graph/function.h"
 
 namespace headrace {
@@ -32,6 +33,19 @@ Status SetOutputs(KernelContext& c, std::vector<Tensor>& outputs) {
   return OkStatus();
 }
 
+// What the call's functions say of its results, where a graph is made for just
+// these inputs.
+std::vector<CalledResult> ResultsHere(const ShapeContext& c) {
+  if (c.in_graph() && c.op().def().Is(OpRole::kCall)) {
+    const StatusOr<FunctionPtr> f =
+        FindFunction(nullptr, c.op().attr<FuncRef>("f").name);
+    if (f.ok()) {
+      if (auto found = ResultsFor(**f, c)) return *std::move(found);
+    }
+  }
+  return ResultsOfCall(c.op(), nullptr);
+}
+
 }  // namespace
 
 Status CallWith(KernelContext& c, Callee& callee, int first_input) {
@@ -51,7 +65,7 @@ Status CalledShapes(ShapeContext& c) {
     return OkStatus();
   }
   int i = 0;
-  for (CalledResult& result : ResultsOfCall(c.op(), nullptr)) {
+  for (CalledResult& result : ResultsHere(c)) {
     if (result.handle) c.set_output_handle(i, *result.handle);
     c.set_output(i++, std::move(result.shape));
   }

@@ -28,6 +28,7 @@ class ConcreteFunction {
 
   const FunctionPtr& function() const { return function_; }
   const std::vector<Value>& captures() const { return captures_; }
+  const std::vector<Value>& trainable() const { return trainable_; }
   // A variable among the captures that somebody else keeps: when its life has
   // ended, calls are FailedPrecondition.
   struct Borrowed {

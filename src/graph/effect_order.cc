@@ -54,7 +54,7 @@ Edge Source(Edge e) {
 
 class EffectOrderer {
  public:
-  explicit EffectOrderer(int nodes) : after_(nodes) {}
+  explicit EffectOrderer(int nodes) { effects_.after.resize(nodes); }
 
   void Add(Node* node) {
     if (!node->def().is_stateful) return;
@@ -68,9 +68,11 @@ class EffectOrderer {
     // What reaches beyond the resources that it is given: prints, files, calls.
     if (changes && (!touches || IsFunctionCall(node->def()))) {
       Touch(node, &world_, true);
+      touches = true;
     }
+    if (touches) effects_.all.push_back(node);
   }
-  std::vector<std::vector<Node*>> Take() { return std::move(after_); }
+  Effects Take() { return std::move(effects_); }
 
  private:
   void Touch(Node* node, Touched* touched, bool changes) {
@@ -85,7 +87,7 @@ class EffectOrderer {
   }
   void Follow(Node* node, Node* before) {
     if (before == nullptr || before == node) return;
-    std::vector<Node*>& list = after_[node->id()];
+    std::vector<Node*>& list = effects_.after[node->id()];
     for (const Node* known : list) {
       if (known == before) return;
     }
@@ -95,14 +97,14 @@ class EffectOrderer {
     list.push_back(before);
   }
 
-  std::vector<std::vector<Node*>> after_;
+  Effects effects_;
   absl::flat_hash_map<Edge, Touched> resources_;
   Touched world_;
 };
 
 }  // namespace
 
-std::vector<std::vector<Node*>> EffectOrder(const Function& f) {
+Effects EffectsOf(const Function& f) {
   EffectOrderer orderer(f.body->num_nodes());
   const std::vector<Node*> order = InOrder(*f.body);
   if (static_cast<int>(order.size()) == f.body->num_nodes()) {

@@ -7,10 +7,14 @@
 
 namespace headrace {
 
-// By node of the body: the nodes that it has to follow, so that what touches
-// one resource, and what has an effect on the world, happens in the order in
+// What touches resources or has an effect on the world happens in the order in
 // which it was recorded. Here plans see to that; other engines go by control
-// inputs alone. Empty lists for bodies with circles (loops of TensorFlow 1).
-std::vector<std::vector<Node*>> EffectOrder(const Function& f);
+// inputs alone.
+struct Effects {
+  std::vector<std::vector<Node*>> after;  // by node: those it has to follow
+  std::vector<Node*> all;                 // in order
+};
+// Nothing is ordered in bodies with circles (loops of TensorFlow 1).
+Effects EffectsOf(const Function& f);
 
 }  // namespace headrace

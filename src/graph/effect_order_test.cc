@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "graph/export.h"
 #include "graph/import.h"
+#include "op/registry.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace headrace {
@@ -38,18 +42,43 @@ TEST(EffectOrder, WhatTouchesOneResourceIsOrdered) {
   const auto graph = std::make_shared<Graph>();
   const FunctionPtr f = Counter(graph.get());
   ASSERT_NE(f, nullptr);
-  const auto after = EffectOrder(*f);
-  const auto names = [&](const char* node) {
+  const Effects effects = EffectsOf(*f);
+  const auto names_of = [](const std::vector<Node*>& nodes) {
     std::vector<std::string> found;
-    for (Node* n : after[f->body->FindNode(node)->id()]) {
-      found.push_back(n->name());
-    }
+    for (const Node* n : nodes) found.push_back(n->name());
     return found;
+  };
+  const auto names = [&](const char* node) {
+    return names_of(effects.after[f->body->FindNode(node)->id()]);
   };
   EXPECT_EQ(names("before"), std::vector<std::string>());
   EXPECT_EQ(names("add"), std::vector<std::string>{"before"});
   EXPECT_EQ(names("after"), std::vector<std::string>{"add"});
   EXPECT_EQ(names("other"), std::vector<std::string>());
+  EXPECT_EQ(names_of(effects.all),
+            (std::vector<std::string>{"before", "add", "other", "after"}));
+}
+
+// The graph of a function says by nodes alone what a call of it does.
+TEST(EffectOrder, GraphsOfFunctionsWaitForTheirEffects) {
+  const auto graph = std::make_shared<Graph>();
+  const FunctionPtr f = Counter(graph.get());
+  ASSERT_NE(f, nullptr);
+  tensorflow::GraphDef def;
+  const ExportOptions options = {.effects_of = f.get(),
+                                 .nothing = *LookUpOp("NoOp")};
+  ASSERT_TRUE(ExportGraph(*f->body, options, &def).ok());
+  std::map<std::string, std::vector<std::string>> controls;
+  for (const tensorflow::NodeDef& n : def.node()) {
+    auto& of_node = controls[n.name()];
+    for (const std::string& in : n.input()) {
+      if (in[0] == '^') of_node.push_back(in.substr(1));
+    }
+  }
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(controls["add"], Names{"before"});
+  EXPECT_EQ(controls["after"], (Names{"add"}));
+  EXPECT_EQ(controls["NoOp"], (Names{"add", "after", "before", "other"}));
 }
 
 }  // namespace

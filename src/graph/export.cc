@@ -1,5 +1,8 @@
 #include "graph/export.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "graph/attr_proto.h"
@@ -101,8 +104,8 @@ class FunctionExporter {
  public:
   FunctionExporter(const Function& f, const ExportOptions& options,
                    FunctionDef* def)
-      : f_(f), def_(def) {
-    if (options.effect_order) after_ = EffectOrder(f);
+      : f_(f), options_(options), def_(def) {
+    if (options.effect_order) after_ = EffectsOf(f).after;
     for (size_t i = 0; i < f.args.size(); ++i) args_[f.args[i]] = i;
     FindForeign();
   }
@@ -214,10 +217,13 @@ class FunctionExporter {
         if (!foreign_.contains(c)) AddControl(c, def);
       }
     }
-    return AddAttrs(n, {}, def);
+    ExportOptions attrs;  // shapes are those of the graph's nodes alone
+    attrs.strip_default_attrs = options_.strip_default_attrs;
+    return AddAttrs(n, attrs, def);
   }
 
   const Function& f_;
+  const ExportOptions& options_;
   FunctionDef* def_;
   absl::flat_hash_map<const Node*, size_t> args_;
   absl::flat_hash_set<const Node*> foreign_;
@@ -228,6 +234,56 @@ Status ExportFunctionAs(const Function& f, const ExportOptions& options,
                         FunctionDef* def) {
   return FunctionExporter(f, options, def).Export();
 }
+
+// The control inputs by which a function's graph tells of its effects.
+class EffectControls {
+ public:
+  EffectControls(const Function& f, const OpDef& nothing)
+      : effects_(EffectsOf(f)), nothing_(nothing.name) {
+    if (effects_.all.empty()) return;
+    // Others would wait for themselves: what is read may lead to an effect.
+    for (const Edge& e : f.results) {
+      if (e.node->def().Has(OpTrait::kIdentity)) waiting_.insert(e.node);
+    }
+    for (int i = 0; i < f.body->num_nodes(); ++i) {
+      const Node* n = f.body->node(i);
+      for (const Edge& e : n->inputs()) waiting_.erase(e.node);
+      for (const Node* c : n->control_inputs()) waiting_.erase(c);
+    }
+    if (f.results.empty()) return;
+    barrier_ = nothing_;
+    for (int i = 1; f.body->FindNode(barrier_); ++i) {
+      barrier_ = absl::StrCat(nothing_, "_", i);
+    }
+  }
+
+  void AddTo(const Node& node, NodeDef* def) const {
+    for (const Node* c : effects_.after[node.id()]) AddControl(c->name(), def);
+    if (!barrier_.empty() && waiting_.contains(&node)) {
+      AddControl(barrier_, def);
+    }
+  }
+  void AddBarrier(GraphDef* graph) const {
+    if (barrier_.empty()) return;
+    NodeDef* def = graph->add_node();
+    def->set_name(barrier_);
+    def->set_op(nothing_);
+    std::vector<std::string> names;
+    for (const Node* n : effects_.all) names.push_back(n->name());
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names) AddControl(name, def);
+  }
+
+ private:
+  static void AddControl(StringView name, NodeDef* def) {
+    def->add_input(absl::StrCat("^", name));
+  }
+
+  const Effects effects_;
+  const std::string nothing_;
+  std::string barrier_;  // empty: none
+  absl::flat_hash_set<const Node*> waiting_;
+};
 
 }  // namespace
 
@@ -252,9 +308,16 @@ Status ExportNode(const Node& node, const ExportOptions& options,
 
 Status ExportGraph(const Graph& graph, const ExportOptions& options,
                    GraphDef* def) {
-  for (int i = 0; i < graph.num_nodes(); ++i) {
-    HR_RETURN_IF_ERROR(ExportNode(*graph.node(i), options, def->add_node()));
+  std::optional<EffectControls> controls;
+  if (options.effects_of && options.nothing) {
+    controls.emplace(*options.effects_of, *options.nothing);
   }
+  for (int i = 0; i < graph.num_nodes(); ++i) {
+    NodeDef* node = def->add_node();
+    HR_RETURN_IF_ERROR(ExportNode(*graph.node(i), options, node));
+    if (controls) controls->AddTo(*graph.node(i), node);
+  }
+  if (controls) controls->AddBarrier(def);
   const GraphVersions& versions = graph.versions();
   def->mutable_versions()->set_producer(versions.producer);
   if (versions.min_consumer) {

@@ -18,6 +18,12 @@ struct ExportOptions {
   // Functions say by control inputs in which order their effects happen
   // (effect_order.h): for engines that go by nothing else.
   bool effect_order = false;
+  // Of ExportGraph: the function whose body the graph is, and an op that does
+  // nothing. The graph says the same then, and its results wait for all effects
+  // by way of a node of that op, so that who runs them in a session does what a
+  // call does. Null: none.
+  const Function* effects_of = nullptr;
+  const OpDef* nothing = nullptr;
 };
 
 // The graph, the functions its nodes name (and those that their bodies name)

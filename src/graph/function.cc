@@ -209,17 +209,16 @@ std::vector<CalledResult> ResultsOfCall(const ResolvedOp& op,
   return results;
 }
 
-// Assign and its like: a reference goes in and comes out, and they are not
-// marked as stateful.
-static bool WritesReference(const OpDef& op) {
+// Assign, QueueDequeue and their like: what they do with the reference that
+// they take is seen elsewhere, and they are not marked as stateful.
+static bool UsesReference(const OpDef& op) {
   auto is_ref = [](const ArgDef& a) { return a.is_ref; };
-  return !op.Has(OpTrait::kHandsReferenceOn) &&
-         std::any_of(op.inputs.begin(), op.inputs.end(), is_ref) &&
-         std::any_of(op.outputs.begin(), op.outputs.end(), is_ref);
+  return !op.Has(OpTrait::kHandsReferenceOn) && !op.Has(OpTrait::kNoEffect) &&
+         std::any_of(op.inputs.begin(), op.inputs.end(), is_ref);
 }
 
 bool HasSideEffect(const OpDef& op) {
-  if (!op.is_stateful) return WritesReference(op);
+  if (!op.is_stateful) return UsesReference(op);
   return !op.Has(OpTrait::kNoEffect);
 }
 

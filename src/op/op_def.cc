@@ -166,6 +166,15 @@ AttrValue ParseDefault(const OpDef& def, StringView spec, AttrKind kind,
       return dtype(text);
     case AttrKind::kShape:
       return ParseShape(text);
+    case AttrKind::kTensor: {  // "uint8 [255, 0, 0, 255]"
+      if (!absl::ConsumePrefix(&text, "uint8 "))
+        Mistake(def, spec, "not uint8");
+      std::vector<uint8_t> v;
+      for (StringView i : ListItems(text)) {
+        v.push_back(static_cast<uint8_t>(number(i)));
+      }
+      return Tensor::Vector<uint8_t>(v);
+    }
     case AttrKind::kFunc:
       return FuncRef{std::string(Unquote(text)), nullptr};
     case AttrKind::kIntList: {

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/host_name.h"
+#include "op/absent_ops.h"
 
 namespace headrace {
 namespace {
@@ -32,10 +33,12 @@ Ops& TheOps() {
 StatusOr<const OpDef*> LookUpOp(StringView name) {
   const OpDef* def = FindOp(name);
   if (def) return def;
+  const std::string why = WhyAbsent(name);
   return NotFound("Op type not registered '", name, "' in binary running on ",
                   HostName(),
                   ". Make sure the Op and Kernel are registered in the binary "
-                  "running in this process.");
+                  "running in this process.",
+                  why.empty() ? "" : " ", why);
 }
 
 bool CallsFunctions(const OpDef& def) {

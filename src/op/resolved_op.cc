@@ -119,13 +119,21 @@ InternedOps& Interned() {
   return *ops;
 }
 
-// Asked once, or hardly more often: what holds a tensor, or names a gradient
-// that one trace made.
+// The name by which variables of eager code share nothing.
+constexpr StringView kAnonymous = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
+
+// Asked once, or hardly more often: what holds a tensor, names a gradient that
+// one trace made, or a resource, which each load of a model has for itself.
 bool IsOneOfAKind(const AttrMap& attrs) {
   for (const auto& [name, value] : attrs) {
     if (value.kind() == AttrKind::kTensor ||
         value.kind() == AttrKind::kTensorList || name == "_gradient_op_type") {
       return true;
+    }
+    if (name == "shared_name") {
+      const auto* resource = std::get_if<std::string>(&value);
+      if (resource && !resource->empty() && *resource != kAnonymous)
+        return true;
     }
   }
   return false;

@@ -127,7 +127,13 @@ struct BoundTurns::Workspace {
   LoopRun* loop = nullptr;  // the outermost
   double left_ns = 0;
   std::vector<BoundRows> lists;
-  std::vector<Tensor> held;     // values that are not in `memory`
+  std::vector<Tensor> held;  // values that are not in `memory`
+  // Operands of bound calls that each run finds elsewhere: those held.
+  struct Moving {
+    const void** operand;
+    int held;
+  };
+  std::vector<Moving> moving;
   std::deque<Tensor> borrowed;  // what kernels see of `memory`
   std::deque<KernelCall> kernels;
   char* at(int64_t place) const { return static_cast<char*>(memory) + place; }
@@ -182,6 +188,8 @@ BoundCall* BoundTurns::Bind(Workspace& w, const Calls& list,
     }
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       to.in[i] = At(w, call.inputs[i], odd);
+      const int held = values_[call.inputs[i]].held;
+      if (held >= 0) w.moving.push_back({&to.in[i], held});
     }
     if (!call.loop) {
       if (!call.outputs.empty()) to.out = At(w, call.outputs[0], odd);
@@ -317,6 +325,9 @@ Status BoundTurns::SetSteady(Workspace& w,
     if (s.feed >= 0) Give(w, s, state[s.feed]);
     if (s.moved >= 0) Give(w, s, moved[s.moved]);
   }
+  for (const Workspace::Moving& m : w.moving) {
+    *m.operand = w.held[m.held].raw();
+  }
   return OkStatus();
 }
 
@@ -328,9 +339,10 @@ Status BoundTurns::LoopRun::Calls::status() const {
     if (call.error == 0) [[likely]]
       continue;
     const TurnCall& of = list->calls[c];
-    Status s = of.binds  ? of.binds->Failure(*of.op, call)
-               : of.loop ? static_cast<const LoopRun*>(call.loop)->status
-                         : static_cast<const KernelCall*>(call.loop)->status;
+    Status s = of.binds     ? of.binds->Failure(*of.op, call)
+               : of.indexed ? of.indexed->Failure(call)
+               : of.loop    ? static_cast<const LoopRun*>(call.loop)->status
+                            : static_cast<const KernelCall*>(call.loop)->status;
     for (const std::string& name : of.names) s = AtCall(s, name);
     return s;
   }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "op/passes/binds_indexed.h"
 #include "op/passes/binds_rows.h"
 #include "runtime/executable.h"
 #include "runtime/program.h"
@@ -56,6 +57,8 @@ class BoundTurns {
   struct TurnCall {
     BoundCall bound;                    // `run` is null: by the kernel
     const BindsCalls* binds = nullptr;  // where `bound` may fail
+    // What `bound` looks up, where it indexes; `inputs` are its operands.
+    std::shared_ptr<const IndexedCall> indexed;
     std::shared_ptr<Kernel> kernel;
     ResolvedOpPtr op;
     // Its own, and those of the calls of functions that it is part of.
@@ -63,7 +66,9 @@ class BoundTurns {
     bool guess = false;  // IsGuess: the rule runs in every turn
     absl::InlinedVector<int, 3> inputs, outputs;  // among values_
     std::shared_ptr<const Loop> loop;  // of inputs[0]: whether it has turns
-    bool may_fail() const { return binds || kernel_call() || loop; }
+    bool may_fail() const {
+      return binds || kernel_call() || loop || (indexed && indexed->may_fail());
+    }
     bool kernel_call() const { return !bound.run && !loop; }
   };
   // What runs from one end to the other, but for what branches jump over.

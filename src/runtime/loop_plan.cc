@@ -2,6 +2,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
+#include "runtime/unroll.h"
 
 namespace headrace {
 namespace {
@@ -121,6 +122,8 @@ StatusOr<ResolvedOpPtr> KeptOp(const ResolvedOp& op,
 // the functions with every level.
 constexpr int kDeepest = 4;
 constexpr int kMostLoops = 10'000;
+// Loops of one plan that it tries to write out: some 0.2 ms each.
+constexpr int kMostUnrolled = 200;
 // Branches within loops whose bodies are kept for bound turns, which take short
 // ones only: branches within branches, and nodes of all.
 constexpr int kDeepestBranch = 16;
@@ -134,12 +137,15 @@ class Planner {
   void Plan(Program& p, int depth);
 
  private:
-  Status PlanLoop(Call& call, const std::vector<bool>& used, int depth);
+  // Call `c` of `p`; `used`: values that are read behind it. *written: its
+  // turns stand in its place.
+  Status PlanLoop(Program& p, size_t c, std::vector<bool>& used, int depth,
+                  bool* written);
   Status KeepBodies(Call& call, int depth);
 
   const FunctionLibrary* const library_;
   PlanBudget* const budget_;
-  int left_ = kMostLoops;
+  int left_ = kMostLoops, tries_left_ = kMostUnrolled;
   // Branches run by their functions' names: what is kept of them is not to
   // count in the plan.
   PlanBudget branches_;
@@ -147,7 +153,9 @@ class Planner {
   int branch_depth_ = 0;
 };
 
-Status Planner::PlanLoop(Call& call, const std::vector<bool>& used, int depth) {
+Status Planner::PlanLoop(Program& p, size_t c, std::vector<bool>& used,
+                         int depth, bool* written) {
+  Call& call = p.calls[c];
   HR_ASSIGN_OR_RETURN(const LoopFunctions f, FunctionsOf(*call.op, library_));
   HR_ASSIGN_OR_RETURN(LoopPlan::Parts parts, PartsOf(f, library_, budget_));
   std::vector<bool> wanted;
@@ -164,6 +172,17 @@ Status Planner::PlanLoop(Call& call, const std::vector<bool>& used, int depth) {
   }
   Plan(parts.cond, depth + 1);
   Plan(parts.body, depth + 1);
+  if (tries_left_-- > 0) {
+    if (auto loop = UnrollLoop(p, call, parts.cond, parts.body)) {
+      used.resize(p.values.size());
+      for (size_t o = 0; o < call.outputs.size(); ++o) {
+        if (used[call.outputs[o]]) used[loop->results[o]] = true;
+      }
+      PutUnrolled(p, c, *std::move(loop));
+      *written = true;
+      return OkStatus();
+    }
+  }
   if (depth > 0) {
     call.bodies = std::make_shared<std::vector<Program>>(
         std::vector<Program>{parts.cond, parts.body});
@@ -199,7 +218,14 @@ void Planner::Plan(Program& p, int depth) {
     if (!needed) continue;
     if (call.op->def().Is(OpRole::kLoop) && !call.kernel && depth < kDeepest &&
         left_-- > 0) {
-      PlanLoop(call, used, depth).IgnoreError();  // the run reports it
+      const size_t behind = p.calls.size() - c;
+      bool written = false;
+      // (What it cannot plan the run reports.)
+      PlanLoop(p, c, used, depth, &written).IgnoreError();
+      if (written) {
+        c = p.calls.size() - behind + 1;  // goes on with its last turn
+        continue;
+      }
     }
     if (call.op->def().Is(OpRole::kBranch) && depth > 0 &&
         branch_depth_ < kDeepestBranch) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/fork_mutex.h"
 #include "base/mutex.h"
 #include "graph/attr_proto.h"
@@ -144,15 +145,22 @@ Status Executable::Describe(const Function& f,
     }
     return names[v];
   };
+  // What a plan has written out twice, functions and turns, comes with the same
+  // names.
+  absl::flat_hash_set<std::string> taken;
   for (const std::vector<Step>* some : {&view_steps_, &steps_}) {
     for (const Step& s : *some) {
+      std::string name = s.name;
+      for (int i = 1; !taken.insert(name).second; ++i) {
+        name = absl::StrCat(s.name, "_again_", i);
+      }
       tensorflow::NodeDef node;
-      node.set_name(s.name);
+      node.set_name(name);
       node.set_op(s.op->name());
       node.set_device(kCpu);
       for (ValueId v : s.inputs) node.add_input(name_of(v));
       for (size_t o = 0; o < s.outputs.size(); ++o) {
-        names[s.outputs[o]] = OutputName(s.name, static_cast<int>(o));
+        names[s.outputs[o]] = OutputName(name, static_cast<int>(o));
       }
       *def->add_node() = std::move(node);
     }

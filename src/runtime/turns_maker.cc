@@ -246,34 +246,63 @@ class BoundTurnsMaker {
     made.guess = IsGuess(p_, call);
     const int list_number =
         call.inputs.empty() ? -1 : tree_.list_of[call.inputs[0]];
-    absl::InlinedVector<BoundInput, 3> inputs;
-    bool large = false;
-    for (ValueId v : call.inputs) {
-      made.inputs.push_back(ValueOf(v));
-      const ProgramValue& value = p_.values[v];
-      // Nobody reads what has no elements.
-      large = large || (made_->values_[made.inputs.back()].held >= 0 &&
-                        value.shape.num_elements() != 0);
-      inputs.push_back({&value.shape,
-                        value.constant.has_buffer() ? &value.constant : nullptr,
-                        tree_.steady[v]});
-    }
+    for (ValueId v : call.inputs) made.inputs.push_back(ValueOf(v));
     for (ValueId v : call.outputs) {
       if (tree_.list_of[v] < 0) made.outputs.push_back(ValueOf(v));
     }
     const Shape& out = list_number < 0 ? p_.values[call.outputs[0]].shape
                                        : tree_.lists[list_number].shape;
-    const auto* binds = dynamic_cast<const BindsCalls*>(kernel);
-    // What lists hold was looked at before the turns.
-    const bool bound = binds != nullptr && !large &&
-                       (!made.guess || list_number >= 0) &&
-                       inputs.size() <= 3 && made.outputs.size() <= 1 &&
-                       binds->BindTo(inputs, out, &made.bound);
+    const bool bound = (list_number < 0 && BindIndexed(call, out, &made)) ||
+                       Bind(call, out, list_number >= 0, &made);
     // Kernels would want the list.
     ok_ = ok_ && (bound || list_number < 0);
     if (!bound) made.bound = {};
-    if (bound && binds->may_fail(inputs)) made.binds = binds;
     Push(std::move(made), list);
+  }
+
+  // What is known of its inputs.
+  absl::InlinedVector<BoundInput, 3> InputsOf(const Call& call) const {
+    absl::InlinedVector<BoundInput, 3> inputs;
+    for (ValueId v : call.inputs) {
+      const ProgramValue& value = p_.values[v];
+      inputs.push_back({&value.shape,
+                        value.constant.has_buffer() ? &value.constant : nullptr,
+                        tree_.steady[v]});
+    }
+    return inputs;
+  }
+
+  // By indices, where the kernel's calls can: they check what a rule would.
+  bool BindIndexed(const Call& call, const Shape& out, TurnCall* made) const {
+    const auto* binds = dynamic_cast<const BindsIndexed*>(call.kernel.get());
+    if (binds == nullptr || made->outputs.size() != 1) return false;
+    made->indexed = binds->BindIndexed(InputsOf(call), out, &made->bound);
+    if (!made->indexed) return false;
+    absl::InlinedVector<int, 3> operands;
+    for (int i : made->indexed->operands) operands.push_back(made->inputs[i]);
+    made->inputs = std::move(operands);
+    return true;
+  }
+
+  bool Bind(const Call& call, const Shape& out, bool of_list,
+            TurnCall* made) const {
+    const auto* binds = dynamic_cast<const BindsCalls*>(call.kernel.get());
+    // What lists hold was looked at before the turns.
+    if (binds == nullptr || (made->guess && !of_list) ||
+        call.inputs.size() > 3 || made->outputs.size() > 1) {
+      return false;
+    }
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      // Nobody reads what has no elements.
+      if (made_->values_[made->inputs[i]].held >= 0 &&
+          p_.values[call.inputs[i]].shape.num_elements() != 0) {
+        return false;
+      }
+    }
+    const auto inputs = InputsOf(call);
+    if (!binds->BindTo(inputs, out, &made->bound)) return false;
+    if (binds->may_fail(inputs)) made->binds = binds;
+    return true;
   }
 
   void AddBranch(const TurnItem& item, Calls* list) {

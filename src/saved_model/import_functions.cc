@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_join.h"
+#include "autodiff/named_gradient.h"
 #include "graph/import.h"
 #include "op/registry.h"
 #include "saved_model/function_names.h"
@@ -27,6 +28,9 @@ class FunctionImporter {
     for (const auto& g : library_->gradient()) {
       gradients_.emplace(g.function_name(), g.gradient_func());
     }
+    for (const auto& g : library_->registered_gradients()) {
+      registered_.emplace(g.registered_op_type(), g.gradient_func());
+    }
   }
 
   StatusOr<ImportedFunctions> Import(const std::vector<std::string>& roots) {
@@ -46,6 +50,7 @@ class FunctionImporter {
     for (const auto& [old, name] : names_) {
       made.by_name.emplace(old, made.holder->library()->Find(name));
     }
+    made.gradients = std::move(named_);
     return made;
   }
 
@@ -95,9 +100,20 @@ class FunctionImporter {
                          "not supported: ", absl::StrJoin(missing, ", "));
   }
 
+  // Of gradients whose functions are reached.
+  void NameGradients() {
+    for (const auto& [asked, function] : registered_) {
+      if (!names_.contains(function)) continue;
+      const std::string name = FunctionLibrary::NewName(asked);
+      new_gradients_.emplace(asked, name);
+      named_.push_back({name, function});
+    }
+  }
+
   // Gives what was reached its new names and drops the rest.
   void Rename() {
     const std::string suffix = FunctionLibrary::NewName("_load");
+    NameGradients();
     for (NodeDef& n : *def_->mutable_node()) {
       // State that is given no name has its node's, which is that of many.
       const OpDef* op = FindOp(n.op());
@@ -124,6 +140,13 @@ class FunctionImporter {
 
   void RenameIn(NodeDef* n, const std::string& suffix) {
     RenameCalls(names_, n);
+    auto gradient = n->mutable_attr()->find(std::string(kGradientAttr));
+    if (gradient != n->mutable_attr()->end()) {
+      auto renamed = new_gradients_.find(gradient->second.s());
+      if (renamed != new_gradients_.end()) {
+        gradient->second.set_s(renamed->second);
+      }
+    }
     auto name = n->mutable_attr()->find("shared_name");
     if (name != n->mutable_attr()->end() && !name->second.s().empty()) {
       name->second.mutable_s()->append(suffix);
@@ -135,6 +158,9 @@ class FunctionImporter {
   const std::string& folder_;
   absl::flat_hash_map<std::string, FunctionDef*> by_name_;
   absl::flat_hash_map<std::string, std::string> gradients_;
+  // By the name that nodes ask for a gradient: its function, its new name.
+  absl::flat_hash_map<std::string, std::string> registered_, new_gradients_;
+  std::vector<ImportedGradient> named_;
   FunctionNames names_;
   std::vector<FunctionDef*> reached_;
 };

@@ -1,7 +1,10 @@
 #include "saved_model/loaded_model.h"
 
+#include <set>
+
 #include "base/files/files.h"
 #include "op/emitter.h"
+#include "saved_model/saved_gradients.h"
 #include "saved_model/saved_resource.h"
 #include "tensor/tensor_proto.h"
 #include "train/checkpoint.h"
@@ -35,6 +38,9 @@ class ModelLoader {
     HR_RETURN_IF_ERROR(MakePlainValues());
     if (!model_->session_.graph) HR_RETURN_IF_ERROR(ImportAll());
     HR_RETURN_IF_ERROR(MakeResources());
+    HR_RETURN_IF_ERROR(RegisterGradients(
+        model_->imported_, *objects_,
+        [this](int id) -> StatusOr<Value> { return model_->values_[id]; }));
     HR_RETURN_IF_ERROR(MakeFunctions());
     if (!options_.skip_checkpoint) HR_RETURN_IF_ERROR(Restore());
     HR_RETURN_IF_ERROR(Initialize());
@@ -240,7 +246,13 @@ class ModelLoader {
   }
 
   Status MakeFunctions() {
+    // Gradients are called by what asks for them: they capture tensors of it.
+    std::set<StringView> gradients;
+    for (const ImportedGradient& g : model_->imported_.gradients) {
+      gradients.insert(g.function);
+    }
     for (const auto& [name, f] : objects_->concrete_functions()) {
+      if (gradients.contains(name)) continue;
       HR_RETURN_IF_ERROR(Bind(name).status());
     }
     return OkStatus();

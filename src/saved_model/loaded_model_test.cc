@@ -1,5 +1,6 @@
 #include "saved_model/loaded_model.h"
 
+#include "eager/tape.h"
 #include "gtest/gtest.h"
 
 namespace headrace {
@@ -65,6 +66,65 @@ TEST(LoadedModel, ObjectGraphsThatDoNotHoldTogether) {
       "nodes { slot_variables { original_variable_node_id: 5 slot_name: 'm' } "
       "}",
       "slot m");
+}
+
+constexpr char kGradients[] = HR_GOLDEN_DIR "/saved_models/gradients";
+
+// d(sum of the function's result)/d(its argument) at 1, or the error.
+StatusOr<float> GradientAtOne(const LoadedModel& model, const char* child) {
+  auto f = model.function(*model.function_name(model.Child(0, child)));
+  const Value x(Tensor::Vector<float>({1}));
+  Tape tape(false, false);
+  tape.Watch(x);
+  tape.Start();
+  ValueList y;
+  HR_RETURN_IF_ERROR(f->Call({&x, 1}, &y));
+  tape.Stop();
+  HR_ASSIGN_OR_RETURN(auto found, tape.Gradients({y[0]}, {x}, {}));
+  return found[0].dense.tensor().data<float>()[0];
+}
+
+TEST(LoadedModel, GradientsOfTheProgramsOwnAreThere) {
+  auto model = LoadedModel::Load(kGradients, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  // 3 of x, 2 * 3 of the variable, 10 h + (h + 1) of h = 3 x.
+  EXPECT_EQ(*GradientAtOne(**model, "f"), 3 * 6 * 34);
+  EXPECT_EQ(*GradientAtOne(**model, "called"), 2 * 3 * 6 * 34);
+}
+
+TEST(LoadedModel, GradientFunctionsThatDoNotFit) {
+  using tensorflow::SavedObjectGraph;
+  const auto broken = [](auto&& change) {
+    auto model = ReadSavedModel(kGradients);
+    EXPECT_TRUE(model.ok()) << model.status();
+    auto* graph = (*model)->mutable_meta_graphs(0);
+    auto* objects = graph->mutable_object_graph_def();
+    const std::string name =
+        graph->graph_def().library().registered_gradients(0).gradient_func();
+    change(objects, &objects->mutable_concrete_functions()->at(name));
+    return LoadedModel::Make(*std::move(model), graph, kGradients, {}).status();
+  };
+  using Saved = tensorflow::SavedConcreteFunction;
+  EXPECT_TRUE(broken([](SavedObjectGraph*, Saved*) {}).ok());
+  EXPECT_TRUE(absl::IsDataLoss(broken([](SavedObjectGraph*, Saved* f) {
+    f->mutable_output_signature()->mutable_list_value()->add_values();
+  })));
+  EXPECT_TRUE(absl::IsDataLoss(broken(
+      [](SavedObjectGraph*, Saved* f) { f->clear_output_signature(); })));
+  EXPECT_TRUE(absl::IsDataLoss(
+      broken([](SavedObjectGraph*, Saved* f) { f->add_bound_inputs(0); })));
+  EXPECT_TRUE(absl::IsDataLoss(broken([](SavedObjectGraph* objects, Saved*) {
+    for (auto& o : *objects->mutable_nodes()) {
+      if (o.has_captured_tensor())
+        o.mutable_captured_tensor()->set_name("no:0");
+    }
+  })));
+  EXPECT_TRUE(absl::IsDataLoss(broken([](SavedObjectGraph* objects, Saved*) {
+    for (auto& o : *objects->mutable_nodes()) {
+      if (!o.has_captured_tensor()) continue;
+      o.mutable_captured_tensor()->set_concrete_function("nobody");
+    }
+  })));
 }
 
 TEST(LoadedModel, ListsAllOperationsThatAreMissing) {

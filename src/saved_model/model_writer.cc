@@ -60,17 +60,16 @@ StatusOr<int> ModelWriter::AddAsset(Value path) {
   return AddObject(std::move(object), std::move(path));
 }
 
-StatusOr<int> ModelWriter::ObjectOf(const ConcreteFunction& f,
-                                    const Value& capture, size_t index) {
+StatusOr<int> ModelWriter::ObjectOf(const Function& f, const Value& capture,
+                                    size_t arg) {
   auto it = by_value_.find(capture.id());
   if (it != by_value_.end()) return it->second;
   if (capture.is_symbolic()) {
     return FailedPrecondition(
-        "Function ", f.function()->name, " captures a tensor of a graph (",
+        "Function ", f.name, " captures a tensor of a graph (",
         capture.node()->name(), "), which has no value to be saved");
   }
   if (capture.dtype() == DType::kResource) {
-    const size_t arg = f.num_args() + index;
     const auto& handle = *capture.tensor().data<ResourceHandle>();
     return FailedPrecondition(
         "Tried to export a function which references an 'untracked' resource. "
@@ -78,10 +77,10 @@ StatusOr<int> ModelWriter::ObjectOf(const ConcreteFunction& f,
         "'tracked' by assigning them to an attribute of a tracked object or "
         "assigned to an attribute of the main object directly. See the "
         "information below:\n\tFunction name = b'",
-        f.function()->name, "'\n\tCaptured Tensor = <ResourceHandle(name=\"",
-        handle.name, "\", device=\"", handle.device, "\", container=\"",
-        handle.container, "\")>\n\tInternal Tensor = Tensor(\"",
-        f.function()->args[arg]->name(), ":0\", shape=(), dtype=resource)");
+        f.name, "'\n\tCaptured Tensor = <ResourceHandle(name=\"", handle.name,
+        "\", device=\"", handle.device, "\", container=\"", handle.container,
+        "\")>\n\tInternal Tensor = Tensor(\"", f.args[arg]->name(),
+        ":0\", shape=(), dtype=resource)");
   }
   SavedObject constant;
   constant.mutable_constant();
@@ -95,7 +94,8 @@ Status ModelWriter::AddFunction(const ConcreteFunction& f,
   if (all.contains(f.function()->name)) return OkStatus();
   tensorflow::SavedConcreteFunction saved;
   for (size_t i = 0; i < f.captures().size(); ++i) {
-    HR_ASSIGN_OR_RETURN(int id, ObjectOf(f, f.captures()[i], i));
+    HR_ASSIGN_OR_RETURN(
+        int id, ObjectOf(*f.function(), f.captures()[i], f.num_args() + i));
     saved.add_bound_inputs(id);
   }
   *saved.mutable_canonicalized_input_signature() = std::move(inputs);
@@ -112,12 +112,8 @@ void ModelWriter::SetResourceFunctions(
   resource_order_.push_back(id);
 }
 
-void ModelWriter::AddSignature(std::string key,
-                               std::shared_ptr<ConcreteFunction> f,
-                               std::vector<std::string> inputs,
-                               std::vector<std::string> outputs) {
-  signatures_.push_back(
-      {std::move(key), std::move(f), std::move(inputs), std::move(outputs)});
+void ModelWriter::AddSignature(Signature signature) {
+  signatures_.push_back(std::move(signature));
 }
 
 Status ModelWriter::CopyAssets(FileSystem* fs,
@@ -141,10 +137,13 @@ Status ModelWriter::Write(const std::string& folder, const TrackablePtr& root,
   HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(folder, &local));
   HR_ASSIGN_OR_RETURN(const GraphValues values, GraphValues::Gather(root));
   HR_RETURN_IF_ERROR(MakeGraph(values));
-  HR_RETURN_IF_ERROR(ExportGraph(*graph_, {.effect_order = true},
-                                 graph_def_->mutable_graph_def()));
+  HR_RETURN_IF_ERROR(
+      ExportGraph(*graph_, {.strip_default_attrs = true, .effect_order = true},
+                  graph_def_->mutable_graph_def()));
+  NameGradients(graph_def_->mutable_graph_def());
   auto* info = graph_def_->mutable_meta_info_def();
   for (const std::string& tag : options.tags) info->add_tags(tag);
+  info->set_stripped_default_attrs(true);
   info->set_tensorflow_version(options.version);
   info->set_tensorflow_git_version(options.git_version);
   for (const auto& [function, alias] : options.aliases) {

@@ -10,6 +10,7 @@
 // of it is there.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -59,11 +60,22 @@ class ModelWriter {
   // latter may be null.
   void SetResourceFunctions(int id, std::shared_ptr<ConcreteFunction> create,
                             std::shared_ptr<ConcreteFunction> initialize);
-  // What sessions and servers call by `key`; the names are of its arguments and
-  // results, in order. It has been added.
-  void AddSignature(std::string key, std::shared_ptr<ConcreteFunction> f,
-                    std::vector<std::string> inputs,
-                    std::vector<std::string> outputs);
+  // What sessions and servers call by `key`.
+  struct Signature {
+    std::string key;
+    std::shared_ptr<ConcreteFunction> function;  // it has been added
+    std::vector<std::string> inputs;             // of its arguments, in order
+    std::vector<std::string> outputs;  // by name; one is several results where
+                                       // it is a composite tensor
+    // Inputs that may be left out, and their values.
+    absl::flat_hash_map<std::string, Tensor> defaults;
+  };
+  void AddSignature(Signature signature);
+
+  // Adds the gradients that nodes of the functions ask for by name, as
+  // functions. To be called once, when all functions have been added. Gives
+  // warnings, of those that cannot be written; errors of the gradients' own.
+  StatusOr<std::vector<std::string>> AddGradients();
 
   // Writes all; `root` is the root as checkpoints see it.
   Status Write(const std::string& folder, const TrackablePtr& root,
@@ -73,23 +85,27 @@ class ModelWriter {
   struct ResourceFunctions {
     std::shared_ptr<ConcreteFunction> create, initialize;
   };
-  struct Signature {
-    std::string key;
-    std::shared_ptr<ConcreteFunction> function;
-    std::vector<std::string> inputs, outputs;
-  };
+  class GradientWriter;  // model_gradients.cc
 
-  StatusOr<int> ObjectOf(const ConcreteFunction& f, const Value& capture,
-                         size_t index);
+  // Of what `f` captures as argument `arg`.
+  StatusOr<int> ObjectOf(const Function& f, const Value& capture, size_t arg);
+  // Says in the graph which functions the gradients are.
+  void NameGradients(tensorflow::GraphDef* def) const;
 
   // The graph for sessions (session_graph.cc).
   Status MakeGraph(const GraphValues& values);
   // What stands for an object's value there.
   StatusOr<Value> InGraph(int id);
   StatusOr<Value> MakeInGraph(int id);
+  StatusOr<Value> AssetInGraph(int id);
+  // `initializes`: it gets assets' paths before the graph's variables have
+  // them.
   StatusOr<ValueList> CallInGraph(const ConcreteFunction& f,
-                                  std::vector<Value> args);
+                                  std::vector<Value> args,
+                                  bool initializes = false);
   Status MakeSignature(const Signature& signature);
+  // A placeholder, or one with a default.
+  StatusOr<Value> MakeInput(const Signature& signature, size_t i);
   Status MakeInitializers();
   Status MakeSaver(const GraphValues& values);
 
@@ -105,11 +121,19 @@ class ModelWriter {
   std::vector<int> resource_order_;
   std::vector<Signature> signatures_;
   std::vector<FunctionPtr> functions_;
+  // What nodes ask for, and the function.
+  std::vector<std::pair<std::string, std::string>> gradients_;
+  // By (function, node): what it asks for in the file.
+  std::map<std::pair<std::string, std::string>, std::string> renamed_gradients_;
 
   std::shared_ptr<Graph> graph_;
   std::unique_ptr<GraphBuilder> builder_;
-  std::vector<Value> in_graph_;  // by object
-  std::vector<bool> under_way_;  // by object: InGraph() makes it
+  std::vector<Value> in_graph_;                  // by object
+  absl::flat_hash_map<int, Value> asset_paths_;  // by object: what is fed
+  // By file: what is fed, what functions get.
+  absl::flat_hash_map<int, std::pair<Value, Value>> asset_values_;
+  std::vector<Node*> assets_set_;  // that keep the paths
+  std::vector<bool> under_way_;    // by object: InGraph() makes it
 };
 
 }  // namespace headrace

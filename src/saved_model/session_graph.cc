@@ -1,5 +1,6 @@
 // The graph of a SavedModel: what a session, or a server, runs of it.
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
 #include "op/emitter.h"
 #include "saved_model/model_writer.h"
 #include "tensor/dtype_proto.h"
@@ -24,6 +25,49 @@ void Describe(const Value& v, TensorInfo* info) {
   info->set_name(NameOf(v));
   info->set_dtype(TypeToProto(v.dtype()));
   ShapeToProto(v.shape(), info->mutable_tensor_shape());
+}
+
+// A name that nodes may have.
+std::string NodeName(std::string name) {
+  for (char& c : name) {
+    if (!absl::ascii_isalnum(c) && c != '.' && c != '-') c = '_';
+  }
+  return name;
+}
+
+// One output of a signature, of the next results of its function.
+Status DescribeOutput(const tensorflow::StructuredValue& spec,
+                      absl::Span<const Value>* rest, TensorInfo* info) {
+  const bool composite = spec.has_type_spec_value();
+  const auto& type = spec.type_spec_value();
+  const size_t parts = composite ? type.num_flat_components() : 1;
+  if (parts > rest->size()) {
+    return Internal("a signature has more outputs than its function results");
+  }
+  const absl::Span<const Value> own = rest->first(parts);
+  rest->remove_prefix(parts);
+  if (!composite) {
+    Describe(own[0], info);
+    return OkStatus();
+  }
+  if (type.type_spec_class() == tensorflow::TypeSpecProto::SPARSE_TENSOR_SPEC &&
+      parts == 3) {
+    auto* sparse = info->mutable_coo_sparse();
+    sparse->set_indices_tensor_name(NameOf(own[0]));
+    sparse->set_values_tensor_name(NameOf(own[1]));
+    sparse->set_dense_shape_tensor_name(NameOf(own[2]));
+    info->set_dtype(TypeToProto(own[1].dtype()));
+    const auto& state = type.type_state().tuple_value();
+    if (state.values_size() > 0 && state.values(0).has_tensor_shape_value()) {
+      *info->mutable_tensor_shape() = state.values(0).tensor_shape_value();
+    }
+    return OkStatus();
+  }
+  *info->mutable_composite_tensor()->mutable_type_spec() = type;
+  for (const Value& v : own) {
+    Describe(v, info->mutable_composite_tensor()->add_components());
+  }
+  return OkStatus();
 }
 
 // A node that waits for others.
@@ -80,11 +124,16 @@ StatusOr<Value> ModelWriter::MakeInGraph(int id) {
     HR_ASSIGN_OR_RETURN(const Shape shape, ShapeFromProto(v.shape()));
     const std::string name = graph_->UniqueName(v.name());
     builder_->SetNextName(name + "/");
-    return s("VarHandleOp", {},
-             {{"shared_name", name},
-              {"dtype", static_cast<DType>(v.dtype())},
-              {"shape", shape},
-              {"debug_name", name + "/"}});
+    const std::string before = builder_->device();
+    builder_->set_device(v.device());
+    const Value handle = s("VarHandleOp", {},
+                           {{"shared_name", name},
+                            {"dtype", static_cast<DType>(v.dtype())},
+                            {"shape", shape},
+                            {"debug_name", name + "/"}});
+    builder_->set_device(before);
+    HR_RETURN_IF_ERROR(s.status());
+    return handle;
   }
   if (auto it = resources_.find(id); it != resources_.end()) {
     HR_ASSIGN_OR_RETURN(ValueList made, CallInGraph(*it->second.create, {}));
@@ -104,29 +153,58 @@ StatusOr<Value> ModelWriter::MakeInGraph(int id) {
     o.mutable_constant()->set_operation(constant.node()->name());
     return constant;
   }
-  // Loaders feed the path of the copy; no path of this machine is kept.
-  const int index = o.asset().asset_file_def_index();
-  const Tensor name = Tensor::Scalar<std::string>(assets_[index].second);
-  const Value path =
-      s("Const", {}, {{"value", name}, {"dtype", DType::kString}});
+  return AssetInGraph(id);
+}
+
+// Loaders feed the path of the copy when they initialize the graph: a variable
+// keeps it. No path of this machine is written.
+StatusOr<Value> ModelWriter::AssetInGraph(int id) {
+  const int index = objects_->nodes(id).asset().asset_file_def_index();
+  if (auto it = asset_values_.find(index); it != asset_values_.end()) {
+    asset_paths_[id] = it->second.first;
+    return it->second.second;
+  }
+  HR_ASSIGN_OR_RETURN(const Value path, builder_->AddPlaceholder(
+                                            "asset_path_initializer",
+                                            DType::kString, Shape(), nullptr));
+  OpScope s;
+  const std::string name = graph_->UniqueName("asset_path");
+  builder_->SetNextName(name + "/");
+  const Value handle = s("VarHandleOp", {},
+                         {{"shared_name", name},
+                          {"dtype", DType::kString},
+                          {"shape", Shape()},
+                          {"debug_name", name + "/"}});
+  s.All("AssignVariableOp", {handle, path});
   HR_RETURN_IF_ERROR(s.status());
+  assets_set_.push_back(graph_->node(graph_->num_nodes() - 1));
+  asset_paths_[id] = path;
+  const Value kept = s("ReadVariableOp", {handle}, {{"dtype", DType::kString}});
+  HR_RETURN_IF_ERROR(s.status());
+  asset_values_[index] = {path, kept};
   while (graph_def_->asset_file_def_size() <= index) {
     graph_def_->add_asset_file_def();
   }
   auto* def = graph_def_->mutable_asset_file_def(index);
   def->set_filename(assets_[index].second);
   def->mutable_tensor_info()->set_name(NameOf(path));
-  return path;
+  def->mutable_tensor_info()->set_dtype(tensorflow::DT_STRING);
+  def->mutable_tensor_info()->mutable_tensor_shape();
+  return kept;
 }
 
 StatusOr<ValueList> ModelWriter::CallInGraph(const ConcreteFunction& f,
-                                             std::vector<Value> args) {
+                                             std::vector<Value> args,
+                                             bool initializes) {
   for (const Value& capture : f.captures()) {
     auto it = by_value_.find(capture.id());
     if (it == by_value_.end()) {
       return Internal("function ", f.function()->name, " was not added");
     }
     HR_ASSIGN_OR_RETURN(Value v, InGraph(it->second));
+    const auto path = asset_paths_.find(it->second);
+    // Initializers run beside what keeps the path.
+    if (initializes && path != asset_paths_.end()) v = path->second;
     args.push_back(std::move(v));
   }
   HR_ASSIGN_OR_RETURN(const ResolvedOpPtr call, CallOf(*f.function()));
@@ -135,34 +213,69 @@ StatusOr<ValueList> ModelWriter::CallInGraph(const ConcreteFunction& f,
   return outputs;
 }
 
-Status ModelWriter::MakeSignature(const Signature& signature) {
+StatusOr<Value> ModelWriter::MakeInput(const Signature& signature, size_t i) {
   const Function& f = *signature.function->function();
+  const std::string& input = signature.inputs[i];
+  const std::string name = NodeName(absl::StrCat(signature.key, "_", input));
+  const DType dtype = f.args[i]->output_type(0);
+  const Shape shape = f.args[i]->output_shape(0);
+  auto it = signature.defaults.find(input);
+  if (it == signature.defaults.end()) {
+    return builder_->AddPlaceholder(name, dtype, shape, nullptr);
+  }
+  if (it->second.dtype() != dtype) {
+    return InvalidArgument("signature ", signature.key, ": the default of ",
+                           input, " is a ", DTypeName(it->second.dtype()),
+                           " tensor, not ", DTypeName(dtype));
+  }
+  OpScope s;
+  builder_->SetNextName(name + "/input");
+  const Value value = s("Const", {}, {{"value", it->second}, {"dtype", dtype}});
+  builder_->SetNextName(name);
+  Value arg = s("PlaceholderWithDefault", {value},
+                {{"dtype", dtype}, {"shape", shape}});
+  HR_RETURN_IF_ERROR(s.status());
+  return arg;
+}
+
+Status ModelWriter::MakeSignature(const Signature& signature) {
   auto& def = (*graph_def_->mutable_signature_def())[signature.key];
   def.set_method_name(kPredict);
   std::vector<Value> args;
   for (size_t i = 0; i < signature.inputs.size(); ++i) {
-    HR_ASSIGN_OR_RETURN(
-        Value arg,
-        builder_->AddPlaceholder(
-            absl::StrCat(signature.key, "_", signature.inputs[i]),
-            f.args[i]->output_type(0), f.args[i]->output_shape(0), nullptr));
+    HR_ASSIGN_OR_RETURN(Value arg, MakeInput(signature, i));
     Describe(arg, &(*def.mutable_inputs())[signature.inputs[i]]);
     args.push_back(std::move(arg));
   }
+  for (const auto& [name, value] : signature.defaults) {
+    HR_RETURN_IF_ERROR(TensorToProto(value, &(*def.mutable_defaults())[name]));
+  }
   HR_ASSIGN_OR_RETURN(const ValueList outputs,
                       CallInGraph(*signature.function, std::move(args)));
-  for (size_t i = 0; i < signature.outputs.size(); ++i) {
-    Describe(outputs[i], &(*def.mutable_outputs())[signature.outputs[i]]);
+  const auto& fields = objects_->concrete_functions()
+                           .at(signature.function->function()->name)
+                           .output_signature()
+                           .dict_value()
+                           .fields();
+  absl::Span<const Value> rest = absl::MakeConstSpan(outputs);
+  for (const std::string& name : signature.outputs) {
+    const auto field = fields.find(name);
+    if (field == fields.end()) {
+      return Internal("signature ", signature.key, " has no output ", name);
+    }
+    HR_RETURN_IF_ERROR(
+        DescribeOutput(field->second, &rest, &(*def.mutable_outputs())[name]));
   }
   return OkStatus();
 }
 
 Status ModelWriter::MakeInitializers() {
-  std::vector<Node*> calls;
+  std::vector<Node*> calls = assets_set_;
   for (const int id : resource_order_) {
     const auto& initialize = resources_[id].initialize;
     if (!initialize) continue;
-    HR_RETURN_IF_ERROR(CallInGraph(*initialize, {}).status());
+    HR_RETURN_IF_ERROR(
+        CallInGraph(*initialize, {}, /*initializes=*/true).status());
     calls.push_back(graph_->node(graph_->num_nodes() - 1));
   }
   HR_ASSIGN_OR_RETURN(const Node* all, Grouped(builder_.get(), "NoOp", calls));

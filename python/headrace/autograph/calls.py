@@ -120,8 +120,8 @@ def converted_call(f, args, kwargs=None, caller_fn_scope=None, options=None):
     `caller_fn_scope` is the FunctionScope of the converted code that calls, `options`
     the ConversionOptions where no such code does.
     """
-    if type(f) in _OPERATIONS:  # most calls
-        return f(*args, **kwargs) if kwargs else f(*args)
+    if type(f) in _OPERATIONS:  # converted code does not come here with these
+        return _call(f, args, kwargs)
     if options is None:
         options = STD if caller_fn_scope is None else caller_fn_scope.callopts
     if isinstance(f, types.BuiltinFunctionType) and f in _FRAME_FUNCTIONS:
@@ -250,11 +250,12 @@ def _names_for_converted_code():
         status.FunctionScope,
         status.autograph_artifact,
         status.with_function_scope,
-        converted_call,
     ):
         setattr(names, value.__name__, value)
     names.STD = status.STD
+    names.converted_call = _headrace.converted_call
     return names
 
 
+_headrace.set_converted_call(converted_call, _OPERATIONS)
 ag__ = _names_for_converted_code()

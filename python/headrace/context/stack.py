@@ -24,6 +24,16 @@ def entered():
     return _state.entered
 
 
+def within_reach():
+    """Identities of the graphs whose tensors can be read here."""
+    found = set()
+    for graph in entered():
+        if graph is not None:
+            found.add(graph._core.id)
+            found |= graph.stands_in
+    return found
+
+
 def current():
     """The graph that operations go to, or None when they run at once."""
     if _state.entered:

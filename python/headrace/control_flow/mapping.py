@@ -200,6 +200,15 @@ def map_fn(
     return nest.pack_sequence_as(signature, [r.stacked(arrays) for r in results])
 
 
+def _taken_apart(fn, elems):
+    """(how many rows; an array of each tensor's); TypeError unless `fn` can be called."""
+    if not callable(fn):
+        raise TypeError(f"{fn.__class__.__name__} is not callable.")
+    flat = _tensors(elems)
+    n = _length(flat)
+    return n, _arrays(flat, n)
+
+
 @composite("scan")
 def scan(
     fn,
@@ -213,11 +222,7 @@ def scan(
     name=None,
 ):
     """All accumulations of `fn(accumulated, row)` over the rows, stacked."""
-    if not callable(fn):
-        raise TypeError(f"{fn.__class__.__name__} is not callable.")
-    flat = _tensors(elems)
-    n = _length(flat)
-    rows = _arrays(flat, n)
+    n, rows = _taken_apart(fn, elems)
     first = n - 1 if reverse else 0
     if initializer is None:
         start = _like(elems, [r.read(first) for r in rows])
@@ -272,41 +277,31 @@ def _folding(own_name, reverse, doc):
         swap_memory=False,
         name=None,
     ):
-        how = (parallel_iterations, back_prop, reverse)
-        return _fold(fn, elems, initializer, *how)
+        n, rows = _taken_apart(fn, elems)
+        at = n if reverse else 0  # backwards, the row before is next
+        if initializer is None:
+            at = at - 1 if reverse else at
+            state = _like(elems, [r.read(at) for r in rows])
+            at = at if reverse else at + 1
+        else:
+            state = nest.map_structure(conversion.convert_to_tensor, initializer)
+
+        def turn(i, accumulated):
+            after = i - 1 if reverse else i + 1
+            row = _like(elems, [r.read(after if reverse else i) for r in rows])
+            return after, fn(accumulated, row)
+
+        return while_loop(
+            (lambda i, _: i > 0) if reverse else (lambda i, _: i < n),
+            turn,
+            (at if reverse else conversion.convert_to_tensor(at), state),
+            parallel_iterations=parallel_iterations,
+            back_prop=back_prop,
+            maximum_iterations=n,
+        )[1]
 
     return signatures.called(fold, own_name, doc)
 
 
 foldl = _folding("foldl", False, "fn(...fn(fn(initial, row 0), row 1)...).")
 foldr = _folding("foldr", True, "The fold from the last row to the first.")
-
-
-def _fold(fn, elems, initializer, parallel_iterations, back_prop, reverse):
-    if not callable(fn):
-        raise TypeError(f"{fn.__class__.__name__} is not callable.")
-    flat = _tensors(elems)
-    n = _length(flat)
-    rows = _arrays(flat, n)
-    at = n if reverse else 0  # backwards, the row before is next
-    if initializer is None:
-        at = at - 1 if reverse else at
-        state = _like(elems, [r.read(at) for r in rows])
-        at = at if reverse else at + 1
-    else:
-        state = nest.map_structure(conversion.convert_to_tensor, initializer)
-
-    def turn(i, accumulated):
-        after = i - 1 if reverse else i + 1
-        row = _like(elems, [r.read(after if reverse else i) for r in rows])
-        return after, fn(accumulated, row)
-
-    _, result = while_loop(
-        (lambda i, _: i > 0) if reverse else (lambda i, _: i < n),
-        turn,
-        (at if reverse else conversion.convert_to_tensor(at), state),
-        parallel_iterations=parallel_iterations,
-        back_prop=back_prop,
-        maximum_iterations=n,
-    )
-    return result

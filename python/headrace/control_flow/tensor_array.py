@@ -42,32 +42,26 @@ def _create(
 ):
     dtype = dtypes.as_dtype(dtype).base_dtype
     shape = tensor_shape.as_shape(element_shape)
-    dynamic = bool(dynamic_size)
+    clear = True if clear_after_read is None else bool(clear_after_read)
+    how = shape, bool(dynamic_size), infer_shape
     if flow_contexts.wanted() and (flow is None or handle is not None):
-        clear = True if clear_after_read is None else bool(clear_after_read)
-        names = tensor_array_name, name
         if handle is not None:
-            how = shape, dynamic, infer_shape
             return frame_array.FrameArray(dtype, handle, flow, *how)
         _check_size(size)
-        return frame_array.FrameArray.make(
-            dtype, size, shape, dynamic, infer_shape, clear, names
-        )
+        names = tensor_array_name, name
+        return frame_array.FrameArray.make(dtype, size, *how, clear, names)
     if handle is not None:
         raise NotImplementedError("tf.TensorArray: handle is not supported")
     if flow is not None:
-        return list_array.ListArray(dtype, flow, shape, dynamic, infer_shape)
+        return list_array.ListArray(dtype, flow, *how)
     if _headrace.is_eager():
         if size is None:
             raise ValueError(
                 "Size must be declared for TensorArrays when eager execution is enabled."
             )
-        clear = True if clear_after_read is None else bool(clear_after_read)
-        return eager_array.EagerArray(
-            dtype, int(size), shape, dynamic, infer_shape, clear
-        )
+        return eager_array.EagerArray(dtype, int(size), *how, clear)
     _check_size(size)
-    return list_array.ListArray.reserve(dtype, size, shape, dynamic, infer_shape)
+    return list_array.ListArray.reserve(dtype, size, *how)
 
 
 def _check_size(size):

@@ -73,9 +73,6 @@ class _Group:
     def __eq__(self, other):
         return type(self) is type(other) and self.__dict__ == other.__dict__
 
-    def __ne__(self, other):
-        return not self == other
-
     __hash__ = None
 
     def _serialize(self):

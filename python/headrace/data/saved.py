@@ -70,7 +70,7 @@ def save(self, path, compression=None, shard_func=None, checkpoint_args=None):
     """
     path = os.fspath(path)
     target = _Target(self, path, compression, shard_func)
-    packed = saved_spec.to_proto(self.element_spec).SerializeToString()
+    packed = saved_spec.packed(self.element_spec)
     if checkpoint_args is None:
         saved_spec.write(path, packed)
         raw.SaveDataset(**target.arguments)

@@ -66,8 +66,7 @@ def index_table_from_dataset(
     name=None,
 ):
     """A table from the elements of a dataset to their numbers."""
-    if not isinstance(dataset, Dataset):
-        raise ValueError(f"`dataset` must be a tf.data.Dataset, got {type(dataset)}.")
-    pairs = dataset.enumerate().map(lambda number, key: (key, number))
+    if isinstance(dataset, Dataset):
+        dataset = dataset.enumerate().map(lambda number, key: (key, number))
     how = (num_oov_buckets, vocab_size, default_value, hasher_spec, key_dtype, name)
-    return table_from_dataset(pairs, *how)
+    return table_from_dataset(dataset, *how)

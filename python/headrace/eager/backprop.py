@@ -355,26 +355,6 @@ class GradientTape:
                 "False."
             )
 
-    def _rows(self, target, sources, unconnected):
-        """The gradients of each of the target's elements."""
-        count = target.shape.num_elements()
-        if count is None:
-            raise NotImplementedError(
-                "GradientTape.jacobian of a target of unknown size is not supported"
-            )
-        rows = []
-        zero = _unconnected(unconnected) == UnconnectedGradients.ZERO
-        for i in range(count):
-            seed = array_ops.reshape(
-                math_ops.cast(array_ops.one_hot(i, count), target.dtype), target.shape
-            )
-            found = self._tape.gradients([target], sources, [seed])
-            found = [from_gradient(g) for g in found]
-            if zero:
-                found = list(map(_or_zeros, found, sources))
-            rows.append(found)
-        return rows
-
     def batch_jacobian(
         self,
         target,

@@ -49,6 +49,7 @@ class CustomGradient:
         self.name = f"CustomGradient-{next(_numbers)}"
         self.core = graph._core  # native: knows what was captured as what
         self.graph_id = graph._core.id
+        self._reach = stack.within_reach()  # what its closure may hold tensors of
         self._backward = backward
         self._num_results = num_results
         self._written = {}
@@ -64,7 +65,9 @@ class CustomGradient:
         key = tuple(None if g is None else (g.dtype, str(g.shape)) for g in gradients)
         found = self._written.get(key)
         if found is None:
-            found = _write(lambda given: self.direct(outputs, given), gradients)
+            found = _write(
+                lambda given: self.direct(outputs, given), gradients, self._reach
+            )
             self._inside.update(found[2])
             self._written[key] = found
         return found[0], found[1], None
@@ -85,7 +88,8 @@ class _Registered:
 
     def written(self, outputs, gradients):
         op = Operation(None, _headrace.node_of(outputs[0]))
-        return _write(lambda given: self._call(op, given), gradients)
+        reach = {_headrace.graph_id(outputs[0])}
+        return _write(lambda given: self._call(op, given), gradients, reach)
 
     def _call(self, op, gradients):
         given = [
@@ -110,13 +114,15 @@ def zeros_like(x):
     return raw.ZerosLike(x)
 
 
-def _write(backward, gradients):
+def _write(backward, gradients, reach):
     """(native function, places of its results, entries that it names).
 
-    The function takes the gradients that are not None. Places are one an input of the
+    `reach`: identities of the graphs that `backward` reads tensors of; the caller finds
+    what became of them. The function takes the gradients that are not None. Places are one an input of the
     node: None, a result's number, or three of them for slices.
     """
     graph = FuncGraph("gradient")
+    graph.stands_in = frozenset(reach)
     results = []
 
     def place(x):

@@ -19,17 +19,12 @@ class DeviceSpec:
     def __init__(
         self, job=None, replica=None, task=None, device_type=None, device_index=None
     ):
-        def number(x):
-            return None if x is None else int(x)
-
-        object.__setattr__(self, "job", None if job is None else str(job))
-        object.__setattr__(self, "replica", number(replica))
-        object.__setattr__(self, "task", number(task))
-        kind = None if device_type is None else str(device_type)
-        if kind in ("cpu", "gpu", "tpu"):
-            kind = kind.upper()
-        object.__setattr__(self, "device_type", kind)
-        object.__setattr__(self, "device_index", number(device_index))
+        if device_type in ("cpu", "gpu", "tpu"):
+            device_type = device_type.upper()
+        given = (job, replica, task, device_type, device_index)
+        for name, value in zip(self._FIELDS, given):
+            kind = str if name in ("job", "device_type") else int
+            object.__setattr__(self, name, None if value is None else kind(value))
 
     def __setattr__(self, name, value):
         raise AttributeError(f"can't set attribute '{name}'")
@@ -77,13 +72,8 @@ class DeviceSpec:
 
     def to_string(self):
         """The name, of the parts that are set; a type without an index gets ":*"."""
-        text = ""
-        if self.job is not None:
-            text += f"/job:{self.job}"
-        if self.replica is not None:
-            text += f"/replica:{self.replica}"
-        if self.task is not None:
-            text += f"/task:{self.task}"
+        parts = {name: getattr(self, name) for name in ("job", "replica", "task")}
+        text = "".join(f"/{k}:{v}" for k, v in parts.items() if v is not None)
         if self.device_type is not None:
             index = "*" if self.device_index is None else self.device_index
             text += f"/device:{self.device_type}:{index}"
@@ -145,6 +135,12 @@ class DeviceSpecV1(DeviceSpec):
 def current():
     """The device that tf.device asked for on this thread, or ""."""
     return getattr(_state, "device", "")
+
+
+def placed():
+    """The full name of the logical device that makes what this thread makes now."""
+    index = _processor_of(current())
+    return f"/job:localhost/replica:0/task:0/device:CPU:{index}"
 
 
 class device:

@@ -107,11 +107,10 @@ class Dimension:
     def __hash__(self):
         return hash(self._value)
 
-    def __int__(self):
-        return self._value
-
     def __index__(self):
         return self._value
+
+    __int__ = __index__
 
     def __str__(self):
         return "?" if self._value is None else str(self._value)

@@ -14,11 +14,10 @@ _PLAIN = (int, float, str, bytes, bool, type(None))
 
 
 def check_save_type(who, save_type):
-    """NotImplementedError for what is saved otherwise than in checkpoints."""
-    if getattr(save_type, "value", save_type) != "checkpoint":
-        raise NotImplementedError(
-            f"{who}: save_type {save_type!r} is not supported: "
-            "SavedModels are neither written nor read; save_type must be checkpoint"
+    """ValueError for what is no kind of saving: checkpoints and SavedModels are."""
+    if getattr(save_type, "value", save_type) not in ("checkpoint", "savedmodel"):
+        raise ValueError(
+            f"{who}: unexpected save_type {save_type!r}; it is checkpoint or savedmodel"
         )
 
 
@@ -38,6 +37,12 @@ class Trackable:
         check_save_type("_trackable_children", save_type)
         owners = ((n, owner_of(node)) for n, node in node_of(self).attached())
         return {name: owner for name, owner in owners if owner is not None}
+
+    def _deserialization_dependencies(self, children):
+        """{name: object} of those of its children that have to be made before it is,
+        when a SavedModel is loaded."""
+        del children
+        return {}
 
     def _trackable_items(self):
         """The (name, object) pairs that are its children when its node is made."""

@@ -89,9 +89,6 @@ class TypeSpec:
             other._serialize()
         )
 
-    def __ne__(self, other):
-        return not self == other
-
     def __hash__(self):
         return hash((type(self), _key(self._serialize())))
 

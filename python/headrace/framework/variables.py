@@ -11,6 +11,7 @@ from headrace._load import _headrace, raw
 from headrace.context import late, sessions, stack
 from headrace.framework import (
     conversion,
+    devices,
     dtypes,
     execution,
     indexed_slices,
@@ -128,6 +129,8 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
 
     SaveSliceInfo = SaveSliceInfo
 
+    _device = _CPU
+
     def __init__(
         self,
         initial_value=None,
@@ -164,6 +167,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         handle = raw.VarHandleOp(
             dtype=value.dtype, shape=shape, shared_name=self._resource_name()
         )
+        self._device = devices.placed()
         self._set_up(handle, value.dtype, shape, trainable)
         _by_handle[handle._id] = self
         self._initialize(value)
@@ -193,8 +197,9 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
 
     @property
     def device(self):
-        """The name of the device that holds the value."""
-        return _CPU
+        """The name of the device that it was placed on: another logical device of this
+        machine has its value in the same memory."""
+        return self._device
 
     constraint = read_only(
         "_constraint", "The function that optimizers apply to new values, or None."
@@ -568,6 +573,15 @@ class ResourceVariable(Variable):
     def _restore_from_tensors(self, restored_tensors):
         """Assigns what _serialize_to_tensors gave."""
         return self.assign(restored_tensors["VARIABLE_VALUE"])
+
+    def _export_to_saved_model_graph(self, object_map, tensor_map, options, **kwargs):
+        """Tells classes that stand for it by which tensors functions know it: those of
+        the list. A SavedModel's graph has no objects of Python, so that each object
+        stands for itself."""
+        del options, kwargs
+        object_map[self] = self
+        tensor_map[self.handle] = self.handle
+        return [self.handle]
 
 
 class _UnreadVariable(ResourceVariable):

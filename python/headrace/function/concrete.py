@@ -32,6 +32,8 @@ def _type_of_result(value):
 class ConcreteFunction:
     """A function traced for one signature. Calls take tensors of its types."""
 
+    _runs_first = None  # the ConcreteFunction that its first call runs in its place
+
     def __init__(self, core, graph, function_type, results, python_name):
         self._core = core
         self._graph = graph

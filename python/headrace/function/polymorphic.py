@@ -7,7 +7,6 @@ from headrace._load import _headrace
 from headrace.context import late, stack
 from headrace.framework import cancellation, nest
 from headrace.framework.settings import tracebacks
-from headrace.framework.support.locks import ForkLock
 from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TensorSpec, TypeSpec
@@ -47,13 +46,13 @@ class Function(_headrace.FunctionBase, Trackable):
         self._options = options
         self._name = getattr(python_function, "__name__", None) or "function"
         self._parameters = Parameters(python_function)
-        self._lock = ForkLock()
+        self._lock = _headrace.TracingLock()
         self._traces = Traces(self)
         self._retraces = Retraces([p.name for p in self._parameters.parameters])
         self._count = 0
         self._called = False
+        self._first = None  # a trace that made variables and has to run, once
         self._made_variables = False
-        self._first = None  # a trace that the call under way has to run
         self._watch = watch_of(inspect.unwrap(python_function))
         self._watch.add(self)
         self._bound = Instances()
@@ -161,8 +160,8 @@ class Function(_headrace.FunctionBase, Trackable):
             concrete = self._find(types, taken)
             if concrete is None:
                 concrete = self._trace_call(types, leaves, taken)
-            if self._first is not None:
-                return self._answer_first(leaves)
+            if concrete._runs_first is not None:
+                return self._answer_first(concrete, leaves)
             # Which trace serves depends on which variables come, not on types alone.
             kept = not taken or not concrete.variables
             return self._answer(concrete, leaves, kept)
@@ -189,10 +188,10 @@ class Function(_headrace.FunctionBase, Trackable):
         results = concrete._results if concrete._native else None
         return concrete, concrete._core, results, None if kept else leaves
 
-    def _answer_first(self, leaves):
+    def _answer_first(self, concrete, leaves):
         """The first call runs the trace that made the variables: what their first
         values follow from happens once, in its place."""
-        first, self._first = self._first, None
+        first, concrete._runs_first = concrete._runs_first, None
         return self._answer(first, leaves)
 
     def _resolve_constrained(self, slots):
@@ -203,8 +202,8 @@ class Function(_headrace.FunctionBase, Trackable):
         except TypeError as e:
             self._signature_error(e, slots)
         concrete = self._only(types, leaves)
-        if self._first is not None:
-            return self._answer_first(leaves)
+        if concrete._runs_first is not None:
+            return self._answer_first(concrete, leaves)
         uncast = all(map(trace_types.fits, slots, types))
         return self._answer(concrete, leaves, uncast)
 
@@ -283,6 +282,8 @@ class Function(_headrace.FunctionBase, Trackable):
             bound = {n: variables[n] for n in own}
             concrete = self._trace_once(types, tracing.Creation(False), bound)
         concrete._own_variables = own
+        if self._first is not None and self._first._function_type.types == types:
+            concrete._runs_first, self._first = self._first, None
         self._called = True
         concrete._parent = self._parent()
         concrete._is_new, concrete._reason = True, reason

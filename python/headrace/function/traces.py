@@ -40,9 +40,10 @@ class Traces(_headrace.Traces):
         own, trace = weakref.ref(self), weakref.ref(concrete)
 
         def gone(_):
-            traces = own()
-            if traces is not None:
-                traces.remove(trace())
+            traces, concrete = own(), trace()
+            # The collector may have taken the trace together with what it needs.
+            if traces is not None and concrete is not None:
+                traces.remove(concrete)
                 traces._forget()
 
         concrete._needs = [weakref.ref(x, gone) for x in needed if x is not None]

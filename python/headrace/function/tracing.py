@@ -154,6 +154,7 @@ def trace(
         borrowed=() if keeps_variables else captured,
         attrs=attributes or {},
     )
+    graph._function = core
     graph.inputs = arguments + graph.internal_captures
     graph.outputs = list(results.tensors)
     graph.structured_outputs = func_graph.rebuild(results.structure, results.tensors)
@@ -245,8 +246,7 @@ def _call(function, parameters, slots, wrap_errors):
 
 def check_captures(graph):
     """Captured tensors must belong to graphs around this one."""
-    around = {g._core.id for g in stack.entered() if g is not None}
-    around.discard(graph._core.id)
+    around = stack.within_reach() - {graph._core.id}
     for outer, _ in graph._core.captures():
         if isinstance(outer, _headrace.SymbolicTensor):
             if _headrace.graph_id(outer) not in around:

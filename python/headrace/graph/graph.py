@@ -50,6 +50,9 @@ class Graph:
     building_function = False
     is_control_flow_graph = False  # whether it is the body of a branch or loop
     keeps_effects = False  # whether effects that nothing waits for run, too
+    # Identities of other graphs whose tensors code that builds this one may read.
+    stands_in = frozenset()
+    _function = None  # the native function that this is the graph of
 
     def __init__(self, core=None):
         """`core`: the native graph that it shows, made where there is none."""
@@ -67,12 +70,23 @@ class Graph:
         self._gradient_overrides = {}
         self._flow_context = None  # of control_flow/flow_contexts.py
         self._node_attrs = {}  # what nodes get beside their own attributes
+        self._saving_errors = []  # why no SavedModel can hold it
         _graphs[self._core.id] = self
         if not self.building_function:  # tensors hold their graph, as programs expect
             number = self._core.id
             _headrace.set_graph_owner(number, weakref.ref(self))
             gone = weakref.finalize(self, _headrace.set_graph_owner, number, None)
             gone.atexit = False
+
+    def mark_as_unsaveable(self, error_message):
+        """Says why no SavedModel can hold the graph, nor those that it is traced for."""
+        for graph in {id(g): g for g in (self, *stack.entered()) if g}.values():
+            graph._saving_errors.append(error_message)
+
+    @property
+    def saveable(self):
+        """Whether nobody marked it as unsaveable."""
+        return not self._saving_errors
 
     def _operation(self, node):
         op = self._operations.get(node.id)
@@ -430,9 +444,14 @@ class Graph:
     def as_graph_def(
         self, from_version=None, add_shapes=False, use_pybind11_proto=False
     ):
-        """The graph as a GraphDef proto."""
+        """The graph as a GraphDef proto.
+
+        That of a traced function says by control inputs in which order its effects
+        happen, and its results wait for all of them.
+        """
         if from_version is not None:
             raise NotImplementedError("as_graph_def: from_version is not supported")
         proto = protos.GraphDef()
-        proto.ParseFromString(_headrace.export_graph(self._core, bool(add_shapes)))
+        text = _headrace.export_graph(self._core, bool(add_shapes), self._function)
+        proto.ParseFromString(text)
         return proto

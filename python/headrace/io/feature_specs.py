@@ -42,9 +42,10 @@ class SparseFeature(
 
 
 class RaggedFeature(
-    collections.namedtuple(
+    signatures.tuple_of(
         "RaggedFeature",
-        ["dtype", "value_key", "partitions", "row_splits_dtype", "validate"],
+        "dtype, value_key=None, partitions=(), row_splits_dtype=int32, validate=False",
+        int32=dtypes.int32,
     )
 ):
     """Any number of values: a RaggedTensor, cut further by `partitions`, which lie
@@ -62,14 +63,9 @@ class RaggedFeature(
     _PARTITIONS = (RowSplits, RowLengths, RowStarts, RowLimits, ValueRowIds)
     _PARTITIONS += (UniformRowLength,)
 
-    def __new__(
-        cls,
-        dtype,
-        value_key=None,
-        partitions=(),
-        row_splits_dtype=dtypes.int32,
-        validate=False,
-    ):
+    @classmethod
+    def _check(cls, given):
+        dtype, value_key, partitions, row_splits_dtype, _ = given.values()
         if dtypes.as_dtype(dtype) not in (dtypes.int64, dtypes.float32, dtypes.string):
             raise ValueError(
                 f"Argument `dtype` must be int64, float32, or bytes; got {dtype!r}"
@@ -94,6 +90,4 @@ class RaggedFeature(
                     "Argument `partitions` must be a list of partition objects; got "
                     f"{partition!r}"
                 )
-        return super().__new__(
-            cls, dtype, value_key, tuple(partitions), row_splits_dtype, validate
-        )
+        given["partitions"] = tuple(partitions)

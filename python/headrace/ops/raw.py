@@ -1,13 +1,13 @@
 """tf.raw_ops: every registered op under its own name, arguments by keyword."""
 
 from headrace._load import _headrace
-from headrace._names import later
 
 
 def __getattr__(name):
     if name.startswith("__") or name not in _names():
-        text = later(f"headrace.raw_ops.{name}")
-        text = text or f"module 'headrace.raw_ops' has no attribute '{name}'"
+        why = _headrace.why_absent_op(name)
+        text = f"module 'headrace.raw_ops' has no attribute '{name}'"
+        text = f"tf.raw_ops.{name} is not supported: {why}" if why else text
         raise AttributeError(text)
     function = _headrace.raw_op(name)
     globals()[name] = function

@@ -11,8 +11,10 @@ from headrace.ragged import checks, from_dense
 from headrace.ragged.indexing import expand_front, gather_rows
 from headrace.ragged.ragged_tensor import (
     RaggedTensor,
+    as_ragged,
     as_values,
     is_ragged,
+    levels,
     same_dtypes,
 )
 
@@ -67,11 +69,7 @@ class _Level:
 
 
 def _levels_of(x):
-    levels = []
-    while is_ragged(x):
-        levels.append(_Level(x.row_splits, x._uniform))
-        x = x.values
-    return levels
+    return [_Level(level.row_splits, level._uniform) for level in levels(x)]
 
 
 def _aligned(x, y):
@@ -132,12 +130,12 @@ def _with_rows(x, y):
     (n, static_n), (m, static_m) = _count(x), _count(y)
     if static_n is not None and static_n == static_m:
         return x, y
-    if static_n is None or static_m is None:
-        return _rows_in_graph(x, y, n, m, static_n, static_m)
     if static_n == 1:
         return _repeated(x, m), y
     if static_m == 1:
         return x, _repeated(y, n)
+    if static_n is None or static_m is None:
+        return _rows_in_graph(x, y, n, m, static_n, static_m)
     return _unequal(x, y, n, m)
 
 
@@ -146,10 +144,6 @@ def _repeated(x, count):
 
 
 def _rows_in_graph(x, y, n, m, static_n, static_m):
-    if static_n == 1:
-        return _repeated(x, m), y
-    if static_m == 1:
-        return x, _repeated(y, n)
     x, y = _unequal(x, y, n, m, or_one=True)
     # `==` compares objects in plain graphs.
     rows = array_ops.where(math_ops.equal(n, 1), m, n)
@@ -188,8 +182,8 @@ def _below(x, y):
         level, x, y = _dense_rows(x, y)
     else:
         level, y, x = _dense_rows(y, x)
-    flat_x, flat_y, levels = _below(x, y)
-    return flat_x, flat_y, [level, *levels]
+    flat_x, flat_y, inner = _below(x, y)
+    return flat_x, flat_y, [level, *inner]
 
 
 def _is_one(x):
@@ -198,9 +192,9 @@ def _is_one(x):
 
 def _spread(wide, one):
     """(level, values of wide, values of one): each row of one has a single element."""
-    if not is_ragged(wide):
-        wide = RaggedTensor.from_tensor(wide, row_splits_dtype=one.row_splits.dtype)
     single = one.values if is_ragged(one) else from_dense.merge_dims(one, 0, 1)
+    if not is_ragged(wide):
+        wide = as_ragged(wide, one.row_splits.dtype)
     return (
         _Level(wide.row_splits, wide._uniform),
         wide.values,
@@ -295,19 +289,13 @@ def same_rows(found, message="Inputs must have identical ragged splits"):
                 f"{first.ragged_rank} and {other.ragged_rank}."
             )
         a, b = first.nested_row_splits, other.nested_row_splits
-        levels = [
+        found_levels = [
             _Level(checks.same_splits(s, t, message), level._uniform)
-            for s, t, level in zip(a, b, _levels(first))
+            for s, t, level in zip(a, b, levels(first))
         ]
-        if any(level.splits is not s for level, s in zip(levels, a)):
-            first = with_splits(first.flat_values, levels)
+        if any(level.splits is not s for level, s in zip(found_levels, a)):
+            first = with_splits(first.flat_values, found_levels)
     return first
-
-
-def _levels(x):
-    while is_ragged(x):
-        yield x
-        x = x.values
 
 
 def asserted(function, x, y):

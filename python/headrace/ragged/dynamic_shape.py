@@ -4,7 +4,7 @@ from headrace._load import _headrace
 from headrace.framework import dtypes, execution
 from headrace.framework.support.properties import read_only
 from headrace.ops import array_ops, math_ops
-from headrace.ragged.ragged_tensor import RaggedTensor
+from headrace.ragged.ragged_tensor import RaggedTensor, levels
 
 
 class DynamicRaggedShape:
@@ -18,16 +18,13 @@ class DynamicRaggedShape:
     @classmethod
     def from_tensor(cls, t, dtype=None):
         """The shape of a tensor or ragged tensor, in `dtype`."""
-        splits, uniform, level = [], [], t
-        while getattr(level, "_is_ragged", False):
-            splits.append(level.row_splits)
-            uniform.append(level._uniform)
-            level = level.values
+        rows = levels(t)
         if dtype is None:
-            dtype = splits[0].dtype if splits else dtypes.int64
+            dtype = t.row_splits.dtype if rows else dtypes.int64
         dtype = dtypes.as_dtype(dtype)
-        splits = [math_ops.cast(s, dtype) for s in splits]
-        return cls(splits, uniform, array_ops.shape(level, out_type=dtype))
+        splits = [math_ops.cast(level.row_splits, dtype) for level in rows]
+        inner = array_ops.shape(t.flat_values if rows else t, out_type=dtype)
+        return cls(splits, [level._uniform for level in rows], inner)
 
     dtype = read_only("_inner_shape.dtype", "The dtype of the sizes: int32 or int64.")
 

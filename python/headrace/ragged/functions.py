@@ -14,7 +14,12 @@ from headrace.ops import (
 )
 from headrace.ops.nn import embedding_ops, nn_ops
 from headrace.ragged import broadcast, checks, reductions, text
-from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
+from headrace.ragged.ragged_tensor import (
+    RaggedTensor,
+    as_ragged,
+    as_values,
+    is_ragged,
+)
 
 
 def on_values(api, *args, **kwargs):
@@ -132,7 +137,7 @@ def _matmul(a, b, turns):
     if not is_ragged(a) and not is_ragged(b):
         return math_ops.matmul(a, b, **turns)
     if a.shape.rank > 3:
-        a, b = _levelled(a), _levelled(b)
+        a, b = as_ragged(a), as_ragged(b)
         splits = checks.same_splits(a.row_splits, b.row_splits)
         return a._like(_matmul(a.values, b.values, turns), splits)
     one = a.shape.rank == 2
@@ -144,10 +149,6 @@ def _matmul(a, b, turns):
     if not one:
         return result
     return result[0]
-
-
-def _levelled(x):
-    return x if is_ragged(x) else RaggedTensor.from_tensor(x)
 
 
 def _sizes(x, turned):

@@ -7,9 +7,11 @@ from headrace.ragged.indexing import expand_front, gather_rows
 from headrace.ragged.joining import concat
 from headrace.ragged.ragged_tensor import (
     RaggedTensor,
+    as_ragged,
     as_values,
     checked_axis,
     is_ragged,
+    levels,
     splits_of_lengths,
 )
 from headrace.ragged.ragged_value import RaggedTensorValue
@@ -37,13 +39,13 @@ def _gather(params, indices, axis, batch_dims):
     if batch_dims == 0:
         if axis == 0:
             return _at_rows(params, indices)
-        params = _as_ragged(params)
+        params = as_ragged(params)
         if axis == 1:
             return _in_every_row(params, indices)
         return params.with_values(_gather(params.values, indices, axis - 1, 0))
-    params = _as_ragged(params)
+    params = as_ragged(params)
     if batch_dims > 1:
-        indices = _as_ragged(indices)
+        indices = as_ragged(indices)
         splits = checks.same_splits(params.row_splits, indices.row_splits)
         indices = indices._like(indices.values, splits)
         inner = _gather(params.values, indices.values, axis - 1, batch_dims - 1)
@@ -52,10 +54,6 @@ def _gather(params, indices, axis, batch_dims):
         repeated = gather_rows(indices, params.value_rowids())
         return params.with_values(_gather(params.values, repeated, axis - 1, 1))
     return _in_own_row(params, indices)
-
-
-def _as_ragged(x):
-    return x if is_ragged(x) else RaggedTensor.from_tensor(x)
 
 
 def _at_rows(params, indices):
@@ -201,8 +199,7 @@ def boolean_mask(data, mask, name=None):
 def _masked(data, mask):
     if not is_ragged(mask):
         return boolean_mask(data, mask)
-    if not is_ragged(data):
-        data = RaggedTensor.from_tensor(data, row_splits_dtype=mask.row_splits.dtype)
+    data = as_ragged(data, mask.row_splits.dtype)
     splits = checks.same_splits(
         mask.row_splits, data.row_splits, "Inputs must have identical ragged splits"
     )
@@ -224,8 +221,8 @@ def where(condition, x=None, y=None, name=None):
     condition = as_values(condition, dtypes.bool)
     x = as_values(x, dtype_hint=getattr(y, "dtype", None))
     y = as_values(y, dtype_hint=x.dtype)
-    flat, levels = broadcast.together(condition, x, y)
-    return broadcast.with_splits(array_ops.where(*flat), levels)
+    flat, rows = broadcast.together(condition, x, y)
+    return broadcast.with_splits(array_ops.where(*flat), rows)
 
 
 def where_v1(condition, x=None, y=None, name=None):
@@ -251,11 +248,7 @@ def _places(condition):
         return array_ops.where(condition)
     found = array_ops.where(condition.flat_values)
     places, rest = found[:, 0], found[:, 1:]
-    levels = []
-    while is_ragged(condition):
-        levels.append(condition)
-        condition = condition.values
-    for level in reversed(levels):
+    for level in reversed(levels(condition)):
         rows = array_ops.gather(level.value_rowids(), places)
         starts = array_ops.gather(level.row_starts(), rows)
         inside = places - math_ops.cast(starts, dtypes.int64)

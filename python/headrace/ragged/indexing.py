@@ -127,7 +127,9 @@ def gather_rows(x, indices):
     splits, flat = (parts[0], parts[1]) if len(parts) == 2 else (parts[:-1], parts[-1])
     if isinstance(splits, _headrace.Tensor):
         splits = [splits]
-    return RaggedTensor.from_nested_row_splits(flat, splits, validate=False)
+    for level in reversed(splits):
+        flat = RaggedTensor.from_row_splits(flat, level, validate=False)
+    return flat
 
 
 def _inner(x, keys):

@@ -9,6 +9,7 @@ from headrace.ragged.convert import merge_dims
 from headrace.ragged.indexing import expand_front, gather_rows, take_spans
 from headrace.ragged.ragged_tensor import (
     RaggedTensor,
+    as_ragged,
     as_values,
     is_ragged,
     splits_of_lengths,
@@ -50,10 +51,7 @@ def _checked_values(a, b, of, text):
 
 def _of_ragged(data, partitions, count):
     partitions.shape.assert_is_compatible_with(data.shape[: partitions.shape.rank])
-    if not is_ragged(data):
-        data = RaggedTensor.from_tensor(
-            data, row_splits_dtype=partitions.row_splits.dtype
-        )
+    data = as_ragged(data, partitions.row_splits.dtype)
     text = "data and partitions have incompatible ragged shapes"
     splits, inner = _checked_values(partitions, data, partitions, text)
     made = stack_dynamic_partitions(data.values, inner, count)

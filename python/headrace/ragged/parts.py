@@ -13,6 +13,15 @@ def is_ragged(x):
     return getattr(type(x), "_is_ragged", False)
 
 
+def levels(x):
+    """A ragged tensor and those that are its values, the outermost first."""
+    found = []
+    while is_ragged(x):
+        found.append(x)
+        x = x.values
+    return found
+
+
 def partition(x, dtype=None, what="row_splits"):
     """A row partition's tensor: int64 unless it comes as int32."""
     if not isinstance(x, _headrace.Tensor):

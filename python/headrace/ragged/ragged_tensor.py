@@ -11,6 +11,7 @@ from headrace.ragged import checks
 from headrace.ragged.parts import (  # noqa: F401  (some for those who import them here)
     checked_axis,
     is_ragged,
+    levels,
     no_tensor,
     partition,
     same_dtypes,
@@ -42,6 +43,11 @@ def as_values(x, dtype=None, dtype_hint=None):
             x.flat_values, x.nested_row_splits, validate=False
         )
     return conversion.convert_to_tensor(x, dtype, dtype_hint)
+
+
+def as_ragged(x, dtype=dtypes.int64):
+    """A ragged tensor; of a dense one its rows, with splits of the dtype."""
+    return x if is_ragged(x) else RaggedTensor.from_tensor(x, row_splits_dtype=dtype)
 
 
 class RaggedTensor:
@@ -158,14 +164,23 @@ class RaggedTensor:
             )
 
     @classmethod
-    def _nested(cls, make, flat_values, nested, validate, what):
-        if isinstance(nested, _headrace.Tensor):
-            raise TypeError(
-                f"Argument `{what}` must be a list of Tensors. Received {nested}."
-            )
+    def _nested(cls, make, flat_values, validate, **nested):
+        for what, parts in nested.items():
+            if isinstance(parts, _headrace.Tensor):
+                raise TypeError(
+                    f"Argument `{what}` must be a list of Tensors. Received {parts}."
+                )
+        (first, given), *others = nested.items()
+        for what, parts in others:
+            if len(parts) != len(given):
+                raise ValueError(
+                    f"Argument `{what}` must have the same length as argument "
+                    f"`{first}`. len({what}) = {len(parts)} vs. len({first}) = "
+                    f"{len(given)}."
+                )
         result = flat_values
-        for part in reversed(list(nested)):
-            result = make(result, part, validate=validate)
+        for parts in list(zip(*nested.values()))[::-1]:
+            result = make(result, *parts, validate=validate)
         return result
 
     @classmethod
@@ -173,18 +188,16 @@ class RaggedTensor:
         cls, flat_values, nested_row_splits, name=None, validate=True
     ):
         """Of the splits of each level, outermost first."""
-        what = "nested_row_splits"
-        make = cls.from_row_splits
-        return cls._nested(make, flat_values, nested_row_splits, validate, what)
+        nested = {"nested_row_splits": nested_row_splits}
+        return cls._nested(cls.from_row_splits, flat_values, validate, **nested)
 
     @classmethod
     def from_nested_row_lengths(
         cls, flat_values, nested_row_lengths, name=None, validate=True
     ):
         """Of the lengths of each level, outermost first."""
-        what = "nested_row_lengths"
-        make = cls.from_row_lengths
-        return cls._nested(make, flat_values, nested_row_lengths, validate, what)
+        nested = {"nested_row_lengths": nested_row_lengths}
+        return cls._nested(cls.from_row_lengths, flat_values, validate, **nested)
 
     @classmethod
     def from_nested_value_rowids(
@@ -196,28 +209,10 @@ class RaggedTensor:
         validate=True,
     ):
         """Of the row numbers of each level, outermost first."""
-        if isinstance(nested_value_rowids, _headrace.Tensor):
-            raise TypeError(
-                "Argument `nested_value_rowids` must be a list of Tensors. Received "
-                f"{nested_value_rowids}."
-            )
-        if nested_nrows is None:
-            nested_nrows = [None] * len(nested_value_rowids)
-        elif isinstance(nested_nrows, _headrace.Tensor):
-            raise TypeError(
-                "Argument `nested_nrows` must be a list of Tensors. Received "
-                f"{nested_nrows}."
-            )
-        elif len(nested_nrows) != len(nested_value_rowids):
-            raise ValueError(
-                "Argument `nested_nrows` must have the same length as argument "
-                f"`nested_value_rowids`. len(nested_nrows) = {len(nested_nrows)} vs. "
-                f"len(nested_value_rowids) = {len(nested_value_rowids)}."
-            )
-        result = flat_values
-        for ids, n in list(zip(nested_value_rowids, nested_nrows))[::-1]:
-            result = cls.from_value_rowids(result, ids, n, validate=validate)
-        return result
+        nested = {"nested_value_rowids": nested_value_rowids}
+        if nested_nrows is not None:
+            nested["nested_nrows"] = nested_nrows
+        return cls._nested(cls.from_value_rowids, flat_values, validate, **nested)
 
     @classmethod
     def from_tensor(
@@ -352,14 +347,12 @@ class RaggedTensor:
     def nested_row_lengths(self, name=None):
         """A tuple of the row_lengths() of each ragged dimension,
         the outermost first."""
-        inner = self.values.nested_row_lengths() if is_ragged(self.values) else ()
-        return (self.row_lengths(), *inner)
+        return tuple(level.row_lengths() for level in levels(self))
 
     def nested_value_rowids(self, name=None):
         """A tuple of the value_rowids() of each ragged dimension,
         the outermost first."""
-        inner = self.values.nested_value_rowids() if is_ragged(self.values) else ()
-        return (self.value_rowids(), *inner)
+        return tuple(level.value_rowids() for level in levels(self))
 
     def bounding_shape(self, axis=None, name=None, out_type=None):
         """The sizes of the smallest dense tensor that holds all values."""
@@ -484,12 +477,8 @@ class RaggedTensor:
     def _from_components(self, parts):
         if not all(isinstance(p, _headrace.Tensor) for p in parts):
             return parts
-        levels, level = [], self
-        while is_ragged(level):
-            levels.append(level)
-            level = level.values
         result = parts[0]
-        for splits, level in list(zip(parts[1:], levels))[::-1]:
+        for splits, level in list(zip(parts[1:], levels(self)))[::-1]:
             result = level._like(result, splits)
         return result
 

@@ -4,7 +4,7 @@ from headrace._load import _headrace, raw
 from headrace.framework import dtypes
 from headrace.framework.support import signatures
 from headrace.ops import array_ops
-from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
+from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged, levels
 
 
 def _text(x):
@@ -177,9 +177,7 @@ def ngrams(
         pad = -1 if padding_width is None else padding_width
         left, right = pad_values
     # Only the innermost rows change.
-    inner = rows
-    while inner.ragged_rank > 1:
-        inner = inner.values
+    *_, inner = levels(rows)
     values, splits = raw.StringNGrams(
         inner.values,
         inner.row_splits,

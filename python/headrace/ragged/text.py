@@ -5,7 +5,7 @@ import numpy as np
 from headrace.framework import dtypes
 from headrace.ops import array_ops, string_ops
 from headrace.ragged.indexing import getitem
-from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
+from headrace.ragged.ragged_tensor import RaggedTensor, levels
 from headrace.ragged.reductions import reduce_join
 
 
@@ -32,11 +32,7 @@ def formatted(ragged, summarize):
         texts = string_ops.join(["'", flat, "'"])
     else:
         texts = string_ops.as_string(flat)
-    levels, level = [], x
-    while is_ragged(level):
-        levels.append(level)
-        level = level.values
-    for level in reversed(levels):
+    for level in reversed(levels(x)):
         texts = _rows_as_text(level.with_values(texts), summarize)
     outer = array_ops.expand_dims(texts, 0)
     whole = RaggedTensor.from_tensor(outer)

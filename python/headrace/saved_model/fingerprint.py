@@ -3,7 +3,7 @@
 import os
 
 from headrace._load import _headrace
-from headrace.framework.support import protos
+from headrace.framework.support import protos, signatures
 
 _PARTS = (
     "graph_def_program_hash",
@@ -21,21 +21,7 @@ class Fingerprint:
     program, its signatures, its objects and its values are.
     """
 
-    def __init__(
-        self,
-        saved_model_checksum=None,
-        graph_def_program_hash=None,
-        signature_def_hash=None,
-        saved_object_graph_hash=None,
-        checkpoint_hash=None,
-        version=None,
-    ):
-        self.saved_model_checksum = saved_model_checksum
-        self.graph_def_program_hash = graph_def_program_hash
-        self.signature_def_hash = signature_def_hash
-        self.saved_object_graph_hash = saved_object_graph_hash
-        self.checkpoint_hash = checkpoint_hash
-        self.version = version
+    __init__ = signatures.keeps("=None, ".join((*_HASHES, "version=None")))
 
     @classmethod
     def from_proto(cls, proto):

@@ -5,18 +5,17 @@ import functools
 import os
 
 from headrace._load import _headrace
+from headrace.elements import structured
 from headrace.framework import data_structures, errors
 from headrace.framework.asset import Asset
+from headrace.framework.settings import logging
 from headrace.framework.trackable import AutoTrackable
 from headrace.function import wrapped
 from headrace.function.deferred import TracedGraph
 from headrace.function.function_type import FreelyNamed, P, Parameters
-from headrace.saved_model import objects, structured
-from headrace.saved_model.functions import (
-    RestoredConcreteFunction,
-    RestoredFunction,
-    parameters_of,
-)
+from headrace.function.restored import RestoredConcreteFunction
+from headrace.saved_model import objects
+from headrace.saved_model.functions import RestoredFunction, parameters_of
 from headrace.saved_model.options import LoadOptions
 
 
@@ -138,6 +137,8 @@ class _Loader:
             return self._function(*what)
         if kind == "bare_concrete_function":
             made = self._concrete_function(what[0])
+            if made is None:
+                return objects.UnreadableFunction(_python_name(what[0]))
             made.keywords, made.positional = what[1], what[2]
             return made
         if kind == "constant":
@@ -166,7 +167,7 @@ class _Loader:
         return objects.user_object(any(name == "__call__" for name, _ in children))
 
     def _function(self, names, spec):
-        concrete = [self._concrete_function(name) for name in names]
+        concrete = [c for c in map(self._concrete_function, names) if c is not None]
         if concrete:
             parameters = concrete[0]._function_type._parameters
         else:
@@ -174,16 +175,21 @@ class _Loader:
         return RestoredFunction(concrete, spec, parameters)
 
     def _concrete_function(self, name):
+        """The ConcreteFunction; None where it takes or gives what there is no form for."""
         made = self._concrete.get(name)
         if made is None:
             core, inputs, outputs = self._native.function(name)
-            inputs = structured.decoded(inputs)
+            try:
+                inputs, outputs = map(structured.decoded, (inputs, outputs))
+            except NotImplementedError as e:
+                logging.get_logger().warning("Leaving out the function %s: %s", name, e)
+                return None
             parameters = self._parameters(name, inputs)
             made = self._concrete[name] = RestoredConcreteFunction(
                 core,
                 parameters,
                 inputs,
-                structured.decoded(outputs),
+                outputs,
                 _python_name(name),
             )
         return made

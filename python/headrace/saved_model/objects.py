@@ -19,6 +19,19 @@ class _CallableObject(_UserObject):
         return self.__dict__["__call__"](*args, **kwargs)
 
 
+class UnreadableFunction(Trackable):
+    """A function that takes or gives values which there is no form for here."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __call__(self, *args, **kwargs):
+        raise NotImplementedError(
+            f"SavedModel: {self._name} takes or gives values of a type that is not "
+            "supported"
+        )
+
+
 class TrackableConstant(Trackable):
     """A tensor that functions captured."""
 

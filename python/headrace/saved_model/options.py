@@ -12,6 +12,10 @@ class VariablePolicy(enum.Enum):
     SAVE_VARIABLE_DEVICES = "save_variable_devices"
     EXPAND_DISTRIBUTED_VARIABLES = "expand_distributed_variables"
 
+    def _save_variable_devices(self):
+        """Whether the devices of variables are saved."""
+        return self is not VariablePolicy.NONE
+
     @classmethod
     def from_obj(cls, obj):
         """The policy of that name; ValueError where there is none."""

@@ -1,28 +1,35 @@
 """tf.saved_model.save: what the objects of a model are, for C++ to write."""
 
+import gc
 import inspect
 import os
 
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.framework import data_structures, dtypes
+from headrace.elements import structured
+from headrace.framework import data_structures, dtypes, variables
 from headrace.framework.asset import Asset
 from headrace.framework.settings import logging, versions
-from headrace.framework.trackable import AutoTrackable, is_trackable, node_of
+from headrace.framework.trackable import (
+    AutoTrackable,
+    Trackable,
+    is_trackable,
+    node_of,
+)
 from headrace.framework.type_spec import TensorSpec
 from headrace.function.concrete import ConcreteFunction
 from headrace.function.function_type import P
 from headrace.function.polymorphic import Function, checked_options
+from headrace.function.restored import RestoredConcreteFunction
 from headrace.saved_model import signatures as signatures_
-from headrace.saved_model import structured
 from headrace.saved_model.constants import SERVING
-from headrace.saved_model.functions import RestoredConcreteFunction
 from headrace.saved_model.objects import SavedResource, SignatureMap, TrackableConstant
 from headrace.saved_model.options import SaveOptions
 
 _RESERVED = "signatures"
 _OF_RESOURCE = checked_options(input_signature=[], autograph=False)
 _FUNCTIONS = (Function, ConcreteFunction)
+_NO_DEPENDENCIES = Trackable._deserialization_dependencies
 
 
 def save(obj, export_dir, signatures=None, options=None):
@@ -37,19 +44,19 @@ def save(obj, export_dir, signatures=None, options=None):
     AssertionError where functions use variables that `obj` does not lead to.
     """
     options = options or SaveOptions()
-    if not _headrace.is_eager():
+    if stack.inside_function():
         raise AssertionError(
             "tf.saved_model.save is not supported inside a traced @tf.function. Move the "
             "call to the outer eagerly-executed context."
-            if stack.plain_graph() is None
-            else "tf.saved_model.save is not supported when graph building."
         )
     if not is_trackable(obj):
         raise ValueError(
             "Expected an object of type `Trackable`, such as `tf.Module` or a subclass of "
             f"the `Trackable` class, for export. Got {obj} with type {type(obj)}."
         )
-    _Saver(obj, signatures, options).write(os.fspath(export_dir))
+    # Objects whose values no session holds can be saved while a graph is built.
+    with stack.entering(None):
+        _Saver(obj, signatures, options).write(os.fspath(export_dir))
 
 
 def _functions_of(obj):
@@ -70,7 +77,7 @@ def _children_of(obj):
     found = {}
     if isinstance(obj, AutoTrackable):
         found.update(_functions_of(obj))
-    for name, child in obj._trackable_children().items():
+    for name, child in obj._trackable_children(save_type="savedmodel").items():
         found.setdefault(name, child)
     if hasattr(obj, "_model_children"):  # those that checkpoints do without
         found.update(obj._model_children())
@@ -84,8 +91,10 @@ class _Saver:
         self._writer = _headrace.ModelWriter()
         self._root, self._options = root, options
         self._ids = {}  # id of an object -> its number
+        self._known = set()  # ids of handles that objects have
         self._objects = []  # by number
         self._edges = []  # (number, name, child)
+        self._slots = {}  # (number, variable, name, slot)
         self._later = []  # what is done once all objects have numbers
         children = [(n, c) for n, c in _children_of(root) if n != _RESERVED]
         self._check_reserved(root)
@@ -96,10 +105,13 @@ class _Saver:
         functions = {key: w.function for key, w in wrappers.items()}
         self._root_children = [*children, (_RESERVED, SignatureMap(functions))]
         self._walk()
+        self._check_dependencies()
+        for wrapper in wrappers.values():
+            self._check_captures(wrapper.function, _of_signature)
         for key, wrapper in wrappers.items():
             self._later.append(
                 lambda key=key, w=wrapper: self._writer.add_signature(
-                    key, w.function._core, w.inputs, w.outputs
+                    key, w.function._core, w.inputs, w.outputs, w.defaults
                 )
             )
 
@@ -118,8 +130,13 @@ class _Saver:
     def write(self, folder):
         for number, name, child in self._edges:
             self._writer.add_child(number, name, child)
+        for row in self._slots:
+            self._writer.add_slot(*row)
         for do in self._later:
             do()
+        if self._options.experimental_custom_gradients:
+            for warning in self._writer.add_gradients():
+                logging.get_logger().warning(warning)
         tags = [SERVING, *(self._options.extra_tags or ())]
         aliases = [
             (c.name.decode(), alias)
@@ -148,6 +165,18 @@ class _Saver:
                     continue
                 self._edges.append((at, name, self._number(child)))
             at += 1
+            if at == len(self._objects):
+                self._walk_slots()
+
+    def _walk_slots(self):
+        """Numbers what optimizers keep for variables that the model has."""
+        for number, obj in enumerate(list(self._objects)):
+            if isinstance(obj, (*_FUNCTIONS, _headrace.VariableBase)):
+                continue
+            for variable, name, slot in node_of(obj).slots():
+                if id(variable) in self._ids and slot is not None:
+                    row = number, self._ids[id(variable)], name, self._number(slot)
+                    self._slots.setdefault(row)
 
     def _all_children(self, number, obj):
         children = _children_of(obj)
@@ -165,9 +194,9 @@ class _Saver:
     def _add(self, obj):
         w = self._writer
         if isinstance(obj, _headrace.VariableBase):
-            name = obj.name.partition(":")[0]
-            sync, aggregation = obj.synchronization.value, obj.aggregation.value
-            return w.add_variable(obj, name, sync, aggregation)
+            return self._add_variable(obj)
+        if getattr(obj, "_should_act_as_resource_variable", False):
+            return self._add_variable(_stood_for(obj, self._options))
         if isinstance(obj, Function):
             number = w.add_function_object()
             self._later.append(lambda: self._add_function(number, obj))
@@ -181,8 +210,51 @@ class _Saver:
         if isinstance(obj, TrackableConstant):
             return w.add_constant(obj.value)
         if self._is_resource(obj):
+            self._known.add(obj.resource_handle._id)
             return w.add_resource(obj.resource_handle)
         return w.add_user_object(_identifier(obj))
+
+    def _add_variable(self, v):
+        if not isinstance(v.handle, _headrace.EagerTensor):
+            raise AssertionError(
+                "tf.saved_model.save is not supported when graph building: a session "
+                f"holds the value of {v!r}"
+            )
+        self._known.add(v.handle._id)
+        name = v.name.partition(":")[0]
+        sync, aggregation = v.synchronization.value, v.aggregation.value
+        policy = self._options.experimental_variable_policy
+        device = v.device if policy._save_variable_devices() else ""
+        return self._writer.add_variable(v, name, sync, aggregation, device)
+
+    def _check_captures(self, concrete, error):
+        """Raises error(function, tensor) where it captures what no object has."""
+        for tensor in concrete.captured_inputs:
+            if tensor.dtype == dtypes.resource and tensor._id not in self._known:
+                raise error(concrete, tensor)
+
+    def _check_dependencies(self):
+        """What is to be made before an object must be saved, and without circles."""
+        before, children = {}, {}
+        for number, name, child in self._edges:
+            children.setdefault(number, {})[name] = self._objects[child]
+        for number, obj in enumerate(self._objects):
+            found = getattr(
+                type(obj), "_deserialization_dependencies", _NO_DEPENDENCIES
+            )
+            if found is _NO_DEPENDENCIES:
+                continue
+            first = obj._deserialization_dependencies(children.get(number, {}))
+            for name, child in first.items():
+                if id(child) not in self._ids:
+                    raise ValueError(
+                        f"Found an untracked dependency. Object {obj} depends on {child}, "
+                        f"but this dependency isn't listed as a child ({name!r}). Please "
+                        "track this child by overriding `_trackable_children` or use "
+                        "`._track_trackable`."
+                    )
+                before.setdefault(number, []).append(self._ids[id(child)])
+        _refuse_circles(before, self._objects)
 
     # --- functions ---
 
@@ -203,6 +275,12 @@ class _Saver:
 
     def _put(self, concrete):
         """Adds a concrete function under its name, which it returns."""
+        self._check_captures(concrete, _of_trace)
+        if errors := concrete.graph._saving_errors:
+            raise ValueError(
+                f"Unable to save function {concrete.name} for the following reason(s):\n"
+                + "\n".join(errors)
+            )
         self._writer.add_function(concrete._core, *_encoded(concrete))
         return concrete.name.decode()
 
@@ -289,6 +367,88 @@ class _Saver:
             "restore_fn",
         )
         return {attribute or "value": (save, restore)}
+
+
+def _of_trace(concrete, tensor):
+    return KeyError(
+        f"Failed to add concrete function '{concrete.name}' to object-based SavedModel as "
+        f"it captures tensor {tensor!r} which is unsupported or not reachable from root. "
+        "One reason could be that a stateful object or a variable that the function "
+        "depends on is not assigned to an attribute of the serialized trackable object."
+    )
+
+
+def _of_signature(concrete, tensor):
+    inner = concrete.graph.internal_captures
+    ids = [t._id for t in concrete.captured_inputs]
+    return AssertionError(
+        "Tried to export a function which references an 'untracked' resource. "
+        "TensorFlow objects (e.g. tf.Variable) captured by functions must be 'tracked' "
+        "by assigning them to an attribute of a tracked object or assigned to an "
+        "attribute of the main object directly. See the information below:"
+        f"\n\tFunction name = {concrete.name}"
+        f"\n\tCaptured Tensor = {tensor!r}"
+        f"\n\tTrackable referencing this tensor = {_holder_of(tensor)!r}"
+        f"\n\tInternal Tensor = {inner[ids.index(tensor._id)]}"
+    )
+
+
+def _holder_of(tensor):
+    """The object that a handle belongs to, or None."""
+    found = variables.of_handle(tensor)
+    if found is not None:
+        return found
+    for obj in gc.get_objects():
+        if isinstance(obj, Trackable) and hasattr(type(obj), "_create_resource"):
+            handle = getattr(obj, "resource_handle", None)
+            if handle is not None and handle._id == tensor._id:
+                return obj
+    return None
+
+
+class _ByIdentity(dict):
+    """A dictionary whose keys are compared by identity: variables have no hash."""
+
+    def __setitem__(self, key, value):
+        super().__setitem__(id(key), (key, value))
+
+    def __getitem__(self, key):
+        return super().__getitem__(id(key))[1]
+
+
+def _stood_for(obj, options):
+    """The variable that an object acts as."""
+    maps = _ByIdentity(), _ByIdentity()
+    handles = obj._export_to_saved_model_graph(*maps, options)
+    found = [variables.of_handle(h) for h in handles]
+    if len(found) != 1 or found[0] is None:
+        raise ValueError(
+            f"{obj} acts as a resource variable, but is none: "
+            "_export_to_saved_model_graph gave no handle of a variable"
+        )
+    return found[0]
+
+
+def _refuse_circles(before, objects):
+    """ValueError where objects, by number, are to be made before one another."""
+    done = set()
+    for start in before:
+        path, todo = [], [(start, iter(before[start]))]
+        while todo:
+            number, rest = todo[-1]
+            path = [n for n, _ in todo]
+            following = next(rest, None)
+            if following is None:
+                done.add(number)
+                todo.pop()
+            elif following in path:
+                circle = [objects[n] for n in path[path.index(following) :]]
+                raise ValueError(
+                    "Found a dependency cycle in the saved Trackable objects, which cannot "
+                    f"be made one before the other: {circle}"
+                )
+            elif following not in done:
+                todo.append((following, iter(before.get(following, ()))))
 
 
 def _identifier(obj):

@@ -5,13 +5,13 @@ import collections.abc
 from headrace._load import _headrace
 from headrace.context import stack
 from headrace.framework import nest
-from headrace.framework.type_spec import TensorSpec
-from headrace.function import tracing
+from headrace.framework.type_spec import TensorSpec, TypeSpec, flat_tensor_specs
+from headrace.function import trace_types, tracing
 from headrace.function.concrete import ConcreteFunction
 from headrace.function.function_type import FreelyNamed, P, Parameters
 from headrace.function.polymorphic import Function
+from headrace.function.restored import RestoredConcreteFunction
 from headrace.saved_model.constants import DEFAULT_SERVING_SIGNATURE_DEF_KEY
-from headrace.saved_model.functions import RestoredConcreteFunction
 
 _RESERVED = "__saved_model_init_op"
 _OUTPUTS = (
@@ -79,8 +79,34 @@ def canonical(signatures):
                 f"got {function}. Only `tf.functions` with an input signature or concrete "
                 "functions can be used as a signature."
             )
-        made[key] = Wrapper(concrete, key)
+        made[key] = Wrapper(function, concrete, key)
     return made
+
+
+def _defaults_of(function, concrete):
+    """{name of a tensor: value} of the arguments of a tf.function that have tensors for
+    defaults."""
+    if not isinstance(function, Function):
+        return {}
+    names = iter(concrete._flat_names())
+    given = {p.name: p.default for p in function._parameters.parameters}
+    found = {}
+    for entry in concrete._function_type.entries:
+        specs = trace_types.structured(entry.type, entry.name)
+        own = [
+            next(names)
+            for leaf in nest.flatten(specs)
+            if isinstance(leaf, TypeSpec)
+            for _ in flat_tensor_specs(leaf)
+        ]
+        default = given.get(entry.name, P.empty)
+        if default is P.empty:
+            continue
+        leaves = nest.flatten(default, expand_composites=True)
+        if len(leaves) == len(own):
+            pairs = zip(own, leaves)
+            found |= {n: x for n, x in pairs if isinstance(x, _headrace.EagerTensor)}
+    return found
 
 
 def found_among(children):
@@ -89,10 +115,10 @@ def found_among(children):
     possible = []
     for name, child in children:
         if name == "_default_save_signature":
-            return canonical(child)
+            return canonical(concrete_of(child) or child)
         concrete = concrete_of(child)
         if concrete is not None and _is_fit(concrete):
-            possible.append(child)
+            possible.append(concrete)
     return canonical(possible[0]) if len(possible) == 1 else {}
 
 
@@ -104,10 +130,26 @@ def _is_fit(concrete):
     return True
 
 
+def _specs_of(concrete, placeholders):
+    """What the tensors of a function's arguments are like: as they were asked for, which
+    code may have narrowed (set_shape)."""
+    leaves = nest.flatten(concrete.structured_input_signature)
+    specs = [s for x in leaves if isinstance(x, TypeSpec) for s in flat_tensor_specs(x)]
+    fit = len(specs) == len(placeholders) and all(
+        type(s) is TensorSpec and s.dtype == p.dtype
+        for s, p in zip(specs, placeholders)
+    )
+    return specs if fit else placeholders
+
+
 class Wrapper:
     """A function of keywords that calls another, and gives a dictionary."""
 
-    def __init__(self, concrete, key):
+    def __init__(self, function, concrete, key):
+        name = "signature_wrapper"
+        if isinstance(function, Function):
+            name += f"_{concrete._python_name}".replace("<lambda>", "lambda")
+        self.defaults = _defaults_of(function, concrete)  # {name of an input: tensor}
         n = len(concrete.inputs) - len(concrete.captured_inputs)
         placeholders = concrete.inputs[:n]
         self.inputs = concrete._flat_names()
@@ -117,13 +159,13 @@ class Wrapper:
             return _normalized(given, concrete, key)
 
         order = sorted(self.inputs)  # as files have them
-        by_name = dict(zip(self.inputs, placeholders))
+        by_name = dict(zip(self.inputs, _specs_of(concrete, placeholders)))
         specs = [TensorSpec(by_name[n].shape, by_name[n].dtype, n) for n in order]
         self.function = traced(
             signature_wrapper,
             [FreelyNamed(name, P.KEYWORD_ONLY) for name in order],
             specs,
-            f"signature_wrapper_{concrete._python_name}".replace("<lambda>", "lambda"),
+            name,
         )
         self.inputs = order
         self.outputs = sorted(self.function.structured_outputs)
@@ -144,7 +186,9 @@ def _normalized(outputs, concrete, key):
         rows = outputs if isinstance(outputs, (list, tuple)) else [outputs]
         named = {f"output_{i}": x for i, x in enumerate(rows)}
     for k, x in named.items():
-        if not isinstance(x, (_headrace.Tensor, TensorSpec)):
+        if not (
+            isinstance(x, (_headrace.Tensor, TypeSpec)) or hasattr(x, "_type_spec")
+        ):
             raise ValueError(  # noqa: TRY004
                 f"Got a non-Tensor value {x!r} for key {k!r} in the output of the "
                 f"function {name} used to generate the SavedModel signature {key!r}. "

@@ -52,6 +52,10 @@ def _in_plain_graph(method):
 class Checkpoint(AutoTrackable):
     """Saves and restores the values of the objects that are its attributes."""
 
+    _save_counter = None
+    _attached = ()
+    _root_of = staticmethod(lambda: None)
+
     def __init__(self, root=None, **kwargs):
         self._save_counter = None
         set_here = object.__setattr__

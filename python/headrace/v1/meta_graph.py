@@ -112,12 +112,23 @@ def export_meta_graph(
     for key in keys if collection_list is None else collection_list:
         if clear_extraneous_savers and key == collections.GraphKeys.SAVERS:
             continue
-        found = _collection_of(key, graph.get_collection(key), protos.CollectionDef)
-        if found is not None and found.WhichOneof("kind"):
-            meta.collection_def[key].CopyFrom(found)
+        add_collection_def(meta, key, graph)
     if filename:
         write_proto(meta, os.fspath(filename), as_text)
     return meta
+
+
+def add_collection_def(meta, key, graph):
+    """Adds a collection of the graph to a MetaGraphDef, where its key is a text and its
+    values have such a form."""
+    if not isinstance(key, (str, bytes)):
+        logging.warn(
+            "Only collections with string type keys will be serialized, not %r", key
+        )
+        return
+    found = _collection_of(key, graph.get_collection(key), protos.CollectionDef)
+    if found is not None and found.WhichOneof("kind"):
+        meta.collection_def[key].CopyFrom(found)
 
 
 def _clear_devices(graph_def):

@@ -265,11 +265,7 @@ def _area(counts, curve, summation):
         x, y = fp / (fp + tn + _EPSILON), recall_
     else:
         x, y = recall_, (tp + _EPSILON) / (tp + fp + _EPSILON)
-    widths = x[:-1] - x[1:]
-    if summation in ("trapezoidal", "careful_interpolation"):
-        return tf.reduce_sum(widths * (y[:-1] + y[1:]) / 2.0)
-    pick = tf.minimum if summation == "minoring" else tf.maximum
-    return tf.reduce_sum(widths * pick(y[:-1], y[1:]))
+    return confusion.area(x, y, summation)
 
 
 def auc(

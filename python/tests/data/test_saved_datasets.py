@@ -1,11 +1,13 @@
 """Dataset.save, load and snapshot: folders as upstream lays them out."""
 
+import collections
 import os
 import threading
 
 import headrace as tf
 import numpy as np
 import pytest
+from headrace.data import saved_spec
 
 
 def _values(dataset):
@@ -228,3 +230,48 @@ def test_damaged_files_are_refused(tmp_path):
     (tmp_path / "d" / "snapshot.metadata").write_bytes(b"\x12\x02..")
     with pytest.raises(tf.errors.DataLossError):
         tf.data.Dataset.load(str(tmp_path / "d"))
+
+
+def test_named_tuples_keep_their_names(tmp_path):
+    pair = collections.namedtuple("Pair", "low high")
+    d = tf.data.Dataset.from_tensor_slices(pair([1, 2], {"x": [3.0, 4.0]}))
+    d.save(str(tmp_path / "d"))
+    loaded = tf.data.Dataset.load(str(tmp_path / "d"))
+    first = next(iter(loaded))
+    assert type(first).__name__ == "Pair" and first._fields == ("low", "high")
+    assert first.low.numpy() == 1 and first.high["x"].numpy() == 3.0
+
+
+def test_composites_keep_their_specs(tmp_path):
+    d = tf.data.Dataset.from_tensors(
+        (tf.ragged.constant([[1], [2, 3]]), tf.sparse.from_dense([[0, 1]]), None)
+    )
+    d.save(str(tmp_path / "d"))
+    loaded = tf.data.Dataset.load(str(tmp_path / "d"))
+    assert loaded.element_spec == d.element_spec
+    assert next(iter(loaded))[0].to_list() == [[1], [2, 3]]
+
+
+def test_damaged_specs(tmp_path):
+    """A spec that is cut anywhere, or has another byte, is told by its file."""
+    d = tf.data.Dataset.from_tensors(
+        {"r": tf.ragged.constant([[1], [2, 3]]), "s": tf.sparse.from_dense([[0, 1]])}
+    )
+    d.save(str(tmp_path / "d"))
+    file = tmp_path / "d" / "dataset_spec.pb"
+    whole = file.read_bytes()
+    damaged = [whole[:n] for n in range(len(whole))]
+    damaged += [
+        whole[:i] + bytes([whole[i] ^ bit]) + whole[i + 1 :]
+        for i in range(len(whole))
+        for bit in (1, 8, 128)
+    ]
+    told = 0
+    for data in damaged:
+        file.write_bytes(data)
+        try:
+            saved_spec.read(str(tmp_path / "d"))
+        except (tf.errors.DataLossError, NotImplementedError) as e:
+            assert "dataset_spec.pb" in str(e)
+            told += 1
+    assert told > len(whole)

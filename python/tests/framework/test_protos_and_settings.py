@@ -1,10 +1,13 @@
 """Protos of tensors, what is known of tensors without a run, device specs, the days of
 forward compatibility, settings that are asked for again."""
 
-import numpy as np
-import pytest
+import os
+import subprocess
+import sys
 
 import headrace as tf
+import numpy as np
+import pytest
 
 v1 = tf.compat.v1
 experimental = tf.dtypes.experimental
@@ -97,6 +100,20 @@ def test_names_of_devices_that_do_not_parse(kind):
             kind.from_string(name)
     with pytest.raises(ValueError, match="Unknown attribute 'device'"):
         kind.from_string("/device:CPU")
+
+
+def test_the_horizon_of_a_process():
+    code = "import headrace as tf; print(tf.compat.forward_compatible(2026, 2, 1))"
+    for days, says in (("", "False"), ("30", "True")):
+        env = {**os.environ, "TF_FORWARD_COMPATIBILITY_DELTA_DAYS": days}
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert run.stdout.split() == [says]
 
 
 def test_forward_compatibility():

@@ -90,6 +90,58 @@ def in_graph(tf, build):
         return session.run(build())
 
 
+def _set_attr(tf, attr, value):
+    if isinstance(value, bool):
+        attr.b = value
+    elif isinstance(value, int):
+        attr.i = value
+    elif isinstance(value, float):
+        attr.f = value
+    elif isinstance(value, bytes):
+        attr.s = value
+    elif isinstance(value, tf.TensorShape):
+        attr.shape.CopyFrom(value.as_proto())
+    elif isinstance(value, list) and value and isinstance(value[0], tf.DType):
+        attr.list.type.extend(d.as_datatype_enum for d in value)
+    elif isinstance(value, list) and value and isinstance(value[0], tf.TensorShape):
+        attr.list.shape.extend(s.as_proto() for s in value)
+    elif isinstance(value, list):
+        attr.list.i.extend(value)
+    elif isinstance(value, np.ndarray):
+        attr.tensor.CopyFrom(tf.make_tensor_proto(value))
+    else:
+        attr.type = value.as_datatype_enum
+
+
+def old_graph(tf, raw, producer, nodes, steps):
+    """What a graph of an older version gives: `nodes` are (name, op, inputs,
+    attributes), inputs names or arrays; `steps` the fetches of one run each, tensors
+    or names of operations."""
+    graph = tf.compat.v1.GraphDef()
+    graph.versions.producer = producer
+    for name, op, inputs, attrs in nodes:
+        taken = []
+        for i, value in enumerate(inputs):
+            if not isinstance(value, str):
+                tensor = tf.make_tensor_proto(value)
+                made = graph.node.add(name=f"{name}_{i}", op="Const")
+                made.attr["dtype"].type = tensor.dtype
+                made.attr["value"].tensor.CopyFrom(tensor)
+                value = made.name
+            taken.append(value)
+        node = graph.node.add(name=name, op=op)
+        node.input.extend(taken)
+        for key, value in attrs.items():
+            _set_attr(tf, node.attr[key], value)
+        raw.called.add(op)
+    found = []
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        tf.import_graph_def(graph, name="")
+        for fetches in steps:
+            found += [x for x in session.run(fetches) if x is not None]
+    return found
+
+
 def of_old_graph(tf, raw, op, inputs, producer, **attrs):
     """The results of an op that only graphs of older versions may hold: `inputs`
     by name, and attributes."""
@@ -104,20 +156,7 @@ def of_old_graph(tf, raw, op, inputs, producer, **attrs):
         made.attr["value"].tensor.CopyFrom(tensor)
         node.input.append(name)
     for name, value in attrs.items():
-        if isinstance(value, bool):
-            node.attr[name].b = value
-        elif isinstance(value, int):
-            node.attr[name].i = value
-        elif isinstance(value, float):
-            node.attr[name].f = value
-        elif isinstance(value, bytes):
-            node.attr[name].s = value
-        elif isinstance(value, list):
-            node.attr[name].list.i.extend(value)
-        elif isinstance(value, np.ndarray):
-            node.attr[name].tensor.CopyFrom(tf.make_tensor_proto(value))
-        else:
-            node.attr[name].type = value.as_datatype_enum
+        _set_attr(tf, node.attr[name], value)
     raw.called.add(op)
     with tf.Graph().as_default() as g, tf.compat.v1.Session() as session:
         tf.import_graph_def(graph, name="")

@@ -87,6 +87,41 @@ def tables(tf, folder):
     os.remove(words)
 
 
+def gradients(tf, folder):
+    """Gradients of the program's own: one that reads what was computed on the way, one
+    of a variable, each also by way of a call."""
+
+    @tf.custom_gradient
+    def steep(x, z):
+        return x * x, lambda dy: (dy * x * 10.0, dy * z)
+
+    class Gradients(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.v = tf.Variable(2.0, name="v")
+
+        def scaled(self, x):
+            @tf.custom_gradient
+            def by_variable(x):
+                def backward(dy, variables=None):
+                    return dy * self.v * 3.0, [tf.reduce_sum(dy * x) * 5.0]
+
+                return x * self.v, backward
+
+            return by_variable(x)
+
+        @tf.function(input_signature=[tf.TensorSpec([None])])
+        def f(self, x):
+            h = x * 3.0
+            return self.scaled(steep(h, h + 1.0))
+
+        @tf.function(input_signature=[tf.TensorSpec([None])])
+        def called(self, x):
+            return self.f(x) * 2.0
+
+    tf.saved_model.save(Gradients(), folder)
+
+
 def session(tf, folder):
     """Two graphs of TensorFlow 1: one with a resource and a reference variable, a table
     of an asset and a main op, another of the same variables."""
@@ -152,5 +187,5 @@ def session(tf, folder):
 if __name__ == "__main__":
     import tensorflow
 
-    for write in (plain, tables, session):
+    for write in (plain, tables, gradients, session):
         write(tensorflow, os.path.join(sys.argv[1], write.__name__))

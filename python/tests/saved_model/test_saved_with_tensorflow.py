@@ -19,7 +19,7 @@ READ = """
 import json, sys
 import tensorflow as tf
 v1 = tf.compat.v1
-plain, tables = map(tf.saved_model.load, sys.argv[1:])
+plain, tables, gradients = map(tf.saved_model.load, sys.argv[1:])
 found = {}
 x = tf.constant([1.0, 2.0])
 with tf.GradientTape() as tape:
@@ -32,6 +32,10 @@ found["counted"] = [int(plain.count(2)), int(plain.count(2))]
 found["signature"] = plain.signatures["serving_default"](x=x)["twice"].numpy().tolist()
 found["lookup"] = tables.lookup(tf.constant(["cat", "dog"])).numpy().tolist()
 found["seen"] = [tables.see(tf.constant(["cat"])).numpy().tolist() for _ in range(2)]
+with tf.GradientTape() as tape:
+    tape.watch(x)
+    y = gradients.called(x)
+found["own"] = [g.numpy().tolist() for g in tape.gradient(y, [x, gradients.v])]
 with tf.Graph().as_default(), v1.Session() as session:
     d = v1.saved_model.loader.load(session, ["serve"], sys.argv[1])
     d = d.signature_def["serving_default"]
@@ -44,7 +48,7 @@ print(json.dumps(found))
 
 def test_tensorflow_runs_what_is_written_here(tmp_path):
     folders = []
-    for write in (models.plain, models.tables):
+    for write in (models.plain, models.tables, models.gradients):
         folders.append(str(tmp_path / write.__name__))
         write(tf, folders[-1])
     run = subprocess.run(
@@ -65,5 +69,6 @@ def test_tensorflow_runs_what_is_written_here(tmp_path):
         "signature": [2.0, 4.0],
         "lookup": [1, -1],
         "seen": [[1], [2]],
+        "own": [[1224.0, 2412.0], 450.0],
         "session": [4.0, 7.0],
     }

@@ -154,9 +154,10 @@ def test_what_children_raise_is_raised(tmp_path, error):
             getattr(checkpoint, use)(path)
 
 
-def test_children_of_saved_models_are_refused():
-    with pytest.raises(NotImplementedError, match="SavedModels"):
-        tf.Module()._trackable_children(save_type="savedmodel")
+def test_kinds_of_saving():
+    assert tf.Module()._trackable_children(save_type="savedmodel") == {}
+    with pytest.raises(ValueError, match="unexpected save_type 'other'"):
+        tf.Module()._trackable_children(save_type="other")
 
 
 def test_track_trackable(tmp_path):

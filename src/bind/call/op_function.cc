@@ -10,6 +10,7 @@
 #include "bind/call/operators.h"
 #include "bind/python/status.h"
 #include "bind/value/attr_value.h"
+#include "op/absent_ops.h"
 #include "op/registry.h"
 
 namespace headrace::bind {
@@ -431,6 +432,23 @@ PyObject* OpNames(PyObject*, PyObject*) {
   return list.release();
 }
 
+// why_absent(name): empty for names of other things than absent ops.
+PyObject* WhyAbsentOp(PyObject*, PyObject* name) {
+  const char* text = PyUnicode_AsUTF8(name);
+  if (text == nullptr) return nullptr;
+  return PyUnicode_FromString(WhyAbsent(text).c_str());
+}
+
+// [(mark, why, names)]
+PyObject* ListAbsentOps(PyObject*, PyObject*) {
+  Ref list(PyList_New(0));
+  for (const AbsentOps& row : AllAbsentOps()) {
+    Ref item(Py_BuildValue("(sss)", row.mark, row.why, row.names));
+    if (!item || PyList_Append(list.get(), item.get()) < 0) return nullptr;
+  }
+  return list.release();
+}
+
 PyMethodDef op_function_functions[] = {
     {"raw_op", Shield<RawOp>, METH_O,
      "raw_op(name): the function of tf.raw_ops."},
@@ -441,6 +459,11 @@ PyMethodDef op_function_functions[] = {
      "of an op."},
     {"op_names", Shield<OpNames<false>>, METH_NOARGS,
      "The names of all registered ops."},
+    {"why_absent_op", Shield<WhyAbsentOp>, METH_O,
+     "why_absent_op(name): a sentence about an op of TensorFlow that is not "
+     "there, or an empty string."},
+    {"absent_ops", Shield<ListAbsentOps>, METH_NOARGS,
+     "The ops of TensorFlow that are not there: [(mark, why, names)]."},
     {"vectorized_op_names", Shield<OpNames<true>>, METH_NOARGS,
      "The names of the ops that have a rule for tf.vectorized_map."},
     {}};

@@ -62,6 +62,7 @@ StatusOr<Value> GradientPlace(GradientContext& g, const Value& outer,
         "captured no such value; hand it to the function with the gradient as "
         "an argument");
   }
+  if (copied.captures_values) return outer;
   // An eager value cannot change any more, so a constant says as much.
   Value constant = g.Const(outer.tensor());
   HR_RETURN_IF_ERROR(g.status());

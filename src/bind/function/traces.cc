@@ -1,14 +1,16 @@
-// The rules of which traces a Function keeps and why it traces again, with
-// Python's ConcreteFunctions for traces.
+// The rules of which traces a Function keeps, why it traces again and who may
+// trace, with Python's ConcreteFunctions for traces.
 #include "function/traces.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
 #include "bind/python/python.h"
 #include "function/retraces.h"
+#include "function/tracing_lock.h"
 
 namespace nb = nanobind;
 
@@ -74,6 +76,18 @@ std::string ReasonOf(const std::vector<nb::tuple>& changes) {
   return Retraces::Reason(all);
 }
 
+// Waits without the GIL; raises what ends the wait.
+void EnterTracing(TracingLock& lock) {
+  if (lock.TryAcquire()) return;
+  const CallStops stops;
+  Status s = stops.status();
+  if (s.ok()) {
+    const WithoutGil unlocked;
+    s = lock.Acquire();
+  }
+  if (!s.ok()) ThrowStatus(s);
+}
+
 int TraverseTraces(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;
@@ -114,6 +128,10 @@ void AddTraces(nb::module_& m) {
       .def("remove", [](PyTraces& t, nb::object concrete) {
         const std::optional<HeldTrace> gone = t.Remove({std::move(concrete)});
       });
+  nb::class_<TracingLock>(m, "TracingLock")
+      .def(nb::init<>())
+      .def("__enter__", &EnterTracing)
+      .def("__exit__", [](TracingLock& lock, nb::args) { lock.Release(); });
   nb::class_<Retraces> retraces(m, "Retraces");
   retraces.attr("MOST_COMPARED") = Retraces::kMostCompared;
   retraces.def(nb::init<>())

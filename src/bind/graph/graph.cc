@@ -271,6 +271,26 @@ nb::object Attr(const NodeRef& n, const std::string& name) {
   return nb::steal(o);
 }
 
+// The attribute has its default from now on; ValueError where it has none.
+void ClearAttr(const NodeRef& n, const std::string& name) {
+  const ResolvedOp& op = n.node->op();
+  const AttrDef* def = op.def().FindAttr(name);
+  if (def == nullptr || !def->has_default) {
+    throw nb::value_error(("Operation '" + n.node->name() +
+                           "' has no attr named '" + name +
+                           "' that it can do without.")
+                              .c_str());
+  }
+  AttrMap attrs;
+  for (const auto& [other, value] : op.attrs()) {
+    if (other != name) attrs.Set(other, value);
+  }
+  StatusOr<ResolvedOpPtr> cleared =
+      ResolveOp(op.def(), op.input_types(), attrs);
+  if (!cleared.ok()) ThrowStatus(cleared.status(), true);
+  n.node->set_op(*std::move(cleared));
+}
+
 nb::list AttrNames(const NodeRef& n) {
   nb::list out;
   for (const auto& [name, value] : n.node->op().attrs()) out.append(name);
@@ -365,6 +385,7 @@ void AddNode(nb::module_& m) {
       .def("set_device",
            [](NodeRef& n, const std::string& d) { n.node->set_device(d); })
       .def("attr", &Attr)
+      .def("clear_attr", &ClearAttr)
       .def("attr_names", &AttrNames)
       .def("consumers", &Consumers);
   m.def("node_of", &NodeOf);

@@ -20,10 +20,18 @@ namespace nb = nanobind;
 namespace headrace::bind {
 namespace {
 
-nb::bytes ExportGraphBytes(PyGraph& g, bool add_shapes) {
+// `function`: what the graph is the body of, or null.
+nb::bytes ExportGraphBytes(PyGraph& g, bool add_shapes,
+                           const ConcreteCore* function) {
   tensorflow::GraphDef def;
   ExportOptions options;
   options.add_shapes = add_shapes;
+  if (function && function->function->function()->body == g.graph()) {
+    options.effects_of = function->function->function().get();
+    StatusOr<const OpDef*> nothing = LookUpOp("NoOp");
+    if (!nothing.ok()) ThrowStatus(nothing.status());
+    options.nothing = *nothing;
+  }
   Status s = ExportGraph(*g.graph(), options, &def);
   if (!s.ok()) ThrowStatus(s);
   return Serialized(def);
@@ -103,7 +111,8 @@ nb::tuple ImportGraph(PyGraph& g, nb::bytes bytes, const std::string& prefix,
 }  // namespace
 
 void AddGraphDef(nb::module_& m) {
-  m.def("export_graph", &ExportGraphBytes);
+  m.def("export_graph", &ExportGraphBytes, nb::arg("graph"),
+        nb::arg("add_shapes"), nb::arg("function").none());
   m.def("export_node", &ExportNodeBytes);
   m.def("export_op", &ExportOpBytes);
   m.def("export_op_named", &ExportOpNamed);

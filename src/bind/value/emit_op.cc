@@ -31,6 +31,8 @@ bool IsCostly(const ResolvedOp& op, absl::Span<const Value> inputs) {
   for (const AttrDef& a : op.def().attrs) {
     // A function may do anything, and may call Python on another thread.
     if (a.kind == AttrKind::kFunc || a.kind == AttrKind::kFuncList) return true;
+    // State that is found by its name may wait for other threads (Stage).
+    if (op.def().is_stateful && a.name == "shared_name") return true;
   }
   // Sources (random numbers, files, iterators) have no input to judge by.
   return inputs.empty() && op.def().is_stateful;

@@ -21,6 +21,7 @@ struct VariableObject {
   DType dtype;
   Shape shape;
   bool trainable;
+  bool is_guest;  // C++ made the variable: this object's end is not its end
   std::shared_ptr<void> life;  // null until somebody asks
   PyObject* dict;
   PyObject* weak_references;
@@ -69,7 +70,9 @@ void DeallocVariable(PyObject* self) {
   // While the variable is whole, as callbacks run here.
   if (CastTo(self)->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(CastTo(self)->dict);
-  if (CastTo(self)->life) Empty(CastTo(self)->handle);
+  if (CastTo(self)->life && !CastTo(self)->is_guest) {
+    Empty(CastTo(self)->handle);
+  }
   CastTo(self)->life.~shared_ptr();
   CastTo(self)->handle.~Value();
   CastTo(self)->shape.~Shape();
@@ -78,11 +81,12 @@ void DeallocVariable(PyObject* self) {
   Py_DECREF(type);
 }
 
-// _set_up(handle, dtype, shape, trainable)
+// _set_up(handle, dtype, shape, trainable, is_guest=False)
 PyObject* SetUpVariable(PyObject* self, PyObject* args) {
   PyObject *handle, *dtype, *shape;
-  int trainable;
-  if (!PyArg_ParseTuple(args, "OOOp", &handle, &dtype, &shape, &trainable)) {
+  int trainable, is_guest = 0;
+  if (!PyArg_ParseTuple(args, "OOOp|p", &handle, &dtype, &shape, &trainable,
+                        &is_guest)) {
     return nullptr;
   }
   if (!IsTensor(handle) || !IsDTypeObject(dtype)) {
@@ -95,6 +99,7 @@ PyObject* SetUpVariable(PyObject* self, PyObject* args) {
   CastTo(self)->handle = ValueOf(handle);
   CastTo(self)->dtype = DTypeOfObject(dtype);
   CastTo(self)->trainable = trainable;
+  CastTo(self)->is_guest = is_guest;
   Py_RETURN_NONE;
 }
 
@@ -273,6 +278,11 @@ bool IsVariable(PyObject* o) {
 }
 std::weak_ptr<void> LifeOf(PyObject* variable) {
   std::shared_ptr<void>& life = CastTo(variable)->life;
+  if (CastTo(variable)->is_guest && !CastTo(variable)->handle.is_symbolic()) {
+    StatusOr<std::shared_ptr<Variable>> resource = ResourceAs<Variable>(
+        CastTo(variable)->handle.tensor(), &DefaultResources());
+    if (resource.ok()) return *resource;  // who holds the handle holds it
+  }
   if (!life) life = std::make_shared<char>();
   return life;
 }

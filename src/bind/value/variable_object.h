@@ -23,6 +23,7 @@ VariableTraits TraitsOf(PyObject* variable);
 void TouchVariable(PyObject* variable);
 // Lives as long as the object. Asking for it makes the object's end empty the
 // variable, for functions that captured its handle and hold the object weakly.
+// Of a variable that C++ made it is the variable's own life.
 std::weak_ptr<void> LifeOf(PyObject* variable);
 // The value now, by a ReadVariableOp that tapes see. False with an error set.
 bool ReadVariable(PyObject* variable, Value* out);

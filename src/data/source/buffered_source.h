@@ -72,10 +72,13 @@ inline StatusOr<StreamFormat> StreamInputs(const KernelContext& c,
   // Larger buffers read no faster, and a number from outside must not take all
   // memory.
   constexpr int64_t kMostBuffer = 64 << 20;
-  HR_ASSIGN_OR_RETURN(const std::string name,
-                      TextInput(c, compression, "compression_type"));
   StreamFormat format;
-  HR_ASSIGN_OR_RETURN(format.compression, ParseCompression(name));
+  // Old forms of ops read plain files alone: they have no such input.
+  if (compression < c.num_inputs()) {
+    HR_ASSIGN_OR_RETURN(const std::string name,
+                        TextInput(c, compression, "compression_type"));
+    HR_ASSIGN_OR_RETURN(format.compression, ParseCompression(name));
+  }
   HR_ASSIGN_OR_RETURN(int64_t bytes, IntInput(c, buffer, "buffer_size"));
   if (bytes < 0) {
     return InvalidArgument("`buffer_size` must be >= 0 (0 == default)");

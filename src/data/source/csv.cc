@@ -3,6 +3,7 @@
 
 #include "data/dataset_op.h"
 #include "data/source/buffered_source.h"
+#include "op/op_like.h"
 
 namespace headrace {
 namespace {
@@ -292,6 +293,9 @@ OpBuilder CsvOp(const char* name, bool excludes) {
     CsvOp("CSVDataset", /*excludes=*/false),
     CsvOp("CSVDatasetV2", /*excludes=*/true),
 };
+
+[[maybe_unused]] const bool kExperimentalCSV =
+    RegisterLike("ExperimentalCSVDataset", "CSVDataset", WithoutMetadata);
 
 }  // namespace
 }  // namespace headrace

@@ -308,5 +308,18 @@ HR_OP(FixedLengthRecordDatasetV2)
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeFixed>);
 
+HR_OP(FixedLengthRecordDataset)
+    .Input("filenames: string")
+    .Input("header_bytes: int64")
+    .Input("record_bytes: int64")
+    .Input("footer_bytes: int64")
+    .Input("buffer_size: int64")
+    .Output("handle: variant")
+    .Attr("metadata: string = ''")
+    .Doc("The records, all of one size, of files.")
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeFixed>);
+
 }  // namespace
 }  // namespace headrace

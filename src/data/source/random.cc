@@ -1,6 +1,7 @@
 // RandomDataset: random numbers without end.
 #include "data/dataset_op.h"
 #include "data/source/seed_generator.h"
+#include "op/op_like.h"
 
 namespace headrace {
 namespace {
@@ -113,6 +114,9 @@ HR_OP(RandomDatasetV2)
     .Stateful()
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeRandom>);
+
+[[maybe_unused]] const bool kExperimentalRandom =
+    RegisterLike("ExperimentalRandomDataset", "RandomDataset", WithoutMetadata);
 
 }  // namespace
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // DirectedInterleaveDataset: a dataset of numbers says which of several
 // datasets the next element is of.
 #include "data/dataset_op.h"
+#include "op/op_like.h"
 
 namespace headrace {
 namespace {
@@ -127,9 +128,10 @@ Status MakeDirected(KernelContext& c) {
     }
     inputs.push_back(std::move(input));
   }
+  const bool* stop = c.op().attrs().Get<bool>("stop_on_empty_dataset");
   return SetDataset<DirectedDataset>(c, std::move(spec), std::move(selector),
                                      std::move(inputs),
-                                     c.op().bool_attr("stop_on_empty_dataset"));
+                                     stop != nullptr && *stop);
 }
 
 HR_OP(DirectedInterleaveDataset)
@@ -143,6 +145,12 @@ HR_OP(DirectedInterleaveDataset)
     .Doc("Elements of the datasets that a dataset of numbers names.")
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeDirected>);
+
+[[maybe_unused]] const bool kExperimentalDirectedInterleave =
+    RegisterLike("ExperimentalDirectedInterleaveDataset",
+                 "DirectedInterleaveDataset", [](OpDef& def) {
+                   def.attrs.pop_back();  // stop_on_empty_dataset
+                 });
 
 }  // namespace
 }  // namespace headrace

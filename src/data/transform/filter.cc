@@ -1,6 +1,7 @@
 // FilterDataset: elements for which a predicate holds. TakeWhileDataset: those
 // before the first for which it does not.
 #include "data/dataset_op.h"
+#include "op/op_like.h"
 
 namespace headrace {
 namespace {
@@ -118,6 +119,9 @@ HR_OP(TakeWhileDataset)
     .Doc("The elements before the first for which a predicate fails.")
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakePredicate<true>>);
+
+[[maybe_unused]] const bool kExperimentalTakeWhile = RegisterLike(
+    "ExperimentalTakeWhileDataset", "TakeWhileDataset", WithoutMetadata);
 
 }  // namespace
 }  // namespace headrace

@@ -4,6 +4,7 @@
 
 #include "data/dataset_op.h"
 #include "data/elements.h"
+#include "op/op_like.h"
 
 namespace headrace {
 namespace {
@@ -272,6 +273,10 @@ HR_OP(GroupByWindowDataset)
     .Doc("Elements gathered by key, and a function of every full group.")
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeGroup>);
+
+[[maybe_unused]] const bool kExperimentalGroupByWindow =
+    RegisterLike("ExperimentalGroupByWindowDataset", "GroupByWindowDataset",
+                 WithoutMetadata);
 
 }  // namespace
 }  // namespace headrace

@@ -4,6 +4,8 @@
 
 #include "data/dataset_op.h"
 #include "data/transform/read_ahead.h"
+#include "op/op_like.h"
+#include "op/registry.h"
 
 namespace headrace {
 namespace {
@@ -326,7 +328,8 @@ StatusOr<int64_t> LastInput(const KernelContext& c, int i, StringView name) {
 }
 
 // `tail` inputs follow other_arguments: cycle_length and block_length first.
-template <int tail>
+// kCalls: the last of more says how many calls there may be at once.
+template <int tail, bool kCalls = true>
 Status MakeInterleave(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
@@ -336,7 +339,7 @@ Status MakeInterleave(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const int64_t block,
                       LastInput(c, tail - 1, "block_length"));
   int64_t parallel = 0;
-  if (tail > 2) {
+  if (tail > 2 && kCalls) {
     HR_ASSIGN_OR_RETURN(parallel, LastInput(c, 1, "num_parallel_calls"));
   }
   if (cycle > 0 && parallel > cycle) {
@@ -405,6 +408,55 @@ HR_OP(ParallelInterleaveDatasetV4)
     .Doc("The datasets that a function makes, by turns.")
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeInterleave<5>>);
+
+[[maybe_unused]] const bool kInterleaveV3 = RegisterLike(
+    "ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV2",
+    [](OpDef& def) {
+      std::erase_if(def.attrs,
+                    [](const AttrDef& a) { return a.name == "sloppy"; });
+      AttrDef order =
+          *FindOp("ParallelInterleaveDatasetV4")->FindAttr("deterministic");
+      def.attrs.insert(def.attrs.begin() + 1, std::move(order));
+    });
+
+HR_OP(ParallelInterleaveDataset)
+    .Input("input_dataset: variant")
+    .Input("other_arguments: Targuments")
+    .Input("cycle_length: int64")
+    .Input("block_length: int64")
+    .Input("sloppy: bool")
+    .Input("buffer_output_elements: int64")
+    .Input("prefetch_input_elements: int64")
+    .Output("handle: variant")
+    .Attr("f: func")
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
+    .Doc("The datasets that a function makes, by turns.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeInterleave<5, false>>);
+[[maybe_unused]] const bool kExperimentalInterleave =
+    RegisterLike("ExperimentalParallelInterleaveDataset",
+                 "ParallelInterleaveDataset", WithoutMetadata);
+
+HR_OP(LegacyParallelInterleaveDatasetV2)
+    .Input("input_dataset: variant")
+    .Input("other_arguments: Targuments")
+    .Input("cycle_length: int64")
+    .Input("block_length: int64")
+    .Input("buffer_output_elements: int64")
+    .Input("prefetch_input_elements: int64")
+    .Output("handle: variant")
+    .Attr("f: func")
+    .Attr("deterministic: string = 'default'")
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
+    .Doc("The datasets that a function makes, by turns.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeInterleave<4, false>>);
 
 }  // namespace
 }  // namespace headrace

@@ -3,6 +3,8 @@
 
 #include <deque>
 
+#include "op/op_like.h"
+
 namespace headrace {
 
 std::unique_ptr<MapIterator> MappedDataset::Kept(std::string prefix) const {
@@ -160,6 +162,9 @@ HR_OP(MapDataset)
     .Doc("A function of every element.")
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeMap>);
+
+[[maybe_unused]] const bool kExperimentalMap =
+    RegisterLike("ExperimentalMapDataset", "MapDataset", WithoutMetadata);
 
 }  // namespace
 }  // namespace headrace

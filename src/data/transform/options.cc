@@ -1,5 +1,7 @@
 // OptionsDataset and its kin: the input itself; they say how walks are done.
 #include "data/dataset_op.h"
+#include "op/op_like.h"
+#include "op/resource.h"
 #include "tensorflow/core/framework/dataset_options.pb.h"
 
 namespace headrace {
@@ -183,6 +185,153 @@ HR_OP(PrivateThreadPoolDataset)
     .Doc("The input; parallel parts have so many threads.")
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakePrivatePool>);
+
+[[maybe_unused]] const bool kExperimentalMaxIntraOpParallelism =
+    RegisterLike("ExperimentalMaxIntraOpParallelismDataset",
+                 "MaxIntraOpParallelismDataset", WithoutMetadata);
+[[maybe_unused]] const bool kExperimentalPrivateThreadPool =
+    RegisterLike("ExperimentalPrivateThreadPoolDataset",
+                 "PrivateThreadPoolDataset", WithoutMetadata);
+
+OpBuilder ForwardOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("input_dataset: variant").Output("handle: variant");
+  b.Doc(doc).Shape(ScalarShape).Cpu(ComputeOwn<ForwardDataset>);
+  return b;
+}
+const char kTimed[] = "The input; what it takes is told to nobody.";
+const char kUnsaved[] = "The input, which upstream does not save.";
+[[maybe_unused]] const OpRegistrar kForwards[] = {
+    ForwardOp("OptimizeDataset", "The input; walks rewrite what they go along.")
+        .Input("optimizations: string")
+        .Attr(kOutputTypes)
+        .Attr(kOutputShapes)
+        .Attr("optimization_configs: list(string) = []"),
+    ForwardOp("LatencyStatsDataset", kTimed)
+        .Input("tag: string")
+        .Attr(kOutputTypes)
+        .Attr(kOutputShapes),
+    ForwardOp("BytesProducedStatsDataset", kTimed)
+        .Input("tag: string")
+        .Attr(kOutputTypes)
+        .Attr(kOutputShapes),
+    ForwardOp("NonSerializableDataset", kUnsaved)
+        .Attr(kOutputTypes)
+        .Attr(kOutputShapes),
+};
+[[maybe_unused]] const bool kExperimentalForwards[] = {
+    RegisterLike("ExperimentalLatencyStatsDataset", "LatencyStatsDataset"),
+    RegisterLike("ExperimentalBytesProducedStatsDataset",
+                 "BytesProducedStatsDataset"),
+    RegisterLike("ExperimentalNonSerializableDataset",
+                 "NonSerializableDataset"),
+};
+
+// How many threads a pool is asked to have.
+class ThreadPoolHandle : public Resource {
+ public:
+  ThreadPoolHandle(int64_t threads, int64_t op_threads)
+      : threads_(threads), op_threads_(op_threads) {}
+  std::string DebugString() const override {
+    return absl::StrCat("ThreadPool of ", threads_);
+  }
+  int64_t threads() const { return threads_; }
+  int64_t op_threads() const { return op_threads_; }
+
+ private:
+  const int64_t threads_, op_threads_;
+};
+
+Status MakePoolHandle(KernelContext& c) {
+  const int64_t n = c.op().int_attr("num_threads");
+  if (n < 0) return InvalidArgument("`num_threads` must be >= 0");
+  ResourceHandle handle;
+  handle.name = c.op().string_attr("shared_name");
+  handle.container = "localhost";
+  handle.resource = std::make_shared<ThreadPoolHandle>(
+      n, c.op().int_attr("max_intra_op_parallelism"));
+  c.set_output(0, Tensor::Scalar(std::move(handle)));
+  return OkStatus();
+}
+
+HR_OP(ThreadPoolHandle)
+    .Output("handle: resource")
+    .Attr("num_threads: int")
+    .Attr("max_intra_op_parallelism: int = 1")
+    .Attr("display_name: string")
+    .Attr("container: string = ''")
+    .Attr("shared_name: string = ''")
+    .Doc("Says how many threads walks have.")
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakePoolHandle>);
+
+Status MakeWithPool(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto pool, ResourceAs<ThreadPoolHandle>(
+                                     c.input(1), c.services().resources));
+  return WithThreads(c, pool->op_threads(), pool->threads());
+}
+
+HR_OP(ThreadPoolDataset)
+    .Input("input_dataset: variant")
+    .Input("thread_pool: resource")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("The input; parallel parts have the threads of a pool.")
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeWithPool>);
+[[maybe_unused]] const bool kExperimentalPools[] = {
+    RegisterLike("ExperimentalThreadPoolHandle", "ThreadPoolHandle"),
+    RegisterLike("ExperimentalThreadPoolDataset", "ThreadPoolDataset"),
+};
+
+// A dataset that no pass looks into.
+class WrappedDataset : public VariantValue {
+ public:
+  explicit WrappedDataset(Tensor inner) : inner_(std::move(inner)) {}
+  StringView type_name() const override {
+    return "tensorflow::WrappedDatasetVariantWrapper";
+  }
+  const Tensor& inner() const { return inner_; }
+
+ private:
+  const Tensor inner_;
+};
+
+Status WrapDataset(KernelContext& c) {
+  HR_RETURN_IF_ERROR(DatasetOf(c.input(0)).status());
+  c.set_output(
+      0, Tensor::Scalar(Variant(std::make_shared<WrappedDataset>(c.input(0)))));
+  return OkStatus();
+}
+
+HR_OP(WrapDatasetVariant)
+    .Input("input_handle: variant")
+    .Output("output_handle: variant")
+    .Doc("A dataset that is handed on as it is.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<WrapDataset>);
+
+Status UnwrapDataset(KernelContext& c) {
+  const WrappedDataset* wrapped = nullptr;
+  if (c.input(0).num_elements() == 1) {
+    wrapped = c.input(0).scalar<Variant>().get<WrappedDataset>();
+  }
+  if (wrapped == nullptr) {
+    return InvalidArgument("Tensor must be a WrappedDataset variant object.");
+  }
+  c.set_output(0, wrapped->inner());
+  return OkStatus();
+}
+
+HR_OP(UnwrapDatasetVariant)
+    .Input("input_handle: variant")
+    .Output("output_handle: variant")
+    .Doc("The dataset that was wrapped.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<UnwrapDataset>);
 
 }  // namespace
 }  // namespace headrace

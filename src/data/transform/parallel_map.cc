@@ -9,6 +9,7 @@
 #include "base/thread_pool.h"
 #include "base/threads.h"
 #include "data/transform/batch.h"
+#include "op/op_like.h"
 
 namespace headrace {
 namespace {
@@ -474,6 +475,9 @@ HR_OP(MapAndBatchDataset)
     .Doc("A function of every element, and batches of the results.")
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeMapAndBatch>);
+
+[[maybe_unused]] const bool kExperimentalMapAndBatch = RegisterLike(
+    "ExperimentalMapAndBatchDataset", "MapAndBatchDataset", WithoutMetadata);
 
 }  // namespace
 }  // namespace headrace

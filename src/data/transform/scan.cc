@@ -1,5 +1,6 @@
 // ScanDataset: a function of a state and each element in turn.
 #include "data/dataset_op.h"
+#include "op/op_like.h"
 
 namespace headrace {
 namespace {
@@ -104,6 +105,14 @@ HR_OP(ScanDataset)
     .Doc("A function of a state and each element in turn.")
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeScan>);
+
+[[maybe_unused]] const bool kExperimentalScan =
+    RegisterLike("ExperimentalScanDataset", "ScanDataset", [](OpDef& def) {
+      WithoutMetadata(def);
+      std::erase_if(def.attrs, [](const AttrDef& a) {
+        return a.name == "use_default_device";
+      });
+    });
 
 }  // namespace
 }  // namespace headrace

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "data/dataset_op.h"
+#include "op/op_like.h"
 #include "tensor/tensor_variant.h"
 
 namespace headrace {
@@ -155,6 +156,10 @@ HR_OP(DenseToSparseBatchDataset)
     .Doc("Consecutive elements of any sizes as one sparse tensor.")
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeSparseBatch>);
+
+[[maybe_unused]] const bool kExperimentalDenseToSparseBatch =
+    RegisterLike("ExperimentalDenseToSparseBatchDataset",
+                 "DenseToSparseBatchDataset", WithoutMetadata);
 
 }  // namespace
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // UnbatchDataset: the rows of elements. RebatchDatasetV2: the rows of batches
 // in batches of other sizes.
 #include "data/dataset_op.h"
+#include "op/op_like.h"
 
 namespace headrace {
 namespace {
@@ -227,6 +228,108 @@ class RebatchDataset : public InputDataset {
   const bool drop_remainder_;
 };
 
+// Each batch in as many parts as there are replicas, of one size but the last.
+class ReplicatedDataset : public InputDataset {
+ public:
+  ReplicatedDataset(ElementSpec spec, DatasetPtr input, int64_t replicas)
+      : InputDataset(std::move(spec), std::move(input)), replicas_(replicas) {}
+  StringView kind() const override { return "Rebatch"; }
+  int64_t Count() const override {
+    const int64_t n = input().Cardinality();
+    int64_t all;
+    if (n < 0) return n;
+    return MultiplyChecked(n, replicas_, &all) ? all : kUnknownCardinality;
+  }
+
+  class Iterator : public KeptInputIterator<ReplicatedDataset> {
+   public:
+    using KeptInputIterator::KeptInputIterator;
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      if (part_ == 0) {
+        HR_RETURN_IF_ERROR(NextInput(c, &current_, end));
+        if (*end) return OkStatus();
+        HR_RETURN_IF_ERROR(CheckBatch(current_));
+      }
+      const int64_t replicas = dataset().replicas_;
+      const int64_t rows = current_[0].dim(0);
+      const int64_t size = rows / replicas + (rows % replicas != 0);
+      // (part_ * size is at most rows + replicas.)
+      const int64_t begin = std::min(rows, part_ * size);
+      const int64_t stop = std::min(rows, begin + size);
+      out->clear();
+      for (const Tensor& t : current_) out->push_back(t.Rows(begin, stop));
+      part_ = (part_ + 1) % replicas;
+      if (part_ == 0) current_.clear();
+      return OkStatus();
+    }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), FullKey(prefix(), "slice_number"), part_);
+      if (part_ > 0) {
+        HR_RETURN_IF_ERROR(w.PutElement(prefix(), FullKey(prefix(), "size"),
+                                        FullKey(prefix(), "tensors"),
+                                        current_));
+      }
+      return KeptInputIterator::Save(c, w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(
+          part_, r.GetCount(prefix(), FullKey(prefix(), "slice_number")));
+      if (part_ >= dataset().replicas_) return DamagedState(prefix());
+      current_.clear();
+      if (part_ > 0) {
+        HR_ASSIGN_OR_RETURN(current_,
+                            r.GetElement(prefix(), FullKey(prefix(), "size"),
+                                         FullKey(prefix(), "tensors")));
+        HR_RETURN_IF_ERROR(
+            CheckSaved(prefix(), dataset().input().spec(), current_));
+        HR_RETURN_IF_ERROR(CheckBatch(current_));
+      }
+      return KeptInputIterator::Restore(c, r);
+    }
+
+   private:
+    static Status CheckBatch(const Element& batch) {
+      for (size_t k = 0; k < batch.size(); ++k) {
+        if (batch[k].rank() == 0) {
+          return InvalidArgument(
+              "Cannot rebatch dataset: All components must have at least one "
+              "dimension. Perhaps your input dataset is not batched? "
+              "Component ",
+              k, " is scalar.");
+        }
+        if (batch[k].dim(0) != batch[0].dim(0)) {
+          return InvalidArgument(
+              "Cannot rebatch dataset: All components must have the same size ",
+              "in their first dimension");
+        }
+      }
+      if (batch.empty())
+        return InvalidArgument("Cannot rebatch empty elements");
+      return OkStatus();
+    }
+    Element current_;
+    int64_t part_ = 0;  // of current_, the next to give
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const int64_t replicas_;
+};
+
+Status MakeReplicated(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(const int64_t n, IntInput(c, 1, "num_replicas"));
+  // As many as a count of elements may be multiplied by.
+  constexpr int64_t kMost = int64_t{1} << 31;
+  if (n <= 0 || n > kMost) {
+    return InvalidArgument("num_replicas must be greater than zero.");
+  }
+  return SetDataset<ReplicatedDataset>(c, std::move(spec), std::move(input), n);
+}
+
 Status MakeUnbatch(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
@@ -276,6 +379,22 @@ HR_OP(RebatchDatasetV2)
     .Doc("The rows of batches in batches of other sizes.")
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeRebatch>);
+
+[[maybe_unused]] const bool kExperimentalUnbatch = RegisterLike(
+    "ExperimentalUnbatchDataset", "UnbatchDataset", WithoutMetadata);
+
+HR_OP(RebatchDataset)
+    .Input("input_dataset: variant")
+    .Input("num_replicas: int64")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("use_fallback: bool = true")
+    .Doc("Each batch in as many parts as there are replicas.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeReplicated>);
+[[maybe_unused]] const bool kExperimentalRebatch =
+    RegisterLike("ExperimentalRebatchDataset", "RebatchDataset");
 
 }  // namespace
 }  // namespace headrace

@@ -1,10 +1,13 @@
 // UniqueDataset: each element once. IgnoreErrorsDataset: without those that
 // fail. AssertCardinalityDataset: with a length that is promised.
+#include <chrono>
 #include <cstdio>
+#include <thread>
 #include <unordered_set>
 
 #include "data/dataset_op.h"
 #include "data/element_codec.h"
+#include "op/op_like.h"
 
 namespace headrace {
 namespace {
@@ -110,6 +113,35 @@ class IgnoreErrorsDataset : public InputDataset {
   const bool warn_;
 };
 
+class SleepDataset : public InputDataset {
+ public:
+  SleepDataset(ElementSpec spec, DatasetPtr input, int64_t micros)
+      : InputDataset(std::move(spec), std::move(input)), micros_(micros) {}
+  StringView kind() const override { return "Sleep"; }
+
+  class Iterator : public KeptInputIterator<SleepDataset> {
+   public:
+    using KeptInputIterator::KeptInputIterator;
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      using Clock = std::chrono::steady_clock;
+      const auto until =
+          Clock::now() + std::chrono::microseconds(dataset().micros_);
+      for (auto now = Clock::now(); now < until; now = Clock::now()) {
+        HR_RETURN_IF_ERROR(CheckStop());
+        std::this_thread::sleep_for(std::min<Clock::duration>(
+            until - now, std::chrono::milliseconds(20)));
+      }
+      return NextInput(c, out, end);
+    }
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const int64_t micros_;
+};
+
 std::string Elements(int64_t n) {
   return absl::StrCat(n, n == 1 ? " element" : " elements");
 }
@@ -193,6 +225,17 @@ Status MakeIgnoreErrors(KernelContext& c) {
                                          c.op().bool_attr("log_warning"));
 }
 
+Status MakeSleep(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(const int64_t micros,
+                      IntInput(c, 1, "sleep_microseconds"));
+  // More than a year is taken for as long.
+  constexpr int64_t kMost = int64_t{365} * 24 * 3600 * 1000000;
+  return SetDataset<SleepDataset>(c, std::move(spec), std::move(input),
+                                  std::min(micros, kMost));
+}
+
 Status MakeAssertCardinality(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
@@ -230,6 +273,23 @@ HR_OP(AssertCardinalityDataset)
     .Doc("The elements, whose number is promised and checked.")
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeAssertCardinality>);
+
+[[maybe_unused]] const bool kExperimentalIgnoreErrors = RegisterLike(
+    "ExperimentalIgnoreErrorsDataset", "IgnoreErrorsDataset", WithoutMetadata);
+[[maybe_unused]] const bool kExperimentalUnique =
+    RegisterLike("ExperimentalUniqueDataset", "UniqueDataset", WithoutMetadata);
+
+HR_OP(SleepDataset)
+    .Input("input_dataset: variant")
+    .Input("sleep_microseconds: int64")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("The elements, before each of which the walk sleeps.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeSleep>);
+[[maybe_unused]] const bool kExperimentalSleep =
+    RegisterLike("ExperimentalSleepDataset", "SleepDataset");
 
 }  // namespace
 }  // namespace headrace

@@ -1,8 +1,10 @@
-// WindowDataset: datasets of consecutive elements.
+// WindowDataset: datasets of consecutive elements. SlidingWindowDataset:
+// batches of them.
 #include <deque>
 
 #include "data/dataset_op.h"
 #include "data/elements.h"
+#include "op/op_like.h"
 
 namespace headrace {
 namespace {
@@ -10,13 +12,16 @@ namespace {
 class WindowDataset : public InputDataset {
  public:
   WindowDataset(ElementSpec spec, DatasetPtr input, int64_t size, int64_t shift,
-                int64_t stride, bool drop)
+                int64_t stride, bool drop, bool stacked)
       : InputDataset(std::move(spec), std::move(input)),
         size_(size),
         shift_(shift),
         stride_(stride),
-        drop_remainder_(drop) {}
-  StringView kind() const override { return "Window"; }
+        drop_remainder_(drop),
+        stacked_(stacked) {}
+  StringView kind() const override {
+    return stacked_ ? "SlidingWindow" : "Window";
+  }
   int64_t Count() const override {
     const int64_t n = input().Cardinality();
     if (n < 0) return n;
@@ -48,6 +53,7 @@ class WindowDataset : public InputDataset {
         window.push_back(buffer_[i * d.stride_]);
       }
       HR_RETURN_IF_ERROR(Shift(c));
+      if (d.stacked_) return StackElements(window, out);
       Split(window, out);
       return OkStatus();
     }
@@ -115,16 +121,13 @@ class WindowDataset : public InputDataset {
 
  private:
   const int64_t size_, shift_, stride_;
-  const bool drop_remainder_;
+  const bool drop_remainder_, stacked_;
 };
 
-Status MakeWindow(KernelContext& c) {
+Status SetWindows(KernelContext& c, int64_t size, int64_t shift, int64_t stride,
+                  bool drop, bool stacked) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
-  HR_ASSIGN_OR_RETURN(const int64_t size, IntInput(c, 1, "size"));
-  HR_ASSIGN_OR_RETURN(const int64_t shift, IntInput(c, 2, "shift"));
-  HR_ASSIGN_OR_RETURN(const int64_t stride, IntInput(c, 3, "stride"));
-  HR_ASSIGN_OR_RETURN(const bool drop, BoolInput(c, 4, "drop_remainder"));
   if (size <= 0) {
     return InvalidArgument("Window size must be greater than zero.");
   }
@@ -132,7 +135,8 @@ Status MakeWindow(KernelContext& c) {
     return InvalidArgument("Window shift must be greater than zero.");
   }
   if (stride <= 0) {
-    return InvalidArgument("Window stride must be greater than zero.");
+    return InvalidArgument(stacked ? "window_stride" : "Window stride",
+                           " must be greater than zero.");
   }
   int64_t reach;
   // Reach() multiplies without a check from here on.
@@ -141,7 +145,24 @@ Status MakeWindow(KernelContext& c) {
                            " are too large.");
   }
   return SetDataset<WindowDataset>(c, std::move(spec), std::move(input), size,
-                                   shift, stride, drop);
+                                   shift, stride, drop, stacked);
+}
+
+Status MakeWindow(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const int64_t size, IntInput(c, 1, "size"));
+  HR_ASSIGN_OR_RETURN(const int64_t shift, IntInput(c, 2, "shift"));
+  HR_ASSIGN_OR_RETURN(const int64_t stride, IntInput(c, 3, "stride"));
+  HR_ASSIGN_OR_RETURN(const bool drop, BoolInput(c, 4, "drop_remainder"));
+  return SetWindows(c, size, shift, stride, drop, false);
+}
+
+Status MakeSliding(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const int64_t size, IntInput(c, 1, "window_size"));
+  HR_ASSIGN_OR_RETURN(const int64_t shift, IntInput(c, 2, "window_shift"));
+  HR_ASSIGN_OR_RETURN(const int64_t stride, IntInput(c, 3, "window_stride"));
+  // The experimental form always drops what fills no window.
+  const bool* drop = c.op().attrs().Get<bool>("drop_remainder");
+  return SetWindows(c, size, shift, stride, drop == nullptr || *drop, true);
 }
 
 HR_OP(WindowDataset)
@@ -157,6 +178,23 @@ HR_OP(WindowDataset)
     .Doc("Datasets of consecutive elements.")
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeWindow>);
+
+HR_OP(SlidingWindowDataset)
+    .Input("input_dataset: variant")
+    .Input("window_size: int64")
+    .Input("window_shift: int64")
+    .Input("window_stride: int64")
+    .Output("handle: variant")
+    .Attr("drop_remainder: bool = true")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("Batches of consecutive elements, which may overlap.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeSliding>);
+
+[[maybe_unused]] const bool kExperimentalSliding =
+    RegisterLike("ExperimentalSlidingWindowDataset", "SlidingWindowDataset",
+                 [](OpDef& def) { def.attrs.erase(def.attrs.begin()); });
 
 }  // namespace
 }  // namespace headrace

@@ -281,6 +281,29 @@ OpRegistrar HandOnOps(const char* name, const char* doc, OpRole role) {
               OpRole::kNextIteration),
 };
 
+Status SelectReference(KernelContext& c) {
+  const int64_t at = c.input(0).scalar<int32_t>();
+  if (at < 0 || at + 1 >= c.num_inputs()) {
+    return InvalidArgument("Index must be in the range [0, ",
+                           c.num_inputs() - 1, ") but got ", at);
+  }
+  c.set_output(0, c.input(static_cast<int>(at) + 1));
+  return OkStatus();
+}
+
+Status SelectShape(ShapeContext& c) { return CheckRank(c.input(0), 0); }
+
+HR_OP(RefSelect)
+    .Input("index: int32")
+    .Input("inputs: Ref(N * T)")
+    .Output("output: Ref(T)")
+    .Attr("T: type")
+    .Attr("N: int >= 1")
+    .Traits({OpTrait::kHandsReferenceOn})
+    .Doc("Hands on one of several references.")
+    .Shape(SelectShape)
+    .Cpu(ComputeOwn<SelectReference>);
+
 HR_OP(LoopCond)
     .Input("input: bool")
     .Output("output: bool")

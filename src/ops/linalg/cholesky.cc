@@ -3,6 +3,7 @@
 
 #include "op/vectorize.h"
 #include "ops/linalg/matrix_op.h"
+#include "ops/linalg/old_forms.h"
 
 namespace headrace {
 namespace {
@@ -160,6 +161,19 @@ HR_OP(CholeskyGrad)
     .Shape(CholeskyGradShape)
     .Vectorize(VectorizeBatched)
     .Cpu(ComputeFor<PickMatrix<CholeskyGradOp, TypeList<float, double>>>);
+
+[[maybe_unused]] const bool kOldCholesky[] = {
+    RegisterLike(
+        "BatchCholesky", "Cholesky",
+        [](OpDef& def) {
+          UntilVersion(def, 13, "Cholesky", {DType::kDouble, DType::kFloat});
+        }),
+    RegisterLike("BatchCholeskyGrad", "CholeskyGrad",
+                 [](OpDef& def) {
+                   UntilVersion(def, 13, "CholeskyGrad",
+                                {DType::kFloat, DType::kDouble});
+                 }),
+};
 
 // With s the root: s^H g + g s^H = d, a linear system of n^2 unknowns.
 Status SquareRootGradient(GradientContext& g) {

@@ -4,6 +4,7 @@
 #include "op/vectorize.h"
 #include "ops/linalg/factor_gradients.h"
 #include "ops/linalg/matrix_op.h"
+#include "ops/linalg/old_forms.h"
 
 namespace headrace {
 namespace {
@@ -232,6 +233,59 @@ HR_OP(Svd)
     .Gradient(SvdGradient)
     .Vectorize(VectorizeSpectral)
     .Cpu(ComputeFor<PickMatrix<SvdOp>>);
+
+[[maybe_unused]] const bool kOldFactors[] = {
+    RegisterLike("BatchSelfAdjointEigV2", "SelfAdjointEigV2",
+                 [](OpDef& def) {
+                   UntilVersion(def, 13, "SelfAdjointEigV2",
+                                {DType::kDouble, DType::kFloat});
+                 }),
+    RegisterLike("BatchSvd", "Svd",
+                 [](OpDef& def) {
+                   UntilVersion(def, 13, "Svd",
+                                {DType::kDouble, DType::kFloat,
+                                 DType::kComplex64, DType::kComplex128});
+                 }),
+};
+
+// The first form has the values in the first row above the vectors.
+Status EigInOneShape(ShapeContext& c) {
+  const Shape& a = c.input(0);
+  HR_RETURN_IF_ERROR(CheckSquare(c, a));
+  const int64_t n = FromEnd(a, 1);
+  c.set_output(0, WithMatrix(BatchOf(a), n >= 0 ? n + 1 : -1, n));
+  return OkStatus();
+}
+
+struct EigInOneOp {
+  template <typename T>
+  static Status Run(KernelContext& c) {
+    const Shape& a = c.input(0).shape();
+    const int64_t n = FromEnd(a, 1);
+    return ForMatrices(BatchOf(a).num_elements(), 9.0 * n * n * n,
+                       [&](int64_t i) {
+                         T* out = c.out<T>(0) + i * n * (n + 1);
+                         return Spectral<T>::SelfAdjointEig(
+                             c.in<T>(0) + i * n * n, n, out, out + n);
+                       });
+  }
+};
+
+OpBuilder EigInOne(const char* name, const char* types) {
+  OpBuilder b(name);
+  b.Input("input: T")
+      .Output("output: T")
+      .Attr(types)
+      .Deprecated(11, "Use SelfAdjointEigV2 instead.")
+      .Doc("Eigenvalues, and below them the vectors, of hermitian matrices.")
+      .Shape(EigInOneShape)
+      .Cpu(ComputeFor<PickMatrix<EigInOneOp, TypeList<float, double>>>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kEigsInOne[] = {
+    EigInOne("SelfAdjointEig", "T: {double, float, half}"),
+    EigInOne("BatchSelfAdjointEig", "T: {double, float}"),
+};
 
 }  // namespace
 }  // namespace headrace

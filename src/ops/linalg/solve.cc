@@ -4,6 +4,7 @@
 
 #include "op/vectorize.h"
 #include "ops/linalg/matrix_op.h"
+#include "ops/linalg/old_forms.h"
 
 namespace headrace {
 namespace {
@@ -337,6 +338,35 @@ HR_OP(MatrixSolveLs)
     .Shape(LeastSquaresShape)
     .Gradient(LeastSquaresGradient)
     .Cpu(ComputeFor<PickMatrix<LeastSquares>>);
+
+[[maybe_unused]] const bool kOldSolvers[] = {
+    RegisterLike("BatchMatrixInverse", "MatrixInverse",
+                 [](OpDef& def) {
+                   UntilVersion(def, 13, "MatrixInverse",
+                                {DType::kDouble, DType::kFloat});
+                 }),
+    RegisterLike(
+        "BatchMatrixSolve", "MatrixSolve",
+        [](OpDef& def) {
+          UntilVersion(def, 13, "MatrixSolve", {DType::kDouble, DType::kFloat});
+        }),
+    RegisterLike("BatchMatrixTriangularSolve", "MatrixTriangularSolve",
+                 [](OpDef& def) {
+                   UntilVersion(def, 13, "MatrixTriangularSolve",
+                                {DType::kDouble, DType::kFloat});
+                 }),
+    RegisterLike("BatchMatrixDeterminant", "MatrixDeterminant",
+                 [](OpDef& def) {
+                   UntilVersion(def, 13, "MatrixDeterminant",
+                                {DType::kFloat, DType::kDouble,
+                                 DType::kComplex64, DType::kComplex128});
+                 }),
+    RegisterLike("BatchMatrixSolveLs", "MatrixSolveLs",
+                 [](OpDef& def) {
+                   UntilVersion(def, 13, "MatrixSolveLs",
+                                {DType::kDouble, DType::kFloat});
+                 }),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -2,6 +2,7 @@
 
 #include "base/mutex.h"
 #include "op/op.h"
+#include "op/op_like.h"
 #include "op/resource.h"
 
 namespace headrace {
@@ -53,16 +54,21 @@ StatusOr<std::shared_ptr<Stack>> StackOf(KernelContext& c) {
 }
 
 Status Make(KernelContext& c) {
-  if (c.input(0).num_elements() != 1) {
-    return InvalidArgument("Stack size must be a scalar, but is ",
-                           c.input(0).Describe());
+  // The first version has no limit.
+  int32_t most = -1;
+  if (c.num_inputs() > 0) {
+    if (c.input(0).num_elements() != 1) {
+      return InvalidArgument("Stack size must be a scalar, but is ",
+                             c.input(0).Describe());
+    }
+    most = c.input(0).scalar<int32_t>();
   }
   ResourceHandle handle;
   // The stack lives in its handle and not in a table, so runs at the same time
   // have stacks of their own.
   handle.name = "Stack";
-  handle.resource = std::make_shared<Stack>(c.op().type_attr("elem_type"),
-                                            c.input(0).scalar<int32_t>());
+  handle.resource =
+      std::make_shared<Stack>(c.op().type_attr("elem_type"), most);
   c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));
   return OkStatus();
 }
@@ -119,6 +125,17 @@ HR_OP(StackCloseV2)
     .Stateful()
     .Doc("Forgets what is on a stack.")
     .Cpu(ComputeOwn<Close>);
+
+void WithoutLimit(OpDef& def) {
+  ByReference(def);
+  def.inputs.clear();
+}
+[[maybe_unused]] const bool kStacksByReference[] = {
+    RegisterLike("Stack", "StackV2", WithoutLimit),
+    RegisterLike("StackPush", "StackPushV2", ByReference),
+    RegisterLike("StackPop", "StackPopV2", ByReference),
+    RegisterLike("StackClose", "StackCloseV2", ByReference),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // TensorArrayV3 and the ops on it. `flow` is a number that only orders reads
 // after writes.
 #include "op/gradient_source.h"
+#include "op/op_like.h"
 #include "op/run_kernel.h"
 #include "ops/list/tensor_array.h"
 
@@ -36,8 +37,9 @@ Status MakeArray(KernelContext& c) {
   o.dynamic_size = c.op().bool_attr("dynamic_size");
   o.clear_after_read = c.op().bool_attr("clear_after_read");
   c.set_output(0, HandleOf(std::make_shared<TensorArray>(o, size)));
-  // The flow: its value is never read, the edge alone matters.
-  c.set_output(1, Tensor::Scalar<float>(0));
+  // The flow: its value is never read, the edge alone matters. The first
+  // version gives none.
+  if (c.num_outputs() > 1) c.set_output(1, Tensor::Scalar<float>(0));
   return OkStatus();
 }
 
@@ -72,14 +74,12 @@ Status Read(KernelContext& c) {
   return OkStatus();
 }
 
-Status GatherArray(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(auto array, ArrayOf(c));
-  HR_RETURN_IF_ERROR(CheckType(c, *array));
-  const Tensor& indices = c.input(1);
-  int64_t n = indices.num_elements();
+// Items, of which `at` says the place, in one tensor.
+template <typename At>
+Status GatherItems(KernelContext& c, TensorArray* array, int64_t n, At at) {
   std::vector<Tensor> items;
   for (int64_t i = 0; i < n; ++i) {
-    HR_ASSIGN_OR_RETURN(Tensor t, array->Read(indices.IntAt(i)));
+    HR_ASSIGN_OR_RETURN(Tensor t, array->Read(at(i)));
     if (!items.empty() && t.shape() != items[0].shape()) {
       return InvalidArgument(
           "TensorArray has inconsistent shapes. Index 0 has "
@@ -103,6 +103,21 @@ Status GatherArray(KernelContext& c) {
   return OkStatus();
 }
 
+Status GatherArray(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto array, ArrayOf(c));
+  HR_RETURN_IF_ERROR(CheckType(c, *array));
+  const Tensor& indices = c.input(1);
+  return GatherItems(c, array.get(), indices.num_elements(),
+                     [&](int64_t i) { return indices.IntAt(i); });
+}
+
+Status PackArray(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto array, ArrayOf(c));
+  HR_RETURN_IF_ERROR(CheckType(c, *array));
+  return GatherItems(c, array.get(), array->size(),
+                     [](int64_t i) { return i; });
+}
+
 Status ScatterArray(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto array, ArrayOf(c));
   const Tensor &indices = c.input(1), &values = c.input(2);
@@ -115,6 +130,22 @@ Status ScatterArray(KernelContext& c) {
   for (int64_t i = 0; i < values.dim(0); ++i) {
     HR_RETURN_IF_ERROR(
         array->Write(indices.IntAt(i), values.Rows(i, i + 1).WithShape(item)));
+  }
+  c.set_output(0, Tensor::Scalar<float>(0));
+  return OkStatus();
+}
+
+Status UnpackArray(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto array, ArrayOf(c));
+  const Tensor& values = c.input(1);
+  if (values.rank() < 1) {
+    return InvalidArgument(
+        "Input value for unpack must be at least a vector but ",
+        "received shape: ", values.shape());
+  }
+  const Shape item = values.shape().Sub(1, values.rank());
+  for (int64_t i = 0; i < values.dim(0); ++i) {
+    HR_RETURN_IF_ERROR(array->Write(i, values.Rows(i, i + 1).WithShape(item)));
   }
   c.set_output(0, Tensor::Scalar<float>(0));
   return OkStatus();
@@ -420,6 +451,59 @@ HR_OP(TensorArrayCloseV3)
     .Doc("Forgets the items.")
     .NoGradient()
     .Cpu(ComputeOwn<CloseArray>);
+
+// --- The first version, whose arrays are references.
+
+template <int kVersion>
+void GoneSince(OpDef& def) {
+  ByReference(def);
+  def.deprecation = {kVersion, absl::StrCat("Use ", def.name, "V3")};
+  def.gradient_kind = GradientKind::kNone;
+  def.gradient_fn = nullptr;
+}
+template <int kVersion, const char* kUse>
+void GoneSinceFor(OpDef& def) {
+  GoneSince<kVersion>(def);
+  def.deprecation.explanation = kUse;
+}
+constexpr char kUseGrad[] = "Use TensorArrayGradV3";
+constexpr char kUseGather[] = "Use TensorArrayGatherV3 with RangeOp";
+constexpr char kUseScatter[] = "Use TensorArrayScatterV3 with RangeOp";
+
+void FirstArray(OpDef& def) {
+  GoneSince<16>(def);
+  def.outputs.pop_back();
+  std::erase_if(def.attrs, [](const AttrDef& a) {
+    return a.name == "identical_element_shapes";
+  });
+}
+// As TensorArrayGather and Scatter, of all items.
+void Pack(OpDef& def) {
+  GoneSinceFor<16, kUseGather>(def);
+  def.inputs.erase(def.inputs.begin() + 1);
+  def.cpu_kernel = ComputeOwn<PackArray>;
+}
+void Unpack(OpDef& def) {
+  GoneSinceFor<20, kUseScatter>(def);
+  def.inputs.erase(def.inputs.begin() + 1);
+  def.cpu_kernel = ComputeOwn<UnpackArray>;
+}
+
+[[maybe_unused]] const bool kArraysByReference[] = {
+    RegisterLike("TensorArray", "TensorArrayV3", FirstArray),
+    RegisterLike("TensorArrayWrite", "TensorArrayWriteV3", GoneSince<16>),
+    RegisterLike("TensorArrayRead", "TensorArrayReadV3", GoneSince<16>),
+    RegisterLike("TensorArrayGather", "TensorArrayGatherV3", GoneSince<16>),
+    RegisterLike("TensorArrayScatter", "TensorArrayScatterV3",
+                 GoneSinceFor<19, kUseGrad>),
+    RegisterLike("TensorArrayConcat", "TensorArrayConcatV3",
+                 GoneSinceFor<16, kUseGrad>),
+    RegisterLike("TensorArraySplit", "TensorArraySplitV3", GoneSince<16>),
+    RegisterLike("TensorArraySize", "TensorArraySizeV3", GoneSince<16>),
+    RegisterLike("TensorArrayClose", "TensorArrayCloseV3", GoneSince<16>),
+    RegisterLike("TensorArrayPack", "TensorArrayGatherV3", Pack),
+    RegisterLike("TensorArrayUnpack", "TensorArrayScatterV3", Unpack),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -1,4 +1,5 @@
 // Handles of tables.
+#include "op/op_like.h"
 #include "ops/lookup/table.h"
 
 namespace headrace {
@@ -86,6 +87,13 @@ const OpRegistrar tensors =
     TableOp<Kind::kTensors, true>("MutableHashTableOfTensorsV2");
 const OpRegistrar anonymous_tensors =
     TableOp<Kind::kTensors, false>("AnonymousMutableHashTableOfTensors");
+
+[[maybe_unused]] const bool kTablesByReference[] = {
+    RegisterLike("HashTable", "HashTableV2", ByReference),
+    RegisterLike("MutableHashTable", "MutableHashTableV2", ByReference),
+    RegisterLike("MutableHashTableOfTensors", "MutableHashTableOfTensorsV2",
+                 ByReference),
+};
 
 }  // namespace
 }  // namespace headrace

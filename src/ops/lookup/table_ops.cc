@@ -1,3 +1,4 @@
+#include "op/op_like.h"
 #include "ops/lookup/table.h"
 
 namespace headrace {
@@ -148,6 +149,15 @@ HR_OP(LookupTableExportV2)
     .Stateful()
     .Shape(ExportRule)
     .Cpu(ComputeOwn<Export>);
+
+[[maybe_unused]] const bool kTableOpsByReference[] = {
+    RegisterLike("LookupTableFind", "LookupTableFindV2", ByReference),
+    RegisterLike("LookupTableInsert", "LookupTableInsertV2", ByReference),
+    RegisterLike("LookupTableImport", "LookupTableImportV2", ByReference),
+    RegisterLike("LookupTableSize", "LookupTableSizeV2", ByReference),
+    RegisterLike("LookupTableExport", "LookupTableExportV2", ByReference),
+    RegisterLike("InitializeTable", "InitializeTableV2", ByReference),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -2,6 +2,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/files/files.h"
+#include "op/op_like.h"
 #include "ops/lookup/table.h"
 
 namespace headrace {
@@ -112,6 +113,10 @@ HR_OP(InitializeTableFromTextFileV2)
     .Shape(NoOutputs)
     .NoGradient()
     .Cpu(Compute<FromTextFile>);
+
+[[maybe_unused]] const bool kFromFileByReference =
+    RegisterLike("InitializeTableFromTextFile", "InitializeTableFromTextFileV2",
+                 ByReference);
 
 }  // namespace
 }  // namespace headrace

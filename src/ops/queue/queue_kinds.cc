@@ -1,8 +1,10 @@
-// FIFOQueueV2, PaddingFIFOQueueV2, RandomShuffleQueueV2, PriorityQueueV2: which
-// tuple of a queue is the next.
+// FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue, PriorityQueue, in two
+// versions: which tuple of a queue is the next.
 #include <deque>
 #include <map>
 
+#include "absl/strings/strip.h"
+#include "op/op_like.h"
 #include "ops/queue/queue_handle.h"
 #include "ops/queue/tuple_queue.h"
 #include "ops/random/generator.h"
@@ -97,9 +99,16 @@ struct Components {
   Shapes shapes;
 };
 
+// "FIFOQueue" of either version.
+StringView KindOf(const ResolvedOp& op) {
+  StringView kind = op.name();
+  absl::ConsumeSuffix(&kind, "V2");
+  return kind;
+}
+
 Components ComponentsOf(const ResolvedOp& op) {
   Components c{op.attr<Types>("component_types"), op.attr<Shapes>("shapes")};
-  if (op.name() == "PriorityQueueV2") {
+  if (KindOf(op) == "PriorityQueue") {
     // The priority is a component that the op does not name.
     c.types.insert(c.types.begin(), DType::kInt64);
     c.shapes.insert(c.shapes.begin(), Shape());
@@ -125,7 +134,7 @@ Status CheckComponents(const ResolvedOp& op, const Components& made) {
     return InvalidArgument(op.name(), ": ", made.types.size(), " types but ",
                            made.shapes.size(), " shapes");
   }
-  const bool partial = op.name() == "PaddingFIFOQueueV2";
+  const bool partial = KindOf(op) == "PaddingFIFOQueue";
   for (const Shape& s : made.shapes) {
     if (partial ? !s.known_rank() : !s.fully_known()) {
       return InvalidArgument(op.name(), ": shapes must be ",
@@ -133,7 +142,7 @@ Status CheckComponents(const ResolvedOp& op, const Components& made) {
                              ", got ", s);
     }
   }
-  if (op.name() == "RandomShuffleQueueV2") {
+  if (KindOf(op) == "RandomShuffleQueue") {
     const int64_t kept = op.int_attr("min_after_dequeue");
     const int64_t capacity = op.int_attr("capacity");
     if (kept < 0) {
@@ -150,11 +159,11 @@ Status CheckComponents(const ResolvedOp& op, const Components& made) {
 std::shared_ptr<Resource> NewQueue(const ResolvedOp& op, std::string name,
                                    Components made) {
   const int64_t capacity = op.int_attr("capacity");
-  if (op.name() == "RandomShuffleQueueV2") {
+  const StringView kind = KindOf(op);
+  if (kind == "RandomShuffleQueue") {
     return std::make_shared<ShuffleQueue>(
         op, std::move(name), std::move(made.types), std::move(made.shapes));
   }
-  const StringView kind = StringView(op.name()).substr(0, op.name().size() - 2);
   if (kind == "PriorityQueue") {
     return std::make_shared<PriorityQueue>(kind, std::move(name),
                                            std::move(made.types),
@@ -177,7 +186,7 @@ Status MakeQueue(KernelContext& c) {
                  }));
   // A shared name may have been taken before, by any other resource.
   auto* queue = dynamic_cast<TupleQueue*>(resource.get());
-  if (queue == nullptr || op.name() != queue->kind() + "V2" ||
+  if (queue == nullptr || KindOf(op) != queue->kind() ||
       queue->types() != made.types || queue->shapes() != made.shapes ||
       queue->capacity() != op.int_attr("capacity")) {
     return InvalidArgument("Shared queue '", op.string_attr("shared_name"),
@@ -222,6 +231,28 @@ const OpRegistrar sorted =
     QueueOp("PriorityQueueV2", "component_types: list(type) >= 0 = []",
             "shapes: list(shape) >= 0",
             "A queue that gives the tuple with the least first component.");
+
+[[maybe_unused]] const bool kQueuesByReference[] = {
+    RegisterLike("FIFOQueue", "FIFOQueueV2", ByReference),
+    RegisterLike("PaddingFIFOQueue", "PaddingFIFOQueueV2", ByReference),
+    RegisterLike("RandomShuffleQueue", "RandomShuffleQueueV2", ByReference),
+    RegisterLike("PriorityQueue", "PriorityQueueV2", ByReference),
+};
+
+Status HandleAsReference(KernelContext& c) {
+  HR_RETURN_IF_ERROR(
+      ResourceAs<TupleQueue>(c.input(0), c.services().resources).status());
+  c.set_output(0, c.input(0));
+  return OkStatus();
+}
+
+HR_OP(FakeQueue)
+    .Input("resource: resource")
+    .Output("handle: Ref(string)")
+    .Doc("A queue's handle for ops that take references.")
+    .Stateful()
+    .Shape(ReferenceShape)
+    .Cpu(ComputeOwn<HandleAsReference>);
 
 }  // namespace
 }  // namespace headrace

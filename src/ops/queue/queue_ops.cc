@@ -1,6 +1,7 @@
 // What is put into queues and taken out of them.
 #include <algorithm>
 
+#include "op/op_like.h"
 #include "ops/array/element_dispatch.h"
 #include "ops/queue/tuple_queue.h"
 
@@ -43,7 +44,7 @@ OpBuilder EnqueueOp(const char* name) {
       .Doc("Adds tuples to a queue, when there is room.")
       .Stateful()
       .Shape(NoOutputs)
-      .Cpu(Compute<Enqueue<kMany>>);
+      .Cpu(ComputeOwn<Enqueue<kMany>>);  // it keeps what it takes
   return b;
 }
 const OpRegistrar enqueue = EnqueueOp<false>("QueueEnqueueV2");
@@ -209,6 +210,17 @@ HR_OP(QueueSizeV2)
     .Stateful()
     .Shape(ScalarShape)
     .Cpu(Compute<Size>);
+
+[[maybe_unused]] const bool kByReference[] = {
+    RegisterLike("QueueEnqueue", "QueueEnqueueV2", ByReference),
+    RegisterLike("QueueEnqueueMany", "QueueEnqueueManyV2", ByReference),
+    RegisterLike("QueueDequeue", "QueueDequeueV2", ByReference),
+    RegisterLike("QueueDequeueMany", "QueueDequeueManyV2", ByReference),
+    RegisterLike("QueueDequeueUpTo", "QueueDequeueUpToV2", ByReference),
+    RegisterLike("QueueClose", "QueueCloseV2", ByReference),
+    RegisterLike("QueueIsClosed", "QueueIsClosedV2", ByReference),
+    RegisterLike("QueueSize", "QueueSizeV2", ByReference),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -63,6 +63,13 @@ StatusOr<std::vector<Reader::Record>> Reader::ReadUpTo(int64_t n,
       }
       ++produced_;
       out.push_back(std::move(record));
+      // A unit of one record is finished with it.
+      if (serializable()) {
+        Close();
+        open_ = false;
+        ++finished_;
+        break;
+      }
     }
     // What a unit has left is given at once, and no other unit is waited for;
     // an empty unit is passed over.

@@ -1,12 +1,21 @@
 // TextLineReaderV2, TFRecordReaderV2, WholeFileReaderV2, IdentityReaderV2,
 // FixedLengthRecordReaderV2: what the records of a file are.
+#include "absl/strings/strip.h"
 #include "base/files/files.h"
 #include "formats/records.h"
+#include "op/op_like.h"
 #include "ops/queue/queue_handle.h"
 #include "ops/queue/reader.h"
 
 namespace headrace {
 namespace {
+
+// "TextLineReader" of either version.
+StringView KindOfReader(const ResolvedOp& op) {
+  StringView kind = op.name();
+  absl::ConsumeSuffix(&kind, "V2");
+  return kind;
+}
 
 StatusOr<std::string> WholeFile(const std::string& name) {
   std::string path;
@@ -18,7 +27,7 @@ StatusOr<std::string> WholeFile(const std::string& name) {
 class WholeReader : public Reader {
  public:
   explicit WholeReader(const ResolvedOp& op)
-      : Reader(op.name()), opens_(op.name() == "WholeFileReaderV2") {}
+      : Reader(op.name()), opens_(KindOfReader(op) == "WholeFileReader") {}
 
  protected:
   bool serializable() const override { return true; }
@@ -164,20 +173,23 @@ Status CheckFixed(const ResolvedOp& op) {
     return InvalidArgument("record_bytes must be > 0 not ",
                            op.int_attr("record_bytes"));
   }
-  if (!op.string_attr("encoding").empty()) {
-    return Unimplemented("FixedLengthRecordReaderV2: encoding '",
-                         op.string_attr("encoding"), "' is not supported");
+  // The first version has no such attribute.
+  const std::string* encoding = op.attrs().Get<std::string>("encoding");
+  if (encoding != nullptr && !encoding->empty()) {
+    return Unimplemented(op.name(), ": encoding '", *encoding,
+                         "' is not supported");
   }
   return OkStatus();
 }
 
 StatusOr<std::shared_ptr<Resource>> NewReader(const ResolvedOp& op) {
-  if (op.name() == "TextLineReaderV2") return std::make_shared<LineReader>(op);
-  if (op.name() == "FixedLengthRecordReaderV2") {
+  const StringView kind = KindOfReader(op);
+  if (kind == "TextLineReader") return std::make_shared<LineReader>(op);
+  if (kind == "FixedLengthRecordReader") {
     HR_RETURN_IF_ERROR(CheckFixed(op));
     return std::make_shared<FixedReader>(op);
   }
-  if (op.name() == "TFRecordReaderV2") {
+  if (kind == "TFRecordReader") {
     HR_ASSIGN_OR_RETURN(const Compression compression,
                         ParseCompression(op.string_attr("compression_type")));
     return std::make_shared<RecordFileReader>(op, compression);
@@ -215,6 +227,22 @@ const OpRegistrar whole = ReaderOp("WholeFileReaderV2", {kContainer, kShared},
                                    "Reads files, one record each.");
 const OpRegistrar identity = ReaderOp("IdentityReaderV2", {kContainer, kShared},
                                       "Gives what is queued.");
+
+template <bool kDeprecated>
+void OldReader(OpDef& def) {
+  ByReference(def);
+  std::erase_if(def.attrs,
+                [](const AttrDef& a) { return a.name == "encoding"; });
+  if (kDeprecated) def.deprecation = {26, absl::StrCat("Use ", def.name, "V2")};
+}
+[[maybe_unused]] const bool kReadersByReference[] = {
+    RegisterLike("TextLineReader", "TextLineReaderV2", OldReader<true>),
+    RegisterLike("FixedLengthRecordReader", "FixedLengthRecordReaderV2",
+                 OldReader<true>),
+    RegisterLike("TFRecordReader", "TFRecordReaderV2", OldReader<true>),
+    RegisterLike("WholeFileReader", "WholeFileReaderV2", OldReader<false>),
+    RegisterLike("IdentityReader", "IdentityReaderV2", OldReader<true>),
+};
 
 }  // namespace
 }  // namespace headrace

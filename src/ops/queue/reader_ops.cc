@@ -1,5 +1,6 @@
 // What is asked of readers.
 #include "op/op.h"
+#include "op/op_like.h"
 #include "ops/queue/reader.h"
 
 namespace headrace {
@@ -136,6 +137,18 @@ HR_OP(ReaderResetV2)
     .Stateful()
     .Shape(NoOutputs)
     .Cpu(Compute<Reset>);
+
+[[maybe_unused]] const bool kReaderOpsByReference[] = {
+    RegisterLike("ReaderRead", "ReaderReadV2", ByReference),
+    RegisterLike("ReaderReadUpTo", "ReaderReadUpToV2", ByReference),
+    RegisterLike("ReaderNumRecordsProduced", "ReaderNumRecordsProducedV2",
+                 ByReference),
+    RegisterLike("ReaderNumWorkUnitsCompleted", "ReaderNumWorkUnitsCompletedV2",
+                 ByReference),
+    RegisterLike("ReaderSerializeState", "ReaderSerializeStateV2", ByReference),
+    RegisterLike("ReaderRestoreState", "ReaderRestoreStateV2", ByReference),
+    RegisterLike("ReaderReset", "ReaderResetV2", ByReference),
+};
 
 }  // namespace
 }  // namespace headrace

@@ -48,6 +48,8 @@ Status Transform(KernelContext& c) {
 
 constexpr const char* kForward[] = {"FFT", "FFT2D", "FFT3D"};
 constexpr const char* kBackward[] = {"IFFT", "IFFT2D", "IFFT3D"};
+constexpr const char* kUseForward[] = {"Use FFT", "Use FFT2D", "Use FFT3D"};
+constexpr const char* kUseBackward[] = {"Use IFFT", "Use IFFT2D", "Use IFFT3D"};
 
 // The product of the last kRank sizes of `x`, as a scalar of `dtype`.
 template <int kRank>
@@ -97,6 +99,24 @@ OpBuilder FftOp(const char* name, const char* doc) {
                    "The inverse transform over the last 2 dimensions."),
     FftOp<3, true>("IFFT3D",
                    "The inverse transform over the last 3 dimensions."),
+};
+
+// Of complex64 alone, and without gradients: what graphs up to version 14 have.
+template <int kRank, bool kInverse>
+OpBuilder OldFftOp(const char* name) {
+  OpBuilder b(name);
+  b.Input("input: complex64")
+      .Output("output: complex64")
+      .Deprecated(15, (kInverse ? kUseBackward : kUseForward)[kRank - 1])
+      .Doc("The Fourier transform, or its inverse, over the last dimensions.")
+      .Shape(SameShapeOfRank<kRank>)
+      .Cpu(Compute<Transform<kRank, kInverse>>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kOldFfts[] = {
+    OldFftOp<1, false>("BatchFFT"),   OldFftOp<2, false>("BatchFFT2D"),
+    OldFftOp<3, false>("BatchFFT3D"), OldFftOp<1, true>("BatchIFFT"),
+    OldFftOp<2, true>("BatchIFFT2D"), OldFftOp<3, true>("BatchIFFT3D"),
 };
 
 // --- Real to half of the complex numbers, and back.

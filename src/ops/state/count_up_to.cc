@@ -1,4 +1,4 @@
-// ResourceCountUpTo: a counter with an end.
+// ResourceCountUpTo, CountUpTo: a counter with an end.
 #include "ops/state/variable_access.h"
 
 namespace headrace {
@@ -37,6 +37,15 @@ HR_OP(ResourceCountUpTo)
     .Attr("T: {int32, int64}")
     .Doc("Adds one to a counter below `limit`; gives its value before.")
     .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(Compute<CountUpTo>);
+
+HR_OP(CountUpTo)
+    .Input("ref: Ref(T)")
+    .Output("output: T")
+    .Attr("limit: int")
+    .Attr("T: {int32, int64}")
+    .Doc("Adds one to a counter below `limit`; gives its value before.")
     .Shape(ScalarShape)
     .Cpu(Compute<CountUpTo>);
 

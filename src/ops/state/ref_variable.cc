@@ -58,6 +58,52 @@ OpBuilder RefVariableOp(const char* name) {
     RefVariableOp("Variable"),
 };
 
+// A variable of one run: it lives in its handle and in no table.
+Status MakeTemporary(KernelContext& c) {
+  const DType dtype = c.op().type_attr("dtype");
+  const Shape& shape = c.op().attr<Shape>("shape");
+  if (!shape.fully_known()) {
+    return InvalidArgument(
+        "TemporaryVariable: the shape must be fully known, got ", shape);
+  }
+  HR_ASSIGN_OR_RETURN(Tensor value, Tensor::Allocate(dtype, shape));
+  FillZero(value);
+  auto variable = std::make_shared<Variable>(dtype, shape);
+  variable->Assign(std::move(value));
+  ResourceHandle handle;
+  handle.name = c.op().string_attr("var_name");
+  handle.data =
+      std::make_shared<const HandleData>(HandleData{HandlePart{dtype, shape}});
+  handle.resource = std::move(variable);
+  c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));
+  return OkStatus();
+}
+
+HR_OP(TemporaryVariable)
+    .Output("ref: Ref(dtype)")
+    .Attr("shape: shape")
+    .Attr("dtype: type")
+    .Attr("var_name: string = ''")
+    .Doc("A reference to a variable of this run alone.")
+    .Stateful()
+    .Shape(DeclaredShape)
+    .Cpu(ComputeOwn<MakeTemporary>);
+
+Status EndTemporary(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(Tensor t, ReadVariable(c, 0, c.op().type_attr("T")));
+  c.set_output(0, std::move(t));
+  return OkStatus();
+}
+
+HR_OP(DestroyTemporaryVariable)
+    .Input("ref: Ref(T)")
+    .Output("value: T")
+    .Attr("T: type")
+    .Attr("var_name: string")
+    .Doc("The last value of a variable of this run.")
+    .Shape(UnknownShape)
+    .Cpu(ComputeOwn<EndTemporary>);
+
 // What the engine puts where a reference meets an op that wants a tensor.
 Status ReadReference(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
@@ -111,6 +157,7 @@ HR_OP(IsVariableInitialized)
     .Output("is_initialized: bool")
     .Attr("dtype: type")
     .Doc("Whether the variable has a value.")
+    .Traits({OpTrait::kNoEffect})
     .AllowsUninitialized()
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<IsRefInitialized>);
@@ -175,6 +222,47 @@ StatusOr<std::unique_ptr<Kernel>> BindScatter(const ResolvedOp& op) {
   return fn ? MakeKernel(fn, /*own_outputs=*/true) : nullptr;
 }
 
+template <ScatterKind kind>
+Status ScatterNdRef(KernelContext& c) {
+  const std::string& policy = c.op().string_attr("bad_indices_policy");
+  if (!policy.empty() && policy != "DEFAULT" && policy != "ERROR" &&
+      policy != "IGNORE") {
+    return InvalidArgument("Unknown bad indices handling attribute: ", policy);
+  }
+  HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
+  HR_RETURN_IF_ERROR(
+      UpdateVariables({v}, c.input(2).dtype(), [&](absl::Span<Tensor*> values) {
+        return ScatterSlices(kind, c.input(1), c.input(2), policy == "IGNORE",
+                             *values[0]);
+      }));
+  c.set_output(0, c.input(0));
+  return OkStatus();
+}
+
+template <ScatterKind kind>
+StatusOr<std::unique_ptr<Kernel>> BindScatterNd(const ResolvedOp& op) {
+  if (!ScatterSupports(kind, op.type_attr("T"))) return nullptr;
+  return MakeKernel(ScatterNdRef<kind>, /*own_outputs=*/true);
+}
+
+template <ScatterKind kKind>
+OpBuilder RefScatterNdOp(const char* name, const char* types,
+                         const char* locking) {
+  OpBuilder b(name);
+  b.Input("ref: Ref(T)")
+      .Input("indices: Tindices")
+      .Input("updates: T")
+      .Output("output_ref: Ref(T)")
+      .Attr(types)
+      .Attr("Tindices: {int32, int64}")
+      .Attr(locking)
+      .Attr("bad_indices_policy: string = ''")
+      .Doc("Changes slices of a variable.")
+      .Shape(UnknownShape)
+      .Cpu(BindScatterNd<kKind>);
+  return b;
+}
+
 template <ScatterKind kKind>
 OpBuilder RefScatterOp(const char* name, const char* types,
                        const char* locking) {
@@ -213,6 +301,16 @@ constexpr char kSmallNumbers[] =
                                     "use_locking: bool = false"),
     RefScatterOp<ScatterKind::kMax>("ScatterMax", kSmallNumbers,
                                     "use_locking: bool = false"),
+    RefScatterNdOp<ScatterKind::kUpdate>("ScatterNdUpdate", "T: type",
+                                         "use_locking: bool = true"),
+    RefScatterNdOp<ScatterKind::kAdd>("ScatterNdAdd", "T: numbertype",
+                                      "use_locking: bool = false"),
+    RefScatterNdOp<ScatterKind::kSub>("ScatterNdSub", "T: numbertype",
+                                      "use_locking: bool = false"),
+    RefScatterNdOp<ScatterKind::kMin>("ScatterNdMin", "T: numbertype",
+                                      "use_locking: bool = false"),
+    RefScatterNdOp<ScatterKind::kMax>("ScatterNdMax", "T: numbertype",
+                                      "use_locking: bool = false"),
 };
 
 }  // namespace

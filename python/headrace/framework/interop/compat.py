@@ -59,7 +59,18 @@ def dimension_at_index(shape, index):
 
 # Producers of that day and before are understood, as by TensorFlow 2.21.
 _HORIZON = datetime.date(2026, 1, 16)
-_horizons = [_HORIZON]
+_DELTA = "TF_FORWARD_COMPATIBILITY_DELTA_DAYS"  # moves the horizon of a process
+
+
+def _horizon():
+    days = os.environ.get(_DELTA)
+    try:
+        return _HORIZON + datetime.timedelta(days=int(days)) if days else _HORIZON
+    except (ValueError, OverflowError):
+        raise ValueError(f"{_DELTA} must be a number of days, not {days!r}") from None
+
+
+_horizons = [_horizon()]
 
 
 def forward_compatible(year, month, day):

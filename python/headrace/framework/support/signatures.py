@@ -93,10 +93,11 @@ def keeps(text, prefix=""):
     return constructor(text, begin)
 
 
-def tuple_of(name, text):
+def tuple_of(name, text, **values):
     """A namedtuple of the parameters in a text. A class made of it may check what it is
     given, and change it, in a method _check(given), which gets a dict."""
-    made = collections.namedtuple(name, [p.name for p in from_text(text)])
+    parameters = from_text(text, **values)
+    made = collections.namedtuple(name, [p.name for p in parameters])
     new = made.__new__
 
     def begin(cls, **given):
@@ -106,7 +107,7 @@ def tuple_of(name, text):
 
     like = named("__new__")
     like.__qualname__ = f"{name}.__new__"
-    parameters = from_text(f"cls, {text}")
+    parameters.insert(0, parameter("cls"))
     made.__new__ = staticmethod(function_of(like, parameters, begin))
     return made
 

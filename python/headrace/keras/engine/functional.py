@@ -104,8 +104,10 @@ class Functional(Model):
 
     @property
     def input_spec(self):
-        """The InputSpecs that inputs are checked against: shapes without the batch."""
-        return self._input_specs()
+        """The InputSpecs that inputs are checked against: shapes without the batch,
+        unless others were set."""
+        own = getattr(self, "_own_input_spec", None)
+        return self._input_specs() if own is None else own
 
     @input_spec.setter
     def input_spec(self, value):

@@ -9,7 +9,7 @@ from headrace.keras import serialization, settings
 from headrace.keras.base import functional_call
 from headrace.keras.base.base_layer import Layer, shapes_of
 from headrace.keras.base.tracking import unique
-from headrace.keras.engine import hdf5
+from headrace.keras.engine import export, hdf5
 from headrace.keras.engine.training import Trainer
 
 _FORGOTTEN = (
@@ -137,11 +137,16 @@ class Model(Trainer, Layer):
 
     def _build_for(self, inputs):
         """A subclass without a `build` of its own is built by its first call."""
+        self._keras.seen_inputs = tf.nest.map_structure(export.spec_of, inputs)
         if type(self).build is Model.build:
             self._keras.seen_shape = shapes_of(inputs)
             self.built = True
         else:
             super()._build_for(inputs)
+
+    def _model_children(self):
+        """What SavedModels have of it and checkpoints have not."""
+        return export.functions_of(self)
 
     def summary(
         self,
@@ -237,13 +242,45 @@ class Model(Trainer, Layer):
                 "with an `input_shape`."
             )
 
-    def save(self, filepath, *args, **kwargs):
-        """Not supported: raises NotImplementedError; save_weights() writes a
-        checkpoint.
+    def save(
+        self,
+        filepath,
+        overwrite=True,
+        include_optimizer=True,
+        save_format=None,
+        signatures=None,
+        options=None,
+        save_traces=True,
+    ):
+        """Writes the model into a folder as a SavedModel, with its call, traced for
+        training and not, and `signatures` (by default what it predicts).
+
+        tf.saved_model.load gives it back, not as a Keras model. Other formats, and a
+        model without its optimizer or its call, raise NotImplementedError, ValueError
+        a model that was never called.
         """
-        raise NotImplementedError(
-            "Model.save is not supported: use save_weights, which writes a checkpoint"
-        )
+        path = os.fspath(filepath)
+        if save_format is None and path.endswith((".h5", ".hdf5")):
+            save_format = "h5"
+        _check_format(path, save_format)
+        if save_format in ("h5", "hdf5"):
+            raise NotImplementedError(
+                f"{path}: whole models in HDF5 are not supported; use save_weights, or "
+                "save_format='tf'"
+            )
+        if not (include_optimizer and save_traces):
+            raise NotImplementedError(
+                "Model.save: include_optimizer=False and save_traces=False are not "
+                "supported"
+            )
+        if export.specs_of(self) is None:
+            raise ValueError(
+                f"Model {self.name} cannot be saved because the input shape is not "
+                "available: call it, or build it from inputs, first."
+            )
+        if not overwrite and os.path.exists(path):
+            raise FileExistsError(f"{path} is there already")
+        tf.saved_model.save(self, path, signatures=signatures, options=options)
 
     # --- configuration ---
 

@@ -209,13 +209,10 @@ class Sequential(functional.Functional):
             return inputs
         return self._conformed(inputs)
 
-    @property
-    def input_spec(self):
-        """The InputSpecs that inputs are checked against; None unless the model was
-        told its input's shape.
-        """
+    def _input_specs(self):
+        """None unless the model was told its input's shape."""
         told = self._network is not None and self._keras.inferred is None
-        return self._input_specs() if told else None
+        return super()._input_specs() if told else None
 
     def call(self, inputs, training=None, mask=None):
         """Runs the layers one after another."""

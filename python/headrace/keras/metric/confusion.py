@@ -120,6 +120,18 @@ def interpolated_pr(tp, fp, fn):
     return tf.reduce_sum(tf.math.divide_no_nan(area, whole))
 
 
+def area(x, y, method):
+    """The area under points whose x falls: of the lower ("minoring") or the higher
+    ("majoring") of two neighbours' heights, or of their mean."""
+    first, second = y[:-1], y[1:]
+    if method in ("minoring", "majoring"):
+        pick = tf.minimum if method == "minoring" else tf.maximum
+        heights = pick(first, second)
+    else:
+        heights = (first + second) / 2.0
+    return tf.reduce_sum((x[:-1] - x[1:]) * heights)
+
+
 def _only_top(y_pred, k):
     """Scores that are not among the k highest become -inf."""
     _, places = tf.math.top_k(y_pred, k, sorted=False)
@@ -238,14 +250,7 @@ class AUC(Metric):
             x, y = tf.math.divide_no_nan(fp, fp + tn), recall
         else:
             x, y = recall, tf.math.divide_no_nan(tp, tp + fp)
-        n = self.num_thresholds
-        first, second = y[: n - 1], y[1:]
-        height = {
-            "interpolation": (first + second) / 2.0,
-            "minoring": tf.minimum(first, second),
-            "majoring": tf.maximum(first, second),
-        }[self.summation_method]
-        return tf.reduce_sum((x[: n - 1] - x[1:]) * height)
+        return area(x, y, self.summation_method)
 
     def get_config(self):
         """A dict of the arguments; multi_label is always False."""

@@ -60,6 +60,13 @@ def _key_counter_alg(seed, alg):
     )
 
 
+def _source(shape, seed, alg):
+    """What an op draws from, and how much."""
+    shape = conversion.shape_vector(shape)
+    key, counter, alg = _key_counter_alg(seed, alg)
+    return {"shape": shape, "key": key, "counter": counter, "alg": alg}
+
+
 @composite("stateless_random_uniform", ends=True)
 def uniform(
     shape,
@@ -86,27 +93,15 @@ def uniform(
             )
     elif maxval is None:
         maxval = 1
-    shape = conversion.shape_vector(shape)
-    key, counter, alg = _key_counter_alg(seed, alg)
+    source = _source(shape, seed, alg)
     if dtype.is_integer and minval is None:
-        return raw.StatelessRandomUniformFullIntV2(
-            shape=shape, key=key, counter=counter, dtype=dtype, alg=alg, name=name
-        )
+        return raw.StatelessRandomUniformFullIntV2(**source, dtype=dtype, name=name)
     low = conversion.convert_to_tensor(minval, dtype=dtype)
     high = conversion.convert_to_tensor(maxval, dtype=dtype)
     if dtype.is_integer:
-        return raw.StatelessRandomUniformIntV2(
-            shape=shape,
-            key=key,
-            counter=counter,
-            minval=low,
-            maxval=high,
-            alg=alg,
-            name=name,
-        )
-    drawn = raw.StatelessRandomUniformV2(
-        shape=shape, key=key, counter=counter, dtype=dtype, alg=alg
-    )
+        bounds = {"minval": low, "maxval": high}
+        return raw.StatelessRandomUniformIntV2(**source, **bounds, name=name)
+    drawn = raw.StatelessRandomUniformV2(**source, dtype=dtype)
     return raw.AddV2(drawn * (high - low), low, name=name)
 
 
@@ -118,9 +113,7 @@ _normal = signatures.having(
 
 def _scaled(op, shape, seed, mean, stddev, dtype, alg, name):
     dtype = dtypes.as_dtype(dtype)
-    key, counter, alg = _key_counter_alg(seed, alg)
-    shape = conversion.shape_vector(shape)
-    drawn = op(shape=shape, key=key, counter=counter, dtype=dtype, alg=alg)
+    drawn = op(**_source(shape, seed, alg), dtype=dtype)
     mean = conversion.convert_to_tensor(mean, dtype=dtype)
     stddev = conversion.convert_to_tensor(stddev, dtype=dtype)
     return raw.AddV2(drawn * stddev, mean, name=name)

@@ -1,5 +1,6 @@
 """tf.compat.v1.saved_model.Builder: writes graphs of sessions as a SavedModel."""
 
+import contextlib
 import os
 
 import numpy as np
@@ -8,6 +9,7 @@ from headrace.context import stack
 from headrace.framework import tensor as tensor_module
 from headrace.framework.settings import logging, versions
 from headrace.framework.support import protos
+from headrace.framework.support.signatures import having
 from headrace.graph.operation import Operation
 from headrace.io import gfile
 from headrace.saved_model import constants
@@ -21,6 +23,14 @@ _RESERVED = {
     constants.TRAIN_OP_KEY: "the train op",
 }
 _INIT_COLLECTIONS = (constants.MAIN_OP_KEY, constants.LEGACY_INIT_OP_KEY)
+_WITH_ASSETS = (
+    "signature_def_map=None, assets_list=None, clear_devices=False, init_op=None, "
+    "train_op=None"
+)
+_WITH_COLLECTIONS = (
+    "signature_def_map=None, assets_collection=None, legacy_init_op=None, "
+    "clear_devices=False, main_op=None, strip_default_attrs=False, saver=None"
+)
 
 
 class GraphsBuilder:
@@ -48,45 +58,48 @@ class GraphsBuilder:
         self._has_variables = False
         self._assets = {}  # name in the folder -> path of the file
 
-    def add_meta_graph(
-        self,
-        tags,
-        signature_def_map=None,
-        assets_list=None,
-        clear_devices=False,
-        init_op=None,
-        train_op=None,
-        saver=None,
-    ):
+    @having(f"self, tags, {_WITH_ASSETS}, saver=None")
+    def add_meta_graph(self, tags, **given):
         """Adds the current graph; the variables are those that were written before."""
         self._check_has_variables()
-        signatures = _checked_signatures(signature_def_map)
-        _name_operations(signatures, init_op, train_op)
-        assets = self._take_assets(assets_list)
-        self._add(tags, signatures, assets, clear_devices, True, _saver_for(saver))
+        self._take(tags, strip_default_attrs=True, **given)
 
-    def add_meta_graph_and_variables(
-        self,
-        sess,
-        tags,
-        signature_def_map=None,
-        assets_list=None,
-        clear_devices=False,
-        init_op=None,
-        train_op=None,
-        strip_default_attrs=False,
-        saver=None,
-    ):
+    @having(f"self, sess, tags, {_WITH_ASSETS}, strip_default_attrs=False, saver=None")
+    def add_meta_graph_and_variables(self, sess, tags, **given):
         """Adds the graph of a session and writes the values of its variables."""
         self._check_has_no_variables()
+        self._take(tags, sess, **given)
+
+    def _take(
+        self,
+        tags,
+        sess=None,
+        *,
+        signature_def_map,
+        clear_devices,
+        strip_default_attrs,
+        saver,
+        **given,
+    ):
+        """Adds the current graph, or that of a session with its variables' values."""
+        how = clear_devices, strip_default_attrs
         signatures = _checked_signatures(signature_def_map)
-        _name_operations(signatures, init_op, train_op)
-        with sess.graph.as_default():
-            assets = self._take_assets(assets_list)
-            saver = self._write_variables(sess, saver)
-            self._add(
-                tags, signatures, assets, clear_devices, strip_default_attrs, saver
-            )
+        with contextlib.nullcontext() if sess is None else sess.graph.as_default():
+            assets = self._prepared(signatures, **given)
+            saver = saver or Saver(sharded=True, write_version=2, allow_empty=True)
+            if sess is not None:
+                self._write_variables(sess, saver)
+            self._add(tags, signatures, assets, *how, saver)
+
+    def _prepared(self, signatures, assets_list, init_op, train_op):
+        """Names what the graph is to run; the AssetFileDefs that the model keeps."""
+        for key, op in (
+            (constants.INIT_OP_KEY, init_op),
+            (constants.TRAIN_OP_KEY, train_op),
+        ):
+            if op is not None:
+                signatures[key] = signature_defs.op_signature_def(op, key)
+        return self._take_assets(assets_list)
 
     def save(self, as_text=False, experimental_image_format=False, **unsupported):
         """Writes saved_model.pb, or saved_model.pbtxt; its path, as bytes."""
@@ -115,10 +128,8 @@ class GraphsBuilder:
             )
 
     def _write_variables(self, sess, saver):
-        """Writes the checkpoint; the Saver that did."""
         folder = os.path.join(self._folder, constants.VARIABLES_DIRECTORY)
         gfile.makedirs(folder)
-        saver = _saver_for(saver)
         saver.save(
             sess,
             os.path.join(folder, constants.VARIABLES_FILENAME),
@@ -126,7 +137,6 @@ class GraphsBuilder:
             write_state=False,
         )
         self._has_variables = True
-        return saver
 
     def _take_assets(self, tensors):
         """Copies the files that constants name; AssetFileDefs, with the names that they
@@ -182,17 +192,8 @@ class SavedModelBuilder(GraphsBuilder):
     the folder already.
     """
 
-    def add_meta_graph(
-        self,
-        tags,
-        signature_def_map=None,
-        assets_collection=None,
-        legacy_init_op=None,
-        clear_devices=False,
-        main_op=None,
-        strip_default_attrs=False,
-        saver=None,
-    ):
+    @having(f"self, tags, {_WITH_COLLECTIONS}")
+    def add_meta_graph(self, tags, **given):
         """Adds the current graph; the variables are those that were written before.
 
         Args:
@@ -212,33 +213,16 @@ class SavedModelBuilder(GraphsBuilder):
           ValueError: where the graph has another main op already.
         """
         self._check_has_variables()
-        signatures = _checked_signatures(signature_def_map)
-        self._take_collections(assets_collection, main_op, legacy_init_op)
-        saver = _saver_for(saver)
-        self._add(tags, signatures, (), clear_devices, strip_default_attrs, saver)
+        self._take(tags, **given)
 
-    def add_meta_graph_and_variables(
-        self,
-        sess,
-        tags,
-        signature_def_map=None,
-        assets_collection=None,
-        legacy_init_op=None,
-        clear_devices=False,
-        main_op=None,
-        strip_default_attrs=False,
-        saver=None,
-    ):
+    @having(f"self, sess, tags, {_WITH_COLLECTIONS}")
+    def add_meta_graph_and_variables(self, sess, tags, **given):
         """Adds the graph of a session, and writes the values of its variables; the
         arguments and errors are add_meta_graph's. AssertionError when called twice."""
         self._check_has_no_variables()
-        signatures = _checked_signatures(signature_def_map)
-        with sess.graph.as_default():
-            self._take_collections(assets_collection, main_op, legacy_init_op)
-            saver = self._write_variables(sess, saver)
-            self._add(tags, signatures, (), clear_devices, strip_default_attrs, saver)
+        self._take(tags, sess, **given)
 
-    def _take_collections(self, assets_collection, main_op, legacy_init_op):
+    def _prepared(self, signatures, assets_collection, main_op, legacy_init_op):
         graph = stack.default_graph()
         assets = self._take_assets(assets_collection)
         if assets:
@@ -249,7 +233,7 @@ class SavedModelBuilder(GraphsBuilder):
                 kept.append(packed)
         op = legacy_init_op if main_op is None else main_op
         if op is None:
-            return
+            return ()
         if not isinstance(op, Operation):
             raise TypeError(
                 f"Expected {op} to be an Operation but got type {type(op)} instead."
@@ -261,10 +245,7 @@ class SavedModelBuilder(GraphsBuilder):
                     f"{key}."
                 )
         graph.add_to_collection(constants.MAIN_OP_KEY, op)
-
-
-def _saver_for(saver):
-    return saver or Saver(sharded=True, write_version=2, allow_empty=True)
+        return ()
 
 
 def _checked_signatures(signature_def_map):
@@ -298,15 +279,6 @@ def _check_info(info):
             f"Invalid `tensor_info`: {info}. All TensorInfo protos used in the "
             "SignatureDefs must have the dtype field set."
         )
-
-
-def _name_operations(signatures, init_op, train_op):
-    for key, op in (
-        (constants.INIT_OP_KEY, init_op),
-        (constants.TRAIN_OP_KEY, train_op),
-    ):
-        if op is not None:
-            signatures[key] = signature_defs.op_signature_def(op, key)
 
 
 def _path_in(tensor):

@@ -6,7 +6,7 @@ from headrace.framework import nest
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.support import protos
 from headrace.framework.tensor_shape import as_shape
-from headrace.saved_model import structured
+from headrace.elements import structured
 
 
 def build_tensor_info(tensor):

@@ -32,7 +32,9 @@ class Expressions:
         choices = scope.of("S") * 3
         choices += [f"{p}[0]" for p in scope.of("P")]
         choices += [f"{d}['p']" for d in scope.of("D")]
-        choices += [f"{o}.s" for o in scope.of("O")]
+        choices += [f"{o}.s" for o in scope.of("O") + scope.of("T")]
+        for n in scope.of("N"):
+            choices += [f"{n}['a'][0]", f"{n}['a'][-1]", f"{n}['b'][0]"]
         choices += [f"{x}[{self.rng.randrange(-1, 3)}]" for x in scope.of("L")]
         choices += [f"{q}[-1]" for q in scope.of("Q")]
         for k in scope.of("K"):
@@ -114,7 +116,8 @@ class Expressions:
         choices = scope.of("I") * 3 + scope.of("K")
         choices += [f"{p}[1]" for p in scope.of("P")]
         choices += [f"{d}['q']" for d in scope.of("D")]
-        choices += [f"{o}.i" for o in scope.of("O")]
+        choices += [f"{o}.i" for o in scope.of("O") + scope.of("T")]
+        choices += [f"{n}['b'][1]" for n in scope.of("N")]
         choices += [f"len({q})" for q in scope.of("Q")]
         if not choices:
             choices = [f"tf.cast({s} > 0.5, tf.int32)" for s in scope.of("S")]
@@ -220,3 +223,12 @@ class Expressions:
     def _o(self, scope, depth=2):
         self.program.needs_box = True
         return f"Box({self._s(scope, depth - 1)}, {self._i(scope, depth - 1)})"
+
+    def _n(self, scope, depth=2):
+        s = lambda: self._s(scope, min(depth - 1, 1))
+        return f"{{'a': [{s()}, {s()}], 'b': ({s()}, {self._i(scope, 1)})}}"
+
+    def _t(self, scope, depth=2):
+        self.program.needs_pair = True
+        s, i = self._s(scope, min(depth - 1, 1)), self._i(scope, 1)
+        return self.pick(f"Pair({s}, {i})", f"Pair(i={i}, s={s})")

@@ -6,6 +6,7 @@ import random
 from .expressions import Expressions
 from .scope import Scope
 from .statements import Statements, indented
+from .wide import PAIR, WideStatements
 
 # What `f(x, n, v, k)` is called with: a float, an int, a vector, and a Python int,
 # which makes a trace of its own: every fourth program gets more than one.
@@ -15,6 +16,9 @@ INPUTS = (
     (2.5, 5, (-0.125, 0.5, 0.25, 1.0), 2),
     (0.375, 2, (3.0, -0.75, 0.5, 1.25), 1),
 )
+
+# Programs of larger seeds have what `wide` writes besides.
+LAST_NARROW = 1000
 
 # Seeds whose first programs are outside TensorFlow's language: an inner function
 # reads a name that exists only after a conditional return.
@@ -99,6 +103,7 @@ class Program:
     body: str = ""
     differentiable: bool = True
     needs_box: bool = False
+    needs_pair: bool = False
     helpers: dict = dataclasses.field(default_factory=dict)  # name -> its call
     names: int = 0
 
@@ -119,9 +124,14 @@ class Program:
         }
 
     def source(self, module):
-        return (
-            f"import contextlib\nimport functools\n\nimport {module} as tf\n{self.body}"
-        )
+        standard = "import contextlib\nimport functools\n"
+        if self.needs_pair:
+            standard += "import typing\n"
+        return f"{standard}\nimport {module} as tf\n{self.body}"
+
+    @property
+    def is_wide(self):
+        return self.seed > LAST_NARROW
 
 
 def make(seed):
@@ -137,12 +147,15 @@ def make(seed):
     function = _function(program, rng)
     if program.needs_box:
         parts.append(_BOX)
+    if program.needs_pair:
+        parts.append(PAIR)
     program.body = "".join([*parts, function])
     return program
 
 
 def _writer(program, rng, size):
-    return Statements(rng, program, Expressions(rng, program), size)
+    kind = WideStatements if program.is_wide else Statements
+    return kind(rng, program, Expressions(rng, program), size)
 
 
 def _helper(program, rng):

@@ -50,3 +50,14 @@ def test_layers_are_shown_by_name():
     dense.build((None, 3))
     assert repr([dense]) == "[<Dense name=out, built=True>]"
     assert repr(L.Layer.__new__(L.Layer)) == "<Layer name=None, built=False>"
+
+
+def test_models_take_an_input_spec_of_their_own():
+    x = L.Input((3,))
+    inner = Sequential([L.Input((3,)), L.Dense(2)])
+    for model in (tf.keras.Model(x, L.Dense(2)(x)), inner):
+        assert model.input_spec[0].shape == (None, 3)
+        model.input_spec = L.InputSpec(ndim=3)
+        assert model.input_spec.ndim == 3
+        with pytest.raises(ValueError, match="expected ndim=3, found ndim=2"):
+            model(tf.ones([2, 3]))

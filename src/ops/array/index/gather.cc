@@ -8,6 +8,7 @@
 #include "op/shared_refusal.h"
 #include "op/vectorize.h"
 #include "ops/array/block_copy.h"
+#include "ops/array/box_call.h"
 #include "ops/array/element_dispatch.h"
 #include "ops/array/index/nd_index.h"
 
@@ -120,15 +121,21 @@ int64_t GatherOf(const Tensor& params, const Tensor& indices, Tensor& out,
   return bad.load() == INT64_MAX ? -1 : bad.load();
 }
 
+GatherSizes SizesOf(const Shape& params, const Shape& indices, int axis,
+                    int batch_dims) {
+  GatherSizes s;
+  s.batch = params.Product(0, batch_dims);
+  s.outer = params.Product(batch_dims, axis);
+  s.limit = params[axis];
+  s.inner = params.Product(axis + 1, params.rank());
+  s.count = indices.Product(batch_dims, indices.rank());
+  return s;
+}
+
 Status GatherInto(const Tensor& params, const Tensor& indices, Tensor& out,
                   int axis, int batch_dims) {
-  GatherSizes s;
-  const Shape& p = params.shape();
-  s.batch = p.Product(0, batch_dims);
-  s.outer = p.Product(batch_dims, axis);
-  s.limit = p[axis];
-  s.inner = p.Product(axis + 1, p.rank());
-  s.count = indices.shape().Product(batch_dims, indices.rank());
+  const GatherSizes s =
+      SizesOf(params.shape(), indices.shape(), axis, batch_dims);
   if (s.batch * s.count == 0) return OkStatus();
   int64_t bad = -1;
   if (s.outer * s.inner == 0) {  // nothing to copy, but indices count
@@ -161,9 +168,6 @@ Status GatherRule(ShapeContext& c) {
     c.set_output(0, indices.Concat(params.Sub(1, params.rank())));
   }
   return OkStatus();
-}
-Status Gather(KernelContext& c) {
-  return GatherInto(c.input(0), c.input(1), c.output(0), 0, 0);
 }
 
 // batch_dims counted from the front, and checked, by the rank of the indices.
@@ -253,16 +257,132 @@ Status GatherV2Rule(ShapeContext& c) {
   return OkStatus();
 }
 
-Status GatherV2(KernelContext& c) {
-  // The kernel checks again, as a graph may have been built without the shapes
-  // or the axis.
-  int64_t axis = c.input(2).IntAt(0);
-  int64_t batch_dims = c.op().int_attr("batch_dims");
-  HR_RETURN_IF_ERROR(NormalizeBatch(c.input(0).shape(), c.input(1).shape(),
-                                    &axis, &batch_dims, nullptr));
-  return GatherInto(c.input(0), c.input(1), c.output(0), static_cast<int>(axis),
-                    static_cast<int>(batch_dims));
-}
+// One row, in a loop's turns.
+class RowCall : public BoxCall {
+ public:
+  RowCall(const GatherSizes& s, size_t size, const Shape& of_indices)
+      : limit_(s.limit) {
+    indices_shape_ = of_indices;
+    run = static_cast<int64_t>(size);
+    const int64_t row = s.inner * run;
+    box = {{s.outer, s.limit * row}, {s.inner, run}};
+    indices = {{0, s.limit, row}};
+    operands = {0, 1};
+  }
+
+ protected:
+  Status Refusal(const Tensor& indices) const override {
+    const int64_t i = IndexAt(indices, 0);
+    return i >= 0 && i < limit_ ? OkStatus() : BadIndex(indices, 0, limit_);
+  }
+
+ private:
+  const int64_t limit_;
+};
+
+// Several rows, in a loop's turns.
+class RowsCall : public IndexedCall {
+ public:
+  RowsCall(const GatherSizes& s, size_t size, DType index,
+           const Shape& of_indices, BoundCall* call)
+      : sizes_(s), index_(index), shape_(of_indices) {
+    operands = {0, 1};
+    call->loop = this;
+    // Rows as bytes, but for the commonest types.
+    if (size == 4) {
+      call->run = RunFor<uint32_t>(index);
+    } else if (size == 8) {
+      call->run = RunFor<uint64_t>(index);
+    } else {
+      sizes_.inner *= static_cast<int64_t>(size);
+      call->run = RunFor<uint8_t>(index);
+    }
+  }
+  bool may_fail() const override { return true; }
+  Status Failure(const BoundCall& call) const override {
+    return BadIndex(
+        Tensor::Borrow(index_, shape_, const_cast<void*>(call.in[1])), call.n,
+        sizes_.limit);
+  }
+
+ private:
+  template <typename T, typename Index>
+  static void RunAs(BoundCall& c) {
+    const GatherSizes& s = static_cast<const RowsCall*>(c.loop)->sizes_;
+    const int64_t bad = GatherRows(
+        static_cast<const T*>(c.in[0]), static_cast<const Index*>(c.in[1]),
+        static_cast<T*>(c.out), s, 0, s.batch * s.outer * s.count);
+    if (bad >= 0) [[unlikely]] {
+      c.error = 1;
+      c.n = bad;
+    }
+    RunNext(c);
+  }
+  template <typename T>
+  static void (*RunFor(DType index))(BoundCall&) {
+    return index == DType::kInt64   ? RunAs<T, int64_t>
+           : index == DType::kInt16 ? RunAs<T, int16_t>
+                                    : RunAs<T, int32_t>;
+  }
+
+  GatherSizes sizes_;
+  const DType index_;
+  const Shape shape_;
+};
+
+// Gather, which has no axis, and GatherV2.
+class GatherKernel : public Kernel, public BindsIndexed {
+ public:
+  explicit GatherKernel(const ResolvedOp& op)
+      : has_axis_(op.num_inputs() > 2),
+        batch_dims_(has_axis_ ? op.int_attr("batch_dims") : 0),
+        size_(DTypeSize(op.type_attr("Tparams"))),
+        index_(op.type_attr("Tindices")) {}
+
+  Status Run(KernelContext& c) override {
+    int64_t axis = has_axis_ ? c.input(2).IntAt(0) : 0;
+    int64_t batch_dims = batch_dims_;
+    // The kernel checks again, as a graph may have been built without the
+    // shapes or the axis.
+    if (has_axis_) {
+      HR_RETURN_IF_ERROR(NormalizeBatch(c.input(0).shape(), c.input(1).shape(),
+                                        &axis, &batch_dims, nullptr));
+    }
+    return GatherInto(c.input(0), c.input(1), c.output(0),
+                      static_cast<int>(axis), static_cast<int>(batch_dims));
+  }
+
+  std::unique_ptr<const IndexedCall> BindIndexed(
+      absl::Span<const BoundInput> inputs, const Shape& output,
+      BoundCall* call) const override {
+    const Shape &params = *inputs[0].shape, &indices = *inputs[1].shape;
+    if (has_axis_ && inputs[2].constant == nullptr) return nullptr;
+    int64_t axis = has_axis_ ? inputs[2].constant->IntAt(0) : 0;
+    int64_t batch_dims = batch_dims_;
+    if (params.rank() == 0 ||
+        !NormalizeBatch(params, indices, &axis, &batch_dims, nullptr).ok()) {
+      return nullptr;
+    }
+    const int a = static_cast<int>(axis), b = static_cast<int>(batch_dims);
+    const GatherSizes s = SizesOf(params, indices, a, b);
+    const Shape made = params.Sub(0, a)
+                           .Concat(indices.Sub(b, indices.rank()))
+                           .Concat(params.Sub(a + 1, params.rank()));
+    if (made != output) return nullptr;
+    if (s.batch * s.count != 1) {
+      return std::make_unique<RowsCall>(s, size_, index_, indices, call);
+    }
+    auto row = std::make_unique<RowCall>(s, size_, indices);
+    row->BindAs(index_, call);
+    return row;
+  }
+
+ private:
+  const bool has_axis_;
+  const int64_t batch_dims_;
+  const size_t size_;
+  const DType index_;
+};
 
 // Slices: the rows of dy and the numbers of the params' rows they belong to.
 Gradient RowSlices(GradientContext& g) {
@@ -415,7 +535,7 @@ HR_OP(Gather)
     .Gradient(GatherGradient)
     .GradientSkips({}, {0})
     .Vectorize(VectorizeGather)
-    .Cpu(Compute<Gather>);
+    .Cpu(Bind<GatherKernel>);
 
 Shape GatherV2Sizes(PartialSizes& c) {
   if (c.is_scalar()) {
@@ -453,7 +573,7 @@ HR_OP(GatherV2)
     .Gradient(GatherV2Gradient)
     .GradientSkips({}, {0})
     .Vectorize(VectorizeGatherV2)
-    .Cpu(Compute<GatherV2>);
+    .Cpu(Bind<GatherKernel>);
 
 }  // namespace
 }  // namespace headrace

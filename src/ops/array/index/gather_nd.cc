@@ -3,6 +3,7 @@
 
 #include "base/thread_pool.h"
 #include "op/vectorize.h"
+#include "ops/array/box_call.h"
 #include "ops/array/element_dispatch.h"
 #include "ops/array/index/nd_index.h"
 
@@ -65,6 +66,14 @@ void CopySlices(const Tensor& params, absl::Span<const int64_t> offsets,
   });
 }
 
+// `bad`: the place's number.
+Status OutsideOfParams(StringView op, const Tensor& indices, int64_t bad,
+                       const Shape& params) {
+  return InvalidArgument(PlaceText(indices, bad),
+                         " does not index into param shape ", params,
+                         ", node name: ", op);
+}
+
 Status GatherNd(KernelContext& c) {
   const Tensor &params = c.input(0), &indices = c.input(1);
   Tensor& out = c.output(0);
@@ -80,9 +89,7 @@ Status GatherNd(KernelContext& c) {
   int64_t bad;
   std::vector<int64_t> offsets = PlaceOffsets(indices, params.shape(), &bad);
   if (bad >= 0 && policy == BadIndices::kError) {
-    return InvalidArgument(PlaceText(indices, bad),
-                           " does not index into param shape ", params.shape(),
-                           ", node name: ", c.op().name());
+    return OutsideOfParams(c.op().name(), indices, bad, params.shape());
   }
   const int64_t slice =
       params.shape().Product(static_cast<int>(depth), params.rank());
@@ -94,6 +101,78 @@ Status GatherNd(KernelContext& c) {
   });
   return OkStatus();
 }
+
+// The slice at one place, in a loop's turns.
+class PlaceCall : public BoxCall {
+ public:
+  PlaceCall(StringView op, size_t size, const Shape& params,
+            const Shape& of_indices)
+      : op_(op), params_(params) {
+    indices_shape_ = of_indices;
+    run = static_cast<int64_t>(size);
+    const auto strides = RowMajorStrides(params.dims());
+    const int64_t depth = of_indices[of_indices.rank() - 1];
+    for (int d = 0; d < params.rank(); ++d) {
+      const int64_t step = strides[d] * run;
+      if (d < depth) indices.push_back({d, params[d], step});
+      if (d >= depth) box.push_back({params[d], step});
+    }
+    operands = {0, 1};
+  }
+
+ protected:
+  Status Refusal(const Tensor& indices) const override {
+    int64_t bad;
+    PlaceOffsets(indices, params_, &bad);
+    return bad < 0 ? OkStatus() : OutsideOfParams(op_, indices, bad, params_);
+  }
+
+ private:
+  const std::string op_;
+  const Shape params_;
+};
+
+class GatherNdKernel : public Kernel, public BindsIndexed {
+ public:
+  explicit GatherNdKernel(const ResolvedOp& op)
+      : op_(op.name()),
+        refuses_(Refuses(op)),
+        size_(DTypeSize(op.type_attr("Tparams"))),
+        index_(op.type_attr("Tindices")) {}
+  Status Run(KernelContext& c) override { return GatherNd(c); }
+  std::unique_ptr<const IndexedCall> BindIndexed(
+      absl::Span<const BoundInput> inputs, const Shape& output,
+      BoundCall* call) const override {
+    const Shape &params = *inputs[0].shape, &indices = *inputs[1].shape;
+    if (!refuses_ || indices.rank() == 0 ||
+        indices.Product(0, indices.rank() - 1) != 1 ||
+        params.num_elements() == 0) {
+      return nullptr;
+    }
+    const int64_t depth = indices[indices.rank() - 1];
+    if (depth > params.rank() ||
+        indices.Sub(0, indices.rank() - 1)
+                .Concat(params.Sub(static_cast<int>(depth), params.rank())) !=
+            output) {
+      return nullptr;
+    }
+    auto place = std::make_unique<PlaceCall>(op_, size_, params, indices);
+    place->BindAs(index_, call);
+    return place;
+  }
+
+ private:
+  // Places outside.
+  static bool Refuses(const ResolvedOp& op) {
+    const StatusOr<BadIndices> policy = BadIndicesPolicy(op);
+    return policy.ok() && *policy == BadIndices::kError;
+  }
+
+  const std::string op_;
+  const bool refuses_;
+  const size_t size_;
+  const DType index_;
+};
 
 // Whole rows give slices, as Gather does; the rest is scattered.
 Status GatherNdGradient(GradientContext& g) {
@@ -145,7 +224,7 @@ HR_OP(GatherNd)
     .Gradient(GatherNdGradient)
     .GradientSkips({}, {0})
     .Vectorize(VectorizeGatherNd)
-    .Cpu(Compute<GatherNd>);
+    .Cpu(Bind<GatherNdKernel>);
 
 }  // namespace
 }  // namespace headrace

@@ -1,6 +1,10 @@
 // Pack (tf.stack), Unpack (tf.unstack).
+#include <cstring>
+
 #include "op/op.h"
+#include "op/passes/binds_calls.h"
 #include "op/passes/partial_sizes.h"
+#include "op/passes/simplify.h"
 #include "op/shared_refusal.h"
 #include "op/vectorize.h"
 #include "ops/array/part_view.h"
@@ -70,6 +74,53 @@ Status Pack(KernelContext& c) {
   return OkStatus();
 }
 
+class PackKernel : public Kernel, public BindsCalls {
+ public:
+  explicit PackKernel(const ResolvedOp& op)
+      : axis_(op.int_attr("axis")), size_(DTypeSize(op.type_attr("T"))) {}
+  Status Run(KernelContext& c) override { return Pack(c); }
+  bool BindTo(absl::Span<const BoundInput> inputs, const Shape& output,
+              BoundCall* call) const override {
+    const int rank = output.rank();
+    const int axis = static_cast<int>(axis_ < 0 ? axis_ + rank : axis_);
+    call->run = RunBound;
+    call->n = output.Product(axis + 1, rank) * static_cast<int64_t>(size_);
+    call->kind = static_cast<int32_t>(output.Product(0, axis) * kMostInputs +
+                                      static_cast<int64_t>(inputs.size()));
+    return true;
+  }
+
+ private:
+  static constexpr int64_t kMostInputs = 4;  // a bound call has three
+
+  // `n`: the bytes of a run.
+  static void RunBound(BoundCall& c) {
+    char* to = static_cast<char*>(c.out);
+    const int64_t before = c.kind / kMostInputs, inputs = c.kind % kMostInputs;
+    for (int64_t b = 0; b < before; ++b) {
+      for (int64_t i = 0; i < inputs; ++i) {
+        std::memcpy(to, static_cast<const char*>(c.in[i]) + b * c.n, c.n);
+        to += c.n;
+      }
+    }
+    RunNext(c);
+  }
+
+  const int64_t axis_;
+  const size_t size_;
+};
+
+// One tensor alone lies as it did, with a dimension more.
+Status PackOfOne(SimplifyContext& c) {
+  if (c.num_inputs() == 1 && IsPlain(c.input_dtype(0)) &&
+      c.output_shape(0).known_rank()) {
+    const auto axis = static_cast<int32_t>(c.op().int_attr("axis"));
+    c.Replace(0, c("ExpandDims",
+                   {c.input(0), c.Constant(Tensor::Scalar<int32_t>(axis))}));
+  }
+  return c.status();
+}
+
 Status PackGradient(GradientContext& g) {
   ValueList parts =
       g.All("Unpack", {g.grad()},
@@ -102,11 +153,12 @@ HR_OP(Pack)
     .Attr("T: type")
     .Attr("axis: int = 0")
     .Doc("Stacks tensors of one shape along a new dimension.")
+    .Simplify(PackOfOne)
     .Shape(PackRule)
     .Gradient(PackGradient)
     .GradientSkips({0, 1, 2, 3, 4, 5, 6, 7}, {0})
     .Vectorize(VectorizeAlongAxis)
-    .Cpu(Compute<Pack>);
+    .Cpu(Bind<PackKernel>);
 
 Status UnpackRule(ShapeContext& c) {
   const Shape& in = c.input(0);

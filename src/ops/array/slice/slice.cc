@@ -2,6 +2,7 @@
 #include "op/passes/partial_sizes.h"
 #include "op/vectorize.h"
 #include "ops/array/block_copy.h"
+#include "ops/array/box_call.h"
 
 namespace headrace {
 namespace {
@@ -105,6 +106,74 @@ Status Slice(KernelContext& c) {
   return OkStatus();
 }
 
+// A block of known size, in a loop's turns.
+class BlockCall : public BoxCall {
+ public:
+  static std::unique_ptr<BlockCall> Make(size_t size,
+                                         absl::Span<const BoundInput> in,
+                                         const Shape& output) {
+    const Shape& shape = *in[0].shape;
+    const Tensor *begin = in[1].constant, *sizes = in[2].constant;
+    if (sizes == nullptr || sizes->rank() != 1 ||
+        output.rank() != shape.rank() ||
+        sizes->num_elements() != shape.rank() ||
+        *in[1].shape != sizes->shape()) {
+      return nullptr;
+    }
+    std::unique_ptr<BlockCall> call(new BlockCall(shape, *sizes));
+    const auto strides = RowMajorStrides(shape.dims());
+    call->run = static_cast<int64_t>(size);
+    for (int i = 0; i < shape.rank(); ++i) {
+      const StatusOr<int64_t> n = SizeAt(i, shape[i], begin, sizes);
+      const int64_t step = strides[i] * call->run;
+      // (-1, the rest, depends on where it begins.)
+      if (!n.ok() || *n != output[i] || *n > shape[i]) return nullptr;
+      call->box.push_back({*n, step});
+      if (begin) {
+        call->first += begin->IntAt(i) * step;
+      } else {
+        call->indices.push_back({i, shape[i] - *n + 1, step});
+      }
+    }
+    call->operands = {0, 1};
+    return call;
+  }
+
+ protected:
+  Status Refusal(const Tensor& indices) const override {
+    for (int i = 0; i < shape_.rank(); ++i) {
+      HR_RETURN_IF_ERROR(SizeAt(i, shape_[i], &indices, &sizes_).status());
+    }
+    return OkStatus();
+  }
+
+ private:
+  BlockCall(const Shape& shape, Tensor sizes)
+      : shape_(shape), sizes_(std::move(sizes)) {
+    indices_shape_ = sizes_.shape();
+  }
+  const Shape shape_;
+  const Tensor sizes_;
+};
+
+class SliceKernel : public Kernel, public BindsIndexed {
+ public:
+  explicit SliceKernel(const ResolvedOp& op)
+      : size_(DTypeSize(op.type_attr("T"))), index_(op.type_attr("Index")) {}
+  Status Run(KernelContext& c) override { return Slice(c); }
+  std::unique_ptr<const IndexedCall> BindIndexed(
+      absl::Span<const BoundInput> inputs, const Shape& output,
+      BoundCall* call) const override {
+    auto made = BlockCall::Make(size_, inputs, output);
+    if (made) made->BindAs(index_, call);
+    return made;
+  }
+
+ private:
+  const size_t size_;
+  const DType index_;
+};
+
 // Zeros around dy: before it begin, after it what is left.
 Status SliceGradient(GradientContext& g) {
   Value dy = g.grad();
@@ -199,7 +268,7 @@ HR_OP(Slice)
     .Gradient(SliceGradient)
     .GradientSkips({2}, {0})
     .Vectorize(VectorizeSlice)
-    .Cpu(Compute<Slice>);
+    .Cpu(Bind<SliceKernel>);
 
 }  // namespace
 }  // namespace headrace

@@ -1,8 +1,12 @@
 // StridedSlice and its gradient: what x[1:3, ..., ::2] emits.
+#include <cstring>
+
 #include "absl/strings/match.h"
 #include "op/op.h"
 #include "op/passes/partial_sizes.h"
 #include "op/vectorize.h"
+#include "ops/array/block_copy.h"
+#include "ops/array/box_call.h"
 #include "ops/array/slice/strided_view.h"
 
 namespace headrace {
@@ -41,10 +45,95 @@ Status StridedSliceRule(ShapeContext& c) {
   return OkStatus();
 }
 
-// The masks are read once, at binding.
-class StridedSliceKernel : public Kernel {
+// x[i, :, ::2] in a loop's turns.
+class SliceCall : public BoxCall {
  public:
-  explicit StridedSliceKernel(const ResolvedOp& op) : masks_(op) {}
+  // Of indices that take one element each what they are is not asked before
+  // the turns; of others it must be known, or masked.
+  static std::unique_ptr<SliceCall> Make(const SliceMasks& masks, size_t size,
+                                         absl::Span<const BoundInput> in,
+                                         const Shape& output) {
+    const Tensor* steps = in[3].constant;
+    if (steps == nullptr || *in[1].shape != steps->shape() ||
+        *in[2].shape != steps->shape()) {
+      return nullptr;
+    }
+    std::unique_ptr<SliceCall> call(new SliceCall(masks, *in[0].shape, *steps));
+    const bool known = call->Settled(in);
+    if (!known && !call->OnlySinglesVary(in)) return nullptr;
+    StatusOr<Tensor> none = Zeros(*steps);
+    if (!none.ok()) return nullptr;
+    const Tensor& begin = in[1].constant ? *in[1].constant : *none;
+    const Tensor& end = in[2].constant ? *in[2].constant : *none;
+    StatusOr<StridedView> view =
+        ResolveSlice(masks, begin, end, *steps, *in[0].shape);
+    if (!view.ok() || view->result != output) return nullptr;
+    call->Lay(*view, size, in[1].constant == nullptr);
+    call->operands = {0, 1};
+    return call;
+  }
+
+ protected:
+  Status Refusal(const Tensor& indices) const override {
+    return ResolveSlice(masks_, indices, indices, steps_, shape_).status();
+  }
+
+ private:
+  SliceCall(const SliceMasks& masks, const Shape& shape, Tensor steps)
+      : masks_(masks), shape_(shape), steps_(std::move(steps)) {
+    indices_shape_ = steps_.shape();
+    from_end = true;
+  }
+
+  static StatusOr<Tensor> Zeros(const Tensor& like) {
+    HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(like.dtype(), like.shape()));
+    if (t.bytes() > 0) std::memset(t.raw(), 0, t.bytes());
+    return t;
+  }
+  static bool Settled(absl::Span<const BoundInput> in) {
+    return in[1].constant != nullptr && in[2].constant != nullptr;
+  }
+  bool OnlySinglesVary(absl::Span<const BoundInput> in) const {
+    const int64_t n = steps_.num_elements();
+    if (n > 62) return false;  // more than masks have bits for
+    const int64_t all = (int64_t{1} << n) - 1;
+    const int64_t free = masks_.shrink | masks_.ellipsis | masks_.new_axis;
+    return (in[1].constant || ((masks_.begin | free) & all) == all) &&
+           (in[2].constant || ((masks_.end | free) & all) == all);
+  }
+  void Lay(const StridedView& view, size_t size, bool singles_vary) {
+    const auto strides = RowMajorStrides(shape_.dims());
+    const auto bytes = static_cast<int64_t>(size);
+    run = bytes;
+    for (int d = 0; d < shape_.rank(); ++d) {
+      first += view.begin[d] * strides[d] * bytes;
+      box.push_back({view.size[d], view.stride[d] * strides[d] * bytes});
+    }
+    if (!singles_vary) return;
+    for (const StridedView::Single& s : view.singles) {
+      indices.push_back({s.index, shape_[s.dim], strides[s.dim] * bytes});
+    }
+  }
+
+  const SliceMasks masks_;
+  const Shape shape_;
+  const Tensor steps_;
+};
+
+// The masks are read once, at binding.
+class StridedSliceKernel : public Kernel, public BindsIndexed {
+ public:
+  explicit StridedSliceKernel(const ResolvedOp& op)
+      : masks_(op),
+        size_(DTypeSize(op.type_attr("T"))),
+        index_(op.type_attr("Index")) {}
+  std::unique_ptr<const IndexedCall> BindIndexed(
+      absl::Span<const BoundInput> inputs, const Shape& output,
+      BoundCall* call) const override {
+    auto made = SliceCall::Make(masks_, size_, inputs, output);
+    if (made) made->BindAs(index_, call);
+    return made;
+  }
   Status Run(KernelContext& c) override {
     HR_ASSIGN_OR_RETURN(StridedView view,
                         ResolveSlice(masks_, c.input(1), c.input(2), c.input(3),
@@ -55,6 +144,8 @@ class StridedSliceKernel : public Kernel {
 
  private:
   const SliceMasks masks_;
+  const size_t size_;
+  const DType index_;
 };
 
 // The gradient op takes int32 or int64 indices.

@@ -43,7 +43,7 @@ class Resolver {
       return InvalidArgument("strides[", i, "] must be non-zero");
     }
     const int64_t dim = shape_[at_];
-    if (Bit(masks_.shrink, i)) return Single(begin, stride, dim);
+    if (Bit(masks_.shrink, i)) return Single(i, begin, stride, dim);
     if (dim < 0) {
       Add(0, stride, -1);
       view_->result.AddDim(-1);
@@ -65,7 +65,7 @@ class Resolver {
   int at() const { return at_; }
 
  private:
-  Status Single(int64_t begin, int64_t stride, int64_t dim) {
+  Status Single(int64_t i, int64_t begin, int64_t stride, int64_t dim) {
     if (stride < 0) {
       return InvalidArgument("only stride 1 allowed on non-range indexing.");
     }
@@ -77,6 +77,7 @@ class Resolver {
       }
     }
     Add(begin, 1, 1);
+    view_->singles.push_back({i, at_});
     ++at_;
     return OkStatus();
   }

@@ -29,6 +29,12 @@ AttrMap MaskAttrs(const ResolvedOp& op);
 struct StridedView {
   absl::InlinedVector<int64_t, 8> begin, stride, size;
   Shape result;  // after new axes were added and single indices dropped
+  // Indices that each take one element of a dimension.
+  struct Single {
+    int64_t index;
+    int dim;
+  };
+  absl::InlinedVector<Single, 4> singles;
 
   int64_t num_elements() const;
 };

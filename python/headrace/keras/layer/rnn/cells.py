@@ -117,9 +117,7 @@ class _Cell(Weighted, Layer):
         as `inputs` or the other arguments say."""
         if inputs is not None:
             batch_size, dtype = tf.shape(inputs)[0], inputs.dtype
-        shape = tf.stack([batch_size, self.units])
-        zeros = [tf.zeros(shape, dtype or self._dtype)] * self._state_count
-        return zeros if self._state_count > 1 else zeros[0]
+        return zero_states(self.state_size, batch_size, dtype or self._dtype)
 
 
 def _dropped(state, drop):

@@ -1,0 +1,21 @@
+"""The `headrace` program, as pip installs it: the C++ one within the module."""
+
+import os
+import signal
+import sys
+
+from headrace import _load
+
+
+def main():
+    """Runs sys.argv; returns what the process ends with."""
+    # As a program of its own: ended at once by Ctrl-C, quietly where nobody
+    # reads what it prints.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    return _load._headrace.run_command([os.fsencode(arg) for arg in sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

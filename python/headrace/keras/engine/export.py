@@ -1,0 +1,83 @@
+"""What SavedModels hold of a model beside its variables: its call, and a signature."""
+
+import inspect
+
+from headrace import _api as tf
+
+
+def functions_of(model):
+    """{name: tf.function} of a model that knows what it takes: `__call__`, traced for
+    training and not, and what servers call by default. {} for one that was never called.
+    """
+    specs = specs_of(model)
+    if specs is None:
+        return {}
+    return {
+        "__call__": _call_of(model, specs),
+        "_default_save_signature": _signature_of(model, specs),
+    }
+
+
+def specs_of(model):
+    """The structure of inputs as TensorSpecs with names; None where nobody knows."""
+    declared = getattr(model, "_network", None)
+    if declared is not None:
+        names = iter(model.input_names)
+        return tf.nest.map_structure(
+            lambda x: tf.TensorSpec(x.shape, x.dtype, next(names)), declared.inputs
+        )
+    seen = getattr(model._keras, "seen_inputs", None)
+    if seen is None:
+        return None
+    leaves = tf.nest.flatten(seen)
+    if not all(isinstance(s, tf.TensorSpec) for s in leaves):
+        return None
+    names = [f"input_{i}" for i in range(1, len(leaves) + 1)]
+    if isinstance(seen, dict) and len(seen) == len(leaves):
+        names = sorted(seen)
+    named = [tf.TensorSpec(s.shape, s.dtype, n) for s, n in zip(leaves, names)]
+    return tf.nest.pack_sequence_as(seen, named)
+
+
+def _call_of(model, specs):
+    if "training" in inspect.signature(model.call).parameters:
+
+        def call(inputs, training=False):
+            return model(inputs, training=training)
+
+        made = tf.function(call, autograph=False)
+        for training in (False, True):
+            made.get_concrete_function(specs, training)
+        return made
+    made = tf.function(lambda inputs: model(inputs), autograph=False)
+    made.get_concrete_function(specs)
+    return made
+
+
+def _signature_of(model, specs):
+    def _wrapped_model(*inputs):
+        found = model(tf.nest.pack_sequence_as(specs, inputs))
+        if isinstance(found, dict):
+            return found
+        flat = tf.nest.flatten(found)
+        names = _output_names(model, len(flat))
+        return dict(zip(names, flat))
+
+    return tf.function(
+        _wrapped_model, input_signature=tf.nest.flatten(specs), autograph=False
+    )
+
+
+def _output_names(model, count):
+    names = getattr(model, "output_names", None)
+    if names is None or len(names) != count:
+        names = [f"output_{i}" for i in range(1, count + 1)]
+    return names
+
+
+def spec_of(x):
+    """What is kept of a model's first inputs: tensors of batches of any size."""
+    if not isinstance(x, tf.Tensor):
+        return None
+    shape = [None, *x.shape[1:]] if x.shape.rank else x.shape
+    return tf.TensorSpec(shape, x.dtype)

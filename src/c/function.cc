@@ -1,0 +1,149 @@
+#include "c/function.h"
+
+#include "c/buffer.h"
+#include "c/graph.h"
+#include "c/status.h"
+#include "graph/export.h"
+#include "graph/import.h"
+#include "op/registry.h"
+#include "tensorflow/core/framework/graph.pb.h"
+
+namespace headrace::capi {
+
+Status AddToLibrary(const TF_Function& f, const TF_Function* gradient,
+                    Graph* graph) {
+  const std::string& name = f.def.signature().name();
+  if (FindOp(name)) {
+    return InvalidArgument("Cannot add function '", name,
+                           "' because an op with the same name already "
+                           "exists.");
+  }
+  // A graph of functions alone: they are told apart, and checked, as those of
+  // any other.
+  tensorflow::GraphDef def;
+  def.mutable_versions()->set_producer(graph->versions().producer);
+  *def.mutable_library()->add_function() = f.def;
+  if (gradient) {
+    *def.mutable_library()->add_function() = gradient->def;
+    auto* g = def.mutable_library()->add_gradient();
+    g->set_function_name(name);
+    g->set_gradient_func(gradient->def.signature().name());
+  }
+  return ImportGraphDef(def, {}, graph, nullptr);
+}
+
+namespace {
+
+StatusOr<TF_Function*> ImportFunction(const void* proto, size_t length) {
+  auto f = std::make_unique<TF_Function>();
+  HR_RETURN_IF_ERROR(ReadProto(proto, length, "FunctionDef", &f->def));
+  if (f->def.signature().name().empty()) {
+    return InvalidArgument("A function has no name");
+  }
+  return f.release();
+}
+
+Status GetFunctions(TF_Graph* g, TF_Function** functions, int room,
+                    int* count) {
+  HR_RETURN_IF_ERROR(NotNull(g, "g"));
+  if (room > 0) HR_RETURN_IF_ERROR(NotNull(functions, "funcs"));
+  std::vector<std::unique_ptr<TF_Function>> made;
+  {
+    MutexLock lock(g->mutex);
+    for (const std::string& name : g->graph->library()->Names()) {
+      if (static_cast<int>(made.size()) >= room) break;
+      FunctionPtr f = g->graph->library()->Find(name);
+      if (!f) continue;
+      made.push_back(std::make_unique<TF_Function>());
+      HR_RETURN_IF_ERROR(ExportFunction(*f, &made.back()->def));
+    }
+  }
+  *count = static_cast<int>(made.size());
+  for (int i = 0; i < *count; ++i) functions[i] = made[i].release();
+  return OkStatus();
+}
+
+}  // namespace
+}  // namespace headrace::capi
+
+namespace capi = headrace::capi;
+using headrace::OkStatus;
+using headrace::Status;
+
+void TF_GraphCopyFunction(TF_Graph* g, const TF_Function* func,
+                          const TF_Function* grad, TF_Status* status) {
+  capi::Into(status, [&]() -> Status {
+    HR_RETURN_IF_ERROR(capi::NotNull(g, "g"));
+    if (func == nullptr) {
+      return headrace::InvalidArgument(
+          "'func' argument to TF_GraphCopyFunction cannot be null");
+    }
+    headrace::MutexLock lock(g->mutex);
+    return capi::AddToLibrary(*func, grad, g->graph.get());
+  });
+}
+
+int TF_GraphNumFunctions(TF_Graph* g) {
+  return capi::OrElse(0, [&] {
+    if (g == nullptr) return 0;
+    headrace::MutexLock lock(g->mutex);
+    return static_cast<int>(g->graph->library()->Names().size());
+  });
+}
+
+int TF_GraphGetFunctions(TF_Graph* g, TF_Function** funcs, int max_func,
+                         TF_Status* status) {
+  int count = 0;
+  capi::Into(status,
+             [&] { return capi::GetFunctions(g, funcs, max_func, &count); });
+  return count;
+}
+
+const char* TF_FunctionName(TF_Function* func) {
+  return func ? func->def.signature().name().c_str() : "";
+}
+
+void TF_FunctionToFunctionDef(TF_Function* func, TF_Buffer* output_func_def,
+                              TF_Status* status) {
+  capi::Into(status, [&]() -> Status {
+    HR_RETURN_IF_ERROR(capi::NotNull(func, "func"));
+    return capi::SetBuffer(output_func_def, func->def);
+  });
+}
+
+TF_Function* TF_FunctionImportFunctionDef(const void* proto, size_t proto_len,
+                                          TF_Status* status) {
+  return capi::OrNull(status,
+                      [&] { return capi::ImportFunction(proto, proto_len); });
+}
+
+void TF_FunctionSetAttrValueProto(TF_Function* func, const char* attr_name,
+                                  const void* proto, size_t proto_len,
+                                  TF_Status* status) {
+  capi::Into(status, [&]() -> Status {
+    HR_RETURN_IF_ERROR(capi::NotNull(func, "func"));
+    HR_RETURN_IF_ERROR(capi::NotNull(attr_name, "attr_name"));
+    tensorflow::AttrValue value;
+    HR_RETURN_IF_ERROR(capi::ReadProto(proto, proto_len, "AttrValue", &value));
+    (*func->def.mutable_attr())[attr_name] = std::move(value);
+    return OkStatus();
+  });
+}
+
+void TF_FunctionGetAttrValueProto(TF_Function* func, const char* attr_name,
+                                  TF_Buffer* output_attr_value,
+                                  TF_Status* status) {
+  capi::Into(status, [&]() -> Status {
+    HR_RETURN_IF_ERROR(capi::NotNull(func, "func"));
+    HR_RETURN_IF_ERROR(capi::NotNull(attr_name, "attr_name"));
+    auto it = func->def.attr().find(attr_name);
+    if (it == func->def.attr().end()) {
+      return headrace::InvalidArgument(
+          "Function '", func->def.signature().name(), "' has no attr named '",
+          attr_name, "'.");
+    }
+    return capi::SetBuffer(output_attr_value, it->second);
+  });
+}
+
+void TF_DeleteFunction(TF_Function* func) { delete func; }

@@ -1,0 +1,162 @@
+// What TensorFlow's library crashes on, or leaves undefined, is an error here.
+#include <cstring>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tensorflow/c/eager/c_api.h"
+
+namespace {
+
+class CApiMisuse : public testing::Test {
+ protected:
+  ~CApiMisuse() override {
+    TF_DeleteGraph(graph_);
+    TF_DeleteStatus(status_);
+  }
+  TF_Operation* AddPlaceholder(const char* name, TF_DataType type) {
+    TF_OperationDescription* d = TF_NewOperation(graph_, "Placeholder", name);
+    TF_SetAttrType(d, "dtype", type);
+    return TF_FinishOperation(d, status_);
+  }
+  void ExpectError(TF_Code code, const char* part = "") {
+    EXPECT_EQ(TF_GetCode(status_), code) << TF_Message(status_);
+    EXPECT_NE(std::string(TF_Message(status_)).find(part), std::string::npos)
+        << TF_Message(status_);
+    TF_SetStatus(status_, TF_OK, "");
+  }
+
+  TF_Status* status_ = TF_NewStatus();
+  TF_Graph* graph_ = TF_NewGraph();
+};
+
+TEST_F(CApiMisuse, NullsAreErrors) {
+  EXPECT_EQ(TF_FinishOperation(nullptr, status_), nullptr);
+  ExpectError(TF_INVALID_ARGUMENT, "null");
+  EXPECT_EQ(TF_NewSession(nullptr, nullptr, status_), nullptr);
+  ExpectError(TF_INVALID_ARGUMENT, "null");
+  TF_GraphToGraphDef(nullptr, nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "null");
+  TF_GraphToGraphDef(graph_, nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "null");
+  TF_GraphImportGraphDef(graph_, nullptr, nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "null");
+  TF_SessionRun(nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0,
+                nullptr, 0, nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "null");
+  TF_LoadSessionFromSavedModel(nullptr, nullptr, nullptr, nullptr, 0, nullptr,
+                               nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "null");
+  EXPECT_EQ(TFE_NewContext(nullptr, status_), nullptr);
+  ExpectError(TF_INVALID_ARGUMENT, "null");
+  TFE_Execute(nullptr, nullptr, nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "null");
+  TF_FunctionToFunctionDef(nullptr, nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "null");
+  TF_DeleteGraph(nullptr);
+  TF_DeleteTensor(nullptr);
+  TF_DeleteSession(nullptr, status_);
+  EXPECT_EQ(TF_GetCode(status_), TF_OK);
+}
+
+TEST_F(CApiMisuse, IndicesAreChecked) {
+  TF_Operation* x = AddPlaceholder("x", TF_FLOAT);
+  ASSERT_NE(x, nullptr);
+  EXPECT_EQ(TF_GraphGetTensorNumDims(graph_, {x, 7}, status_), -1);
+  ExpectError(TF_OUT_OF_RANGE, "does not have output 7");
+  EXPECT_EQ(TF_OperationOutputType({x, -1}), static_cast<TF_DataType>(0));
+  EXPECT_EQ(TF_OperationInput({x, 0}).oper, nullptr);
+  TF_OperationDescription* d = TF_NewOperation(graph_, "Neg", "neg");
+  TF_AddInput(d, {x, 3});
+  EXPECT_EQ(TF_FinishOperation(d, status_), nullptr);
+  ExpectError(TF_OUT_OF_RANGE, "does not have output 3");
+  d = TF_NewOperation(graph_, "AddN", "addn");
+  TF_AddInputList(d, nullptr, -1);
+  EXPECT_EQ(TF_FinishOperation(d, status_), nullptr);
+  ExpectError(TF_INVALID_ARGUMENT);
+}
+
+TEST_F(CApiMisuse, OperationsAreOfOneGraph) {
+  TF_Operation* x = AddPlaceholder("x", TF_FLOAT);
+  TF_Graph* other = TF_NewGraph();
+  TF_OperationDescription* d = TF_NewOperation(other, "Neg", "neg");
+  TF_AddInput(d, {x, 0});
+  EXPECT_EQ(TF_FinishOperation(d, status_), nullptr);
+  ExpectError(TF_INVALID_ARGUMENT, "is not of this graph");
+  TF_SessionOptions* options = TF_NewSessionOptions();
+  TF_Session* session = TF_NewSession(other, options, status_);
+  TF_Output out{x, 0};
+  TF_Tensor* result = nullptr;
+  TF_SessionRun(session, nullptr, nullptr, nullptr, 0, &out, &result, 1,
+                nullptr, 0, nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "is not of this graph");
+  TF_DeleteSession(session, status_);
+  TF_DeleteSessionOptions(options);
+  TF_DeleteGraph(other);
+}
+
+TEST_F(CApiMisuse, FeedsAreChecked) {
+  TF_Operation* x = AddPlaceholder("x", TF_FLOAT);
+  TF_OperationDescription* d = TF_NewOperation(graph_, "Neg", "neg");
+  TF_AddInput(d, {x, 0});
+  TF_Output neg{TF_FinishOperation(d, status_), 0};
+  TF_SessionOptions* options = TF_NewSessionOptions();
+  TF_Session* session = TF_NewSession(graph_, options, status_);
+  TF_Output feed{x, 0};
+  TF_Tensor* value = TF_AllocateTensor(TF_INT32, nullptr, 0, 4);
+  TF_Tensor* result = nullptr;
+  TF_SessionRun(session, nullptr, &feed, &value, 1, &neg, &result, 1, nullptr,
+                0, nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT,
+              "Expects arg[0] to be float but int32 is provided");
+  TF_Tensor* none = nullptr;
+  TF_SessionRun(session, nullptr, &feed, &none, 1, &neg, &result, 1, nullptr, 0,
+                nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "null");
+  TF_SessionRun(session, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0,
+                nullptr, 0, nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "at least one target");
+  TF_DeleteTensor(value);
+  TF_DeleteSession(session, status_);
+  TF_DeleteSessionOptions(options);
+}
+
+TEST_F(CApiMisuse, BytesAreChecked) {
+  TF_SessionOptions* options = TF_NewSessionOptions();
+  TF_SetConfig(options, "\xff\xff", 2, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "Unparseable ConfigProto");
+  TF_DeleteSessionOptions(options);
+  EXPECT_EQ(TF_FunctionImportFunctionDef("\xff\xff", 2, status_), nullptr);
+  ExpectError(TF_INVALID_ARGUMENT);
+  EXPECT_EQ(TF_FunctionImportFunctionDef("", 0, status_), nullptr);
+  ExpectError(TF_INVALID_ARGUMENT, "no name");
+  TF_Buffer* junk = TF_NewBufferFromString("\xff\xff", 2);
+  TF_ImportGraphDefOptions* import = TF_NewImportGraphDefOptions();
+  TF_GraphImportGraphDef(graph_, junk, import, status_);
+  ExpectError(TF_INVALID_ARGUMENT);
+  EXPECT_EQ(TF_NewApiDefMap(junk, status_), nullptr);
+  ExpectError(TF_INVALID_ARGUMENT);
+  TF_DeleteImportGraphDefOptions(import);
+  TF_DeleteBuffer(junk);
+  const int64_t negative[] = {-1};
+  EXPECT_EQ(TF_AllocateTensor(TF_FLOAT, negative, 1, 4), nullptr);
+  const int64_t huge[] = {int64_t{1} << 40, int64_t{1} << 40};
+  EXPECT_EQ(TF_AllocateTensor(TF_FLOAT, huge, 2, SIZE_MAX), nullptr);
+  EXPECT_EQ(TF_AllocateTensor(static_cast<TF_DataType>(999), nullptr, 0, 8),
+            nullptr);
+}
+
+TEST_F(CApiMisuse, WhatIsNotThereSaysSo) {
+  EXPECT_EQ(TF_NewServer(nullptr, 0, status_), nullptr);
+  ExpectError(TF_UNIMPLEMENTED, "TF_Server");
+  TF_RegisterFilesystemPlugin("x.so", status_);
+  ExpectError(TF_UNIMPLEMENTED);
+  EXPECT_EQ(TF_LoadLibrary("/no/such/library.so", status_), nullptr);
+  ExpectError(TF_NOT_FOUND, "/no/such/library.so");
+  TF_SessionOptions* options = TF_NewSessionOptions();
+  TF_SetTarget(options, "grpc://host:1");
+  EXPECT_EQ(TF_NewSession(graph_, options, status_), nullptr);
+  ExpectError(TF_NOT_FOUND, "No session factory registered");
+  TF_DeleteSessionOptions(options);
+}
+
+}  // namespace

@@ -1,0 +1,188 @@
+// TF_SessionRun.
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/timeline.h"
+#include "c/buffer.h"
+#include "c/session.h"
+#include "c/status.h"
+#include "c/tensor.h"
+#include "tensorflow/core/protobuf/config.pb.h"
+
+namespace headrace::capi {
+namespace {
+
+struct RunSettings {
+  int64_t timeout_ms = 0;
+  bool trace = false;
+};
+
+StatusOr<RunSettings> SettingsOf(const TF_Session& session,
+                                 const TF_Buffer* options,
+                                 const TF_Buffer* metadata) {
+  RunSettings settings{session.config.timeout_ms, false};
+  if (options == nullptr) return settings;
+  tensorflow::RunOptions read;
+  HR_RETURN_IF_ERROR(
+      ReadProto(options->data, options->length, "RunOptions", &read));
+  if (read.timeout_in_ms() > 0) settings.timeout_ms = read.timeout_in_ms();
+  settings.trace =
+      metadata && read.trace_level() > tensorflow::RunOptions::NO_TRACE;
+  return settings;
+}
+
+// What the steps of a run took, as tools of TensorFlow read it.
+void SetStepStats(const timeline::OfThisThread& ran,
+                  tensorflow::RunMetadata* metadata) {
+  auto* device = metadata->mutable_step_stats()->add_dev_stats();
+  device->set_device("/job:localhost/replica:0/task:0/device:CPU:0");
+  for (const timeline::Event& e : ran.events()) {
+    if (e.kind != timeline::Event::Kind::kStep) continue;
+    auto* node = device->add_node_stats();
+    const int64_t took = e.end - e.begin;
+    node->set_node_name(e.name);
+    node->set_timeline_label(absl::StrCat(e.name, " = ", e.op, "()"));
+    node->set_thread_id(e.thread);
+    node->set_all_start_micros(e.begin / 1000);
+    node->set_all_start_nanos(e.begin);
+    node->set_op_end_rel_micros(took / 1000);
+    node->set_op_end_rel_nanos(took);
+    node->set_all_end_rel_micros(took / 1000);
+    node->set_all_end_rel_nanos(took);
+  }
+}
+
+// What TF_SessionRun is called with, its lists checked.
+struct RunCall {
+  TF_Session* session;
+  const TF_Output* inputs;
+  int ninputs;
+  const TF_Output* outputs;
+  int noutputs;
+  const TF_Operation* const* targets;
+  int ntargets;
+
+  Status CheckLists(const void* values, const void* results) const {
+    HR_RETURN_IF_ERROR(NotNull(session, "session"));
+    HR_RETURN_IF_ERROR(CheckList(inputs, ninputs, "inputs"));
+    HR_RETURN_IF_ERROR(CheckList(values, ninputs, "input values"));
+    HR_RETURN_IF_ERROR(CheckList(outputs, noutputs, "outputs"));
+    HR_RETURN_IF_ERROR(CheckList(results, noutputs, "output values"));
+    if (noutputs + ntargets == 0) {
+      return InvalidArgument(
+          "Must specify at least one target to fetch or execute.");
+    }
+    return CheckList(targets, ntargets, "targets");
+  }
+
+  // The key of the plan, of numbers that need not be right: KeyOf's for a
+  // request that is.
+  StatusOr<TF_Session::Key> Key() const {
+    TF_Session::Key key;
+    bool mine = true;
+    const auto add = [&](const TF_Operation* oper, int index) {
+      if (oper == nullptr || oper->graph != session->graph) [[unlikely]] {
+        mine = false;
+        return;
+      }
+      key.push_back((static_cast<uint64_t>(oper->node->id()) + 1) << 32 |
+                    static_cast<uint32_t>(index));
+    };
+    for (int i = 0; i < noutputs; ++i) add(outputs[i].oper, outputs[i].index);
+    key.push_back(0);
+    for (int i = 0; i < ntargets; ++i) {
+      HR_RETURN_IF_ERROR(NodeOf(session->graph, targets[i]).status());
+      key.push_back(targets[i]->node->id() + 1);
+    }
+    key.push_back(0);
+    for (int i = 0; i < ninputs; ++i) add(inputs[i].oper, inputs[i].index);
+    if (!mine) [[unlikely]] {
+      HR_RETURN_IF_ERROR(EdgesOf(session->graph, outputs, noutputs).status());
+      HR_RETURN_IF_ERROR(EdgesOf(session->graph, inputs, ninputs).status());
+    }
+    return key;
+  }
+
+  StatusOr<Request> Checked() const {
+    Request r;
+    HR_ASSIGN_OR_RETURN(r.feeds, EdgesOf(session->graph, inputs, ninputs));
+    HR_ASSIGN_OR_RETURN(r.fetches, EdgesOf(session->graph, outputs, noutputs));
+    HR_ASSIGN_OR_RETURN(r.targets, NodesOf(session->graph, targets, ntargets));
+    return r;
+  }
+};
+
+Status SetResults(std::vector<Tensor> results, TF_Tensor** output_values) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    StatusOr<TF_Tensor*> t = FromTensor(std::move(results[i]));
+    if (!t.ok()) {
+      while (i-- > 0) {
+        TF_DeleteTensor(output_values[i]);
+        output_values[i] = nullptr;
+      }
+      return t.status();
+    }
+    output_values[i] = *t;
+  }
+  return OkStatus();
+}
+
+[[gnu::hot]] Status RunSession(const RunCall& call, const TF_Buffer* options,
+                               TF_Tensor* const* values, TF_Tensor** results,
+                               TF_Buffer* metadata) {
+  HR_RETURN_IF_ERROR(call.CheckLists(values, results));
+  TF_Session& session = *call.session;
+  for (int i = 0; i < call.noutputs; ++i) results[i] = nullptr;
+  HR_RETURN_IF_ERROR(session.CheckOpen());
+  HR_ASSIGN_OR_RETURN(RunSettings settings,
+                      SettingsOf(session, options, metadata));
+  const StopScope closing(&session.closing, /*paced=*/true);
+  std::optional<Deadline> deadline;
+  if (settings.timeout_ms > 0) deadline.emplace(settings.timeout_ms);
+  HR_ASSIGN_OR_RETURN(TF_Session::Key key, call.Key());
+  TF_Session::Plan plan = session.FindPlan(key);
+  if (!plan) [[unlikely]] {
+    HR_ASSIGN_OR_RETURN(Request request, call.Checked());
+    HR_ASSIGN_OR_RETURN(plan, session.PlanOf(key, request));
+  }
+  absl::InlinedVector<Tensor, 4> feeds;
+  for (int i = 0; i < call.ninputs; ++i) {
+    HR_ASSIGN_OR_RETURN(Tensor t, ToTensor(values[i]));
+    const DType wanted =
+        BaseType(call.inputs[i].oper->node->output_type(call.inputs[i].index));
+    if (t.dtype() != wanted) {
+      return InvalidArgument("Expects arg[", i, "] to be ", DTypeName(wanted),
+                             " but ", DTypeName(t.dtype()), " is provided");
+    }
+    feeds.push_back(std::move(t));
+  }
+  std::vector<Tensor> fetched;
+  std::optional<timeline::OfThisThread> ran;
+  if (settings.trace) ran.emplace();
+  HR_RETURN_IF_ERROR(session.Run(*plan, absl::MakeSpan(feeds), &fetched));
+  if (metadata) {
+    tensorflow::RunMetadata said;
+    if (ran) SetStepStats(*ran, &said);
+    HR_RETURN_IF_ERROR(SetBuffer(metadata, said));
+  }
+  return SetResults(std::move(fetched), results);
+}
+
+}  // namespace
+}  // namespace headrace::capi
+
+namespace capi = headrace::capi;
+
+void TF_SessionRun(TF_Session* session, const TF_Buffer* run_options,
+                   const TF_Output* inputs, TF_Tensor* const* input_values,
+                   int ninputs, const TF_Output* outputs,
+                   TF_Tensor** output_values, int noutputs,
+                   const TF_Operation* const* target_opers, int ntargets,
+                   TF_Buffer* run_metadata, TF_Status* status) {
+  const capi::RunCall call{session,  inputs,       ninputs, outputs,
+                           noutputs, target_opers, ntargets};
+  capi::Into(status, [&] {
+    return capi::RunSession(call, run_options, input_values, output_values,
+                            run_metadata);
+  });
+}

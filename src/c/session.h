@@ -1,0 +1,98 @@
+// Sessions of the C interface: a plan for each set of feeds, fetches and
+// targets.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/cancellation.h"
+#include "c/graph.h"
+#include "op/resource.h"
+#include "runtime/executable.h"
+#include "runtime/function_caller.h"
+#include "tensor/tensor.h"
+
+namespace headrace::capi {
+
+// What of a ConfigProto there is a choice about. Threads, memory of devices and
+// rewriters are the engine's own affair: they change no result.
+struct SessionConfig {
+  bool soft_placement = false;
+  int processors = 1;      // devices of type CPU
+  int64_t timeout_ms = 0;  // of each run; 0: never
+};
+// InvalidArgument for bytes that are no ConfigProto, or counts below 1.
+Status ReadConfig(const void* proto, size_t length, SessionConfig* config);
+
+// What a run is asked.
+struct Request {
+  std::vector<Edge> feeds;
+  std::vector<Edge> fetches;
+  std::vector<Node*> targets;
+};
+
+class PartialRun;
+
+}  // namespace headrace::capi
+
+struct TF_SessionOptions {
+  std::string target;
+  headrace::capi::SessionConfig config;
+};
+
+// Thread-safe. Counted in by its graph.
+struct TF_Session {
+  TF_Session(TF_Graph* g, const headrace::capi::SessionConfig& config);
+  ~TF_Session();
+
+  using Plan = std::shared_ptr<headrace::Executable>;
+  using Key = absl::InlinedVector<uint64_t, 8>;
+
+  // The plan of a request, made at the first time.
+  headrace::StatusOr<Plan> PlanOf(const Key& key,
+                                  const headrace::capi::Request& request);
+  // Null where none was made yet.
+  Plan FindPlan(const Key& key);
+  headrace::Status Run(headrace::Executable& plan,
+                       absl::Span<headrace::Tensor> feeds,
+                       std::vector<headrace::Tensor>* fetches) {
+    return plan.Run(services_, feeds, fetches);
+  }
+  // Runs under way end, and no other begins.
+  headrace::Status Close();
+  headrace::Status CheckOpen() const;
+
+  TF_Graph* const graph;
+  const headrace::capi::SessionConfig config;
+  headrace::CancellationToken closing;
+
+  headrace::Mutex partial_mutex;
+  std::map<std::string, std::shared_ptr<headrace::capi::PartialRun>> partial
+      ABSL_GUARDED_BY(partial_mutex);
+  int partial_count ABSL_GUARDED_BY(partial_mutex) = 0;
+
+ private:
+  headrace::ResourceManager resources_;
+  headrace::LibraryCaller caller_;
+  headrace::RunServices services_;
+  headrace::Mutex mutex_;
+  absl::flat_hash_map<Key, Plan> plans_ ABSL_GUARDED_BY(mutex_);
+
+  Key last_key_ ABSL_GUARDED_BY(mutex_);
+  Plan last_ ABSL_GUARDED_BY(mutex_);
+};
+
+namespace headrace::capi {
+
+// NotFound, with upstream's text, for targets other than this process.
+StatusOr<TF_Session*> NewSession(TF_Graph* g, const TF_SessionOptions* options);
+TF_Session::Key KeyOf(const Request& r);
+// One run of a request, for callers without a hurry.
+StatusOr<std::vector<Tensor>> RunRequest(TF_Session* session,
+                                         const Request& request,
+                                         std::vector<Tensor> feeds);
+
+}  // namespace headrace::capi

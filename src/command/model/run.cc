@@ -1,0 +1,103 @@
+// Runs a signature once.
+#include "absl/strings/str_cat.h"
+#include "base/files/files.h"
+#include "command/command.h"
+#include "command/model/callable.h"
+#include "command/text/array_text.h"
+#include "command/text/json_tensor.h"
+#include "command/text/npy.h"
+
+namespace headrace::command {
+namespace {
+
+constexpr PositionalDef kRunPositionals[] = {
+    {"PATH", "A SavedModel's folder, or a graph (.pb, .pbtxt)."}};
+
+constexpr OptionDef kRunOptions[] = {
+    kInputOption,
+    kInputsOption,
+    kTagSetOption,
+    kSignatureOption,
+    kOutputsOption,
+    {"outdir", 'o', "FOLDER", "Write each output to FOLDER/NAME.npy."},
+    {"overwrite", 0, "", "Replace files that are there already."},
+    {"json", 0, "", "Print JSON."}};
+
+// The name of an output as that of a file: no way out of the folder.
+StatusOr<std::string> FileNameOf(const std::string& output) {
+  std::string name = output;
+  for (char& c : name) {
+    if (c == '/' || c == ':' || c == '\0') c = '_';
+  }
+  if (name.empty() || name.starts_with('.')) name = absl::StrCat("_", name);
+  return name + ".npy";
+}
+
+Status WriteOutputs(const Callable& callable,
+                    const std::vector<Tensor>& results,
+                    const std::string& folder, bool overwrite, Output& out) {
+  std::string local;
+  HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(folder, &local));
+  HR_RETURN_IF_ERROR(CreateDirectories(fs, local));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::string& name = callable.outputs()[i];
+    HR_ASSIGN_OR_RETURN(const std::string file, FileNameOf(name));
+    const std::string path = JoinPath(local, file);
+    if (!overwrite && FileExists(fs, path)) {
+      return AlreadyExists(path, " exists; --overwrite replaces it");
+    }
+    HR_ASSIGN_OR_RETURN(const std::string bytes, NpyFromTensor(results[i]));
+    HR_RETURN_IF_ERROR(WriteFileAtomically(fs, path, bytes));
+    out.Print("Output ", Escaped(name), " is saved to ",
+              Escaped(JoinPath(folder, file)), "\n");
+  }
+  return OkStatus();
+}
+
+void PrintJson(const Callable& callable, const std::vector<Tensor>& results,
+               Output& out) {
+  JsonWriter json;
+  json.BeginObject();
+  for (size_t i = 0; i < results.size(); ++i) {
+    json.Key(callable.outputs()[i]);
+    WriteJson(results[i], json);
+  }
+  json.End();
+  out.Print(json.Take());
+}
+
+StatusOr<int> RunRun(const Arguments& args, Output& out) {
+  HR_ASSIGN_OR_RETURN(const Source source, FindSource(args.positionals()[0]));
+  HR_ASSIGN_OR_RETURN(const auto callable, OpenCallable(source, args));
+  HR_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
+                      InputsOf(*callable, args, 0));
+  std::vector<Tensor> results;
+  HR_RETURN_IF_ERROR(callable->Call(inputs, &results));
+  if (const auto folder = args.Get("outdir")) {
+    HR_RETURN_IF_ERROR(
+        WriteOutputs(*callable, results, *folder, args.Has("overwrite"), out));
+    return kDone;
+  }
+  if (args.Has("json")) {
+    PrintJson(*callable, results, out);
+    return kDone;
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    out.Print("Result for output key ", Escaped(callable->outputs()[i]), ":\n",
+              ArrayText(results[i]), "\n");
+  }
+  return kDone;
+}
+
+}  // namespace
+
+const CommandDef kRunCommand = {
+    "run",
+    "Run a model's signature, or a graph, once.",
+    kRunPositionals,
+    kRunOptions,
+    "Outputs are printed, or written as .npy with --outdir. A graph takes its\n"
+    "placeholders as inputs.",
+    RunRun};
+
+}  // namespace headrace::command

@@ -1,0 +1,235 @@
+#include "op/absent_ops.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "op/registry.h"
+
+namespace headrace {
+namespace {
+
+// Ops of upstream's that are not there. tools/op_coverage.py makes the table in
+// docs/coverage.md of these rows, and says which of upstream's names have
+// neither an op nor a row.
+constexpr AbsentOps kAbsent[] = {
+    {"TPU", "it runs on TPUs alone",
+     "AllToAll AssignVariableXlaConcatND CollectivePermute "
+     "ConfigureDistributedTPU ConfigureTPUEmbedding ConvertToCooTensor "
+     "ConvertToListOfSparseCoreCooTensors "
+     "ConvertToSparseCoreCsrWrappedCooTensor CrossReplicaSum "
+     "DynamicEnqueueTPUEmbeddingArbitraryTensorBatch "
+     "DynamicEnqueueTPUEmbeddingRaggedTensorBatch "
+     "EnqueueTPUEmbeddingArbitraryTensorBatch "
+     "EnqueueTPUEmbeddingIntegerBatch EnqueueTPUEmbeddingRaggedTensorBatch "
+     "EnqueueTPUEmbeddingSparseBatch EnqueueTPUEmbeddingSparseTensorBatch "
+     "GetMinibatchSplitsWithPhysicalReplica "
+     "GetMinibatchesInCsrWithPhysicalReplica "
+     "GetStatsFromListOfSparseCoreCooTensors GlobalIterId InfeedDequeue "
+     "InfeedDequeueTuple InfeedEnqueue InfeedEnqueuePrelinearizedBuffer "
+     "InfeedEnqueueTuple IsTPUEmbeddingInitialized "
+     "LoadTPUEmbeddingADAMParameters LoadTPUEmbeddingAdadeltaParameters "
+     "LoadTPUEmbeddingAdagradMomentumParameters "
+     "LoadTPUEmbeddingAdagradParameters "
+     "LoadTPUEmbeddingCenteredRMSPropParameters "
+     "LoadTPUEmbeddingFTRLParameters "
+     "LoadTPUEmbeddingFrequencyEstimatorParameters "
+     "LoadTPUEmbeddingMDLAdagradLightParameters "
+     "LoadTPUEmbeddingMomentumParameters "
+     "LoadTPUEmbeddingProximalAdagradParameters "
+     "LoadTPUEmbeddingProximalYogiParameters "
+     "LoadTPUEmbeddingRMSPropParameters "
+     "LoadTPUEmbeddingStochasticGradientDescentParameters OutfeedDequeue "
+     "OutfeedDequeueTuple OutfeedDequeueTupleV2 OutfeedDequeueV2 "
+     "OutfeedEnqueue OutfeedEnqueueTuple Prelinearize PrelinearizeTuple "
+     "ReadVariableXlaSplitND RecvTPUEmbeddingActivations "
+     "RetrieveTPUEmbeddingADAMParameters "
+     "RetrieveTPUEmbeddingAdadeltaParameters "
+     "RetrieveTPUEmbeddingAdagradMomentumParameters "
+     "RetrieveTPUEmbeddingAdagradParameters "
+     "RetrieveTPUEmbeddingCenteredRMSPropParameters "
+     "RetrieveTPUEmbeddingFTRLParameters "
+     "RetrieveTPUEmbeddingFrequencyEstimatorParameters "
+     "RetrieveTPUEmbeddingMDLAdagradLightParameters "
+     "RetrieveTPUEmbeddingMomentumParameters "
+     "RetrieveTPUEmbeddingProximalAdagradParameters "
+     "RetrieveTPUEmbeddingProximalYogiParameters "
+     "RetrieveTPUEmbeddingRMSPropParameters "
+     "RetrieveTPUEmbeddingStochasticGradientDescentParameters "
+     "SendTPUEmbeddingGradients ShutdownDistributedTPU "
+     "SortListOfSparseCoreCooTensors StoreMinibatchStatisticsInFdo "
+     "TPUAnnotateTensorsWithDynamicShape TPUCompilationResult "
+     "TPUCopyWithDynamicShape TPUDummyInput TPUEmbeddingActivations "
+     "TPUOrdinalSelector TPUPartitionedCall TPUPartitionedInput "
+     "TPUPartitionedInputV2 TPUPartitionedOutput TPUPartitionedOutputV2 "
+     "TPUReplicateMetadata TPUReplicatedInput TPUReplicatedOutput "
+     "WorkerHeartbeat XlaConcatND XlaSparseCoreAdagrad "
+     "XlaSparseCoreAdagradMomentum XlaSparseCoreAdam XlaSparseCoreFtrl "
+     "XlaSparseCoreSgd XlaSparseDenseMatmul "
+     "XlaSparseDenseMatmulCustomCombinerOnTcGradWithAdagradAndCsrInput "
+     "XlaSparseDenseMatmulCustomCombinerOnTcGradWithAdagradMomentumAndCsrInput "
+     "XlaSparseDenseMatmulCustomCombinerOnTcGradWithAdamAndCsrInput "
+     "XlaSparseDenseMatmulCustomCombinerOnTcGradWithCsrInput "
+     "XlaSparseDenseMatmulCustomCombinerOnTcGradWithFtrlAndCsrInput "
+     "XlaSparseDenseMatmulCustomCombinerOnTcGradWithSgdAndCsrInput "
+     "XlaSparseDenseMatmulCustomCombinerOnTcWithCsrInput "
+     "XlaSparseDenseMatmulGradWithAdagradAndCsrInput "
+     "XlaSparseDenseMatmulGradWithAdagradAndStaticBufferSize "
+     "XlaSparseDenseMatmulGradWithAdagradMomentumAndCsrInput "
+     "XlaSparseDenseMatmulGradWithAdagradMomentumAndStaticBufferSize "
+     "XlaSparseDenseMatmulGradWithAdamAndCsrInput "
+     "XlaSparseDenseMatmulGradWithAdamAndStaticBufferSize "
+     "XlaSparseDenseMatmulGradWithCsrInput "
+     "XlaSparseDenseMatmulGradWithFtrlAndCsrInput "
+     "XlaSparseDenseMatmulGradWithFtrlAndStaticBufferSize "
+     "XlaSparseDenseMatmulGradWithSgdAndCsrInput "
+     "XlaSparseDenseMatmulGradWithSgdAndStaticBufferSize "
+     "XlaSparseDenseMatmulWithCsrInput "
+     "XlaSparseDenseMatmulWithStaticBufferSize XlaSplitND"},
+    {"GPU", "it has a kernel for GPUs alone, and Headrace runs on CPUs",
+     "CTCLossV2 CheckPinned CudnnRNN CudnnRNNBackprop CudnnRNNBackpropV2 "
+     "CudnnRNNBackpropV3 CudnnRNNCanonicalToParams "
+     "CudnnRNNCanonicalToParamsV2 CudnnRNNParamsSize "
+     "CudnnRNNParamsToCanonical CudnnRNNParamsToCanonicalV2 CudnnRNNV2 "
+     "CudnnRNNV3 GenerateBoundingBoxProposals NcclAllReduce NcclBroadcast "
+     "NcclReduce"},
+    {"cluster", "it needs several processes, and Headrace works in one",
+     "CollectiveAllToAllV2 CollectiveAllToAllV3 CollectiveAssignGroupV2 "
+     "CollectiveBcastRecv CollectiveBcastRecvV2 CollectiveBcastSend "
+     "CollectiveBcastSendV2 CollectiveGather CollectiveGatherV2 "
+     "CollectiveInitializeCommunicator CollectiveReduce "
+     "CollectiveReduceScatterV2 CollectiveReduceV2 CollectiveReduceV3 Recv "
+     "RemoteCall Send"},
+    {"training-internals",
+     "it is a step of the gradient boosted trees of tf.estimator, which "
+     "are not supported",
+     "BoostedTreesAggregateStats BoostedTreesBucketize "
+     "BoostedTreesCalculateBestFeatureSplit "
+     "BoostedTreesCalculateBestFeatureSplitV2 "
+     "BoostedTreesCalculateBestGainsPerFeature BoostedTreesCenterBias "
+     "BoostedTreesCreateEnsemble BoostedTreesCreateQuantileStreamResource "
+     "BoostedTreesDeserializeEnsemble BoostedTreesEnsembleResourceHandleOp "
+     "BoostedTreesExampleDebugOutputs BoostedTreesFlushQuantileSummaries "
+     "BoostedTreesGetEnsembleStates BoostedTreesMakeQuantileSummaries "
+     "BoostedTreesMakeStatsSummary BoostedTreesPredict "
+     "BoostedTreesQuantileStreamResourceAddSummaries "
+     "BoostedTreesQuantileStreamResourceDeserialize "
+     "BoostedTreesQuantileStreamResourceFlush "
+     "BoostedTreesQuantileStreamResourceGetBucketBoundaries "
+     "BoostedTreesQuantileStreamResourceHandleOp "
+     "BoostedTreesSerializeEnsemble BoostedTreesSparseAggregateStats "
+     "BoostedTreesSparseCalculateBestFeatureSplit "
+     "BoostedTreesTrainingPredict BoostedTreesUpdateEnsemble "
+     "BoostedTreesUpdateEnsembleV2 IsBoostedTreesEnsembleInitialized "
+     "IsBoostedTreesQuantileStreamResourceInitialized"},
+    {"training-internals",
+     "it is a step of the linear and k-means estimators, which are not "
+     "supported",
+     "GenerateVocabRemapping KMC2ChainInitialization "
+     "KmeansPlusPlusInitialization LoadAndRemapMatrix SdcaFprint "
+     "SdcaOptimizer SdcaOptimizerV2 SdcaShrinkL1"},
+    {"training-internals", "it is a step of server-side batching",
+     "Batch BatchFunction Unbatch UnbatchGrad"},
+    {"training-internals",
+     "it tells the runtime of TensorFlow about its own state",
+     "AssertNextDataset AssertPrevDataset ComputeBatchSize "
+     "CreateSummaryDbWriter DummyIterationCounter "
+     "ExperimentalAssertNextDataset ExperimentalIteratorGetDevice "
+     "ExperimentalSetStatsAggregatorDataset "
+     "ExperimentalStatsAggregatorHandle ExperimentalStatsAggregatorSummary "
+     "FileSystemSetConfiguration FilterByLastComponentDataset GetOptions "
+     "IteratorGetDevice IteratorGetModelProto ListSnapshotChunksDataset "
+     "SetStatsAggregatorDataset SnapshotChunkDataset StatsAggregatorHandle "
+     "StatsAggregatorHandleV2 StatsAggregatorSetSummaryWriter "
+     "StatsAggregatorSummary"},
+    {"wanted",
+     "its handle is a string that names an array of the step; "
+     "TensorArrayV3 is there",
+     "TensorArrayCloseV2 TensorArrayConcatV2 TensorArrayGatherV2 "
+     "TensorArrayGrad TensorArrayGradV2 TensorArrayReadV2 "
+     "TensorArrayScatterV2 TensorArraySizeV2 TensorArraySplitV2 "
+     "TensorArrayV2 TensorArrayWriteV2"},
+    {"wanted",
+     "fused products of quantized numbers are not there yet; "
+     "QuantizedConv2D and QuantizedMatMul are",
+     "QuantizedConv2DAndRelu QuantizedConv2DAndReluAndRequantize "
+     "QuantizedConv2DAndRequantize QuantizedConv2DPerChannel "
+     "QuantizedConv2DWithBias QuantizedConv2DWithBiasAndRelu "
+     "QuantizedConv2DWithBiasAndReluAndRequantize "
+     "QuantizedConv2DWithBiasAndRequantize "
+     "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize "
+     "QuantizedConv2DWithBiasSumAndRelu "
+     "QuantizedConv2DWithBiasSumAndReluAndRequantize "
+     "QuantizedDepthwiseConv2D QuantizedDepthwiseConv2DWithBias "
+     "QuantizedDepthwiseConv2DWithBiasAndRelu "
+     "QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize "
+     "UniformQuantizedConvolution UniformQuantizedConvolutionHybrid "
+     "UniformQuantizedDotHybrid"},
+    {"wanted", "this kind of dataset is not there yet",
+     "ChooseFastestBranchDataset ChooseFastestDataset "
+     "ExperimentalChooseFastestDataset GlobalShuffleDataset "
+     "IndexFlatMapDataset MapDefun SamplingDataset "
+     "SnapshotNestedDatasetReader WeightedFlatMapDataset"},
+    {"wanted", "this format is not read yet",
+     "DecodeJSONExample DecodeJxl DecodeProtoV2 DecodeWebP EncodeProto "
+     "RecordInput"},
+    {"wanted", "it is not there yet",
+     "AnonymousMutableDenseHashTable CompositeTensorVariantFromComponents "
+     "CompositeTensorVariantToComponents CompressElement For "
+     "MutableDenseHashTable MutableDenseHashTableV2 RandomCrop "
+     "SymbolicGradient TensorArrayGradWithShape TileGrad UncompressElement"},
+    {"wanted",
+     "pipelines are not written as graphs; use Dataset.save, or a "
+     "checkpoint of the iterator",
+     "DatasetFingerprint DatasetFromGraph DatasetToGraph DatasetToGraphV2"},
+    {"wanted", "use tf.data.experimental.TFRecordWriter",
+     "DatasetToTFRecord ExperimentalDatasetToTFRecord"},
+    {"cluster", "there is no data service; share files with Dataset.shard",
+     "DataServiceDataset DataServiceDatasetV2 DataServiceDatasetV3 "
+     "DataServiceDatasetV4 DistributedSave RegisterDataset "
+     "RegisterDatasetV2"},
+    {"cluster", "training is in one process; use Dataset.shard",
+     "AutoShardDataset ExperimentalAutoShardDataset"},
+    {"wanted", "elements go to one device",
+     "AnonymousMultiDeviceIterator AnonymousMultiDeviceIteratorV3 "
+     "DeleteMultiDeviceIterator MultiDeviceIterator "
+     "MultiDeviceIteratorFromStringHandle "
+     "MultiDeviceIteratorGetNextFromShard MultiDeviceIteratorInit "
+     "MultiDeviceIteratorToStringHandle"},
+    {"wanted", "files of LMDB are not read",
+     "ExperimentalLMDBDataset LMDBDataset LMDBReader"},
+    {"wanted", "use tf.data.experimental.SqlDataset",
+     "ExperimentalSqlDataset SqlDataset"},
+    {"training-internals", "tf.data.Options says which rewrites apply",
+     "RewriteDataset"},
+    {"wanted", "use FilterDataset", "ParallelFilterDataset"},
+    {"wanted", "use SnapshotDatasetV2", "SnapshotDataset"},
+    {"wanted", "use tf.data.experimental.group_by_reducer",
+     "ExperimentalGroupByReducerDataset GroupByReducerDataset"},
+    {"wanted", "use tf.data.experimental.parse_example_dataset",
+     "ExperimentalParseExampleDataset ParseExampleDataset "
+     "ParseExampleDatasetV2"},
+    {"wanted", "use tf.data.experimental.DatasetInitializer",
+     "InitializeTableFromDataset"},
+    {"training-internals", "it would end the process", "Abort"},
+};
+
+}  // namespace
+
+absl::Span<const AbsentOps> AllAbsentOps() { return kAbsent; }
+
+std::string WhyAbsent(StringView name) {
+  if (name.empty() || FindOp(name) != nullptr) return "";
+  for (const AbsentOps& row : kAbsent) {
+    for (StringView absent : absl::StrSplit(row.names, ' ')) {
+      if (absent != name) continue;
+      return absl::StrCat(
+          name,
+          " is an op of TensorFlow that Headrace does not have: ", row.why,
+          ".");
+    }
+  }
+  return "";
+}
+
+}  // namespace headrace
