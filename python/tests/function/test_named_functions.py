@@ -15,7 +15,6 @@ import threading
 import headrace as tf
 import numpy as np
 import pytest
-from headrace._load import _headrace
 
 functions = tf.experimental.functions
 ROOT = pathlib.Path(__file__).parents[3]
@@ -502,10 +501,6 @@ def test_python_inside_cpp_inside_python(cpp, named):
 
 
 @built
-@pytest.mark.skipif(
-    not hasattr(_headrace, "TracingLock"),
-    reason="each language has locks of its own for functions being traced",
-)
 def test_functions_that_trace_each_other_on_two_threads(cpp, named):
     meet = threading.Barrier(2)
     calls = functions.find("cpp.calls")
