@@ -15,6 +15,14 @@
 #define TF_Bool unsigned char
 #endif
 
+// In C any int may stand for one of an enumeration. C++ has to be told, or it takes
+// other numbers than those that are named for impossible.
+#ifdef __cplusplus
+#define TF_CAPI_ANY_INT : int
+#else
+#define TF_CAPI_ANY_INT
+#endif
+
 // The size of a struct up to the end of one member: what `struct_size` is set
 // to.
 #ifndef TF_OFFSET_OF_END

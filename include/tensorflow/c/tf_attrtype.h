@@ -2,7 +2,9 @@
 #ifndef TENSORFLOW_C_TF_ATTRTYPE_H_
 #define TENSORFLOW_C_TF_ATTRTYPE_H_
 
-typedef enum TF_AttrType {
+#include "tensorflow/c/c_api_macros.h"
+
+typedef enum TF_AttrType TF_CAPI_ANY_INT {
   TF_ATTR_STRING = 0,
   TF_ATTR_INT = 1,
   TF_ATTR_FLOAT = 2,

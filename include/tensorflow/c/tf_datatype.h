@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 // Numbers of types; a variable's reference of TensorFlow 1 is its type and 100.
-typedef enum TF_DataType {
+typedef enum TF_DataType TF_CAPI_ANY_INT {
   TF_FLOAT = 1,
   TF_DOUBLE = 2,
   TF_INT32 = 3,

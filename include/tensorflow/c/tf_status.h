@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 // The numbers are those of gRPC and of every TensorFlow language.
-typedef enum TF_Code {
+typedef enum TF_Code TF_CAPI_ANY_INT {
   TF_OK = 0,
   TF_CANCELLED = 1,
   TF_UNKNOWN = 2,

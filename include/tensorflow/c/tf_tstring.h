@@ -17,7 +17,7 @@ extern "C" {
 
 // Up to 22 bytes lie in the struct; longer ones in memory of malloc, or, for an
 // offset, so many bytes behind the struct; a view is memory of somebody else's.
-typedef enum TF_TString_Type {
+typedef enum TF_TString_Type TF_CAPI_ANY_INT {
   TF_TSTR_SMALL = 0x00,
   TF_TSTR_LARGE = 0x01,
   TF_TSTR_OFFSET = 0x02,

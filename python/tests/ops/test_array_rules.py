@@ -187,3 +187,30 @@ def test_sobol_numbers_are_counted():
         tf.math.sobol_sample(3000, 10**6)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"num_results\+skip"):
         tf.math.sobol_sample(1, 5, 2**31 - 4)
+
+
+def test_slices_by_strides_of_other_kinds():
+    """Steps are read in their own type, and no more of them than there are."""
+    with tf.Graph().as_default():
+        x = _unknown([9, 8])
+        for dtype in (tf.int16, tf.int32, tf.int64):
+            places = _unknown([2], dtype)
+            steps = tf.constant([2, -3], dtype)
+            whole = raw.StridedSlice(
+                input=x,
+                begin=places,
+                end=places,
+                strides=steps,
+                begin_mask=3,
+                end_mask=3,
+            )
+            assert _shape(whole) == [5, 3]
+        few = raw.StridedSlice(
+            input=x,
+            begin=_unknown(dtype=tf.int32),
+            end=_unknown([2], tf.int32),
+            strides=[1],
+            begin_mask=3,
+            end_mask=3,
+        )
+        assert _shape(few) == [None, None]

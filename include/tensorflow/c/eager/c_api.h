@@ -17,7 +17,7 @@ extern "C" {
 typedef struct TFE_ContextOptions TFE_ContextOptions;
 typedef struct TFE_Context TFE_Context;
 
-typedef enum TFE_ContextDevicePlacementPolicy {
+typedef enum TFE_ContextDevicePlacementPolicy TF_CAPI_ANY_INT {
   TFE_DEVICE_PLACEMENT_EXPLICIT = 0,
   TFE_DEVICE_PLACEMENT_WARN = 1,
   TFE_DEVICE_PLACEMENT_SILENT = 2,

@@ -37,8 +37,10 @@ Status StridedSliceRule(ShapeContext& c) {
   for (int i = 1; i < 4; ++i) {
     const Shape& s = c.input(i);
     if (s.known_rank() && s.rank() == 1 && s[0] >= 0 && s[0] < 1024) {
-      c.set_output(
-          0, UnknownSliceShape(masks, static_cast<int>(s[0]), strides, in));
+      // Where the rank of another is open, the lengths may differ.
+      const bool fits = strides && strides->num_elements() == s[0];
+      c.set_output(0, UnknownSliceShape(masks, static_cast<int>(s[0]),
+                                        fits ? strides : nullptr, in));
       break;
     }
   }

@@ -205,7 +205,7 @@ Shape UnknownSliceShape(const SliceMasks& masks, int num_indices,
       if (Bit(masks.shrink, i)) continue;
       const bool whole = Bit(masks.begin, i) && Bit(masks.end, i);
       const int64_t step =
-          strides ? std::max(std::abs(strides->IntAt(i)), int64_t{1}) : 0;
+          strides ? std::max(std::abs(IndexAt(*strides, i)), int64_t{1}) : 0;
       out.AddDim(whole && step > 0 && dim >= 0 ? (dim + step - 1) / step
                                                : Shape::kUnknown);
     }
