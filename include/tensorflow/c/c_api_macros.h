@@ -15,8 +15,8 @@
 #define TF_Bool unsigned char
 #endif
 
-// In C any int may stand for one of an enumeration. C++ has to be told, or it takes
-// other numbers than those that are named for impossible.
+// In C any int may stand for one of an enumeration. C++ has to be told, or it
+// takes other numbers than those that are named for impossible.
 #ifdef __cplusplus
 #define TF_CAPI_ANY_INT : int
 #else

@@ -15,11 +15,13 @@ import threading
 import headrace as tf
 import numpy as np
 import pytest
+from headrace._load import _headrace
 
 functions = tf.experimental.functions
 ROOT = pathlib.Path(__file__).parents[3]
 LIBRARY = ROOT / "build" / "tests" / "cross_functions.so"
 EMBEDDED = ROOT / "build" / "tests" / "embedded"
+MODULE = ROOT / "build" / "tests" / "shared" / "libheadrace.so"
 built = pytest.mark.skipif(not LIBRARY.exists(), reason="no C++ build")
 
 
@@ -538,6 +540,10 @@ def test_functions_that_trace_each_other_on_two_threads(cpp, named):
 
 
 @pytest.mark.skipif(not EMBEDDED.exists(), reason="no C++ build with libpython")
+@pytest.mark.skipif(
+    not (MODULE.exists() and os.path.samefile(MODULE, _headrace.__file__)),
+    reason="the program is linked to another module than this one",
+)
 def test_a_program_of_cpp_with_python_in_it():
     paths = [str(pathlib.Path(tf.__file__).parents[1]), *filter(None, sys.path)]
     result = subprocess.run(

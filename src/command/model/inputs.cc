@@ -103,8 +103,8 @@ StatusOr<std::map<std::string, JsonValue>> FileInputs(const Arguments& args) {
   if (value->kind != JsonValue::Kind::kObject) {
     return InvalidArgument(*path, ": expected an object of inputs by name");
   }
-  for (auto& [name, member] : value->members) {
-    found[name] = std::move(member);
+  for (size_t i = 0; i < value->keys.size(); ++i) {
+    found[value->keys[i]] = std::move(value->items[i]);
   }
   return found;
 }

@@ -81,13 +81,12 @@ class JsonParser {
     if (Take('}')) return OkStatus();
     do {
       SkipSpace();
-      auto& [key, member] = value->members.emplace_back();
       if (at_ == text_.size() || (text_[at_] != '"' && text_[at_] != '\'')) {
         return Wrong("a key in quotes");
       }
-      HR_RETURN_IF_ERROR(ParseText(&key));
+      HR_RETURN_IF_ERROR(ParseText(&value->keys.emplace_back()));
       if (!Take(':')) return Wrong(":");
-      HR_RETURN_IF_ERROR(ParseValue(depth + 1, &member));
+      HR_RETURN_IF_ERROR(ParseValue(depth + 1, &value->items.emplace_back()));
     } while (Take(','));
     return Take('}') ? OkStatus() : Wrong(", or }");
   }
@@ -188,8 +187,8 @@ class JsonParser {
 }  // namespace
 
 const JsonValue* JsonValue::Find(StringView key) const {
-  for (const auto& [name, value] : members) {
-    if (name == key) return &value;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i] == key) return &items[i];
   }
   return nullptr;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -15,8 +14,8 @@ struct JsonValue {
   Kind kind = Kind::kNull;
   // A text's characters; a number's, a bool's as written ("1e3", "true").
   std::string text;
-  std::vector<JsonValue> items;  // of a list
-  std::vector<std::pair<std::string, JsonValue>> members;
+  std::vector<JsonValue> items;   // of a list, or an object
+  std::vector<std::string> keys;  // of an object, one an item
 
   const JsonValue* Find(StringView key) const;
 };

@@ -70,8 +70,8 @@ Status ParseBytes(const JsonValue& v, std::string* out) {
     return OkStatus();
   }
   const JsonValue* packed = v.kind == Kind::kObject ? v.Find("b64") : nullptr;
-  if (packed != nullptr && v.members.size() == 1 &&
-      packed->kind == Kind::kText && absl::Base64Unescape(packed->text, out)) {
+  if (packed != nullptr && v.keys.size() == 1 && packed->kind == Kind::kText &&
+      absl::Base64Unescape(packed->text, out)) {
     return OkStatus();
   }
   return InvalidArgument("");
