@@ -30,15 +30,14 @@ nanobind_add_module(_headrace STABLE_ABI NB_STATIC NOMINSIZE
 target_link_libraries(_headrace PRIVATE headrace_objects)
 target_sources(_headrace PRIVATE $<TARGET_OBJECTS:hr_cc_ops>)
 target_include_directories(_headrace SYSTEM PRIVATE ${HR_NUMPY_INCLUDE})
-set(HR_MODULE_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/module.map)
 # C++ code that is loaded into a Python process and wants libheadrace.so finds
 # the module by that name, so that both use one copy of the library
 # (docs/design/cc.md). Beside another copy it uses its own symbols.
 target_link_options(_headrace PRIVATE -Wl,--as-needed -Wl,-Bsymbolic
-                    -Wl,--version-script=${HR_MODULE_EXPORTS}
+                    -Wl,--version-script=${HR_EXPORTS}
                     -Wl,-soname,libheadrace.so.${PROJECT_VERSION_MAJOR})
 set_target_properties(_headrace PROPERTIES
-    LINK_DEPENDS ${HR_MODULE_EXPORTS}
+    LINK_DEPENDS ${HR_EXPORTS}
     LIBRARY_OUTPUT_DIRECTORY ${HR_PYTHON_DIR})
 install(TARGETS _headrace LIBRARY DESTINATION headrace COMPONENT python)
 

@@ -326,3 +326,11 @@ def test_an_immutable_const_keeps_what_it_read(tmp_path):
     assert int(tf.reduce_sum(tf.cast(t, tf.int32))) == 0
     with pytest.raises(tf.errors.InvalidArgumentError):
         const(dtype=tf.uint8, shape=[11], memory_region_name=str(path))
+
+
+def test_an_immutable_const_makes_every_byte_a_bool(tmp_path):
+    path = tmp_path / "bytes"
+    path.write_bytes(b"\0\2\x80")
+    const = tf.raw_ops.ImmutableConst
+    t = const(dtype=tf.bool, shape=[3], memory_region_name=str(path))
+    assert t.numpy().tobytes() == b"\0\1\1"

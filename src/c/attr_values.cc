@@ -100,4 +100,34 @@ StatusOr<AttrValue> FunctionAttr(const char* name, size_t length) {
   return AttrValue(FuncRef{std::string(name, length), nullptr});
 }
 
+TF_AttrType TypeOfKind(AttrKind kind) {
+  switch (kind) {
+    case AttrKind::kInt:
+    case AttrKind::kIntList:
+      return TF_ATTR_INT;
+    case AttrKind::kFloat:
+    case AttrKind::kFloatList:
+      return TF_ATTR_FLOAT;
+    case AttrKind::kBool:
+    case AttrKind::kBoolList:
+      return TF_ATTR_BOOL;
+    case AttrKind::kType:
+    case AttrKind::kTypeList:
+      return TF_ATTR_TYPE;
+    case AttrKind::kShape:
+    case AttrKind::kShapeList:
+      return TF_ATTR_SHAPE;
+    case AttrKind::kTensor:
+    case AttrKind::kTensorList:
+      return TF_ATTR_TENSOR;
+    case AttrKind::kFunc:
+    case AttrKind::kFuncList:
+      return TF_ATTR_FUNC;
+    case AttrKind::kPlaceholder:
+      return TF_ATTR_PLACEHOLDER;
+    default:
+      return TF_ATTR_STRING;
+  }
+}
+
 }  // namespace headrace::capi

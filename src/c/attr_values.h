@@ -2,6 +2,7 @@
 // of nodes and of eager ops share.
 #pragma once
 
+#include "c/status.h"
 #include "op/attr.h"
 #include "tensorflow/c/c_api.h"
 
@@ -29,5 +30,35 @@ StatusOr<AttrValue> ListAttr(const T* values, int count) {
   HR_RETURN_IF_ERROR(CheckValues(values, count));
   return AttrValue(std::vector<T>(values, values + count));
 }
+
+// What has attributes, a description of a node or an eager op, keeps the first
+// error of those that set them.
+template <typename Holder, typename F>
+void SetAttr(Holder* holder, const char* name, F&& make) {
+  if (holder == nullptr) return;
+  Status s = Guarded("the C interface", [&]() -> Status {
+    HR_RETURN_IF_ERROR(NotNull(name, "the name of an attribute"));
+    HR_ASSIGN_OR_RETURN(AttrValue value, make());
+    holder->attrs.Set(name, std::move(value));
+    return OkStatus();
+  });
+  holder->Fail(std::move(s));
+}
+// The same for functions with a status, which tells the error at once; `what`
+// is what the holder is called there.
+template <typename Holder, typename F>
+void SetAttrNow(Holder* holder, StringView what, const char* name,
+                TF_Status* status, F&& make) {
+  Into(status, [&]() -> Status {
+    HR_RETURN_IF_ERROR(NotNull(holder, what));
+    HR_RETURN_IF_ERROR(NotNull(name, "the name of an attribute"));
+    HR_ASSIGN_OR_RETURN(AttrValue value, make());
+    holder->attrs.Set(name, std::move(value));
+    return OkStatus();
+  });
+}
+
+// The type of an attribute's value; of a list that of its elements.
+TF_AttrType TypeOfKind(AttrKind kind);
 
 }  // namespace headrace::capi

@@ -1,5 +1,6 @@
 // Sessions with a graph of their own, whose operations go by their names.
 #include <memory>
+#include <optional>
 
 #include "c/buffer.h"
 #include "c/devices.h"
@@ -79,6 +80,21 @@ StatusOr<NamedCall> Named(TF_DeprecatedSession* s, const char** inputs,
   return call;
 }
 
+// Nothing, and the error in *status, where a name leads nowhere.
+std::optional<NamedCall> NamedOrError(TF_DeprecatedSession* s,
+                                      const char** inputs, int ninputs,
+                                      const char** outputs, int noutputs,
+                                      const char** targets, int ntargets,
+                                      TF_Status* status) {
+  std::optional<NamedCall> call;
+  Into(status, [&]() -> Status {
+    HR_ASSIGN_OR_RETURN(
+        call, Named(s, inputs, ninputs, outputs, noutputs, targets, ntargets));
+    return OkStatus();
+  });
+  return call;
+}
+
 }  // namespace
 }  // namespace headrace::capi
 
@@ -125,16 +141,12 @@ void TF_Run(TF_DeprecatedSession* s, const TF_Buffer* run_options,
             const char** output_names, TF_Tensor** outputs, int noutputs,
             const char** target_oper_names, int ntargets,
             TF_Buffer* run_metadata, TF_Status* status) {
-  capi::NamedCall call;
-  const bool ok = capi::Into(status, [&]() -> Status {
-    HR_ASSIGN_OR_RETURN(
-        call, capi::Named(s, input_names, ninputs, output_names, noutputs,
-                          target_oper_names, ntargets));
-    return OkStatus();
-  });
-  if (ok) {
-    TF_SessionRun(s->session, run_options, call.inputs.data(), inputs, ninputs,
-                  call.outputs.data(), outputs, noutputs, call.targets.data(),
+  const auto call =
+      capi::NamedOrError(s, input_names, ninputs, output_names, noutputs,
+                         target_oper_names, ntargets, status);
+  if (call) {
+    TF_SessionRun(s->session, run_options, call->inputs.data(), inputs, ninputs,
+                  call->outputs.data(), outputs, noutputs, call->targets.data(),
                   ntargets, run_metadata, status);
   }
 }
@@ -143,16 +155,12 @@ void TF_PRunSetup(TF_DeprecatedSession* s, const char** input_names,
                   int ninputs, const char** output_names, int noutputs,
                   const char** target_oper_names, int ntargets,
                   const char** handle, TF_Status* status) {
-  capi::NamedCall call;
-  const bool ok = capi::Into(status, [&]() -> Status {
-    HR_ASSIGN_OR_RETURN(
-        call, capi::Named(s, input_names, ninputs, output_names, noutputs,
-                          target_oper_names, ntargets));
-    return OkStatus();
-  });
-  if (!ok) return;
-  TF_SessionPRunSetup(s->session, call.inputs.data(), ninputs,
-                      call.outputs.data(), noutputs, call.targets.data(),
+  const auto call =
+      capi::NamedOrError(s, input_names, ninputs, output_names, noutputs,
+                         target_oper_names, ntargets, status);
+  if (!call) return;
+  TF_SessionPRunSetup(s->session, call->inputs.data(), ninputs,
+                      call->outputs.data(), noutputs, call->targets.data(),
                       ntargets, handle, status);
 }
 
@@ -160,17 +168,13 @@ void TF_PRun(TF_DeprecatedSession* s, const char* handle,
              const char** input_names, TF_Tensor** inputs, int ninputs,
              const char** output_names, TF_Tensor** outputs, int noutputs,
              const char** target_oper_names, int ntargets, TF_Status* status) {
-  capi::NamedCall call;
-  const bool ok = capi::Into(status, [&]() -> Status {
-    HR_ASSIGN_OR_RETURN(
-        call, capi::Named(s, input_names, ninputs, output_names, noutputs,
-                          target_oper_names, ntargets));
-    return OkStatus();
-  });
-  if (ok) {
-    TF_SessionPRun(s->session, handle, call.inputs.data(), inputs, ninputs,
-                   call.outputs.data(), outputs, noutputs, call.targets.data(),
-                   ntargets, status);
+  const auto call =
+      capi::NamedOrError(s, input_names, ninputs, output_names, noutputs,
+                         target_oper_names, ntargets, status);
+  if (call) {
+    TF_SessionPRun(s->session, handle, call->inputs.data(), inputs, ninputs,
+                   call->outputs.data(), outputs, noutputs,
+                   call->targets.data(), ntargets, status);
   }
 }
 

@@ -16,32 +16,6 @@ namespace {
 
 using NodeDescription = TF_OperationDescription;
 
-// Sets the attribute to what `make` gives; its error is kept for the end.
-template <typename F>
-void SetNodeAttr(NodeDescription* d, const char* name, F&& make) {
-  if (d == nullptr) return;
-  Status s = Guarded("the C interface", [&]() -> Status {
-    HR_RETURN_IF_ERROR(NotNull(name, "the name of an attribute"));
-    HR_ASSIGN_OR_RETURN(AttrValue value, make());
-    d->attrs.Set(name, std::move(value));
-    return OkStatus();
-  });
-  d->Fail(std::move(s));
-}
-
-// The same for functions with a status, which tells the error at once.
-template <typename F>
-void SetNodeAttrNow(NodeDescription* d, const char* name, TF_Status* status,
-                    F&& make) {
-  Into(status, [&]() -> Status {
-    HR_RETURN_IF_ERROR(NotNull(d, "the description"));
-    HR_RETURN_IF_ERROR(NotNull(name, "the name of an attribute"));
-    HR_ASSIGN_OR_RETURN(AttrValue value, make());
-    d->attrs.Set(name, std::move(value));
-    return OkStatus();
-  });
-}
-
 StatusOr<Shape> ShapeOfProto(const void* proto, size_t length) {
   tensorflow::TensorShapeProto shape;
   HR_RETURN_IF_ERROR(ReadProto(proto, length, "TensorShapeProto", &shape));
@@ -164,69 +138,67 @@ void TF_ColocateWith(TF_OperationDescription* desc, TF_Operation* op) {
 
 void TF_SetAttrString(TF_OperationDescription* desc, const char* attr_name,
                       const void* value, size_t length) {
-  capi::SetNodeAttr(desc, attr_name,
-                    [&] { return capi::StringAttr(value, length); });
+  capi::SetAttr(desc, attr_name,
+                [&] { return capi::StringAttr(value, length); });
 }
 
 void TF_SetAttrStringList(TF_OperationDescription* desc, const char* attr_name,
                           const void* const* values, const size_t* lengths,
                           int num_values) {
-  capi::SetNodeAttr(desc, attr_name, [&] {
-    return capi::StringsAttr(values, lengths, num_values);
-  });
+  capi::SetAttr(desc, attr_name,
+                [&] { return capi::StringsAttr(values, lengths, num_values); });
 }
 
 void TF_SetAttrInt(TF_OperationDescription* desc, const char* attr_name,
                    int64_t value) {
-  capi::SetNodeAttr(desc, attr_name,
-                    [&]() -> StatusOr<AttrValue> { return AttrValue(value); });
+  capi::SetAttr(desc, attr_name,
+                [&]() -> StatusOr<AttrValue> { return AttrValue(value); });
 }
 
 void TF_SetAttrIntList(TF_OperationDescription* desc, const char* attr_name,
                        const int64_t* values, int num_values) {
-  capi::SetNodeAttr(desc, attr_name,
-                    [&] { return capi::ListAttr(values, num_values); });
+  capi::SetAttr(desc, attr_name,
+                [&] { return capi::ListAttr(values, num_values); });
 }
 
 void TF_SetAttrFloat(TF_OperationDescription* desc, const char* attr_name,
                      float value) {
-  capi::SetNodeAttr(desc, attr_name,
-                    [&]() -> StatusOr<AttrValue> { return AttrValue(value); });
+  capi::SetAttr(desc, attr_name,
+                [&]() -> StatusOr<AttrValue> { return AttrValue(value); });
 }
 
 void TF_SetAttrFloatList(TF_OperationDescription* desc, const char* attr_name,
                          const float* values, int num_values) {
-  capi::SetNodeAttr(desc, attr_name,
-                    [&] { return capi::ListAttr(values, num_values); });
+  capi::SetAttr(desc, attr_name,
+                [&] { return capi::ListAttr(values, num_values); });
 }
 
 void TF_SetAttrBool(TF_OperationDescription* desc, const char* attr_name,
                     unsigned char value) {
-  capi::SetNodeAttr(desc, attr_name, [&]() -> StatusOr<AttrValue> {
-    return AttrValue(value != 0);
-  });
+  capi::SetAttr(desc, attr_name,
+                [&]() -> StatusOr<AttrValue> { return AttrValue(value != 0); });
 }
 
 void TF_SetAttrBoolList(TF_OperationDescription* desc, const char* attr_name,
                         const unsigned char* values, int num_values) {
-  capi::SetNodeAttr(desc, attr_name,
-                    [&] { return capi::BoolsAttr(values, num_values); });
+  capi::SetAttr(desc, attr_name,
+                [&] { return capi::BoolsAttr(values, num_values); });
 }
 
 void TF_SetAttrType(TF_OperationDescription* desc, const char* attr_name,
                     TF_DataType value) {
-  capi::SetNodeAttr(desc, attr_name, [&] { return capi::TypeAttr(value); });
+  capi::SetAttr(desc, attr_name, [&] { return capi::TypeAttr(value); });
 }
 
 void TF_SetAttrTypeList(TF_OperationDescription* desc, const char* attr_name,
                         const TF_DataType* values, int num_values) {
-  capi::SetNodeAttr(desc, attr_name,
-                    [&] { return capi::TypesAttr(values, num_values); });
+  capi::SetAttr(desc, attr_name,
+                [&] { return capi::TypesAttr(values, num_values); });
 }
 
 void TF_SetAttrPlaceholder(TF_OperationDescription* desc, const char* attr_name,
                            const char* placeholder) {
-  capi::SetNodeAttr(desc, attr_name, [&]() -> StatusOr<AttrValue> {
+  capi::SetAttr(desc, attr_name, [&]() -> StatusOr<AttrValue> {
     HR_RETURN_IF_ERROR(capi::NotNull(placeholder, "placeholder"));
     return AttrValue(headrace::AttrPlaceholder{placeholder});
   });
@@ -234,32 +206,32 @@ void TF_SetAttrPlaceholder(TF_OperationDescription* desc, const char* attr_name,
 
 void TF_SetAttrFuncName(TF_OperationDescription* desc, const char* attr_name,
                         const char* value, size_t length) {
-  capi::SetNodeAttr(desc, attr_name,
-                    [&] { return capi::FunctionAttr(value, length); });
+  capi::SetAttr(desc, attr_name,
+                [&] { return capi::FunctionAttr(value, length); });
 }
 
 void TF_SetAttrShape(TF_OperationDescription* desc, const char* attr_name,
                      const int64_t* dims, int num_dims) {
-  capi::SetNodeAttr(desc, attr_name,
-                    [&] { return capi::ShapeAttr(dims, num_dims); });
+  capi::SetAttr(desc, attr_name,
+                [&] { return capi::ShapeAttr(dims, num_dims); });
 }
 
 void TF_SetAttrShapeList(TF_OperationDescription* desc, const char* attr_name,
                          const int64_t* const* dims, const int* num_dims,
                          int num_shapes) {
-  capi::SetNodeAttr(desc, attr_name, [&] {
-    return capi::ShapesAttr(dims, num_dims, num_shapes);
-  });
+  capi::SetAttr(desc, attr_name,
+                [&] { return capi::ShapesAttr(dims, num_dims, num_shapes); });
 }
 
 void TF_SetAttrTensorShapeProto(TF_OperationDescription* desc,
                                 const char* attr_name, const void* proto,
                                 size_t proto_len, TF_Status* status) {
-  capi::SetNodeAttrNow(desc, attr_name, status, [&]() -> StatusOr<AttrValue> {
-    HR_ASSIGN_OR_RETURN(headrace::Shape shape,
-                        capi::ShapeOfProto(proto, proto_len));
-    return AttrValue(std::move(shape));
-  });
+  capi::SetAttrNow(desc, "the description", attr_name, status,
+                   [&]() -> StatusOr<AttrValue> {
+                     HR_ASSIGN_OR_RETURN(headrace::Shape shape,
+                                         capi::ShapeOfProto(proto, proto_len));
+                     return AttrValue(std::move(shape));
+                   });
 }
 
 void TF_SetAttrTensorShapeProtoList(TF_OperationDescription* desc,
@@ -267,28 +239,28 @@ void TF_SetAttrTensorShapeProtoList(TF_OperationDescription* desc,
                                     const void* const* protos,
                                     const size_t* proto_lens, int num_shapes,
                                     TF_Status* status) {
-  capi::SetNodeAttrNow(desc, attr_name, status, [&] {
+  capi::SetAttrNow(desc, "the description", attr_name, status, [&] {
     return capi::ShapesOfProtos(protos, proto_lens, num_shapes);
   });
 }
 
 void TF_SetAttrTensor(TF_OperationDescription* desc, const char* attr_name,
                       TF_Tensor* value, TF_Status* status) {
-  capi::SetNodeAttrNow(desc, attr_name, status,
-                       [&] { return capi::TensorAttr(value); });
+  capi::SetAttrNow(desc, "the description", attr_name, status,
+                   [&] { return capi::TensorAttr(value); });
 }
 
 void TF_SetAttrTensorList(TF_OperationDescription* desc, const char* attr_name,
                           TF_Tensor* const* values, int num_values,
                           TF_Status* status) {
-  capi::SetNodeAttrNow(desc, attr_name, status,
-                       [&] { return capi::TensorsAttr(values, num_values); });
+  capi::SetAttrNow(desc, "the description", attr_name, status,
+                   [&] { return capi::TensorsAttr(values, num_values); });
 }
 
 void TF_SetAttrValueProto(TF_OperationDescription* desc, const char* attr_name,
                           const void* proto, size_t proto_len,
                           TF_Status* status) {
-  capi::SetNodeAttrNow(desc, attr_name, status, [&] {
+  capi::SetAttrNow(desc, "the description", attr_name, status, [&] {
     return capi::ValueOfProto(*desc, attr_name, proto, proto_len);
   });
 }

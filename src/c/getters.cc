@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "c/attr_values.h"
 #include "c/buffer.h"
 #include "c/graph.h"
 #include "c/status.h"
@@ -65,36 +66,6 @@ void GetList(TF_Operation* oper, const char* name, Out* out, int room,
 }
 
 int64_t RankOf(const Shape& s) { return s.known_rank() ? s.rank() : -1; }
-
-TF_AttrType TypeOfKind(AttrKind kind) {
-  switch (kind) {
-    case AttrKind::kInt:
-    case AttrKind::kIntList:
-      return TF_ATTR_INT;
-    case AttrKind::kFloat:
-    case AttrKind::kFloatList:
-      return TF_ATTR_FLOAT;
-    case AttrKind::kBool:
-    case AttrKind::kBoolList:
-      return TF_ATTR_BOOL;
-    case AttrKind::kType:
-    case AttrKind::kTypeList:
-      return TF_ATTR_TYPE;
-    case AttrKind::kShape:
-    case AttrKind::kShapeList:
-      return TF_ATTR_SHAPE;
-    case AttrKind::kTensor:
-    case AttrKind::kTensorList:
-      return TF_ATTR_TENSOR;
-    case AttrKind::kFunc:
-    case AttrKind::kFuncList:
-      return TF_ATTR_FUNC;
-    case AttrKind::kPlaceholder:
-      return TF_ATTR_PLACEHOLDER;
-    default:
-      return TF_ATTR_STRING;
-  }
-}
 
 struct Sizes {
   TF_AttrMetadata* m;

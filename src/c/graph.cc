@@ -3,6 +3,7 @@
 #include "c/buffer.h"
 #include "c/status.h"
 #include "c/tensor.h"
+#include "formats/version_check.h"
 #include "graph/attr_proto.h"
 #include "graph/export.h"
 #include "graph/function.h"
@@ -165,7 +166,7 @@ namespace capi = headrace::capi;
 using headrace::OkStatus;
 using headrace::Status;
 
-const char* TF_Version() { return "2.21.0"; }
+const char* TF_Version() { return headrace::kTensorFlowVersion; }
 
 TF_Graph* TF_NewGraph() {
   return capi::OrElse<TF_Graph*>(nullptr, [] { return new TF_Graph; });
@@ -258,10 +259,7 @@ void TF_GraphVersions(TF_Graph* graph, TF_Buffer* output_version_def,
     tensorflow::VersionDef def;
     {
       MutexLock lock(graph->mutex);
-      const headrace::GraphVersions& v = graph->graph->versions();
-      def.set_producer(v.producer);
-      def.set_min_consumer(v.min_consumer);
-      for (int bad : v.bad_consumers) def.add_bad_consumers(bad);
+      headrace::ExportVersions(graph->graph->versions(), &def);
     }
     return capi::SetBuffer(output_version_def, def);
   });

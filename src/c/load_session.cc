@@ -14,12 +14,6 @@
 namespace headrace::capi {
 namespace {
 
-constexpr char kInitSignature[] = "__saved_model_init_op";
-constexpr char kAssetsCollection[] = "saved_model_assets";
-// In older models one of these collections names the op instead.
-constexpr const char* kInitCollections[] = {"saved_model_main_op",
-                                            "legacy_init_op"};
-
 class SessionLoader {
  public:
   SessionLoader(TF_Session* session, const tensorflow::MetaGraphDef& model,
@@ -82,9 +76,9 @@ class SessionLoader {
   }
 
   StatusOr<std::string> InitOp() {
-    if (auto it = model_.signature_def().find(kInitSignature);
+    if (auto it = model_.signature_def().find(kInitOpKey);
         it != model_.signature_def().end()) {
-      auto output = it->second.outputs().find(kInitSignature);
+      auto output = it->second.outputs().find(kInitOpKey);
       if (output != it->second.outputs().end()) return output->second.name();
     }
     for (const char* key : kInitCollections) {

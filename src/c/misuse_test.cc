@@ -29,6 +29,21 @@ class CApiMisuse : public testing::Test {
   TF_Graph* graph_ = TF_NewGraph();
 };
 
+TEST_F(CApiMisuse, EveryByteIsABool) {
+  const int64_t two = 2;
+  TF_Tensor* t = TF_AllocateTensor(TF_BOOL, &two, 1, 2);
+  std::memcpy(TF_TensorData(t), "\0\2", 2);
+  TFE_TensorHandle* h = TFE_NewTensorHandle(t, status_);
+  ASSERT_EQ(TF_GetCode(status_), TF_OK) << TF_Message(status_);
+  TF_Tensor* read = TFE_TensorHandleResolve(h, status_);
+  EXPECT_EQ(std::memcmp(TF_TensorData(read), "\0\1", 2), 0);
+  // The caller's memory stays as it is.
+  EXPECT_EQ(std::memcmp(TF_TensorData(t), "\0\2", 2), 0);
+  TF_DeleteTensor(read);
+  TFE_DeleteTensorHandle(h);
+  TF_DeleteTensor(t);
+}
+
 TEST_F(CApiMisuse, NullsAreErrors) {
   EXPECT_EQ(TF_FinishOperation(nullptr, status_), nullptr);
   ExpectError(TF_INVALID_ARGUMENT, "null");

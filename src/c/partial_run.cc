@@ -133,17 +133,6 @@ Status PartialRun::Step(TF_Session* session, const Request& step,
 
 namespace {
 
-StatusOr<Request> RequestOf(TF_Session* session, const TF_Output* inputs,
-                            int ninputs, const TF_Output* outputs, int noutputs,
-                            const TF_Operation* const* targets, int ntargets) {
-  HR_RETURN_IF_ERROR(NotNull(session, "session"));
-  Request r;
-  HR_ASSIGN_OR_RETURN(r.feeds, EdgesOf(session->graph, inputs, ninputs));
-  HR_ASSIGN_OR_RETURN(r.fetches, EdgesOf(session->graph, outputs, noutputs));
-  HR_ASSIGN_OR_RETURN(r.targets, NodesOf(session->graph, targets, ntargets));
-  return r;
-}
-
 // A text for the caller, who deletes it.
 const char* HandleText(const std::string& text) {
   char* copy = new char[text.size() + 1];

@@ -1,12 +1,12 @@
 // TF_SessionRun.
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "base/timeline.h"
 #include "c/buffer.h"
 #include "c/session.h"
 #include "c/status.h"
 #include "c/tensor.h"
+#include "formats/step_stats.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
 namespace headrace::capi {
@@ -29,27 +29,6 @@ StatusOr<RunSettings> SettingsOf(const TF_Session& session,
   settings.trace =
       metadata && read.trace_level() > tensorflow::RunOptions::NO_TRACE;
   return settings;
-}
-
-// What the steps of a run took, as tools of TensorFlow read it.
-void SetStepStats(const timeline::OfThisThread& ran,
-                  tensorflow::RunMetadata* metadata) {
-  auto* device = metadata->mutable_step_stats()->add_dev_stats();
-  device->set_device("/job:localhost/replica:0/task:0/device:CPU:0");
-  for (const timeline::Event& e : ran.events()) {
-    if (e.kind != timeline::Event::Kind::kStep) continue;
-    auto* node = device->add_node_stats();
-    const int64_t took = e.end - e.begin;
-    node->set_node_name(e.name);
-    node->set_timeline_label(absl::StrCat(e.name, " = ", e.op, "()"));
-    node->set_thread_id(e.thread);
-    node->set_all_start_micros(e.begin / 1000);
-    node->set_all_start_nanos(e.begin);
-    node->set_op_end_rel_micros(took / 1000);
-    node->set_op_end_rel_nanos(took);
-    node->set_all_end_rel_micros(took / 1000);
-    node->set_all_end_rel_nanos(took);
-  }
 }
 
 // What TF_SessionRun is called with, its lists checked.
@@ -102,14 +81,6 @@ struct RunCall {
     }
     return key;
   }
-
-  StatusOr<Request> Checked() const {
-    Request r;
-    HR_ASSIGN_OR_RETURN(r.feeds, EdgesOf(session->graph, inputs, ninputs));
-    HR_ASSIGN_OR_RETURN(r.fetches, EdgesOf(session->graph, outputs, noutputs));
-    HR_ASSIGN_OR_RETURN(r.targets, NodesOf(session->graph, targets, ntargets));
-    return r;
-  }
 };
 
 Status SetResults(std::vector<Tensor> results, TF_Tensor** output_values) {
@@ -142,7 +113,10 @@ Status SetResults(std::vector<Tensor> results, TF_Tensor** output_values) {
   HR_ASSIGN_OR_RETURN(TF_Session::Key key, call.Key());
   TF_Session::Plan plan = session.FindPlan(key);
   if (!plan) [[unlikely]] {
-    HR_ASSIGN_OR_RETURN(Request request, call.Checked());
+    HR_ASSIGN_OR_RETURN(
+        Request request,
+        RequestOf(call.session, call.inputs, call.ninputs, call.outputs,
+                  call.noutputs, call.targets, call.ntargets));
     HR_ASSIGN_OR_RETURN(plan, session.PlanOf(key, request));
   }
   absl::InlinedVector<Tensor, 4> feeds;
@@ -162,7 +136,7 @@ Status SetResults(std::vector<Tensor> results, TF_Tensor** output_values) {
   HR_RETURN_IF_ERROR(session.Run(*plan, absl::MakeSpan(feeds), &fetched));
   if (metadata) {
     tensorflow::RunMetadata said;
-    if (ran) SetStepStats(*ran, &said);
+    if (ran) AddStepStats(ran->events(), said.mutable_step_stats());
     HR_RETURN_IF_ERROR(SetBuffer(metadata, said));
   }
   return SetResults(std::move(fetched), results);

@@ -142,6 +142,17 @@ TF_Session::Key KeyOf(const Request& r) {
   return key;
 }
 
+StatusOr<Request> RequestOf(TF_Session* session, const TF_Output* inputs,
+                            int ninputs, const TF_Output* outputs, int noutputs,
+                            const TF_Operation* const* targets, int ntargets) {
+  HR_RETURN_IF_ERROR(NotNull(session, "session"));
+  Request r;
+  HR_ASSIGN_OR_RETURN(r.feeds, EdgesOf(session->graph, inputs, ninputs));
+  HR_ASSIGN_OR_RETURN(r.fetches, EdgesOf(session->graph, outputs, noutputs));
+  HR_ASSIGN_OR_RETURN(r.targets, NodesOf(session->graph, targets, ntargets));
+  return r;
+}
+
 StatusOr<std::vector<Tensor>> RunRequest(TF_Session* session,
                                          const Request& request,
                                          std::vector<Tensor> feeds) {

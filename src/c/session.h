@@ -90,6 +90,10 @@ namespace headrace::capi {
 // NotFound, with upstream's text, for targets other than this process.
 StatusOr<TF_Session*> NewSession(TF_Graph* g, const TF_SessionOptions* options);
 TF_Session::Key KeyOf(const Request& r);
+// What callers name, checked: outputs and operations of the session's graph.
+StatusOr<Request> RequestOf(TF_Session* session, const TF_Output* inputs,
+                            int ninputs, const TF_Output* outputs, int noutputs,
+                            const TF_Operation* const* targets, int ntargets);
 // One run of a request, for callers without a hurry.
 StatusOr<std::vector<Tensor>> RunRequest(TF_Session* session,
                                          const Request& request,

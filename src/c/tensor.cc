@@ -1,5 +1,8 @@
 #include "c/tensor.h"
 
+#include <cstring>
+
+#include "base/numbers/bools.h"
 #include "c/buffer.h"
 #include "c/status.h"
 #include "c/strings.h"
@@ -10,6 +13,19 @@
 namespace headrace::capi {
 
 namespace {
+
+// The memory itself, unless callers wrote other bytes than 0 and 1 where bools
+// are: it is theirs, and another thread may read it, so it stays as it is.
+StatusOr<Tensor> NumbersOf(const TF_Tensor& t) {
+  if (t.dtype != DType::kBool || AreBools(t.tensor.raw(), t.tensor.bytes())) {
+    return t.tensor;
+  }
+  HR_ASSIGN_OR_RETURN(Tensor bools,
+                      Tensor::Allocate(DType::kBool, t.tensor.shape()));
+  std::memcpy(bools.raw(), t.tensor.raw(), bools.bytes());
+  MakeBools(bools.raw(), bools.bytes());
+  return bools;
+}
 
 StatusOr<Tensor> TensorOfStrings(const TF_Tensor& t) {
   HR_ASSIGN_OR_RETURN(Tensor out, Tensor::Allocate(DType::kString, t.shape));
@@ -70,7 +86,7 @@ StatusOr<Tensor> HandleFromBytes(StringView bytes) {
 StatusOr<Tensor> ToTensor(const TF_Tensor* t) {
   HR_RETURN_IF_ERROR(NotNull(t, "a tensor"));
   if (t->dtype == DType::kString) return TensorOfStrings(*t);
-  if (t->tensor.has_buffer()) return t->tensor;
+  if (t->tensor.has_buffer()) return NumbersOf(*t);
   if (t->handle) return HandleFromBytes(*t->handle);
   return InvalidArgument("a tensor of type ", DTypeName(t->dtype),
                          " has no value");

@@ -3,13 +3,6 @@
 #include "tensorflow/core/framework/versions.pb.h"
 
 namespace headrace {
-namespace {
-
-// The TensorFlow whose formats we read and write.
-constexpr StringView kUpstream = "2.21.0";
-
-}  // namespace
-
 Status CheckVersions(const tensorflow::VersionDef& versions, int reader_version,
                      int min_producer, StringView kind, StringView noun) {
   if (reader_version < min_producer) {
@@ -20,14 +13,14 @@ Status CheckVersions(const tensorflow::VersionDef& versions, int reader_version,
   if (versions.producer() < min_producer) {
     return InvalidArgument(kind, " producer version ", versions.producer(),
                            " below min producer ", min_producer,
-                           " supported by TensorFlow ", kUpstream,
+                           " supported by TensorFlow ", kTensorFlowVersion,
                            ".  Please regenerate your ", noun, ".");
   }
   if (versions.min_consumer() > reader_version) {
     return InvalidArgument(kind, " min consumer version ",
                            versions.min_consumer(), " above current version ",
-                           reader_version, " for TensorFlow ", kUpstream,
-                           ".  Please upgrade TensorFlow.");
+                           reader_version, " for TensorFlow ",
+                           kTensorFlowVersion, ".  Please upgrade TensorFlow.");
   }
   for (const int bad : versions.bad_consumers()) {
     if (bad == reader_version) {

@@ -9,6 +9,10 @@ class VersionDef;
 
 namespace headrace {
 
+// The TensorFlow whose formats we read and write, and whose interfaces these
+// are.
+inline constexpr char kTensorFlowVersion[] = "2.21.0";
+
 // Whether a reader of version `reader_version`, which knows data of producers
 // from `min_producer` on, may read data with these versions. InvalidArgument
 // says which side is too old. `kind` begins the text ("GraphDef",

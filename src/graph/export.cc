@@ -318,15 +318,15 @@ Status ExportGraph(const Graph& graph, const ExportOptions& options,
     if (controls) controls->AddTo(*graph.node(i), node);
   }
   if (controls) controls->AddBarrier(def);
-  const GraphVersions& versions = graph.versions();
-  def->mutable_versions()->set_producer(versions.producer);
-  if (versions.min_consumer) {
-    def->mutable_versions()->set_min_consumer(versions.min_consumer);
-  }
-  for (int bad : versions.bad_consumers) {
-    def->mutable_versions()->add_bad_consumers(bad);
-  }
+  ExportVersions(graph.versions(), def->mutable_versions());
   return ExportLibrary(graph, options, def);
+}
+
+void ExportVersions(const GraphVersions& versions,
+                    tensorflow::VersionDef* def) {
+  def->set_producer(versions.producer);
+  if (versions.min_consumer) def->set_min_consumer(versions.min_consumer);
+  for (int bad : versions.bad_consumers) def->add_bad_consumers(bad);
 }
 
 Status ExportFunction(const Function& f, FunctionDef* def) {

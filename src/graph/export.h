@@ -8,6 +8,7 @@ namespace tensorflow {
 class FunctionDef;
 class GraphDef;
 class NodeDef;
+class VersionDef;
 }  // namespace tensorflow
 
 namespace headrace {
@@ -30,6 +31,7 @@ struct ExportOptions {
 // and those of its library. Unimplemented for constants that hold variants.
 Status ExportGraph(const Graph& graph, const ExportOptions& options,
                    tensorflow::GraphDef* def);
+void ExportVersions(const GraphVersions& versions, tensorflow::VersionDef* def);
 // The body in a function's form: inputs are "node:output arg:index".
 Status ExportFunction(const Function& f, tensorflow::FunctionDef* def);
 // One node, as a graph's NodeDef.

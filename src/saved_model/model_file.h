@@ -17,6 +17,15 @@ inline constexpr char kModelTextFile[] = "saved_model.pbtxt";
 inline constexpr char kVariablesPrefix[] = "variables/variables";
 inline constexpr char kAssetsFolder[] = "assets";
 
+// The signature, and its output, of what is to run when a model is loaded; in
+// older models the first of these collections that is there names it.
+inline constexpr char kInitOpKey[] = "__saved_model_init_op";
+inline constexpr char kMainOpKey[] = "saved_model_main_op";
+inline constexpr const char* kInitCollections[] = {kMainOpKey,
+                                                   "legacy_init_op"};
+// The collection of assets of models of TensorFlow 1.
+inline constexpr char kAssetsCollection[] = "saved_model_assets";
+
 using Tags = std::vector<std::string>;
 
 // Whether there is a file of either form. False for paths of no file system.

@@ -2,6 +2,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "op/emitter.h"
+#include "saved_model/model_file.h"
 #include "saved_model/model_writer.h"
 #include "tensor/dtype_proto.h"
 #include "tensor/tensor_proto.h"
@@ -14,8 +15,6 @@ using tensorflow::SavedObject;
 using tensorflow::TensorInfo;
 
 constexpr char kPredict[] = "tensorflow/serving/predict";
-constexpr char kInitOp[] = "__saved_model_init_op";
-constexpr char kMainOp[] = "saved_model_main_op";
 
 std::string NameOf(const Value& v) {
   return absl::StrCat(v.node()->name(), ":", v.index());
@@ -279,11 +278,11 @@ Status ModelWriter::MakeInitializers() {
     calls.push_back(graph_->node(graph_->num_nodes() - 1));
   }
   HR_ASSIGN_OR_RETURN(const Node* all, Grouped(builder_.get(), "NoOp", calls));
-  auto& init = (*graph_def_->mutable_signature_def())[kInitOp];
-  auto& info = (*init.mutable_outputs())[kInitOp];
+  auto& init = (*graph_def_->mutable_signature_def())[kInitOpKey];
+  auto& info = (*init.mutable_outputs())[kInitOpKey];
   info.set_name(all->name());
   info.mutable_tensor_shape()->set_unknown_rank(true);
-  (*graph_def_->mutable_collection_def())[kMainOp]
+  (*graph_def_->mutable_collection_def())[kMainOpKey]
       .mutable_node_list()
       ->add_value(all->name());
   return OkStatus();

@@ -10,6 +10,7 @@
 #include "graph/import.h"
 #include "op/emitter.h"
 #include "op/registry.h"
+#include "saved_model/model_file.h"
 #include "tensor/dtype_proto.h"
 #include "tensor/tensor_proto.h"
 
@@ -26,12 +27,7 @@ using tensorflow::TensorInfo;
 using tensorflow::TypeSpecProto;
 using tensorflow::VariableDef;
 
-constexpr char kInitKey[] = "__saved_model_init_op";
 constexpr char kTrainKey[] = "__saved_model_train_op";
-constexpr char kAssetsKey[] = "saved_model_assets";
-// Collections that name what is to be run after the variables are restored.
-constexpr const char* kInitCollections[] = {"saved_model_main_op",
-                                            "legacy_init_op"};
 // Collections of variables, those first that checkpoints have.
 constexpr const char* kVariableCollections[] = {
     "variables", "local_variables", "model_variables", "trainable_variables"};
@@ -273,10 +269,10 @@ class SessionImporter {
   }
 
   Status AddAssets() {
-    if (const CollectionDef* packed = Collection(kAssetsKey)) {
+    if (const CollectionDef* packed = Collection(kAssetsCollection)) {
       for (const auto& any : packed->any_list().value()) {
         if (!meta_->add_asset_file_def()->ParseFromString(any.value())) {
-          return Damaged("collection ", kAssetsKey, " holds no assets");
+          return Damaged("collection ", kAssetsCollection, " holds no assets");
         }
       }
     }
@@ -439,7 +435,7 @@ class SessionImporter {
     const std::map<std::string, tensorflow::SignatureDef> sorted(
         meta_->signature_def().begin(), meta_->signature_def().end());
     for (const auto& [key, signature] : sorted) {
-      if (key == kInitKey || key == kTrainKey) continue;
+      if (key == kInitOpKey || key == kTrainKey) continue;
       HR_ASSIGN_OR_RETURN(const int id, AddSignature(key, signature));
       AddChild(map, key, id);
     }
@@ -538,9 +534,9 @@ class SessionImporter {
   }
 
   StatusOr<std::string> InitializerName() const {
-    auto it = meta_->signature_def().find(kInitKey);
+    auto it = meta_->signature_def().find(kInitOpKey);
     if (it != meta_->signature_def().end()) {
-      auto output = it->second.outputs().find(kInitKey);
+      auto output = it->second.outputs().find(kInitOpKey);
       if (output != it->second.outputs().end()) return output->second.name();
     }
     for (const char* key : kInitCollections) {

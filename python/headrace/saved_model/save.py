@@ -433,7 +433,7 @@ def _refuse_circles(before, objects):
     """ValueError where objects, by number, are to be made before one another."""
     done = set()
     for start in before:
-        path, todo = [], [(start, iter(before[start]))]
+        todo = [(start, iter(before[start]))]
         while todo:
             number, rest = todo[-1]
             path = [n for n, _ in todo]

@@ -12,8 +12,6 @@ class ConditionalAccumulatorBase:
     """An accumulator by its handle. Gradients of time steps that are over are
     dropped without a word."""
 
-    _prefix = "Resource"
-
     def __init__(self, dtype, shape, accumulator_ref):
         self._dtype = dtypes.as_dtype(dtype)
         self._shape = tensor_shape.TensorShape(shape)
@@ -27,7 +25,7 @@ class ConditionalAccumulatorBase:
     name = read_only("_name", "The name of the accumulator: a str.")
 
     def _op(self, op, **arguments):
-        op = _headrace.raw_op(f"{self._prefix}Accumulator{op}")
+        op = _headrace.raw_op(f"ResourceAccumulator{op}")
         return op(handle=self._accumulator_ref, **arguments)
 
     def num_accumulated(self, name=None):
@@ -105,8 +103,6 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     """Adds up rows of gradients until enough came; each row's mean or sum is of the
     gradients that had it. Graphs alone."""
-
-    _prefix = "Sparse"
 
     def __init__(
         self,

@@ -12,4 +12,12 @@ inline void MakeBools(void* bytes, size_t count) {
   for (size_t i = 0; i < count; ++i) b[i] = b[i] != 0;
 }
 
+// Whether every one of `count` bytes is 0 or 1.
+inline bool AreBools(const void* bytes, size_t count) {
+  const auto* b = static_cast<const unsigned char*>(bytes);
+  unsigned char any = 0;
+  for (size_t i = 0; i < count; ++i) any |= b[i];
+  return any <= 1;
+}
+
 }  // namespace headrace

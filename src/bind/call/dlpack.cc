@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/numbers/bools.h"
 #include "bind/call/op_call.h"
 #include "bind/python/status.h"
 #include "bind/value/tensor_object.h"
@@ -185,10 +186,7 @@ StatusOr<Tensor> Wrap(DLManagedTensor* m) {
   // Kernels read whole elements, and of a bool's byte only 0 and 1.
   HR_ASSIGN_OR_RETURN(Tensor copy, Tensor::Allocate(dtype, shape));
   if (bytes > 0) std::memcpy(copy.raw(), data, bytes);
-  if (dtype == DType::kBool) {
-    auto* b = static_cast<uint8_t*>(copy.raw());
-    for (size_t i = 0; i < bytes; ++i) b[i] = b[i] != 0;
-  }
+  if (dtype == DType::kBool) MakeBools(copy.raw(), bytes);
   Release(m);
   return copy;
 }

@@ -106,13 +106,19 @@ bool AddCrossingVariable(PyObject* o, Signature* out) {
   return true;
 }
 
-// A TensorSpec; *is_spec says whether it is one.
-bool AddCrossingSpec(PyObject* o, bool* is_spec, Signature* out) {
+// The class TensorSpec, borrowed; null with an exception set.
+PyObject* TensorSpecClass() {
   static PyObject* spec_class = nullptr;
   if (spec_class == nullptr) {
     spec_class = Import("framework.type_spec", "TensorSpec").release();
-    if (spec_class == nullptr) return false;
   }
+  return spec_class;
+}
+
+// A TensorSpec; *is_spec says whether it is one.
+bool AddCrossingSpec(PyObject* o, bool* is_spec, Signature* out) {
+  PyObject* spec_class = TensorSpecClass();
+  if (spec_class == nullptr) return false;
   *is_spec = reinterpret_cast<PyObject*>(Py_TYPE(o)) == spec_class;
   if (!*is_spec) return true;
   const Ref dtype(PyObject_GetAttrString(o, "dtype"));
@@ -188,11 +194,8 @@ Ref CrossedValues::TakeDict(int64_t count) {
 
 Ref CrossedValues::TakeTensor(const SignatureItem& item) {
   if (!specs_) return Ref(WrapValue(leaves_[leaf_++]));
-  static PyObject* spec_class = nullptr;
-  if (spec_class == nullptr) {
-    spec_class = Import("framework.type_spec", "TensorSpec").release();
-    if (spec_class == nullptr) return Ref();
-  }
+  PyObject* spec_class = TensorSpecClass();
+  if (spec_class == nullptr) return Ref();
   const Ref shape(ShapeObject(item.shape)), dtype(DTypeObject(item.dtype));
   if (!shape || !dtype) return Ref();
   return Ref(Called<PyObject_CallFunctionObjArgs>(spec_class, shape.get(),

@@ -1,6 +1,7 @@
 #include "c/eager/op.h"
 
 #include "absl/strings/str_join.h"
+#include "c/attr_values.h"
 #include "c/status.h"
 #include "graph/builder.h"
 #include "op/op_text.h"
@@ -41,31 +42,10 @@ StatusOr<AttrKind> KindOfAttr(const OpDef& def, const char* name) {
 }
 
 TF_AttrType AttrTypeOfKind(AttrKind kind, unsigned char* is_list) {
-  const bool list = kind >= AttrKind::kIntList && kind <= AttrKind::kFuncList;
-  if (is_list) *is_list = list;
-  const int step =
-      static_cast<int>(AttrKind::kIntList) - static_cast<int>(AttrKind::kInt);
-  if (list) kind = static_cast<AttrKind>(static_cast<int>(kind) - step);
-  switch (kind) {
-    case AttrKind::kInt:
-      return TF_ATTR_INT;
-    case AttrKind::kFloat:
-      return TF_ATTR_FLOAT;
-    case AttrKind::kBool:
-      return TF_ATTR_BOOL;
-    case AttrKind::kType:
-      return TF_ATTR_TYPE;
-    case AttrKind::kShape:
-      return TF_ATTR_SHAPE;
-    case AttrKind::kTensor:
-      return TF_ATTR_TENSOR;
-    case AttrKind::kFunc:
-      return TF_ATTR_FUNC;
-    case AttrKind::kPlaceholder:
-      return TF_ATTR_PLACEHOLDER;
-    default:
-      return TF_ATTR_STRING;
+  if (is_list) {
+    *is_list = kind >= AttrKind::kIntList && kind <= AttrKind::kFuncList;
   }
+  return TypeOfKind(kind);
 }
 
 namespace {

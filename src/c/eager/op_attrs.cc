@@ -6,31 +6,6 @@
 namespace headrace::capi {
 namespace {
 
-// Sets the attribute to what `make` gives; its error is kept for the run.
-template <typename F>
-void SetEagerAttr(TFE_Op* op, const char* name, F&& make) {
-  if (op == nullptr) return;
-  Status s = Guarded("the C interface", [&]() -> Status {
-    HR_RETURN_IF_ERROR(NotNull(name, "the name of an attribute"));
-    HR_ASSIGN_OR_RETURN(AttrValue value, make());
-    op->attrs.Set(name, std::move(value));
-    return OkStatus();
-  });
-  op->Fail(std::move(s));
-}
-
-template <typename F>
-void SetEagerAttrNow(TFE_Op* op, const char* name, TF_Status* status,
-                     F&& make) {
-  Into(status, [&]() -> Status {
-    HR_RETURN_IF_ERROR(NotNull(op, "op"));
-    HR_RETURN_IF_ERROR(NotNull(name, "the name of an attribute"));
-    HR_ASSIGN_OR_RETURN(AttrValue value, make());
-    op->attrs.Set(name, std::move(value));
-    return OkStatus();
-  });
-}
-
 // An op that names a function, with the attributes that it is made with.
 StatusOr<FuncRef> ReferenceOf(const TFE_Op* value) {
   HR_RETURN_IF_ERROR(NotNull(value, "a function"));
@@ -56,39 +31,37 @@ using headrace::StatusOr;
 
 void TFE_OpSetAttrString(TFE_Op* op, const char* attr_name, const void* value,
                          size_t length) {
-  capi::SetEagerAttr(op, attr_name,
-                     [&] { return capi::StringAttr(value, length); });
+  capi::SetAttr(op, attr_name, [&] { return capi::StringAttr(value, length); });
 }
 
 void TFE_OpSetAttrInt(TFE_Op* op, const char* attr_name, int64_t value) {
-  capi::SetEagerAttr(op, attr_name,
-                     [&]() -> StatusOr<AttrValue> { return AttrValue(value); });
+  capi::SetAttr(op, attr_name,
+                [&]() -> StatusOr<AttrValue> { return AttrValue(value); });
 }
 
 void TFE_OpSetAttrFloat(TFE_Op* op, const char* attr_name, float value) {
-  capi::SetEagerAttr(op, attr_name,
-                     [&]() -> StatusOr<AttrValue> { return AttrValue(value); });
+  capi::SetAttr(op, attr_name,
+                [&]() -> StatusOr<AttrValue> { return AttrValue(value); });
 }
 
 void TFE_OpSetAttrBool(TFE_Op* op, const char* attr_name, unsigned char value) {
-  capi::SetEagerAttr(op, attr_name, [&]() -> StatusOr<AttrValue> {
-    return AttrValue(value != 0);
-  });
+  capi::SetAttr(op, attr_name,
+                [&]() -> StatusOr<AttrValue> { return AttrValue(value != 0); });
 }
 
 void TFE_OpSetAttrType(TFE_Op* op, const char* attr_name, TF_DataType value) {
-  capi::SetEagerAttr(op, attr_name, [&] { return capi::TypeAttr(value); });
+  capi::SetAttr(op, attr_name, [&] { return capi::TypeAttr(value); });
 }
 
 void TFE_OpSetAttrShape(TFE_Op* op, const char* attr_name, const int64_t* dims,
                         const int num_dims, TF_Status* out_status) {
-  capi::SetEagerAttrNow(op, attr_name, out_status,
-                        [&] { return capi::ShapeAttr(dims, num_dims); });
+  capi::SetAttrNow(op, "op", attr_name, out_status,
+                   [&] { return capi::ShapeAttr(dims, num_dims); });
 }
 
 void TFE_OpSetAttrFunction(TFE_Op* op, const char* attr_name,
                            const TFE_Op* value) {
-  capi::SetEagerAttr(op, attr_name, [&]() -> StatusOr<AttrValue> {
+  capi::SetAttr(op, attr_name, [&]() -> StatusOr<AttrValue> {
     HR_ASSIGN_OR_RETURN(headrace::FuncRef f, capi::ReferenceOf(value));
     return AttrValue(std::move(f));
   });
@@ -96,58 +69,57 @@ void TFE_OpSetAttrFunction(TFE_Op* op, const char* attr_name,
 
 void TFE_OpSetAttrFunctionName(TFE_Op* op, const char* attr_name,
                                const char* data, size_t length) {
-  capi::SetEagerAttr(op, attr_name,
-                     [&] { return capi::FunctionAttr(data, length); });
+  capi::SetAttr(op, attr_name,
+                [&] { return capi::FunctionAttr(data, length); });
 }
 
 void TFE_OpSetAttrTensor(TFE_Op* op, const char* attr_name, TF_Tensor* tensor,
                          TF_Status* status) {
-  capi::SetEagerAttrNow(op, attr_name, status,
-                        [&] { return capi::TensorAttr(tensor); });
+  capi::SetAttrNow(op, "op", attr_name, status,
+                   [&] { return capi::TensorAttr(tensor); });
 }
 
 void TFE_OpSetAttrStringList(TFE_Op* op, const char* attr_name,
                              const void* const* values, const size_t* lengths,
                              int num_values) {
-  capi::SetEagerAttr(op, attr_name, [&] {
-    return capi::StringsAttr(values, lengths, num_values);
-  });
+  capi::SetAttr(op, attr_name,
+                [&] { return capi::StringsAttr(values, lengths, num_values); });
 }
 
 void TFE_OpSetAttrIntList(TFE_Op* op, const char* attr_name,
                           const int64_t* values, int num_values) {
-  capi::SetEagerAttr(op, attr_name,
-                     [&] { return capi::ListAttr(values, num_values); });
+  capi::SetAttr(op, attr_name,
+                [&] { return capi::ListAttr(values, num_values); });
 }
 
 void TFE_OpSetAttrFloatList(TFE_Op* op, const char* attr_name,
                             const float* values, int num_values) {
-  capi::SetEagerAttr(op, attr_name,
-                     [&] { return capi::ListAttr(values, num_values); });
+  capi::SetAttr(op, attr_name,
+                [&] { return capi::ListAttr(values, num_values); });
 }
 
 void TFE_OpSetAttrBoolList(TFE_Op* op, const char* attr_name,
                            const unsigned char* values, int num_values) {
-  capi::SetEagerAttr(op, attr_name,
-                     [&] { return capi::BoolsAttr(values, num_values); });
+  capi::SetAttr(op, attr_name,
+                [&] { return capi::BoolsAttr(values, num_values); });
 }
 
 void TFE_OpSetAttrTypeList(TFE_Op* op, const char* attr_name,
                            const TF_DataType* values, int num_values) {
-  capi::SetEagerAttr(op, attr_name,
-                     [&] { return capi::TypesAttr(values, num_values); });
+  capi::SetAttr(op, attr_name,
+                [&] { return capi::TypesAttr(values, num_values); });
 }
 
 void TFE_OpSetAttrShapeList(TFE_Op* op, const char* attr_name,
                             const int64_t** dims, const int* num_dims,
                             int num_values, TF_Status* out_status) {
-  capi::SetEagerAttrNow(op, attr_name, out_status, [&] {
+  capi::SetAttrNow(op, "op", attr_name, out_status, [&] {
     return capi::ShapesAttr(dims, num_dims, num_values);
   });
 }
 
 void TFE_OpSetAttrFunctionList(TFE_Op* op, const char* attr_name,
                                const TFE_Op** value, int num_values) {
-  capi::SetEagerAttr(op, attr_name,
-                     [&] { return capi::FunctionsAttr(value, num_values); });
+  capi::SetAttr(op, attr_name,
+                [&] { return capi::FunctionsAttr(value, num_values); });
 }

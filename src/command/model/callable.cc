@@ -9,13 +9,13 @@
 #include "op/resource.h"
 #include "runtime/executable.h"
 #include "runtime/function_caller.h"
+#include "saved_model/model_file.h"
 #include "saved_model/signature.h"
 
 namespace headrace::command {
 namespace {
 
 // saved_model_cli leaves it out, too.
-constexpr StringView kInitSignature = "__saved_model_init_op";
 
 class SignatureCallable : public Callable {
  public:
@@ -143,7 +143,7 @@ StatusOr<std::string> ChosenSignature(const Arguments& args,
                                       const Source& source) {
   std::vector<std::string> real;
   for (const std::string& key : keys) {
-    if (key != kInitSignature) real.push_back(key);
+    if (key != kInitOpKey) real.push_back(key);
   }
   const auto has = [&](const std::string& key) {
     return std::find(real.begin(), real.end(), key) != real.end();

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/numbers/bools.h"
 #include "base/utf8.h"
 
 namespace headrace::command {
@@ -187,6 +188,7 @@ StatusOr<Tensor> ReadPlain(const NpyHeader& header, const Shape& shape,
     }
     HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(type.dtype, shape));
     if (bytes > 0) std::memcpy(t.raw(), data.data(), bytes);
+    if (t.dtype() == DType::kBool) MakeBools(t.raw(), t.bytes());
     if (!header.fortran_order || shape.rank() < 2) return t;
     HR_ASSIGN_OR_RETURN(const Tensor rows, Tensor::Allocate(type.dtype, shape));
     return InRows(t, rows, size);

@@ -23,6 +23,16 @@ TEST(Npy, TensorsComeBack) {
   }
 }
 
+TEST(Npy, EveryByteIsABool) {
+  Tensor t = *Tensor::Allocate(DType::kBool, Shape{2});
+  t.data<bool>()[0] = t.data<bool>()[1] = true;
+  std::string bytes = *NpyFromTensor(t);
+  bytes.back() = ' ';
+  const auto back = TensorFromNpy(bytes);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(static_cast<const char*>(back->raw())[1], 1);
+}
+
 TEST(Npy, EveryTruncationIsAnError) {
   const std::string bytes =
       *NpyFromTensor(Tensor::Vector<std::string>({"a", "b"}));

@@ -2,19 +2,10 @@
 
 #include <cstring>
 
+#include "op/passes/copy_piece.h"
+
 namespace headrace {
 namespace {
-
-// A number is moved by one instruction, without a call.
-void CopyPiece(char* to, const char* from, int64_t bytes) {
-  if (bytes == 4) {
-    std::memcpy(to, from, 4);
-  } else if (bytes == 8) {
-    std::memcpy(to, from, 8);
-  } else {
-    std::memcpy(to, from, bytes);
-  }
-}
 
 // Returns the place behind what it wrote.
 char* CopyBox(const BoxCall& b, size_t dim, const char* from, char* to) {

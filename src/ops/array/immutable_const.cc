@@ -1,6 +1,7 @@
 // ImmutableConst: a tensor whose elements are a file's bytes. Upstream maps the
 // file; here it is read (base/files/file_system.h says why).
 #include "base/files/files.h"
+#include "base/numbers/bools.h"
 #include "op/op.h"
 
 namespace headrace {
@@ -31,6 +32,7 @@ StatusOr<Tensor> TensorOfFile(const std::string& path, DType dtype,
   HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(dtype, shape));
   HR_RETURN_IF_ERROR(LoadFile(
       fs, local, absl::MakeSpan(t.data<char>(), static_cast<size_t>(bytes))));
+  if (dtype == DType::kBool) MakeBools(t.raw(), t.bytes());
   return t;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "op/passes/binds_rows.h"
+#include "op/passes/copy_piece.h"
 #include "ops/list/tensor_list.h"
 
 namespace headrace {
@@ -31,29 +32,19 @@ inline BoundRows& RowsOf(const BoundCall& c) {
 void RefuseRow(BoundCall& c);
 void LackMemory(BoundCall& c);
 
-// A number is moved by one instruction, without a call.
-inline void CopyRow(void* to, const void* from, int64_t bytes) {
-  if (bytes == 4) {
-    std::memcpy(to, from, 4);
-  } else if (bytes == 8) {
-    std::memcpy(to, from, 8);
-  } else {
-    std::memcpy(to, from, bytes);
-  }
-}
 // Copies element i to `out`; zeros where it was never set.
 inline void ReadRow(const BoundRows& rows, int64_t i, void* out) {
   if (rows.at[i] == nullptr) [[unlikely]] {
     std::memset(out, 0, rows.bytes);
   } else {
-    CopyRow(out, rows.at[i], rows.bytes);
+    CopyPiece(out, rows.at[i], rows.bytes);
   }
 }
 // Sets element i, or the next one behind the last.
 inline void WriteRow(BoundCall& c, int64_t i, const void* from) {
   BoundRows& rows = RowsOf(c);
   if (void* to = rows.Own(i)) [[likely]] {
-    CopyRow(to, from, rows.bytes);
+    CopyPiece(to, from, rows.bytes);
   } else {
     LackMemory(c);
   }

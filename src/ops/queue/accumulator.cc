@@ -1,9 +1,5 @@
 #include "ops/queue/accumulator.h"
 
-#include <chrono>
-
-#include "base/cancellation.h"
-
 namespace headrace {
 namespace {
 
@@ -38,12 +34,6 @@ int64_t Accumulator::count() const {
 void Accumulator::SetGlobalStep(int64_t step) {
   MutexLock lock(mutex_);
   global_step_ = step;
-}
-
-Status Accumulator::AwaitChange() {
-  changed_.WaitFor(mutex_, std::chrono::milliseconds(20));
-  MutexUnlock open(mutex_);  // a signal's handler may use the accumulator
-  return CheckStop();
 }
 
 Status DenseAccumulator::Add(int64_t local_step, const Tensor& gradient) {

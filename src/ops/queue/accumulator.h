@@ -9,6 +9,7 @@
 #include "base/mutex.h"
 #include "op/op.h"
 #include "op/resource.h"
+#include "ops/queue/await_change.h"
 
 namespace headrace {
 
@@ -44,7 +45,7 @@ class Accumulator : public Resource {
   template <typename Take>
   Status TakeWhenEnough(int64_t required, Take&& take) {
     MutexLock lock(mutex_);
-    while (count_ < required) HR_RETURN_IF_ERROR(AwaitChange());
+    while (count_ < required) HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
     HR_RETURN_IF_ERROR(take());
     count_ = 0;
     ++global_step_;
@@ -59,8 +60,6 @@ class Accumulator : public Resource {
   mutable Mutex mutex_;
 
  private:
-  Status AwaitChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   const std::string name_;
   const DType dtype_;
   const Shape shape_;

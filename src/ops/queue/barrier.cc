@@ -1,13 +1,12 @@
 // Barrier, BarrierInsertMany, BarrierTakeMany, BarrierClose, BarrierReadySize,
 // BarrierIncompleteSize: tuples whose components come one by one, by key.
-#include <chrono>
 #include <limits>
 #include <map>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "base/cancellation.h"
 #include "op/op_like.h"
+#include "ops/queue/await_change.h"
 #include "ops/queue/queue_handle.h"
 #include "ops/queue/tuple_queue.h"
 
@@ -168,9 +167,7 @@ StatusOr<std::vector<Barrier::Whole>> Barrier::Take(int64_t n, bool allow_small,
   while (n > 0) {
     HR_ASSIGN_OR_RETURN(given, Givable(n, allow_small, wait));
     if (given > 0) break;
-    changed_.WaitFor(mutex_, std::chrono::milliseconds(20));
-    MutexUnlock open(mutex_);  // a signal's handler may use the barrier
-    HR_RETURN_IF_ERROR(CheckStop());
+    HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
   }
   std::vector<Whole> out;
   for (int64_t i = 0; i < given; ++i) {

@@ -1,11 +1,10 @@
 // MapStage, OrderedMapStage and their like: tuples under keys that wait for the
 // next step. Their components may come, and go, one by one.
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <optional>
 
-#include "base/cancellation.h"
+#include "ops/queue/await_change.h"
 #include "ops/queue/staging.h"
 
 namespace headrace {
@@ -30,7 +29,7 @@ class StagingMap : public Resource {
     HR_RETURN_IF_ERROR(limits_.CheckFits(bytes));
     MutexLock lock(mutex_);
     while (limits_.IsFull(static_cast<int64_t>(whole_.size()), bytes_, bytes)) {
-      HR_RETURN_IF_ERROR(AwaitChange());
+      HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
     }
     if (whole_.contains(key)) {
       return InvalidArgument("Cannot insert in key ", key,
@@ -66,7 +65,7 @@ class StagingMap : public Resource {
     while (true) {
       it = asked ? whole_.find(*asked) : whole_.begin();
       if (it != whole_.end()) break;
-      HR_RETURN_IF_ERROR(AwaitChange());
+      HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
     }
     *key = it->first;
     HR_ASSIGN_OR_RETURN(Tuple out, PartsOf(it->second, *key, places));
@@ -97,11 +96,6 @@ class StagingMap : public Resource {
   }
 
  private:
-  Status AwaitChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    changed_.WaitFor(mutex_, std::chrono::milliseconds(20));
-    MutexUnlock open(mutex_);  // a signal's handler may use the map
-    return CheckStop();
-  }
   static StatusOr<Tuple> PartsOf(const Parts& parts, int64_t key,
                                  absl::Span<const int32_t> places) {
     Tuple out;

@@ -2,11 +2,9 @@
 // program.
 #include "base/mutex.h"
 
-#include <chrono>
-
-#include "base/cancellation.h"
 #include "op/op.h"
 #include "op/resource.h"
+#include "ops/queue/await_change.h"
 #include "ops/queue/queue_handle.h"
 
 namespace headrace {
@@ -18,11 +16,7 @@ class StepMutex : public Resource {
   std::string DebugString() const override { return "Mutex"; }
   Status Lock() {
     MutexLock lock(mutex_);
-    while (held_) {
-      changed_.WaitFor(mutex_, std::chrono::milliseconds(20));
-      MutexUnlock open(mutex_);  // a signal's handler may use the mutex
-      HR_RETURN_IF_ERROR(CheckStop());
-    }
+    while (held_) HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
     held_ = true;
     return OkStatus();
   }

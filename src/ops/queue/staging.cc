@@ -3,10 +3,9 @@
 // share it.
 #include "ops/queue/staging.h"
 
-#include <chrono>
 #include <deque>
 
-#include "base/cancellation.h"
+#include "ops/queue/await_change.h"
 
 namespace headrace {
 namespace {
@@ -23,7 +22,7 @@ class StagingArea : public Resource {
     MutexLock lock(mutex_);
     while (
         limits_.IsFull(static_cast<int64_t>(tuples_.size()), bytes_, bytes)) {
-      HR_RETURN_IF_ERROR(AwaitChange());
+      HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
     }
     bytes_ += bytes;
     tuples_.push_back(std::move(tuple));
@@ -32,7 +31,7 @@ class StagingArea : public Resource {
   }
   StatusOr<Tuple> Get() {
     MutexLock lock(mutex_);
-    while (tuples_.empty()) HR_RETURN_IF_ERROR(AwaitChange());
+    while (tuples_.empty()) HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
     Tuple out = std::move(tuples_.front());
     tuples_.pop_front();
     bytes_ -= BytesOf(out);
@@ -43,7 +42,7 @@ class StagingArea : public Resource {
   StatusOr<Tuple> Peek(int64_t at) {
     MutexLock lock(mutex_);
     while (at >= static_cast<int64_t>(tuples_.size())) {
-      HR_RETURN_IF_ERROR(AwaitChange());
+      HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
     }
     return tuples_[at];
   }
@@ -59,12 +58,6 @@ class StagingArea : public Resource {
   }
 
  private:
-  Status AwaitChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    changed_.WaitFor(mutex_, std::chrono::milliseconds(20));
-    MutexUnlock open(mutex_);  // a signal's handler may use the area
-    return CheckStop();
-  }
-
   const StagingLimits limits_;
   mutable Mutex mutex_;
   CondVar changed_;

@@ -1,6 +1,6 @@
 #include "ops/queue/tuple_queue.h"
 
-#include <chrono>
+#include "ops/queue/await_change.h"
 
 namespace headrace {
 
@@ -47,17 +47,11 @@ Status TupleQueue::CheckTuple(absl::Span<const Tensor> tuple, bool many) const {
   return OkStatus();
 }
 
-Status TupleQueue::AwaitChange() {
-  changed_.WaitFor(mutex_, std::chrono::milliseconds(20));
-  MutexUnlock open(mutex_);  // a signal's handler may use the queue
-  return CheckStop();
-}
-
 Status TupleQueue::Enqueue(Tuple tuple) {
   MutexLock lock(mutex_);
   if (closed_) return Cancelled(Named(), " is closed.");
   while (!cancelled_ && capacity_ >= 0 && held() >= capacity_) {
-    HR_RETURN_IF_ERROR(AwaitChange());
+    HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
   }
   if (cancelled_) return Cancelled(Named(), " is closed.");
   Put(std::move(tuple));
@@ -67,7 +61,8 @@ Status TupleQueue::Enqueue(Tuple tuple) {
 
 StatusOr<std::vector<Tuple>> TupleQueue::Dequeue(int64_t n, bool up_to) {
   MutexLock lock(mutex_);
-  while (!closed_ && held() - kept() < n) HR_RETURN_IF_ERROR(AwaitChange());
+  while (!closed_ && held() - kept() < n)
+    HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
   int64_t taken = n;
   if (held() < n) {
     if (!up_to || held() == 0) {

@@ -52,7 +52,6 @@ class TupleQueue : public Resource {
 
  private:
   // Something may have changed, or it is time to stop.
-  Status AwaitChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Named() const;  // "FIFOQueue 'name'"
 
   const std::string kind_, name_;

@@ -1,6 +1,7 @@
 // Variables of TensorFlow 1's graphs, which travel by reference: at run time a
 // reference is a resource handle, like those of the Resource* ops; who reads
 // it as a plain tensor has the engine read the variable.
+#include "ops/array/index/nd_index.h"
 #include "ops/state/scatter.h"
 #include "ops/state/variable_access.h"
 
@@ -224,16 +225,12 @@ StatusOr<std::unique_ptr<Kernel>> BindScatter(const ResolvedOp& op) {
 
 template <ScatterKind kind>
 Status ScatterNdRef(KernelContext& c) {
-  const std::string& policy = c.op().string_attr("bad_indices_policy");
-  if (!policy.empty() && policy != "DEFAULT" && policy != "ERROR" &&
-      policy != "IGNORE") {
-    return InvalidArgument("Unknown bad indices handling attribute: ", policy);
-  }
+  HR_ASSIGN_OR_RETURN(const BadIndices policy, BadIndicesPolicy(c.op()));
   HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
   HR_RETURN_IF_ERROR(
       UpdateVariables({v}, c.input(2).dtype(), [&](absl::Span<Tensor*> values) {
-        return ScatterSlices(kind, c.input(1), c.input(2), policy == "IGNORE",
-                             *values[0]);
+        return ScatterSlices(kind, c.input(1), c.input(2),
+                             policy == BadIndices::kIgnore, *values[0]);
       }));
   c.set_output(0, c.input(0));
   return OkStatus();

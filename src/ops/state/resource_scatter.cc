@@ -1,5 +1,6 @@
 // ResourceScatter*: a variable's rows; ResourceScatterNd*: its slices.
 #include "base/cancellation.h"
+#include "ops/array/index/nd_index.h"
 #include "ops/state/scatter.h"
 #include "ops/state/variable_access.h"
 
@@ -23,19 +24,15 @@ Status Rows(KernelContext& c) {
 
 template <ScatterKind kind>
 Status Slices(KernelContext& c) {
-  const std::string& policy = c.op().string_attr("bad_indices_policy");
-  if (!policy.empty() && policy != "DEFAULT" && policy != "ERROR" &&
-      policy != "IGNORE") {
-    return InvalidArgument("Unknown bad indices handling attribute: ", policy);
-  }
+  HR_ASSIGN_OR_RETURN(const BadIndices policy, BadIndicesPolicy(c.op()));
   HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
   if (v.variable->dtype() != c.input(2).dtype()) {
     return InvalidArgument("DType of resource and updates does not match.");
   }
   return v.variable->Update(v.name, [&](Tensor& value) {
     const StopHold whole;
-    return ScatterSlices(kind, c.input(1), c.input(2), policy == "IGNORE",
-                         value);
+    return ScatterSlices(kind, c.input(1), c.input(2),
+                         policy == BadIndices::kIgnore, value);
   });
 }
 
