@@ -4,7 +4,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
+#include "bind/python/safe_mode.h"
 #include "bind/python/serialized.h"
 #include "bind/saved_model.h"
 #include "bind/structured_value.h"
@@ -66,8 +68,17 @@ nb::bytes SerializedGraph(const std::string& folder, const Tags& tags) {
 }
 
 // Raises as ReadModel and GraphOrRaise do, else what went wrong.
+// Each model has limits of its own.
+SandboxPtr OfModel(const PySafeMode& mode, const std::string& folder) {
+  auto made = MakeSandbox(mode.sandbox->policy(),
+                          absl::StrCat("the model in ", folder));
+  if (!made.ok()) ThrowStatus(made.status());
+  return *std::move(made);
+}
+
 ModelPtr LoadModel(const std::string& folder, std::optional<Tags> tags,
-                   bool allow_partial_checkpoint, bool skip_checkpoint) {
+                   bool allow_partial_checkpoint, bool skip_checkpoint,
+                   const PySafeMode* mode) {
   LoadedModel::Options options;
   options.tags = std::move(tags);
   options.allow_partial_checkpoint = allow_partial_checkpoint;
@@ -76,6 +87,9 @@ ModelPtr LoadModel(const std::string& folder, std::optional<Tags> tags,
   auto* graph = GraphOrRaise(FindMetaGraph(file.get(), options.tags, folder));
   StatusOr<ModelPtr> model;
   {
+    const CallStops stops;
+    options.sandbox = CurrentSandbox();
+    if (mode != nullptr) options.sandbox = OfModel(*mode, folder);
     // Files may be slow: other threads of Python run on.
     WithoutGil unlocked;
     model = LoadedModel::Make(std::move(file), graph, folder, options);
@@ -243,7 +257,7 @@ void AddSavedModel(nb::module_& m) {
       .def("function", &FunctionNamed);
   m.def("load_saved_model", &LoadModel, nb::arg("folder"),
         nb::arg("tags").none(), nb::arg("allow_partial_checkpoint"),
-        nb::arg("skip_checkpoint"));
+        nb::arg("skip_checkpoint"), nb::arg("safe_mode").none());
   m.def("core_for_shapes", &CoreForShapes);
   m.def("call_in_plain_graph", &CallInPlainGraph);
   m.def("contains_saved_model", &ContainsSavedModel);

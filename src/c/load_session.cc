@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/files/files.h"
+#include "base/model_files.h"
 #include "c/buffer.h"
 #include "c/session.h"
 #include "c/status.h"
@@ -160,7 +161,11 @@ StatusOr<TF_Session*> LoadSession(const TF_SessionOptions* options,
       return InvalidArgument("Graph is non-empty.");
     }
   }
-  HR_ASSIGN_OR_RETURN(auto model, ReadSavedModel(folder));
+  std::unique_ptr<tensorflow::SavedModel> model;
+  {
+    const AdoptedSandbox outside;  // the program asked for it
+    HR_ASSIGN_OR_RETURN(model, ReadSavedModel(folder));
+  }
   HR_ASSIGN_OR_RETURN(tensorflow::MetaGraphDef * found,
                       MetaGraphOfTags(model.get(), wanted));
   {
@@ -173,6 +178,13 @@ StatusOr<TF_Session*> LoadSession(const TF_SessionOptions* options,
   std::unique_ptr<TF_Session> session(made);
   std::optional<Deadline> deadline;
   if (timeout > 0) deadline.emplace(timeout);
+  std::vector<std::string> assets;
+  for (const auto& file : found->asset_file_def()) {
+    assets.push_back(
+        JoinPath(JoinPath(folder, kAssetsFolder), file.filename()));
+  }
+  HR_ASSIGN_OR_RETURN(const ModelFiles files,
+                      ModelFiles::Permit(folder, assets));
   HR_RETURN_IF_ERROR(SessionLoader(session.get(), *found, folder).Restore());
   if (meta_graph) HR_RETURN_IF_ERROR(SetBuffer(meta_graph, *found));
   return session.release();

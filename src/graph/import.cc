@@ -40,6 +40,31 @@ std::vector<std::string> CalledBy(const FunctionDef& f) {
   return called;
 }
 
+// A sandbox's nodes call no functions of the program around it.
+Status CheckCallees(const Graph& graph, int first,
+                    const FunctionLibrary* library) {
+  const auto check = [&](const Node& n, const FuncRef& f) -> Status {
+    if (library->Find(f.name)) return OkStatus();
+    const FunctionPtr other = GlobalFunctions().Find(f.name);
+    if (!other || other->body->sandbox() == graph.sandbox()) return OkStatus();
+    return AtNode(PermissionDenied("safe mode: function ", f.name,
+                                   " is none of ", graph.sandbox()->whose()),
+                  n.name());
+  };
+  for (int i = first; i < graph.num_nodes(); ++i) {
+    const Node& n = *graph.node(i);
+    for (const AttrDef& a : n.def().attrs) {
+      if (const auto* f = n.op().attrs().Get<FuncRef>(a.name)) {
+        HR_RETURN_IF_ERROR(check(n, *f));
+      }
+      const auto* list = n.op().attrs().Get<std::vector<FuncRef>>(a.name);
+      if (list == nullptr) continue;
+      for (const FuncRef& f : *list) HR_RETURN_IF_ERROR(check(n, f));
+    }
+  }
+  return OkStatus();
+}
+
 // Whether the nodes from `first` on call their functions as these are.
 Status CheckCalls(const Graph& graph, int first,
                   const FunctionLibrary* library) {
@@ -48,11 +73,20 @@ Status CheckCalls(const Graph& graph, int first,
     Status fits = CheckCall(n.op(), library);
     if (!fits.ok()) return AtNode(fits, n.name());
   }
+  if (graph.sandbox()) return CheckCallees(graph, first, library);
   return OkStatus();
 }
 
 Status InFunction(const Status& s, StringView name) {
   return Status(s.code(), absl::StrCat(s.message(), "\n\t in function ", name));
+}
+
+int64_t CountNodes(const GraphDef& def, const NodeTexts& nodes) {
+  int64_t count = static_cast<int64_t>(nodes.nodes().size());
+  for (const FunctionDef& f : def.library().function()) {
+    count += f.node_def_size();
+  }
+  return count;
 }
 
 class LibraryImporter {
@@ -203,6 +237,9 @@ Status Import(const GraphDef& def, const NodeTexts& nodes,
   // read.
   HR_RETURN_IF_ERROR(CheckVersions(def.versions(), kGraphVersion,
                                    /*min_producer=*/0, "GraphDef", "graph"));
+  HR_RETURN_IF_ERROR(graph->EnterSandbox());
+  // Told before anything is made of them.
+  HR_RETURN_IF_ERROR(CheckSandboxNodes(CountNodes(def, nodes)));
   // Functions first, as nodes may have them as their ops.
   if (def.has_library()) {
     LibraryImporter functions(def, graph->library().get(), graph->is_body);

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <deque>
+#include <optional>
 
 #include "absl/strings/str_join.h"
 #include "base/cancellation.h"
@@ -19,6 +20,26 @@ Status BindProgram(Program& p) {
   for (Call& call : p.calls) {
     Status s = BindCall(call);
     if (!s.ok()) return AtCall(s, call.name);
+  }
+  return OkStatus();
+}
+
+// Tensors that are to lie in the arena, which is one block, are within the
+// sandbox's limit of each tensor.
+Status CheckSizes(const Program& p) {
+  for (const Call& call : p.calls) {
+    for (const ValueId v : call.outputs) {
+      const ProgramValue& value = p.values[v];
+      if (!value.shape.fully_known()) continue;
+      int64_t bytes;
+      if (!MultiplyChecked(value.shape.num_elements(),
+                           static_cast<int64_t>(DTypeSize(value.dtype)),
+                           &bytes)) {
+        bytes = INT64_MAX;
+      }
+      Status s = CheckSandboxTensor(bytes);
+      if (!s.ok()) return AtCall(s, call.name);
+    }
   }
   return OkStatus();
 }
@@ -93,6 +114,9 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
     const Graph& graph, absl::Span<const Edge> feeds,
     absl::Span<const Edge> fetches, absl::Span<Node* const> targets,
     const FunctionLibrary* library) {
+  // Planning is part of a call: within its time and what it may use.
+  std::optional<SandboxCall> call;
+  if (SandboxCall::Needed(graph.sandbox().get())) call.emplace(graph.sandbox());
   PlanBudget budget;
   HR_ASSIGN_OR_RETURN(
       Program p, MakeProgram(graph, feeds, fetches, targets, library, &budget));
@@ -109,6 +133,7 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
 }
 
 StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
+  const SandboxScope scope(p.sandbox);
   // In this order: what is not needed is gone before anything is fused, cheap
   // values are made again before the fusing pass takes their copies in, kernels
   // are bound before memory is planned, as they say whether they make their
@@ -120,8 +145,10 @@ StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   HR_RETURN_IF_ERROR(CheckTokens());
   HR_RETURN_IF_ERROR(BindProgram(p));
   HR_RETURN_IF_ERROR(CheckTokens());
+  if (p.sandbox) HR_RETURN_IF_ERROR(CheckSizes(p));
   MemoryPlan plan = PlanMemory(p);
   std::unique_ptr<Executable> e(new Executable);
+  e->sandbox_ = p.sandbox;
   e->arena_bytes_ = plan.arena_bytes;
   e->feeds_ = p.feeds;
   e->fetches_ = p.fetches;
@@ -267,15 +294,22 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
     const Function& f, const FunctionLibrary* library) {
   std::vector<Edge> feeds;
   for (Node* n : f.args) feeds.push_back({n, 0});
-  return Make(*f.body, feeds, f.results, f.control_outputs, library);
+  auto made = Make(*f.body, feeds, f.results, f.control_outputs, library);
+  if (absl::IsPermissionDenied(made.status())) {
+    return PermissionDenied(made.status().message(), "\n\t in function ",
+                            f.name);
+  }
+  return made;
 }
 
 StatusOr<std::unique_ptr<Executable::Workspace>> Executable::NewWorkspace() {
+  const SandboxScope scope(sandbox_);
   auto f = std::make_unique<Workspace>();
   if (arena_bytes_) {
     f->arena = AllocateMemory(arena_bytes_);
     f->arena_bytes = arena_bytes_;
     if (f->arena == nullptr) {
+      HR_RETURN_IF_ERROR(CheckSandboxMemory(arena_bytes_));
       return ResourceExhausted("OOM when allocating ", arena_bytes_,
                                " bytes for a graph's run");
     }
@@ -512,8 +546,8 @@ Status Executable::RunProduct(Workspace& f, int i) {
   for (ValueId v : values) slots[v] = Tensor();
 }
 
-[[gnu::hot]] Status Executable::RunIn(Workspace& f, absl::Span<Tensor> feeds,
-                                      std::vector<Tensor>* fetches) {
+[[gnu::hot]] Status Executable::RunHere(Workspace& f, absl::Span<Tensor> feeds,
+                                        std::vector<Tensor>* fetches) {
   Status s = CheckStackRoom("functions that call each other");
   if (s.ok()) s = SetFeeds(f, feeds);
   if (s.ok()) s = RunSteps(f);
@@ -535,6 +569,23 @@ Status Executable::RunProduct(Workspace& f, int i) {
   }
   f.Clear(clear_at_end_);
   return OkStatus();
+}
+
+[[gnu::hot]] Status Executable::RunIn(Workspace& f, absl::Span<Tensor> feeds,
+                                      std::vector<Tensor>* fetches) {
+  if (SandboxCall::Needed(sandbox_.get())) [[unlikely]]
+    return RunConfined(f, feeds, fetches);
+  return RunHere(f, feeds, fetches);
+}
+
+[[gnu::cold]] Status Executable::RunConfined(Workspace& f,
+                                             absl::Span<Tensor> feeds,
+                                             std::vector<Tensor>* fetches) {
+  const SandboxCall call(sandbox_);
+  Status s = call.status();
+  if (s.ok()) return call.Told(RunHere(f, feeds, fetches));
+  fetches->clear();
+  return s;
 }
 
 void Executable::ReuseFetches(Workspace& f, absl::Span<Tensor> old) {

@@ -109,6 +109,11 @@ class Executable {
   Status SetFeeds(Workspace& f, absl::Span<Tensor> feeds);
   Status RunIn(Workspace& f, absl::Span<Tensor> feeds,
                std::vector<Tensor>* fetches);
+  // The same where sandboxes are to be seen to, and where they were.
+  Status RunConfined(Workspace& f, absl::Span<Tensor> feeds,
+                     std::vector<Tensor>* fetches);
+  Status RunHere(Workspace& f, absl::Span<Tensor> feeds,
+                 std::vector<Tensor>* fetches);
   Status RunSteps(Workspace& f);
   Status RunStep(Workspace& f, int i);
   Status RunProduct(Workspace& f, int i);
@@ -135,6 +140,7 @@ class Executable {
   std::vector<ValueId> clear_at_end_;
   std::vector<ValueId> counted_;          // every slot that a run fills
   std::unique_ptr<ShapePlans> by_shape_;  // where feeds' shapes vary
+  SandboxPtr sandbox_;                    // what it runs in, or null
   int num_rules_ = 0;                     // dynamic steps
   size_t arena_bytes_ = 0;
   std::atomic<Workspace*> spare_{nullptr};

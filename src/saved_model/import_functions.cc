@@ -145,6 +145,9 @@ class FunctionImporter {
       auto renamed = new_gradients_.find(gradient->second.s());
       if (renamed != new_gradients_.end()) {
         gradient->second.set_s(renamed->second);
+      } else if (InSandbox()) {
+        // The program's own gradient of that name is none of the model's.
+        gradient->second.mutable_s()->append(" of a model in safe mode");
       }
     }
     auto name = n->mutable_attr()->find("shared_name");

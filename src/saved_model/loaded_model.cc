@@ -2,8 +2,11 @@
 
 #include <set>
 
+#include "absl/strings/str_split.h"
 #include "base/files/files.h"
+#include "graph/at_node.h"
 #include "op/emitter.h"
+#include "op/reach.h"
 #include "saved_model/saved_gradients.h"
 #include "saved_model/saved_resource.h"
 #include "tensor/tensor_proto.h"
@@ -37,6 +40,7 @@ class ModelLoader {
     // The only constants that outlive the graph.
     HR_RETURN_IF_ERROR(MakePlainValues());
     if (!model_->session_.graph) HR_RETURN_IF_ERROR(ImportAll());
+    if (options_.sandbox) HR_RETURN_IF_ERROR(CheckPermitted());
     HR_RETURN_IF_ERROR(MakeResources());
     HR_RETURN_IF_ERROR(RegisterGradients(
         model_->imported_, *objects_,
@@ -155,9 +159,33 @@ class ModelLoader {
     if (index < 0 || index >= model_->graph_->asset_file_def_size()) {
       return Damaged("object ", i, ": there is no asset ", index);
     }
-    return Value(Tensor::Scalar<std::string>(
+    const std::string path =
         JoinPath(JoinPath(folder_, kAssetsFolder),
-                 model_->graph_->asset_file_def(index).filename())));
+                 model_->graph_->asset_file_def(index).filename());
+    if (options_.sandbox) {
+      Status s = options_.sandbox->PermitFile(folder_, path);
+      // Models may do without one; who reads it says so.
+      if (!s.ok() && !absl::IsNotFound(s)) return s;
+    }
+    return Value(Tensor::Scalar<std::string>(path));
+  }
+
+  // Whether the sandbox permits what the functions could run: told before
+  // anything runs. What they do run is looked at again.
+  Status CheckPermitted() const {
+    for (const auto& [name, f] : model_->imported_.by_name) {
+      if (name == model_->session_.restore) continue;
+      for (int i = 0; i < f->body->num_nodes(); ++i) {
+        const Node& n = *f->body->node(i);
+        const Status s = CheckOpPermitted(n.def());
+        if (s.ok()) continue;
+        const Status at = AtNode(s, n.name());
+        return Status(at.code(),
+                      absl::StrCat("SavedModel ", folder_, ": ", at.message(),
+                                   "\n\t in function ", name));
+      }
+    }
+    return OkStatus();
   }
 
   Status ImportAll() {
@@ -292,6 +320,13 @@ class ModelLoader {
 
   Status Restore() {
     const std::string path = JoinPath(folder_, kVariablesPrefix);
+    std::shared_ptr<void> permitted;
+    if (options_.sandbox) {
+      const std::vector<std::string> parts =
+          absl::StrSplit(kVariablesPrefix, '/');
+      permitted =
+          options_.sandbox->PermitPrefix(folder_, parts.front(), parts.back());
+    }
     if (const SessionGraph& session = model_->session_; session.graph) {
       return CallNamed(session.restore,
                        {Value(Tensor::Scalar<std::string>(path))});
@@ -333,10 +368,14 @@ class ModelLoader {
 
 StatusOr<std::shared_ptr<LoadedModel>> LoadedModel::Load(
     const std::string& folder, const Options& options) {
+  Options confined = options;
+  if (!confined.sandbox) confined.sandbox = CurrentSandbox();
+  // The program asked for these files, not the model.
+  const AdoptedSandbox outside;
   HR_ASSIGN_OR_RETURN(auto model, ReadSavedModel(folder));
   HR_ASSIGN_OR_RETURN(auto* graph,
                       FindMetaGraph(model.get(), options.tags, folder));
-  return Make(std::move(model), graph, folder, options);
+  return Make(std::move(model), graph, folder, confined);
 }
 
 StatusOr<std::shared_ptr<LoadedModel>> LoadedModel::Make(
@@ -346,7 +385,12 @@ StatusOr<std::shared_ptr<LoadedModel>> LoadedModel::Make(
   // Variables get their values now, whatever graph is being built.
   EmitterScope eager(DefaultEmitter());
   StopRecording quiet;
-  return ModelLoader(folder, options).Load(std::move(model), graph);
+  ModelLoader loader(folder, options);
+  if (!options.sandbox) return loader.Load(std::move(model), graph);
+  const SandboxCall call(options.sandbox);
+  auto loaded = loader.Load(std::move(model), graph);
+  if (!loaded.ok()) return call.Told(loaded.status());
+  return loaded;
 }
 
 int LoadedModel::Child(int id, StringView name) const {

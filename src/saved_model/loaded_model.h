@@ -26,12 +26,16 @@ class LoadedModel {
     bool allow_partial_checkpoint = false;
     // No variable gets a value.
     bool skip_checkpoint = false;
+    // What the model is confined to, in loading and whenever it runs; null: to
+    // what the calling thread is.
+    SandboxPtr sandbox;
   };
   // Reads, makes variables and resources and gives them their values. Runs
   // eagerly. Errors are those of ReadSavedModel, FindMetaGraph,
-  // ImportFunctions; DataLoss for an object graph that does not hold together,
-  // those of the checkpoint, and what the functions run into that make
-  // resources.
+  // ImportFunctions; PermissionDenied, ResourceExhausted and DeadlineExceeded
+  // for what the sandbox refuses; DataLoss for an object graph that does not
+  // hold together, those of the checkpoint, and what the functions run into
+  // that make resources.
   static StatusOr<std::shared_ptr<LoadedModel>> Load(const std::string& folder,
                                                      const Options& options);
   // The same of a file that has been read; `graph` is one of `model`.

@@ -7,6 +7,7 @@
 #include "bind/value/convert.h"
 #include "bind/value/tensor_object.h"
 #include "op/op.h"
+#include "op/reach.h"
 
 namespace headrace::bind {
 namespace {
@@ -132,6 +133,7 @@ Status EagerGradient(GradientContext& g) {
 
 OpBuilder PyFuncOp(const char* name) {
   OpBuilder b(name);
+  b.Traits({kCallsPython});
   b.Input("input: Tin")
       .Output("output: Tout")
       .Attr("token: string")

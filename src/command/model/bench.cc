@@ -22,6 +22,8 @@ constexpr OptionDef kBenchOptions[] = {
     kInputsOption,
     kTagSetOption,
     kSignatureOption,
+    kSafeOption,
+    kPolicyOption,
     kOutputsOption,
     {"runs", 'n', "COUNT", "How many calls are measured (100)."},
     {"warmup", 0, "COUNT", "How many calls go before (10)."},

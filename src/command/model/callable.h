@@ -13,6 +13,12 @@
 namespace headrace::command {
 
 // The options that choose what is called: of run, bench and freeze.
+inline constexpr OptionDef kSafeOption = {
+    "safe", 0, "",
+    "Confine the model: no files but its own, no network, Python, processes or "
+    "prints; 4 GiB, 60 seconds a call."};
+inline constexpr OptionDef kPolicyOption = {
+    "policy", 0, "FILE", "Confine the model to the safety policy in FILE."};
 inline constexpr OptionDef kTagSetOption = {
     "tag_set", 0, "TAGS",
     "Of a SavedModel: the graph with these tags, between commas."};

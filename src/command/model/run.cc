@@ -19,6 +19,8 @@ constexpr OptionDef kRunOptions[] = {
     kTagSetOption,
     kSignatureOption,
     kOutputsOption,
+    kSafeOption,
+    kPolicyOption,
     {"outdir", 'o', "FOLDER", "Write each output to FOLDER/NAME.npy."},
     {"overwrite", 0, "", "Replace files that are there already."},
     {"json", 0, "", "Print JSON."}};
