@@ -1,7 +1,6 @@
 #include "base/safety_policy.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -18,7 +17,7 @@ constexpr const char* kWords[kReaches] = {"reads",  "writes",    "network",
                                           "python", "processes", "prints"};
 // A policy is written by hand; more is no policy.
 constexpr size_t kLongestText = 1 << 20;
-constexpr double kMostSeconds = 3e9;
+constexpr int64_t kMostSeconds = 3'000'000'000;
 
 using Names = std::set<std::string, std::less<>>;
 
@@ -50,14 +49,25 @@ StatusOr<int64_t> BytesIn(StringView text) {
   return n << shift;
 }
 
+bool AllDigits(StringView text) {
+  return std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
+}
+
+// "2" or "2.5", to the nanosecond: read as it is written.
 StatusOr<int64_t> TimeIn(StringView text) {
-  double seconds;
-  if (!absl::SimpleAtod(text, &seconds) || !(seconds > 0) ||
-      seconds > kMostSeconds) {
-    return InvalidArgument("expected a number of seconds or none, got '", text,
-                           "'");
+  const size_t dot = std::min(text.find('.'), text.size());
+  const StringView whole = text.substr(0, dot);
+  std::string fraction(text.substr(std::min(dot + 1, text.size())));
+  int64_t seconds = 0, ns = 0;
+  if (AllDigits(whole) && AllDigits(fraction) && fraction.size() <= 9 &&
+      absl::SimpleAtoi(whole, &seconds) && seconds <= kMostSeconds) {
+    fraction.resize(9, '0');
+    if (absl::SimpleAtoi(fraction, &ns) && (seconds > 0 || ns > 0)) {
+      return seconds * 1'000'000'000 + ns;
+    }
   }
-  return std::max<int64_t>(std::llround(seconds * 1e9), 1);
+  return InvalidArgument("expected a number of seconds, as 2.5, or none, got '",
+                         text, "'");
 }
 
 Status AddNames(StringView text, Names* names) {

@@ -26,13 +26,25 @@ std::string RealPath(const std::string& path) {
   return copy;
 }
 
+// That of something that is not there, or of what is; empty where its folder is
+// not there either.
+std::string WouldBePath(const std::string& path) {
+  std::string real = RealPath(path);
+  const size_t slash = path.rfind('/');
+  if (!real.empty() || slash == std::string::npos) return real;
+  const std::string folder = RealPath(path.substr(0, slash + 1));
+  const std::string name = path.substr(slash + 1);
+  if (folder.empty() || name.empty() || name == "..") return {};
+  return folder + "/" + name;
+}
+
 std::string LocalPath(StringView path) {
   absl::ConsumePrefix(&path, "file://");
   return std::string(path);
 }
 
 // Whose limit a block counts against: one sandbox, or those around it too.
-struct Counted {
+struct CountedBlock {
   absl::InlinedVector<SandboxPtr, 1> by;
   int64_t bytes = 0, held = 0;
 };
@@ -40,7 +52,7 @@ struct Counted {
 // Blocks by address, in parts with locks of their own.
 struct BlockShard {
   ProcessMutex mutex;
-  absl::flat_hash_map<const void*, Counted> blocks ABSL_GUARDED_BY(mutex);
+  absl::flat_hash_map<const void*, CountedBlock> blocks ABSL_GUARDED_BY(mutex);
 };
 constexpr size_t kShards = 32;
 BlockShard& ShardOf(const void* block) {
@@ -143,9 +155,10 @@ Status Sandbox::CheckFile(StringView path, bool write) const {
   const Reach reach = write ? Reach::kWritesFiles : Reach::kReadsFiles;
   if (policy_.allowed.Has(reach) || by_name_.Has(reach)) return OkStatus();
   if (!write) {
-    const std::string real = RealPath(LocalPath(path));
-    // One that is not there may be asked for below what is permitted alone:
-    // else answers would tell which files there are.
+    // One that is not there may be asked for where it would be permitted: a
+    // prefix of files, or to learn that it is missing. Elsewhere answers would
+    // tell which files there are.
+    const std::string real = WouldBePath(LocalPath(path));
     if (!real.empty() && Permits(real)) return OkStatus();
   }
   return PermissionDenied("safe mode: ", whose_, " may not ",
@@ -267,7 +280,7 @@ namespace sandbox {
 std::atomic<int64_t> counted_blocks{0};
 
 bool CountBlock(const void* block, int64_t bytes) {
-  Counted counted{{}, bytes, 0};
+  CountedBlock counted{{}, bytes, 0};
   for (auto* s = InnermostSandbox(); s; s = s->outer()) {
     if (std::find(counted.by.begin(), counted.by.end(), s->sandbox()) ==
         counted.by.end()) {
@@ -289,7 +302,7 @@ bool CountBlock(const void* block, int64_t bytes) {
 }
 
 void ForgetBlock(const void* block) {
-  Counted counted;
+  CountedBlock counted;
   {
     BlockShard& shard = ShardOf(block);
     MutexLock lock(shard.mutex);
@@ -308,7 +321,7 @@ Status SetHeld(const void* block, int64_t bytes) {
   MutexLock lock(shard.mutex);
   const auto found = shard.blocks.find(block);
   if (found == shard.blocks.end()) return OkStatus();
-  Counted& counted = found->second;
+  CountedBlock& counted = found->second;
   const int64_t more = bytes - counted.held;
   if (!TakeAll(counted.by, more)) return CheckSandboxMemory(more);
   counted.held = bytes;

@@ -124,4 +124,4 @@ def _number(key, value):
     wanted = numbers.Real if key == "time" else numbers.Integral
     if isinstance(value, bool) or not isinstance(value, wanted):
         raise TypeError(f"`{key}` is a number or None, got {value!r}")
-    return repr(float(value)) if key == "time" else str(int(value))
+    return f"{float(value):.9f}" if key == "time" else str(int(value))
