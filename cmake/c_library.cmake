@@ -23,6 +23,13 @@ if(HR_TESTS)
   file(GLOB HR_C_PROGRAMS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/c/*.c)
   add_custom_target(headrace_c_tests)
   set(HR_C_ARGUMENT_models ${PROJECT_SOURCE_DIR}/tests/golden/saved_models)
+  # A user's library of ops: what it calls is the program's that loads it.
+  add_library(c_library_ops MODULE ${PROJECT_SOURCE_DIR}/tests/c/library/ops.c)
+  target_include_directories(c_library_ops PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  set_target_properties(c_library_ops PROPERTIES C_STANDARD 11
+      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_dependencies(headrace_c_tests c_library_ops)
+  set(HR_C_ARGUMENT_custom_ops $<TARGET_FILE:c_library_ops>)
   foreach(source ${HR_C_PROGRAMS})
     get_filename_component(name ${source} NAME_WE)
     add_executable(c_${name} ${source})

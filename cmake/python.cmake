@@ -28,7 +28,9 @@ hr_unity(HR_BIND ${PROJECT_SOURCE_DIR}/src ${HR_BIND})
 nanobind_add_module(_headrace STABLE_ABI NB_STATIC NOMINSIZE
                     NB_DOMAIN headrace ${HR_BIND})
 target_link_libraries(_headrace PRIVATE headrace_objects)
-target_sources(_headrace PRIVATE $<TARGET_OBJECTS:hr_cc_ops>)
+# With the C ABI, which libraries of ops call that a program loads.
+target_sources(_headrace PRIVATE $<TARGET_OBJECTS:hr_cc_ops>
+               $<TARGET_OBJECTS:hr_c> $<TARGET_OBJECTS:hr_c_proto>)
 target_include_directories(_headrace SYSTEM PRIVATE ${HR_NUMPY_INCLUDE})
 # C++ code that is loaded into a Python process and wants libheadrace.so finds
 # the module by that name, so that both use one copy of the library
@@ -48,3 +50,6 @@ add_custom_command(TARGET _headrace POST_BUILD
             ${HR_PYTHON_DIR}/headrace_protos.desc)
 add_dependencies(_headrace hr_proto_descriptors)
 install(FILES ${HR_DESCRIPTORS} DESTINATION headrace COMPONENT python)
+# What libraries of ops are compiled with (tf.sysconfig.get_include).
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tensorflow DESTINATION headrace/include
+        COMPONENT python FILES_MATCHING PATTERN "*.h")

@@ -14,6 +14,7 @@
 #include "bind/function/named_functions.h"
 #include "bind/function/named_gradient.h"
 #include "bind/function/tape_object.h"
+#include "bind/op_library.h"
 #include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
 #include "bind/python/interrupts.h"
@@ -76,4 +77,5 @@ NB_MODULE(_headrace, m) {
   AddModelWriter(m);
   AddFlowContexts(m);
   AddCommand(m);
+  AddOpLibrary(m);
 }

@@ -1,29 +1,10 @@
 // Libraries that are loaded at run time, servers, listeners.
-#include <dlfcn.h>
-
-#include "c/buffer.h"
+#include "c/custom/op_library.h"
 #include "c/status.h"
 #include "tensorflow/c/c_api.h"
-#include "tensorflow/core/framework/op_def.pb.h"
-
-struct TF_Library {
-  void* handle;
-};
 
 namespace headrace::capi {
 namespace {
-
-StatusOr<TF_Library*> LoadLibrary(const char* name) {
-  HR_RETURN_IF_ERROR(NotNull(name, "library_filename"));
-  void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* error = dlerror();
-    // A library that defines its ops by TensorFlow's C++ classes wants symbols
-    // that are not here, and says which.
-    return NotFound(error ? error : "the library cannot be loaded");
-  }
-  return new TF_Library{handle};
-}
 
 Status NoServers() {
   return Unimplemented(
@@ -37,17 +18,18 @@ namespace capi = headrace::capi;
 
 TF_Library* TF_LoadLibrary(const char* library_filename, TF_Status* status) {
   return capi::OrNull(status,
-                      [&] { return capi::LoadLibrary(library_filename); });
+                      [&] { return capi::LoadOpLibrary(library_filename); });
 }
 
-// The list is the library's: callers of upstream's do not free it. A loaded
-// library cannot define ops here, so that it is empty.
+// The list is the library's: callers of upstream's do not free it.
 TF_Buffer TF_GetOpList(TF_Library* lib_handle) {
-  return TF_Buffer{"", 0, nullptr};
+  if (lib_handle == nullptr) return TF_Buffer{"", 0, nullptr};
+  return TF_Buffer{lib_handle->op_list.data(), lib_handle->op_list.size(),
+                   nullptr};
 }
 
-// What is loaded stays: something of it may still run.
-void TF_DeleteLibraryHandle(TF_Library* lib_handle) { delete lib_handle; }
+// What is loaded stays, and so does what is known of it: its ops are used on.
+void TF_DeleteLibraryHandle(TF_Library* lib_handle) {}
 
 void TF_RegisterFilesystemPlugin(const char* plugin_filename,
                                  TF_Status* status) {
