@@ -23,6 +23,7 @@ if(HR_TESTS)
   file(GLOB HR_C_PROGRAMS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/c/*.c)
   add_custom_target(headrace_c_tests)
   set(HR_C_ARGUMENT_models ${PROJECT_SOURCE_DIR}/tests/golden/saved_models)
+  set(HR_C_ARGUMENT_experimental ${HR_C_ARGUMENT_models})
   # A user's library of ops: what it calls is the program's that loads it.
   add_library(c_library_ops MODULE ${PROJECT_SOURCE_DIR}/tests/c/library/ops.c)
   target_include_directories(c_library_ops PRIVATE ${PROJECT_SOURCE_DIR}/include)

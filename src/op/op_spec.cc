@@ -17,7 +17,8 @@ namespace {
 
 StringView Stripped(StringView s) { return absl::StripAsciiWhitespace(s); }
 
-// Takes `open` from the front and `close` from the back, or neither.
+// Takes `open` from the front and `close` from the back, or neither; blanks inside
+// them with them.
 bool Unwrap(StringView* s, StringView open, StringView close) {
   StringView inside = *s;
   if (!absl::ConsumePrefix(&inside, open) ||
@@ -66,10 +67,15 @@ std::vector<StringView> Items(StringView text) {
   return items;
 }
 
+bool IsQuotedBy(StringView text, char quote) {
+  return text.size() >= 2 && text.front() == quote && text.back() == quote;
+}
+
 StatusOr<std::string> ParseString(StringView text) {
-  if (!Unwrap(&text, "'", "'") && !Unwrap(&text, "\"", "\"")) {
+  if (!IsQuotedBy(text, '\'') && !IsQuotedBy(text, '"')) {
     return std::string(text);
   }
+  text = text.substr(1, text.size() - 2);
   std::string out;
   if (!absl::CUnescape(text, &out)) {
     return InvalidArgument("'", text, "' is no string");

@@ -25,6 +25,8 @@ TEST(OpSpec, Defaults) {
   const auto value = [](StringView spec) { return Attr(spec).default_value; };
   EXPECT_TRUE(AttrEquals(value("T: type = DT_HALF"), AttrValue(DType::kHalf)));
   EXPECT_TRUE(AttrEquals(value("s: string = 'a\\nb'"), AttrValue("a\nb")));
+  EXPECT_TRUE(AttrEquals(value("s: string = ' \t'"), AttrValue(" \t")));
+  EXPECT_TRUE(AttrEquals(value("s: shape = {}"), AttrValue(Shape())));
   EXPECT_TRUE(
       AttrEquals(value("s: shape = { dim { size: 2 } dim { size: -1 } }"),
                  AttrValue(Shape{2, -1})));
