@@ -17,8 +17,8 @@ namespace {
 
 StringView Stripped(StringView s) { return absl::StripAsciiWhitespace(s); }
 
-// Takes `open` from the front and `close` from the back, or neither; blanks inside
-// them with them.
+// Takes `open` from the front and `close` from the back, or neither; blanks
+// inside them with them.
 bool Unwrap(StringView* s, StringView open, StringView close) {
   StringView inside = *s;
   if (!absl::ConsumePrefix(&inside, open) ||
