@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "bind/python/status.h"
 #include "bind/value/attr_value.h"
 #include "op/absent_ops.h"
+#include "op/added_op.h"
 #include "op/registry.h"
 
 namespace headrace::bind {
@@ -424,8 +426,10 @@ PyObject* MakeOpFunction(PyObject*, PyObject* args) {
 template <bool kVectorized>
 PyObject* OpNames(PyObject*, PyObject*) {
   Ref list(PyList_New(0));
+  const std::vector<const OpDef*> users = OpsAdded();
   for (const OpDef* def : AllOps()) {
     if (kVectorized && !def->vectorize) continue;
+    if (std::find(users.begin(), users.end(), def) != users.end()) continue;
     Ref name(PyUnicode_FromString(def->name.c_str()));
     if (!name || PyList_Append(list.get(), name.get()) < 0) return nullptr;
   }
@@ -458,7 +462,7 @@ PyMethodDef op_function_functions[] = {
      "op_function(op, name, parameters, doc, module='headrace'): a public face "
      "of an op."},
     {"op_names", Shield<OpNames<false>>, METH_NOARGS,
-     "The names of all registered ops."},
+     "The names of all ops but those of users' libraries."},
     {"why_absent_op", Shield<WhyAbsentOp>, METH_O,
      "why_absent_op(name): a sentence about an op of TensorFlow that is not "
      "there, or an empty string."},
