@@ -126,6 +126,7 @@ Shape ParseShape(StringView text) {
     return Shape::UnknownRank();
   }
   Shape s;
+  if (text == "{}") return s;
   for (StringView item : ListItems(text)) {
     int64_t d = -1;
     if (!absl::SimpleAtoi(item, &d)) d = -1;

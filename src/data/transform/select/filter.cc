@@ -1,5 +1,5 @@
-// FilterDataset: elements for which a predicate holds. TakeWhileDataset: those
-// before the first for which it does not.
+// FilterDataset, ParallelFilterDataset: elements for which a predicate holds.
+// TakeWhileDataset: those before the first for which it does not.
 #include "data/dataset_op.h"
 #include "op/op_like.h"
 
@@ -83,8 +83,25 @@ class PredicateDataset : public InputDataset {
   const CapturedFunctionPtr f_;
 };
 
-template <bool kTakeWhile>
+// The predicate is asked on the thread that reads: in order, which is right for
+// all that `deterministic` may say.
+Status CheckParallelFilter(const KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const int64_t calls,
+                      IntInput(c, c.num_inputs() - 1, "num_parallel_calls"));
+  // -1 is tf.data.AUTOTUNE.
+  if (calls != -1 && calls <= 0) {
+    return InvalidArgument("num_parallel_calls must be greater than zero.");
+  }
+  const std::string& order = c.op().string_attr("deterministic");
+  if (order == "true" || order == "false" || order == "default") {
+    return OkStatus();
+  }
+  return InvalidArgument("Unrecognized determinism policy: ", order);
+}
+
+template <bool kTakeWhile, bool kParallel = false>
 Status MakePredicate(KernelContext& c) {
+  if (kParallel) HR_RETURN_IF_ERROR(CheckParallelFilter(c));
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(
@@ -106,6 +123,21 @@ HR_OP(FilterDataset)
     .Doc("The elements for which a predicate holds.")
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakePredicate<false>>);
+
+HR_OP(ParallelFilterDataset)
+    .Input("input_dataset: variant")
+    .Input("other_arguments: Targuments")
+    .Input("num_parallel_calls: int64")
+    .Output("handle: variant")
+    .Attr("predicate: func")
+    .Attr("deterministic: string = 'default'")
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
+    .Doc("The elements for which a predicate holds.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakePredicate<false, true>>);
 
 HR_OP(TakeWhileDataset)
     .Input("input_dataset: variant")
