@@ -166,7 +166,9 @@ class _Table(Trackable):
 
     def _make(self, op, named, **attrs):
         """The handle: in a graph by name, so that every run finds the same table."""
-        attrs["key_dtype"], attrs["value_dtype"] = self._key_dtype, self._value_dtype
+        attrs["value_dtype"] = self._value_dtype
+        if "empty_key" not in attrs:  # which tells the dtype
+            attrs["key_dtype"] = self._key_dtype
         self._made_as = named, attrs
         if _headrace.is_eager():
             return _raw(op, **attrs)
