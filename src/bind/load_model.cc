@@ -59,6 +59,18 @@ nb::bytes SerializedModel(const std::string& folder) {
   return Serialized(*ReadModel(folder));
 }
 
+// A SavedModel in chunks, in a folder that exists.
+void WriteInChunks(const std::string& folder, nb::bytes bytes) {
+  auto model =
+      ParseSavedModel(StringView(bytes.c_str(), bytes.size()), false, folder);
+  if (!model.ok()) ThrowStatus(model.status());
+  std::string local;
+  auto fs = FileSystemFor(folder, &local);
+  if (!fs.ok()) ThrowStatus(fs.status());
+  const Status s = WriteSavedModel(model->get(), *fs, local, true);
+  if (!s.ok()) ThrowStatus(s);
+}
+
 // The MetaGraphDef of these tags.
 nb::bytes SerializedGraph(const std::string& folder, const Tags& tags) {
   auto model = ReadModel(folder);
@@ -247,6 +259,7 @@ void AddSavedModel(nb::module_& m) {
   m.def("core_for_shapes", &CoreForShapes);
   m.def("call_in_plain_graph", &CallInPlainGraph);
   m.def("contains_saved_model", &ContainsSavedModel);
+  m.def("write_model_in_chunks", &WriteInChunks);
   m.def("read_saved_model", &SerializedModel);
   m.def("read_meta_graph", &SerializedGraph);
   m.def("read_fingerprint", &FingerprintIn);

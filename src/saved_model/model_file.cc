@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/files/files.h"
+#include "formats/chunked/chunked_proto.h"
 #include "formats/proto_text.h"
 
 namespace headrace {
@@ -12,8 +13,6 @@ namespace {
 
 using tensorflow::MetaGraphDef;
 using tensorflow::SavedModel;
-
-constexpr char kChunkedFile[] = "saved_model.cpb";
 
 std::set<StringView> TagsOf(const MetaGraphDef& graph) {
   const auto& tags = graph.meta_info_def().tags();
@@ -42,8 +41,11 @@ std::string AllTags(const SavedModel& model, const char* open,
 bool ContainsSavedModel(const std::string& folder) {
   std::string local;
   StatusOr<FileSystem*> fs = FileSystemFor(folder, &local);
-  return fs.ok() && (FileExists(*fs, JoinPath(local, kModelFile)) ||
-                     FileExists(*fs, JoinPath(local, kModelTextFile)));
+  if (!fs.ok()) return false;
+  for (const char* name : {kModelFile, kModelTextFile, kModelChunksFile}) {
+    if (FileExists(*fs, JoinPath(local, name))) return true;
+  }
+  return false;
 }
 
 StatusOr<std::unique_ptr<SavedModel>> ParseSavedModel(StringView bytes,
@@ -77,12 +79,32 @@ StatusOr<std::unique_ptr<SavedModel>> ReadSavedModel(
     return ParseSavedModel(bytes, name == kModelTextFile,
                            JoinPath(folder, name));
   }
-  if (FileExists(fs, JoinPath(local, kChunkedFile))) {
-    return Unimplemented("SavedModels in chunks are not supported: ",
-                         JoinPath(folder, kChunkedFile));
+  if (const std::string chunks = JoinPath(local, kModelChunksFile);
+      FileExists(fs, chunks)) {
+    auto model = std::make_unique<SavedModel>();
+    HR_RETURN_IF_ERROR(ReadChunkedProto(fs, chunks, model.get()));
+    return model;
   }
   return NotFound("SavedModel file does not exist at: ", folder,
                   "/{saved_model.pbtxt|saved_model.pb}");
+}
+
+Status WriteSavedModel(SavedModel* model, FileSystem* fs,
+                       const std::string& folder, bool in_chunks) {
+  std::vector<const char*> others = {kModelChunksFile};
+  if (in_chunks || model->ByteSizeLong() > kMostProtoBytes) {
+    HR_RETURN_IF_ERROR(
+        WriteChunkedProto(model, fs, JoinPath(folder, kModelChunksFile)));
+    others = {kModelFile, kModelTextFile};
+  } else {
+    HR_RETURN_IF_ERROR(WriteFileAtomically(fs, JoinPath(folder, kModelFile),
+                                           model->SerializeAsString()));
+  }
+  for (const char* other : others) {
+    const std::string path = JoinPath(folder, other);
+    if (FileExists(fs, path)) HR_RETURN_IF_ERROR(fs->Delete(path));
+  }
+  return OkStatus();
 }
 
 StatusOr<MetaGraphDef*> FindMetaGraph(SavedModel* model,
