@@ -29,7 +29,7 @@ using ModelPtr = std::shared_ptr<LoadedModel>;
 }
 
 // Raises OSError where there is no such file or it is damaged.
-std::unique_ptr<tensorflow::SavedModel> ReadModel(const std::string& folder) {
+ModelFile ReadModel(const std::string& folder) {
   auto file = ReadSavedModel(folder);
   if (absl::IsUnimplemented(file.status())) ThrowStatus(file.status());
   if (!file.ok()) RaiseAs(PyExc_OSError, file.status());

@@ -202,7 +202,7 @@ StatusOr<Source> FindSource(const std::string& path) {
   return NotFound(path, ": there is no such file, folder or checkpoint");
 }
 
-StatusOr<std::unique_ptr<tensorflow::SavedModel>> ReadModel(const Source& s) {
+StatusOr<ModelFile> ReadModel(const Source& s) {
   if (s.kind != SourceKind::kSavedModel) {
     return InvalidArgument(s.given, ": expected a SavedModel, got ",
                            KindName(s.kind));

@@ -7,8 +7,8 @@
 
 #include "base/files/file_system.h"
 #include "base/status.h"
+#include "saved_model/model_file.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
-#include "tensorflow/core/protobuf/saved_model.pb.h"
 
 namespace headrace::command {
 
@@ -40,7 +40,7 @@ struct Source {
 StatusOr<Source> FindSource(const std::string& path);
 
 // The model of a source of that kind; its errors name the file.
-StatusOr<std::unique_ptr<tensorflow::SavedModel>> ReadModel(const Source& s);
+StatusOr<ModelFile> ReadModel(const Source& s);
 
 // A GraphDef or MetaGraphDef, binary or text, in a file: a GraphDef comes as
 // the graph_def of a MetaGraphDef. DataLoss where it is neither.

@@ -19,25 +19,20 @@ using tensorflow::FunctionDef;
 using tensorflow::GraphDef;
 using tensorflow::NodeDef;
 
-// Functions of the library that a function's nodes use as their op, which
-// must be there before its body is made.
-std::vector<std::string> OpsOf(const FunctionDef& f) {
-  std::vector<std::string> ops;
-  for (const NodeDef& n : f.node_def()) ops.push_back(n.op());
-  return ops;
-}
-
-// Functions that a function's nodes call: made before it, they tell the shapes
-// of what they give.
-std::vector<std::string> CalledBy(const FunctionDef& f) {
-  std::vector<std::string> called;
-  for (const NodeDef& n : f.node_def()) {
+// f(name) of each function that an attribute of a function's nodes names: made
+// before it, they tell the shapes of what they give.
+template <typename F>
+Status EachCalledBy(const FunctionDef& def, F f) {
+  for (const NodeDef& n : def.node_def()) {
     for (const auto& [name, value] : n.attr()) {
-      if (value.has_func()) called.push_back(value.func().name());
-      for (const auto& one : value.list().func()) called.push_back(one.name());
+      if (value.has_func()) HR_RETURN_IF_ERROR(f(value.func().name()));
+      if (!value.has_list()) continue;
+      for (const auto& one : value.list().func()) {
+        HR_RETURN_IF_ERROR(f(one.name()));
+      }
     }
   }
-  return called;
+  return OkStatus();
 }
 
 // Whether the nodes from `first` on call their functions as these are.
@@ -99,18 +94,16 @@ class LibraryImporter {
     if (depth > 100) {
       return InvalidArgument("Function ", name, " is nested too deep");
     }
-    for (const std::string& op : OpsOf(def)) {
-      auto it = defs_.find(op);
-      if (it != defs_.end()) {
-        HR_RETURN_IF_ERROR(ImportOne(*it->second, depth + 1));
-      }
+    const auto import_first = [&](StringView needed) {
+      auto it = defs_.find(needed);
+      return it == defs_.end() ? OkStatus() : ImportOne(*it->second, depth + 1);
+    };
+    // Functions that nodes use as their op must be there before the body is.
+    for (const NodeDef& n : def.node_def()) {
+      HR_RETURN_IF_ERROR(import_first(n.op()));
     }
     if (depth < kDeepestCalls) {
-      for (const std::string& called : CalledBy(def)) {
-        auto it = defs_.find(called);
-        if (it == defs_.end()) continue;
-        HR_RETURN_IF_ERROR(ImportOne(*it->second, depth + 1));
-      }
+      HR_RETURN_IF_ERROR(EachCalledBy(def, import_first));
     }
     auto gradient = gradients_.find(name);
     StatusOr<FunctionPtr> f = ImportFunctionDef(

@@ -21,9 +21,8 @@ class ModelLoader {
   ModelLoader(std::string folder, LoadedModel::Options options)
       : folder_(std::move(folder)), options_(std::move(options)) {}
 
-  StatusOr<std::shared_ptr<LoadedModel>> Load(
-      std::unique_ptr<tensorflow::SavedModel> model,
-      tensorflow::MetaGraphDef* graph) {
+  StatusOr<std::shared_ptr<LoadedModel>> Load(ModelFile model,
+                                              tensorflow::MetaGraphDef* graph) {
     model_.reset(new LoadedModel);
     model_->model_ = std::move(model);
     model_->graph_ = graph;
@@ -37,6 +36,7 @@ class ModelLoader {
     // The only constants that outlive the graph.
     HR_RETURN_IF_ERROR(MakePlainValues());
     if (!model_->session_.graph) HR_RETURN_IF_ERROR(ImportAll());
+    KeepTheRest();
     HR_RETURN_IF_ERROR(MakeResources());
     HR_RETURN_IF_ERROR(RegisterGradients(
         model_->imported_, *objects_,
@@ -170,6 +170,16 @@ class ModelLoader {
         ImportFunctions(model_->graph_->mutable_graph_def(), names, folder_));
     model_->graph_->clear_graph_def();
     return OkStatus();
+  }
+
+  // Most of the memory that the file was read into held nodes, which are made
+  // by now: what is left moves out of it.
+  void KeepTheRest() {
+    ModelFile rest = NewModelFile();
+    *rest->add_meta_graphs() = *model_->graph_;
+    model_->model_ = std::move(rest);
+    model_->graph_ = model_->model_->mutable_meta_graphs(0);
+    objects_ = &model_->graph_->object_graph_def();
   }
 
   // The function of object `id`, with what it captures; null where the object
@@ -340,8 +350,7 @@ StatusOr<std::shared_ptr<LoadedModel>> LoadedModel::Load(
 }
 
 StatusOr<std::shared_ptr<LoadedModel>> LoadedModel::Make(
-    std::unique_ptr<tensorflow::SavedModel> model,
-    tensorflow::MetaGraphDef* graph, const std::string& folder,
+    ModelFile model, tensorflow::MetaGraphDef* graph, const std::string& folder,
     const Options& options) {
   // Variables get their values now, whatever graph is being built.
   EmitterScope eager(DefaultEmitter());

@@ -36,9 +36,8 @@ class LoadedModel {
                                                      const Options& options);
   // The same of a file that has been read; `graph` is one of `model`.
   static StatusOr<std::shared_ptr<LoadedModel>> Make(
-      std::unique_ptr<tensorflow::SavedModel> model,
-      tensorflow::MetaGraphDef* graph, const std::string& folder,
-      const Options& options);
+      ModelFile model, tensorflow::MetaGraphDef* graph,
+      const std::string& folder, const Options& options);
 
   // Without its graph, of which functions and constants were made.
   const tensorflow::MetaGraphDef& meta_graph() const { return *graph_; }
@@ -69,7 +68,7 @@ class LoadedModel {
   friend class ModelLoader;
   LoadedModel() = default;
 
-  std::unique_ptr<tensorflow::SavedModel> model_;
+  ModelFile model_;
   tensorflow::MetaGraphDef* graph_ = nullptr;  // of model_
   ImportedFunctions imported_;
   SessionGraph session_;

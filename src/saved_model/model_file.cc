@@ -1,5 +1,7 @@
 #include "saved_model/model_file.h"
 
+#include <google/protobuf/arena.h>
+
 #include <algorithm>
 #include <set>
 
@@ -46,10 +48,19 @@ bool ContainsSavedModel(const std::string& folder) {
                      FileExists(*fs, JoinPath(local, kModelTextFile)));
 }
 
-StatusOr<std::unique_ptr<SavedModel>> ParseSavedModel(StringView bytes,
-                                                      bool is_text,
-                                                      const std::string& path) {
-  auto model = std::make_unique<SavedModel>();
+ModelFile NewModelFile() {
+  google::protobuf::ArenaOptions options;
+  // Blocks that grow: small models take no more than they need, large ones few.
+  options.start_block_size = 16 << 10;
+  options.max_block_size = 1 << 20;
+  auto arena = std::make_shared<google::protobuf::Arena>(options);
+  auto* model = google::protobuf::Arena::CreateMessage<SavedModel>(arena.get());
+  return ModelFile(std::move(arena), model);
+}
+
+StatusOr<ModelFile> ParseSavedModel(StringView bytes, bool is_text,
+                                    const std::string& path) {
+  const ModelFile model = NewModelFile();
   if (is_text) {
     auto error = ReadProtoText(std::string(bytes), model.get());
     if (!error) return model;
@@ -66,8 +77,7 @@ StatusOr<std::unique_ptr<SavedModel>> ParseSavedModel(StringView bytes,
                   "Wire format was corrupt.");
 }
 
-StatusOr<std::unique_ptr<SavedModel>> ReadSavedModel(
-    const std::string& folder) {
+StatusOr<ModelFile> ReadSavedModel(const std::string& folder) {
   std::string local;
   HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(folder, &local));
   for (const char* name : {kModelFile, kModelTextFile}) {

@@ -31,13 +31,17 @@ using Tags = std::vector<std::string>;
 // Whether there is a file of either form. False for paths of no file system.
 bool ContainsSavedModel(const std::string& folder);
 
+// A file's message in memory of its own, which it fills block by block and
+// leaves at once.
+using ModelFile = std::shared_ptr<tensorflow::SavedModel>;
+
+ModelFile NewModelFile();
 // NotFound where there is none, DataLoss where it is damaged, Unimplemented for
 // the form in chunks (saved_model.cpb).
-StatusOr<std::unique_ptr<tensorflow::SavedModel>> ReadSavedModel(
-    const std::string& folder);
+StatusOr<ModelFile> ReadSavedModel(const std::string& folder);
 // The same from the file's bytes; `path` is for messages.
-StatusOr<std::unique_ptr<tensorflow::SavedModel>> ParseSavedModel(
-    StringView bytes, bool is_text, const std::string& path);
+StatusOr<ModelFile> ParseSavedModel(StringView bytes, bool is_text,
+                                    const std::string& path);
 
 // The MetaGraph with exactly these tags, in any order; without tags the only
 // one. InvalidArgument where that names none; NotFound where there are several
