@@ -1,8 +1,9 @@
-# libheadrace_c.so: the C ABI, from the objects of all rooms and those of src/c.
+# libheadrace_c.so: the C ABI, from the objects of the rooms below it and those of
+# src/c.
 # What is linked with it finds it at run time as libtensorflow.so.2.
 set(HR_C_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/exports_c.map)
 add_library(headrace_c SHARED)
-target_link_libraries(headrace_c PRIVATE $<BUILD_INTERFACE:headrace_objects>)
+target_link_libraries(headrace_c PRIVATE $<BUILD_INTERFACE:headrace_c_objects>)
 target_sources(headrace_c PRIVATE $<TARGET_OBJECTS:hr_c>
                $<TARGET_OBJECTS:hr_c_proto>)
 target_include_directories(headrace_c INTERFACE
