@@ -53,7 +53,7 @@ NB_MODULE(_headrace, m) {
   }
   // Threads that a job waits for may wait for the GIL.
   headrace::SetInlineRunner([](absl::FunctionRef<void()> job) {
-    WithoutGil unlocked(Py_IsInitialized() && PyGILState_Check());
+    WithoutGil unlocked(Py_IsInitialized() && HoldsGil());
     job();
   });
   // Only Python programs have signals to look for; programs in C++ handle their

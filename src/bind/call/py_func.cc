@@ -29,7 +29,7 @@ Status StatusOfRaised() {
   if (format) {
     Ref told(Called<PyObject_CallFunctionObjArgs>(
         format.get(), held_value ? held_value.get() : Py_None, nullptr));
-    const char* utf8 = told ? PyUnicode_AsUTF8(told.get()) : nullptr;
+    const char* utf8 = told ? Utf8Of(told.get()) : nullptr;
     if (utf8) text = utf8;
   }
   // The import or the description may have failed: the words above stand then.
@@ -52,7 +52,7 @@ class PyFunc : public Kernel {
   Status Run(KernelContext& c) override {
     // Threads of datasets may still call while the interpreter goes down;
     // taking the GIL then would end the thread.
-    if (!Py_IsInitialized() || _Py_IsFinalizing()) {
+    if (!Py_IsInitialized() || PythonEnds()) {
       return Cancelled("the Python interpreter is shutting down");
     }
     const StopHold hold;  // Python's frames pass no exceptions of C++

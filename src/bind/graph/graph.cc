@@ -126,7 +126,7 @@ constinit thread_local GraphBuilder* default_graph
 
 Emitter* DefaultGraph() {
   // Threads of the engine's own have no default graph.
-  if (default_graph == nullptr && Py_IsInitialized() && PyGILState_Check()) {
+  if (default_graph == nullptr && Py_IsInitialized() && HoldsGil()) {
     Ref make = Import("context.stack", "thread_graph");
     Ref made(make ? Called<PyObject_CallNoArgs>(make.get()) : nullptr);
     // There is nobody to raise to: emitters are asked for in the middle of
