@@ -3,9 +3,11 @@
 #include <bit>
 #include <deque>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/cancellation.h"
 #include "base/stack_room.h"
+#include "base/thread_pool.h"
 #include "base/timeline.h"
 #include "op/run_kernel.h"
 #include "op/shape_context.h"
@@ -120,14 +122,15 @@ StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   HR_RETURN_IF_ERROR(CheckTokens());
   HR_RETURN_IF_ERROR(BindProgram(p));
   HR_RETURN_IF_ERROR(CheckTokens());
-  MemoryPlan plan = PlanMemory(p);
+  std::vector<bool> guess;
+  for (const Call& call : p.calls) guess.push_back(IsGuess(p, call));
+  const std::vector<SideGroup> groups = FindSideGroups(p, guess, NumThreads());
+  MemoryPlan plan = PlanMemory(p, groups);
   std::unique_ptr<Executable> e(new Executable);
   e->arena_bytes_ = plan.arena_bytes;
   e->feeds_ = p.feeds;
   e->fetches_ = p.fetches;
   const std::vector<PreparedWeights::Source> sources = WeightSources(p);
-  std::vector<bool> guess;
-  for (const Call& call : p.calls) guess.push_back(IsGuess(p, call));
   std::vector<bool> from_workspace = e->AddSlots(p, plan);
   std::vector<int> step_of(p.calls.size(), -1);  // -1: part of the workspace
   for (size_t c = 0; c < p.calls.size(); ++c) {
@@ -142,6 +145,7 @@ StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
       e->steps_.push_back(std::move(step));
     }
   }
+  e->SetBeside(groups, step_of);
   e->SetEnds(p, plan, step_of, from_workspace);
   return e;
 }
@@ -213,7 +217,9 @@ Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     ValueId v = step.inputs[i];
     bool last = plan.last_use[v] == c;
-    if (i < 32 && (!last || from_workspace[v])) step.reusable &= ~(1u << i);
+    if (i < 32 && (!last || from_workspace[v] || plan.crossed[v])) {
+      step.reusable &= ~(1u << i);
+    }
     if (!last && slots_[v].dtype == DType::kVariant) step.pin.push_back(v);
   }
   if (weights != PreparedWeights::Source::kNone) {
@@ -222,6 +228,26 @@ Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
     prepared_.push_back(std::make_unique<PreparedWeights>(weights));
   }
   return step;
+}
+
+void Executable::SetBeside(absl::Span<const SideGroup> groups,
+                           const std::vector<int>& step_of) {
+  for (const SideGroup& g : groups) {
+    Beside made;
+    made.ns = g.ns;
+    made.begin = num_steps();
+    for (const std::vector<int>& calls : g.strands) {
+      std::vector<int> strand;
+      for (int c : calls) {
+        if (step_of[c] >= 0) strand.push_back(step_of[c]);
+      }
+      if (strand.empty()) continue;  // views, which every workspace has
+      made.begin = std::min(made.begin, strand.front());
+      made.end = std::max(made.end, strand.back() + 1);
+      made.strands.push_back(std::move(strand));
+    }
+    if (made.strands.size() > 1) beside_.push_back(std::move(made));
+  }
 }
 
 // What is let go after which step, and how results are handed out.
@@ -235,13 +261,21 @@ void Executable::SetEnds(const Program& p, const MemoryPlan& plan,
   for (const Step& step : steps_) {
     for (ValueId v : step.outputs) held[v] = true;
   }
+  std::vector<Beside*> group_of(steps_.size());
+  for (Beside& g : beside_) {
+    std::fill(group_of.begin() + g.begin, group_of.begin() + g.end, &g);
+  }
   for (size_t v = 0; v < p.values.size(); ++v) {
     if (from_workspace[v] || !held[v]) continue;
     counted_.push_back(static_cast<ValueId>(v));
     int64_t last = plan.last_use[v];
     if (last >= 0 && last < static_cast<int64_t>(p.calls.size()) &&
         step_of[last] >= 0) {
-      steps_[step_of[last]].release.push_back(static_cast<ValueId>(v));
+      const int step = step_of[last];
+      auto& release = group_of[step] && plan.crossed[v]
+                          ? group_of[step]->release
+                          : steps_[step].release;
+      release.push_back(static_cast<ValueId>(v));
     } else {
       clear_at_end_.push_back(static_cast<ValueId>(v));
     }
@@ -487,22 +521,86 @@ Status Executable::RunProduct(Workspace& f, int i) {
 }
 
 [[gnu::hot]] Status Executable::RunSteps(Workspace& f) {
-  int n = num_steps();
   const bool timed = timeline::On();
-  for (int i = 0; i < n; ++i) {
+  int at = 0;
+  for (const Beside& group : beside_) {
+    HR_RETURN_IF_ERROR(RunRange(f, at, group.begin, timed));
+    at = group.end;
+    // What is timed runs by itself, and what has one thread in order.
+    if (timed || NumThreads() == 1) {
+      HR_RETURN_IF_ERROR(RunRange(f, group.begin, group.end, timed));
+    } else {
+      HR_RETURN_IF_ERROR(RunBeside(f, group));
+    }
+    for (ValueId v : group.release) f.slots[v] = Tensor();
+  }
+  return RunRange(f, at, num_steps(), timed);
+}
+
+[[gnu::hot]] Status Executable::RunRange(Workspace& f, int begin, int end,
+                                         bool timed) {
+  for (int i = begin; i < end; ++i) {
     HR_RETURN_IF_ERROR(CheckStopOften());
-    const int64_t begin = timed ? timeline::Now() : 0;
+    const int64_t since = timed ? timeline::Now() : 0;
     Status s = RunStep(f, i);
     if (!s.ok()) [[unlikely]]
       return AtCall(s, steps_[i].name);
     if (timed) [[unlikely]]
       timeline::RecordSpan(timeline::Event::Kind::kStep, steps_[i].name,
-                           steps_[i].op->name(), begin);
+                           steps_[i].op->name(), since);
     // As soon as the last reader is done: the memory is free for the next step,
     // and a buffer with one holder may be written over.
     for (ValueId v : steps_[i].release) f.slots[v] = Tensor();
   }
   return OkStatus();
+}
+
+// Of steps that run side by side: that of the first in order.
+struct Executable::FirstError {
+  explicit FirstError(int end) : step(end) {}
+  void Set(int at, Status s) {
+    MutexLock lock(mutex);
+    if (at >= step) return;
+    step = at;
+    status = std::move(s);
+  }
+  std::atomic<int> step;  // which failed, or behind the last
+  Mutex mutex;
+  Status status ABSL_GUARDED_BY(mutex);
+};
+
+void Executable::RunStrand(Workspace& f, absl::Span<const int> strand,
+                           FirstError* error) {
+  for (int i : strand) {
+    // Behind an error it would not have run, one by one.
+    if (error->step.load(std::memory_order_relaxed) < i) return;
+    if (Status s = CheckStopOften(); !s.ok()) [[unlikely]]
+      return error->Set(i, std::move(s));
+    if (Status s = RunStep(f, i); !s.ok()) [[unlikely]]
+      return error->Set(i, AtCall(s, steps_[i].name));
+    for (ValueId v : steps_[i].release) f.slots[v] = Tensor();
+  }
+}
+
+Status Executable::RunBeside(Workspace& f, const Beside& group) {
+  const auto n = static_cast<int64_t>(group.strands.size());
+  const int each = std::max(1, NumThreads() / static_cast<int>(n));
+  const StopSources sources = StopSources::OfThisThread();
+  FirstError error(group.end);
+  {
+    // The strands ask whether to stop; the loop itself must not throw that.
+    const StopHold hold;
+    ParallelFor(n, group.ns / static_cast<double>(n),
+                [&](int64_t begin, int64_t end) {
+                  const AdoptedStops adopted(sources);
+                  const ScopedThreadLimit limit(each);
+                  for (int64_t s = begin; s < end; ++s) {
+                    RunStrand(f, group.strands[s], &error);
+                  }
+                });
+  }
+  MutexLock lock(error.mutex);
+  return std::move(error.status);
 }
 
 // A function of its own: inside one that is marked hot GCC writes the ends of
@@ -607,13 +705,26 @@ StatusOr<std::shared_ptr<Executable>> ExecutableOf(
   return kept;
 }
 
+// " | strand 1 of group 0", or nothing.
+std::string Executable::StrandOf(int step) const {
+  for (size_t g = 0; g < beside_.size(); ++g) {
+    for (size_t s = 0; s < beside_[g].strands.size(); ++s) {
+      const std::vector<int>& steps = beside_[g].strands[s];
+      if (std::find(steps.begin(), steps.end(), step) != steps.end()) {
+        return absl::StrCat(" | strand ", s, " of group ", g);
+      }
+    }
+  }
+  return "";
+}
+
 std::string Executable::DebugString() const {
   std::string out;
   for (const Step& s : steps_) {
     absl::StrAppend(&out, s.name, " = ", s.op->name(), "(",
                     absl::StrJoin(s.inputs, ", "), ") -> ",
                     absl::StrJoin(s.outputs, ", "), s.dynamic ? " dynamic" : "",
-                    "\n");
+                    StrandOf(static_cast<int>(&s - steps_.data())), "\n");
   }
   return out;
 }
