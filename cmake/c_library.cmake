@@ -1,8 +1,9 @@
-# libheadrace_c.so: the C ABI, from the objects of all rooms and those of src/c.
+# libheadrace_c.so: the C ABI, from the objects of the rooms below it and those of
+# src/c.
 # What is linked with it finds it at run time as libtensorflow.so.2.
 set(HR_C_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/exports_c.map)
 add_library(headrace_c SHARED)
-target_link_libraries(headrace_c PRIVATE $<BUILD_INTERFACE:headrace_objects>)
+target_link_libraries(headrace_c PRIVATE $<BUILD_INTERFACE:headrace_c_objects>)
 target_sources(headrace_c PRIVATE $<TARGET_OBJECTS:hr_c>
                $<TARGET_OBJECTS:hr_c_proto>)
 target_include_directories(headrace_c INTERFACE
@@ -23,6 +24,14 @@ if(HR_TESTS)
   file(GLOB HR_C_PROGRAMS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/c/*.c)
   add_custom_target(headrace_c_tests)
   set(HR_C_ARGUMENT_models ${PROJECT_SOURCE_DIR}/tests/golden/saved_models)
+  set(HR_C_ARGUMENT_experimental ${HR_C_ARGUMENT_models})
+  # A user's library of ops: what it calls is the program's that loads it.
+  add_library(c_library_ops MODULE ${PROJECT_SOURCE_DIR}/tests/c/library/ops.c)
+  target_include_directories(c_library_ops PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  set_target_properties(c_library_ops PROPERTIES C_STANDARD 11
+      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_dependencies(headrace_c_tests c_library_ops)
+  set(HR_C_ARGUMENT_custom_ops $<TARGET_FILE:c_library_ops>)
   foreach(source ${HR_C_PROGRAMS})
     get_filename_component(name ${source} NAME_WE)
     add_executable(c_${name} ${source})

@@ -6,6 +6,14 @@ if(NOT HR_PYTHON OR NOT HR_BIND)
 endif()
 
 find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+# A wheel that is to serve later Pythons, too (wheel.py-api in pyproject.toml). CMake
+# knows this target from 3.26 on; here it is nothing but the headers.
+if(SKBUILD_SABI_VERSION AND NOT TARGET Python::SABIModule)
+  add_library(Python::SABIModule INTERFACE IMPORTED)
+  set_target_properties(Python::SABIModule PROPERTIES
+      INTERFACE_INCLUDE_DIRECTORIES "${Python_INCLUDE_DIRS}")
+  set(Python_SOSABI abi3)
+endif()
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
                 OUTPUT_STRIP_TRAILING_WHITESPACE
                 OUTPUT_VARIABLE nanobind_ROOT RESULT_VARIABLE result)
@@ -24,11 +32,13 @@ if(result)
 endif()
 
 hr_unity(HR_BIND ${PROJECT_SOURCE_DIR}/src ${HR_BIND})
-# The stable ABI holds from Python 3.12 on; below, nanobind leaves it out.
+# The stable ABI, where the wheel asks for it.
 nanobind_add_module(_headrace STABLE_ABI NB_STATIC NOMINSIZE
                     NB_DOMAIN headrace ${HR_BIND})
 target_link_libraries(_headrace PRIVATE headrace_objects)
-target_sources(_headrace PRIVATE $<TARGET_OBJECTS:hr_cc_ops>)
+# With the C ABI, which libraries of ops call that a program loads.
+target_sources(_headrace PRIVATE $<TARGET_OBJECTS:hr_cc_ops>
+               $<TARGET_OBJECTS:hr_c> $<TARGET_OBJECTS:hr_c_proto>)
 target_include_directories(_headrace SYSTEM PRIVATE ${HR_NUMPY_INCLUDE})
 # C++ code that is loaded into a Python process and wants libheadrace.so finds
 # the module by that name, so that both use one copy of the library
@@ -48,3 +58,6 @@ add_custom_command(TARGET _headrace POST_BUILD
             ${HR_PYTHON_DIR}/headrace_protos.desc)
 add_dependencies(_headrace hr_proto_descriptors)
 install(FILES ${HR_DESCRIPTORS} DESTINATION headrace COMPONENT python)
+# What libraries of ops are compiled with (tf.sysconfig.get_include).
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tensorflow DESTINATION headrace/include
+        COMPONENT python FILES_MATCHING PATTERN "*.h")

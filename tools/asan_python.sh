@@ -15,6 +15,7 @@ cd "$(dirname "$0")/.."
     mkdir -p "build-asan/python/$(dirname "$file")"
     ln -sf "$PWD/python/$file" "build-asan/python/$file"
   done
+ln -sfn "$PWD/include" build-asan/include  # for libraries of users
 PYTHONPATH=$PWD/build-asan/python PYTHONMALLOC=malloc \
   PYTHONDONTWRITEBYTECODE=1 \
   ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=2048:detect_stack_use_after_return=1" \

@@ -51,7 +51,7 @@ if(NOT TARGET headrace_c::tensorflow)
 endif()
 unset(_root)
 CONFIG
-tar -C "$stage" --owner=0 --group=0 -czf "dist/$name.tar.gz" .
+tar -C "$stage" --owner=0 --group=0 -c . | gzip -9n >"dist/$name.tar.gz"
 
 try=$(mktemp -d)
 trap 'rm -rf "$try"' EXIT

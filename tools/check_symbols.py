@@ -2,7 +2,7 @@
 
 Usage: python3 tools/check_symbols.py LIBRARY...
 A shared library may export C++ names of namespace headrace and the C ABI
-(TF_*, TFE_*), the C library the latter alone; a Python module what a shared library
+(TF_*, TFE_*, HR_*), the C library the latter alone; a Python module what a shared library
 may, and its PyInit_ function.
 """
 
@@ -13,9 +13,9 @@ import sys
 
 LIBRARY = re.compile(
     r"((typeinfo|typeinfo name|vtable|VTT|guard variable) for )?headrace::"
-    r"|[^(]* headrace::|TFE?_[A-Z]"
+    r"|[^(]* headrace::|(TFE?|HR)_[A-Z]"
 )
-C_LIBRARY = re.compile(r"TFE?_[A-Z]")
+C_LIBRARY = re.compile(r"(TFE?|HR)_[A-Z]")
 MODULE = re.compile(LIBRARY.pattern + r"|PyInit_\w+$")
 
 

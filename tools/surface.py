@@ -1,5 +1,5 @@
 """What programs and files rely on: public names with their parameters and defaults,
-operations, and fields of the proto messages.
+functions and constants of the C interface, operations, and fields of the proto messages.
 
 Usage: tools/surface.py [--write [VERSION]]
 
@@ -128,11 +128,67 @@ def messages():
     return lines
 
 
+def c_interface():
+    """Lines of the C headers: "symbol TF_X: RESULT (TYPES)", "constant TF_X = VALUE"."""
+    lines = []
+    folder = os.path.join(ROOT, "include", "tensorflow", "c")
+    for at, _, files in os.walk(folder):
+        for file in files:
+            with open(os.path.join(at, file), encoding="utf-8") as f:
+                lines += c_lines(f.read())
+    return lines
+
+
+def c_lines(header):
+    """Those of one header's text."""
+    header = re.sub(r"//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*", "", header, flags=re.S | re.M)
+    header = " ".join(header.split())
+    lines = []
+    for found in re.finditer(
+        r"TF_CAPI_EXPORT (?:extern )?([^;{]*?)(\w+)\(([^;]*)\);", header
+    ):
+        result, name, parameters = found.groups()
+        types = ", ".join(_c_type(p) for p in _split(parameters))
+        lines.append(f"symbol {name}: {_joined(result)} ({types})")
+    for body in re.findall(r"\benum [\w ]*\{([^}]*)\}", header):
+        value = -1
+        for constant in filter(None, (c.strip() for c in body.split(","))):
+            name, _, given = (part.strip() for part in constant.partition("="))
+            known = re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", given)
+            value = int(given, 0) if known else value + 1
+            if given and not known:
+                value = given  # another constant's
+            lines.append(f"constant {name} = {value}")
+            value = value if isinstance(value, int) else -1
+    return lines
+
+
+def _c_type(parameter):
+    """A parameter without its name, which callers do not see."""
+    if "(" in parameter:
+        return _joined(parameter)
+    array = re.search(r"\[.*\]$", parameter)
+    words = re.findall(r"\w+|\*", parameter.partition("[")[0])
+    kinds = {"const", "struct", "enum", "unsigned", "signed", "long", "short"}
+    named = [w for w in words if w not in kinds and w != "*"]
+    if len(named) > 1 and words[-1] == named[-1]:
+        words.pop()
+    elif (
+        len(named) == 1 and words[-1] == named[-1] and {"unsigned", "signed"} & {*words}
+    ):
+        words.pop() if named[-1] not in ("char", "int") else None
+    return _joined(" ".join(words)) + (array.group() if array else "")
+
+
+def _joined(text):
+    return re.sub(r" ?\* ?", "*", " ".join(text.split())).strip()
+
+
 def surface():
     """All lines, sorted."""
     import headrace as tf
 
-    return sorted({*names(tf), *operations(), *messages()})
+    return sorted({*names(tf), *c_interface(), *operations(), *messages()})
 
 
 def broken(before, now):

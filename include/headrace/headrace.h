@@ -38,6 +38,7 @@
 #include "headrace/ops.h"                 // IWYU pragma: export
 #include "headrace/profiler.h"            // IWYU pragma: export
 #include "headrace/random.h"              // IWYU pragma: export
+#include "headrace/safe_mode.h"           // IWYU pragma: export
 #include "headrace/saved_model.h"         // IWYU pragma: export
 #include "headrace/structure.h"           // IWYU pragma: export
 #include "headrace/tape.h"                // IWYU pragma: export

@@ -3,9 +3,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "headrace/safe_mode.h"
 #include "headrace/variable.h"
 
 namespace headrace::tf {
@@ -15,6 +17,8 @@ struct LoadOptions {
   std::vector<std::string> tags;
   // Variables that the checkpoint lacks stay without a value.
   bool allow_partial_checkpoint = false;
+  // What the model may do and use, where it is a stranger's.
+  std::optional<SafeMode> safe_mode;
 };
 
 using NamedTensors = std::map<std::string, Tensor>;
@@ -55,7 +59,7 @@ class HR_API SavedModel {
 
   // Throws kNotFound where there is no model in the folder or no graph has the
   // tags, kDataLoss where files are damaged, kUnimplemented, which lists them
-  // all, for operations that are not there.
+  // all, for operations that are not there; and what a safe mode refuses.
   static SavedModel Load(const std::string& folder,
                          const LoadOptions& options = {});
 

@@ -1,10 +1,11 @@
-"""The `headrace` program, as pip installs it: the C++ one within the module."""
+"""The `headrace` program, as pip installs it: the C++ one within the module, and
+the upgrade of programs, which is Python."""
 
 import os
 import signal
 import sys
 
-from headrace import _load
+from headrace import _load, _names
 
 
 def main():
@@ -14,6 +15,10 @@ def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if sys.argv[1:2] == ["upgrade"]:
+        # Found only now: models need nothing of it.
+        if _names.load("upgrade.command:is_for_programs")(sys.argv[2:]):
+            return _names.load("upgrade.command:main")(sys.argv[2:])
     return _load._headrace.run_command([os.fsencode(arg) for arg in sys.argv[1:]])
 
 

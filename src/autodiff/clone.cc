@@ -109,6 +109,9 @@ class Cloner {
       HR_RETURN_IF_ERROR(CheckCall(n->op(), library_));
       HR_ASSIGN_OR_RETURN(
           f, FindFunction(library_, n->op().attr<FuncRef>("f").name));
+      if (RunsApart(*f, to_->sandbox())) f = nullptr;
+    }
+    if (f) {
       // The first copy of each function is free, so that budgets never leave a
       // plain program with calls.
       if (!copied_.insert(f.get()).second) {
@@ -177,6 +180,7 @@ void ShareOrigins(const Function& from, const Function& to) {
 
 StatusOr<std::shared_ptr<Function>> CloneInlined(
     const Function& f, const FunctionLibrary* library) {
+  const SandboxScope scope(f.body->sandbox());  // the copy's, too
   auto clone = std::make_shared<Function>();
   clone->body = std::make_shared<Graph>();
   clone->arg_names = f.arg_names;

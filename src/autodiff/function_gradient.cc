@@ -25,6 +25,7 @@ void FindControlOutputs(const Function& original, Function* f) {
 
 StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
                                             const FunctionLibrary* library) {
+  const SandboxScope scope(f->body->sandbox());  // what is made is in it
   HR_ASSIGN_OR_RETURN(std::shared_ptr<Function> forward,
                       CloneInlined(*f, library));
   auto result = std::make_shared<FunctionGradient>();

@@ -14,6 +14,7 @@
 
 #include "base/memory_guard.h"
 #include "base/mutex.h"
+#include "base/sandbox.h"
 #include "base/threads.h"
 
 namespace headrace {
@@ -197,40 +198,18 @@ struct ThreadCache {
 class CachingAllocator final : public Allocator {
  public:
   [[gnu::hot]] void* Allocate(size_t bytes) override {
-    if (bytes > kMaxBytes) return nullptr;
-    const int c = ClassOf(bytes);
-    const int64_t size = BytesOf(c);
-    // Charged first and taken back when it fails: two threads that both asked
-    // before either counted could pass the limit together.
-    if (!Charge(size)) return nullptr;
-    if (kCached && c < kThreadClasses) {
-      ThreadCache* const cache = OwnObjectOrNull<ThreadCache>();
-      if (Block* b = cache ? cache->lists[c].Pop() : nullptr) {
-        cache->bytes -= size;
-        return b;
-      }
-    }
-    void* p = kCached ? AllocateShared(c, size) : AllocateExactly(bytes, size);
-    if (!p) in_use_.fetch_sub(size, std::memory_order_relaxed);
-    return p;
+    if (InSandbox()) [[unlikely]]
+      return TakeCounted(bytes);
+    return Take(bytes);
   }
 
   [[gnu::hot]] void Deallocate(void* p, size_t bytes) override {
     if (!p) return;
-    const int c = ClassOf(bytes);
-    const int64_t size = BytesOf(c);
-    in_use_.fetch_sub(size, std::memory_order_relaxed);
-    if (!kCached) return Release(p, size);
-    // The link lies in the block itself: freeing never needs memory.
-    Block* b = new (p) Block;
-    if (c >= kThreadClasses) return PushShared(c, b);
-    ThreadCache* const cache = OwnObjectOrNull<ThreadCache>();
-    if (cache == nullptr) return PushShared(c, b);
-    cache->lists[c].Push(b);
-    cache->bytes += size;
-    // Down to a half, so that a thread that frees what another allocates takes
-    // the lock once for many blocks.
-    if (cache->bytes > kThreadBytes) Flush(*cache, kThreadBytes / 2);
+    // Who counts a block hands it to whoever gives it back.
+    if (sandbox::counted_blocks.load(std::memory_order_relaxed) != 0)
+        [[unlikely]]
+      sandbox::ForgetBlock(p);
+    Give(p, bytes);
   }
 
   AllocatorStats stats() const override {
@@ -287,6 +266,53 @@ class CachingAllocator final : public Allocator {
   }
 
  private:
+  [[gnu::hot]] void* Take(size_t bytes) {
+    if (bytes > kMaxBytes) return nullptr;
+    const int c = ClassOf(bytes);
+    const int64_t size = BytesOf(c);
+    // Charged first and taken back when it fails: two threads that both asked
+    // before either counted could pass the limit together.
+    if (!Charge(size)) return nullptr;
+    if (kCached && c < kThreadClasses) {
+      ThreadCache* const cache = OwnObjectOrNull<ThreadCache>();
+      if (Block* b = cache ? cache->lists[c].Pop() : nullptr) {
+        cache->bytes -= size;
+        return b;
+      }
+    }
+    void* p = kCached ? AllocateShared(c, size) : AllocateExactly(bytes, size);
+    if (!p) in_use_.fetch_sub(size, std::memory_order_relaxed);
+    return p;
+  }
+
+  // Within the limits of the sandboxes that this thread is in.
+  void* TakeCounted(size_t bytes) {
+    if (bytes > kMaxBytes) return nullptr;
+    const int64_t size = BytesOf(ClassOf(bytes));
+    if (!CheckSandboxMemory(size).ok()) return nullptr;
+    void* p = Take(bytes);
+    if (p == nullptr || sandbox::CountBlock(p, size)) return p;
+    Give(p, bytes);
+    return nullptr;
+  }
+
+  [[gnu::hot]] void Give(void* p, size_t bytes) {
+    const int c = ClassOf(bytes);
+    const int64_t size = BytesOf(c);
+    in_use_.fetch_sub(size, std::memory_order_relaxed);
+    if (!kCached) return Release(p, size);
+    // The link lies in the block itself: freeing never needs memory.
+    Block* b = new (p) Block;
+    if (c >= kThreadClasses) return PushShared(c, b);
+    ThreadCache* const cache = OwnObjectOrNull<ThreadCache>();
+    if (cache == nullptr) return PushShared(c, b);
+    cache->lists[c].Push(b);
+    cache->bytes += size;
+    // Down to a half, so that a thread that frees what another allocates takes
+    // the lock once for many blocks.
+    if (cache->bytes > kThreadBytes) Flush(*cache, kThreadBytes / 2);
+  }
+
   // Counts `size` as in use; false if that passes the limit.
   bool Charge(int64_t size) {
     // Relaxed: the counts order nothing else, and the block itself comes from
@@ -384,6 +410,7 @@ class CachingAllocator final : public Allocator {
     // Where the system gave no thread, asking at every free would cost a system
     // call each.
     if (now < watch_at_) return;
+    const AdoptedSandbox outside;  // it serves everybody
     StatusOr<std::thread> thread = StartThread([this] { Watch(); });
     watched_ = thread.ok();
     watched_ ? thread->detach() : void(watch_at_ = now + kWindow);

@@ -17,6 +17,7 @@
 #include "base/cpu_count.h"
 #include "base/guard.h"
 #include "base/mutex.h"
+#include "base/sandbox.h"
 #include "base/threads.h"
 
 namespace headrace {
@@ -156,6 +157,7 @@ class Pool {
     short_ = false;
     for (int i = 0; i < threads(); ++i) {
       if (alive_[i]) continue;
+      const AdoptedSandbox outside;  // it serves everybody
       StatusOr<std::thread> thread = StartThread([this, i] { RunWorker(i); });
       if (!thread.ok()) {
         short_ = true;
@@ -377,8 +379,8 @@ void RunAll(int64_t chunks, int threads, double total_ns,
 
 // As RunAll; throws Stopped where the caller's work should stop before all
 // chunks have run.
-void RunChunks(int64_t chunks, int threads, double total_ns,
-               absl::FunctionRef<void(int64_t)> chunk) {
+void RunStoppable(int64_t chunks, int threads, double total_ns,
+                  absl::FunctionRef<void(int64_t)> chunk) {
   if (total_ns < kLongChunkNs || !LoopsMayStop()) {
     return RunAll(chunks, threads, total_ns, chunk);
   }
@@ -386,6 +388,18 @@ void RunChunks(int64_t chunks, int threads, double total_ns,
   RunAll(chunks, threads, total_ns, [&](int64_t i) {
     const AdoptedStops adopted(sources);
     StopPoint();
+    chunk(i);
+  });
+}
+
+// The same; helpers are in the caller's sandboxes.
+void RunChunks(int64_t chunks, int threads, double total_ns,
+               absl::FunctionRef<void(int64_t)> chunk) {
+  const SandboxPlace place = SandboxPlace::OfThisThread();
+  if (!place.inside()) [[likely]]
+    return RunStoppable(chunks, threads, total_ns, chunk);
+  RunStoppable(chunks, threads, total_ns, [&](int64_t i) {
+    const AdoptedSandbox adopted(place);
     chunk(i);
   });
 }
@@ -475,6 +489,8 @@ void Schedule(std::function<void()> job) {
   // job that no pool takes runs at once.
   bool taken = false;
   Guarded("handing a job on", [&] {
+    if (InSandbox()) [[unlikely]]
+      job = [inside = CarriedSandboxes(), job] { inside.Run(job); };
     if (UserThreadPool* user = user_pool.load(std::memory_order_acquire)) {
       user->Schedule(job);
       taken = true;

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "base/sandbox.h"
+
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
 #define HR_LAZY_THREAD_DATA
 #include <link.h>
@@ -85,13 +87,14 @@ bool Prepare(size_t most_bytes) {
 StatusOr<std::thread> Start(std::function<void()> body) {
   enum { kBegins, kRuns, kCannot };
   auto state = std::make_shared<std::atomic<int>>(kBegins);
-  std::thread thread([state, body = std::move(body)]() mutable {
-    const bool runs = PrepareThread();
-    state->store(runs ? kRuns : kCannot);
-    state->notify_one();
-    state = nullptr;
-    if (runs) body();
-  });
+  std::thread thread(
+      [state, body = std::move(body), inside = CarriedSandboxes()]() mutable {
+        const bool runs = PrepareThread();
+        state->store(runs ? kRuns : kCannot);
+        state->notify_one();
+        state = nullptr;
+        if (runs) inside.Run(body);
+      });
   // The new thread makes its libraries' data first: where there is no memory
   // for them, the caller learns that here and the body never runs.
   state->wait(kBegins);

@@ -180,7 +180,7 @@ nb::tuple ReportOf(Restoration& restoration) {
 void LogComplaints(const std::vector<std::string>& lines) {
   // Restorations die with objects that Python holds to its last, when nothing
   // can be logged any more.
-  if (!Py_IsInitialized() || _Py_IsFinalizing()) return;
+  if (!Py_IsInitialized() || PythonEnds()) return;
   // A destructor must not throw.
   const WithGil locked(std::nothrow);
   if (!locked) return;

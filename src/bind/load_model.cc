@@ -4,7 +4,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
+#include "bind/python/safe_mode.h"
 #include "bind/python/serialized.h"
 #include "bind/saved_model.h"
 #include "bind/structured_value.h"
@@ -29,7 +31,7 @@ using ModelPtr = std::shared_ptr<LoadedModel>;
 }
 
 // Raises OSError where there is no such file or it is damaged.
-std::unique_ptr<tensorflow::SavedModel> ReadModel(const std::string& folder) {
+ModelFile ReadModel(const std::string& folder) {
   auto file = ReadSavedModel(folder);
   if (absl::IsUnimplemented(file.status())) ThrowStatus(file.status());
   if (!file.ok()) RaiseAs(PyExc_OSError, file.status());
@@ -59,6 +61,18 @@ nb::bytes SerializedModel(const std::string& folder) {
   return Serialized(*ReadModel(folder));
 }
 
+// A SavedModel in chunks, in a folder that exists.
+void WriteInChunks(const std::string& folder, nb::bytes bytes) {
+  auto model =
+      ParseSavedModel(StringView(bytes.c_str(), bytes.size()), false, folder);
+  if (!model.ok()) ThrowStatus(model.status());
+  std::string local;
+  auto fs = FileSystemFor(folder, &local);
+  if (!fs.ok()) ThrowStatus(fs.status());
+  const Status s = WriteSavedModel(model->get(), *fs, local, true);
+  if (!s.ok()) ThrowStatus(s);
+}
+
 // The MetaGraphDef of these tags.
 nb::bytes SerializedGraph(const std::string& folder, const Tags& tags) {
   auto model = ReadModel(folder);
@@ -66,8 +80,17 @@ nb::bytes SerializedGraph(const std::string& folder, const Tags& tags) {
 }
 
 // Raises as ReadModel and GraphOrRaise do, else what went wrong.
+// Each model has limits of its own.
+SandboxPtr OfModel(const PySafeMode& mode, const std::string& folder) {
+  auto made = MakeSandbox(mode.sandbox->policy(),
+                          absl::StrCat("the model in ", folder));
+  if (!made.ok()) ThrowStatus(made.status());
+  return *std::move(made);
+}
+
 ModelPtr LoadModel(const std::string& folder, std::optional<Tags> tags,
-                   bool allow_partial_checkpoint, bool skip_checkpoint) {
+                   bool allow_partial_checkpoint, bool skip_checkpoint,
+                   const PySafeMode* mode) {
   LoadedModel::Options options;
   options.tags = std::move(tags);
   options.allow_partial_checkpoint = allow_partial_checkpoint;
@@ -76,6 +99,9 @@ ModelPtr LoadModel(const std::string& folder, std::optional<Tags> tags,
   auto* graph = GraphOrRaise(FindMetaGraph(file.get(), options.tags, folder));
   StatusOr<ModelPtr> model;
   {
+    const CallStops stops;
+    options.sandbox = CurrentSandbox();
+    if (mode != nullptr) options.sandbox = OfModel(*mode, folder);
     // Files may be slow: other threads of Python run on.
     WithoutGil unlocked;
     model = LoadedModel::Make(std::move(file), graph, folder, options);
@@ -243,10 +269,11 @@ void AddSavedModel(nb::module_& m) {
       .def("function", &FunctionNamed);
   m.def("load_saved_model", &LoadModel, nb::arg("folder"),
         nb::arg("tags").none(), nb::arg("allow_partial_checkpoint"),
-        nb::arg("skip_checkpoint"));
+        nb::arg("skip_checkpoint"), nb::arg("safe_mode").none());
   m.def("core_for_shapes", &CoreForShapes);
   m.def("call_in_plain_graph", &CallInPlainGraph);
   m.def("contains_saved_model", &ContainsSavedModel);
+  m.def("write_model_in_chunks", &WriteInChunks);
   m.def("read_saved_model", &SerializedModel);
   m.def("read_meta_graph", &SerializedGraph);
   m.def("read_fingerprint", &FingerprintIn);

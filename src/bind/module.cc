@@ -14,6 +14,7 @@
 #include "bind/function/named_functions.h"
 #include "bind/function/named_gradient.h"
 #include "bind/function/tape_object.h"
+#include "bind/op_library.h"
 #include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
 #include "bind/python/interrupts.h"
@@ -53,7 +54,7 @@ NB_MODULE(_headrace, m) {
   }
   // Threads that a job waits for may wait for the GIL.
   headrace::SetInlineRunner([](absl::FunctionRef<void()> job) {
-    WithoutGil unlocked(Py_IsInitialized() && PyGILState_Check());
+    WithoutGil unlocked(Py_IsInitialized() && HoldsGil());
     job();
   });
   // Only Python programs have signals to look for; programs in C++ handle their
@@ -76,4 +77,5 @@ NB_MODULE(_headrace, m) {
   AddModelWriter(m);
   AddFlowContexts(m);
   AddCommand(m);
+  AddOpLibrary(m);
 }

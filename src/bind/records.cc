@@ -38,7 +38,7 @@ StringView BytesOf(nb::handle record) {
     // The usual bound of Python's own messages.
     PyErr_Format(PyExc_TypeError,
                  "write(): a record is bytes or str, not %.200s",
-                 Py_TYPE(record.ptr())->tp_name);
+                 NameOfType(record.ptr()).c_str());
     throw nb::python_error();
   }
   PyBytes_AsStringAndSize(record.ptr(), &bytes, &size);

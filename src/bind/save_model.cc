@@ -195,11 +195,12 @@ std::vector<std::string> AddGradients(ModelWriter& w) {
 void Write(ModelWriter& w, const std::string& folder, const TrackablePtr& root,
            Tags tags, const std::string& version,
            const std::string& git_version,
-           std::vector<std::pair<std::string, std::string>> aliases) {
+           std::vector<std::pair<std::string, std::string>> aliases,
+           bool in_chunks) {
   // Python's objects are asked for their values: the GIL stays.
-  RaiseUnlessOk(
-      w.Write(folder, root,
-              {std::move(tags), version, git_version, std::move(aliases)}));
+  RaiseUnlessOk(w.Write(
+      folder, root,
+      {std::move(tags), version, git_version, std::move(aliases), in_chunks}));
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ class PythonNode : public Trackable, public WithOwner {
       if (!nb::isinstance<nb::dict>(dict)) {
         PyErr_Format(PyExc_AttributeError,
                      "'%s' object has no attribute 'items'",
-                     Py_TYPE(dict.ptr())->tp_name);
+                     NameOfType(dict.ptr()).c_str());
         throw nb::python_error();
       }
       // What the object graph calls all of them, where that is one name.

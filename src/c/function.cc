@@ -6,6 +6,7 @@
 #include "graph/export.h"
 #include "graph/import.h"
 #include "op/registry.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace headrace::capi {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "c/attr_reads.h"
 #include "c/attr_values.h"
 #include "c/buffer.h"
 #include "c/graph.h"
@@ -33,13 +34,7 @@ template <typename T, typename F>
 void Get(TF_Operation* oper, const char* name, TF_Status* status, F&& read) {
   Into(status, [&]() -> Status {
     HR_ASSIGN_OR_RETURN(AttrValue value, FindAttr(oper, name));
-    const T* v = std::get_if<T>(&value);
-    if (v == nullptr) {
-      return InvalidArgument("AttrValue had value with type '",
-                             AttrKindName(value.kind()), "' when '",
-                             AttrKindName(AttrValue(T()).kind()), "' expected");
-    }
-    return read(*v);
+    return ReadAttr<T>(value, std::forward<F>(read));
   });
 }
 
@@ -56,58 +51,10 @@ void GetOne(TF_Operation* oper, const char* name, Out* out, TF_Status* status) {
 template <typename T, typename Out>
 void GetList(TF_Operation* oper, const char* name, Out* out, int room,
              TF_Status* status) {
-  Get<std::vector<T>>(
-      oper, name, status, [&](const std::vector<T>& v) -> Status {
-        const size_t count = std::min<size_t>(std::max(room, 0), v.size());
-        if (count > 0) HR_RETURN_IF_ERROR(NotNull(out, "values"));
-        for (size_t i = 0; i < count; ++i) out[i] = static_cast<Out>(v[i]);
-        return OkStatus();
-      });
-}
-
-int64_t RankOf(const Shape& s) { return s.known_rank() ? s.rank() : -1; }
-
-struct Sizes {
-  TF_AttrMetadata* m;
-  void operator()(const auto&) const {}
-  void operator()(const std::string& v) const { m->total_size = v.size(); }
-  void operator()(const Shape& v) const { m->total_size = RankOf(v); }
-  template <typename T>
-  void operator()(const std::vector<T>& v) const {
-    m->is_list = 1;
-    m->list_size = static_cast<int64_t>(v.size());
-    if constexpr (std::is_same_v<T, std::string>) {
-      m->total_size = 0;
-      for (const std::string& s : v) m->total_size += s.size();
-    } else if constexpr (std::is_same_v<T, Shape>) {
-      m->total_size = 0;
-      for (const Shape& s : v) m->total_size += std::max<int64_t>(s.rank(), 0);
-    }
-  }
-};
-
-Status CopyStrings(const std::vector<std::string>& from, void** values,
-                   size_t* lengths, int room, void* storage, size_t size) {
-  const int count = std::min<int>(std::max(room, 0), from.size());
-  if (count > 0) {
-    HR_RETURN_IF_ERROR(NotNull(values, "values"));
-    HR_RETURN_IF_ERROR(NotNull(lengths, "lengths"));
-  }
-  char* to = static_cast<char*>(storage);
-  for (int i = 0; i < count; ++i) {
-    const std::string& s = from[i];
-    if (s.size() > size || (to == nullptr && !s.empty())) {
-      return InvalidArgument(
-          "Not enough storage to hold the requested list "
-          "of strings");
-    }
-    values[i] = to;
-    lengths[i] = s.size();
-    if (!s.empty()) std::memcpy(to, s.data(), s.size());
-    size -= s.size();
-    if (to) to += s.size();
-  }
-  return OkStatus();
+  Get<std::vector<T>>(oper, name, status,
+                      [&](const std::vector<T>& v) -> Status {
+                        return CopyNumbers(v, out, room);
+                      });
 }
 
 Status CopyShapes(const std::vector<Shape>& from, int64_t** dims, int* num_dims,
@@ -131,19 +78,6 @@ Status CopyShapes(const std::vector<Shape>& from, int64_t** dims, int* num_dims,
     storage += s.rank();
     size -= s.rank();
   }
-  return OkStatus();
-}
-
-Status CopyTensors(const std::vector<Tensor>& from, TF_Tensor** values,
-                   int room) {
-  const int count = std::min<int>(std::max(room, 0), from.size());
-  if (count > 0) HR_RETURN_IF_ERROR(NotNull(values, "values"));
-  std::vector<std::unique_ptr<TF_Tensor>> made;
-  for (int i = 0; i < count; ++i) {
-    HR_ASSIGN_OR_RETURN(TF_Tensor * t, FromTensor(from[i]));
-    made.emplace_back(t);
-  }
-  for (int i = 0; i < count; ++i) values[i] = made[i].release();
   return OkStatus();
 }
 
@@ -188,9 +122,7 @@ TF_AttrMetadata TF_OperationGetAttrMetadata(TF_Operation* oper,
   capi::Into(status, [&]() -> Status {
     HR_ASSIGN_OR_RETURN(headrace::AttrValue value,
                         capi::FindAttr(oper, attr_name));
-    m.type = capi::TypeOfKind(value.kind());
-    std::visit(capi::Sizes{&m},
-               static_cast<const headrace::AttrValue::variant&>(value));
+    m = capi::MetadataOf(value);
     return OkStatus();
   });
   return m;

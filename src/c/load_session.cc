@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/files/files.h"
+#include "base/model_files.h"
 #include "c/buffer.h"
 #include "c/session.h"
 #include "c/status.h"
@@ -30,8 +31,8 @@ class SessionLoader {
                                  saver.filename_tensor_name(),
                                  JoinPath(folder_, kVariablesPrefix)));
     }
-    HR_ASSIGN_OR_RETURN(const std::string init, InitOp());
-    return init.empty() ? OkStatus() : RunNode(init, "", "");
+    HR_ASSIGN_OR_RETURN(const auto init, InitOpOf(model_, folder_));
+    return init && !init->empty() ? RunNode(*init, "", "") : OkStatus();
   }
 
  private:
@@ -73,25 +74,6 @@ class SessionLoader {
     paths_.push_back(Tensor::Scalar(
         JoinPath(JoinPath(folder_, kAssetsFolder), asset.filename())));
     return OkStatus();
-  }
-
-  StatusOr<std::string> InitOp() {
-    if (auto it = model_.signature_def().find(kInitOpKey);
-        it != model_.signature_def().end()) {
-      auto output = it->second.outputs().find(kInitOpKey);
-      if (output != it->second.outputs().end()) return output->second.name();
-    }
-    for (const char* key : kInitCollections) {
-      auto it = model_.collection_def().find(key);
-      if (it == model_.collection_def().end()) continue;
-      const auto& names = it->second.node_list().value();
-      if (names.size() != 1) {
-        return FailedPrecondition("Expected exactly one main op in : ",
-                                  folder_);
-      }
-      return names[0];
-    }
-    return std::string();
   }
 
   // Runs a node with the paths of assets fed and, where it is named, one more.
@@ -160,7 +142,11 @@ StatusOr<TF_Session*> LoadSession(const TF_SessionOptions* options,
       return InvalidArgument("Graph is non-empty.");
     }
   }
-  HR_ASSIGN_OR_RETURN(auto model, ReadSavedModel(folder));
+  ModelFile model;
+  {
+    const AdoptedSandbox outside;  // the program asked for it
+    HR_ASSIGN_OR_RETURN(model, ReadSavedModel(folder));
+  }
   HR_ASSIGN_OR_RETURN(tensorflow::MetaGraphDef * found,
                       MetaGraphOfTags(model.get(), wanted));
   {
@@ -173,6 +159,13 @@ StatusOr<TF_Session*> LoadSession(const TF_SessionOptions* options,
   std::unique_ptr<TF_Session> session(made);
   std::optional<Deadline> deadline;
   if (timeout > 0) deadline.emplace(timeout);
+  std::vector<std::string> assets;
+  for (const auto& file : found->asset_file_def()) {
+    assets.push_back(
+        JoinPath(JoinPath(folder, kAssetsFolder), file.filename()));
+  }
+  HR_ASSIGN_OR_RETURN(const ModelFiles files,
+                      ModelFiles::Permit(folder, assets));
   HR_RETURN_IF_ERROR(SessionLoader(session.get(), *found, folder).Restore());
   if (meta_graph) HR_RETURN_IF_ERROR(SetBuffer(meta_graph, *found));
   return session.release();

@@ -1,4 +1,4 @@
-// What ops and kernels there are, and how they are to be shown to users.
+// What ops there are, and how they are to be shown to users.
 #include "op/registry.h"
 
 #include <algorithm>
@@ -11,7 +11,6 @@
 #include "graph/attr_proto.h"
 #include "tensorflow/c/c_api.h"
 #include "tensorflow/core/framework/api_def.pb.h"
-#include "tensorflow/core/framework/kernel_def.pb.h"
 #include "tensorflow/core/framework/op_def.pb.h"
 
 struct TF_ApiDefMap {
@@ -30,26 +29,6 @@ StatusOr<TF_Buffer*> AllOpDefs() {
     if (!IsPublic(*op)) continue;
     HR_RETURN_IF_ERROR(OpDefToProto(*op, list.add_op()));
   }
-  return NewBuffer(list);
-}
-
-void AddKernel(const OpDef& op, tensorflow::KernelList* list) {
-  if (op.cpu_kernel == nullptr) return;
-  auto* kernel = list->add_kernel();
-  kernel->set_op(op.name);
-  kernel->set_device_type("CPU");
-}
-
-StatusOr<TF_Buffer*> AllKernels() {
-  tensorflow::KernelList list;
-  for (const OpDef* op : AllOps()) AddKernel(*op, &list);
-  return NewBuffer(list);
-}
-
-StatusOr<TF_Buffer*> KernelsOf(const char* name) {
-  HR_RETURN_IF_ERROR(NotNull(name, "name"));
-  tensorflow::KernelList list;
-  if (const OpDef* op = FindOp(name)) AddKernel(*op, &list);
   return NewBuffer(list);
 }
 
@@ -228,14 +207,6 @@ TF_Buffer* TF_GetAllOpList() {
     headrace::StatusOr<TF_Buffer*> list = capi::AllOpDefs();
     return list.ok() ? *list : nullptr;
   });
-}
-
-TF_Buffer* TF_GetAllRegisteredKernels(TF_Status* status) {
-  return capi::OrNull(status, [] { return capi::AllKernels(); });
-}
-
-TF_Buffer* TF_GetRegisteredKernelsForOp(const char* name, TF_Status* status) {
-  return capi::OrNull(status, [&] { return capi::KernelsOf(name); });
 }
 
 TF_ApiDefMap* TF_NewApiDefMap(TF_Buffer* op_list_buffer, TF_Status* status) {

@@ -15,6 +15,7 @@
 #include "runtime/function_caller.h"
 #include "tensor/dtype_proto.h"
 #include "tensor/tensor_proto.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/cpp_shape_inference.pb.h"
 
 namespace headrace::capi {

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_split.h"
 #include "cc/access.h"
+#include "cc/safe_mode.h"
 #include "headrace/error.h"
 #include "saved_model/signature.h"
 
@@ -74,6 +75,10 @@ SavedModel SavedModel::Load(const std::string& folder,
   LoadedModel::Options core;
   if (!options.tags.empty()) core.tags = options.tags;
   core.allow_partial_checkpoint = options.allow_partial_checkpoint;
+  if (options.safe_mode) {
+    core.sandbox =
+        internal::SandboxOf(*options.safe_mode, "the model in " + folder);
+  }
   auto state = std::make_shared<State>();
   state->model = Check(LoadedModel::Load(folder, core));
   for (auto& [name, found] : Check(SignaturesOf(*state->model))) {

@@ -6,6 +6,7 @@
 #include "base/crc32c.h"
 #include "base/files/files.h"
 #include "formats/checkpoint_writer.h"
+#include "formats/chunked/chunked_proto.h"
 #include "formats/events.h"
 #include "formats/proto_text.h"
 #include "formats/table.h"
@@ -22,7 +23,6 @@ using tensorflow::GraphDef;
 using tensorflow::MetaGraphDef;
 
 constexpr size_t kRecordHead = 12;  // its length and the checksum of that
-constexpr size_t kMostProto = 0x7fffffff;
 constexpr size_t kMagicBytes = 8;
 
 StatusOr<std::string> BytesAt(const RandomAccessFile& file, uint64_t offset,
@@ -76,8 +76,7 @@ bool IsPartOfBundle(FileSystem* fs, const std::string& path) {
 }
 
 StatusOr<Source> FindInFolder(Source s) {
-  if (ContainsSavedModel(s.folder) ||
-      FileExists(s.fs, JoinPath(s.path, "saved_model.cpb"))) {
+  if (ContainsSavedModel(s.folder)) {
     s.kind = SourceKind::kSavedModel;
     return s;
   }
@@ -108,14 +107,16 @@ StatusOr<Source> FindInFile(Source s) {
   }
   const bool is_graph_name =
       absl::EndsWith(s.path, ".pb") || absl::EndsWith(s.path, ".pbtxt") ||
-      absl::EndsWith(s.path, ".meta") || absl::EndsWith(s.path, ".txt");
+      absl::EndsWith(s.path, ".meta") || absl::EndsWith(s.path, ".txt") ||
+      absl::EndsWith(s.path, kChunkedSuffix);
   if (IsPacked(head) && !is_graph_name) {
     s.kind = SourceKind::kRecords;
     s.packed = true;
     return s;
   }
   const StringView name = BaseName(s.path);
-  if (name == kModelFile || name == kModelTextFile) {
+  if (name == kModelFile || name == kModelTextFile ||
+      name == kModelChunksFile) {
     s.kind = SourceKind::kSavedModel;
     const auto folder_of = [](const std::string& file) {
       const StringView folder = DirName(file);
@@ -202,7 +203,7 @@ StatusOr<Source> FindSource(const std::string& path) {
   return NotFound(path, ": there is no such file, folder or checkpoint");
 }
 
-StatusOr<std::unique_ptr<tensorflow::SavedModel>> ReadModel(const Source& s) {
+StatusOr<ModelFile> ReadModel(const Source& s) {
   if (s.kind != SourceKind::kSavedModel) {
     return InvalidArgument(s.given, ": expected a SavedModel, got ",
                            KindName(s.kind));
@@ -213,11 +214,16 @@ StatusOr<std::unique_ptr<tensorflow::SavedModel>> ReadModel(const Source& s) {
 StatusOr<std::shared_ptr<MetaGraphDef>> ReadGraphFile(FileSystem* fs,
                                                       const std::string& path,
                                                       bool* is_meta_graph) {
-  HR_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(fs, path));
   auto meta = std::make_shared<MetaGraphDef>();
   *is_meta_graph = false;
-  if (bytes.size() > kMostProto) {
-    return DataLoss(path, ": a graph has at most ", kMostProto,
+  // Nothing but its name says that a file is in chunks, and nothing what of.
+  if (absl::EndsWith(path, kChunkedSuffix)) {
+    HR_RETURN_IF_ERROR(ReadChunkedProto(fs, path, meta->mutable_graph_def()));
+    return meta;
+  }
+  HR_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(fs, path));
+  if (bytes.size() > kMostProtoBytes) {
+    return DataLoss(path, ": a graph has at most ", kMostProtoBytes,
                     " bytes, this file ", bytes.size());
   }
   if (ParsesWhole(bytes, meta->mutable_graph_def()) &&
@@ -252,14 +258,21 @@ Status WriteFile(const std::string& path, StringView bytes) {
 
 Status WriteGraphFile(const GraphDef& graph, const std::string& path) {
   std::string bytes;
+  if (absl::EndsWith(path, kChunkedSuffix)) {
+    std::string local;
+    HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(path, &local));
+    GraphDef parts = graph;
+    return WriteChunkedProto(&parts, fs, local);
+  }
   if (absl::EndsWith(path, ".pbtxt") || absl::EndsWith(path, ".txt")) {
     if (!google::protobuf::TextFormat::PrintToString(graph, &bytes)) {
       return Internal(path, ": the graph cannot be printed");
     }
-  } else if (graph.ByteSizeLong() > kMostProto) {
+  } else if (graph.ByteSizeLong() > kMostProtoBytes) {
     return ResourceExhausted(path, ": the graph would have ",
                              graph.ByteSizeLong(), " bytes, at most ",
-                             kMostProto, " are possible");
+                             kMostProtoBytes, " are possible in one piece; ",
+                             kChunkedSuffix, " files are in several");
   } else {
     bytes = graph.SerializeAsString();
   }

@@ -7,8 +7,8 @@
 
 #include "base/files/file_system.h"
 #include "base/status.h"
+#include "saved_model/model_file.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
-#include "tensorflow/core/protobuf/saved_model.pb.h"
 
 namespace headrace::command {
 
@@ -40,15 +40,17 @@ struct Source {
 StatusOr<Source> FindSource(const std::string& path);
 
 // The model of a source of that kind; its errors name the file.
-StatusOr<std::unique_ptr<tensorflow::SavedModel>> ReadModel(const Source& s);
+StatusOr<ModelFile> ReadModel(const Source& s);
 
-// A GraphDef or MetaGraphDef, binary or text, in a file: a GraphDef comes as
-// the graph_def of a MetaGraphDef. DataLoss where it is neither.
+// A GraphDef or MetaGraphDef, binary or text, in a file, or a GraphDef in
+// chunks
+// (".cpb"): a GraphDef comes as the graph_def of a MetaGraphDef. DataLoss where
+// it is neither.
 StatusOr<std::shared_ptr<tensorflow::MetaGraphDef>> ReadGraphFile(
     FileSystem* fs, const std::string& path, bool* is_meta_graph);
 
-// Writes a graph: as text where the name ends in ".pbtxt" or ".txt". The file
-// is replaced at once.
+// Writes a graph: as text where the name ends in ".pbtxt" or ".txt", in chunks
+// where in ".cpb". The file is replaced at once.
 Status WriteGraphFile(const tensorflow::GraphDef& graph,
                       const std::string& path);
 // Any bytes, in the same way.

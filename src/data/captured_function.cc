@@ -5,16 +5,20 @@ namespace headrace {
 StatusOr<CapturedFunctionPtr> CapturedFunction::Make(const KernelContext& c,
                                                      StringView attr,
                                                      StringView captures) {
+  std::vector<Tensor> bound;
+  const ArgRange range = c.op().input_range(captures);
+  for (int i = range.begin; i < range.end; ++i) bound.push_back(c.input(i));
+  return Make(c, c.op().attr<FuncRef>(attr), std::move(bound));
+}
+
+StatusOr<CapturedFunctionPtr> CapturedFunction::Make(
+    const KernelContext& c, const FuncRef& ref, std::vector<Tensor> captures) {
   auto f = std::make_shared<CapturedFunction>();
-  const FuncRef& ref = c.op().attr<FuncRef>(attr);
   f->name_ = ref.name;
   static std::atomic<int64_t> number{0};
   f->owner_ = absl::StrCat(c.op().name(), ":", number++);
   HR_ASSIGN_OR_RETURN(f->function_, CallerOf(c.services()).Bind(ref));
-  const ArgRange range = c.op().input_range(captures);
-  for (int i = range.begin; i < range.end; ++i) {
-    f->captures_.push_back(c.input(i));
-  }
+  f->captures_ = std::move(captures);
   // More captured values than the function has inputs.
   if (f->num_args() < 0) {
     return InvalidArgument("function ", ref.name, " takes ",

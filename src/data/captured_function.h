@@ -31,6 +31,9 @@ class CapturedFunction : public std::enable_shared_from_this<CapturedFunction> {
   // argument `captures` bound behind what it is called with.
   static StatusOr<std::shared_ptr<const CapturedFunction>> Make(
       const KernelContext& c, StringView attr, StringView captures);
+  // The function `ref`, with these values bound.
+  static StatusOr<std::shared_ptr<const CapturedFunction>> Make(
+      const KernelContext& c, const FuncRef& ref, std::vector<Tensor> captures);
 
   StatusOr<std::unique_ptr<Run>> Begin(const PullContext& c) const;
   int num_results() const { return function_->num_outputs(); }

@@ -60,6 +60,11 @@ Status VectorizeCall(VectorizeContext& c) {
   HR_ASSIGN_OR_RETURN(
       FunctionPtr f,
       FindFunction(inner.library, c.op().attr<FuncRef>("f").name));
+  if (RunsApart(*f, CurrentSandbox())) {
+    return Unimplemented(
+        "the function of a model in safe mode is called as a "
+        "whole");
+  }
   HR_ASSIGN_OR_RETURN(c.results(), Vectorize(f, c.inputs(), c.count(), inner));
   return OkStatus();
 }

@@ -87,6 +87,10 @@ FunctionLibrary& GlobalFunctions() {
   return *library;
 }
 
+bool RunsApart(const Function& f, const SandboxPtr& sandbox) {
+  return f.body->sandbox() != nullptr && f.body->sandbox() != sandbox;
+}
+
 StatusOr<FunctionPtr> FindFunction(const FunctionLibrary* library,
                                    StringView name) {
   FunctionPtr f;

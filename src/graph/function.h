@@ -91,6 +91,10 @@ FunctionLibrary& GlobalFunctions();
 StatusOr<FunctionPtr> FindFunction(const FunctionLibrary* library,
                                    StringView name);
 
+// Whether what `sandbox` (may be null) restricts is not to have the function's
+// body written out in it: the body has a sandbox of its own, to be entered.
+bool RunsApart(const Function& f, const SandboxPtr& sandbox);
+
 // True for PartitionedCall, If, Case, While and their stateful twins: what they
 // take and give is what their functions say.
 bool IsFunctionCall(const OpDef& op);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "graph/at_node.h"
 #include "graph/function.h"
 
 namespace headrace {
@@ -18,8 +19,24 @@ void Node::AddControlInput(Node* n) {
   control_inputs_.push_back(n);
 }
 
-Graph::Graph() : library_(std::make_shared<FunctionLibrary>()) {}
-Graph::~Graph() = default;
+Graph::Graph()
+    : library_(std::make_shared<FunctionLibrary>()),
+      sandbox_(CurrentSandbox()) {}
+Graph::~Graph() {
+  if (sandbox_) sandbox_->GiveNodes(num_nodes());
+}
+
+Status Graph::EnterSandbox() {
+  const SandboxPtr current = CurrentSandbox();
+  if (current == nullptr || current == sandbox_) return OkStatus();
+  if (sandbox_) {
+    return FailedPrecondition("safe mode: the graph belongs to ",
+                              sandbox_->whose(), ", not to ", current->whose());
+  }
+  HR_RETURN_IF_ERROR(current->TakeNodes(num_nodes()));
+  sandbox_ = current;
+  return OkStatus();
+}
 
 bool IsValidNodeName(StringView name) {
   if (name.empty()) return false;
@@ -43,6 +60,10 @@ StatusOr<Node*> Graph::AddNode(std::string name, ResolvedOpPtr op,
         "` is not a valid node name. Accepted names conform to Regex "
         "/re.compile('^[A-Za-z0-9.][A-Za-z0-9_.\\\\\\\\/>-]*$')/");
   }
+  if (sandbox_) [[unlikely]] {
+    Status s = sandbox_->TakeNodes(1);
+    if (!s.ok()) return AtNode(s, name);
+  }
   Node& n = nodes_.emplace_back();
   n.id_ = static_cast<int>(nodes_.size()) - 1;
   n.name_ = std::move(name);
@@ -51,6 +72,7 @@ StatusOr<Node*> Graph::AddNode(std::string name, ResolvedOpPtr op,
   if (!by_name_.emplace(n.name_, &n).second) {
     Status taken = InvalidArgument("Node '", n.name_, "' is not unique");
     nodes_.pop_back();
+    if (sandbox_) sandbox_->GiveNodes(1);
     return taken;
   }
   n.inputs_.assign(inputs.begin(), inputs.end());
@@ -99,6 +121,7 @@ void Graph::RemoveLastNode() {
   }
   by_name_.erase(nodes_.back().name_);
   nodes_.pop_back();
+  if (sandbox_) sandbox_->GiveNodes(1);
 }
 
 void Graph::Reserve(int nodes) { by_name_.reserve(by_name_.size() + nodes); }

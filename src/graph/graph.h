@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "base/sandbox.h"
 #include "op/resolved_op.h"
 #include "op/value.h"
 
@@ -140,6 +141,13 @@ class Graph : public std::enable_shared_from_this<Graph> {
   // from it and the number of nodes.
   bool has_seed = false;
   int64_t seed = 0;
+  // What its nodes run in; null: nothing restricts them. A graph made in a
+  // sandbox's scope belongs to it, and so does one that nodes of a stranger's
+  // are imported into (EnterSandbox).
+  const SandboxPtr& sandbox() const { return sandbox_; }
+  // Makes it belong to the current sandbox, if there is one; FailedPrecondition
+  // where it belongs to another, ResourceExhausted where it has too many nodes.
+  Status EnterSandbox();
   // A function's body, as opposed to a graph that a session runs.
   bool is_body = false;
 
@@ -154,6 +162,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
   // Process-wide functions that nodes name live as long as the graph.
   std::vector<std::shared_ptr<const Function>> callees_;
   GraphVersions versions_;
+  SandboxPtr sandbox_;
 };
 
 // True for [A-Za-z0-9.][A-Za-z0-9_.\\/>-]*.

@@ -3,13 +3,17 @@
 #include <google/protobuf/arena.h>
 
 #include <deque>
+#include <set>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_join.h"
 #include "formats/proto_text.h"
 #include "formats/version_check.h"
 #include "graph/at_node.h"
 #include "graph/export.h"
 #include "graph/node_importer.h"
+#include "op/absent_ops.h"
+#include "op/registry.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace headrace {
@@ -19,25 +23,45 @@ using tensorflow::FunctionDef;
 using tensorflow::GraphDef;
 using tensorflow::NodeDef;
 
-// Functions of the library that a function's nodes use as their op, which
-// must be there before its body is made.
-std::vector<std::string> OpsOf(const FunctionDef& f) {
-  std::vector<std::string> ops;
-  for (const NodeDef& n : f.node_def()) ops.push_back(n.op());
-  return ops;
-}
-
-// Functions that a function's nodes call: made before it, they tell the shapes
-// of what they give.
-std::vector<std::string> CalledBy(const FunctionDef& f) {
-  std::vector<std::string> called;
-  for (const NodeDef& n : f.node_def()) {
+// f(name) of each function that an attribute of a function's nodes names: made
+// before it, they tell the shapes of what they give.
+template <typename F>
+Status EachCalledBy(const FunctionDef& def, F f) {
+  for (const NodeDef& n : def.node_def()) {
     for (const auto& [name, value] : n.attr()) {
-      if (value.has_func()) called.push_back(value.func().name());
-      for (const auto& one : value.list().func()) called.push_back(one.name());
+      if (value.has_func()) HR_RETURN_IF_ERROR(f(value.func().name()));
+      if (!value.has_list()) continue;
+      for (const auto& one : value.list().func()) {
+        HR_RETURN_IF_ERROR(f(one.name()));
+      }
     }
   }
-  return called;
+  return OkStatus();
+}
+
+// A sandbox's nodes call no functions of the program around it.
+Status CheckCallees(const Graph& graph, int first,
+                    const FunctionLibrary* library) {
+  const auto check = [&](const Node& n, const FuncRef& f) -> Status {
+    if (library->Find(f.name)) return OkStatus();
+    const FunctionPtr other = GlobalFunctions().Find(f.name);
+    if (!other || other->body->sandbox() == graph.sandbox()) return OkStatus();
+    return AtNode(PermissionDenied("safe mode: function ", f.name,
+                                   " is none of ", graph.sandbox()->whose()),
+                  n.name());
+  };
+  for (int i = first; i < graph.num_nodes(); ++i) {
+    const Node& n = *graph.node(i);
+    for (const AttrDef& a : n.def().attrs) {
+      if (const auto* f = n.op().attrs().Get<FuncRef>(a.name)) {
+        HR_RETURN_IF_ERROR(check(n, *f));
+      }
+      const auto* list = n.op().attrs().Get<std::vector<FuncRef>>(a.name);
+      if (list == nullptr) continue;
+      for (const FuncRef& f : *list) HR_RETURN_IF_ERROR(check(n, f));
+    }
+  }
+  return OkStatus();
 }
 
 // Whether the nodes from `first` on call their functions as these are.
@@ -48,11 +72,20 @@ Status CheckCalls(const Graph& graph, int first,
     Status fits = CheckCall(n.op(), library);
     if (!fits.ok()) return AtNode(fits, n.name());
   }
+  if (graph.sandbox()) return CheckCallees(graph, first, library);
   return OkStatus();
 }
 
 Status InFunction(const Status& s, StringView name) {
   return Status(s.code(), absl::StrCat(s.message(), "\n\t in function ", name));
+}
+
+int64_t CountNodes(const GraphDef& def, const NodeTexts& nodes) {
+  int64_t count = static_cast<int64_t>(nodes.nodes().size());
+  for (const FunctionDef& f : def.library().function()) {
+    count += f.node_def_size();
+  }
+  return count;
 }
 
 class LibraryImporter {
@@ -99,18 +132,16 @@ class LibraryImporter {
     if (depth > 100) {
       return InvalidArgument("Function ", name, " is nested too deep");
     }
-    for (const std::string& op : OpsOf(def)) {
-      auto it = defs_.find(op);
-      if (it != defs_.end()) {
-        HR_RETURN_IF_ERROR(ImportOne(*it->second, depth + 1));
-      }
+    const auto import_first = [&](StringView needed) {
+      auto it = defs_.find(needed);
+      return it == defs_.end() ? OkStatus() : ImportOne(*it->second, depth + 1);
+    };
+    // Functions that nodes use as their op must be there before the body is.
+    for (const NodeDef& n : def.node_def()) {
+      HR_RETURN_IF_ERROR(import_first(n.op()));
     }
     if (depth < kDeepestCalls) {
-      for (const std::string& called : CalledBy(def)) {
-        auto it = defs_.find(called);
-        if (it == defs_.end()) continue;
-        HR_RETURN_IF_ERROR(ImportOne(*it->second, depth + 1));
-      }
+      HR_RETURN_IF_ERROR(EachCalledBy(def, import_first));
     }
     auto gradient = gradients_.find(name);
     StatusOr<FunctionPtr> f = ImportFunctionDef(
@@ -195,6 +226,40 @@ Status FillResults(const NodeImporter& importer, const ImportOptions& options,
   return OkStatus();
 }
 
+// `s`, which may be about an op that is not there, with all ops that are not:
+// who loads a graph is to know at once what it needs.
+Status WithAllMissing(const Status& s, const GraphDef& def,
+                      const NodeTexts& nodes, const FunctionLibrary& library) {
+  if (!absl::IsNotFound(s)) return s;
+  absl::flat_hash_set<StringView> functions;
+  for (const FunctionDef& f : def.library().function()) {
+    functions.insert(f.signature().name());
+  }
+  std::set<StringView> missing;
+  const auto check = [&](StringView op) {
+    if (FindOp(op) == nullptr && !functions.contains(op) &&
+        library.Find(op) == nullptr) {
+      missing.insert(op);
+    }
+  };
+  for (const NodeText& n : nodes.nodes()) check(n.op);
+  for (const FunctionDef& f : def.library().function()) {
+    for (const NodeDef& n : f.node_def()) check(n.op());
+  }
+  // One alone is said as TensorFlow says it.
+  if (missing.size() < 2) return s;
+  std::string reasons;
+  for (const StringView op : missing) {
+    const std::string why = WhyAbsent(op);
+    if (!why.empty()) absl::StrAppend(&reasons, " ", why);
+  }
+  return Status(s.code(),
+                absl::StrCat(s.message(),
+                             " Not registered of what the graph "
+                             "needs are: ",
+                             absl::StrJoin(missing, ", "), ".", reasons));
+}
+
 // `def`: what the GraphDef says besides its nodes.
 Status Import(const GraphDef& def, const NodeTexts& nodes,
               const ImportOptions& options, Graph* graph,
@@ -203,10 +268,15 @@ Status Import(const GraphDef& def, const NodeTexts& nodes,
   // read.
   HR_RETURN_IF_ERROR(CheckVersions(def.versions(), kGraphVersion,
                                    /*min_producer=*/0, "GraphDef", "graph"));
+  HR_RETURN_IF_ERROR(graph->EnterSandbox());
+  // Told before anything is made of them.
+  HR_RETURN_IF_ERROR(CheckSandboxNodes(CountNodes(def, nodes)));
   // Functions first, as nodes may have them as their ops.
   if (def.has_library()) {
     LibraryImporter functions(def, graph->library().get(), graph->is_body);
-    HR_RETURN_IF_ERROR(functions.Import());
+    if (const Status s = functions.Import(); !s.ok()) {
+      return WithAllMissing(s, def, nodes, *graph->library());
+    }
   }
   NodeImporter importer(graph, def.versions().producer(),
                         graph->library().get());
@@ -227,7 +297,7 @@ Status Import(const GraphDef& def, const NodeTexts& nodes,
     // All or nothing of the nodes. Functions stay, as others may have found
     // them by now.
     while (graph->num_nodes() > before) graph->RemoveLastNode();
-    return s;
+    return WithAllMissing(s, def, nodes, *graph->library());
   }
   GraphVersions& versions = graph->versions();
   // The older of two producers, the stricter of two consumers: what is true of

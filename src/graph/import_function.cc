@@ -1,4 +1,5 @@
 // FunctionDef -> Function.
+#include "absl/container/flat_hash_set.h"
 #include "graph/attr_proto.h"
 #include "graph/builder.h"
 #include "graph/import.h"
@@ -98,21 +99,21 @@ Status AddResults(const FunctionDef& def, const NodeImporter& importer,
 // Nodes with effects run always; so does what the function names.
 Status AddControlOutputs(const FunctionDef& def, const NodeImporter& importer,
                          Function* f) {
+  absl::flat_hash_set<StringView> named;
   for (const auto& [name, node_name] : def.control_ret()) {
     if (importer.Find(node_name) == nullptr) {
       return InvalidArgument("Control output ", name, " names node ", node_name,
                              ", which is not there");
     }
+    named.insert(node_name);
   }
   for (int i = 0; i < f->body->num_nodes(); ++i) {
     Node* n = f->body->node(i);
-    bool named = false;
-    for (const auto& [name, node_name] : def.control_ret()) {
-      named = named || node_name == n->name();
-    }
     // Functions of older programs name no control outputs, and their effects
     // run all the same.
-    if (named || HasSideEffect(n->def())) f->control_outputs.push_back(n);
+    if (HasSideEffect(n->def()) || named.contains(n->name())) {
+      f->control_outputs.push_back(n);
+    }
   }
   return OkStatus();
 }

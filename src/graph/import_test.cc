@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "graph/export.h"
 #include "graph/function.h"
 #include "tensor/tensor_proto.h"
@@ -33,6 +34,30 @@ TEST(ImportTest, KeepsNodesEdgesAndVersions) {
   EXPECT_EQ(z->input(0).node->name(), "y");
   EXPECT_EQ(z->control_inputs()[0]->name(), "y");
   EXPECT_EQ(graph->versions().producer, 1000);
+}
+
+TEST(ImportTest, OneErrorNamesAllOpsThatAreMissing) {
+  auto graph = std::make_shared<Graph>();
+  const Status s = ImportText(R"(
+    library { function { signature { name: "f" }
+      node_def { name: "a" op: "NoSuchB" } node_def { name: "b" op: "NoOp" } } }
+    node { name: "x" op: "NoSuchA" }
+    node { name: "y" op: "f" }
+    node { name: "z" op: "AllToAll" })",
+                              graph.get());
+  EXPECT_TRUE(absl::IsNotFound(s)) << s;
+  EXPECT_TRUE(absl::StartsWith(s.message(), "Op type not registered 'NoSuch"));
+  for (const char* text :
+       {"NoSuchA", "NoSuchB", "Not registered of what the graph needs are: ",
+        "AllToAll is an op of TensorFlow that Headrace does not have: it runs "
+        "on TPUs alone"}) {
+    EXPECT_TRUE(absl::StrContains(s.message(), text)) << text << ": " << s;
+  }
+  EXPECT_EQ(graph->num_nodes(), 0);
+  // One alone is said as TensorFlow says it.
+  const Status one =
+      ImportText(R"(node { name: "x" op: "NoSuchA" })", graph.get());
+  EXPECT_FALSE(absl::StrContains(one.message(), "Not registered of")) << one;
 }
 
 TEST(ImportTest, SharesOpsOfNodesAlike) {

@@ -142,75 +142,31 @@ constexpr AbsentOps kAbsent[] = {
      "SetStatsAggregatorDataset SnapshotChunkDataset StatsAggregatorHandle "
      "StatsAggregatorHandleV2 StatsAggregatorSetSummaryWriter "
      "StatsAggregatorSummary"},
-    {"wanted",
-     "its handle is a string that names an array of the step; "
-     "TensorArrayV3 is there",
-     "TensorArrayCloseV2 TensorArrayConcatV2 TensorArrayGatherV2 "
-     "TensorArrayGrad TensorArrayGradV2 TensorArrayReadV2 "
-     "TensorArrayScatterV2 TensorArraySizeV2 TensorArraySplitV2 "
-     "TensorArrayV2 TensorArrayWriteV2"},
-    {"wanted",
-     "fused products of quantized numbers are not there yet; "
-     "QuantizedConv2D and QuantizedMatMul are",
-     "QuantizedConv2DAndRelu QuantizedConv2DAndReluAndRequantize "
-     "QuantizedConv2DAndRequantize QuantizedConv2DPerChannel "
-     "QuantizedConv2DWithBias QuantizedConv2DWithBiasAndRelu "
-     "QuantizedConv2DWithBiasAndReluAndRequantize "
-     "QuantizedConv2DWithBiasAndRequantize "
-     "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize "
-     "QuantizedConv2DWithBiasSumAndRelu "
-     "QuantizedConv2DWithBiasSumAndReluAndRequantize "
-     "QuantizedDepthwiseConv2D QuantizedDepthwiseConv2DWithBias "
-     "QuantizedDepthwiseConv2DWithBiasAndRelu "
-     "QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize "
-     "UniformQuantizedConvolution UniformQuantizedConvolutionHybrid "
-     "UniformQuantizedDotHybrid"},
     {"wanted", "this kind of dataset is not there yet",
-     "ChooseFastestBranchDataset ChooseFastestDataset "
-     "ExperimentalChooseFastestDataset GlobalShuffleDataset "
-     "IndexFlatMapDataset MapDefun SamplingDataset "
-     "SnapshotNestedDatasetReader WeightedFlatMapDataset"},
+     "GlobalShuffleDataset IndexFlatMapDataset SnapshotNestedDatasetReader "
+     "WeightedFlatMapDataset"},
     {"wanted", "this format is not read yet",
-     "DecodeJSONExample DecodeJxl DecodeProtoV2 DecodeWebP EncodeProto "
-     "RecordInput"},
-    {"wanted", "it is not there yet",
-     "AnonymousMutableDenseHashTable CompositeTensorVariantFromComponents "
-     "CompositeTensorVariantToComponents CompressElement For "
-     "MutableDenseHashTable MutableDenseHashTableV2 RandomCrop "
-     "SymbolicGradient TensorArrayGradWithShape TileGrad UncompressElement"},
+     "DecodeJSONExample DecodeJxl DecodeProtoV2 DecodeWebP EncodeProto"},
     {"wanted",
      "pipelines are not written as graphs; use Dataset.save, or a "
      "checkpoint of the iterator",
      "DatasetFingerprint DatasetFromGraph DatasetToGraph DatasetToGraphV2"},
-    {"wanted", "use tf.data.experimental.TFRecordWriter",
-     "DatasetToTFRecord ExperimentalDatasetToTFRecord"},
     {"cluster", "there is no data service; share files with Dataset.shard",
      "DataServiceDataset DataServiceDatasetV2 DataServiceDatasetV3 "
      "DataServiceDatasetV4 DistributedSave RegisterDataset "
      "RegisterDatasetV2"},
     {"cluster", "training is in one process; use Dataset.shard",
      "AutoShardDataset ExperimentalAutoShardDataset"},
-    {"wanted", "elements go to one device",
-     "AnonymousMultiDeviceIterator AnonymousMultiDeviceIteratorV3 "
-     "DeleteMultiDeviceIterator MultiDeviceIterator "
-     "MultiDeviceIteratorFromStringHandle "
-     "MultiDeviceIteratorGetNextFromShard MultiDeviceIteratorInit "
-     "MultiDeviceIteratorToStringHandle"},
     {"wanted", "files of LMDB are not read",
      "ExperimentalLMDBDataset LMDBDataset LMDBReader"},
     {"wanted", "use tf.data.experimental.SqlDataset",
      "ExperimentalSqlDataset SqlDataset"},
     {"training-internals", "tf.data.Options says which rewrites apply",
      "RewriteDataset"},
-    {"wanted", "use FilterDataset", "ParallelFilterDataset"},
     {"wanted", "use SnapshotDatasetV2", "SnapshotDataset"},
-    {"wanted", "use tf.data.experimental.group_by_reducer",
-     "ExperimentalGroupByReducerDataset GroupByReducerDataset"},
     {"wanted", "use tf.data.experimental.parse_example_dataset",
      "ExperimentalParseExampleDataset ParseExampleDataset "
      "ParseExampleDatasetV2"},
-    {"wanted", "use tf.data.experimental.DatasetInitializer",
-     "InitializeTableFromDataset"},
     {"training-internals", "it would end the process", "Abort"},
 };
 

@@ -1,6 +1,7 @@
 #include "op/gradient.h"
 
 #include "op/no_such_gradient.h"
+#include "op/registered_gradient.h"
 #include "op/registry.h"
 
 namespace headrace {
@@ -118,13 +119,33 @@ Status CallWithZeros(GradientContext& g) {
   return again.status();
 }
 
+namespace {
+
+RegisteredGradients registered_gradients = nullptr;
+
+Status CallRegisteredGradient(GradientContext& g) {
+  Status s;
+  if (registered_gradients == nullptr || !registered_gradients(g, &s)) {
+    return NoGradient("gradient registry has no entry for: ", g.op().name());
+  }
+  HR_RETURN_IF_ERROR(s);
+  return g.status();
+}
+
+}  // namespace
+
+bool SetRegisteredGradients(RegisteredGradients ask) {
+  registered_gradients = ask;
+  return true;
+}
+
 Status CallGradient(GradientContext& g) {
   const OpDef& def = g.op().def();
   switch (def.gradient_kind) {
     case GradientKind::kNotDifferentiable:
       return OkStatus();
     case GradientKind::kNone:
-      return NoGradient("gradient registry has no entry for: ", def.name);
+      return CallRegisteredGradient(g);
     case GradientKind::kFunction:
       break;
   }

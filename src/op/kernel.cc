@@ -4,6 +4,7 @@
 #include "base/memory_guard.h"
 #include "op/registry.h"
 #include "op/run_kernel.h"
+#include "tensor/string_memory.h"
 
 namespace headrace {
 namespace {
@@ -43,6 +44,13 @@ Status KernelThrew(const KernelContext& c) {
   return CaughtStatus(op);
 }
 
+Status CountStrings(const KernelContext& c) {
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    HR_RETURN_IF_ERROR(CountStringMemory(c.output(i)));
+  }
+  return OkStatus();
+}
+
 Status CheckRoomFor(int64_t count, size_t size) {
   // Up to a megabyte the request itself fails soon enough; larger ones are
   // tried first, as containers would throw where a kernel can still say no.
@@ -51,6 +59,7 @@ Status CheckRoomFor(int64_t count, size_t size) {
   if (count >= 0 &&
       !__builtin_mul_overflow(static_cast<size_t>(count), size, &bytes)) {
     if (bytes <= kSmall) return OkStatus();
+    HR_RETURN_IF_ERROR(CheckSandboxMemory(bytes));
     if (!MayTakeMemory(bytes)) {
       return ResourceExhausted("no memory for ", count, " elements");
     }
@@ -66,6 +75,7 @@ Status CheckRoomFor(int64_t count, size_t size) {
 
 StatusOr<std::unique_ptr<Kernel>> BindKernel(const ResolvedOp& op,
                                              StringView device_type) {
+  HR_RETURN_IF_ERROR(CheckOpPermitted(op.def()));
   KernelFactory factory =
       device_type == "CPU" ? op.def().cpu_kernel : op.def().cuda_kernel;
   if (factory) {

@@ -1,13 +1,16 @@
 #include "op/registry.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/fork_mutex.h"
 #include "base/host_name.h"
 #include "op/absent_ops.h"
+#include "op/added_op.h"
 
 namespace headrace {
 namespace {
@@ -17,9 +20,36 @@ struct Ops {
   absl::flat_hash_map<StringView, OpDef*> by_name;
 };
 
+// Ours: filled before anything runs, then only read.
 Ops& TheOps() {
   static Ops* ops = new Ops;
   return *ops;
+}
+
+// Users', which come at any time and from any thread.
+struct AddedOps {
+  // Not zero where somebody added one: others need no lock to find nothing.
+  std::atomic<size_t> count{0};
+  ProcessMutex mutex;
+  Ops ops ABSL_GUARDED_BY(mutex);
+};
+AddedOps& Added() {
+  static AddedOps* added = new AddedOps;
+  return *added;
+}
+
+const OpDef* FindAdded(StringView name) {
+  AddedOps& added = Added();
+  if (added.count.load(std::memory_order_acquire) == 0) return nullptr;
+  MutexLock lock(added.mutex);
+  auto it = added.ops.by_name.find(name);
+  return it == added.ops.by_name.end() ? nullptr : it->second;
+}
+
+const OpDef* Keep(OpDef def, Ops* ops) {
+  OpDef& kept = ops->defs.emplace_back(std::move(def));
+  ops->by_name[kept.name] = &kept;
+  return &kept;
 }
 
 }  // namespace
@@ -27,7 +57,7 @@ Ops& TheOps() {
 [[gnu::hot]] const OpDef* FindOp(StringView name) {
   Ops& ops = TheOps();
   auto it = ops.by_name.find(name);
-  return it == ops.by_name.end() ? nullptr : it->second;
+  return it == ops.by_name.end() ? FindAdded(name) : it->second;
 }
 
 StatusOr<const OpDef*> LookUpOp(StringView name) {
@@ -51,6 +81,7 @@ bool CallsFunctions(const OpDef& def) {
 std::vector<const OpDef*> AllOps() {
   std::vector<const OpDef*> all;
   for (const OpDef& def : TheOps().defs) all.push_back(&def);
+  for (const OpDef* def : OpsAdded()) all.push_back(def);
   std::sort(all.begin(), all.end(),
             [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
   return all;
@@ -75,8 +106,28 @@ void internal::AddOp(OpDef def) {
     std::abort();
   }
   def.id = static_cast<int>(ops.defs.size());
-  OpDef& kept = ops.defs.emplace_back(std::move(def));
-  ops.by_name[kept.name] = &kept;
+  Keep(std::move(def), &ops);
+}
+
+StatusOr<const OpDef*> AddOpNow(OpDef def) {
+  AddedOps& added = Added();
+  MutexLock lock(added.mutex);
+  if (TheOps().by_name.contains(def.name) ||
+      added.ops.by_name.contains(def.name)) {
+    return AlreadyExists("Op with name ", def.name, " is already registered");
+  }
+  def.id = static_cast<int>(TheOps().defs.size() + added.ops.defs.size());
+  const OpDef* kept = Keep(std::move(def), &added.ops);
+  added.count.store(added.ops.defs.size(), std::memory_order_release);
+  return kept;
+}
+
+std::vector<const OpDef*> OpsAdded() {
+  AddedOps& added = Added();
+  MutexLock lock(added.mutex);
+  std::vector<const OpDef*> ops;
+  for (const OpDef& def : added.ops.defs) ops.push_back(&def);
+  return ops;
 }
 
 }  // namespace headrace

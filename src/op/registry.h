@@ -1,4 +1,4 @@
-// The list of ops. Filled by static initialisers, then only read.
+// The list of ops: ours by static initialisers, users' by op/added_op.h.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-// The op of that name, or null. No lock: after start-up nothing changes.
+// The op of that name, or null, for ever. No lock for ours.
 const OpDef* FindOp(StringView name);
 // The op, or NotFound "Op type not registered 'X' in binary running on HOST..."
 StatusOr<const OpDef*> LookUpOp(StringView name);

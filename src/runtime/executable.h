@@ -54,6 +54,7 @@ class Executable {
   int num_fetches() const { return static_cast<int>(fetches_.size()); }
   int num_steps() const { return static_cast<int>(steps_.size()); }
   size_t arena_bytes() const { return arena_bytes_; }
+  int num_side_groups() const { return static_cast<int>(beside_.size()); }
   // One line a step, for tests and docs.
   std::string DebugString() const;
   // The same as nodes; see PlannedGraph (runtime/ran_functions.h).
@@ -86,6 +87,14 @@ class Executable {
     int64_t offset = -1;  // in the arena
     bool is_static = false;
   };
+  // Steps [begin, end) that run as strands side by side.
+  struct Beside {
+    int begin = 0, end = 0;
+    std::vector<std::vector<int>> strands;    // steps, in order
+    double ns = 0;                            // of all, on one thread
+    absl::InlinedVector<ValueId, 2> release;  // what several strands read
+  };
+  struct FirstError;
   struct Workspace;
   class Repeated;
   class ShapePlans;
@@ -100,6 +109,8 @@ class Executable {
   Step StepOf(Program& p, const MemoryPlan& plan, int c,
               PreparedWeights::Source weights, bool guess,
               const std::vector<bool>& from_workspace);
+  void SetBeside(absl::Span<const SideGroup> groups,
+                 const std::vector<int>& step_of);
   void SetEnds(const Program& p, const MemoryPlan& plan,
                const std::vector<int>& step_of,
                const std::vector<bool>& from_workspace);
@@ -109,7 +120,17 @@ class Executable {
   Status SetFeeds(Workspace& f, absl::Span<Tensor> feeds);
   Status RunIn(Workspace& f, absl::Span<Tensor> feeds,
                std::vector<Tensor>* fetches);
+  // The same where sandboxes are to be seen to, and where they were.
+  Status RunConfined(Workspace& f, absl::Span<Tensor> feeds,
+                     std::vector<Tensor>* fetches);
+  Status RunHere(Workspace& f, absl::Span<Tensor> feeds,
+                 std::vector<Tensor>* fetches);
   Status RunSteps(Workspace& f);
+  // Steps [begin, end), one by one.
+  Status RunRange(Workspace& f, int begin, int end, bool timed);
+  std::string StrandOf(int step) const;
+  Status RunBeside(Workspace& f, const Beside& group);
+  void RunStrand(Workspace& f, absl::Span<const int> strand, FirstError* error);
   Status RunStep(Workspace& f, int i);
   Status RunProduct(Workspace& f, int i);
   Status PrepareDynamic(Workspace& f, const Step& s);
@@ -123,6 +144,7 @@ class Executable {
   Status CheckResult(const Workspace& f, ValueId v) const;
 
   std::vector<Step> steps_;
+  std::vector<Beside> beside_;
   // Of products whose weights may stay the same from run to run.
   std::vector<std::unique_ptr<PreparedWeights>> prepared_;
   std::vector<Step> view_steps_;  // run once a workspace: views of its memory
@@ -135,6 +157,7 @@ class Executable {
   std::vector<ValueId> clear_at_end_;
   std::vector<ValueId> counted_;          // every slot that a run fills
   std::unique_ptr<ShapePlans> by_shape_;  // where feeds' shapes vary
+  SandboxPtr sandbox_;                    // what it runs in, or null
   int num_rules_ = 0;                     // dynamic steps
   size_t arena_bytes_ = 0;
   std::atomic<Workspace*> spare_{nullptr};

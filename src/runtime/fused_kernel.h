@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "op/kernel.h"
+#include "op/passes/call_work.h"
 #include "op/passes/row_reduction.h"
 #include "tensor/shape.h"
 
@@ -21,7 +22,7 @@ enum class Layout : uint8_t {
 
 // Built by the fusing pass. Registers hold a tile each; register r < inputs is
 // input r.
-class FusedKernel : public Kernel {
+class FusedKernel : public Kernel, public KnowsWork {
  public:
   struct Instruction {
     void* fn;  // as ElementwiseLoop::fn
@@ -56,6 +57,13 @@ class FusedKernel : public Kernel {
                 Given given) const;
   // Inputs whose memory output 0 may take over, as OpDef::in_place_inputs.
   uint32_t in_place_inputs() const;
+  CallWork WorkOf(absl::Span<const Shape* const>,
+                  absl::Span<const Shape* const>) const override {
+    const double elements = static_cast<double>(rows_) * inner_;
+    // Cut by tiles, or rows.
+    return {cost_ * elements,
+            std::max<int64_t>(1, rows_ * inner_ / std::max<int64_t>(tile_, 1))};
+  }
   const std::vector<Instruction>& code() const { return code_; }
 
  private:

@@ -29,15 +29,24 @@ std::vector<FuncRef> BranchesOf(const ResolvedOp& op) {
   return {op.attr<FuncRef>("then_branch"), op.attr<FuncRef>("else_branch")};
 }
 
-// Those of loop `op`, which fits them.
+Status CheckTogether(const Function& f, const SandboxPtr& sandbox) {
+  if (!RunsApart(f, sandbox)) return OkStatus();
+  return FailedPrecondition("function ", f.name, " has a sandbox of its own");
+}
+
+// Those of loop `op`, which fits them, in a plan of that sandbox.
 StatusOr<LoopFunctions> FunctionsOf(const ResolvedOp& op,
-                                    const FunctionLibrary* library) {
+                                    const FunctionLibrary* library,
+                                    const SandboxPtr& sandbox) {
   LoopFunctions f;
   HR_ASSIGN_OR_RETURN(f.cond,
                       FindFunction(library, op.attr<FuncRef>("cond").name));
   HR_ASSIGN_OR_RETURN(f.body,
                       FindFunction(library, op.attr<FuncRef>("body").name));
   HR_RETURN_IF_ERROR(CheckCall(op, library));
+  for (const FunctionPtr& part : {f.cond, f.body}) {
+    HR_RETURN_IF_ERROR(CheckTogether(*part, sandbox));
+  }
   return f;
 }
 
@@ -141,7 +150,7 @@ class Planner {
   // turns stand in its place.
   Status PlanLoop(Program& p, size_t c, std::vector<bool>& used, int depth,
                   bool* written);
-  Status KeepBodies(Call& call, int depth);
+  Status KeepBodies(Call& call, const SandboxPtr& sandbox, int depth);
 
   const FunctionLibrary* const library_;
   PlanBudget* const budget_;
@@ -156,7 +165,8 @@ class Planner {
 Status Planner::PlanLoop(Program& p, size_t c, std::vector<bool>& used,
                          int depth, bool* written) {
   Call& call = p.calls[c];
-  HR_ASSIGN_OR_RETURN(const LoopFunctions f, FunctionsOf(*call.op, library_));
+  HR_ASSIGN_OR_RETURN(const LoopFunctions f,
+                      FunctionsOf(*call.op, library_, p.sandbox));
   HR_ASSIGN_OR_RETURN(LoopPlan::Parts parts, PartsOf(f, library_, budget_));
   std::vector<bool> wanted;
   for (ValueId v : call.outputs) wanted.push_back(used[v]);
@@ -191,11 +201,12 @@ Status Planner::PlanLoop(Program& p, size_t c, std::vector<bool>& used,
   return OkStatus();
 }
 
-Status Planner::KeepBodies(Call& call, int depth) {
+Status Planner::KeepBodies(Call& call, const SandboxPtr& sandbox, int depth) {
   HR_RETURN_IF_ERROR(CheckCall(*call.op, library_));
   std::vector<Program> bodies;
   for (const FuncRef& ref : BranchesOf(*call.op)) {
     HR_ASSIGN_OR_RETURN(const FunctionPtr f, FindFunction(library_, ref.name));
+    HR_RETURN_IF_ERROR(CheckTogether(*f, sandbox));
     branch_nodes_left_ -= f->body->num_nodes();
     if (branch_nodes_left_ < 0) return OkStatus();
     HR_ASSIGN_OR_RETURN(Program body, ProgramOf(*f, library_, &branches_));
@@ -229,7 +240,7 @@ void Planner::Plan(Program& p, int depth) {
     }
     if (call.op->def().Is(OpRole::kBranch) && depth > 0 &&
         branch_depth_ < kDeepestBranch) {
-      KeepBodies(call, depth).IgnoreError();
+      KeepBodies(call, p.sandbox, depth).IgnoreError();
     }
     for (ValueId v : call.inputs) used[v] = true;
   }
@@ -239,7 +250,8 @@ void Planner::Plan(Program& p, int depth) {
 // the body, and made once for each condition.
 StatusOr<std::shared_ptr<const LoopPlan>> LoopPlanOf(
     const ResolvedOp& op, const FunctionLibrary* library) {
-  HR_ASSIGN_OR_RETURN(const LoopFunctions f, FunctionsOf(op, library));
+  HR_ASSIGN_OR_RETURN(const LoopFunctions f,
+                      FunctionsOf(op, library, CurrentSandbox()));
   MutexLock lock(f.body->derived_mutex);
   for (const Function::Loop& known : f.body->derived.loops) {
     if (known.cond.lock() == f.cond) return known.plan;

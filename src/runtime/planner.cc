@@ -14,11 +14,11 @@ namespace {
 constexpr int64_t kAlign = 64;
 constexpr int64_t kNever = INT64_MAX;
 
-// First-fit offsets with coalescing, by lifetime.
-class Arena {
+// Free blocks, coalesced: bytes by where they begin.
+class FreeBlocks {
  public:
+  // -1: none is large enough.
   int64_t Take(int64_t bytes) {
-    bytes = Round(bytes);
     // First fit, not best: low addresses are taken again soonest, which keeps
     // the arena short and its lines in the cache.
     for (auto it = free_.begin(); it != free_.end(); ++it) {
@@ -28,20 +28,18 @@ class Arena {
       if (rest > 0) free_[at + bytes] = rest;
       return at;
     }
-    // The block at the end grows instead of a new one being put behind it.
-    int64_t at = end_;
-    if (!free_.empty()) {
-      auto last = std::prev(free_.end());
-      if (last->first + last->second == end_) {
-        at = last->first;
-        free_.erase(last);
-      }
-    }
-    end_ = at + bytes;
+    return -1;
+  }
+  // Takes the block that ends at `end`; where it begins, or `end`.
+  int64_t TakeLast(int64_t end) {
+    if (free_.empty()) return end;
+    auto last = std::prev(free_.end());
+    if (last->first + last->second != end) return end;
+    const int64_t at = last->first;
+    free_.erase(last);
     return at;
   }
   void Give(int64_t at, int64_t bytes) {
-    bytes = Round(bytes);
     auto [it, added] = free_.emplace(at, bytes);
     auto next = std::next(it);
     if (next != free_.end() && at + bytes == next->first) {
@@ -56,13 +54,88 @@ class Arena {
       }
     }
   }
+  void GiveAllTo(FreeBlocks* other) {
+    for (const auto& [at, bytes] : free_) other->Give(at, bytes);
+    free_.clear();
+  }
+
+ private:
+  std::map<int64_t, int64_t> free_;
+};
+
+// Offsets by lifetime. What a strand of a group gives back only that strand
+// takes again, until the group ends.
+class Arena {
+ public:
+  int64_t Take(int64_t bytes, int strand) {
+    bytes = Round(bytes);
+    int64_t at = -1;
+    if (strand >= 0) at = strands_[strand].Take(bytes);
+    if (at < 0) at = free_.Take(bytes);
+    if (at >= 0) return at;
+    // The block at the end grows instead of a new one being put behind it.
+    at = free_.TakeLast(end_);
+    end_ = at + bytes;
+    return at;
+  }
+  // `strand`: whose turn it is, or -1. `crossed`: other strands may look at it.
+  void Give(int64_t at, int64_t bytes, int strand, bool crossed) {
+    bytes = Round(bytes);
+    FreeBlocks& to = strand < 0 ? free_ : crossed ? later_ : strands_[strand];
+    to.Give(at, bytes);
+  }
+  void BeginGroup(size_t strands) { strands_.resize(strands); }
+  void EndGroup() {
+    for (FreeBlocks& b : strands_) b.GiveAllTo(&free_);
+    later_.GiveAllTo(&free_);
+  }
   int64_t end() const { return end_; }
 
  private:
   static int64_t Round(int64_t b) { return (b + kAlign - 1) / kAlign * kAlign; }
-  std::map<int64_t, int64_t> free_;
+  FreeBlocks free_, later_;
+  std::vector<FreeBlocks> strands_;
   int64_t end_ = 0;
 };
+
+// Where a call runs: which group and strand of it, or -1.
+struct Place {
+  int group = -1, strand = -1;
+};
+
+std::vector<Place> PlacesOf(const Program& p,
+                            absl::Span<const SideGroup> groups) {
+  std::vector<Place> places(p.calls.size());
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (size_t s = 0; s < groups[g].strands.size(); ++s) {
+      for (int c : groups[g].strands[s]) {
+        places[c] = {static_cast<int>(g), static_cast<int>(s)};
+      }
+    }
+  }
+  return places;
+}
+
+// MemoryPlan::crossed. `base`: what a view looks at, else itself.
+std::vector<bool> FindCrossed(const Program& p,
+                              const std::vector<Place>& places,
+                              const std::vector<ValueId>& base) {
+  std::vector<bool> crossed(p.values.size());
+  std::vector<Place> reader(p.values.size());  // the last one
+  auto read = [&](ValueId v, const Place& at) {
+    const Place before = std::exchange(reader[v], at);
+    const bool same = before.group == at.group && at.group >= 0;
+    crossed[v] = same && (crossed[v] || before.strand != at.strand);
+  };
+  for (size_t c = 0; c < p.calls.size(); ++c) {
+    for (ValueId v : p.calls[c].inputs) {
+      read(v, places[c]);
+      // Who reads a view looks at what lies below.
+      for (; base[v] != v; v = base[v]) read(base[v], places[c]);
+    }
+  }
+  return crossed;
+}
 
 }  // namespace
 
@@ -77,7 +150,37 @@ uint32_t InPlaceInputs(const Call& call) {
   return call.op->def().in_place_inputs;
 }
 
-MemoryPlan PlanMemory(const Program& p) {
+namespace {
+
+int64_t BytesOf(const Program& p, ValueId v) {
+  return std::max<int64_t>(
+      p.values[v].shape.num_elements() * DTypeSize(p.values[v].dtype), 1);
+}
+
+// The input of call c in whose memory its output 0 may lie, or none.
+ValueId TakenOver(const Program& p, const MemoryPlan& plan,
+                  const std::vector<ValueId>& base, size_t c) {
+  const Call& call = p.calls[c];
+  const ValueId v = call.outputs[0];
+  const uint32_t may = InPlaceInputs(call);
+  for (size_t i = 0; i < call.inputs.size() && i < 32 && may; ++i) {
+    const ValueId in = call.inputs[i];
+    // An input that is read twice could be read after it was written over.
+    const bool once =
+        std::count(call.inputs.begin(), call.inputs.end(), in) == 1;
+    if ((may >> i & 1) && once && !plan.crossed[in] && plan.offset[in] >= 0 &&
+        base[in] == in && plan.last_use[in] == static_cast<int64_t>(c) &&
+        BytesOf(p, in) == BytesOf(p, v) &&
+        p.values[in].shape == p.values[v].shape) {
+      return in;
+    }
+  }
+  return kNoValue;
+}
+
+}  // namespace
+
+MemoryPlan PlanMemory(const Program& p, absl::Span<const SideGroup> groups) {
   size_t n = p.values.size();
   MemoryPlan plan;
   plan.offset.assign(n, -1);
@@ -129,39 +232,37 @@ MemoryPlan PlanMemory(const Program& p) {
     return produced[v] && !escapes[v] && IsPlain(value.dtype) &&
            value.shape.fully_known() && !value.constant.has_buffer();
   };
-  auto bytes_of = [&](ValueId v) {
-    return std::max<int64_t>(
-        p.values[v].shape.num_elements() * DTypeSize(p.values[v].dtype), 1);
-  };
+  const std::vector<Place> places = PlacesOf(p, groups);
+  plan.crossed = FindCrossed(p, places, base);
   std::vector<std::vector<ValueId>> ends(p.calls.size());
   Arena arena;
+  size_t group = 0;  // the next or present one
   for (size_t c = 0; c < p.calls.size(); ++c) {
     const Call& call = p.calls[c];
+    const int strand = places[c].strand;
+    if (group < groups.size() && groups[group].begin == static_cast<int>(c)) {
+      arena.BeginGroup(groups[group].strands.size());
+    }
     ValueId taken = kNoValue;
     for (size_t o = 0; o < call.outputs.size(); ++o) {
       ValueId v = call.outputs[o];
       if (!in_arena(v)) continue;
-      uint32_t may = o == 0 ? InPlaceInputs(call) : 0;
-      for (size_t i = 0; i < call.inputs.size() && i < 32 && may; ++i) {
-        ValueId in = call.inputs[i];
-        // An input that is read twice could be read after it was written over.
-        bool once = std::count(call.inputs.begin(), call.inputs.end(), in) == 1;
-        if ((may >> i & 1) && once && plan.offset[in] >= 0 && base[in] == in &&
-            plan.last_use[in] == static_cast<int64_t>(c) &&
-            bytes_of(in) == bytes_of(v) &&
-            p.values[in].shape == p.values[v].shape) {
-          plan.offset[v] = plan.offset[in];
-          taken = in;
-          break;
-        }
-      }
-      if (plan.offset[v] < 0) plan.offset[v] = arena.Take(bytes_of(v));
+      if (o == 0) taken = TakenOver(p, plan, base, c);
+      plan.offset[v] = o == 0 && taken != kNoValue
+                           ? plan.offset[taken]
+                           : arena.Take(BytesOf(p, v), strand);
       if (plan.last_use[v] < kNever) ends[plan.last_use[v]].push_back(v);
     }
     for (ValueId v : ends[c]) {
       // Given back behind the outputs' places: no output may lie where an input
       // of the same call still lies, unless the kernel allows it.
-      if (v != taken) arena.Give(plan.offset[v], bytes_of(v));
+      if (v != taken) {
+        arena.Give(plan.offset[v], BytesOf(p, v), strand, plan.crossed[v]);
+      }
+    }
+    if (group < groups.size() && groups[group].end == static_cast<int>(c) + 1) {
+      arena.EndGroup();
+      ++group;
     }
   }
   plan.arena_bytes = arena.end();

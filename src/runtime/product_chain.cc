@@ -34,6 +34,18 @@ uint32_t ProductChain::in_place_inputs() const {
   return may;
 }
 
+CallWork ProductChain::WorkOf(absl::Span<const Shape* const> inputs,
+                              absl::Span<const Shape* const>) const {
+  CallWork work;
+  const Shape* const made[] = {&p_.shape};
+  if (const auto* known = dynamic_cast<const KnowsWork*>(p_.product.get())) {
+    work = known->WorkOf(inputs.first(p_.op->num_inputs()), made);
+  }
+  // The chain is cut with the product.
+  work.ns += p_.chain->WorkOf({}, {}).ns;
+  return work;
+}
+
 Status ProductChain::RunPrepared(KernelContext& c, const void* prepared,
                                  const Tail*) const {
   Tensor product(DType::kFloat, p_.shape);

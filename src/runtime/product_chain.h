@@ -13,7 +13,7 @@ namespace headrace {
 
 // Built by the fusing pass. Inputs: the product's, then the chain's own. All
 // shapes are known.
-class ProductChain : public ProductKernel {
+class ProductChain : public ProductKernel, public KnowsWork {
  public:
   struct Parts {
     ResolvedOpPtr op;  // the product's
@@ -35,6 +35,8 @@ class ProductChain : public ProductKernel {
   bool prepares() const override { return p_.product->prepares(); }
   // Inputs whose memory output 0 may take over, as OpDef::in_place_inputs.
   uint32_t in_place_inputs() const;
+  CallWork WorkOf(absl::Span<const Shape* const> inputs,
+                  absl::Span<const Shape* const> outputs) const override;
   StatusOr<std::shared_ptr<const void>> Prepare(
       const KernelContext& c) const override;
   Status RunPrepared(KernelContext& c, const void* prepared,

@@ -222,8 +222,10 @@ class Writer {
     }
     std::vector<Node*> nodes =
         NeededNodes(f->results, f->control_outputs, inner);
-    // A body that runs in frames has an executable of its own.
-    if (RunsInFrames(nodes) || !budget_->Spend(*f, nodes.size())) {
+    // A body that runs in frames, or in another sandbox, has an executable of
+    // its own.
+    if (RunsInFrames(nodes) || RunsApart(*f, p_->sandbox) ||
+        !budget_->Spend(*f, nodes.size())) {
       return WriteCall(n, inputs, map);
     }
     HR_RETURN_IF_ERROR(Sort(&nodes, inner));
@@ -341,6 +343,7 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
   PlanBudget own;
   if (budget == nullptr) budget = &own;
   Program p;
+  p.sandbox = graph.sandbox();
   Mapping map;
   for (const Edge& e : feeds) {
     ValueId v = p.NewValue(BaseType(e.node->output_type(e.index)),
@@ -352,7 +355,11 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
     p.feeds.push_back(v);
   }
   std::vector<Node*> nodes = NeededNodes(fetches, targets, map);
-  if (RunsInFrames(nodes)) return MakeFrameProgram(nodes, feeds, fetches);
+  if (RunsInFrames(nodes)) {
+    HR_ASSIGN_OR_RETURN(p, MakeFrameProgram(nodes, feeds, fetches));
+    p.sandbox = graph.sandbox();
+    return p;
+  }
   HR_RETURN_IF_ERROR(Sort(&nodes, map));
   Writer writer(&p, library, budget, AskedFor(targets));
   HR_RETURN_IF_ERROR(writer.Write(nodes, &map, 0));

@@ -44,6 +44,7 @@ struct Program {
   std::vector<ProgramValue> values;
   std::vector<ValueId> feeds;
   std::vector<ValueId> fetches;
+  SandboxPtr sandbox;  // that of the graph, or null
 
   ValueId NewValue(DType dtype, Shape shape) {
     values.push_back({dtype, std::move(shape), {}});

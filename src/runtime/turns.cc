@@ -68,6 +68,11 @@ void TurnPlan::KeepFeed(ValueId feed) {
       if (s.inputs[i] == feed) s.reusable &= ~(1u << i);
     }
   }
+  for (Executable::Beside& group : executable_->beside_) {
+    group.release.erase(
+        std::remove(group.release.begin(), group.release.end(), feed),
+        group.release.end());
+  }
   std::erase_if(executable_->clear_at_end_,
                 [&](ValueId v) { return v == feed; });
 }

@@ -11,6 +11,7 @@ namespace headrace {
 StatusOr<std::shared_ptr<ConcreteFunction>> ForAnyShapes(
     const ConcreteFunction& f) {
   const FunctionPtr& known = f.function();
+  const SandboxScope scope(known->body->sandbox());  // the copy's, too
   tensorflow::FunctionDef def;
   HR_RETURN_IF_ERROR(ExportFunction(*known, &def));
   def.mutable_signature()->set_name(FunctionLibrary::NewName(known->name));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/files/files.h"
+#include "formats/chunked/chunked_proto.h"
 #include "ops/string/hash.h"
 #include "saved_model/function_names.h"
 
@@ -85,7 +86,7 @@ uint64_t HashOf(SavedObjectGraph objects, const FunctionNames& names) {
 }  // namespace
 
 FingerprintDef FingerprintOf(const tensorflow::SavedModel& model,
-                             StringView bytes, StringView checkpoint_index) {
+                             StringView checkpoint_index) {
   const auto& graph = model.meta_graphs(0);
   const FunctionNames names = PlainNames(graph.graph_def());
   const std::map<std::string, tensorflow::SignatureDef> signatures(
@@ -95,8 +96,12 @@ FingerprintDef FingerprintOf(const tensorflow::SavedModel& model,
     absl::StrAppend(&described, key, Bytes(signature));
   }
   FingerprintDef made;
-  made.set_saved_model_checksum(Fingerprint64(bytes));
-  made.set_graph_def_program_hash(HashOf(graph.graph_def(), names));
+  if (model.ByteSizeLong() <= kMostProtoBytes) {
+    made.set_saved_model_checksum(Fingerprint64(model.SerializeAsString()));
+  }
+  if (graph.graph_def().ByteSizeLong() <= kMostProtoBytes) {
+    made.set_graph_def_program_hash(HashOf(graph.graph_def(), names));
+  }
   made.set_signature_def_hash(Fingerprint64(described));
   made.set_saved_object_graph_hash(HashOf(graph.object_graph_def(), names));
   made.set_checkpoint_hash(Fingerprint64(checkpoint_index));

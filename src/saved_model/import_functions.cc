@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
 #include "autodiff/named_gradient.h"
 #include "graph/import.h"
+#include "op/absent_ops.h"
 #include "op/registry.h"
 #include "saved_model/function_names.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -96,8 +98,15 @@ class FunctionImporter {
     check(def_->node());
     for (const FunctionDef* f : reached_) check(f->node_def());
     if (missing.empty()) return OkStatus();
+    std::string reasons;
+    for (const StringView op : missing) {
+      if (const std::string why = WhyAbsent(op); !why.empty()) {
+        absl::StrAppend(&reasons, reasons.empty() ? ". " : " ", why);
+      }
+    }
     return Unimplemented("SavedModel ", folder_, " needs operations that are ",
-                         "not supported: ", absl::StrJoin(missing, ", "));
+                         "not supported: ", absl::StrJoin(missing, ", "),
+                         reasons);
   }
 
   // Of gradients whose functions are reached.
@@ -123,19 +132,33 @@ class FunctionImporter {
       }
       RenameIn(&n, suffix);
     }
-    GraphDef kept;
     for (FunctionDef* f : reached_) {
       for (NodeDef& n : *f->mutable_node_def()) RenameIn(&n, suffix);
       f->mutable_signature()->set_name(names_.at(f->signature().name()));
-      kept.mutable_library()->add_function()->Swap(f);
     }
+    KeepReached();
+    library_->clear_registered_gradients();
+    library_->clear_gradient();
     for (const auto& [function, gradient] : gradients_) {
       if (!names_.contains(function) || !names_.contains(gradient)) continue;
-      auto* g = kept.mutable_library()->add_gradient();
+      auto* g = library_->add_gradient();
       g->set_function_name(names_.at(function));
       g->set_gradient_func(names_.at(gradient));
     }
-    library_->Swap(kept.mutable_library());
+  }
+
+  // Messages are moved, wherever they lie, not copied.
+  void KeepReached() {
+    auto* functions = library_->mutable_function();
+    std::vector<FunctionDef*> all(functions->size());
+    functions->UnsafeArenaExtractSubrange(0, functions->size(), all.data());
+    for (FunctionDef* f : reached_) functions->UnsafeArenaAddAllocated(f);
+    if (library_->GetArena() != nullptr) return;
+    const absl::flat_hash_set<FunctionDef*> kept(reached_.begin(),
+                                                 reached_.end());
+    for (FunctionDef* f : all) {
+      if (!kept.contains(f)) delete f;
+    }
   }
 
   void RenameIn(NodeDef* n, const std::string& suffix) {
@@ -145,6 +168,9 @@ class FunctionImporter {
       auto renamed = new_gradients_.find(gradient->second.s());
       if (renamed != new_gradients_.end()) {
         gradient->second.set_s(renamed->second);
+      } else if (InSandbox()) {
+        // The program's own gradient of that name is none of the model's.
+        gradient->second.mutable_s()->append(" of a model in safe mode");
       }
     }
     auto name = n->mutable_attr()->find("shared_name");

@@ -2,8 +2,12 @@
 
 #include <set>
 
+#include "absl/strings/str_split.h"
 #include "base/files/files.h"
+#include "base/guard.h"
+#include "graph/at_node.h"
 #include "op/emitter.h"
+#include "op/reach.h"
 #include "saved_model/saved_gradients.h"
 #include "saved_model/saved_resource.h"
 #include "tensor/tensor_proto.h"
@@ -21,9 +25,8 @@ class ModelLoader {
   ModelLoader(std::string folder, LoadedModel::Options options)
       : folder_(std::move(folder)), options_(std::move(options)) {}
 
-  StatusOr<std::shared_ptr<LoadedModel>> Load(
-      std::unique_ptr<tensorflow::SavedModel> model,
-      tensorflow::MetaGraphDef* graph) {
+  StatusOr<std::shared_ptr<LoadedModel>> Load(ModelFile model,
+                                              tensorflow::MetaGraphDef* graph) {
     model_.reset(new LoadedModel);
     model_->model_ = std::move(model);
     model_->graph_ = graph;
@@ -37,6 +40,8 @@ class ModelLoader {
     // The only constants that outlive the graph.
     HR_RETURN_IF_ERROR(MakePlainValues());
     if (!model_->session_.graph) HR_RETURN_IF_ERROR(ImportAll());
+    if (options_.sandbox) HR_RETURN_IF_ERROR(CheckPermitted());
+    KeepTheRest();
     HR_RETURN_IF_ERROR(MakeResources());
     HR_RETURN_IF_ERROR(RegisterGradients(
         model_->imported_, *objects_,
@@ -155,9 +160,54 @@ class ModelLoader {
     if (index < 0 || index >= model_->graph_->asset_file_def_size()) {
       return Damaged("object ", i, ": there is no asset ", index);
     }
-    return Value(Tensor::Scalar<std::string>(
+    const std::string path =
         JoinPath(JoinPath(folder_, kAssetsFolder),
-                 model_->graph_->asset_file_def(index).filename())));
+                 model_->graph_->asset_file_def(index).filename());
+    if (options_.sandbox) {
+      Status s = options_.sandbox->PermitFile(folder_, path);
+      // Models may do without one; who reads it says so.
+      if (!s.ok() && !absl::IsNotFound(s)) return s;
+    }
+    return Value(Tensor::Scalar<std::string>(path));
+  }
+
+  // In the order of the body: a function of a session's graph holds more than
+  // it needs.
+  static std::vector<const Node*> NodesThatRun(const Function& f) {
+    std::vector<const Node*> pending(f.control_outputs.begin(),
+                                     f.control_outputs.end());
+    for (const Edge& e : f.results) pending.push_back(e.node);
+    std::set<const Node*> reached;
+    while (!pending.empty()) {
+      const Node* const n = pending.back();
+      pending.pop_back();
+      if (!reached.insert(n).second) continue;
+      for (const Edge& e : n->inputs()) pending.push_back(e.node);
+      pending.insert(pending.end(), n->control_inputs().begin(),
+                     n->control_inputs().end());
+    }
+    std::vector<const Node*> nodes;
+    for (int i = 0; i < f.body->num_nodes(); ++i) {
+      if (reached.contains(f.body->node(i))) nodes.push_back(f.body->node(i));
+    }
+    return nodes;
+  }
+
+  // Whether the sandbox permits what the functions could run: told before
+  // anything runs. What they do run is looked at again.
+  Status CheckPermitted() const {
+    for (const auto& [name, f] : model_->imported_.by_name) {
+      if (name == model_->session_.restore) continue;
+      for (const Node* n : NodesThatRun(*f)) {
+        const Status s = CheckOpPermitted(n->def());
+        if (s.ok()) continue;
+        const Status at = AtNode(s, n->name());
+        return Status(at.code(),
+                      absl::StrCat("SavedModel ", folder_, ": ", at.message(),
+                                   "\n\t in function ", name));
+      }
+    }
+    return OkStatus();
   }
 
   Status ImportAll() {
@@ -170,6 +220,16 @@ class ModelLoader {
         ImportFunctions(model_->graph_->mutable_graph_def(), names, folder_));
     model_->graph_->clear_graph_def();
     return OkStatus();
+  }
+
+  // Most of the memory that the file was read into held nodes, which are made
+  // by now: what is left moves out of it.
+  void KeepTheRest() {
+    ModelFile rest = NewModelFile();
+    *rest->add_meta_graphs() = *model_->graph_;
+    model_->model_ = std::move(rest);
+    model_->graph_ = model_->model_->mutable_meta_graphs(0);
+    objects_ = &model_->graph_->object_graph_def();
   }
 
   // The function of object `id`, with what it captures; null where the object
@@ -292,6 +352,13 @@ class ModelLoader {
 
   Status Restore() {
     const std::string path = JoinPath(folder_, kVariablesPrefix);
+    std::shared_ptr<void> permitted;
+    if (options_.sandbox) {
+      const std::vector<std::string> parts =
+          absl::StrSplit(kVariablesPrefix, '/');
+      permitted =
+          options_.sandbox->PermitPrefix(folder_, parts.front(), parts.back());
+    }
     if (const SessionGraph& session = model_->session_; session.graph) {
       return CallNamed(session.restore,
                        {Value(Tensor::Scalar<std::string>(path))});
@@ -333,20 +400,38 @@ class ModelLoader {
 
 StatusOr<std::shared_ptr<LoadedModel>> LoadedModel::Load(
     const std::string& folder, const Options& options) {
+  Options confined = options;
+  if (!confined.sandbox) confined.sandbox = CurrentSandbox();
+  // The program asked for these files, not the model.
+  const AdoptedSandbox outside;
   HR_ASSIGN_OR_RETURN(auto model, ReadSavedModel(folder));
   HR_ASSIGN_OR_RETURN(auto* graph,
                       FindMetaGraph(model.get(), options.tags, folder));
-  return Make(std::move(model), graph, folder, options);
+  return Make(std::move(model), graph, folder, confined);
 }
 
 StatusOr<std::shared_ptr<LoadedModel>> LoadedModel::Make(
-    std::unique_ptr<tensorflow::SavedModel> model,
-    tensorflow::MetaGraphDef* graph, const std::string& folder,
+    ModelFile model, tensorflow::MetaGraphDef* graph, const std::string& folder,
     const Options& options) {
   // Variables get their values now, whatever graph is being built.
   EmitterScope eager(DefaultEmitter());
   StopRecording quiet;
-  return ModelLoader(folder, options).Load(std::move(model), graph);
+  std::shared_ptr<LoadedModel> loaded;
+  const auto load = [&] {
+    // The loader's own small tensors throw where memory ends.
+    return Guarded("the loading of " + folder, [&]() -> Status {
+      HR_ASSIGN_OR_RETURN(
+          loaded, ModelLoader(folder, options).Load(std::move(model), graph));
+      return OkStatus();
+    });
+  };
+  if (!options.sandbox) {
+    HR_RETURN_IF_ERROR(load());
+    return loaded;
+  }
+  const SandboxCall call(options.sandbox);
+  HR_RETURN_IF_ERROR(call.Told(load()));
+  return loaded;
 }
 
 int LoadedModel::Child(int id, StringView name) const {

@@ -26,19 +26,22 @@ class LoadedModel {
     bool allow_partial_checkpoint = false;
     // No variable gets a value.
     bool skip_checkpoint = false;
+    // What the model is confined to, in loading and whenever it runs; null: to
+    // what the calling thread is.
+    SandboxPtr sandbox;
   };
   // Reads, makes variables and resources and gives them their values. Runs
   // eagerly. Errors are those of ReadSavedModel, FindMetaGraph,
-  // ImportFunctions; DataLoss for an object graph that does not hold together,
-  // those of the checkpoint, and what the functions run into that make
-  // resources.
+  // ImportFunctions; PermissionDenied, ResourceExhausted and DeadlineExceeded
+  // for what the sandbox refuses; DataLoss for an object graph that does not
+  // hold together, those of the checkpoint, and what the functions run into
+  // that make resources.
   static StatusOr<std::shared_ptr<LoadedModel>> Load(const std::string& folder,
                                                      const Options& options);
   // The same of a file that has been read; `graph` is one of `model`.
   static StatusOr<std::shared_ptr<LoadedModel>> Make(
-      std::unique_ptr<tensorflow::SavedModel> model,
-      tensorflow::MetaGraphDef* graph, const std::string& folder,
-      const Options& options);
+      ModelFile model, tensorflow::MetaGraphDef* graph,
+      const std::string& folder, const Options& options);
 
   // Without its graph, of which functions and constants were made.
   const tensorflow::MetaGraphDef& meta_graph() const { return *graph_; }
@@ -69,7 +72,7 @@ class LoadedModel {
   friend class ModelLoader;
   LoadedModel() = default;
 
-  std::unique_ptr<tensorflow::SavedModel> model_;
+  ModelFile model_;
   tensorflow::MetaGraphDef* graph_ = nullptr;  // of model_
   ImportedFunctions imported_;
   SessionGraph session_;

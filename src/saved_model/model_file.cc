@@ -1,10 +1,13 @@
 #include "saved_model/model_file.h"
 
+#include <google/protobuf/arena.h>
+
 #include <algorithm>
 #include <set>
 
 #include "absl/strings/str_join.h"
 #include "base/files/files.h"
+#include "formats/chunked/chunked_proto.h"
 #include "formats/proto_text.h"
 
 namespace headrace {
@@ -12,8 +15,6 @@ namespace {
 
 using tensorflow::MetaGraphDef;
 using tensorflow::SavedModel;
-
-constexpr char kChunkedFile[] = "saved_model.cpb";
 
 std::set<StringView> TagsOf(const MetaGraphDef& graph) {
   const auto& tags = graph.meta_info_def().tags();
@@ -42,14 +43,26 @@ std::string AllTags(const SavedModel& model, const char* open,
 bool ContainsSavedModel(const std::string& folder) {
   std::string local;
   StatusOr<FileSystem*> fs = FileSystemFor(folder, &local);
-  return fs.ok() && (FileExists(*fs, JoinPath(local, kModelFile)) ||
-                     FileExists(*fs, JoinPath(local, kModelTextFile)));
+  if (!fs.ok()) return false;
+  for (const char* name : {kModelFile, kModelTextFile, kModelChunksFile}) {
+    if (FileExists(*fs, JoinPath(local, name))) return true;
+  }
+  return false;
 }
 
-StatusOr<std::unique_ptr<SavedModel>> ParseSavedModel(StringView bytes,
-                                                      bool is_text,
-                                                      const std::string& path) {
-  auto model = std::make_unique<SavedModel>();
+ModelFile NewModelFile() {
+  google::protobuf::ArenaOptions options;
+  // Blocks that grow: small models take no more than they need, large ones few.
+  options.start_block_size = 16 << 10;
+  options.max_block_size = 1 << 20;
+  auto arena = std::make_shared<google::protobuf::Arena>(options);
+  auto* model = google::protobuf::Arena::CreateMessage<SavedModel>(arena.get());
+  return ModelFile(std::move(arena), model);
+}
+
+StatusOr<ModelFile> ParseSavedModel(StringView bytes, bool is_text,
+                                    const std::string& path) {
+  const ModelFile model = NewModelFile();
   if (is_text) {
     auto error = ReadProtoText(std::string(bytes), model.get());
     if (!error) return model;
@@ -66,8 +79,7 @@ StatusOr<std::unique_ptr<SavedModel>> ParseSavedModel(StringView bytes,
                   "Wire format was corrupt.");
 }
 
-StatusOr<std::unique_ptr<SavedModel>> ReadSavedModel(
-    const std::string& folder) {
+StatusOr<ModelFile> ReadSavedModel(const std::string& folder) {
   std::string local;
   HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(folder, &local));
   for (const char* name : {kModelFile, kModelTextFile}) {
@@ -77,12 +89,51 @@ StatusOr<std::unique_ptr<SavedModel>> ReadSavedModel(
     return ParseSavedModel(bytes, name == kModelTextFile,
                            JoinPath(folder, name));
   }
-  if (FileExists(fs, JoinPath(local, kChunkedFile))) {
-    return Unimplemented("SavedModels in chunks are not supported: ",
-                         JoinPath(folder, kChunkedFile));
+  if (const std::string chunks = JoinPath(local, kModelChunksFile);
+      FileExists(fs, chunks)) {
+    const ModelFile model = NewModelFile();
+    HR_RETURN_IF_ERROR(ReadChunkedProto(fs, chunks, model.get()));
+    return model;
   }
   return NotFound("SavedModel file does not exist at: ", folder,
                   "/{saved_model.pbtxt|saved_model.pb}");
+}
+
+Status WriteSavedModel(SavedModel* model, FileSystem* fs,
+                       const std::string& folder, bool in_chunks) {
+  std::vector<const char*> others = {kModelChunksFile};
+  if (in_chunks || model->ByteSizeLong() > kMostProtoBytes) {
+    HR_RETURN_IF_ERROR(
+        WriteChunkedProto(model, fs, JoinPath(folder, kModelChunksFile)));
+    others = {kModelFile, kModelTextFile};
+  } else {
+    HR_RETURN_IF_ERROR(WriteFileAtomically(fs, JoinPath(folder, kModelFile),
+                                           model->SerializeAsString()));
+  }
+  for (const char* other : others) {
+    const std::string path = JoinPath(folder, other);
+    if (FileExists(fs, path)) HR_RETURN_IF_ERROR(fs->Delete(path));
+  }
+  return OkStatus();
+}
+
+StatusOr<std::optional<std::string>> InitOpOf(const MetaGraphDef& model,
+                                              const std::string& folder) {
+  if (auto it = model.signature_def().find(kInitOpKey);
+      it != model.signature_def().end()) {
+    auto output = it->second.outputs().find(kInitOpKey);
+    if (output != it->second.outputs().end()) {
+      return std::optional(output->second.name());
+    }
+  }
+  for (const char* key : kInitCollections) {
+    auto it = model.collection_def().find(key);
+    if (it == model.collection_def().end()) continue;
+    const auto& names = it->second.node_list().value();
+    if (names.size() == 1) return std::optional(names[0]);
+    return FailedPrecondition("Expected exactly one main op in : ", folder);
+  }
+  return std::optional<std::string>();
 }
 
 StatusOr<MetaGraphDef*> FindMetaGraph(SavedModel* model,

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
+#include "base/files/file_system.h"
 #include "tensorflow/core/protobuf/saved_model.pb.h"
 
 namespace headrace {
@@ -14,6 +14,7 @@ namespace headrace {
 // What lies in a SavedModel's folder.
 inline constexpr char kModelFile[] = "saved_model.pb";
 inline constexpr char kModelTextFile[] = "saved_model.pbtxt";
+inline constexpr char kModelChunksFile[] = "saved_model.cpb";
 inline constexpr char kVariablesPrefix[] = "variables/variables";
 inline constexpr char kAssetsFolder[] = "assets";
 
@@ -28,16 +29,33 @@ inline constexpr char kAssetsCollection[] = "saved_model_assets";
 
 using Tags = std::vector<std::string>;
 
-// Whether there is a file of either form. False for paths of no file system.
+// Whether there is a file of any form. False for paths of no file system.
 bool ContainsSavedModel(const std::string& folder);
 
+// A file's message in memory of its own, which it fills block by block and
+// leaves at once.
+using ModelFile = std::shared_ptr<tensorflow::SavedModel>;
+
+ModelFile NewModelFile();
 // NotFound where there is none, DataLoss where it is damaged, Unimplemented for
-// the form in chunks (saved_model.cpb).
-StatusOr<std::unique_ptr<tensorflow::SavedModel>> ReadSavedModel(
-    const std::string& folder);
+// chunks (saved_model.cpb) packed as is not read.
+StatusOr<ModelFile> ReadSavedModel(const std::string& folder);
 // The same from the file's bytes; `path` is for messages.
-StatusOr<std::unique_ptr<tensorflow::SavedModel>> ParseSavedModel(
-    StringView bytes, bool is_text, const std::string& path);
+StatusOr<ModelFile> ParseSavedModel(StringView bytes, bool is_text,
+                                    const std::string& path);
+
+// Writes the file of a folder that exists, at once; in chunks where that is
+// asked for, and where protobuf cannot write it in one. Chunks of another model
+// in the folder, or a file that would be read instead of them, are deleted. The
+// model may be taken apart.
+Status WriteSavedModel(tensorflow::SavedModel* model, FileSystem* fs,
+                       const std::string& folder, bool in_chunks);
+
+// What is to be run when a model is loaded into a session, by name: the op of
+// its signature, or what the first of kInitCollections holds that is there.
+// FailedPrecondition where that is not one.
+StatusOr<std::optional<std::string>> InitOpOf(
+    const tensorflow::MetaGraphDef& model, const std::string& folder);
 
 // The MetaGraph with exactly these tags, in any order; without tags the only
 // one. InvalidArgument where that names none; NotFound where there are several

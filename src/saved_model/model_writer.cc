@@ -149,12 +149,6 @@ Status ModelWriter::Write(const std::string& folder, const TrackablePtr& root,
   for (const auto& [function, alias] : options.aliases) {
     (*info->mutable_function_aliases())[function] = alias;
   }
-  std::string bytes;
-  // Protobuf counts the bytes of a message in an int.
-  if (!model_.SerializeToString(&bytes)) {
-    return ResourceExhausted("SavedModel ", folder,
-                             ": its graph is larger than 2 GiB");
-  }
   HR_RETURN_IF_ERROR(CreateDirectories(fs, local));
   HR_RETURN_IF_ERROR(values.Write(fs, JoinPath(local, kVariablesPrefix), {}));
   HR_RETURN_IF_ERROR(CopyAssets(fs, local));
@@ -163,11 +157,10 @@ Status ModelWriter::Write(const std::string& folder, const TrackablePtr& root,
       const std::string index,
       ReadWholeFile(fs,
                     JoinPath(local, std::string(kVariablesPrefix) + ".index")));
-  const tensorflow::FingerprintDef fingerprint =
-      FingerprintOf(model_, bytes, index);
+  const tensorflow::FingerprintDef fingerprint = FingerprintOf(model_, index);
   HR_RETURN_IF_ERROR(WriteFileAtomically(fs, JoinPath(local, kFingerprintFile),
                                          fingerprint.SerializeAsString()));
-  return WriteFileAtomically(fs, JoinPath(local, kModelFile), bytes);
+  return WriteSavedModel(&model_, fs, local, options.in_chunks);
 }
 
 }  // namespace headrace

@@ -1,12 +1,12 @@
 // Writes SavedModels:
 //
 //   FOLDER/saved_model.pb       one graph: the objects; the functions; nodes
-//   that
+//   (or .cpb, in chunks)        that
 //                               serve signatures, restore and save in a session
 //   FOLDER/variables/variables  a checkpoint of the objects' values
 //   FOLDER/assets/              files that the objects name
 //
-// saved_model.pb is written last and at once: a folder is a model only when all
+// It is written last and at once: a folder is a model only when all
 // of it is there.
 #pragma once
 
@@ -34,6 +34,8 @@ class ModelWriter {
     std::string version, git_version;
     // Alias by function.
     std::vector<std::pair<std::string, std::string>> aliases;
+    // In chunks even where the model is smaller than 2 GiB.
+    bool in_chunks = false;
   };
 
   ModelWriter();

@@ -533,29 +533,11 @@ class SessionImporter {
     return OkStatus();
   }
 
-  StatusOr<std::string> InitializerName() const {
-    auto it = meta_->signature_def().find(kInitOpKey);
-    if (it != meta_->signature_def().end()) {
-      auto output = it->second.outputs().find(kInitOpKey);
-      if (output != it->second.outputs().end()) return output->second.name();
-    }
-    for (const char* key : kInitCollections) {
-      const CollectionDef* collection = Collection(key);
-      if (collection == nullptr) continue;
-      const auto& names = collection->node_list().value();
-      if (names.size() > 1) {
-        return Damaged("Expected exactly one main op in SavedModel. Found ",
-                       names.size(), ".");
-      }
-      if (names.size() == 1) return names[0];
-    }
-    return std::string();
-  }
-
   Status AddInitializer() {
-    HR_ASSIGN_OR_RETURN(const std::string name, InitializerName());
-    if (name.empty()) return OkStatus();
-    HR_ASSIGN_OR_RETURN(const Edge done, DoneAfter(name));
+    const auto name = InitOpOf(*meta_, folder_);
+    if (!name.ok()) return Damaged(name.status().message());
+    if (!*name || (*name)->empty()) return OkStatus();
+    HR_ASSIGN_OR_RETURN(const Edge done, DoneAfter(**name));
     HR_ASSIGN_OR_RETURN(out_.initialize, AddFunction("initialize", {}, {done}));
     // So that it is run, too, where the objects are saved again.
     if (last_resource_ >= 0) {

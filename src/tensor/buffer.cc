@@ -6,6 +6,8 @@
 
 #include "base/allocator.h"
 #include "base/nested.h"
+#include "base/sandbox.h"
+#include "tensor/string_memory.h"
 #include "tensor/variant.h"
 
 namespace headrace {
@@ -28,6 +30,10 @@ using ObjectTypes = TypeList<std::string, Variant, ResourceHandle>;
 
 }  // namespace
 
+const void* internal::BlockOfData(const void* data, size_t bytes) {
+  return static_cast<const char*>(data) - HeaderOf(bytes);
+}
+
 [[gnu::hot]] Buffer* Buffer::Allocate(DType dtype, int64_t count) {
   size_t bytes;
   // A product that wraps round would give a small block for a large tensor.
@@ -37,6 +43,8 @@ using ObjectTypes = TypeList<std::string, Variant, ResourceHandle>;
       bytes > SIZE_MAX - kPage) {
     return nullptr;
   }
+  if (InSandbox() && !CheckSandboxTensor(bytes).ok()) [[unlikely]]
+    return nullptr;
   char* block = static_cast<char*>(AllocateMemory(HeaderOf(bytes) + bytes));
   if (block == nullptr) return nullptr;
   Buffer* buffer = new (block) Buffer;

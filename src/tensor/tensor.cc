@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/sandbox.h"
 #include "tensor/variant.h"
 
 namespace headrace {
@@ -14,6 +15,19 @@ using ObjectTypes = TypeList<std::string, Variant, ResourceHandle>;
 // Empty tensors have no elements but a place, so that has_buffer() holds.
 alignas(64) char empty_place[64];
 
+[[gnu::cold]] Status NoMemoryFor(DType dtype, const Shape& shape) {
+  // A sandbox's limit may be why, where the size is one at all.
+  int64_t bytes;
+  if (CountElements(shape, &bytes) &&
+      !__builtin_mul_overflow(bytes, static_cast<int64_t>(DTypeSize(dtype)),
+                              &bytes)) {
+    HR_RETURN_IF_ERROR(CheckSandboxTensor(bytes));
+    HR_RETURN_IF_ERROR(CheckSandboxMemory(bytes));
+  }
+  return ResourceExhausted("OOM when allocating tensor with shape",
+                           shape.ToString(), " and type ", DTypeName(dtype));
+}
+
 }  // namespace
 
 [[gnu::hot]] StatusOr<Tensor> Tensor::Allocate(DType dtype,
@@ -23,8 +37,7 @@ alignas(64) char empty_place[64];
   if (CountElements(shape, &count))
     t.buffer_ = BufferRef(Buffer::Allocate(t.dtype_, count));
   if (!t.buffer_) [[unlikely]] {
-    return ResourceExhausted("OOM when allocating tensor with shape",
-                             shape.ToString(), " and type ", DTypeName(dtype));
+    return NoMemoryFor(t.dtype_, shape);
   }
   t.data_ = t.buffer_->data();
   return t;

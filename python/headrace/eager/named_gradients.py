@@ -86,6 +86,9 @@ class _Registered:
     def direct(self, outputs, gradients):
         return self._call(outputs[0].op, gradients)
 
+    def at_once(self, op_type, inputs, outputs, attributes, gradients):
+        return self._call(_EagerCall(op_type, inputs, outputs, attributes), gradients)
+
     def written(self, outputs, gradients):
         op = Operation(None, _headrace.node_of(outputs[0]))
         reach = {_headrace.graph_id(outputs[0])}
@@ -104,6 +107,21 @@ class _Registered:
                 f"do not match num inputs {len(op.inputs)}"
             )
         return [to_gradient(g) for g in found]
+
+
+class _EagerCall:
+    """What a gradient function sees of a call that ran at once: an operation's face."""
+
+    def __init__(self, op_type, inputs, outputs, attributes):
+        self.type = self.name = self.node_def = op_type
+        self.inputs = inputs
+        self.outputs = outputs
+        self._attributes = attributes
+
+    def get_attr(self, name):
+        if name not in self._attributes:
+            raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
+        return self._attributes[name]
 
 
 def _is_trainable(x):

@@ -56,15 +56,25 @@ class Cancellation:
         return self._request.cancelled
 
     def __enter__(self):
-        entered = _headrace.EnteredRequest(self._request)
-        self._open.append(entered)
-        _entered.set((*(e for e in _entered.get() if e.active), entered))
+        enter(self, _headrace.EnteredRequest(self._request))
         return self
 
     def __exit__(self, *error):
-        here = _entered.get()
-        # A generator's block may be left in another context than it was entered in.
-        mine = next((e for e in reversed(here) if e in self._open), self._open[-1])
-        self._open.remove(mine)
-        mine.leave()
-        _entered.set(tuple(e for e in here if e.active))
+        leave(self)
+
+
+def enter(block, entered):
+    """Begins a `with` block of `block`, whose `_open` lists those that are not left."""
+    block._open.append(entered)
+    _entered.set((*(e for e in _entered.get() if e.active), entered))
+
+
+def leave(block):
+    """Ends the block's last one in this context."""
+    here = _entered.get()
+    # A generator's block may be left in another context than it was entered in.
+    open_ = block._open
+    mine = next((e for e in reversed(here) if e in open_), open_[-1])
+    open_.remove(mine)
+    mine.leave()
+    _entered.set(tuple(e for e in here if e.active))

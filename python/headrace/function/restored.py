@@ -1,5 +1,7 @@
 """Concrete functions that were not traced by this process' Python."""
 
+import functools
+
 from headrace._load import _headrace
 from headrace.context import stack
 from headrace.framework import nest
@@ -57,8 +59,6 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
         self._of_specs = self._is_new = False
         self._kept_variables = ()
         self.output_as_saved = results
-        types = trace_types.type_of(inputs, trace_types.Aliases())
-        self.types = types
         output = trace_types.Literal(None)
         if results is not None:
             output = trace_types.type_of(results, trace_types.Aliases())
@@ -68,6 +68,11 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
             [trace_types.type_of(s, trace_types.Aliases()) for s in slots],
             output,
         )
+
+    @functools.cached_property
+    def types(self):
+        """The type of its arguments, (args, kwargs), which calls are matched with."""
+        return trace_types.type_of(self.inputs_as_saved, trace_types.Aliases())
 
     @property
     def _graph(self):

@@ -8,9 +8,6 @@ from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.support import signatures
 from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
-from headrace.function.py_functions import py_function
-from headrace.lookup import dense_buckets
-from headrace.ops import array_ops, elementwise_ops, math_ops
 
 _unique = [0]
 
@@ -169,7 +166,9 @@ class _Table(Trackable):
 
     def _make(self, op, named, **attrs):
         """The handle: in a graph by name, so that every run finds the same table."""
-        attrs["key_dtype"], attrs["value_dtype"] = self._key_dtype, self._value_dtype
+        attrs["value_dtype"] = self._value_dtype
+        if "empty_key" not in attrs:  # which tells the dtype
+            attrs["key_dtype"] = self._key_dtype
         self._made_as = named, attrs
         if _headrace.is_eager():
             return _raw(op, **attrs)
@@ -257,11 +256,14 @@ class MutableHashTable(_Table):
         self._default_value = conversion.convert_to_tensor(
             default_value, self._value_dtype
         )
-        shape = self._default_value.shape
-        kind, more = "MutableHashTable", {}
-        if shape.rank:
-            kind, more = "MutableHashTableOfTensors", {"value_shape": shape}
+        kind, more = self._kind(self._default_value.shape)
         self.resource_handle = self._make(f"Anonymous{kind}", f"{kind}V2", **more)
+
+    def _kind(self, shape):
+        """The op that makes a table of values of `shape`, and its arguments."""
+        if shape.rank:
+            return "MutableHashTableOfTensors", {"value_shape": shape}
+        return "MutableHashTable", {}
 
     def _keys(self, keys):
         keys = conversion.convert_to_tensor(keys, dtype_hint=self._key_dtype)
@@ -332,63 +334,18 @@ class DenseHashTable(MutableHashTable):
         "experimental_is_anonymous=False"
     )
     def __init__(self, empty_key, deleted_key, initial_num_buckets, **given):
+        count = 1 << 17 if initial_num_buckets is None else int(initial_num_buckets)
+        self._bucket_arguments = {
+            "empty_key": empty_key,
+            "deleted_key": deleted_key,
+            "initial_num_buckets": count,
+        }
         super().__init__(**given)
-        self._reserved = [
-            conversion.convert_to_tensor(k, self._key_dtype)
-            for k in (empty_key, deleted_key)
-        ]
-        self._buckets = dense_buckets.check_count(initial_num_buckets)
 
-    def export(self, name=None):
-        """Keys and values by bucket, as TensorFlow has them."""
-        keys, values = super().export(name)
-
-        def arrange(keys, values, empty):
-            return dense_buckets.arrange(keys, values, empty, self._buckets)
-
-        if _headrace.is_eager():
-            return arrange(keys, values, self._reserved[0])
-        types = [keys.dtype, values.dtype]
-        keys, values = py_function(arrange, [keys, values, self._reserved[0]], types)
-        keys.set_shape([None, 1])
-        values.set_shape([None, *(self._default_value.shape or [1])])
-        return keys, values
-
-    def _keys(self, keys):
-        keys = super()._keys(keys)
-        if _headrace.is_eager():
-            for reserved in self._reserved:
-                if (keys.numpy() == reserved.numpy()).any():
-                    raise ValueError(
-                        "Using the empty_key or deleted_key as a table key is not "
-                        "allowed"
-                    )
-        return keys
-
-    def _take_count(self, buckets):
-        """The keys by bucket; the table has as many buckets from now on."""
-
-        def take(buckets):
-            if dense_buckets.is_count(len(buckets)):
-                self._buckets = len(buckets)
-            return buckets
-
-        if _headrace.is_eager():
-            return take(buckets)
-        taken = py_function(take, [buckets], buckets.dtype)
-        taken.set_shape(buckets.shape)
-        return taken
-
-    def _import(self, keys, values):
-        """Takes TensorFlow's buckets as well: they hold the reserved keys too."""
-        keys = array_ops.reshape(keys, [-1])
-        keys = self._take_count(keys)
-        shape = self._default_value.shape.as_list()
-        values = array_ops.reshape(values, [-1, *shape])
-        empty, deleted = self._reserved
-        used = elementwise_ops.logical_and(
-            math_ops.not_equal(keys, empty), math_ops.not_equal(keys, deleted)
-        )
-        return super()._import(
-            array_ops.boolean_mask(keys, used), array_ops.boolean_mask(values, used)
-        )
+    def _kind(self, shape):
+        arguments = dict(self._bucket_arguments, value_shape=shape)
+        for name in ("empty_key", "deleted_key"):
+            key = conversion.convert_to_tensor(arguments[name], self._key_dtype)
+            # A constant in each graph that makes the table.
+            arguments[name] = key.numpy() if _headrace.is_eager() else key
+        return "MutableDenseHashTable", arguments

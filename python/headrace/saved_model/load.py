@@ -8,6 +8,7 @@ from headrace._load import _headrace
 from headrace.elements import structured
 from headrace.framework import data_structures, errors
 from headrace.framework.asset import Asset
+from headrace.framework.safe_mode import SafeMode
 from headrace.framework.settings import logging
 from headrace.framework.trackable import AutoTrackable
 from headrace.function import wrapped
@@ -28,10 +29,15 @@ def load(export_dir, tags=None, options=None):
     """The model in a folder: an object with the attributes that the saved one had.
 
     Functions run what was traced when it was saved; `signatures` has those for serving.
+    `options` are LoadOptions or a `tf.experimental.SafeMode`, for models of strangers:
+    PermissionDeniedError names what such a model may not.
     `tags`, a string or some, name one of several graphs. Raises OSError where there is no
     model or its file is damaged, ValueError and RuntimeError for tags that no graph
     has, UnimplementedError, which lists them, for operations that are not there.
     """
+    safe_mode = None
+    if isinstance(options, SafeMode):
+        safe_mode, options = options._core, None
     options = options or LoadOptions()
     if tags is not None:
         tags = [tags] if isinstance(tags, str) else list(tags)
@@ -40,6 +46,7 @@ def load(export_dir, tags=None, options=None):
         tags,
         options.allow_partial_checkpoint,
         options.experimental_skip_checkpoint,
+        safe_mode,
     )
     with _reading(export_dir):
         root = _Loader(native).root()

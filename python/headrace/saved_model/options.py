@@ -40,7 +40,8 @@ class SaveOptions:
     `function_aliases` names functions: {alias: tf.function}. `extra_tags` join the tag
     "serve". There is one device and one copy of a variable, so that
     `experimental_io_device` and `experimental_variable_policy` say nothing that is not
-    so already. What is not supported raises NotImplementedError.
+    so already. With `experimental_image_format` the model is `saved_model.cpb`, in
+    chunks, as one larger than 2 GiB always is. What is not supported raises NotImplementedError.
     """
 
     @signatures.keeping(
@@ -55,8 +56,7 @@ class SaveOptions:
         _refuse(
             self,
             *("save_debug_info", "experimental_debug_stripper"),
-            *("experimental_image_format", "experimental_skip_saver"),
-            "experimental_sharding_callback",
+            *("experimental_skip_saver", "experimental_sharding_callback"),
         )
         self.namespace_whitelist = list(self.namespace_whitelist or ())
         self.function_aliases = self.function_aliases or {}

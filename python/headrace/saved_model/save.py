@@ -150,6 +150,7 @@ class _Saver:
             versions.VERSION,
             versions.GIT_VERSION,
             aliases,
+            self._options.experimental_image_format,
         )
 
     # --- objects ---

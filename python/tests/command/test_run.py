@@ -117,3 +117,54 @@ def test_bench(line, model):
     assert "3 calls: mean" in out and "peak memory" in out
     err = line.fails("bench", model, "--runs", 0, code=2)
     assert "--runs needs a whole number from 1" in err
+
+
+@pytest.fixture(scope="module")
+def parser_model(tmp_path_factory):
+    """A model whose signature parses tf.train.Examples."""
+
+    class Parser(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def parse(self, examples):
+            features = {
+                "age": tf.io.FixedLenFeature([2], tf.float32),
+                "name": tf.io.FixedLenFeature([], tf.string),
+                "id": tf.io.FixedLenFeature([], tf.int64, default_value=7),
+            }
+            return tf.io.parse_example(examples, features)
+
+    folder = str(tmp_path_factory.mktemp("models") / "parser")
+    model = Parser()
+    tf.saved_model.save(model, folder, signatures=model.parse)
+    return folder
+
+
+def test_inputs_of_examples(line, parser_model, tmp_path):
+    examples = '[{"age": [22.0, 1], "name": ["x"], "id": [-3]}, {"age": [0.5, 2], "name": ["y"]}]'
+    given = tmp_path / "examples.json"
+    given.write_text(examples)
+    for text in (examples, f"@{given}"):
+        out = line.json("run", parser_model, "--input_examples", f"examples={text}")
+        assert out == {
+            "age": [[22.0, 1.0], [0.5, 2.0]],
+            "id": [-3, 7],
+            "name": ["x", "y"],
+        }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"age": [1.0]}', "expected a list of objects"),
+        ("[1]", "expected a list of objects"),
+        ('[{"age": 1.0}]', "feature age: feature value must be a list"),
+        ('[{"age": [true]}]', "feature age: expected texts or numbers"),
+        ('[{"age": ["a", 1]}]', "feature age: expected texts, got 1"),
+        ('[{"age": [1, 1.5]}]', "feature age: expected whole numbers, got 1.5"),
+        ('[{"age": [1.5, "a"]}]', "feature age: expected numbers, got a"),
+        ('[{"age": [1.5]', "input examples:"),
+    ],
+)
+def test_examples_that_do_not_fit(line, parser_model, text, message):
+    given = f"examples={text}"
+    assert message in line.fails("run", parser_model, "--input_examples", given)

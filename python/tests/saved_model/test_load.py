@@ -175,12 +175,6 @@ def test_tags():
         tf.saved_model.load(golden("plain"), ["train"])
 
 
-def test_a_model_in_chunks_is_refused(tmp_path):
-    (tmp_path / "saved_model.cpb").write_bytes(b"")
-    with pytest.raises(tf.errors.UnimplementedError, match="saved_model.cpb"):
-        tf.saved_model.load(str(tmp_path))
-
-
 def test_damaged_files(tmp_path):
     folder = tmp_path / "m"
     shutil.copytree(golden("plain"), folder)

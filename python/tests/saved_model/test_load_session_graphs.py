@@ -195,3 +195,28 @@ def test_fingerprints_tell_models_apart(tmp_path):
         read(str(tmp_path / "a"))
     with pytest.raises(ValueError, match="invalid fingerprint values"):
         tf.saved_model.experimental.Fingerprint().singleprint()
+
+
+def test_all_operations_that_are_missing_are_named_at_once(tmp_path):
+    folder = str(tmp_path / "m")
+    with tf.Graph().as_default(), v1.Session() as sess:
+        x = v1.placeholder(tf.float32, [], name="x")
+        tf.multiply(x, 2.0, name="y")
+        builder = v1.saved_model.Builder(folder)
+        builder.add_meta_graph_and_variables(sess, ["serve"])
+        builder.save()
+    path = os.path.join(folder, "saved_model.pb")
+    with open(path, "rb") as f:
+        model = f.read()
+    # Names of the same length, so that sizes in the file hold.
+    model = model.replace(b"Placeholder", b"NoSuchHolde").replace(
+        b"\x12\x03Mul", b"\x12\x03Mul".replace(b"Mul", b"NoX")
+    )
+    with open(path, "wb") as f:
+        f.write(model)
+    with tf.Graph().as_default(), v1.Session() as sess:
+        with pytest.raises(tf.errors.NotFoundError, match="NoSuchHolde") as error:
+            v1.saved_model.load(sess, ["serve"], folder)
+        assert "are: NoSuchHolde, NoX." in str(error.value)
+    with pytest.raises(tf.errors.UnimplementedError, match="NoSuchHolde, NoX"):
+        tf.saved_model.load(folder, tags=["serve"])

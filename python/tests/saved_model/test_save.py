@@ -318,8 +318,8 @@ def test_tags_and_paths(tmp_path):
 
 
 def test_options_that_are_not_there():
-    with pytest.raises(NotImplementedError, match="experimental_image_format"):
-        tf.saved_model.SaveOptions(experimental_image_format=True)
+    with pytest.raises(NotImplementedError, match="experimental_skip_saver"):
+        tf.saved_model.SaveOptions(experimental_skip_saver=True)
     with pytest.raises(ValueError, match="invalid VariablePolicy value"):
         tf.saved_model.SaveOptions(experimental_variable_policy="x")
 

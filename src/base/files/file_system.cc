@@ -8,6 +8,7 @@
 #include "base/files/memory_file_system.h"
 #include "base/fork_mutex.h"
 #include "base/mutex.h"
+#include "base/sandbox.h"
 
 namespace headrace {
 namespace {
@@ -89,6 +90,10 @@ Status RandomAccessFile::Read(uint64_t offset, absl::Span<char> out) const {
 }
 
 StatusOr<FileSystem*> FileSystemFor(StringView path, std::string* local) {
+  // Here for all file systems; those of this machine ask again, knowing what
+  // is done with the path.
+  if (InSandbox() && !CheckSandboxFile(path, /*write=*/true).ok()) [[unlikely]]
+    HR_RETURN_IF_ERROR(CheckSandboxFile(path, /*write=*/false));
   const size_t colon = path.find("://");
   *local = std::string(path);
   if (colon == StringView::npos || !IsSchemeName(path.substr(0, colon))) {

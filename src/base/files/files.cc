@@ -11,6 +11,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "base/files/replace_file.h"
 #include "base/host_name.h"
 #include "base/thread_pool.h"
 
@@ -75,9 +76,10 @@ bool HasPattern(StringView part) {
   return part.find_first_of("*?[\\") != StringView::npos;
 }
 
-Status WriteAndSync(FileSystem* fs, const std::string& path, StringView data) {
+Status WriteAndSync(FileSystem* fs, const std::string& path,
+                    absl::FunctionRef<Status(WritableFile*)> write) {
   HR_ASSIGN_OR_RETURN(auto file, fs->OpenToWrite(path, WriteMode::kCreateNew));
-  HR_RETURN_IF_ERROR(file->Append(data));
+  HR_RETURN_IF_ERROR(write(file.get()));
   HR_RETURN_IF_ERROR(file->Sync());
   return file->Close();
 }
@@ -178,10 +180,16 @@ Status DeleteAbandonedFiles(FileSystem* fs, const std::string& folder) {
 
 Status WriteFileAtomically(FileSystem* fs, const std::string& path,
                            StringView data) {
+  return ReplaceFile(fs, path,
+                     [data](WritableFile* file) { return file->Append(data); });
+}
+
+Status ReplaceFile(FileSystem* fs, const std::string& path,
+                   absl::FunctionRef<Status(WritableFile*)> write) {
   const std::string temporary = TemporaryNameFor(path);
   // Synced before the rename: else a crash could leave the new name with no
   // bytes.
-  Status status = WriteAndSync(fs, temporary, data);
+  Status status = WriteAndSync(fs, temporary, write);
   if (status.ok()) status = fs->Rename(temporary, path);
   if (!status.ok()) {
     fs->Delete(temporary).IgnoreError();

@@ -12,6 +12,7 @@
 #include "base/files/file_system.h"
 #include "base/files/posix_writer.h"
 #include "base/files/system_path.h"
+#include "base/sandbox.h"
 #include "base/thread_pool.h"
 
 namespace headrace {
@@ -76,6 +77,7 @@ bool CanBeRead(const struct stat& s) {
 // An open descriptor of a file that is not a folder, and its size.
 StatusOr<std::pair<int, uint64_t>> OpenFile(const std::string& path,
                                             int flags) {
+  HR_RETURN_IF_ERROR(CheckSandboxFile(path, (flags & O_ACCMODE) != O_RDONLY));
   HR_ASSIGN_OR_RETURN(const char* name, SystemPath(path));
   // Opening a pipe would wait for its other end.
   const int fd = open(name, flags | O_CLOEXEC | O_NONBLOCK, 0644);
@@ -142,6 +144,7 @@ class Posix : public FileSystem {
   }
 
   StatusOr<FileStat> Stat(const std::string& path) override {
+    HR_RETURN_IF_ERROR(CheckSandboxFile(path, /*write=*/false));
     HR_ASSIGN_OR_RETURN(const char* name, SystemPath(path));
     struct stat s;
     if (stat(name, &s) != 0) return ErrnoStatus(errno, path);
@@ -153,6 +156,8 @@ class Posix : public FileSystem {
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
+    HR_RETURN_IF_ERROR(CheckSandboxFile(from, /*write=*/true));
+    HR_RETURN_IF_ERROR(CheckSandboxFile(to, /*write=*/true));
     HR_ASSIGN_OR_RETURN(const char* old_name, SystemPath(from));
     HR_ASSIGN_OR_RETURN(const char* new_name, SystemPath(to));
     const LateRelease replaced(new_name);
@@ -161,22 +166,26 @@ class Posix : public FileSystem {
   }
 
   Status Delete(const std::string& path) override {
+    HR_RETURN_IF_ERROR(CheckSandboxFile(path, /*write=*/true));
     HR_ASSIGN_OR_RETURN(const char* name, SystemPath(path));
     const LateRelease deleted(name);
     return Result(unlink(name), path);
   }
 
   Status CreateDirectory(const std::string& path) override {
+    HR_RETURN_IF_ERROR(CheckSandboxFile(path, /*write=*/true));
     HR_ASSIGN_OR_RETURN(const char* name, SystemPath(path));
     return Result(mkdir(name, 0755), path);
   }
 
   Status DeleteDirectory(const std::string& path) override {
+    HR_RETURN_IF_ERROR(CheckSandboxFile(path, /*write=*/true));
     HR_ASSIGN_OR_RETURN(const char* name, SystemPath(path));
     return Result(rmdir(name), path);
   }
 
   StatusOr<std::vector<std::string>> List(const std::string& path) override {
+    HR_RETURN_IF_ERROR(CheckSandboxFile(path, /*write=*/false));
     HR_ASSIGN_OR_RETURN(const char* folder_name, SystemPath(path));
     DIR* const folder = opendir(folder_name);
     if (folder == nullptr) return ErrnoStatus(errno, path);

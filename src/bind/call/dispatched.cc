@@ -78,7 +78,7 @@ bool PackArguments(PyObject* const* args, size_t nargsf, PyObject* keywords,
   *dict = Ref(PyDict_New());
   if (!*tuple || !*dict) return false;
   for (Py_ssize_t i = 0; i < n; ++i) {
-    PyTuple_SET_ITEM(tuple->get(), i, Ref::Borrow(args[i]).release());
+    PyTuple_SetItem(tuple->get(), i, Ref::Borrow(args[i]).release());
   }
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   for (Py_ssize_t i = 0; i < named; ++i) {
@@ -183,12 +183,36 @@ PyObject* DispatchedRepr(PyObject* self) {
   return PyUnicode_FromFormat("<function %U at %p>", name.get(), self);
 }
 
+#ifdef Py_LIMITED_API
+PyObject* method_type = nullptr;  // types.MethodType
+#endif
+
+PyObject* BoundMethod(PyObject* function, PyObject* object) {
+#ifdef Py_LIMITED_API
+  return Called<PyObject_CallFunctionObjArgs>(method_type, function, object,
+                                              nullptr);
+#else
+  return PyMethod_New(function, object);
+#endif
+}
+
+bool FindMethodType() {
+#ifdef Py_LIMITED_API
+  const Ref types(PyImport_ImportModule("types"));
+  method_type =
+      types ? PyObject_GetAttrString(types.get(), "MethodType") : nullptr;
+  return method_type != nullptr;
+#else
+  return true;
+#endif
+}
+
 // As a function in a class it is a method.
 PyObject* Get(PyObject* self, PyObject* object, PyObject*) {
   if (object == nullptr || object == Py_None) {
     return Ref::Borrow(self).release();
   }
-  return PyMethod_New(self, object);
+  return BoundMethod(self, object);
 }
 
 PyObject* Itself(PyObject* self, PyObject*) {
@@ -285,8 +309,8 @@ PyObject* SetDispatchers(PyObject*, PyObject* args) {
   PyObject *before, *after;
   int always;
   if (!PyArg_ParseTuple(args, "OOp", &before, &after, &always)) return nullptr;
-  Py_XSETREF(before_call, Ref::Borrow(before).release());
-  Py_XSETREF(after_error, Ref::Borrow(after).release());
+  Replace(&before_call, Ref::Borrow(before).release());
+  Replace(&after_error, Ref::Borrow(after).release());
   asks_always = always;
   Py_RETURN_NONE;
 }
@@ -326,6 +350,7 @@ bool DispatchOperator(const char* name, PyObject* x, PyObject* y,
 }
 
 bool AddDispatched(PyObject* module) {
+  if (!FindMethodType()) return false;
   PyObject* type = PyType_FromSpec(&dispatched_spec);
   if (type == nullptr) return false;
   dispatched_type = reinterpret_cast<PyTypeObject*>(type);

@@ -211,7 +211,7 @@ PyObject* FromDlpack(PyObject*, PyObject* capsule) {
   if (!PyCapsule_CheckExact(capsule)) {
     PyErr_Format(PyExc_TypeError,
                  "from_dlpack wants a DLPack capsule, not a %s",
-                 Py_TYPE(capsule)->tp_name);
+                 NameOfType(capsule).c_str());
     return nullptr;
   }
   if (!PyCapsule_IsValid(capsule, kCapsule)) {

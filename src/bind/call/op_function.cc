@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "bind/python/status.h"
 #include "bind/value/attr_value.h"
 #include "op/absent_ops.h"
+#include "op/added_op.h"
 #include "op/registry.h"
 
 namespace headrace::bind {
@@ -66,7 +68,7 @@ bool MissingArguments(const Face& f, PyObject* const* slots) {
   std::vector<std::string> missing;
   for (size_t i = 0; i < f.parameters.size(); ++i) {
     if (slots[i] || f.parameters[i].given_default) continue;
-    const char* n = PyUnicode_AsUTF8(f.parameters[i].name);
+    const char* n = Utf8Of(f.parameters[i].name);
     missing.push_back(std::string("'") + (n ? n : "?") + "'");
   }
   std::string list;
@@ -86,7 +88,7 @@ bool TooManyArguments(const Face& f, Py_ssize_t given) {
   if (f.keyword_only) {
     std::string keys;
     for (const OpParameter& p : f.parameters) {
-      const char* n = PyUnicode_AsUTF8(p.name);
+      const char* n = Utf8Of(p.name);
       keys += std::string(keys.empty() ? "'" : ", '") + (n ? n : "") + "'";
     }
     PyErr_Format(PyExc_TypeError,
@@ -300,7 +302,7 @@ std::vector<OpParameter> RawParameters(const OpDef& def) {
         // keeps each byte.
         if (value && PyBytes_Check(value)) {
           Ref text(PyUnicode_FromEncodedObject(value, "latin1", "replace"));
-          Py_SETREF(value, text.release());
+          Replace(&value, text.release());
         }
         if (value == nullptr) value = Ref::Borrow(Py_None).release();
       }
@@ -317,7 +319,7 @@ std::vector<OpParameter> RawParameters(const OpDef& def) {
 PyObject* RawOpIn(PyObject* made, PyObject* arg, bool keyword_only) {
   PyObject* kept = PyDict_GetItemWithError(made, arg);
   if (kept || PyErr_Occurred()) return Ref::Borrow(kept).release();
-  const char* name = PyUnicode_AsUTF8(arg);
+  const char* name = Utf8Of(arg);
   if (name == nullptr) return nullptr;
   OpCaller* caller = CallerOf(name);
   if (caller == nullptr) return nullptr;
@@ -424,8 +426,10 @@ PyObject* MakeOpFunction(PyObject*, PyObject* args) {
 template <bool kVectorized>
 PyObject* OpNames(PyObject*, PyObject*) {
   Ref list(PyList_New(0));
+  const std::vector<const OpDef*> users = OpsAdded();
   for (const OpDef* def : AllOps()) {
     if (kVectorized && !def->vectorize) continue;
+    if (std::find(users.begin(), users.end(), def) != users.end()) continue;
     Ref name(PyUnicode_FromString(def->name.c_str()));
     if (!name || PyList_Append(list.get(), name.get()) < 0) return nullptr;
   }
@@ -434,7 +438,7 @@ PyObject* OpNames(PyObject*, PyObject*) {
 
 // why_absent(name): empty for names of other things than absent ops.
 PyObject* WhyAbsentOp(PyObject*, PyObject* name) {
-  const char* text = PyUnicode_AsUTF8(name);
+  const char* text = Utf8Of(name);
   if (text == nullptr) return nullptr;
   return PyUnicode_FromString(WhyAbsent(text).c_str());
 }
@@ -458,7 +462,7 @@ PyMethodDef op_function_functions[] = {
      "op_function(op, name, parameters, doc, module='headrace'): a public face "
      "of an op."},
     {"op_names", Shield<OpNames<false>>, METH_NOARGS,
-     "The names of all registered ops."},
+     "The names of all ops but those of users' libraries."},
     {"why_absent_op", Shield<WhyAbsentOp>, METH_O,
      "why_absent_op(name): a sentence about an op of TensorFlow that is not "
      "there, or an empty string."},

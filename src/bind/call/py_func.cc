@@ -7,6 +7,7 @@
 #include "bind/value/convert.h"
 #include "bind/value/tensor_object.h"
 #include "op/op.h"
+#include "op/reach.h"
 
 namespace headrace::bind {
 namespace {
@@ -29,7 +30,7 @@ Status StatusOfRaised() {
   if (format) {
     Ref told(Called<PyObject_CallFunctionObjArgs>(
         format.get(), held_value ? held_value.get() : Py_None, nullptr));
-    const char* utf8 = told ? PyUnicode_AsUTF8(told.get()) : nullptr;
+    const char* utf8 = told ? Utf8Of(told.get()) : nullptr;
     if (utf8) text = utf8;
   }
   // The import or the description may have failed: the words above stand then.
@@ -52,7 +53,7 @@ class PyFunc : public Kernel {
   Status Run(KernelContext& c) override {
     // Threads of datasets may still call while the interpreter goes down;
     // taking the GIL then would end the thread.
-    if (!Py_IsInitialized() || _Py_IsFinalizing()) {
+    if (!Py_IsInitialized() || PythonEnds()) {
       return Cancelled("the Python interpreter is shutting down");
     }
     const StopHold hold;  // Python's frames pass no exceptions of C++
@@ -132,6 +133,7 @@ Status EagerGradient(GradientContext& g) {
 
 OpBuilder PyFuncOp(const char* name) {
   OpBuilder b(name);
+  b.Traits({kCallsPython});
   b.Input("input: Tin")
       .Output("output: Tout")
       .Attr("token: string")

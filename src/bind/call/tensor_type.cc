@@ -1,5 +1,6 @@
 #include "bind/call/tensor_type.h"
 
+#include <string.h>
 #include <structmember.h>
 
 #include <cstddef>
@@ -70,6 +71,15 @@ bool IsNumpyName(PyObject* name) {
   return false;
 }
 
+// Asked while an error is set, which stays.
+bool TypeHas(PyTypeObject* type, PyObject* name) {
+  PyObject *kind, *value, *trace;
+  PyErr_Fetch(&kind, &value, &trace);
+  const bool has = PyObject_HasAttr(reinterpret_cast<PyObject*>(type), name);
+  PyErr_Restore(kind, value, trace);
+  return has;
+}
+
 PyObject* GetAttribute(PyObject* self, PyObject* name) {
   // The usual case costs no comparison of names.
   PyObject* found = PyObject_GenericGetAttr(self, name);
@@ -84,7 +94,7 @@ PyObject* GetAttribute(PyObject* self, PyObject* name) {
                  "behavior()\n      ",
                  type.get(), name);
   } else if ((Py_TYPE(self) == symbolic_type || Py_TYPE(self) == eager_type) &&
-             !_PyType_Lookup(Py_TYPE(self), name)) {
+             !TypeHas(Py_TYPE(self), name)) {
     // Subclasses keep Python's own message, and so does a property that raised
     // by itself.
     Ref type(PyType_GetName(Py_TYPE(self)));  // without the module
@@ -284,17 +294,25 @@ PyType_Slot Slot(int id, F* f) {
 // support item assignment"), as upstream's types have it.
 PyTypeObject* MakeType(const char* name, PyType_Slot* tensor_slots,
                        PyTypeObject* base, const char* shown = nullptr) {
+  const bool with_module = shown != nullptr && strchr(shown, '.') != nullptr;
   PyType_Spec tensor_spec = {
-      name, sizeof(TensorObject), 0,
+      with_module ? shown : name, sizeof(TensorObject), 0,
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
       tensor_slots};
   Ref bases(base ? PyTuple_Pack(1, base) : nullptr);
   auto* type = reinterpret_cast<PyTypeObject*>(
       PyType_FromSpecWithBases(&tensor_spec, bases.get()));
-  // Python's messages print tp_name whole; __name__ and __module__ have been
-  // taken from `name` already.
-  if (type != nullptr && shown != nullptr) type->tp_name = shown;
-  return type;
+  if (type == nullptr || shown == nullptr) return type;
+  // Python's messages print what the type was made of whole, until it is given
+  // another __name__.
+  const Ref text(
+      with_module ? PyUnicode_FromStringAndSize(name, strchr(name, '.') - name)
+                  : PyUnicode_FromString(shown));
+  const bool set =
+      text && PyObject_SetAttrString(reinterpret_cast<PyObject*>(type),
+                                     with_module ? "__module__" : "__name__",
+                                     text.get()) == 0;
+  return set ? type : nullptr;
 }
 
 }  // namespace

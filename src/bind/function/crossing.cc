@@ -15,7 +15,7 @@ std::string Place::Text() const {
   if (outer == nullptr) return name;
   if (key == nullptr) return absl::StrCat(outer->Text(), "[", index, "]");
   const Ref text(PyObject_Repr(key));
-  const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  const char* utf8 = text ? Utf8Of(text.get()) : nullptr;
   PyErr_Clear();  // a key that cannot be shown hides nothing else
   return absl::StrCat(outer->Text(), "[", utf8 ? utf8 : "?", "]");
 }

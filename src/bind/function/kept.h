@@ -8,7 +8,7 @@
 namespace headrace::bind {
 
 // Whether Python can run, or is still to: not once the interpreter ends.
-inline bool PythonRuns() { return Py_IsInitialized() && !_Py_IsFinalizing(); }
+inline bool PythonRuns() { return Py_IsInitialized() && !PythonEnds(); }
 
 // Let go on any thread; behind the interpreter's end it stays as it is. The GIL
 // must be held. Null for a null reference.

@@ -11,6 +11,7 @@
 #include "bind/function/tape_object.h"
 #include "bind/python/graph_object.h"
 #include "bind/python/status.h"
+#include "bind/value/attr_value.h"
 #include "op/no_such_gradient.h"
 #include "op/registry.h"
 
@@ -23,6 +24,22 @@ nb::list Outputs(const GradientContext& g) {
   nb::list out;
   for (const Value& v : g.outputs()) out.append(WrapObject(v));
   return out;
+}
+
+nb::list Inputs(const GradientContext& g) {
+  nb::list in;
+  for (const Value& v : g.inputs()) in.append(WrapObject(v));
+  return in;
+}
+
+nb::dict Attributes(const ResolvedOp& op) {
+  nb::dict attrs;
+  for (const auto& [name, value] : op.attrs()) {
+    nb::object o = nb::steal(FromAttr(value));
+    if (!o.is_valid()) nb::raise_python_error();
+    attrs[name.c_str()] = o;
+  }
+  return attrs;
 }
 
 // Names may come from other programs' graphs: an entry of tf.custom_gradient
@@ -100,8 +117,14 @@ Status CallDirectly(nb::handle entry, GradientContext& g) {
     gradients.append(FromGradient(g.raw_grad(i)));
   }
   // User code runs in here, perhaps for long: see Park.
-  nb::list found = nb::cast<nb::list>(
-      OrPark([&] { return entry.attr("direct")(Outputs(g), gradients); }));
+  nb::list found = nb::cast<nb::list>(OrPark([&]() -> nb::object {
+    if (g.output(0).is_symbolic()) {
+      return entry.attr("direct")(Outputs(g), gradients);
+    }
+    // Values have no operation that could tell of their call.
+    return entry.attr("at_once")(g.op().name(), Inputs(g), Outputs(g),
+                                 Attributes(g.op()), gradients);
+  }));
   if (nb::len(found) != static_cast<size_t>(g.num_inputs())) {
     return WrongCount(nb::len(found), g);
   }

@@ -67,7 +67,7 @@ std::vector<std::string> TextsOf(PyObject* list) {
   const Py_ssize_t n = PySequence_Size(list);
   for (Py_ssize_t i = 0; i < n; ++i) {
     const Ref item(PySequence_GetItem(list, i));
-    const char* utf8 = item ? PyUnicode_AsUTF8(item.get()) : nullptr;
+    const char* utf8 = item ? Utf8Of(item.get()) : nullptr;
     if (utf8 == nullptr) throw TakeRaised();
     texts.emplace_back(utf8);
   }
@@ -80,7 +80,7 @@ std::vector<std::string> TextsOf(PyObject* list) {
 PythonFunction::PythonFunction(Ref function)
     : function_(KeptForCpp(std::move(function))) {
   const Ref name(PyObject_GetAttrString(object(), "_name"));
-  const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  const char* text = name ? Utf8Of(name.get()) : nullptr;
   if (text == nullptr) throw TakeRaised();
   name_ = text;
 }

@@ -6,6 +6,7 @@
 
 #include "autodiff/named_gradient.h"
 #include "bind/graph/call_stacks.h"
+#include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
 #include "bind/python/graph_stack.h"
 #include "bind/python/status.h"
@@ -126,7 +127,7 @@ constinit thread_local GraphBuilder* default_graph
 
 Emitter* DefaultGraph() {
   // Threads of the engine's own have no default graph.
-  if (default_graph == nullptr && Py_IsInitialized() && PyGILState_Check()) {
+  if (default_graph == nullptr && Py_IsInitialized() && HoldsGil()) {
     Ref make = Import("context.stack", "thread_graph");
     Ref made(make ? Called<PyObject_CallNoArgs>(make.get()) : nullptr);
     // There is nobody to raise to: emitters are asked for in the middle of
@@ -434,7 +435,10 @@ std::vector<GraphBuilder*> EnteredBuilders() {
 }
 
 PyGraph::PyGraph(bool is_function)
-    : graph_(std::make_shared<Graph>()),
+    : graph_([] {
+        const CallStops stops;  // a safe mode's, where one is entered
+        return std::make_shared<Graph>();
+      }()),
       builder_(std::make_unique<Builder>(
           graph_, is_function ? GraphBuilder::Kind::kFunction
                               : GraphBuilder::Kind::kPlain)) {}

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
 #include "bind/python/serialized.h"
 #include "graph/attr_proto.h"
@@ -91,6 +92,7 @@ nb::tuple ImportGraph(PyGraph& g, nb::bytes bytes, const std::string& prefix,
     options.input_map.emplace_back(nb::cast<std::string>(key), EdgeOf(v));
   }
   ImportResults results;
+  const CallStops stops;
   Status s = ImportGraphBytes(StringView(bytes.c_str(), bytes.size()), options,
                               g.graph().get(), &results);
   // Upstream raises ValueError for graphs that do not fit together.

@@ -1,6 +1,7 @@
-// What tf.experimental.Cancellation asks of calls: Python knows which requests
-// are entered where a call is made, as they follow its contexts (coroutines
-// have their own), and the engine listens to the scopes of its threads.
+// What tf.experimental.Cancellation and SafeMode ask of calls: Python knows
+// which are entered where a call is made, as they follow its contexts
+// (coroutines have their own), and the engine listens to the scopes of its
+// threads.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,7 +13,7 @@
 
 namespace headrace::bind {
 
-// How many `with` blocks of Cancellations are open, in any thread. The GIL
+// How many `with` blocks of either are open, in any thread. The GIL
 // guards it.
 inline int entered_cancellations = 0;
 

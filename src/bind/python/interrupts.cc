@@ -51,7 +51,7 @@ int RaiseLeft(void*) { return RaiseMain() ? -1 : 0; }
 
 bool Poll() {
   // At the end of the process there is nobody left to raise to.
-  if (!Py_IsInitialized() || _Py_IsFinalizing()) return false;
+  if (!Py_IsInitialized() || PythonEnds()) return false;
   // Not WithGil: the poll runs on the main thread, which has its state.
   const PyGILState_STATE gil = PyGILState_Ensure();
   // An error that is set already goes first; handlers must not run on top of

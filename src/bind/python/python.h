@@ -9,9 +9,25 @@
 #include <unistd.h>
 
 #include <new>
+#include <string>
 #include <utility>
 
 #include "base/threads.h"
+
+#ifdef Py_LIMITED_API
+#include <dlfcn.h>
+#include <string.h>
+
+// What the stable ABI (Python 3.12 on) has as functions alone.
+#define PyTuple_GET_SIZE PyTuple_Size
+#define PyTuple_GET_ITEM PyTuple_GetItem
+#define PyList_GET_SIZE PyList_Size
+#define PyList_GET_ITEM PyList_GetItem
+// No part of it, but every CPython has them, and nothing else does what they
+// do: a state that is deleted once the GIL is free may be gone with Python.
+extern "C" PyAPI_FUNC(int) PyGILState_Check(void);
+extern "C" PyAPI_FUNC(void) PyThreadState_DeleteCurrent(void);
+#endif
 
 namespace headrace::bind {
 
@@ -66,6 +82,60 @@ class Ref {
  private:
   PyObject* p_ = nullptr;
 };
+
+// A str's text, which lives as long as it; null, with an error set, where it
+// has no such form or is no str.
+inline const char* Utf8Of(PyObject* text) {
+  return PyUnicode_AsUTF8AndSize(text, nullptr);
+}
+
+// Puts a new reference in the place of an old one, which goes last.
+inline void Replace(PyObject** place, PyObject* now) {
+  Drop(std::exchange(*place, now));
+}
+
+// Whether this thread may call Python.
+inline bool HoldsGil() { return PyGILState_Check() != 0; }
+
+// Whether the interpreter goes down.
+inline bool PythonEnds() {
+#ifdef Py_LIMITED_API
+  // Its name has changed: what is there is found at run time.
+  using Ends = int (*)();
+  static const Ends ends = [] {
+    void* found = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");  // from 3.13 on
+    if (found == nullptr) found = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    return reinterpret_cast<Ends>(found);
+  }();
+  return ends != nullptr && ends() != 0;
+#elif PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+// What Python's own messages call an object's type.
+inline std::string NameOfType(PyObject* o) {
+#ifdef Py_LIMITED_API
+  PyTypeObject* type = Py_TYPE(o);
+  const Ref name(PyType_GetName(type));
+  const char* utf8 = name ? Utf8Of(name.get()) : nullptr;
+  std::string text = utf8 ? utf8 : "object";
+  // Types of C have their module in front, unless it is Python itself.
+  if (PyType_GetFlags(type) & Py_TPFLAGS_HEAPTYPE) return text;
+  const Ref module(
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__module__"));
+  const char* of = module ? Utf8Of(module.get()) : nullptr;
+  if (of != nullptr && strcmp(of, "builtins") != 0) {
+    text = std::string(of) + "." + text;
+  }
+  PyErr_Clear();
+  return text;
+#else
+  return Py_TYPE(o)->tp_name;
+#endif
+}
 
 // Lets other Python threads run while it lives.
 class WithoutGil {

@@ -153,10 +153,10 @@ bool CannotConvert(PyObject* whole, PyObject* leaf, DType d) {
 }
 
 const char* NameText(PyObject* name) {
-  if (PyUnicode_Check(name)) return PyUnicode_AsUTF8(name);
+  if (PyUnicode_Check(name)) return Utf8Of(name);
   PyErr_Format(PyExc_TypeError,
                "Expected a str for argument 'name', got %R of type '%s'", name,
-               Py_TYPE(name)->tp_name);
+               NameOfType(name).c_str());
   return nullptr;
 }
 
@@ -165,7 +165,7 @@ bool NeedsInt64(PyObject* o) { return FitsInt32(o, 0) == Fits::kNo; }
 void SetConverter(PyObject* function) {
   // Before the old one goes: both may be the same.
   Py_XINCREF(function);
-  Py_XSETREF(converter, function);
+  Replace(&converter, function);
 }
 
 [[gnu::hot]] bool ToTensor(PyObject* o, WantedType wanted, Tensor* out) {

@@ -165,7 +165,7 @@ PyArray_Descr* DescrOf(DType d) {
   if (!LoadMlTypes()) return nullptr;
   for (const MlType& m : ml_types) {
     if (m.dtype == d && m.descr) {
-      Py_INCREF(m.descr);
+      Py_INCREF(reinterpret_cast<PyObject*>(m.descr));
       return m.descr;
     }
   }
@@ -193,7 +193,7 @@ bool SetString(PyObject* item, std::string* out) {
   PyErr_Format(PyExc_ValueError,
                "Failed to convert a NumPy array to a Tensor (Unsupported "
                "object type %s).",
-               Py_TYPE(item)->tp_name);
+               NameOfType(item).c_str());
   return false;
 }
 

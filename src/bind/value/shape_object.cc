@@ -42,7 +42,7 @@ bool AsDim(PyObject* o, int64_t* dim) {
 
 void SetShapeClass(PyObject* cls) {
   Py_XINCREF(cls);
-  Py_XSETREF(shape_class, cls);
+  Replace(&shape_class, cls);
 }
 
 PyObject* ShapeObject(const Shape& s) {
@@ -63,7 +63,7 @@ PyObject* ShapeObject(const Shape& s) {
   } else {
     dims = Ref::Borrow(Py_None);
   }
-  return Called<PyObject_CallOneArg>(shape_class, dims.get());
+  return Called<PyObject_CallFunctionObjArgs>(shape_class, dims.get(), nullptr);
 }
 
 bool IsShapeObject(PyObject* o) {

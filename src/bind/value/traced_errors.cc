@@ -102,7 +102,7 @@ bool RaiseUnfitAttr(const OpDef& def, const AttrDef& a, PyObject* o) {
     return false;
   }
   if (a.kind != AttrKind::kString || a.allowed_strings.empty()) return false;
-  const char* s = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : nullptr;
+  const char* s = PyUnicode_Check(o) ? Utf8Of(o) : nullptr;
   if (s == nullptr) return PyErr_Clear(), false;
   for (const std::string& ok : a.allowed_strings) {
     if (ok == s) return false;

@@ -43,8 +43,9 @@ Status CopyFolder(const Source& from, const std::string& folder,
   HR_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                       from.fs->List(folder));
   for (const std::string& name : names) {
-    if (folder == from.path && (name == kModelFile || name == kModelTextFile ||
-                                name == kFingerprintFile)) {
+    if (folder == from.path &&
+        (name == kModelFile || name == kModelTextFile ||
+         name == kModelChunksFile || name == kFingerprintFile)) {
       continue;
     }
     const std::string path = JoinPath(folder, name), copy = JoinPath(to, name);
@@ -78,8 +79,9 @@ StatusOr<Upgrade> UpgradeModel(const Source& source,
                          " exists: the model is written to a new folder");
   }
   HR_RETURN_IF_ERROR(CopyFolder(source, source.path, fs, local));
-  HR_RETURN_IF_ERROR(WriteFileAtomically(fs, JoinPath(local, kModelFile),
-                                         model->SerializeAsString()));
+  const bool in_chunks =
+      FileExists(source.fs, JoinPath(source.path, kModelChunksFile));
+  HR_RETURN_IF_ERROR(WriteSavedModel(model.get(), fs, local, in_chunks));
   return all;
 }
 
@@ -89,8 +91,8 @@ StatusOr<int> RunUpgrade(const Arguments& args, Output& out) {
   if (!output) return UsageError("--output is missing");
   if (absl::EndsWith(path, ".py")) {
     return Unimplemented(path,
-                         ": programs are not rewritten yet, only graphs and "
-                         "SavedModels");
+                         ": programs are rewritten by the headrace that pip "
+                         "installs, which has Python");
   }
   HR_ASSIGN_OR_RETURN(const Source source, FindSource(path));
   Upgrade upgrade;

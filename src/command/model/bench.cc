@@ -20,8 +20,11 @@ constexpr PositionalDef kBenchPositionals[] = {
 constexpr OptionDef kBenchOptions[] = {
     kInputOption,
     kInputsOption,
+    kExamplesOption,
     kTagSetOption,
     kSignatureOption,
+    kSafeOption,
+    kPolicyOption,
     kOutputsOption,
     {"runs", 'n', "COUNT", "How many calls are measured (100)."},
     {"warmup", 0, "COUNT", "How many calls go before (10)."},

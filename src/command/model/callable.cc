@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "base/files/files.h"
 #include "command/show/graph_facts.h"
 #include "graph/import.h"
 #include "op/emitter.h"
+#include "op/reach.h"
 #include "op/resource.h"
 #include "runtime/executable.h"
 #include "runtime/function_caller.h"
@@ -122,10 +124,33 @@ class GraphCallable : public Callable {
   std::vector<std::string> outputs_;
 };
 
+// The sandbox that the options ask for, or null.
+StatusOr<SandboxPtr> SandboxOf(const Source& source, const Arguments& args) {
+  const std::optional<std::string> file = args.Get("policy");
+  if (!file && !args.Has("safe")) return SandboxPtr();
+  SafetyPolicy policy;
+  if (file) {
+    std::string local;
+    HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(*file, &local));
+    HR_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(fs, local));
+    HR_ASSIGN_OR_RETURN(policy, SafetyPolicy::Parse(text));
+  }
+  return MakeSandbox(std::move(policy),
+                     absl::StrCat("the model in ", source.path));
+}
+
+StatusOr<std::unique_ptr<Callable>> OpenGraph(const Source& source,
+                                              const Arguments& args) {
+  HR_ASSIGN_OR_RETURN(SandboxPtr sandbox, SandboxOf(source, args));
+  const SandboxScope scope(std::move(sandbox));
+  return GraphCallable::Make(source, args.List("outputs"));
+}
+
 StatusOr<std::unique_ptr<Callable>> OpenSignature(const Source& source,
                                                   const Arguments& args) {
   LoadedModel::Options options;
   if (args.Has("tag_set")) options.tags = args.List("tag_set");
+  HR_ASSIGN_OR_RETURN(options.sandbox, SandboxOf(source, args));
   HR_ASSIGN_OR_RETURN(auto model, LoadedModel::Load(source.folder, options));
   HR_ASSIGN_OR_RETURN(auto signatures, SignaturesOf(*model));
   std::vector<std::string> keys;
@@ -169,7 +194,7 @@ StatusOr<std::unique_ptr<Callable>> OpenCallable(const Source& source,
       return OpenSignature(source, args);
     case SourceKind::kGraph:
     case SourceKind::kMetaGraph:
-      return GraphCallable::Make(source, args.List("outputs"));
+      return OpenGraph(source, args);
     default:
       return InvalidArgument(source.given,
                              ": expected a SavedModel or a graph, got ",

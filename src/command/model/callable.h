@@ -13,6 +13,12 @@
 namespace headrace::command {
 
 // The options that choose what is called: of run, bench and freeze.
+inline constexpr OptionDef kSafeOption = {
+    "safe", 0, "",
+    "Confine the model: no files but its own, no network, Python, processes or "
+    "prints; 4 GiB, 60 seconds a call."};
+inline constexpr OptionDef kPolicyOption = {
+    "policy", 0, "FILE", "Confine the model to the safety policy in FILE."};
 inline constexpr OptionDef kTagSetOption = {
     "tag_set", 0, "TAGS",
     "Of a SavedModel: the graph with these tags, between commas."};
@@ -30,6 +36,12 @@ inline constexpr OptionDef kInputOption = {
     true};
 inline constexpr OptionDef kInputsOption = {
     "inputs", 0, "FILE", "A JSON file with an object of inputs by name."};
+
+inline constexpr OptionDef kExamplesOption = {
+    "input_examples", 0, "NAME=LIST",
+    "An input of tf.train.Examples: [{\"age\": [22.0], \"name\": [\"x\"]}], "
+    "or @FILE with such.",
+    true};
 
 class Callable {
  public:

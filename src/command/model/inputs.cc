@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "base/files/files.h"
 #include "command/model/callable.h"
+#include "command/text/json_example.h"
 #include "command/text/json_value.h"
 #include "command/text/npy.h"
 
@@ -55,6 +56,15 @@ StatusOr<Tensor> FromText(const std::string& text, DType dtype) {
   }
   HR_ASSIGN_OR_RETURN(const JsonValue value, ParseJson(text));
   return TensorFromJson(value, dtype);
+}
+
+StatusOr<Tensor> FromExamples(const std::string& text) {
+  std::string json = text;
+  if (text.starts_with('@')) {
+    HR_ASSIGN_OR_RETURN(json, ReadInput(text.substr(1)));
+  }
+  HR_ASSIGN_OR_RETURN(const JsonValue value, ParseJson(json));
+  return ExamplesFromJson(value);
 }
 
 Status CheckInput(const Callable::Argument& a, const Tensor& t) {
@@ -109,17 +119,20 @@ StatusOr<std::map<std::string, JsonValue>> FileInputs(const Arguments& args) {
   return found;
 }
 
-StatusOr<std::map<std::string, std::string>> LineInputs(const Arguments& args) {
+// By name, what all options of one kind say.
+StatusOr<std::map<std::string, std::string>> LineInputs(const Arguments& args,
+                                                        const char* option) {
   std::map<std::string, std::string> found;
-  for (const std::string& text : args.All("input")) {
+  for (const std::string& text : args.All(option)) {
     const size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos) {
-      return UsageError(absl::StrCat("--input needs NAME=VALUE, got ", text));
+      return UsageError(
+          absl::StrCat("--", option, " needs NAME=VALUE, got ", text));
     }
     if (!found.emplace(text.substr(0, equals), text.substr(equals + 1))
              .second) {
-      return UsageError(
-          absl::StrCat("--input gives ", text.substr(0, equals), " twice"));
+      return UsageError(absl::StrCat("--", option, " gives ",
+                                     text.substr(0, equals), " twice"));
     }
   }
   return found;
@@ -146,15 +159,22 @@ Status CheckNames(const Callable& callable, const auto& given) {
 StatusOr<std::vector<Tensor>> InputsOf(const Callable& callable,
                                        const Arguments& args, int64_t fill) {
   HR_ASSIGN_OR_RETURN(const auto from_file, FileInputs(args));
-  HR_ASSIGN_OR_RETURN(const auto from_line, LineInputs(args));
+  HR_ASSIGN_OR_RETURN(const auto from_line, LineInputs(args, "input"));
+  HR_ASSIGN_OR_RETURN(const auto examples, LineInputs(args, "input_examples"));
+  HR_RETURN_IF_ERROR(CheckNames(callable, examples));
   HR_RETURN_IF_ERROR(CheckNames(callable, from_file));
   HR_RETURN_IF_ERROR(CheckNames(callable, from_line));
   std::vector<Tensor> inputs;
   for (const Callable::Argument& a : callable.inputs()) {
     const auto line = from_line.find(a.name);
     const auto file = from_file.find(a.name);
+    const auto example = examples.find(a.name);
+    if (example != examples.end() && line != from_line.end()) {
+      return UsageError(absl::StrCat("input ", a.name, " is given twice"));
+    }
     StatusOr<Tensor> t =
-        line != from_line.end()   ? FromText(line->second, a.dtype)
+        example != examples.end() ? FromExamples(example->second)
+        : line != from_line.end() ? FromText(line->second, a.dtype)
         : file != from_file.end() ? TensorFromJson(file->second, a.dtype)
                                   : Zeros(a, fill);
     if (!t.ok()) return ForInput(a.name, t.status());

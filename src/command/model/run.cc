@@ -16,9 +16,12 @@ constexpr PositionalDef kRunPositionals[] = {
 constexpr OptionDef kRunOptions[] = {
     kInputOption,
     kInputsOption,
+    kExamplesOption,
     kTagSetOption,
     kSignatureOption,
     kOutputsOption,
+    kSafeOption,
+    kPolicyOption,
     {"outdir", 'o', "FOLDER", "Write each output to FOLDER/NAME.npy."},
     {"overwrite", 0, "", "Replace files that are there already."},
     {"json", 0, "", "Print JSON."}};

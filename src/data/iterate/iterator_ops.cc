@@ -2,6 +2,7 @@
 #include "base/mutex.h"
 #include "data/anonymous_resource.h"
 #include "data/dataset_op.h"
+#include "data/iterate/handle_text.h"
 #include "data/iterate/iterator_resource.h"
 
 namespace headrace {
@@ -122,65 +123,16 @@ Status VectorRule(ShapeContext& c) {
   return OkStatus();
 }
 
-// The handle as text: in this process, a place in a table that keeps it.
-class HandleTable {
- public:
-  static HandleTable& Get() {
-    static auto* table = new HandleTable;
-    return *table;
-  }
-  std::string Keep(const ResourceHandle& handle) {
-    MutexLock lock(mutex_);
-    for (size_t i = 0; i < handles_.size(); ++i) {
-      // Names may come again after an iterator ended, so the object counts too.
-      if (handles_[i].name == handle.name &&
-          handles_[i].container == handle.container &&
-          handles_[i].resource.lock() == handle.resource) {
-        return Name(i);
-      }
-    }
-    handles_.push_back({handle.container, handle.name, handle.resource});
-    return Name(handles_.size() - 1);
-  }
-  StatusOr<ResourceHandle> Find(const std::string& text) {
-    MutexLock lock(mutex_);
-    for (size_t i = 0; i < handles_.size(); ++i) {
-      if (Name(i) != text) continue;
-      ResourceHandle handle;
-      handle.container = handles_[i].container;
-      handle.name = handles_[i].name;
-      // The table holds no iterator alive; one that went gives a handle without
-      // a resource.
-      handle.resource = handles_[i].resource.lock();
-      return handle;
-    }
-    return InvalidArgument(
-        "Could not parse string_handle as a valid "
-        "ResourceHandle");
-  }
-
- private:
-  struct NamedHandle {
-    std::string container, name;
-    std::weak_ptr<Resource> resource;
-  };
-  static std::string Name(size_t i) {
-    return absl::StrCat("headrace::iterator_handle/", i);
-  }
-  Mutex mutex_;
-  std::vector<NamedHandle> handles_ ABSL_GUARDED_BY(mutex_);
-};
-
 Status HandleToText(KernelContext& c) {
   HR_RETURN_IF_ERROR(IteratorInput(c, 0).status());
-  c.set_output(0, Tensor::Scalar(HandleTable::Get().Keep(
-                      c.input(0).scalar<ResourceHandle>())));
+  c.set_output(
+      0, Tensor::Scalar(TextOfHandle(c.input(0).scalar<ResourceHandle>())));
   return OkStatus();
 }
 
 Status TextToHandle(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(std::string text, TextInput(c, 0, "string_handle"));
-  HR_ASSIGN_OR_RETURN(ResourceHandle handle, HandleTable::Get().Find(text));
+  HR_ASSIGN_OR_RETURN(ResourceHandle handle, HandleOfText(text));
   Tensor t = Tensor::Scalar(std::move(handle));
   HR_ASSIGN_OR_RETURN(auto iterator,
                       ResourceAs<IteratorResource>(t, c.services().resources));

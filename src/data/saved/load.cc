@@ -6,6 +6,7 @@
 #include "base/files/files.h"
 #include "data/dataset_op.h"
 #include "data/saved/save.h"
+#include "op/reach.h"
 
 namespace headrace {
 namespace {
@@ -201,6 +202,7 @@ Status MakeSnapshot(KernelContext& c) {
 }
 
 HR_OP(LoadDataset)
+    .Traits({kReadsFiles})
     .Input("path: string")
     .Input("reader_func_other_args: Treader_func_args")
     .Output("handle: variant")
@@ -215,6 +217,7 @@ HR_OP(LoadDataset)
     .Cpu(ComputeOwn<MakeLoad>);
 
 HR_OP(SnapshotDatasetV2)
+    .Traits({kReadsFiles, kWritesFiles})
     .Input("input_dataset: variant")
     .Input("path: string")
     .Input("reader_func_other_args: Treader_func_args")

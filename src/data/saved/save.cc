@@ -5,6 +5,7 @@
 #include "base/files/files.h"
 #include "data/dataset_op.h"
 #include "data/iterate/iterator_resource.h"
+#include "op/reach.h"
 
 namespace headrace {
 namespace {
@@ -159,6 +160,7 @@ Status MakeSave(KernelContext& c) {
 }
 
 HR_OP(SaveDataset)
+    .Traits({kWritesFiles})
     .Input("input_dataset: variant")
     .Input("path: string")
     .Input("shard_func_other_args: Tshard_func_args")
@@ -172,6 +174,7 @@ HR_OP(SaveDataset)
     .Cpu(ComputeOwn<SaveAll>);
 
 HR_OP(SaveDatasetV2)
+    .Traits({kWritesFiles})
     .Input("input_dataset: variant")
     .Input("path: string")
     .Input("shard_func_other_args: Tshard_func_args")

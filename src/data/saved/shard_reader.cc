@@ -4,6 +4,7 @@
 #include "data/dataset_op.h"
 #include "data/elements.h"
 #include "data/saved_run.h"
+#include "op/reach.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 
@@ -136,6 +137,7 @@ Status MakeReader(KernelContext& c) {
 }
 
 HR_OP(SnapshotDatasetReader)
+    .Traits({kReadsFiles})
     .Input("shard_dir: string")
     .Input("start_index: int64")
     .Output("handle: variant")

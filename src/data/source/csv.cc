@@ -4,6 +4,7 @@
 #include "data/dataset_op.h"
 #include "data/source/buffered_source.h"
 #include "op/op_like.h"
+#include "op/reach.h"
 
 namespace headrace {
 namespace {
@@ -270,6 +271,7 @@ Status MakeCsv(KernelContext& c) {
 
 OpBuilder CsvOp(const char* name, bool excludes) {
   OpBuilder b(name);
+  b.Traits({kReadsFiles});
   b.Input("filenames: string")
       .Input("compression_type: string")
       .Input("buffer_size: int64")

@@ -3,6 +3,7 @@
 #include "data/dataset_op.h"
 #include "data/source/buffered_source.h"
 #include "formats/records.h"
+#include "op/reach.h"
 
 namespace headrace {
 namespace {
@@ -261,6 +262,7 @@ Status MakeFixed(KernelContext& c) {
 }
 
 HR_OP(TFRecordDataset)
+    .Traits({kReadsFiles})
     .Input("filenames: string")
     .Input("compression_type: string")
     .Input("buffer_size: int64")
@@ -272,6 +274,7 @@ HR_OP(TFRecordDataset)
     .Cpu(ComputeOwn<MakeRecords>);
 
 HR_OP(TFRecordDatasetV2)
+    .Traits({kReadsFiles})
     .Input("filenames: string")
     .Input("compression_type: string")
     .Input("buffer_size: int64")
@@ -284,6 +287,7 @@ HR_OP(TFRecordDatasetV2)
     .Cpu(ComputeOwn<MakeRecords>);
 
 HR_OP(TextLineDataset)
+    .Traits({kReadsFiles})
     .Input("filenames: string")
     .Input("compression_type: string")
     .Input("buffer_size: int64")
@@ -295,6 +299,7 @@ HR_OP(TextLineDataset)
     .Cpu(ComputeOwn<MakeLines>);
 
 HR_OP(FixedLengthRecordDatasetV2)
+    .Traits({kReadsFiles})
     .Input("filenames: string")
     .Input("header_bytes: int64")
     .Input("record_bytes: int64")
@@ -309,6 +314,7 @@ HR_OP(FixedLengthRecordDatasetV2)
     .Cpu(ComputeOwn<MakeFixed>);
 
 HR_OP(FixedLengthRecordDataset)
+    .Traits({kReadsFiles})
     .Input("filenames: string")
     .Input("header_bytes: int64")
     .Input("record_bytes: int64")

@@ -4,6 +4,7 @@
 #include "base/files/files.h"
 #include "data/dataset_op.h"
 #include "op/op_like.h"
+#include "op/reach.h"
 
 namespace headrace {
 namespace {
@@ -62,6 +63,7 @@ Status MakeMatching(KernelContext& c) {
 }
 
 HR_OP(MatchingFilesDataset)
+    .Traits({kReadsFiles})
     .Input("patterns: string")
     .Output("handle: variant")
     .Doc("Paths of the files that match patterns, sorted by pattern.")

@@ -3,6 +3,7 @@
 #include "base/files/files.h"
 #include "base/numbers/bools.h"
 #include "op/op.h"
+#include "op/reach.h"
 
 namespace headrace {
 namespace {
@@ -51,6 +52,7 @@ Status ImmutableConstRule(ShapeContext& c) {
 }
 
 HR_OP(ImmutableConst)
+    .Traits({kReadsFiles})
     .Output("tensor: dtype")
     .Attr("dtype: type")
     .Attr("shape: shape")

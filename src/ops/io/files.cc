@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "op/op.h"
+#include "op/reach.h"
 
 namespace headrace {
 namespace {
@@ -23,6 +24,7 @@ Status Read(KernelContext& c) {
 }
 
 HR_OP(ReadFile)
+    .Traits({kReadsFiles})
     .Input("filename: string")
     .Output("contents: string")
     .Doc("All bytes of a file.")
@@ -53,6 +55,7 @@ Status Write(KernelContext& c) {
 }
 
 HR_OP(WriteFile)
+    .Traits({kWritesFiles})
     .Input("filename: string")
     .Input("contents: string")
     .Doc("Writes a file, and the folders it lies in.")
@@ -80,6 +83,7 @@ Status MatchingShape(ShapeContext& c) {
 }
 
 HR_OP(MatchingFiles)
+    .Traits({kReadsFiles})
     .Input("pattern: string")
     .Output("filenames: string")
     .Doc("Paths of the files that match patterns, sorted by pattern.")

@@ -6,6 +6,7 @@
 #include "absl/strings/strip.h"
 #include "base/files/file_system.h"
 #include "op/op.h"
+#include "op/reach.h"
 #include "op/vectorize.h"
 #include "ops/io/summarize.h"
 
@@ -61,7 +62,9 @@ Status PrintText(KernelContext& c) {
   return OkStatus();
 }
 
+// (Reach: a stream may be a file, which is asked for where it is opened.)
 HR_OP(PrintV2)
+    .Traits({kPrintsOut})
     .Input("input: string")
     .Attr("output_stream: string = 'stderr'")
     .Attr("end: string = '\n'")
@@ -103,6 +106,7 @@ Status PrintGradient(GradientContext& g) {
 }
 
 HR_OP(Print)
+    .Traits({kPrintsOut})
     .Input("input: T")
     .Input("data: U")
     .Output("output: T")

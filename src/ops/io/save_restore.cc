@@ -4,6 +4,7 @@
 #include "formats/checkpoint_reader.h"
 #include "formats/checkpoint_writer.h"
 #include "op/op.h"
+#include "op/reach.h"
 #include "tensor/dtype_proto.h"
 #include "tensor/variant_codec.h"
 
@@ -94,6 +95,7 @@ Status Save(KernelContext& c) {
 }
 
 HR_OP(SaveV2)
+    .Traits({kWritesFiles})
     .Input("prefix: string")
     .Input("tensor_names: string")
     .Input("shape_and_slices: string")
@@ -198,6 +200,7 @@ Status RestoreShape(ShapeContext& c) {
 }
 
 HR_OP(RestoreV2)
+    .Traits({kReadsFiles})
     .Input("prefix: string")
     .Input("tensor_names: string")
     .Input("shape_and_slices: string")
@@ -225,6 +228,7 @@ Status RestoreOne(KernelContext& c) {
 }
 
 HR_OP(Restore)
+    .Traits({kReadsFiles})
     .Input("file_pattern: string")
     .Input("tensor_name: string")
     .Output("tensor: dt")
@@ -236,6 +240,7 @@ HR_OP(Restore)
     .Cpu(ComputeOwn<RestoreOne>);
 
 HR_OP(RestoreSlice)
+    .Traits({kReadsFiles})
     .Input("file_pattern: string")
     .Input("tensor_name: string")
     .Input("shape_and_slice: string")
@@ -283,6 +288,7 @@ Status Merge(KernelContext& c) {
 }
 
 HR_OP(MergeV2Checkpoints)
+    .Traits({kReadsFiles, kWritesFiles})
     .Input("checkpoint_prefixes: string")
     .Input("destination_prefix: string")
     .Attr("delete_old_dirs: bool = true")

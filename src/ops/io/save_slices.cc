@@ -2,6 +2,7 @@
 #include "base/files/files.h"
 #include "formats/slice_checkpoint_writer.h"
 #include "op/op.h"
+#include "op/reach.h"
 #include "tensor/dtype_proto.h"
 
 namespace headrace {
@@ -72,6 +73,7 @@ Status SaveFile(KernelContext& c) { return SaveFrom(c, 2); }
 Status SaveParts(KernelContext& c) { return SaveFrom(c, 3); }
 
 HR_OP(Save)
+    .Traits({kWritesFiles})
     .Input("filename: string")
     .Input("tensor_names: string")
     .Input("data: T")
@@ -82,6 +84,7 @@ HR_OP(Save)
     .Cpu(Compute<SaveFile>);
 
 HR_OP(SaveSlices)
+    .Traits({kWritesFiles})
     .Input("filename: string")
     .Input("tensor_names: string")
     .Input("shapes_and_slices: string")

@@ -126,8 +126,8 @@ void TensorArray::Clear() {
   gradients_.clear();
 }
 
-std::shared_ptr<TensorArray> TensorArray::GradientOf(
-    const std::string& source) {
+std::shared_ptr<TensorArray> TensorArray::GradientOf(const std::string& source,
+                                                     const Shape& prepended) {
   MutexLock lock(mutex_);
   // One gradient array for each call of gradients (its source), so that second
   // derivatives do not mix with first ones.
@@ -138,14 +138,85 @@ std::shared_ptr<TensorArray> TensorArray::GradientOf(
     // Each gradient is read once; then its memory can go. Those of gradients
     // are read once for each value that was summed.
     options.clear_after_read = !options_.sums;
+    options.element_shape = prepended.Concat(options_.element_shape);
     gradient = std::make_shared<TensorArray>(
         options, static_cast<int64_t>(items_.size()));
     MutexLock its_own(gradient->mutex_);
     for (size_t i = 0; i < items_.size(); ++i) {
-      gradient->items_[i].shape = items_[i].shape;
+      gradient->items_[i].shape = prepended.Concat(items_[i].shape);
     }
   }
   return gradient;
+}
+
+namespace {
+
+constexpr StringView kArrays = "_tensor_arrays";
+
+// The arrays that text handles name.
+class ArrayNames {
+ public:
+  static ArrayNames& Get() {
+    static auto* names = new ArrayNames;
+    return *names;
+  }
+  std::string Add(StringView prefix, std::weak_ptr<TensorArray> array) {
+    MutexLock lock(mutex_);
+    std::string name = absl::StrCat(prefix, "_", count_++);
+    arrays_[name] = std::move(array);
+    return name;
+  }
+  void Remove(const std::string& name) {
+    MutexLock lock(mutex_);
+    arrays_.erase(name);
+  }
+  std::shared_ptr<TensorArray> Find(const std::string& name) {
+    MutexLock lock(mutex_);
+    auto it = arrays_.find(name);
+    return it == arrays_.end() ? nullptr : it->second.lock();
+  }
+
+ private:
+  Mutex mutex_;
+  int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::weak_ptr<TensorArray>> arrays_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+// What the tensor of a text handle owns.
+struct NamedArray {
+  std::string text[2];  // the container and the name
+  std::shared_ptr<TensorArray> array;
+};
+
+void ForgetArray(void* owner) {
+  auto* named = static_cast<NamedArray*>(owner);
+  ArrayNames::Get().Remove(named->text[1]);
+  delete named;
+}
+
+}  // namespace
+
+Tensor TextHandleOf(std::shared_ptr<TensorArray> array, StringView name) {
+  auto named = std::make_unique<NamedArray>();
+  named->text[0] = std::string(kArrays);
+  named->text[1] = ArrayNames::Get().Add(name, array);
+  named->array = std::move(array);
+  NamedArray* owner = named.release();
+  return Tensor::Wrap(DType::kString, Shape{2}, owner->text,
+                      sizeof(owner->text), owner, ForgetArray);
+}
+
+StatusOr<std::shared_ptr<TensorArray>> ArrayOfText(const Tensor& handle) {
+  if (handle.num_elements() != 2) {
+    return InvalidArgument(
+        "Tensor array handle must be 2-element vector, but had shape: ",
+        handle.shape());
+  }
+  const std::string* text = handle.data<std::string>();
+  auto array = text[0] == kArrays ? ArrayNames::Get().Find(text[1]) : nullptr;
+  if (array) return array;
+  return NotFound("Could not find TensorArray: ", text[0], "/", text[1]);
 }
 
 }  // namespace headrace

@@ -35,8 +35,10 @@ class TensorArray : public Resource {
   StatusOr<Tensor> Read(int64_t index);
   int64_t size() const;
   void Clear();
-  // The array of gradients that `source` names, made at first use.
-  std::shared_ptr<TensorArray> GradientOf(const std::string& source);
+  // The array of gradients that `source` names, made at first use; its items
+  // have `prepended` before the shapes of what they are gradients of.
+  std::shared_ptr<TensorArray> GradientOf(const std::string& source,
+                                          const Shape& prepended = Shape());
 
  private:
   struct Item {
@@ -60,5 +62,14 @@ class TensorArray : public Resource {
   std::map<std::string, std::shared_ptr<TensorArray>> gradients_
       ABSL_GUARDED_BY(mutex_);
 };
+
+// Arrays as graphs of versions 16 to 26 hand them on: by two strings, a
+// container and a name. The tensor of strings that this makes keeps the array;
+// copies of the strings alone name it while that tensor lives, as upstream's
+// name it in its step.
+Tensor TextHandleOf(std::shared_ptr<TensorArray> array, StringView name);
+// InvalidArgument for what is not two strings, NotFound for an array that does
+// not exist (any more).
+StatusOr<std::shared_ptr<TensorArray>> ArrayOfText(const Tensor& handle);
 
 }  // namespace headrace

@@ -9,10 +9,19 @@ namespace headrace {
 namespace {
 
 StatusOr<std::shared_ptr<TensorArray>> ArrayOf(KernelContext& c) {
-  return ResourceAs<TensorArray>(c.input(0), c.services().resources);
+  const Tensor& handle = c.input(0);
+  if (handle.dtype() == DType::kString) return ArrayOfText(handle);
+  return ResourceAs<TensorArray>(handle, c.services().resources);
 }
 
-Tensor HandleOf(std::shared_ptr<TensorArray> array) {
+// As output 0 of the op hands it on.
+Tensor HandleOf(const KernelContext& c, std::shared_ptr<TensorArray> array,
+                StringView name) {
+  const ArgDef& out = c.op().def().outputs[0];
+  // Strings by reference are resources at run time.
+  if (out.type == DType::kString && !out.is_ref) {
+    return TextHandleOf(std::move(array), name);
+  }
   ResourceHandle handle;
   handle.name = "TensorArray";
   handle.resource = std::move(array);
@@ -36,18 +45,33 @@ Status MakeArray(KernelContext& c) {
   o.element_shape = c.op().attr<Shape>("element_shape");
   o.dynamic_size = c.op().bool_attr("dynamic_size");
   o.clear_after_read = c.op().bool_attr("clear_after_read");
-  c.set_output(0, HandleOf(std::make_shared<TensorArray>(o, size)));
+  const std::string& name = c.op().string_attr("tensor_array_name");
+  c.set_output(0, HandleOf(c, std::make_shared<TensorArray>(o, size), name));
   // The flow: its value is never read, the edge alone matters. The first
   // version gives none.
   if (c.num_outputs() > 1) c.set_output(1, Tensor::Scalar<float>(0));
   return OkStatus();
 }
 
-Status MakeGradient(KernelContext& c) {
+Status HandGradient(KernelContext& c, const Shape& prepended) {
   HR_ASSIGN_OR_RETURN(auto array, ArrayOf(c));
-  c.set_output(0, HandleOf(array->GradientOf(c.op().string_attr("source"))));
-  c.set_output(1, Tensor::Scalar<float>(0));
+  const std::string& source = c.op().string_attr("source");
+  c.set_output(0, HandleOf(c, array->GradientOf(source, prepended), source));
+  if (c.num_outputs() > 1) c.set_output(1, Tensor::Scalar<float>(0));
   return OkStatus();
+}
+
+Status MakeGradient(KernelContext& c) { return HandGradient(c, Shape()); }
+
+// Of an array each of whose items stands for several, stacked before it.
+Status MakeStackedGradient(KernelContext& c) {
+  const Tensor& sizes = c.input(2);
+  std::vector<int64_t> dims;
+  for (int64_t i = 0; i < sizes.num_elements(); ++i) {
+    dims.push_back(sizes.IntAt(i));
+  }
+  HR_ASSIGN_OR_RETURN(const Shape prepended, Shape::Make(dims));
+  return HandGradient(c, prepended);
 }
 
 Status Write(KernelContext& c) {
@@ -327,6 +351,13 @@ Status HandleAndFlow(ShapeContext& c) {
   return OkStatus();
 }
 
+Status StackedGradientShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckRank(c.input(0), 0));
+  HR_RETURN_IF_ERROR(CheckRank(c.input(1), 0));
+  HR_RETURN_IF_ERROR(CheckRank(c.input(2), 1));
+  return HandleAndFlow(c);
+}
+
 Status ArrayConcatShape(ShapeContext& c) {
   Shape shape = c.op().attr<Shape>("element_shape_except0");
   if (shape.known_rank()) {
@@ -364,6 +395,18 @@ HR_OP(TensorArrayGradV3)
     .Shape(HandleAndFlow)
     .Gradient(FlowGradient)
     .Cpu(ComputeOwn<MakeGradient>);
+HR_OP(TensorArrayGradWithShape)
+    .Input("handle: resource")
+    .Input("flow_in: float")
+    .Input("shape_to_prepend: int32")
+    .Output("grad_handle: resource")
+    .Output("flow_out: float")
+    .Attr("source: string")
+    .Stateful()
+    .Doc("The array of gradients of an array whose items stand for several.")
+    .Shape(StackedGradientShape)
+    .Gradient(FlowGradient)
+    .Cpu(ComputeOwn<MakeStackedGradient>);
 HR_OP(TensorArrayWriteV3)
     .Input("handle: resource")
     .Input("index: int32")
@@ -477,6 +520,12 @@ void FirstArray(OpDef& def) {
     return a.name == "identical_element_shapes";
   });
 }
+// Upstream's takes its array by value, which for a reference is what is behind
+// it; nothing but a reference comes here.
+void FirstGradient(OpDef& def) {
+  GoneSince<16>(def);
+  def.outputs.pop_back();
+}
 // As TensorArrayGather and Scatter, of all items.
 void Pack(OpDef& def) {
   GoneSinceFor<16, kUseGather>(def);
@@ -503,6 +552,77 @@ void Unpack(OpDef& def) {
     RegisterLike("TensorArrayClose", "TensorArrayCloseV3", GoneSince<16>),
     RegisterLike("TensorArrayPack", "TensorArrayGatherV3", Pack),
     RegisterLike("TensorArrayUnpack", "TensorArrayScatterV3", Unpack),
+    RegisterLike("TensorArrayGrad", "TensorArrayGradV3", FirstGradient),
+};
+
+// --- The second version, whose arrays are named by two strings.
+
+template <ShapeFn kRule>
+Status WithTextHandle(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckRank(c.input(0), 1));
+  if (c.input(0).known_rank() && !c.input(0).CompatibleWith(Shape{2})) {
+    return InvalidArgument("Dimension must be 2 but is ", c.input(0)[0]);
+  }
+  return kRule(c);
+}
+
+void ByText(OpDef& def) {
+  def.deprecation = {26, absl::StrCat("Use ", def.name)};
+  def.deprecation.explanation.back() = '3';
+  def.gradient_kind = GradientKind::kNone;
+  def.gradient_fn = nullptr;
+  def.is_stateful = false;
+  for (ArgDef& arg : def.inputs) {
+    if (arg.type == DType::kResource) arg.type = DType::kString;
+  }
+}
+template <ShapeFn kRule>
+void SecondForm(OpDef& def) {
+  ByText(def);
+  def.shape_fn = WithTextHandle<kRule>;
+}
+// Upstream forgot to take this one out of use.
+void SecondConcat(OpDef& def) {
+  SecondForm<ArrayConcatShape>(def);
+  def.deprecation = {};
+}
+// What makes a handle has no flow.
+void SecondHandle(OpDef& def) {
+  def.is_stateful = true;
+  def.outputs.pop_back();
+  def.outputs[0].type = DType::kString;
+}
+void SecondArray(OpDef& def) {
+  ByText(def);
+  SecondHandle(def);
+  def.shape_fn = ReferenceShape;
+  std::erase_if(def.attrs, [](const AttrDef& a) {
+    return a.name == "identical_element_shapes";
+  });
+}
+void SecondGradient(OpDef& def) {
+  SecondForm<ReferenceShape>(def);
+  SecondHandle(def);
+}
+
+[[maybe_unused]] const bool kArraysByText[] = {
+    RegisterLike("TensorArrayV2", "TensorArrayV3", SecondArray),
+    RegisterLike("TensorArrayGradV2", "TensorArrayGradV3", SecondGradient),
+    RegisterLike("TensorArrayWriteV2", "TensorArrayWriteV3",
+                 SecondForm<ScalarShape>),
+    RegisterLike("TensorArrayReadV2", "TensorArrayReadV3",
+                 SecondForm<UnknownShape>),
+    RegisterLike("TensorArrayGatherV2", "TensorArrayGatherV3",
+                 SecondForm<UnknownShape>),
+    RegisterLike("TensorArrayScatterV2", "TensorArrayScatterV3",
+                 SecondForm<ScalarShape>),
+    RegisterLike("TensorArrayConcatV2", "TensorArrayConcatV3", SecondConcat),
+    RegisterLike("TensorArraySplitV2", "TensorArraySplitV3",
+                 SecondForm<ScalarShape>),
+    RegisterLike("TensorArraySizeV2", "TensorArraySizeV3",
+                 SecondForm<ScalarShape>),
+    RegisterLike("TensorArrayCloseV2", "TensorArrayCloseV3",
+                 SecondForm<NoOutputs>),
 };
 
 }  // namespace

@@ -23,27 +23,11 @@ Status MakeTable(KernelContext& c) {
     shape = op.attr<Shape>("value_shape");
     HR_RETURN_IF_ERROR(Shape::Make(shape.dims()).status());
   }
-  auto make = [&]() -> StatusOr<std::shared_ptr<Resource>> {
-    return std::make_shared<LookupTable>(key, value, shape,
-                                         kind == Kind::kFixed);
-  };
-  ResourceHandle handle;
-  handle.data =
-      std::make_shared<const HandleData>(HandleData{HandlePart{value, shape}});
-  if constexpr (kNamed) {
-    handle.name = op.string_attr("shared_name");
-    handle.container = op.string_attr("container");
-    if (handle.container.empty()) handle.container = "localhost";
-  }
-  if (handle.name.empty()) {
-    HR_ASSIGN_OR_RETURN(handle.resource, make());
-  } else {
-    HR_ASSIGN_OR_RETURN(handle.resource,
-                        c.services().resources->LookUpOrCreate(
-                            handle.container, handle.name, make));
-  }
-  c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));
-  return OkStatus();
+  return HandTable(c, kNamed, {HandlePart{value, shape}},
+                   [&]() -> StatusOr<std::shared_ptr<Table>> {
+                     return std::make_shared<LookupTable>(key, value, shape,
+                                                          kind == Kind::kFixed);
+                   });
 }
 
 template <Kind kind>

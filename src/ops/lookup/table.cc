@@ -52,11 +52,8 @@ struct LookupTable::Index {
   }
 };
 
-namespace {
-
-// Copies `n` elements from element `from` of x to element `to` of y.
-void Copy(const Tensor& x, int64_t from, const Tensor& y, int64_t to,
-          int64_t n) {
+void CopyStretch(const Tensor& x, int64_t from, const Tensor& y, int64_t to,
+                 int64_t n) {
   DispatchElement(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     std::copy_n(static_cast<const T*>(x.raw()) + from, n,
@@ -64,7 +61,8 @@ void Copy(const Tensor& x, int64_t from, const Tensor& y, int64_t to,
   });
 }
 
-bool Same(const Tensor& x, int64_t i, const Tensor& y, int64_t j, int64_t n) {
+bool SameStretch(const Tensor& x, int64_t i, const Tensor& y, int64_t j,
+                 int64_t n) {
   if (x.dtype() == DType::kString) {
     return std::equal(x.data<std::string>() + i, x.data<std::string>() + i + n,
                       y.data<std::string>() + j);
@@ -75,6 +73,8 @@ bool Same(const Tensor& x, int64_t i, const Tensor& y, int64_t j, int64_t n) {
                      n * bytes) == 0;
 }
 
+namespace {
+
 // Elements [i, i + n) as text.
 std::string Text(const Tensor& t, int64_t i, int64_t n) {
   const int64_t all = t.num_elements();
@@ -84,19 +84,12 @@ std::string Text(const Tensor& t, int64_t i, int64_t n) {
 }  // namespace
 
 LookupTable::LookupTable(DType key, DType value, Shape value_shape, bool fixed)
-    : key_(key),
-      value_(value),
-      value_shape_(std::move(value_shape)),
+    : Table(key, value, std::move(value_shape)),
       width_(value_shape_.num_elements()),
       fixed_(fixed),
       index_(std::make_unique<Index>()) {}
 
 LookupTable::~LookupTable() = default;
-
-std::string LookupTable::DebugString() const {
-  return absl::StrCat("A lookup table from ", DTypeName(key_), " to ",
-                      DTypeName(value_), value_shape_.ToString());
-}
 
 int64_t LookupTable::size() const {
   MutexLock lock(mutex_);
@@ -116,9 +109,9 @@ Status LookupTable::Find(const Tensor& keys, const Tensor& fallback,
   for (int64_t i = 0; i < n; ++i) {
     const int64_t slot = index_->Find(keys, i);
     if (slot >= 0)
-      Copy(values_, slot * width_, out, i * width_, width_);
+      CopyStretch(values_, slot * width_, out, i * width_, width_);
     else
-      Copy(fallback, each ? i * width_ : 0, out, i * width_, width_);
+      CopyStretch(fallback, each ? i * width_ : 0, out, i * width_, width_);
   }
   return OkStatus();
 }
@@ -137,8 +130,8 @@ Status LookupTable::Grow() {
   HR_ASSIGN_OR_RETURN(Tensor values,
                       Tensor::Allocate(value_, shape.Concat(value_shape_)));
   if (used_ > 0) {
-    Copy(keys_, 0, keys, 0, used_);
-    Copy(values_, 0, values, 0, used_ * width_);
+    CopyStretch(keys_, 0, keys, 0, used_);
+    CopyStretch(values_, 0, values, 0, used_ * width_);
   }
   keys_ = std::move(keys);
   values_ = std::move(values);
@@ -149,7 +142,8 @@ Status LookupTable::Put(const Tensor& keys, const Tensor& values) {
   for (int64_t i = 0; i < keys.num_elements(); ++i) {
     int64_t slot = index_->Find(keys, i);
     if (slot >= 0 && fixed_) {
-      if (Same(values_, slot * width_, values, i * width_, width_)) continue;
+      if (SameStretch(values_, slot * width_, values, i * width_, width_))
+        continue;
       return FailedPrecondition(
           "HashTable has different value for same key. Key ", Text(keys, i, 1),
           " has ", Text(values_, slot * width_, width_),
@@ -166,9 +160,9 @@ Status LookupTable::Put(const Tensor& keys, const Tensor& values) {
         slot = used_++;
       }
       index_->Add(keys, i, slot);
-      Copy(keys, i, keys_, slot, 1);
+      CopyStretch(keys, i, keys_, slot, 1);
     }
-    Copy(values, i * width_, values_, slot * width_, width_);
+    CopyStretch(values, i * width_, values_, slot * width_, width_);
   }
   return OkStatus();
 }
@@ -224,15 +218,49 @@ Status LookupTable::Export(Tensor* keys, Tensor* values) const {
   HR_ASSIGN_OR_RETURN(*values,
                       Tensor::Allocate(value_, shape.Concat(value_shape_)));
   for (size_t i = 0; i < slots.size(); ++i) {
-    Copy(keys_, slots[i], *keys, static_cast<int64_t>(i), 1);
-    Copy(values_, slots[i] * width_, *values, static_cast<int64_t>(i) * width_,
-         width_);
+    CopyStretch(keys_, slots[i], *keys, static_cast<int64_t>(i), 1);
+    CopyStretch(values_, slots[i] * width_, *values,
+                static_cast<int64_t>(i) * width_, width_);
   }
   return OkStatus();
 }
 
-StatusOr<std::shared_ptr<LookupTable>> TableOf(const KernelContext& c) {
-  return ResourceAs<LookupTable>(c.input(0), c.services().resources);
+StatusOr<std::shared_ptr<Table>> TableOf(const KernelContext& c) {
+  return ResourceAs<Table>(c.input(0), c.services().resources);
+}
+
+Status HandTable(
+    KernelContext& c, bool named, HandleData data,
+    const std::function<StatusOr<std::shared_ptr<Table>>()>& make) {
+  const ResolvedOp& op = c.op();
+  const DType key = op.type_attr("key_dtype");
+  const DType value = op.type_attr("value_dtype");
+  ResourceHandle handle;
+  handle.data = std::make_shared<const HandleData>(std::move(data));
+  if (named) {
+    handle.name = op.string_attr("shared_name");
+    handle.container = op.string_attr("container");
+    if (handle.container.empty()) handle.container = "localhost";
+  }
+  if (handle.name.empty()) {
+    HR_ASSIGN_OR_RETURN(handle.resource, make());
+  } else {
+    HR_ASSIGN_OR_RETURN(
+        handle.resource,
+        c.services().resources->LookUpOrCreate(
+            handle.container, handle.name,
+            [&]() -> StatusOr<std::shared_ptr<Resource>> { return make(); }));
+  }
+  const auto* table = dynamic_cast<const Table*>(handle.resource.get());
+  if (table != nullptr &&
+      (table->key_dtype() != key || table->value_dtype() != value)) {
+    return InvalidArgument(
+        "Conflicting key/value dtypes ", DTypeName(key), "->", DTypeName(value),
+        " with ", DTypeName(table->key_dtype()), "-",
+        DTypeName(table->value_dtype()), " for table ", handle.name);
+  }
+  c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));
+  return OkStatus();
 }
 
 }  // namespace headrace

@@ -5,8 +5,8 @@ namespace headrace {
 namespace {
 
 // The table behind input 0, for keys (input 1) and values of given types.
-StatusOr<std::shared_ptr<LookupTable>> TableFor(const KernelContext& c,
-                                                DType key, DType value) {
+StatusOr<std::shared_ptr<Table>> TableFor(const KernelContext& c, DType key,
+                                          DType value) {
   HR_ASSIGN_OR_RETURN(auto table, TableOf(c));
   if (table->key_dtype() == key &&
       (value == DType::kInvalid || table->value_dtype() == value)) {
@@ -20,9 +20,12 @@ StatusOr<std::shared_ptr<LookupTable>> TableFor(const KernelContext& c,
 
 Status FindRule(ShapeContext& c) {
   const HandleData* data = c.input_handle(0);
-  if (data && !data->empty() && c.input(1).known_rank() &&
-      data->front().shape.known_rank()) {
-    c.set_output(0, c.input(1).Concat(data->front().shape));
+  if (!data || data->empty() || !c.input(1).known_rank()) return OkStatus();
+  // The last sizes are a key's, where keys are vectors.
+  const Shape key = data->size() > 1 ? (*data)[1].shape : Shape();
+  const int apart = c.input(1).rank() - key.rank();
+  if (key.known_rank() && apart >= 0 && data->front().shape.known_rank()) {
+    c.set_output(0, c.input(1).Sub(0, apart).Concat(data->front().shape));
   }
   return OkStatus();
 }
@@ -30,9 +33,16 @@ Status FindRule(ShapeContext& c) {
 Status Find(KernelContext& c) {
   const Tensor &keys = c.input(1), &fallback = c.input(2);
   HR_ASSIGN_OR_RETURN(auto table, TableFor(c, keys.dtype(), fallback.dtype()));
+  // Keys may be vectors: then the last sizes are a key's.
+  const Shape own = table->key_shape();
+  const int apart = keys.rank() - own.rank();
+  if (apart < 0 || keys.shape().Sub(apart, keys.rank()) != own) {
+    return InvalidArgument("Expected key shape ", own, " got ", keys.shape());
+  }
   HR_ASSIGN_OR_RETURN(
       Shape shape,
-      Shape::Make(keys.shape().Concat(table->value_shape()).dims()));
+      Shape::Make(
+          keys.shape().Sub(0, apart).Concat(table->value_shape()).dims()));
   HR_RETURN_IF_ERROR(c.Allocate(0, shape));
   return table->Find(keys, fallback, c.output(0));
 }
@@ -51,7 +61,7 @@ HR_OP(LookupTableFindV2)
     .NoGradient()
     .Cpu(ComputeOwn<Find>);
 
-template <Status (LookupTable::*kChange)(const Tensor&, const Tensor&)>
+template <Status (Table::*kChange)(const Tensor&, const Tensor&)>
 Status Change(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto table,
                       TableFor(c, c.input(1).dtype(), c.input(2).dtype()));
@@ -68,7 +78,7 @@ HR_OP(LookupTableInsertV2)
     .Stateful()
     .Shape(NoOutputs)
     .NoGradient()
-    .Cpu(Compute<Change<&LookupTable::Insert>>);
+    .Cpu(Compute<Change<&Table::Insert>>);
 
 HR_OP(LookupTableImportV2)
     .Input("table_handle: resource")
@@ -79,7 +89,7 @@ HR_OP(LookupTableImportV2)
     .Doc("Replaces the contents of a table.")
     .Stateful()
     .Shape(NoOutputs)
-    .Cpu(Compute<Change<&LookupTable::Import>>);
+    .Cpu(Compute<Change<&Table::Import>>);
 
 HR_OP(InitializeTableV2)
     .Input("table_handle: resource")
@@ -91,7 +101,7 @@ HR_OP(InitializeTableV2)
     .Stateful()
     .Shape(NoOutputs)
     .NoGradient()
-    .Cpu(Compute<Change<&LookupTable::Import>>);
+    .Cpu(Compute<Change<&Table::Import>>);
 
 Status Remove(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto table,
@@ -125,9 +135,18 @@ HR_OP(LookupTableSizeV2)
     .Cpu(Compute<Size>);
 
 Status ExportRule(ShapeContext& c) {
-  c.set_output(0, Shape{-1});
   const HandleData* data = c.input_handle(0);
-  if (data && !data->empty() && data->front().shape.known_rank()) {
+  if (data && data->size() > 1) {
+    // Buckets: rows of keys and values.
+    const Shape& value = data->front().shape;
+    c.set_output(0, Shape{-1, -1});
+    c.set_output(1, Shape{-1}.Concat(value.rank() == 0 ? Shape{1} : value));
+    return OkStatus();
+  }
+  // Where nothing is known of the table it may be one of buckets, too.
+  if (!data || data->empty()) return OkStatus();
+  c.set_output(0, Shape{-1});
+  if (data->front().shape.known_rank()) {
     c.set_output(1, Shape{-1}.Concat(data->front().shape));
   }
   return OkStatus();

@@ -3,6 +3,7 @@
 #include "absl/strings/str_split.h"
 #include "base/files/files.h"
 #include "op/op_like.h"
+#include "op/reach.h"
 #include "ops/lookup/table.h"
 
 namespace headrace {
@@ -101,6 +102,7 @@ Status FromTextFile(KernelContext& c) {
 }
 
 HR_OP(InitializeTableFromTextFileV2)
+    .Traits({kReadsFiles})
     .Input("table_handle: resource")
     .Input("filename: string")
     .Attr("key_index: int >= -2")

@@ -4,6 +4,7 @@
 #include "base/files/files.h"
 #include "formats/records.h"
 #include "op/op_like.h"
+#include "op/reach.h"
 #include "ops/queue/queue_handle.h"
 #include "ops/queue/reader.h"
 
@@ -204,6 +205,7 @@ Status MakeReader(KernelContext& c) {
 OpBuilder ReaderOp(const char* name, std::vector<const char*> attrs,
                    const char* doc) {
   OpBuilder b(name);
+  b.Traits({kReadsFiles});
   b.Output("reader_handle: resource");
   for (const char* attr : attrs) b.Attr(attr);
   b.Doc(doc).Stateful().Shape(ScalarShape).Cpu(ComputeOwn<MakeReader>);

@@ -1,6 +1,7 @@
 // What is asked of readers.
 #include "op/op.h"
 #include "op/op_like.h"
+#include "op/reach.h"
 #include "ops/queue/reader.h"
 
 namespace headrace {
@@ -24,6 +25,7 @@ Status Read(KernelContext& c) {
 }
 
 HR_OP(ReaderReadV2)
+    .Traits({kReadsFiles})
     .Input("reader_handle: resource")
     .Input("queue_handle: resource")
     .Output("key: string")
@@ -62,6 +64,7 @@ Status VectorsRule(ShapeContext& c) {
 }
 
 HR_OP(ReaderReadUpToV2)
+    .Traits({kReadsFiles})
     .Input("reader_handle: resource")
     .Input("queue_handle: resource")
     .Input("num_records: int64")

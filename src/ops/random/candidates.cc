@@ -434,6 +434,8 @@ Status RunAll(KernelContext& c) {
   return OkStatus();
 }
 
+// (Reach: the one that takes a file of counts does without where it has
+// none, so that what it may read is asked where it opens the file.)
 OpBuilder SamplerOp(const char* name) {
   OpBuilder b(name);
   b.Input("true_classes: int64")

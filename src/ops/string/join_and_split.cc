@@ -3,6 +3,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "base/sandbox.h"
 #include "op/op.h"
 
 namespace headrace {
@@ -33,15 +34,29 @@ Status JoinShape(ShapeContext& c) {
   return OkStatus();
 }
 
+// *out: the parts joined. *total: the bytes of the output so far, which a
+// sandbox may not grant: strings that are joined with themselves soon fill any
+// memory.
+Status JoinParts(absl::Span<const StringView> parts, StringView separator,
+                 int64_t* total, std::string* out) {
+  for (const StringView part : parts) *total += part.size() + separator.size();
+  HR_RETURN_IF_ERROR(CheckSandboxTensor(*total));
+  HR_RETURN_IF_ERROR(CheckSandboxMemory(*total));
+  *out = absl::StrJoin(parts, separator);
+  return OkStatus();
+}
+
 Status Join(KernelContext& c) {
   const std::string& separator = c.op().string_attr("separator");
   Tensor& out = c.output(0);
   std::vector<StringView> parts(c.num_inputs());
+  int64_t total = 0;
   for (int64_t i = 0; i < out.num_elements(); ++i) {
     for (int k = 0; k < c.num_inputs(); ++k) {
       parts[k] = c.in<std::string>(k)[c.input(k).rank() == 0 ? 0 : i];
     }
-    out.data<std::string>()[i] = absl::StrJoin(parts, separator);
+    HR_RETURN_IF_ERROR(
+        JoinParts(parts, separator, &total, &out.data<std::string>()[i]));
   }
   return OkStatus();
 }
@@ -106,12 +121,14 @@ Status ReduceJoin(KernelContext& c) {
   int64_t joined = 1;
   for (int d : axes) joined *= in.dim(d);
   std::vector<StringView> parts(joined);
+  int64_t total = 0;
   for (int64_t i = 0; i < out.num_elements(); ++i) {
     const int64_t base = offset(kept, i);
     for (int64_t k = 0; k < joined; ++k) {
       parts[k] = in.data<std::string>()[base + offset(axes, k)];
     }
-    c.out<std::string>(0)[i] = absl::StrJoin(parts, separator);
+    HR_RETURN_IF_ERROR(
+        JoinParts(parts, separator, &total, &c.out<std::string>(0)[i]));
   }
   return OkStatus();
 }

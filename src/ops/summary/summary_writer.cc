@@ -8,6 +8,7 @@
 #include "base/mutex.h"
 #include "formats/events.h"
 #include "op/op.h"
+#include "op/reach.h"
 #include "op/resource.h"
 #include "ops/summary/summary_values.h"
 #include "tensor/variant.h"
@@ -80,6 +81,7 @@ Status MakeHandle(KernelContext& c) {
 }
 
 HR_OP(SummaryWriter)
+    .Traits({kWritesFiles})
     .Output("writer: resource")
     .Attr("shared_name: string = ''")
     .Attr("container: string = ''")
@@ -122,6 +124,7 @@ Status CreateFile(KernelContext& c) {
 }
 
 HR_OP(CreateSummaryFileWriter)
+    .Traits({kWritesFiles})
     .Input("writer: resource")
     .Input("logdir: string")
     .Input("max_queue: int32")
@@ -165,6 +168,7 @@ Status WriteScalar(KernelContext& c) {
 }
 
 HR_OP(WriteScalarSummary)
+    .Traits({kWritesFiles})
     .Input("writer: resource")
     .Input("step: int64")
     .Input("tag: string")
@@ -194,6 +198,7 @@ Status WriteTensor(KernelContext& c) {
 }
 
 HR_OP(WriteSummary)
+    .Traits({kWritesFiles})
     .Input("writer: resource")
     .Input("step: int64")
     .Input("tensor: T")
@@ -222,6 +227,7 @@ Status WriteHistogram(KernelContext& c) {
 }
 
 HR_OP(WriteHistogramSummary)
+    .Traits({kWritesFiles})
     .Input("writer: resource")
     .Input("step: int64")
     .Input("tag: string")
@@ -245,6 +251,7 @@ Status WriteImages(KernelContext& c) {
 }
 
 HR_OP(WriteImageSummary)
+    .Traits({kWritesFiles})
     .Input("writer: resource")
     .Input("step: int64")
     .Input("tag: string")
@@ -272,6 +279,7 @@ Status WriteSounds(KernelContext& c) {
 }
 
 HR_OP(WriteAudioSummary)
+    .Traits({kWritesFiles})
     .Input("writer: resource")
     .Input("step: int64")
     .Input("tag: string")
@@ -296,6 +304,7 @@ Status WriteRawProto(KernelContext& c) {
 }
 
 HR_OP(WriteRawProtoSummary)
+    .Traits({kWritesFiles})
     .Input("writer: resource")
     .Input("step: int64")
     .Input("tensor: string")
@@ -316,6 +325,7 @@ Status WriteGraph(KernelContext& c) {
 }
 
 HR_OP(WriteGraphSummary)
+    .Traits({kWritesFiles})
     .Input("writer: resource")
     .Input("step: int64")
     .Input("tensor: string")
@@ -335,6 +345,7 @@ Status Import(KernelContext& c) {
 }
 
 HR_OP(ImportEvent)
+    .Traits({kWritesFiles})
     .Input("writer: resource")
     .Input("event: string")
     .Doc("Writes a serialised event.")
@@ -348,6 +359,7 @@ Status Flush(KernelContext& c) {
 }
 
 HR_OP(FlushSummaryWriter)
+    .Traits({kWritesFiles})
     .Input("writer: resource")
     .Doc("Lets readers of the event file see all that was written.")
     .Stateful()
@@ -363,6 +375,7 @@ Status Close(KernelContext& c) {
 }
 
 HR_OP(CloseSummaryWriter)
+    .Traits({kWritesFiles})
     .Input("writer: resource")
     .Doc("Ends the event file.")
     .Stateful()

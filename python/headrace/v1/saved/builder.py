@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 
+from headrace._load import _headrace
 from headrace.context import stack
 from headrace.framework import tensor as tensor_module
 from headrace.framework.settings import logging, versions
@@ -102,9 +103,16 @@ class GraphsBuilder:
         return self._take_assets(assets_list)
 
     def save(self, as_text=False, experimental_image_format=False, **unsupported):
-        """Writes saved_model.pb, or saved_model.pbtxt; its path, as bytes."""
-        if experimental_image_format or any(unsupported.values()):
-            raise NotImplementedError("SavedModels in chunks are not supported")
+        """Writes saved_model.pb, .pbtxt or, in chunks, .cpb; its path, as bytes."""
+        for name, value in unsupported.items():
+            if value:
+                raise NotImplementedError(f"save: {name} is not supported")
+        if experimental_image_format:
+            _headrace.write_model_in_chunks(
+                self._folder, self._model.SerializeToString()
+            )
+            path = os.path.join(self._folder, constants.SAVED_MODEL_FILENAME_CPB)
+            return path.encode()
         if as_text:
             name = constants.SAVED_MODEL_FILENAME_PBTXT
         else:

@@ -37,11 +37,17 @@ def load(sess, tags, export_dir, import_scope=None, **saver_kwargs):
             loaded, import_scope=import_scope, **saver_kwargs
         )
         meta_graph.add_defaults(loaded.graph_def)
-        if saver is not None:
-            saver.restore(sess, _variables_of(folder))
+        assets = _assets(loaded, folder, import_scope)
+        # In a safe mode it may read its own files.
+        permits = _headrace.permit_model_files(folder, list(assets.values()))
+        try:
+            if saver is not None:
+                saver.restore(sess, _variables_of(folder))
+        finally:
+            permits.end()
         init_op = _init_op(sess.graph, loaded, import_scope)
         if init_op is not None:
-            sess.run(init_op, feed_dict=_assets(loaded, folder, import_scope))
+            sess.run(init_op, feed_dict=assets)
     return loaded
 
 

@@ -1,6 +1,7 @@
 // BatchMatMul and its later forms: products of the last two dimensions, over
 // batch dimensions that V2 and V3 broadcast.
 #include "op/op.h"
+#include "op/passes/call_work.h"
 #include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 #include "ops/math/products/gemm.h"
@@ -140,6 +141,24 @@ Status RunBatchMatMul(KernelContext& c) {
   return BatchGemm(out.dtype(), d, x.raw(), y.raw(), out.raw(), offsets);
 }
 
+class BatchMatMulKernel : public Kernel, public KnowsWork {
+ public:
+  explicit BatchMatMulKernel(const ResolvedOp& op)
+      : adj_x_(op.bool_attr("adj_x")), dtype_(op.output_types()[0]) {}
+  Status Run(KernelContext& c) override { return RunBatchMatMul(c); }
+  CallWork WorkOf(absl::Span<const Shape* const> in,
+                  absl::Span<const Shape* const> out) const override {
+    const Shape &x = *in[0], &y = *out[0];
+    return GemmWork(dtype_, y[y.rank() - 2], y[y.rank() - 1],
+                    x[x.rank() - (adj_x_ ? 2 : 1)],
+                    y.Sub(0, -2).num_elements());
+  }
+
+ private:
+  const bool adj_x_;
+  const DType dtype_;
+};
+
 // As MatMul's; sides that were broadcast are summed.
 Status BatchMatMulGradient(GradientContext& g) {
   const bool ax = g.op().bool_attr("adj_x"), ay = g.op().bool_attr("adj_y");
@@ -189,7 +208,7 @@ OpBuilder& WithProduct(OpBuilder& op) {
       .Gradient(BatchMatMulGradient)
       .Vectorize(VectorizeProducts)
       .GradientSkips({}, {0})
-      .Cpu(Compute<RunBatchMatMul>);
+      .Cpu(Bind<BatchMatMulKernel>);
 }
 
 const OpRegistrar batch_matmul = WithProduct(

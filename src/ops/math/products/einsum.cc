@@ -5,6 +5,7 @@
 #include "op/op.h"
 #include "op/vectorize.h"
 #include "ops/math/products/einsum_kernel.h"
+#include "ops/math/products/gemm.h"
 
 namespace headrace {
 namespace {
@@ -100,6 +101,41 @@ Status RunEinsum(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(Problem p, Solve(c.op().string_attr("equation"), shapes));
   return Contract(inputs, p.inputs, p.output, c.output(0));
 }
+
+class EinsumKernel : public Kernel, public KnowsWork {
+ public:
+  explicit EinsumKernel(const ResolvedOp& op)
+      : equation_(op.string_attr("equation")), dtype_(op.type_attr("T")) {}
+  Status Run(KernelContext& c) override { return RunEinsum(c); }
+  // That of its product: labels of both inputs and the result are a batch,
+  // those that are not in the result are summed over, the others are rows or
+  // columns.
+  CallWork WorkOf(absl::Span<const Shape* const> in,
+                  absl::Span<const Shape* const> out) const override {
+    const StatusOr<Problem> p = Solve(equation_, in);
+    const double elements = static_cast<double>(out[0]->num_elements());
+    if (!p.ok() || in.size() != 2 || elements == 0) return {elements, 1};
+    auto has = [](const Labels& labels, int l) {
+      return std::find(labels.begin(), labels.end(), l) != labels.end();
+    };
+    int64_t batch = 1, m = 1, n = 1, k = 1;
+    for (size_t i = 0; i < p->output.size(); ++i) {
+      const int l = p->output[i];
+      const bool rows = has(p->inputs[0], l), columns = has(p->inputs[1], l);
+      (rows && columns ? batch : rows ? m : n) *= p->shape[static_cast<int>(i)];
+    }
+    for (size_t i = 0; i < p->inputs[0].size(); ++i) {
+      const int l = p->inputs[0][i];
+      if (has(p->output, l) || !has(p->inputs[1], l)) continue;
+      k *= (*in[0])[static_cast<int>(i)];
+    }
+    return GemmWork(dtype_, m, n, k, batch);
+  }
+
+ private:
+  const std::string equation_;
+  const DType dtype_;
+};
 
 // `subscripts` without repetitions and without what is not in `present`.
 std::string Only(StringView subscripts, StringView present) {
@@ -239,7 +275,7 @@ HR_OP(Einsum)
     .Gradient(EinsumGradient)
     .GradientSkips({}, {0})
     .Vectorize(VectorizeEinsum)
-    .Cpu(Compute<RunEinsum>);
+    .Cpu(Bind<EinsumKernel>);
 
 }  // namespace
 }  // namespace headrace

@@ -508,4 +508,22 @@ Status BatchGemm(DType dtype, const GemmDims& dims, const void* a,
   return first;
 }
 
+CallWork GemmWork(DType dtype, int64_t m, int64_t n, int64_t k, int64_t count) {
+  const double flops = 2.0 * m * n * k;
+  CallWork one{flops * kNsPerFlop, 1};
+  if (IsComplex(dtype) || IsInteger(dtype)) {
+    // As PlainProduct: about 1 ns an operation.
+    one = {flops * (IsComplex(dtype) ? 4 : 1), m};
+  } else if (m == 1 || n == 1) {
+    one = {flops * kNsPerFlop * 4, CeilDiv(std::max(m, n), 256)};
+  } else if (const int64_t tasks =
+                 dtype == DType::kFloat ? DnnlGemmTasks({m, n, k}) : 0) {
+    one.tasks = tasks;
+  } else {
+    // As RunTiles, for who waits for rows.
+    one.tasks = std::clamp<int64_t>(flops / 1e6, 1, 64);
+  }
+  return {one.ns * static_cast<double>(count), one.tasks * count};
+}
+
 }  // namespace headrace

@@ -12,6 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "base/status.h"
+#include "op/passes/call_work.h"
 #include "tensor/dtype.h"
 
 namespace headrace {
@@ -58,5 +59,9 @@ Status Gemm(const GemmDims& dims, const float* a, const float* b, float* c,
 // One product for every entry of `batch`.
 Status BatchGemm(DType dtype, const GemmDims& dims, const void* a,
                  const void* b, void* c, absl::Span<const GemmOffsets> batch);
+
+// What `count` such products take.
+CallWork GemmWork(DType dtype, int64_t m, int64_t n, int64_t k,
+                  int64_t count = 1);
 
 }  // namespace headrace

@@ -119,10 +119,17 @@ bool Multiply(int64_t m, int64_t n, const GemmDims& d, const float* a,
 
 }  // namespace
 
+int64_t DnnlGemmTasks(const GemmDims& d) {
+  // oneDNN's own tiles would be mostly empty.
+  if (2.0 * d.m * d.n * d.k < kLeastFlops || d.m < 8 || d.n < 16) return 0;
+  const Grid grid = GridOf(d);
+  return grid.rows * grid.cols;
+}
+
 bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
               GemmRowsDone* done) {
-  // oneDNN's own tiles would be mostly empty.
-  if (2.0 * d.m * d.n * d.k < kLeastFlops || d.m < 8 || d.n < 16) return false;
+  const int64_t tasks = DnnlGemmTasks(d);
+  if (tasks == 0) return false;
   if (std::max({d.m, d.n, d.k, d.c_row}) >= kMostSize || d.c_row < d.n) {
     return false;
   }
@@ -136,7 +143,6 @@ bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
   // Once one call has succeeded the loops are there.
   if (!written && !SystemHasRoom(kRoomToWrite)) return false;
   const Grid grid = GridOf(d);
-  const int64_t tasks = grid.rows * grid.cols;
   std::atomic<bool> failed{false};
   ParallelFor(tasks, 2.0 * d.m * d.n * d.k / tasks * kDnnlNsPerFlop,
               [&](int64_t begin, int64_t end) {

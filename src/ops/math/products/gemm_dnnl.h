@@ -10,5 +10,8 @@ namespace headrace {
 // The cut into tasks, and so every bit, depends on the sizes alone.
 bool DnnlGemm(const GemmDims& dims, const float* a, const float* b, float* c,
               GemmRowsDone* done);
+// The tasks that it cuts such a product into, where strides are for it; 0: the
+// product is too small.
+int64_t DnnlGemmTasks(const GemmDims& dims);
 
 }  // namespace headrace

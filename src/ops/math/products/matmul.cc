@@ -2,6 +2,7 @@
 #include "absl/strings/str_join.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/passes/call_work.h"
 #include "op/passes/product_kernel.h"
 #include "op/vectorize.h"
 #include "ops/array/transpose_loops.h"
@@ -81,12 +82,13 @@ StatusOr<Tensor> Transposed(const float* from, int64_t n, int64_t k) {
   return y;
 }
 
-class MatMulKernel : public ProductKernel {
+class MatMulKernel : public ProductKernel, public KnowsWork {
  public:
   explicit MatMulKernel(const ResolvedOp& op)
       : transpose_a_(op.bool_attr("transpose_a")),
         transpose_b_(op.bool_attr("transpose_b")),
-        is_float_(op.type_attr("T") == DType::kFloat) {
+        dtype_(op.type_attr("T")),
+        is_float_(dtype_ == DType::kFloat) {
     const auto* columns = ColumnsOf(op);
     if (columns && columns->size() == 2) {  // else the shape rule refuses
       first_column_ = (*columns)[0];
@@ -135,6 +137,12 @@ class MatMulKernel : public ProductKernel {
                 });
   }
 
+  CallWork WorkOf(absl::Span<const Shape* const> in,
+                  absl::Span<const Shape* const> out) const override {
+    const Shape& y = *out[0];
+    return GemmWork(dtype_, y[0], y[1], (*in[0])[transpose_a_ ? 0 : 1]);
+  }
+
  private:
   GemmDims DimsOf(const KernelContext& c) const {
     const Tensor &a = c.input(0), &b = c.input(1);
@@ -155,7 +163,9 @@ class MatMulKernel : public ProductKernel {
     return is_float_ && transpose_b_ && PaysToTranspose(d.m, d.n, d.k);
   }
 
-  const bool transpose_a_, transpose_b_, is_float_;
+  const bool transpose_a_, transpose_b_;
+  const DType dtype_;
+  const bool is_float_;
   int64_t first_column_ = 0, columns_ = -1;  // -1: all
 };
 

@@ -138,21 +138,25 @@ FactorView OutputView(const Shape& s, const std::vector<int64_t>& order) {
   return v;
 }
 
-class ViewedProduct : public Kernel {
+class ViewedProduct : public Kernel, public KnowsWork {
  public:
   explicit ViewedProduct(const ResolvedOp& op)
       : x_(LookOf(op, 'x')),
         y_(LookOf(op, 'y')),
         out_order_(op.attr<std::vector<int64_t>>("out_order")),
         adj_x_(op.bool_attr("adj_x")),
-        adj_y_(op.bool_attr("adj_y")) {}
+        adj_y_(op.bool_attr("adj_y")),
+        dtype_(op.type_attr("T")) {}
 
   Status Run(KernelContext& c) override;
+  CallWork WorkOf(absl::Span<const Shape* const> in,
+                  absl::Span<const Shape* const> out) const override;
 
  private:
   const Look x_, y_;
   const std::vector<int64_t> out_order_;
   const bool adj_x_, adj_y_;
+  const DType dtype_;
 };
 
 Status ViewedProduct::Run(KernelContext& c) {
@@ -179,6 +183,16 @@ Status ViewedProduct::Run(KernelContext& c) {
                    steps(z), {x.offset, y.offset, 0});
   return BatchGemm(out.dtype(), d, c.input(0).raw(), c.input(1).raw(),
                    out.raw(), offsets);
+}
+
+CallWork ViewedProduct::WorkOf(absl::Span<const Shape* const> in,
+                               absl::Span<const Shape* const> out) const {
+  const StatusOr<FactorView> x = ViewOf(x_, *in[0], adj_x_);
+  const StatusOr<FactorView> y = ViewOf(y_, *in[1], adj_y_);
+  // (The run says what is wrong.)
+  if (!x.ok() || !y.ok() || out[0]->num_elements() == 0) return {};
+  const int64_t m = x->dim(2), n = y->dim(1);
+  return GemmWork(dtype_, m, n, x->dim(1), out[0]->num_elements() / (m * n));
 }
 
 HR_OP(_ViewedBatchMatMul)

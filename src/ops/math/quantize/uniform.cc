@@ -73,6 +73,38 @@ template class UniformBounds<int8_t>;
 template class UniformBounds<uint8_t>;
 template class UniformBounds<int32_t>;
 
+Status CheckScales(const KernelContext& c, StringView name, int at) {
+  const float* scales = c.in<float>(at);
+  for (int64_t i = 0; i < c.input(at).num_elements(); ++i) {
+    if (scales[i] > 0 && std::isfinite(scales[i])) continue;
+    return InvalidArgument(name, " scales elements must be all positive.");
+  }
+  return OkStatus();
+}
+
+OwnLevels::OwnLevels(const float* x, int64_t n) {
+  double low = 0, high = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    low = std::min(low, static_cast<double>(x[i]));
+    high = std::max(high, static_cast<double>(x[i]));
+  }
+  scale_ = (high - low) / 255;
+  if (!(scale_ > 0)) return;
+  // From the end that rounds less, as upstream.
+  const double down = low / scale_, up = high / scale_;
+  zero_ = 128 - down < 127 + up ? -128 - down : 127 - up;
+  // Of an infinite range nothing is known but that it has a 0.
+  zero_ =
+      std::isfinite(zero_) ? std::clamp(std::round(zero_), -128.0, 127.0) : 0.0;
+}
+
+int32_t OwnLevels::operator()(float v) const {
+  if (!(scale_ > 0)) return 0;
+  const double level = std::round(v / scale_) + zero_;
+  if (std::isnan(level)) return 0;
+  return static_cast<int32_t>(std::clamp(level, -128.0, 127.0) - zero_);
+}
+
 StatusOr<FixedFactor> FixedFactor::Make(double factor) {
   // A scale of 0 would make it infinite.
   if (!std::isfinite(factor)) {

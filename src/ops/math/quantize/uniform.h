@@ -51,6 +51,23 @@ class UniformBounds {
   int64_t low_, high_;
 };
 
+// InvalidArgument unless all scales in input `at`, of the operand of that name,
+// are positive.
+Status CheckScales(const KernelContext& c, StringView name, int at);
+
+// Levels of 8 bits that `n` floats are laid over by their own range, with 0
+// among them: what hybrid ops make of an operand of floats.
+class OwnLevels {
+ public:
+  OwnLevels(const float* x, int64_t n);
+  float scale() const { return static_cast<float>(scale_); }
+  // The level of `v` less that of 0.
+  int32_t operator()(float v) const;
+
+ private:
+  double scale_ = 0, zero_ = 0;
+};
+
 // Products with a positive or negative factor, rounded, by integers alone.
 class FixedFactor {
  public:

@@ -1,4 +1,5 @@
-// UniformQuantizedAdd, UniformQuantizedClipByValue and UniformQuantizedDot.
+// UniformQuantizedAdd, UniformQuantizedClipByValue, UniformQuantizedDot and its
+// form for floats.
 #include <algorithm>
 #include <vector>
 
@@ -192,6 +193,76 @@ Status UniformDot(KernelContext& c) {
   }
   return OkStatus();
 }
+
+// A product with floats, whose rows get levels of their own ranges.
+Status HybridDotShape(ShapeContext& c) {
+  const Shape &a = c.input(0), &b = c.input(1);
+  if (a.known_rank() && a.rank() != 2) {
+    return InvalidArgument("lhs rank must be 2, but given lhs shape ", a);
+  }
+  if (b.known_rank() && b.rank() != 2) {
+    return InvalidArgument("rhs rank must be 2, but given rhs shape ", b);
+  }
+  const int64_t rows = a.known_rank() ? a[0] : Shape::kUnknown;
+  const int64_t columns = b.known_rank() ? b[1] : Shape::kUnknown;
+  if (a.known_rank() && b.known_rank() && a[1] >= 0 && b[0] >= 0 &&
+      a[1] != b[0]) {
+    return InvalidArgument("lhs.dim_size(1) and rhs.dim_size(0) must be equal",
+                           ", but given lhs shape ", a, " and rhs shape ", b);
+  }
+  const int64_t axis = c.op().int_attr("rhs_quantization_axis");
+  if (axis != -1 && axis != 1) {
+    return InvalidArgument("rhs_quantization_axis Attr must be 1 (per-channel)",
+                           " or -1 (per-tensor).");
+  }
+  HR_RETURN_IF_ERROR(CheckUniform(c, "rhs_", b, 2));
+  c.set_output(0, Shape{rows, columns});
+  return OkStatus();
+}
+
+Status HybridDot(KernelContext& c) {
+  HR_RETURN_IF_ERROR(CheckScales(c, "rhs", 2));
+  const Tensor& out = c.output(0);
+  if (out.num_elements() == 0) return OkStatus();
+  const UniformParams rhs(c, "rhs_", c.input(1).shape(), 2);
+  const int64_t rows = out.dim(0), columns = out.dim(1);
+  const int64_t inner = c.input(0).dim(1);
+  HR_ASSIGN_OR_RETURN(Tensor levels,
+                      c.Temporary(DType::kInt32, c.input(0).shape()));
+  std::vector<float> scales;
+  for (int64_t i = 0; i < rows; ++i) {
+    const float* x = c.in<float>(0) + i * inner;
+    const OwnLevels own(x, inner);
+    scales.push_back(own.scale());
+    std::transform(x, x + inner, levels.data<int32_t>() + i * inner, own);
+  }
+  HR_ASSIGN_OR_RETURN(Tensor b, LessZeros(c, 1, rhs));
+  HR_ASSIGN_OR_RETURN(Tensor sums, c.Temporary(DType::kInt32, out.shape()));
+  HR_RETURN_IF_ERROR(Gemm(DType::kInt32,
+                          GemmDims::Dense(rows, columns, inner, false, false),
+                          levels.raw(), b.raw(), sums.raw()));
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    const float step = scales[i / columns] * rhs.scale_of(i % columns);
+    c.out<float>(0)[i] = static_cast<float>(sums.data<int32_t>()[i]) * step;
+  }
+  return OkStatus();
+}
+
+HR_OP(UniformQuantizedDotHybrid)
+    .Input("lhs: Tlhs")
+    .Input("rhs: Trhs")
+    .Input("rhs_scales: float")
+    .Input("rhs_zero_points: int32")
+    .Output("output: Tout")
+    .Attr("Tlhs: {float}")
+    .Attr("Trhs: {qint8}")
+    .Attr("Tout: {float}")
+    .Attr("rhs_quantization_axis: int = -1")
+    .Attr("rhs_quantization_min_val: int")
+    .Attr("rhs_quantization_max_val: int")
+    .Doc("The product of a matrix of floats and a quantized one.")
+    .Shape(HybridDotShape)
+    .Cpu(Compute<HybridDot>);
 
 // Operands, scales, zero points and their attributes.
 OpBuilder Binary(const char* name) {

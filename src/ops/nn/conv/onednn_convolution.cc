@@ -117,9 +117,8 @@ void Place(const ConvTask& t, const float* from, int64_t width, float* y) {
 
 class DnnlPreparedConv : public PreparedConv {
  public:
-  // Up to 32 tasks, cut by rows and by channels: forward passes are cut finest.
   explicit DnnlPreparedConv(const ConvGeometry& g)
-      : geometry_(g), tasks_(SplitConv(g, {true, true, 32})) {}
+      : geometry_(g), tasks_(SplitConv(g, ForwardCuts())) {}
 
   // False when there is no such convolution.
   StatusOr<bool> Prepare(const float* filter) {
@@ -221,9 +220,7 @@ StatusOr<bool> DnnlConvForward(const ConvGeometry& g, const float* x,
 
 StatusOr<bool> DnnlConvBackwardInput(const ConvGeometry& g, const float* filter,
                                      const float* dy, float* dx) {
-  // Images only: bands of the input overlap by the window, and two tasks would
-  // add to the same pixels.
-  const ConvTasks tasks = SplitConv(g, {false, false, 64});
+  const ConvTasks tasks = SplitConv(g, InputCuts());
   const Primitives primitives = PrimitivesOf(ConvPass::kInput, g, tasks);
   if (primitives.empty()) return false;
   PackedFilters packed;
@@ -240,9 +237,7 @@ StatusOr<bool> DnnlConvBackwardInput(const ConvGeometry& g, const float* filter,
 
 StatusOr<bool> DnnlConvBackwardFilter(const ConvGeometry& g, const float* x,
                                       const float* dy, float* dfilter) {
-  // Every task makes a whole filter, so there are few where filters are large.
-  const int64_t most = std::clamp<int64_t>(g.batch * g.out_pixels() / 64, 1, 8);
-  const ConvTasks tasks = SplitConv(g, {true, false, most});
+  const ConvTasks tasks = SplitConv(g, FilterCuts(g));
   const Primitives primitives = PrimitivesOf(ConvPass::kFilter, g, tasks);
   if (primitives.empty()) return false;
   const int64_t n = g.filter_elements(), count = tasks.count();

@@ -4,8 +4,10 @@
 #include <limits>
 
 #include "absl/strings/match.h"
+#include "op/passes/call_work.h"
 #include "op/passes/product_kernel.h"
 #include "op/shared_refusal.h"
+#include "ops/nn/conv/task_split.h"
 
 namespace headrace {
 namespace {
@@ -100,8 +102,21 @@ Status CheckBackprop(const ResolvedOp& op, const WindowAttrs& a,
   return OkStatus();
 }
 
+// What one pass of a convolution takes. `direct`: oneDNN takes it as it lies.
+CallWork WorkOfConv(const StatusOr<ConvGeometry>& g, Result pass, bool direct) {
+  // (The run says what is wrong.)
+  if (!g.ok() || g->multiplications() == 0) return {};
+  const ConvTasks tasks =
+      SplitConv(*g, pass == Result::kOutput  ? ForwardCuts()
+                    : pass == Result::kInput ? InputCuts()
+                                             : FilterCuts(*g));
+  // Copies and our own loops are cut by pixels.
+  if (!direct) return {tasks.ns, g->batch * g->out_pixels()};
+  return {tasks.ns * static_cast<double>(tasks.count()), tasks.count()};
+}
+
 // A convolution itself; its gradients are ConvKernels.
-class ForwardConv : public ProductKernel {
+class ForwardConv : public ProductKernel, public KnowsWork {
  public:
   ForwardConv(bool depthwise, int batch_dims, WindowAttrs attrs, DType dtype)
       : depthwise_(depthwise),
@@ -122,6 +137,13 @@ class ForwardConv : public ProductKernel {
     HR_ASSIGN_OR_RETURN(auto made,
                         PreparedConv::Make(g, c.input(1).data<float>()));
     return std::shared_ptr<const void>(std::move(made));
+  }
+
+  CallWork WorkOf(absl::Span<const Shape* const> in,
+                  absl::Span<const Shape* const>) const override {
+    return WorkOfConv(
+        GeometryOf(attrs_, OneBatch(*in[0], batch_dims_), *in[1], depthwise_),
+        Result::kOutput, direct_);
   }
 
   Status RunPrepared(KernelContext& c, const void* prepared,
@@ -188,22 +210,35 @@ class ForwardConv : public ProductKernel {
   const bool direct_;
 };
 
-class ConvKernel : public Kernel {
+class ConvKernel : public Kernel, public KnowsWork {
  public:
-  ConvKernel(const ConvKind& kind, WindowAttrs attrs)
-      : kind_(kind), attrs_(std::move(attrs)) {}
+  ConvKernel(const ConvKind& kind, WindowAttrs attrs, DType dtype)
+      : kind_(kind),
+        attrs_(std::move(attrs)),
+        direct_(dtype == DType::kFloat && !attrs_.channels_first) {}
 
   Status Run(KernelContext& c) override {
     const Tensor& out = c.output(0);
     const bool to_input = kind_.result == Result::kInput;
-    const Shape& x = to_input ? out.shape() : c.input(0).shape();
-    const Shape& filter = to_input ? c.input(1).shape() : out.shape();
-    HR_ASSIGN_OR_RETURN(ConvGeometry g,
-                        GeometryOf(attrs_, x, filter, kind_.depthwise));
+    HR_ASSIGN_OR_RETURN(
+        ConvGeometry g,
+        Geometry(c.input(0).shape(), c.input(1).shape(), out.shape()));
     return to_input ? RunInput(c, g) : RunFilter(c, g);
   }
 
+  CallWork WorkOf(absl::Span<const Shape* const> in,
+                  absl::Span<const Shape* const> out) const override {
+    return WorkOfConv(Geometry(*in[0], *in[1], *out[0]), kind_.result, direct_);
+  }
+
  private:
+  // Of the inputs' and the output's shapes.
+  StatusOr<ConvGeometry> Geometry(const Shape& first, const Shape& second,
+                                  const Shape& out) const {
+    const bool to_input = kind_.result == Result::kInput;
+    return GeometryOf(attrs_, to_input ? out : first, to_input ? second : out,
+                      kind_.depthwise);
+  }
   StatusOr<Tensor> Last(const Tensor& t) const {
     if (!attrs_.channels_first) return t;
     return ChannelsLast(t);
@@ -234,6 +269,7 @@ class ConvKernel : public Kernel {
 
   const ConvKind kind_;
   const WindowAttrs attrs_;
+  const bool direct_;  // as ForwardConv's
 };
 
 }  // namespace
@@ -392,7 +428,7 @@ StatusOr<std::unique_ptr<Kernel>> BindConv(const ResolvedOp& op) {
     return MakeForwardConv(kind.depthwise, 1, std::move(a), op.type_attr("T"));
   }
   return std::unique_ptr<Kernel>(
-      std::make_unique<ConvKernel>(kind, std::move(a)));
+      std::make_unique<ConvKernel>(kind, std::move(a), op.type_attr("T")));
 }
 
 }  // namespace headrace

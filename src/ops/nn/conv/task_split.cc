@@ -91,6 +91,19 @@ std::vector<ConvTask> Bands(const ConvGeometry& g, int64_t cut) {
 
 }  // namespace
 
+// Up to 32 tasks, cut by rows and by channels: forward passes are cut finest.
+ConvCuts ForwardCuts() { return {true, true, 32}; }
+
+// Images only: bands of the input overlap by the window, and two tasks would
+// add to the same pixels.
+ConvCuts InputCuts() { return {false, false, 64}; }
+
+// Every task makes a whole filter, so there are few where filters are large.
+ConvCuts FilterCuts(const ConvGeometry& g) {
+  return {true, false,
+          std::clamp<int64_t>(g.batch * g.out_pixels() / 64, 1, 8)};
+}
+
 ConvTasks SplitConv(const ConvGeometry& g, const ConvCuts& cuts) {
   // Sizes alone decide, never the number of threads: the cut decides the order
   // of sums.

@@ -37,6 +37,11 @@ struct ConvCuts {
   int64_t most = 1;       // tasks at most, about
 };
 
+// Of each pass.
+ConvCuts ForwardCuts();
+ConvCuts InputCuts();
+ConvCuts FilterCuts(const ConvGeometry& g);
+
 // At least one task. No size of `g` may be 0.
 ConvTasks SplitConv(const ConvGeometry& g, const ConvCuts& cuts);
 

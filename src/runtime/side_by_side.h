@@ -1,0 +1,26 @@
+// Which calls of a program run side by side: calls that do not wait for one
+// another and that kernels do not cut over the threads themselves.
+#pragma once
+
+#include <vector>
+
+#include "runtime/program.h"
+
+namespace headrace {
+
+// Calls [begin, end) of a program. A strand's calls run in order, on one
+// thread; no strand waits for another.
+struct SideGroup {
+  int begin = 0, end = 0;
+  std::vector<std::vector<int>> strands;  // calls, in order; the longest first
+  double ns = 0;                          // of all together, on one thread
+};
+
+// The groups that pay on so many threads, in order; none overlap. Kernels must
+// be bound. `guess`: per call, whether shapes are looked at when it runs.
+// What groups hold has no effects and known shapes, and makes plain tensors.
+std::vector<SideGroup> FindSideGroups(const Program& p,
+                                      const std::vector<bool>& guess,
+                                      int threads);
+
+}  // namespace headrace
