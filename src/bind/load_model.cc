@@ -79,7 +79,6 @@ nb::bytes SerializedGraph(const std::string& folder, const Tags& tags) {
   return Serialized(*GraphOrRaise(MetaGraphOfTags(model.get(), tags)));
 }
 
-// Raises as ReadModel and GraphOrRaise do, else what went wrong.
 // Each model has limits of its own.
 SandboxPtr OfModel(const PySafeMode& mode, const std::string& folder) {
   auto made = MakeSandbox(mode.sandbox->policy(),
@@ -88,6 +87,7 @@ SandboxPtr OfModel(const PySafeMode& mode, const std::string& folder) {
   return *std::move(made);
 }
 
+// Raises as ReadModel and GraphOrRaise do, else what went wrong.
 ModelPtr LoadModel(const std::string& folder, std::optional<Tags> tags,
                    bool allow_partial_checkpoint, bool skip_checkpoint,
                    const PySafeMode* mode) {

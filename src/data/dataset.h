@@ -174,6 +174,35 @@ class IteratorOf : public DatasetIterator {
   const std::shared_ptr<const D> dataset_;
 };
 
+// An iterator of datasets of class D, whose elements are those of a dataset
+// that a function makes when the walk begins.
+template <typename D>
+class MadeIteratorOf : public IteratorOf<D> {
+ public:
+  using IteratorOf<D>::IteratorOf;
+  Status Start(PullContext& c) override {
+    inner_ = c.Inner();
+    HR_ASSIGN_OR_RETURN(made_, Make(c, inner_));
+    return OkStatus();
+  }
+  Status Next(PullContext&, Element* out, bool* end) override {
+    return made_->Next(inner_, out, end);
+  }
+  Status Save(PullContext&, StateWriter& w) override {
+    return made_->Save(inner_, w);
+  }
+  Status Restore(PullContext&, const StateReader& r) override {
+    return made_->Restore(inner_, r);
+  }
+
+ private:
+  // `inner`: the context that the made dataset is walked in.
+  virtual StatusOr<IteratorPtr> Make(PullContext& c, PullContext& inner) = 0;
+
+  PullContext inner_;
+  IteratorPtr made_;
+};
+
 // The dataset of a scalar variant; InvalidArgument when it holds none.
 StatusOr<DatasetPtr> DatasetOf(const Tensor& t);
 // A scalar variant that holds it.

@@ -248,16 +248,11 @@ Status WithAllMissing(const Status& s, const GraphDef& def,
   }
   // One alone is said as TensorFlow says it.
   if (missing.size() < 2) return s;
-  std::string reasons;
-  for (const StringView op : missing) {
-    const std::string why = WhyAbsent(op);
-    if (!why.empty()) absl::StrAppend(&reasons, " ", why);
-  }
-  return Status(s.code(),
-                absl::StrCat(s.message(),
-                             " Not registered of what the graph "
-                             "needs are: ",
-                             absl::StrJoin(missing, ", "), ".", reasons));
+  return Status(s.code(), absl::StrCat(s.message(),
+                                       " Not registered of what the graph "
+                                       "needs are: ",
+                                       absl::StrJoin(missing, ", "), ".",
+                                       WhyAbsent(missing)));
 }
 
 // `def`: what the GraphDef says besides its nodes.

@@ -1,7 +1,5 @@
 #include "op/absent_ops.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "op/registry.h"
@@ -186,6 +184,15 @@ std::string WhyAbsent(StringView name) {
     }
   }
   return "";
+}
+
+std::string WhyAbsent(const std::set<StringView>& names) {
+  std::string reasons;
+  for (const StringView name : names) {
+    const std::string why = WhyAbsent(name);
+    if (!why.empty()) absl::StrAppend(&reasons, " ", why);
+  }
+  return reasons;
 }
 
 }  // namespace headrace

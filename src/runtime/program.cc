@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/cancellation.h"
 #include "graph/at_node.h"
+#include "graph/needed_nodes.h"
 #include "op/registry.h"
 #include "op/shape_context.h"
 #include "runtime/frame_graph.h"
@@ -26,31 +27,9 @@ constexpr size_t kLongestMessage = 16 << 10;
 
 using Mapping = absl::flat_hash_map<Edge, ValueId>;
 
-// The nodes that `roots` need, without looking behind fed edges, by id.
-std::vector<Node*> NeededNodes(absl::Span<const Edge> roots,
-                               absl::Span<Node* const> targets,
-                               const Mapping& fed) {
-  absl::flat_hash_set<const Node*> seen;
-  std::vector<Node*> stack, needed;
-  auto visit = [&](Node* n) {
-    if (seen.insert(n).second) stack.push_back(n);
-  };
-  for (const Edge& e : roots) {
-    if (!fed.contains(e)) visit(e.node);
-  }
-  for (Node* n : targets) visit(n);
-  while (!stack.empty()) {
-    Node* n = stack.back();
-    stack.pop_back();
-    needed.push_back(n);
-    for (const Edge& e : n->inputs()) {
-      if (e.node && !fed.contains(e)) visit(e.node);
-    }
-    for (Node* c : n->control_inputs()) visit(c);
-  }
-  std::sort(needed.begin(), needed.end(),
-            [](Node* a, Node* b) { return a->id() < b->id(); });
-  return needed;
+// Nothing behind edges that have their values is needed.
+auto NotIn(const Mapping& fed) {
+  return [&fed](const Edge& e) { return !fed.contains(e); };
 }
 
 bool InputsComeFirst(const std::vector<Node*>& nodes) {
@@ -221,7 +200,7 @@ class Writer {
       inner[Edge{f->args[i], 0}] = inputs[i];
     }
     std::vector<Node*> nodes =
-        NeededNodes(f->results, f->control_outputs, inner);
+        NeededNodes(f->results, f->control_outputs, NotIn(inner));
     // A body that runs in frames, or in another sandbox, has an executable of
     // its own.
     if (RunsInFrames(nodes) || RunsApart(*f, p_->sandbox) ||
@@ -354,7 +333,7 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
     }
     p.feeds.push_back(v);
   }
-  std::vector<Node*> nodes = NeededNodes(fetches, targets, map);
+  std::vector<Node*> nodes = NeededNodes(fetches, targets, NotIn(map));
   if (RunsInFrames(nodes)) {
     HR_ASSIGN_OR_RETURN(p, MakeFrameProgram(nodes, feeds, fetches));
     p.sandbox = graph.sandbox();

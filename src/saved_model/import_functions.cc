@@ -98,15 +98,10 @@ class FunctionImporter {
     check(def_->node());
     for (const FunctionDef* f : reached_) check(f->node_def());
     if (missing.empty()) return OkStatus();
-    std::string reasons;
-    for (const StringView op : missing) {
-      if (const std::string why = WhyAbsent(op); !why.empty()) {
-        absl::StrAppend(&reasons, reasons.empty() ? ". " : " ", why);
-      }
-    }
+    const std::string why = WhyAbsent(missing);
     return Unimplemented("SavedModel ", folder_, " needs operations that are ",
                          "not supported: ", absl::StrJoin(missing, ", "),
-                         reasons);
+                         why.empty() ? "" : ".", why);
   }
 
   // Of gradients whose functions are reached.

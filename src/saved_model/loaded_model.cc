@@ -1,11 +1,13 @@
 #include "saved_model/loaded_model.h"
 
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_split.h"
 #include "base/files/files.h"
 #include "base/guard.h"
 #include "graph/at_node.h"
+#include "graph/needed_nodes.h"
 #include "op/emitter.h"
 #include "op/reach.h"
 #include "saved_model/saved_gradients.h"
@@ -171,34 +173,13 @@ class ModelLoader {
     return Value(Tensor::Scalar<std::string>(path));
   }
 
-  // In the order of the body: a function of a session's graph holds more than
-  // it needs.
-  static std::vector<const Node*> NodesThatRun(const Function& f) {
-    std::vector<const Node*> pending(f.control_outputs.begin(),
-                                     f.control_outputs.end());
-    for (const Edge& e : f.results) pending.push_back(e.node);
-    std::set<const Node*> reached;
-    while (!pending.empty()) {
-      const Node* const n = pending.back();
-      pending.pop_back();
-      if (!reached.insert(n).second) continue;
-      for (const Edge& e : n->inputs()) pending.push_back(e.node);
-      pending.insert(pending.end(), n->control_inputs().begin(),
-                     n->control_inputs().end());
-    }
-    std::vector<const Node*> nodes;
-    for (int i = 0; i < f.body->num_nodes(); ++i) {
-      if (reached.contains(f.body->node(i))) nodes.push_back(f.body->node(i));
-    }
-    return nodes;
-  }
-
   // Whether the sandbox permits what the functions could run: told before
   // anything runs. What they do run is looked at again.
   Status CheckPermitted() const {
     for (const auto& [name, f] : model_->imported_.by_name) {
       if (name == model_->session_.restore) continue;
-      for (const Node* n : NodesThatRun(*f)) {
+      // A function of a session's graph holds more than it needs.
+      for (const Node* n : NeededNodes(f->results, f->control_outputs)) {
         const Status s = CheckOpPermitted(n->def());
         if (s.ok()) continue;
         const Status at = AtNode(s, n->name());
@@ -416,21 +397,17 @@ StatusOr<std::shared_ptr<LoadedModel>> LoadedModel::Make(
   // Variables get their values now, whatever graph is being built.
   EmitterScope eager(DefaultEmitter());
   StopRecording quiet;
+  std::optional<SandboxCall> call;
+  if (options.sandbox) call.emplace(options.sandbox);
   std::shared_ptr<LoadedModel> loaded;
-  const auto load = [&] {
-    // The loader's own small tensors throw where memory ends.
-    return Guarded("the loading of " + folder, [&]() -> Status {
-      HR_ASSIGN_OR_RETURN(
-          loaded, ModelLoader(folder, options).Load(std::move(model), graph));
-      return OkStatus();
-    });
-  };
-  if (!options.sandbox) {
-    HR_RETURN_IF_ERROR(load());
-    return loaded;
-  }
-  const SandboxCall call(options.sandbox);
-  HR_RETURN_IF_ERROR(call.Told(load()));
+  // The loader's own small tensors throw where memory ends.
+  Status s = Guarded("the loading of " + folder, [&]() -> Status {
+    HR_ASSIGN_OR_RETURN(
+        loaded, ModelLoader(folder, options).Load(std::move(model), graph));
+    return OkStatus();
+  });
+  if (call) s = call->Told(std::move(s));
+  HR_RETURN_IF_ERROR(s);
   return loaded;
 }
 

@@ -6,6 +6,7 @@
 #include "base/files/files.h"
 #include "command/show/graph_facts.h"
 #include "graph/import.h"
+#include "graph/needed_nodes.h"
 #include "op/emitter.h"
 #include "op/reach.h"
 #include "op/resource.h"
@@ -96,25 +97,10 @@ class GraphCallable : public Callable {
  private:
   // Those that the fetches need, in the order of the graph.
   std::vector<Node*> PlaceholdersOf(const std::vector<Edge>& fetches) const {
-    std::vector<bool> seen(graph_->num_nodes());
-    std::vector<Node*> todo, found;
-    const auto need = [&](Node* n) {
-      if (seen[n->id()]) return;
-      seen[n->id()] = true;
-      todo.push_back(n);
-    };
-    for (const Edge& e : fetches) need(e.node);
-    while (!todo.empty()) {
-      Node* n = todo.back();
-      todo.pop_back();
-      for (const Edge& e : n->inputs()) need(e.node);
-      for (Node* c : n->control_inputs()) need(c);
-      if (n->def().Is(OpRole::kPlaceholder) && n->num_inputs() == 0) {
-        found.push_back(n);
-      }
-    }
-    std::sort(found.begin(), found.end(),
-              [](const Node* a, const Node* b) { return a->id() < b->id(); });
+    std::vector<Node*> found = NeededNodes(fetches, {});
+    std::erase_if(found, [](const Node* n) {
+      return !n->def().Is(OpRole::kPlaceholder) || n->num_inputs() > 0;
+    });
     return found;
   }
 

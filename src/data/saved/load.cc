@@ -18,29 +18,14 @@ class LoadDataset : public Dataset {
   StringView kind() const override { return "Load"; }
   int64_t Count() const override { return count_; }
 
-  class Iterator : public IteratorOf<LoadDataset> {
+  class Iterator : public MadeIteratorOf<LoadDataset> {
    public:
-    using IteratorOf::IteratorOf;
-    Status Start(PullContext& c) override {
-      // What is walked is a dataset that reader_func made.
-      inner_ = c.Inner();
-      HR_ASSIGN_OR_RETURN(input_, IterateSaved(inner_, dataset().source_,
-                                               dataset().spec(), prefix()));
-      return OkStatus();
-    }
-    Status Next(PullContext& c, Element* out, bool* end) override {
-      return input_->Next(inner_, out, end);
-    }
-    Status Save(PullContext& c, StateWriter& w) override {
-      return input_->Save(inner_, w);
-    }
-    Status Restore(PullContext& c, const StateReader& r) override {
-      return input_->Restore(inner_, r);
-    }
+    using MadeIteratorOf::MadeIteratorOf;
 
    private:
-    PullContext inner_;
-    IteratorPtr input_;
+    StatusOr<IteratorPtr> Make(PullContext&, PullContext& inner) override {
+      return IterateSaved(inner, dataset().source_, dataset().spec(), prefix());
+    }
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));

@@ -121,31 +121,18 @@ class BranchDataset : public InputDataset {
     return times / numerator_;
   }
 
-  class Iterator : public IteratorOf<BranchDataset> {
+  class Iterator : public MadeIteratorOf<BranchDataset> {
    public:
-    using IteratorOf::IteratorOf;
-    Status Start(PullContext& c) override {
+    using MadeIteratorOf::MadeIteratorOf;
+
+   private:
+    StatusOr<IteratorPtr> Make(PullContext& c, PullContext& inner) override {
       HR_ASSIGN_OR_RETURN(FunctionRunPtr run, dataset().f_->Begin(c));
       Element args{DatasetTensor(dataset().inputs()[0])}, results;
       HR_RETURN_IF_ERROR((*run)(&args, &results));
       HR_ASSIGN_OR_RETURN(DatasetPtr made, DatasetResult(results));
-      inner_ = c.Inner();
-      HR_ASSIGN_OR_RETURN(branch_, made->Iterate(inner_, prefix()));
-      return OkStatus();
+      return made->Iterate(inner, prefix());
     }
-    Status Next(PullContext& c, Element* out, bool* end) override {
-      return branch_->Next(inner_, out, end);
-    }
-    Status Save(PullContext& c, StateWriter& w) override {
-      return branch_->Save(inner_, w);
-    }
-    Status Restore(PullContext& c, const StateReader& r) override {
-      return branch_->Restore(inner_, r);
-    }
-
-   private:
-    PullContext inner_;
-    IteratorPtr branch_;
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));
