@@ -13,3 +13,13 @@ pkg_check_modules(re2 REQUIRED IMPORTED_TARGET re2)
 if(HR_TESTS)
   find_package(GTest REQUIRED)
 endif()
+if(HR_SERVING)
+  pkg_check_modules(libevent REQUIRED IMPORTED_TARGET
+                    libevent libevent_pthreads libevent_openssl)
+  # By name: gRPC's own package file would bring Abseil as shared libraries.
+  set(HR_GRPC)
+  foreach(name grpc++ grpc gpr)
+    find_library(HR_LIB_${name} ${name} REQUIRED)
+    list(APPEND HR_GRPC ${HR_LIB_${name}})
+  endforeach()
+endif()

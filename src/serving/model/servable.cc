@@ -1,0 +1,147 @@
+#include "serving/model/servable.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/guard.h"
+#include "op/emitter.h"
+#include "op/resource.h"
+#include "runtime/executable.h"
+#include "runtime/function_caller.h"
+#include "saved_model/signature.h"
+
+namespace headrace::serving {
+namespace {
+
+// Sets of outputs of one version whose runners are kept: each is a plan.
+constexpr size_t kMostRunners = 64;
+
+class DirectRunner : public Runner {
+ public:
+  static StatusOr<RunnerPtr> Make(const ConcreteFunction& f,
+                                  std::vector<int> inputs,
+                                  absl::Span<const int> outputs) {
+    const Function& function = *f.function();
+    std::vector<Edge> feeds, fetches;
+    for (Node* arg : function.args) feeds.push_back({arg, 0});
+    for (const int i : outputs) fetches.push_back(function.results[i]);
+    auto made = std::make_shared<DirectRunner>();
+    HR_ASSIGN_OR_RETURN(made->executable_,
+                        Executable::Make(*function.body, feeds, fetches,
+                                         function.control_outputs, nullptr));
+    made->function_ = f.function();
+    made->inputs_ = std::move(inputs);
+    for (const Value& v : f.captures()) made->captures_.push_back(v.tensor());
+    return RunnerPtr(std::move(made));
+  }
+
+  void Run(CallPtr call, Tensors inputs, RunDone done) override {
+    Tensors outputs;
+    Status s = Guarded("a request", [&] {
+      return RunHere(*call, std::move(inputs), &outputs);
+    });
+    if (s.ok()) return done(std::move(outputs));
+    done(std::move(s));
+  }
+
+ private:
+  Status RunHere(Call& call, Tensors inputs, Tensors* outputs) {
+    const StopScope scope(&call.stop());
+    HR_RETURN_IF_ERROR(call.stop().status());
+    Tensors feeds(inputs_.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      feeds[inputs_[i]] = std::move(inputs[i]);
+    }
+    feeds.insert(feeds.end(), captures_.begin(), captures_.end());
+    RunServices services;
+    services.resources = &DefaultResources();
+    services.functions = DefaultFunctionCaller();
+    services.cancellation = &call.stop();
+    return executable_->Run(services, absl::MakeSpan(feeds), outputs);
+  }
+
+  FunctionPtr function_;  // what the executable is made of
+  std::unique_ptr<Executable> executable_;
+  std::vector<int> inputs_;  // places among the function's arguments
+  Tensors captures_;
+};
+
+// Where the names of `wanted` stand in `names`, in the order of the names.
+std::vector<int> SortedPlaces(const std::vector<std::string>& names) {
+  std::vector<int> places(names.size());
+  for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int>(i);
+  std::sort(places.begin(), places.end(),
+            [&](int a, int b) { return names[a] < names[b]; });
+  return places;
+}
+
+}  // namespace
+
+StatusOr<std::shared_ptr<Servable>> Servable::Load(
+    ServableId id, const std::string& folder, const ServableOptions& options) {
+  std::shared_ptr<Servable> made(new Servable(std::move(id), folder, options));
+  LoadedModel::Options load;
+  load.tags = options.tags;
+  load.sandbox = options.sandbox;
+  HR_ASSIGN_OR_RETURN(made->model_, LoadedModel::Load(folder, load));
+  HR_RETURN_IF_ERROR(made->AddSignatures());
+  return made;
+}
+
+Status Servable::AddSignatures() {
+  HR_ASSIGN_OR_RETURN(auto found, SignaturesOf(*model_));
+  for (auto& [key, model_signature] : found) {
+    if (key == kInitOpKey) continue;
+    auto def = meta_graph().signature_def().find(key);
+    if (def == meta_graph().signature_def().end()) continue;
+    const Function& f = *model_signature.function->function();
+    Signature s;
+    s.key = key;
+    s.def = &def->second;
+    for (const int i : SortedPlaces(model_signature.inputs)) {
+      s.function_inputs.push_back(i);
+      s.inputs.push_back({model_signature.inputs[i], f.args[i]->output_type(0),
+                          f.args[i]->output_shape(0)});
+    }
+    for (const int i : SortedPlaces(model_signature.outputs)) {
+      s.function_outputs.push_back(i);
+      const Edge& e = f.results[i];
+      s.outputs.push_back({model_signature.outputs[i],
+                           e.node->output_type(e.index),
+                           e.node->output_shape(e.index)});
+    }
+    s.function = std::move(model_signature.function);
+    signatures_.emplace(key, std::move(s));
+  }
+  return OkStatus();
+}
+
+const Signature* Servable::signature(StringView key) const {
+  auto it = signatures_.find(key.empty() ? StringView(kDefaultSignature) : key);
+  return it == signatures_.end() ? nullptr : &it->second;
+}
+
+StatusOr<RunnerPtr> Servable::RunnerOf(const Signature& signature,
+                                       absl::Span<const int> outputs) {
+  MutexLock lock(mutex_);
+  for (auto it = runners_.begin(); it != runners_.end(); ++it) {
+    if (it->signature != &signature || outputs != it->outputs) continue;
+    std::rotate(runners_.begin(), it, it + 1);
+    return runners_.front().runner;
+  }
+  std::vector<int> results;
+  for (const int i : outputs) results.push_back(signature.function_outputs[i]);
+  const SandboxScope scope(options_.sandbox);
+  HR_ASSIGN_OR_RETURN(RunnerPtr runner,
+                      DirectRunner::Make(*signature.function,
+                                         signature.function_inputs, results));
+  if (options_.wrap) {
+    runner = options_.wrap(std::move(runner), signature, outputs);
+  }
+  if (runners_.size() == kMostRunners) runners_.pop_back();
+  runners_.insert(runners_.begin(),
+                  {&signature, {outputs.begin(), outputs.end()}, runner});
+  return runner;
+}
+
+}  // namespace headrace::serving

@@ -1,0 +1,42 @@
+// What the fronts of the server know of its models.
+#pragma once
+
+#include "serving/model/servable.h"
+#include "tensorflow_serving/apis/get_model_status.pb.h"
+#include "tensorflow_serving/apis/model.pb.h"
+#include "tensorflow_serving/config/model_server_config.pb.h"
+
+namespace headrace::serving {
+
+using ModelSpec = tensorflow::serving::ModelSpec;
+using ModelServerConfig = tensorflow::serving::ModelServerConfig;
+using GetModelStatusResponse = tensorflow::serving::GetModelStatusResponse;
+
+// Thread-safe.
+class Models {
+ public:
+  virtual ~Models() = default;
+
+  // The version that a request means: who holds it keeps it loaded.
+  // InvalidArgument "ModelSpec has no name specified." and "Unrecognized
+  // servable version label: L", NotFound "Servable not found for request:
+  // Latest(NAME)" and "... Specific(NAME, N)". Takes no lock that a load holds.
+  virtual StatusOr<ServablePtr> Find(const ModelSpec& spec) = 0;
+
+  // The versions of a model that this process has seen, newest first, or the
+  // one that the spec names. NotFound where there are none. Labels are not
+  // looked at.
+  virtual Status StatusOf(const ModelSpec& spec,
+                          GetModelStatusResponse* response) = 0;
+
+  // Serves these models in place of all present ones; returns once each has a
+  // version, or failed. A refused config changes nothing.
+  virtual Status Reload(const ModelServerConfig& config) = 0;
+  // The config in force.
+  virtual ModelServerConfig Config() = 0;
+
+  // Whether every model has a version that is available.
+  virtual bool Ready() = 0;
+};
+
+}  // namespace headrace::serving
