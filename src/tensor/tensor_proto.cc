@@ -177,8 +177,8 @@ Status ReadVariants(const TensorProto& proto, Tensor& t) {
 
 template <typename T, typename List>
 void AddAll(const Tensor& t, List* list) {
-  list->Reserve(static_cast<int>(t.num_elements()));
-  for (const T& v : t.span<T>()) list->Add(v);
+  const absl::Span<const T> values = t.span<T>();
+  list->Add(values.begin(), values.end());
 }
 
 void HandleToProto(const ResourceHandle& h, ResourceHandleProto* p) {
@@ -194,8 +194,8 @@ void HandleToProto(const ResourceHandle& h, ResourceHandleProto* p) {
   }
 }
 
-// Scalars and the like go to their typed list, as upstream writes them.
-bool AddSingle(const Tensor& t, TensorProto* p) {
+// Puts the elements in the typed list of their dtype; false where it has none.
+bool AddTyped(const Tensor& t, TensorProto* p) {
   switch (t.dtype()) {
     case DType::kFloat:
       return AddAll<float>(t, p->mutable_float_val()), true;
@@ -312,7 +312,9 @@ StatusOr<Tensor> TensorFromProto(const TensorProto& proto) {
   return t;
 }
 
-Status TensorToProto(const Tensor& t, TensorProto* proto) {
+namespace {
+
+Status Write(const Tensor& t, bool typed, TensorProto* proto) {
   proto->set_dtype(
       static_cast<tensorflow::DataType>(static_cast<int>(t.dtype())));
   ShapeToProto(t.shape(), proto->mutable_tensor_shape());
@@ -330,11 +332,22 @@ Status TensorToProto(const Tensor& t, TensorProto* proto) {
   } else if (!IsPlain(t.dtype())) {
     return Unimplemented("tensors of ", DTypeName(t.dtype()),
                          " cannot be written to a proto");
-    // As upstream writes them, so that equal graphs are equal bytes.
-  } else if (t.num_elements() > 1 || !AddSingle(t, proto)) {
+    // Scalars and the like go to their typed list, as upstream writes them: so
+    // equal graphs are equal bytes.
+  } else if ((t.num_elements() > 1 && !typed) || !AddTyped(t, proto)) {
     proto->set_tensor_content(t.raw(), t.bytes());
   }
   return OkStatus();
+}
+
+}  // namespace
+
+Status TensorToProto(const Tensor& t, TensorProto* proto) {
+  return Write(t, false, proto);
+}
+
+Status TensorToTypedProto(const Tensor& t, TensorProto* proto) {
+  return Write(t, true, proto);
 }
 
 }  // namespace headrace

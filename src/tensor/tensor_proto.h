@@ -25,6 +25,9 @@ StatusOr<Tensor> TensorFromProto(const tensorflow::TensorProto& proto);
 // larger tensors), else in their typed list. Unimplemented for variants whose
 // type has no codec.
 Status TensorToProto(const Tensor& t, tensorflow::TensorProto* proto);
+// The same with all elements in their typed list where their dtype has one, as
+// servers answer.
+Status TensorToTypedProto(const Tensor& t, tensorflow::TensorProto* proto);
 
 // InvalidArgument for negative sizes (but -1) and overflowing products.
 StatusOr<Shape> ShapeFromProto(const tensorflow::TensorShapeProto& proto);

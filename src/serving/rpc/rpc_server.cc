@@ -1,0 +1,300 @@
+#include "serving/rpc/rpc_server.h"
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/server_builder.h>
+
+#include <atomic>
+#include <climits>
+#include <set>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "base/cpu_count.h"
+#include "base/guard.h"
+#include "base/mutex.h"
+#include "base/threads.h"
+
+namespace headrace::serving {
+namespace {
+
+using SystemClock = std::chrono::system_clock;
+
+// Texts of errors travel in headers, which clients limit: the stock server's
+// cut.
+constexpr size_t kLongestText = 1024;
+constexpr std::chrono::milliseconds kWatchEvery{100};
+
+grpc::Status Told(const Status& s) {
+  std::string text(s.message());
+  if (text.size() > kLongestText) {
+    text.resize(kLongestText);
+    text += "...TRUNCATED";
+  }
+  return grpc::Status(static_cast<grpc::StatusCode>(s.code()), text);
+}
+
+// The client's deadline by our clock, which nobody sets.
+Call::Clock::time_point DeadlineOf(const grpc::ServerContext& context) {
+  const SystemClock::time_point at = context.deadline();
+  constexpr auto kFar = std::chrono::hours(24 * 365);
+  const auto left = at - SystemClock::now();
+  if (left > kFar) return Call::Clock::time_point::max();
+  return Call::Clock::now() +
+         std::chrono::duration_cast<Call::Clock::duration>(left);
+}
+
+class RpcCall;
+// What the queue gives back.
+struct RpcEvent {
+  RpcCall* call;
+  void (RpcCall::*happened)(bool ok);
+};
+
+// What all calls of a server share.
+struct RpcShared {
+  RpcMethods methods;
+  decltype(RpcOptions::authorize) authorize;
+  grpc::AsyncGenericService service;
+  std::atomic<bool> stopping{false};
+  Mutex mutex;
+  // Streams that wait for their client, to be ended when the server stops.
+  std::set<grpc::ServerContext*> chats ABSL_GUARDED_BY(mutex);
+};
+
+// One call, from before it comes until it is finished. Its events come on the
+// thread of its queue.
+class RpcCall {
+ public:
+  RpcCall(RpcShared& shared, grpc::ServerCompletionQueue* queue)
+      : shared_(shared), queue_(queue) {
+    context_.AsyncNotifyWhenDone(&gone_event_);
+    shared_.service.RequestCall(&context_, &stream_, queue_, queue_,
+                                &come_event_);
+  }
+
+ private:
+  void Come(bool ok) {
+    if (!ok) {  // the server stops; nothing else will be told of this one
+      delete this;
+      return;
+    }
+    new RpcCall(shared_, queue_);
+    auto found = shared_.methods.find(StringView(context_.method()));
+    if (found == shared_.methods.end()) {
+      return Finish(Unimplemented("there is no method ", context_.method()));
+    }
+    method_ = &found->second;
+    if (shared_.authorize) {
+      const Status s =
+          shared_.authorize(context_.method(), context_.client_metadata());
+      if (!s.ok()) return Finish(s);
+    }
+    if (method_->chat) {
+      MutexLock lock(shared_.mutex);
+      shared_.chats.insert(&context_);
+    }
+    Read();
+  }
+  void Read() { stream_.Read(&request_, &read_event_); }
+
+  void HasRead(bool ok) {
+    if (method_->chat) return Chat(ok);
+    if (!ok) return Finish(Internal("the call has no request"));
+    if (method_->watch) return Watch();
+    call_ = std::make_shared<Call>(DeadlineOf(context_));
+    if (gone_) call_->stop().Cancel();
+    method_->unary(call_, &request_,
+                   [this](const Status& s, grpc::ByteBuffer response) {
+                     if (!s.ok()) return Finish(s);
+                     response_ = std::move(response);
+                     stream_.WriteAndFinish(response_, {}, grpc::Status::OK,
+                                            &finished_event_);
+                   });
+  }
+
+  void Chat(bool ok) {
+    if (!ok) return Finish(OkStatus());
+    StatusOr<grpc::ByteBuffer> answer;
+    const Status s = Guarded("a request", [&] {
+      answer = method_->chat(&request_);
+      return answer.status();
+    });
+    if (!s.ok()) return Finish(s);
+    response_ = *std::move(answer);
+    stream_.Write(response_, &written_event_);
+  }
+
+  void Watch() {
+    if (gone_) return Finish(Cancelled("the client went away"));
+    StatusOr<std::vector<grpc::ByteBuffer>> news;
+    const Status s = Guarded("a request", [&] {
+      grpc::ByteBuffer request = request_;
+      news = method_->watch(&request, &seen_);
+      return news.status();
+    });
+    if (!s.ok()) return Finish(s);
+    if (!news->empty()) {
+      response_ = std::move(news->front());
+      return stream_.Write(response_, &written_event_);
+    }
+    if (shared_.stopping) return Finish(Unavailable("server is shutting down"));
+    alarm_.Set(queue_, SystemClock::now() + kWatchEvery, &alarm_event_);
+  }
+  void Rung(bool) { Watch(); }
+
+  void HasWritten(bool ok) {
+    if (!ok) return Finish(Cancelled("the client went away"));
+    if (method_->chat) return Read();
+    Watch();
+  }
+
+  // From any thread.
+  void Finish(const Status& s) { stream_.Finish(Told(s), &finished_event_); }
+
+  void Finished(bool) { Release(); }
+  void Gone(bool) {
+    gone_ = true;
+    // Also told of calls that ended well.
+    if (call_ && context_.IsCancelled()) call_->stop().Cancel();
+    Release();
+  }
+  // Both ends of a call are told: that it is finished and that it is gone.
+  void Release() {
+    if (--ends_ > 0) return;
+    if (method_ != nullptr && method_->chat) {
+      MutexLock lock(shared_.mutex);
+      shared_.chats.erase(&context_);
+    }
+    delete this;
+  }
+
+  RpcShared& shared_;
+  grpc::ServerCompletionQueue* const queue_;
+  grpc::GenericServerContext context_;
+  grpc::GenericServerAsyncReaderWriter stream_{&context_};
+  grpc::Alarm alarm_;
+  grpc::ByteBuffer request_, response_;
+  const RpcMethod* method_ = nullptr;
+  CallPtr call_;
+  int64_t seen_ = -1;
+  bool gone_ = false;
+  int ends_ = 2;
+  RpcEvent come_event_{this, &RpcCall::Come};
+  RpcEvent read_event_{this, &RpcCall::HasRead};
+  RpcEvent written_event_{this, &RpcCall::HasWritten};
+  RpcEvent alarm_event_{this, &RpcCall::Rung};
+  RpcEvent finished_event_{this, &RpcCall::Finished};
+  RpcEvent gone_event_{this, &RpcCall::Gone};
+
+  friend void Serve(grpc::ServerCompletionQueue& queue);
+};
+
+void Serve(grpc::ServerCompletionQueue& queue) {
+  void* tag;
+  bool ok;
+  while (queue.Next(&tag, &ok)) {
+    const RpcEvent& event = *static_cast<RpcEvent*>(tag);
+    (event.call->*event.happened)(ok);
+  }
+}
+
+class GrpcServer : public RpcServer {
+ public:
+  Status Listen(const RpcOptions& options, RpcMethods methods) {
+    shared_.methods = std::move(methods);
+    shared_.authorize = options.authorize;
+    grpc::ServerBuilder builder;
+    auto credentials = options.credentials;
+    if (!credentials) credentials = grpc::InsecureServerCredentials();
+    if (options.port > 0 || options.any_port) {
+      builder.AddListeningPort(absl::StrCat("0.0.0.0:", options.port),
+                               credentials, &port_);
+    }
+    if (!options.socket_path.empty()) {
+      builder.AddListeningPort("unix:" + options.socket_path, credentials);
+    }
+    builder.SetMaxReceiveMessageSize(INT_MAX);
+    builder.SetMaxSendMessageSize(INT_MAX);
+    // Else a second server on the port would take half of the calls.
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    for (const auto& [key, value] : options.channel_arguments) {
+      int number;
+      if (absl::SimpleAtoi(value, &number)) {
+        builder.AddChannelArgument(key, number);
+      } else {
+        builder.AddChannelArgument(key, value);
+      }
+    }
+    builder.RegisterAsyncGenericService(&shared_.service);
+    const int n = options.num_queues > 0 ? options.num_queues : AvailableCpus();
+    for (int i = 0; i < n; ++i) {
+      queues_.push_back(builder.AddCompletionQueue());
+    }
+    server_ = builder.BuildAndStart();
+    if (!server_) {
+      for (auto& queue : queues_) Drain(*queue);
+      return Unavailable("cannot listen on port ", options.port,
+                         options.socket_path.empty() ? "" : " or on ",
+                         options.socket_path);
+    }
+    for (auto& queue : queues_) {
+      // Several calls may come before the first is looked at.
+      for (int i = 0; i < kWaiting; ++i) new RpcCall(shared_, queue.get());
+      HR_ASSIGN_OR_RETURN(threads_.emplace_back(),
+                          threads::Start([&queue] { Serve(*queue); }));
+    }
+    return OkStatus();
+  }
+  ~GrpcServer() override { Stop(SystemClock::now()); }
+
+  int port() const override { return port_; }
+
+  void Stop(SystemClock::time_point deadline) override {
+    if (!server_ || stopped_.exchange(true)) return;
+    shared_.stopping = true;
+    {
+      MutexLock lock(shared_.mutex);
+      for (grpc::ServerContext* chat : shared_.chats) chat->TryCancel();
+    }
+    server_->Shutdown(deadline);
+    for (auto& queue : queues_) queue->Shutdown();
+    for (size_t i = 0; i < queues_.size(); ++i) {
+      // Where threads ended early, their queues are emptied here.
+      if (i < threads_.size() && threads_[i].joinable()) {
+        threads_[i].join();
+      } else {
+        Serve(*queues_[i]);
+      }
+    }
+  }
+
+ private:
+  static constexpr int kWaiting = 8;
+
+  static void Drain(grpc::ServerCompletionQueue& queue) {
+    queue.Shutdown();
+    void* tag;
+    bool ok;
+    while (queue.Next(&tag, &ok)) {
+    }
+  }
+
+  RpcShared shared_;
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
+  std::unique_ptr<grpc::Server> server_;
+  std::vector<std::thread> threads_;
+  std::atomic<bool> stopped_{false};
+  int port_ = 0;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcOptions& options,
+                                                      RpcMethods methods) {
+  auto server = std::make_unique<GrpcServer>();
+  HR_RETURN_IF_ERROR(server->Listen(options, std::move(methods)));
+  return std::unique_ptr<RpcServer>(std::move(server));
+}
+
+}  // namespace headrace::serving

@@ -1,0 +1,25 @@
+// The services of the gRPC port.
+#pragma once
+
+#include "serving/answer/answers.h"
+#include "serving/model/workers.h"
+#include "serving/rpc/rpc_server.h"
+
+namespace headrace::serving {
+
+// tensorflow.serving.PredictionService and ModelService. All that is given
+// outlives the methods; reloads run on `workers`.
+void AddPredictionService(Models& models, const AnswerOptions& options,
+                          RpcMethods* methods);
+void AddModelService(Models& models, Workers& workers, RpcMethods* methods);
+
+// grpc.health.v1.Health: SERVING while `ready` says so, for "" and the names of
+// the services.
+void AddHealthService(std::function<bool()> ready,
+                      std::vector<std::string> services, RpcMethods* methods);
+
+// grpc.reflection.v1alpha.ServerReflection, of what `methods` has by then and
+// itself.
+void AddReflectionService(RpcMethods* methods);
+
+}  // namespace headrace::serving
