@@ -24,6 +24,12 @@ using SystemClock = std::chrono::system_clock;
 // cut.
 constexpr size_t kLongestText = 1024;
 constexpr std::chrono::milliseconds kWatchEvery{100};
+constexpr char kStopping[] = "server is shutting down";
+// gRPC cuts off, as if the client had cancelled them, calls that come between
+// its server's end and the client's learning of it. So calls are refused by
+// name before, until none has come for a while.
+constexpr std::chrono::milliseconds kQuiet{20};
+constexpr int kMostQuietWaits = 10;
 
 grpc::Status Told(const Status& s) {
   std::string text(s.message());
@@ -57,9 +63,19 @@ struct RpcShared {
   decltype(RpcOptions::authorize) authorize;
   grpc::AsyncGenericService service;
   std::atomic<bool> stopping{false};
+  std::atomic<int64_t> refused{0};
   Mutex mutex;
   // Streams that wait for their client, to be ended when the server stops.
   std::set<grpc::ServerContext*> chats ABSL_GUARDED_BY(mutex);
+  // Calls, those that are waited for among them. A queue may not be shut down
+  // before the last is gone: what a call asks of it then ends the process.
+  int calls ABSL_GUARDED_BY(mutex) = 0;
+  CondVar call_gone;
+
+  void WaitForCalls() {
+    MutexLock lock(mutex);
+    while (calls > 0) call_gone.Wait(mutex);
+  }
 };
 
 // One call, from before it comes until it is finished. Its events come on the
@@ -68,9 +84,18 @@ class RpcCall {
  public:
   RpcCall(RpcShared& shared, grpc::ServerCompletionQueue* queue)
       : shared_(shared), queue_(queue) {
+    {
+      MutexLock lock(shared_.mutex);
+      ++shared_.calls;
+    }
     context_.AsyncNotifyWhenDone(&gone_event_);
     shared_.service.RequestCall(&context_, &stream_, queue_, queue_,
                                 &come_event_);
+  }
+  ~RpcCall() {
+    MutexLock lock(shared_.mutex);
+    shared_.chats.erase(&context_);
+    if (--shared_.calls == 0) shared_.call_gone.NotifyAll();
   }
 
  private:
@@ -85,6 +110,10 @@ class RpcCall {
       return Finish(Unimplemented("there is no method ", context_.method()));
     }
     method_ = &found->second;
+    if (shared_.stopping) {
+      ++shared_.refused;
+      return Finish(Unavailable(kStopping));
+    }
     if (shared_.authorize) {
       const Status s =
           shared_.authorize(context_.method(), context_.client_metadata());
@@ -138,7 +167,7 @@ class RpcCall {
       response_ = std::move(news->front());
       return stream_.Write(response_, &written_event_);
     }
-    if (shared_.stopping) return Finish(Unavailable("server is shutting down"));
+    if (shared_.stopping) return Finish(Unavailable(kStopping));
     alarm_.Set(queue_, SystemClock::now() + kWatchEvery, &alarm_event_);
   }
   void Rung(bool) { Watch(); }
@@ -161,12 +190,7 @@ class RpcCall {
   }
   // Both ends of a call are told: that it is finished and that it is gone.
   void Release() {
-    if (--ends_ > 0) return;
-    if (method_ != nullptr && method_->chat) {
-      MutexLock lock(shared_.mutex);
-      shared_.chats.erase(&context_);
-    }
-    delete this;
+    if (--ends_ == 0) delete this;
   }
 
   RpcShared& shared_;
@@ -257,7 +281,13 @@ class GrpcServer : public RpcServer {
       MutexLock lock(shared_.mutex);
       for (grpc::ServerContext* chat : shared_.chats) chat->TryCancel();
     }
+    for (int i = 0; i < kMostQuietWaits && SystemClock::now() < deadline; ++i) {
+      const int64_t before = shared_.refused;
+      std::this_thread::sleep_for(kQuiet);
+      if (shared_.refused == before) break;
+    }
     server_->Shutdown(deadline);
+    shared_.WaitForCalls();
     for (auto& queue : queues_) queue->Shutdown();
     for (size_t i = 0; i < queues_.size(); ++i) {
       // Where threads ended early, their queues are emptied here.

@@ -71,7 +71,9 @@ class RpcTest : public testing::Test {
     void* tag;
     bool ok;
     queue.Next(&tag, &ok);
-    if (status.ok()) EXPECT_TRUE(ParseMessage(&in, response).ok());
+    if (status.ok()) {
+      EXPECT_TRUE(ParseMessage(&in, response).ok());
+    }
     return status;
   }
   grpc::Status Predict(const api::PredictRequest& request,
@@ -357,21 +359,20 @@ TEST_F(RpcTest, ReflectionListsServicesAndTheirFiles) {
 TEST_F(RpcTest, StopFinishesWhatRuns) {
   std::atomic<int> answered{0};
   std::vector<std::thread> clients;
-  std::atomic<bool> go{true};
   for (int i = 0; i < 4; ++i) {
     clients.emplace_back([&] {
-      while (go) {
+      while (true) {
         api::PredictResponse response;
         const grpc::Status s = Predict(Request(), &response);
         // Refused behind the stop, never cut off.
         EXPECT_TRUE(s.ok() || s.error_code() == 14) << s.error_message();
-        if (s.ok()) ++answered;
+        if (!s.ok()) break;
+        ++answered;
       }
     });
   }
   while (answered < 20) std::this_thread::yield();
   server_->Stop(In(20'000));
-  go = false;
   for (std::thread& t : clients) t.join();
 }
 
