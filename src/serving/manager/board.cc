@@ -161,20 +161,22 @@ std::vector<VersionView> Board::ViewsOf(const ModelRecord& model) const {
 }
 
 void LetGo(VersionRecord& v, std::vector<ServablePtr>* garbage) {
+  garbage->push_back(v.servable);
+  v.servable = nullptr;
   v.state = ModelVersionStatus::UNLOADING;
   v.asked = false;
-  garbage->push_back(std::exchange(v.servable, nullptr));
 }
 
-void Board::Advance(std::vector<LoadJob>* loads,
+void Board::Advance(std::deque<LoadJob>* loads,
                     std::vector<ServablePtr>* garbage) {
   for (auto& [name, model] : models_) {
     for (auto& [number, v] : model.versions) {
       if (v.loaded) MakeAvailable(v);
-      if (!std::exchange(v.to_put_out, false)) continue;
-      if (v.state != ModelVersionStatus::AVAILABLE) continue;
-      v.put_out = true;
-      LetGo(v, garbage);
+      if (v.to_put_out && v.state == ModelVersionStatus::AVAILABLE) {
+        LetGo(v, garbage);
+        v.put_out = true;
+      }
+      v.to_put_out = false;
     }
     while (const auto step = NextStep(ViewsOf(model))) {
       VersionRecord& v = model.versions[step->version];
@@ -182,10 +184,10 @@ void Board::Advance(std::vector<LoadJob>* loads,
         LetGo(v, garbage);
         continue;
       }
+      loads->push_back({{name, step->version}, v.folder, ++last_ticket_});
       v.state = ModelVersionStatus::START;
       v.queued = true;
-      v.ticket = ++last_ticket_;
-      loads->push_back({{name, step->version}, v.folder, v.ticket});
+      v.ticket = last_ticket_;
     }
   }
 }
@@ -235,7 +237,7 @@ VersionRecord* Board::Loading(const LoadJob& job) {
 
 void Board::Begin(VersionRecord& v) {
   v.state = ModelVersionStatus::LOADING;
-  v.waits = false;
+  v.waits = v.never_fits = false;
   ++v.tries;
 }
 

@@ -2,6 +2,7 @@
 // how far it is. A value without threads; who has one locks it.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -86,7 +87,7 @@ class Board {
   // Takes all steps that are due: what was loaded becomes available, loads to
   // begin, versions to let go of once requests cannot find them any more. The
   // table after that is the one for requests.
-  void Advance(std::vector<LoadJob>* loads, std::vector<ServablePtr>* garbage);
+  void Advance(std::deque<LoadJob>* loads, std::vector<ServablePtr>* garbage);
   std::shared_ptr<const ServingTable> Table(bool with_use) const;
 
   // The load that a ticket is of; null where it does not count any more.

@@ -1,12 +1,10 @@
 #include "serving/manager/config.h"
 
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
-
 #include <map>
 #include <set>
 
-#include "base/files/files.h"
+#include "base/files/file_system.h"
+#include "serving/manager/text_proto.h"
 
 namespace headrace::serving {
 namespace {
@@ -15,24 +13,6 @@ using tensorflow::serving::ModelConfig;
 using tensorflow::serving::ModelConfigList;
 using tensorflow::serving::ModelServerConfig;
 using Platforms = std::map<StringView, StringView>;  // by model
-
-// Messages within each other that a text may have: a config has six, but an Any
-// can hold any type that the program knows.
-constexpr int kMostNested = 50;
-
-// Keeps the first fault; the parser would write all to the log.
-class FirstFault : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int column, const std::string& message) override {
-    if (!text_.empty()) return;
-    text_ =
-        absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
 
 // What servers before the field model_platform took is still taken.
 #pragma GCC diagnostic push
@@ -115,23 +95,15 @@ Status CheckNoPlatformChanges(const ModelConfigList& models,
 
 StatusOr<ModelServerConfig> ParseModelServerConfig(const std::string& text,
                                                    StringView file) {
-  FirstFault fault;
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&fault);
-  parser.SetRecursionLimit(kMostNested);
   ModelServerConfig config;
-  if (!parser.ParseFromString(text, &config)) {
-    return InvalidArgument("Invalid protobuf file: '", file, "' (",
-                           fault.text(), ")");
-  }
+  HR_RETURN_IF_ERROR(ParseTextProto(text, file, &config));
   return config;
 }
 
 StatusOr<ModelServerConfig> ReadModelServerConfig(const std::string& path) {
-  std::string local;
-  HR_ASSIGN_OR_RETURN(FileSystem * files, FileSystemFor(path, &local));
-  HR_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(files, local));
-  return ParseModelServerConfig(text, path);
+  ModelServerConfig config;
+  HR_RETURN_IF_ERROR(ReadTextProto(path, &config));
+  return config;
 }
 
 Status CheckConfig(const ModelServerConfig& config,

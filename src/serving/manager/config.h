@@ -10,12 +10,9 @@ namespace headrace::serving {
 
 inline constexpr char kTensorFlowPlatform[] = "tensorflow";
 
-// The text form of protobuf. InvalidArgument "Invalid protobuf file: 'FILE'",
-// with the first fault and its line, where it does not parse; unknown fields
-// are faults. `file` is for messages.
+// Errors of text_proto.h.
 StatusOr<tensorflow::serving::ModelServerConfig> ParseModelServerConfig(
     const std::string& text, StringView file);
-// The same of a file. Errors of the file system.
 StatusOr<tensorflow::serving::ModelServerConfig> ReadModelServerConfig(
     const std::string& path);
 

@@ -57,14 +57,20 @@ void ModelManager::RunLoad(const LoadJob& job) {
     return loaded.status();
   });
   if (!s.ok()) loaded = s;
-  if (options_.flush_filesystem_caches) DropFileCache(job.folder);
-  EndLoad(job, std::move(loaded), SecondsSince(start));
+  (void)Guarded("dropping file caches", [&] {
+    if (options_.flush_filesystem_caches) DropFileCache(job.folder);
+    return OkStatus();
+  });
+  const double seconds = SecondsSince(start);
+  (void)Guarded("ending a load", [&] {
+    EndLoad(job, std::move(loaded), seconds);
+    return OkStatus();
+  });
 }
 
 StatusOr<ServablePtr> ModelManager::Load(const LoadJob& job) {
   const StopScope scope(&stop_);
-  Log(Severity::kInfo,
-      absl::StrCat("Loading servable version ", TextOf(job.id)));
+  Log(Severity::kInfo, "Loading servable version ", TextOf(job.id));
   HR_ASSIGN_OR_RETURN(const uint64_t bytes, BytesBelow(job.folder));
   HR_RETURN_IF_ERROR(TakeMemory(job, EstimateOfMemory(bytes)));
   ServableOptions options;
@@ -93,6 +99,17 @@ uint64_t ModelManager::MemoryCounted() {
 uint64_t ModelManager::MemoryInUse() {
   MutexLock lock(mutex_);
   return MemoryCounted();
+}
+
+std::vector<std::pair<ServableId, uint64_t>> ModelManager::Loaded() {
+  std::vector<std::pair<ServableId, uint64_t>> loaded;
+  MutexLock lock(mutex_);
+  for (const auto& [name, model] : board_.models()) {
+    for (const auto& [number, v] : model.versions) {
+      if (v.bytes != 0) loaded.push_back({{name, number}, v.bytes});
+    }
+  }
+  return loaded;
 }
 
 Status ModelManager::TakeMemory(const LoadJob& job, uint64_t bytes) {
@@ -150,6 +167,24 @@ bool ModelManager::MakeRoom(const LoadJob& job, uint64_t bytes, bool in_haste) {
   return true;
 }
 
+// Whether it is tried again.
+bool ModelManager::NoteFailure(const LoadJob& job, VersionRecord& v,
+                               const Status& status) {
+  v.bytes = 0;
+  if (absl::IsResourceExhausted(status) && v.asked) {
+    board_.Refuse(v, status);
+    return false;
+  }
+  const int retries = v.never_fits ? 0 : options_.max_num_load_retries;
+  if (!board_.Fail(v, status, retries)) return false;
+  try {
+    AddLoad(job, TimeOfRetry(options_.load_retry_interval_micros));
+    return true;
+  } catch (...) {
+    return board_.Fail(v, CaughtStatus("asking for a load"), 0);
+  }
+}
+
 void ModelManager::EndLoad(const LoadJob& job, StatusOr<ServablePtr> loaded,
                            double seconds) {
   LoadEvent event{job.id, loaded.status(), 0, seconds, 0};
@@ -163,30 +198,17 @@ void ModelManager::EndLoad(const LoadJob& job, StatusOr<ServablePtr> loaded,
       if (loaded.ok()) {
         board_.Succeed(*v, *std::move(loaded));
       } else {
-        v->bytes = 0;
-        const bool no_room = absl::IsResourceExhausted(event.status);
-        if (no_room && v->asked) {
-          board_.Refuse(*v, event.status);
-        } else {
-          again =
-              board_.Fail(*v, event.status,
-                          v->never_fits ? 0 : options_.max_num_load_retries);
-        }
-        if (again) {
-          AddLoad(job, TimeOfRetry(options_.load_retry_interval_micros));
-        }
+        again = NoteFailure(job, *v, event.status);
       }
       Changed();
     }
   }
   if (event.status.ok()) {
-    Log(Severity::kInfo,
-        absl::StrCat("Successfully loaded servable version ", TextOf(job.id)));
+    Log(Severity::kInfo, "Successfully loaded servable version ",
+        TextOf(job.id));
   } else {
-    Log(Severity::kError,
-        absl::StrCat("Loading servable: ", TextOf(job.id),
-                     " failed: ", internal::Printable(event.status),
-                     again ? "; it is tried again" : ""));
+    Log(Severity::kError, "Loading servable: ", TextOf(job.id),
+        " failed: ", event.status, again ? "; it is tried again" : "");
   }
   if (options_.on_load) options_.on_load(event);
 }
@@ -197,9 +219,12 @@ void ModelManager::Freed(const ServableId& id) {
     board_.Unloaded(id);
     Changed();
   }
-  Log(Severity::kInfo,
-      absl::StrCat("Successfully unloaded servable version ", TextOf(id)));
-  if (options_.on_unload) options_.on_unload(id);
+  Log(Severity::kInfo, "Successfully unloaded servable version ", TextOf(id));
+  if (!options_.on_unload) return;
+  (void)Guarded("telling of an unload", [&] {
+    options_.on_unload(id);
+    return OkStatus();
+  });
 }
 
 StatusOr<ServablePtr> ModelManager::FindOnDemand(const ServableId& id) {

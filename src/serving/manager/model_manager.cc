@@ -15,6 +15,8 @@ namespace {
 // While they start, the models may have more threads than processors: part of a
 // load is waiting for files.
 constexpr int kStartThreadsPerCpu = 4;
+// Before steps are tried again that found no memory.
+constexpr std::chrono::milliseconds kWaitForMemory{100};
 // How soon a wait sees that what its thread listens to says stop.
 constexpr std::chrono::milliseconds kLook{20};
 
@@ -39,7 +41,11 @@ Status ModelManager::Start(const ModelServerConfig& config) {
     HR_RETURN_IF_ERROR(StartThreads(config.model_config_list().config_size()));
     return StartModels(config);
   });
-  EndStartThreads();
+  const Status ended = Guarded("starting the models", [&] {
+    EndStartThreads();
+    return OkStatus();
+  });
+  if (s.ok()) s = ended;
   if (!s.ok()) Stop();
   return s;
 }
@@ -88,7 +94,7 @@ Status ModelManager::StartModels(const ModelServerConfig& config) {
       !options_.start_with_failed_models) {
     return s;
   }
-  Log(Severity::kError, std::string(s.message()));
+  Log(Severity::kError, s.message());
   return OkStatus();
 }
 
@@ -99,8 +105,9 @@ void ModelManager::EndStartThreads() {
     ending = std::move(start_loads_);
   }
   if (ending == nullptr) return;
-  std::vector<WorkThreads::Job> left = ending->Stop();
-  for (WorkThreads::Job& job : left) loads_->Add(std::move(job.run), job.due);
+  for (const WorkThreads::Job& job : ending->Stop()) {
+    loads_->Add(job.run, job.due);
+  }
 }
 
 StatusOr<std::set<std::string>> ModelManager::Apply(
@@ -203,13 +210,15 @@ void ModelManager::Poll() {
 }
 
 void ModelManager::Round(Leavings* leavings) {
-  dirty_ = false;
-  std::vector<LoadJob> loads;
-  board_.Advance(&loads, &leavings->versions);
+  Changed();  // until all is done
+  board_.Advance(&due_loads_, &leavings->versions);
+  while (!due_loads_.empty()) {
+    AddLoad(due_loads_.front(), {});
+    due_loads_.pop_front();
+  }
   leavings->table =
       table_.Put(board_.Table(options_.total_model_memory_limit_bytes != 0));
-  for (const LoadJob& job : loads) AddLoad(job, {});
-  changed_.NotifyAll();
+  dirty_ = false;
 }
 
 void ModelManager::AddLoad(const LoadJob& job, Clock::time_point due) {
@@ -238,13 +247,21 @@ bool ModelManager::Sleep(int64_t seconds) {
 }
 
 void ModelManager::Conduct() {
-  while (true) {
-    Leavings leavings;
-    MutexLock lock(mutex_);
-    while (!dirty_ && !stopping_) changed_.Wait(mutex_);
-    if (stopping_) return;
-    Round(&leavings);
+  while (TakeTurn()) {
   }
+}
+
+bool ModelManager::TakeTurn() {
+  Leavings leavings;
+  MutexLock lock(mutex_);
+  while (!dirty_ && !stopping_) changed_.Wait(mutex_);
+  if (stopping_) return false;
+  try {
+    Round(&leavings);
+  } catch (const std::bad_alloc&) {
+    changed_.WaitFor(mutex_, kWaitForMemory);
+  }
+  return true;
 }
 
 void ModelManager::PollFiles() {
@@ -253,7 +270,7 @@ void ModelManager::PollFiles() {
       Poll();
       return OkStatus();
     });
-    if (!s.ok()) Log(Severity::kError, std::string(s.message()));
+    if (!s.ok()) Log(Severity::kError, s.message());
   }
 }
 
@@ -313,18 +330,29 @@ void ModelManager::Stop() {
   stop_.Cancel();
   for (std::thread& t : threads_) t.join();
   threads_.clear();
-  EndStartThreads();
-  if (loads_ != nullptr) (void)loads_->Stop();
+  std::unique_ptr<WorkThreads> start_loads;
   {
-    Leavings leavings;
     MutexLock lock(mutex_);
-    board_.End(&leavings.versions);
-    leavings.table = table_.Put(std::make_shared<const ServingTable>());
+    start_loads = std::move(start_loads_);
   }
+  start_loads = nullptr;
+  if (loads_ != nullptr) (void)loads_->Stop();
+  // Without memory for that, all goes with the manager.
+  (void)Guarded("unloading the models", [this] {
+    LetAllGo();
+    return OkStatus();
+  });
   if (unloader_ != nullptr) unloader_->Stop();
 }
 
-void ModelManager::Log(Severity severity, const std::string& text) {
+void ModelManager::LetAllGo() {
+  Leavings leavings;
+  MutexLock lock(mutex_);
+  board_.End(&leavings.versions);
+  leavings.table = table_.Put(std::make_shared<const ServingTable>());
+}
+
+void ModelManager::Write(Severity severity, const std::string& text) {
   if (options_.log) return options_.log(severity, text);
   constexpr char kLetters[] = "IWE";
   std::fprintf(stderr, "%c %s\n", kLetters[static_cast<int>(severity)],

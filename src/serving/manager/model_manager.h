@@ -8,6 +8,7 @@
 // lowest priority, one that looks at base paths, and one for the config file.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <set>
 #include <string>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "base/cancellation.h"
+#include "base/guard.h"
 #include "base/mutex.h"
 #include "serving/manager/board.h"
 #include "serving/manager/manager_options.h"
@@ -55,7 +57,8 @@ class ModelManager : public Models {
 
   // Looks at the base paths now.
   void Poll();
-  // The estimates of all that is loaded or being loaded.
+  // What is loaded or being loaded, with estimates of its memory; and the sum.
+  std::vector<std::pair<ServableId, uint64_t>> Loaded();
   uint64_t MemoryInUse();
 
  private:
@@ -78,7 +81,8 @@ class ModelManager : public Models {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndStartThreads();
 
-  // Takes the steps that are due and shows requests the outcome.
+  // Takes the steps that are due and shows requests the outcome. Throws where
+  // there is no memory; then they stay due.
   void Round(Leavings* leavings) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddLoad(const LoadJob& job, Clock::time_point due)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -86,6 +90,8 @@ class ModelManager : public Models {
   // Waits until the manager stops or the time is over; whether it stops.
   bool Sleep(int64_t seconds);
   void Conduct();
+  bool TakeTurn();  // false when the manager stops
+  void LetAllGo();
   void PollFiles();
   void PollConfig();
 
@@ -97,12 +103,22 @@ class ModelManager : public Models {
   bool MakeRoom(const LoadJob& job, uint64_t bytes, bool in_haste)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t MemoryCounted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool NoteFailure(const LoadJob& job, VersionRecord& v, const Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndLoad(const LoadJob& job, StatusOr<ServablePtr> loaded,
                double seconds);
   void Freed(const ServableId& id);
   StatusOr<ServablePtr> FindOnDemand(const ServableId& id);
 
-  void Log(Severity severity, const std::string& text);
+  // The text is absl::StrCat of the arguments; lost where there is no memory.
+  template <typename... Args>
+  void Log(Severity severity, const Args&... args) {
+    (void)Guarded("a message", [&] {
+      Write(severity, absl::StrCat(internal::Printable(args)...));
+      return OkStatus();
+    });
+  }
+  void Write(Severity severity, const std::string& text);
 
   const ManagerOptions options_;
   TableSlot table_;
@@ -117,6 +133,7 @@ class ModelManager : public Models {
   bool dirty_ ABSL_GUARDED_BY(mutex_) = false;      // steps may be due
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<LoadJob> due_loads_ ABSL_GUARDED_BY(mutex_);  // not asked for yet
   // Those of Start end with it; then they are null.
   std::unique_ptr<WorkThreads> start_loads_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<WorkThreads> loads_;

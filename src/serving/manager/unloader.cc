@@ -94,13 +94,12 @@ ServablePtr Unloader::Wrap(ServablePtr servable, std::function<void()> freed) {
   auto version = std::make_unique<Version>();
   version->servable = std::move(servable);
   version->freed = std::move(freed);
-  // A deleter has to be copyable; the pointer is owned by the one that runs.
-  Version* const owned = version.get();
-  ServablePtr handle(handed_out, [line = line_, owned](Servable*) noexcept {
+  // A deleter has to be copyable; the one that runs owns the version. It runs
+  // too where there is no memory for the handle.
+  Version* const owned = version.release();
+  return ServablePtr(handed_out, [line = line_, owned](Servable*) noexcept {
     line->Push(std::unique_ptr<Version>(owned));
   });
-  (void)version.release();
-  return handle;
 }
 
 void Unloader::Stop() {

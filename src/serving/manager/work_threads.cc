@@ -59,13 +59,12 @@ void WorkThreads::Add(std::function<void()> run, Clock::time_point due) {
   changed_.NotifyAll();
 }
 
-std::vector<WorkThreads::Job> WorkThreads::Stop() {
-  std::vector<Job> left;
+std::set<WorkThreads::Job> WorkThreads::Stop() {
+  std::set<Job> left;
   {
     MutexLock lock(mutex_);
     stopping_ = true;
-    left.assign(jobs_.begin(), jobs_.end());
-    jobs_.clear();
+    left.swap(jobs_);
     changed_.NotifyAll();
   }
   MutexLock lock(threads_mutex_);

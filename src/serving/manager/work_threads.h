@@ -45,7 +45,7 @@ class WorkThreads {
   void Add(std::function<void()> run, Clock::time_point due = {});
   // Returns when no job runs any more: the jobs that were not begun. Not to be
   // called by a job.
-  std::vector<Job> Stop();
+  std::set<Job> Stop();
 
  private:
   void Work(Priority priority);
