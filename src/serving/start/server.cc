@@ -1,0 +1,212 @@
+#include "serving/start/server.h"
+
+#include <grpcpp/security/server_credentials.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "absl/strings/str_split.h"
+#include "base/cpu_count.h"
+#include "base/thread_pool.h"
+#include "op/reach.h"
+#include "serving/manager/config.h"
+#include "serving/manager/model_manager.h"
+#include "serving/manager/text_proto.h"
+#include "serving/model/dispatch.h"
+#include "serving/rpc/services.h"
+#include "tensorflow_serving/config/ssl_config.pb.h"
+
+namespace headrace::serving {
+namespace {
+
+using Log = std::function<void(const std::string&)>;
+
+std::vector<std::string> NamesOf(const std::string& joined) {
+  return absl::StrSplit(joined, ',', absl::SkipEmpty());
+}
+
+StatusOr<ModelServerConfig> ConfigOf(const Flags& flags) {
+  if (!flags.model_config_file.empty()) {
+    return ReadModelServerConfig(flags.model_config_file);
+  }
+  if (flags.model_base_path.empty()) {
+    return InvalidArgument(
+        "Both server_options.model_base_path and "
+        "server_options.model_config_file are empty!");
+  }
+  return ConfigOfOneModel(flags.model_name, flags.model_base_path);
+}
+
+Status CheckTogether(const Flags& flags) {
+  if (flags.port == 0 && flags.grpc_socket_path.empty()) {
+    return InvalidArgument(
+        "At least one of server_options.grpc_port or "
+        "server_options.grpc_socket_path must be set.");
+  }
+  for (const int port : {flags.port, flags.rest_api_port}) {
+    if (port < 0 || port > 65535) {
+      return InvalidArgument(port, " is no port");
+    }
+  }
+  if (flags.tensorflow_session_parallelism > 0 &&
+      flags.tensorflow_intra_op_parallelism > 0 &&
+      flags.tensorflow_inter_op_parallelism > 0) {
+    return InvalidArgument(
+        "Either configure tensorflow_session_parallelism, or both of "
+        "tensorflow_intra_op_parallelism and tensorflow_inter_op_parallelism, "
+        "not all three");
+  }
+  return OkStatus();
+}
+
+StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsOf(
+    const std::string& path) {
+  std::shared_ptr<grpc::ServerCredentials> none;
+  if (path.empty()) return none;
+  tensorflow::serving::SSLConfig config;
+  HR_RETURN_IF_ERROR(ReadTextProto(path, &config));
+  grpc::SslServerCredentialsOptions options(
+      config.client_verify()
+          ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+          : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+  options.pem_key_cert_pairs.push_back(
+      {config.server_key(), config.server_cert()});
+  options.pem_root_certs = config.custom_ca();
+  return grpc::SslServerCredentials(options);
+}
+
+class HeadraceServer : public Server {
+ public:
+  HeadraceServer(const Flags& flags, Log log)
+      : flags_(flags),
+        log_(std::move(log)),
+        workers_(flags.grpc_max_threads > 0 ? flags.grpc_max_threads
+                                            : 4 * AvailableCpus()) {}
+  ~HeadraceServer() override { End(std::chrono::system_clock::now()); }
+
+  Status Open() {
+    HR_RETURN_IF_ERROR(CheckTogether(flags_));
+    SetThreads();
+    HR_ASSIGN_OR_RETURN(const ModelServerConfig config, ConfigOf(flags_));
+    HR_ASSIGN_OR_RETURN(auto credentials,
+                        CredentialsOf(flags_.ssl_config_file));
+    models_ = std::make_unique<ModelManager>(ManagerOptionsOf());
+    HR_RETURN_IF_ERROR(models_->Start(config));
+    return OpenGrpc(std::move(credentials));
+  }
+
+  int grpc_port() const override { return rpc_ ? rpc_->port() : 0; }
+  int rest_port() const override { return 0; }
+
+  void Drain() override {
+    draining_ = true;
+    std::this_thread::sleep_for(
+        std::chrono::seconds(flags_.drain_delay_seconds));
+    End(std::chrono::system_clock::now() +
+        std::chrono::seconds(flags_.drain_timeout_seconds));
+  }
+
+ private:
+  void SetThreads() {
+    const int n = flags_.tensorflow_session_parallelism > 0
+                      ? flags_.tensorflow_session_parallelism
+                      : flags_.tensorflow_intra_op_parallelism;
+    if (n > 0) SetNumThreads(n);
+  }
+
+  ManagerOptions ManagerOptionsOf() {
+    ManagerOptions o;
+    o.file_system_poll_wait_seconds = flags_.file_system_poll_wait_seconds;
+    o.max_num_load_retries = flags_.max_num_load_retries;
+    o.load_retry_interval_micros = flags_.load_retry_interval_micros;
+    o.num_load_threads = flags_.num_load_threads;
+    o.num_unload_threads = flags_.num_unload_threads;
+    o.allow_version_labels_for_unavailable_models =
+        flags_.allow_version_labels_for_unavailable_models;
+    o.flush_filesystem_caches = flags_.flush_filesystem_caches;
+    o.saved_model_tags = NamesOf(flags_.saved_model_tags);
+    o.model_config_file = flags_.model_config_file;
+    o.model_config_file_poll_wait_seconds =
+        flags_.model_config_file_poll_wait_seconds;
+    o.lazy_load_models = flags_.lazy_load_models;
+    o.total_model_memory_limit_bytes = flags_.total_model_memory_limit_bytes;
+    for (std::string& name : NamesOf(flags_.pinned_models)) {
+      o.pinned_models.insert(std::move(name));
+    }
+    o.start_with_failed_models = flags_.start_with_failed_models;
+    o.servable_options = [this](const ServableId& id, const std::string&) {
+      return OptionsOf(id);
+    };
+    o.log = [this](Severity, const std::string& text) { log_(text); };
+    return o;
+  }
+
+  StatusOr<ServableOptions> OptionsOf(const ServableId& id) {
+    ServableOptions options;
+    options.tags = NamesOf(flags_.saved_model_tags);
+    if (flags_.safe_mode) {
+      SafetyPolicy policy;
+      for (std::string& op : NamesOf(flags_.safe_mode_allow_ops)) {
+        policy.allowed_ops.insert(std::move(op));
+      }
+      HR_ASSIGN_OR_RETURN(
+          options.sandbox,
+          MakeSandbox(std::move(policy), absl::StrCat("the model ", id.name)));
+    }
+    options.wrap = [this](RunnerPtr runner, const Signature&,
+                          absl::Span<const int>) {
+      return Dispatched(std::move(runner), &workers_);
+    };
+    return options;
+  }
+
+  Status OpenGrpc(std::shared_ptr<grpc::ServerCredentials> credentials) {
+    AnswerOptions answers;
+    answers.check_method_names = flags_.enable_signature_method_name_check;
+    answers.tensor_content = flags_.enable_serialization_as_tensor_content;
+    RpcMethods methods;
+    AddPredictionService(*models_, answers, &methods);
+    AddModelService(*models_, workers_, &methods);
+    AddHealthService([this] { return !draining_ && models_->Ready(); },
+                     {"ModelService", "PredictionService"}, &methods);
+    if (flags_.enable_grpc_reflection) AddReflectionService(&methods);
+    RpcOptions options;
+    options.port = flags_.port;
+    options.socket_path = flags_.grpc_socket_path;
+    options.credentials = std::move(credentials);
+    for (const std::string& pair : NamesOf(flags_.grpc_channel_arguments)) {
+      const std::pair<std::string, std::string> split =
+          absl::StrSplit(pair, absl::MaxSplits('=', 1));
+      options.channel_arguments.push_back(split);
+    }
+    HR_ASSIGN_OR_RETURN(rpc_, RpcServer::Start(options, std::move(methods)));
+    log_(absl::StrCat("Running gRPC ModelServer at 0.0.0.0:", rpc_->port(),
+                      " ..."));
+    return OkStatus();
+  }
+
+  void End(std::chrono::system_clock::time_point deadline) {
+    draining_ = true;
+    if (rpc_) rpc_->Stop(deadline);
+    if (models_) models_->Stop();
+  }
+
+  const Flags flags_;
+  const Log log_;
+  std::atomic<bool> draining_{false};
+  // Declared in the order in which they need each other.
+  Workers workers_;
+  std::unique_ptr<ModelManager> models_;
+  std::unique_ptr<RpcServer> rpc_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags, Log log) {
+  auto server = std::make_unique<HeadraceServer>(flags, std::move(log));
+  HR_RETURN_IF_ERROR(server->Open());
+  return std::unique_ptr<Server>(std::move(server));
+}
+
+}  // namespace headrace::serving
