@@ -11,6 +11,9 @@ endforeach()
 
 add_custom_target(headrace_benchmarks)
 file(GLOB HR_BENCHMARKS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/benchmarks/*.cc)
+if(NOT HR_SERVING)
+  list(FILTER HR_BENCHMARKS EXCLUDE REGEX "/serving")
+endif()
 foreach(source ${HR_BENCHMARKS})
   get_filename_component(name ${source} NAME_WE)
   add_executable(bench_${name} EXCLUDE_FROM_ALL ${source})
@@ -19,6 +22,11 @@ foreach(source ${HR_BENCHMARKS})
       $<TARGET_PROPERTY:headrace,INTERFACE_INCLUDE_DIRECTORIES>)
   set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name}
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/benchmarks)
+  if(name MATCHES "^serving")
+    target_sources(bench_${name} PRIVATE $<TARGET_OBJECTS:hr_serving_proto>
+                   $<TARGET_OBJECTS:hr_c_proto>)
+    target_link_libraries(bench_${name} PRIVATE ${HR_GRPC})
+  endif()
   add_dependencies(headrace_benchmarks bench_${name})
 endforeach()
 

@@ -18,6 +18,10 @@ inline constexpr int kUsage = 2;   // it was called wrongly
 // and what was expected.
 using RunFn = StatusOr<int> (*)(const Arguments& args, Output& out);
 
+// The same for commands that read their arguments themselves.
+using RawRunFn = StatusOr<int> (*)(absl::Span<const std::string> args,
+                                   Output& out);
+
 struct CommandDef {
   StringView name;
   StringView summary;  // one line
@@ -25,6 +29,7 @@ struct CommandDef {
   absl::Span<const OptionDef> options;
   StringView details;  // paragraphs for its help
   RunFn run;
+  RawRunFn run_raw = nullptr;  // in its place
 };
 
 // In the order of the help.
@@ -35,7 +40,7 @@ const CommandDef* FindCommand(StringView name);
 // The subcommands, each in the file of its name.
 extern const CommandDef kShowCommand, kRunCommand, kOpsCommand, kDiffCommand,
     kFreezeCommand, kOptimizeCommand, kUpgradeCommand, kSvgCommand,
-    kBenchCommand, kCompletionCommand, kHelpCommand;
+    kBenchCommand, kServeCommand, kCompletionCommand, kHelpCommand;
 
 // "headrace --help", and that of one subcommand.
 void PrintHelp(Output& out);

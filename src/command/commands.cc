@@ -8,9 +8,9 @@ namespace headrace::command {
 namespace {
 
 constexpr const CommandDef* kCommands[] = {
-    &kShowCommand,   &kRunCommand,      &kOpsCommand,       &kDiffCommand,
-    &kFreezeCommand, &kOptimizeCommand, &kUpgradeCommand,   &kSvgCommand,
-    &kBenchCommand,  &kHelpCommand,     &kCompletionCommand};
+    &kShowCommand,   &kRunCommand,      &kOpsCommand,     &kDiffCommand,
+    &kFreezeCommand, &kOptimizeCommand, &kUpgradeCommand, &kSvgCommand,
+    &kBenchCommand,  &kServeCommand,    &kHelpCommand,    &kCompletionCommand};
 
 bool AsksForHelp(absl::Span<const std::string> args) {
   for (const std::string& arg : args) {
@@ -26,6 +26,7 @@ StatusOr<int> RunOne(const CommandDef& command,
     PrintHelp(command, out);
     return kDone;
   }
+  if (command.run_raw != nullptr) return command.run_raw(args, out);
   HR_ASSIGN_OR_RETURN(
       const Arguments parsed,
       Arguments::Parse(args, command.positionals, command.options));
