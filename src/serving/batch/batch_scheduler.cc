@@ -5,6 +5,7 @@
 
 #include "base/guard.h"
 #include "base/threads.h"
+#include "base/timed_cond_var.h"
 #include "serving/batch/batch_tensors.h"
 
 namespace headrace::serving {
@@ -63,8 +64,8 @@ class BatchScheduler::Core
   void DropEmptyLanes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
-  // Those of base/mutex.h wait whole milliseconds.
-  std::condition_variable_any work_, sweep_;
+  TimedCondVar work_;
+  CondVar sweep_;
   // Lanes whose queues are not empty; who was served goes to the end.
   std::vector<LanePtr> lanes_ ABSL_GUARDED_BY(mutex_);
   // Batches that several tasks wait for.
@@ -91,8 +92,8 @@ Status BatchScheduler::Core::Submit(const LanePtr& lane, BatchTask& task) {
     // A task that a thread takes at once needs nobody to look after it.
     wake_sweeper = sweeper_sleeps_ && !(at_once && idle_ > 0);
   }
-  if (wake) work_.notify_one();
-  if (wake_sweeper) sweep_.notify_one();
+  if (wake) work_.NotifyOne();
+  if (wake_sweeper) sweep_.NotifyOne();
   return OkStatus();
 }
 
@@ -102,7 +103,7 @@ void BatchScheduler::Core::Close(const LanePtr& lane) {
     lane->queue.Close();
     if (lane->queue.empty()) return;
   }
-  work_.notify_one();
+  work_.NotifyOne();
 }
 
 void BatchScheduler::Core::DropEmptyLanes() {
@@ -162,10 +163,10 @@ void BatchScheduler::Core::WaitForWork(Clock::time_point until) {
   // One thread at least wakes at the earliest time; others need not.
   if (until < wakes_) {
     wakes_ = until;
-    work_.wait_until(mutex_, until);
+    work_.WaitUntil(mutex_, until);
     wakes_ = Clock::time_point::max();
   } else {
-    work_.wait(mutex_);
+    work_.Wait(mutex_);
   }
   --idle_;
 }
@@ -184,7 +185,7 @@ BatchScheduler::Core::Taken BatchScheduler::Core::WaitForBatch() {
     }
     more = idle_ > 0 && !lanes_.empty();
   }
-  if (more) work_.notify_one();
+  if (more) work_.NotifyOne();
   return taken;
 }
 
@@ -233,7 +234,7 @@ void BatchScheduler::Core::AddRunning(
     running_.push_back(batch);
     wake = sweeper_sleeps_;
   }
-  if (wake) sweep_.notify_one();
+  if (wake) sweep_.NotifyOne();
 }
 
 void BatchScheduler::Core::RemoveRunning(
@@ -254,11 +255,11 @@ void BatchScheduler::Core::Sweep() {
   while (!(stopping_ && NothingToSweep())) {
     if (NothingToSweep()) {
       sweeper_sleeps_ = true;
-      sweep_.wait(mutex_);
+      sweep_.Wait(mutex_);
       sweeper_sleeps_ = false;
       continue;
     }
-    sweep_.wait_for(mutex_, kSweep);
+    sweep_.WaitFor(mutex_, kSweep);
     // Where memory ends, the next turn tries again.
     Guarded("batches", [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       lanes = lanes_;
@@ -278,8 +279,8 @@ void BatchScheduler::Core::Stop() {
     stopping_ = true;
     for (const LanePtr& lane : lanes_) lane->queue.Close();
   }
-  work_.notify_all();
-  sweep_.notify_all();
+  work_.NotifyAll();
+  sweep_.NotifyAll();
 }
 
 StatusOr<std::shared_ptr<BatchScheduler>> BatchScheduler::Start(

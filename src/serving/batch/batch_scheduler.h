@@ -1,13 +1,11 @@
 // The threads that run batches: one pool for all models and versions.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "base/mutex.h"
 #include "serving/batch/batch_lane.h"
 
 namespace headrace::serving {
