@@ -37,9 +37,20 @@ struct BatchLane {
   const BatchingOptions options;
   const BatchMetrics metrics;
   const RunnerPtr runner;
-  // Both guarded by the scheduler's lock.
+  // Tells the metrics how many wait.
+  void TellDepth() {
+    const int64_t waiting = queue.waiting();
+    if (waiting == told) return;
+    // Several lanes of a signature, one for each set of outputs, are told
+    // together.
+    metrics.queue_depth->Add(static_cast<double>(waiting - told));
+    told = waiting;
+  }
+
+  // All guarded by the scheduler's lock.
   BatchQueue queue;
   bool listed = false;  // among those whose queues are not empty
+  int64_t told = 0;
 };
 
 // A batch as it runs. Each task is finished once: at the end, or before where

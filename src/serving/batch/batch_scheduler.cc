@@ -85,7 +85,7 @@ Status BatchScheduler::Core::Submit(const LanePtr& lane, BatchTask& task) {
     HR_RETURN_IF_ERROR(lane->queue.Add(task));
     if (!lane->listed) lanes_.push_back(lane);
     lane->listed = true;
-    lane->metrics.queue_depth->Set(static_cast<double>(lane->queue.waiting()));
+    lane->TellDepth();
     const Clock::time_point ready = lane->queue.ReadyAt();
     const bool at_once = ready == Clock::time_point::min();
     wake = idle_ > 0 && (at_once || ready < wakes_);
@@ -108,10 +108,9 @@ void BatchScheduler::Core::Close(const LanePtr& lane) {
 
 void BatchScheduler::Core::DropEmptyLanes() {
   std::erase_if(lanes_, [](const LanePtr& lane) {
-    const int64_t waiting = lane->queue.waiting();
-    lane->metrics.queue_depth->Set(static_cast<double>(waiting));
-    lane->listed = waiting > 0;
-    return waiting == 0;
+    lane->TellDepth();
+    lane->listed = !lane->queue.empty();
+    return !lane->listed;
   });
 }
 
@@ -146,7 +145,7 @@ BatchScheduler::Core::Taken BatchScheduler::Core::Next(
       *until = std::min(*until, lane.queue.ReadyAt());
       continue;
     }
-    lane.metrics.queue_depth->Set(static_cast<double>(lane.queue.waiting()));
+    lane.TellDepth();
     std::rotate(lanes_.begin() + i, lanes_.begin() + i + 1, lanes_.end());
     LanePtr taken = lanes_.back();
     if (lane.queue.empty()) {

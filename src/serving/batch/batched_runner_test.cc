@@ -407,6 +407,52 @@ TEST_F(BatchedRunnerTest, QueuesAreServedInTurn) {
   EXPECT_TRUE(theirs.WaitStatus().ok());
 }
 
+TEST_F(BatchedRunnerTest, QueueDepth) {
+  const auto depth = metrics::QueueDepth("m", 1, "s");
+  depth->Set(0);
+  Answer first, a, b;
+  Block(first);
+  Ask(a, {FloatRows(1, 1, 1)});
+  Ask(b, {FloatRows(1, 1, 1)});
+  EXPECT_EQ(depth->value(), 2);
+  inner_->Release();
+  EXPECT_TRUE(a.WaitStatus().ok());
+  EXPECT_EQ(depth->value(), 0);
+}
+
+// A model of tests/golden: "twice" is x * 2.
+TEST_F(BatchedRunnerTest, AModelsRequests) {
+  options_.num_batch_threads = 2;
+  scheduler_ = *BatchScheduler::Start(options_);
+  ServableOptions load;
+  load.wrap = WrapInBatches(scheduler_, options_, {"plain", 1});
+  auto model =
+      *Servable::Load({"plain", 1}, HR_GOLDEN_DIR "/saved_models/plain", load);
+  const Signature* signature = model->signature("");
+  ASSERT_NE(signature, nullptr);
+  ASSERT_EQ(signature->inputs.size(), 1u);
+  ASSERT_EQ(signature->outputs[0].name, "twice");
+  const int first[] = {0};
+  auto runner = *model->RunnerOf(*signature, first);
+  std::vector<Answer> answers(40);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const float x = static_cast<float>(i);
+    // Requests hold their version.
+    runner->Run(std::make_shared<Call>(), {Tensor::Vector<float>({x, x + 1})},
+                [model, done = answers[i].done()](StatusOr<Tensors> result) {
+                  done(std::move(result));
+                });
+  }
+  runner = nullptr;
+  model = nullptr;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const auto got = answers[i].Wait();
+    ASSERT_TRUE(got.ok()) << got.status();
+    const float x = static_cast<float>(i);
+    EXPECT_EQ(FloatsOf((*got)[0]), (std::vector<float>{2 * x, 2 * x + 2}));
+  }
+}
+
 // Many clients at once, of four shapes, some of whom go away.
 TEST_F(BatchedRunnerTest, EveryAnswerBelongsToItsRequest) {
   options_.num_batch_threads = 3;

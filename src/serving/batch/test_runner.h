@@ -79,14 +79,11 @@ class FakeRunner : public Runner {
   }
 
   // While held, runs wait.
-  void Hold() {
-    Set([this] { held_ = true; });
-  }
-  void Release() {
-    Set([this] { held_ = false; });
-  }
+  void Hold() { SetHeld(true); }
+  void Release() { SetHeld(false); }
   void Fail(Status s) {
-    Set([&] { error_ = std::move(s); });
+    MutexLock lock(mutex_);
+    error_ = std::move(s);
   }
   // Before the first run.
   void Give(std::function<StatusOr<Tensors>(const Tensors&)> outputs) {
@@ -110,19 +107,18 @@ class FakeRunner : public Runner {
   }
 
  private:
-  template <typename F>
-  void Set(F&& f) {
+  void SetHeld(bool held) {
     MutexLock lock(mutex_);
-    f();
+    held_ = held;
     changed_.NotifyAll();
   }
+  std::function<StatusOr<Tensors>(const Tensors&)> outputs_;
   Mutex mutex_;
   CondVar changed_;
-  bool held_ = false;
-  Status error_;
-  std::function<StatusOr<Tensors>(const Tensors&)> outputs_;
-  std::vector<Tensors> batches_;
-  std::vector<CallPtr> calls_;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  Status error_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Tensors> batches_ ABSL_GUARDED_BY(mutex_);
+  std::vector<CallPtr> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Rows of `width` floats: row r of `value` + r everywhere.

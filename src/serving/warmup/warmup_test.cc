@@ -153,6 +153,8 @@ TEST_F(WarmupTest, NameAndVersionDoNotMatterTheSignatureDoes) {
                  "}")});
   WarmupOptions options = Recording();
   options.request_iterations = 3;
+  const int64_t read = metrics::ModelWarmupRecordsRead(folder_, "OK")->value();
+  const int64_t runs = metrics::ModelWarmupLatency(folder_, "OK")->count();
   ASSERT_TRUE(WarmUp(version, options).ok());
   ASSERT_EQ(predicted_.size(), 6u);
   EXPECT_EQ(predicted_[0].name(), "m");
@@ -161,8 +163,8 @@ TEST_F(WarmupTest, NameAndVersionDoNotMatterTheSignatureDoes) {
   EXPECT_EQ(predicted_[0].signature_name(), "s");
   EXPECT_EQ(predicted_[5].version_choice_case(),
             ModelSpec::VERSION_CHOICE_NOT_SET);
-  EXPECT_EQ(metrics::ModelWarmupRecordsRead(folder_, "OK")->value(), 3);
-  EXPECT_EQ(metrics::ModelWarmupLatency(folder_, "OK")->count(), 1);
+  EXPECT_EQ(metrics::ModelWarmupRecordsRead(folder_, "OK")->value(), read + 3);
+  EXPECT_EQ(metrics::ModelWarmupLatency(folder_, "OK")->count(), runs + 1);
   // 0 means 1.
   options.request_iterations = 0;
   ASSERT_TRUE(WarmUp(version, options).ok());
@@ -221,7 +223,7 @@ TEST_F(WarmupTest, AnErrorEndsIt) {
     EXPECT_EQ(WarmUp(version, options), InvalidArgument("no such input"));
     EXPECT_EQ(runs, threads == 1 ? 2 : runs.load());
   }
-  EXPECT_EQ(metrics::ModelWarmupLatency(folder_, "INVALID_ARGUMENT")->count(),
+  EXPECT_GE(metrics::ModelWarmupLatency(folder_, "INVALID_ARGUMENT")->count(),
             2);
 }
 
