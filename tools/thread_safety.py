@@ -19,7 +19,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The annotated locks are made of the others here.
-MADE_HERE = ("base/mutex.h", "base/fork_mutex.h", "base/fork_mutex.cc")
+MADE_HERE = (
+    "base/mutex.h",
+    "base/fork_mutex.h",
+    "base/fork_mutex.cc",
+    "base/timed_cond_var.h",
+)
 PLAIN = re.compile(
     r"\bstd::(\w*mutex|lock_guard|unique_lock|scoped_lock|shared_lock"
     r"|condition_variable\w*)\b"
