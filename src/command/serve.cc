@@ -43,10 +43,10 @@ const CommandDef kServeCommand = {
     "Serve models as tensorflow_model_server does.",
     {},
     {},
-    "Takes the flags of tensorflow_model_server, as --port=8500 "
-    "--rest_api_port=8501 --model_name=NAME --model_base_path=FOLDER; "
-    "docs/serving.md lists them all. Hands over to the program "
-    "headrace-serving.",
+    "Takes the flags of tensorflow_model_server: --port=8500\n"
+    "--rest_api_port=8501 --model_name=NAME --model_base_path=FOLDER ...\n"
+    "docs/serving.md lists them all. Hands over to the program\n"
+    "headrace-serving, beside this one or in PATH.",
     nullptr,
     RunServe};
 

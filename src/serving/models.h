@@ -22,6 +22,8 @@ class Models {
   // servable version label: L", NotFound "Servable not found for request:
   // Latest(NAME)" and "... Specific(NAME, N)". Takes no lock that a load holds.
   virtual StatusOr<ServablePtr> Find(const ModelSpec& spec) = 0;
+  // Whether Find would wait for a load: for threads that must not.
+  virtual bool FindWaits(const ModelSpec&) { return false; }
 
   // The versions of a model that this process has seen, newest first, or the
   // one that the spec names. NotFound where there are none. Labels are not

@@ -11,7 +11,7 @@ from command_line import golden, program
 import headrace as tf
 
 COMMANDS = (
-    "show run ops diff freeze optimize upgrade svg bench help completion"
+    "show run ops diff freeze optimize upgrade svg bench serve help completion"
 ).split()
 
 

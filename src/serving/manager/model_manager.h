@@ -45,8 +45,7 @@ class ModelManager : public Models {
   // Where a version has to be loaded first, that is waited for, as far as what
   // the calling thread listens to (base/cancellation.h) lets it.
   StatusOr<ServablePtr> Find(const ModelSpec& spec) override;
-  // Whether Find would wait: for threads that must not.
-  bool FindWaits(const ModelSpec& spec);
+  bool FindWaits(const ModelSpec& spec) override;
   Status StatusOf(const ModelSpec& spec,
                   GetModelStatusResponse* response) override;
   // Waits for models that were not there before. Besides the errors of Start:

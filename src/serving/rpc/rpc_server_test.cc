@@ -32,7 +32,7 @@ class RpcTest : public testing::Test {
         {"plain", 3}, HR_GOLDEN_DIR "/saved_models/plain", ServableOptions());
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     models_.Add(*loaded);
-    AddPredictionService(models_, {}, &methods_);
+    AddPredictionService(models_, {}, workers_, nullptr, &methods_);
     AddModelService(models_, workers_, &methods_);
     AddHealthService([this] { return models_.Ready(); },
                      {"ModelService", "PredictionService"}, &methods_);

@@ -25,6 +25,68 @@ Status ReloadFrom(Models& models, const api::ReloadConfigRequest& request,
   return OkStatus();
 }
 
+// What answers requests.
+struct Prediction {
+  Models& models;
+  const AnswerOptions options;
+  Workers& workers;
+  AnswerObserver* const observer;
+};
+
+const ModelSpec& SpecOf(const api::MultiInferenceRequest& request) {
+  return request.tasks().empty() ? ModelSpec::default_instance()
+                                 : request.tasks(0).model_spec();
+}
+const ModelSpec& SpecOf(const api::MultiInferenceResponse& response) {
+  return response.results().empty() ? ModelSpec::default_instance()
+                                    : response.results(0).model_spec();
+}
+template <typename Message>
+const ModelSpec& SpecOf(const Message& message) {
+  return message.model_spec();
+}
+
+// Calls f(call, request) here, or on a thread that may wait for the model.
+template <typename Request, typename F>
+void Where(const Prediction& to, const ModelSpec& spec, CallPtr call,
+           const Request& request, F f) {
+  if (!to.models.FindWaits(spec)) return f(std::move(call), request);
+  to.workers.Run([call, request, f] {
+    const StopScope scope(&call->stop());
+    f(call, request);
+  });
+}
+
+// Has the observer told of the answer.
+template <typename Response>
+Done<Response> Observed(AnswerObserver* observer, StringView method,
+                        const ModelSpec& spec, Done<Response> done) {
+  if (observer == nullptr) return done;
+  observer->Began(spec.name());
+  return [observer, method, spec, done = std::move(done),
+          start = Call::Clock::now()](StatusOr<Response> response) {
+    const ModelSpec& used = response.ok() ? SpecOf(*response) : spec;
+    observer->Ended(spec.name(), {method, used, response.status(),
+                                  Call::Clock::now() - start});
+    done(std::move(response));
+  };
+}
+
+template <typename Request, typename Response, typename F>
+RpcMethod AnsweredBy(const Prediction& to, StringView name, F answer) {
+  return UnaryMethod<Request, Response>(
+      [to, name, answer](CallPtr call, const Request& request,
+                         Done<Response> done) {
+        const ModelSpec& spec = SpecOf(request);
+        Where(to, spec, std::move(call), request,
+              [to, answer,
+               done = Observed(to.observer, name, spec, std::move(done))](
+                  CallPtr asked, const Request& given) {
+                answer(to.models, to.options, std::move(asked), given, done);
+              });
+      });
+}
+
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 using grpc::health::v1::HealthListRequest;
@@ -46,30 +108,35 @@ struct HealthState {
 }  // namespace
 
 void AddPredictionService(Models& models, const AnswerOptions& options,
+                          Workers& workers, AnswerObserver* observer,
                           RpcMethods* methods) {
+  const Prediction to{models, options, workers, observer};
   const auto add = [&](StringView name, RpcMethod method) {
     methods->emplace(absl::StrCat(kPrediction, name), std::move(method));
   };
-  const auto of = [&models, options](auto answer) {
-    return [&models, options, answer](CallPtr call, const auto& request,
-                                      auto done) {
-      answer(models, options, std::move(call), request, std::move(done));
-    };
-  };
-  add("Predict",
-      UnaryMethod<api::PredictRequest, api::PredictResponse>(of(&Predict)));
+  add("Predict", AnsweredBy<api::PredictRequest, api::PredictResponse>(
+                     to, "Predict", &Predict));
   add("Classify",
-      UnaryMethod<api::ClassificationRequest, api::ClassificationResponse>(
-          of(&Classify)));
-  add("Regress", UnaryMethod<api::RegressionRequest, api::RegressionResponse>(
-                     of(&Regress)));
+      AnsweredBy<api::ClassificationRequest, api::ClassificationResponse>(
+          to, "Classify", &Classify));
+  add("Regress", AnsweredBy<api::RegressionRequest, api::RegressionResponse>(
+                     to, "Regress", &Regress));
   add("MultiInference",
-      UnaryMethod<api::MultiInferenceRequest, api::MultiInferenceResponse>(
-          of(&MultiInference)));
+      AnsweredBy<api::MultiInferenceRequest, api::MultiInferenceResponse>(
+          to, "MultiInference", &MultiInference));
   add("GetModelMetadata",
-      PlainMethod<api::GetModelMetadataRequest, api::GetModelMetadataResponse>(
-          [&models](const auto& request, auto* response) {
-            return GetModelMetadata(models, request, response);
+      UnaryMethod<api::GetModelMetadataRequest, api::GetModelMetadataResponse>(
+          [to](CallPtr call, const api::GetModelMetadataRequest& request,
+               Done<api::GetModelMetadataResponse> done) {
+            Where(to, request.model_spec(), call, request,
+                  [to, done](CallPtr, const auto& asked) {
+                    api::GetModelMetadataResponse response;
+                    const Status s = Guarded("a request", [&] {
+                      return GetModelMetadata(to.models, asked, &response);
+                    });
+                    if (!s.ok()) return done(s);
+                    done(std::move(response));
+                  });
           }));
 }
 

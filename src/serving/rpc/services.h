@@ -2,14 +2,17 @@
 #pragma once
 
 #include "serving/answer/answers.h"
+#include "serving/answer/observer.h"
 #include "serving/model/workers.h"
 #include "serving/rpc/rpc_server.h"
 
 namespace headrace::serving {
 
 // tensorflow.serving.PredictionService and ModelService. All that is given
-// outlives the methods; reloads run on `workers`.
+// outlives the methods; `observer` may be null. Reloads, and requests that a
+// model has to be loaded for, run on `workers`.
 void AddPredictionService(Models& models, const AnswerOptions& options,
+                          Workers& workers, AnswerObserver* observer,
                           RpcMethods* methods);
 void AddModelService(Models& models, Workers& workers, RpcMethods* methods);
 

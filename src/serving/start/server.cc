@@ -7,24 +7,18 @@
 #include <thread>
 
 #include "absl/strings/str_split.h"
-#include "base/cpu_count.h"
 #include "base/thread_pool.h"
-#include "op/reach.h"
 #include "serving/manager/config.h"
-#include "serving/manager/model_manager.h"
 #include "serving/manager/text_proto.h"
-#include "serving/model/dispatch.h"
 #include "serving/rpc/services.h"
+#include "serving/start/recorder.h"
+#include "serving/start/served_models.h"
 #include "tensorflow_serving/config/ssl_config.pb.h"
 
 namespace headrace::serving {
 namespace {
 
 using Log = std::function<void(const std::string&)>;
-
-std::vector<std::string> NamesOf(const std::string& joined) {
-  return absl::StrSplit(joined, ',', absl::SkipEmpty());
-}
 
 StatusOr<ModelServerConfig> ConfigOf(const Flags& flags) {
   if (!flags.model_config_file.empty()) {
@@ -79,10 +73,7 @@ StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsOf(
 class HeadraceServer : public Server {
  public:
   HeadraceServer(const Flags& flags, Log log)
-      : flags_(flags),
-        log_(std::move(log)),
-        workers_(flags.grpc_max_threads > 0 ? flags.grpc_max_threads
-                                            : 4 * AvailableCpus()) {}
+      : flags_(flags), log_(std::move(log)) {}
   ~HeadraceServer() override { End(std::chrono::system_clock::now()); }
 
   Status Open() {
@@ -91,7 +82,9 @@ class HeadraceServer : public Server {
     HR_ASSIGN_OR_RETURN(const ModelServerConfig config, ConfigOf(flags_));
     HR_ASSIGN_OR_RETURN(auto credentials,
                         CredentialsOf(flags_.ssl_config_file));
-    models_ = std::make_unique<ModelManager>(ManagerOptionsOf());
+    HR_ASSIGN_OR_RETURN(threads_, RunThreads::Make(flags_));
+    models_ = std::make_unique<ModelManager>(
+        ManagerOptionsOf(flags_, *threads_, log_));
     HR_RETURN_IF_ERROR(models_->Start(config));
     return OpenGrpc(std::move(credentials));
   }
@@ -115,59 +108,11 @@ class HeadraceServer : public Server {
     if (n > 0) SetNumThreads(n);
   }
 
-  ManagerOptions ManagerOptionsOf() {
-    ManagerOptions o;
-    o.file_system_poll_wait_seconds = flags_.file_system_poll_wait_seconds;
-    o.max_num_load_retries = flags_.max_num_load_retries;
-    o.load_retry_interval_micros = flags_.load_retry_interval_micros;
-    o.num_load_threads = flags_.num_load_threads;
-    o.num_unload_threads = flags_.num_unload_threads;
-    o.allow_version_labels_for_unavailable_models =
-        flags_.allow_version_labels_for_unavailable_models;
-    o.flush_filesystem_caches = flags_.flush_filesystem_caches;
-    o.saved_model_tags = NamesOf(flags_.saved_model_tags);
-    o.model_config_file = flags_.model_config_file;
-    o.model_config_file_poll_wait_seconds =
-        flags_.model_config_file_poll_wait_seconds;
-    o.lazy_load_models = flags_.lazy_load_models;
-    o.total_model_memory_limit_bytes = flags_.total_model_memory_limit_bytes;
-    for (std::string& name : NamesOf(flags_.pinned_models)) {
-      o.pinned_models.insert(std::move(name));
-    }
-    o.start_with_failed_models = flags_.start_with_failed_models;
-    o.servable_options = [this](const ServableId& id, const std::string&) {
-      return OptionsOf(id);
-    };
-    o.log = [this](Severity, const std::string& text) { log_(text); };
-    return o;
-  }
-
-  StatusOr<ServableOptions> OptionsOf(const ServableId& id) {
-    ServableOptions options;
-    options.tags = NamesOf(flags_.saved_model_tags);
-    if (flags_.safe_mode) {
-      SafetyPolicy policy;
-      for (std::string& op : NamesOf(flags_.safe_mode_allow_ops)) {
-        policy.allowed_ops.insert(std::move(op));
-      }
-      HR_ASSIGN_OR_RETURN(
-          options.sandbox,
-          MakeSandbox(std::move(policy), absl::StrCat("the model ", id.name)));
-    }
-    options.wrap = [this](RunnerPtr runner, const Signature&,
-                          absl::Span<const int>) {
-      return Dispatched(std::move(runner), &workers_);
-    };
-    return options;
-  }
-
   Status OpenGrpc(std::shared_ptr<grpc::ServerCredentials> credentials) {
-    AnswerOptions answers;
-    answers.check_method_names = flags_.enable_signature_method_name_check;
-    answers.tensor_content = flags_.enable_serialization_as_tensor_content;
     RpcMethods methods;
-    AddPredictionService(*models_, answers, &methods);
-    AddModelService(*models_, workers_, &methods);
+    AddPredictionService(*models_, AnswerOptionsOf(flags_), threads_->workers(),
+                         &recorder_, &methods);
+    AddModelService(*models_, threads_->workers(), &methods);
     AddHealthService([this] { return !draining_ && models_->Ready(); },
                      {"ModelService", "PredictionService"}, &methods);
     if (flags_.enable_grpc_reflection) AddReflectionService(&methods);
@@ -175,7 +120,8 @@ class HeadraceServer : public Server {
     options.port = flags_.port;
     options.socket_path = flags_.grpc_socket_path;
     options.credentials = std::move(credentials);
-    for (const std::string& pair : NamesOf(flags_.grpc_channel_arguments)) {
+    for (const std::string& pair :
+         CommaSeparated(flags_.grpc_channel_arguments)) {
       const std::pair<std::string, std::string> split =
           absl::StrSplit(pair, absl::MaxSplits('=', 1));
       options.channel_arguments.push_back(split);
@@ -196,7 +142,8 @@ class HeadraceServer : public Server {
   const Log log_;
   std::atomic<bool> draining_{false};
   // Declared in the order in which they need each other.
-  Workers workers_;
+  GrpcRecorder recorder_;
+  std::unique_ptr<RunThreads> threads_;
   std::unique_ptr<ModelManager> models_;
   std::unique_ptr<RpcServer> rpc_;
 };
