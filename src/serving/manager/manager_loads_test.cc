@@ -138,7 +138,21 @@ TEST_F(ManagerTest, WithoutLazinessWhatIsPutOutComesBackOnDemand) {
   }
 }
 
-TEST_F(ManagerTest, ANewVersionMayNotPutOutItsOwnModel) {
+TEST_F(ManagerTest, VersionsOfOneModelMakeRoomForEachOther) {
+  AddVersion("m", "1", 1000);
+  AddVersion("m", "2", 1000);
+  options_.lazy_load_models = true;
+  options_.total_model_memory_limit_bytes = 2000;
+  ASSERT_EQ(Start(ModelText("m", "model_version_policy { all {} }")),
+            OkStatus());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Answers("name: 'm' version { value: 1 }"), 1);
+    EXPECT_EQ(Answers("name: 'm'"), 2);
+  }
+  EXPECT_EQ(Loads("m", 1), 2);
+}
+
+TEST_F(ManagerTest, ANewVersionDoesNotPutOutTheOneThatServes) {
   AddVersion("m", "1", 1000);
   options_.total_model_memory_limit_bytes = 2000;
   ASSERT_EQ(Start(ModelText("m")), OkStatus());
