@@ -128,39 +128,38 @@ Status ModelManager::TakeMemory(const LoadJob& job, uint64_t bytes) {
       return OkStatus();
     }
     v->never_fits = bytes > limit;
-    if (v->never_fits || !MakeRoom(job, bytes, Clock::now() >= hurry)) {
+    if (v->never_fits || !MakeRoom(bytes, Clock::now() >= hurry)) {
       return NoRoom(job.id, bytes, limit);
     }
     changed_.WaitFor(mutex_, kLookForRoom);
   }
 }
 
-bool ModelManager::MakeRoom(const LoadJob& job, uint64_t bytes, bool in_haste) {
+bool ModelManager::MakeRoom(uint64_t bytes, bool in_haste) {
   uint64_t stays = 0;  // what is not on its way out
-  std::vector<LoadedVersion> idle, all;
+  std::vector<LoadedVersion> idle, available,
+      loading;  // each with those before
   for (const auto& [name, model] : board_.models()) {
-    const bool stays_in =
-        name == job.id.name || options_.pinned_models.contains(name);
+    const bool pinned = options_.pinned_models.contains(name);
     for (const auto& [number, v] : model.versions) {
-      const bool available = v.state == ModelVersionStatus::AVAILABLE;
       if (v.to_put_out || v.state == ModelVersionStatus::UNLOADING) continue;
       stays += v.bytes;
       // One that is not wanted would not come back.
-      LoadedVersion loaded{
-          {name, number}, v.bytes, 0, available && v.wanted && !stays_in};
+      LoadedVersion loaded{{name, number}, v.bytes, 0, v.wanted && !pinned};
       if (v.used != nullptr) loaded.used = v.used->load();
-      all.push_back(loaded);
-      loaded.may_go = loaded.may_go && v.servable.use_count() <= kIdleCopies;
+      loading.push_back(loaded);
+      loaded.may_go &= v.state == ModelVersionStatus::AVAILABLE;
+      available.push_back(loaded);
+      loaded.may_go &= v.servable.use_count() <= kIdleCopies;
       idle.push_back(loaded);
     }
   }
   const uint64_t limit = options_.total_model_memory_limit_bytes;
   if (FitsIn(limit, stays, bytes)) return true;
   const uint64_t wanting = bytes - (limit - std::min(limit, stays));
-  const auto possible = VersionsToPutOut(std::move(all), wanting);
-  if (!possible) return false;
+  if (!VersionsToPutOut(std::move(loading), wanting)) return false;
   auto go = VersionsToPutOut(std::move(idle), wanting);
-  if (!go && in_haste) go = possible;
+  if (!go && in_haste) go = VersionsToPutOut(std::move(available), wanting);
   if (!go) return true;
   for (const ServableId& id : *go) board_.Find(id)->to_put_out = true;
   Changed();

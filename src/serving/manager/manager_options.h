@@ -42,9 +42,9 @@ struct ManagerOptions {
   // Versions are loaded when a request first finds them.
   bool lazy_load_models = false;
   // By the estimate of each version; 0: no limit. Before a load that would pass
-  // it, the least recently used versions that no request holds are put out, but
-  // for those of the same model, of pinned models, and the only good version
-  // while a new one fails; they come back on demand.
+  // it, the least recently used versions that no request holds are put out, and
+  // come back on demand; but not those of pinned models, and not those that
+  // serve on only because a newer one is not loaded.
   uint64_t total_model_memory_limit_bytes = 0;
   std::set<std::string> pinned_models;
   // A model that fails is no error of Start, which waits for one try of each.

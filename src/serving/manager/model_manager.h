@@ -98,8 +98,8 @@ class ModelManager : public Models {
   void RunLoad(const LoadJob& job);
   StatusOr<ServablePtr> Load(const LoadJob& job);
   Status TakeMemory(const LoadJob& job, uint64_t bytes);
-  // Has versions put out until `bytes` fit; false where they cannot.
-  bool MakeRoom(const LoadJob& job, uint64_t bytes, bool in_haste)
+  // Has versions put out so that `bytes` will fit; false where they never will.
+  bool MakeRoom(uint64_t bytes, bool in_haste)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t MemoryCounted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool NoteFailure(const LoadJob& job, VersionRecord& v, const Status& status)
