@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/guard.h"
 #include "serving/batch/split_task.h"
 
 namespace headrace::serving {
@@ -28,10 +29,12 @@ void BatchTask::Finish(StatusOr<Tensors> result) {
 }
 
 Status WaitStatus(const BatchTask& task) {
-  Status s = task.call->stop().status();
-  if (!absl::IsDeadlineExceeded(s)) return s;
-  return DeadlineExceeded(
-      "Run() timeout exceeded while waiting in batching queue");
+  return Guarded("a request", [&] {
+    Status s = task.call->stop().status();
+    if (!absl::IsDeadlineExceeded(s)) return s;
+    return DeadlineExceeded(
+        "Run() timeout exceeded while waiting in batching queue");
+  });
 }
 
 bool BatchQueue::SharesBatch(const BatchTask& a, const BatchTask& b) const {
