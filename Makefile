@@ -7,7 +7,8 @@
 # make asan, tsan, fuzz              the sanitizers and fuzzers
 # make fuzz-ops                      raw ops for FUZZ_SECONDS
 # make soak                          hours: TensorFlow's own tests, long fuzzing
-# PYTHON=python3.12 chooses the interpreter of .venv, JOBS=4 the parallelism.
+# PYTHON=python3.12 chooses the interpreter of .venv and of the wheel, JOBS=4 the
+# parallelism, TRY_PYTHONS="python3.12 python3.13" what the wheel is tried with.
 JOBS ?= $(shell nproc)
 PYTEST_ARGS ?= -q -n $(JOBS)
 FUZZ_SECONDS ?= 60
@@ -47,9 +48,9 @@ bench: build
 	@cmake --build build -j $(JOBS) --target headrace_benchmarks
 	bash tools/bench.sh
 
-wheel: build
+wheel:
 	@bash tools/bootstrap.sh wheel
-	bash tools/wheel.sh
+	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) bash tools/wheel.sh
 
 c-package: configured
 	@cmake --build build -j $(JOBS) --target headrace_c

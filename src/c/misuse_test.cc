@@ -109,6 +109,20 @@ TEST_F(CApiMisuse, OperationsAreOfOneGraph) {
   TF_DeleteGraph(other);
 }
 
+TEST_F(CApiMisuse, ControlInputsOfAnotherGraphStay) {
+  TF_Operation* x = AddPlaceholder("x", TF_FLOAT);
+  TF_Operation* y = AddPlaceholder("y", TF_FLOAT);
+  TF_AddOperationControlInput(graph_, y, x);
+  TF_Graph* other = TF_NewGraph();
+  TF_RemoveAllControlInputs(other, y);
+  TF_RemoveAllControlInputs(nullptr, y);
+  TF_RemoveAllControlInputs(graph_, nullptr);
+  EXPECT_EQ(TF_OperationNumControlInputs(y), 1);
+  TF_RemoveAllControlInputs(graph_, y);
+  EXPECT_EQ(TF_OperationNumControlInputs(y), 0);
+  TF_DeleteGraph(other);
+}
+
 TEST_F(CApiMisuse, FeedsAreChecked) {
   TF_Operation* x = AddPlaceholder("x", TF_FLOAT);
   TF_OperationDescription* d = TF_NewOperation(graph_, "Neg", "neg");

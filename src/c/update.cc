@@ -182,6 +182,10 @@ void TF_AddOperationControlInput(TF_Graph* graph, TF_Operation* op,
                 [&](headrace::Node* n) { n->AddControlInput(input->node); });
 }
 
+void TF_RemoveAllControlInputs(TF_Graph* graph, TF_Operation* op) {
+  capi::Quietly(graph, op, [](headrace::Node* n) { n->RemoveControlInputs(); });
+}
+
 void TF_SetRequestedDevice(TF_Graph* graph, TF_Operation* op,
                            const char* device) {
   capi::Quietly(graph, op, [&](headrace::Node* n) {

@@ -68,6 +68,7 @@ class Node {
   void set_op(ResolvedOpPtr op) { op_ = std::move(op); }
   void SetInput(int i, Edge e) { inputs_[i] = e; }
   void AddControlInput(Node* n);
+  void RemoveControlInputs() { control_inputs_.clear(); }
 
  private:
   friend class Graph;

@@ -50,6 +50,26 @@ static void Neighbours(TF_Operation* add, TF_Output feed, TF_Output two) {
   CHECK(TF_OperationNumControlInputs(add) == 0);
 }
 
+// What is waited for goes again; a placeholder that nobody feeds would fail runs.
+static void Controls(TF_Graph* g, TF_Operation* add, TF_Operation* two,
+                     TF_Status* s) {
+  TF_Operation* unfed = Placeholder(g, "unfed", TF_FLOAT, s);
+  CHECK_OK(s);
+  TF_AddOperationControlInput(g, add, unfed);
+  TF_AddOperationControlInput(g, add, two);
+  CHECK(TF_OperationNumControlInputs(add) == 2);
+  TF_Operation* before[2] = {NULL, NULL};
+  CHECK(TF_OperationGetControlInputs(add, before, 2) == 2);
+  CHECK(before[0] != before[1]);
+  CHECK(before[0] == unfed || before[1] == unfed);
+  CHECK(TF_OperationNumControlOutputs(unfed) == 1);
+  TF_RemoveAllControlInputs(g, add);
+  CHECK(TF_OperationNumControlInputs(add) == 0);
+  CHECK(TF_OperationNumControlOutputs(unfed) == 0);
+  CHECK(TF_OperationNumInputs(add) == 2);
+  TF_RemoveAllControlInputs(g, add);
+}
+
 static void Runs(TF_Graph* g, TF_Output feed, TF_Output add, TF_Status* s) {
   TF_Session* session = Session(g, s);
   for (int i = 0; i < 3; ++i) {
@@ -235,6 +255,7 @@ int main(void) {
   Metadata(add, two.oper, s);
   Neighbours(add, feed, two);
   Imports(g, s);
+  Controls(g, add, two.oper, s);
   Runs(g, feed, First(add), s);
   Mistakes(g, feed, s);
   Walk(g);

@@ -386,6 +386,8 @@ TF_CAPI_EXPORT void TF_UpdateEdge(TF_Graph* graph, TF_Output new_src,
 TF_CAPI_EXPORT void TF_AddOperationControlInput(TF_Graph* graph,
                                                 TF_Operation* op,
                                                 TF_Operation* input);
+TF_CAPI_EXPORT void TF_RemoveAllControlInputs(TF_Graph* graph,
+                                              TF_Operation* op);
 TF_CAPI_EXPORT void TF_SetAttr(TF_Graph* graph, TF_Operation* op,
                                const char* attr_name,
                                TF_Buffer* attr_value_proto, TF_Status* status);
