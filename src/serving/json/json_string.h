@@ -1,0 +1,49 @@
+// Pieces of JSON strings, for who checks them and who reads them.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace headrace::serving {
+
+// The first quote, backslash or control character of [p, end), or its end.
+inline const char* PlainRun(const char* p, const char* end) {
+  constexpr uint64_t kOnes = 0x0101010101010101, kHighs = 0x8080808080808080;
+  const auto has_zero = [](uint64_t x) { return (x - kOnes) & ~x & kHighs; };
+  for (; end - p >= 8; p += 8) {
+    uint64_t word;
+    std::memcpy(&word, p, 8);
+    const uint64_t stop = has_zero(word ^ (kOnes * '"')) |
+                          has_zero(word ^ (kOnes * '\\')) |
+                          ((word - kOnes * 0x20) & ~word & kHighs);
+    if (stop != 0) break;
+  }
+  while (p != end && *p != '"' && *p != '\\' &&
+         static_cast<unsigned char>(*p) >= 0x20) {
+    ++p;
+  }
+  return p;
+}
+
+// The four hex digits at p; false where there are none.
+inline bool HexNumber(const char* p, const char* end, int* code) {
+  if (end - p < 4) return false;
+  *code = 0;
+  for (int i = 0; i < 4; ++i) {
+    const char c = p[i];
+    int digit;
+    if (c >= '0' && c <= '9') {
+      digit = c - '0';
+    } else if (c >= 'a' && c <= 'f') {
+      digit = c - 'a' + 10;
+    } else if (c >= 'A' && c <= 'F') {
+      digit = c - 'A' + 10;
+    } else {
+      return false;
+    }
+    *code = *code * 16 + digit;
+  }
+  return true;
+}
+
+}  // namespace headrace::serving

@@ -1,0 +1,81 @@
+// JSON text looked at where it lies: checked once, then read in place, without
+// a tree of its values. Neither recurses, however deep the text is nested.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "base/status.h"
+
+namespace headrace::serving {
+
+// A member of the outermost object.
+struct JsonMember {
+  StringView value;   // empty: there is no such member
+  int64_t items = 0;  // of a list: how many it has
+};
+
+// A body that begins with one well-formed value; what follows that is ignored.
+// The rules are RapidJSON's, as are the reasons it gives: NaN, Infinity and Inf
+// with or without a minus are numbers, bytes above 127 are not looked at.
+struct JsonBody {
+  StringView value;
+  std::vector<JsonMember> members;  // of the wanted names, the first of each
+};
+// InvalidArgument "JSON Parse error: REASON at offset: N". `wanted` are plain
+// names, without characters that JSON escapes. The result points into `text`.
+StatusOr<JsonBody> CheckJson(StringView text,
+                             absl::Span<const StringView> wanted = {});
+
+enum class JsonKind { kNull, kFalse, kTrue, kObject, kArray, kString, kNumber };
+// "Null", "False", ...
+const char* JsonKindName(JsonKind kind);
+// Of a checked value.
+JsonKind JsonKindOf(char first);
+inline JsonKind JsonKindOf(StringView value) { return JsonKindOf(value[0]); }
+
+// Walks through a value that CheckJson has accepted.
+class JsonReader {
+ public:
+  explicit JsonReader(StringView checked)
+      : p_(checked.data()), end_(checked.data() + checked.size()) {}
+
+  // Of the value it stands at.
+  JsonKind kind() const { return JsonKindOf(*p_); }
+  const char* here() const { return p_; }
+  const char* end() const { return end_; }
+  // For who has read a number up to there.
+  void MoveTo(const char* p) { p_ = p; }
+
+  // At a list or object: goes to its first element (or key), or, where it has
+  // none, past it and gives false.
+  bool Enter();
+  // After an element: goes to the next one (or its key), or out of the list or
+  // object and gives false.
+  bool Next();
+  // At a key: goes to its value and gives the key with its quotes.
+  StringView Key();
+  // Goes past a value, and gives its text.
+  StringView Skip();
+
+ private:
+  void SkipSpace() {
+    while (*p_ == ' ' || *p_ == '\n' || *p_ == '\r' || *p_ == '\t') ++p_;
+  }
+  const char* p_;
+  const char* end_;
+};
+
+// What a checked string says, given with its quotes.
+std::string JsonString(StringView quoted);
+bool JsonStringIs(StringView quoted, StringView plain);
+// A checked value for messages: without spaces, cut at 256 bytes.
+std::string JsonExcerpt(StringView value);
+// Whether the value that `at` stands at is an object with the one member "b64".
+bool IsBase64Object(JsonReader at);
+// Its bytes. InvalidArgument "JSON Value: V not formatted correctly for base64
+// data" and "Unable to base64 decode".
+StatusOr<std::string> Base64Bytes(StringView value);
+
+}  // namespace headrace::serving

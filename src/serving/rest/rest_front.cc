@@ -1,0 +1,69 @@
+#include "serving/rest/rest_front.h"
+
+#include "absl/strings/match.h"
+#include "serving/rest/rest_call.h"
+
+namespace headrace::serving {
+namespace {
+
+HttpResponse NotThere() {
+  HttpResponse response;
+  response.status = 404;
+  response.content_type = "text/html";
+  response.body =
+      "<html><head><title>404 Not Found</title></head>"
+      "<body><h1>Not Found</h1></body></html>\n";
+  return response;
+}
+
+// What browsers ask before they let a page of another origin ask.
+HttpResponse Preflight(const HttpRequest& request) {
+  const StringView origin = request.header("origin");
+  const bool known = absl::StrContains(origin, "http://") ||
+                     absl::StrContains(origin, "https://");
+  HttpResponse response;
+  if (!known) {
+    response = ErrorResponse(
+        InvalidArgument("Malformed request: OPTIONS ", request.path));
+  }
+  return response;
+}
+
+void HandleRest(const std::shared_ptr<const RestContext>& context,
+                const HttpRequest& request, HttpResponder responder) {
+  for (const RestExtra& extra : context->options.extra) {
+    if (extra(request, responder)) return;
+  }
+  if (!IsRestPath(request.path)) return responder.Send(NotThere());
+  if (request.method == "OPTIONS") {
+    return responder.Send(WithCors(Preflight(request), context->options));
+  }
+  RunRestCall(context, request, std::move(responder));
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<RestFront>> RestFront::Start(
+    Models& models, const AnswerOptions& answers, const RestOptions& options) {
+  if (options.max_body_bytes <= 0) {
+    return InvalidArgument("a body of at most ", options.max_body_bytes,
+                           " bytes is none");
+  }
+  HttpOptions http;
+  http.port = options.port;
+  http.threads = options.threads;
+  http.timeout = std::chrono::milliseconds(options.timeout_ms);
+  http.limits.body_bytes = options.max_body_bytes;
+  std::shared_ptr<const RestContext> context(
+      new RestContext{models, answers, options});
+  std::unique_ptr<RestFront> made(new RestFront);
+  HR_ASSIGN_OR_RETURN(made->server_,
+                      HttpServer::Start(http, [context = std::move(context)](
+                                                  const HttpRequest& request,
+                                                  HttpResponder responder) {
+                        HandleRest(context, request, std::move(responder));
+                      }));
+  return made;
+}
+
+}  // namespace headrace::serving

@@ -1,0 +1,63 @@
+// Version 1 of the stock server's REST interface.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "serving/answer/answers.h"
+#include "serving/http/http_server.h"
+#include "serving/models.h"
+
+namespace headrace::serving {
+
+// Other paths of the same port: answers, or keeps the responder to answer
+// later, and says true; says false where the request is not for it. Runs in a
+// loop's thread (HttpHandler).
+using RestExtra = std::function<bool(const HttpRequest&, HttpResponder)>;
+
+struct RestOptions {
+  int port = 0;                // --rest_api_port; 0: a free one
+  int threads = 0;             // --rest_api_num_threads; 0: four a CPU
+  int64_t timeout_ms = 30000;  // --rest_api_timeout_in_ms, of calls and clients
+  bool cors = false;           // --rest_api_enable_cors_support
+  int64_t max_body_bytes = int64_t{512} << 20;  // --rest_api_max_body_bytes
+  // Asked first, in their order.
+  std::vector<RestExtra> extra;
+  // Told of each answer of the paths of version 1; null: nobody.
+  struct Answered {
+    tensorflow::serving::ModelSpec spec;  // as it was asked for
+    StringView
+        method;  // "predict", "classify", "regress", "status", "metadata"
+    Status status;
+    std::chrono::steady_clock::duration time;
+  };
+  std::function<void(const Answered&)> answered;
+};
+
+// An answer with a body of {"error": ...} where the Status is one.
+HttpResponse ErrorResponse(const Status& s);
+
+// Thread-safe.
+class RestFront {
+ public:
+  // Serves from now on. `models` outlives the front. Errors of
+  // HttpServer::Start.
+  static StatusOr<std::unique_ptr<RestFront>> Start(
+      Models& models, const AnswerOptions& answers, const RestOptions& options);
+
+  int port() const { return server_->port(); }
+  // See HttpServer.
+  void Drain(std::chrono::steady_clock::time_point deadline) {
+    server_->Drain(deadline);
+  }
+  void Stop() { server_->Stop(); }
+
+ private:
+  RestFront() = default;
+
+  std::unique_ptr<HttpServer> server_;
+};
+
+}  // namespace headrace::serving
