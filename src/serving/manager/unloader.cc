@@ -14,6 +14,18 @@
 namespace headrace::serving {
 namespace {
 
+// The C library raises its limits as it meets large blocks, and then keeps up
+// to 64 MB at the end of each thread's heap, which malloc_trim does not look
+// at. Limits that are set stay.
+void KeepHeapsSmall() {
+#ifdef __GLIBC__
+  constexpr int kOfTheirOwn = 4 << 20;  // blocks from that size on
+  constexpr int kMostKept = 2 << 20;    // of a heap
+  (void)mallopt(M_MMAP_THRESHOLD, kOfTheirOwn);
+  (void)mallopt(M_TRIM_THRESHOLD, kMostKept);
+#endif
+}
+
 // After a version was freed: what is free stays with the process otherwise.
 void GiveMemoryBack() {
   CpuAllocator()->Trim();
@@ -67,6 +79,7 @@ class Unloader::Line {
 };
 
 StatusOr<std::unique_ptr<Unloader>> Unloader::Start(int threads) {
+  KeepHeapsSmall();
   auto made = std::make_unique<Unloader>();
   made->line_ = std::make_shared<Line>();
   const auto work = [line = made->line_] {

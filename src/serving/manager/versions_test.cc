@@ -82,6 +82,7 @@ TEST(ModelVersions, AreChildrenOfTheBasePath) {
   std::string local;
   auto files = FileSystemFor(base, &local);
   ASSERT_TRUE(files.ok());
+  (void)DeleteRecursively(*files, local);  // of a test before
   std::vector<std::string> warnings;
   EXPECT_EQ(ListVersions(base, &warnings).status().code(),
             absl::StatusCode::kNotFound);
