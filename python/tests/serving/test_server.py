@@ -1,11 +1,14 @@
 """The server as a process: its answers, its models as they change, its end."""
 
 import concurrent.futures
+import json
 import os
 import shutil
 import signal
 import subprocess
 import threading
+import urllib.error
+import urllib.request
 
 import grpc
 import pytest
@@ -182,3 +185,101 @@ def test_a_config_file_of_models_and_reload(tmp_path):
             )
         assert "absolute path" in error.value.details()
         assert server.predict("b", x=[1.0]).model_spec.version.value == 4
+
+
+def rest(server, path, body=None, headers=None):
+    """The status and the body of a request; POST where there is a body."""
+    url = f"http://127.0.0.1:{server.rest_port}{path}"
+    data = (
+        body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    )
+    request = urllib.request.Request(url, data=data, headers=headers or {})
+    try:
+        with urllib.request.urlopen(request, timeout=running.DEADLINE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as e:
+        return e.code, e.read().decode()
+
+
+def test_rest_answers_as_grpc_does(tmp_path):
+    monitoring = tmp_path / "monitoring.config"
+    monitoring.write_text("prometheus_config { enable: true }")
+    with serve_plain(tmp_path, f"--monitoring_config_file={monitoring}") as server:
+        predict = "/v1/models/plain:predict"
+        status, body = rest(server, predict, {"inputs": {"x": [1.5, 2]}})
+        assert status == 200
+        assert json.loads(body) == {"outputs": {"twice": [3.0, 4.0], "y": [4.5, 7.0]}}
+        status, body = rest(server, predict, {"instances": [1.5, 2]})
+        assert json.loads(body)["predictions"][0] == {"twice": 3.0, "y": 4.5}
+        status, body = rest(
+            server, "/v1/models/plain/versions/9:predict", {"inputs": 1}
+        )
+        assert status == 404
+        text = "Servable not found for request: Specific(plain, 9)"
+        assert json.loads(body) == {"error": text}
+        status, body = rest(server, "/v1/models/plain")
+        assert json.loads(body)["model_version_status"][0]["state"] == "AVAILABLE"
+        status, body = rest(server, "/v1/models/plain/metadata")
+        signatures = json.loads(body)["metadata"]["signature_def"]["signature_def"]
+        assert signatures["serving_default"]["inputs"]["x"]["dtype"] == "DT_FLOAT"
+        server.predict("plain", x=[1.0])
+        status, body = rest(server, "/monitoring/prometheus/metrics")
+        assert status == 200
+        count = ":tensorflow:serving:request_count"
+        assert f"# TYPE {count} counter" in body
+        assert f'{count}{{model_name="plain",status="OK"}} 5' in body
+        assert f'{count}{{model_name="plain",status="NOT_FOUND"}} 1' in body
+
+
+def test_health_and_config_over_rest(tmp_path):
+    with serve_plain(tmp_path) as server:
+        assert rest(server, "/v2/health/live")[0] == 200
+        assert rest(server, "/v2/health/ready")[0] == 200
+        status, body = rest(server, "/v1/config")
+        config = json.loads(body)
+        models = config["model_config_list"]["config"]
+        assert [m["name"] for m in models] == ["plain"]
+        models[0]["name"] = "renamed"
+        status, body = rest(server, "/v1/config", config)
+        assert status == 200, body
+        assert server.predict("renamed", x=[1.0]).model_spec.name == "renamed"
+        models[0]["base_path"] = "here"
+        status, body = rest(server, "/v1/config", config)
+        assert status == 400
+        assert "absolute path" in json.loads(body)["error"]
+        text = {"Content-Type": "text/plain"}
+        assert rest(server, "/v1/config", b"nonsense {", text)[0] == 400
+        assert server.predict("renamed", x=[1.0]).model_spec.name == "renamed"
+
+
+def test_requests_in_batches(tmp_path):
+    parameters = tmp_path / "batching.config"
+    parameters.write_text(
+        "max_batch_size { value: 8 } batch_timeout_micros { value: 100 }"
+    )
+    with serve_plain(
+        tmp_path, "--enable_batching", f"--batching_parameters_file={parameters}"
+    ) as server:
+        request = running.predict_request("plain", x=[2.0, 3.0])
+        request.output_filter.append("twice")
+
+        def ask(_):
+            response = server.ask(
+                "PredictionService", "Predict", request, "PredictResponse"
+            )
+            return list(response.outputs["twice"].float_val)
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            assert set(map(tuple, pool.map(ask, range(200)))) == {(4, 6)}
+        with pytest.raises(grpc.RpcError) as error:
+            server.predict("plain", x=[0.0] * 9)
+        assert error.value.details() == (
+            "Task size 9 is larger than maximum input batch size 8"
+        )
+
+
+def test_lazy_models_load_with_their_first_request(tmp_path):
+    with serve_plain(tmp_path, "--lazy_load_models") as server:
+        assert server.states("plain") == {1: 10}
+        assert list(server.predict("plain", x=[1.0]).outputs["twice"].float_val) == [2]
+        assert server.states("plain") == {1: 30}

@@ -35,7 +35,7 @@ Status PrepareRun(Target target, OutputsOf outputs, const char* method,
   run->target = std::move(target);
   const Signature& signature = *run->target.signature;
   if (options.check_method_names) {
-    HR_RETURN_IF_ERROR(CheckMethodName(signature, {method}));
+    HR_RETURN_IF_ERROR(CheckMethodName(signature, "example", {method}));
   }
   HR_ASSIGN_OR_RETURN(run->places, outputs(signature));
   HR_ASSIGN_OR_RETURN(run->runner,

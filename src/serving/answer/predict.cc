@@ -139,8 +139,7 @@ Status Prepare(Models& models, const AnswerOptions& options,
                                  request.model_spec(), &NoPredictSignature));
   const Signature& signature = *p->target.signature;
   if (options.check_method_names) {
-    HR_RETURN_IF_ERROR(CheckMethodName(
-        signature, {kPredictMethod, kClassifyMethod, kRegressMethod}));
+    HR_RETURN_IF_ERROR(CheckPredictMethod(signature));
   }
   HR_ASSIGN_OR_RETURN(p->inputs, InputsOf(request, signature));
   HR_ASSIGN_OR_RETURN(p->places, FilteredOutputs(request, signature));

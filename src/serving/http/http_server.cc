@@ -17,6 +17,27 @@
 #include "serving/http/http_loop.h"
 
 namespace headrace::serving {
+
+// A file descriptor that is closed with it.
+class ListenSocket {
+ public:
+  explicit ListenSocket(int fd = -1) : fd_(fd) {}
+  ~ListenSocket() { Reset(-1); }
+  ListenSocket(ListenSocket&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+  ListenSocket& operator=(ListenSocket&& o) noexcept {
+    Reset(std::exchange(o.fd_, -1));
+    return *this;
+  }
+  void Reset(int fd) {
+    if (fd_ >= 0) close(fd_);
+    fd_ = fd;
+  }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
 namespace {
 
 using std::chrono::milliseconds;
@@ -42,35 +63,16 @@ int ConnectionsLeft() {
       std::max(files / 2, files - std::min(files, kOtherFiles)));
 }
 
-class Socket {
- public:
-  explicit Socket(int fd = -1) : fd_(fd) {}
-  ~Socket() { Reset(-1); }
-  Socket(Socket&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
-  Socket& operator=(Socket&& o) noexcept {
-    Reset(std::exchange(o.fd_, -1));
-    return *this;
-  }
-  void Reset(int fd) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = fd;
-  }
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 template <typename Address>
 bool Bind(int fd, const Address& address) {
   return bind(fd, reinterpret_cast<const sockaddr*>(&address),
               sizeof(address)) == 0;
 }
 
-StatusOr<Socket> Listen(int port) {
+StatusOr<ListenSocket> Listen(int port) {
   const int flags = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
   for (const int family : {AF_INET6, AF_INET}) {
-    Socket s(socket(family, flags, 0));
+    ListenSocket s(socket(family, flags, 0));
     if (s.fd() < 0) continue;
     const int on = 1, off = 0;
     setsockopt(s.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -240,7 +242,7 @@ class HttpServer::Impl {
   int port_ = 0, most_ = 0;
   size_t turn_ = 0;
   HttpCounts counts_;
-  Socket listener_, wake_;
+  ListenSocket listener_, wake_;
   std::atomic<bool> closing_{false};
   Mutex stop_mutex_;  // one thread ends the others
   std::vector<std::unique_ptr<HttpLoop>> loops_;

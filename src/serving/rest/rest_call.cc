@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/guard.h"
+#include "serving/answer/method_names.h"
 #include "serving/json/examples_body.h"
 #include "serving/json/json_writer.h"
 #include "serving/json/predict_answer.h"
@@ -68,18 +69,6 @@ struct RestCall {
 };
 using RestCallPtr = std::shared_ptr<RestCall>;
 
-Status CheckMethodName(const Signature& signature) {
-  const std::string& name = signature.def->method_name();
-  for (const char* known : {"predict", "classify", "regress"}) {
-    if (name == absl::StrCat("tensorflow/serving/", known)) return OkStatus();
-  }
-  return Internal(
-      "Expected prediction signature method_name to be one of "
-      "{tensorflow/serving/predict, tensorflow/serving/classify, "
-      "tensorflow/serving/regress}. Was: ",
-      name);
-}
-
 // From JSON to tensors to the runner: an error says that nothing runs.
 Status StartPredict(const RestCallPtr& rest, StringView text) {
   HR_ASSIGN_OR_RETURN(const PredictBody body, PredictBody::Parse(text));
@@ -94,7 +83,7 @@ Status StartPredict(const RestCallPtr& rest, StringView text) {
   }
   HR_ASSIGN_OR_RETURN(PredictBody::Inputs inputs, body.Read(signature->inputs));
   if (rest->context->answers.check_method_names) {
-    HR_RETURN_IF_ERROR(CheckMethodName(*signature));
+    HR_RETURN_IF_ERROR(CheckPredictMethod(*signature));
   }
   std::vector<int> outputs(signature->outputs.size());
   std::iota(outputs.begin(), outputs.end(), 0);
@@ -186,7 +175,18 @@ void RunRestCall(std::shared_ptr<const RestContext> context,
     HR_ASSIGN_OR_RETURN(rest->route, RouteOf(request.method, request.path));
     rest->call = std::make_shared<Call>(rest->start + timeout);
     responder.OnClose([call = rest->call] { call->stop().Cancel(); });
-    return Start(rest, request.body);
+    Workers* const workers = rest->context->options.workers;
+    if (workers == nullptr ||
+        !rest->context->models.FindWaits(rest->route.spec)) {
+      return Start(rest, request.body);
+    }
+    workers->Run([rest, body = std::string(request.body)] {
+      const StopScope scope(&rest->call->stop());
+      const Status started =
+          Guarded("a request", [&] { return Start(rest, body); });
+      if (!started.ok()) rest->Finish(started, "");
+    });
+    return OkStatus();
   });
   if (!s.ok()) rest->Finish(s, "");
 }

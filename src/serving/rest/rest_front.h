@@ -8,6 +8,7 @@
 
 #include "serving/answer/answers.h"
 #include "serving/http/http_server.h"
+#include "serving/model/workers.h"
 #include "serving/models.h"
 
 namespace headrace::serving {
@@ -23,6 +24,9 @@ struct RestOptions {
   int64_t timeout_ms = 30000;  // --rest_api_timeout_in_ms, of calls and clients
   bool cors = false;           // --rest_api_enable_cors_support
   int64_t max_body_bytes = int64_t{512} << 20;  // --rest_api_max_body_bytes
+  // Where requests wait for a model that has to be loaded first, so that the
+  // loops do not; null: in the loops.
+  Workers* workers = nullptr;
   // Asked first, in their order.
   std::vector<RestExtra> extra;
   // Told of each answer of the paths of version 1; null: nobody.

@@ -10,7 +10,10 @@
 #include "base/thread_pool.h"
 #include "serving/manager/config.h"
 #include "serving/manager/text_proto.h"
+#include "serving/metrics/monitoring_config.h"
+#include "serving/rest/rest_front.h"
 #include "serving/rpc/services.h"
+#include "serving/start/paths.h"
 #include "serving/start/recorder.h"
 #include "serving/start/served_models.h"
 #include "tensorflow_serving/config/ssl_config.pb.h"
@@ -86,11 +89,12 @@ class HeadraceServer : public Server {
     models_ = std::make_unique<ModelManager>(
         ManagerOptionsOf(flags_, *threads_, log_));
     HR_RETURN_IF_ERROR(models_->Start(config));
+    HR_RETURN_IF_ERROR(OpenRest());
     return OpenGrpc(std::move(credentials));
   }
 
   int grpc_port() const override { return rpc_ ? rpc_->port() : 0; }
-  int rest_port() const override { return 0; }
+  int rest_port() const override { return rest_ ? rest_->port() : 0; }
 
   void Drain() override {
     draining_ = true;
@@ -132,9 +136,55 @@ class HeadraceServer : public Server {
     return OkStatus();
   }
 
+  Status OpenRest() {
+    if (flags_.rest_api_port == 0) return OkStatus();
+    if (flags_.rest_api_port == flags_.port) {
+      log_(absl::StrCat(
+          "server_options.http_port cannot be same as grpc_port. Please use a "
+          "different port for HTTP/REST API. Skipped exporting HTTP/REST "
+          "API."));
+      return OkStatus();
+    }
+    RestOptions options;
+    options.port = flags_.rest_api_port;
+    options.threads = flags_.rest_api_num_threads;
+    options.timeout_ms = flags_.rest_api_timeout_in_ms;
+    options.cors = flags_.rest_api_enable_cors_support;
+    options.max_body_bytes = flags_.rest_api_max_body_bytes;
+    options.workers = &threads_->workers();
+    options.answered = [](const RestOptions::Answered& a) {
+      RecordRest(a.spec, a.method, a.status, a.time);
+    };
+    if (!flags_.monitoring_config_file.empty()) {
+      HR_ASSIGN_OR_RETURN(
+          const auto monitoring,
+          metrics::ReadMonitoringConfig(flags_.monitoring_config_file));
+      if (monitoring.prometheus_config().enable()) {
+        options.extra.push_back(
+            MetricsPath(monitoring.prometheus_config().path()));
+      }
+    }
+    options.extra.push_back(
+        HealthPaths([this] { return !draining_ && models_->Ready(); }));
+    options.extra.push_back(ConfigPath(*models_, threads_->workers()));
+    HR_ASSIGN_OR_RETURN(
+        rest_, RestFront::Start(*models_, AnswerOptionsOf(flags_), options));
+    log_(absl::StrCat("Exporting HTTP/REST API at:localhost:", rest_->port(),
+                      " ..."));
+    return OkStatus();
+  }
+
   void End(std::chrono::system_clock::time_point deadline) {
     draining_ = true;
+    const auto left = deadline - std::chrono::system_clock::now();
+    // Both at once, within the same time.
+    std::thread rest([this, left] {
+      if (!rest_) return;
+      rest_->Drain(std::chrono::steady_clock::now() + left);
+      rest_->Stop();
+    });
     if (rpc_) rpc_->Stop(deadline);
+    rest.join();
     if (models_) models_->Stop();
   }
 
@@ -146,6 +196,7 @@ class HeadraceServer : public Server {
   std::unique_ptr<RunThreads> threads_;
   std::unique_ptr<ModelManager> models_;
   std::unique_ptr<RpcServer> rpc_;
+  std::unique_ptr<RestFront> rest_;
 };
 
 }  // namespace
