@@ -4,8 +4,7 @@ add_library(headrace_serving_objects INTERFACE)
 target_sources(headrace_serving_objects INTERFACE
     $<TARGET_OBJECTS:hr_serving> $<TARGET_OBJECTS:hr_serving_proto>)
 target_link_libraries(headrace_serving_objects INTERFACE ${HR_SERVING_LIBRARIES})
-if(EXISTS ${PROJECT_SOURCE_DIR}/src/serving/serving_main.cc)
-add_executable(headrace_serving ${PROJECT_SOURCE_DIR}/src/serving/serving_main.cc)
+add_executable(headrace_serving ${PROJECT_SOURCE_DIR}/src/serving/start/serving_main.cc)
 target_sources(headrace_serving PRIVATE $<TARGET_OBJECTS:hr_c_proto>)
 target_link_libraries(headrace_serving PRIVATE
     headrace_objects headrace_serving_objects)
@@ -13,4 +12,3 @@ target_link_libraries(headrace_serving PRIVATE
 target_link_options(headrace_serving PRIVATE -Wl,--exclude-libs,ALL)
 set_target_properties(headrace_serving PROPERTIES OUTPUT_NAME headrace-serving
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-endif()
