@@ -16,7 +16,8 @@ endif()
 if(HR_SERVING)
   pkg_check_modules(libevent REQUIRED IMPORTED_TARGET
                     libevent libevent_pthreads libevent_openssl)
-  # By name: gRPC's own package file would bring Abseil as shared libraries.
+  # By name: gRPC's own package file looks for the development files of all that
+  # it stands on.
   set(HR_GRPC)
   foreach(name grpc++ grpc gpr)
     find_library(HR_LIB_${name} ${name} REQUIRED)

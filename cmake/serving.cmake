@@ -8,7 +8,5 @@ add_executable(headrace_serving ${PROJECT_SOURCE_DIR}/src/serving/start/serving_
 target_sources(headrace_serving PRIVATE $<TARGET_OBJECTS:hr_c_proto>)
 target_link_libraries(headrace_serving PRIVATE
     headrace_objects headrace_serving_objects)
-# gRPC's libraries bring Abseil of their own: ours stays ours.
-target_link_options(headrace_serving PRIVATE -Wl,--exclude-libs,ALL)
 set_target_properties(headrace_serving PROPERTIES OUTPUT_NAME headrace-serving
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
