@@ -14,8 +14,7 @@ if(HR_TESTS)
   find_package(GTest REQUIRED)
 endif()
 if(HR_SERVING)
-  pkg_check_modules(libevent REQUIRED IMPORTED_TARGET
-                    libevent libevent_pthreads libevent_openssl)
+  pkg_check_modules(libevent REQUIRED IMPORTED_TARGET libevent)
   # By name: gRPC's own package file looks for the development files of all that
   # it stands on.
   set(HR_GRPC)

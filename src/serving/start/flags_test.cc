@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 
 namespace headrace::serving {
 namespace {
@@ -64,6 +65,12 @@ TEST(ServingFlags, WhatIsNotThereIsRefusedButForItsDefault) {
         "--use_alts_credentials", "--mixed_precision=bfloat16"}) {
     EXPECT_TRUE(absl::IsUnimplemented(Parsed({arg}).status)) << arg;
   }
+}
+
+TEST(ServingFlags, TheDocsListThem) {
+  std::ifstream file(HR_GOLDEN_DIR "/../../docs/serving.md");
+  const std::string docs((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_NE(docs.find(FlagsTable()), std::string::npos) << FlagsTable();
 }
 
 TEST(ServingFlags, TheImagesVariables) {
