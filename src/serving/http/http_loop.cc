@@ -121,12 +121,13 @@ void HttpLoop::ReadMail() {
   Mailbox::Mail mail = mailbox_->Take();
   draining_ = draining_ || mail.drain;
   for (const int socket : mail.sockets) Adopt(socket);
-  for (auto& [connection, response] : mail.answers) {
+  // Not a structured binding: clang 14 lets no lambda have one.
+  for (auto& answer : mail.answers) {
     const Status s = Guarded("an answer", [&] {
-      Answer(connection, std::move(response));
+      Answer(answer.first, std::move(answer.second));
       return OkStatus();
     });
-    auto it = connections_.find(connection);
+    auto it = connections_.find(answer.first);
     if (!s.ok() && it != connections_.end()) it->second->Close();
   }
   Evict(mail.evict);

@@ -22,8 +22,8 @@ struct HttpCounts {
   std::atomic<int> open{0};     // connections
   std::atomic<int> waiting{0};  // of them those that are not lingering
   std::atomic<int> leaving{0};  // of them those that loops were asked to close
-  Mutex mutex;
-  CondVar none_waits;  // for a look at `waiting`
+  Mutex mutex;                  // of waits alone: what they look at is atomic
+  CondVar none_waits;           // for a look at `waiting`
 };
 
 class HttpLoop {
