@@ -4,13 +4,22 @@
 # tests/fuzz/corpus; one a processor side by side. What is found new stays under
 # build-fuzz/corpus/. A crash ends with the input's path and a non-zero status; so
 # does a machine so loaded that twenty times as long did not suffice.
+# tools/fuzz.sh --list: the names of all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# The server's are left out, as the build of fuzzers leaves out the server.
+all_names() {
+  find src -path src/serving -prune -o -name '*_fuzz.cc' -printf '%f\n' | sort |
+    sed 's/[.]cc$//'
+}
+if [ "${1:-}" = --list ]; then
+  all_names
+  exit
+fi
 seconds=${1:-60}
 names=("${@:2}")
 if [ "${#names[@]}" = 0 ]; then
-  mapfile -t names < <(find src -name '*_fuzz.cc' -printf '%f\n' | sort)
-  names=("${names[@]%.cc}")
+  mapfile -t names < <(all_names)
 fi
 ticks=$(getconf CLK_TCK)
 # Memory that is not to be had is an error that the library tells, no finding.
