@@ -15,17 +15,15 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   std::optional<ProtoTextError> error;
 };
 
-// Protobuf's limit for the bytes of a message.
-constexpr int kMaxDepth = 100;
-
 }  // namespace
 
-std::optional<ProtoTextError> ReadProtoText(
-    const std::string& text, google::protobuf::Message* message) {
+std::optional<ProtoTextError> ReadProtoText(const std::string& text,
+                                            google::protobuf::Message* message,
+                                            int deepest) {
   FirstError errors;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
-  parser.SetRecursionLimit(kMaxDepth);
+  parser.SetRecursionLimit(deepest);
   if (parser.ParseFromString(text, message)) return std::nullopt;
   return errors.error.value_or(ProtoTextError{1, 1, "not readable"});
 }

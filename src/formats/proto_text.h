@@ -16,9 +16,13 @@ struct ProtoTextError {
   std::string message;
 };
 
-// Reads `text` into `message`. The first error, as later ones mostly follow
-// from it; messages nest no deeper than protobuf allows those of bytes to.
+// As deep as protobuf allows the bytes of a message to nest.
+inline constexpr int kDeepestProtoText = 100;
+
+// Reads `text` into `message`, whose messages may nest `deepest` deep. The
+// first error, as later ones mostly follow from it.
 std::optional<ProtoTextError> ReadProtoText(const std::string& text,
-                                            google::protobuf::Message* message);
+                                            google::protobuf::Message* message,
+                                            int deepest = kDeepestProtoText);
 
 }  // namespace headrace

@@ -4,6 +4,13 @@
 #include "formats/proto_text.h"
 
 namespace headrace::serving {
+namespace {
+
+// A config has six messages within each other, but an Any can hold any type
+// that the program knows.
+constexpr int kDeepestConfig = 50;
+
+}  // namespace
 
 Status ReadProtoFile(const std::string& path,
                      google::protobuf::Message* message) {
@@ -15,7 +22,7 @@ Status ReadProtoFile(const std::string& path,
 
 Status ReadProtoConfig(const std::string& text, StringView name,
                        google::protobuf::Message* message) {
-  const auto error = ReadProtoText(text, message);
+  const auto error = ReadProtoText(text, message, kDeepestConfig);
   if (!error) return OkStatus();
   return InvalidArgument("Invalid protobuf file: '", name, "', line ",
                          error->line, ", column ", error->column, ": ",

@@ -8,7 +8,7 @@
 namespace headrace::serving {
 
 struct Answered {
-  // "Predict", "Classify", "Regress", "MultiInference".
+  // Over gRPC "Predict", "Classify", "Regress", "MultiInference".
   StringView method;
   // As it was asked for; where it was answered, as it was used.
   const ModelSpec& spec;

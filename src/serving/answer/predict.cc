@@ -85,13 +85,8 @@ StatusOr<Tensors> InputsOf(const PredictRequest& request,
 // Places of the outputs that are asked for: all of them where no filter is.
 StatusOr<std::vector<int>> FilteredOutputs(const PredictRequest& request,
                                            const Signature& signature) {
+  if (request.output_filter().empty()) return signature.AllOutputs();
   std::vector<int> places;
-  if (request.output_filter().empty()) {
-    for (size_t i = 0; i < signature.outputs.size(); ++i) {
-      places.push_back(static_cast<int>(i));
-    }
-    return places;
-  }
   for (const std::string& name : request.output_filter()) {
     const int place = PlaceOf(signature.outputs, name);
     if (place < 0) {

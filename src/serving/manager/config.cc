@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/files/file_system.h"
-#include "serving/manager/text_proto.h"
+#include "serving/proto_file.h"
 
 namespace headrace::serving {
 namespace {
@@ -96,13 +96,13 @@ Status CheckNoPlatformChanges(const ModelConfigList& models,
 StatusOr<ModelServerConfig> ParseModelServerConfig(const std::string& text,
                                                    StringView file) {
   ModelServerConfig config;
-  HR_RETURN_IF_ERROR(ParseTextProto(text, file, &config));
+  HR_RETURN_IF_ERROR(ReadProtoConfig(text, file, &config));
   return config;
 }
 
 StatusOr<ModelServerConfig> ReadModelServerConfig(const std::string& path) {
   ModelServerConfig config;
-  HR_RETURN_IF_ERROR(ReadTextProto(path, &config));
+  HR_RETURN_IF_ERROR(ReadProtoFile(path, &config));
   return config;
 }
 

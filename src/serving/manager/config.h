@@ -10,7 +10,7 @@ namespace headrace::serving {
 
 inline constexpr char kTensorFlowPlatform[] = "tensorflow";
 
-// Errors of text_proto.h.
+// Errors of proto_file.h.
 StatusOr<tensorflow::serving::ModelServerConfig> ParseModelServerConfig(
     const std::string& text, StringView file);
 StatusOr<tensorflow::serving::ModelServerConfig> ReadModelServerConfig(

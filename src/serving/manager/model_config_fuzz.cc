@@ -7,7 +7,7 @@
 
 #include "serving/manager/board.h"
 #include "serving/manager/config.h"
-#include "serving/manager/text_proto.h"
+#include "serving/proto_file.h"
 #include "tensorflow_serving/servables/tensorflow/session_bundle_config.pb.h"
 
 namespace headrace::serving {
@@ -37,12 +37,12 @@ void ReadModels(const std::string& text) {
 
 void ReadBatching(const std::string& text) {
   tensorflow::serving::BatchingParameters parameters;
-  if (!ParseTextProto(text, "fuzz", &parameters).ok()) return;
+  if (!ReadProtoConfig(text, "fuzz", &parameters).ok()) return;
   std::string written;
   if (!google::protobuf::TextFormat::PrintToString(parameters, &written)) {
     return;
   }
-  if (!ParseTextProto(written, "fuzz", &parameters).ok()) std::abort();
+  if (!ReadProtoConfig(written, "fuzz", &parameters).ok()) std::abort();
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "serving/model/servable.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/guard.h"
@@ -66,16 +67,25 @@ class DirectRunner : public Runner {
   Tensors captures_;
 };
 
-// Where the names of `wanted` stand in `names`, in the order of the names.
+std::vector<int> PlacesUpTo(size_t n) {
+  std::vector<int> places(n);
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
+// The places of the names, in the order of the names.
 std::vector<int> SortedPlaces(const std::vector<std::string>& names) {
-  std::vector<int> places(names.size());
-  for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int>(i);
+  std::vector<int> places = PlacesUpTo(names.size());
   std::sort(places.begin(), places.end(),
             [&](int a, int b) { return names[a] < names[b]; });
   return places;
 }
 
 }  // namespace
+
+std::vector<int> Signature::AllOutputs() const {
+  return PlacesUpTo(outputs.size());
+}
 
 StatusOr<std::shared_ptr<Servable>> Servable::Load(
     ServableId id, const std::string& folder, const ServableOptions& options) {

@@ -35,6 +35,9 @@ struct Signature {
   // As the file has it.
   const tensorflow::SignatureDef* def = nullptr;
 
+  // The places of all outputs.
+  std::vector<int> AllOutputs() const;
+
  private:
   friend class Servable;
   std::shared_ptr<ConcreteFunction> function;

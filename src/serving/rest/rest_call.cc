@@ -1,7 +1,5 @@
 #include "serving/rest/rest_call.h"
 
-#include <numeric>
-
 #include "base/guard.h"
 #include "serving/answer/method_names.h"
 #include "serving/json/examples_body.h"
@@ -46,7 +44,7 @@ struct RestCall {
     }
     if (context->options.answered) {
       context->options.answered(
-          {route.spec, MethodOf(route.kind), s, Clock::now() - start});
+          {MethodOf(route.kind), route.spec, s, Clock::now() - start});
     }
     responder.Send(WithCors(std::move(response), context->options));
   }
@@ -85,10 +83,8 @@ Status StartPredict(const RestCallPtr& rest, StringView text) {
   if (rest->context->answers.check_method_names) {
     HR_RETURN_IF_ERROR(CheckPredictMethod(*signature));
   }
-  std::vector<int> outputs(signature->outputs.size());
-  std::iota(outputs.begin(), outputs.end(), 0);
   HR_ASSIGN_OR_RETURN(RunnerPtr runner,
-                      servable->RunnerOf(*signature, outputs));
+                      servable->RunnerOf(*signature, signature->AllOutputs()));
   const PredictFormat format = inputs.format;
   Runner& run = *runner;
   run.Run(rest->call, std::move(inputs.tensors),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "serving/answer/answers.h"
+#include "serving/answer/observer.h"
 #include "serving/http/http_server.h"
 #include "serving/model/workers.h"
 #include "serving/models.h"
@@ -29,14 +30,9 @@ struct RestOptions {
   Workers* workers = nullptr;
   // Asked first, in their order.
   std::vector<RestExtra> extra;
-  // Told of each answer of the paths of version 1; null: nobody.
-  struct Answered {
-    tensorflow::serving::ModelSpec spec;  // as it was asked for
-    StringView
-        method;  // "predict", "classify", "regress", "status", "metadata"
-    Status status;
-    std::chrono::steady_clock::duration time;
-  };
+  // Told of each answer of the paths of version 1, whose methods are "predict",
+  // "classify", "regress", "status" and "metadata", with the model as it was
+  // asked for; null: nobody.
   std::function<void(const Answered&)> answered;
 };
 

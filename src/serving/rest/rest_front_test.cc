@@ -187,7 +187,7 @@ TEST(RestFront, TimeoutAndClosedConnectionStopTheRun) {
   std::atomic<int> cancelled{0}, late{0};
   RestOptions options;
   options.timeout_ms = 100;
-  options.answered = [&](const RestOptions::Answered& a) {
+  options.answered = [&](const Answered& a) {
     if (absl::IsCancelled(a.status)) ++cancelled;
     if (absl::IsDeadlineExceeded(a.status)) ++late;
   };

@@ -156,15 +156,15 @@ class RpcCall {
 
   void Watch() {
     if (gone_) return Finish(Cancelled("the client went away"));
-    StatusOr<std::vector<grpc::ByteBuffer>> news;
+    StatusOr<std::optional<grpc::ByteBuffer>> news;
     const Status s = Guarded("a request", [&] {
       grpc::ByteBuffer request = request_;
       news = method_->watch(&request, &seen_);
       return news.status();
     });
     if (!s.ok()) return Finish(s);
-    if (!news->empty()) {
-      response_ = std::move(news->front());
+    if (news->has_value()) {
+      response_ = **std::move(news);
       return stream_.Write(response_, &written_event_);
     }
     if (shared_.stopping) return Finish(Unavailable(kStopping));

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,8 @@ struct RpcMethod {
   // An answer to each message of a stream.
   std::function<StatusOr<grpc::ByteBuffer>(grpc::ByteBuffer* request)> chat;
   // After one message, what has changed since *seen, which it sets (-1 at
-  // first); empty where nothing has. Asked ten times a second.
-  std::function<StatusOr<std::vector<grpc::ByteBuffer>>(
+  // first); nothing where nothing has. Asked ten times a second.
+  std::function<StatusOr<std::optional<grpc::ByteBuffer>>(
       grpc::ByteBuffer* request, int64_t* seen)>
       watch;
 };

@@ -191,21 +191,19 @@ void AddHealthService(std::function<bool()> ready,
             return OkStatus();
           }));
   RpcMethod watch;
-  watch.watch = [state](
-                    grpc::ByteBuffer* bytes,
-                    int64_t* seen) -> StatusOr<std::vector<grpc::ByteBuffer>> {
+  watch.watch =
+      [state](grpc::ByteBuffer* bytes,
+              int64_t* seen) -> StatusOr<std::optional<grpc::ByteBuffer>> {
     HealthCheckRequest request;
     HR_RETURN_IF_ERROR(ParseMessage(bytes, &request));
     const auto now = state->Knows(request.service())
                          ? state->Now()
                          : HealthCheckResponse::SERVICE_UNKNOWN;
-    std::vector<grpc::ByteBuffer> news;
-    if (*seen == now) return news;
+    if (*seen == now) return std::nullopt;
     *seen = now;
     HealthCheckResponse response;
     response.set_status(now);
-    HR_ASSIGN_OR_RETURN(news.emplace_back(), MessageBytes(response));
-    return news;
+    return MessageBytes(response);
   };
   methods->emplace(absl::StrCat(kHealth, "Watch"), std::move(watch));
 }

@@ -5,8 +5,8 @@
 #include "absl/strings/match.h"
 #include "base/guard.h"
 #include "serving/json/proto_answers.h"
-#include "serving/manager/text_proto.h"
 #include "serving/metrics/prometheus.h"
+#include "serving/proto_file.h"
 
 namespace headrace::serving {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 StatusOr<ModelServerConfig> ConfigIn(const std::string& body, bool is_text) {
   ModelServerConfig config;
   if (is_text) {
-    HR_RETURN_IF_ERROR(ParseTextProto(body, "the request's body", &config));
+    HR_RETURN_IF_ERROR(ReadProtoConfig(body, "the request's body", &config));
     return config;
   }
   const auto parsed =

@@ -12,8 +12,7 @@ class GrpcRecorder : public AnswerObserver {
   void Ended(const std::string& model, const Answered& answered) override;
 };
 
-// Of one over REST; `method` as RestOptions has it.
-void RecordRest(const ModelSpec& spec, StringView method, const Status& status,
-                std::chrono::nanoseconds time);
+// Of one over REST.
+void RecordRest(const Answered& answered);
 
 }  // namespace headrace::serving

@@ -9,8 +9,8 @@
 #include "absl/strings/str_split.h"
 #include "base/thread_pool.h"
 #include "serving/manager/config.h"
-#include "serving/manager/text_proto.h"
 #include "serving/metrics/monitoring_config.h"
+#include "serving/proto_file.h"
 #include "serving/rest/rest_front.h"
 #include "serving/rpc/services.h"
 #include "serving/start/paths.h"
@@ -62,7 +62,7 @@ StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsOf(
   std::shared_ptr<grpc::ServerCredentials> none;
   if (path.empty()) return none;
   tensorflow::serving::SSLConfig config;
-  HR_RETURN_IF_ERROR(ReadTextProto(path, &config));
+  HR_RETURN_IF_ERROR(ReadProtoFile(path, &config));
   grpc::SslServerCredentialsOptions options(
       config.client_verify()
           ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
@@ -152,9 +152,7 @@ class HeadraceServer : public Server {
     options.cors = flags_.rest_api_enable_cors_support;
     options.max_body_bytes = flags_.rest_api_max_body_bytes;
     options.workers = &threads_->workers();
-    options.answered = [](const RestOptions::Answered& a) {
-      RecordRest(a.spec, a.method, a.status, a.time);
-    };
+    options.answered = &RecordRest;
     if (!flags_.monitoring_config_file.empty()) {
       HR_ASSIGN_OR_RETURN(
           const auto monitoring,
