@@ -7,9 +7,8 @@
 # tools/fuzz.sh --list: the names of all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# The server's are left out, as the build of fuzzers leaves out the server.
 all_names() {
-  find src -path src/serving -prune -o -name '*_fuzz.cc' -printf '%f\n' | sort |
+  find src -name '*_fuzz.cc' -printf '%f\n' | sort |
     sed 's/[.]cc$//'
 }
 if [ "${1:-}" = --list ]; then
