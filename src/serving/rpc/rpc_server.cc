@@ -229,14 +229,14 @@ class GrpcServer : public RpcServer {
     shared_.methods = std::move(methods);
     shared_.authorize = options.authorize;
     grpc::ServerBuilder builder;
-    auto credentials = options.credentials;
-    if (!credentials) credentials = grpc::InsecureServerCredentials();
+    credentials_ = options.credentials;
+    if (!credentials_) credentials_ = grpc::InsecureServerCredentials();
     if (options.port > 0 || options.any_port) {
       builder.AddListeningPort(absl::StrCat("0.0.0.0:", options.port),
-                               credentials, &port_);
+                               credentials_, &port_);
     }
     if (!options.socket_path.empty()) {
-      builder.AddListeningPort("unix:" + options.socket_path, credentials);
+      builder.AddListeningPort("unix:" + options.socket_path, credentials_);
     }
     builder.SetMaxReceiveMessageSize(INT_MAX);
     builder.SetMaxSendMessageSize(INT_MAX);
@@ -310,6 +310,7 @@ class GrpcServer : public RpcServer {
     }
   }
 
+  std::shared_ptr<grpc::ServerCredentials> credentials_;
   RpcShared shared_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::unique_ptr<grpc::Server> server_;
