@@ -99,14 +99,17 @@ def free_port():
 
 
 @contextlib.contextmanager
-def server(tmp_path, *flags, rest=True):
-    """Starts it and waits until it says that it runs."""
+def server(tmp_path, *flags, rest=True, files=None):
+    """Starts it, with so many files, and waits until it says that it runs."""
     port = free_port()
     rest_port = free_port() if rest else 0
     log = tmp_path / "server.log"
     with open(log, "w") as out:
         process = subprocess.Popen(
-            [PROGRAM, f"--port={port}", f"--rest_api_port={rest_port}", *flags],
+            [
+                *(["prlimit", f"--nofile={files}:{files}"] if files else []),
+                *(PROGRAM, f"--port={port}", f"--rest_api_port={rest_port}", *flags),
+            ],
             stderr=out,
         )
     try:

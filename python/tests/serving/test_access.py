@@ -47,6 +47,7 @@ def refused(tmp_path, *flags):
         stderr=subprocess.PIPE,
         text=True,
         timeout=running.DEADLINE,
+        check=False,
     )
     assert ended.returncode == 255, ended.stderr
     return ended.stderr
@@ -120,11 +121,10 @@ def test_tokens_on_both_ports(tmp_path):
                 assert status == 401
                 assert head["WWW-Authenticate"] == 'Bearer realm="headrace"'
                 assert json.loads(body) == {"error": text}
-        get = dict(body=None)
         for path in ("/monitoring/prometheus/metrics", "/v1/models/plain", "/"):
-            assert ask(plain(server.rest_port), path, **get)[0] == 401
+            assert ask(plain(server.rest_port), path, None)[0] == 401
         for path in ("/v2/health/live", "/v2/health/ready"):
-            assert ask(plain(server.rest_port), path, **get)[0] == 200
+            assert ask(plain(server.rest_port), path, None)[0] == 200
         assert health(server.channel) == b"\x08\x01"
         reflection = server.channel.stream_stream(
             "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
@@ -217,7 +217,6 @@ def test_the_health_port_opens_before_models_are_loaded(tmp_path):
     base = tmp_path / "plain"
     base.mkdir()
     # No version yet: the server waits for one, and its ports with it.
-    log = open(tmp_path / "server.log", "w")
     rest_port, grpc_port = running.free_port(), running.free_port()
     process = subprocess.Popen(
         [
@@ -229,7 +228,6 @@ def test_the_health_port_opens_before_models_are_loaded(tmp_path):
             "--model_name=plain",
             f"--model_base_path={base}",
         ],
-        stderr=log,
     )
 
     def get(path):
@@ -257,7 +255,6 @@ def test_the_health_port_opens_before_models_are_loaded(tmp_path):
     finally:
         process.kill()
         process.wait()
-        log.close()
 
 
 def test_the_health_port_is_a_port_of_its_own(tmp_path):
@@ -583,6 +580,51 @@ def test_ten_thousand_silent_connections(tmp_path, certificates, tls):
             for _ in range(3):
                 assert ask(connect())[0] == 200
             assert predict(server.channel) == [2]
+
+
+def test_ten_thousand_silent_connections_of_grpc(tmp_path):
+    count = min(10_000, raise_file_limit() - 500)
+    with serve(tmp_path) as server, silent(server.port, count):
+        assert predict(server.channel) == [2]
+        assert ask(plain(server.rest_port))[0] == 200
+
+
+def test_more_connections_than_files(tmp_path):
+    with serve(tmp_path, files=200) as server:
+        before = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+        assert predict(server.channel) == [2]
+        # Those that are too many for gRPC's share are closed at once.
+        with silent(server.port, 250):
+            assert predict(server.channel) == [2]
+            assert ask(plain(server.rest_port))[0] == 200
+            with silent(server.rest_port, 250):
+                assert ask(plain(server.rest_port))[0] == 200
+                assert predict(server.channel) == [2]
+        fds = f"/proc/{server.process.pid}/fd"
+        running.wait_until(lambda: len(os.listdir(fds)) < before + 10)
+        with grpc.insecure_channel(
+            f"127.0.0.1:{server.port}", [("grpc.use_local_subchannel_pool", 1)]
+        ) as c:
+            assert predict(c) == [2]
+        running.add_version(tmp_path / "plain", 2)
+        running.wait_until(lambda: server.states("plain").get(2) == 30)
+
+
+def test_grpc_over_a_unix_socket(tmp_path, certificates):
+    config = tmp_path / "ssl.config"
+    config.write_text(certificates.config("server"))
+    path = tmp_path / "s"
+    flags = f"--grpc_socket_path={path}", f"--ssl_config_file={config}"
+    with serve(tmp_path, *flags) as server:
+        for target in (f"unix:{path}", f"localhost:{server.port}"):
+            credentials = grpc.ssl_channel_credentials(
+                certificates.text("ca.pem").encode()
+            )
+            name = [("grpc.ssl_target_name_override", "localhost")]
+            with grpc.secure_channel(target, credentials, name) as c:
+                assert predict(c) == [2]
+        assert server.stop() == 0
+        assert not path.exists()
 
 
 def test_silent_connections_are_closed(tmp_path, certificates):

@@ -26,7 +26,7 @@ struct HttpOptions {
   std::chrono::milliseconds timeout{30000};
   HttpLimits limits;
   // Beyond so many the one that has been silent longest is closed for each new
-  // one; 0: what the process' file limit leaves.
+  // one; 0: half of the process' file limit.
   int most_connections = 0;
   // Looks at a request whose head has come, before its body is taken in: an
   // answer refuses it and closes the connection. Called by a loop's thread;
