@@ -1,5 +1,5 @@
 # The model server: headrace-serving, the program behind `headrace serve`.
-set(HR_SERVING_LIBRARIES ${HR_GRPC} PkgConfig::libevent)
+set(HR_SERVING_LIBRARIES ${HR_GRPC} PkgConfig::libevent OpenSSL::SSL OpenSSL::Crypto)
 add_library(headrace_serving_objects INTERFACE)
 target_sources(headrace_serving_objects INTERFACE
     $<TARGET_OBJECTS:hr_serving> $<TARGET_OBJECTS:hr_serving_proto>)

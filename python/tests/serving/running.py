@@ -90,7 +90,7 @@ def wait_until(holds):
         time.sleep(0.02)
 
 
-def _free_port():
+def free_port():
     import socket
 
     with socket.socket() as s:
@@ -99,14 +99,17 @@ def _free_port():
 
 
 @contextlib.contextmanager
-def server(tmp_path, *flags, rest=True):
-    """Starts it and waits until it says that it runs."""
-    port = _free_port()
-    rest_port = _free_port() if rest else 0
+def server(tmp_path, *flags, rest=True, files=None):
+    """Starts it, with so many files, and waits until it says that it runs."""
+    port = free_port()
+    rest_port = free_port() if rest else 0
     log = tmp_path / "server.log"
     with open(log, "w") as out:
         process = subprocess.Popen(
-            [PROGRAM, f"--port={port}", f"--rest_api_port={rest_port}", *flags],
+            [
+                *(["prlimit", f"--nofile={files}:{files}"] if files else []),
+                *(PROGRAM, f"--port={port}", f"--rest_api_port={rest_port}", *flags),
+            ],
             stderr=out,
         )
     try:

@@ -24,6 +24,9 @@ constexpr int kMostReads = 16;
 // Memory of a large request is not kept for the next one.
 constexpr size_t kMostKept = 256 << 10;
 
+// The most that TLS puts under one seal.
+constexpr size_t kRecord = 16 << 10;
+
 constexpr char kContinue[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
@@ -41,6 +44,10 @@ std::unique_ptr<Connection> Connection::Make(HttpLoop* loop, int socket,
     return nullptr;
   }
   Connection* c = made.get();
+  if (const auto& tls = loop->options().tls) {
+    c->tls_ = TlsStream::Make(tls->now()->context.get(), socket);
+    if (c->tls_ == nullptr) return nullptr;
+  }
   c->readable_.reset(
       event_new(loop->base(), socket, EV_READ | EV_PERSIST, OnReadable, c));
   c->writable_.reset(event_new(loop->base(), socket, EV_WRITE, OnWritable, c));
@@ -58,7 +65,8 @@ Connection::Connection(HttpLoop* loop, int socket, uint64_t id)
       id_(id),
       place_(1, this),
       node_(place_.begin()),
-      parser_(loop->options().limits) {}
+      parser_(loop->options().limits,
+              static_cast<bool>(loop->options().admit)) {}
 
 Connection::~Connection() {
   SetPhase(Phase::kClosed, nullptr);
@@ -100,7 +108,10 @@ void Connection::OnWritable(int, short, void* connection) {
   HttpLoop* loop = c->loop_;
   const Status s = Guarded("a connection", [&] {
     c->Write();
-    c->Advance();
+    // TLS may have had to send before it could read.
+    const bool reads =
+        c->tls_ != nullptr && !c->paused_ && c->phase_ != Phase::kClosed;
+    reads ? c->Read() : c->Advance();
     return OkStatus();
   });
   if (!s.ok()) c->Close();
@@ -115,10 +126,18 @@ void Connection::Read() {
 // False where nothing more is there now.
 bool Connection::ReadSome() {
   const size_t room = loop_->scratch_bytes();
-  const ssize_t n = recv(socket_, loop_->scratch(), room, 0);
+  // What is thrown away need not be deciphered.
+  const bool is_plain = tls_ == nullptr || phase_ == Phase::kLingering;
+  const ssize_t n = is_plain ? recv(socket_, loop_->scratch(), room, 0)
+                             : tls_->Receive(loop_->scratch(), room);
   if (n < 0) {
     if (errno == EINTR) return true;
-    if (errno != EAGAIN && errno != EWOULDBLOCK) Close();
+    if (errno != EAGAIN && errno != EWOULDBLOCK) {
+      Close();
+    } else if (!is_plain && tls_->read_waits_to_write() &&
+               event_add(writable_.get(), nullptr) != 0) {
+      Close();
+    }
     return false;
   }
   if (n == 0) {
@@ -133,7 +152,8 @@ bool Connection::ReadSome() {
       in_.size() > kMostPipelined) {
     Pause();
   }
-  return static_cast<size_t>(n) == room && !paused_;
+  // TLS gives a record at a time.
+  return (static_cast<size_t>(n) == room || tls_ != nullptr) && !paused_;
 }
 
 void Connection::Pause() {
@@ -162,9 +182,16 @@ void Connection::Advance() {
       case RequestParser::Result::kError:
         Refuse(parser_.status(), parser_.error());
         break;
+      case RequestParser::Result::kHead:
+        more = Admit();
+        break;
       case RequestParser::Result::kContinue:
         // To a client that waits for it; lost, the client goes on in time.
-        (void)send(socket_, kContinue, sizeof(kContinue) - 1, MSG_NOSIGNAL);
+        if (tls_ != nullptr) {
+          (void)tls_->Send(kContinue, sizeof(kContinue) - 1);
+        } else {
+          (void)send(socket_, kContinue, sizeof(kContinue) - 1, MSG_NOSIGNAL);
+        }
         [[fallthrough]];
       case RequestParser::Result::kMore:
         if (phase_ == Phase::kIdle) {
@@ -179,6 +206,21 @@ void Connection::Advance() {
   } else if (phase_ != Phase::kWriting) {
     Close();
   }
+}
+
+bool Connection::Admit() {
+  std::optional<HttpResponse> refusal;
+  const Status s = Guarded("a request", [&] {
+    refusal = loop_->options().admit(parser_.request());
+    return OkStatus();
+  });
+  if (!s.ok()) {
+    Refuse(absl::IsResourceExhausted(s) ? 429 : 500, s.message());
+  } else if (refusal) {
+    if (parser_.request().method == "HEAD") refusal->body.clear();
+    Refuse(*std::move(refusal));
+  }
+  return s.ok() && !refusal;
 }
 
 void Connection::Dispatch() {
@@ -239,6 +281,10 @@ void Connection::Refuse(int status, StringView error) {
   HttpResponse response;
   response.status = status;
   response.body = JsonError(error);
+  Refuse(std::move(response));
+}
+
+void Connection::Refuse(HttpResponse response) {
   gone_ = nullptr;
   close_after_ = linger_after_ = true;
   Begin(response);
@@ -246,23 +292,35 @@ void Connection::Refuse(int status, StringView error) {
   Write();
 }
 
+// As send() of what is still to be sent.
+ssize_t Connection::SendSome() {
+  const size_t of_head = std::min(sent_, head_.size());
+  const size_t of_body = sent_ - of_head;
+  const StringView head = StringView(head_).substr(of_head);
+  const StringView body = StringView(body_).substr(of_body);
+  if (tls_ != nullptr) {
+    if (head.empty()) return tls_->Send(body.data(), body.size());
+    // Both in one record, where they fit.
+    char* joined = loop_->scratch();
+    const size_t n = head.copy(joined, kRecord);
+    return tls_->Send(joined, n + body.copy(joined + n, kRecord - n));
+  }
+  iovec parts[2];
+  int count = 0;
+  for (const StringView part : {head, body}) {
+    if (part.empty()) continue;
+    parts[count++] = {const_cast<char*>(part.data()), part.size()};
+  }
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = count;
+  return sendmsg(socket_, &message, MSG_NOSIGNAL);
+}
+
 void Connection::Write() {
   while (phase_ == Phase::kWriting) {
-    const size_t all = head_.size() + body_.size();
-    if (sent_ == all) return Written();
-    iovec parts[2];
-    int count = 0;
-    if (sent_ < head_.size()) {
-      parts[count++] = {head_.data() + sent_, head_.size() - sent_};
-    }
-    const size_t of_body = sent_ - std::min(sent_, head_.size());
-    if (of_body < body_.size()) {
-      parts[count++] = {body_.data() + of_body, body_.size() - of_body};
-    }
-    msghdr message{};
-    message.msg_iov = parts;
-    message.msg_iovlen = count;
-    const ssize_t n = sendmsg(socket_, &message, MSG_NOSIGNAL);
+    if (sent_ == head_.size() + body_.size()) return Written();
+    const ssize_t n = SendSome();
     if (n > 0) {
       sent_ += n;
       Progress(n);
@@ -288,6 +346,7 @@ void Connection::Written() {
 }
 
 void Connection::Linger() {
+  if (tls_ != nullptr) tls_->End();
   shutdown(socket_, SHUT_WR);
   SetPhase(Phase::kLingering, &loop_->lingering());
   loop_->LeavesOff();
@@ -304,6 +363,7 @@ void Connection::Close() {
   SetPhase(Phase::kClosed, nullptr);
   event_del(readable_.get());
   event_del(writable_.get());
+  if (tls_ != nullptr) tls_->End();
   GiveUp();
   loop_->Bury(id_);
 }

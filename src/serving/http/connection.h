@@ -11,6 +11,7 @@
 #include <string>
 
 #include "serving/http/request_parser.h"
+#include "serving/http/tls_stream.h"
 
 namespace headrace::serving {
 
@@ -61,8 +62,9 @@ class Connection {
   void Answer(HttpResponse response);
   // Called once, where the client goes before the answer.
   void OnClose(std::function<void()> gone) { gone_ = std::move(gone); }
-  // Answers `status` to what cannot go on as a request, and closes.
+  // Answers what cannot go on as a request, and closes.
   void Refuse(int status, StringView error);
+  void Refuse(HttpResponse response);
   // What the client wants is no longer wanted by it.
   void GiveUp();
   void Close();
@@ -76,9 +78,12 @@ class Connection {
   void Read();
   bool ReadSome();
   void Advance();
+  // False where the request is refused by its head.
+  bool Admit();
   void Dispatch();
   void Begin(const HttpResponse& response);
   void Write();
+  ssize_t SendSome();
   void Written();
   void Linger();
   void Pause();
@@ -89,6 +94,7 @@ class Connection {
 
   HttpLoop* const loop_;
   const int socket_;
+  std::unique_ptr<TlsStream> tls_;  // null: the socket itself
   const uint64_t id_;
   struct FreeEvent {
     void operator()(event* e) const { event_free(e); }

@@ -73,6 +73,11 @@ Status HttpLoop::Prepare() {
 }
 
 void HttpLoop::Run() {
+  // OpenSSL writes to sockets that the client has closed.
+  sigset_t pipes;
+  sigemptyset(&pipes);
+  sigaddset(&pipes, SIGPIPE);
+  if (options_.tls != nullptr) pthread_sigmask(SIG_BLOCK, &pipes, nullptr);
   mailbox_->Open(this);
   event_base_loop(base_.get(), 0);
   CloseAll();

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
+#include "serving/access/tls_file.h"
 #include "serving/http/http_message.h"
 #include "serving/http/request_parser.h"
 #include "serving/http/responder.h"
@@ -24,8 +26,15 @@ struct HttpOptions {
   std::chrono::milliseconds timeout{30000};
   HttpLimits limits;
   // Beyond so many the one that has been silent longest is closed for each new
-  // one; 0: what the process' file limit leaves.
+  // one; 0: half of the process' file limit.
   int most_connections = 0;
+  // Looks at a request whose head has come, before its body is taken in: an
+  // answer refuses it and closes the connection. Called by a loop's thread;
+  // empty: all are taken.
+  std::function<std::optional<HttpResponse>(const HttpRequest& head)> admit;
+  // What TLS shows to clients and asks of them; null: no TLS. A connection goes
+  // on with what there was when it came.
+  std::shared_ptr<TlsFile> tls;
 };
 
 // Called by a loop's thread, which serves others, so briefly. It answers by the

@@ -327,5 +327,49 @@ TEST(HttpServer, StartErrors) {
   EXPECT_FALSE(HttpServer::Start(options, nullptr).ok());
 }
 
+// By its head, and whatever its body is.
+TEST(HttpServer, RequestsThatAreRefused) {
+  HttpOptions options;
+  options.admit = [](const HttpRequest& head) -> std::optional<HttpResponse> {
+    EXPECT_TRUE(head.body.empty());
+    if (absl::StartsWith(head.path, "/throw")) throw std::bad_alloc();
+    if (head.header("key") == "k") return std::nullopt;
+    HttpResponse refusal;
+    refusal.status = 401;
+    refusal.body = "no";
+    refusal.headers.emplace_back("WWW-Authenticate", "Key");
+    return refusal;
+  };
+  EchoServer server(options);
+  const std::string key = "Key: k\r\n";
+  for (const std::string& refused :
+       {PostText("/x", "b"), PostText("/x", "b", "Content-Encoding: gzip\r\n"),
+        std::string("POST /x HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"),
+        std::string("POST /x HTTP/1.1\r\nExpect: 100-continue\r\n"
+                    "Transfer-Encoding: chunked\r\n\r\n")}) {
+    TestClient client(server.port());
+    client.Say(PostText("/1", "one", key) + refused +
+               PostText("/2", "two", key));
+    EXPECT_EQ(client.Hear().body, "POST /1? one");
+    const auto answer = client.Hear();
+    EXPECT_EQ(answer.status, 401) << refused;
+    EXPECT_EQ(answer.body, "no");
+    EXPECT_NE(answer.head.find("WWW-Authenticate: Key"), std::string::npos);
+    client.Close();
+  }
+  TestClient client(server.port());
+  client.Say("HEAD /x HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(client.Hear(true).status, 401);
+  EXPECT_TRUE(client.Ends());
+  TestClient full(server.port());
+  EXPECT_EQ(full.Ask("GET /throw HTTP/1.1\r\n\r\n").status, 429);
+  // A byte at a time.
+  TestClient slow(server.port());
+  for (const char c : PostText("/slow", "bytes", key)) {
+    slow.Say(StringView(&c, 1));
+  }
+  EXPECT_EQ(slow.Hear().body, "POST /slow? bytes");
+}
+
 }  // namespace
 }  // namespace headrace::serving

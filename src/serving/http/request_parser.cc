@@ -86,6 +86,7 @@ RequestParser::Result RequestParser::Parse(StringView text) {
   if (head_ == 0) {
     const Result head = Head(text);
     if (head != Result::kRequest) return head;
+    if (tells_head_) return Result::kHead;
   }
   const bool more_to_come = text.size() - head_ < length_;
   Result body = chunked_ ? Chunks(text) : Body(text);

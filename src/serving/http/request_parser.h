@@ -18,13 +18,18 @@ struct HttpLimits {
 // that grows at its end, and shrinks at its front by whole requests.
 class RequestParser {
  public:
-  explicit RequestParser(const HttpLimits& limits) : limits_(limits) {}
+  // tells_head: kHead is wanted.
+  explicit RequestParser(const HttpLimits& limits, bool tells_head = false)
+      : limits_(limits), tells_head_(tells_head) {}
 
   enum class Result {
     kMore,      // the request is not there yet
     kContinue,  // the same, and the client waits for "100 Continue"
-    kRequest,   // request() is there, and is used() bytes long
-    kError,     // the connection is to be answered status(), and closed
+    // request() is there but for its body, of which nothing has been looked at.
+    // Told once, where it is wanted: Parse again to go on.
+    kHead,
+    kRequest,  // request() is there, and is used() bytes long
+    kError,    // the connection is to be answered status(), and closed
   };
   // `text`: all that has come since the last request's end.
   Result Parse(StringView text);
@@ -52,6 +57,7 @@ class RequestParser {
   Result Finish();
 
   const HttpLimits limits_;
+  const bool tells_head_;
   HttpRequest request_;
   const char* base_ = nullptr;  // the text that the request points into
   size_t head_ = 0;             // its length, 0 until it is whole

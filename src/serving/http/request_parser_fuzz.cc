@@ -6,12 +6,13 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, size_t size) {
   HttpLimits limits;
   limits.head_bytes = 4096;
   limits.body_bytes = limits.inflated_bytes = 1 << 16;
-  RequestParser parser(limits);
+  RequestParser parser(limits, size % 2 == 1);
   std::string connection(data, size / 2);
   bool whole = false;
   for (;;) {
     const auto result = parser.Parse(connection);
     if (result == RequestParser::Result::kError) break;
+    if (result == RequestParser::Result::kHead) continue;
     if (result == RequestParser::Result::kRequest) {
       connection.erase(0, parser.used());
       parser.Restart();

@@ -191,7 +191,9 @@ HttpResponse WithCors(HttpResponse response, const RestOptions& options) {
   if (!options.cors) return response;
   response.headers.emplace_back("Access-Control-Allow-Origin", "*");
   response.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
-  response.headers.emplace_back("Access-Control-Allow-Headers", "Content-Type");
+  response.headers.emplace_back(
+      "Access-Control-Allow-Headers",
+      options.admit ? "Authorization, Content-Type" : "Content-Type");
   return response;
 }
 

@@ -29,6 +29,19 @@ HttpResponse Preflight(const HttpRequest& request) {
   return response;
 }
 
+// What a request is answered that may not go on.
+std::optional<HttpResponse> Refusal(const RestOptions& options,
+                                    const HttpRequest& head) {
+  const Status s = options.admit(head);
+  if (s.ok()) return std::nullopt;
+  HttpResponse response = ErrorResponse(s);
+  if (absl::IsUnauthenticated(s)) {
+    response.headers.emplace_back("WWW-Authenticate",
+                                  "Bearer realm=\"headrace\"");
+  }
+  return WithCors(std::move(response), options);
+}
+
 void HandleRest(const std::shared_ptr<const RestContext>& context,
                 const HttpRequest& request, HttpResponder responder) {
   for (const RestExtra& extra : context->options.extra) {
@@ -54,8 +67,14 @@ StatusOr<std::unique_ptr<RestFront>> RestFront::Start(
   http.threads = options.threads;
   http.timeout = std::chrono::milliseconds(options.timeout_ms);
   http.limits.body_bytes = options.max_body_bytes;
+  http.tls = options.tls;
   std::shared_ptr<const RestContext> context(
       new RestContext{models, answers, options});
+  if (options.admit) {
+    http.admit = [context](const HttpRequest& head) {
+      return Refusal(context->options, head);
+    };
+  }
   std::unique_ptr<RestFront> made(new RestFront);
   HR_ASSIGN_OR_RETURN(made->server_,
                       HttpServer::Start(http, [context = std::move(context)](

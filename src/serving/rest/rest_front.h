@@ -28,6 +28,9 @@ struct RestOptions {
   // Where requests wait for a model that has to be loaded first, so that the
   // loops do not; null: in the loops.
   Workers* workers = nullptr;
+  // Whether a request may go on, by its head; empty: all may.
+  std::function<Status(const HttpRequest& head)> admit;
+  std::shared_ptr<TlsFile> tls;  // --rest_api_ssl_config_file; null: no TLS
   // Asked first, in their order.
   std::vector<RestExtra> extra;
   // Told of each answer of the paths of version 1, whose methods are "predict",

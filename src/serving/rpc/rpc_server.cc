@@ -3,6 +3,7 @@
 #include <grpcpp/alarm.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server_builder.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <climits>
@@ -14,6 +15,7 @@
 #include "base/guard.h"
 #include "base/mutex.h"
 #include "base/threads.h"
+#include "serving/net/acceptor.h"
 
 namespace headrace::serving {
 namespace {
@@ -24,6 +26,8 @@ using SystemClock = std::chrono::system_clock;
 // cut.
 constexpr size_t kLongestText = 1024;
 constexpr std::chrono::milliseconds kWatchEvery{100};
+// For a handshake and HTTP/2's first words.
+constexpr int kHandshakeMs = 30000;
 constexpr char kStopping[] = "server is shutting down";
 // gRPC cuts off, as if the client had cancelled them, calls that come between
 // its server's end and the client's learning of it. So calls are refused by
@@ -229,19 +233,23 @@ class GrpcServer : public RpcServer {
     shared_.methods = std::move(methods);
     shared_.authorize = options.authorize;
     grpc::ServerBuilder builder;
-    auto credentials = options.credentials;
-    if (!credentials) credentials = grpc::InsecureServerCredentials();
+    credentials_ = options.credentials;
+    if (!credentials_) credentials_ = grpc::InsecureServerCredentials();
     if (options.port > 0 || options.any_port) {
-      builder.AddListeningPort(absl::StrCat("0.0.0.0:", options.port),
-                               credentials, &port_);
+      HR_ASSIGN_OR_RETURN(acceptors_.emplace_back(),
+                          Acceptor::OnPort(options.port));
     }
     if (!options.socket_path.empty()) {
-      builder.AddListeningPort("unix:" + options.socket_path, credentials);
+      HR_ASSIGN_OR_RETURN(acceptors_.emplace_back(),
+                          Acceptor::OnPath(options.socket_path));
     }
+    connections_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        credentials_);
     builder.SetMaxReceiveMessageSize(INT_MAX);
     builder.SetMaxSendMessageSize(INT_MAX);
-    // Else a second server on the port would take half of the calls.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                               kHandshakeMs);
     for (const auto& [key, value] : options.channel_arguments) {
       int number;
       if (absl::SimpleAtoi(value, &number)) {
@@ -258,9 +266,7 @@ class GrpcServer : public RpcServer {
     server_ = builder.BuildAndStart();
     if (!server_) {
       for (auto& queue : queues_) Drain(*queue);
-      return Unavailable("cannot listen on port ", options.port,
-                         options.socket_path.empty() ? "" : " or on ",
-                         options.socket_path);
+      return Unavailable("gRPC's server does not start");
     }
     for (auto& queue : queues_) {
       // Several calls may come before the first is looked at.
@@ -268,11 +274,18 @@ class GrpcServer : public RpcServer {
       HR_ASSIGN_OR_RETURN(threads_.emplace_back(),
                           threads::Start([&queue] { Serve(*queue); }));
     }
+    most_files_ = RaisedFileLimit() / 4 * 3;
+    for (const auto& acceptor : acceptors_) {
+      HR_RETURN_IF_ERROR(
+          acceptor->Start([this](int socket) { Take(socket); }, [] {}));
+    }
     return OkStatus();
   }
   ~GrpcServer() override { Stop(SystemClock::now()); }
 
-  int port() const override { return port_; }
+  int port() const override {
+    return acceptors_.empty() ? 0 : acceptors_.front()->port();
+  }
 
   void Stop(SystemClock::time_point deadline) override {
     if (!server_ || stopped_.exchange(true)) return;
@@ -286,6 +299,7 @@ class GrpcServer : public RpcServer {
       std::this_thread::sleep_for(kQuiet);
       if (shared_.refused == before) break;
     }
+    for (const auto& acceptor : acceptors_) acceptor->Close();
     server_->Shutdown(deadline);
     shared_.WaitForCalls();
     for (auto& queue : queues_) queue->Shutdown();
@@ -302,6 +316,20 @@ class GrpcServer : public RpcServer {
  private:
   static constexpr int kWaiting = 8;
 
+  // gRPC's own listener ends for good where files run out, so connections are
+  // accepted here. The lowest number that is free is a new file's: with this
+  // one so many files are open that the rest is for the models and for HTTP.
+  void Take(int socket) {
+    if (socket >= most_files_) {
+      close(socket);
+      return;
+    }
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
+        connection;
+    connection.fd = socket;
+    connections_->HandleNewConnection(&connection);
+  }
+
   static void Drain(grpc::ServerCompletionQueue& queue) {
     queue.Shutdown();
     void* tag;
@@ -310,12 +338,15 @@ class GrpcServer : public RpcServer {
     }
   }
 
+  std::shared_ptr<grpc::ServerCredentials> credentials_;
   RpcShared shared_;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::thread> threads_;
   std::atomic<bool> stopped_{false};
-  int port_ = 0;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
+  int most_files_ = 0;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;
 };
 
 }  // namespace

@@ -38,6 +38,12 @@ const FlagRow kRows[] = {
     HR_FLAG(rest_api_enable_cors_support, "Answers carry CORS headers."),
     HR_FLAG(rest_api_max_body_bytes, "Longer requests are refused (413)."),
     HR_FLAG(ssl_config_file, "An SSLConfig text proto: TLS for gRPC."),
+    HR_FLAG(rest_api_ssl_config_file, "The same for REST."),
+    HR_FLAG(auth_token_file,
+            "A token a line: requests need one of them, on both ports."),
+    HR_FLAG(health_port,
+            "A port for live, ready and metrics alone, open before models "
+            "are loaded; 0: none."),
     HR_FLAG(enable_grpc_healthcheck_service,
             "Accepted: the health service is always there."),
     HR_FLAG(enable_grpc_reflection, "gRPC's reflection service."),

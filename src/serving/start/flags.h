@@ -23,6 +23,9 @@ struct Flags {
   bool rest_api_enable_cors_support = false;
   int64_t rest_api_max_body_bytes = int64_t{512} << 20;
   std::string ssl_config_file;
+  std::string rest_api_ssl_config_file;
+  std::string auth_token_file;
+  int32_t health_port = 0;
   bool enable_grpc_healthcheck_service = false;
   bool enable_grpc_reflection = true;
   // --- The models.

@@ -1,7 +1,5 @@
 #include "serving/start/server.h"
 
-#include <grpcpp/security/server_credentials.h>
-
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -10,13 +8,13 @@
 #include "base/thread_pool.h"
 #include "serving/manager/config.h"
 #include "serving/metrics/monitoring_config.h"
-#include "serving/proto_file.h"
 #include "serving/rest/rest_front.h"
 #include "serving/rpc/services.h"
+#include "serving/start/access_files.h"
+#include "serving/start/health_port.h"
 #include "serving/start/paths.h"
 #include "serving/start/recorder.h"
 #include "serving/start/served_models.h"
-#include "tensorflow_serving/config/ssl_config.pb.h"
 
 namespace headrace::serving {
 namespace {
@@ -41,10 +39,15 @@ Status CheckTogether(const Flags& flags) {
         "At least one of server_options.grpc_port or "
         "server_options.grpc_socket_path must be set.");
   }
-  for (const int port : {flags.port, flags.rest_api_port}) {
+  for (const int port : {flags.port, flags.rest_api_port, flags.health_port}) {
     if (port < 0 || port > 65535) {
       return InvalidArgument(port, " is no port");
     }
+  }
+  if (flags.health_port != 0 && (flags.health_port == flags.port ||
+                                 flags.health_port == flags.rest_api_port)) {
+    return InvalidArgument("--health_port=", flags.health_port,
+                           " is another port of the server");
   }
   if (flags.tensorflow_session_parallelism > 0 &&
       flags.tensorflow_intra_op_parallelism > 0 &&
@@ -57,20 +60,14 @@ Status CheckTogether(const Flags& flags) {
   return OkStatus();
 }
 
-StatusOr<std::shared_ptr<grpc::ServerCredentials>> CredentialsOf(
-    const std::string& path) {
-  std::shared_ptr<grpc::ServerCredentials> none;
-  if (path.empty()) return none;
-  tensorflow::serving::SSLConfig config;
-  HR_RETURN_IF_ERROR(ReadProtoFile(path, &config));
-  grpc::SslServerCredentialsOptions options(
-      config.client_verify()
-          ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-          : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
-  options.pem_key_cert_pairs.push_back(
-      {config.server_key(), config.server_cert()});
-  options.pem_root_certs = config.custom_ca();
-  return grpc::SslServerCredentials(options);
+// Where metrics are told; empty: nowhere.
+StatusOr<std::string> MetricsPathOf(const Flags& flags) {
+  std::string none;
+  if (flags.monitoring_config_file.empty()) return none;
+  HR_ASSIGN_OR_RETURN(const auto monitoring, metrics::ReadMonitoringConfig(
+                                                 flags.monitoring_config_file));
+  const auto& prometheus = monitoring.prometheus_config();
+  return prometheus.enable() ? prometheus.path() : none;
 }
 
 class HeadraceServer : public Server {
@@ -83,14 +80,16 @@ class HeadraceServer : public Server {
     HR_RETURN_IF_ERROR(CheckTogether(flags_));
     SetThreads();
     HR_ASSIGN_OR_RETURN(const ModelServerConfig config, ConfigOf(flags_));
-    HR_ASSIGN_OR_RETURN(auto credentials,
-                        CredentialsOf(flags_.ssl_config_file));
+    HR_ASSIGN_OR_RETURN(access_, AccessFiles::Open(flags_, log_));
+    HR_ASSIGN_OR_RETURN(metrics_path_, MetricsPathOf(flags_));
+    HR_RETURN_IF_ERROR(OpenHealth());
     HR_ASSIGN_OR_RETURN(threads_, RunThreads::Make(flags_));
     models_ = std::make_unique<ModelManager>(
         ManagerOptionsOf(flags_, *threads_, log_));
     HR_RETURN_IF_ERROR(models_->Start(config));
+    loaded_ = true;
     HR_RETURN_IF_ERROR(OpenRest());
-    return OpenGrpc(std::move(credentials));
+    return OpenGrpc();
   }
 
   int grpc_port() const override { return rpc_ ? rpc_->port() : 0; }
@@ -112,18 +111,30 @@ class HeadraceServer : public Server {
     if (n > 0) SetNumThreads(n);
   }
 
-  Status OpenGrpc(std::shared_ptr<grpc::ServerCredentials> credentials) {
+  bool Ready() { return loaded_ && !draining_ && models_->Ready(); }
+
+  Status OpenHealth() {
+    if (flags_.health_port == 0) return OkStatus();
+    HR_ASSIGN_OR_RETURN(health_,
+                        OpenHealthPort(
+                            flags_.health_port, [this] { return Ready(); },
+                            metrics_path_.empty() ? metrics::kDefaultMetricsPath
+                                                  : metrics_path_));
+    return OkStatus();
+  }
+
+  Status OpenGrpc() {
     RpcMethods methods;
     AddPredictionService(*models_, AnswerOptionsOf(flags_), threads_->workers(),
                          &recorder_, &methods);
     AddModelService(*models_, threads_->workers(), &methods);
-    AddHealthService([this] { return !draining_ && models_->Ready(); },
+    AddHealthService([this] { return Ready(); },
                      {"ModelService", "PredictionService"}, &methods);
     if (flags_.enable_grpc_reflection) AddReflectionService(&methods);
     RpcOptions options;
     options.port = flags_.port;
     options.socket_path = flags_.grpc_socket_path;
-    options.credentials = std::move(credentials);
+    access_->Guard(&options);
     for (const std::string& pair :
          CommaSeparated(flags_.grpc_channel_arguments)) {
       const std::pair<std::string, std::string> split =
@@ -153,17 +164,11 @@ class HeadraceServer : public Server {
     options.max_body_bytes = flags_.rest_api_max_body_bytes;
     options.workers = &threads_->workers();
     options.answered = &RecordRest;
-    if (!flags_.monitoring_config_file.empty()) {
-      HR_ASSIGN_OR_RETURN(
-          const auto monitoring,
-          metrics::ReadMonitoringConfig(flags_.monitoring_config_file));
-      if (monitoring.prometheus_config().enable()) {
-        options.extra.push_back(
-            MetricsPath(monitoring.prometheus_config().path()));
-      }
+    access_->Guard(&options);
+    if (!metrics_path_.empty()) {
+      options.extra.push_back(MetricsPath(metrics_path_));
     }
-    options.extra.push_back(
-        HealthPaths([this] { return !draining_ && models_->Ready(); }));
+    options.extra.push_back(HealthPaths([this] { return Ready(); }));
     options.extra.push_back(ConfigPath(*models_, threads_->workers()));
     HR_ASSIGN_OR_RETURN(
         rest_, RestFront::Start(*models_, AnswerOptionsOf(flags_), options));
@@ -188,13 +193,17 @@ class HeadraceServer : public Server {
 
   const Flags flags_;
   const Log log_;
-  std::atomic<bool> draining_{false};
+  std::string metrics_path_;  // empty: none
+  std::atomic<bool> loaded_{false}, draining_{false};
   // Declared in the order in which they need each other.
   GrpcRecorder recorder_;
   std::unique_ptr<RunThreads> threads_;
   std::unique_ptr<ModelManager> models_;
+  std::unique_ptr<AccessFiles> access_;
   std::unique_ptr<RpcServer> rpc_;
   std::unique_ptr<RestFront> rest_;
+  // Answers until all else has ended.
+  std::unique_ptr<HttpServer> health_;
 };
 
 }  // namespace
