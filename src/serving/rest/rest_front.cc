@@ -29,15 +29,25 @@ HttpResponse Preflight(const HttpRequest& request) {
   return response;
 }
 
+// What lets pages of other origins read an answer.
+void AddCors(const HttpResponder& responder) {
+  responder.AddHeaders({{"Access-Control-Allow-Origin", "*"},
+                        {"Access-Control-Allow-Methods", "GET, POST"},
+                        {"Access-Control-Allow-Headers", "Content-Type"}});
+}
+
 void HandleRest(const std::shared_ptr<const RestContext>& context,
                 const HttpRequest& request, HttpResponder responder) {
+  const bool rest = IsRestPath(request.path);
+  const bool cors = context->options.cors;
+  if (cors) AddCors(responder);
+  if (request.method == "OPTIONS" && (rest || cors)) {
+    return responder.Send(Preflight(request));
+  }
   for (const RestExtra& extra : context->options.extra) {
     if (extra(request, responder)) return;
   }
-  if (!IsRestPath(request.path)) return responder.Send(NotThere());
-  if (request.method == "OPTIONS") {
-    return responder.Send(WithCors(Preflight(request), context->options));
-  }
+  if (!rest) return responder.Send(NotThere());
   RunRestCall(context, request, std::move(responder));
 }
 
