@@ -5,7 +5,10 @@ target_sources(headrace_serving_objects INTERFACE
     $<TARGET_OBJECTS:hr_serving> $<TARGET_OBJECTS:hr_serving_proto>)
 target_link_libraries(headrace_serving_objects INTERFACE ${HR_SERVING_LIBRARIES})
 add_executable(headrace_serving ${PROJECT_SOURCE_DIR}/src/serving/start/serving_main.cc)
-target_sources(headrace_serving PRIVATE $<TARGET_OBJECTS:hr_c_proto>)
+# The C interface is what libraries of ops (--op_library) call.
+target_sources(headrace_serving PRIVATE $<TARGET_OBJECTS:hr_c>
+               $<TARGET_OBJECTS:hr_c_proto>)
+set_target_properties(headrace_serving PROPERTIES ENABLE_EXPORTS ON)
 target_link_libraries(headrace_serving PRIVATE
     headrace_objects headrace_serving_objects)
 set_target_properties(headrace_serving PROPERTIES OUTPUT_NAME headrace-serving

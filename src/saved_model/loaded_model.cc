@@ -32,6 +32,7 @@ class ModelLoader {
     model_.reset(new LoadedModel);
     model_->model_ = std::move(model);
     model_->graph_ = graph;
+    if (options_.as_session) graph->clear_object_graph_def();
     if (graph->object_graph_def().nodes_size() == 0) {
       HR_ASSIGN_OR_RETURN(
           model_->session_,

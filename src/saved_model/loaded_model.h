@@ -26,6 +26,8 @@ class LoadedModel {
     bool allow_partial_checkpoint = false;
     // No variable gets a value.
     bool skip_checkpoint = false;
+    // It is taken as a graph for sessions though it has objects, too.
+    bool as_session = false;
     // What the model is confined to, in loading and whenever it runs; null: to
     // what the calling thread is.
     SandboxPtr sandbox;

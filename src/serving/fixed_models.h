@@ -36,12 +36,14 @@ class FixedModels : public Models {
   }
   Status Reload(const ModelServerConfig& config) override {
     config_ = config;
+    if (on_reload) on_reload();
     return OkStatus();
   }
   ModelServerConfig Config() override { return config_; }
   bool Ready() override { return ready; }
 
   std::atomic<bool> ready{true};
+  std::function<void()> on_reload;
 
  private:
   std::map<std::string, ServablePtr> by_name_;

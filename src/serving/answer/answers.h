@@ -10,6 +10,7 @@
 #include "tensorflow_serving/apis/inference.pb.h"
 #include "tensorflow_serving/apis/predict.pb.h"
 #include "tensorflow_serving/apis/regression.pb.h"
+#include "tensorflow_serving/apis/session_service.pb.h"
 
 namespace headrace::serving {
 
@@ -24,6 +25,8 @@ struct AnswerOptions {
   bool check_method_names = false;
   // --enable_serialization_as_tensor_content
   bool tensor_content = false;
+  // --max_request_memory_bytes, of the tensors of a request; 0: no limit.
+  int64_t max_request_memory_bytes = 0;
 };
 
 // Errors are those of the stock server, texts included. `models` outlives the
@@ -40,6 +43,10 @@ void Regress(Models& models, const AnswerOptions& options, CallPtr call,
 void MultiInference(Models& models, const AnswerOptions& options, CallPtr call,
                     const tensorflow::serving::MultiInferenceRequest& request,
                     Done<tensorflow::serving::MultiInferenceResponse> done);
+// Returns when it has run. `models` were loaded with ServableOptions::session.
+StatusOr<tensorflow::serving::SessionRunResponse> SessionRun(
+    Models& models, const AnswerOptions& options, const CallPtr& call,
+    const tensorflow::serving::SessionRunRequest& request);
 Status GetModelMetadata(
     Models& models, const tensorflow::serving::GetModelMetadataRequest& request,
     tensorflow::serving::GetModelMetadataResponse* response);

@@ -89,6 +89,7 @@ void OneSignature(Models& models, const AnswerOptions& options, CallPtr call,
                                    request.model_spec(), &NoExampleSignature));
     HR_RETURN_IF_ERROR(
         PrepareRun(std::move(target), outputs, method, options, &run));
+    const SandboxScope limit(call->LimitedTo(options.max_request_memory_bytes));
     HR_ASSIGN_OR_RETURN(examples, ExamplesOf(request.input()));
     return OkStatus();
   });
@@ -178,6 +179,8 @@ Status PrepareTasks(Models& models, const AnswerOptions& options,
   for (const InferenceTask& task : request.tasks()) {
     HR_RETURN_IF_ERROR(AddTask(task, servable, options, &seen, tasks));
   }
+  const SandboxScope limit(
+      tasks->call->LimitedTo(options.max_request_memory_bytes));
   HR_ASSIGN_OR_RETURN(tasks->examples, ExamplesOf(request.input()));
   return OkStatus();
 }

@@ -8,7 +8,7 @@
 namespace headrace::serving {
 
 struct Answered {
-  // Over gRPC "Predict", "Classify", "Regress", "MultiInference".
+  // Over gRPC "Predict", "Classify", "Regress", "MultiInference", "SessionRun".
   StringView method;
   // As it was asked for; where it was answered, as it was used.
   const ModelSpec& spec;

@@ -75,6 +75,10 @@ StatusOr<Tensors> InputsOf(const PredictRequest& request,
           JoinedNames(signature.inputs), "}.");
     }
     StatusOr<Tensor> t = TensorFromProto(*proto);
+    // Beyond the request's limit.
+    if (absl::IsResourceExhausted(t.status()) && InSandbox()) {
+      return t.status();
+    }
     if (!t.ok()) return InvalidArgument("tensor parsing error: ", a.name);
     tensors.push_back(*std::move(t));
   }
@@ -127,7 +131,7 @@ struct Prepared {
   RunnerPtr runner;
 };
 
-Status Prepare(Models& models, const AnswerOptions& options,
+Status Prepare(Models& models, const AnswerOptions& options, Call& call,
                const PredictRequest& request, Prepared* p) {
   HR_ASSIGN_OR_RETURN(p->target,
                       FindTarget(models, request.has_model_spec(),
@@ -136,7 +140,10 @@ Status Prepare(Models& models, const AnswerOptions& options,
   if (options.check_method_names) {
     HR_RETURN_IF_ERROR(CheckPredictMethod(signature));
   }
-  HR_ASSIGN_OR_RETURN(p->inputs, InputsOf(request, signature));
+  {
+    const SandboxScope limit(call.LimitedTo(options.max_request_memory_bytes));
+    HR_ASSIGN_OR_RETURN(p->inputs, InputsOf(request, signature));
+  }
   HR_ASSIGN_OR_RETURN(p->places, FilteredOutputs(request, signature));
   HR_ASSIGN_OR_RETURN(p->runner,
                       p->target.servable->RunnerOf(signature, p->places));
@@ -148,8 +155,9 @@ Status Prepare(Models& models, const AnswerOptions& options,
 void Predict(Models& models, const AnswerOptions& options, CallPtr call,
              const PredictRequest& request, Done<PredictResponse> done) {
   Prepared p;
-  Status s = Guarded("a request",
-                     [&] { return Prepare(models, options, request, &p); });
+  Status s = Guarded("a request", [&] {
+    return Prepare(models, options, *call, request, &p);
+  });
   if (!s.ok()) return done(std::move(s));
   Runner& runner = *p.runner;
   // The runner is kept by what it calls: it may be the last to know it.

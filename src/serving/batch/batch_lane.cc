@@ -48,7 +48,7 @@ CallPtr CallFor(const Batch& batch) {
   for (const BatchTask& task : batch.tasks) {
     last = std::max(last, task.call->deadline());
   }
-  return std::make_shared<Call>(last);
+  return std::make_shared<Call>(last, static_cast<int>(batch.tasks.size()));
 }
 
 void FinishTasks(std::vector<BatchTask> tasks, StatusOr<Tensors> outputs,

@@ -20,6 +20,7 @@ struct HttpResponder::State {
 
   void Send(HttpResponse response) {
     if (sent.exchange(true)) return;
+    for (auto& header : headers) response.headers.push_back(std::move(header));
     // Answers to other connections than the one whose request is being handled
     // wait their turn, so that handlers do not stand on each other.
     HttpLoop* loop = mailbox->loop_here();
@@ -34,12 +35,18 @@ struct HttpResponder::State {
 
   const std::shared_ptr<Mailbox> mailbox;
   const uint64_t connection;
+  std::vector<std::pair<std::string, std::string>> headers;
   std::atomic<bool> sent{false};
 };
 
 HttpResponder::HttpResponder(std::shared_ptr<Mailbox> mailbox,
                              uint64_t connection)
     : state_(std::make_shared<State>(std::move(mailbox), connection)) {}
+
+void HttpResponder::AddHeaders(
+    std::vector<std::pair<std::string, std::string>> headers) const {
+  for (auto& header : headers) state_->headers.push_back(std::move(header));
+}
 
 void HttpResponder::Send(HttpResponse response) const {
   state_->Send(std::move(response));

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "serving/http/http_message.h"
 
@@ -16,6 +19,10 @@ class Mailbox;
 class HttpResponder {
  public:
   HttpResponder(std::shared_ptr<Mailbox> mailbox, uint64_t connection);
+
+  // Headers of the answer beside its own. Before it can be sent.
+  void AddHeaders(
+      std::vector<std::pair<std::string, std::string>> headers) const;
 
   // In any thread; the first counts. Nothing happens where the connection has
   // gone, or the server.

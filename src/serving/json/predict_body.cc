@@ -22,6 +22,11 @@ size_t PlaceOf(StringView key, absl::Span<const Argument> arguments,
   return i;
 }
 
+using MayLack = std::vector<bool>;
+bool May(const MayLack& may_lack, size_t i) {
+  return i < may_lack.size() && may_lack[i];
+}
+
 // What went wrong in a row, and in which.
 Status InRow(int64_t row, StringView key, const Status& s) {
   return Status(s.code(),
@@ -33,8 +38,9 @@ Status InRow(int64_t row, StringView key, const Status& s) {
 // Rows that are objects, with a value for each argument.
 class ObjectRows {
  public:
-  ObjectRows(absl::Span<const Argument> arguments, int64_t rows)
-      : arguments_(arguments), seen_(arguments.size()) {
+  ObjectRows(absl::Span<const Argument> arguments, int64_t rows,
+             const MayLack& may_lack)
+      : arguments_(arguments), may_lack_(may_lack), seen_(arguments.size()) {
     for (const Argument& a : arguments) columns_.emplace_back(a.dtype, rows);
   }
 
@@ -53,7 +59,8 @@ class ObjectRows {
         return InRow(row, arguments_[i].name, s);
       }
     }
-    if (keys != arguments_.size()) {
+    if (row == 0) DropLacking();
+    if (keys != arguments_.size() - lacking_) {
       const auto name = [](std::string* out, const Argument& a) {
         out->append(a.name);
       };
@@ -61,8 +68,8 @@ class ObjectRows {
                    InvalidArgument("JSON object: keys must be equal to: ",
                                    absl::StrJoin(arguments_, ",", name)));
     }
-    for (size_t i = 0; i < keys; ++i) {
-      if (seen_[i]) continue;
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      if (seen_[i] || lacks_[i]) continue;
       return InRow(row, "",
                    InvalidArgument("JSON object: does not have named input: ",
                                    arguments_[i].name));
@@ -71,20 +78,34 @@ class ObjectRows {
   }
 
   Tensors Finish() {
-    Tensors tensors;
-    for (TensorRows& c : columns_) tensors.push_back(c.Finish());
+    Tensors tensors(columns_.size());
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (!lacks_[i]) tensors[i] = columns_[i].Finish();
+    }
     return tensors;
   }
 
  private:
+  // Rows lack what the first one lacks, if it may.
+  void DropLacking() {
+    lacks_.assign(arguments_.size(), false);
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      lacks_[i] = !seen_[i] && May(may_lack_, i);
+      lacking_ += lacks_[i];
+    }
+  }
+
   const absl::Span<const Argument> arguments_;
-  std::vector<bool> seen_;
+  const MayLack& may_lack_;
+  std::vector<bool> seen_, lacks_;
+  size_t lacking_ = 0;
   std::vector<TensorRows> columns_;
 };
 
 StatusOr<Tensors> ReadObjectRows(JsonReader at, int64_t rows,
-                                 absl::Span<const Argument> arguments) {
-  ObjectRows columns(arguments, rows);
+                                 absl::Span<const Argument> arguments,
+                                 const MayLack& may_lack) {
+  ObjectRows columns(arguments, rows, may_lack);
   for (int64_t row = 0; row < rows; ++row, at.Next()) {
     if (!AtPlainObject(at)) {
       return InvalidArgument("Expecting object but got ",
@@ -110,14 +131,15 @@ StatusOr<Tensors> ReadPlainRows(JsonReader at, int64_t rows,
 }
 
 StatusOr<Tensors> ReadRows(const JsonMember& instances,
-                           absl::Span<const Argument> arguments) {
+                           absl::Span<const Argument> arguments,
+                           const MayLack& may_lack) {
   if (JsonKindOf(instances.value) != JsonKind::kArray) {
     return InvalidArgument("Expecting 'instances' to be an list/array");
   }
   JsonReader at(instances.value);
   if (!at.Enter()) return InvalidArgument("No values in 'instances' array");
   if (AtPlainObject(at)) {
-    return ReadObjectRows(at, instances.items, arguments);
+    return ReadObjectRows(at, instances.items, arguments, may_lack);
   }
   if (arguments.size() != 1) {
     return InvalidArgument(
@@ -128,7 +150,8 @@ StatusOr<Tensors> ReadRows(const JsonMember& instances,
 }
 
 StatusOr<Tensors> ReadNamedColumns(StringView inputs,
-                                   absl::Span<const Argument> arguments) {
+                                   absl::Span<const Argument> arguments,
+                                   const MayLack& may_lack) {
   Tensors tensors(arguments.size());
   std::vector<bool> seen(arguments.size());
   JsonReader at(inputs);
@@ -145,7 +168,7 @@ StatusOr<Tensors> ReadNamedColumns(StringView inputs,
     tensors[i] = one.Finish();
   }
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (seen[i]) continue;
+    if (seen[i] || May(may_lack, i)) continue;
     return InvalidArgument("Missing named input: ", arguments[i].name,
                            " in 'inputs' object.");
   }
@@ -153,9 +176,11 @@ StatusOr<Tensors> ReadNamedColumns(StringView inputs,
 }
 
 StatusOr<Tensors> ReadColumns(StringView inputs,
-                              absl::Span<const Argument> arguments) {
-  if (AtPlainObject(JsonReader(inputs)))
-    return ReadNamedColumns(inputs, arguments);
+                              absl::Span<const Argument> arguments,
+                              const MayLack& may_lack) {
+  if (AtPlainObject(JsonReader(inputs))) {
+    return ReadNamedColumns(inputs, arguments, may_lack);
+  }
   if (arguments.size() != 1) {
     return InvalidArgument(
         "inputs is a plain value/list, but expecting an object as multiple "
@@ -200,7 +225,7 @@ StatusOr<std::string> PredictBody::SignatureName() const {
 }
 
 StatusOr<PredictBody::Inputs> PredictBody::Read(
-    absl::Span<const Argument> arguments) const {
+    absl::Span<const Argument> arguments, const MayLack& may_lack) const {
   const bool rows = !instances_.value.empty();
   const bool columns = !inputs_.value.empty();
   if (rows && columns) {
@@ -213,10 +238,12 @@ StatusOr<PredictBody::Inputs> PredictBody::Read(
     return InvalidArgument("Missing 'inputs' or 'instances' key");
   }
   if (rows) {
-    HR_ASSIGN_OR_RETURN(Tensors tensors, ReadRows(instances_, arguments));
+    HR_ASSIGN_OR_RETURN(Tensors tensors,
+                        ReadRows(instances_, arguments, may_lack));
     return Inputs{PredictFormat::kRows, std::move(tensors)};
   }
-  HR_ASSIGN_OR_RETURN(Tensors tensors, ReadColumns(inputs_.value, arguments));
+  HR_ASSIGN_OR_RETURN(Tensors tensors,
+                      ReadColumns(inputs_.value, arguments, may_lack));
   return Inputs{PredictFormat::kColumns, std::move(tensors)};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "serving/json/json_text.h"
@@ -25,9 +26,12 @@ class PredictBody {
     PredictFormat format;
     Tensors tensors;  // in the order of the arguments
   };
-  // InvalidArgument with the stock server's texts; Unimplemented for types that
-  // JSON has no values of.
-  StatusOr<Inputs> Read(absl::Span<const Argument> arguments) const;
+  // Of the arguments that the signature has defaults for (`may_lack`, by place;
+  // empty: none) those that the body lacks come without a dtype; rows lack all
+  // the same. InvalidArgument with the stock server's texts; Unimplemented for
+  // types that JSON has no values of.
+  StatusOr<Inputs> Read(absl::Span<const Argument> arguments,
+                        const std::vector<bool>& may_lack = {}) const;
 
  private:
   StringView value_;

@@ -72,6 +72,13 @@ StatusOr<ServablePtr> ModelManager::Load(const LoadJob& job) {
   const StopScope scope(&stop_);
   Log(Severity::kInfo, "Loading servable version ", TextOf(job.id));
   HR_ASSIGN_OR_RETURN(const uint64_t bytes, BytesBelow(job.folder));
+  const uint64_t most = options_.max_model_bytes;
+  if (most != 0 && bytes > most) {
+    return ResourceExhausted("Insufficient resources to load servable ",
+                             TextOf(job.id), ": its files have ", bytes,
+                             " bytes, and may have ", most,
+                             " (--max_model_bytes)");
+  }
   HR_RETURN_IF_ERROR(TakeMemory(job, EstimateOfMemory(bytes)));
   ServableOptions options;
   if (options_.servable_options) {

@@ -99,6 +99,21 @@ TEST_F(ManagerTest, WhatNeverFitsIsRefusedWithBothFigures) {
   EXPECT_NE(Start(both).message().find(wanted.message()), std::string::npos);
 }
 
+TEST_F(ManagerTest, AVersionThatIsTooBigDoesNotUnseatTheOneThatServes) {
+  options_.max_model_bytes = 1000;
+  AddVersion("m", "1", 1000);
+  ASSERT_EQ(Start(ModelText("m")), OkStatus());
+  AddVersion("m", "2", 1001);
+  manager_->Poll();
+  EXPECT_TRUE(Becomes(
+      "m",
+      "2:END(Insufficient resources to load servable {name: m version: 2}: its "
+      "files have 1001 bytes, and may have 1000 (--max_model_bytes)) "
+      "1:AVAILABLE"));
+  EXPECT_EQ(Answers("name: 'm'"), 1);
+  EXPECT_EQ(Loads("m", 2), 0);
+}
+
 TEST_F(ManagerTest, ManyRequestsShareRoomForTwoModels) {
   const std::vector<std::string> names = {"a", "b", "c", "d"};
   std::string models;

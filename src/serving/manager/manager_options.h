@@ -7,6 +7,7 @@
 #include <string>
 
 #include "serving/model/servable.h"
+#include "tensorflow_serving/config/model_server_config.pb.h"
 
 namespace headrace::serving {
 
@@ -47,6 +48,8 @@ struct ManagerOptions {
   // serve on only because a newer one is not loaded.
   uint64_t total_model_memory_limit_bytes = 0;
   std::set<std::string> pinned_models;
+  // Of the files of one version, which is not loaded beyond; 0: no limit.
+  uint64_t max_model_bytes = 0;
   // A model that fails is no error of Start, which waits for one try of each.
   bool start_with_failed_models = false;
 
@@ -61,6 +64,13 @@ struct ManagerOptions {
   std::function<StatusOr<ServablePtr>(
       const ServableId&, const std::string& folder, const ServableOptions&)>
       load;
+
+  // Asked by who brings a config, before that is in force: an error refuses it;
+  // what is given is called when it is in force (quick: under the manager's
+  // lock). Empty: nothing.
+  std::function<StatusOr<std::function<void()>>(
+      const tensorflow::serving::ModelServerConfig&)>
+      prepare;
 
   // Where messages go; empty: standard error. From any thread.
   std::function<void(Severity, const std::string& text)> log;

@@ -59,6 +59,33 @@ TEST_F(ManagerTest, TheStartFailsWhereNobodyLooksAgain) {
       std::string::npos);
 }
 
+TEST_F(ManagerTest, WhatIsPreparedForAConfigIsPutInForceWithIt) {
+  AddVersion("m", "1");
+  int prepared = 0, in_force = 0;
+  Status refusal;
+  options_.prepare =
+      [&](const ModelServerConfig&) -> StatusOr<std::function<void()>> {
+    HR_RETURN_IF_ERROR(refusal);
+    const int id = ++prepared;
+    return std::function<void()>([&in_force, id] { in_force = id; });
+  };
+  ASSERT_EQ(Start(ModelText("m")), OkStatus());
+  EXPECT_EQ(in_force, 1);
+  // Wrong by itself: nothing is prepared. Wrong by its labels: not put in
+  // force.
+  EXPECT_TRUE(absl::IsInvalidArgument(Reload("config { name: 'm' }")));
+  EXPECT_EQ(prepared, 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      Reload(ModelText("m", "version_labels { key: 'l' value: 9 }"))));
+  EXPECT_EQ(in_force, 1);
+  refusal = InvalidArgument("no such log");
+  EXPECT_EQ(Reload(ModelText("m") + ModelText("other")), refusal);
+  EXPECT_EQ(manager_->Config().model_config_list().config_size(), 1);
+  refusal = OkStatus();
+  ASSERT_EQ(Reload(ModelText("m")), OkStatus());
+  EXPECT_EQ(in_force, prepared);
+}
+
 TEST_F(ManagerTest, AnEmptyConfigIsNoError) {
   manager_ = std::make_unique<ModelManager>(options_);
   EXPECT_EQ(manager_->Start({}), OkStatus());

@@ -112,6 +112,12 @@ void ModelManager::EndStartThreads() {
 
 StatusOr<std::set<std::string>> ModelManager::Apply(
     const ModelServerConfig& config) {
+  std::function<void()> prepared;
+  if (options_.prepare) {
+    // So that nothing is made ready for a config that is wrong by itself.
+    HR_RETURN_IF_ERROR(CheckConfig(config, {}));
+    HR_ASSIGN_OR_RETURN(prepared, options_.prepare(config));
+  }
   Leavings leavings;
   MutexLock lock(mutex_);
   if (stopping_ || !started_) return ShuttingDown();
@@ -126,6 +132,7 @@ StatusOr<std::set<std::string>> ModelManager::Apply(
   std::set<std::string> names = board_.SetModels(config);
   config_ = config;
   ++generation_;
+  if (prepared) prepared();
   Round(&leavings);
   return names;
 }

@@ -4,12 +4,9 @@
 #include <numeric>
 #include <utility>
 
-#include "base/guard.h"
 #include "op/emitter.h"
-#include "op/resource.h"
-#include "runtime/executable.h"
-#include "runtime/function_caller.h"
 #include "saved_model/signature.h"
+#include "serving/model/direct_runner.h"
 
 namespace headrace::serving {
 namespace {
@@ -17,55 +14,23 @@ namespace {
 // Sets of outputs of one version whose runners are kept: each is a plan.
 constexpr size_t kMostRunners = 64;
 
-class DirectRunner : public Runner {
- public:
-  static StatusOr<RunnerPtr> Make(const ConcreteFunction& f,
-                                  std::vector<int> inputs,
-                                  absl::Span<const int> outputs) {
-    const Function& function = *f.function();
-    std::vector<Edge> feeds, fetches;
-    for (Node* arg : function.args) feeds.push_back({arg, 0});
-    for (const int i : outputs) fetches.push_back(function.results[i]);
-    auto made = std::make_shared<DirectRunner>();
-    HR_ASSIGN_OR_RETURN(made->executable_,
-                        Executable::Make(*function.body, feeds, fetches,
-                                         function.control_outputs, nullptr));
-    made->function_ = f.function();
-    made->inputs_ = std::move(inputs);
-    for (const Value& v : f.captures()) made->captures_.push_back(v.tensor());
-    return RunnerPtr(std::move(made));
-  }
-
-  void Run(CallPtr call, Tensors inputs, RunDone done) override {
-    Tensors outputs;
-    Status s = Guarded("a request", [&] {
-      return RunHere(*call, std::move(inputs), &outputs);
-    });
-    if (s.ok()) return done(std::move(outputs));
-    done(std::move(s));
-  }
-
- private:
-  Status RunHere(Call& call, Tensors inputs, Tensors* outputs) {
-    const StopScope scope(&call.stop());
-    HR_RETURN_IF_ERROR(call.stop().status());
-    Tensors feeds(inputs_.size());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      feeds[inputs_[i]] = std::move(inputs[i]);
-    }
-    feeds.insert(feeds.end(), captures_.begin(), captures_.end());
-    RunServices services;
-    services.resources = &DefaultResources();
-    services.functions = DefaultFunctionCaller();
-    services.cancellation = &call.stop();
-    return executable_->Run(services, absl::MakeSpan(feeds), outputs);
-  }
-
-  FunctionPtr function_;  // what the executable is made of
-  std::unique_ptr<Executable> executable_;
-  std::vector<int> inputs_;  // places among the function's arguments
-  Tensors captures_;
-};
+// One of a function, some of whose results are asked for.
+StatusOr<RunnerPtr> RunnerOfFunction(const ConcreteFunction& f,
+                                     std::vector<int> inputs,
+                                     absl::Span<const int> results,
+                                     int64_t max_request_memory_bytes) {
+  const Function& function = *f.function();
+  DirectRun run;
+  run.graph = function.body.get();
+  for (Node* arg : function.args) run.feeds.push_back({arg, 0});
+  for (const int i : results) run.fetches.push_back(function.results[i]);
+  run.targets = function.control_outputs;
+  run.inputs = std::move(inputs);
+  for (const Value& v : f.captures()) run.captures.push_back(v.tensor());
+  run.max_request_memory_bytes = max_request_memory_bytes;
+  run.keep = f.function();
+  return MakeDirectRunner(std::move(run));
+}
 
 std::vector<int> PlacesUpTo(size_t n) {
   std::vector<int> places(n);
@@ -93,8 +58,13 @@ StatusOr<std::shared_ptr<Servable>> Servable::Load(
   LoadedModel::Options load;
   load.tags = options.tags;
   load.sandbox = options.sandbox;
+  load.as_session = options.session;
   HR_ASSIGN_OR_RETURN(made->model_, LoadedModel::Load(folder, load));
   HR_RETURN_IF_ERROR(made->AddSignatures());
+  if (options.session) {
+    made->session_ = std::make_unique<ModelSession>(
+        made->model_, options.sandbox, options.max_request_memory_bytes);
+  }
   return made;
 }
 
@@ -142,9 +112,10 @@ StatusOr<RunnerPtr> Servable::RunnerOf(const Signature& signature,
   std::vector<int> results;
   for (const int i : outputs) results.push_back(signature.function_outputs[i]);
   const SandboxScope scope(options_.sandbox);
-  HR_ASSIGN_OR_RETURN(RunnerPtr runner,
-                      DirectRunner::Make(*signature.function,
-                                         signature.function_inputs, results));
+  HR_ASSIGN_OR_RETURN(
+      RunnerPtr runner,
+      RunnerOfFunction(*signature.function, signature.function_inputs, results,
+                       options_.max_request_memory_bytes));
   if (options_.wrap) {
     runner = options_.wrap(std::move(runner), signature, outputs);
   }

@@ -11,6 +11,7 @@
 #include "base/mutex.h"
 #include "base/sandbox.h"
 #include "saved_model/loaded_model.h"
+#include "serving/model/model_session.h"
 #include "serving/model/runner.h"
 
 namespace headrace::serving {
@@ -48,6 +49,10 @@ struct ServableOptions {
   Tags tags = {"serve"};
   // What the model is confined to; null: nothing.
   SandboxPtr sandbox;
+  // Of the tensors of one request while it runs; 0: no limit.
+  int64_t max_request_memory_bytes = 0;
+  // Its graph is loaded for sessions, whatever wrote it.
+  bool session = false;
   // Puts something between requests and the run, as batches; empty: nothing.
   std::function<RunnerPtr(RunnerPtr, const Signature&,
                           absl::Span<const int> outputs)>
@@ -77,6 +82,9 @@ class Servable {
   // none.
   const Signature* signature(StringView key) const;
 
+  // Null where the options do not say so.
+  ModelSession* session() const { return session_.get(); }
+
   // Runs the outputs of those places (each once, in any order) of one of its
   // signatures. Made at first use; the runners of the sets of outputs that are
   // asked for most recently are kept.
@@ -93,6 +101,7 @@ class Servable {
   const ServableOptions options_;
   std::shared_ptr<LoadedModel> model_;
   std::map<std::string, Signature, std::less<>> signatures_;
+  std::unique_ptr<ModelSession> session_;
   struct Kept {
     const Signature* signature;
     std::vector<int> outputs;

@@ -2,11 +2,14 @@
 
 #include "base/guard.h"
 #include "serving/answer/method_names.h"
+#include "serving/answer/target.h"
 #include "serving/json/examples_body.h"
 #include "serving/json/json_writer.h"
 #include "serving/json/predict_answer.h"
 #include "serving/json/predict_body.h"
 #include "serving/json/proto_answers.h"
+#include "serving/request_log/logged.h"
+#include "tensor/tensor_proto.h"
 
 namespace headrace::serving {
 namespace {
@@ -46,7 +49,7 @@ struct RestCall {
       context->options.answered(
           {MethodOf(route.kind), route.spec, s, Clock::now() - start});
     }
-    responder.Send(WithCors(std::move(response), context->options));
+    responder.Send(std::move(response));
   }
   // With what make() gives, or its error.
   template <typename Make>
@@ -67,6 +70,74 @@ struct RestCall {
 };
 using RestCallPtr = std::shared_ptr<RestCall>;
 
+// The request and the answer as Predict has them, for the log. What cannot be
+// told is not logged.
+class PredictKept {
+ public:
+  void Begin(RequestLogs* logs, const ModelSpec& spec,
+             const Signature& signature, const Tensors& inputs) {
+    if (logs == nullptr) return;
+    log_ = logs->Sampled(spec.name());
+    if (log_ == nullptr) return;
+    const Status s = Guarded("logging a request", [&] {
+      kept_ = std::make_shared<PredictionLog>();
+      auto* request = kept_->mutable_predict_log()->mutable_request();
+      *request->mutable_model_spec() = spec;
+      request->mutable_model_spec()->set_signature_name(signature.key);
+      return Tell(signature.inputs, inputs, request->mutable_inputs());
+    });
+    if (!s.ok()) log_ = nullptr;
+  }
+  // Once.
+  void End(const Target& target, const Tensors& outputs) const {
+    if (log_ == nullptr) return;
+    Guarded("logging a request", [&] {
+      auto* response = kept_->mutable_predict_log()->mutable_response();
+      SetSpec(target, response->mutable_model_spec());
+      HR_RETURN_IF_ERROR(Tell(target.signature->outputs, outputs,
+                              response->mutable_outputs()));
+      const ModelSpec used = response->model_spec();
+      log_->Log(used, std::move(*kept_));
+      return OkStatus();
+    }).IgnoreError();
+  }
+
+ private:
+  template <typename Map>
+  static Status Tell(const std::vector<Argument>& arguments,
+                     const Tensors& tensors, Map* map) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      HR_RETURN_IF_ERROR(
+          TensorToTypedProto(tensors[i], &(*map)[arguments[i].name]));
+    }
+    return OkStatus();
+  }
+
+  RequestLogPtr log_;  // null: not kept
+  std::shared_ptr<PredictionLog> kept_;
+};
+
+// The inputs of a body, and the signature's defaults for those it lacks.
+StatusOr<PredictBody::Inputs> InputsOf(const PredictBody& body,
+                                       const Signature& signature) {
+  const auto& defaults = signature.def->defaults();
+  if (defaults.empty()) return body.Read(signature.inputs);
+  std::vector<bool> may_lack;
+  for (const Argument& a : signature.inputs) {
+    may_lack.push_back(defaults.contains(a.name));
+  }
+  HR_ASSIGN_OR_RETURN(PredictBody::Inputs inputs,
+                      body.Read(signature.inputs, may_lack));
+  for (size_t i = 0; i < inputs.tensors.size(); ++i) {
+    if (inputs.tensors[i].dtype() != DType::kInvalid) continue;
+    const std::string& name = signature.inputs[i].name;
+    StatusOr<Tensor> value = TensorFromProto(defaults.at(name));
+    if (!value.ok()) return InvalidArgument("tensor parsing error: ", name);
+    inputs.tensors[i] = *std::move(value);
+  }
+  return inputs;
+}
+
 // From JSON to tensors to the runner: an error says that nothing runs.
 Status StartPredict(const RestCallPtr& rest, StringView text) {
   HR_ASSIGN_OR_RETURN(const PredictBody body, PredictBody::Parse(text));
@@ -79,21 +150,27 @@ Status StartPredict(const RestCallPtr& rest, StringView text) {
                            name.empty() ? kDefaultSignature : name,
                            "\" not found in signature def");
   }
-  HR_ASSIGN_OR_RETURN(PredictBody::Inputs inputs, body.Read(signature->inputs));
+  HR_ASSIGN_OR_RETURN(PredictBody::Inputs inputs, InputsOf(body, *signature));
   if (rest->context->answers.check_method_names) {
     HR_RETURN_IF_ERROR(CheckPredictMethod(*signature));
   }
   HR_ASSIGN_OR_RETURN(RunnerPtr runner,
                       servable->RunnerOf(*signature, signature->AllOutputs()));
+  PredictKept kept;
+  kept.Begin(rest->context->options.logs, rest->route.spec, *signature,
+             inputs.tensors);
   const PredictFormat format = inputs.format;
   Runner& run = *runner;
   run.Run(rest->call, std::move(inputs.tensors),
           // The version stays loaded until it has answered.
-          [rest, servable = std::move(servable), runner = std::move(runner),
-           signature, format](StatusOr<Tensors> result) {
+          [rest, target = Target{std::move(servable), signature},
+           runner = std::move(runner), kept = std::move(kept),
+           format](StatusOr<Tensors> result) {
             rest->FinishWith([&]() -> StatusOr<std::string> {
               HR_RETURN_IF_ERROR(result.status());
-              return WritePredictAnswer(format, signature->outputs, *result);
+              kept.End(target, *result);
+              return WritePredictAnswer(format, target.signature->outputs,
+                                        *result);
             });
           });
   return OkStatus();
@@ -110,13 +187,14 @@ Status StartExamples(const RestCallPtr& rest, StringView text,
   request.mutable_model_spec()->set_signature_name(
       std::move(body.signature_name));
   *request.mutable_input() = std::move(body.input);
+  Done<Response> done = [rest, to_json](StatusOr<Response> response) {
+    rest->FinishWith([&]() -> StatusOr<std::string> {
+      HR_RETURN_IF_ERROR(response.status());
+      return to_json(*response);
+    });
+  };
   function(rest->context->models, rest->context->answers, rest->call, request,
-           [rest, to_json](StatusOr<Response> response) {
-             rest->FinishWith([&]() -> StatusOr<std::string> {
-               HR_RETURN_IF_ERROR(response.status());
-               return to_json(*response);
-             });
-           });
+           Logged(rest->context->options.logs, request, std::move(done)));
   return OkStatus();
 }
 
@@ -185,16 +263,6 @@ void RunRestCall(std::shared_ptr<const RestContext> context,
     return OkStatus();
   });
   if (!s.ok()) rest->Finish(s, "");
-}
-
-HttpResponse WithCors(HttpResponse response, const RestOptions& options) {
-  if (!options.cors) return response;
-  response.headers.emplace_back("Access-Control-Allow-Origin", "*");
-  response.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
-  response.headers.emplace_back(
-      "Access-Control-Allow-Headers",
-      options.admit ? "Authorization, Content-Type" : "Content-Type");
-  return response;
 }
 
 HttpResponse ErrorResponse(const Status& s) {

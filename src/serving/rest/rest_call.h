@@ -19,7 +19,4 @@ struct RestContext {
 void RunRestCall(std::shared_ptr<const RestContext> context,
                  const HttpRequest& request, HttpResponder responder);
 
-// With what lets other origins' pages read it, where a server may.
-HttpResponse WithCors(HttpResponse response, const RestOptions& options);
-
 }  // namespace headrace::serving

@@ -29,28 +29,42 @@ HttpResponse Preflight(const HttpRequest& request) {
   return response;
 }
 
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+// What lets pages of other origins read an answer.
+Headers CorsHeaders(const RestOptions& options) {
+  return {{"Access-Control-Allow-Origin", "*"},
+          {"Access-Control-Allow-Methods", "GET, POST"},
+          {"Access-Control-Allow-Headers",
+           options.admit ? "Authorization, Content-Type" : "Content-Type"}};
+}
+
 // What a request is answered that may not go on.
 std::optional<HttpResponse> Refusal(const RestOptions& options,
                                     const HttpRequest& head) {
   const Status s = options.admit(head);
   if (s.ok()) return std::nullopt;
   HttpResponse response = ErrorResponse(s);
+  if (options.cors) response.headers = CorsHeaders(options);
   if (absl::IsUnauthenticated(s)) {
     response.headers.emplace_back("WWW-Authenticate",
                                   "Bearer realm=\"headrace\"");
   }
-  return WithCors(std::move(response), options);
+  return response;
 }
 
 void HandleRest(const std::shared_ptr<const RestContext>& context,
                 const HttpRequest& request, HttpResponder responder) {
+  const bool rest = IsRestPath(request.path);
+  const bool cors = context->options.cors;
+  if (cors) responder.AddHeaders(CorsHeaders(context->options));
+  if (request.method == "OPTIONS" && (rest || cors)) {
+    return responder.Send(Preflight(request));
+  }
   for (const RestExtra& extra : context->options.extra) {
     if (extra(request, responder)) return;
   }
-  if (!IsRestPath(request.path)) return responder.Send(NotThere());
-  if (request.method == "OPTIONS") {
-    return responder.Send(WithCors(Preflight(request), context->options));
-  }
+  if (!rest) return responder.Send(NotThere());
   RunRestCall(context, request, std::move(responder));
 }
 

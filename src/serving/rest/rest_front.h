@@ -11,6 +11,7 @@
 #include "serving/http/http_server.h"
 #include "serving/model/workers.h"
 #include "serving/models.h"
+#include "serving/request_log/request_logs.h"
 
 namespace headrace::serving {
 
@@ -37,6 +38,8 @@ struct RestOptions {
   // "classify", "regress", "status" and "metadata", with the model as it was
   // asked for; null: nobody.
   std::function<void(const Answered&)> answered;
+  // Where requests to predict, classify and regress are kept; null: nowhere.
+  RequestLogs* logs = nullptr;
 };
 
 // An answer with a body of {"error": ...} where the Status is one.

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "serving/http/test_client.h"
+#include "serving/model/test_models.h"
 
 namespace headrace::serving {
 namespace {
@@ -35,10 +36,15 @@ class FakeModels : public Models {
       return std::make_shared<StuckRunner>();
     };
     stuck_ = *Servable::Load({"stuck", 1}, kPlain, options);
+    auto defaults =
+        Servable::Load({"defaults", 1}, WriteModelWithDefault(), {});
+    EXPECT_TRUE(defaults.ok()) << defaults.status();
+    defaults_ = *defaults;
   }
   StatusOr<ServablePtr> Find(const ModelSpec& spec) override {
     if (spec.name() == "plain") return plain_;
     if (spec.name() == "stuck") return stuck_;
+    if (spec.name() == "defaults") return defaults_;
     return NotFound("Servable not found for request: Latest(", spec.name(),
                     ")");
   }
@@ -60,7 +66,7 @@ class FakeModels : public Models {
   bool Ready() override { return true; }
 
  private:
-  ServablePtr plain_, stuck_;
+  ServablePtr plain_, stuck_, defaults_;
 };
 
 struct TestFront {
@@ -157,6 +163,11 @@ TEST(RestFront, Cors) {
   for (const bool cors : {false, true}) {
     RestOptions options;
     options.cors = cors;
+    options.extra.push_back([](const HttpRequest& request, HttpResponder to) {
+      if (request.path != "/extra") return false;
+      to.Send({});
+      return true;
+    });
     TestFront front(options);
     const auto answer = front.Ask(ask + "https://x\r\n\r\n");
     EXPECT_EQ(answer.status, 200);
@@ -164,8 +175,44 @@ TEST(RestFront, Cors) {
         answer.head.find("Access-Control-Allow-Origin: *") != std::string::npos,
         cors);
     EXPECT_EQ(front.Ask(ask + "null\r\n\r\n").status, 400);
-    const auto predicted = front.Predict("{\"instances\": [1]}");
-    EXPECT_EQ(predicted.head.find("Access-Control") != std::string::npos, cors);
+    for (const auto& other :
+         {front.Predict("{\"instances\": [1]}"), front.Predict("nonsense"),
+          front.Ask("GET /extra HTTP/1.1\r\n\r\n"),
+          front.Ask("GET /elsewhere HTTP/1.1\r\n\r\n")}) {
+      EXPECT_EQ(other.head.find("Access-Control") != std::string::npos, cors)
+          << other.head;
+    }
+  }
+}
+
+// A model whose signature has a default for one of its inputs.
+TEST(RestFront, DefaultsStandInForInputs) {
+  TestFront front;
+  const auto ask = [&](StringView body) {
+    return front.Ask(PostText("/v1/models/defaults:predict", body));
+  };
+  const struct {
+    const char *body, *answer;
+  } rows[] = {
+      {"{\"inputs\": {\"x\": [1, 2], \"y\": [3, 4]}}", "4.0,6.0"},
+      {"{\"inputs\": {\"x\": [1, 2]}}", "11.0,22.0"},
+      {"{\"instances\": [{\"x\": 1}, {\"x\": 2}]}", "11.0,22.0"},
+      {"{\"instances\": [{\"x\": 1, \"y\": 5}, {\"x\": 2, \"y\": 6}]}",
+       "6.0,8.0"},
+      {"{\"inputs\": {\"y\": [1, 2]}}",
+       "Missing named input: x in 'inputs' object."},
+      {"{\"instances\": [{\"x\": 1}, {\"y\": 2}]}",
+       "JSON object: does not have named input: x"},
+      {"{\"instances\": [{\"x\": 1}, {\"x\": 1, \"y\": 2}]}",
+       "keys must be equal to: x,y"},
+      {"{\"instances\": [{\"y\": 2}]}", "keys must be equal to: x,y"},
+  };
+  for (const auto& row : rows) {
+    std::string body = ask(row.body).body;
+    std::erase_if(body, [](char c) { return c == '\n' || c == ' '; });
+    std::string wanted = row.answer;
+    std::erase(wanted, ' ');
+    EXPECT_NE(body.find(wanted), std::string::npos) << row.body << body;
   }
 }
 

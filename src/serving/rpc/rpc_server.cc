@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <climits>
+#include <list>
 #include <set>
 #include <thread>
 
@@ -34,6 +35,10 @@ constexpr char kStopping[] = "server is shutting down";
 // name before, until none has come for a while.
 constexpr std::chrono::milliseconds kQuiet{20};
 constexpr int kMostQuietWaits = 10;
+// For calls that were stopped at the deadline to say so.
+constexpr std::chrono::milliseconds kLastWords{1000};
+// How soon a thread that waits for calls sees that they have ended.
+constexpr std::chrono::milliseconds kLook{100};
 
 grpc::Status Told(const Status& s) {
   std::string text(s.message());
@@ -68,18 +73,22 @@ struct RpcShared {
   grpc::AsyncGenericService service;
   std::atomic<bool> stopping{false};
   std::atomic<int64_t> refused{0};
+  std::atomic<bool> expired{false};  // the time for calls to finish
   Mutex mutex;
   // Streams that wait for their client, to be ended when the server stops.
   std::set<grpc::ServerContext*> chats ABSL_GUARDED_BY(mutex);
   // Calls, those that are waited for among them. A queue may not be shut down
   // before the last is gone: what a call asks of it then ends the process.
-  int calls ABSL_GUARDED_BY(mutex) = 0;
+  std::list<RpcCall*> calls ABSL_GUARDED_BY(mutex);
   CondVar call_gone;
+  bool ended ABSL_GUARDED_BY(mutex) = false;  // all that ran
 
   void WaitForCalls() {
     MutexLock lock(mutex);
-    while (calls > 0) call_gone.Wait(mutex);
+    while (!calls.empty()) call_gone.Wait(mutex);
   }
+  // Stops the calls that are there at the deadline.
+  void StopLate(SystemClock::time_point deadline);
 };
 
 // One call, from before it comes until it is finished. Its events come on the
@@ -90,7 +99,7 @@ class RpcCall {
       : shared_(shared), queue_(queue) {
     {
       MutexLock lock(shared_.mutex);
-      ++shared_.calls;
+      place_ = shared_.calls.insert(shared_.calls.end(), this);
     }
     context_.AsyncNotifyWhenDone(&gone_event_);
     shared_.service.RequestCall(&context_, &stream_, queue_, queue_,
@@ -99,7 +108,13 @@ class RpcCall {
   ~RpcCall() {
     MutexLock lock(shared_.mutex);
     shared_.chats.erase(&context_);
-    if (--shared_.calls == 0) shared_.call_gone.NotifyAll();
+    shared_.calls.erase(place_);
+    if (shared_.calls.empty()) shared_.call_gone.NotifyAll();
+  }
+
+  // From the thread that stops the server, when their time has passed.
+  void Expire() {
+    if (runs_) call_->stop().Cancel();
   }
 
  private:
@@ -136,9 +151,13 @@ class RpcCall {
     if (!ok) return Finish(Internal("the call has no request"));
     if (method_->watch) return Watch();
     call_ = std::make_shared<Call>(DeadlineOf(context_));
-    if (gone_) call_->stop().Cancel();
+    runs_ = true;
+    if (gone_ || shared_.expired) call_->stop().Cancel();
     method_->unary(call_, &request_,
                    [this](const Status& s, grpc::ByteBuffer response) {
+                     if (absl::IsCancelled(s) && shared_.expired) {
+                       return Finish(Unavailable(kStopping));
+                     }
                      if (!s.ok()) return Finish(s);
                      response_ = std::move(response);
                      stream_.WriteAndFinish(response_, {}, grpc::Status::OK,
@@ -204,7 +223,9 @@ class RpcCall {
   grpc::Alarm alarm_;
   grpc::ByteBuffer request_, response_;
   const RpcMethod* method_ = nullptr;
+  std::list<RpcCall*>::iterator place_;
   CallPtr call_;
+  std::atomic<bool> runs_{false};  // call_ is there
   int64_t seen_ = -1;
   bool gone_ = false;
   int ends_ = 2;
@@ -217,6 +238,18 @@ class RpcCall {
 
   friend void Serve(grpc::ServerCompletionQueue& queue);
 };
+
+void RpcShared::StopLate(SystemClock::time_point deadline) {
+  MutexLock lock(mutex);
+  while (!ended) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        deadline - SystemClock::now());
+    if (left.count() <= 0) break;
+    call_gone.WaitFor(mutex, std::min(left, kLook));
+  }
+  expired = true;
+  for (RpcCall* call : calls) call->Expire();
+}
 
 void Serve(grpc::ServerCompletionQueue& queue) {
   void* tag;
@@ -300,7 +333,16 @@ class GrpcServer : public RpcServer {
       if (shared_.refused == before) break;
     }
     for (const auto& acceptor : acceptors_) acceptor->Close();
-    server_->Shutdown(deadline);
+    StatusOr<std::thread> late =
+        threads::Start([&] { shared_.StopLate(deadline); });
+    // What does not even stop is cut off.
+    server_->Shutdown(late.ok() ? deadline + kLastWords : deadline);
+    {
+      MutexLock lock(shared_.mutex);
+      shared_.ended = true;
+      shared_.call_gone.NotifyAll();
+    }
+    if (late.ok()) late->join();
     shared_.WaitForCalls();
     for (auto& queue : queues_) queue->Shutdown();
     for (size_t i = 0; i < queues_.size(); ++i) {

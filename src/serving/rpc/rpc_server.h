@@ -63,7 +63,8 @@ class RpcServer {
   virtual ~RpcServer() = default;
   virtual int port() const = 0;
   // New calls are refused, those that run are finished until `deadline`, when
-  // the rest are cancelled. Returns when none is left.
+  // the rest are stopped and told Unavailable "server is shutting down".
+  // Returns when none is left.
   virtual void Stop(std::chrono::system_clock::time_point deadline) = 0;
 };
 

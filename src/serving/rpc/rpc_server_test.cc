@@ -10,6 +10,7 @@
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 #include "serving/fixed_models.h"
+#include "serving/metrics/metrics.h"
 #include "serving/rpc/messages.h"
 #include "serving/rpc/services.h"
 #include "tensor/tensor_proto.h"
@@ -39,7 +40,8 @@ class RpcTest : public testing::Test {
     AddReflectionService(&methods_);
     RpcMethod slow;
     slow.unary = [this](CallPtr call, grpc::ByteBuffer*, RpcDone done) {
-      workers_.Run([call, done] {
+      workers_.Run([this, call, done] {
+        ++waiting_;
         while (!call->stop().cancelled()) std::this_thread::yield();
         done(call->stop().status(), {});
       });
@@ -92,6 +94,7 @@ class RpcTest : public testing::Test {
     return request;
   }
 
+  std::atomic<int> waiting_{0};
   Workers workers_{4};
   FixedModels models_;
   RpcMethods methods_;
@@ -170,6 +173,56 @@ TEST_F(RpcTest, PredictErrorsAreTheStockServers) {
   }
 }
 
+// 2.13: tensors that are none.
+TEST_F(RpcTest, TensorsThatCannotBeParsed) {
+  using Proto = tensorflow::TensorProto;
+  const struct {
+    const char* what;
+    std::function<void(Proto&)> change;
+  } rows[] = {
+      {"a negative dimension",
+       [](Proto& t) {
+         t.mutable_tensor_shape()->mutable_dim(0)->set_size(-1);
+       }},
+      {"a product beyond int64",
+       [](Proto& t) {
+         for (int i = 0; i < 3; ++i) {
+           t.mutable_tensor_shape()->add_dim()->set_size(int64_t{1} << 40);
+         }
+       }},
+      {"an unknown number of dimensions",
+       [](Proto& t) { t.mutable_tensor_shape()->set_unknown_rank(true); }},
+      {"content of the wrong length",
+       [](Proto& t) {
+         t.clear_float_val();
+         t.set_tensor_content("seven b");
+       }},
+      {"no dtype", [](Proto& t) { t.set_dtype(tensorflow::DT_INVALID); }},
+      {"an unknown dtype",
+       [](Proto& t) { t.set_dtype(static_cast<tensorflow::DataType>(99)); }},
+  };
+  for (const auto& row : rows) {
+    api::PredictRequest request = Request();
+    row.change((*request.mutable_inputs())["x"]);
+    api::PredictResponse response;
+    const grpc::Status s = Predict(request, &response);
+    EXPECT_EQ(s.error_code(), 3) << row.what;
+    EXPECT_EQ(s.error_message(), "tensor parsing error: x") << row.what;
+  }
+  // Others do not notice.
+  api::PredictResponse response;
+  EXPECT_TRUE(Predict(Request(), &response).ok());
+}
+
+TEST_F(RpcTest, LongTextsOfErrorsAreCut) {
+  api::PredictRequest request = Request();
+  request.mutable_model_spec()->set_signature_name(std::string(2000, 's'));
+  api::PredictResponse response;
+  const std::string text = Predict(request, &response).error_message();
+  const std::string whole = "Serving signature key \"" + std::string(2000, 's');
+  EXPECT_EQ(text, whole.substr(0, 1024) + "...TRUNCATED");
+}
+
 TEST_F(RpcTest, PredictFiltersOutputs) {
   api::PredictRequest request = Request();
   request.add_output_filter("twice");
@@ -228,6 +281,29 @@ TEST_F(RpcTest, ReloadTakesModelListsAlone) {
   request.mutable_config()->mutable_model_config_list();
   EXPECT_TRUE(Ask(path, request, &response).ok());
   EXPECT_TRUE(models_.Config().has_model_config_list());
+  EXPECT_TRUE(response.has_status());
+  EXPECT_EQ(response.metric_size(), 0);
+}
+
+TEST_F(RpcTest, ReloadTellsHowMetricsGrew) {
+  const char* grows = "/tensorflow/core/graph_runs";
+  const char* stays = "/tensorflow/serving/batching_session/wrapped_run_count";
+  metrics::GraphRuns()->Increment(5);
+  models_.on_reload = [] { metrics::GraphRuns()->Increment(3); };
+  api::ReloadConfigRequest request;
+  request.mutable_config()->mutable_model_config_list();
+  for (const char* name : {grows, "/no/such/metric", stays}) {
+    request.add_metric_names(name);
+  }
+  api::ReloadConfigResponse response;
+  ASSERT_TRUE(Ask("/tensorflow.serving.ModelService/HandleReloadConfigRequest",
+                  request, &response)
+                  .ok());
+  ASSERT_EQ(response.metric_size(), 2);
+  EXPECT_EQ(response.metric(0).name(), grows);
+  EXPECT_EQ(response.metric(0).int64_value_increase(), 3);
+  EXPECT_EQ(response.metric(1).name(), stays);
+  EXPECT_EQ(response.metric(1).int64_value_increase(), 0);
 }
 
 TEST_F(RpcTest, DeadlinesAndCancelsReachTheRun) {
@@ -373,6 +449,22 @@ TEST_F(RpcTest, StopFinishesWhatRuns) {
   }
   while (answered < 20) std::this_thread::yield();
   server_->Stop(In(20'000));
+  for (std::thread& t : clients) t.join();
+}
+
+TEST_F(RpcTest, WhatRunsAtTheDeadlineOfAStopIsToldWhy) {
+  const grpc::health::v1::HealthCheckRequest nothing;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.emplace_back([&] {
+      grpc::health::v1::HealthCheckResponse unread;
+      const grpc::Status s = Ask("/test.Slow/Wait", nothing, &unread);
+      EXPECT_EQ(s.error_code(), 14);
+      EXPECT_EQ(s.error_message(), "server is shutting down");
+    });
+  }
+  while (waiting_ < 3) std::this_thread::yield();
+  server_->Stop(In(100));
   for (std::thread& t : clients) t.join();
 }
 

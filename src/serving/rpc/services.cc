@@ -1,6 +1,9 @@
 #include "serving/rpc/services.h"
 
 #include "grpc/health/v1/health.pb.h"
+#include "serving/answer/specs.h"
+#include "serving/metrics/metrics.h"
+#include "serving/request_log/logged.h"
 #include "serving/rpc/messages.h"
 #include "tensorflow_serving/apis/model_management.pb.h"
 
@@ -11,6 +14,7 @@ namespace api = tensorflow::serving;
 
 constexpr char kPrediction[] = "/tensorflow.serving.PredictionService/";
 constexpr char kModel[] = "/tensorflow.serving.ModelService/";
+constexpr char kSession[] = "/tensorflow.serving.SessionService/SessionRun";
 constexpr char kHealth[] = "/grpc.health.v1.Health/";
 
 Status ReloadFrom(Models& models, const api::ReloadConfigRequest& request,
@@ -20,8 +24,20 @@ Status ReloadFrom(Models& models, const api::ReloadConfigRequest& request,
         "ServerModelConfig type not supported by HandleReloadConfigRequest. "
         "Only ModelConfigList is currently supported");
   }
+  std::vector<std::optional<int64_t>> before;
+  for (const std::string& name : request.metric_names()) {
+    before.push_back(metrics::FirstCell(name));
+  }
   HR_RETURN_IF_ERROR(models.Reload(request.config()));
   response->mutable_status();  // OK
+  for (int i = 0; i < request.metric_names_size(); ++i) {
+    if (!before[i]) continue;  // there is no such metric
+    const std::string& name = request.metric_names(i);
+    auto* metric = response->add_metric();
+    metric->set_name(name);
+    metric->set_int64_value_increase(metrics::FirstCell(name).value_or(0) -
+                                     *before[i]);
+  }
   return OkStatus();
 }
 
@@ -31,20 +47,8 @@ struct Prediction {
   const AnswerOptions options;
   Workers& workers;
   AnswerObserver* const observer;
+  RequestLogs* const logs;
 };
-
-const ModelSpec& SpecOf(const api::MultiInferenceRequest& request) {
-  return request.tasks().empty() ? ModelSpec::default_instance()
-                                 : request.tasks(0).model_spec();
-}
-const ModelSpec& SpecOf(const api::MultiInferenceResponse& response) {
-  return response.results().empty() ? ModelSpec::default_instance()
-                                    : response.results(0).model_spec();
-}
-template <typename Message>
-const ModelSpec& SpecOf(const Message& message) {
-  return message.model_spec();
-}
 
 // Calls f(call, request) here, or on a thread that may wait for the model.
 template <typename Request, typename F>
@@ -80,7 +84,9 @@ RpcMethod AnsweredBy(const Prediction& to, StringView name, F answer) {
         const ModelSpec& spec = SpecOf(request);
         Where(to, spec, std::move(call), request,
               [to, answer,
-               done = Observed(to.observer, name, spec, std::move(done))](
+               done = Observed(to.observer, name, spec,
+                               Logged<Request, Response>(to.logs, request,
+                                                         std::move(done)))](
                   CallPtr asked, const Request& given) {
                 answer(to.models, to.options, std::move(asked), given, done);
               });
@@ -109,8 +115,8 @@ struct HealthState {
 
 void AddPredictionService(Models& models, const AnswerOptions& options,
                           Workers& workers, AnswerObserver* observer,
-                          RpcMethods* methods) {
-  const Prediction to{models, options, workers, observer};
+                          RpcMethods* methods, RequestLogs* logs) {
+  const Prediction to{models, options, workers, observer, logs};
   const auto add = [&](StringView name, RpcMethod method) {
     methods->emplace(absl::StrCat(kPrediction, name), std::move(method));
   };
@@ -137,6 +143,25 @@ void AddPredictionService(Models& models, const AnswerOptions& options,
                     if (!s.ok()) return done(s);
                     done(std::move(response));
                   });
+          }));
+}
+
+void AddSessionService(Models& models, const AnswerOptions& options,
+                       Workers& workers, AnswerObserver* observer,
+                       RequestLogs* logs, RpcMethods* methods) {
+  methods->emplace(
+      kSession,
+      UnaryMethod<api::SessionRunRequest, api::SessionRunResponse>(
+          [=, &models, &workers](CallPtr call,
+                                 const api::SessionRunRequest& request,
+                                 Done<api::SessionRunResponse> done) {
+            done = Logged(logs, request, std::move(done));
+            const auto run = [=, &models, observer = observer] {
+              const StopScope scope(&call->stop());
+              Observed(observer, "SessionRun", request.model_spec(),
+                       done)(SessionRun(models, options, call, request));
+            };
+            workers.Run(run);
           }));
 }
 

@@ -4,16 +4,22 @@
 #include "serving/answer/answers.h"
 #include "serving/answer/observer.h"
 #include "serving/model/workers.h"
+#include "serving/request_log/request_logs.h"
 #include "serving/rpc/rpc_server.h"
 
 namespace headrace::serving {
 
 // tensorflow.serving.PredictionService and ModelService. All that is given
-// outlives the methods; `observer` may be null. Reloads, and requests that a
-// model has to be loaded for, run on `workers`.
+// outlives the methods; `observer` and `logs` may be null. Reloads, and
+// requests that a model has to be loaded for, run on `workers`.
 void AddPredictionService(Models& models, const AnswerOptions& options,
                           Workers& workers, AnswerObserver* observer,
-                          RpcMethods* methods);
+                          RpcMethods* methods, RequestLogs* logs = nullptr);
+// tensorflow.serving.SessionService, on `workers`. The models are loaded with
+// ServableOptions::session.
+void AddSessionService(Models& models, const AnswerOptions& options,
+                       Workers& workers, AnswerObserver* observer,
+                       RequestLogs* logs, RpcMethods* methods);
 void AddModelService(Models& models, Workers& workers, RpcMethods* methods);
 
 // grpc.health.v1.Health: SERVING while `ready` says so, for "" and the names of

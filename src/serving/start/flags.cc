@@ -47,6 +47,8 @@ const FlagRow kRows[] = {
     HR_FLAG(enable_grpc_healthcheck_service,
             "Accepted: the health service is always there."),
     HR_FLAG(enable_grpc_reflection, "gRPC's reflection service."),
+    HR_FLAG(enable_session_service,
+            "SessionService: clients may feed and fetch any tensor."),
     HR_FLAG(model_name, "The name of the one model."),
     HR_FLAG(model_base_path, "The folder of the one model's versions."),
     HR_FLAG(model_config_file, "A ModelServerConfig text proto: many models."),
@@ -78,6 +80,13 @@ const FlagRow kRows[] = {
             "A model that fails at the start does not end the server."),
     HR_FLAG(safe_mode, "Models may not touch files, network or processes."),
     HR_FLAG(safe_mode_allow_ops, "Ops, between commas, permitted besides."),
+    HR_FLAG(max_model_bytes,
+            "Versions whose files have more are not loaded; 0: no limit."),
+    HR_FLAG(max_request_memory_bytes,
+            "Of the tensors of one request, which fails beyond; 0: no limit."),
+    HR_FLAG(op_library,
+            "Shared libraries of ops, between commas, loaded before models; "
+            "may be repeated."),
     HR_FLAG(enable_batching, "Requests run together in batches."),
     HR_FLAG(batching_parameters_file, "A BatchingParameters text proto."),
     HR_FLAG(enable_per_model_batching_parameters,
@@ -147,7 +156,12 @@ const FlagRow* FindRow(StringView name) {
   return nullptr;
 }
 
-Status SetFlag(const FlagRow& row, StringView text, Flags* flags) {
+Status SetFlag(const FlagRow& row, StringView given, Flags* flags) {
+  std::string text(given);
+  // Repeated, it names further ones.
+  if (row.name == "op_library" && !flags->op_library.empty()) {
+    text = absl::StrCat(flags->op_library, ",", text);
+  }
   const bool parsed = std::visit(
       [&](auto m) { return ParseValue(text, &(flags->*m)); }, row.member);
   if (!parsed) {

@@ -28,6 +28,7 @@ struct Flags {
   int32_t health_port = 0;
   bool enable_grpc_healthcheck_service = false;
   bool enable_grpc_reflection = true;
+  bool enable_session_service = false;
   // --- The models.
   std::string model_name = "default";
   std::string model_base_path;
@@ -50,6 +51,9 @@ struct Flags {
   bool start_with_failed_models = false;
   bool safe_mode = false;
   std::string safe_mode_allow_ops;
+  int64_t max_model_bytes = 0;           // 0: none
+  int64_t max_request_memory_bytes = 0;  // 0: none
+  std::string op_library;
   // --- Batches.
   bool enable_batching = false;
   std::string batching_parameters_file;

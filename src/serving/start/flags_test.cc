@@ -50,6 +50,13 @@ TEST(ServingFlags, UnknownOnesAreTold) {
   EXPECT_EQ(p.flags.port, 1);
 }
 
+TEST(ServingFlags, LibrariesOfOpsAddUp) {
+  const ParsedFlags p =
+      Parsed({"--op_library=/a.so", "--op_library=/b.so,/c.so"});
+  ASSERT_TRUE(p.status.ok());
+  EXPECT_EQ(p.flags.op_library, "/a.so,/b.so,/c.so");
+}
+
 TEST(ServingFlags, ValuesThatDoNotParse) {
   for (const char* arg : {"--port=x", "--port=", "--port", "--port=99999999999",
                           "--enable_batching=perhaps", "--model_name"}) {

@@ -39,9 +39,10 @@ void GrpcRecorder::Began(const std::string& model) {
 
 void GrpcRecorder::Ended(const std::string& model, const Answered& answered) {
   metrics::InFlight(model)->Add(-1);
-  // As in the stock server MultiInference is not counted with the others.
-  Record(model, answered, kGrpc, answered.method,
-         answered.method != "MultiInference");
+  // As in the stock server these are not counted with the others.
+  const bool apart =
+      answered.method == "MultiInference" || answered.method == "SessionRun";
+  Record(model, answered, kGrpc, answered.method, !apart);
 }
 
 void RecordRest(const Answered& answered) {

@@ -68,6 +68,7 @@ std::vector<std::string> CommaSeparated(const std::string& joined) {
 AnswerOptions AnswerOptionsOf(const Flags& flags) {
   AnswerOptions answers;
   answers.check_method_names = flags.enable_signature_method_name_check;
+  answers.max_request_memory_bytes = flags.max_request_memory_bytes;
   answers.tensor_content = flags.enable_serialization_as_tensor_content;
   return answers;
 }
@@ -125,6 +126,7 @@ StatusOr<decltype(ServableOptions::wrap)> RunThreads::WrapOf(
 }
 
 ManagerOptions ManagerOptionsOf(const Flags& flags, RunThreads& threads,
+                                RequestLogs& logs,
                                 std::function<void(const std::string&)> log) {
   ManagerOptions o;
   o.file_system_poll_wait_seconds = flags.file_system_poll_wait_seconds;
@@ -144,12 +146,15 @@ ManagerOptions ManagerOptionsOf(const Flags& flags, RunThreads& threads,
   for (std::string& name : CommaSeparated(flags.pinned_models)) {
     o.pinned_models.insert(std::move(name));
   }
+  o.max_model_bytes = std::max<int64_t>(0, flags.max_model_bytes);
   o.start_with_failed_models = flags.start_with_failed_models;
   o.servable_options =
       [flags, &threads](
           const ServableId& id,
           const std::string& folder) -> StatusOr<ServableOptions> {
     ServableOptions options;
+    options.max_request_memory_bytes = flags.max_request_memory_bytes;
+    options.session = flags.enable_session_service;
     HR_ASSIGN_OR_RETURN(options.sandbox, SandboxOf(flags, id));
     HR_ASSIGN_OR_RETURN(options.wrap, threads.WrapOf(id, folder));
     return options;
@@ -163,6 +168,12 @@ ManagerOptions ManagerOptionsOf(const Flags& flags, RunThreads& threads,
       return WarmUp(version, warm_up);
     };
   }
+  o.prepare =
+      [&logs](
+          const ModelServerConfig& config) -> StatusOr<std::function<void()>> {
+    HR_ASSIGN_OR_RETURN(auto opened, logs.Open(config));
+    return std::function<void()>([&logs, opened] { logs.Put(opened); });
+  };
   o.on_load = &TellLoad;
   o.on_unload = [](const ServableId& id) {
     metrics::ForgetVersion(id.name, id.version);

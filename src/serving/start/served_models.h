@@ -12,6 +12,7 @@
 #include "serving/batch/batching_parameters.h"
 #include "serving/manager/model_manager.h"
 #include "serving/model/workers.h"
+#include "serving/request_log/request_logs.h"
 #include "serving/start/flags.h"
 
 namespace headrace::serving {
@@ -29,6 +30,10 @@ class RunThreads {
   StatusOr<decltype(ServableOptions::wrap)> WrapOf(const ServableId& id,
                                                    const std::string& folder);
   Workers& workers() { return workers_; }
+  // Answers what waits for a batch.
+  void FailWaiting(const Status& status) {
+    if (scheduler_) scheduler_->FailWaiting(status);
+  }
 
  private:
   explicit RunThreads(const Flags& flags);
@@ -39,8 +44,9 @@ class RunThreads {
   BatchSchedulerPtr scheduler_;  // null: no batching
 };
 
-// How a manager works by these flags; `threads` outlives it.
+// How a manager works by these flags; `threads` and `logs` outlive it.
 ManagerOptions ManagerOptionsOf(const Flags& flags, RunThreads& threads,
+                                RequestLogs& logs,
                                 std::function<void(const std::string&)> log);
 
 }  // namespace headrace::serving

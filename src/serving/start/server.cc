@@ -21,6 +21,9 @@ namespace {
 
 using Log = std::function<void(const std::string&)>;
 
+// How soon a thread that waits for the end sees it.
+constexpr std::chrono::milliseconds kLook{10};
+
 StatusOr<ModelServerConfig> ConfigOf(const Flags& flags) {
   if (!flags.model_config_file.empty()) {
     return ReadModelServerConfig(flags.model_config_file);
@@ -73,7 +76,9 @@ StatusOr<std::string> MetricsPathOf(const Flags& flags) {
 class HeadraceServer : public Server {
  public:
   HeadraceServer(const Flags& flags, Log log)
-      : flags_(flags), log_(std::move(log)) {}
+      : flags_(flags),
+        log_(std::move(log)),
+        request_logs_(CommaSeparated(flags.saved_model_tags)) {}
   ~HeadraceServer() override { End(std::chrono::system_clock::now()); }
 
   Status Open() {
@@ -85,7 +90,7 @@ class HeadraceServer : public Server {
     HR_RETURN_IF_ERROR(OpenHealth());
     HR_ASSIGN_OR_RETURN(threads_, RunThreads::Make(flags_));
     models_ = std::make_unique<ModelManager>(
-        ManagerOptionsOf(flags_, *threads_, log_));
+        ManagerOptionsOf(flags_, *threads_, request_logs_, log_));
     HR_RETURN_IF_ERROR(models_->Start(config));
     loaded_ = true;
     HR_RETURN_IF_ERROR(OpenRest());
@@ -126,7 +131,11 @@ class HeadraceServer : public Server {
   Status OpenGrpc() {
     RpcMethods methods;
     AddPredictionService(*models_, AnswerOptionsOf(flags_), threads_->workers(),
-                         &recorder_, &methods);
+                         &recorder_, &methods, &request_logs_);
+    if (flags_.enable_session_service) {
+      AddSessionService(*models_, AnswerOptionsOf(flags_), threads_->workers(),
+                        &recorder_, &request_logs_, &methods);
+    }
     AddModelService(*models_, threads_->workers(), &methods);
     AddHealthService([this] { return Ready(); },
                      {"ModelService", "PredictionService"}, &methods);
@@ -164,6 +173,7 @@ class HeadraceServer : public Server {
     options.max_body_bytes = flags_.rest_api_max_body_bytes;
     options.workers = &threads_->workers();
     options.answered = &RecordRest;
+    options.logs = &request_logs_;
     access_->Guard(&options);
     if (!metrics_path_.empty()) {
       options.extra.push_back(MetricsPath(metrics_path_));
@@ -186,8 +196,20 @@ class HeadraceServer : public Server {
       rest_->Drain(std::chrono::steady_clock::now() + left);
       rest_->Stop();
     });
+    std::atomic<bool> ended{false};
+    // What still waits for a batch at the deadline does not begin to run.
+    std::thread late([&] {
+      while (!ended && std::chrono::system_clock::now() < deadline) {
+        std::this_thread::sleep_for(kLook);
+      }
+      if (!ended && threads_) {
+        threads_->FailWaiting(Unavailable("server is shutting down"));
+      }
+    });
     if (rpc_) rpc_->Stop(deadline);
     rest.join();
+    ended = true;
+    late.join();
     if (models_) models_->Stop();
   }
 
@@ -197,6 +219,7 @@ class HeadraceServer : public Server {
   std::atomic<bool> loaded_{false}, draining_{false};
   // Declared in the order in which they need each other.
   GrpcRecorder recorder_;
+  RequestLogs request_logs_;
   std::unique_ptr<RunThreads> threads_;
   std::unique_ptr<ModelManager> models_;
   std::unique_ptr<AccessFiles> access_;

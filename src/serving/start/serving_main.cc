@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <thread>
 
+#include "c/custom/op_library.h"
 #include "formats/version_check.h"
 #include "headrace/version.h"
+#include "serving/start/served_models.h"
 #include "serving/start/server.h"
 
 namespace headrace::serving {
@@ -25,6 +27,23 @@ int Wait(const sigset_t& signals) {
   while (sigwait(&signals, &signal) != 0) {
   }
   return signal;
+}
+
+// Ops of other people's, for models that want them.
+Status LoadOpLibraries(const Flags& flags) {
+  for (const std::string& file : CommaSeparated(flags.op_library)) {
+    const Status s = capi::LoadOpLibrary(file.c_str()).status();
+    if (!s.ok()) {
+      return Status(s.code(),
+                    absl::StrCat("--op_library=", file, ": ", s.message()));
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<Server>> Start(const Flags& flags) {
+  HR_RETURN_IF_ERROR(LoadOpLibraries(flags));
+  return Server::Start(flags, &Print);
 }
 
 int Main(int argc, char** argv) {
@@ -50,7 +69,7 @@ int Main(int argc, char** argv) {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  auto server = Server::Start(flags, &Print);
+  auto server = Start(flags);
   if (!server.ok()) {
     Print(absl::StrCat("Failed to start server. Error: ",
                        server.status().ToString()));
