@@ -1,4 +1,5 @@
 # make demo    everything from nothing: install, build, train, resume, restore
+# make demo-serving  a model served, asked, trained on, swapped: no request is lost
 # make test    the same, then every test of C++ and Python
 # make smoke   the tests that take under a minute
 # make bench   the benchmarks        make wheel   dist/headrace-*.whl
@@ -15,7 +16,7 @@ FUZZ_SECONDS ?= 60
 PY := .venv/bin/python
 export PYTHON
 
-.PHONY: build demo test test-cc test-python smoke bench wheel c-package asan tsan fuzz \
+.PHONY: build demo demo-serving test test-cc test-python smoke bench wheel c-package asan tsan fuzz \
         soak upstream-turn asan-python format lint lint-format lint-locks clean bootstrap build-asan \
         build-tsan build-asan-python build-fuzz fuzz-ops configured
 .DEFAULT_GOAL := build
@@ -43,6 +44,10 @@ smoke: build
 demo: configured
 	@cmake --build build -j $(JOBS) --target _headrace example_train_digits
 	bash examples/demo.sh
+
+demo-serving: configured
+	@cmake --build build -j $(JOBS) --target _headrace headrace_serving
+	bash examples/serve_digits.sh
 
 bench: build
 	@cmake --build build -j $(JOBS) --target headrace_benchmarks

@@ -1,0 +1,54 @@
+"""The public proto messages, in a descriptor pool of their own.
+
+A pool of their own, so that this package, TensorFlow and TensorBoard can be
+imported side by side. Wants the `protobuf` package, on first use only, and no engine.
+"""
+
+import os
+
+FILE = os.path.join(os.path.dirname(__file__), "headrace_protos.desc")
+_state = {}
+
+
+def _pool():
+    if "pool" in _state:
+        return _state["pool"]
+    try:
+        from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    except ImportError:
+        raise ImportError(
+            "proto messages need the protobuf package: pip install protobuf"
+        ) from None
+    pool = descriptor_pool.DescriptorPool()
+    files = descriptor_pb2.FileDescriptorSet()
+    with open(FILE, "rb") as f:
+        files.ParseFromString(f.read())
+    for file in files.file:
+        pool.Add(file) if hasattr(pool, "Add") else pool.AddSerializedFile(
+            file.SerializeToString()
+        )
+    _state["pool"] = pool
+    _state["factory"] = message_factory
+    _state["files"] = [f.name for f in files.file]
+    return pool
+
+
+def message(full_name):
+    """The class of a message by its full name ("tensorflow.GraphDef")."""
+    pool = _pool()
+    return _state["factory"].GetMessageClass(pool.FindMessageTypeByName(full_name))
+
+
+def __getattr__(name):
+    if name.startswith("_"):
+        raise AttributeError(name)
+    pool = _pool()
+    for package in ("tensorflow.", "tensorflow.serving.", "tensorflow.error."):
+        try:
+            pool.FindMessageTypeByName(package + name)
+        except KeyError:
+            continue
+        cls = message(package + name)
+        globals()[name] = cls
+        return cls
+    raise AttributeError(f"there is no proto message '{name}'")
