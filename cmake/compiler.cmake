@@ -32,7 +32,8 @@ if(HR_SANITIZE)
   add_link_options(-fsanitize=${HR_SANITIZE})
   if(HR_SANITIZE MATCHES thread)
     # Seeing the macro, protobuf's headers add members to map fields that the
-    # packaged library, built without, does not have. libstdc++ is still told.
+    # packaged library, built without, does not have. libstdc++ is still told, and
+    # our tests by the same name.
     add_compile_options(-U__SANITIZE_THREAD__ -D_GLIBCXX_TSAN=1)
   endif()
 endif()

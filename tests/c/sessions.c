@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
   // a hundred bytes two hundred.
   printf("sessions: ok, %ld pages more\n", grown);
   // Sanitizers keep what is freed.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(_GLIBCXX_TSAN)
   CHECK(grown * sysconf(_SC_PAGESIZE) < 100 * 9000);
 #endif
   TF_DeleteStatus(s);

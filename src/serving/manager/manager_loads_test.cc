@@ -181,7 +181,7 @@ TEST_F(ManagerTest, ANewVersionDoesNotPutOutTheOneThatServes) {
 }
 
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+    !defined(_GLIBCXX_TSAN)
 // Megabytes.
 double ResidentSize() {
   const auto text = ReadWholeFile(PosixFileSystem(), "/proc/self/status");
