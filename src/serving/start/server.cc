@@ -16,6 +16,8 @@
 #include "serving/start/paths.h"
 #include "serving/start/recorder.h"
 #include "serving/start/served_models.h"
+#include "serving/v2/inference_paths.h"
+#include "serving/v2/inference_service.h"
 #include "tensorflow_serving/config/ssl_config.pb.h"
 
 namespace headrace::serving {
@@ -89,6 +91,8 @@ class HeadraceServer : public Server {
     models_ = std::make_unique<ModelManager>(
         ManagerOptionsOf(flags_, *threads_, log_));
     HR_RETURN_IF_ERROR(models_->Start(config));
+    inference_.reset(
+        new InferenceServer{*models_, [this] { return draining_.load(); }, {}});
     HR_RETURN_IF_ERROR(OpenRest());
     return OpenGrpc(std::move(credentials));
   }
@@ -117,8 +121,11 @@ class HeadraceServer : public Server {
     AddPredictionService(*models_, AnswerOptionsOf(flags_), threads_->workers(),
                          &recorder_, &methods);
     AddModelService(*models_, threads_->workers(), &methods);
-    AddHealthService([this] { return !draining_ && models_->Ready(); },
-                     {"ModelService", "PredictionService"}, &methods);
+    AddHealthService(
+        [this] { return !draining_ && models_->Ready(); },
+        {"ModelService", "PredictionService", "inference.GRPCInferenceService"},
+        &methods);
+    AddInferenceService(inference_, threads_->workers(), &recorder_, &methods);
     if (flags_.enable_grpc_reflection) AddReflectionService(&methods);
     RpcOptions options;
     options.port = flags_.port;
@@ -164,6 +171,11 @@ class HeadraceServer : public Server {
     }
     options.extra.push_back(
         HealthPaths([this] { return !draining_ && models_->Ready(); }));
+    InferencePathOptions paths;
+    paths.timeout_ms = flags_.rest_api_timeout_in_ms;
+    paths.answered = &RecordRest;
+    options.extra.push_back(
+        InferencePaths(inference_, threads_->workers(), std::move(paths)));
     options.extra.push_back(ConfigPath(*models_, threads_->workers()));
     HR_ASSIGN_OR_RETURN(
         rest_, RestFront::Start(*models_, AnswerOptionsOf(flags_), options));
@@ -193,6 +205,7 @@ class HeadraceServer : public Server {
   GrpcRecorder recorder_;
   std::unique_ptr<RunThreads> threads_;
   std::unique_ptr<ModelManager> models_;
+  std::shared_ptr<InferenceServer> inference_;
   std::unique_ptr<RpcServer> rpc_;
   std::unique_ptr<RestFront> rest_;
 };
