@@ -37,8 +37,21 @@ class Models {
   // The config in force.
   virtual ModelServerConfig Config() = 0;
 
-  // Whether every model has a version that is available.
+  // Whether every model has a version that is available, but for those that
+  // were unloaded by name.
   virtual bool Ready() = 0;
+
+  // Of a model of the config, by name: brings its versions back, or tries those
+  // again that failed, and returns once one answers requests, or none will.
+  // NotFound where the config has no such model.
+  virtual Status LoadModel(const std::string& name) {
+    return Unimplemented("loading the model ", name, " by name");
+  }
+  // No request finds its versions any more, until LoadModel, or until a config
+  // without the model was in force.
+  virtual Status UnloadModel(const std::string& name) {
+    return Unimplemented("unloading the model ", name, " by name");
+  }
 };
 
 }  // namespace headrace::serving

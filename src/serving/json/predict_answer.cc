@@ -1,39 +1,13 @@
 #include "serving/json/predict_answer.h"
 
-#include <charconv>
-#include <type_traits>
-
 #include "absl/strings/match.h"
-#include "serving/json/json_writer.h"
+#include "serving/json/element_writer.h"
 
 namespace headrace::serving {
 namespace {
 
 // A guess of the text of one element, for the memory to begin with.
 constexpr size_t kBytesOfElement = 12;
-
-template <typename T>
-void AppendElement(const T& value, bool base64, std::string* out) {
-  if constexpr (std::is_same_v<T, std::string>) {
-    if (base64) {
-      AppendBase64(value, out);
-    } else {
-      AppendJsonString(value, out);
-    }
-  } else if constexpr (std::is_same_v<T, bool>) {
-    out->append(value ? "true" : "false");
-  } else if constexpr (std::is_floating_point_v<T>) {
-    AppendJsonNumber(value, out);
-  } else {
-    char text[24];
-    const auto written = std::to_chars(text, text + sizeof(text), value);
-    out->append(text, written.ptr - text);
-  }
-}
-
-using WrittenTypes =
-    TypeList<float, double, int32_t, int64_t, int8_t, int16_t, uint8_t,
-             uint16_t, uint32_t, uint64_t, bool, std::string>;
 
 // Writes parts of a tensor.
 class TensorWriter {

@@ -82,11 +82,30 @@ std::set<std::string> Board::SetModels(
   }
   for (auto& [name, model] : models_) {
     if (named.contains(name)) continue;
-    model.configured = false;
+    model.configured = model.unloaded = false;
     model.labels.clear();
     SetWish(model, {});
   }
   return added;
+}
+
+bool Board::Unload(const std::string& name) {
+  const auto it = models_.find(name);
+  if (it == models_.end() || !it->second.configured) return false;
+  it->second.unloaded = true;
+  SetWish(it->second, {});
+  return true;
+}
+
+bool Board::BringBack(const std::string& name) {
+  const auto it = models_.find(name);
+  if (it == models_.end() || !it->second.configured) return false;
+  ModelRecord& model = it->second;
+  model.unloaded = model.listed = false;
+  for (auto& [number, v] : model.versions) {
+    if (v.wanted && v.spent) BeginAnew(v);
+  }
+  return true;
 }
 
 Board::Looked Board::SetListing(
@@ -97,6 +116,7 @@ Board::Looked Board::SetListing(
   if (it == models_.end() || !it->second.configured) return {};
   ModelRecord& model = it->second;
   model.listed = true;
+  if (model.unloaded) return {};
   model.listing = there.status();
   Wish wish;
   bool changed = false;

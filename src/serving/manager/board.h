@@ -41,6 +41,7 @@ struct VersionRecord {
 
 struct ModelRecord {
   bool configured = false;
+  bool unloaded = false;  // by name: none of its versions is wanted
   std::string base_path;
   VersionPolicy policy;
   Labels labels;
@@ -75,6 +76,10 @@ class Board {
   // names that are new.
   std::set<std::string> SetModels(
       const tensorflow::serving::ModelServerConfig& config);
+  // By name; false where no such model is configured. What is wanted of one
+  // that is brought back its next listing says.
+  bool Unload(const std::string& name);
+  bool BringBack(const std::string& name);
   // The versions that lie below a model's base path, or why that is not known.
   struct Looked {
     bool changed = false;               // steps may be due

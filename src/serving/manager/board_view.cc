@@ -56,6 +56,10 @@ Settled Board::SettledOf(const std::string& name, bool looks_again,
     number = n;
   }
   constexpr char kDueTo[] = " due to error: ";
+  if (model.unloaded) {
+    return {Settled::kFailed, absl::StrCat("{name: ", name, "}", kDueTo,
+                                           "it was unloaded by name")};
+  }
   if (highest != nullptr) {
     return {Settled::kFailed,
             absl::StrCat(TextOf({name, number}), kDueTo,
@@ -89,7 +93,7 @@ bool Board::Serves(const ModelRecord& model) const {
 
 bool Board::Ready() const {
   for (const auto& [name, model] : models_) {
-    if (model.configured && !Serves(model)) return false;
+    if (model.configured && !model.unloaded && !Serves(model)) return false;
   }
   return true;
 }

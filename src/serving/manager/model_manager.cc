@@ -27,6 +27,10 @@ struct Look {
 };
 
 Status ShuttingDown() { return Unavailable("server is shutting down"); }
+Status NoSuchModel(StringView what, const std::string& name) {
+  return NotFound("failed to ", what, " '", name,
+                  "', the config has no such model");
+}
 
 }  // namespace
 
@@ -89,7 +93,7 @@ Status ModelManager::StartModels(const ModelServerConfig& config) {
   }
   HR_ASSIGN_OR_RETURN(const auto names, Apply(config));
   Poll();
-  const Status s = WaitFor(names, true);
+  const Status s = WaitFor(names, options_.start_with_failed_models);
   if (s.code() != absl::StatusCode::kUnknown ||
       !options_.start_with_failed_models) {
     return s;
@@ -146,13 +150,12 @@ Status ModelManager::Reload(const ModelServerConfig& config) {
     }
     HR_ASSIGN_OR_RETURN(const auto names, Apply(config));
     Poll();
-    return WaitFor(names, false);
+    return WaitFor(names, /*in_haste=*/false);
   });
 }
 
 std::optional<Status> ModelManager::SettledStatus(
-    const std::set<std::string>& names, bool at_start) {
-  const bool in_haste = at_start && options_.start_with_failed_models;
+    const std::set<std::string>& names, bool in_haste) {
   const bool looks_again =
       options_.file_system_poll_wait_seconds > 0 && !in_haste;
   std::vector<std::string> errors;
@@ -169,11 +172,11 @@ std::optional<Status> ModelManager::SettledStatus(
 }
 
 Status ModelManager::WaitFor(const std::set<std::string>& names,
-                             bool at_start) {
+                             bool in_haste) {
   MutexLock lock(mutex_);
   while (true) {
     if (stopping_) return ShuttingDown();
-    if (auto s = SettledStatus(names, at_start)) return *std::move(s);
+    if (auto s = SettledStatus(names, in_haste)) return *std::move(s);
     HR_RETURN_IF_ERROR(CheckTokens());
     changed_.WaitFor(mutex_, kLook);
   }
@@ -325,6 +328,34 @@ ModelServerConfig ModelManager::Config() {
 bool ModelManager::Ready() {
   MutexLock lock(mutex_);
   return started_ && !stopping_ && board_.Ready();
+}
+
+Status ModelManager::LoadModel(const std::string& name) {
+  return Guarded("loading a model", [&]() -> Status {
+    {
+      MutexLock lock(mutex_);
+      if (stopping_) return ShuttingDown();
+      if (!board_.BringBack(name)) return NoSuchModel("load", name);
+      Changed();
+    }
+    Poll();
+    HR_RETURN_IF_ERROR(WaitFor({name}, /*in_haste=*/true));
+    ModelSpec latest;
+    latest.set_name(name);
+    // One that is loaded on demand is demanded.
+    return FindWaits(latest) ? Find(latest).status() : OkStatus();
+  });
+}
+
+Status ModelManager::UnloadModel(const std::string& name) {
+  return Guarded("unloading a model", [&] {
+    Leavings leavings;
+    MutexLock lock(mutex_);
+    if (stopping_) return ShuttingDown();
+    if (!board_.Unload(name)) return NoSuchModel("unload", name);
+    Round(&leavings);
+    return OkStatus();
+  });
 }
 
 void ModelManager::Stop() {

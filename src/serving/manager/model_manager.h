@@ -53,6 +53,10 @@ class ModelManager : public Models {
   Status Reload(const ModelServerConfig& config) override;
   ModelServerConfig Config() override;
   bool Ready() override;
+  // Besides, Unknown with the error of the version that does not load, and the
+  // errors of what the calling thread listens to.
+  Status LoadModel(const std::string& name) override;
+  Status UnloadModel(const std::string& name) override;
 
   // Looks at the base paths now.
   void Poll();
@@ -73,10 +77,12 @@ class ModelManager : public Models {
   Status StartModels(const ModelServerConfig& config);
   // Checks a config and puts it in force; the names of new models.
   StatusOr<std::set<std::string>> Apply(const ModelServerConfig& config);
-  Status WaitFor(const std::set<std::string>& names, bool at_start);
+  // `in_haste`: further looks at base paths, and further tries to load, are not
+  // waited for.
+  Status WaitFor(const std::set<std::string>& names, bool in_haste);
   // An error when all have settled and some failed; none yet: nullopt.
   std::optional<Status> SettledStatus(const std::set<std::string>& names,
-                                      bool at_start)
+                                      bool in_haste)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndStartThreads();
 

@@ -13,25 +13,6 @@ re2::StringPiece Piece(StringView s) {
   return re2::StringPiece(s.data(), s.size());
 }
 
-// %41 is A; a '%' that no two hex digits follow is itself.
-std::string PercentDecoded(const std::string& text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto digit = [&](size_t at) {
-      return at < text.size() &&
-             absl::ascii_isxdigit(static_cast<unsigned char>(text[at]));
-    };
-    if (text[i] == '%' && digit(i + 1) && digit(i + 2)) {
-      out.push_back(
-          static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16)));
-      i += 2;
-    } else {
-      out.push_back(text[i]);
-    }
-  }
-  return out;
-}
-
 // What the parentheses of a pattern found.
 struct Found {
   std::string name, version, label, last;
@@ -75,6 +56,24 @@ bool FindKind(StringView method, StringView path, Found* found,
 }
 
 }  // namespace
+
+std::string PercentDecoded(StringView text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto digit = [&](size_t at) {
+      return at < text.size() &&
+             absl::ascii_isxdigit(static_cast<unsigned char>(text[at]));
+    };
+    if (text[i] == '%' && digit(i + 1) && digit(i + 2)) {
+      out.push_back(static_cast<char>(
+          std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16)));
+      i += 2;
+    } else {
+      out.push_back(text[i]);
+    }
+  }
+  return out;
+}
 
 bool IsRestPath(StringView path) {
   return absl::StartsWithIgnoreCase(path, "/v1/");

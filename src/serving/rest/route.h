@@ -22,6 +22,9 @@ bool IsRestPath(StringView path);
 // version: V to numeric."
 StatusOr<RestRoute> RouteOf(StringView method, StringView path);
 
+// %41 is A; a '%' that no two hex digits follow is itself.
+std::string PercentDecoded(StringView text);
+
 // The HTTP status of a Status.
 int HttpStatusOf(const Status& s);
 

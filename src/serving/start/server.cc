@@ -15,6 +15,8 @@
 #include "serving/start/paths.h"
 #include "serving/start/recorder.h"
 #include "serving/start/served_models.h"
+#include "serving/v2/inference_paths.h"
+#include "serving/v2/inference_service.h"
 
 namespace headrace::serving {
 namespace {
@@ -93,6 +95,8 @@ class HeadraceServer : public Server {
         ManagerOptionsOf(flags_, *threads_, request_logs_, log_));
     HR_RETURN_IF_ERROR(models_->Start(config));
     loaded_ = true;
+    inference_.reset(
+        new InferenceServer{*models_, [this] { return draining_.load(); }, {}});
     HR_RETURN_IF_ERROR(OpenRest());
     return OpenGrpc();
   }
@@ -137,8 +141,11 @@ class HeadraceServer : public Server {
                         &recorder_, &request_logs_, &methods);
     }
     AddModelService(*models_, threads_->workers(), &methods);
-    AddHealthService([this] { return Ready(); },
-                     {"ModelService", "PredictionService"}, &methods);
+    AddHealthService(
+        [this] { return Ready(); },
+        {"ModelService", "PredictionService", "inference.GRPCInferenceService"},
+        &methods);
+    AddInferenceService(inference_, threads_->workers(), &recorder_, &methods);
     if (flags_.enable_grpc_reflection) AddReflectionService(&methods);
     RpcOptions options;
     options.port = flags_.port;
@@ -179,6 +186,11 @@ class HeadraceServer : public Server {
       options.extra.push_back(MetricsPath(metrics_path_));
     }
     options.extra.push_back(HealthPaths([this] { return Ready(); }));
+    InferencePathOptions paths;
+    paths.timeout_ms = flags_.rest_api_timeout_in_ms;
+    paths.answered = &RecordRest;
+    options.extra.push_back(
+        InferencePaths(inference_, threads_->workers(), std::move(paths)));
     options.extra.push_back(ConfigPath(*models_, threads_->workers()));
     HR_ASSIGN_OR_RETURN(
         rest_, RestFront::Start(*models_, AnswerOptionsOf(flags_), options));
@@ -223,6 +235,7 @@ class HeadraceServer : public Server {
   std::unique_ptr<RunThreads> threads_;
   std::unique_ptr<ModelManager> models_;
   std::unique_ptr<AccessFiles> access_;
+  std::shared_ptr<InferenceServer> inference_;
   std::unique_ptr<RpcServer> rpc_;
   std::unique_ptr<RestFront> rest_;
   // Answers until all else has ended.
