@@ -39,6 +39,7 @@ set_target_properties(headrace_command PROPERTIES OUTPUT_NAME headrace
 
 set(HR_PACKAGE ${CMAKE_INSTALL_LIBDIR}/cmake/headrace)
 list(JOIN HR_LIBRARIES " " HR_LIBRARY_NAMES)
+list(JOIN HR_SERVING_LIBRARIES " " HR_SERVING_LIBRARY_NAMES)
 configure_package_config_file(cmake/headraceConfig.cmake.in
     ${PROJECT_BINARY_DIR}/headraceConfig.cmake
     INSTALL_DESTINATION ${HR_PACKAGE})

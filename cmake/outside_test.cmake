@@ -30,3 +30,14 @@ foreach(program two_inputs gan characters)
   run(${build}/${program})
   message("${program}:\n${output}")
 endforeach()
+if(EXISTS ${build}/served)
+  file(REMOVE_RECURSE ${BUILD}/outside/models)
+  file(COPY ${EXAMPLE}/../../tests/golden/saved_models/plain/
+       DESTINATION ${BUILD}/outside/models/1)
+  # (A port that nobody has: the server takes no other port by itself.)
+  execute_process(COMMAND python3 -c
+      "import socket; s = socket.create_server(('', 0)); print(s.getsockname()[1])"
+      OUTPUT_VARIABLE port OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  run(${build}/served ${BUILD}/outside/models ${port})
+  message("served:\n${output}")
+endif()

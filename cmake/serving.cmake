@@ -13,3 +13,15 @@ target_link_libraries(headrace_serving PRIVATE
     headrace_objects headrace_serving_objects)
 set_target_properties(headrace_serving PROPERTIES OUTPUT_NAME headrace-serving
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+# headrace::serving: the server and its client for other programs, which link it with
+# the archive of the library (headraceConfig.cmake).
+add_library(headrace_serving_archive STATIC)
+target_sources(headrace_serving_archive PRIVATE
+    $<TARGET_OBJECTS:hr_service> $<TARGET_OBJECTS:hr_serving>
+    $<TARGET_OBJECTS:hr_serving_proto> $<TARGET_OBJECTS:hr_c_proto>)
+set_target_properties(headrace_serving_archive PROPERTIES
+    OUTPUT_NAME headrace_serving EXPORT_NAME serving_archive LINKER_LANGUAGE CXX)
+include(GNUInstallDirs)
+install(TARGETS headrace_serving headrace_serving_archive EXPORT headraceTargets
+        COMPONENT library)

@@ -122,6 +122,7 @@ target_include_directories(headrace_tests PRIVATE ${HR_GENERATED_INCLUDE})
 add_dependencies(headrace_tests hr_cc_ops)
 target_link_libraries(headrace_tests PRIVATE headrace_objects GTest::gtest)
 if(HR_SERVING)
+  target_sources(headrace_tests PRIVATE $<TARGET_OBJECTS:hr_service>)
   target_link_libraries(headrace_tests PRIVATE headrace_serving_objects)
 endif()
 # Tests are compiled twice as fast so; what they test is optimised as ever.
