@@ -53,10 +53,13 @@ install(TARGETS _headrace LIBRARY DESTINATION headrace COMPONENT python)
 
 # The proto descriptors, from which Python builds its classes.
 set(HR_DESCRIPTORS ${PROJECT_BINARY_DIR}/src/headrace_protos.desc)
-add_custom_command(TARGET _headrace POST_BUILD
-    COMMAND ${CMAKE_COMMAND} -E copy_if_different ${HR_DESCRIPTORS}
-            ${HR_PYTHON_DIR}/headrace_protos.desc)
-add_dependencies(_headrace hr_proto_descriptors)
+add_custom_command(OUTPUT ${HR_PYTHON_DIR}/headrace_protos.desc
+    COMMAND ${CMAKE_COMMAND} -E copy ${HR_DESCRIPTORS}
+            ${HR_PYTHON_DIR}/headrace_protos.desc
+    DEPENDS ${HR_DESCRIPTORS} hr_proto_descriptors VERBATIM)
+add_custom_target(hr_python_descriptors ALL
+    DEPENDS ${HR_PYTHON_DIR}/headrace_protos.desc)
+add_dependencies(_headrace hr_python_descriptors)
 install(FILES ${HR_DESCRIPTORS} DESTINATION headrace COMPONENT python)
 # What libraries of ops are compiled with (tf.sysconfig.get_include).
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tensorflow DESTINATION headrace/include
