@@ -55,7 +55,7 @@ std::unique_ptr<Connection> Connection::Make(HttpLoop* loop, int socket,
       event_add(c->readable_.get(), nullptr) != 0) {
     return nullptr;
   }
-  c->SetPhase(Phase::kIdle, &loop->idle());
+  c->SetPhase(Phase::kIdle, &loop->waiting());
   return made;
 }
 
@@ -195,7 +195,7 @@ void Connection::Advance() {
         [[fallthrough]];
       case RequestParser::Result::kMore:
         if (phase_ == Phase::kIdle) {
-          SetPhase(Phase::kReading, &loop_->busy());
+          SetPhase(Phase::kReading, &loop_->waiting());
         }
     }
   }
@@ -274,7 +274,7 @@ void Connection::Begin(const HttpResponse& response) {
   head_.append("\r\n");
   body_.clear();
   sent_ = 0;
-  SetPhase(Phase::kWriting, &loop_->busy());
+  SetPhase(Phase::kWriting, &loop_->writing());
 }
 
 void Connection::Refuse(int status, StringView error) {
@@ -341,7 +341,7 @@ void Connection::Written() {
     return Linger();
   }
   if (close_after_) return Close();
-  SetPhase(Phase::kIdle, &loop_->idle());
+  SetPhase(Phase::kIdle, &loop_->waiting());
   Resume();
 }
 

@@ -32,8 +32,8 @@ HttpLoop::HttpLoop(const HttpOptions& options, const HttpHandler& handler,
     : options_(options),
       handler_(handler),
       counts_(counts),
-      idle_(options.timeout),
-      busy_(options.timeout),
+      waiting_(options.timeout),
+      writing_(options.timeout),
       lingering_(std::min(options.timeout, kLinger)),
       scratch_(kScratchBytes) {}
 
@@ -179,22 +179,22 @@ void HttpLoop::Bury(uint64_t connection) {
   --connections_count_;
 }
 
-// Those that say nothing first, then those that have not said it all.
+// Those that have been silent longest, whether or not they have begun: a new
+// connection has said nothing yet either.
 void HttpLoop::Evict(int count) {
   leaving_ -= count;
   counts_->leaving -= count;
-  for (; count > 0; --count) {
-    if (!idle_.empty()) {
-      idle_.front()->Close();
-    } else if (!busy_.empty() &&
-               busy_.front()->phase() == Connection::Phase::kReading) {
-      busy_.front()->Close();
-    }
-  }
+  for (; count > 0 && !waiting_.empty(); --count) waiting_.front()->Close();
 }
 
 void HttpLoop::CloseIdle() {
-  while (!idle_.empty()) idle_.front()->Close();
+  std::vector<Connection*> idle;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->phase() == Connection::Phase::kIdle) {
+      idle.push_back(connection.get());
+    }
+  }
+  for (Connection* c : idle) c->Close();
 }
 
 void HttpLoop::Abandon() {
@@ -220,7 +220,7 @@ void HttpLoop::CloseAll() {
 
 void HttpLoop::Tick() {
   const auto now = DeadlineList::Clock::now();
-  for (DeadlineList* list : {&idle_, &busy_, &lingering_}) {
+  for (DeadlineList* list : {&waiting_, &writing_, &lingering_}) {
     while (list->FrontIsDue(now)) {
       Connection* c = list->front();
       if (c->phase() == Connection::Phase::kReading) {

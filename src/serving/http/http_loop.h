@@ -66,8 +66,9 @@ class HttpLoop {
   const std::string& date();
   char* scratch() { return scratch_.data(); }
   size_t scratch_bytes() const { return scratch_.size(); }
-  DeadlineList& idle() { return idle_; }
-  DeadlineList& busy() { return busy_; }
+  // Of connections whose request has not come, or not all of it.
+  DeadlineList& waiting() { return waiting_; }
+  DeadlineList& writing() { return writing_; }
   DeadlineList& lingering() { return lingering_; }
   // No answer is owed to it any more.
   void LeavesOff();
@@ -101,7 +102,7 @@ class HttpLoop {
   std::shared_ptr<Mailbox> mailbox_;
   std::unique_ptr<event_base, FreeBase> base_;
   std::unique_ptr<event, FreeEvent> mail_, tick_;
-  DeadlineList idle_, busy_, lingering_;
+  DeadlineList waiting_, writing_, lingering_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Connection>> connections_;
   std::vector<std::unique_ptr<Connection>> buried_;
   std::atomic<int> connections_count_{0}, leaving_{0};
