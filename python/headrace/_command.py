@@ -8,18 +8,22 @@ import sys
 from headrace import _load, _names
 
 
+def run(words):
+    """Does what a line of these words says; returns what the process ends with."""
+    if words[:1] == ["upgrade"]:
+        # Found only now: models need nothing of it.
+        if _names.load("upgrade.command:is_for_programs")(words[1:]):
+            return _names.load("upgrade.command:main")(words[1:])
+    return _load._headrace.run_command([os.fsencode(word) for word in words])
+
+
 def main():
-    """Runs sys.argv; returns what the process ends with."""
-    # As a program of its own: ended at once by Ctrl-C, quietly where nobody
-    # reads what it prints.
+    """Runs sys.argv as a program of its own: ended at once by Ctrl-C, quietly where
+    nobody reads what it prints."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if sys.argv[1:2] == ["upgrade"]:
-        # Found only now: models need nothing of it.
-        if _names.load("upgrade.command:is_for_programs")(sys.argv[2:]):
-            return _names.load("upgrade.command:main")(sys.argv[2:])
-    return _load._headrace.run_command([os.fsencode(arg) for arg in sys.argv[1:]])
+    return run(sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -91,10 +91,9 @@ def test_damaged_chunks_are_an_error_that_names_the_file(folder):
         tf.saved_model.load(folder)
 
 
-def test_the_command_shows_and_upgrades_it(folder, tmp_path, monkeypatch, capfd):
+def test_the_command_shows_and_upgrades_it(folder, tmp_path, capfd):
     def run(*words):
-        monkeypatch.setattr("sys.argv", ["headrace", *words])
-        return _command.main()
+        return _command.run(list(words))
 
     assert run("show", folder) == 0
     assert run("show", os.path.join(folder, "saved_model.cpb")) == 0
@@ -105,13 +104,12 @@ def test_the_command_shows_and_upgrades_it(folder, tmp_path, monkeypatch, capfd)
     assert tf.saved_model.load(new).add([0.0, 0.0]).numpy().tolist() == [1.0, 3.0]
 
 
-def test_graphs_in_chunks(folder, tmp_path, monkeypatch, capfd):
+def test_graphs_in_chunks(folder, tmp_path, capfd):
     graph = str(tmp_path / "g.cpb")
     for words in (
         ("freeze", folder, "-o", graph),
         ("show", graph),
         ("run", graph, "-i", "x=[1, 1]"),
     ):
-        monkeypatch.setattr("sys.argv", ["headrace", *words])
-        assert _command.main() == 0
+        assert _command.run(list(words)) == 0
     assert "[2. 4.]" in capfd.readouterr().out.replace("  ", " ")

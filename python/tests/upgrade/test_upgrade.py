@@ -56,8 +56,7 @@ def test_the_command_writes_program_and_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.py").write_text("import tensorflow as tf\ntf.log(x)\n")
     words = ["upgrade", "--infile", "a.py", "--outfile", "b.py"]
-    monkeypatch.setattr("sys.argv", ["headrace", *words])
-    assert _command.main() == 0
+    assert _command.run(words) == 0
     assert (
         tmp_path / "b.py"
     ).read_text() == "import tensorflow as tf\ntf.math.log(x)\n"
