@@ -10,6 +10,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/server_builder.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -160,7 +161,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   const pid_t floor = fork();  // before gRPC has threads
-  if (floor == 0) Floor();
+  if (floor == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // however the parent ends
+    Floor();
+  }
   const grpc::ByteBuffer request = Request(argc > 2 ? argv[2] : "mlp");
   const double seconds = argc > 3 ? std::atof(argv[3]) : 1;
   const std::string floor_address = "127.0.0.1:" + std::to_string(kFloorPort);

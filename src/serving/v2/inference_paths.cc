@@ -87,7 +87,7 @@ void RunInfer(const InferCallPtr& infer, StringView text,
 
 void StartInferCall(const PathContextPtr& context, const V2Route& route,
                     const HttpRequest& request, HttpResponder responder) {
-  auto infer = std::make_shared<InferCall>(context, responder);
+  auto infer = std::make_shared<InferCall>(InferCall{context, responder});
   StatusOr<ModelSpec> spec = SpecOfModel(route.model, route.version);
   if (!spec.ok()) return infer->End(spec.status(), {});
   infer->spec = *std::move(spec);

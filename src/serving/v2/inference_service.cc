@@ -80,7 +80,7 @@ RpcMethod InferMethod(ServerPtr server, Workers& workers,
   RpcMethod method;
   method.unary = [server, &workers, observer](
                      CallPtr call, grpc::ByteBuffer* bytes, RpcDone done) {
-    auto rpc = std::make_shared<InferRpc>(server, observer, done);
+    auto rpc = std::make_shared<InferRpc>(InferRpc{server, observer, done});
     const Status s = Guarded(
         "a request", [&] { return ParseMessage(bytes, &rpc->message); });
     if (!s.ok()) return done(s, {});
