@@ -3,6 +3,8 @@
 # make test    the same, then every test of C++ and Python
 # make smoke   the tests that take under a minute
 # make bench   the benchmarks        make wheel   dist/headrace-*.whl
+# make serving-wheel   dist/headrace_serving-*.whl, the model server, on top of it
+# make image   dist/image/, what a container image of the model server holds
 # make c-package   the C library as bindings expect it: dist/libtensorflow-*.tar.gz
 # make format  rewrite sources       make lint    what .ci/run checks of them
 # make asan, tsan, fuzz              the sanitizers and fuzzers
@@ -16,7 +18,7 @@ FUZZ_SECONDS ?= 60
 PY := .venv/bin/python
 export PYTHON
 
-.PHONY: build demo demo-serving test test-cc test-python smoke bench wheel c-package asan tsan fuzz \
+.PHONY: build demo demo-serving test test-cc test-python smoke bench wheel serving-wheel image c-package asan tsan fuzz \
         soak upstream-turn asan-python format lint lint-format lint-locks clean bootstrap build-asan \
         build-tsan build-asan-python build-fuzz fuzz-ops configured
 .DEFAULT_GOAL := build
@@ -56,6 +58,16 @@ bench: build
 wheel:
 	@bash tools/bootstrap.sh wheel
 	CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) bash tools/wheel.sh
+
+serving-wheel: configured
+	@bash tools/bootstrap.sh wheel
+	@cmake --build build -j $(JOBS) --target headrace_serving
+	@ls dist/headrace-*.whl >/dev/null 2>&1 || $(MAKE) wheel
+	bash tools/serving_wheel.sh
+
+image: configured
+	@cmake --build build -j $(JOBS) --target headrace_serving
+	bash tools/image.sh
 
 c-package: configured
 	@cmake --build build -j $(JOBS) --target headrace_c

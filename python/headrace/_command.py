@@ -1,11 +1,21 @@
-"""The `headrace` program, as pip installs it: the C++ one within the module, and
-the upgrade of programs, which is Python."""
+"""The `headrace` program, as pip installs it: the C++ one within the module, the
+upgrade of programs, which is Python, and the server of the wheel headrace-serving."""
 
+import importlib.util
 import os
 import signal
 import sys
 
 from headrace import _load, _names
+
+
+def _server():
+    """The server's program, where its wheel is installed; else None."""
+    found = importlib.util.find_spec("headrace_serving")
+    if found is None or found.origin is None:
+        return None
+    program = os.path.join(os.path.dirname(found.origin), "headrace-serving")
+    return program if os.path.exists(program) else None
 
 
 def run(words):
@@ -23,6 +33,9 @@ def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    server = _server() if sys.argv[1:2] == ["serve"] else None
+    if server is not None and sys.argv[2:] != ["--help"]:
+        os.execv(server, ["headrace-serving", *sys.argv[2:]])
     return run(sys.argv[1:])
 
 
