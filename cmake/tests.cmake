@@ -112,7 +112,7 @@ endif()
 if(HR_SANITIZE MATCHES thread)
   # gRPC's packaged library is built without it, and every request that it hands
   # from thread to thread would be told as a race.
-  list(FILTER HR_TEST_SOURCES EXCLUDE REGEX "/src/serving/rpc/")
+  list(FILTER HR_TEST_SOURCES EXCLUDE REGEX "/src/(serving/rpc|service)/")
 endif()
 add_executable(headrace_tests ${HR_TEST_SOURCES}
                ${PROJECT_SOURCE_DIR}/tests/test_main.cc)

@@ -118,8 +118,10 @@ StatusOr<std::set<std::string>> ModelManager::Apply(
     const ModelServerConfig& config) {
   std::function<void()> prepared;
   if (options_.prepare) {
-    // So that nothing is made ready for a config that is wrong by itself.
-    HR_RETURN_IF_ERROR(CheckConfig(config, {}));
+    {  // So that nothing is made ready for a config that is refused.
+      MutexLock lock(mutex_);
+      HR_RETURN_IF_ERROR(CheckConfig(config, config_));
+    }
     HR_ASSIGN_OR_RETURN(prepared, options_.prepare(config));
   }
   Leavings leavings;
