@@ -97,7 +97,7 @@ def _attribute(attr):
 def messages():
     """Lines of the fields of messages: "field Message.name = number type"."""
     from google.protobuf import descriptor_pb2
-    from headrace.framework.support import protos
+    from headrace import _protos as protos
 
     lines, pool, repeated = [], protos._pool(), {}
 
