@@ -15,13 +15,14 @@ IMPORT = """
 import ctypes, sys
 ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
 import headrace
+headrace.constant(1)
 print("loaded")
 """
 
 BESIDE = """
 import importlib, sys
 for name in sys.argv[1:]:
-    importlib.import_module(name)
+    getattr(importlib.import_module(name), "constant", None)  # loads the engine
 print("loaded")
 """
 

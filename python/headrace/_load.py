@@ -6,6 +6,7 @@ so it is loaded with RTLD_DEEPBIND. Not where LD_PRELOAD replaces parts of the
 C library (an allocator, a sanitizer): deep binding would pass those by.
 """
 
+import importlib
 import os
 import sys
 from types import ModuleType
@@ -14,7 +15,8 @@ _flags = sys.getdlopenflags()
 if not os.environ.get("LD_PRELOAD") and hasattr(os, "RTLD_DEEPBIND"):
     sys.setdlopenflags(os.RTLD_NOW | os.RTLD_DEEPBIND)
 try:
-    from headrace import _headrace  # noqa: F401
+    # (`from headrace import` would first ask the package, which asks for this module.)
+    _headrace = importlib.import_module("headrace._headrace")
 finally:
     sys.setdlopenflags(_flags)
 

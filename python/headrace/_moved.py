@@ -8,8 +8,9 @@ from importlib.machinery import ModuleSpec
 # another name there, too, is "old=new".
 _ROWS = """
 framework framework.interop: annotations compat dlpack system_errors
-framework framework.support: api_kinds locks plain_scalars properties protos
-    save_slice_info signatures
+framework context: errors locks properties
+framework.support context: locks properties
+framework framework.support: api_kinds plain_scalars protos save_slice_info signatures
 framework framework.settings: config logging random_seed versions
 framework control_flow: critical_section
 graph v1: collections partitioned_variables session variable_scope

@@ -7,6 +7,13 @@ import sys
 from types import ModuleType
 
 _HERE = os.path.dirname(__file__)
+# The package that loads the engine when it is imported.
+_ENGINE = "headrace.framework"
+
+
+def load_engine():
+    """Loads the engine, which every public name needs but those of tf.serving."""
+    importlib.import_module(_ENGINE)
 
 
 class Namespace(ModuleType):
@@ -57,6 +64,8 @@ def text(path):
 
 def module(name):
     """The module that a table names, below the package: "keras.layer.core"."""
+    if name.partition(".")[0] != "serving":
+        load_engine()
     package = "headrace." + name.partition(".")[0]
     if package not in sys.modules:  # whole, also where a signal ended its import
         importlib.import_module(package)

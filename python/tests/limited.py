@@ -13,6 +13,7 @@ _HEAD = """
 import os, resource, sys, threading, time
 import numpy as np
 import headrace as tf
+tf.constant  # loads the engine
 
 def room(megabytes):
     "Allows so much more address space than there is."

@@ -21,7 +21,7 @@ from headrace.autograph.status import (
     control_status_ctx,
     is_autograph_artifact,
 )
-from headrace.framework.support.locks import ForkLock
+from headrace.context.locks import ForkLock
 
 # Libraries whose functions run as they are; so do those of Python itself.
 _LIBRARIES = frozenset(

@@ -5,7 +5,7 @@ import traceback
 from headrace._load import _headrace
 from headrace.autograph import tensors
 from headrace.context import stack
-from headrace.framework.errors import OperatorNotAllowedInGraphError
+from headrace.context.errors import OperatorNotAllowedInGraphError
 from headrace.framework.settings import logging
 
 _CONSISTENCY = (

@@ -4,9 +4,9 @@ import functools
 
 from headrace._load import raw
 from headrace.context import stack
+from headrace.context.errors import OperatorNotAllowedInGraphError
 from headrace.control_flow import tensor_array
 from headrace.framework import conversion, dtypes
-from headrace.framework.errors import OperatorNotAllowedInGraphError
 from headrace.ops import array_ops, elementwise_ops, graph_assert
 
 

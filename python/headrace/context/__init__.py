@@ -1,1 +1,2 @@
-"""What the code of this thread is building, and where it was written."""
+"""What the code of this thread is building, where it was written, and what needs no
+engine: errors, locks, properties."""

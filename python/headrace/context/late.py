@@ -1,4 +1,4 @@
-"""Functions of higher floors that lower ones call: __init__.py, above all, says which.
+"""Functions of higher floors that lower ones call: the package framework says which.
 
 `late.cond` is the function of the row "cond", whose module is loaded with its first use.
 """

@@ -1,9 +1,9 @@
 """tf.cond, tf.case and tf.switch_case."""
 
 from headrace._load import _headrace, raw
-from headrace.context import stack
+from headrace.context import errors, stack
 from headrace.control_flow import bodies, flow_contexts, frames
-from headrace.framework import conversion, dtypes, errors, nest
+from headrace.framework import conversion, dtypes, nest
 from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import graph_scope
 from headrace.ops import array_ops, check_ops, math_ops

@@ -3,9 +3,9 @@
 import contextlib
 import threading
 
+from headrace.context.errors import UnimplementedError
+from headrace.context.properties import read_only
 from headrace.framework import execution
-from headrace.framework.errors import UnimplementedError
-from headrace.framework.support.properties import read_only
 
 _shared = {}  # shared name -> _Lock
 

@@ -1,9 +1,10 @@
 """The TensorArray of eager code: a Python list of tensors."""
 
+from headrace.context import errors
+from headrace.context.properties import read_only
 from headrace.control_flow import list_array
 from headrace.elements import structure
-from headrace.framework import conversion, errors, tensor_shape
-from headrace.framework.support.properties import read_only
+from headrace.framework import conversion, tensor_shape
 from headrace.ops import array_ops
 
 

@@ -7,8 +7,8 @@ WHILE_CONTEXT hold, and what a MetaGraphDef keeps of them.
 
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.framework.support import protos
-from headrace.framework.support.properties import read_only
 from headrace.graph.graph_keys import GraphKeys
 
 

@@ -1,11 +1,11 @@
 """The TensorArray of TensorFlow 1's loops: a resource that operations write and read."""
 
 from headrace._load import raw
+from headrace.context.properties import read_only
 from headrace.control_flow.list_array import GraphArray, row_shape
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.execution import get_static_value
 from headrace.framework.name_scopes import composite
-from headrace.framework.support.properties import read_only
 from headrace.ops import array_ops, math_ops
 
 

@@ -3,10 +3,11 @@
 import copy
 
 from headrace._load import raw
-from headrace.framework import conversion, dtypes, errors, tensor_shape
+from headrace.context import errors
+from headrace.context.properties import read_only
+from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.execution import get_static_value
 from headrace.framework.name_scopes import composite, graph_scope
-from headrace.framework.support.properties import read_only
 
 
 def list_of(dtype, element_shape, items):

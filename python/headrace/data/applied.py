@@ -1,11 +1,11 @@
 """tf.data.experimental: transformations as functions for Dataset.apply."""
 
 from headrace._load import raw
+from headrace.context.errors import UnimplementedError
 from headrace.data.dataset import AUTOTUNE, Dataset, _VariantDataset, made
 from headrace.data.functions import flat
 from headrace.elements import nest, structure
 from headrace.framework import conversion
-from headrace.framework.errors import UnimplementedError
 from headrace.framework.support import signatures
 from headrace.ops.faces import add_calls
 

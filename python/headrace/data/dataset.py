@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.data.dataset_batch import DatasetBatch
 from headrace.data.functions import flat
 from headrace.data.holder_spec import Holder, VariantHolderSpec
@@ -13,7 +14,6 @@ from headrace.data.iterator import NumpyIterator, OwnedIterator
 from headrace.data.options import Options
 from headrace.elements import structure
 from headrace.framework import conversion, dtypes, execution, tensor_shape, type_spec
-from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
 from headrace.ragged.spec import RaggedTensorSpec
 

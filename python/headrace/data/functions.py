@@ -2,8 +2,8 @@
 
 from headrace.autograph import calls, status
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.elements import structure
-from headrace.framework.support.properties import read_only
 from headrace.framework.type_spec import TensorSpec
 from headrace.function import polymorphic
 

@@ -1,7 +1,7 @@
 """Specs of what stands for elements behind one tensor: datasets and the like."""
 
+from headrace.context.properties import read_only
 from headrace.framework import dtypes, tensor_shape, type_spec
-from headrace.framework.support.properties import read_only
 
 
 class Holder:

@@ -3,13 +3,14 @@
 import operator
 
 from headrace._load import _headrace, raw
+from headrace.context import errors
+from headrace.context.properties import read_only
 from headrace.data.functions import flat
 from headrace.data.holder_spec import Holder, HolderSpec
 from headrace.data.optional import OptionalImpl
 from headrace.elements import structure
-from headrace.framework import dtypes, errors
+from headrace.framework import dtypes
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
 
 

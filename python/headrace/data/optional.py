@@ -1,10 +1,10 @@
 """tf.experimental.Optional: a value that may be missing."""
 
 from headrace._load import raw
+from headrace.context.properties import read_only
 from headrace.data.functions import flat
 from headrace.data.holder_spec import Holder, VariantHolderSpec
 from headrace.elements import structure
-from headrace.framework.support.properties import read_only
 
 
 class Optional(Holder):

@@ -4,11 +4,12 @@ import os
 import time
 
 from headrace._load import raw
+from headrace.context import errors
 from headrace.data import saved_spec
 from headrace.data.dataset import AUTOTUNE, DatasetSpec, made, made_of, method, source
 from headrace.data.functions import DatasetFunction, flat
 from headrace.elements import nest
-from headrace.framework import conversion, dtypes, errors, execution
+from headrace.framework import conversion, dtypes, execution
 from headrace.framework.type_spec import TensorSpec
 from headrace.train.checkpoint import Checkpoint
 from headrace.train.checkpoint_state import CheckpointManager

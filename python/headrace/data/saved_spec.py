@@ -3,8 +3,8 @@
 import os
 
 from headrace._load import _headrace
+from headrace.context import errors
 from headrace.elements import nest, structured
-from headrace.framework import errors
 from headrace.framework.interop.system_errors import system_errors
 from headrace.framework.type_spec import TypeSpec
 from headrace.io import gfile

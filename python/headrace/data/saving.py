@@ -2,9 +2,9 @@
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.data.iterator import Iterator
 from headrace.framework import dtypes
-from headrace.framework.support.properties import read_only
 from headrace.train.saver_graph import Saveable
 
 _POLICIES = {None: 0, "warn": 0, "ignore": 1, "fail": 2}

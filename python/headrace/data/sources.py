@@ -3,11 +3,11 @@
 import numpy as np
 
 from headrace._load import _headrace, raw
+from headrace.context.errors import InvalidArgumentError
 from headrace.data.dataset import Dataset, made, source
 from headrace.data.functions import flat
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes
-from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.settings import random_seed
 from headrace.framework.type_spec import TensorSpec
 

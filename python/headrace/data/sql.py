@@ -6,9 +6,9 @@ import urllib.parse
 
 import numpy as np
 
+from headrace.context.errors import InvalidArgumentError, UnimplementedError
 from headrace.data.dataset import Dataset
 from headrace.framework import conversion, dtypes, execution
-from headrace.framework.errors import InvalidArgumentError, UnimplementedError
 from headrace.framework.type_spec import TensorSpec
 
 _TYPES = (

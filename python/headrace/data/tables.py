@@ -1,8 +1,8 @@
 """tf.data.experimental: lookup tables of what a dataset holds."""
 
+from headrace.context.errors import UnimplementedError
 from headrace.data.dataset import Dataset
 from headrace.framework import dtypes, execution
-from headrace.framework.errors import UnimplementedError
 from headrace.lookup import tables
 
 

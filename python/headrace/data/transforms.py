@@ -4,6 +4,7 @@ import warnings
 
 from headrace._load import raw
 from headrace.context import stack
+from headrace.context.errors import InvalidArgumentError
 from headrace.data import sources
 from headrace.data.dataset import (
     AUTOTUNE,
@@ -18,7 +19,6 @@ from headrace.data.dataset import (
 from headrace.data.functions import DatasetFunction, flat
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution
-from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.type_spec import TensorSpec
 
 

@@ -9,7 +9,8 @@ import collections
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import errors, nest
+from headrace.context import errors
+from headrace.framework import nest
 from headrace.framework.dtypes import DType
 from headrace.framework.sparse_tensor import SparseTensorSpec
 from headrace.framework.tensor_shape import TensorShape

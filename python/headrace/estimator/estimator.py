@@ -4,11 +4,11 @@ import copy
 import os
 import tempfile
 
+from headrace.context.properties import read_only
 from headrace.estimator import evaluation, inputs, prediction, training, warm_start
 from headrace.estimator.run_config import RunConfig, default_session_config
 from headrace.estimator.spec import EstimatorSpec
 from headrace.framework.settings import logging
-from headrace.framework.support.properties import read_only
 from headrace.graph.graph import Graph
 from headrace.train import checkpoint_reader, checkpoint_state
 from headrace.v1.train import basic_hooks, global_step, session_creators

@@ -1,7 +1,7 @@
 """Estimator.predict."""
 
+from headrace.context import errors
 from headrace.estimator.mode_keys import ModeKeys
-from headrace.framework import errors
 from headrace.v1.train import monitored_session
 
 

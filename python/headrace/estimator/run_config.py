@@ -4,8 +4,8 @@ import copy
 import json
 import os
 
+from headrace.context.properties import read_only
 from headrace.framework.support import protos, signatures
-from headrace.framework.support.properties import read_only
 
 _DEFAULT = object()  # not given
 # Of several processes, which there are none of.

@@ -1,9 +1,8 @@
 """Estimator.train."""
 
-from headrace.context import stack
+from headrace.context import errors, stack
 from headrace.estimator import warm_start
 from headrace.estimator.mode_keys import ModeKeys
-from headrace.framework import errors
 from headrace.framework.settings import logging
 from headrace.train import checkpoint_reader, checkpoint_state
 from headrace.v1 import collections, graph_summaries, saver

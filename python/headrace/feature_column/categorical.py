@@ -1,10 +1,10 @@
 """Columns of categories whose numbers need no vocabulary."""
 
 from headrace import _api as tf
+from headrace.context.properties import read_only
 from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn
 from headrace.feature_column.serialization import fields
-from headrace.framework.support.properties import read_only
 
 
 class OfOneFeature(CategoricalColumn):

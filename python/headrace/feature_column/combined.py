@@ -1,11 +1,11 @@
 """Columns made of others: crosses, and categories with weights."""
 
 from headrace import _api as tf
+from headrace.context.properties import read_only
 from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn, FeatureColumn
 from headrace.feature_column.categorical import HashedCategoricalColumn
 from headrace.feature_column.serialization import fields
-from headrace.framework.support.properties import read_only
 
 
 def crossed_column(keys, hash_bucket_size, hash_key=None):

@@ -3,6 +3,7 @@
 import math
 
 from headrace import _api as tf
+from headrace.context.properties import read_only
 from headrace.feature_column import sequence
 from headrace.feature_column.base import (
     CategoricalColumn,
@@ -11,7 +12,6 @@ from headrace.feature_column.base import (
 )
 from headrace.feature_column.serialization import fields
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 
 # How an embedding is looked up in and made: parameters of the functions for columns
 # that have one, and fields of these.

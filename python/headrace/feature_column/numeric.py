@@ -3,10 +3,10 @@
 import numpy as np
 
 from headrace import _api as tf
+from headrace.context.properties import read_only
 from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn, DenseColumn
 from headrace.feature_column.serialization import as_tuples, fields
-from headrace.framework.support.properties import read_only
 
 
 def checked_shape(shape, key):

@@ -1,11 +1,11 @@
 """Columns of sequences: categories and numbers, step by step."""
 
 from headrace import _api as tf
+from headrace.context.properties import read_only
 from headrace.feature_column import categorical, numeric, vocabulary
 from headrace.feature_column.base import CategoricalColumn, SequenceDenseColumn
 from headrace.feature_column.serialization import fields
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 
 
 def lengths(sparse, per_step=1):

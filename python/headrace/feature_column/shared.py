@@ -3,6 +3,7 @@
 import collections
 
 from headrace import _api as tf
+from headrace.context.properties import read_only
 from headrace.feature_column.combined import WeightedCategoricalColumn
 from headrace.feature_column.dense import (
     EMBEDDING,
@@ -14,7 +15,6 @@ from headrace.feature_column.dense import (
 from headrace.feature_column.sequence import SequenceCategoricalColumn
 from headrace.framework import execution
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 
 _SHARED = list(EMBEDDING)
 _SHARED.insert(2, signatures.parameter("shared_embedding_collection_name", None))

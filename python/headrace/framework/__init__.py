@@ -1,1 +1,27 @@
-"""What everything else stands on: dtypes, shapes, tensors, variables, errors."""
+"""What everything else stands on: dtypes, shapes, tensors, variables. Importing it loads
+the engine."""
+
+from headrace import _load  # noqa: F401  (loads the extension module)
+from headrace.context import late
+from headrace.framework import conversion, tensor, tensor_shape  # noqa: F401
+
+# The functions of higher floors that lower ones call.
+late.register(
+    {
+        "Graph": "graph.graph:Graph",
+        "GraphVariable": "graph.graph_variables:GraphVariable",
+        "name_scope": "framework.name_scopes:current",
+        "set_name_scope": "framework.name_scopes:set_current",
+        "restored_from": "train.graph_checkpoint:restored_from",
+        "DatasetBatch": "data.dataset_batch:DatasetBatch",
+        "TFOpLambda": "keras.base.op_layer:TFOpLambda",
+        "cond": "control_flow.branches:cond",
+        "for_rows": "control_flow.vectorizing:for_rows",
+        "in_graph": "autograph.calls:in_graph",
+        "converted": "autograph.calls:traced",
+        "why_unconverted": "autograph.calls:why_unconverted",
+        "Mean": "keras.metric.reductions:Mean",
+        "DenseFeatures": "feature_column.feature_layers:DenseFeatures",
+        "SequenceFeatures": "feature_column.feature_layers:SequenceFeatures",
+    }
+)

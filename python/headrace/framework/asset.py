@@ -3,7 +3,7 @@
 import os
 
 from headrace._load import _headrace
-from headrace.framework.support.properties import read_only
+from headrace.context.properties import read_only
 from headrace.framework.trackable import Trackable
 
 

@@ -3,8 +3,7 @@
 import threading
 
 from headrace._load import _headrace
-from headrace.context import stack
-from headrace.framework import errors
+from headrace.context import errors, stack
 from headrace.framework.settings import config
 
 _state = threading.local()

@@ -2,7 +2,7 @@
 
 import operator
 
-from headrace.framework.support.properties import read_only
+from headrace.context.properties import read_only
 
 
 def as_dimension(value):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework.support.properties import read_only
+from headrace.context.properties import read_only
 
 _RANGES = {
     "bfloat16": (-3.3895313892515355e38, 3.3895313892515355e38),

@@ -3,8 +3,8 @@
 import collections
 
 from headrace._load import _headrace, raw
+from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
-from headrace.framework.support.properties import read_only
 
 IndexedSlicesValue = collections.namedtuple(
     "IndexedSlicesValue", ["values", "indices", "dense_shape"]

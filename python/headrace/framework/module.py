@@ -4,9 +4,9 @@ import functools
 import re
 
 from headrace._load import _headrace
+from headrace.context.properties import read_only
 from headrace.framework import nest
 from headrace.framework.name_scopes import name_scope
-from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import AutoTrackable
 
 _VALID = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$")

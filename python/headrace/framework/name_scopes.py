@@ -8,8 +8,8 @@ import threading
 
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.framework import scopes
-from headrace.framework.support.properties import read_only
 
 _VALID = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _state = threading.local()

@@ -5,9 +5,9 @@ import collections
 import numpy as np
 
 from headrace._load import _headrace, raw
+from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes, execution, tensor_shape, type_spec
 from headrace.framework.indexed_slices import OfValues
-from headrace.framework.support.properties import read_only
 
 SparseTensorValue = collections.namedtuple(
     "SparseTensorValue", ["indices", "values", "dense_shape"]

@@ -7,8 +7,8 @@ import numpy as np
 from headrace import _names
 from headrace._load import _headrace
 from headrace.context import call_stacks, late
+from headrace.context.errors import OperatorNotAllowedInGraphError
 from headrace.framework import dtypes, tensor_shape
-from headrace.framework.errors import OperatorNotAllowedInGraphError
 
 Tensor = _headrace.Tensor
 EagerTensor = _headrace.EagerTensor

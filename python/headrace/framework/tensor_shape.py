@@ -4,9 +4,9 @@ import operator
 import sys
 
 from headrace._load import _headrace
+from headrace.context.properties import read_only
 from headrace.framework.support import protos
 from headrace.framework.dimension import Dimension
-from headrace.framework.support.properties import read_only
 
 
 def dimension_value(dimension):

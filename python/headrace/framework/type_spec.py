@@ -3,6 +3,7 @@
 import numpy as np
 
 from headrace._load import _headrace
+from headrace.context.properties import read_only
 from headrace.framework import (
     conversion,
     dtypes,
@@ -11,7 +12,6 @@ from headrace.framework import (
     tensor_shape,
     variables,
 )
-from headrace.framework.support.properties import read_only
 
 
 class TypeSpec:

@@ -9,6 +9,7 @@ import weakref
 
 from headrace._load import _headrace, raw
 from headrace.context import late, sessions, stack
+from headrace.context.properties import read_only
 from headrace.framework import (
     conversion,
     devices,
@@ -21,7 +22,6 @@ from headrace.framework import (
     tensor_shape,
 )
 from headrace.framework.support import plain_scalars, scattering, signatures
-from headrace.framework.support.properties import read_only
 from headrace.framework.support.save_slice_info import SaveSliceInfo
 from headrace.framework.tensor import numpy_text
 from headrace.framework.trackable import Trackable

@@ -2,11 +2,11 @@
 
 from headrace._load import _headrace
 from headrace.context import call_stacks, stack
+from headrace.context.errors import OpError
+from headrace.context.properties import read_only
 from headrace.eager import named_gradients
 from headrace.framework import nest, type_spec
-from headrace.framework.errors import OpError
 from headrace.framework.support import protos
-from headrace.framework.support.properties import read_only
 from headrace.function import trace_types
 from headrace.function.function_type import P, is_missing
 from headrace.graph import func_graph

@@ -8,8 +8,9 @@ copy of the library: C++ code that is linked to libheadrace.so and loaded behind
 import traceback
 
 from headrace._load import _headrace
-from headrace.framework import errors, variables
-from headrace.framework.support.properties import read_only
+from headrace.context import errors
+from headrace.context.properties import read_only
+from headrace.framework import variables
 from headrace.framework.type_spec import TensorSpec
 from headrace.function.function_type import P, Parameters
 from headrace.function.polymorphic import Function

@@ -5,9 +5,9 @@ import inspect
 
 from headrace._load import _headrace
 from headrace.context import late, stack
+from headrace.context.properties import read_only
 from headrace.framework import cancellation, nest
 from headrace.framework.settings import tracebacks
-from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TensorSpec, TypeSpec
 from headrace.function import attributes, trace_types, tracing

@@ -9,10 +9,10 @@ import weakref
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.context import stack
+from headrace.context import errors, stack
+from headrace.context.locks import ForkLock
 from headrace.eager.backprop import GradientTape
-from headrace.framework import conversion, dtypes, errors, nest
-from headrace.framework.support.locks import ForkLock
+from headrace.framework import conversion, dtypes, nest
 from headrace.framework.type_spec import TypeSpec
 
 _numbers = itertools.count()

@@ -4,8 +4,8 @@ import functools
 
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.context.errors import InvalidArgumentError
 from headrace.framework import nest
-from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TypeSpec, flat_tensor_specs
 from headrace.function import trace_types

@@ -5,8 +5,8 @@ import reprlib
 import weakref
 
 from headrace._load import _headrace
+from headrace.context.locks import ForkLock
 from headrace.framework.settings import logging
-from headrace.framework.support.locks import ForkLock
 from headrace.function import trace_types
 
 _TRACES_TO_WARN = 5  # within ...

@@ -7,8 +7,8 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.context import call_stacks, stack
+from headrace.context.errors import InaccessibleTensorError
 from headrace.framework import conversion, nest, variables
-from headrace.framework.errors import InaccessibleTensorError
 from headrace.framework.settings import random_seed
 from headrace.function import trace_types, user_errors
 from headrace.function.concrete import ConcreteFunction

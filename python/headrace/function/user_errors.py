@@ -4,7 +4,7 @@ import ast
 import linecache
 
 from headrace.context import call_stacks
-from headrace.framework.errors import OpError
+from headrace.context.errors import OpError
 from headrace.framework.settings import tracebacks
 
 

@@ -4,8 +4,8 @@ import weakref
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.framework import conversion, nest, type_spec, variables
-from headrace.framework.support.properties import read_only
 from headrace.graph.graph import Graph
 from headrace.graph.graph_keys import GraphKeys
 from headrace.graph.operation import Operation

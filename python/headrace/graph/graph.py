@@ -6,10 +6,10 @@ import weakref
 
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.framework import conversion, scopes
 from headrace.framework.support import protos
 from headrace.framework.devices import DeviceSpec
-from headrace.framework.support.properties import read_only
 from headrace.graph.operation import Operation
 
 _graphs = weakref.WeakValueDictionary()  # id of the native graph -> Graph

@@ -2,8 +2,8 @@
 
 from headrace._load import _headrace, raw
 from headrace.context import late, sessions, stack
+from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes, tensor, tensor_shape, variables
-from headrace.framework.support.properties import read_only
 from headrace.graph.graph_keys import GraphKeys
 
 

@@ -2,9 +2,9 @@
 
 from headrace._load import _headrace
 from headrace.context import call_stacks, sessions
+from headrace.context.properties import read_only
 from headrace.framework import tensor as tensor_module
 from headrace.framework.support import protos
-from headrace.framework.support.properties import read_only
 from headrace.graph import graph
 
 

@@ -1,7 +1,7 @@
 """How images change, and how much two of them differ."""
 
+from headrace.context.errors import InvalidArgumentError
 from headrace.framework import conversion, dtypes, name_scopes
-from headrace.framework.errors import InvalidArgumentError
 from headrace.imaging import shapes
 from headrace.imaging.adjusting import convert_image_dtype
 from headrace.ops import array_ops, check_ops, elementwise_ops, math_ops, reduction_ops

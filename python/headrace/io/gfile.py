@@ -8,9 +8,9 @@ import inspect
 import os
 import shutil
 
-from headrace.framework import errors
+from headrace.context import errors
+from headrace.context.properties import read_only
 from headrace.framework.interop.system_errors import system_errors
-from headrace.framework.support.properties import read_only
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
 Stat = collections.namedtuple("Stat", ["length", "mtime_nsec", "is_directory"])

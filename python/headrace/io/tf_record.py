@@ -3,7 +3,7 @@
 import os
 
 from headrace._load import _headrace
-from headrace.framework import errors
+from headrace.context import errors
 from headrace.framework.support import protos, signatures
 
 # What zlib calls its windows: 16 more for gzip's header, minus for none.

@@ -2,11 +2,11 @@
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes
 from headrace.framework.asset import Asset
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
 
 _unique = [0]

@@ -1,7 +1,7 @@
 """tf.lookup.StaticVocabularyTable: numbers for words, for unknown ones by hash."""
 
+from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes
-from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import Trackable
 from headrace.lookup.tables import StaticHashTable, looked_up
 from headrace.ops import array_ops, math_ops, string_ops

@@ -5,7 +5,8 @@ import builtins
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes, errors, execution, tensor_shape
+from headrace.context import errors
+from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.name_scopes import composite
 from headrace.framework.support import signatures
 from headrace.ops import math_ops, reduction_ops

@@ -3,7 +3,8 @@
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, errors, execution
+from headrace.context import errors
+from headrace.framework import conversion, dtypes, execution
 from headrace.framework.name_scopes import composite, graph_scope
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.support import signatures

@@ -3,8 +3,8 @@
 import math
 
 from headrace._load import _headrace, raw
+from headrace.context.errors import InvalidArgumentError
 from headrace.framework import conversion, dtypes, execution
-from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
 from headrace.framework.support import signatures
 from headrace.ops import array_ops, check_ops, clip_ops, elementwise_ops, reduction_ops

@@ -5,7 +5,8 @@ others must be equal. What lies below the last ragged dimension is left to the f
 which broadcasts as it does anyhow.
 """
 
-from headrace.framework import dtypes, errors, execution
+from headrace.context import errors
+from headrace.framework import dtypes, execution
 from headrace.ops import array_ops, check_ops, math_ops
 from headrace.ragged import checks, from_dense
 from headrace.ragged.indexing import expand_front, gather_rows

@@ -1,7 +1,8 @@
 """What row partitions must satisfy: checked at once eagerly, by assertions in graphs."""
 
 from headrace._load import _headrace
-from headrace.framework import dtypes, errors, execution
+from headrace.context import errors
+from headrace.framework import dtypes, execution
 from headrace.ops import array_ops, check_ops, math_ops
 
 

@@ -1,8 +1,8 @@
 """What tf.shape gives for a ragged tensor: the lengths of its rows."""
 
 from headrace._load import _headrace
+from headrace.context.properties import read_only
 from headrace.framework import dtypes, execution
-from headrace.framework.support.properties import read_only
 from headrace.ops import array_ops, math_ops
 from headrace.ragged.ragged_tensor import RaggedTensor, levels
 

@@ -5,8 +5,8 @@ import operator
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.context import known_values
-from headrace.framework import conversion, dtypes, errors
+from headrace.context import errors, known_values
+from headrace.framework import conversion, dtypes
 from headrace.ops import array_ops, math_ops
 from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
 

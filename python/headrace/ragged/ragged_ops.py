@@ -1,8 +1,8 @@
 """tf.ragged: ranges, segments and splits; tf.strings.split."""
 
 from headrace._load import raw
+from headrace.context.errors import InvalidArgumentError
 from headrace.framework import conversion, dtypes, execution
-from headrace.framework.errors import InvalidArgumentError
 from headrace.ops import array_ops, math_ops
 from headrace.ragged.convert import rowids_of_splits
 from headrace.ragged.ragged_tensor import (

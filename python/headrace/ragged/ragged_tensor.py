@@ -3,9 +3,9 @@
 import numpy as np
 
 from headrace._load import _headrace, raw
+from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes, execution, name_scopes, tensor_shape
 from headrace.framework.sparse_tensor import SparseTensor
-from headrace.framework.support.properties import read_only
 from headrace.ops import array_ops, math_ops
 from headrace.ragged import checks
 from headrace.ragged.parts import (  # noqa: F401  (some for those who import them here)

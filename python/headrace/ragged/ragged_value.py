@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace.framework.support.properties import read_only
+from headrace.context.properties import read_only
 
 
 class RaggedTensorValue:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from headrace._load import _headrace
+from headrace.context.properties import read_only
 from headrace.framework import dtypes, tensor_shape, type_spec
-from headrace.framework.support.properties import read_only
 from headrace.ragged import variants
 from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
 from headrace.ragged.ragged_value import RaggedTensorValue

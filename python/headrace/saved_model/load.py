@@ -5,8 +5,9 @@ import functools
 import os
 
 from headrace._load import _headrace
+from headrace.context import errors
 from headrace.elements import structured
-from headrace.framework import data_structures, errors
+from headrace.framework import data_structures
 from headrace.framework.asset import Asset
 from headrace.framework.safe_mode import SafeMode
 from headrace.framework.settings import logging

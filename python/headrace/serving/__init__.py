@@ -8,7 +8,7 @@ Protocol, over gRPC and HTTP, with NumPy arrays in and out.
     with Client("http://localhost:8501") as client:  # REST
         y = client.predict("digits", {"images": images})["outputs"]
 
-Uses no engine (the package loads it all the same). gRPC wants the packages grpcio and protobuf, REST none.
+Needs no engine and loads none. gRPC wants the packages grpcio and protobuf, REST none.
 """
 
 from headrace.serving import protos

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from headrace.framework import errors
+from headrace.context import errors
 from headrace.serving import failures, tensors
 from headrace.serving.grpc_wire import GrpcWire
 from headrace.serving.http_wire import HttpWire

@@ -1,6 +1,6 @@
 """Statuses of servers as the exceptions of tf.errors."""
 
-from headrace.framework import errors
+from headrace.context import errors
 
 # Of HTTP statuses that stand for one status code; the others are UNKNOWN.
 _OF_HTTP = {

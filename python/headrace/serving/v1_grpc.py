@@ -1,6 +1,6 @@
 """TensorFlow Serving's protocol over gRPC."""
 
-from headrace.framework import errors
+from headrace.context import errors
 from headrace.serving import examples as examples_of
 from headrace.serving import failures, protos, replies, tensors
 

@@ -3,7 +3,7 @@
 import threading
 from urllib.parse import quote
 
-from headrace.framework import errors
+from headrace.context import errors
 from headrace.serving import examples as examples_of
 from headrace.serving import failures, http_wire, replies, tensors
 

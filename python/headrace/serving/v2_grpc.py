@@ -1,6 +1,6 @@
 """The Open Inference Protocol over gRPC."""
 
-from headrace.framework import errors
+from headrace.context import errors
 from headrace.serving import failures, protos, replies, tensors
 
 _SERVICE = "/inference.GRPCInferenceService/"

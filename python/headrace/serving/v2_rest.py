@@ -4,7 +4,7 @@ import json
 import struct
 from urllib.parse import quote
 
-from headrace.framework import errors
+from headrace.context import errors
 from headrace.serving import failures, http_wire, replies, tensors
 from headrace.serving.v1_rest import is_ready
 from headrace.serving.v2_grpc import (

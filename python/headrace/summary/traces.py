@@ -4,8 +4,8 @@ import collections
 
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.context.locks import ForkLock
 from headrace.framework.settings import logging
-from headrace.framework.support.locks import ForkLock
 from headrace.summary import metadata as metadata_
 from headrace.summary import profiler as profiler_
 from headrace.summary import writer

@@ -4,8 +4,8 @@ import os
 import weakref
 
 from headrace._load import _headrace
-from headrace.context import sessions, stack
-from headrace.framework import errors, variables
+from headrace.context import errors, sessions, stack
+from headrace.framework import variables
 from headrace.framework.execution import inside_function
 from headrace.framework.trackable import AutoTrackable, is_trackable, node_of, owner_of
 from headrace.train import (

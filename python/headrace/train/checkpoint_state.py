@@ -6,10 +6,10 @@ import re
 import time
 
 from headrace._load import _headrace
-from headrace.framework import errors
+from headrace.context import errors
+from headrace.context.properties import read_only
 from headrace.framework.settings import logging
 from headrace.framework.support import protos, signatures
-from headrace.framework.support.properties import read_only
 
 
 def _proto(latest, paths, timestamps, last_preserved):

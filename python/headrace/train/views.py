@@ -3,9 +3,9 @@
 import os
 
 from headrace._load import _headrace
+from headrace.context.properties import read_only
 from headrace.framework.settings import logging
 from headrace.framework.support import protos
-from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import (
     check_save_type,
     is_trackable,

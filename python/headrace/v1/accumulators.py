@@ -3,8 +3,8 @@ synchronous optimizer waits for."""
 
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes, indexed_slices, tensor_shape
-from headrace.framework.support.properties import read_only
 from headrace.ops.io.queue_ops import effect
 
 

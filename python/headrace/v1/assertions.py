@@ -2,7 +2,8 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.framework import errors, execution
+from headrace.context import errors
+from headrace.framework import execution
 from headrace.ops import check_ops, shape_check_ops
 
 

@@ -6,9 +6,9 @@ import time
 
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.context.locks import ForkLock
 from headrace.framework import execution
 from headrace.framework.support import protos
-from headrace.framework.support.locks import ForkLock
 from headrace.io import tf_record
 from headrace.v1 import meta_graph
 

@@ -3,8 +3,8 @@
 import functools
 import sys
 
+from headrace.context.properties import read_only
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 
 
 class Error(Exception):

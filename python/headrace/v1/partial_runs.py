@@ -1,7 +1,7 @@
 """One run of a session's graph in several steps: Session.partial_run."""
 
+from headrace.context.errors import InvalidArgumentError, UnimplementedError
 from headrace.framework import dtypes
-from headrace.framework.errors import InvalidArgumentError, UnimplementedError
 
 _HANDLES = (dtypes.resource, dtypes.variant)
 

@@ -4,8 +4,8 @@ import inspect
 import math
 
 from headrace._load import _headrace
+from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes, tensor_shape
-from headrace.framework.support.properties import read_only
 from headrace.framework.support.save_slice_info import SaveSliceInfo
 from headrace.ops import array_ops
 

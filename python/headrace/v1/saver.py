@@ -4,8 +4,8 @@ import os
 import time
 
 from headrace._load import _headrace
-from headrace.context import stack
-from headrace.framework import conversion, errors, execution
+from headrace.context import errors, stack
+from headrace.framework import conversion, execution
 from headrace.framework.settings import logging
 from headrace.framework.support import protos, signatures
 from headrace.graph.placeholders import placeholder_with_default

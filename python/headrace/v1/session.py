@@ -6,14 +6,14 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.context import call_stacks, sessions, stack
-from headrace.framework import nest
-from headrace.framework.errors import (
+from headrace.context.errors import (
     InaccessibleTensorError,
     InvalidArgumentError,
     OpError,
 )
+from headrace.context.properties import read_only
+from headrace.framework import nest
 from headrace.framework.settings import config as settings
-from headrace.framework.support.properties import read_only
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.v1 import run_options

@@ -6,7 +6,7 @@ import traceback
 
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.framework.support.properties import read_only
+from headrace.context.properties import read_only
 from headrace.framework.trackable import Trackable, node_of
 from headrace.train.saver_graph import parts_of
 from headrace.v1 import variable_scope

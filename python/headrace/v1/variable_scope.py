@@ -5,11 +5,11 @@ import threading
 
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.eager import custom_gradient
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework import variables as framework_variables
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 from headrace.graph.graph_variables import GraphVariable, RefVariable
 from headrace.ops.random import initializers_v1
 from headrace.v1 import collections, partitioned_variables

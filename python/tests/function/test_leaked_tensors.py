@@ -2,7 +2,7 @@
 
 import headrace as tf
 import pytest
-from headrace.framework import errors
+from headrace.context import errors
 
 TEXT = "is out of scope and cannot be used here"
 

@@ -6,7 +6,7 @@ import pytest
 
 import headrace as tf
 from headrace._load import _headrace, raw
-from headrace.framework.support.properties import read_only
+from headrace.context.properties import read_only
 from headrace.ops.faces import add_faces
 
 

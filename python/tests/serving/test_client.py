@@ -350,3 +350,27 @@ def test_without_grpcio_the_error_names_it():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert "pip install grpcio" in done.stdout
+
+
+LIGHT = """
+import sys, threading
+from headrace.serving import Client, protos
+protos.PredictRequest()
+Client("http://localhost:1")
+assert "headrace._headrace" not in sys.modules
+from headrace.framework import errors
+import headrace as tf
+assert tf.errors.NotFoundError is errors.NotFoundError
+threads = [threading.Thread(target=lambda: tf.constant(1)) for _ in range(8)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert "headrace._headrace" in sys.modules and tf.serving.Client is Client
+print("light")
+"""
+
+
+def test_the_client_loads_no_engine():
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "light\n", done.stderr

@@ -365,7 +365,6 @@ def raw(server, data):
     with socket.create_connection(("127.0.0.1", server.rest_port)) as s:
         s.settimeout(running.DEADLINE)
         s.sendall(data)
-        s.shutdown(socket.SHUT_WR)
         answer = b""
         while part := s.recv(65536):
             answer += part
@@ -373,7 +372,8 @@ def raw(server, data):
 
 
 def post(body, *headers, length=True):
-    lines = ["POST /v1/models/m:predict HTTP/1.1", "Host: x", *headers]
+    lines = ["POST /v1/models/m:predict HTTP/1.1", "Host: x", "Connection: close"]
+    lines += headers
     if length:
         lines.append(f"Content-Length: {len(body)}")
     return "\r\n".join([*lines, "", ""]).encode() + body
@@ -399,4 +399,4 @@ def test_requests_that_are_none(server, what, data, statuses):
     assert answer.startswith(b"HTTP/1.1 "), answer[:100]
     assert int(answer.split()[1]) in statuses, answer[:500]
     body = json.dumps({"inputs": [2.0]}).encode()
-    assert b'"outputs"' in raw(server, post(body, "Connection: close"))
+    assert b'"outputs"' in raw(server, post(body))

@@ -46,7 +46,7 @@ void RaiseStatus(const Status& s, bool in_graph) {
   }
   static PyObject* make = nullptr;
   if (make == nullptr) {
-    make = Import("framework.errors", "_from_status").release();
+    make = Import("context.errors", "_from_status").release();
   }
   if (make == nullptr) return;
   // The classes of tf.errors are Python's; it picks one by the code.

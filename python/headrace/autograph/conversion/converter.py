@@ -14,7 +14,7 @@ from headrace.autograph.conversion.errors import (
 )
 from headrace.autograph.conversion.expressions import Expressions, operator, thunk
 from headrace.context.call_stacks import PART
-from headrace.framework.support.locks import ForkLock
+from headrace.context.locks import ForkLock
 
 _lock = ForkLock()
 _made = {}  # {(id of a code object, options): (weak reference to it, converted code)}

@@ -17,9 +17,9 @@ from hashlib import blake2b
 
 from headrace.autograph.conversion import source
 from headrace.context.call_stacks import PART
+from headrace.context.locks import ForkLock
 from headrace.framework.settings.versions import VERSION
 from headrace.framework.support import sealed_files
-from headrace.framework.support.locks import ForkLock
 
 _MOST = 1 << 24  # bytes of one file
 _STATE = 32  # bytes of the code of what all converted code of a file depends on

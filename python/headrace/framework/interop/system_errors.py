@@ -4,7 +4,7 @@ import contextlib
 import errno
 import os
 
-from headrace.framework import errors
+from headrace.context import errors
 
 _ERRORS = {
     errno.ENOENT: errors.NotFoundError,

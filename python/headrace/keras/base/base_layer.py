@@ -7,8 +7,8 @@ import numpy as np
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.autograph.calls import in_graph
+from headrace.context.properties import read_only
 from headrace.framework.name_scopes import name_scope
-from headrace.framework.support.properties import read_only
 from headrace.keras import (
     activation,
     constraint,

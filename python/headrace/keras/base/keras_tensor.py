@@ -3,7 +3,7 @@
 import collections
 
 from headrace import _api as tf
-from headrace.framework.support.properties import read_only
+from headrace.context.properties import read_only
 from headrace.keras.base import dispatch
 
 

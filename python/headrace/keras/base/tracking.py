@@ -5,8 +5,8 @@ import weakref
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import late
+from headrace.context.properties import read_only
 from headrace.framework import data_structures
-from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import _PLAIN, node_of
 
 _losing = weakref.WeakSet()  # layers that hold losses of a call

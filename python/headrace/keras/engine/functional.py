@@ -1,7 +1,7 @@
 """Models that connect layers from inputs to outputs."""
 
 from headrace import _api as tf
-from headrace.framework.support.properties import read_only
+from headrace.context.properties import read_only
 from headrace.framework.trackable import node_of
 from headrace.keras import serialization, settings
 from headrace.keras.base import dispatch, functional_call

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace import _api as tf
-from headrace.framework.support.properties import read_only
+from headrace.context.properties import read_only
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
 from headrace.keras.callback.progress import ProgbarLogger

@@ -13,8 +13,8 @@ import re
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.context.properties import read_only
 from headrace.framework.settings import logging
-from headrace.framework.support.properties import read_only
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras import initializer as initializers
 from headrace.keras import serialization

@@ -2,10 +2,10 @@
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.settings import random_seed
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 from headrace.ops import array_ops
 
 

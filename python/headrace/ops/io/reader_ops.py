@@ -1,9 +1,9 @@
 """tf.compat.v1's readers: records of the files that a queue names."""
 
 from headrace._load import _headrace
+from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 from headrace.ops.io import queue_ops
 
 

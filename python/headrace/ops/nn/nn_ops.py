@@ -5,8 +5,9 @@ import functools
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes, errors, execution
-from headrace.framework.errors import InvalidArgumentError
+from headrace.context import errors
+from headrace.context.errors import InvalidArgumentError
+from headrace.framework import conversion, dtypes, execution
 from headrace.framework.name_scopes import composite
 from headrace.framework.support import signatures
 from headrace.ops import (

@@ -6,10 +6,10 @@ import numpy as np
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite
 from headrace.framework.settings import config
-from headrace.framework.support.properties import read_only
 from headrace.framework.tensor_shape import TensorShape
 from headrace.framework.trackable import AutoTrackable
 from headrace.framework.variables import Variable

@@ -1,7 +1,8 @@
 """tf.signal: Fourier transforms; tf.audio: sound files."""
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes, errors
+from headrace.context import errors
+from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import graph_scope
 from headrace.framework.support import signatures
 from headrace.ops import array_ops

@@ -1,6 +1,7 @@
 """SignatureDefs: what servers may feed to a graph and fetch from it."""
 
-from headrace.framework import dtypes, errors, execution
+from headrace.context import errors
+from headrace.framework import dtypes, execution
 from headrace.framework.support import protos
 from headrace.graph.tensor_protos import make_tensor_proto
 from headrace.saved_model import constants

@@ -4,11 +4,10 @@ import time
 
 import numpy as np
 
-from headrace.context import stack
-from headrace.framework import errors
+from headrace.context import errors, stack
+from headrace.context.properties import read_only
 from headrace.framework.settings import logging
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 from headrace.v1.train import global_step
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
 from headrace.v1.train.timer import NeverTriggerTimer, SecondOrStepTimer

@@ -5,9 +5,9 @@ import sys
 import threading
 import time
 
-from headrace.framework import errors
+from headrace.context import errors
+from headrace.context.properties import read_only
 from headrace.framework.settings import logging
-from headrace.framework.support.properties import read_only
 
 
 class Coordinator:

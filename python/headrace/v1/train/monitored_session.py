@@ -2,10 +2,9 @@
 
 import inspect
 
-from headrace.context import stack
-from headrace.framework import errors
+from headrace.context import errors, stack
+from headrace.context.properties import read_only
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 from headrace.v1.train import saver_hooks
 from headrace.v1.train.scaffold import Scaffold
 from headrace.v1.train.session_creators import ChiefSessionCreator, WorkerSessionCreator

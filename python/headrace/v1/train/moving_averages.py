@@ -3,8 +3,8 @@
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 from headrace.train.saver_graph import is_variable
 from headrace.v1.collections import GraphKeys
 from headrace.v1.train.optimizer import (

@@ -4,11 +4,10 @@ import threading
 import weakref
 
 from headrace import _api as tf
-from headrace.context import stack
-from headrace.framework import errors
+from headrace.context import errors, stack
+from headrace.context.properties import read_only
 from headrace.framework.settings import logging
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 from headrace.v1.collections import GraphKeys
 
 

@@ -1,10 +1,10 @@
 """tf.compat.v1.train.Scaffold: what a graph needs to be trained."""
 
 from headrace.context import stack
+from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes, scopes
 from headrace.framework.settings import logging
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 from headrace.train import checkpoint
 from headrace.v1 import collections, graph_summaries, saver
 from headrace.v1.train import saver_hooks

@@ -2,8 +2,7 @@
 
 import time
 
-from headrace.context import stack
-from headrace.framework import errors
+from headrace.context import errors, stack
 from headrace.framework.settings import logging
 from headrace.framework.support import signatures
 from headrace.train.checkpoint_state import get_checkpoint_state

@@ -2,8 +2,8 @@
 
 import collections
 
+from headrace.context.properties import read_only
 from headrace.framework.support import signatures
-from headrace.framework.support.properties import read_only
 
 
 class SessionRunArgs(

@@ -1,9 +1,8 @@
 """Sessions around sessions: each adds one thing to a run."""
 
-from headrace.context import stack
-from headrace.framework import errors
+from headrace.context import errors, stack
+from headrace.context.properties import read_only
 from headrace.framework.settings import logging
-from headrace.framework.support.properties import read_only
 from headrace.v1.train import queue_runner
 from headrace.v1.train.coordinator import Coordinator
 from headrace.v1.train.session_run_hook import (

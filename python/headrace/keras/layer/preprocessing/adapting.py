@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace import _api as tf
-from headrace.framework.support.properties import read_only
+from headrace.context.properties import read_only
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.layer.parts import takes
 

@@ -3,7 +3,7 @@
 import inspect
 
 from headrace import _api as tf
-from headrace.framework.support.properties import read_only
+from headrace.context.properties import read_only
 from headrace.keras import initializer as initializers
 from headrace.keras import serialization
 from headrace.keras.base.base_layer import Layer

@@ -1,7 +1,7 @@
 """RNN, SimpleRNN, LSTM and GRU."""
 
 from headrace import _api as tf
-from headrace.framework.support.properties import read_only
+from headrace.context.properties import read_only
 from headrace.keras import regularizer, serialization
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.call_context import context

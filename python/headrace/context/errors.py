@@ -1,7 +1,7 @@
 """tf.errors: an exception class for every status code."""
 
 from headrace.context import call_stacks
-from headrace.framework.support.properties import read_only
+from headrace.context.properties import read_only
 
 
 class OpError(Exception):
