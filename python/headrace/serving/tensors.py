@@ -62,9 +62,25 @@ def dtype_of(name):
     return None
 
 
+def _python_numbers(value):
+    """float32 or int32 of Python's own numbers, as TensorFlow takes them (int64 where
+    they do not fit); else what NumPy says."""
+    array = np.asarray(value)
+    first = value
+    while isinstance(first, (list, tuple)):
+        first = first[0] if first else 0.0
+    if type(first) in (int, float) and array.dtype == np.float64:
+        return array.astype(np.float32)
+    if type(first) is int and array.dtype == np.int64:
+        small = np.iinfo(np.int32)
+        if array.min() >= small.min and array.max() <= small.max:
+            return array.astype(np.int32)
+    return array
+
+
 def array_of(name, value):
     """The input `name` as an array that can be sent: little-endian, in C order."""
-    array = np.asarray(value)
+    array = _python_numbers(value)
     if array.dtype.kind in "SU":
         array = array.astype(object)
     if array.dtype.name not in _BY_NUMPY:

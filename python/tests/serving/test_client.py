@@ -374,3 +374,25 @@ def test_the_client_loads_no_engine():
         [sys.executable, "-c", LIGHT], capture_output=True, text=True, check=False
     )
     assert done.stdout == "light\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (1.0, "float32"),
+        ([1.0, 2], "float32"),
+        ([[1, 2.5]], "float32"),
+        ([], "float32"),
+        (3, "int32"),
+        ([1, -(2**31)], "int32"),
+        ([1, 2**31], "int64"),
+        (True, "bool"),
+        ([np.float64(1)], "float64"),
+        (np.array([1.0]), "float64"),
+        (np.int64(1), "int64"),
+        (1j, "complex128"),
+        ("text", "object"),
+    ],
+)
+def test_dtypes_of_python_values(value, dtype):
+    assert tensors.array_of("x", value).dtype == dtype
