@@ -80,7 +80,7 @@ class TensorBoard(Callback):
         except NotImplementedError as e:
             logging.warn("Model failed to serialize as JSON. Ignoring... %s", e)
             return
-        info = metadata.encode("graph_keras_model", metadata.UNKNOWN, b"1")
+        info = metadata.encode("graph_keras_model", b"1")
         with self._writer("train").as_default():
             tf.summary.write("keras", text, step=0, metadata=info)
 
