@@ -65,16 +65,24 @@ def _metric_operations(spec):
                 "defines a default metric with the same name."
             )
     metric_ops["loss"] = metrics.mean(spec.loss)
-    values, updates = {}, []
+    pairs = values_and_updates(metric_ops)
+    updates = [update for _, update in pairs.values()]
+    return {name: value for name, (value, _) in pairs.items()}, scopes.group(
+        updates, None
+    )
+
+
+def values_and_updates(metric_ops):
+    """{name: (value, what takes a batch in)} of metrics: such pairs, or Keras' metrics
+    that were updated."""
+    found = {}
     for name, metric in sorted(metric_ops.items()):
         if hasattr(metric, "update_state"):
             _make_local(metric.variables)
-            updates.extend(metric.updates)
-            values[name] = metric.result()
+            found[name] = metric.result(), scopes.group(metric.updates, None)
         else:
-            values[name] = metric[0]
-            updates.append(metric[1])
-    return values, scopes.group(updates, None)
+            found[name] = metric
+    return found
 
 
 def _make_local(variables):
