@@ -1,6 +1,7 @@
 """The logits of ready-made models: functions that make a graph's variables."""
 
 from headrace import _api as tf
+from headrace.estimator.mode_keys import ModeKeys
 from headrace.feature_column import layers_v1
 from headrace.v1 import layers
 from headrace.v1.variable_scope import get_variable, variable_scope
@@ -134,3 +135,35 @@ class Baseline:
             zeros = tf.compat.v1.zeros_initializer()
             bias = get_variable("bias", [units], tf.float32, zeros)
             return tf.ones([tf.cast(batch, tf.int32), 1]) * bias
+
+
+def dnn_logit_fn_builder(
+    units,
+    hidden_units,
+    feature_columns,
+    activation_fn,
+    dropout,
+    input_layer_partitioner,
+    batch_norm,
+):
+    """logit_fn(features, mode) that gives [batch, units] by hidden layers. ValueError
+    for `units` that are no int."""
+    if not isinstance(units, int):
+        raise ValueError(f"units must be an int.  Given type: {type(units)}")
+    how = activation_fn, dropout, batch_norm, input_layer_partitioner
+    network = Network(hidden_units, feature_columns, *how)
+
+    def dnn_logit_fn(features, mode):
+        return network.logits(features, units, mode == ModeKeys.TRAIN)
+
+    return dnn_logit_fn
+
+
+def linear_logit_fn_builder(units, feature_columns, sparse_combiner="sum"):
+    """logit_fn(features) that gives [batch, units] by weighted columns."""
+    model = Linear(feature_columns, sparse_combiner)
+
+    def linear_logit_fn(features):
+        return model.logits(features, units, training=False)
+
+    return linear_logit_fn
