@@ -131,6 +131,14 @@ class PredictOutput(ExportOutput):
         return signature_defs.predict_signature_def(receiver_tensors, self._outputs)
 
 
+def _as_tensor(update):
+    """A tensor that is there once an operation has run."""
+    if tf.is_tensor(update):
+        return update
+    with tf.control_dependencies([update]):
+        return tf.constant(0.0, name="metric_op_wrapper")
+
+
 class _SupervisedOutput(ExportOutput):
     """What a graph that is trained or evaluated gives: loss, predictions, metrics."""
 
@@ -147,7 +155,7 @@ class _SupervisedOutput(ExportOutput):
         for name, metric in (metrics or {}).items():
             value, update = metric
             outputs[f"metrics/{name}/value"] = value
-            outputs[f"metrics/{name}/update_op"] = update
+            outputs[f"metrics/{name}/update_op"] = _as_tensor(update)
         self._outputs = outputs
 
     def as_signature_def(self, receiver_tensors):

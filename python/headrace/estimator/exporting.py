@@ -117,11 +117,11 @@ def _signatures(outputs, receiver, mode):
                 made[key] = output.as_signature_def(given)
             except ValueError as e:
                 refused[key] = str(e)
-    _tell(made, refused)
+    _tell(made, refused, mode == ModeKeys.PREDICT)
     return made
 
 
-def _tell(made, refused):
+def _tell(made, refused, serves):
     for name, method in export_outputs.METHODS.items():
         keys = [k for k, s in made.items() if s.method_name == method]
         logging.info("Signatures INCLUDED in export for %s: %s", name, keys or None)
@@ -134,5 +134,5 @@ def _tell(made, refused):
             logging.info("'%s' : %s", name, reason)
     if not made:
         logging.warn("Export includes no signatures!")
-    elif constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY not in made:
+    elif serves and constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY not in made:
         logging.warn("Export includes no default signature!")

@@ -3,6 +3,7 @@
 from headrace import _api as tf
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.feature_column import layers_v1
+from headrace.v1 import graph_summaries as summary
 from headrace.v1 import layers
 from headrace.v1.variable_scope import get_variable, variable_scope
 
@@ -11,7 +12,6 @@ _MOMENTUM = 0.999  # of batch normalization, as upstream's
 
 def _describe(value, name):
     """Summaries of a layer's output: how many are zero, and how they are spread."""
-    summary = tf.compat.v1.summary
     summary.scalar(f"{name}/fraction_of_zero_values", tf.nn.zero_fraction(value))
     summary.histogram(f"{name}/activation", value)
 
@@ -109,7 +109,6 @@ class Linear:
 
 
 def _describe_weights(bias, of_columns, units):
-    summary = tf.compat.v1.summary
     summary.histogram("bias", bias[0]) if units > 1 else summary.scalar(
         "bias", tf.reshape(bias[0], [])
     )

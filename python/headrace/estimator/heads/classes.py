@@ -116,16 +116,15 @@ class BinaryClassHead(_ClassHead):
         }
 
     def _new_metrics(self):
-        keras = tf.keras.metrics
         made = {
-            "accuracy": keras.Accuracy(),
-            "precision": keras.Precision(),
-            "recall": keras.Recall(),
-            "prediction/mean": keras.Mean(),
-            "label/mean": keras.Mean(),
+            "accuracy": tf.keras.metrics.Accuracy(),
+            "precision": tf.keras.metrics.Precision(),
+            "recall": tf.keras.metrics.Recall(),
+            "prediction/mean": tf.keras.metrics.Mean(),
+            "label/mean": tf.keras.metrics.Mean(),
             "accuracy_baseline": AccuracyBaseline(),
-            "auc": keras.AUC(),
-            "auc_precision_recall": keras.AUC(curve="PR"),
+            "auc": tf.keras.metrics.AUC(),
+            "auc_precision_recall": tf.keras.metrics.AUC(curve="PR"),
         }
         return {**made, **_metrics_at(self._thresholds)}
 
@@ -142,11 +141,15 @@ class BinaryClassHead(_ClassHead):
 
 def _metrics_at(thresholds):
     """{key: metric} of decisions at thresholds."""
-    keras, made = tf.keras.metrics, {}
+    made = {}
     for at in thresholds:
-        made[_POSITIVE.format("accuracy", at)] = keras.BinaryAccuracy(threshold=at)
-        made[_POSITIVE.format("precision", at)] = keras.Precision(thresholds=at)
-        made[_POSITIVE.format("recall", at)] = keras.Recall(thresholds=at)
+        made[_POSITIVE.format("accuracy", at)] = tf.keras.metrics.BinaryAccuracy(
+            threshold=at
+        )
+        made[_POSITIVE.format("precision", at)] = tf.keras.metrics.Precision(
+            thresholds=at
+        )
+        made[_POSITIVE.format("recall", at)] = tf.keras.metrics.Recall(thresholds=at)
     return made
 
 
@@ -325,13 +328,15 @@ class MultiLabelHead(_ClassHead):
         return with_default(outputs)
 
     def _new_metrics(self):
-        keras = tf.keras.metrics
-        made = {"auc": keras.AUC(), "auc_precision_recall": keras.AUC(curve="PR")}
+        made = {
+            "auc": tf.keras.metrics.AUC(),
+            "auc_precision_recall": tf.keras.metrics.AUC(curve="PR"),
+        }
         made.update(_metrics_at(self._thresholds))
         for name in self._told:
-            made[f"probability_mean/{name}"] = keras.Mean()
-            made[f"auc/{name}"] = keras.AUC()
-            made[f"auc_precision_recall/{name}"] = keras.AUC(curve="PR")
+            made[f"probability_mean/{name}"] = tf.keras.metrics.Mean()
+            made[f"auc/{name}"] = tf.keras.metrics.AUC()
+            made[f"auc_precision_recall/{name}"] = tf.keras.metrics.AUC(curve="PR")
         return made
 
     def _update(self, update, labels, logits, predictions):

@@ -72,7 +72,9 @@ def test_networks():
     of_optimizer = slots("Adagrad", "accumulator", DNN, "decay learning_rate")
     assert variables(estimator) == {**DNN, **of_optimizer, "global_step": ()}
     found = estimator.evaluate(rows(TWO))
-    names = "accuracy accuracy_baseline auc auc_precision_recall average_loss label/mean "
+    names = (
+        "accuracy accuracy_baseline auc auc_precision_recall average_loss label/mean "
+    )
     names += "loss precision prediction/mean recall global_step"
     assert set(found) == set(names.split()) and found["global_step"] == 4
     first = next(estimator.predict(rows(TWO)))
@@ -113,7 +115,9 @@ def test_linear_models():
     estimator.train(rows(TWO))
     of_optimizer = slots("Ftrl", "accumulator linear", LINEAR, FTRL)
     assert variables(estimator) == {**LINEAR, **of_optimizer, "global_step": ()}
-    assert estimator.get_variable_value("training/Ftrl/learning_rate") == np.float32(0.2)
+    assert estimator.get_variable_value("training/Ftrl/learning_rate") == np.float32(
+        0.2
+    )
     found = estimator.evaluate(rows(TWO))
     assert found["average_loss"] == pytest.approx(0.5908739, rel=1e-4)
     assert found["accuracy"] == 0.9375 and found["recall"] == 0.875
@@ -192,7 +196,9 @@ def test_learning():
 
 
 def test_training_goes_on_and_warm_starts(tmp_path):
-    first = E.DNNClassifier([4], [NUMBER, EMBEDDED], str(tmp_path / "a"), config=config())
+    first = E.DNNClassifier(
+        [4], [NUMBER, EMBEDDED], str(tmp_path / "a"), config=config()
+    )
     first.train(rows(TWO)).train(rows(TWO))
     assert first.get_variable_value("global_step") == 8
     second = E.DNNClassifier(
@@ -256,7 +262,9 @@ def test_of_tensorflow_1():
     ).train(rows(NUMBERS))
     assert both.get_variable_value("global_step") == 4
     found = v1.estimator.BaselineClassifier(config=config()).train(rows(TWO))
-    assert found.evaluate(rows(TWO))["average_loss"] == pytest.approx(0.6938597, rel=1e-4)
+    assert found.evaluate(rows(TWO))["average_loss"] == pytest.approx(
+        0.6938597, rel=1e-4
+    )
     with pytest.raises(ValueError, match="not an Optimizer instance. Given: 3"):
         v1.estimator.DNNClassifier([2], [NUMBER], optimizer=3).train(rows(TWO))
 
@@ -272,7 +280,9 @@ def test_functions_of_logits():
         logits = E.experimental.call_logit_fn(linear, features, "train", {}, config())
         assert logits.shape.as_list() == [16, 3]
         with pytest.raises(ValueError, match="should return a Tensor or a dictionary"):
-            E.experimental.call_logit_fn(lambda features: 3, features, "train", {}, None)
+            E.experimental.call_logit_fn(
+                lambda features: 3, features, "train", {}, None
+            )
         with pytest.raises(ValueError, match="units must be an int"):
             make.dnn_logit_fn_builder("2", [4], [NUMBER], tf.nn.relu, None, None, False)
 
@@ -280,10 +290,22 @@ def test_functions_of_logits():
 @pytest.mark.parametrize(
     "make, text",
     [
-        (lambda: E.DNNClassifier([2], [NUMBER], optimizer="x"), "Unsupported optimizer n"),
-        (lambda: E.DNNClassifier([2], [NUMBER], optimizer=3), "not a tf.keras.optimizers"),
-        (lambda: E.LinearClassifier([NUMBER], optimizer="x"), "Supported names are: .'Ada"),
-        (lambda: E.DNNLinearCombinedClassifier(), "Either linear_feature_columns or dnn"),
+        (
+            lambda: E.DNNClassifier([2], [NUMBER], optimizer="x"),
+            "Unsupported optimizer n",
+        ),
+        (
+            lambda: E.DNNClassifier([2], [NUMBER], optimizer=3),
+            "not a tf.keras.optimizers",
+        ),
+        (
+            lambda: E.LinearClassifier([NUMBER], optimizer="x"),
+            "Supported names are: .'Ada",
+        ),
+        (
+            lambda: E.DNNLinearCombinedClassifier(),
+            "Either linear_feature_columns or dnn",
+        ),
         (
             lambda: E.DNNLinearCombinedClassifier(dnn_feature_columns=[NUMBER]),
             "dnn_hidden_units must be defined",
@@ -291,8 +313,14 @@ def test_functions_of_logits():
         (lambda: E.DNNClassifier([2], []), "feature_columns must not be empty"),
         (lambda: E.DNNClassifier([2], [WORD]), "You can wrap a categorical column"),
         (lambda: E.LinearClassifier([3]), "Items of feature_columns must be a"),
-        (lambda: E.DNNClassifier([2], [NUMBER], n_classes=1), "n_classes must be > 2: 1"),
-        (lambda: E.DNNClassifier([2], [NUMBER], loss_reduction="x"), "Invalid loss_redu"),
+        (
+            lambda: E.DNNClassifier([2], [NUMBER], n_classes=1),
+            "n_classes must be > 2: 1",
+        ),
+        (
+            lambda: E.DNNClassifier([2], [NUMBER], loss_reduction="x"),
+            "Invalid loss_redu",
+        ),
     ],
 )
 def test_wrong_arguments(make, text):

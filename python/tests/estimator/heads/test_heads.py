@@ -306,7 +306,9 @@ def test_wrong_labels(head, labels, logits, text):
 def test_sparse_labels_and_weights():
     with pytest.raises(ValueError, match="SparseTensor labels are not supported"):
         E.BinaryClassHead().loss(tf.SparseTensor([[0, 0]], [1], [1, 1]), ONE)
-    with pytest.raises(ValueError, match=r"integer SparseTensor with values in \[0, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"integer SparseTensor with values in \[0, 3\)"
+    ):
         E.MultiLabelHead(3).loss(
             tf.SparseTensor([[0, 0]], [5], [1, 1]), np.zeros([1, 3], "f")
         )
@@ -319,17 +321,29 @@ def test_sparse_labels_and_weights():
 
 WRONG_ARGUMENTS = [
     (lambda: E.MultiClassHead(2), "n_classes must be > 2: 2."),
-    (lambda: E.MultiClassHead(3, label_vocabulary=["a"]), "does not have .n_classes. it"),
-    (lambda: E.MultiClassHead(3, label_vocabulary="abc"), "should be a list or a tuple"),
+    (
+        lambda: E.MultiClassHead(3, label_vocabulary=["a"]),
+        "does not have .n_classes. it",
+    ),
+    (
+        lambda: E.MultiClassHead(3, label_vocabulary="abc"),
+        "should be a list or a tuple",
+    ),
     (lambda: E.BinaryClassHead(thresholds=[0.0]), r"thresholds not in \(0, 1\)"),
     (lambda: E.BinaryClassHead(loss_reduction="none"), "Invalid loss_reduction: none"),
-    (lambda: E.BinaryClassHead(loss_fn=lambda a: a), "loss_fn must contain argument: l"),
+    (
+        lambda: E.BinaryClassHead(loss_fn=lambda a: a),
+        "loss_fn must contain argument: l",
+    ),
     (
         lambda: E.BinaryClassHead(loss_fn=lambda labels, logits, mode: 0),
         "loss_fn has unexpected args: .'mode'",
     ),
     (lambda: E.MultiLabelHead(1), "n_classes must be > 1 for multi-label"),
-    (lambda: E.MultiLabelHead(2, label_vocabulary=["a"]), "must be n_classes .2.. Given"),
+    (
+        lambda: E.MultiLabelHead(2, label_vocabulary=["a"]),
+        "must be n_classes .2.. Given",
+    ),
     (lambda: E.MultiLabelHead(2, thresholds=[1.0]), r"thresholds must be in \(0, 1\)"),
     (
         lambda: E.MultiLabelHead(2, classes_for_class_based_metrics=[2]),
