@@ -225,5 +225,7 @@ def test_tensorboard_shows_weights_and_embeddings(tmp_path):
         assert config.read_text() == named + path + "}\n"
         saved = str(tmp_path / folder / "train" / "keras_embedding.ckpt-0")
         assert tf.train.load_checkpoint(saved).get_tensor(key).shape == (5, 3)
-    with pytest.raises(ValueError, match=r"Unrecognized `Embedding` layer names .*nope"):
+    with pytest.raises(
+        ValueError, match=r"Unrecognized `Embedding` layer names .*nope"
+    ):
         trained(tmp_path / "e", embeddings_freq=1, embeddings_metadata={"nope": "x"})
