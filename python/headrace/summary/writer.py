@@ -21,30 +21,66 @@ _FLUSH_MILLIS = 2 * 60 * 1000
 class SummaryWriter:
     """What summaries are written to; made by tf.summary.create_file_writer.
 
-    In a graph that a session runs, init(), flush() and close() give operations.
+    `handle` is the resource that it writes by. In a graph that a session runs, init(),
+    flush() and close() give operations.
     """
+
+    def __init__(self, handle=None):
+        self._resource, self._init_op, self._closed = handle, None, False
+
+    def _check_open(self):
+        if self._resource is None:
+            raise NotImplementedError(f"{type(self).__name__} has nothing to write to")
+        if self._closed:
+            raise RuntimeError(f"SummaryWriter {self!r} is already closed")
 
     def set_as_default(self, step=None):
         """Makes it this thread's default writer, and `step`, unless it is None, the
-        default step."""
-        raise NotImplementedError
+        default step. RuntimeError where it is closed."""
+        self._check_open()
+        state.current.writer = self
+        if step is not None:
+            state.current.step = step
 
+    @contextlib.contextmanager
     def as_default(self, step=None):
         """A context in which it is the default writer, and `step`, unless it is None,
-        the default step; it is flushed at the end."""
-        raise NotImplementedError
+        the default step; it is flushed at the end. RuntimeError where it is closed."""
+        self._check_open()
+        old = state.current.writer
+        state.current.writer = self
+        try:
+            with _default_step(step):
+                yield self
+            self.flush()
+        finally:
+            state.current.writer = old
 
     def init(self):
-        """Begins the file."""
-        raise NotImplementedError
+        """The operation that begins the file; eagerly that has been done. RuntimeError
+        where it is closed."""
+        self._check_open()
+        return None if _headrace.is_eager() else self._init_op
 
     def flush(self):
-        """Lets readers of the file see all that was written."""
-        raise NotImplementedError
+        """Lets readers of the file see all that was written; nothing where it is
+        closed."""
+        if self._closed:
+            return None
+        self._check_open()
+        return raw.FlushSummaryWriter(self._resource)
 
     def close(self):
-        """Flushes and closes the file."""
-        raise NotImplementedError
+        """Flushes and closes the file; a graph's can be begun again."""
+        if self._closed:
+            return None
+        if not _headrace.is_eager():
+            with stack.current().control_dependencies([self.flush()]):
+                return raw.CloseSummaryWriter(self._resource)
+        self.flush()
+        raw.CloseSummaryWriter(self._resource)
+        self._closed = True
+        return None
 
 
 class NoopSummaryWriter(SummaryWriter):
@@ -73,65 +109,17 @@ class FileSummaryWriter(SummaryWriter):
     """Writes an event file, which ends with close() or with the object."""
 
     def __init__(self, make, begin):
-        self._closed = False
-        self._resource = make()
+        super().__init__(make())
         self._init_op = state.collect(INITIALIZERS, begin(self._resource))
         if _headrace.is_eager():
             weakref.finalize(self, _destroy, self._resource)
-
-    def _check_open(self):
-        if self._closed:
-            raise RuntimeError(f"SummaryWriter {self!r} is already closed")
-
-    def set_as_default(self, step=None):
-        """See SummaryWriter; RuntimeError where it is closed."""
-        self._check_open()
-        state.current.writer = self
-        if step is not None:
-            state.current.step = step
-
-    @contextlib.contextmanager
-    def as_default(self, step=None):
-        """See SummaryWriter; RuntimeError where it is closed."""
-        self._check_open()
-        old = state.current.writer
-        state.current.writer = self
-        try:
-            with _default_step(step):
-                yield self
-            self.flush()
-        finally:
-            state.current.writer = old
-
-    def init(self):
-        """The operation that begins the file; eagerly that has been done."""
-        self._check_open()
-        return None if _headrace.is_eager() else self._init_op
-
-    def flush(self):
-        """See SummaryWriter; nothing where it is closed."""
-        if self._closed:
-            return None
-        return raw.FlushSummaryWriter(self._resource)
-
-    def close(self):
-        """See SummaryWriter; a graph's can be begun again."""
-        if self._closed:
-            return None
-        if not _headrace.is_eager():
-            with stack.current().control_dependencies([self.flush()]):
-                return raw.CloseSummaryWriter(self._resource)
-        self.flush()
-        raw.CloseSummaryWriter(self._resource)
-        self._closed = True
-        return None
 
 
 class SavedSummaryWriter(AutoTrackable, FileSummaryWriter):
     """One that a SavedModel holds: each that loads it begins a file of its own."""
 
     def __init__(self, make, begin):
-        super().__init__(make, begin)
+        FileSummaryWriter.__init__(self, make, begin)
         self._make, self._begin = make, begin
 
     resource_handle = read_only("_resource", "The handle: a tensor.")

@@ -175,3 +175,13 @@ def test_iterators_go_on_where_a_file_grew(tmp_path):
         with writer.as_default(step=step):
             summary.scalar("x", 1.0)
         assert next(found).step == step
+
+
+def test_writers_of_handles(tmp_path):
+    writer = summary.create_file_writer(str(tmp_path))
+    other = summary.SummaryWriter(writer._resource)  # what versions before had
+    with other.as_default(step=4):
+        summary.scalar("x", 1.0)
+    assert steps(*files(tmp_path)) == [4]
+    with pytest.raises(NotImplementedError, match="has nothing to write to"):
+        summary.SummaryWriter().flush()
