@@ -5,6 +5,7 @@ from headrace.ops import array_ops, check_ops, math_ops
 from headrace.ragged import broadcast, checks
 from headrace.ragged.indexing import expand_front, gather_rows
 from headrace.ragged.joining import concat
+from headrace.ragged.parts import splits_of_lengths
 from headrace.ragged.ragged_tensor import (
     RaggedTensor,
     as_ragged,
@@ -12,7 +13,6 @@ from headrace.ragged.ragged_tensor import (
     checked_axis,
     is_ragged,
     levels,
-    splits_of_lengths,
 )
 from headrace.ragged.ragged_value import RaggedTensorValue
 

@@ -13,25 +13,12 @@ from headrace.ragged.parts import (  # noqa: F401  (some for those who import th
     is_ragged,
     levels,
     no_tensor,
-    partition,
+    rowids_of_splits,
     same_dtypes,
-    splits_of_lengths,
     vector,
 )
 from headrace.ragged.ragged_value import RaggedTensorValue
-
-
-def _check_nrows(known, ids):
-    if known is None:
-        return
-    if known < 0:
-        raise ValueError(f"Expected nrows >= 0; got {known}")
-    last = execution.get_static_value(ids)
-    if last is not None and len(last) and last[-1] >= known:
-        raise ValueError(
-            f"Expected nrows >= value_rowids[-1] + 1; got nrows={known}, "
-            f"value_rowids[-1]={last[-1]}"
-        )
+from headrace.ragged.row_partition import RowPartition
 
 
 def as_values(x, dtype=None, dtype_hint=None):
@@ -81,26 +68,16 @@ class RaggedTensor:
         `validate`, InvalidArgumentError where it does not fit.
         """
         with name_scopes.graph_scope(name, "RaggedFromRowSplits"):
-            values, splits = as_values(values), vector(row_splits)
-            values.shape.with_rank_at_least(1)
-            if splits.shape.rank is not None and splits.shape[0] == 0:
-                raise ValueError("row_splits tensor may not be empty.")
-            if validate:
-                splits = checks.splits(splits, rows_of(values), "from_row_splits")
-            return cls(*same_dtypes(values, splits), internal=True)
+            partition = RowPartition.from_row_splits(row_splits, validate)
+            return cls._from_row_partition(as_values(values), partition, validate)
 
     @classmethod
     def from_row_lengths(cls, values, row_lengths, name=None, validate=True):
         """Of the length of each row: int32 or int64, [rows]; their sum is the number of
         values."""
         with name_scopes.graph_scope(name, "RaggedFromRowLengths"):
-            values, lengths = as_values(values), vector(row_lengths, "row_lengths")
-            splits = splits_of_lengths(lengths)
-            if validate:
-                splits = checks.lengths(lengths, splits, rows_of(values))
-            return cls(*same_dtypes(values, splits), internal=True)._with_given(
-                lengths=lengths
-            )
+            partition = RowPartition.from_row_lengths(row_lengths, validate)
+            return cls._from_row_partition(as_values(values), partition, validate)
 
     @classmethod
     def from_value_rowids(
@@ -113,41 +90,24 @@ class RaggedTensor:
         with name_scopes.graph_scope(name, "RaggedFromValueRowIds"):
             values, ids = as_values(values), vector(value_rowids, "value_rowids")
             values.shape[:1].assert_is_compatible_with(ids.shape)
-            known = None
-            if nrows is None:
-                last = array_ops.concat([array_ops.ones([1], ids.dtype) * -1, ids], 0)
-                nrows = last[-1] + 1
-            else:
-                nrows = math_ops.cast(partition(nrows, what="nrows"), ids.dtype)
-                nrows.shape.assert_has_rank(0)
-                known = execution.get_static_value(nrows)
-                _check_nrows(known, ids)
-            if validate:
-                ids = checks.rowids(ids, nrows, rows_of(values))
-            lengths = raw.UnsortedSegmentSum(array_ops.ones_like(ids), ids, nrows)
-            if known is not None:
-                lengths.set_shape([known])
-            splits = splits_of_lengths(lengths)
-            return cls(*same_dtypes(values, splits), internal=True)._with_given(
-                rowids=ids, nrows=nrows
-            )
+            partition = RowPartition.from_value_rowids(ids, nrows, validate)
+            return cls._from_row_partition(values, partition, validate)
 
     @classmethod
     def from_row_starts(cls, values, row_starts, name=None, validate=True):
         """Of where each row begins in the values: int32 or int64, [rows]."""
         with name_scopes.graph_scope(name, "RaggedFromRowStarts"):
-            values, starts = as_values(values), vector(row_starts, "row_starts")
-            end = array_ops.reshape(math_ops.cast(rows_of(values), starts.dtype), [1])
-            splits = array_ops.concat([starts, end], 0)
-            return cls.from_row_splits(values, splits, validate=validate)
+            values = as_values(values)
+            count = rows_of(values)
+            partition = RowPartition.from_row_starts(row_starts, count, validate)
+            return cls._from_row_partition(values, partition, False)
 
     @classmethod
     def from_row_limits(cls, values, row_limits, name=None, validate=True):
         """Of where each row ends in the values: int32 or int64, [rows]."""
         with name_scopes.graph_scope(name, "RaggedFromRowLimits"):
-            values, limits = as_values(values), vector(row_limits, "row_limits")
-            splits = array_ops.concat([array_ops.zeros([1], limits.dtype), limits], 0)
-            return cls.from_row_splits(values, splits, validate=validate)
+            partition = RowPartition.from_row_limits(row_limits, validate)
+            return cls._from_row_partition(as_values(values), partition, validate)
 
     @classmethod
     def from_uniform_row_length(
@@ -159,9 +119,63 @@ class RaggedTensor:
         not divide the number of values.
         """
         with name_scopes.graph_scope(name, "RaggedFromUniformRowLength"):
-            return uniform.make(
-                cls, as_values(values), uniform_row_length, nrows, validate
+            values = as_values(values)
+            count = rows_of(values)
+            hint = values.row_splits.dtype if is_ragged(values) else None
+            if hint is None and isinstance(uniform_row_length, _headrace.Tensor):
+                hint = uniform_row_length.dtype
+            partition = RowPartition.from_uniform_row_length(
+                uniform_row_length, count, nrows, validate, hint or count.dtype
             )
+            return cls._from_row_partition(values, partition, False)
+
+    @classmethod
+    def _from_row_partition(cls, values, row_partition, validate=True):
+        """Of a RowPartition."""
+        if not isinstance(row_partition, RowPartition):
+            raise TypeError(
+                "Argument `row_partition` must be a RowPartition. Received "
+                f"{row_partition}."
+            )
+        values.shape.with_rank_at_least(1)
+        if validate:
+            row_partition = checks.values(row_partition, rows_of(values))
+        values, splits = same_dtypes(values, row_partition.row_splits())
+        made = row_partition.with_dtype(splits.dtype)
+        return cls(
+            values,
+            splits,
+            internal=True,
+            uniform=made._uniform,
+            uniform_size=made._uniform_size if made._uniform is None else None,
+        )._with_given(**made._given)
+
+    @classmethod
+    def _from_nested_row_partitions(
+        cls, flat_values, nested_row_partitions, validate=True
+    ):
+        """Of the RowPartition of each level, outermost first."""
+        result = flat_values
+        for partition in reversed(nested_row_partitions):
+            result = cls._from_row_partition(result, partition, validate)
+        return result
+
+    @property
+    def _row_partition(self):
+        """The rows as a RowPartition."""
+        return RowPartition(
+            self._splits,
+            self._given.get("lengths"),
+            self._given.get("rowids"),
+            self._given.get("nrows"),
+            self.uniform_row_length,
+            self._given.get("nvals"),
+            internal=True,
+        )
+
+    @property
+    def _nested_row_partitions(self):
+        return tuple(level._row_partition for level in levels(self))
 
     @classmethod
     def _nested(cls, make, flat_values, validate, **nested):
@@ -342,7 +356,7 @@ class RaggedTensor:
         """The row of each value."""
         if "rowids" in self._given:
             return self._given["rowids"]
-        return convert.rowids_of_splits(self._splits)
+        return rowids_of_splits(self._splits)
 
     def nested_row_lengths(self, name=None):
         """A tuple of the row_lengths() of each ragged dimension,
@@ -586,7 +600,6 @@ from headrace.ragged import (  # noqa: E402
     from_dense,
     indexing,
     text,
-    uniform,
     variants,
 )
 from headrace.ragged.spec import RaggedTensorSpec  # noqa: E402
