@@ -75,6 +75,11 @@ def _levels_of(x):
 
 def _aligned(x, y):
     """(flat values of x, of y, levels)."""
+    if is_ragged(x) and is_ragged(y) and x.row_splits.dtype != y.row_splits.dtype:
+        raise ValueError(
+            "Input RaggedTensors have mismatched row_splits dtypes; use "
+            "RaggedTensor.with_row_splits_dtype() to convert them to compatible dtypes."
+        )
     for a, b, swap in ((x, y, False), (y, x, True)):
         if is_ragged(a) and not is_ragged(b) and _fits_below(b, a):
             flat = (b, a.flat_values) if swap else (a.flat_values, b)

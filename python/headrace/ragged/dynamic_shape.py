@@ -12,11 +12,11 @@ from headrace.framework import (
     tensor_shape,
 )
 from headrace.framework.extension import batches
-from headrace.ops import array_ops, check_ops, reduction_ops
+from headrace.ops import array_ops, check_ops, math_ops, reduction_ops
 from headrace.ragged import checks, dynamic_shape_spec
 from headrace.ragged.dynamic_shape_spec import aligned
 from headrace.ragged.parts import checked_axis, levels
-from headrace.ragged.ragged_tensor import RaggedTensor
+from headrace.ragged.ragged_tensor import RaggedTensor, as_values
 from headrace.ragged.row_partition import RowPartition
 from headrace.ragged.spec import RaggedTensorSpec
 
@@ -630,12 +630,12 @@ class DynamicRaggedShape(batches.BatchableExtensionType):
 
 def _sizes(inner_shape, dtype):
     if isinstance(inner_shape, _headrace.Tensor):
-        return raw.Cast(inner_shape, DstT=dtype)
+        return math_ops.cast(inner_shape, dtype)
     try:
         return conversion.convert_to_tensor(inner_shape, dtype)
     except (TypeError, ValueError):
         # Floats that are whole are sizes, as upstream.
-        return raw.Cast(conversion.convert_to_tensor(inner_shape), DstT=dtype)
+        return math_ops.cast(conversion.convert_to_tensor(inner_shape), dtype)
 
 
 def _known_sizes(sizes):
@@ -649,9 +649,8 @@ def _known_sizes(sizes):
 
 def _with_shape(t):
     """What has a shape: tensors, and composite ones that know theirs."""
-    if levels(t) or isinstance(t, _headrace.Tensor) or hasattr(t, "_ragged_shape"):
-        return t
-    return t if hasattr(t, "dense_shape") else conversion.convert_to_tensor(t)
+    known = hasattr(t, "_ragged_shape") or hasattr(t, "dense_shape")
+    return t if known else as_values(t)
 
 
 def _static_lengths(partition):

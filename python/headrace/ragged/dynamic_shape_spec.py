@@ -2,7 +2,7 @@
 
 from collections import abc
 
-from headrace.framework import dtypes, tensor_shape, type_spec
+from headrace.framework import dimension, dtypes, tensor_shape, type_spec
 from headrace.ragged.row_partition import RowPartitionSpec
 from headrace.ragged.spec import RaggedTensorSpec
 
@@ -48,19 +48,19 @@ def aligned(row_partitions, inner):
             "If row_partitions are provided, must have inner_rank > 0. Got "
             f"{row_partitions} and {inner}"
         )
-    found, rows = [], tensor_shape.TensorShape([None])
+    found, rows = [], dimension.Dimension(None)
     for p in row_partitions:  # what the outer ones know, to the inner ones
-        p = p._merge_with(RowPartitionSpec(p._nrows.merge_with(rows)[0], dtype=p.dtype))
-        rows = p._nvals
+        nrows = dimension.Dimension(p.nrows).merge_with(rows)
+        p = p._merge_with(RowPartitionSpec(nrows, dtype=p.dtype))
+        rows = dimension.Dimension(p.nvals)
         found.append(p)
-    first = inner[:1] if inner.rank is not None else tensor_shape.TensorShape([None])
-    rows = rows.merge_with(first)
     if inner.rank is not None:
-        inner = rows.concatenate(inner[1:])
+        rows = rows.merge_with(inner[0])
+        inner = tensor_shape.TensorShape([rows.value, *inner[1:]])
     for i in reversed(range(len(found))):
         p = found[i]
-        found[i] = p._merge_with(RowPartitionSpec(nvals=rows[0], dtype=p.dtype))
-        rows = found[i]._nrows
+        found[i] = p._merge_with(RowPartitionSpec(nvals=rows, dtype=p.dtype))
+        rows = found[i].nrows
     return tuple(found), inner
 
 
