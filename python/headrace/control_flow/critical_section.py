@@ -108,9 +108,7 @@ class CriticalSection:
         with execution.control_dependencies([lock]):
             result = nest.map_structure(_returned, fn(), expand_composites=True)
         if not nest.flatten(result):
-            raise ValueError(
-                "'tensors' must have at least one Tensor. Received: []."
-            )
+            raise ValueError("'tensors' must have at least one Tensor. Received: [].")
         made = [
             op
             for op in graph.get_operations()

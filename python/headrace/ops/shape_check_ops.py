@@ -101,7 +101,9 @@ def assert_rank_with_data(x, rank, message=None, name=None, data=None, summarize
     )
 
 
-def assert_rank_at_least_with_data(x, rank, message=None, name=None, data=None, summarize=None):
+def assert_rank_at_least_with_data(
+    x, rank, message=None, name=None, data=None, summarize=None
+):
     """Asserts that x has at least that rank; `assert_rank` says the rest."""
     return _check_rank(
         x,
@@ -115,7 +117,9 @@ def assert_rank_at_least_with_data(x, rank, message=None, name=None, data=None, 
     )
 
 
-def assert_rank_in_with_data(x, ranks, message=None, name=None, data=None, summarize=None):
+def assert_rank_in_with_data(
+    x, ranks, message=None, name=None, data=None, summarize=None
+):
     """Asserts that x has one of the ranks; `assert_rank` says the rest."""
 
     def holds(found, ranks):
@@ -274,9 +278,7 @@ def _of_version_2(function, text):
     return signatures.twin(function, name, function.__doc__, text)
 
 
-assert_rank = _of_version_2(
-    assert_rank_with_data, "x, rank, message=None, name=None"
-)
+assert_rank = _of_version_2(assert_rank_with_data, "x, rank, message=None, name=None")
 assert_rank_at_least = _of_version_2(
     assert_rank_at_least_with_data, "x, rank, message=None, name=None"
 )

@@ -680,7 +680,7 @@ def _like(function):
 
 def reshape(tensor, shape, name=None):
     """The values, all in one, in another shape."""
-    return shape.over(conversion.convert_to_tensor(tensor))
+    return shape.over(as_values(tensor))
 
 
 def fill(dims, value, name=None):

@@ -177,7 +177,9 @@ class Spec:
     def _with_num_row_partitions(self, new_num_row_partitions):
         count, rank = new_num_row_partitions, self.rank
         if rank is None:
-            raise ValueError("Changing num_row_partitions with unknown rank unsupported")
+            raise ValueError(
+                "Changing num_row_partitions with unknown rank unsupported"
+            )
         if count > max(rank - 1, 0):
             raise ValueError("Number of row partitions too large")
         if count < 0:

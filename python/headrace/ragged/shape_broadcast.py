@@ -103,6 +103,11 @@ def _with_dtype(a, b):
 
 def broadcast_to(input, shape, name=None):
     """A tensor or ragged tensor in a ragged shape."""
+    return shape._add_row_partitions(flat_values(input, shape))
+
+
+def flat_values(input, shape):
+    """The innermost values of what broadcast_to gives."""
     message = "Cannot broadcast"
     values = as_values(input)
     source = DynamicRaggedShape.from_tensor(values).with_dtype(shape.dtype)
@@ -112,12 +117,10 @@ def broadcast_to(input, shape, name=None):
         raise ValueError(
             f"{message}: source has rank {source.rank}, target {shape.rank}"
         )
-    if not source.num_row_partitions and not shape.num_row_partitions:
-        return array_ops.broadcast_to(values, shape.inner_shape)
     flat = getattr(values, "flat_values", values)
-    if source.rank < shape.inner_rank and not source.num_row_partitions:
-        flat = array_ops.broadcast_to(flat, shape.inner_shape)
-        return shape._add_row_partitions(flat)
+    dense = not source.num_row_partitions
+    if dense and (not shape.num_row_partitions or source.rank < shape.inner_rank):
+        return array_ops.broadcast_to(flat, shape.inner_shape)
     source = _expanded(source, shape.rank)
     count = max(source.num_row_partitions, shape.num_row_partitions)
     source = source._with_num_row_partitions(count)
@@ -129,7 +132,7 @@ def broadcast_to(input, shape, name=None):
     if rows is not None:
         flat = array_ops.gather(flat, rows)
     flat = array_ops.broadcast_to(flat, target.inner_shape)
-    return shape._add_row_partitions(array_ops.reshape(flat, shape.inner_shape))
+    return array_ops.reshape(flat, shape.inner_shape)
 
 
 def _layer(a, b, rows_a, rows_b):
@@ -173,8 +176,8 @@ def _of_dense(a, b):
         tensor_shape.TensorShape(None) if s is None else s
         for s in (a._static_inner_shape, b._static_inner_shape)
     ]
-    static = array_ops.broadcast_static_shape(*known)
-    return raw.BroadcastArgs(a.inner_shape, b.inner_shape), static
+    sizes = raw.BroadcastArgs(a.inner_shape, b.inner_shape)
+    return sizes, array_ops.broadcast_static_shape(*known)
 
 
 def broadcast_dynamic_shape(shape_x, shape_y, name=None):

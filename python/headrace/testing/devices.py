@@ -87,6 +87,7 @@ def _check_node(expected, actual):
             raise AssertionError(
                 f"Node named '{name}' has {what} '{b}' that is not expected '{a}'"
             )
+
     def inputs(node):
         data = [x for x in node.input if not x.startswith("^")]
         return data, {x for x in node.input if x.startswith("^")}

@@ -107,9 +107,7 @@ class StructuredTensor(batches.BatchableExtensionType):
         if shape.rank is None:
             raise ValueError("StructuredTensor's shape must have known rank.")
         if not isinstance(fields, dict):
-            raise TypeError(
-                f"fields must be a dictionary, got {type(fields).__name__}"
-            )
+            raise TypeError(f"fields must be a dictionary, got {type(fields).__name__}")
         if shape.rank < 2 and row_partitions:
             raise ValueError("row_partitions must be None or [] if shape.rank<2")
         if not shape.rank and nrows is not None:
@@ -260,7 +258,8 @@ class StructuredTensor(batches.BatchableExtensionType):
 
     def __repr__(self):
         fields = ",".join(
-            f'\n        "{name}": ' + str(self._fields[name]).replace("\n", "\n" + " " * 12)
+            f'\n        "{name}": '
+            + str(self._fields[name]).replace("\n", "\n" + " " * 12)
             for name in sorted(self._fields)
         )
         return (
@@ -423,7 +422,9 @@ def _converted(fields):
             try:
                 value = conversion.convert_to_tensor(value)
             except (TypeError, ValueError) as e:
-                raise TypeError(f"Unexpected type for value in `fields`: {value}") from e
+                raise TypeError(
+                    f"Unexpected type for value in `fields`: {value}"
+                ) from e
         result[name] = value
     return result
 
