@@ -37,11 +37,11 @@ def together(*operands):
     given = [as_values(x, dtype_hint=known.dtype) for x in given]
     rows = next(x for x in given if is_ragged(x))
     for x in given:
-        flat, _, splits = _aligned(rows, x)
+        flat, _, splits = _aligned(rows, x, "Unable to broadcast")
         rows = with_splits(flat, splits)
     flat = []
     for x in given:
-        _, values, splits = _aligned(rows, x)
+        _, values, splits = _aligned(rows, x, "Unable to broadcast")
         flat.append(values)
     found = iter(flat)
     return [None if x is None else next(found) for x in operands], splits
@@ -63,8 +63,8 @@ class _Level:
 
     def over(self, values):
         """The rows of `values`."""
-        return RaggedTensor(
-            *same_dtypes(values, self.splits), internal=True, uniform=self.uniform
+        return RaggedTensor._of_splits(
+            *same_dtypes(values, self.splits), uniform=self.uniform
         )
 
 
@@ -72,7 +72,7 @@ def _levels_of(x):
     return [_Level(level.row_splits, level._uniform) for level in levels(x)]
 
 
-def _aligned(x, y):
+def _aligned(x, y, message=None):
     """(flat values of x, of y, levels)."""
     if is_ragged(x) and is_ragged(y) and x.row_splits.dtype != y.row_splits.dtype:
         raise ValueError(
@@ -87,7 +87,7 @@ def _aligned(x, y):
         return x.flat_values, y.flat_values, _levels_of(x)
     dtype = (x if is_ragged(x) else y).row_splits.dtype
     shapes = [DynamicRaggedShape.from_tensor(v, dtype) for v in (x, y)]
-    whole = shape_broadcast.broadcast_dynamic_shape(*shapes)
+    whole = shape_broadcast.whole(*shapes, message)
     flat_x, flat_y = (shape_broadcast.flat_values(v, whole) for v in (x, y))
     levels = [
         _Level(p.row_splits(), p.static_uniform_row_length)

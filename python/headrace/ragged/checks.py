@@ -98,6 +98,16 @@ def values(partition, count):
     )
 
 
+def same_graph(splits, values):
+    """ValueError for tensors of two sessions' graphs."""
+    flat = getattr(values, "flat_values", values)
+    if not all(isinstance(t, _headrace.SymbolicTensor) for t in (splits, flat)):
+        return
+    graphs = splits.graph, flat.graph
+    if graphs[0] is not graphs[1] and not any(g.building_function for g in graphs):
+        raise ValueError(f"{splits} must be from the same graph as {flat}.")
+
+
 def same_splits(a, b, message=None):
     """Row splits that are both, which must be equal: InvalidArgumentError otherwise."""
     if a is b:

@@ -205,7 +205,7 @@ def _masked(data, mask):
     )
     inner = _masked(data.values, mask.values)
     if is_ragged(mask.values) or mask.values.shape.rank != 1:
-        return RaggedTensor(inner, splits, internal=True)
+        return RaggedTensor._of_splits(inner, splits)
     kept = splits_of_lengths(math_ops.cast(mask.values, splits.dtype))
     return RaggedTensor.from_row_splits(
         inner, array_ops.gather(kept, splits), validate=False

@@ -29,9 +29,9 @@ def partition(x, dtype=None, what="row_splits"):
         if dtype is None and given == np.dtype(np.int32):
             dtype = dtypes.int32
         if dtype is None and not _holds_integers(x):
-            x = conversion.convert_to_tensor(x)
+            x = conversion.convert_to_tensor(x, name=what)
         else:
-            x = conversion.convert_to_tensor(x, dtype or dtypes.int64)
+            x = conversion.convert_to_tensor(x, dtype or dtypes.int64, name=what)
     checks.integers(x, what)
     return x
 

@@ -21,7 +21,7 @@ from headrace.ragged.ragged_value import RaggedTensorValue
 from headrace.ragged.row_partition import RowPartition
 
 
-def as_values(x, dtype=None, dtype_hint=None):
+def as_values(x, dtype=None, dtype_hint=None, name=None):
     """A tensor, of a dtype, or a ragged tensor."""
     if is_ragged(x):
         return x
@@ -29,7 +29,7 @@ def as_values(x, dtype=None, dtype_hint=None):
         return RaggedTensor.from_nested_row_splits(
             x.flat_values, x.nested_row_splits, validate=False
         )
-    return conversion.convert_to_tensor(x, dtype, dtype_hint)
+    return conversion.convert_to_tensor(x, dtype, dtype_hint, name)
 
 
 def as_ragged(x, dtype=dtypes.int64):
@@ -44,19 +44,30 @@ class RaggedTensor:
     _is_ragged = True
     __array_priority__ = 100
 
-    def __init__(
-        self, values, row_splits, internal=False, uniform=None, uniform_size=None
-    ):
+    def __init__(self, values, row_partition, internal=False):
         if not internal:
             raise ValueError(
                 "RaggedTensor constructor is private; please use one of the factory "
                 "methods instead (e.g., RaggedTensor.from_row_lengths())"
             )
+        if not (isinstance(values, _headrace.Tensor) or is_ragged(values)):
+            raise TypeError(
+                "type(values) must be one of: Tensor, RaggedTensor. Received "
+                f"{type(values)}"
+            )
+        made = self._from_row_partition(values, row_partition, validate=False)
+        self.__dict__.update(made.__dict__)
+
+    @classmethod
+    def _of_splits(cls, values, row_splits, uniform=None, uniform_size=None):
+        """Of splits that are known to fit: see the attributes."""
+        self = object.__new__(cls)
         self._values_part = values
         self._splits = row_splits
         self._uniform = uniform  # the length of all rows, where it is one
         self._uniform_size = uniform_size  # a tensor where only a run knows it
         self._given = {}  # partitions of other kinds that it was made of
+        return self
 
     # --- Making them.
     @classmethod
@@ -69,7 +80,9 @@ class RaggedTensor:
         """
         with name_scopes.graph_scope(name, "RaggedFromRowSplits"):
             partition = RowPartition.from_row_splits(row_splits, validate)
-            return cls._from_row_partition(as_values(values), partition, validate)
+            return cls._from_row_partition(
+                as_values(values, name="values"), partition, validate
+            )
 
     @classmethod
     def from_row_lengths(cls, values, row_lengths, name=None, validate=True):
@@ -77,7 +90,9 @@ class RaggedTensor:
         values."""
         with name_scopes.graph_scope(name, "RaggedFromRowLengths"):
             partition = RowPartition.from_row_lengths(row_lengths, validate)
-            return cls._from_row_partition(as_values(values), partition, validate)
+            return cls._from_row_partition(
+                as_values(values, name="values"), partition, validate
+            )
 
     @classmethod
     def from_value_rowids(
@@ -88,7 +103,10 @@ class RaggedTensor:
         `nrows` is the number of rows where the last ones may be empty.
         """
         with name_scopes.graph_scope(name, "RaggedFromValueRowIds"):
-            values, ids = as_values(values), vector(value_rowids, "value_rowids")
+            values, ids = (
+                as_values(values, name="values"),
+                vector(value_rowids, "value_rowids"),
+            )
             values.shape[:1].assert_is_compatible_with(ids.shape)
             partition = RowPartition.from_value_rowids(ids, nrows, validate)
             return cls._from_row_partition(values, partition, validate)
@@ -97,7 +115,7 @@ class RaggedTensor:
     def from_row_starts(cls, values, row_starts, name=None, validate=True):
         """Of where each row begins in the values: int32 or int64, [rows]."""
         with name_scopes.graph_scope(name, "RaggedFromRowStarts"):
-            values = as_values(values)
+            values = as_values(values, name="values")
             count = rows_of(values)
             partition = RowPartition.from_row_starts(row_starts, count, validate)
             return cls._from_row_partition(values, partition, False)
@@ -107,7 +125,9 @@ class RaggedTensor:
         """Of where each row ends in the values: int32 or int64, [rows]."""
         with name_scopes.graph_scope(name, "RaggedFromRowLimits"):
             partition = RowPartition.from_row_limits(row_limits, validate)
-            return cls._from_row_partition(as_values(values), partition, validate)
+            return cls._from_row_partition(
+                as_values(values, name="values"), partition, validate
+            )
 
     @classmethod
     def from_uniform_row_length(
@@ -119,7 +139,7 @@ class RaggedTensor:
         not divide the number of values.
         """
         with name_scopes.graph_scope(name, "RaggedFromUniformRowLength"):
-            values = as_values(values)
+            values = as_values(values, name="values")
             count = rows_of(values)
             hint = values.row_splits.dtype if is_ragged(values) else None
             if hint is None and isinstance(uniform_row_length, _headrace.Tensor):
@@ -138,14 +158,14 @@ class RaggedTensor:
                 f"{row_partition}."
             )
         values.shape.with_rank_at_least(1)
+        checks.same_graph(row_partition.row_splits(), values)
         if validate:
             row_partition = checks.values(row_partition, rows_of(values))
         values, splits = same_dtypes(values, row_partition.row_splits())
         made = row_partition.with_dtype(splits.dtype)
-        return cls(
+        return cls._of_splits(
             values,
             splits,
-            internal=True,
             uniform=made._uniform,
             uniform_size=made._uniform_size if made._uniform is None else None,
         )._with_given(**made._given)
@@ -387,9 +407,7 @@ class RaggedTensor:
         size = self._uniform_size
         if size is not None:
             size = math_ops.cast(size, splits.dtype)
-        made = RaggedTensor(
-            values, splits, internal=True, uniform=self._uniform, uniform_size=size
-        )
+        made = RaggedTensor._of_splits(values, splits, self._uniform, size)
         return made._with_given(**self._given) if splits is self._splits else made
 
     def with_flat_values(self, new_values):

@@ -18,9 +18,9 @@ _INDEXES = (dtypes.int32, dtypes.int64)
 
 def _tensor(x, what, dtype=None, dtype_hint=None):
     if dtype is not None:
-        x = conversion.convert_to_tensor(x, dtypes.as_dtype(dtype))
+        x = conversion.convert_to_tensor(x, dtypes.as_dtype(dtype), name=what)
     elif dtype_hint is not None and not hasattr(x, "dtype"):
-        x = conversion.convert_to_tensor(x, dtype_hint=dtype_hint)
+        x = conversion.convert_to_tensor(x, dtype_hint=dtype_hint, name=what)
     return parts.partition(x, what=what)
 
 

@@ -135,7 +135,7 @@ def flat_values(input, shape):
     return array_ops.reshape(flat, shape.inner_shape)
 
 
-def _layer(a, b, rows_a, rows_b):
+def _layer(a, b, rows_a, rows_b, message):
     """The partition that two make."""
     (one_a, maybe_a), (one_b, maybe_b) = _one(a), _one(b)
     if one_a or one_b:
@@ -148,14 +148,14 @@ def _layer(a, b, rows_a, rows_b):
     else:
         made = _gathered(a, rows_a) if maybe_a is None else None
     if made is not None and maybe_b is None:
-        return _fits(b, rows_b, made, None)
+        return _fits(b, rows_b, made, message)
     lengths_a, lengths_b = _at(a.row_lengths(), rows_a), _at(b.row_lengths(), rows_b)
     if maybe_a is not None:
         lengths = array_ops.where(maybe_a, lengths_b, lengths_a)
     else:
         lengths = lengths_a
     made = RowPartition.from_row_lengths(lengths, validate=False)
-    return _fits(b, rows_b, _fits(a, rows_a, made, None), None)
+    return _fits(b, rows_b, _fits(a, rows_a, made, message), message)
 
 
 def _gathered(p, rows):
@@ -188,6 +188,11 @@ def broadcast_dynamic_shape(shape_x, shape_y, name=None):
         else DynamicRaggedShape._from_inner_shape(conversion.convert_to_tensor(s))
         for s in (shape_x, shape_y)
     )
+    return whole(a, b)
+
+
+def whole(a, b, message=None):
+    """The shape that two make; `message` begins the error of those that do not."""
     if None in (a.rank, b.rank):
         raise ValueError("Unable to broadcast: unknown rank")
     a, b = _with_dtype(a, b)
@@ -202,18 +207,19 @@ def broadcast_dynamic_shape(shape_x, shape_y, name=None):
     rank = max(a.rank, b.rank)
     a, b = _expanded(a, rank), _expanded(b, rank)
     count = max(a.num_row_partitions, b.num_row_partitions)
-    return _ragged(a._with_num_row_partitions(count), b._with_num_row_partitions(count))
+    a, b = (s._with_num_row_partitions(count) for s in (a, b))
+    return _ragged(a, b, message)
 
 
-def _ragged(a, b):
+def _ragged(a, b, message):
     total = raw.Maximum(a[0], b[0])
     known = [_static(s[0]) for s in (a, b)]
     if 1 in known:
         total = b[0] if known[0] == 1 else a[0]
-    rows_a, rows_b = (_outermost(s[0], total, None) for s in (a, b))
+    rows_a, rows_b = (_outermost(s[0], total, message) for s in (a, b))
     partitions = []
     for p, q in zip(a.row_partitions, b.row_partitions):
-        made = _layer(p, q, rows_a, rows_b)
+        made = _layer(p, q, rows_a, rows_b, message)
         rows_a, rows_b = _next(p, rows_a, made), _next(q, rows_b, made)
         partitions.append(made)
     nvals = array_ops.reshape(partitions[-1].nvals(), [1])
