@@ -357,6 +357,10 @@ class NoneTensorSpec(TypeSpec):
 
     value_type = type(None)
 
+    def is_compatible_with(self, spec_or_value):
+        """Whether a value is None, or another spec its kind."""
+        return spec_or_value is None or isinstance(spec_or_value, NoneTensorSpec)
+
     def _serialize(self):
         return ()
 
