@@ -15,7 +15,7 @@ import surface  # noqa: E402
 def recorded():
     """[(version, lines)] of the lists, oldest first."""
     lists = []
-    for name in os.listdir(surface.FOLDER):
+    for name in filter(lambda name: name.endswith(".txt"), os.listdir(surface.FOLDER)):
         with open(os.path.join(surface.FOLDER, name), encoding="utf-8") as f:
             version = surface.numbers(name.removesuffix(".txt"))
             lists.append((version, f.read().splitlines()))
