@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from headrace import _protos
 from headrace._load import _headrace
+from headrace.context import late
 from headrace.context.properties import read_only
 from headrace.framework import (
     conversion,
@@ -83,6 +85,23 @@ class TypeSpec:
         NotImplementedError.
         """
         raise NotImplementedError(f"{type(self).__name__}.placeholder_value")
+
+    def experimental_as_proto(self):
+        """The spec as a message: a TypeSpecProto, or a tensor's TensorSpecProto.
+
+        NotImplementedError for specs that have no form outside of a program.
+        """
+        return late.spec_as_proto(self)
+
+    @classmethod
+    def experimental_from_proto(cls, proto):
+        """The spec of a message that experimental_as_proto() gives."""
+        return late.spec_of_proto(proto)
+
+    @classmethod
+    def experimental_type_proto(cls):
+        """The class of the messages of these specs."""
+        return _protos.TypeSpecProto
 
     def flatten(self):
         """The TensorSpecs of the tensors that values are made of: a list."""
@@ -234,6 +253,11 @@ class TensorSpec(ValuesSpec):
         raise ValueError(
             f"`tensor` should be a tf.Tensor, but got type {type(tensor)}."
         )
+
+    @classmethod
+    def experimental_type_proto(cls):
+        """The class of the messages of these specs."""
+        return getattr(_protos, f"{cls.__name__}Proto", _protos.TypeSpecProto)
 
     def flatten(self):
         """A list of this spec."""

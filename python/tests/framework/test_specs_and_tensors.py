@@ -69,3 +69,48 @@ def test_methods_of_others(tmp_path):
         tf.constant(1)
     assert graph.num_operations() == 1 == len(graph.operations)
     assert graph.graph_def_versions == graph.as_graph_def().versions
+
+
+SPECS = (
+    tf.TensorSpec([2], name="q"),
+    tf.TensorSpec(None, tf.int32),
+    RAGGED,
+    SPARSE,
+    tf.IndexedSlicesSpec([None, 2]),
+    tf.NoneTensorSpec(),
+    tf.TensorShape([2, None]),
+    tf.TensorShape(None),
+    tf.float32,
+    tf.type_spec_from_value(tf.experimental.RowPartition.from_row_lengths([1, 2])),
+)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_specs_as_messages(spec):
+    proto = spec.experimental_as_proto()
+    assert isinstance(proto, spec.experimental_type_proto())
+    # (Shapes of unknown rank equal nothing.)
+    assert repr(type(spec).experimental_from_proto(proto)) == repr(spec)
+    if isinstance(spec, tf.TypeSpec):
+        again = type(proto).FromString(proto.SerializeToString())
+        assert tf.TypeSpec.experimental_from_proto(again) == spec
+
+
+def test_messages_as_upstream_writes_them():
+    proto = RAGGED.experimental_as_proto()
+    assert proto.type_spec_class == 3 and proto.num_flat_components == 2
+    assert proto.type_spec_class_name == "RaggedTensorSpec"
+    shape, dtype, rank, splits = proto.type_state.tuple_value.values
+    assert [d.size for d in shape.tensor_shape_value.dim] == [-1, -1]
+    assert (dtype.tensor_dtype_value, rank.int64_value) == (3, 1)
+    assert splits.tensor_dtype_value == 9
+    partition = SPECS[-1].experimental_as_proto()
+    assert partition.type_spec_class == 10 and partition.num_flat_components == 1
+    with pytest.raises(NotImplementedError, match="OptionalSpec"):
+        tf.OptionalSpec(VECTOR).experimental_as_proto()
+    with pytest.raises(TypeError, match="no message of a type spec"):
+        tf.TypeSpec.experimental_from_proto(3)
+    proto.type_state.tuple_value.values.pop()
+    proto.type_state.tuple_value.values[2].string_value = "x"
+    with pytest.raises(tf.errors.DataLossError, match="no state of RaggedTensorSpec"):
+        tf.TypeSpec.experimental_from_proto(proto)
