@@ -88,7 +88,9 @@ def _aligned(x, y, message=None):
     dtype = (x if is_ragged(x) else y).row_splits.dtype
     shapes = [DynamicRaggedShape.from_tensor(v, dtype) for v in (x, y)]
     whole = shape_broadcast.whole(*shapes, message)
-    flat_x, flat_y = (shape_broadcast.flat_values(v, whole) for v in (x, y))
+    flat_x, flat_y = (
+        shape_broadcast.flat_values(v, whole, own) for v, own in zip((x, y), shapes)
+    )
     levels = [
         _Level(p.row_splits(), p.static_uniform_row_length)
         for p in whole.row_partitions

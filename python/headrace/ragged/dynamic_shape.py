@@ -47,6 +47,17 @@ def _common_dtype(row_partitions, inner_shape):
     return dtypes.int32 if found == {dtypes.int32} else dtypes.int64
 
 
+def _is_settled(row_partitions, inner):
+    """Whether all know of each other's sizes already."""
+    sizes = [p.static_nvals for p in row_partitions]
+    rows = [p.static_nrows for p in row_partitions[1:]]
+    if row_partitions:
+        if not inner.rank:
+            return False
+        rows.append(inner[0])
+    return sizes == rows
+
+
 def _statically_aligned(row_partitions, inner):
     """The same that know of each other's sizes: see dynamic_shape_spec.aligned."""
     for i, (a, b) in enumerate(zip(row_partitions, row_partitions[1:])):
@@ -59,6 +70,8 @@ def _statically_aligned(row_partitions, inner):
     if row_partitions and inner.rank and inner[0] is not None:
         if row_partitions[-1].static_nvals not in (None, inner[0]):
             raise ValueError("Last row partition does not match inner_shape.")
+    if _is_settled(row_partitions, inner):
+        return row_partitions, inner
     specs, inner = aligned([p._type_spec for p in row_partitions], inner)
     return tuple(
         p._with_sizes(s.nrows, s.nvals, s.uniform_row_length)

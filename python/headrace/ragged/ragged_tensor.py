@@ -183,7 +183,7 @@ class RaggedTensor:
     @property
     def _row_partition(self):
         """The rows as a RowPartition."""
-        return RowPartition(
+        made = RowPartition(
             self._splits,
             self._given.get("lengths"),
             self._given.get("rowids"),
@@ -192,6 +192,10 @@ class RaggedTensor:
             self._given.get("nvals"),
             internal=True,
         )
+        values = self.values.shape
+        if made._nvals is None and values.rank:
+            made._nvals = values[0]
+        return made
 
     @property
     def _nested_row_partitions(self):

@@ -325,7 +325,12 @@ class RowPartition:
         return self._uniform is not None or self._uniform_size is not None
 
     def _part(self, kind, make):
-        return self._given[kind] if kind in self._given else make()
+        if kind in self._given:
+            return self._given[kind]
+        made = make()
+        if isinstance(made, _headrace.EagerTensor):
+            self._given[kind] = made  # tensors of a graph may be out of scope later
+        return made
 
     # --- Others like them.
     def with_dtype(self, dtype):

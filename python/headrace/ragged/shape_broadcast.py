@@ -106,11 +106,13 @@ def broadcast_to(input, shape, name=None):
     return shape._add_row_partitions(flat_values(input, shape))
 
 
-def flat_values(input, shape):
-    """The innermost values of what broadcast_to gives."""
+def flat_values(input, shape, source=None):
+    """The innermost values of what broadcast_to gives; `source` is the input's shape."""
     message = "Cannot broadcast"
     values = as_values(input)
-    source = DynamicRaggedShape.from_tensor(values).with_dtype(shape.dtype)
+    if source is None:
+        source = DynamicRaggedShape.from_tensor(values)
+    source = source.with_dtype(shape.dtype)
     if None in (source.rank, shape.rank):
         raise ValueError("Rank of source and target must be statically known")
     if source.rank > shape.rank:
