@@ -122,10 +122,11 @@ def array(val, dtype=None, copy=True, ndmin=0):
     """A tensor of a value, of at least `ndmin` dimensions.
 
     Without a `dtype` it has that which the value's parts have together; Python's
-    numbers take the precision that the mode gives these. Tensors never change, so `copy`
-    makes no difference.
+    numbers take the precision that the mode gives these. With `copy` it is a tensor of
+    its own, on the device of the scope.
     """
     x = as_array(val, promotion.as_dtype(dtype))
+    x = tf.identity(x) if copy else x
     missing = ndmin - static_rank(x) if ndmin else 0
     return tf.reshape(x, [1] * missing + sizes_of(x)) if missing > 0 else x
 

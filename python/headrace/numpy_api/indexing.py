@@ -25,8 +25,7 @@ def getitem(x, key, native):
     together, vectors of booleans like the places of their true elements. IndexError for
     keys of other types, ValueError for a boolean without dimensions.
     """
-    if isinstance(key, (int, slice)) and not isinstance(key, bool):
-        _check_slice(key)
+    if isinstance(key, int) and not isinstance(key, bool):
         return native(x, key)
     if _is_mask(key):
         return tf.boolean_mask(x, plain(as_array(key)))
@@ -35,7 +34,7 @@ def getitem(x, key, native):
     keys = [_as_key(k) for k in (key if isinstance(key, tuple) else (key,))]
     if not any(map(_is_array, keys)):
         return native(x, tuple(keys))
-    return _gathered(x, _spread(x, keys), native)
+    return _gathered(x, _spread(keys), native)
 
 
 def _is_part(key):
@@ -56,12 +55,19 @@ def _check_slice(key):
                 raise IndexError(f"{_ONLY}{part!r}")
 
 
+def _bound(x):
+    """A bound of a slice as what tensors take."""
+    if isinstance(x, _headrace.Tensor) and x.dtype not in (tf.int32, tf.int64):
+        return tf.cast(x, tf.int64) if x.dtype.is_integer else x
+    return x
+
+
 def _as_key(key):
     """A slice, an integer, None, an ellipsis, a tensor without dimensions, or an array of
     integers."""
     if isinstance(key, slice):
         _check_slice(key)
-        return key
+        return slice(*map(_bound, (key.start, key.stop, key.step)))
     if isinstance(key, _SCALARS) and not isinstance(key, bool):
         return key
     try:
@@ -79,56 +85,72 @@ def _is_array(key):
     return isinstance(key, _headrace.Tensor) and key.shape.rank != 0
 
 
-def _spread(x, keys):
-    """The keys, one for each dimension: masks as the places of what is true in them, an
-    ellipsis as slices."""
+def _spread(keys):
+    """The keys, masks as the places of what is true in them."""
     found = []
     for key in keys:
         if _is_array(key) and key.dtype == tf.bool:
             found += tf.unstack(tf.where(key), num=key.shape.rank, axis=1)
         else:
             found.append(key)
-    at = [i for i, key in enumerate(found) if key is Ellipsis]
-    if len(at) > 1:
+    if sum(key is Ellipsis for key in found) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
-    if at:
-        taken = sum(key is not None for key in found) - 1
-        missing = arrays.static_rank(x) - taken
-        found[at[0] : at[0] + 1] = [slice(None)] * missing
     return found
 
 
 def _gathered(x, keys, native):
     """x[keys] where some of the keys are arrays."""
     plain_keys = tuple(slice(None) if _is_array(k) else k for k in keys)
-    rest = x
-    if any(k != slice(None) for k in plain_keys):
-        rest = native(x, plain_keys)
-    # The dimensions of what the plain keys leave that the arrays choose from.
-    left = [k for k in keys if k is None or isinstance(k, slice) or _is_array(k)]
-    axes = [i for i, k in enumerate(left) if _is_array(k)]
+    if not all(isinstance(k, slice) and k == slice(None) for k in plain_keys):
+        x = native(x, plain_keys)
+    # The dimensions of what the plain keys leave that the arrays choose from: behind an
+    # ellipsis they are counted from the last.
+    left = [k for k in keys if _leaves_dimension(k)]
+    at = next((i for i, k in enumerate(left) if k is Ellipsis), len(left))
+    axes = [i - (len(left) if i > at else 0) for i, k in enumerate(left) if _is_array(k)]
+    if x.shape.rank is not None:
+        axes = [axis % x.shape.rank for axis in axes]
+    sizes = tf.shape(x)
     indices = [k for k in keys if _is_array(k)]
-    sizes = tf.shape(rest)
     indices = [_from_front(k, sizes[axis]) for k, axis in zip(indices, axes)]
     if len(indices) == 1:
-        return tf.gather(rest, indices[0], axis=axes[0])
-    return _together(rest, indices, axes, sizes)
+        return tf.gather(x, indices[0], axis=axes[0])
+    return _together(x, indices, axes)
+
+
+def _leaves_dimension(key):
+    return key is None or key is Ellipsis or isinstance(key, slice) or _is_array(key)
 
 
 def _from_front(index, size):
     return tf.where(index < 0, index + tf.cast(size, index.dtype), index)
 
 
-def _together(x, indices, axes, sizes):
+def _together(x, indices, axes):
     """The elements that several arrays of indices choose together."""
     indices = arrays.numpy_arrays(*indices)
     indices = tf.stack(shaping.broadcast_arrays(*indices), -1)
-    order = axes + [i for i in range(arrays.static_rank(x)) if i not in axes]
-    chosen = tf.gather_nd(tf.transpose(x, order), indices)
-    if axes != list(range(axes[0], axes[0] + len(axes))):
+    first = axes[0]
+    if first < 0:
+        first += tf.rank(x)
+    chosen = tf.gather_nd(_with_first(x, axes), indices)
+    if axes[0] == 0 or axes != list(range(axes[0], axes[0] + len(axes))):
         return chosen  # arrays that are apart: their dimensions come first
-    count = indices.shape.rank - 1
-    return shaping.moveaxis(chosen, range(count), range(axes[0], axes[0] + count))
+    count = tf.rank(indices) - 1 if indices.shape.rank is None else indices.shape.rank - 1
+    return _with_first(chosen, tf.range(count, count + first))
+
+
+def _with_first(x, axes):
+    """The array with some dimensions before the others, which keep their order."""
+    static = tf.get_static_value(axes) if tf.is_tensor(axes) else axes
+    if x.shape.rank is not None and static is not None:
+        first = [int(i) for i in static]
+        rest = [i for i in range(x.shape.rank) if i not in first]
+        return tf.transpose(x, first + rest)
+    rank = tf.rank(x)
+    axes = _from_front(tf.convert_to_tensor(axes), rank)
+    rest = tf.sets.difference(tf.range(rank)[None], axes[None])
+    return tf.transpose(x, tf.concat([axes, rest.values], 0))
 
 
 # --- Arrays with other elements in some places.
@@ -138,13 +160,15 @@ def _with_index(update):
     """A function of (array, key, values): the array with other elements at the key."""
 
     def call(a, slice_spec, updates):
-        a, dtype = plain(as_array(a)), promotion.joined(a, updates)[0]
+        a = plain(as_array(a))
+        own, dtype = a.dtype, promotion.joined(a, updates)[0]
         a, updates = tf.cast(a, dtype), plain(as_array(updates, dtype))
         places = tf.reshape(tf.range(tf.size(a)), tf.shape(a))
         places = getitem(places, slice_spec, type(places).__getitem__)
         updates = tf.reshape(tf.broadcast_to(updates, tf.shape(places)), [-1])
         rows = tf.reshape(places, [-1, 1])
-        return tf.reshape(update(tf.reshape(a, [-1]), rows, updates), tf.shape(a))
+        made = update(tf.reshape(a, [-1]), rows, updates)
+        return tf.cast(tf.reshape(made, tf.shape(a)), own)
 
     return call
 
@@ -314,11 +338,10 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
         )
     if (axis1 % rank, axis2 % rank) != (rank - 2, rank - 1):
         moved = shaping.moveaxis(moved, (axis1, axis2), (-2, -1))
-    rows, columns = tf.unstack(tf.shape(moved)[-2:])
     known = moved.shape[-2:].is_fully_defined()
     if known and not -moved.shape[-2] < offset < moved.shape[-1]:
         # Beyond the corners there is nothing.
-        made = moved[..., :0, 0]
+        made = tf.zeros(tf.concat([tf.shape(moved)[:-2], [0]], 0), moved.dtype)
     else:
         made = tf.linalg.diag_part(moved, k=offset)
     return weakened(made) if isinstance(a, WeakTensor) else made

@@ -56,8 +56,8 @@ METHODS = {
     "flatten": shaping.flatten,
     "transpose": shaping.transpose,
     "clip": elementwise.clip,
-    "max": reductions.max,
-    "min": reductions.min,
+    "max": reductions.amax,
+    "min": reductions.amin,
     "mean": reductions.mean,
 }
 _STATIC = {

@@ -35,9 +35,17 @@ _largest = _bool_or(tf.reduce_any, tf.reduce_max)
 _smallest = _bool_or(tf.reduce_all, tf.reduce_min)
 
 
+def _axes(axis):
+    """What reductions take as dimensions: of none an empty vector of integers."""
+    if axis is None or isinstance(axis, int):
+        return axis
+    axis = plain(as_array(axis))
+    return tf.cast(axis, tf.int32) if axis.shape.num_elements() == 0 else axis
+
+
 def _reduce(reduce, convert, a, axis, dtype, keepdims):
     a = as_array(a, promotion.as_dtype(dtype))
-    axis = tuple(axis) if isinstance(axis, list) else axis
+    axis = _axes(axis)
     return reduce(convert(a) if dtype is None else a, axis, bool(keepdims))
 
 
@@ -94,23 +102,20 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=None):
     _refuse_out(out)
     a = as_array(a, promotion.as_dtype(dtype))
     a = a if dtype is not None else floating(a)
+    axis, keepdims = _axes(axis), bool(keepdims)
+    if not ddof and not a.dtype.is_integer:
+        return tf.math.reduce_variance(a, axis, keepdims)
+    squares = tf.square(tf.abs(a - tf.reduce_mean(a, axis, True)))
     if not ddof:
-        return tf.math.reduce_variance(a, axis, bool(keepdims))
-    distance = tf.abs(a - tf.reduce_mean(a, axis, True))
-    total = tf.reduce_sum(tf.square(distance), axis, bool(keepdims))
-    count = tf.reduce_prod(tf.gather(tf.shape(plain(a)), _axes(a, axis)))
-    return total / plain(as_array(count - ddof, plain(total).dtype))
-
-
-def _axes(a, axis):
-    if axis is None:
-        return tf.range(tf.rank(a))
-    return [i % arrays.static_rank(a) for i in ([axis] if isinstance(axis, int) else axis)]
+        return tf.reduce_mean(squares, axis, keepdims)
+    total = tf.reduce_sum(squares, axis, keepdims)
+    count = plain(tf.reduce_sum(tf.ones_like(squares), axis, keepdims))
+    return total / (count - tf.cast(ddof, count.dtype))
 
 
 def std(a, axis=None, keepdims=None):
     """Standard deviations along dimensions."""
-    return tf.math.reduce_std(floating(a), axis, bool(keepdims))
+    return tf.math.reduce_std(floating(a), _axes(axis), bool(keepdims))
 
 
 def ptp(a, axis=None, keepdims=None):
