@@ -194,7 +194,7 @@ def replace(row, made):
     what they stood for before."""
     old = _handed_out(row, load(row))
     _replaced[row] = made
-    spaces = [sys.modules["headrace"], importlib.import_module("headrace._api")]
+    spaces = [sys.modules[name] for name in ("headrace", "headrace._api")]
     for space in spaces:  # grows by the namespaces that are found
         for name, value in list(vars(space).items()):
             if value is old:

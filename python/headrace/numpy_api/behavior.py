@@ -98,7 +98,9 @@ def _matrix_product(native, turned):
 
     @functools.wraps(native)
     def operate(self, other):
-        if promotion.state.mode == "off" or not isinstance(other, weak_functions.OPERANDS):
+        if promotion.state.mode == "off" or not isinstance(
+            other, weak_functions.OPERANDS
+        ):
             return native(self, other)
         return products.matmul(*((other, self) if turned else (self, other)))
 

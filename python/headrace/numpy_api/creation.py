@@ -149,12 +149,14 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=float, axi
             f"Received: num={num}"
         )
     step = math.nan
-    start, stop = tf.broadcast_to(start, _together(start, stop)), stop
+    start = tf.broadcast_to(start, _together(start, stop))
     stop = tf.broadcast_to(stop, tf.shape(start))
     steps = num - 1 if endpoint else num
     if steps > 0:
         step = (stop - start) / tf.cast(steps, start.dtype)
-    made = tf.linspace(start, stop if endpoint or num < 1 else stop - step, num, axis=axis)
+    made = tf.linspace(
+        start, stop if endpoint or num < 1 else stop - step, num, axis=axis
+    )
     return (made, step) if retstep else made
 
 

@@ -2,25 +2,21 @@
 
 import builtins
 import math
-import operator
 
 from headrace import _api as tf
+from headrace._names import public
 from headrace.numpy_api import arrays, promotion
 from headrace.numpy_api.arrays import as_array, floating, numpy_arrays
 from headrace.numpy_api.weak_tensor import plain
 
 
-def _public(path):
-    return operator.attrgetter(path)(tf)
-
-
 def _of(convert):
     """Functions of one array, which `convert` makes of the argument."""
-    return lambda path: lambda x: _public(path)(convert(x))
+    return lambda path: lambda x: public(path)(convert(x))
 
 
 def _of_two(convert):
-    return lambda path: lambda x1, x2: _public(path)(*convert(x1, x2))
+    return lambda path: lambda x1, x2: public(path)(*convert(x1, x2))
 
 
 def _two_by_kind(path):
@@ -29,7 +25,7 @@ def _two_by_kind(path):
 
     def call(x1, x2):
         x1, x2 = numpy_arrays(x1, x2)
-        return _public(of_bools if x1.dtype == tf.bool else path)(x1, x2)
+        return public(of_bools if x1.dtype == tf.bool else path)(x1, x2)
 
     return call
 
@@ -39,7 +35,7 @@ def _compared(path):
         x1, x2 = numpy_arrays(x1, x2)
         if x1.dtype == tf.bool:
             x1, x2 = tf.cast(x1, tf.uint8), tf.cast(x2, tf.uint8)
-        return _public(path)(x1, x2)
+        return public(path)(x1, x2)
 
     return call
 

@@ -107,7 +107,9 @@ def _gathered(x, keys, native):
     # ellipsis they are counted from the last.
     left = [k for k in keys if _leaves_dimension(k)]
     at = next((i for i, k in enumerate(left) if k is Ellipsis), len(left))
-    axes = [i - (len(left) if i > at else 0) for i, k in enumerate(left) if _is_array(k)]
+    axes = [
+        i - (len(left) if i > at else 0) for i, k in enumerate(left) if _is_array(k)
+    ]
     if x.shape.rank is not None:
         axes = [axis % x.shape.rank for axis in axes]
     sizes = tf.shape(x)
@@ -136,7 +138,9 @@ def _together(x, indices, axes):
     chosen = tf.gather_nd(_with_first(x, axes), indices)
     if axes[0] == 0 or axes != list(range(axes[0], axes[0] + len(axes))):
         return chosen  # arrays that are apart: their dimensions come first
-    count = tf.rank(indices) - 1 if indices.shape.rank is None else indices.shape.rank - 1
+    count = (
+        tf.rank(indices) - 1 if indices.shape.rank is None else indices.shape.rank - 1
+    )
     return _with_first(chosen, tf.range(count, count + first))
 
 
@@ -191,13 +195,13 @@ def take(a, indices, axis=None, out=None, mode="clip"):
     if out is not None:
         raise ValueError("out argument is not supported in take.")
     if mode not in ("raise", "clip", "wrap"):
-        raise ValueError(
-            f"Invalid value for argument `mode`. Received: mode={mode}"
-        )
+        raise ValueError(f"Invalid value for argument `mode`. Received: mode={mode}")
     if mode == "raise":
         raise ValueError("The 'raise' mode to take is not supported.")
     a, indices = plain(as_array(a)), plain(as_array(indices))
-    indices = indices if indices.dtype in (tf.int32, tf.int64) else tf.cast(indices, tf.int64)
+    indices = (
+        indices if indices.dtype in (tf.int32, tf.int64) else tf.cast(indices, tf.int64)
+    )
     if axis is None:
         a, axis = tf.reshape(a, [-1]), 0
     size = tf.cast(tf.shape(a)[axis], indices.dtype)
@@ -222,7 +226,8 @@ def take_along_axis(arr, indices, axis):
     arr, indices = shaping.moveaxis(arr, axis, -1), shaping.moveaxis(indices, axis, -1)
     rows = tf.broadcast_dynamic_shape(tf.shape(arr)[:-1], tf.shape(indices)[:-1])
     arr, indices = (
-        tf.broadcast_to(x, tf.concat([rows, tf.shape(x)[-1:]], 0)) for x in (arr, indices)
+        tf.broadcast_to(x, tf.concat([rows, tf.shape(x)[-1:]], 0))
+        for x in (arr, indices)
     )
     indices = _from_front(indices, tf.shape(arr)[-1])
     made = tf.gather(arr, indices, batch_dims=rank - 1, axis=-1)
@@ -289,12 +294,14 @@ def ix_(*args):
     for i, arg in enumerate(args):
         x = plain(as_array(arg))
         if x.shape.rank != 1:
-            raise ValueError(f"Arguments must be 1-d, got arg {i} of rank {x.shape.rank}")
+            raise ValueError(
+                f"Arguments must be 1-d, got arg {i} of rank {x.shape.rank}"
+            )
         if x.dtype == tf.bool:
             x = nonzero(x)[0]
         elif not x.dtype.is_integer:
             raise ValueError(
-                f"Only integer and bool dtypes are supported, got {x.dtype!r}"
+                f"Only integer and bool dtypes are supported, got {x.dtype}"
             )
         sizes = [1] * len(args)
         sizes[i] = -1

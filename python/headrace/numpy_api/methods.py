@@ -2,7 +2,13 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.numpy_api import arrays, elementwise, indexing, promotion, reductions, shaping
+from headrace.numpy_api import (
+    arrays,
+    elementwise,
+    indexing,
+    reductions,
+    shaping,
+)
 from headrace.numpy_api.weak_tensor import plain
 
 

@@ -47,7 +47,9 @@ wf wf WD WD WD WD WD WD WD WD bf f2 f4 f8 c4 c8 wf wf wf
 wd wd wd wd wd WD wd wd wd WD bf f2 f4 f8 c4 c8 wd wd wd wd
 wc wc wc wc wc WC wc wc wc WC C4 C4 C4 c8 c4 c8 wc wc wc wc wc
 """
-_STRONG = "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 bfloat16 float16 float32 "
+_STRONG = (
+    "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 bfloat16 float16 float32 "
+)
 _STRONG += "float64 complex64 complex128"
 # The dtypes that weak values may have.
 WEAK = (tf.int32, tf.int64, tf.float32, tf.float64, tf.complex128)
@@ -165,7 +167,7 @@ def _join(a, b):
     if state.mode == "safe" and not joined[1]:
         raise TypeError(
             "In promotion mode PromoMode.SAFE, implicit dtype promotion between "
-            f"({a[0]!r}, weak={a[1]}) and ({b[0]!r}, weak={b[1]}) is disallowed. You "
+            f"({a[0]}, weak={a[1]}) and ({b[0]}, weak={b[1]}) is disallowed. You "
             "need to explicitly specify the dtype in your op, or relax your dtype "
             "promotion rules (such as from SAFE mode to ALL mode)."
         )

@@ -26,9 +26,9 @@ def _wide(a):
 
 
 def _bool_or(of_bools, reduce):
-    return lambda a, axis, keepdims: (
-        of_bools if a.dtype == tf.bool else reduce
-    )(a, axis, keepdims)
+    return lambda a, axis, keepdims: (of_bools if a.dtype == tf.bool else reduce)(
+        a, axis, keepdims
+    )
 
 
 _largest = _bool_or(tf.reduce_any, tf.reduce_max)
@@ -36,11 +36,11 @@ _smallest = _bool_or(tf.reduce_all, tf.reduce_min)
 
 
 def _axes(axis):
-    """What reductions take as dimensions: of none an empty vector of integers."""
+    """What reductions take as dimensions: also of none, or of floating numbers."""
     if axis is None or isinstance(axis, int):
         return axis
     axis = plain(as_array(axis))
-    return tf.cast(axis, tf.int32) if axis.shape.num_elements() == 0 else axis
+    return axis if axis.dtype.is_integer else tf.cast(axis, tf.int32)
 
 
 def _reduce(reduce, convert, a, axis, dtype, keepdims):
@@ -50,7 +50,9 @@ def _reduce(reduce, convert, a, axis, dtype, keepdims):
 
 
 def _add_reductions(scope, table, of):
-    """Rows: "name (parameters) what it gives", with `of[name]` = (reduce, convert)."""
+    """Rows: "name (parameters) what it gives", with `of[name]` = (reduce, convert).
+    Gives the functions by name."""
+    found = {}
     for row in table.strip().splitlines():
         head, _, doc = row.partition(") ")
         name, _, parameters = head.partition(" (")
@@ -60,7 +62,9 @@ def _add_reductions(scope, table, of):
             return _reduce(*own, a, axis, dtype, keepdims)
 
         like = signatures.named(name, doc, scope["__name__"])
-        scope[name] = signatures.function_of(like, signatures.from_text(parameters), call)
+        made = signatures.function_of(like, signatures.from_text(parameters), call)
+        scope[name] = found[name] = made
+    return found
 
 
 def _as_is(a):
@@ -69,7 +73,7 @@ def _as_is(a):
 
 _to_bool = functools.partial(as_array, dtype=tf.bool)
 
-_add_reductions(
+_made = _add_reductions(
     globals(),
     """
 all (a, axis=None, keepdims=None) Whether all elements along dimensions are true.
@@ -182,7 +186,7 @@ def _nan_as(value, reduce):
     return call
 
 
-_nansum, _nanprod = _nan_as(0, sum), _nan_as(1, prod)
+_nansum, _nanprod = _nan_as(0, _made["sum"]), _nan_as(1, _made["prod"])
 
 
 def nansum(a, axis=None, dtype=None, keepdims=False):
@@ -199,7 +203,7 @@ def nanmean(a, axis=None, dtype=None, keepdims=None):
     """Means along dimensions of what is not NaN."""
     a = as_array(a)
     if not (a.dtype.is_floating or a.dtype.is_complex):
-        return mean(a, axis=axis, dtype=dtype, keepdims=keepdims)
+        return _made["mean"](a, axis=axis, dtype=dtype, keepdims=keepdims)
     total = nansum(a, axis, dtype, bool(keepdims))
     a = plain(a)
     count = tf.reduce_sum(tf.cast(tf.equal(a, a), total.dtype), axis, bool(keepdims))

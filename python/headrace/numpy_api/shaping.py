@@ -22,7 +22,9 @@ def reshape(a, newshape, order="C"):
         newshape = [newshape]
     if order == "C":
         return tf.reshape(a, newshape)
-    turned = tf.reshape(tf.transpose(a), tf.reverse(tf.convert_to_tensor(newshape), [0]))
+    turned = tf.reshape(
+        tf.transpose(a), tf.reverse(tf.convert_to_tensor(newshape), [0])
+    )
     return tf.transpose(turned)
 
 

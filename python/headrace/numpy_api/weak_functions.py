@@ -134,7 +134,7 @@ def _assigning(name):
         if found is None:
             return method(self, plain(value), *args, **kwargs)
         if found[0] != self.dtype:
-            dtype = f"{self.dtype!r}"
+            dtype = str(self.dtype)
             value = plain(value)
             raise TypeError(
                 f"Variable dtype is immutable. Calling {name} of Variable (with dtype "

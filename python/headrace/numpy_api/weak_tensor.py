@@ -4,6 +4,7 @@ import operator
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace._names import public
 from headrace.framework import dispatch, tensor
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.extension import batches
@@ -30,7 +31,7 @@ class WeakTensor(batches.BatchableExtensionType):
         if self.tensor.dtype not in promotion.WEAK:
             allowed = ", ".join(f"tf.{d.name}" for d in promotion.WEAK)
             raise TypeError(
-                f"{self.tensor.dtype!r} not allowed as a weak type. The allowed types are "
+                f"{self.tensor.dtype} not allowed as a weak type. The allowed types are "
                 f"({allowed})."
             )
 
@@ -129,33 +130,31 @@ def weakened(x):
 
 # --- Operators, each of which is its public function.
 
-_BINARY = {
-    **{"add": "math.add", "sub": "math.subtract", "mul": "math.multiply"},
-    **{"truediv": "math.truediv", "floordiv": "math.floordiv", "mod": "math.mod"},
-    **{"pow": "math.pow", "matmul": "linalg.matmul"},
-}
-_COMPARISONS = {
-    **{"lt": "math.less", "le": "math.less_equal", "gt": "math.greater"},
-    "ge": "math.greater_equal",
-}
-_UNARY = {"neg": "math.negative", "abs": "math.abs"}
+_BINARY = """
+    add=math.add sub=math.subtract mul=math.multiply truediv=math.truediv
+    floordiv=math.floordiv mod=math.floormod pow=math.pow matmul=linalg.matmul
+"""
+_COMPARISONS = """
+    lt=math.less le=math.less_equal gt=math.greater ge=math.greater_equal
+"""
+_UNARY = "neg=math.negative abs=math.abs"
 
 
-def _public(path):
-    return operator.attrgetter(path)(tf)
+def _rows(table):
+    return [row.split("=") for row in table.split()]
 
 
 def _add_operators():
-    for name, path in _BINARY.items():
-        forward = lambda self, other, path=path: _public(path)(self, other)
-        reflected = lambda self, other, path=path: _public(path)(other, self)
+    for name, path in _rows(_BINARY):
+        forward = lambda self, other, path=path: public(path)(self, other)
+        reflected = lambda self, other, path=path: public(path)(other, self)
         setattr(WeakTensor, f"__{name}__", forward)
         setattr(WeakTensor, f"__r{name}__", reflected)
-    for name, path in _COMPARISONS.items():
-        compare = lambda self, other, path=path: _public(path)(self, other)
+    for name, path in _rows(_COMPARISONS):
+        compare = lambda self, other, path=path: public(path)(self, other)
         setattr(WeakTensor, f"__{name}__", compare)
-    for name, path in _UNARY.items():
-        setattr(WeakTensor, f"__{name}__", lambda self, path=path: _public(path)(self))
+    for name, path in _rows(_UNARY):
+        setattr(WeakTensor, f"__{name}__", lambda self, path=path: public(path)(self))
     for name in ("and_", "or_", "xor"):
         of = getattr(operator, name)
         name = name.rstrip("_")
@@ -174,7 +173,7 @@ def _add_operators():
 def _equals(x, other):
     if other is None or not _headrace.tensor_equality():
         return x is other
-    return _public("math.equal")(x, other)
+    return public("math.equal")(x, other)
 
 
 _add_operators()
