@@ -43,6 +43,11 @@ def _kind(api):
     return kind
 
 
+def stands_for(made, api):
+    """A DispatchedFunction is another one now: what was registered for that is its."""
+    _kinds[made] = _kind(api)
+
+
 # --- Types of arguments.
 
 
@@ -511,7 +516,7 @@ def add_dispatch_support(target=None, iterable_parameters=None):
             return inner(*lists, *rest, **kwargs)
 
         outer = _headrace.dispatched(with_lists, None)
-        _kinds[outer] = _kind(inner)
+        stands_for(outer, inner)
         return outer
 
     return decorate if target is None else decorate(target)

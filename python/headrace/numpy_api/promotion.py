@@ -119,6 +119,10 @@ class _Leaves:
         if kind in _PYTHON:
             self.python[kind] = None
         elif isinstance(x, (list, tuple, range)):
+            kinds = set(map(type, x))
+            if kinds <= _PYTHON.keys():  # long lists of numbers are common
+                self.python.update(dict.fromkeys(kinds))
+                return
             for part in x:
                 self._add(part)
         elif getattr(kind, "_is_weak_tensor", False):

@@ -56,11 +56,9 @@ def uniform(low=0.0, high=1.0, size=None):
 
 
 def poisson(lam=1.0, size=None):
-    """Numbers of events, of which there are `lam` on average."""
+    """Numbers of events, of which there are `lam` on average: [*size, *shape of lam]."""
     lam = plain(arrays.floating(lam))
-    shape = () if size is None else _sizes(size)
-    # A size counts all numbers, those of each rate together.
-    return tf.random.poisson(shape, lam, dtype=tf.int64)
+    return tf.random.poisson(_sizes(size), lam, dtype=tf.int64)
 
 
 def randint(low, high=None, size=None, dtype=np.int64):

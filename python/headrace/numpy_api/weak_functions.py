@@ -78,11 +78,11 @@ class _Promoting:
 
     def __init__(self, name, count, keeps_weak=True):
         self.row = _names.row_of(name)
-        self._function = _names.public(name)
-        parameters = list(inspect.signature(self._function).parameters)
+        self.function = _names.public(name)
+        parameters = list(inspect.signature(self.function).parameters)
         self._names, self._keeps_weak = parameters[:count], keeps_weak
         self._dtype = parameters.index("dtype") if "dtype" in parameters else None
-        functools.update_wrapper(self, self._function)
+        functools.update_wrapper(self, self.function)
 
     def __call__(self, *args, **kwargs):
         operands = [*args[: len(self._names)]]
@@ -93,13 +93,13 @@ class _Promoting:
             found = joined_operands(*operands)
         if found is None or len(operands) == 1 and not found[1]:
             args = [plain(x) for x in args]
-            return self._function(*args, **{k: plain(v) for k, v in kwargs.items()})
+            return self.function(*args, **{k: plain(v) for k, v in kwargs.items()})
         dtype, weak = found
         operands = [as_operand(x, dtype) for x in operands]
         count = len(operands) - len(named)
         kwargs.update(zip(named, operands[count:]))
         rest = [plain(x) for x in args[count:]]
-        result = self._function(*operands[:count], *rest, **kwargs)
+        result = self.function(*operands[:count], *rest, **kwargs)
         weak = weak and self._keeps_weak and not self._told_dtype(args, kwargs)
         return weakened(result) if weak else result
 
@@ -157,7 +157,9 @@ def install():
     functions = {made.row: made for made in rows}
     dispatch.call_instead(WeakTensor, functions)
     for row, made in functions.items():
-        _names.replace(row, _headrace.dispatched(made, row))
+        outer = _headrace.dispatched(made, row)
+        dispatch.stands_for(outer, made.function)
+        _names.replace(row, outer)
     _names.replace(_names.row_of("constant"), constant)
     for name in ("assign", "assign_add", "assign_sub"):
         setattr(variables.Variable, name, _assigning(name))

@@ -5,6 +5,7 @@ import operator
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace._names import public
+from headrace.autograph import loops
 from headrace.framework import dispatch, tensor
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.extension import batches
@@ -20,6 +21,7 @@ class WeakTensor(batches.BatchableExtensionType):
     numbers never have: weak are int32, int64, float32, float64 and complex128.
     """
 
+    __name__ = "tf.WeakTensor"
     tensor: tf.Tensor
 
     is_tensor_like = property(lambda self: True, doc="True.")
@@ -65,6 +67,12 @@ class WeakTensor(batches.BatchableExtensionType):
     def _gradient_from(self, gradients):
         (gradient,) = gradients
         return None if gradient is None else weakened(gradient)
+
+    def _value_of(self, values):
+        return values[0]  # of a fetch of sessions, as a tensor's
+
+    def _fed(self, value):
+        return [value]
 
     def __repr__(self):
         return f"{repr(self.tensor)[:-1]}, weak=True>"
@@ -146,8 +154,8 @@ def _rows(table):
 
 def _add_operators():
     for name, path in _rows(_BINARY):
-        forward = lambda self, other, path=path: public(path)(self, other)
-        reflected = lambda self, other, path=path: public(path)(other, self)
+        forward = lambda x, y, path=path, name=name: public(path)(x, y, name=name)
+        reflected = lambda x, y, path=path, name=name: public(path)(y, x, name=name)
         setattr(WeakTensor, f"__{name}__", forward)
         setattr(WeakTensor, f"__r{name}__", reflected)
     for name, path in _rows(_COMPARISONS):
@@ -178,6 +186,17 @@ def _equals(x, other):
 
 _add_operators()
 WeakTensor._is_weak_tensor = WeakTensor._is_tensor_like = True
+
+
+
+def _loop_over(iterable, extra_test, body, state, opts):
+    """A loop of converted code, over weak elements."""
+    weak = lambda x: body(weakened(x))
+    loops.for_stmt(iterable.tensor, extra_test, weak, *state, opts)
+    return True
+
+
+loops.register_iterable(WeakTensor, _loop_over)
 
 # Functions that know nothing of weak tensors get plain ones.
 dispatch.convert_first(WeakTensor, plain)
