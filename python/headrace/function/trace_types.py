@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import conversion, nest, type_spec, variables
+from headrace.framework.extension.extension_type import ExtensionTypeSpec
 from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.type_spec import (
     IndexedSlicesSpec,
@@ -416,7 +417,7 @@ def cast(value, t, out):
         _cast_structure(value, t, out)
     elif isinstance(t, Composite):
         parts = value._components() if isinstance(value, t.kind) else ()
-        if len(parts) != len(t.parts):
+        if len(parts) != len(t.parts) or _other_fields(value, t.spec):
             raise StructureCastError(
                 f"Can not cast {value!r} to {t!r}: they don't have the same nested "
                 "structure"
@@ -431,6 +432,12 @@ def cast(value, t, out):
         out.append(_cast_tensor(value, t))
     else:
         raise CastError(f"Can not cast {value!r} to {t!r}")
+
+
+def _other_fields(value, spec):
+    """True where plain fields of an extension type are others than a spec's."""
+    of_extension_type = isinstance(spec, ExtensionTypeSpec)
+    return of_extension_type and value._static_parts() != spec._static_parts()
 
 
 def _cast_structure(value, t, out):
