@@ -417,7 +417,7 @@ def cast(value, t, out):
         _cast_structure(value, t, out)
     elif isinstance(t, Composite):
         parts = value._components() if isinstance(value, t.kind) else ()
-        if len(parts) != len(t.parts) or _other_fields(value, t.spec):
+        if len(parts) != len(t.parts):
             raise StructureCastError(
                 f"Can not cast {value!r} to {t!r}: they don't have the same nested "
                 "structure"
@@ -434,10 +434,14 @@ def cast(value, t, out):
         raise CastError(f"Can not cast {value!r} to {t!r}")
 
 
-def _other_fields(value, spec):
-    """True where plain fields of an extension type are others than a spec's."""
-    of_extension_type = isinstance(spec, ExtensionTypeSpec)
-    return of_extension_type and value._static_parts() != spec._static_parts()
+def other_fields(t, given):
+    """True where plain fields of extension types in a type are others than `given`'s."""
+    if isinstance(t, Structure) and isinstance(given, Structure):
+        return any(map(other_fields, t.items, given.items))
+    if not isinstance(t, Composite) or not isinstance(t.spec, ExtensionTypeSpec):
+        return False
+    same_kind = isinstance(given, Composite) and given.kind is t.kind
+    return same_kind and not _subsumes_static(t.spec, given.spec)
 
 
 def _cast_structure(value, t, out):

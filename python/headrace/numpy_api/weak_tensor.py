@@ -152,10 +152,15 @@ def _rows(table):
     return [row.split("=") for row in table.split()]
 
 
+def _operator(name, path):
+    """The public function; its node in a graph is named like the operator."""
+    return lambda x, y: public(path)(x, y, name=None if _headrace.is_eager() else name)
+
+
 def _add_operators():
     for name, path in _rows(_BINARY):
-        forward = lambda x, y, path=path, name=name: public(path)(x, y, name=name)
-        reflected = lambda x, y, path=path, name=name: public(path)(y, x, name=name)
+        forward = lambda x, y, op=_operator(name, path): op(x, y)
+        reflected = lambda x, y, op=_operator(name, path): op(y, x)
         setattr(WeakTensor, f"__{name}__", forward)
         setattr(WeakTensor, f"__r{name}__", reflected)
     for name, path in _rows(_COMPARISONS):
@@ -186,7 +191,6 @@ def _equals(x, other):
 
 _add_operators()
 WeakTensor._is_weak_tensor = WeakTensor._is_tensor_like = True
-
 
 
 def _loop_over(iterable, extra_test, body, state, opts):
