@@ -12,7 +12,6 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import conversion, nest, type_spec, variables
-from headrace.framework.extension.extension_type import ExtensionTypeSpec
 from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.type_spec import (
     IndexedSlicesSpec,
@@ -438,7 +437,7 @@ def other_fields(t, given):
     """True where plain fields of extension types in a type are others than `given`'s."""
     if isinstance(t, Structure) and isinstance(given, Structure):
         return any(map(other_fields, t.items, given.items))
-    if not isinstance(t, Composite) or not isinstance(t.spec, ExtensionTypeSpec):
+    if not isinstance(t, Composite) or not hasattr(t.spec, "_tf_extension_type_fields"):
         return False
     same_kind = isinstance(given, Composite) and given.kind is t.kind
     return same_kind and not _subsumes_static(t.spec, given.spec)

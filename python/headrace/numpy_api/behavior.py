@@ -80,7 +80,10 @@ def _promoting(native, modes, keeps_weak):
             return native(self, plain(other))
         if isinstance(other, _Tensor) and other.dtype == self.dtype:
             return native(self, other)
-        found = weak_functions.joined_operands(self, other)
+        if type(other) in _NUMBERS and not promotion.is_new():
+            found = promotion.joined_with_number(self.dtype, type(other)), False
+        else:
+            found = weak_functions.joined_operands(self, other)
         if found is None:
             return native(self, other)
         dtype, weak = found

@@ -217,6 +217,11 @@ def joined(*values):
     return _by_numpy(leaves), False
 
 
+def joined_with_number(dtype, kind):
+    """The dtype of a value of the dtype and a Python number of the type, by NumPy."""
+    return _numpy_joined((dtype,), (kind,), state.prefer_float32 and not is_new())
+
+
 def joined_by_numpy(*values):
     """The dtype of values together by NumPy's rules, whatever the mode is."""
     return _by_numpy(_Leaves(values))
