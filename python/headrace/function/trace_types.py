@@ -433,6 +433,16 @@ def cast(value, t, out):
         raise CastError(f"Can not cast {value!r} to {t!r}")
 
 
+def other_fields(t, given):
+    """True where plain fields of extension types in a type are others than `given`'s."""
+    if isinstance(t, Structure) and isinstance(given, Structure):
+        return any(map(other_fields, t.items, given.items))
+    if not isinstance(t, Composite) or not hasattr(t.spec, "_tf_extension_type_fields"):
+        return False
+    same_kind = isinstance(given, Composite) and given.kind is t.kind
+    return same_kind and not _subsumes_static(t.spec, given.spec)
+
+
 def _cast_structure(value, t, out):
     if hasattr(t.kind, "__tf_flatten__"):  # its keys are what it holds besides
         same = isinstance(value, t.kind) and value.__tf_flatten__()[0] == t.keys
