@@ -8,6 +8,7 @@ import collections
 
 import numpy as np
 
+from headrace import _names
 from headrace._load import _headrace
 from headrace.context import errors
 from headrace.framework import nest
@@ -53,8 +54,16 @@ def decoded(value):
     return _DECODERS[value[0]](*value[1:])
 
 
+def _of_public_class(name):
+    """The class of specs that is called "tf.a.BSpec": that of values of tf.a.B."""
+    public = name.removeprefix("tf.").removesuffix("Spec")
+    if _names.row_of(public) is None:
+        return None
+    return getattr(_names.public(public), "_spec_class", None)
+
+
 def _type_spec(number, name, state, _):
-    cls = _CLASSES.get(number) or _BY_NAME.get(name)
+    cls = _CLASSES.get(number) or _BY_NAME.get(name) or _of_public_class(name)
     if cls is None:
         raise NotImplementedError(
             f"a saved function or dataset takes or gives values of {name}, which is not "
@@ -134,6 +143,9 @@ def _encoded_spec(spec):
     if cls in _NUMBERS:
         flat = len(flat_tensor_specs(spec))
         return ("type_spec", _NUMBERS[cls], cls.__name__, state, flat)
+    if hasattr(cls, "saved_as"):
+        flat = len(flat_tensor_specs(spec))
+        return ("type_spec", _REGISTERED, cls.saved_as, state, flat)
     for name, registered in _BY_NAME.items():
         if cls is registered:
             return ("type_spec", _REGISTERED, name, state, 0)
