@@ -4,4 +4,4 @@ The modules of this package know each other: `base` makes operators of classes t
 made of it. So they are loaded in one order, whichever is asked for.
 """
 
-from headrace.ops.linalg.operators import algebra  # noqa: F401
+from headrace.ops.linalg.operators import algebra, functions  # noqa: F401

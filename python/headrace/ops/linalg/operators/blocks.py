@@ -26,7 +26,7 @@ def is_blockwise(sizes, arg, split_dim):
         return True
     if None in wanted:
         raise ValueError(
-            "The argument's structure is ambiguous: it is a list of as many arrays as there "
+            "The input structure is ambiguous: it is a list of as many arrays as there "
             "are blocks, whose sizes are not known. Give tensors for blocks, or one tensor."
         )
     if sum(wanted) == found[0]:

@@ -90,9 +90,9 @@ def _are_adjoint(left, right):
 
 
 def _check_palindrome(known, operators):
-    """Sets the hints of a product such as A B B^H A^H, or A S A^H with S self-adjoint."""
+    """Sets the hints of a product such as A B B^H A^H, and of a single operator."""
     half, is_odd = divmod(len(operators), 2)
-    if is_odd and not operators[half].is_self_adjoint:
+    if is_odd and (half or not operators[0].is_self_adjoint):
         return
     if not all(map(_are_adjoint, operators[:half], operators[::-1])):
         return

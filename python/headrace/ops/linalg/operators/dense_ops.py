@@ -125,12 +125,13 @@ ZERO_DIAGONAL = "Singular operator:  Diagonal contained zero values."
 # --- What constructors want.
 
 
-def check_rank(x, least, name):
-    """ValueError for a tensor with fewer dimensions than an operator needs."""
+def check_rank(x, least, name, shown=None):
+    """ValueError, which shows it, for a tensor with less dimensions than are needed."""
     if x.shape.rank is not None and x.shape.rank < least:
         noun = "dimension" if least == 1 else "dimensions"
         raise ValueError(
-            f"Argument {name} must have at least {least} {noun}.  Found: {x!s}"
+            f"Argument {name} must have at least {least} {noun}.  Found: "
+            f"{x if shown is None else shown!s}"
         )
 
 

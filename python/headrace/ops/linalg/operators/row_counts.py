@@ -20,22 +20,24 @@ class _Sizes:
     """Sizes, `static` where they are known before a graph runs, else None there."""
 
     def __init__(self, given, name, rank, asserting):
+        if isinstance(given, _headrace.VariableBase):
+            raise TypeError(
+                f"Argument {name} cannot be reference type. Found: {type(given)}."
+            )
         found = conversion.convert_to_tensor(given, name=name)
         if not found.dtype.is_integer:
             raise TypeError(f"Argument {name} must be integer type.  Found: {found!s}")
-        words = (
-            f"Argument {name} must be a {rank}-D Tensor",
-            f"Argument {name} must be non-negative",
-        )
+        wanted = f"Argument {name} must be a {rank}-D Tensor."
+        not_less = f"Argument {name} must be non-negative."
         known = execution.get_static_value(found)
         if found.shape.rank not in (None, rank):
-            raise ValueError(f"{words[0]}.  Found: {given if known is None else known}")
+            raise ValueError(f"{wanted}  Found: {given if known is None else known}")
         if known is not None and (known < 0).any():
-            raise ValueError(f"{words[1]}.  Found:{' ' * (rank == 0)}{known}")
+            raise ValueError(f"{not_less}  Found:{' ' * (rank == 0)}{known}")
         if known is None and asserting:
             checks = [
-                shape_check_ops.assert_rank(found, rank, words[0]),
-                check_ops.assert_non_negative(found, words[1]),
+                shape_check_ops.assert_rank(found, rank, wanted),
+                check_ops.assert_non_negative(found, not_less),
             ]
             found = _after(checks, lambda: array_ops.identity(found))
         self._found = math_ops.cast(found, dtypes.int32)
@@ -118,7 +120,10 @@ def checked(operator, x, count):
     if not operator._assert_proper_shapes:
         return x
     same = check_ops.assert_equal(
-        count.value(), dense_ops.sizes(x)[-2], "Incompatible matrix dimensions."
+        dense_ops.sizes(x)[-2],
+        count.value(),
+        "Dimensions are not compatible.  shape[-2] of argument to be the same as this "
+        "operator",
     )
     return _after([same], lambda: array_ops.identity(x))
 

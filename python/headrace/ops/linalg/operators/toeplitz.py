@@ -19,8 +19,8 @@ class LinearOperatorToeplitz(LinearOperator):
     def _begin(self, known, col, row):
         self._row = dense_ops.kept(row, "row")
         self._col = dense_ops.kept(col, "col")
-        dense_ops.check_rank(self._row, 1, "row")
-        dense_ops.check_rank(self._col, 1, "col")
+        dense_ops.check_rank(self._row, 1, "row", row)
+        dense_ops.check_rank(self._col, 1, "col", col)
         hints.check(
             known, "is_square", "Only square Toeplitz operators currently supported."
         )
