@@ -1,8 +1,7 @@
 """Operators of block diagonal matrices."""
 
 from headrace.context.properties import read_only
-from headrace.ops import array_ops
-from headrace.ops.linalg.operators import dense_ops, hints, parts
+from headrace.ops.linalg.operators import hints, parts
 from headrace.ops.linalg.operators.base import takes
 from headrace.ops.linalg.operators.blocks import BlockOperator
 
@@ -75,7 +74,7 @@ class LinearOperatorBlockDiag(BlockOperator):
         return [o.matmul(x, adjoint=adjoint) for o, x in pairs]
 
     def _block_solve(self, blocks, adjoint):
-        self._check_squares("solve")
+        self._known_square("solve")
         pairs = zip(self._operators, blocks, strict=True)
         return [o.solve(x, adjoint=adjoint) for o, x in pairs]
 
@@ -84,28 +83,28 @@ class LinearOperatorBlockDiag(BlockOperator):
             return self._dense_solve(rhs, adjoint, adjoint_arg)
         return super()._solve(rhs, adjoint, adjoint_arg)
 
-    def _check_squares(self, method):
-        if not parts.all_square(self._operators):
+    def _known_square(self, method):
+        """Whether blocks are known to be square; NotImplementedError if some are not."""
+        known = parts.all_square(self._operators)
+        if known is False:
             raise NotImplementedError(
                 f"`{method}` not implemented for an operator whose blocks are not square."
             )
-
-    def _of_blocks(self, method):
-        """Vectors that each block has, behind each other."""
-        self._check_squares(method)
-        vectors = [getattr(o, method)() for o in self._operators]
-        columns = [array_ops.expand_dims(v, -1) for v in vectors]
-        joined = array_ops.concat(dense_ops.joined_batches(*columns), -2)
-        return array_ops.squeeze(joined, [-1])
+        return known
 
     def _diag_part(self):
-        return self._of_blocks("diag_part")
+        if not self._known_square("diag_part"):
+            return super()._diag_part()
+        return parts.vectors_of(self._operators, "diag_part")
 
     def _eigvals(self):
-        return self._of_blocks("eigvals")
+        if not self._known_square("eigvals"):
+            return super()._eigvals()
+        return parts.vectors_of(self._operators, "eigvals")
 
     def _trace(self):
-        self._check_squares("trace")
+        if not self._known_square("trace"):
+            return super()._trace()
         return parts.total(o.trace() for o in self._operators)
 
     def _determinant(self):
@@ -116,7 +115,7 @@ class LinearOperatorBlockDiag(BlockOperator):
     def _log_abs_determinant(self):
         if not parts.all_square(self._operators):
             return super()._log_abs_determinant()
-        return parts.total(o.log_abs_determinant() for o in self._operators)
+        return parts.log_abs_determinant(self._operators, self.dtype)
 
     def _to_dense(self):
         rows = [(i, [o.to_dense()]) for i, o in enumerate(self._operators)]

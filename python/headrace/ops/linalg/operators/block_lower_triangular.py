@@ -3,7 +3,6 @@
 from headrace.context.properties import read_only
 from headrace.framework import conversion
 from headrace.ops.linalg.operators import (
-    block_diag,
     composition,
     diagonal,
     hints,
@@ -123,23 +122,20 @@ class LinearOperatorBlockLowerTriangular(BlockOperator):
             found[i] = self._operators[i][-1].solve(rest, adjoint=adjoint)
         return found
 
-    def _of_diagonal(self):
-        return block_diag.LinearOperatorBlockDiag(self._diagonal())
-
     def _diag_part(self):
-        return self._of_diagonal().diag_part()
+        return parts.vectors_of(self._diagonal(), "diag_part")
 
     def _eigvals(self):
-        return self._of_diagonal()._of_blocks("eigvals")
+        return parts.vectors_of(self._diagonal(), "eigvals")
 
     def _trace(self):
-        return self._of_diagonal().trace()
+        return parts.total(o.trace() for o in self._diagonal())
 
     def _determinant(self):
-        return self._of_diagonal().determinant()
+        return parts.product(o.determinant() for o in self._diagonal())
 
     def _log_abs_determinant(self):
-        return self._of_diagonal().log_abs_determinant()
+        return parts.log_abs_determinant(self._diagonal(), self.dtype)
 
     def _to_dense(self):
         rows = [(0, [o.to_dense() for o in row]) for row in self._operators]

@@ -72,7 +72,7 @@ class LinearOperatorComposition(LinearOperator):
     def _log_abs_determinant(self):
         if not parts.all_square(self._operators):
             return super()._log_abs_determinant()
-        return parts.total(o.log_abs_determinant() for o in self._operators)
+        return parts.log_abs_determinant(self._operators, self.dtype)
 
     def _assert_non_singular(self):
         if not parts.all_square(self._operators):

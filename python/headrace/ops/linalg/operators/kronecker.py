@@ -124,8 +124,11 @@ class LinearOperatorKronecker(LinearOperator):
     def _log_abs_determinant(self):
         if not parts.all_square(self._operators):
             return super()._log_abs_determinant()
-        logs = ((o.log_abs_determinant(), n) for o, n in self._powers())
-        return parts.total(x * math_ops.cast(n, x.dtype) for x, n in logs)
+        return parts.total(
+            math_ops.cast(o.log_abs_determinant(), self.dtype)
+            * math_ops.cast(n, self.dtype)
+            for o, n in self._powers()
+        )
 
     def _of(self, method, **known):
         factors = [getattr(o, method)() for o in self._operators]

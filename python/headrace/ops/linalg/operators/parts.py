@@ -4,7 +4,7 @@ import functools
 import operator as python_operator
 
 from headrace.framework import execution
-from headrace.ops import array_ops, check_ops
+from headrace.ops import array_ops, check_ops, math_ops
 from headrace.ops.linalg.operators import base, dense_ops
 
 EMPTY = "Expected a non-empty list of operators. Found: []"
@@ -107,8 +107,23 @@ def dense_of_rows(rows, columns):
 
 
 def all_square(operators):
-    """Whether each is known to be square."""
-    return all(operator.is_square for operator in operators)
+    """Whether each is square: True, False, or None where it is not known."""
+    each = [operator.is_square for operator in operators]
+    return False if False in each else True if all(each) else None
+
+
+def vectors_of(operators, method):
+    """The vectors that a method of each gives, behind each other."""
+    vectors = [getattr(operator, method)() for operator in operators]
+    columns = [array_ops.expand_dims(vector, -1) for vector in vectors]
+    whole = array_ops.concat(dense_ops.joined_batches(*columns), -2)
+    return array_ops.squeeze(whole, [-1])
+
+
+def log_abs_determinant(operators, dtype):
+    """The logarithm of the determinant of a product of operators."""
+    logs = (operator.log_abs_determinant() for operator in operators)
+    return total(math_ops.cast(x, dtype) for x in logs)
 
 
 def product(values):

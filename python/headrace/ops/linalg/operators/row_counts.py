@@ -101,7 +101,8 @@ def joined(batch, *counts):
     parts = [batch.value(), *(c.value() for c in counts)]
     if not any(isinstance(p, _headrace.Tensor) for p in parts):
         return [*parts[0], *parts[1:]]
-    return array_ops.concat([parts[0], parts[1:]], 0)
+    sizes = conversion.convert_to_tensor(parts[0], dtype=dtypes.int32)
+    return array_ops.concat([sizes, parts[1:]], 0)
 
 
 def field(operator, name):
