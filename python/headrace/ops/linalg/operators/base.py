@@ -37,7 +37,7 @@ def takes(text, ndims=None, static=()):
             known = {hint: given.pop(hint) for hint in hints.NAMES}
             own = {**given, **known, "name": name}
             own = {n: own[n] for n in names}
-            with _scope(name or cls.__name__):
+            with name_scopes.graph_scope(name, cls.__name__):
                 dtype = cls._begin(self, known, **given)
                 name = name or cls._default_name(self)
                 LinearOperator.__init__(self, dtype, **known, name=name, parameters=own)
@@ -123,8 +123,9 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
     @property
     def is_square(self):
         """Whether it is square: what the hint says, else the shape; None: not known."""
-        said = self._is_square_set_or_implied_by_hints
-        seen = self.domain_dimension == self.range_dimension
+        said, shape = self._is_square_set_or_implied_by_hints, self.shape
+        rows, columns = _size(shape, -2), _size(shape, -1)
+        seen = None if None in (rows, columns) else rows == columns
         if seen and said is False:
             raise ValueError(
                 "User set is_square hint to False, but the operator was square."
@@ -140,8 +141,8 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
         return type(self).__name__
 
     def _name_scope(self, name=None):
-        full = f"{self.name}/{name}" if name else self.name
-        return _scope(full)
+        full = f"{self._name}/{name}" if name else self._name
+        return name_scopes.graph_scope(full, None)
 
     # --- Shapes.
 
@@ -231,7 +232,9 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
 
     def _check_sizes(self, x, mine, its):
         """ValueError where two sizes differ, of this and of an argument."""
-        dimension(self.shape, mine).assert_is_compatible_with(dimension(x.shape, its))
+        mine, its = _size(self.shape, mine), _size(x.shape, its)
+        if mine != its and None not in (mine, its):
+            raise ValueError(f"Dimensions {mine} and {its} are not compatible")
 
     @abc.abstractmethod
     def _matmul(self, x, adjoint=False, adjoint_arg=False):
@@ -290,9 +293,9 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
     def _dense_solve(self, rhs, adjoint=False, adjoint_arg=False):
         rhs = adjoint_if(rhs, adjoint_arg)
         if self._can_use_cholesky():
-            factor = linalg_ops.cholesky(self.to_dense())
+            factor = linalg_ops.cholesky(self._to_dense())
             return dense_ops.cholesky_solve(factor, rhs)
-        return dense_ops.solve(self.to_dense(), rhs, adjoint)
+        return dense_ops.solve(self._to_dense(), rhs, adjoint)
 
     def _solvevec(self, rhs, adjoint=False):
         return _of_column(lambda column: self._solve(column, adjoint=adjoint), rhs)
@@ -522,11 +525,6 @@ class LinearOperator(CompositeOperator, Module, metaclass=abc.ABCMeta):
         return slicing.of_batch(self, slices)
 
 
-def _scope(name):
-    """The name scope of an operator, which may have a name that nodes cannot have."""
-    return name_scopes.name_scope(name.replace(" ", "_"))
-
-
 def _implied_square(non_singular, self_adjoint, positive_definite, square):
     """What hints say of being square; ValueError where they contradict each other."""
     if positive_definite and non_singular is False:
@@ -540,13 +538,19 @@ def _implied_square(non_singular, self_adjoint, positive_definite, square):
     return True if positive_definite or non_singular or self_adjoint else square
 
 
-def dimension(shape, index):
-    """A size of a shape as a Dimension; IndexError where the shape is too short."""
-    if shape.rank is None:
-        return Dimension(None)
-    if shape.rank < -index:
+def _size(shape, index):
+    """A size of a shape, or None; IndexError where the shape is too short."""
+    rank = shape.rank
+    if rank is None:
+        return None
+    if rank < -index:
         raise IndexError(f"at least {-index} dimensions are wanted, got shape {shape}")
-    return shape.dims[index]
+    return shape[index]
+
+
+def dimension(shape, index):
+    """The same as a Dimension."""
+    return Dimension(_size(shape, index))
 
 
 def matched(adjoint, adjoint_arg):

@@ -81,7 +81,9 @@ def _folded(solver, matrix, rhs):
 def solved(solver, matrix, rhs):
     """What `solver(matrix, rhs)` gives for two whose batches broadcast."""
     ranks = matrix.shape.rank, rhs.shape.rank
-    is_empty = 0 in rhs.shape.as_list() if None not in ranks else False
+    if ranks == (2, 2):
+        return solver(matrix, rhs)
+    is_empty = None not in ranks and 0 in rhs.shape.as_list()
     if ranks[0] == 2 and (ranks[1] or 0) > 2 and not is_empty:
         return _folded(solver, matrix, rhs)
     return solver(*joined_batches(matrix, rhs))
