@@ -70,19 +70,9 @@ class LinearOperatorToeplitz(LinearOperator):
         found = found if self.dtype.is_complex else elementwise_ops.real(found)
         return math_ops.cast(found, self.dtype)
 
-    def _first(self):
-        """The diagonal's number, for each matrix."""
-        return array_ops.broadcast_to(
-            dense_ops.tensor(self._col)[..., 0], self.batch_shape_tensor()
-        )
-
-    def _trace(self):
-        count = math_ops.cast(self.domain_dimension_tensor(), self.dtype)
-        return self._first() * count
-
     def _diag_part(self):
-        sizes = self.shape_tensor()[:-1]
-        return array_ops.broadcast_to(self._first()[..., None], sizes)
+        first = dense_ops.tensor(self._col)[..., :1]
+        return array_ops.broadcast_to(first, self.shape_tensor()[:-1])
 
     def _to_dense(self):
         col, row = self._ends()
