@@ -174,7 +174,11 @@ def test_lists_of_blocks_that_could_be_arrays():
             "2 dimensions",
         ),
         (lambda: L.LinearOperatorFullMatrix(F).matvec(1.0), IndexError, "1 dim"),
-        (lambda: L.LinearOperatorFullMatrix(F)[0], tf.errors.InvalidArgumentError, "range"),
+        (
+            lambda: L.LinearOperatorFullMatrix(F)[0],
+            tf.errors.InvalidArgumentError,
+            "range",
+        ),
         (
             lambda: L.LinearOperatorComposition(
                 [L.LinearOperatorIdentity(2), L.LinearOperatorIdentity(3)]
