@@ -36,6 +36,8 @@ def test_taken_apart_and_put_together(name):
         np.testing.assert_allclose(other.to_dense(), dense, atol=1e-12)
     thawed = pickle.loads(pickle.dumps(operator._type_spec))
     assert thawed == operator._type_spec
+    # By this name TensorFlow knows the spec in a SavedModel.
+    assert thawed.saved_as == f"tf.linalg.{type(operator).__name__}Spec"
 
 
 @pytest.mark.parametrize("name", NAMES)
