@@ -60,13 +60,21 @@ def decoded(value):
     return _DECODERS[value[0]](*value[1:])
 
 
+def _of_public_class(name):
+    """The class of specs that is called "tf.a.BSpec": that of values of tf.a.B."""
+    public = name.removeprefix("tf.").removesuffix("Spec")
+    if _names.row_of(public) is None:
+        return None
+    return getattr(_names.public(public), "_spec_class", None)
+
+
 def _type_spec(number, name, state, _):
     return spec_of(number, name, decoded(state))
 
 
 def spec_of(number, name, state):
     """The spec of a class, by its number or else its name, that has this state."""
-    cls = _CLASSES.get(number) or _BY_NAME.get(name)
+    cls = _CLASSES.get(number) or _BY_NAME.get(name) or _of_public_class(name)
     if number == _EXTENSION_TYPE:
         if name in _LATE:
             _names.module(_LATE[name])
@@ -150,6 +158,9 @@ def _encoded_spec(spec):
     if cls in _NUMBERS:
         flat = len(flat_tensor_specs(spec))
         return ("type_spec", _NUMBERS[cls], cls.__name__, state, flat)
+    if hasattr(cls, "saved_as"):
+        flat = len(flat_tensor_specs(spec))
+        return ("type_spec", _REGISTERED, cls.saved_as, state, flat)
     for name, registered in _BY_NAME.items():
         if cls is registered:
             return ("type_spec", _REGISTERED, name, state, 0)
