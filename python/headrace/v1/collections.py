@@ -73,7 +73,18 @@ def is_variable_initialized(variable):
     """Whether the variable has a value."""
     if hasattr(variable, "is_initialized"):
         return variable.is_initialized()
-    return raw.IsVariableInitialized(variable._reference)
+    return raw.IsVariableInitialized(_reference(variable))
+
+
+def assert_variables_initialized(var_list=None):
+    """What fails with FailedPreconditionError unless all variables, the global and the
+    local ones by default, have values: a tensor of their ranks, None if there is none."""
+    if var_list is None:
+        var_list = global_variables() + local_variables()
+    if not var_list:
+        return None
+    ranks = [raw.Rank(_reference(variable)) for variable in var_list]
+    return ranks[0] if len(ranks) == 1 else array_ops.stack(ranks)
 
 
 def report_uninitialized_variables(
