@@ -1,7 +1,6 @@
 """What tf.test says about the build and its devices."""
 
 import functools
-import sys
 import unittest
 
 from headrace.framework.settings import config
@@ -44,8 +43,3 @@ def disable_with_predicate(pred, skip_message):
         return run
 
     return decorated
-
-
-def main(argv=None):
-    """Runs the tests of the program."""
-    unittest.main(argv=sys.argv if argv is None else argv)
