@@ -535,6 +535,11 @@ def _create(**kwargs):
         in_graph = stack.plain_graph() is not None
         return (late.GraphVariable if in_graph else ResourceVariable)(**kwargs)
 
+    return by_creators(make, kwargs)
+
+
+def by_creators(make, kwargs):
+    """The variable that the creators in force make of what make(**kwargs) does."""
     chain = make
     for creator in _creators.scopes:
         chain = _link(creator, chain)

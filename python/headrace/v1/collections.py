@@ -76,6 +76,14 @@ def is_variable_initialized(variable):
     return raw.IsVariableInitialized(_reference(variable))
 
 
+def _rank_of_value(variable):
+    """The rank, by a run that asks for the value: else it would be known without."""
+    value = conversion.convert_to_tensor(variable)
+    first = array_ops.reshape(value, [-1])[:1]
+    none = raw.Minimum(x=array_ops.size(raw.Where(raw.Equal(x=first, y=first))), y=0)
+    return raw.AddV2(x=array_ops.rank(value), y=none)
+
+
 def assert_variables_initialized(var_list=None):
     """What fails with FailedPreconditionError unless all variables, the global and the
     local ones by default, have values: a tensor of their ranks, None if there is none."""
@@ -83,7 +91,7 @@ def assert_variables_initialized(var_list=None):
         var_list = global_variables() + local_variables()
     if not var_list:
         return None
-    ranks = [raw.Rank(_reference(variable)) for variable in var_list]
+    ranks = [_rank_of_value(variable) for variable in var_list]
     return ranks[0] if len(ranks) == 1 else array_ops.stack(ranks)
 
 

@@ -5,7 +5,7 @@ import contextlib
 from headrace import _api as tf
 from headrace.context import stack
 from headrace.framework.support import signatures
-from headrace.v1.variable_scope import get_variable, variable_scope
+from headrace.v1 import variable_scope
 
 
 @contextlib.contextmanager
@@ -45,13 +45,15 @@ def create_partitioned_variables(shape, slicing, initializer, name, reuse, **giv
         )
     if len(shape) < 1:
         raise ValueError(
-            "A partitioned Variable must have rank at least 1: shape: {shape}"
+            f"A partitioned Variable must have rank at least 1: shape: {shape}"
         )
     value = None if callable(initializer) else tf.convert_to_tensor(initializer)
     shape = tf.TensorShape(shape)
-    with variable_scope(name, "PartitionedVariable", reuse=reuse):
-        parts = get_variable(
-            "",
+    with variable_scope.variable_scope(
+        name, "PartitionedVariable", reuse=reuse
+    ) as scope:
+        parts = variable_scope._get(
+            scope.name,
             shape=shape if value is None else None,
             initializer=initializer if value is None else value,
             partitioner=lambda **unused: list(slicing),

@@ -462,14 +462,21 @@ def variable_v1(**given):
     if graph is not None and stack.in_branch_of_plain_graph():
         with stack.init_scope():
             return variable_v1(**{**given, "use_resource": use_resource})
-    for other in ("use_resource", "expected_shape", "import_scope"):
-        del given[other]
     if graph is None or graph.building_function:
-        del given["collections"]
+        for other in ("use_resource", "expected_shape", "import_scope", "collections"):
+            del given[other]
         if lifting is None:
             del given["experimental_enable_variable_lifting"]
         return framework_variables.Variable(**given)
-    del given["experimental_enable_variable_lifting"]
+    given["use_resource"] = use_resource
+    return framework_variables.by_creators(_of_plain_graph, given)
+
+
+def _of_plain_graph(next_creator=None, use_resource=False, **given):
+    """What variable_v1 makes where creators do nothing else."""
+    for other in ("expected_shape", "experimental_enable_variable_lifting"):
+        given.pop(other, None)
+    given.pop("import_scope", None)
     return (GraphVariable if use_resource else RefVariable)(**given)
 
 

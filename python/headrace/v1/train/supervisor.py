@@ -25,6 +25,11 @@ class _Service(LooperThread):
         super().__init__(sv.coord, seconds)
         self._sv, self._sess = sv, sess
 
+    def run(self):
+        # Threads are eager, unless they enter a graph.
+        with self._sess.graph.as_default():
+            super().run()
+
 
 class _Summaries(_Service):
     """Writes the merged summaries."""
