@@ -16,6 +16,7 @@ late.register(
         "DatasetBatch": "data.dataset_batch:DatasetBatch",
         "TFOpLambda": "keras.base.op_layer:TFOpLambda",
         "cond": "control_flow.branches:cond",
+        "variable_proto": "v1.imported_variables:to_proto",
         "for_rows": "control_flow.vectorizing:for_rows",
         "in_graph": "autograph.calls:in_graph",
         "converted": "autograph.calls:traced",

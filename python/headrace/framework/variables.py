@@ -46,6 +46,7 @@ class VariableAggregation(enum.Enum):
     SUM = 1
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3  # TensorFlow 1's name
 
     def __hash__(self):
         return hash(self.value)

@@ -3,7 +3,6 @@
 import contextlib
 
 from headrace import _api as tf
-from headrace.context import stack
 from headrace.framework.support import signatures
 from headrace.v1 import variable_scope
 
@@ -15,12 +14,6 @@ def op_scope(values, name, default_name=None):
         name, default_name=default_name, values=values
     ) as scope:
         yield scope
-
-
-def container(container_name):
-    """A context manager in which stateful nodes of the default graph lie in a container
-    of that name."""
-    return stack.default_graph().container(container_name)
 
 
 def no_regularizer(_):

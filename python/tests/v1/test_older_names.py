@@ -66,13 +66,19 @@ def test_variables_in_parts(session):
     whole = v1.create_partitioned_variables([3, 2], [3, 1], tf.zeros([3, 2]))
     assert whole[2].op.name == "PartitionedVariable/part_2"
     session.run(v1.global_variables_initializer())
-    assert session.run(parts[0]).sum() == 8 and session.run(whole[1]).tolist() == [[0, 0]]
+    assert session.run(parts[0]).sum() == 8 and session.run(whole[1]).tolist() == [
+        [0, 0]
+    ]
 
 
 @pytest.mark.parametrize(
     ("shape", "slicing", "text"),
     [
-        ([4, 6], [2, 3], "Can only slice a variable along one dimension: shape: .4, 6."),
+        (
+            [4, 6],
+            [2, 3],
+            "Can only slice a variable along one dimension: shape: .4, 6.",
+        ),
         ([4, 6], [3], "must have the length: shape: .4, 6., slicing: .3."),
         ([], [], "must have rank at least 1"),
     ],
@@ -133,7 +139,9 @@ def test_conversions():
     slices = tf.IndexedSlices(tf.constant([1.0]), tf.constant([0]))
     assert v1.convert_to_tensor_or_indexed_slices(slices, tf.float32) is slices
     assert v1.convert_to_tensor_or_indexed_slices(1).numpy() == 1
-    with pytest.raises(ValueError, match="`dtype` int32 for `value` .* with dtype float"):
+    with pytest.raises(
+        ValueError, match="`dtype` int32 for `value` .* with dtype float"
+    ):
         v1.convert_to_tensor_or_indexed_slices(slices, tf.int32)
 
 
@@ -159,7 +167,11 @@ def test_sparse_merge():
     ("given", "error", "text"),
     [
         ((IDS, VALUES, [5]), TypeError, "vocab_size has to be a Tensor or Python int."),
-        (([IDS], VALUES, 5), TypeError, "vocab_size has to be a list of Tensors or Pyt"),
+        (
+            ([IDS], VALUES, 5),
+            TypeError,
+            "vocab_size has to be a list of Tensors or Pyt",
+        ),
         (([IDS, IDS], VALUES, [5]), ValueError, "have to have equal lengths."),
         ((IDS, 3, 5), TypeError, "Input must be a SparseTensor."),
         ((3, VALUES, 5), TypeError, "sp_ids has to be a SparseTensor or list thereof."),
@@ -208,4 +220,6 @@ def test_names_under_others():
     assert v1.user_ops.my_fact().numpy() == b"0! == 1"
     assert v1.io.QueueBase is v1.QueueBase
     assert v1.train.queue_runner.QueueRunner is v1.train.QueueRunner
-    np.testing.assert_allclose(v1.spectral.dct([1.0, 2.0]), [6.0, -1.4142135], rtol=1e-5)
+    np.testing.assert_allclose(
+        v1.spectral.dct([1.0, 2.0]), [6.0, -1.4142135], rtol=1e-5
+    )

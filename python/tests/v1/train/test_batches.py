@@ -38,7 +38,9 @@ def sparse_row(number):
     """A SparseTensor of one value in a row of 3."""
     number = tf.cast(number, tf.int64)
     return tf.SparseTensor(
-        tf.reshape(number % 3, [1, 1]), tf.reshape(number, [1]), tf.constant([3], tf.int64)
+        tf.reshape(number % 3, [1, 1]),
+        tf.reshape(number, [1]),
+        tf.constant([3], tf.int64),
     )
 
 

@@ -122,11 +122,15 @@ def test_training_loops():
 def test_what_is_not_for_all(tmp_path):
     supervisor = v1.train.Supervisor()
     assert supervisor.save_path is supervisor.saver is supervisor.summary_op is None
-    with pytest.raises(RuntimeError, match="Writing a summary requires a summary writer"):
+    with pytest.raises(
+        RuntimeError, match="Writing a summary requires a summary writer"
+    ):
         supervisor.summary_computed(None, None)
     with tf.Graph().as_default():
         v1.get_variable("v", [1], use_resource=False)
-        with pytest.raises(ValueError, match="all Variables must have their device set"):
+        with pytest.raises(
+            ValueError, match="all Variables must have their device set"
+        ):
             v1.train.Supervisor(is_chief=False)
     with tf.Graph().as_default(), v1.Session() as session:
         other = v1.train.Supervisor(is_chief=False)
