@@ -126,8 +126,8 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
     def load(self, value, session=None):
         """Assigns the value in `session`."""
         session = sessions.of(session, self.graph, "operation", "load()")
-        feed = {self._initializer.inputs[1]: value}
-        session.run(self._initializer, feed)
+        feed = {self.initializer.inputs[1]: value}
+        session.run(self.initializer, feed)
 
     def _assigned(self, read_value):
         """The value after the operation just made, or that operation."""

@@ -89,7 +89,8 @@ def guarded(name, value):
             given[f"{key}:0"] = tensor
             node.input.append(f"{key}:0")
     element = f"{names[value.op._id]}:{value.value_index}"
-    (found,) = import_graph.import_graph_def(
-        graph_def, input_map=given, return_elements=[element], name=""
-    )
+    with graph.name_scope(""):
+        (found,) = import_graph.import_graph_def(
+            graph_def, input_map=given, return_elements=[element], name=""
+        )
     return found
