@@ -1,6 +1,5 @@
 """tf.test.Benchmark: classes whose methods measure, and what reports of them."""
 
-import json
 import os
 import re
 import sys
@@ -11,6 +10,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework.support import protos
+from headrace.v1 import timelines
 
 _PREFIX = "TEST_REPORT_FILE_PREFIX"  # the environment's variable of reports' files
 _classes = {}  # {module and name: class}, as they are defined
@@ -133,7 +133,7 @@ class Benchmark:
         if store_trace or store_memory_usage:
             stats = _traced(sess, op, feed_dict)
             if store_trace:
-                extras["full_trace_chrome_format"] = _timeline(stats)
+                extras["full_trace_chrome_format"] = timelines.chrome_trace(stats)
             if store_memory_usage:
                 extras.update(_most_bytes(stats))
         median = float(np.median(seconds)) if seconds else -1.0
@@ -170,25 +170,6 @@ def _traced(session, op, feed_dict):
     metadata = tf.compat.v1.RunMetadata()
     session.run(op, feed_dict=feed_dict, options=options, run_metadata=metadata)
     return metadata.step_stats
-
-
-def _timeline(stats):
-    """The times of a run as Chrome's tracing reads them."""
-    events = [
-        {
-            "ph": "X",
-            "cat": "Op",
-            "name": node.timeline_label or node.node_name,
-            "pid": number,
-            "tid": node.thread_id,
-            "ts": node.all_start_micros,
-            "dur": node.all_end_rel_micros,
-            "args": {"name": node.node_name, "device": device.device},
-        }
-        for number, device in enumerate(stats.dev_stats)
-        for node in device.node_stats
-    ]
-    return json.dumps({"traceEvents": events})
 
 
 def _most_bytes(stats):

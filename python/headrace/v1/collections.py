@@ -155,8 +155,8 @@ _SCATTERS = {
 }
 
 
-def _scatter(kind):
-    def scatter(ref, indices, updates, use_locking=False, name=None):
+def _scatter(kind, locks=False):
+    def scatter(ref, indices, updates, use_locking=locks, name=None):
         if isinstance(ref, _headrace.VariableBase):
             method = getattr(ref, "scatter_" + kind)
             return method(IndexedSlices(updates, indices), name=name)
@@ -185,11 +185,11 @@ scatter_mul = _scatter("mul")
 scatter_div = _scatter("div")
 scatter_min = _scatter("min")
 scatter_max = _scatter("max")
-scatter_update = _scatter("update")
+scatter_update = _scatter("update", locks=True)
 
 
-def _scatter_nd(kind):
-    def scatter(ref, indices, updates, use_locking=True, name=None):
+def _scatter_nd(kind, locks=False):
+    def scatter(ref, indices, updates, use_locking=locks, name=None):
         if isinstance(ref, _headrace.VariableBase):
             return getattr(ref, "scatter_nd_" + kind)(indices, updates, name=name)
         op = _headrace.raw_op("TensorScatter" + kind.capitalize())
@@ -208,7 +208,7 @@ def _scatter_nd(kind):
 
 scatter_nd_add = _scatter_nd("add")
 scatter_nd_sub = _scatter_nd("sub")
-scatter_nd_update = _scatter_nd("update")
+scatter_nd_update = _scatter_nd("update", locks=True)
 
 
 def batch_scatter_update(ref, indices, updates, use_locking=True, name=None):

@@ -480,20 +480,31 @@ def _of_plain_graph(next_creator=None, use_resource=False, **given):
     return (GraphVariable if use_resource else RefVariable)(**given)
 
 
-def get_local_variable(name, *args, **kwargs):
+@_having(
+    "name, shape=None, dtype=None, initializer=None, regularizer=None, "
+    "trainable=False, collections=None, caching_device=None, partitioner=None, "
+    "validate_shape=True, use_resource=None, custom_getter=None, constraint=None, "
+    "synchronization=AUTO, aggregation=NONE"
+)
+def get_local_variable(name, trainable, **kwargs):
     """get_variable for variables that are not saved and not trained."""
-    kwargs["trainable"] = False
+    kwargs["trainable"] = False  # whatever is asked for, as upstream
     keys = kwargs.get("collections") or []
     local = collections.GraphKeys.LOCAL_VARIABLES
     kwargs["collections"] = [*keys, local]
-    return get_variable(name, *args, **kwargs)
+    return get_variable(name, **kwargs)
 
 
 class variable_op_scope(variable_scope):  # noqa: N801
     """The old order of variable_scope's arguments."""
 
-    def __init__(self, values, name_or_scope, default_name=None, **kwargs):
-        super().__init__(name_or_scope, default_name, values, **kwargs)
+    @signatures.having(
+        "self, values, name_or_scope, default_name=None, initializer=None, "
+        "regularizer=None, caching_device=None, partitioner=None, custom_getter=None, "
+        "reuse=None, dtype=None, use_resource=None, constraint=None"
+    )
+    def __init__(self, values, name_or_scope, default_name, **given):
+        super().__init__(name_or_scope, default_name, values, **given)
 
 
 def _reusing():
