@@ -54,7 +54,9 @@ def chrome_trace(step_stats, graph=None, show_memory=False):
             shown = label.rpartition(" = ")[2].partition("(")[0]
             args = {"name": node.node_name, "op": shown}
             events.append(
-                dict(place, name=shown, cat="Op", ph="X", ts=begin, dur=length, args=args)
+                dict(
+                    place, name=shown, cat="Op", ph="X", ts=begin, dur=length, args=args
+                )
             )
             if show_memory:
                 events += _memory(node, pid)

@@ -1,6 +1,7 @@
 """tf.compat.v1.train.Supervisor and basic_train_loop, as TensorFlow 2.21's."""
 
 import glob
+import json
 import os
 import threading
 
@@ -150,3 +151,36 @@ def test_not_eager():
     thread.start()
     thread.join()
     assert refused
+
+
+def test_profiles_of_steps(tmp_path):
+    step, more = trained()
+    x = v1.placeholder(tf.float32, [2, 2], name="x")
+    y = tf.matmul(tf.matmul(x, x, name="inner"), x, name="outer")
+    hook = v1.train.ProfilerHook(
+        save_steps=2, output_dir=str(tmp_path), show_memory=True
+    )
+    with v1.train.SingularMonitoredSession(hooks=[hook]) as session:
+        for _ in range(5):
+            session.run([more, y], {x: [[1.0, 2.0], [3.0, 4.0]]})
+    names = [f"timeline-{n}.json" for n in (2, 4)]
+    assert sorted(p.name for p in tmp_path.glob("timeline*")) == names
+    found = json.loads((tmp_path / names[0]).read_text())["traceEvents"]
+    ran = {e["args"]["name"] for e in found if e["ph"] == "X"}
+    assert {"inner", "outer"} <= ran
+    flows = [e for e in found if e.get("cat") == "DataFlow"]
+    assert {e["ph"] for e in flows if e["name"] == "inner:0"} == {"s", "t"}
+    tags = [e.tagged_run_metadata.tag for e in events(tmp_path)[0]]
+    assert [tag for tag in tags if tag] == ["step_2", "step_4"]
+
+
+def test_wrong_profiles(tmp_path):
+    make = v1.train.ProfilerHook
+    with pytest.raises(ValueError, match="Either every_secs or every_steps should be"):
+        make()
+    with pytest.raises(
+        ValueError, match="Can not provide both every_secs and every_st"
+    ):
+        make(save_steps=1, save_secs=1)
+    with pytest.raises(RuntimeError, match="should be created to use ProfilerHook."):
+        make(save_steps=1, output_dir=str(tmp_path)).begin()
