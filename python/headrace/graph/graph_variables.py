@@ -1,9 +1,18 @@
 """Variables of a plain graph: a session runs their initializers and reads."""
 
+import functools
+
 from headrace._load import _headrace, raw
 from headrace.context import late, sessions, stack
 from headrace.context.properties import read_only
-from headrace.framework import conversion, dtypes, tensor, tensor_shape, variables
+from headrace.framework import (
+    conversion,
+    dtypes,
+    slices,
+    tensor,
+    tensor_shape,
+    variables,
+)
 from headrace.graph import initial_values
 from headrace.graph.graph_keys import GraphKeys
 
@@ -269,7 +278,12 @@ class RefVariable(_MayBeSlice):
         return tensor.Reference(self)
 
     def __getitem__(self, key):
-        return self._snapshot[key]
+        part = self._snapshot[key]
+        part.assign = functools.partial(self._assign_part, key)
+        return part
+
+    def _assign_part(self, key, value, name=None):
+        return slices.assign_part(self, key, value, name, reference=self._reference)
 
     def __iter__(self):
         raise TypeError("'Variable' object is not iterable.")

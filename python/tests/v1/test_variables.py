@@ -203,3 +203,16 @@ def test_wrong_setters():
     with pytest.raises(TypeError, match="ps_strategy must be callable"):
         v1.train.replica_device_setter(ps_tasks=1, ps_strategy=3)
     assert v1.train.replica_device_setter(cluster={"worker": ["a:1"]}) is None
+
+
+@pytest.mark.parametrize("resource", [True, False])
+def test_parts_of_variables_are_assigned(session, resource):
+    v = v1.get_variable("v", initializer=[1.0, 2.0, 3.0], use_resource=resource)
+    changed = v[:2].assign([7.0, 8.0])
+    with pytest.raises(tf.errors.FailedPreconditionError):
+        session.run(changed)
+    session.run(v.initializer)
+    assert session.run(changed).tolist() == [7, 8, 3]
+    assert session.run(v1.assign(v[1], 5.0)).tolist() == [7, 5, 3]
+    with pytest.raises(ValueError, match="not supported for boolean masks"):
+        v[tf.constant([True, False, True])].assign([1.0, 2.0])
