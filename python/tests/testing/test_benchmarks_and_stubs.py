@@ -133,3 +133,16 @@ def test_stubs_of_modules():
         with pytest.raises(AttributeError, match="none"):
             stubs.Set(math, "none", 1)
     assert math.pi > 3.1 and math.e > 2.7
+
+
+def test_graphs_that_are_alike():
+    with tf.Graph().as_default() as graph:
+        tf.constant(1, name="a")
+        one = graph.as_graph_def()
+        tf.constant(2, name="b")
+        two = graph.as_graph_def()
+    v1.test.assert_equal_graph_def(one, one)
+    with pytest.raises(AssertionError, match="Found unexpected node .*b.* = Const"):
+        v1.test.assert_equal_graph_def(two, one)
+    with pytest.raises(NotImplementedError, match="checkpoint_v2=True"):
+        v1.test.assert_equal_graph_def(one, one, checkpoint_v2=True)
