@@ -3,7 +3,12 @@
 from headrace import _api as tf
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
-from headrace.keras.layer.conv.convolution import OnSpace, OnWindows, output_length
+from headrace.keras.layer.conv.convolution import (
+    OnSpace,
+    OnWindows,
+    check_padding,
+    output_length,
+)
 from headrace.keras.layer.parts import takes
 
 
@@ -17,11 +22,7 @@ class _Pooling(OnWindows):
     def _before(self, given):
         if given["strides"] is None:
             given["strides"] = given["pool_size"]
-        if given["padding"].lower() not in ("valid", "same"):
-            raise ValueError(
-                "The `padding` argument must be a list/tuple or one of {'valid', "
-                f"'same'}}. Received: {given['padding']}"
-            )
+        check_padding(given["padding"], ("valid", "same"))
 
     def _begin(self):
         self.input_spec = InputSpec(ndim=self.rank + 2)
