@@ -3,6 +3,7 @@
 import math
 
 from headrace import _api as tf
+from headrace.context import stack
 from headrace.keras import serialization, settings
 
 
@@ -34,7 +35,8 @@ def _checked(x, name):
             f"Value: {x} is not a valid regularization penalty number, expected an int "
             f"or float value for argument {name}."
         )
-    return float(tf.constant(x, settings.floatx()))
+    with stack.entering(None):  # a number also where graphs are built
+        return float(tf.constant(x, settings.floatx()))
 
 
 class L1L2(Regularizer):

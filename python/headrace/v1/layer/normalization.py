@@ -49,9 +49,8 @@ class BatchNormalization(Weighted, Layer):
         if not isinstance(axis, (int, list, tuple)) or isinstance(axis, bool):
             raise TypeError(
                 "Expected an int or a list/tuple of ints for the argument 'axis', but "
-                f"received: {axis}"
+                f"received: {axis!r}"
             )
-        self.axis = [axis] if isinstance(axis, int) else list(axis)
         if self.virtual_batch_size is not None and not self.virtual_batch_size > 0:
             raise ValueError(
                 "`virtual_batch_size` must be a positive integer that divides the true "
@@ -71,7 +70,8 @@ class BatchNormalization(Weighted, Layer):
         rank = shape.rank
         if rank is None:
             raise ValueError("Input has undefined rank.")
-        axes = [a + rank if a < 0 else a for a in self.axis]
+        given = [self.axis] if isinstance(self.axis, int) else self.axis
+        axes = [a + rank if a < 0 else a for a in given]
         if any(not 0 <= a < rank for a in axes):
             raise ValueError(
                 "Invalid value for `axis` argument. Expected 0 <= axis < inputs.rank "
@@ -229,11 +229,13 @@ class BatchNormalization(Weighted, Layer):
         ):
             self._noted(average, value, self.momentum, training)
 
-    def _moved(self, average, value, momentum):
+    def _moved(self, average, value, momentum, read=False):
         with tf.name_scope("AssignMovingAvg"):
-            rate = tf.constant(1.0 - momentum, average.dtype.base_dtype, name="decay")
+            rate = 1.0 - momentum
+            if not isinstance(rate, _headrace.Tensor):
+                rate = tf.constant(rate, average.dtype.base_dtype, name="decay")
             change = (average.read_value() - tf.cast(value, average.dtype)) * rate
-            return average.assign_sub(change)
+            return average.assign_sub(change, read_value=read)
 
     def _change(self, function, otherwise, training):
         """The operation of a change that is made in training."""
@@ -241,12 +243,14 @@ class BatchNormalization(Weighted, Layer):
         if known:
             return function()
         return choose(
-            training, lambda: tf.identity(function()), lambda: tf.identity(otherwise)
+            training,
+            lambda: tf.identity(function(read=True)),
+            lambda: tf.identity(otherwise),
         )
 
     def _noted(self, average, value, momentum, training):
-        def move():
-            return self._moved(average, value, momentum)
+        def move(read=False):
+            return self._moved(average, value, momentum, read)
 
         self.add_update(self._change(move, average, training))
 
@@ -288,8 +292,8 @@ class BatchNormalization(Weighted, Layer):
         pairs = (self.renorm_mean, mean), (self.renorm_stddev, stddev)
         for average, value in pairs:
 
-            def move(average=average, value=value):
-                return self._moved(average, value, self.renorm_momentum)
+            def move(read=False, average=average, value=value):
+                return self._moved(average, value, self.renorm_momentum, read)
 
             moved.append(self._change(move, average, training))
         return [getattr(m, "op", m) for m in moved if not _headrace.is_eager()]
@@ -297,14 +301,16 @@ class BatchNormalization(Weighted, Layer):
     def _note_variance(self, variance, training):
         """The average of variances is the square of that of deviations."""
 
-        def change():
+        def change(read=False):
             stddev = tf.sqrt(variance + self.epsilon)
             moved = self._moved(self.moving_stddev, stddev, self.momentum)
             before = [] if _headrace.is_eager() else [getattr(moved, "op", moved)]
             with tf.control_dependencies(before):
                 deviation = self.moving_stddev.read_value()
                 value = tf.nn.relu(deviation * deviation - self.epsilon)
-                return self.moving_variance.assign(value, name="AssignNewValue")
+                return self.moving_variance.assign(
+                    value, name="AssignNewValue", read_value=read
+                )
 
         self.add_update(self._change(change, self.moving_variance, training))
 
@@ -332,9 +338,12 @@ class BatchNormalization(Weighted, Layer):
         out, mean, variance = choose(training, lambda: run(True), lambda: run(False))
         out.set_shape(inputs.shape)
         if training is not False:
-            for average, value in (
-                (self.moving_mean, mean),
-                (self.moving_variance, variance),
-            ):
-                self._noted(average, value, self.momentum, training)
+            momentum = choose(
+                training,
+                lambda: tf.constant(self.momentum),
+                lambda: tf.constant(1.0),
+            )
+            pairs = (self.moving_mean, mean), (self.moving_variance, variance)
+            for average, value in pairs:
+                self._noted(average, value, momentum, True)
         return out

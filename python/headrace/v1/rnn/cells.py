@@ -84,6 +84,9 @@ class RNNCell(Layer):
 
     _is_tf_rnn_cell = True
 
+    def __init__(self, trainable=True, name=None, dtype=None, **kwargs):
+        super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
+
     def __call__(self, inputs, state, scope=None):
         target = get_variable_scope() if scope is None else scope
         with variable_scope(target, custom_getter=self._found) as entered:
@@ -466,11 +469,3 @@ class MultiRNNCell(RNNCell):
                 inputs, changed = cell(inputs, own)
                 new.append(changed)
         return inputs, tuple(new) if self._state_is_tuple else tf.concat(new, 1)
-
-    def get_config(self):
-        """The cells' configurations."""
-        cells = [
-            {"class_name": type(c).__name__, "config": c.get_config()}
-            for c in self._cells
-        ]
-        return {**super().get_config(), "cells": cells}

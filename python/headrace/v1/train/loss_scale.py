@@ -108,9 +108,7 @@ class DynamicLossScale(LossScale):
     """A loss scale that is multiplied after increment_period steps with finite gradients,
     and divided, by the same, after one without; it stays at least 1."""
 
-    def __init__(
-        self, initial_loss_scale=2**15, increment_period=2000, multiplier=2.0
-    ):
+    def __init__(self, initial_loss_scale=2**15, increment_period=2000, multiplier=2.0):
         super().__init__()
         self._initial_loss_scale = float(initial_loss_scale)
         self._increment_period = int(increment_period)
@@ -122,7 +120,9 @@ class DynamicLossScale(LossScale):
     increment_period = read_only(
         "_increment_period", "The steps that are to go well before the scale grows."
     )
-    multiplier = read_only("_multiplier", "What the scale is multiplied and divided by.")
+    multiplier = read_only(
+        "_multiplier", "What the scale is multiplied and divided by."
+    )
 
     def __call__(self):
         return tf.convert_to_tensor(self._weight("current_loss_scale"))

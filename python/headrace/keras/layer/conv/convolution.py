@@ -164,7 +164,7 @@ class _Convolution(Weighted, OnWindows):
 
     def _compute(self, inputs):
         out = self._convolve(inputs)
-        return out + self.bias if self.rank == 3 else tf.nn.bias_add(out, self.bias)
+        return tf.nn.bias_add(out, self.bias)
 
     def call(self, inputs):
         """activation(convolution + bias) of [batch, space, channels], or channels
