@@ -37,8 +37,8 @@ def _compare(name, ours, theirs):
                 _close(a, b)
         elif key == "kept":
             assert sorted(ours[key]) == sorted(value)
-            for name, b in value.items():
-                _close(ours[key][name], b)
+            for variable, b in value.items():
+                _close(ours[key][variable], b)
         else:
             assert ours[key] == value, key
 

@@ -371,7 +371,13 @@ class Layer(base_layer.Layer):
         """The same as calling the layer."""
         return self(*args, **kwargs)
 
+    def _settle_dtype(self):
+        """What is built before it is called has the usual dtype."""
+        if self._dtype is None:
+            self._dtype = tf.as_dtype(settings.floatx())
+
     def _build_now(self, shapes):
+        self._settle_dtype()
         self.build(shapes)
         self.built = True
         self._keras.seen_shape = shapes

@@ -81,7 +81,12 @@ def _class(name, base, text):
         if given.get("strides", 1) is None:
             raise ValueError("Argument `strides` must not be None.")
 
-    members = {"__doc__": base.__doc__, "__module__": __name__}
+    def build(self, input_shape):
+        self._settle_dtype()
+        base.build(self, input_shape)
+
+    build.__doc__ = base.build.__doc__
+    members = {"__doc__": base.__doc__, "__module__": __name__, "build": build}
     if of_pools:
         members["_before"] = _before
     made = type(name, (base, Layer), members)

@@ -66,6 +66,7 @@ class BatchNormalization(Weighted, Layer):
     def build(self, input_shape):
         """Makes gamma, beta and the averages, of the sizes of `axis`; ValueError where
         one of these is unknown or the axis is none of the inputs'."""
+        self._settle_dtype()
         shape = tf.TensorShape(input_shape)
         rank = shape.rank
         if rank is None:

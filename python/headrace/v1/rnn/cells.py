@@ -180,6 +180,7 @@ class LayerRNNCell(RNNCell):
 
     def _depth(self, input_shape):
         """The size of the features; ValueError where it is not known."""
+        self._settle_dtype()
         shape = tf.TensorShape(input_shape)
         size = shape[-1]
         if size is None:
