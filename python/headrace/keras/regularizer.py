@@ -113,4 +113,4 @@ def l1_l2(l1=0.01, l2=0.01):
 _NAMES = serialization.classes_of(globals(), Regularizer)
 _NAMES.update(l1=L1, l2=L2, l1_l2=l1_l2, orthogonal_regularizer=OrthogonalRegularizer)
 get, deserialize = serialization.getter(_NAMES, "regularizer")
-serialize = serialization.serialize
+serialize = serialization.serializer("regularizer")

@@ -277,10 +277,17 @@ class Cases:
         }
 
     def errors(self):
-        v1, c, to, tf = self.v1, self.cells, self.layers, self.tf
-        x, nn, f32 = self.x, self.v1.nn, self.tf.float32
-        unknown = lambda *s: v1.placeholder(f32, list(s), name="p")  # noqa: E731
-        ints = lambda *s: tf.ones(s, tf.int32)  # noqa: E731
+        return self._errors_of_layers() | self._errors_of_cells()
+
+    def _unknown(self, *shape):
+        return self.v1.placeholder(self.tf.float32, list(shape), name="p")
+
+    def _ints(self, *shape):
+        return self.tf.ones(shape, self.tf.int32)
+
+    def _errors_of_layers(self):
+        c, to, x, ints = self.cells, self.layers, self.x, self._ints
+        nn, f32, unknown = self.v1.nn, self.tf.float32, self._unknown
         image = lambda: x(2, 8, 8, 3)  # noqa: E731
         return {
             "reuse of nothing": lambda: to.dense(x(2, 3), 2, name="d", reuse=True),
@@ -314,6 +321,13 @@ class Cases:
                 x(2, 3), renorm=True, renorm_clipping={"foo": 1}
             ),
             "norm unknown": lambda: to.batch_normalization(unknown(2, None)),
+            "keras style": self._in_keras_style,
+        }
+
+    def _errors_of_cells(self):
+        c, x, ints, unknown = self.cells, self.x, self._ints, self._unknown
+        nn, f32 = self.v1.nn, self.tf.float32
+        return {
             "cell rank": lambda: c.BasicRNNCell(3)(x(4), x(2, 3)),
             "cell size": lambda: c.LSTMCell(3)(unknown(4, None), (x(4, 3), x(4, 3))),
             "cell ints": lambda: c.BasicRNNCell(3)(ints(2, 3), ints(2, 3)),
@@ -382,7 +396,6 @@ class Cases:
                 c.BasicLSTMCell(3), [x(2, 3)], None, ("a",)
             ),
             "raw function": lambda: nn.raw_rnn(c.GRUCell(3), 3),
-            "keras style": lambda: self._in_keras_style(),
         }
 
     def _in_keras_style(self):
