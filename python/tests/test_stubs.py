@@ -2,6 +2,7 @@
 checked against."""
 
 import ast
+import functools
 import importlib.util
 import inspect
 import os
@@ -23,6 +24,7 @@ def folder(tmp_path_factory):
     return made
 
 
+@functools.cache
 def names_in(path):
     """{name: node} of what a stub says."""
     found = {}

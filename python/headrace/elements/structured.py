@@ -54,6 +54,11 @@ def decoded(value):
 
 
 def _type_spec(number, name, state, _):
+    return spec_of(number, name, decoded(state))
+
+
+def spec_of(number, name, state):
+    """The spec of a class, by its number or else its name, that has this state."""
     cls = _CLASSES.get(number) or _BY_NAME.get(name)
     if cls is None:
         raise NotImplementedError(
@@ -61,7 +66,7 @@ def _type_spec(number, name, state, _):
             "supported"
         )
     try:
-        return cls._deserialize(decoded(state))
+        return cls._deserialize(state)
     except (AttributeError, TypeError, ValueError) as e:
         raise errors.DataLossError._of(f"no state of {name}: {e}") from None
 

@@ -9,11 +9,6 @@ from headrace.ops.faces import add_faces
 _NEWER = (
     "`tf.quantize_v2` is deprecated, please use `tf.quantization.quantize` instead."
 )
-_NEWER_TRIP = (
-    "This Op has been deprecated, use`quantize_and_dequantize_v2` instead. To simulate "
-    "the V1 the behavior of tf.quantization.quantize_and_dequantize(...) use "
-    "tf.grad_pass_through(tf.quantization.quantize_and_dequantize_v2)(...)."
-)
 _warned = set()
 
 add_faces(
@@ -29,10 +24,10 @@ fake_quant_with_min_max_vars_gradient FakeQuantWithMinMaxVarsGradient(gradients,
         min, max, num_bits=8, narrow_range=False, name=None)
 fake_quant_with_min_max_vars_per_channel FakeQuantWithMinMaxVarsPerChannel(inputs, min,
         max, num_bits=8, narrow_range=False, name=None)
+quantized_concat QuantizedConcat(concat_dim, values, input_mins, input_maxes, name=None)
 fake_quant_with_min_max_vars_per_channel_gradient
         FakeQuantWithMinMaxVarsPerChannelGradient(gradients, inputs, min, max, num_bits=8,
         narrow_range=False, name=None)
-quantized_concat QuantizedConcat(concat_dim, values, input_mins, input_maxes, name=None)
 """,
 )
 
@@ -95,13 +90,11 @@ def quantize_and_dequantize_v2(**given):
     return raw.QuantizeAndDequantizeV4(**prepared)
 
 
-_ROUND_TRIP = signatures.parameters_of(quantize_and_dequantize_v2)
-
-
-@signatures.taking(_ROUND_TRIP)
+@signatures.having(
+    "input, input_min, input_max, signed_input=True, num_bits=8, range_given=False, "
+    "round_mode='HALF_TO_EVEN', name=None, narrow_range=False, axis=None"
+)
 def quantize_and_dequantize(**given):
-    """quantize_and_dequantize_v2 as it was: its gradient is that of its result, also
-    where numbers are cut off."""
-    logging.warn_deprecated("quantize_and_dequantize", _NEWER_TRIP, _warned)
-    prepared = _prepared(given, conversion.convert_to_tensor)
-    return raw.QuantizeAndDequantizeV2(**prepared)
+    """What quantize_and_dequantize_v2 gives; its gradient is passed on for all elements,
+    also for those outside of the range."""
+    return raw.QuantizeAndDequantizeV2(**_prepared(given, conversion.convert_to_tensor))
