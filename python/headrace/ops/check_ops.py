@@ -192,7 +192,7 @@ def _unary(symbol, op_name, module, compare):
             text,
             f"Condition {says} did not hold element-wise:",
             f"x ({_describe(x)}) = ",
-            str(shown),
+            str(shown) if x.shape.rank else shown[0],
         ]
         raise errors.InvalidArgumentError._of("\n".join(lines))
 
