@@ -46,6 +46,7 @@ class VariableAggregation(enum.Enum):
     SUM = 1
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3  # TensorFlow 1's name
 
     def __hash__(self):
         return hash(self.value)
@@ -553,6 +554,11 @@ def _create(**kwargs):
         in_graph = stack.plain_graph() is not None
         return (late.GraphVariable if in_graph else ResourceVariable)(**kwargs)
 
+    return by_creators(make, kwargs)
+
+
+def by_creators(make, kwargs):
+    """The variable that the creators in force make of what make(**kwargs) does."""
     chain = make
     for creator in _creators.scopes:
         chain = _link(creator, chain)

@@ -2,8 +2,6 @@
 
 import functools
 
-import numpy as np
-
 from headrace import _api as tf
 from headrace.framework.sparse_tensor import SparseTensorValue  # noqa: F401
 
@@ -75,51 +73,3 @@ def sparse_placeholder(dtype, shape=None, name=None):
     if known is not None and hasattr(made, "set_shape"):
         made.set_shape(known)
     return made
-
-
-def _as_list(sp_ids, vocab_size):
-    """Lists of the ids and of the sizes of their vocabularies."""
-    if isinstance(sp_ids, (tf.compat.v1.SparseTensorValue, tf.SparseTensor)):
-        sp_ids = [sp_ids]
-        if not isinstance(vocab_size, (tf.Tensor, int, np.integer)):
-            raise TypeError(
-                f"vocab_size has to be a Tensor or Python int. Found {type(vocab_size)}"
-            )
-        vocab_size = [vocab_size]
-    elif not isinstance(vocab_size, (list, tuple)):
-        raise TypeError(
-            "vocab_size has to be a list of Tensors or Python ints. Found "
-            f"{type(vocab_size)}"
-        )
-    for size in vocab_size:
-        if not isinstance(size, (tf.Tensor, int, np.integer)):
-            raise TypeError(
-                "vocab_size has to be a list of Tensors or Python ints. Found "
-                f"{type(size)}"
-            )
-    if len(sp_ids) != len(vocab_size):
-        raise ValueError("sp_ids and vocab_size have to have equal lengths.")
-    return sp_ids, vocab_size
-
-
-def sparse_merge(sp_ids, sp_values, vocab_size, name=None, already_sorted=False):
-    """The values at the rows of their batch and at ids: what one feature has of each word
-    of a vocabulary, or with lists of ids and sizes of several."""
-    sp_ids, vocab_size = _as_list(sp_ids, vocab_size)
-    with tf.name_scope(name or "SparseMerge"):
-        ids = [_sparse(part) for part in sp_ids]
-        values = _sparse(sp_values)
-        columns = [tf.expand_dims(tf.cast(part.values, tf.int64), 1) for part in ids]
-        indices = tf.concat([ids[0].indices[:, :-1], *columns], 1)
-        sizes = [tf.cast(tf.expand_dims(size, 0), tf.int64) for size in vocab_size]
-        shape = tf.concat([ids[0].dense_shape[:-1], *sizes], 0)
-        made = tf.SparseTensor(indices, values.values, shape)
-        return made if already_sorted else tf.sparse.reorder(made)
-
-
-def _sparse(value):
-    if isinstance(value, tf.compat.v1.SparseTensorValue):
-        return tf.SparseTensor(*value)
-    if not isinstance(value, tf.SparseTensor):
-        raise TypeError("Input must be a SparseTensor.")
-    return value
