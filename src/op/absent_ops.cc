@@ -120,12 +120,6 @@ constexpr AbsentOps kAbsent[] = {
      "BoostedTreesTrainingPredict BoostedTreesUpdateEnsemble "
      "BoostedTreesUpdateEnsembleV2 IsBoostedTreesEnsembleInitialized "
      "IsBoostedTreesQuantileStreamResourceInitialized"},
-    {"training-internals",
-     "it is a step of the linear and k-means estimators, which are not "
-     "supported",
-     "GenerateVocabRemapping KMC2ChainInitialization "
-     "KmeansPlusPlusInitialization LoadAndRemapMatrix SdcaFprint "
-     "SdcaOptimizer SdcaOptimizerV2 SdcaShrinkL1"},
     {"training-internals", "it is a step of server-side batching",
      "Batch BatchFunction Unbatch UnbatchGrad"},
     {"training-internals",
@@ -143,8 +137,7 @@ constexpr AbsentOps kAbsent[] = {
     {"wanted", "this kind of dataset is not there yet",
      "GlobalShuffleDataset IndexFlatMapDataset SnapshotNestedDatasetReader "
      "WeightedFlatMapDataset"},
-    {"wanted", "this format is not read yet",
-     "DecodeJSONExample DecodeJxl DecodeProtoV2 DecodeWebP EncodeProto"},
+    {"wanted", "this format is not read yet", "DecodeJxl DecodeWebP"},
     {"wanted",
      "pipelines are not written as graphs; use Dataset.save, or a "
      "checkpoint of the iterator",
