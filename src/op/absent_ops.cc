@@ -120,8 +120,6 @@ constexpr AbsentOps kAbsent[] = {
      "BoostedTreesTrainingPredict BoostedTreesUpdateEnsemble "
      "BoostedTreesUpdateEnsembleV2 IsBoostedTreesEnsembleInitialized "
      "IsBoostedTreesQuantileStreamResourceInitialized"},
-    {"training-internals", "it is a step of server-side batching",
-     "Batch BatchFunction Unbatch UnbatchGrad"},
     {"training-internals",
      "it tells the runtime of TensorFlow about its own state",
      "AssertNextDataset AssertPrevDataset ComputeBatchSize "
