@@ -1,50 +1,58 @@
-// Requests per second and latencies of the server's gRPC port beside the floor:
-// a gRPC server that answers a constant, in the same run, by turns.
+// What benchmarks/serving.py measures model servers with:
 //
-//   serving ADDRESS [MODEL] [SECONDS]
-//
-// asks Predict of the model (default: mlp, one row of 32 floats as input x) of
-// a server that runs, over 1 and 8 connections, one request in flight each.
+//   serving grpc-floor PORT ANSWER       a gRPC server that answers each call
+//   with the
+//                                        bytes of file ANSWER: what a transport
+//                                        costs
+//   serving http-floor PORT ANSWER       the same of HTTP, one thread of
+//   libevent serving ask ADDRESS METHOD REQUEST CONNECTIONS SECONDS [RATE]
+//                                        calls METHOD (/package.Service/Method)
+//                                        with the bytes of file REQUEST, one
+//                                        call in flight a connection; with RATE
+//                                        so many calls a second in all, begun
+//                                        on time, latencies from when a call
+//                                        was due. Prints calls a second, then
+//                                        p50, p99 and p99.9 in microseconds.
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/http.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/server_builder.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
-
-#include "serving/rpc/messages.h"
-#include "tensorflow_serving/apis/predict.pb.h"
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr char kPredict[] = "/tensorflow.serving.PredictionService/Predict";
-constexpr int kFloorPort = 18599;
-constexpr int kRounds = 5;
+using Seconds = std::chrono::duration<double>;
 
-grpc::ByteBuffer Request(const std::string& model) {
-  tensorflow::serving::PredictRequest request;
-  request.mutable_model_spec()->set_name(model);
-  auto& x = (*request.mutable_inputs())["x"];
-  x.set_dtype(tensorflow::DT_FLOAT);
-  x.mutable_tensor_shape()->add_dim()->set_size(1);
-  x.mutable_tensor_shape()->add_dim()->set_size(32);
-  for (int i = 0; i < 32; ++i) x.add_float_val(0.1f * i);
-  return *headrace::serving::MessageBytes(request);
+std::string ReadFile(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    std::fprintf(stderr, "serving: cannot read %s\n", path);
+    std::exit(1);
+  }
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// --- The floor: one queue a processor, one constant.
+grpc::ByteBuffer BytesOf(const char* path) {
+  const grpc::Slice slice(ReadFile(path));
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+// --- The floor of gRPC: one completion queue a processor.
 
 struct FloorCall {
   grpc::GenericServerContext context;
@@ -81,11 +89,10 @@ void ServeFloor(grpc::AsyncGenericService& service,
   }
 }
 
-[[noreturn]] void Floor() {
-  const grpc::ByteBuffer answer = Request("floor");
+int GrpcFloor(const std::string& port, const grpc::ByteBuffer& answer) {
   grpc::AsyncGenericService service;
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:" + std::to_string(kFloorPort),
+  builder.AddListeningPort("127.0.0.1:" + port,
                            grpc::InsecureServerCredentials());
   builder.RegisterAsyncGenericService(&service);
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
@@ -98,95 +105,114 @@ void ServeFloor(grpc::AsyncGenericService& service,
     threads.emplace_back([&] { ServeFloor(service, *queue, answer); });
   }
   for (auto& t : threads) t.join();
-  std::exit(0);
+  return 0;
+}
+
+// --- The floor of HTTP.
+
+int HttpFloor(int port, const std::string& answer) {
+  event_base* base = event_base_new();
+  evhttp* http = evhttp_new(base);
+  evhttp_set_gencb(
+      http,
+      [](evhttp_request* request, void* bytes) {
+        const auto& text = *static_cast<const std::string*>(bytes);
+        evbuffer* body = evbuffer_new();
+        evbuffer_add_reference(body, text.data(), text.size(), nullptr,
+                               nullptr);
+        evhttp_send_reply(request, 200, "OK", body);
+        evbuffer_free(body);
+      },
+      const_cast<std::string*>(&answer));
+  if (evhttp_bind_socket(http, "127.0.0.1", port) != 0) return 1;
+  event_base_dispatch(base);
+  return 0;
 }
 
 // --- The load.
 
-struct Load {
-  double rate = 0, p50 = 0, p99 = 0;  // a second; microseconds
+struct Calls {
+  std::string address, method;
+  grpc::ByteBuffer request;
+  Clock::time_point until;
+  Clock::duration pause{};  // from one call's due time to the next one's
 };
 
-// One request after the other over one connection.
-void Ask(const std::string& address, const grpc::ByteBuffer& request,
-         Clock::time_point until, std::vector<double>* took) {
+// One call after the other over one connection; what they took in microseconds.
+void Ask(const Calls& calls, Clock::duration lag, std::vector<double>* took) {
   grpc::ChannelArguments own;
   own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  own.SetMaxReceiveMessageSize(-1);
   grpc::GenericStub stub(grpc::CreateCustomChannel(
-      address, grpc::InsecureChannelCredentials(), own));
+      calls.address, grpc::InsecureChannelCredentials(), own));
   grpc::CompletionQueue queue;
-  while (Clock::now() < until) {
-    const auto start = Clock::now();
+  auto due = Clock::now() + lag;
+  while (Clock::now() < calls.until) {
+    if (calls.pause.count() > 0) {
+      std::this_thread::sleep_until(due);
+    } else {
+      due = Clock::now();
+    }
     grpc::ClientContext context;
     grpc::ByteBuffer answer;
     grpc::Status status;
-    auto reader = stub.PrepareUnaryCall(&context, kPredict, request, &queue);
+    auto reader =
+        stub.PrepareUnaryCall(&context, calls.method, calls.request, &queue);
     reader->StartCall();
     reader->Finish(&answer, &status, nullptr);
     void* tag;
     bool ok;
     queue.Next(&tag, &ok);
     if (!status.ok()) {
-      std::fprintf(stderr, "%s\n", status.error_message().c_str());
+      std::fprintf(stderr, "serving: %s\n", status.error_message().c_str());
       std::exit(1);
     }
     took->push_back(
-        std::chrono::duration<double, std::micro>(Clock::now() - start)
-            .count());
+        std::chrono::duration<double, std::micro>(Clock::now() - due).count());
+    due += calls.pause;
   }
 }
 
-Load Measure(const std::string& address, const grpc::ByteBuffer& request,
-             int connections, double seconds) {
+int AskAll(Calls calls, int connections, double seconds, double rate) {
   std::vector<std::vector<double>> took(connections);
   std::vector<std::thread> threads;
-  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                        std::chrono::duration<double>(seconds));
-  for (auto& mine : took) {
-    threads.emplace_back([&] { Ask(address, request, until, &mine); });
+  calls.until = Clock::now() +
+                std::chrono::duration_cast<Clock::duration>(Seconds(seconds));
+  Clock::duration lag{};
+  if (rate > 0) {
+    lag = std::chrono::duration_cast<Clock::duration>(Seconds(1 / rate));
+    calls.pause = lag * connections;
+  }
+  for (int i = 0; i < connections; ++i) {
+    threads.emplace_back([&, i] { Ask(calls, lag * i, &took[i]); });
   }
   for (auto& t : threads) t.join();
   std::vector<double> all;
   for (const auto& mine : took) all.insert(all.end(), mine.begin(), mine.end());
+  if (all.empty()) return 1;
   std::sort(all.begin(), all.end());
-  return {all.size() / seconds, all[all.size() / 2],
-          all[all.size() * 99 / 100]};
+  const auto at = [&](double share) {
+    return all[std::min<size_t>(all.size() * share, all.size() - 1)];
+  };
+  std::printf("%.1f %.1f %.1f %.1f\n", all.size() / seconds, at(0.5), at(0.99),
+              at(0.999));
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "serving ADDRESS [MODEL] [SECONDS]\n");
-    return 2;
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  if (what == "grpc-floor" && argc == 4) {
+    return GrpcFloor(argv[2], BytesOf(argv[3]));
   }
-  const pid_t floor = fork();  // before gRPC has threads
-  if (floor == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // however the parent ends
-    Floor();
+  if (what == "http-floor" && argc == 4) {
+    return HttpFloor(std::atoi(argv[2]), ReadFile(argv[3]));
   }
-  const grpc::ByteBuffer request = Request(argc > 2 ? argv[2] : "mlp");
-  const double seconds = argc > 3 ? std::atof(argv[3]) : 1;
-  const std::string floor_address = "127.0.0.1:" + std::to_string(kFloorPort);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  for (const int connections : {1, 8}) {
-    std::vector<double> rates, medians;
-    Load ours, bare;
-    for (int i = 0; i < kRounds; ++i) {
-      bare = Measure(floor_address, request, connections, seconds);
-      ours = Measure(argv[1], request, connections, seconds);
-      rates.push_back(ours.rate / bare.rate);
-      medians.push_back(ours.p50 / bare.p50);
-    }
-    std::sort(rates.begin(), rates.end());
-    std::sort(medians.begin(), medians.end());
-    std::printf(
-        "%d connections: %8.0f a second, p50 %6.0f, p99 %6.0f us; floor %8.0f, "
-        "%6.0f, %6.0f; of the floor's rate %.2f, of its p50 %.2f (medians)\n",
-        connections, ours.rate, ours.p50, ours.p99, bare.rate, bare.p50,
-        bare.p99, rates[kRounds / 2], medians[kRounds / 2]);
+  if (what == "ask" && (argc == 7 || argc == 8)) {
+    return AskAll({argv[2], argv[3], BytesOf(argv[4]), {}}, std::atoi(argv[5]),
+                  std::atof(argv[6]), argc == 8 ? std::atof(argv[7]) : 0);
   }
-  kill(floor, SIGKILL);
-  waitpid(floor, nullptr, 0);
-  return 0;
+  std::fprintf(stderr, "serving: see the head of benchmarks/serving.cc\n");
+  return 2;
 }

@@ -23,9 +23,7 @@ foreach(source ${HR_BENCHMARKS})
   set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name}
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/benchmarks)
   if(name MATCHES "^serving")
-    target_sources(bench_${name} PRIVATE $<TARGET_OBJECTS:hr_serving_proto>
-                   $<TARGET_OBJECTS:hr_c_proto>)
-    target_link_libraries(bench_${name} PRIVATE ${HR_GRPC})
+    target_link_libraries(bench_${name} PRIVATE ${HR_GRPC} PkgConfig::libevent)
   endif()
   add_dependencies(headrace_benchmarks bench_${name})
 endforeach()

@@ -136,7 +136,10 @@ def compare(tf, version):
             missing[family(name)].append(name)
             continue
         ours = parameters(value)
-        if theirs and ours and shape(theirs) != shape(ours):
+        # (Raw ops take keywords alone, whatever their wrappers say.)
+        if family(name) == "raw_ops" or not (theirs and ours):
+            continue
+        if shape(theirs) != shape(ours):
             differ.append((name, theirs, ours))
     return missing, count, differ
 

@@ -17,6 +17,13 @@ rm -rf "$raw"
 mkdir -p "$raw" dist
 python -m pip wheel -q . --no-deps --no-build-isolation \
   --disable-pip-version-check -w "$raw"
+# What editors read (tools/stubs.py) is made of the package itself and goes beside it.
+python -m wheel unpack -d "$raw/open" "$raw"/headrace-*.whl >/dev/null
+tree=$(echo "$raw"/open/headrace-*)
+PYTHONPATH=$tree python tools/stubs.py "$tree/headrace-stubs"
+find "$tree" -name __pycache__ -prune -exec rm -r {} +
+rm "$raw"/headrace-*.whl
+python -m wheel pack -d "$raw" "$tree" >/dev/null
 # The platform tag is the oldest that the module's symbols allow.
 python -m auditwheel -v repair --strip --disable-isa-ext-check \
   --only-plat -w "$raw/repaired" "$raw"/headrace-*.whl >build-wheel/wheel.log 2>&1 ||

@@ -39,6 +39,13 @@ def message(full_name):
     return _state["factory"].GetMessageClass(pool.FindMessageTypeByName(full_name))
 
 
+def of_json(text, message):
+    """The message, filled from its JSON form; json_format's ParseError for others."""
+    from google.protobuf import json_format
+
+    return json_format.Parse(text, message)
+
+
 def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(name)

@@ -16,6 +16,8 @@ def recorded():
     """[(version, lines)] of the lists, oldest first."""
     lists = []
     for name in os.listdir(surface.FOLDER):
+        if not name.endswith(".txt"):  # a folder of TensorFlow's names
+            continue
         with open(os.path.join(surface.FOLDER, name), encoding="utf-8") as f:
             version = surface.numbers(name.removesuffix(".txt"))
             lists.append((version, f.read().splitlines()))

@@ -24,4 +24,13 @@ int AvailableCpus() {
   return std::max(1, static_cast<int>(cpus));
 }
 
+int TasksForProcessors() {
+  static const int tasks = [] {
+    int n = 2;
+    while (n < AvailableCpus() && n < 64) n *= 2;
+    return n;
+  }();
+  return tasks;
+}
+
 }  // namespace headrace

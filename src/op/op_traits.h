@@ -37,6 +37,9 @@ enum class OpRole : uint8_t {
   kSplit,        // input "value" along input "split_dim"
   kSlice,        // input 0 from input 1 on, of the sizes in input 2
   kAdd,          // the sum of two tensors, element by element, broadcast
+  kMultiply,     // the product of two tensors, likewise
+  kRelu,         // the larger of an element and 0
+  kRelu6,        // the same, but no more than 6
   kAddN,         // the sum of tensors of one shape
   kSum,          // over the dimensions in input 1, "keep_dims"
   kPopBack,      // takes the last tensor, output 1, from a list

@@ -453,6 +453,7 @@ class Fuser {
     FusedKernel::Instruction ins{};
     ins.a = ins.b = of(call.inputs[0]);
     ins.column = role_[i] != Role::kFull;
+    ins.role = call.op->def().role;
     if (role_[i] == Role::kReduce) {
       ins.reducer = dynamic_cast<RowReducer*>(call.kernel.get());
       parts->cost += kReduceNs;
@@ -497,6 +498,10 @@ class Fuser {
     }
     made.hands =
         made.product->hands_rows() && TakesOver(*chain, parts->loaded, product);
+    const auto at =
+        std::find(parts->loaded.begin(), parts->loaded.end(), product);
+    made.steps = FinishOf(*chain, static_cast<int>(at - parts->loaded.begin()));
+    if (!made.steps.empty()) made.finished = made.product->Finished(made.steps);
     made.chain = std::move(chain);
     parts->call.kernel = std::make_shared<ProductChain>(std::move(made));
     host.dead = true;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "op/kernel.h"
+#include "op/op_traits.h"
 #include "op/passes/call_work.h"
 #include "op/passes/row_reduction.h"
 #include "tensor/shape.h"
@@ -34,6 +35,7 @@ class FusedKernel : public Kernel, public KnowsWork {
     // Not null: y is this reduction of a's row, fn and kind do not count.
     const RowReducer* reducer = nullptr;
     bool column = false;  // y is one element a row
+    OpRole role = OpRole::kNone;
     // Keeps fn's code and tables alive.
     std::shared_ptr<Kernel> kernel;
   };
@@ -65,6 +67,7 @@ class FusedKernel : public Kernel, public KnowsWork {
             std::max<int64_t>(1, rows_ * inner_ / std::max<int64_t>(tile_, 1))};
   }
   const std::vector<Instruction>& code() const { return code_; }
+  const std::vector<Input>& inputs() const { return inputs_; }
 
  private:
   struct Tile;

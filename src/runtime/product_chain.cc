@@ -1,5 +1,10 @@
 #include "runtime/product_chain.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "base/thread_pool.h"
+
 namespace headrace {
 namespace {
 
@@ -12,15 +17,58 @@ Pointers InputsOf(const KernelContext& c, int count) {
   return p;
 }
 
+// The register that the instruction reads besides `r`, -1 where it does not
+// read that.
+int OtherOperand(const FusedKernel::Instruction& i, int r) {
+  if (i.kind != ElementwiseLoop::kBinary) return -1;
+  return i.a == r ? i.b : i.b == r ? i.a : -1;
+}
+
+// The step that an instruction is to a product in register `r`.
+std::optional<FinishStep> StepOf(const FusedKernel& chain,
+                                 const FusedKernel::Instruction& i, int r) {
+  using Step = FinishStep;
+  if (i.reducer != nullptr || i.column || i.bytes != sizeof(float)) return {};
+  if (i.role == OpRole::kRelu || i.role == OpRole::kRelu6) {
+    if (i.a != r) return {};
+    return Step{i.role == OpRole::kRelu ? Step::kRelu : Step::kRelu6};
+  }
+  const int other = OtherOperand(i, r);
+  if (other < 0 || other >= static_cast<int>(chain.inputs().size())) return {};
+  const Layout layout = chain.inputs()[other].layout;
+  if (i.role == OpRole::kAdd && layout == Layout::kFull && other != r) {
+    return Step{Step::kPlusOutput, other};
+  }
+  if (layout != Layout::kRow) return {};
+  if (i.role == OpRole::kAdd) return Step{Step::kPlusRow, other};
+  if (i.role == OpRole::kMultiply) return Step{Step::kTimesRow, other};
+  return {};
+}
+
 }  // namespace
+
+FinishSteps FinishOf(const FusedKernel& chain, int product) {
+  FinishSteps steps;
+  int r = product, added = 0;
+  for (const FusedKernel::Instruction& i : chain.code()) {
+    const bool last = &i == &chain.code().back();
+    const std::optional<FinishStep> step = StepOf(chain, i, r);
+    // Only the end of the chain is kept, and output 0 holds one tensor to add.
+    if (!step || (i.output >= 0) != last) return {};
+    if (step->kind == FinishStep::kPlusOutput && ++added > 1) return {};
+    steps.push_back(*step);
+    r = i.y;
+  }
+  return steps;
+}
 
 StatusOr<std::shared_ptr<const void>> ProductChain::Prepare(
     const KernelContext& c) const {
   Tensor made(DType::kFloat, p_.shape);
   Tensor* out = &made;
   Pointers in = InputsOf(c, p_.op->num_inputs());
-  return p_.product->Prepare(
-      KernelContext(*p_.op, in.data(), &out, c.services()));
+  const KernelContext inner(*p_.op, in.data(), &out, c.services());
+  return p_.finished ? p_.finished->Prepare(inner) : p_.product->Prepare(inner);
 }
 
 uint32_t ProductChain::in_place_inputs() const {
@@ -46,8 +94,34 @@ CallWork ProductChain::WorkOf(absl::Span<const Shape* const> inputs,
   return work;
 }
 
+StatusOr<bool> ProductChain::RunFinished(KernelContext& c,
+                                         const void* prepared) const {
+  const Tensor& out = c.output(0);
+  absl::InlinedVector<const float*, 4> rows;
+  for (const FinishStep& s : p_.steps) {
+    const float* from = nullptr;
+    if (s.input >= 0) from = c.input(p_.chain_inputs[s.input]).data<float>();
+    rows.push_back(from);
+    // Output 0 may have taken over the memory of what is added.
+    if (s.kind != FinishStep::kPlusOutput || from == out.raw()) continue;
+    ParallelFor(out.num_elements(), 0.3, [&](int64_t begin, int64_t end) {
+      std::copy(from + begin, from + end, out.data<float>() + begin);
+    });
+  }
+  Tensor product = out.WithShape(p_.shape);
+  Tensor* made = &product;
+  Pointers in = InputsOf(c, p_.op->num_inputs());
+  KernelContext inner(*p_.op, in.data(), &made, c.services());
+  return p_.finished->Run(inner, prepared, rows);
+}
+
 Status ProductChain::RunPrepared(KernelContext& c, const void* prepared,
                                  const Tail*) const {
+  if (p_.finished) {
+    HR_ASSIGN_OR_RETURN(const bool done, RunFinished(c, prepared));
+    if (done) return OkStatus();
+    prepared = nullptr;  // it was for the finished product
+  }
   Tensor product(DType::kFloat, p_.shape);
   if (p_.hands) {
     // (Its rows come with the calls of the tail.)

@@ -11,6 +11,12 @@
 
 namespace headrace {
 
+// The steps of a chain that does nothing but what a product may do itself, in
+// that order; empty for others. `product`: the chain's register of the product.
+// Inputs of steps are registers of the chain; that of kPlusOutput is what is
+// added.
+FinishSteps FinishOf(const FusedKernel& chain, int product);
+
 // Built by the fusing pass. Inputs: the product's, then the chain's own. All
 // shapes are known.
 class ProductChain : public ProductKernel, public KnowsWork {
@@ -24,6 +30,10 @@ class ProductChain : public ProductKernel, public KnowsWork {
     Shape shape;  // of the product; float
     // The output whose memory holds the product meanwhile.
     int host = -1;
+    // The product with the chain as its finish, where its kernel can do that;
+    // steps read inputs of the chain, as FinishOf has them.
+    std::unique_ptr<FinishedProduct> finished;
+    FinishSteps steps;
     // No memory holds the product: its rows are handed on, and output 0 may
     // take over a chain's input.
     bool hands = false;
@@ -43,6 +53,8 @@ class ProductChain : public ProductKernel, public KnowsWork {
                      const Tail* tail) const override;
 
  private:
+  // False, with nothing lost, where it is to be done step by step.
+  StatusOr<bool> RunFinished(KernelContext& c, const void* prepared) const;
   const Parts p_;
 };
 

@@ -5,7 +5,7 @@ from headrace.context.errors import UnimplementedError
 from headrace.data.dataset import AUTOTUNE, Dataset, _VariantDataset, made
 from headrace.data.functions import flat
 from headrace.elements import nest, structure
-from headrace.framework import conversion
+from headrace.framework import conversion, dtypes
 from headrace.framework.support import signatures
 from headrace.ops.faces import add_calls
 
@@ -13,27 +13,43 @@ SHARD_HINT = -1  # Dataset.shard: for who shards by himself
 _MOST = (1 << 63) - 1
 
 
-def _applied(method):
-    """A function that gives a function of a dataset."""
+def _applied(method, text):
+    """A function of the parameters in a text that gives a function of a dataset."""
 
-    def outer(*args, **kwargs):
-        return lambda dataset: getattr(dataset, method)(*args, **kwargs)
+    def outer(**kwargs):
+        return lambda dataset: getattr(dataset, method)(**kwargs)
 
-    return signatures.called(outer, method, f"For Dataset.apply: see Dataset.{method}.")
+    doc = f"For Dataset.apply: see Dataset.{method}."
+    like = signatures.named(method, doc, __name__)
+    parameters = signatures.from_text(text, int64=dtypes.int64)
+    return signatures.function_of(like, parameters, outer)
 
 
-bucket_by_sequence_length = _applied("bucket_by_sequence_length")
-enumerate_dataset = _applied("enumerate")
-group_by_window = _applied("group_by_window")
-ignore_errors = _applied("ignore_errors")
-rejection_resample = _applied("rejection_resample")
-scan = _applied("scan")
-snapshot = _applied("snapshot")
-take_while = _applied("take_while")
-unbatch = _applied("unbatch")
-unique = _applied("unique")
-dense_to_ragged_batch = _applied("ragged_batch")
-dense_to_sparse_batch = _applied("sparse_batch")
+bucket_by_sequence_length = _applied(
+    "bucket_by_sequence_length",
+    "element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes=None, "
+    "padding_values=None, pad_to_bucket_boundary=False, no_padding=False, "
+    "drop_remainder=False",
+)
+enumerate_dataset = _applied("enumerate", "start=0")
+group_by_window = _applied(
+    "group_by_window", "key_func, reduce_func, window_size=None, window_size_func=None"
+)
+ignore_errors = _applied("ignore_errors", "log_warning=False")
+rejection_resample = _applied(
+    "rejection_resample", "class_func, target_dist, initial_dist=None, seed=None"
+)
+scan = _applied("scan", "initial_state, scan_func")
+snapshot = _applied(
+    "snapshot", "path, compression='AUTO', reader_func=None, shard_func=None"
+)
+take_while = _applied("take_while", "predicate")
+unbatch = _applied("unbatch", "")
+unique = _applied("unique", "")
+dense_to_ragged_batch = _applied(
+    "ragged_batch", "batch_size, drop_remainder=False, row_splits_dtype=int64"
+)
+dense_to_sparse_batch = _applied("sparse_batch", "batch_size, row_shape")
 
 
 add_calls(

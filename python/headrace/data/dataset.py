@@ -14,12 +14,31 @@ from headrace.data.iterator import NumpyIterator, OwnedIterator
 from headrace.data.options import Options
 from headrace.elements import structure
 from headrace.framework import conversion, dtypes, execution, tensor_shape, type_spec
+from headrace.framework.support import markup
 from headrace.framework.trackable import Trackable
 from headrace.ragged.spec import RaggedTensorSpec
 
 AUTOTUNE = -1
 INFINITE = INFINITE_CARDINALITY = -1
 UNKNOWN = UNKNOWN_CARDINALITY = -2
+
+
+def _components(spec, path):
+    """(path, TypeSpec) of each component of an element."""
+    if isinstance(spec, dict):
+        parts = [(f"{path}[{key!r}]", x) for key, x in spec.items()]
+    elif hasattr(spec, "_fields"):
+        parts = [(f"{path}.{name}", getattr(spec, name)) for name in spec._fields]
+    elif isinstance(spec, (list, tuple)):
+        parts = [(f"{path}[{i}]", x) for i, x in enumerate(spec)]
+    else:
+        return [(path or "element", spec)]
+    return [found for name, x in parts for found in _components(x, name)]
+
+
+def _shape_and_dtype(spec):
+    dtype = getattr(spec, "dtype", None)
+    return getattr(spec, "shape", ""), "" if dtype is None else dtype.name
 
 
 class Dataset(Holder, Trackable):
@@ -49,6 +68,18 @@ class Dataset(Holder, Trackable):
         if self._shown is not None:
             return f"<{self._shown}>"
         return f"<{type(self).__name__} element_spec={self.element_spec}>"
+
+    def _repr_html_(self):
+        """What notebooks show: the components of an element, and how many there are."""
+        rows = [
+            (path, type(spec).__name__, *_shape_and_dtype(spec))
+            for path, spec in _components(self.element_spec, "")
+        ]
+        known = {INFINITE: "infinitely many elements", UNKNOWN: "of unknown length"}
+        count = int(self.cardinality()) if _headrace.is_eager() else UNKNOWN
+        heads = ("component", "spec", "shape", "dtype")
+        note = known.get(count, f"{count} elements")
+        return markup.table(type(self).__name__.lstrip("_"), heads, rows, note)
 
     def __bool__(self):
         return True

@@ -1,11 +1,12 @@
 """Users' functions, traced for the elements of a dataset."""
 
+from headrace._load import _headrace
 from headrace.autograph import calls, status
 from headrace.context import stack
 from headrace.context.properties import read_only
 from headrace.elements import structure
 from headrace.framework.type_spec import TensorSpec
-from headrace.function import polymorphic
+from headrace.function import polymorphic, py_functions
 
 
 class DatasetFunction:
@@ -36,6 +37,8 @@ class DatasetFunction:
         self.function = traced.get_concrete_function(
             *[TensorSpec(c.shape, c.dtype) for c in components]
         )
+        if debug.on:
+            self.function = self._called_each_time(components)
         graph = stack.current()
         if graph is not None:
             self.function.add_to_graph(graph)
@@ -63,7 +66,38 @@ class DatasetFunction:
         wrapper.__name__ = wrapper.__qualname__ = name
         return wrapper
 
+    def _called_each_time(self, components):
+        """A trace that calls the Python function eagerly for each element: what was
+        traced says what its results are like."""
+        call = self._wrapper(self._func.__class__.__name__)
+        results = structure.component_specs(self.output)
+
+        def each_time(*parts):
+            made = py_functions.py_function(call, parts, [r.dtype for r in results])
+            for tensor, spec in zip(made, results):
+                tensor.set_shape(spec.shape)
+            return made
+
+        return polymorphic.Function(
+            each_time, polymorphic.checked_options(autograph=False)
+        ).get_concrete_function(*[TensorSpec(c.shape, c.dtype) for c in components])
+
     captures = read_only("function.captured_inputs")
+
+
+class _Debug:
+    on = False
+
+
+debug = _Debug()
+
+
+def enable_debug_mode():
+    """From now on functions of datasets are Python that is called for each element, so
+    that a debugger stops in them and print() prints. ValueError unless eager."""
+    if not _headrace.is_eager():
+        raise ValueError("`enable_debug_mode() is only supported in eager mode.")
+    debug.on = True
 
 
 def _check_result(result, transformation):

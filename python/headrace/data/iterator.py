@@ -152,3 +152,11 @@ class NumpyIterator:
         return structure.to_numpy(next(self._iterator))
 
     next = __next__
+
+    def save(self):
+        """Where the iterator is: a scalar tensor of variants, for restore()."""
+        return raw.SerializeIterator(self._iterator._resource)
+
+    def restore(self, state):
+        """Goes on where an iterator of the same dataset was when it was saved."""
+        raw.DeserializeIterator(self._iterator._resource, state)

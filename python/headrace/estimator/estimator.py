@@ -5,7 +5,15 @@ import os
 import tempfile
 
 from headrace.context.properties import read_only
-from headrace.estimator import evaluation, inputs, prediction, training, warm_start
+from headrace.estimator import (
+    evaluation,
+    exporting,
+    inputs,
+    prediction,
+    training,
+    warm_start,
+)
+from headrace.estimator.mode_keys import ModeKeys
 from headrace.estimator.run_config import RunConfig, default_session_config
 from headrace.estimator.spec import EstimatorSpec
 from headrace.framework.settings import logging
@@ -198,15 +206,46 @@ class Estimator:
             config=self._session_config,
         )
 
-    def export_saved_model(self, *args, **kwargs):
-        """Not supported: raises NotImplementedError."""
-        raise NotImplementedError("Estimator.export_saved_model is not supported")
+    # --- writing models ---
 
-    def experimental_export_all_saved_models(self, *args, **kwargs):
-        """Not supported: raises NotImplementedError."""
-        raise NotImplementedError(
-            "Estimator.experimental_export_all_saved_models is not supported"
+    def export_saved_model(
+        self,
+        export_dir_base,
+        serving_input_receiver_fn,
+        assets_extra=None,
+        as_text=False,
+        checkpoint_path=None,
+        experimental_mode=ModeKeys.PREDICT,
+    ):
+        """Writes the latest checkpoint, or another, as a SavedModel in a new folder of
+        `export_dir_base`, named after the second; its path, as bytes.
+
+        `serving_input_receiver_fn` gives what the model is fed; `assets_extra` are
+        {path below assets.extra: file} to copy. ValueError for no function and where
+        nothing has been trained.
+        """
+        if not serving_input_receiver_fn:
+            raise ValueError("An input_receiver_fn must be defined.")
+        return self.experimental_export_all_saved_models(
+            export_dir_base,
+            {experimental_mode: serving_input_receiver_fn},
+            assets_extra,
+            as_text,
+            checkpoint_path,
         )
+
+    def experimental_export_all_saved_models(
+        self,
+        export_dir_base,
+        input_receiver_fn_map,
+        assets_extra=None,
+        as_text=False,
+        checkpoint_path=None,
+    ):
+        """As export_saved_model, with a graph for each mode of {mode: function that
+        gives what it is fed}."""
+        how = assets_extra, as_text, checkpoint_path
+        return exporting.export(self, export_dir_base, input_receiver_fn_map, *how)
 
 
 _OVERRIDABLE = {

@@ -44,15 +44,48 @@ def evaluate(estimator, input_fn, steps, hooks, checkpoint_path, name):
     path = estimator._checkpoint_for(checkpoint_path, "evaluate")
     graph = estimator._new_graph()
     with graph.as_default():
-        spec, input_hooks = estimator._spec_and_hooks(input_fn, ModeKeys.EVAL)
-        values, update = _metric_operations(spec)
-        values[GraphKeys.GLOBAL_STEP] = global_step.get_global_step(graph)
-        hooks = [*input_hooks, *hooks, *spec.evaluation_hooks]
+        made = Evaluation(estimator, input_fn, hooks, steps)
         if estimator._warm_start_settings is not None and path is None:
             warm_start.apply(estimator._warm_start_settings)
-        found = _run(estimator, spec.scaffold, path, update, values, hooks, steps)
-        _write(estimator.eval_dir(name), found, path)
+        found = made.run(made.spec.scaffold, path)
+        write(estimator.eval_dir(name), found, path)
     return found
+
+
+class Evaluation:
+    """The operations of an evaluation in the current graph, which may run more often
+    than once.
+
+    Attributes:
+      spec: the EstimatorSpec.
+    """
+
+    def __init__(self, estimator, input_fn, hooks, steps):
+        self._estimator, self._steps = estimator, steps
+        self.spec, input_hooks = estimator._spec_and_hooks(input_fn, ModeKeys.EVAL)
+        self._values, self._update = _metric_operations(self.spec)
+        graph = stack.default_graph()
+        self._values[GraphKeys.GLOBAL_STEP] = global_step.get_global_step(graph)
+        self._hooks = [*input_hooks, *hooks, *self.spec.evaluation_hooks]
+        keys = [GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP]
+        counted = global_step.counter("eval_step", keys)
+        with graph.control_dependencies([self._update]):
+            self._done = counted.assign_add(1)
+
+    def run(self, scaffold, path):
+        """{metric: value} with the variables of a checkpoint, or the scaffold's."""
+        final = basic_hooks.FinalOpsHook(self._values)
+        stop = StopAfterNEvalsHook(self._steps, self._done)
+        logging.info("Starting evaluation at %s", _time())
+        begun = time.time()
+        creator = self._estimator._creator_of_sessions(scaffold, path)
+        hooks = [*self._hooks, stop, final]
+        with monitored_session.MonitoredSession(creator, hooks) as session:
+            while not session.should_stop():
+                session.run([self._update, self._done])
+        logging.info("Inference Time : %.5fs", time.time() - begun)
+        logging.info("Finished evaluation at %s", _time())
+        return final.final_ops_values
 
 
 def _metric_operations(spec):
@@ -65,16 +98,24 @@ def _metric_operations(spec):
                 "defines a default metric with the same name."
             )
     metric_ops["loss"] = metrics.mean(spec.loss)
-    values, updates = {}, []
+    pairs = values_and_updates(metric_ops)
+    updates = [update for _, update in pairs.values()]
+    return {name: value for name, (value, _) in pairs.items()}, scopes.group(
+        updates, None
+    )
+
+
+def values_and_updates(metric_ops):
+    """{name: (value, what takes a batch in)} of metrics: such pairs, or Keras' metrics
+    that were updated."""
+    found = {}
     for name, metric in sorted(metric_ops.items()):
         if hasattr(metric, "update_state"):
             _make_local(metric.variables)
-            updates.extend(metric.updates)
-            values[name] = metric.result()
+            found[name] = metric.result(), scopes.group(metric.updates, None)
         else:
-            values[name] = metric[0]
-            updates.append(metric[1])
-    return values, scopes.group(updates, None)
+            found[name] = metric
+    return found
 
 
 def _make_local(variables):
@@ -90,31 +131,13 @@ def _time():
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime())
 
 
-def _run(estimator, scaffold, path, update, values, hooks, steps):
-    keys = [GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP]
-    counted = global_step.counter("eval_step", keys)
-    with stack.default_graph().control_dependencies([update]):
-        done = counted.assign_add(1)
-    final = basic_hooks.FinalOpsHook(values)
-    hooks = [*hooks, StopAfterNEvalsHook(steps, done), final]
-    logging.info("Starting evaluation at %s", _time())
-    begun = time.time()
-    creator = estimator._creator_of_sessions(scaffold, path)
-    with monitored_session.MonitoredSession(creator, hooks) as session:
-        while not session.should_stop():
-            session.run([update, done])
-    logging.info("Inference Time : %.5fs", time.time() - begun)
-    logging.info("Finished evaluation at %s", _time())
-    return final.final_ops_values
-
-
 def _text(values):
     return ", ".join(
         f"{k} = {v!s}" for k, v in sorted(values.items()) if not isinstance(v, bytes)
     )
 
 
-def _write(folder, values, path):
+def write(folder, values, path):
     """Writes the values as summaries of the evaluation's folder."""
     step = int(values[GraphKeys.GLOBAL_STEP])
     logging.info("Saving dict for global step %d: %s", step, _text(values))

@@ -4,6 +4,7 @@ import itertools
 
 from headrace._load import _headrace
 from headrace.context import stack
+from headrace.estimator import export_outputs
 from headrace.estimator.mode_keys import ALL, ModeKeys
 from headrace.framework import conversion
 from headrace.framework.support import signatures
@@ -34,6 +35,10 @@ class EstimatorSpec(
         given["loss"] = _checked_loss(given["loss"], mode)
         given["predictions"] = _checked_predictions(given["predictions"], mode)
         given["eval_metric_ops"] = _checked_metrics(given["eval_metric_ops"])
+        if mode == ModeKeys.PREDICT or given["export_outputs"] is not None:
+            given["export_outputs"] = export_outputs.checked(
+                given["export_outputs"], given["predictions"]
+            )
         hooks = {n: tuple(v or ()) for n, v in given.items() if n.endswith("hooks")}
         given.update(hooks)
         for hook in itertools.chain(*hooks.values()):

@@ -1,7 +1,9 @@
 """tf.estimator.train_and_evaluate: training with evaluations in between."""
 
+import os
 import time
 
+from headrace.estimator import exporters
 from headrace.estimator.estimator import checked_hooks
 from headrace.framework.settings import logging
 from headrace.framework.support import signatures
@@ -47,9 +49,8 @@ class EvalSpec(
             raise TypeError(f"`name` must be string, given: {name}")
         if given["start_delay_secs"] < 0 or given["throttle_secs"] < 0:
             raise ValueError("Must specify start_delay_secs and throttle_secs >= 0")
-        if given["exporters"]:
-            raise NotImplementedError("EvalSpec: exporters are not supported")
-        given.update(hooks=tuple(checked_hooks(given["hooks"])), exporters=())
+        given["hooks"] = tuple(checked_hooks(given["hooks"]))
+        given["exporters"] = exporters.checked(given["exporters"])
 
 
 class _Evaluator(CheckpointSaverListener):
@@ -60,7 +61,7 @@ class _Evaluator(CheckpointSaverListener):
         self._max_steps = max_steps
         self._last, self._is_first = None, True
         self._step = None
-        self.result = None
+        self.result, self.exported = None, []
 
     def begin(self):
         self._last = time.time()
@@ -76,24 +77,37 @@ class _Evaluator(CheckpointSaverListener):
                     self._spec.throttle_secs,
                 )
                 return None
-        self._evaluate(global_step_value)
+        limit = self._max_steps
+        self._evaluate(global_step_value, limit and global_step_value >= limit)
         return None
 
     def end(self, session, global_step_value):
         if self._step != global_step_value:
-            self._evaluate(global_step_value)
+            self._evaluate(global_step_value, True)
 
-    def _evaluate(self, step):
+    def _evaluate(self, step, is_final):
         spec = self._spec
         self.result = self._estimator.evaluate(
             spec.input_fn, steps=spec.steps, hooks=spec.hooks, name=spec.name
         )
         self._step, self._last = step, time.time()
+        self.exported = [
+            exporter.export(
+                estimator=self._estimator,
+                export_path=os.path.join(
+                    self._estimator.model_dir, "export", exporter.name
+                ),
+                checkpoint_path=self._estimator.latest_checkpoint(),
+                eval_result=self.result,
+                is_the_final_export=bool(is_final),
+            )
+            for exporter in spec.exporters
+        ]
 
 
 def train_and_evaluate(estimator, train_spec, eval_spec):
-    """Trains, and evaluates checkpoints as they are written; (metrics of the last
-    evaluation, [])."""
+    """Trains, and evaluates and exports checkpoints as they are written; (metrics of
+    the last evaluation, [what each exporter wrote then])."""
     if not isinstance(train_spec, TrainSpec):
         raise TypeError(f"`train_spec` must be TrainSpec, given: {train_spec}")
     if not isinstance(eval_spec, EvalSpec):
@@ -114,4 +128,4 @@ def train_and_evaluate(estimator, train_spec, eval_spec):
         max_steps=train_spec.max_steps,
         saving_listeners=[*train_spec.saving_listeners, evaluator],
     )
-    return evaluator.result, []
+    return evaluator.result, evaluator.exported

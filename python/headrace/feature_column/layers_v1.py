@@ -89,6 +89,20 @@ def input_layer(
     dense, no columns, and features that do not fit each other.
     """
     columns = _check_columns(feature_columns)
+    how = weight_collections, trainable, cols_to_vars, cols_to_output_tensors
+    return dense_input(features, columns, *how)
+
+
+def dense_input(
+    features,
+    feature_columns,
+    weight_collections=None,
+    trainable=True,
+    cols_to_vars=None,
+    cols_to_output_tensors=None,
+):
+    """What input_layer gives; columns that share an embedding may be among them."""
+    columns = base.sorted_columns(feature_columns)
     base.check_dense(columns, DenseColumn, "_DenseColumn")
     made = _Scoped(weight_collections, trainable)
     cache = FeatureTransformationCache(features)

@@ -15,6 +15,8 @@ late.register(
         "restored_from": "train.graph_checkpoint:restored_from",
         "DatasetBatch": "data.dataset_batch:DatasetBatch",
         "TFOpLambda": "keras.base.op_layer:TFOpLambda",
+        "spec_as_proto": "elements.spec_protos:as_proto",
+        "spec_of_proto": "elements.spec_protos:from_proto",
         "cond": "control_flow.branches:cond",
         "for_rows": "control_flow.vectorizing:for_rows",
         "in_graph": "autograph.calls:in_graph",

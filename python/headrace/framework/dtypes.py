@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from headrace import _protos
 from headrace._load import _headrace
 from headrace.context.properties import read_only
 
@@ -50,6 +51,20 @@ class DType(_headrace.DTypeBase):
 
     as_datatype_enum = read_only("_number", "The number that protos have for it.")
     _type_enum = read_only("_number")
+
+    def experimental_as_proto(self):
+        """The dtype as a SerializedDType."""
+        return _protos.SerializedDType(datatype=self._number)
+
+    @classmethod
+    def experimental_from_proto(cls, proto):
+        """The dtype of a SerializedDType."""
+        return as_dtype(proto.datatype)
+
+    @classmethod
+    def experimental_type_proto(cls):
+        """The class SerializedDType."""
+        return _protos.SerializedDType
 
     is_floating = _of_kind(
         "Whether it is a float type, quantized ones not among them.", "float"

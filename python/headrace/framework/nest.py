@@ -36,17 +36,17 @@ def _parts(composite):
     return composite._components()
 
 
-def is_nested(structure):
+def is_nested(seq):
     """True for structures that flatten goes into."""
-    if isinstance(structure, (str, bytes, _headrace.Tensor, _headrace.VariableBase)):
+    if isinstance(seq, (str, bytes, _headrace.Tensor, _headrace.VariableBase)):
         return False
-    if isinstance(structure, (list, tuple)):
+    if isinstance(seq, (list, tuple)):
         return True
-    if _is_dict(structure) or _is_attrs(structure) or is_dataclass(structure):
+    if _is_dict(seq) or _is_attrs(seq) or is_dataclass(seq):
         return True
-    if isinstance(structure, (abc.MappingView,)):
+    if isinstance(seq, (abc.MappingView,)):
         return True
-    return isinstance(structure, abc.Sequence) and not isinstance(structure, range)
+    return isinstance(seq, abc.Sequence) and not isinstance(seq, range)
 
 
 is_sequence = is_nested
@@ -268,10 +268,13 @@ def _kind(x):
     return getattr(kind, "_nest_kind", kind)
 
 
-def map_structure(
-    func, *structure, check_types=True, expand_composites=False, **kwargs
-):
-    """func over the leaves of structures that are alike."""
+def map_structure(func, *structure, **kwargs):
+    """func over the leaves of structures that are alike.
+
+    `check_types` (True) and `expand_composites` (False) are given by name.
+    """
+    check_types = kwargs.pop("check_types", True)
+    expand_composites = kwargs.pop("expand_composites", False)
     if not callable(func):
         raise TypeError(f"func must be callable, got: {func}")
     if not structure:

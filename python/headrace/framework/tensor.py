@@ -340,9 +340,9 @@ _attach(
 )
 
 
-def is_symbolic_tensor(x):
+def is_symbolic_tensor(tensor):
     """True for tensors of graphs, whose values only a run knows."""
-    return isinstance(x, _headrace.SymbolicTensor)
+    return isinstance(tensor, _headrace.SymbolicTensor)
 
 
 def is_tensor(x):

@@ -102,6 +102,18 @@ class TensorShape:
         dims = [proto.Dim(size=-1 if d is None else d) for d in self._dims]
         return proto(dim=dims)
 
+    experimental_as_proto = as_proto
+
+    @classmethod
+    def experimental_from_proto(cls, proto):
+        """The shape of a TensorShapeProto."""
+        return cls(proto)
+
+    @classmethod
+    def experimental_type_proto(cls):
+        """The class TensorShapeProto."""
+        return protos.TensorShapeProto
+
     def num_elements(self):
         """The product of the sizes; None where one is not known."""
         if not self.is_fully_defined():

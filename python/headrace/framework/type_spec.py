@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from headrace import _protos
 from headrace._load import _headrace
+from headrace.context import late
 from headrace.context.properties import read_only
 from headrace.framework import (
     conversion,
@@ -84,6 +86,51 @@ class TypeSpec:
         """
         raise NotImplementedError(f"{type(self).__name__}.placeholder_value")
 
+    def experimental_as_proto(self):
+        """The spec as a message: a TypeSpecProto, or a tensor's TensorSpecProto.
+
+        NotImplementedError for specs that have no form outside of a program.
+        """
+        return late.spec_as_proto(self)
+
+    @classmethod
+    def experimental_from_proto(cls, proto):
+        """The spec of a message that experimental_as_proto() gives."""
+        return late.spec_of_proto(proto)
+
+    @classmethod
+    def experimental_type_proto(cls):
+        """The class of the messages of these specs."""
+        return _protos.TypeSpecProto
+
+    def flatten(self):
+        """The TensorSpecs of the tensors that values are made of: a list."""
+        return nest.flatten(self, expand_composites=True)
+
+    def to_tensors(self, value):
+        """The tensors that a value is made of, as flatten() has them.
+
+        TypeError where one of them has another dtype or shape, ValueError where the value
+        is made of others.
+        """
+        specs, parts = self.flatten(), nest.flatten(value, expand_composites=True)
+        if len(specs) != len(parts):
+            raise ValueError(
+                "The two structures don't have the same nested structure.\n\nFirst "
+                f"structure: {specs}\n\nSecond structure: {parts}"
+            )
+        return [spec.cast(part) for spec, part in zip(specs, parts)]
+
+    def from_tensors(self, tensors):
+        """The value that is made of the next tensors of an iterator."""
+        return of_flat_tensors(self, tensors)
+
+    def cast(self, value, casting_context=None):
+        """The value as one of this kind; TypeError where it is none."""
+        if not self.is_compatible_with(value):
+            raise TypeError(f"Can not cast {value!r} to {self!r}")
+        return value
+
     def __eq__(self, other):
         return type(self) is type(other) and _key(self._serialize()) == _key(
             other._serialize()
@@ -153,10 +200,10 @@ def _joined(column):
     ):
         values = _joined([tuple(c[k] for k in first) for c in column])
         return values if values is NotImplemented else dict(zip(first, values))
-    if isinstance(first, tuple) and all(
-        isinstance(c, tuple) and len(c) == len(first) for c in others
+    if isinstance(first, (list, tuple)) and all(
+        isinstance(c, type(first)) and len(c) == len(first) for c in others
     ):
-        values = tuple(map(_joined, zip(*column)))
+        values = type(first)(map(_joined, zip(*column)))
         return NotImplemented if any(v is NotImplemented for v in values) else values
     if isinstance(first, (tensor_shape.TensorShape, TypeSpec)):
         found = first.most_specific_common_supertype(others)
@@ -206,6 +253,28 @@ class TensorSpec(ValuesSpec):
         raise ValueError(
             f"`tensor` should be a tf.Tensor, but got type {type(tensor)}."
         )
+
+    @classmethod
+    def experimental_type_proto(cls):
+        """The class of the messages of these specs."""
+        return getattr(_protos, f"{cls.__name__}Proto", _protos.TypeSpecProto)
+
+    def flatten(self):
+        """A list of this spec."""
+        return [self]
+
+    def to_tensors(self, value):
+        """The value as a list of one tensor: see cast()."""
+        return [self.cast(value)]
+
+    def cast(self, value, casting_context=None):
+        """The value as a tensor; TypeError where its dtype or shape is another."""
+        if not isinstance(value, _headrace.Tensor):
+            value = conversion.convert_to_tensor(value, dtype_hint=self._dtype)
+        found = TensorSpec(value.shape, value.dtype)
+        if not found.is_subtype_of(TensorSpec(self._shape, self._dtype)):
+            raise TypeError(f"Can not cast {found!r} to {self!r}")
+        return value
 
     def is_compatible_with(self, spec_or_tensor):
         """Whether a tensor or another spec fits: dtype and shape."""
@@ -356,6 +425,21 @@ class NoneTensorSpec(TypeSpec):
     """The kind of None."""
 
     value_type = type(None)
+
+    def flatten(self):
+        """An empty list: None is made of no tensors."""
+        return []
+
+    def to_tensors(self, value):
+        """An empty list."""
+        return []
+
+    def from_tensors(self, tensors):
+        """None."""
+
+    def is_compatible_with(self, spec_or_value):
+        """Whether a value is None, or another spec its kind."""
+        return spec_or_value is None or isinstance(spec_or_value, NoneTensorSpec)
 
     def _serialize(self):
         return ()

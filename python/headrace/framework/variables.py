@@ -484,7 +484,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         return format(self._read(), spec) if spec else str(self)
 
     def __getitem__(self, key):
-        part = self.value()[key]
+        part = _part_of(self.value(), key)
         part.assign = functools.partial(self._assign_part, key)
         return part
 
@@ -521,6 +521,10 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         return self.value()
 
     __array_priority__ = 100
+
+
+# Variables are indexed as tensors are at first, also where these get NumPy's ways.
+_part_of = _headrace.Tensor.__getitem__
 
 
 @signatures.taking(

@@ -8,6 +8,7 @@ from headrace.context import late, stack
 from headrace.context.properties import read_only
 from headrace.framework import cancellation, nest
 from headrace.framework.settings import tracebacks
+from headrace.framework.support import markup
 from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TensorSpec, TypeSpec
 from headrace.function import attributes, trace_types, tracing
@@ -412,6 +413,16 @@ class Function(_headrace.FunctionBase, Trackable):
     def pretty_printed_concrete_signatures(self, verbose=True):
         shown = [c.pretty_printed_signature(verbose) for c in self._traces.all()]
         return "\n\n".join(shown)
+
+    def _repr_html_(self):
+        """What notebooks show: the traces there are."""
+        rows = [
+            (c.pretty_printed_signature(False), len(c.graph.get_operations()))
+            for c in self._traces.all()
+        ]
+        note = "" if rows else "not traced yet"
+        title = f"tf.function {self._name}"
+        return markup.table(title, ("trace", "operations"), rows, note)
 
     def explain_retraces(self):
         """Why the function was traced again: a list of str, a retrace each.

@@ -110,6 +110,17 @@ class Graph:
             self._operation(self._core.node(i)) for i in range(self._core.num_nodes)
         ]
 
+    operations = property(get_operations, doc="The same as get_operations().")
+
+    def num_operations(self):
+        """How many operations there are."""
+        return self._core.num_nodes
+
+    @property
+    def graph_def_versions(self):
+        """The VersionDef that as_graph_def() has."""
+        return self.as_graph_def().versions
+
     def get_operation_by_name(self, name):
         """The operation of that name; KeyError where there is none."""
         _check_name("Operation", name)

@@ -49,7 +49,12 @@ def _prefix(graph, name):
 
 
 def import_graph_def(
-    graph_def, input_map=None, return_elements=None, name=None, producer_op_list=None
+    graph_def,
+    input_map=None,
+    return_elements=None,
+    name=None,
+    op_dict=None,
+    producer_op_list=None,
 ):
     """Adds the nodes of a GraphDef to the current graph.
 

@@ -93,6 +93,10 @@ class GFile:
         """The next line with its line feed; empty at the end of the file."""
         return self._text(self._open(True).readline())
 
+    def next(self):
+        """The next line; StopIteration at the end of the file."""
+        return next(iter(self))
+
     def readlines(self):
         """A list of the lines that are left, each with its line feed."""
         return [self._text(line) for line in self._open(True).readlines()]

@@ -97,6 +97,6 @@ def tf_record_iterator(path, options=None):
 
 
 def summary_iterator(path):
-    """The Event messages of an event file."""
-    for record in tf_record_iterator(path):
-        yield protos.Event.FromString(record)
+    """An iterator over the Event messages of an event file; after its end it gives
+    what is written behind."""
+    return map(protos.Event.FromString, tf_record_iterator(path))

@@ -274,6 +274,10 @@ class MutableHashTable(_Table):
             )
         return keys
 
+    def insert_or_assign(self, keys, values, name=None):
+        """The same as insert()."""
+        return self.insert(keys, values, name)
+
     def insert(self, keys, values, name=None):
         """Adds or replaces keys."""
         return self._ask(

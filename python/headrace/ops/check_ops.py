@@ -146,12 +146,20 @@ def _name(x):
 
 
 assert_equal = _binary("==", "assert_equal", math_ops, "equal")
-assert_none_equal = _binary("!=", "assert_none_equal", math_ops, "not_equal")
+_assert_none_equal = _binary("!=", "assert_none_equal", math_ops, "not_equal")
 assert_less = _binary("<", "assert_less", elementwise_ops, "less")
 assert_less_equal = _binary("<=", "assert_less_equal", elementwise_ops, "less_equal")
 assert_greater = _binary(">", "assert_greater", elementwise_ops, "greater")
 assert_greater_equal = _binary(
     ">=", "assert_greater_equal", elementwise_ops, "greater_equal"
+)
+
+
+assert_none_equal = signatures.twin(
+    _assert_none_equal,
+    "assert_none_equal",
+    _assert_none_equal.__doc__,
+    "x, y, summarize=None, message=None, name=None",
 )
 
 
@@ -184,7 +192,7 @@ def _unary(symbol, op_name, module, compare):
             text,
             f"Condition {says} did not hold element-wise:",
             f"x ({_describe(x)}) = ",
-            str(shown),
+            str(shown) if x.shape.rank else shown[0],
         ]
         raise errors.InvalidArgumentError._of("\n".join(lines))
 
@@ -200,7 +208,7 @@ assert_non_negative = _unary(
 assert_non_positive = _unary("<=", "assert_non_positive", elementwise_ops, "less_equal")
 
 
-def assert_near(
+def assert_near_with_data(
     x, y, rtol=None, atol=None, message=None, summarize=None, name=None, data=None
 ):
     """Asserts |x - y| <= atol + rtol * |y|."""
@@ -226,6 +234,14 @@ def assert_near(
         y,
     ]
     return Assert(condition, data, summarize, name)
+
+
+assert_near = signatures.twin(
+    assert_near_with_data,
+    "assert_near",
+    assert_near_with_data.__doc__,
+    "x, y, rtol=None, atol=None, message=None, summarize=None, name=None",
+)
 
 
 def _describe(x):

@@ -9,7 +9,7 @@ from headrace.framework import dtypes
 from headrace.framework.support import signatures
 
 _DEFAULTS = {"None": None, "True": True, "False": False, "-inf": float("-inf")}
-_DTYPES = ("int32", "int64", "uint8", "float32")
+_DTYPES = ("int32", "int64", "uint8", "float32", "complex64")
 _DEFAULTS |= {name: getattr(dtypes, name) for name in _DTYPES}
 
 

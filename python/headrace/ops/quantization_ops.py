@@ -24,6 +24,7 @@ fake_quant_with_min_max_vars_gradient FakeQuantWithMinMaxVarsGradient(gradients,
         min, max, num_bits=8, narrow_range=False, name=None)
 fake_quant_with_min_max_vars_per_channel FakeQuantWithMinMaxVarsPerChannel(inputs, min,
         max, num_bits=8, narrow_range=False, name=None)
+quantized_concat QuantizedConcat(concat_dim, values, input_mins, input_maxes, name=None)
 fake_quant_with_min_max_vars_per_channel_gradient
         FakeQuantWithMinMaxVarsPerChannelGradient(gradients, inputs, min, max, num_bits=8,
         narrow_range=False, name=None)
@@ -87,3 +88,13 @@ def quantize_and_dequantize_v2(**given):
     """The numbers after a round trip through integers of `num_bits`."""
     prepared = _prepared(given, conversion.convert_to_tensor)
     return raw.QuantizeAndDequantizeV4(**prepared)
+
+
+@signatures.having(
+    "input, input_min, input_max, signed_input=True, num_bits=8, range_given=False, "
+    "round_mode='HALF_TO_EVEN', name=None, narrow_range=False, axis=None"
+)
+def quantize_and_dequantize(**given):
+    """What quantize_and_dequantize_v2 gives; its gradient is passed on for all elements,
+    also for those outside of the range."""
+    return raw.QuantizeAndDequantizeV2(**_prepared(given, conversion.convert_to_tensor))

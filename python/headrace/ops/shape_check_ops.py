@@ -6,6 +6,7 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.name_scopes import graph_scope
 from headrace.framework.sparse_tensor import SparseTensor
+from headrace.framework.support import signatures
 from headrace.ops import array_ops, check_ops, math_ops, reduction_ops
 
 
@@ -19,7 +20,7 @@ def _checked_rank(rank):
         if np.ndim(value):
             raise ValueError("Rank must be a scalar.")
         return int(value), None
-    scalar = assert_rank(
+    scalar = assert_rank_with_data(
         tensor, 0, data=["Rank must be a scalar. Received rank: ", tensor]
     )
     return tensor, scalar
@@ -69,7 +70,7 @@ def _check_rank(x, ranks, wanted, holds, message, name, data, summarize):
             return check_ops.Assert(holds(found, ranks), data, summarize)
 
 
-def assert_rank(x, rank, message=None, name=None, data=None, summarize=None):
+def assert_rank_with_data(x, rank, message=None, name=None, data=None, summarize=None):
     """Asserts that x has that rank.
 
     Args:
@@ -100,7 +101,9 @@ def assert_rank(x, rank, message=None, name=None, data=None, summarize=None):
     )
 
 
-def assert_rank_at_least(x, rank, message=None, name=None, data=None, summarize=None):
+def assert_rank_at_least_with_data(
+    x, rank, message=None, name=None, data=None, summarize=None
+):
     """Asserts that x has at least that rank; `assert_rank` says the rest."""
     return _check_rank(
         x,
@@ -114,7 +117,9 @@ def assert_rank_at_least(x, rank, message=None, name=None, data=None, summarize=
     )
 
 
-def assert_rank_in(x, ranks, message=None, name=None, data=None, summarize=None):
+def assert_rank_in_with_data(
+    x, ranks, message=None, name=None, data=None, summarize=None
+):
     """Asserts that x has one of the ranks; `assert_rank` says the rest."""
 
     def holds(found, ranks):
@@ -165,14 +170,13 @@ def assert_shapes(shapes, data=None, summarize=None, message=None, name=None):
             symbols, any_before = _read_symbols(symbols, x)
             rank = len(symbols)
             if rank <= 1 and not any_before:  # a scalar counts as a list of one
-                checks.append(assert_rank_in(x, (0, 1), message, None, data, summarize))
+                check, rank = assert_rank_in_with_data, (0, 1)
                 symbols = symbols or [1]
             elif any_before:
-                checks.append(
-                    assert_rank_at_least(x, rank, message, None, data, summarize)
-                )
+                check = assert_rank_at_least_with_data
             else:
-                checks.append(assert_rank(x, rank, message, None, data, summarize))
+                check = assert_rank_with_data
+            checks.append(check(x, rank, message, None, data, summarize))
             for i, symbol in enumerate(symbols):
                 if symbol in (None, "."):
                     continue
@@ -266,3 +270,17 @@ def _check_size(x, place, symbol, sizes, prefix, data, summarize):
     wanted = math_ops.cast(wanted, dtypes.int64)
     same = math_ops.equal(math_ops.cast(size, dtypes.int64), wanted)
     return check_ops.Assert(same, data, summarize)
+
+
+def _of_version_2(function, text):
+    name = function.__name__.removesuffix("_with_data")
+    return signatures.twin(function, name, function.__doc__, text)
+
+
+assert_rank = _of_version_2(assert_rank_with_data, "x, rank, message=None, name=None")
+assert_rank_at_least = _of_version_2(
+    assert_rank_at_least_with_data, "x, rank, message=None, name=None"
+)
+assert_rank_in = _of_version_2(
+    assert_rank_in_with_data, "x, ranks, message=None, name=None"
+)

@@ -6,30 +6,13 @@ from headrace.framework import dtypes, execution
 from headrace.ops import array_ops, check_ops, math_ops
 
 
-def _fail(where, what, detail=""):
-    raise errors.InvalidArgumentError._of(
-        f"Arguments to {where} do not form a valid RaggedTensor:{what}.{detail}"
-    )
-
-
 def _known(*tensors):
     return all(isinstance(t, _headrace.EagerTensor) for t in tensors)
 
 
-def _not_negative(where, what, array):
-    if (array >= 0).all():
-        return
-    shown = ", ".join(f"'{x}'" for x in array[:3])
-    _fail(
-        where,
-        what,
-        "\nCondition x >= 0 did not hold element-wise:\n"
-        f"x (shape={array.shape} dtype={array.dtype.name}) =\n[{shown}]",
-    )
-
-
-def _text(where):
-    return f"Arguments to {where} do not form a valid RaggedTensor"
+def text(where, kind="RaggedTensor"):
+    """How errors of arguments begin."""
+    return f"Arguments to {where} do not form a valid {kind}"
 
 
 def after(assertions, tensor):
@@ -47,78 +30,82 @@ def integers(partition, what):
         raise ValueError(f"{what} must have dtype int32 or int64")
 
 
-def splits(row_splits, count, where):
-    """The splits; first 0, never less than before, at last the number of values."""
-    if not _known(row_splits, count):
-        return _splits_in_graph(row_splits, count, where)
-    s = row_splits.numpy()
-    if s[0] != 0:
-        _fail(where, "zero", f"\nrow_splits[0] is {s[0]}")
-    _not_negative(where, "monotonic", s[1:] - s[:-1])
-    if s[-1] != count.numpy():
-        _fail(where, "nvals", f"\n{s[-1]} values are split, there are {count.numpy()}")
-    return row_splits
-
-
-def _splits_in_graph(row_splits, count, where):
-    zero = math_ops.cast(0, row_splits.dtype)
-    count = math_ops.cast(count, row_splits.dtype)
-    text = _text(where)
+def splits(row_splits, where):
+    """The splits; first 0, never less than before."""
+    array = execution.get_static_value(row_splits)
+    if array is not None and array[0] == 0 and (array[1:] >= array[:-1]).all():
+        return row_splits
+    zero, message = math_ops.cast(0, row_splits.dtype), text(where)
     assertions = [
-        check_ops.assert_equal(row_splits[0], zero, message=text + ":zero"),
+        check_ops.assert_equal(row_splits[0], zero, message=message + ":zero"),
         check_ops.assert_non_negative(
-            row_splits[1:] - row_splits[:-1], message=text + ":monotonic"
+            row_splits[1:] - row_splits[:-1], message=message + ":monotonic"
         ),
-        check_ops.assert_equal(row_splits[-1], count, message=text + ":nvals"),
     ]
     return after(assertions, row_splits)
 
 
-def lengths(row_lengths, row_splits, count):
-    """The splits of lengths; none negative, their sum the number of values."""
-    where = "from_row_lengths"
-    if not _known(row_lengths, count):
-        text = _text(where)
-        assertions = [
-            check_ops.assert_non_negative(row_lengths, message=text),
-            check_ops.assert_equal(
-                row_splits[-1], math_ops.cast(count, row_splits.dtype), message=text
-            ),
-        ]
-        return after(assertions, row_splits)
-    _not_negative(where, "row_lengths", row_lengths.numpy())
-    if row_splits.numpy()[-1] != count.numpy():
-        _fail(where, "nvals", f"\n{row_splits.numpy()[-1]} != {count.numpy()}")
-    return row_splits
+def lengths(row_lengths):
+    """The lengths; none negative."""
+    array = execution.get_static_value(row_lengths)
+    if array is not None and (array >= 0).all():
+        return row_lengths
+    message = text("from_row_lengths", "RowPartition")
+    return after(
+        [check_ops.assert_non_negative(row_lengths, message=message)], row_lengths
+    )
 
 
-def rowids(ids, nrows, count):
-    """The ids; sorted, below the number of rows, one a value."""
-    where = "from_value_rowids"
-    if not _known(ids, nrows, count):
-        return _rowids_in_graph(ids, nrows, count, where)
-    x = ids.numpy()
-    if len(x) != count.numpy():
-        _fail(where, "nvals", f"\n{len(x)} != {count.numpy()}")
-    _not_negative(where, "monotonic", x[1:] - x[:-1])
-    _not_negative(where, "value_rowids", x[:1])
-    if len(x) and x[-1] >= nrows.numpy():
-        _fail(where, "nrows", f"\n{x[-1]} >= {nrows.numpy()}")
-    return ids
-
-
-def _rowids_in_graph(ids, nrows, count, where):
-    text = _text(where)
-    size = array_ops.size(ids, out_type=ids.dtype)
+def rowids(ids, nrows):
+    """The ids; sorted, none negative, below the number of rows."""
+    array, count = (execution.get_static_value(x) for x in (ids, nrows))
+    if array is not None and count is not None:
+        is_sorted = (array[1:] >= array[:-1]).all()
+        if is_sorted and (not len(array) or 0 <= array[0] and array[-1] < count):
+            return ids
+    message = text("from_value_rowids", "RowPartition")
     assertions = [
-        check_ops.assert_non_negative(ids[1:] - ids[:-1], message=text),
-        check_ops.assert_non_negative(ids[:1], message=text),
-        check_ops.assert_equal(size, math_ops.cast(count, ids.dtype), message=text),
-        check_ops.assert_less(
-            ids[-1:], array_ops.reshape(math_ops.cast(nrows, ids.dtype), [1]), text
-        ),
+        check_ops.assert_non_negative(ids[1:] - ids[:-1], message=message),
+        check_ops.assert_non_negative(ids[:1], message=message),
+        check_ops.assert_less(ids[-1:], array_ops.reshape(nrows, [1]), message=message),
     ]
     return after(assertions, ids)
+
+
+def nrows(known, ids):
+    """ValueError where a number of rows, an int or None, cannot be that of row ids."""
+    if known is None:
+        return
+    if known < 0:
+        raise ValueError(f"Expected nrows >= 0; got {known}")
+    last = execution.get_static_value(ids)
+    if last is not None and len(last) and last[-1] >= known:
+        raise ValueError(
+            f"Expected nrows >= value_rowids[-1] + 1; got nrows={known}, "
+            f"value_rowids[-1]={last[-1]}"
+        )
+
+
+def values(partition, count):
+    """The partition, which must be one of `count` values, a scalar tensor."""
+    wanted = execution.get_static_value(count)
+    if wanted is not None and wanted == partition._known_sum():
+        return partition
+    message, nvals = text("_from_row_partition"), partition.nvals()
+    count = math_ops.cast(count, nvals.dtype)
+    return partition._with_dependencies(
+        [check_ops.assert_equal(nvals, count, message=message)]
+    )
+
+
+def same_graph(splits, values):
+    """ValueError for tensors of two sessions' graphs."""
+    flat = getattr(values, "flat_values", values)
+    if not all(isinstance(t, _headrace.SymbolicTensor) for t in (splits, flat)):
+        return
+    graphs = splits.graph, flat.graph
+    if graphs[0] is not graphs[1] and not any(g.building_function for g in graphs):
+        raise ValueError(f"{splits} must be from the same graph as {flat}.")
 
 
 def same_splits(a, b, message=None):

@@ -7,27 +7,6 @@ from headrace.ragged import from_dense
 from headrace.ragged.ragged_tensor import RaggedTensor, checked_axis, is_ragged
 
 
-def rowids_of_splits(splits):
-    """The row of each value, of where rows begin."""
-    lengths = splits[1:] - splits[:-1]
-    rows = array_ops.range(array_ops.shape(lengths, out_type=splits.dtype)[0])
-    rows = math_ops.cast(rows, splits.dtype)
-    zeros = array_ops.zeros_like(lengths)
-    one = conversion.convert_to_tensor(1, splits.dtype)
-    _, inside = raw.RaggedRange(zeros, lengths, one, Tsplits=splits.dtype)
-    starts = array_ops.gather(splits, rows)
-    # Row numbers where rows that are not empty begin, carried to their ends.
-    full = array_ops.reshape(array_ops.where(lengths > 0), [-1])
-    begins = array_ops.gather(starts, full)
-    jumps = math_ops.cast(array_ops.gather(rows, full), splits.dtype)
-    before = array_ops.concat([array_ops.zeros([1], splits.dtype), jumps[:-1]], 0)
-    before = before[: array_ops.shape(jumps)[0]]
-    shape = array_ops.shape(inside, out_type=splits.dtype)
-    places = array_ops.expand_dims(begins, 1)
-    steps = array_ops.scatter_nd(places, jumps - before, shape)
-    return raw.Cumsum(steps, 0, exclusive=False, reverse=False)
-
-
 def to_tensor(ragged, default_value, shape, name):
     """RaggedTensorToTensor of splits."""
     if default_value is None:

@@ -91,8 +91,8 @@ def _attach():
         setattr(RaggedTensor, f"__r{name}__", _operator(public, swapped=True))
     for name, public in _ONE_SIDED.items():
         setattr(RaggedTensor, f"__{name}__", _operator(public))
-    RaggedTensor.__eq__ = _equality("math.equal", False)
-    RaggedTensor.__ne__ = _equality("math.not_equal", True)
+    RaggedTensor.__eq__ = _equality("__operators__.eq", False)
+    RaggedTensor.__ne__ = _equality("__operators__.ne", True)
 
 
 _attach()

@@ -1,6 +1,7 @@
 """Functions of tf that take ragged tensors and are no reductions, joins or gathers."""
 
 from headrace._load import raw
+from headrace.context import errors
 from headrace.framework import dispatch
 from headrace.framework.support import signatures
 from headrace.ops import (
@@ -35,13 +36,20 @@ def of_values(api, *args, **kwargs):
 
 
 def equals(self, other):
-    """self == other, element by element."""
-    return broadcast.apply(math_ops.tensor_equals, self, other)
+    """self == other, element by element; False where these cannot be compared."""
+    return _compared(math_ops.equal, self, other, False)
 
 
 def not_equals(self, other):
-    """self != other, element by element."""
-    return broadcast.apply(math_ops.tensor_not_equals, self, other)
+    """self != other, element by element; True where these cannot be compared."""
+    return _compared(math_ops.not_equal, self, other, True)
+
+
+def _compared(function, x, y, otherwise):
+    try:
+        return broadcast.apply(function, x, y)
+    except errors.InvalidArgumentError:
+        return otherwise
 
 
 def clip_by_value(t, clip_value_min, clip_value_max, name=None):

@@ -5,6 +5,7 @@ from headrace.ops import array_ops, check_ops, math_ops
 from headrace.ragged import broadcast, checks
 from headrace.ragged.indexing import expand_front, gather_rows
 from headrace.ragged.joining import concat
+from headrace.ragged.parts import splits_of_lengths
 from headrace.ragged.ragged_tensor import (
     RaggedTensor,
     as_ragged,
@@ -12,7 +13,6 @@ from headrace.ragged.ragged_tensor import (
     checked_axis,
     is_ragged,
     levels,
-    splits_of_lengths,
 )
 from headrace.ragged.ragged_value import RaggedTensorValue
 
@@ -205,7 +205,7 @@ def _masked(data, mask):
     )
     inner = _masked(data.values, mask.values)
     if is_ragged(mask.values) or mask.values.shape.rank != 1:
-        return RaggedTensor(inner, splits, internal=True)
+        return RaggedTensor._of_splits(inner, splits)
     kept = splits_of_lengths(math_ops.cast(mask.values, splits.dtype))
     return RaggedTensor.from_row_splits(
         inner, array_ops.gather(kept, splits), validate=False

@@ -198,4 +198,4 @@ def _slice_rows(x, part):
         sizes = {int(n) for n in (splits[1:] - splits[:-1]).numpy()}
         if x._uniform is not None and len(sizes) == 1:
             uniform = sizes.pop()
-    return RaggedTensor(values, splits, internal=True, uniform=uniform)
+    return RaggedTensor._of_splits(values, splits, uniform=uniform)

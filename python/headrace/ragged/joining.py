@@ -101,7 +101,7 @@ def _concat(values, axis):
     inner = _concat([v.values for v in values], axis - 1)
     if _uniformly(values):
         return values[0].with_values(inner)
-    return RaggedTensor(inner, values[0].row_splits, internal=True)
+    return RaggedTensor._of_splits(inner, values[0].row_splits)
 
 
 def _uniformly(values):
@@ -116,10 +116,9 @@ def _concat_rows(values):
     for v in values[1:]:
         splits.append(v.row_splits[1:] + offset)
         offset = offset + v.row_splits[-1]
-    return RaggedTensor(
+    return RaggedTensor._of_splits(
         _concat_rows([v.values for v in values]),
         array_ops.concat(splits, 0),
-        internal=True,
         uniform=values[0]._uniform if _uniformly(values) else None,
     )
 

@@ -7,12 +7,12 @@ from headrace.ops import array_ops, check_ops, math_ops, reduction_ops, sort_ops
 from headrace.ragged import checks
 from headrace.ragged.convert import merge_dims
 from headrace.ragged.indexing import expand_front, gather_rows, take_spans
+from headrace.ragged.parts import splits_of_lengths
 from headrace.ragged.ragged_tensor import (
     RaggedTensor,
     as_ragged,
     as_values,
     is_ragged,
-    splits_of_lengths,
 )
 
 

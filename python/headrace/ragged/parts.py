@@ -29,9 +29,9 @@ def partition(x, dtype=None, what="row_splits"):
         if dtype is None and given == np.dtype(np.int32):
             dtype = dtypes.int32
         if dtype is None and not _holds_integers(x):
-            x = conversion.convert_to_tensor(x)
+            x = conversion.convert_to_tensor(x, name=what)
         else:
-            x = conversion.convert_to_tensor(x, dtype or dtypes.int64)
+            x = conversion.convert_to_tensor(x, dtype or dtypes.int64, name=what)
     checks.integers(x, what)
     return x
 
@@ -77,6 +77,27 @@ def splits_of_lengths(lengths):
     zero = array_ops.zeros([1], lengths.dtype)
     total = raw.Cumsum(lengths, 0)
     return array_ops.concat([zero, total], 0)
+
+
+def rowids_of_splits(splits):
+    """The row of each value, of where rows begin."""
+    lengths = splits[1:] - splits[:-1]
+    rows = array_ops.range(array_ops.shape(lengths, out_type=splits.dtype)[0])
+    rows = math_ops.cast(rows, splits.dtype)
+    zeros = array_ops.zeros_like(lengths)
+    one = conversion.convert_to_tensor(1, splits.dtype)
+    _, inside = raw.RaggedRange(zeros, lengths, one, Tsplits=splits.dtype)
+    starts = array_ops.gather(splits, rows)
+    # Row numbers where rows that are not empty begin, carried to their ends.
+    full = array_ops.reshape(array_ops.where(lengths > 0), [-1])
+    begins = array_ops.gather(starts, full)
+    jumps = math_ops.cast(array_ops.gather(rows, full), splits.dtype)
+    before = array_ops.concat([array_ops.zeros([1], splits.dtype), jumps[:-1]], 0)
+    before = before[: array_ops.shape(jumps)[0]]
+    shape = array_ops.shape(inside, out_type=splits.dtype)
+    places = array_ops.expand_dims(begins, 1)
+    steps = array_ops.scatter_nd(places, jumps - before, shape)
+    return raw.Cumsum(steps, 0, exclusive=False, reverse=False)
 
 
 def no_tensor():

@@ -4,12 +4,11 @@ from headrace._load import raw
 from headrace.context.errors import InvalidArgumentError
 from headrace.framework import conversion, dtypes, execution
 from headrace.ops import array_ops, math_ops
-from headrace.ragged.convert import rowids_of_splits
+from headrace.ragged.parts import rowids_of_splits, splits_of_lengths
 from headrace.ragged.ragged_tensor import (
     RaggedTensor,
     as_values,
     is_ragged,
-    splits_of_lengths,
 )
 
 

@@ -13,28 +13,15 @@ from headrace.ragged.parts import (  # noqa: F401  (some for those who import th
     is_ragged,
     levels,
     no_tensor,
-    partition,
+    rowids_of_splits,
     same_dtypes,
-    splits_of_lengths,
     vector,
 )
 from headrace.ragged.ragged_value import RaggedTensorValue
+from headrace.ragged.row_partition import RowPartition
 
 
-def _check_nrows(known, ids):
-    if known is None:
-        return
-    if known < 0:
-        raise ValueError(f"Expected nrows >= 0; got {known}")
-    last = execution.get_static_value(ids)
-    if last is not None and len(last) and last[-1] >= known:
-        raise ValueError(
-            f"Expected nrows >= value_rowids[-1] + 1; got nrows={known}, "
-            f"value_rowids[-1]={last[-1]}"
-        )
-
-
-def as_values(x, dtype=None, dtype_hint=None):
+def as_values(x, dtype=None, dtype_hint=None, name=None):
     """A tensor, of a dtype, or a ragged tensor."""
     if is_ragged(x):
         return x
@@ -42,7 +29,7 @@ def as_values(x, dtype=None, dtype_hint=None):
         return RaggedTensor.from_nested_row_splits(
             x.flat_values, x.nested_row_splits, validate=False
         )
-    return conversion.convert_to_tensor(x, dtype, dtype_hint)
+    return conversion.convert_to_tensor(x, dtype, dtype_hint, name)
 
 
 def as_ragged(x, dtype=dtypes.int64):
@@ -57,19 +44,30 @@ class RaggedTensor:
     _is_ragged = True
     __array_priority__ = 100
 
-    def __init__(
-        self, values, row_splits, internal=False, uniform=None, uniform_size=None
-    ):
+    def __init__(self, values, row_partition, internal=False):
         if not internal:
             raise ValueError(
                 "RaggedTensor constructor is private; please use one of the factory "
                 "methods instead (e.g., RaggedTensor.from_row_lengths())"
             )
+        if not (isinstance(values, _headrace.Tensor) or is_ragged(values)):
+            raise TypeError(
+                "type(values) must be one of: Tensor, RaggedTensor. Received "
+                f"{type(values)}"
+            )
+        made = self._from_row_partition(values, row_partition, validate=False)
+        self.__dict__.update(made.__dict__)
+
+    @classmethod
+    def _of_splits(cls, values, row_splits, uniform=None, uniform_size=None):
+        """Of splits that are known to fit: see the attributes."""
+        self = object.__new__(cls)
         self._values_part = values
         self._splits = row_splits
         self._uniform = uniform  # the length of all rows, where it is one
         self._uniform_size = uniform_size  # a tensor where only a run knows it
         self._given = {}  # partitions of other kinds that it was made of
+        return self
 
     # --- Making them.
     @classmethod
@@ -81,25 +79,19 @@ class RaggedTensor:
         `validate`, InvalidArgumentError where it does not fit.
         """
         with name_scopes.graph_scope(name, "RaggedFromRowSplits"):
-            values, splits = as_values(values), vector(row_splits)
-            values.shape.with_rank_at_least(1)
-            if splits.shape.rank is not None and splits.shape[0] == 0:
-                raise ValueError("row_splits tensor may not be empty.")
-            if validate:
-                splits = checks.splits(splits, rows_of(values), "from_row_splits")
-            return cls(*same_dtypes(values, splits), internal=True)
+            partition = RowPartition.from_row_splits(row_splits, validate)
+            return cls._from_row_partition(
+                as_values(values, name="values"), partition, validate
+            )
 
     @classmethod
     def from_row_lengths(cls, values, row_lengths, name=None, validate=True):
         """Of the length of each row: int32 or int64, [rows]; their sum is the number of
         values."""
         with name_scopes.graph_scope(name, "RaggedFromRowLengths"):
-            values, lengths = as_values(values), vector(row_lengths, "row_lengths")
-            splits = splits_of_lengths(lengths)
-            if validate:
-                splits = checks.lengths(lengths, splits, rows_of(values))
-            return cls(*same_dtypes(values, splits), internal=True)._with_given(
-                lengths=lengths
+            partition = RowPartition.from_row_lengths(row_lengths, validate)
+            return cls._from_row_partition(
+                as_values(values, name="values"), partition, validate
             )
 
     @classmethod
@@ -111,43 +103,31 @@ class RaggedTensor:
         `nrows` is the number of rows where the last ones may be empty.
         """
         with name_scopes.graph_scope(name, "RaggedFromValueRowIds"):
-            values, ids = as_values(values), vector(value_rowids, "value_rowids")
-            values.shape[:1].assert_is_compatible_with(ids.shape)
-            known = None
-            if nrows is None:
-                last = array_ops.concat([array_ops.ones([1], ids.dtype) * -1, ids], 0)
-                nrows = last[-1] + 1
-            else:
-                nrows = math_ops.cast(partition(nrows, what="nrows"), ids.dtype)
-                nrows.shape.assert_has_rank(0)
-                known = execution.get_static_value(nrows)
-                _check_nrows(known, ids)
-            if validate:
-                ids = checks.rowids(ids, nrows, rows_of(values))
-            lengths = raw.UnsortedSegmentSum(array_ops.ones_like(ids), ids, nrows)
-            if known is not None:
-                lengths.set_shape([known])
-            splits = splits_of_lengths(lengths)
-            return cls(*same_dtypes(values, splits), internal=True)._with_given(
-                rowids=ids, nrows=nrows
+            values, ids = (
+                as_values(values, name="values"),
+                vector(value_rowids, "value_rowids"),
             )
+            values.shape[:1].assert_is_compatible_with(ids.shape)
+            partition = RowPartition.from_value_rowids(ids, nrows, validate)
+            return cls._from_row_partition(values, partition, validate)
 
     @classmethod
     def from_row_starts(cls, values, row_starts, name=None, validate=True):
         """Of where each row begins in the values: int32 or int64, [rows]."""
         with name_scopes.graph_scope(name, "RaggedFromRowStarts"):
-            values, starts = as_values(values), vector(row_starts, "row_starts")
-            end = array_ops.reshape(math_ops.cast(rows_of(values), starts.dtype), [1])
-            splits = array_ops.concat([starts, end], 0)
-            return cls.from_row_splits(values, splits, validate=validate)
+            values = as_values(values, name="values")
+            count = rows_of(values)
+            partition = RowPartition.from_row_starts(row_starts, count, validate)
+            return cls._from_row_partition(values, partition, False)
 
     @classmethod
     def from_row_limits(cls, values, row_limits, name=None, validate=True):
         """Of where each row ends in the values: int32 or int64, [rows]."""
         with name_scopes.graph_scope(name, "RaggedFromRowLimits"):
-            values, limits = as_values(values), vector(row_limits, "row_limits")
-            splits = array_ops.concat([array_ops.zeros([1], limits.dtype), limits], 0)
-            return cls.from_row_splits(values, splits, validate=validate)
+            partition = RowPartition.from_row_limits(row_limits, validate)
+            return cls._from_row_partition(
+                as_values(values, name="values"), partition, validate
+            )
 
     @classmethod
     def from_uniform_row_length(
@@ -159,9 +139,67 @@ class RaggedTensor:
         not divide the number of values.
         """
         with name_scopes.graph_scope(name, "RaggedFromUniformRowLength"):
-            return uniform.make(
-                cls, as_values(values), uniform_row_length, nrows, validate
+            values = as_values(values, name="values")
+            count = rows_of(values)
+            hint = values.row_splits.dtype if is_ragged(values) else None
+            if hint is None and isinstance(uniform_row_length, _headrace.Tensor):
+                hint = uniform_row_length.dtype
+            partition = RowPartition.from_uniform_row_length(
+                uniform_row_length, count, nrows, validate, hint or count.dtype
             )
+            return cls._from_row_partition(values, partition, False)
+
+    @classmethod
+    def _from_row_partition(cls, values, row_partition, validate=True):
+        """Of a RowPartition."""
+        if not isinstance(row_partition, RowPartition):
+            raise TypeError(
+                "Argument `row_partition` must be a RowPartition. Received "
+                f"{row_partition}."
+            )
+        values.shape.with_rank_at_least(1)
+        checks.same_graph(row_partition.row_splits(), values)
+        if validate:
+            row_partition = checks.values(row_partition, rows_of(values))
+        values, splits = same_dtypes(values, row_partition.row_splits())
+        made = row_partition.with_dtype(splits.dtype)
+        return cls._of_splits(
+            values,
+            splits,
+            uniform=made._uniform,
+            uniform_size=made._uniform_size if made._uniform is None else None,
+        )._with_given(**made._given)
+
+    @classmethod
+    def _from_nested_row_partitions(
+        cls, flat_values, nested_row_partitions, validate=True
+    ):
+        """Of the RowPartition of each level, outermost first."""
+        result = flat_values
+        for partition in reversed(nested_row_partitions):
+            result = cls._from_row_partition(result, partition, validate)
+        return result
+
+    @property
+    def _row_partition(self):
+        """The rows as a RowPartition."""
+        made = RowPartition(
+            self._splits,
+            self._given.get("lengths"),
+            self._given.get("rowids"),
+            self._given.get("nrows"),
+            self.uniform_row_length,
+            self._given.get("nvals"),
+            internal=True,
+        )
+        values = self.values.shape
+        if made._nvals is None and values.rank:
+            made._nvals = values[0]
+        return made
+
+    @property
+    def _nested_row_partitions(self):
+        return tuple(level._row_partition for level in levels(self))
 
     @classmethod
     def _nested(cls, make, flat_values, validate, **nested):
@@ -342,7 +380,7 @@ class RaggedTensor:
         """The row of each value."""
         if "rowids" in self._given:
             return self._given["rowids"]
-        return convert.rowids_of_splits(self._splits)
+        return rowids_of_splits(self._splits)
 
     def nested_row_lengths(self, name=None):
         """A tuple of the row_lengths() of each ragged dimension,
@@ -373,9 +411,7 @@ class RaggedTensor:
         size = self._uniform_size
         if size is not None:
             size = math_ops.cast(size, splits.dtype)
-        made = RaggedTensor(
-            values, splits, internal=True, uniform=self._uniform, uniform_size=size
-        )
+        made = RaggedTensor._of_splits(values, splits, self._uniform, size)
         return made._with_given(**self._given) if splits is self._splits else made
 
     def with_flat_values(self, new_values):
@@ -586,7 +622,6 @@ from headrace.ragged import (  # noqa: E402
     from_dense,
     indexing,
     text,
-    uniform,
     variants,
 )
 from headrace.ragged.spec import RaggedTensorSpec  # noqa: E402

@@ -62,7 +62,7 @@ def _tile(x, counts):
     values = x.values
     if any(not (isinstance(c, int) and c == 1) for c in counts[2:]):
         values = _tile(values, [1, *counts[2:]])
-        x = RaggedTensor(values, x.row_splits, internal=True, uniform=x._uniform)
+        x = RaggedTensor._of_splits(values, x.row_splits, uniform=x._uniform)
     dtype = x.row_splits.dtype
     if not (isinstance(counts[1], int) and counts[1] == 1):
         x = _tile_rows(x, math_ops.cast(counts[1], dtype), counts[1])

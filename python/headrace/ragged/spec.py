@@ -133,7 +133,7 @@ class RaggedTensorSpec(type_spec.ValuesSpec):
             splits = parts[i]
             splits.set_shape([None])
             uniform = None if dims is None else dims[i]
-            result = RaggedTensor(result, splits, internal=True, uniform=uniform)
+            result = RaggedTensor._of_splits(result, splits, uniform=uniform)
         if rank is not None:
             result._set_shape(self._shape)
         return result

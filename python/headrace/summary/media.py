@@ -1,11 +1,11 @@
 """tf.summary.image and tf.summary.audio: pictures and sounds, encoded."""
 
-from headrace._load import raw
+from headrace._load import _headrace, raw
 from headrace.control_flow import mapping
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, execution
 from headrace.imaging import adjusting
-from headrace.ops import array_ops
-from headrace.summary import metadata, writer
+from headrace.ops import array_ops, check_ops
+from headrace.summary import metadata, writing
 
 _WAV = 11  # of AudioPluginData.Encoding
 
@@ -13,13 +13,15 @@ _WAV = 11  # of AudioPluginData.Encoding
 def _first(data, rank, max_outputs):
     """At most `max_outputs` of what `data`, of that rank, holds."""
     data = conversion.convert_to_tensor(data)
-    if data.shape.rank is not None and data.shape.rank != rank:
+    if data.shape.rank not in (None, rank):
+        name = "" if _headrace.is_eager() else data.name
         raise ValueError(
-            f"Static rank condition failed. Expected rank {rank}, got shape "
-            f"{data.shape}."
+            f"Tensor {name} must have rank {rank}.  Received rank {data.shape.rank}, "
+            f"shape {data.shape}"
         )
-    if max_outputs < 0:
-        raise ValueError(f"max_outputs must not be negative, got {max_outputs}")
+    checked = check_ops.assert_non_negative(max_outputs)
+    with execution.control_dependencies([] if checked is None else [checked]):
+        max_outputs = array_ops.identity(max_outputs)
     return data[:max_outputs]
 
 
@@ -27,7 +29,7 @@ def image(name, data, step=None, max_outputs=3, description=None):
     """Writes pictures: [k, height, width, channels] of uint8, or of floating numbers
     between 0 and 1; 1, 2, 3 or 4 channels. At most `max_outputs` of them. Returns
     whether they were written; ValueError for another rank."""
-    with writer.summary_scope(name, "image_summary") as (tag, _):
+    with writing.summary_scope(name, "image_summary") as (tag, _):
 
         def encoded():
             few = _first(data, 4, max_outputs)
@@ -42,8 +44,8 @@ def image(name, data, step=None, max_outputs=3, description=None):
             sizes = array_ops.stack([raw.AsString(width), raw.AsString(height)])
             return array_ops.concat([sizes, files], axis=0)
 
-        info = metadata.encode("images", metadata.BLOBS, description=description)
-        return writer.write(tag, encoded, step, info)
+        info = metadata.encode("images", description=description)
+        return writing.write(tag, encoded, step, info)
 
 
 def audio(
@@ -54,7 +56,7 @@ def audio(
     were written; ValueError for another rank or encoding."""
     if encoding not in (None, "wav"):
         raise ValueError(f"Unknown encoding: {encoding!r}")
-    with writer.summary_scope(name, "audio_summary") as (tag, _):
+    with writing.summary_scope(name, "audio_summary") as (tag, _):
 
         def encoded():
             few = _first(data, 3, max_outputs)
@@ -71,7 +73,5 @@ def audio(
             )
 
         content = bytes([2 << 3, _WAV])
-        info = metadata.encode(
-            "audio", metadata.BLOBS, content=content, description=description
-        )
-        return writer.write(tag, encoded, step, info)
+        info = metadata.encode("audio", content, description)
+        return writing.write(tag, encoded, step, info)

@@ -1,10 +1,9 @@
 """SummaryMetadata messages, encoded by hand so that no protobuf is needed.
 
 SummaryMetadata: plugin_data = 1 {plugin_name = 1, content = 2}, display_name = 2,
-summary_description = 3, data_class = 4.
+summary_description = 3. The data class (4) is left open, as TensorFlow leaves it:
+TensorBoard knows it by the plugin's name.
 """
-
-UNKNOWN, SCALAR, TENSOR, BLOBS = 0, 1, 2, 3
 
 
 def _varint(n):
@@ -21,12 +20,7 @@ def field(number, data):
     return bytes([number << 3 | 2]) + _varint(len(data)) + data if data else b""
 
 
-def encode(plugin, data_class, content=b"", display_name=None, description=None):
+def encode(plugin, content=b"", description=None):
     """A serialised SummaryMetadata."""
     plugin_data = field(1, plugin.encode()) + field(2, content)
-    return (
-        field(1, plugin_data)
-        + field(2, (display_name or "").encode())
-        + field(3, (description or "").encode())
-        + (bytes([4 << 3, data_class]) if data_class else b"")
-    )
+    return field(1, plugin_data) + field(3, (description or "").encode())

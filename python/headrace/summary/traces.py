@@ -8,7 +8,7 @@ from headrace.context.locks import ForkLock
 from headrace.framework.settings import logging
 from headrace.summary import metadata as metadata_
 from headrace.summary import profiler as profiler_
-from headrace.summary import writer
+from headrace.summary import writing
 
 _Trace = collections.namedtuple("_Trace", "graph profiler")
 _lock = ForkLock()
@@ -86,7 +86,7 @@ def trace_export(name, step=None, profiler_outdir=None):
             raise ValueError(
                 "Must enable trace before export through tf.summary.trace_on."
             )
-        writer.check_step(step)
+        writing.check_step(step)
         trace, _current = _current, None
     # First: whatever fails, the process records no longer.
     steps = _headrace.stop_profile(True, True) if trace.profiler else b""
@@ -94,8 +94,8 @@ def trace_export(name, step=None, profiler_outdir=None):
     plugin = "graph_run_metadata"
     if trace.graph and not trace.profiler:
         plugin = "graph_run_metadata_graph"
-    info = metadata_.encode(plugin, metadata_.UNKNOWN, b"1")
-    writer.write(name, run, step, info)
+    info = metadata_.encode(plugin, b"1")
+    writing.write(name, run, step, info)
 
 
 def trace_off():

@@ -1,280 +1,266 @@
-"""Summary writers, the default one, the step, and the functions that write."""
+"""Summary writers: event files, and which of them is the default one."""
 
 import contextlib
 import itertools
 import os
-import threading
+import weakref
 
 from headrace._load import _headrace, raw
-from headrace.context import stack
-from headrace.framework import conversion, dtypes, name_scopes
-from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
-from headrace.summary import metadata as metadata_
+from headrace.context import sessions, stack
+from headrace.context.properties import read_only
+from headrace.framework import dtypes, execution, name_scopes
+from headrace.framework.trackable import AutoTrackable
+from headrace.ops import math_ops
+from headrace.summary import state
+from headrace.summary.state import INITIALIZERS, SUMMARIES
 
-
-class _State(threading.local):
-    writer = None
-    step = None
-    is_recording = True
-
-
-_state = _State()
 _numbers = itertools.count()
+_FLUSH_MILLIS = 2 * 60 * 1000
 
 
 class SummaryWriter:
-    """Writes summaries to somewhere; made by tf.summary.create_file_writer."""
+    """What summaries are written to; made by tf.summary.create_file_writer.
+
+    `handle` is the resource that it writes by. In a graph that a session runs, init(),
+    flush() and close() give operations.
+    """
 
     def __init__(self, handle=None):
-        self._handle = handle
-        self._closed = False
+        self._resource, self._init_op, self._closed = handle, None, False
+
+    def _check_open(self):
+        if self._resource is None:
+            raise NotImplementedError(f"{type(self).__name__} has nothing to write to")
+        if self._closed:
+            raise RuntimeError(f"SummaryWriter {self!r} is already closed")
+
+    def set_as_default(self, step=None):
+        """Makes it this thread's default writer, and `step`, unless it is None, the
+        default step. RuntimeError where it is closed."""
+        self._check_open()
+        state.current.writer = self
+        if step is not None:
+            state.current.step = step
 
     @contextlib.contextmanager
     def as_default(self, step=None):
-        """Makes it the default writer, and `step` the default step, in a block."""
-        old_writer, old_step = _state.writer, _state.step
-        self.set_as_default(step)
-        try:
-            yield self
-            if not self._closed:
-                self.flush()
-        finally:
-            _state.writer, _state.step = old_writer, old_step
-
-    def set_as_default(self, step=None):
-        """Makes it the default writer from here on."""
+        """A context in which it is the default writer, and `step`, unless it is None,
+        the default step; it is flushed at the end. RuntimeError where it is closed."""
         self._check_open()
-        _state.writer = self
-        if step is not None:
-            _state.step = step
-
-    def _check_open(self):
-        if self._closed:
-            raise RuntimeError(f"SummaryWriter is already closed: {self!r}")
+        old = state.current.writer
+        state.current.writer = self
+        try:
+            with _default_step(step):
+                yield self
+            self.flush()
+        finally:
+            state.current.writer = old
 
     def init(self):
-        """The file is begun with the first event; nothing is to be done."""
+        """The operation that begins the file; eagerly that has been done. RuntimeError
+        where it is closed."""
+        self._check_open()
+        return None if _headrace.is_eager() else self._init_op
 
     def flush(self):
-        """Lets readers of the file see all that was written."""
-        if self._handle is not None and not self._closed:
-            raw.FlushSummaryWriter(self._handle)
+        """Lets readers of the file see all that was written; nothing where it is
+        closed."""
+        if self._closed:
+            return None
+        self._check_open()
+        return raw.FlushSummaryWriter(self._resource)
 
     def close(self):
-        """Flushes and closes the file."""
-        if self._handle is not None and not self._closed:
-            raw.FlushSummaryWriter(self._handle)
-            raw.CloseSummaryWriter(self._handle)
+        """Flushes and closes the file; a graph's can be begun again."""
+        if self._closed:
+            return None
+        if not _headrace.is_eager():
+            with stack.current().control_dependencies([self.flush()]):
+                return raw.CloseSummaryWriter(self._resource)
+        self.flush()
+        raw.CloseSummaryWriter(self._resource)
         self._closed = True
-
-    def __enter__(self):
-        self._entered = self.as_default()
-        return self._entered.__enter__()
-
-    def __exit__(self, *error):
-        return self._entered.__exit__(*error)
+        return None
 
 
 class NoopSummaryWriter(SummaryWriter):
-    """Writes nothing."""
+    """Writes nothing, and leaves what is the default as it is."""
+
+    def set_as_default(self, step=None):
+        """Changes nothing."""
+
+    @contextlib.contextmanager
+    def as_default(self, step=None):
+        """A context like none: an outer writer goes on to write."""
+        yield
+
+    def init(self):
+        """Nothing to do."""
+
+    flush = close = init
+
+
+def _destroy(handle):
+    with stack.entering(None):
+        raw.DestroyResourceOp(handle, ignore_lookup_error=True)
+
+
+class FileSummaryWriter(SummaryWriter):
+    """Writes an event file, which ends with close() or with the object."""
+
+    def __init__(self, make, begin):
+        super().__init__(make())
+        self._init_op = state.collect(INITIALIZERS, begin(self._resource))
+        if _headrace.is_eager():
+            weakref.finalize(self, _destroy, self._resource)
+
+
+class SavedSummaryWriter(AutoTrackable, FileSummaryWriter):
+    """One that a SavedModel holds: each that loads it begins a file of its own."""
+
+    def __init__(self, make, begin):
+        FileSummaryWriter.__init__(self, make, begin)
+        self._make, self._begin = make, begin
+
+    resource_handle = read_only("_resource", "The handle: a tensor.")
+
+    def _create_resource(self):
+        handle = self._make()
+        with execution.control_dependencies([self._begin(handle)]):
+            return raw.Identity(handle)
+
+    def _initialize(self):
+        """The file has been begun: a resource is there from its making on."""
+
+
+@contextlib.contextmanager
+def _default_step(step):
+    """`step` is the default in a block; where it is None, and set_step is called in it,
+    that stays in force after it."""
+    if step is None:
+        yield
+        return
+    old = state.current.step
+    state.current.step = step
+    try:
+        yield
+    finally:
+        state.current.step = old
 
 
 def create_file_writer(
-    logdir, max_queue=None, flush_millis=None, filename_suffix=None, name=None
+    logdir,
+    max_queue=None,
+    flush_millis=None,
+    filename_suffix=None,
+    name=None,
+    experimental_trackable=False,
+    experimental_mesh=None,
 ):
-    """A writer of an event file in `logdir`."""
+    """A writer of a new event file in the folder `logdir`, which is made.
+
+    `max_queue`: the number of summaries that wait before they are written, 10 where it
+    is None; `flush_millis`: how long they wait at most, two minutes where it is None;
+    `filename_suffix`: the end of the file's name, ".v2" where it is None. With
+    `experimental_trackable` a SavedModel may hold it. No `logdir` gives a writer that
+    writes nothing. ValueError for tensors of a graph where code runs eagerly,
+    NotImplementedError for `experimental_mesh`.
+    """
     if logdir is None:
         return NoopSummaryWriter()
+    if experimental_mesh is not None:
+        raise NotImplementedError(
+            "create_file_writer: experimental_mesh is not supported"
+        )
     if isinstance(logdir, os.PathLike):
         logdir = os.fspath(logdir)
-    # A name of its own: the ops find the file by it.
-    name_ = f"summary_writer_{next(_numbers)}:{logdir}"
-    handle = raw.SummaryWriter(shared_name=name_, container="")
-    raw.CreateSummaryFileWriter(
-        handle,
-        logdir,
-        10 if max_queue is None else max_queue,
-        2 * 60 * 1000 if flush_millis is None else flush_millis,
-        ".v2" if filename_suffix is None else filename_suffix,
-        name=name,
-    )
-    return SummaryWriter(handle)
+    given = {
+        "logdir": logdir,
+        "max_queue": 10 if max_queue is None else max_queue,
+        "flush_millis": _FLUSH_MILLIS if flush_millis is None else flush_millis,
+        "filename_suffix": ".v2" if filename_suffix is None else filename_suffix,
+    }
+    kind = SavedSummaryWriter if experimental_trackable else FileSummaryWriter
+    shared = f"summary_writer_{os.getpid()}_{next(_numbers)}"
+
+    def make():
+        return raw.SummaryWriter(shared_name=shared, container="")
+
+    def begin(handle):
+        end = file_suffix(given["filename_suffix"])
+        return raw.CreateSummaryFileWriter(handle, **{**given, "filename_suffix": end})
+
+    with stack.init_scope() if stack.inside_function() else contextlib.nullcontext():
+        given = {k: _outside_of_graphs(k, v) for k, v in given.items()}
+        with name_scopes.graph_scope(name, "create_file_writer"):
+            return kind(make, begin)
+
+
+def _outside_of_graphs(name, value):
+    """An argument: eager tensors as data, which graphs of their own may hold."""
+    if isinstance(value, _headrace.EagerTensor):
+        return value.numpy()
+    if _headrace.is_eager() and isinstance(value, _headrace.SymbolicTensor):
+        raise ValueError(
+            f"Invalid graph Tensor argument '{name}={value}' to eagerly executed "
+            "create_file_writer()."
+        )
+    return value
+
+
+def file_suffix(suffix):
+    """The suffix with what tells files of one second apart, before it: the process and
+    a number; in graphs, which may begin many files, the time."""
+    process = f".{os.getpid()}."
+    if _headrace.is_eager():
+        return raw.StringJoin([f"{process}{next(_numbers)}", suffix])
+    micros = math_ops.cast(raw.Timestamp() * 1e6, dtypes.int64)
+    return raw.StringJoin([process, raw.AsString(micros), suffix])
 
 
 def create_noop_writer():
-    """A writer that writes nothing."""
+    """A writer that writes nothing, and leaves what is the default as it is."""
     return NoopSummaryWriter()
 
 
 def flush(writer=None, name=None):
-    """Flushes the writer (the default one)."""
-    writer = _state.writer if writer is None else writer
-    if writer is not None:
-        writer.flush()
-
-
-def get_step():
-    """The default step."""
-    return _state.step
-
-
-def set_step(step):
-    """Sets the default step: a number, a tensor or a variable."""
-    _state.step = step
-
-
-@contextlib.contextmanager
-def record_if(condition):
-    """Writes in a block only where the condition holds."""
-    old = _state.is_recording
-    _state.is_recording = condition
-    try:
-        yield
-    finally:
-        _state.is_recording = old
-
-
-def _default_writer():
-    """The default writer, None where nothing is written."""
-    writer = _state.writer
-    return None if isinstance(writer, NoopSummaryWriter) else writer
-
-
-def _is_recording():
-    condition = _state.is_recording
-    return condition() if callable(condition) else condition
-
-
-def _step_for(step):
-    """A step that is given, else the default one."""
-    step = _state.step if step is None else step
-    if step is None:
-        raise ValueError(
-            "No step set. Please specify one either through the `step` argument or "
-            "through tf.summary.experimental.set_step()"
-        )
-    return step
-
-
-def check_step(step):
-    """Raises the ValueError that `write` would: it would write here, but there is no
-    step."""
-    if should_record_summaries():
-        _step_for(step)
-
-
-def should_record_summaries():
-    """Whether write would write here."""
-    recording = _is_recording()
-    return conversion.convert_to_tensor(_default_writer() is not None and recording)
-
-
-@contextlib.contextmanager
-def summary_scope(name, default_name="summary", values=None):
-    """(tag, scope): the tag that a summary of that name has here."""
-    name = name or default_name
-    outer = name_scopes.get_current_name_scope()
-    tag = f"{outer}/{name}" if outer else name
-    with name_scopes.name_scope(name.replace(" ", "_").replace(":", "_")) as scope:
-        yield tag, scope
-
-
-def write(tag, tensor, step=None, metadata=None, name=None):
-    """Writes a tensor to the default writer; whether it was written."""
-    writer = _default_writer()
+    """Flushes a writer, the default one where it is None; in a graph the operation that
+    does. ValueError for what is no writer."""
+    writer = state.current.writer if writer is None else writer
     if writer is None:
-        return conversion.convert_to_tensor(False)
-    recording = _is_recording()
-    if isinstance(recording, _headrace.SymbolicTensor):
-        raise NotImplementedError(
-            "tf.summary.record_if with a symbolic condition is not supported"
-        )
-    if not bool(recording):
-        return conversion.convert_to_tensor(False)
-    step = _step_for(step)
-    writer._check_open()
-    if metadata is None:
-        metadata = b""
-    elif hasattr(metadata, "SerializeToString"):
-        metadata = metadata.SerializeToString()
-    value = tensor() if callable(tensor) else tensor
-    raw.WriteSummary(
-        writer._handle,
-        math_ops.cast(step, dtypes.int64),
-        conversion.convert_to_tensor(value),
-        tag,
-        metadata,
-        name=name,
-    )
-    return conversion.convert_to_tensor(True)
+        return execution.no_op()
+    if isinstance(writer, SummaryWriter):
+        return writer.flush()
+    raise ValueError(f"Invalid argument to flush(): {writer!r}")
 
 
-def scalar(name, data, step=None, description=None):
-    """Writes one number."""
-    with summary_scope(name, "scalar_summary") as (tag, _):
-        value = math_ops.cast(data, dtypes.float32)
-        if value.shape.rank not in (None, 0):
-            raise ValueError(f"Expected scalar shape, saw shape: {value.shape}.")
-        info = metadata_.encode("scalars", metadata_.SCALAR, description=description)
-        return write(tag, value, step, info)
+def initialize(graph=None, session=None):
+    """Runs, in a session, what begins the files of its graph's writers, and writes the
+    graph, unless it is None, to the default one. Eagerly there is nothing to do.
 
-
-def text(name, data, step=None, description=None):
-    """Writes strings, shown as Markdown."""
-    with summary_scope(name, "text_summary") as (tag, _):
-        value = conversion.convert_to_tensor(data, dtypes.string)
-        info = metadata_.encode("text", metadata_.TENSOR, description=description)
-        return write(tag, value, step, info)
-
-
-def histogram(name, data, step=None, buckets=None, description=None):
-    """Writes how values are distributed: rows of left edge, right edge, count."""
-    buckets = 30 if buckets is None else int(buckets)
-    with summary_scope(name, "histogram_summary") as (tag, _):
-        flat = math_ops.cast(array_ops.reshape(data, [-1]), dtypes.float64)
-        low, high = reduction_ops.reduce_min(flat), reduction_ops.reduce_max(flat)
-        width = (high - low) / buckets
-        places = math_ops.cast(
-            elementwise_ops.floor(elementwise_ops.divide_no_nan(flat - low, width)),
-            dtypes.int32,
-        )
-        places = elementwise_ops.minimum(places, buckets - 1)
-        counts = reduction_ops.reduce_sum(
-            array_ops.one_hot(places, buckets, dtype=dtypes.float64), axis=0
-        )
-        edges = array_ops.linspace(low, high, buckets + 1)
-        rows = array_ops.stack([edges[:-1], edges[1:], counts], axis=1)
-        info = metadata_.encode("histograms", metadata_.TENSOR, description=description)
-        return write(tag, rows, step, info)
-
-
-def write_raw_pb(tensor, step=None, name=None):
-    """Writes serialised Summary protos."""
-    writer = _default_writer()
-    if writer is None:
-        return conversion.convert_to_tensor(False)
-    step = math_ops.cast(_step_for(step), dtypes.int64)
-    raw.WriteRawProtoSummary(writer._handle, step, tensor, name=name)
-    return conversion.convert_to_tensor(True)
-
-
-def graph(graph_data):
-    """Writes a tf.Graph, or a GraphDef, to the default writer; whether it was written.
-
-    ValueError for what is neither, and inside traced functions and graphs.
+    RuntimeError where there is no default writer, ValueError where no session is given
+    nor a default one.
     """
-    if not stack.executing_eagerly():
-        raise ValueError("graph() cannot be invoked inside a graph context.")
-    if hasattr(graph_data, "as_graph_def"):
-        graph_data = graph_data.as_graph_def()
-    elif type(graph_data).__name__ != "GraphDef":
+    if _headrace.is_eager():
+        return
+    if state.current.writer is None:
+        raise RuntimeError("No default tf.contrib.summary.SummaryWriter found")
+    session = sessions.get_default_session() if session is None else session
+    if session is None:
         raise ValueError(
-            "Argument 'graph_data' is not tf.Graph or tf.compat.v1.GraphDef. Received "
-            f"graph_data={graph_data} of type {type(graph_data).__name__}."
+            "Argument `session must be passed if no default session exists"
         )
-    writer = _default_writer()
-    if writer is None or not bool(_is_recording()):
-        return conversion.convert_to_tensor(False)
-    writer._check_open()
-    raw.WriteGraphSummary(writer._handle, 0, graph_data.SerializeToString())
-    return conversion.convert_to_tensor(True)
+    session.run(stack.default_graph().get_collection(INITIALIZERS))
+    if graph is not None:
+        data = graph.as_graph_def(add_shapes=True).SerializeToString()
+        wire = raw.Placeholder(dtype=dtypes.string, shape=[])
+        write = raw.WriteGraphSummary(state.current.writer._resource, 0, wire)
+        session.run(write, feed_dict={wire: data})
+
+
+def all_v2_summary_ops():
+    """The results of tf.summary's functions in the default graph where a writer was in
+    force: a list of tensors; None where code runs eagerly."""
+    if _headrace.is_eager():
+        return None
+    return stack.default_graph().get_collection(SUMMARIES)

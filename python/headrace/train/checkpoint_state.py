@@ -188,7 +188,7 @@ class CheckpointManager:
     @signatures.keeping(
         "checkpoint, directory, max_to_keep, keep_checkpoint_every_n_hours=None, "
         "checkpoint_name='ckpt', step_counter=None, checkpoint_interval=None, "
-        "init_fn=None"
+        "init_fn=None, last_checkpoint_step=None"
     )
     def __init__(self):
         if self._max_to_keep is not None and self._max_to_keep <= 0:
@@ -201,7 +201,7 @@ class CheckpointManager:
                 "`step_counter` should be passed if `checkpoint_interval` is not None."
             )
         self._directory = os.fspath(self._directory)
-        self._last_step = None
+        self._last_step = self._last_checkpoint_step
         if self._directory:
             _headrace.make_folder(self._directory)
         hours = float(self._keep_checkpoint_every_n_hours or 0)

@@ -73,8 +73,8 @@ def assert_scalar(tensor, name=None, message=None):
 
 
 # These take data as they are; what rows of signatures.txt name is passed by keyword.
-assert_near = check_ops.assert_near
-assert_rank = shape_check_ops.assert_rank
-assert_rank_at_least = shape_check_ops.assert_rank_at_least
-assert_rank_in = shape_check_ops.assert_rank_in
+assert_near = check_ops.assert_near_with_data
+assert_rank = shape_check_ops.assert_rank_with_data
+assert_rank_at_least = shape_check_ops.assert_rank_at_least_with_data
+assert_rank_in = shape_check_ops.assert_rank_in_with_data
 assert_shapes = tf.debugging.assert_shapes

@@ -179,3 +179,53 @@ def test_reduce_on_plateau():
     plateau = callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=2, min_delta=1)
     fit(net, plateau, epochs=4)
     assert float(net.optimizer.learning_rate) == pytest.approx(5e-10)
+
+
+def test_tensorboard_shows_weights_and_embeddings(tmp_path):
+    layers = keras.layers
+    net = keras.Sequential(
+        [
+            layers.Embedding(5, 3, input_length=4, name="emb"),
+            layers.Reshape((4, 3, 1)),
+            layers.Conv2D(2, 2, name="conv"),
+            layers.Flatten(),
+            layers.Dense(2, name="out"),
+        ]
+    )
+    net.compile("sgd", "mse")
+
+    def trained(folder, **how):
+        board = callbacks.TensorBoard(str(folder), write_graph=False, **how)
+        net.fit(np.zeros([4, 4]), np.zeros([4, 2]), verbose=0, callbacks=[board])
+
+    trained(tmp_path / "a", histogram_freq=1, write_images=True)
+    (file,) = (tmp_path / "a" / "train").iterdir()
+    sizes = {}
+    for event in tf.compat.v1.train.summary_iterator(str(file)):
+        for value in event.summary.value:
+            if value.tag.endswith("/image"):
+                width, height, *files = tf.make_ndarray(value.tensor).tolist()
+                sizes[value.tag] = (int(width), int(height), len(files))
+    assert sizes == {  # matrices lie on their long side
+        "emb/embeddings_0/image": (5, 3, 1),
+        "conv/kernel_0/image": (2, 2, 2),
+        "conv/bias_0/image": (1, 2, 1),
+        "out/kernel_0/image": (12, 2, 1),
+        "out/bias_0/image": (1, 2, 1),
+    }
+    key = "layer_with_weights-0/embeddings/.ATTRIBUTES/VARIABLE_VALUE"
+    named = f'embeddings {{\n  tensor_name: "{key}"\n'
+    for folder, files, path in (
+        ("b", None, ""),
+        ("c", "rows.tsv", '  metadata_path: "rows.tsv"\n'),
+        ("d", {"emb": "rows.tsv"}, '  metadata_path: "rows.tsv"\n'),
+    ):
+        trained(tmp_path / folder, embeddings_freq=1, embeddings_metadata=files)
+        config = tmp_path / folder / "projector_config.pbtxt"
+        assert config.read_text() == named + path + "}\n"
+        saved = str(tmp_path / folder / "train" / "keras_embedding.ckpt-0")
+        assert tf.train.load_checkpoint(saved).get_tensor(key).shape == (5, 3)
+    with pytest.raises(
+        ValueError, match=r"Unrecognized `Embedding` layer names .*nope"
+    ):
+        trained(tmp_path / "e", embeddings_freq=1, embeddings_metadata={"nope": "x"})

@@ -116,39 +116,6 @@ def test_raw_ops_of_tensorflow_1():
     assert v1.raw_ops.Add(x=1, y=2) == 3 and v1.raw_ops.Add is tf.raw_ops.Add
 
 
-def test_critical_sections():
-    import threading
-
-    section, total = tf.CriticalSection(name="sum"), tf.Variable(0)
-    section_again = (
-        tf.CriticalSection(shared_name="s"),
-        tf.CriticalSection(shared_name="s"),
-    )
-
-    def add():
-        value = total.numpy()
-        return total.assign(value + 1)
-
-    def work():
-        for _ in range(50):
-            section.execute(add)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert total.numpy() == 200 and section.name == "sum"
-    first, second = section_again
-    with pytest.raises(ValueError, match="in which we are already running"):
-        first.execute(lambda: second.execute(lambda: 1))
-    with pytest.raises(KeyError):
-        section.execute(lambda: {}["x"])
-    assert section.execute(lambda: 7) == 7
-    with pytest.raises(tf.errors.UnimplementedError, match="CriticalSection.execute"):
-        tf.function(lambda: section.execute(lambda: 1))()
-
-
 def test_types_for_annotations():
     import typing
 

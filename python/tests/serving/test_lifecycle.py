@@ -189,7 +189,7 @@ def test_a_broken_version_never_unseats_the_good_one(base, tmp_path):
             said = status.status.error_message
             assert text in said, said
             # The log says the same.
-            assert said.splitlines()[0] in server.lines()
+            running.wait_until(lambda s=said: s.splitlines()[0] in server.lines())
             say(f"version {version}: {said.splitlines()[0][:120]}")
         clients.end()
         assert clients.lost == []

@@ -44,9 +44,9 @@ def test_sounds(tmp_path):
 
 def test_refusals(tmp_path):
     with tf.summary.create_file_writer(str(tmp_path)).as_default(step=0):
-        with pytest.raises(ValueError, match="Expected rank 4"):
+        with pytest.raises(ValueError, match="must have rank 4"):
             tf.summary.image("i", np.zeros([2, 2, 1]))
-        with pytest.raises(ValueError, match="must not be negative"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Condition x >= 0"):
             tf.summary.image("i", np.zeros([1, 2, 2, 1]), max_outputs=-1)
         with pytest.raises(ValueError, match="Unknown encoding: 'mp3'"):
             tf.summary.audio("a", np.zeros([1, 2, 1], "f"), 8, encoding="mp3")

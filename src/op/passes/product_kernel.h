@@ -5,10 +5,39 @@
 
 #include <memory>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 #include "op/kernel.h"
 
 namespace headrace {
+
+// A step behind a product of floats that its kernel may do itself, while sums
+// are in registers.
+struct FinishStep {
+  enum Kind : uint8_t {
+    kTimesRow,    // times one number a column
+    kPlusRow,     // plus one number a column
+    kPlusOutput,  // plus what output 0 holds before
+    kRelu,        // the larger of it and 0; 0 for NaN, as TensorFlow's
+    kRelu6,
+  } kind = kRelu;
+  int input = -1;  // for rows: which
+};
+using FinishSteps = absl::InlinedVector<FinishStep, 4>;
+
+// A product with such steps. Thread-safe.
+class FinishedProduct {
+ public:
+  virtual ~FinishedProduct() = default;
+  // As ProductKernel::Prepare.
+  virtual StatusOr<std::shared_ptr<const void>> Prepare(
+      const KernelContext& c) const = 0;
+  // Inputs and output 0 as the product's own; `rows`: of each step, or null.
+  // False, with output 0 as it was, where it cannot be done so.
+  virtual StatusOr<bool> Run(KernelContext& c, const void* prepared,
+                             absl::Span<const float* const> rows) const = 0;
+};
 
 // Thread-safe. Output 0 counts as a matrix whose rows are its last dimension.
 class ProductKernel : public Kernel {
@@ -34,6 +63,12 @@ class ProductKernel : public Kernel {
   // and apart from the inputs; null where preparing does not pay.
   virtual StatusOr<std::shared_ptr<const void>> Prepare(
       const KernelContext& c) const = 0;
+  // The product with these steps, null where the kernel cannot do them. Bits
+  // may differ from those of the steps one by one by what rounding the sum
+  // first does.
+  virtual std::unique_ptr<FinishedProduct> Finished(const FinishSteps&) const {
+    return nullptr;
+  }
   // As Run and with the same bits, with what Prepare made of these very weights
   // (or null) and a tail (or null). Inputs of other sizes than Prepare saw are
   // welcome.

@@ -276,9 +276,7 @@ class JsonChecker {
 
   char Peek() const { return p_ == end_ ? '\0' : *p_; }
   bool Digit() const { return p_ != end_ && *p_ >= '0' && *p_ <= '9'; }
-  void SkipDigits() {
-    while (Digit()) ++p_;
-  }
+  void SkipDigits() { p_ = PastDigits(p_, end_); }
   void SkipSpace() {
     while (p_ != end_ &&
            (*p_ == ' ' || *p_ == '\n' || *p_ == '\r' || *p_ == '\t')) {

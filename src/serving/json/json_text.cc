@@ -132,7 +132,7 @@ StringView JsonReader::Skip() {
     const auto ends = [](char c) {
       return c == ',' || c == ']' || c == '}' || c <= ' ';
     };
-    while (p_ != end_ && !ends(*p_)) ++p_;
+    while (p_ != end_ && !ends(*p_)) p_ = PastDigits(p_ + 1, end_);
   } else {
     for (int64_t depth = 0;;) {
       const char c = *p_;

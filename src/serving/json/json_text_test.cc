@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/match.h"
+#include "serving/json/json_string.h"
 
 namespace headrace::serving {
 namespace {
@@ -120,6 +121,25 @@ TEST(JsonText, Base64) {
   EXPECT_FALSE(Base64Bytes("{\"b64\": \"!\"}").ok());
   EXPECT_FALSE(Base64Bytes("{\"b64\": 1}").ok());
   EXPECT_FALSE(Base64Bytes("{\"b64\": \"aGk=\", \"x\": 1}").ok());
+}
+
+TEST(JsonText, DigitsEndAtAnyOtherByte) {
+  // Whatever byte stands wherever behind digits, and whatever follows it.
+  for (int at = 0; at < 20; ++at) {
+    for (int byte = 0; byte < 256; ++byte) {
+      for (const char behind : {'0', '9', '\0', '\xff'}) {
+        std::string text(24, '7');
+        text[at] = static_cast<char>(byte);
+        for (size_t i = at + 1; i < text.size(); ++i) text[i] = behind;
+        const bool digit = byte >= '0' && byte <= '9';
+        size_t end = at;
+        if (digit) end = behind >= '0' && behind <= '9' ? text.size() : at + 1;
+        const char* start = text.data();
+        EXPECT_EQ(PastDigits(start, start + text.size()) - start, end)
+            << at << " " << byte;
+      }
+    }
+  }
 }
 
 }  // namespace

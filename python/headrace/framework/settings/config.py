@@ -1,6 +1,7 @@
 """tf.config: devices, threads, how things run."""
 
 import collections
+import re
 
 from headrace._load import _headrace
 
@@ -12,7 +13,7 @@ class LogicalDeviceConfiguration(
     collections.namedtuple(
         "LogicalDeviceConfiguration",
         ["memory_limit", "experimental_priority", "experimental_device_ordinal"],
-        defaults=(None, None, 0),
+        defaults=(None, None, None),
     )
 ):
     """A logical device to be made of a physical one."""
@@ -265,3 +266,49 @@ def set_memory_growth(device, enable):
         if device not in _PHYSICAL
         else "Cannot set memory growth on non-GPU and non-Pluggable devices"
     )
+
+
+_DEVICE = re.compile(r"(?:.*/)?(?:device:)?([A-Za-z_]+):(\d+)")
+
+
+def _memory_of(device):
+    """ValueError unless a text names a device that there is, like "CPU:0"."""
+    if not isinstance(device, str):
+        raise TypeError(f"device must be a string, got {device!r}")
+    found = _DEVICE.fullmatch(device)
+    if found is None:
+        raise ValueError(
+            f"Failed parsing device name: '{device}'. Note a valid device string should at "
+            'least contain a device type and a device index, like "GPU:0".'
+        )
+    kind, index = found[1].upper(), int(found[2])
+    if not any(d.name.endswith(f":{kind}:{index}") for d in list_logical_devices()):
+        raise ValueError(f"No matching devices found for '{device}'")
+
+
+def get_memory_info(device):
+    """{"current": bytes in use, "peak": the most so far} of a device, "CPU:0".
+
+    The memory of CPUs is the process's and not counted: 0, as upstream.
+    """
+    _memory_of(device)
+    return {"current": 0, "peak": 0}
+
+
+def get_memory_usage(device):
+    """The bytes in use on a device: see get_memory_info."""
+    return get_memory_info(device)["current"]
+
+
+def reset_memory_stats(device):
+    """Begins the peak of a device's memory anew: see get_memory_info."""
+    _memory_of(device)
+
+
+def disable_mlir_bridge():
+    """There is none, and programs run without."""
+
+
+def enable_mlir_bridge():
+    """NotImplementedError: there is no bridge to MLIR."""
+    raise NotImplementedError("There is no MLIR bridge: programs run without it")

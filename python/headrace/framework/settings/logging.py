@@ -100,11 +100,25 @@ def flush():
         handler.flush()
 
 
+class _Strict:
+    on = False
+
+
+def enable_strict_mode():
+    """From now on what is deprecated raises RuntimeError instead of a warning."""
+    _Strict.on = True
+
+
 def warn_deprecated(name, instead, warned):
     """Warns of the function that calls this one, once each place that calls it.
 
-    `warned` are the places so far, `instead` says what to do.
+    `warned` are the places so far, `instead` says what to do. RuntimeError in strict
+    mode.
     """
+    if _Strict.on:
+        raise RuntimeError(
+            "This behavior has been deprecated, which raises an error in strict mode."
+        )
     caller = sys._getframe(2)
     while caller.f_back and call_stacks.is_internal(caller.f_code.co_filename):
         caller = caller.f_back

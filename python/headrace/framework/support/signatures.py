@@ -60,9 +60,10 @@ def having(text, **values):
     return lambda function: function_of(function, parameters, function)
 
 
-def constructor(text, begin):
-    """An __init__ of the parameters in a text, which `begin` gets: begin(self, a=a)."""
-    return function_of(named("__init__"), from_text(f"self, {text}"), begin)
+def constructor(text, begin, **values):
+    """An __init__ of the parameters in a text, which `begin` gets: begin(self, a=a);
+    names of `values` in it stand for these."""
+    return function_of(named("__init__"), from_text(f"self, {text}", **values), begin)
 
 
 def _keep(self, given, prefix):

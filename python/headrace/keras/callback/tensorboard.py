@@ -1,5 +1,6 @@
 """Writes what TensorBoard shows."""
 
+import json
 import os
 import time
 
@@ -7,9 +8,8 @@ from headrace import _api as tf
 from headrace.framework.settings import logging
 from headrace.keras.callback.base import Callback
 from headrace.keras.classes import takes
+from headrace.keras.layer.embedding import Embedding
 from headrace.summary import metadata
-
-_NOT_YET = ("write_images", "embeddings_freq", "embeddings_metadata")
 
 
 def _batches_of(profile_batch):
@@ -32,22 +32,38 @@ def _batches_of(profile_batch):
     return tuple(pair)
 
 
+def _pictures(weight):
+    """A weight as pictures, [k, height, width, 1]: a matrix is one that is wider than
+    high, of three dimensions the last is the pictures'; None for more."""
+    pixels = tf.squeeze(weight)
+    rank = pixels.shape.rank
+    if rank == 1:
+        return tf.reshape(pixels, [1, -1, 1, 1])
+    if rank == 2:
+        wide = pixels.shape[0] <= pixels.shape[1]
+        return (pixels if wide else tf.transpose(pixels))[None, ..., None]
+    return tf.transpose(pixels, [2, 0, 1])[..., None] if rank == 3 else None
+
+
 @takes(
     "log_dir='logs', histogram_freq=0, write_graph=True, write_images=False, "
     "write_steps_per_second=False, update_freq='epoch', profile_batch=0, "
     "embeddings_freq=0, embeddings_metadata=None, **kwargs"
 )
 class TensorBoard(Callback):
-    """Scalars of epochs and batches, and histograms of weights, as event files."""
+    """Scalars of epochs and batches as event files, and more where it is asked for.
+
+    Every `histogram_freq` epochs histograms of the weights, with `write_images`
+    pictures of them; every `embeddings_freq` epochs a checkpoint of the weights, with
+    the configuration of TensorBoard's projector for layers of embeddings, whose rows'
+    names lie in the files `embeddings_metadata`: one path, or {layer's name: path}.
+    """
 
     def _further(self, arguments):
         if arguments:
             raise ValueError(f"Unrecognized arguments in `TensorBoard`: {arguments}")
 
     def _begin(self):
-        for name in _NOT_YET:
-            if getattr(self, name):
-                raise NotImplementedError(f"TensorBoard: {name} is not supported")
         self.log_dir = os.fspath(self.log_dir)
         self.update_freq = 1 if self.update_freq == "batch" else self.update_freq
         self._first_profiled, self._last_profiled = _batches_of(self.profile_batch)
@@ -68,6 +84,8 @@ class TensorBoard(Callback):
         """Writes the model's config, with write_graph."""
         self._graph_is_due = self.write_graph
         self._batch = 0
+        if self.embeddings_freq:
+            self._write_projector()
         if self.write_graph:
             self._write_model()
 
@@ -80,9 +98,36 @@ class TensorBoard(Callback):
         except NotImplementedError as e:
             logging.warn("Model failed to serialize as JSON. Ignoring... %s", e)
             return
-        info = metadata.encode("graph_keras_model", metadata.UNKNOWN, b"1")
+        info = metadata.encode("graph_keras_model", b"1")
         with self._writer("train").as_default():
             tf.summary.write("keras", text, step=0, metadata=info)
+
+    def _write_projector(self):
+        """projector_config.pbtxt: what checkpoints call the embeddings, and the files
+        that say what their rows stand for."""
+        layers = {x.name: x for x in self.model.layers if isinstance(x, Embedding)}
+        files = self.embeddings_metadata or {}
+        if isinstance(files, (str, os.PathLike)):
+            files = dict.fromkeys(layers, files)
+        if set(files) - set(layers):
+            raise ValueError(
+                "Unrecognized `Embedding` layer names passed to "
+                "`keras.callbacks.TensorBoard` `embeddings_metadata` argument: "
+                f"{(files.keys() - layers.keys())}"
+            )
+        weighted = [x for x in self.model.layers if x.weights]
+        text = ""
+        for name, layer in layers.items():
+            place = next(i for i, x in enumerate(weighted) if x is layer)
+            key = f"layer_with_weights-{place}/embeddings/.ATTRIBUTES/VARIABLE_VALUE"
+            text += f'embeddings {{\n  tensor_name: "{key}"\n'
+            if name in files:
+                text += f"  metadata_path: {json.dumps(os.fspath(files[name]))}\n"
+            text += "}\n"
+        tf.io.gfile.makedirs(self.log_dir)
+        path = os.path.join(self.log_dir, "projector_config.pbtxt")
+        with tf.io.gfile.GFile(path, "w") as file:
+            file.write(text)
 
     def _write_graph(self):
         """The graph of the step, once it was traced."""
@@ -164,11 +209,20 @@ class TensorBoard(Callback):
         """Writes the epoch's scalars and, every histogram_freq epochs, all weights."""
         self._scalars(epoch, logs or {})
         if self.histogram_freq and epoch % self.histogram_freq == 0:
-            with self._writer("train").as_default():
+            with self._writer("train").as_default(step=epoch):
                 for layer in self.model.layers:
                     for weight in layer.weights:
-                        name = weight.name.replace(":", "_") + "/histogram"
-                        tf.summary.histogram(name, weight, step=epoch)
+                        self._write_weight(weight)
+        if self.embeddings_freq and epoch % self.embeddings_freq == 0:
+            path = os.path.join(self.log_dir, "train", f"keras_embedding.ckpt-{epoch}")
+            self.model.save_weights(path)
+
+    def _write_weight(self, weight):
+        name = weight.name.replace(":", "_")
+        tf.summary.histogram(f"{name}/histogram", weight)
+        pictures = _pictures(weight) if self.write_images else None
+        if pictures is not None:
+            tf.summary.image(f"{name}/image", pictures)
 
     def on_train_end(self, logs=None):
         """Closes the files."""

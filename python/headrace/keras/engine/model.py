@@ -148,6 +148,10 @@ class Model(Trainer, Layer):
         """What SavedModels have of it and checkpoints have not."""
         return export.functions_of(self)
 
+    def _repr_html_(self):
+        """What notebooks show: the table of summary(), once the model is built."""
+        return summary.as_html(self)
+
     def summary(
         self,
         line_length=None,

@@ -4,6 +4,7 @@ import itertools
 import math
 
 from headrace import _api as tf
+from headrace.framework.support import markup
 from headrace.keras.base.tracking import unique
 from headrace.keras.engine import functional
 from headrace.keras.engine.input_layer import InputLayer
@@ -164,15 +165,30 @@ def _single_chain(network):
     )
 
 
-def _totals(model, out):
+def _counts(model):
+    """(what, how many numbers, how many bytes) of the weights, by kind."""
     trainable = unique(model.trainable_weights)
     frozen = unique(model.non_trainable_weights)
-    everything = trainable + frozen
     for name, weights in (
-        ("Total params", everything),
+        ("Total params", trainable + frozen),
         ("Trainable params", trainable),
         ("Non-trainable params", frozen),
     ):
         count = sum(w.shape.num_elements() for w in weights)
-        size = sum(w.shape.num_elements() * w.dtype.size for w in weights)
+        yield name, count, sum(w.shape.num_elements() * w.dtype.size for w in weights)
+
+
+def _totals(model, out):
+    for name, count, size in _counts(model):
         out(f"{name}: {count} ({_size(size)})")
+
+
+def as_html(model):
+    """The table for notebooks."""
+    title = f"{type(model).__name__} {model.name}"
+    if not model.built:
+        return markup.table(title, (), (), "not built yet")
+    rows = [(x.name, type(x).__name__, _shape_text(x), _count(x)) for x in model.layers]
+    heads = ("layer", "type", "output shape", "params")
+    note = ", ".join(f"{name}: {count}" for name, count, _ in _counts(model))
+    return markup.table(title, heads, rows, note)

@@ -27,12 +27,12 @@ def _name_of(handle):
 class QueueBase:
     """A queue by its handle: what can be put in and taken out."""
 
-    def __init__(self, dtypes_, shapes, names, queue_ref, name):
-        self._dtypes = dtypes_
+    def __init__(self, dtypes, shapes, names, queue_ref):
+        self._dtypes = dtypes
         self._shapes = shapes
         self._names = names
         self._queue_ref = queue_ref
-        self._name = name
+        self._name = _name_of(queue_ref)
 
     queue_ref = read_only("_queue_ref", "The handle of the queue: a scalar tensor.")
     name = read_only("_name", "The name of the queue: a str.")
@@ -151,7 +151,7 @@ class QueueBase:
             for row in zip(*(q.shapes for q in queues))
         ]
         ref = array_ops.gather(array_ops.stack([q.queue_ref for q in queues]), index)
-        return QueueBase(first.dtypes, shapes, first.names, ref, _name_of(ref))
+        return QueueBase(first.dtypes, shapes, first.names, ref)
 
 
 class _Queue(QueueBase):
@@ -172,7 +172,8 @@ class _Queue(QueueBase):
         if op == "PriorityQueueV2":
             types = [dtypes.int64] + types
             shapes = [tensor_shape.TensorShape([])] + shapes
-        super().__init__(types, shapes, _names(names, types), handle, shown)
+        super().__init__(types, shapes, _names(names, types), handle)
+        self._name = shown
 
 
 def _takes(op, text):

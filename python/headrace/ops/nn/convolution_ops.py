@@ -354,3 +354,30 @@ def erosion2d(value, filters, strides, padding, data_format, dilations, name=Non
         -_tensor(value), mirrored, strides, padding, data_format, dilations
     )
     return raw.Neg(widest, name=name)
+
+
+@signatures.having(
+    "input, filter, strides, padding, explicit_paddings=[], data_format='CHANNELS_LAST', "
+    "dilations=[], batch_dims=1, groups=1, name=None"
+)
+def conv(**given):
+    """The Conv operation: a convolution over one, two or three dimensions."""
+    return raw.Conv(**given)
+
+
+_BACKWARD = (
+    "input, filter, out_backprop, strides, padding, use_cudnn_on_gpu=True, "
+    "explicit_paddings=[], data_format='NHWC', dilations=[1, 1, 1, 1], name=None"
+)
+
+
+@signatures.having(_BACKWARD)
+def conv2d_backprop_filter_v2(**given):
+    """The gradient of a 2-D convolution by its filter, like `filter`."""
+    return raw.Conv2DBackpropFilterV2(**given)
+
+
+@signatures.having(_BACKWARD)
+def conv2d_backprop_input_v2(**given):
+    """The gradient of a 2-D convolution by its input, like `input`."""
+    return raw.Conv2DBackpropInputV2(**given)

@@ -25,6 +25,8 @@ from headrace.ops.random import random_ops, stateless_random_ops
 add_faces(
     globals(),
     """
+approx_top_k ApproxTopK(input, k, reduction_dimension=-1, recall_target=0.95,
+        is_max_k=True, reduction_input_size_override=-1, aggregate_to_topk=True, name=None)
 (features, name=None) Relu Relu6 Elu Selu Softplus Softsign
 _gelu_erf=gelu _GeluErf(x)
 _gelu_tanh=gelu _GeluTanh(x)

@@ -142,6 +142,7 @@ def shuffle(value, seed, alg="auto_select", name=None):
 add_faces(
     globals(),
     """
+random_index_shuffle RandomIndexShuffle(index, seed, max_index, rounds=4, name=None)
 categorical StatelessMultinomial(logits, num_samples, seed, dtype->output_dtype=int64,
         name=None)
     Classes drawn by unnormalised log-probabilities.

@@ -11,6 +11,9 @@ from headrace.ops.faces import add_faces
 add_faces(
     globals(),
     """
+(input, fft_length, axes, name=None) FFTND IFFTND
+irfftnd IRFFTND(input, fft_length, axes, Treal=float32, name=None)
+rfftnd RFFTND(input, fft_length, axes, Tcomplex=complex64, name=None)
 (input, name=None) FFT IFFT FFT2D IFFT2D FFT3D IFFT3D
 decode_wav DecodeWav(contents, desired_channels=-1, desired_samples=-1, name=None)
 encode_wav EncodeWav(audio, sample_rate, name=None)

@@ -23,8 +23,10 @@ def _check(dtype):
 
 
 def _raised_cosine(name, a, b):
-    def window(window_length, periodic=True, dtype=dtypes.float32, name=name):
-        with name_scopes.name_scope(name):
+    default = name
+
+    def window(window_length, periodic=True, dtype=dtypes.float32, name=None):
+        with name_scopes.name_scope(name or default):
             dtype = _check(dtype)
             length = _length(window_length)
             # Odd lengths are the same either way.

@@ -4,9 +4,9 @@ import os
 
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.framework import dtypes, execution
+from headrace.framework import dtypes
 from headrace.framework.settings import logging
-from headrace.framework.variables import VariableAggregation
+from headrace.framework.variables import ResourceVariable, VariableAggregation
 from headrace.ops.random import initializers_v1
 from headrace.v1 import meta_graph, variable_scope
 from headrace.v1.collections import GraphKeys
@@ -37,10 +37,10 @@ def create_global_step(graph=None):
     graph = graph or stack.default_graph()
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
-    execution.only_in_graphs(
-        "create_global_step is not supported when eager execution is enabled: a "
-        "tf.Variable counts steps there"
-    )
+    if _headrace.is_eager():  # known to the thread's default graph alone
+        step = ResourceVariable(0, False, name="global_step", dtype=dtypes.int64)
+        graph.add_to_collection(GraphKeys.GLOBAL_STEP, step)
+        return step
     keys = [GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP]
     with graph.as_default():
         first_only = VariableAggregation.ONLY_FIRST_REPLICA

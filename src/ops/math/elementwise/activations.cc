@@ -186,9 +186,11 @@ OpBuilder ActivationGradOp(const char* name, const char* of, const char* types,
         "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, "
         "uint16, half, uint32, uint64, qint8}",
         "max(features, 0).", ReluGrad)
+        .Role(OpRole::kRelu)
         .GradientSkips({0}, {}),
     ActivationOp("Relu6", "T: realnumbertype", "min(max(features, 0), 6).",
                  Relu6Grad)
+        .Role(OpRole::kRelu6)
         .GradientSkips({0}, {}),
     ActivationOp("Elu", kSmallFloats,
                  "exp(features) - 1 below 0, else features.", EluGrad)

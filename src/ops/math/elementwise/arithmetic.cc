@@ -121,6 +121,7 @@ constexpr char kMulTypes[] =
         .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
         .Gradient(SubGrad),
     BinaryOp("Mul", kMulTypes, "x * y.")
+        .Role(OpRole::kMultiply)
         .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
         .Simplify(SkipTimesOne)
         .Commutative()

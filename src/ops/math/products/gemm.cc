@@ -493,6 +493,11 @@ Status BatchGemm(DType dtype, const GemmDims& dims, const void* a,
   std::atomic<bool> failed{false};
   Status first;
   auto run = [&](int64_t begin, int64_t end) {
+    if (dtype == DType::kFloat) {
+      begin += DnnlGemmRun(dims, static_cast<const float*>(a),
+                           static_cast<const float*>(b), static_cast<float*>(c),
+                           batch.subspan(begin, end - begin));
+    }
     for (int64_t i = begin; i < end; ++i) {
       Status s =
           Gemm(dtype, dims, static_cast<const char*>(a) + batch[i].a * size,

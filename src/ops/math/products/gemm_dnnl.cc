@@ -54,26 +54,13 @@ struct Grid {
   int64_t rows = 1, cols = 1;
 };
 
-// As many as there are processors, a power of two. Whatever number of threads
-// is set does not count: sums are blocked by a task's sizes, so the bits depend
-// on the cut.
-int64_t FirstTasks() {
-  static const int64_t tasks = [] {
-    // Two at least: machines of one and of two processors get the same bits.
-    int64_t n = 2;
-    while (n < AvailableCpus() && n < kMostTasks) n *= 2;
-    return n;
-  }();
-  return tasks;
-}
-
 Grid GridOf(const GemmDims& d) {
   Grid g;
   const double flops = 2.0 * d.m * d.n * d.k;
   while (g.rows * g.cols < kMostTasks) {
     const int64_t tasks = g.rows * g.cols;
     const double least =
-        tasks < FirstTasks() ? kLeastTaskFlops : kLeastLaterFlops;
+        tasks < TasksForProcessors() ? kLeastTaskFlops : kLeastLaterFlops;
     if (flops / static_cast<double>(tasks) < least) break;
     const int64_t m = d.m / g.rows, n = d.n / g.cols;
     const bool can_m = m >= 2 * kLeastRows;
@@ -117,6 +104,22 @@ bool Multiply(int64_t m, int64_t n, const GemmDims& d, const float* a,
   return true;
 }
 
+// At its first call oneDNN writes its loops, and dies where it has no memory.
+// Once one call has succeeded the loops are there.
+std::atomic<bool> loops_written{false};
+
+// True where oneDNN may be asked for the product, and how operands lie.
+bool Takes(const GemmDims& d, Layout* la, Layout* lb) {
+  return std::max({d.m, d.n, d.k, d.c_row}) < kMostSize && d.c_row >= d.n &&
+         LayoutOf(d.m, d.k, d.a_row, d.a_col, la) &&
+         LayoutOf(d.k, d.n, d.b_row, d.b_col, lb) &&
+         (loops_written || SystemHasRoom(kRoomToWrite));
+}
+
+// Of a run of small products under one guard: less than a millisecond, so that
+// signals and stops do not wait for long.
+constexpr double kGuardedFlops = 5e7;
+
 }  // namespace
 
 int64_t DnnlGemmTasks(const GemmDims& d) {
@@ -129,19 +132,8 @@ int64_t DnnlGemmTasks(const GemmDims& d) {
 bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
               GemmRowsDone* done) {
   const int64_t tasks = DnnlGemmTasks(d);
-  if (tasks == 0) return false;
-  if (std::max({d.m, d.n, d.k, d.c_row}) >= kMostSize || d.c_row < d.n) {
-    return false;
-  }
   Layout la, lb;
-  if (!LayoutOf(d.m, d.k, d.a_row, d.a_col, &la) ||
-      !LayoutOf(d.k, d.n, d.b_row, d.b_col, &lb)) {
-    return false;
-  }
-  // At its first call oneDNN writes its loops, and dies where it has no memory.
-  static std::atomic<bool> written{false};
-  // Once one call has succeeded the loops are there.
-  if (!written && !SystemHasRoom(kRoomToWrite)) return false;
+  if (tasks == 0 || !Takes(d, &la, &lb)) return false;
   const Grid grid = GridOf(d);
   std::atomic<bool> failed{false};
   ParallelFor(tasks, 2.0 * d.m * d.n * d.k / tasks * kDnnlNsPerFlop,
@@ -164,12 +156,36 @@ bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
               });
   // Our own loops begin anew.
   if (failed) return false;
-  written = true;
+  loops_written = true;
   // No task knew when a row was complete.
   if (done && grid.cols > 1) {
     ParallelFor(d.m, 0.5 * d.n, [&](int64_t i, int64_t j) { (*done)(i, j); });
   }
   return true;
+}
+
+int64_t DnnlGemmRun(const GemmDims& d, const float* a, const float* b, float* c,
+                    absl::Span<const GemmOffsets> batch) {
+  Layout la, lb;
+  const double flops = 2.0 * d.m * d.n * d.k;
+  if (flops > kGuardedFlops || DnnlGemmTasks(d) != 1 || !Takes(d, &la, &lb)) {
+    return 0;
+  }
+  const size_t at_once = std::max<size_t>(1, kGuardedFlops / flops);
+  size_t i = 0;
+  while (i < batch.size()) {
+    StopPoint();
+    OneOmpThread one;
+    for (size_t end = std::min(batch.size(), i + at_once); i < end; ++i) {
+      if (dnnl_sgemm(la.letter, lb.letter, d.m, d.n, d.k, 1.0f, a + batch[i].a,
+                     la.leading, b + batch[i].b, lb.leading, 0.0f,
+                     c + batch[i].c, d.c_row) != dnnl_success) {
+        return i;
+      }
+    }
+    loops_written = true;
+  }
+  return i;
 }
 
 }  // namespace headrace

@@ -14,4 +14,10 @@ bool DnnlGemm(const GemmDims& dims, const float* a, const float* b, float* c,
 // product is too small.
 int64_t DnnlGemmTasks(const GemmDims& dims);
 
+// The products of a batch that are too small to be cut, one after the other on
+// this thread, with the bits of DnnlGemm; how many it made: all, unless oneDNN
+// does not take them or fails.
+int64_t DnnlGemmRun(const GemmDims& dims, const float* a, const float* b,
+                    float* c, absl::Span<const GemmOffsets> batch);
+
 }  // namespace headrace

@@ -50,12 +50,17 @@ Status ReduceRunsOf(const Step& s, const char* in, int64_t outer, int64_t n,
   char* to = static_cast<char*>(parts.raw());
   ParallelFor(outer * blocks, block * s.in_size * kNsPerByte,
               [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) {
-                  const int64_t row = i / blocks, at = i % blocks * block;
-                  // Blocks of fixed size whatever the number of threads: the
-                  // order of additions is theirs.
-                  s.loops.runs(in + (row * n + at) * s.in_size,
-                               std::min(block, n - at), 1, to + i * s.out_size);
+                // Blocks of fixed size whatever the number of threads: the
+                // order of additions is theirs.
+                for (int64_t i = begin; i < end;) {
+                  const int64_t row = i / blocks, at = i % blocks;
+                  // Whole blocks behind one another are runs of one call.
+                  const int64_t whole = std::min(end - i, n / block - at);
+                  s.loops.runs(in + (row * n + at * block) * s.in_size,
+                               whole > 0 ? block : n % block,
+                               std::max<int64_t>(whole, 1),
+                               to + i * s.out_size);
+                  i += std::max<int64_t>(whole, 1);
                 }
               });
   // Squares are joined as sums.

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "op/passes/product_kernel.h"
 #include "ops/nn/window.h"
 
 namespace headrace {
@@ -46,18 +47,24 @@ using ConvPixelsDone =
     absl::FunctionRef<void(int64_t begin, int64_t end, const float* pixels)>;
 
 // A forward convolution by oneDNN of float with its filter prepared, for many
-// runs. Immutable.
+// runs, and perhaps steps behind it. Immutable.
 class PreparedConv {
  public:
   virtual ~PreparedConv() = default;
   // Null when oneDNN has no such convolution.
   static StatusOr<std::shared_ptr<const PreparedConv>> Make(
-      const ConvGeometry& g, const float* filter);
+      const ConvGeometry& g, const float* filter,
+      const FinishSteps& steps = {});
   // False when `g` is not what it was made for or oneDNN failed. `filter`: as
   // in Make. Without `y`, pixels are made in memory that holds them only until
   // `done` returns.
   virtual bool Run(const ConvGeometry& g, const float* x, const float* filter,
                    float* y, const ConvPixelsDone* done) const = 0;
+  // With the steps, whose rows are given in their order (null where one has
+  // none). False, with nothing done, when `g` is not what it was made for.
+  virtual StatusOr<bool> RunFinished(
+      const ConvGeometry& g, const float* x, const float* filter, float* y,
+      absl::Span<const float* const> rows) const = 0;
 };
 
 // The same by oneDNN, for float. False when it has no such convolution. Forward

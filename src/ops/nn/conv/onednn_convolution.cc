@@ -9,6 +9,7 @@
 #include "ops/math/products/one_omp_thread.h"
 #include "ops/nn/conv/onednn_primitives.h"
 #include "ops/nn/conv/task_split.h"
+#include "ops/nn/conv/winograd.h"
 
 namespace headrace {
 namespace {
@@ -48,12 +49,12 @@ bool RunTasks(const ConvTasks& tasks, absl::FunctionRef<void(int64_t)> f) {
 
 // The primitives of all tasks; empty when one is missing.
 Primitives PrimitivesOf(ConvPass pass, const ConvGeometry& g,
-                        const ConvTasks& tasks) {
+                        const ConvTasks& tasks, const FinishSteps& steps = {}) {
   // Making a primitive writes code, and calls OpenMP too.
   OneOmpThread one;
   Primitives found;
   for (const ConvTask& t : tasks.tasks) {
-    found.push_back(ConvPrimitiveFor(pass, t.geometry, g.out_channels));
+    found.push_back(ConvPrimitiveFor(pass, t.geometry, g.out_channels, steps));
     if (!found.back()) return {};
   }
   return found;
@@ -105,6 +106,16 @@ class PackedFilters {
   std::vector<const void*> of_task_;
 };
 
+// The task's channels out of rows of `width` channels.
+void Gather(const ConvTask& t, const float* y, int64_t width, float* to) {
+  const int64_t channels = t.geometry.out_channels;
+  const int64_t rows = t.geometry.batch * t.geometry.out_pixels();
+  const float* from = y + t.y_at + t.channel;
+  for (int64_t r = 0; r < rows; ++r) {
+    std::copy_n(from + r * width, channels, to + r * channels);
+  }
+}
+
 // Copies a task's channels to their place in rows of `width` channels.
 void Place(const ConvTask& t, const float* from, int64_t width, float* y) {
   const int64_t channels = t.geometry.out_channels;
@@ -117,12 +128,16 @@ void Place(const ConvTask& t, const float* from, int64_t width, float* y) {
 
 class DnnlPreparedConv : public PreparedConv {
  public:
-  explicit DnnlPreparedConv(const ConvGeometry& g)
-      : geometry_(g), tasks_(SplitConv(g, ForwardCuts())) {}
+  DnnlPreparedConv(const ConvGeometry& g, const FinishSteps& steps)
+      : geometry_(g), steps_(steps), tasks_(SplitConv(g, ForwardCuts(g))) {
+    for (const FinishStep& s : steps) {
+      adds_ = adds_ || s.kind == FinishStep::kPlusOutput;
+    }
+  }
 
   // False when there is no such convolution.
   StatusOr<bool> Prepare(const float* filter) {
-    primitives_ = PrimitivesOf(ConvPass::kForward, geometry_, tasks_);
+    primitives_ = PrimitivesOf(ConvPass::kForward, geometry_, tasks_, steps_);
     if (primitives_.empty()) return false;
     HR_RETURN_IF_ERROR(packed_.Pack(tasks_, primitives_, filter));
     return true;
@@ -139,11 +154,29 @@ class DnnlPreparedConv : public PreparedConv {
       // Nobody wants the pixels kept: they are handed on from memory of the
       // task.
       float* made = y ? y + t.y_at : RoomFor(i, &room);
-      Execute(i, x, filter, made);
+      Execute(i, x, filter, made, {});
       if (!done) return;
       const int64_t first = t.y_at / g.out_channels;
       (*done)(first, first + t.geometry.batch * t.geometry.out_pixels(), made);
     });
+  }
+
+  StatusOr<bool> RunFinished(
+      const ConvGeometry& g, const float* x, const float* filter, float* y,
+      absl::Span<const float* const> rows) const override {
+    if (!Same(g, geometry_)) return false;
+    const bool parts = tasks_.channel_parts() > 1;
+    const bool made = RunTasks(tasks_, [&](int64_t i) {
+      const ConvTask& t = tasks_.tasks[i];
+      if (!parts) return Execute(i, x, filter, y + t.y_at, rows);
+      Tensor room;
+      float* part = RoomFor(i, &room);
+      if (adds_) Gather(t, y, g.out_channels, part);
+      Execute(i, x, filter, part, rows);
+      Place(t, part, g.out_channels, y);
+    });
+    if (!made) return ResourceExhausted("out of memory in a convolution");
+    return true;
   }
 
  private:
@@ -164,7 +197,7 @@ class DnnlPreparedConv : public PreparedConv {
       // A part's pixels are narrower than the output's: made apart, then
       // placed.
       float* part = RoomFor(i, &room);
-      Execute(i, x, filter, part);
+      Execute(i, x, filter, part, {});
       Place(tasks_.tasks[i], part, channels, y);
     });
     if (made && done) {
@@ -184,17 +217,29 @@ class DnnlPreparedConv : public PreparedConv {
     return static_cast<float*>(room->raw());
   }
 
-  void Execute(int64_t i, const float* x, const float* filter,
-               float* made) const {
+  void Execute(int64_t i, const float* x, const float* filter, float* made,
+               absl::Span<const float* const> rows) const {
     const ConvTask& t = tasks_.tasks[i];
     const ConvPrimitive& p = *primitives_[i];
-    ExecuteConv(
-        p, {{DNNL_ARG_SRC, ConvMemory(p.x, x + t.x_at)},
-            {DNNL_ARG_WEIGHTS, ConvMemory(p.filter, packed_.Of(i, t, filter))},
-            {DNNL_ARG_DST, ConvMemory(p.y, made)}});
+    std::unordered_map<int, dnnl::memory> args = {
+        {DNNL_ARG_SRC, ConvMemory(p.x, x + t.x_at)},
+        {DNNL_ARG_WEIGHTS, ConvMemory(p.filter, packed_.Of(i, t, filter))},
+        {DNNL_ARG_DST, ConvMemory(p.y, made)}};
+    for (size_t s = 0; s < rows.size(); ++s) {
+      const auto kind = steps_[s].kind;
+      if (kind != FinishStep::kTimesRow && kind != FinishStep::kPlusRow) {
+        continue;
+      }
+      const int of_step = DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(s));
+      args.emplace(of_step | DNNL_ARG_SRC_1,
+                   ConvMemory(p.row, rows[s] + t.channel));
+    }
+    ExecuteConv(p, std::move(args));
   }
 
   const ConvGeometry geometry_;
+  const FinishSteps steps_;
+  bool adds_ = false;
   const ConvTasks tasks_;
   Primitives primitives_;
   PackedFilters packed_;
@@ -203,8 +248,9 @@ class DnnlPreparedConv : public PreparedConv {
 }  // namespace
 
 StatusOr<std::shared_ptr<const PreparedConv>> PreparedConv::Make(
-    const ConvGeometry& g, const float* filter) {
-  auto made = std::make_shared<DnnlPreparedConv>(g);
+    const ConvGeometry& g, const float* filter, const FinishSteps& steps) {
+  if (WinogradTakes(g)) return PrepareWinograd(g, filter, steps);
+  auto made = std::make_shared<DnnlPreparedConv>(g, steps);
   HR_ASSIGN_OR_RETURN(bool ok, made->Prepare(filter));
   if (!ok) return std::shared_ptr<const PreparedConv>();
   return std::shared_ptr<const PreparedConv>(std::move(made));
@@ -213,9 +259,8 @@ StatusOr<std::shared_ptr<const PreparedConv>> PreparedConv::Make(
 StatusOr<bool> DnnlConvForward(const ConvGeometry& g, const float* x,
                                const float* filter, float* y,
                                const ConvPixelsDone* done) {
-  DnnlPreparedConv conv(g);
-  HR_ASSIGN_OR_RETURN(bool ok, conv.Prepare(filter));
-  return ok && conv.Run(g, x, filter, y, done);
+  HR_ASSIGN_OR_RETURN(auto conv, PreparedConv::Make(g, filter));
+  return conv != nullptr && conv->Run(g, x, filter, y, done);
 }
 
 StatusOr<bool> DnnlConvBackwardInput(const ConvGeometry& g, const float* filter,

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "base/fork_mutex.h"
 #include "base/memory_guard.h"
 #include "base/mutex.h"
@@ -24,13 +25,20 @@ const dnnl::engine& Engine() {
 
 using Key = std::array<int64_t, 30>;
 
-Key KeyOf(ConvPass pass, const ConvGeometry& g, int64_t filter_channels) {
-  Key k{static_cast<int64_t>(pass),
-        g.batch,
-        g.in_channels,
-        g.out_channels,
-        g.groups,
-        filter_channels};
+// More steps than an integer has room for are not taken.
+constexpr size_t kMostSteps = 16;
+
+// Pass and steps as one number.
+int64_t CodeOf(ConvPass pass, const FinishSteps& steps) {
+  int64_t code = static_cast<int64_t>(pass);
+  for (const FinishStep& s : steps) code = code * 8 + s.kind + 1;
+  return code;
+}
+
+Key KeyOf(ConvPass pass, const ConvGeometry& g, int64_t filter_channels,
+          const FinishSteps& steps) {
+  Key k{CodeOf(pass, steps), g.batch,  g.in_channels,
+        g.out_channels,      g.groups, filter_channels};
   int at = 6;
   for (const Window& w : g.windows) {
     for (int64_t v :
@@ -106,19 +114,59 @@ dnnl::primitive_attr UserScratchpad() {
   return attr;
 }
 
+// One number an output channel.
+Desc RowOf(const ConvGeometry& g) {
+  memory::dims dims(FirstSpatial(g) == 1 ? 4 : 5, 1);
+  dims[1] = g.out_channels;
+  return Desc(dims, memory::data_type::f32,
+              FirstSpatial(g) == 1 ? memory::format_tag::nchw
+                                   : memory::format_tag::ncdhw);
+}
+
+dnnl::post_ops PostOps(const FinishSteps& steps, const Desc& row) {
+  dnnl::post_ops ops;
+  for (const FinishStep& s : steps) {
+    switch (s.kind) {
+      case FinishStep::kTimesRow:
+        ops.append_binary(dnnl::algorithm::binary_mul, row);
+        break;
+      case FinishStep::kPlusRow:
+        ops.append_binary(dnnl::algorithm::binary_add, row);
+        break;
+      case FinishStep::kPlusOutput:
+        ops.append_sum(1.0f);
+        break;
+      case FinishStep::kRelu:
+        ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+        break;
+      case FinishStep::kRelu6:
+        ops.append_eltwise(1.0f, dnnl::algorithm::eltwise_clip, 0.0f, 6.0f);
+        break;
+    }
+  }
+  return ops;
+}
+
 std::shared_ptr<ConvPrimitive> MakePrimitive(ConvPass pass,
                                              const ConvGeometry& g,
-                                             int64_t filter_channels) {
+                                             int64_t filter_channels,
+                                             const FinishSteps& steps) {
   namespace d = dnnl;
   const Descs s = DescsOf(g, filter_channels);
   auto p = std::make_shared<ConvPrimitive>();
-  const auto attr = UserScratchpad();
+  p->row = RowOf(g);
+  auto attr = UserScratchpad();
+  attr.set_post_ops(PostOps(steps, p->row));
   const auto direct = d::algorithm::convolution_direct;
   // Backward passes need a forward description as a hint.
   d::convolution_forward::primitive_desc forward(
       {d::prop_kind::forward_training, direct, s.x, s.any_filter, s.y,
        s.strides, s.dilations, s.before, s.after},
       attr, Engine());
+  // Loops for any case would take a hundred times as long.
+  if (!steps.empty() && absl::StartsWith(forward.impl_info_str(), "ref")) {
+    return nullptr;
+  }
   p->x = s.x;
   p->y = s.y;
   p->plain_filter = s.filter;
@@ -168,11 +216,12 @@ struct KeptPrimitives {
 
 }  // namespace
 
-std::shared_ptr<const ConvPrimitive> ConvPrimitiveFor(ConvPass pass,
-                                                      const ConvGeometry& g,
-                                                      int64_t filter_channels) {
+std::shared_ptr<const ConvPrimitive> ConvPrimitiveFor(
+    ConvPass pass, const ConvGeometry& g, int64_t filter_channels,
+    const FinishSteps& steps) {
+  if (steps.size() > kMostSteps) return nullptr;
   static KeptPrimitives& kept = *new KeptPrimitives;
-  const Key key = KeyOf(pass, g, filter_channels);
+  const Key key = KeyOf(pass, g, filter_channels, steps);
   // Held while a primitive is made: threads that want the same wait for it
   // instead of writing the code again.
   MutexLock lock(kept.mutex);
@@ -182,7 +231,7 @@ std::shared_ptr<const ConvPrimitive> ConvPrimitiveFor(ConvPass pass,
   if (!SystemHasRoom(size_t{64} << 20)) return nullptr;
   std::shared_ptr<const ConvPrimitive> p;
   try {
-    p = MakePrimitive(pass, g, filter_channels);
+    p = MakePrimitive(pass, g, filter_channels, steps);
   } catch (const std::exception&) {
     // Kept as well: what cannot be made is not tried again.
     p = nullptr;

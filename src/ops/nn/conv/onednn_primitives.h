@@ -16,15 +16,17 @@ struct ConvPrimitive {
   using Desc = dnnl::memory::desc;
   dnnl::primitive run, pack;  // pack: the filter to or from its own layout
   Desc x, filter, y, plain_filter, scratch;
+  Desc row;  // of a step: one number an output channel
   bool packs = false;
 };
 
-// The primitive, from those kept or made anew; null when oneDNN has none.
-// `filter_channels`: output channels of the plain filter that `g`'s output
-// channels are a part of. Call it, and what follows, under OneOmpThread.
-std::shared_ptr<const ConvPrimitive> ConvPrimitiveFor(ConvPass pass,
-                                                      const ConvGeometry& g,
-                                                      int64_t filter_channels);
+// The primitive, from those kept or made anew; null when oneDNN has none, or
+// has the steps behind a forward pass only in plain loops. `filter_channels`:
+// output channels of the plain filter that `g`'s output channels are a part of.
+// Call it, and what follows, under OneOmpThread.
+std::shared_ptr<const ConvPrimitive> ConvPrimitiveFor(
+    ConvPass pass, const ConvGeometry& g, int64_t filter_channels,
+    const FinishSteps& steps = {});
 
 // Throws when oneDNN fails or memory ends. The scratchpad is added.
 void ExecuteConv(const ConvPrimitive& p,

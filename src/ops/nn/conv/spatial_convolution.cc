@@ -107,13 +107,64 @@ CallWork WorkOfConv(const StatusOr<ConvGeometry>& g, Result pass, bool direct) {
   // (The run says what is wrong.)
   if (!g.ok() || g->multiplications() == 0) return {};
   const ConvTasks tasks =
-      SplitConv(*g, pass == Result::kOutput  ? ForwardCuts()
+      SplitConv(*g, pass == Result::kOutput  ? ForwardCuts(*g)
                     : pass == Result::kInput ? InputCuts()
                                              : FilterCuts(*g));
   // Copies and our own loops are cut by pixels.
   if (!direct) return {tasks.ns, g->batch * g->out_pixels()};
   return {tasks.ns * static_cast<double>(tasks.count()), tasks.count()};
 }
+
+// A convolution with steps behind it, of float with the channels last.
+class FinishedConv : public FinishedProduct {
+ public:
+  FinishedConv(bool depthwise, int batch_dims, WindowAttrs attrs,
+               FinishSteps steps)
+      : depthwise_(depthwise),
+        batch_dims_(batch_dims),
+        attrs_(std::move(attrs)),
+        steps_(std::move(steps)) {}
+
+  StatusOr<std::shared_ptr<const void>> Prepare(
+      const KernelContext& c) const override {
+    if (c.output(0).num_elements() == 0 || Empty(c)) {
+      return std::shared_ptr<const void>();
+    }
+    HR_ASSIGN_OR_RETURN(ConvGeometry g, Geometry(c));
+    HR_ASSIGN_OR_RETURN(
+        auto made, PreparedConv::Make(g, c.input(1).data<float>(), steps_));
+    return std::shared_ptr<const void>(std::move(made));
+  }
+
+  StatusOr<bool> Run(KernelContext& c, const void* prepared,
+                     absl::Span<const float* const> rows) const override {
+    if (c.output(0).num_elements() == 0 || Empty(c)) return false;
+    HR_ASSIGN_OR_RETURN(ConvGeometry g, Geometry(c));
+    const float *x = c.input(0).data<float>(), *f = c.input(1).data<float>();
+    float* y = c.output(0).data<float>();
+    if (const auto* conv = static_cast<const PreparedConv*>(prepared)) {
+      HR_ASSIGN_OR_RETURN(const bool made, conv->RunFinished(g, x, f, y, rows));
+      if (made) return true;
+    }
+    HR_ASSIGN_OR_RETURN(auto conv, PreparedConv::Make(g, f, steps_));
+    if (!conv) return false;
+    return conv->RunFinished(g, x, f, y, rows);
+  }
+
+ private:
+  static bool Empty(const KernelContext& c) {
+    return c.input(0).num_elements() == 0 || c.input(1).num_elements() == 0;
+  }
+  StatusOr<ConvGeometry> Geometry(const KernelContext& c) const {
+    return GeometryOf(attrs_, OneBatch(c.input(0).shape(), batch_dims_),
+                      c.input(1).shape(), depthwise_);
+  }
+
+  const bool depthwise_;
+  const int batch_dims_;
+  const WindowAttrs attrs_;
+  const FinishSteps steps_;
+};
 
 // A convolution itself; its gradients are ConvKernels.
 class ForwardConv : public ProductKernel, public KnowsWork {
@@ -137,6 +188,13 @@ class ForwardConv : public ProductKernel, public KnowsWork {
     HR_ASSIGN_OR_RETURN(auto made,
                         PreparedConv::Make(g, c.input(1).data<float>()));
     return std::shared_ptr<const void>(std::move(made));
+  }
+
+  std::unique_ptr<FinishedProduct> Finished(
+      const FinishSteps& steps) const override {
+    if (!direct_) return nullptr;
+    return std::make_unique<FinishedConv>(depthwise_, batch_dims_, attrs_,
+                                          steps);
   }
 
   CallWork WorkOf(absl::Span<const Shape* const> in,

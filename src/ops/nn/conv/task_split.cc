@@ -2,18 +2,23 @@
 
 #include <algorithm>
 
+#include "base/cpu_count.h"
+
 namespace headrace {
 namespace {
 
-// A part of a filter of about this size stays in a core's own cache.
-constexpr int64_t kFilterBytes = 5 << 18;
 // Channels of a part are a multiple of this: vectors of the widest registers.
 constexpr int64_t kChannels = 64;
-// A band has this many pixels at least where channels are cut too: the inner
-// products want some rows.
-constexpr int64_t kBandPixels = 64;
-// What a task costs at least, about: handing it to oneDNN takes a few us.
-constexpr double kTaskNs = 2e5;
+// Where an image has fewer pixels, and the filter more channels, bands of rows
+// would be uneven, and each would read all of a filter that is larger than the
+// image.
+constexpr int64_t kFewPixels = 64;
+// No task of a forward pass takes longer, about: a call of oneDNN cannot be
+// stopped.
+constexpr double kLongestNs = 2e7;
+// What a task of a gradient costs at least: handing it to oneDNN takes a few
+// us.
+constexpr double kGradientNs = 2e5;
 
 // Arithmetic, or memory where filters are small.
 double Cost(const ConvGeometry& g) {
@@ -33,18 +38,16 @@ int BandAxis(const ConvGeometry& g) {
   return flat ? 1 : 0;
 }
 
-int64_t ChannelParts(const ConvGeometry& g) {
+int64_t ChannelParts(const ConvGeometry& g, int64_t wanted) {
   // oneDNN cuts no groups; few channels leave vectors unused.
-  if (g.groups != 1 || g.out_channels < 2 * kChannels) return 1;
-  const int64_t bytes = g.filter_elements() * sizeof(float);
-  const int64_t wanted = (bytes + kFilterBytes - 1) / kFilterBytes;
-  return std::min(wanted, g.out_channels / kChannels);
+  if (g.groups != 1 || g.out_pixels() >= kFewPixels) return 1;
+  return std::clamp<int64_t>(g.out_channels / kChannels, 1, wanted);
 }
 
 std::vector<ConvTask> Images(const ConvGeometry& g, int64_t wanted) {
   std::vector<ConvTask> tasks;
-  // As many images each, where that comes to little more tasks.
-  const int64_t each = std::max<int64_t>(g.batch / wanted, 1);
+  // As many images each, and no more tasks than wanted.
+  const int64_t each = (g.batch + wanted - 1) / wanted;
   const int64_t chunks = (g.batch + each - 1) / each;
   for (int64_t c = 0; c < chunks; ++c) {
     const int64_t begin = c * g.batch / chunks;
@@ -91,16 +94,26 @@ std::vector<ConvTask> Bands(const ConvGeometry& g, int64_t cut) {
 
 }  // namespace
 
-// Up to 32 tasks, cut by rows and by channels: forward passes are cut finest.
-ConvCuts ForwardCuts() { return {true, true, 32}; }
+// From about 20 us on each processor gets one task: with more of them each
+// reads all weights again, and ends in tiles that are not whole.
+ConvCuts ForwardCuts(const ConvGeometry& g) {
+  const int64_t even = TasksForProcessors();
+  // Images are no such loss: several tasks a processor even out what else takes
+  // its time.
+  const double share = Cost(g) / static_cast<double>(even);
+  const int64_t for_evenness =
+      std::min<int64_t>({4, g.batch / even, static_cast<int64_t>(share / 2e5)});
+  const auto for_stops = static_cast<int64_t>(share / kLongestNs) + 1;
+  return {true, true, 1e4, even * std::max(for_evenness, for_stops)};
+}
 
 // Images only: bands of the input overlap by the window, and two tasks would
 // add to the same pixels.
-ConvCuts InputCuts() { return {false, false, 64}; }
+ConvCuts InputCuts() { return {false, false, kGradientNs, 64}; }
 
 // Every task makes a whole filter, so there are few where filters are large.
 ConvCuts FilterCuts(const ConvGeometry& g) {
-  return {true, false,
+  return {true, false, kGradientNs,
           std::clamp<int64_t>(g.batch * g.out_pixels() / 64, 1, 8)};
 }
 
@@ -108,14 +121,15 @@ ConvTasks SplitConv(const ConvGeometry& g, const ConvCuts& cuts) {
   // Sizes alone decide, never the number of threads: the cut decides the order
   // of sums.
   const int64_t wanted = std::clamp<int64_t>(
-      static_cast<int64_t>(Cost(g) / kTaskNs), 1, cuts.most);
-  const int64_t parts = cuts.channels ? ChannelParts(g) : 1;
+      static_cast<int64_t>(Cost(g) / cuts.least_ns), 1, cuts.most);
+  // Images first, then rows or channels of one.
+  const int64_t parts =
+      cuts.channels && g.batch < wanted ? ChannelParts(g, wanted) : 1;
   const int64_t places = (wanted + parts - 1) / parts;
   int64_t bands = 1;
   if (cuts.rows) {
     bands =
         std::min(g.windows[BandAxis(g)].out, (places + g.batch - 1) / g.batch);
-    if (parts > 1) bands = std::min(bands, g.out_pixels() / kBandPixels);
   }
   std::vector<ConvTask> of_all;
   if (bands > 1) of_all = Bands(g, bands);

@@ -30,15 +30,17 @@ struct ConvTasks {
   int64_t channel_parts() const { return count() / places; }
 };
 
-// What may be cut besides the images.
+// What may be cut besides the images, and how finely.
 struct ConvCuts {
-  bool rows = false;      // bands of output rows
-  bool channels = false;  // output channels, where filters exceed the cache
-  int64_t most = 1;       // tasks at most, about
+  bool rows = false;  // bands of output rows
+  // Output channels, where there are few pixels and many channels.
+  bool channels = false;
+  double least_ns = 0;  // what a task costs at least, about
+  int64_t most = 1;     // tasks at most, about
 };
 
 // Of each pass.
-ConvCuts ForwardCuts();
+ConvCuts ForwardCuts(const ConvGeometry& g);
 ConvCuts InputCuts();
 ConvCuts FilterCuts(const ConvGeometry& g);
 

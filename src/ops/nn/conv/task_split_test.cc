@@ -1,5 +1,8 @@
 #include "ops/nn/conv/task_split.h"
 
+#include <algorithm>
+
+#include "base/cpu_count.h"
 #include "gtest/gtest.h"
 
 namespace headrace {
@@ -42,7 +45,8 @@ TEST(ConvSplit, MakesEveryElementOnce) {
         for (int64_t kernel : {1, 3}) {
           const ConvGeometry g = Square(batch, size, 256, out, kernel, 2);
           for (bool channels : {false, true}) {
-            const auto seen = Covered(g, SplitConv(g, {true, channels, 32}));
+            const auto seen =
+                Covered(g, SplitConv(g, {true, channels, 1e4, 32}));
             EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), seen.size());
           }
         }
@@ -51,15 +55,27 @@ TEST(ConvSplit, MakesEveryElementOnce) {
   }
 }
 
-TEST(ConvSplit, CutsLargeFiltersByChannelsAndLargeImagesByRows) {
-  const ConvTasks deep =
-      SplitConv(Square(1, 7, 512, 512, 3, 1), {true, true, 32});
-  EXPECT_EQ(deep.channel_parts(), 8);
-  EXPECT_EQ(deep.places, 1);
-  const ConvTasks wide =
-      SplitConv(Square(1, 56, 64, 64, 3, 1), {true, true, 32});
+TEST(ConvSplit, GivesEachProcessorOneTask) {
+  const int64_t processors = TasksForProcessors();
+  const auto split = [](const ConvGeometry& g) {
+    return SplitConv(g, ForwardCuts(g));
+  };
+  // By channels where there are few pixels, by rows of an image, by images.
+  const ConvTasks deep = split(Square(1, 7, 512, 512, 3, 1));
+  EXPECT_EQ(deep.channel_parts(), std::min<int64_t>(processors, 512 / 64));
+  const ConvTasks wide = split(Square(1, 56, 64, 64, 3, 1));
   EXPECT_EQ(wide.channel_parts(), 1);
-  EXPECT_GT(wide.places, 4);
+  EXPECT_EQ(wide.places, std::min<int64_t>(processors, 56));
+  EXPECT_EQ(split(Square(64, 8, 64, 64, 1, 1)).count(),
+            std::min<int64_t>(processors, 64));
+  const int64_t images = split(Square(64, 56, 64, 64, 3, 1)).count();
+  EXPECT_GE(images, std::min<int64_t>(processors, 64));
+  EXPECT_LE(images, std::max<int64_t>(4 * processors, 16));
+  // What takes some microseconds is not cut, what takes long is, more finely.
+  EXPECT_EQ(split(Square(1, 8, 8, 8, 1, 1)).count(), 1);
+  const ConvTasks huge = split(Square(64, 224, 64, 64, 3, 1));
+  EXPECT_GT(huge.count(), 4);
+  EXPECT_LT(huge.ns, 4e7);
 }
 
 }  // namespace

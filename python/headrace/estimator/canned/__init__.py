@@ -1,0 +1,1 @@
+"""Ready-made estimators: baselines, linear models, networks, and both together."""

@@ -1,0 +1,1 @@
+"""tf.estimator's heads: the loss, metrics and predictions of a kind of task."""

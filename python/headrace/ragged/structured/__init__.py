@@ -1,0 +1,1 @@
+"""tf.experimental.StructuredTensor: ragged arrays of records."""
