@@ -276,9 +276,7 @@ def test_refusals_of_shards(tmp_path):
     (tmp_path / "a").write_text("1\n2\n")
     lines = tf.data.TextLineDataset([str(tmp_path / "a")]).map(tf.strings.to_number)
     spec = tf.TensorSpec([], tf.float32)
-    with pytest.raises(
-        Invalid, match="only has 1 file"
-    ):
+    with pytest.raises(Invalid, match="only has 1 file"):
         _list(_shard(lines, 2, 1, 1, tf.float32), spec)
     assert _list(_shard(lines, 2, 1, 2, tf.float32), spec) == [2.0]
     # All shards together are the dataset, each element once.
