@@ -239,8 +239,18 @@ Status Executable::RunProduct(Workspace& f, int i) {
 
 [[gnu::hot]] Status Executable::RunSteps(Workspace& f) {
   const bool timed = timeline::On();
-  int at = 0;
+  if (!overlap_.any()) [[likely]]
+    return RunGroups(f, 0, num_steps(), timed);
+  HR_RETURN_IF_ERROR(RunGroups(f, 0, overlap_.begin, timed));
+  HR_RETURN_IF_ERROR(RunOverlap(f, timed));
+  return RunGroups(f, overlap_.end, num_steps(), timed);
+}
+
+[[gnu::hot]] Status Executable::RunGroups(Workspace& f, int begin, int end,
+                                          bool timed) {
+  int at = begin;
   for (const Beside& group : beside_) {
+    if (group.begin < begin || group.end > end) continue;
     HR_RETURN_IF_ERROR(RunRange(f, at, group.begin, timed));
     at = group.end;
     // What is timed runs by itself, and what has one thread in order.
@@ -251,7 +261,7 @@ Status Executable::RunProduct(Workspace& f, int i) {
     }
     for (ValueId v : group.release) f.slots[v] = Tensor();
   }
-  return RunRange(f, at, num_steps(), timed);
+  return RunRange(f, at, end, timed);
 }
 
 [[gnu::hot]] Status Executable::RunRange(Workspace& f, int begin, int end,
@@ -271,20 +281,6 @@ Status Executable::RunProduct(Workspace& f, int i) {
   }
   return OkStatus();
 }
-
-// Of steps that run side by side: that of the first in order.
-struct Executable::FirstError {
-  explicit FirstError(int end) : step(end) {}
-  void Set(int at, Status s) {
-    MutexLock lock(mutex);
-    if (at >= step) return;
-    step = at;
-    status = std::move(s);
-  }
-  std::atomic<int> step;  // which failed, or behind the last
-  Mutex mutex;
-  Status status ABSL_GUARDED_BY(mutex);
-};
 
 void Executable::RunStrand(Workspace& f, absl::Span<const int> strand,
                            FirstError* error) {

@@ -13,6 +13,7 @@
 #include "op/function_caller.h"
 #include "op/kernel.h"
 #include "op/passes/product_kernel.h"
+#include "runtime/overlap.h"
 #include "runtime/planner.h"
 #include "runtime/prepared_weights.h"
 #include "runtime/program.h"
@@ -55,6 +56,10 @@ class Executable {
   int num_steps() const { return static_cast<int>(steps_.size()); }
   size_t arena_bytes() const { return arena_bytes_; }
   int num_side_groups() const { return static_cast<int>(beside_.size()); }
+  // Steps that wait while others run.
+  int num_overlapping() const {
+    return static_cast<int>(overlap_.waiters.size());
+  }
   // One line a step, for tests and docs.
   std::string DebugString() const;
   // The same as nodes; see PlannedGraph (runtime/ran_functions.h).
@@ -95,6 +100,7 @@ class Executable {
     absl::InlinedVector<ValueId, 2> release;  // what several strands read
   };
   struct FirstError;
+  class OverlapRun;
   struct Workspace;
   class Repeated;
   class ShapePlans;
@@ -111,6 +117,8 @@ class Executable {
               const std::vector<bool>& from_workspace);
   void SetBeside(absl::Span<const SideGroup> groups,
                  const std::vector<int>& step_of);
+  void SetOverlap(Overlap overlap, const std::vector<int>& step_of);
+  void ShareInOverlap(ValueId v);
   void SetEnds(const Program& p, const MemoryPlan& plan,
                const std::vector<int>& step_of,
                const std::vector<bool>& from_workspace);
@@ -126,6 +134,10 @@ class Executable {
   Status RunHere(Workspace& f, absl::Span<Tensor> feeds,
                  std::vector<Tensor>* fetches);
   Status RunSteps(Workspace& f);
+  // Steps [begin, end), with the groups among them.
+  Status RunGroups(Workspace& f, int begin, int end, bool timed);
+  // The steps of overlap_.
+  Status RunOverlap(Workspace& f, bool timed);
   // Steps [begin, end), one by one.
   Status RunRange(Workspace& f, int begin, int end, bool timed);
   std::string StrandOf(int step) const;
@@ -145,6 +157,15 @@ class Executable {
 
   std::vector<Step> steps_;
   std::vector<Beside> beside_;
+  Overlap overlap_;  // of steps
+  // What several steps of its strands read, and by how many; per step of it:
+  // which of these.
+  struct Shared {
+    ValueId value = kNoValue;
+    int readers = 0;
+  };
+  std::vector<Shared> shared_;
+  std::vector<absl::InlinedVector<int, 1>> shared_by_step_;
   // Of products whose weights may stay the same from run to run.
   std::vector<std::unique_ptr<PreparedWeights>> prepared_;
   std::vector<Step> view_steps_;  // run once a workspace: views of its memory

@@ -1,14 +1,19 @@
 #include "runtime/frames.h"
 
+#include <algorithm>
 #include <deque>
+#include <list>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
 #include "base/timeline.h"
 #include "graph/at_node.h"
+#include "op/reach.h"
 #include "op/run_once.h"
+#include "op/waiting.h"
 #include "runtime/frame_graph.h"
 #include "runtime/plan_op.h"
+#include "runtime/waiting_steps.h"
 
 namespace headrace {
 namespace {
@@ -71,7 +76,8 @@ Status ReadReference(const FrameGraph::Reader& reader,
   return OkStatus();
 }
 
-// One run of a FrameGraph, on the calling thread.
+// One run of a FrameGraph, on the calling thread, but for nodes that may wait
+// while there are others to run.
 class FrameRunner {
  public:
   FrameRunner(const FrameGraph& g, KernelContext& c)
@@ -107,6 +113,12 @@ class FrameRunner {
     FrameRun* run;
     int64_t iteration;
     int node;
+  };
+  // A node that waits on a thread of its own, and what it makes.
+  struct Waiting {
+    Ready ready;
+    std::vector<Tensor> outputs;
+    int key = 0;
   };
 
   std::unique_ptr<Iteration> NewIteration(int frame) {
@@ -191,27 +203,66 @@ class FrameRunner {
   }
 
   Status RunQueue() {
-    while (!queue_.empty()) {
-      HR_RETURN_IF_ERROR(CheckStopOften());
-      Ready r = queue_.front();
-      queue_.pop_front();
-      HR_RETURN_IF_ERROR(Step(r));
+    Status failed;
+    do {
+      while (failed.ok() && !queue_.empty()) {
+        Ready r = queue_.front();
+        queue_.pop_front();
+        failed = CheckStopOften();
+        if (failed.ok()) failed = Step(r);
+        if (!failed.ok()) waits_.Cancel();
+      }
+      if (failed.ok()) failed = StartLate();
+      if (!waits_.any()) continue;
+      const WaitingSteps::Ended ended = waits_.Next();
+      const Status s = EndWaiting(ended);
+      // The first to fail counts, and what this run ended is no failure.
+      if (failed.ok() && !waits_.EndedByCancel(s)) failed = s;
+      if (!failed.ok()) waits_.Cancel();
+      if (failed.ok()) failed = waits_.stop();
+    } while (waits_.any() || (failed.ok() && !queue_.empty()));
+    return failed;
+  }
+
+  bool IsDead(const FrameGraph::FrameNode& n, const NodeState& state) const {
+    switch (n.role) {
+      case OpRole::kMerge:
+        return state.live < 0;
+      case OpRole::kControlTrigger:
+        return false;
+      default:
+        return state.dead > 0;
     }
-    return OkStatus();
   }
 
   Status Step(const Ready& r) {
     const FrameGraph::FrameNode& n = g_.nodes[r.node];
     Iteration* it = r.run->at(r.iteration);
     const NodeState& state = it->nodes[n.slot];
-    bool dead = n.role == OpRole::kMerge            ? state.live < 0
-                : n.role == OpRole::kControlTrigger ? false
-                                                    : state.dead > 0;
+    const bool dead = IsDead(n, state);
     absl::InlinedVector<Tensor, 4> outputs(n.op->num_outputs());
     if (!dead) {
-      Status s = Compute(n, *it, state, absl::MakeSpan(outputs));
-      if (!s.ok()) return AtNode(s, n.name);
+      if (n.op->def().Has(kMayWait)) {
+        late_.push_back(r);
+        return OkStatus();
+      }
+      HR_RETURN_IF_ERROR(ComputeAt(r, absl::MakeSpan(outputs)));
     }
+    Finish(r, absl::MakeSpan(outputs), dead);
+    return OkStatus();
+  }
+
+  Status ComputeAt(const Ready& r, absl::Span<Tensor> outputs) {
+    const FrameGraph::FrameNode& n = g_.nodes[r.node];
+    Iteration* it = r.run->at(r.iteration);
+    Status s = Compute(n, *it, it->nodes[n.slot], outputs);
+    return s.ok() ? s : AtNode(s, n.name);
+  }
+
+  // The outputs of a node go where they are read.
+  void Finish(const Ready& r, absl::Span<Tensor> outputs, bool dead) {
+    const FrameGraph::FrameNode& n = g_.nodes[r.node];
+    Iteration* it = r.run->at(r.iteration);
     switch (n.role) {
       case OpRole::kEnter:
         EnterFrame(r, outputs, dead);
@@ -235,7 +286,41 @@ class FrameRunner {
     }
     --it->active;
     EndIterations(r.run);
+  }
+
+  // Nodes that may wait run when there is nothing else to do: one that is alone
+  // here, several on threads of their own.
+  Status StartLate() {
+    while (!late_.empty()) {
+      const Ready r = late_.front();
+      late_.pop_front();
+      const OpDef& def = g_.nodes[r.node].op->def();
+      Waiting* w = &under_way_.emplace_back(
+          Waiting{r, std::vector<Tensor>(g_.nodes[r.node].op->num_outputs())});
+      const auto work = [this, w] {
+        return ComputeAt(w->ready, absl::MakeSpan(w->outputs));
+      };
+      if (late_.empty() && !waits_.any()) {
+        Status s = work();
+        if (s.ok()) Finish(r, absl::MakeSpan(w->outputs), false);
+        under_way_.pop_back();
+        return s;
+      }
+      w->key = next_key_++;
+      waits_.Start(w->key, def.Has(kCallsPython), work);
+    }
     return OkStatus();
+  }
+
+  Status EndWaiting(const WaitingSteps::Ended& ended) {
+    const auto w =
+        std::find_if(under_way_.begin(), under_way_.end(),
+                     [&](const Waiting& x) { return x.key == ended.key; });
+    if (ended.status.ok()) {
+      Finish(w->ready, absl::MakeSpan(w->outputs), false);
+    }
+    under_way_.erase(w);
+    return ended.status;
   }
 
   Status Compute(const FrameGraph::FrameNode& n, Iteration& it,
@@ -348,8 +433,12 @@ class FrameRunner {
   KernelContext& c_;
   FrameRun root_;
   std::deque<Ready> queue_;
+  std::deque<Ready> late_;  // that may wait
+  std::list<Waiting> under_way_;
+  int next_key_ = 0;
   std::vector<Tensor> fetched_;
   std::vector<bool> has_;
+  WaitingSteps waits_;  // the last to be made: its nodes use the others
 };
 
 class FramesKernel : public Kernel {

@@ -38,6 +38,17 @@ Status CheckSizes(const Program& p) {
   return OkStatus();
 }
 
+// The groups in order, that of the overlap among them.
+std::vector<SideGroup> WithOverlap(std::vector<SideGroup> groups,
+                                   const Overlap& overlap) {
+  if (!overlap.any()) return groups;
+  const auto behind =
+      std::find_if(groups.begin(), groups.end(),
+                   [&](const SideGroup& g) { return g.begin >= overlap.end; });
+  groups.insert(behind, overlap.AsGroup());
+  return groups;
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<Executable>> Executable::Make(
@@ -76,10 +87,12 @@ StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   HR_RETURN_IF_ERROR(BindProgram(p));
   HR_RETURN_IF_ERROR(CheckTokens());
   if (p.sandbox) HR_RETURN_IF_ERROR(CheckSizes(p));
+  Overlap overlap = FindOverlap(p);  // changes the order of calls
   std::vector<bool> guess;
   for (const Call& call : p.calls) guess.push_back(IsGuess(p, call));
-  const std::vector<SideGroup> groups = FindSideGroups(p, guess, NumThreads());
-  MemoryPlan plan = PlanMemory(p, groups);
+  const std::vector<SideGroup> groups =
+      FindSideGroups(p, guess, NumThreads(), overlap.begin, overlap.end);
+  MemoryPlan plan = PlanMemory(p, WithOverlap(groups, overlap));
   std::unique_ptr<Executable> e(new Executable);
   e->sandbox_ = p.sandbox;
   e->arena_bytes_ = plan.arena_bytes;
@@ -101,6 +114,7 @@ StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
     }
   }
   e->SetBeside(groups, step_of);
+  if (overlap.any()) e->SetOverlap(std::move(overlap), step_of);
   e->SetEnds(p, plan, step_of, from_workspace);
   return e;
 }
@@ -175,7 +189,9 @@ Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
     if (i < 32 && (!last || from_workspace[v] || plan.crossed[v])) {
       step.reusable &= ~(1u << i);
     }
-    if (!last && slots_[v].dtype == DType::kVariant) step.pin.push_back(v);
+    if ((!last || plan.crossed[v]) && slots_[v].dtype == DType::kVariant) {
+      step.pin.push_back(v);
+    }
   }
   if (weights != PreparedWeights::Source::kNone) {
     step.product = dynamic_cast<const ProductKernel*>(step.kernel);
@@ -205,6 +221,36 @@ void Executable::SetBeside(absl::Span<const SideGroup> groups,
   }
 }
 
+// From calls to steps. Calls that every workspace has made are none.
+void Executable::SetOverlap(Overlap overlap, const std::vector<int>& step_of) {
+  const auto first_step = [&](int call) {
+    while (call < static_cast<int>(step_of.size()) && step_of[call] < 0) ++call;
+    return call < static_cast<int>(step_of.size()) ? step_of[call]
+                                                   : num_steps();
+  };
+  overlap.begin = first_step(overlap.begin);
+  overlap.end = first_step(overlap.end);
+  for (Overlap::Waiter& w : overlap.waiters) w.call = step_of[w.call];
+  for (Overlap::Block& block : overlap.blocks) {
+    for (int& c : block.calls) c = step_of[c];
+    std::erase(block.calls, -1);
+  }
+  overlap_ = std::move(overlap);
+}
+
+// Of the value's readers nobody knows which is the last.
+void Executable::ShareInOverlap(ValueId v) {
+  const int number = static_cast<int>(shared_.size());
+  int readers = 0;
+  for (int i = overlap_.begin; i < overlap_.end; ++i) {
+    const auto& inputs = steps_[i].inputs;
+    if (std::find(inputs.begin(), inputs.end(), v) == inputs.end()) continue;
+    shared_by_step_[i - overlap_.begin].push_back(number);
+    ++readers;
+  }
+  shared_.push_back({v, readers});
+}
+
 // What is let go after which step, and how results are handed out.
 void Executable::SetEnds(const Program& p, const MemoryPlan& plan,
                          const std::vector<int>& step_of,
@@ -220,6 +266,7 @@ void Executable::SetEnds(const Program& p, const MemoryPlan& plan,
   for (Beside& g : beside_) {
     std::fill(group_of.begin() + g.begin, group_of.begin() + g.end, &g);
   }
+  if (overlap_.any()) shared_by_step_.resize(overlap_.end - overlap_.begin);
   for (size_t v = 0; v < p.values.size(); ++v) {
     if (from_workspace[v] || !held[v]) continue;
     counted_.push_back(static_cast<ValueId>(v));
@@ -227,6 +274,11 @@ void Executable::SetEnds(const Program& p, const MemoryPlan& plan,
     if (last >= 0 && last < static_cast<int64_t>(p.calls.size()) &&
         step_of[last] >= 0) {
       const int step = step_of[last];
+      const bool overlaps = step >= overlap_.begin && step < overlap_.end;
+      if (plan.crossed[v] && overlaps) {
+        ShareInOverlap(static_cast<ValueId>(v));
+        continue;
+      }
       auto& release = group_of[step] && plan.crossed[v]
                           ? group_of[step]->release
                           : steps_[step].release;

@@ -93,9 +93,14 @@ bool RunsInFrames(const std::vector<Node*>& nodes) {
 class Writer {
  public:
   // `asked`: calls that are made even if nobody reads their results.
+  // `waits`: null where calls run one by one.
   Writer(Program* p, const FunctionLibrary* library, PlanBudget* budget,
-         absl::flat_hash_set<const Node*> asked)
-      : p_(p), library_(library), budget_(budget), asked_(std::move(asked)) {}
+         absl::flat_hash_set<const Node*> asked, WaitTracker* waits)
+      : p_(p),
+        library_(library),
+        budget_(budget),
+        asked_(std::move(asked)),
+        waits_(waits) {}
 
   // The value of the variable behind reference `v`, the output `e`, read at
   // this place of the program.
@@ -107,6 +112,7 @@ class Writer {
     call.inputs = {v};
     call.outputs = {p_->NewValue(type, e.node->output_shape(e.index))};
     call.name = reader;
+    call.behind = behind_;
     ValueId out = call.outputs[0];
     p_->calls.push_back(std::move(call));
     return out;
@@ -116,9 +122,14 @@ class Writer {
     for (const Node* n : nodes) {
       waited_.insert(n->control_inputs().begin(), n->control_inputs().end());
     }
-    for (Node* n : nodes) HR_RETURN_IF_ERROR(WriteNode(n, map, depth));
+    for (Node* n : nodes) {
+      if (waits_) behind_ = waits_->BehindOf(*body_, *n);
+      HR_RETURN_IF_ERROR(WriteNode(n, map, depth));
+    }
     return OkStatus();
   }
+  // What is read behind all nodes.
+  void EndNodes() { behind_.clear(); }
 
  private:
   Status WriteNode(Node* n, Mapping* map, int depth) {
@@ -160,6 +171,11 @@ class Writer {
     // A target runs for what it may refuse, though nobody reads it.
     call.effect = HasSideEffect(n->def()) || asked_.contains(n);
     call.whole = asked_.contains(n) || waited_.contains(n);
+    if (waits_) {
+      if (waits_->MayWait(n->op())) call.waiter = waits_->Add(*n, &behind_);
+      call.behind = behind_;
+      waits_->Wrote(body_, *n, behind_, call.waiter);
+    }
     for (int i = 0; i < n->num_outputs(); ++i) {
       // What runs is a reference, a scalar handle; its shape is the variable's.
       const DType type = n->output_type(i);
@@ -208,11 +224,23 @@ class Writer {
       return WriteCall(n, inputs, map);
     }
     HR_RETURN_IF_ERROR(Sort(&nodes, inner));
-    HR_RETURN_IF_ERROR(Write(nodes, &inner, depth + 1));
+    HR_RETURN_IF_ERROR(WriteNodes(n, nodes, &inner, depth + 1));
     for (int i = 0; i < n->num_outputs(); ++i) {
       (*map)[Edge{n, i}] = inner.at(f->results[i]);
     }
     return OkStatus();
+  }
+
+  // Those of the body that call `n` runs.
+  Status WriteNodes(const Node* n, absl::Span<Node* const> nodes, Mapping* map,
+                    int depth) {
+    if (waits_ == nullptr) return Write(nodes, map, depth);
+    WaitTracker::Body inner{.serial = true, .entry = behind_};
+    WaitTracker::Body* const outer = std::exchange(body_, &inner);
+    Status s = Write(nodes, map, depth);
+    body_ = outer;
+    waits_->WroteBody(outer, *n, inner);
+    return s;
   }
 
   Program* p_;
@@ -220,6 +248,10 @@ class Writer {
   PlanBudget* budget_;
   const absl::flat_hash_set<const Node*> asked_;
   absl::flat_hash_set<const Node*> waited_;  // by others of the graph
+  WaitTracker* const waits_;
+  WaitTracker::Body graph_body_;
+  WaitTracker::Body* body_ = &graph_body_;
+  WaitSet behind_;  // of the node that is written
 };
 
 // True for a node that does nothing but wait for others.
@@ -340,8 +372,13 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
     return p;
   }
   HR_RETURN_IF_ERROR(Sort(&nodes, map));
-  Writer writer(&p, library, budget, AskedFor(targets));
+  // Bodies run what they do in the order in which it was recorded.
+  WaitTracker waits(library);
+  const bool any = !graph.is_body && waits.Begin(&nodes, feeds);
+  Writer writer(&p, library, budget, AskedFor(targets), any ? &waits : nullptr);
   HR_RETURN_IF_ERROR(writer.Write(nodes, &map, 0));
+  writer.EndNodes();
+  p.waits = waits.order();
   for (const Edge& e : fetches) {
     ValueId v = map.at(e);
     if (IsRef(p.values[v].dtype)) {

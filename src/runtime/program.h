@@ -10,6 +10,7 @@
 #include "graph/function.h"
 #include "graph/graph.h"
 #include "op/kernel.h"
+#include "runtime/wait_order.h"
 
 namespace headrace {
 
@@ -28,6 +29,10 @@ struct Call {
   bool whole = false;   // somebody waits for all that it does
   bool dead = false;    // dropped by a pass
   std::shared_ptr<Kernel> kernel;
+  // Which waiting calls it follows (of Program::waits), if it has effects or
+  // waits itself; pure calls follow what they read.
+  WaitSet behind;
+  int32_t waiter = -1;  // its number among waiting calls, or -1
   // Within a loop, where they were found: what a branch may call, in order, or
   // a loop's condition and body.
   std::shared_ptr<const std::vector<Program>> bodies;
@@ -45,6 +50,9 @@ struct Program {
   std::vector<ValueId> feeds;
   std::vector<ValueId> fetches;
   SandboxPtr sandbox;  // that of the graph, or null
+  // Calls that may wait while others run, in their order, those that passes
+  // dropped too; none where all run one by one.
+  WaitOrder waits;
 
   ValueId NewValue(DType dtype, Shape shape) {
     values.push_back({dtype, std::move(shape), {}});

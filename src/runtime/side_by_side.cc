@@ -28,12 +28,20 @@ constexpr int kLongest = 128;
 // is left.
 constexpr int kStrands = 4;
 
+bool IsPlainAndKnown(const ProgramValue& v) {
+  return IsPlain(v.dtype) && !IsRef(v.dtype) && v.shape.fully_known();
+}
+
 class Search {
  public:
-  Search(const Program& p, const std::vector<bool>& guess, int threads)
+  // No call of [begin, end) joins a group.
+  Search(const Program& p, const std::vector<bool>& guess, int threads,
+         int begin, int end)
       : p_(p),
         guess_(guess),
         threads_(threads),
+        begin_(begin),
+        end_(end),
         times_(p.calls.size()),
         maker_(p.values.size(), -1),
         parent_(p.calls.size()),
@@ -77,7 +85,7 @@ class Search {
   bool MayJoin(int c) const {
     const Call& call = p_.calls[c];
     const OpDef& def = call.op->def();
-    if (call.effect || guess_[c]) return false;
+    if (call.effect || guess_[c] || (c >= begin_ && c < end_)) return false;
     // Reads and random numbers: what they do is seen in their outputs alone.
     if (def.is_stateful && !def.Has(OpTrait::kNoEffect)) return false;
     // A function may do anything, and takes nobody knows how long.
@@ -96,34 +104,8 @@ class Search {
         call.outputs.begin(), call.outputs.end(),
         [this](ValueId v) { return IsPlainAndKnown(p_.values[v]); });
   }
-  static bool IsPlainAndKnown(const ProgramValue& v) {
-    return IsPlain(v.dtype) && !IsRef(v.dtype) && v.shape.fully_known();
-  }
-
-  CallWork WorkOf(const Call& call) const {
-    absl::InlinedVector<const Shape*, 8> in, out;
-    double bytes = 0;
-    auto add = [&](const absl::Span<const ValueId> values, auto* shapes) {
-      for (ValueId v : values) {
-        const ProgramValue& value = p_.values[v];
-        shapes->push_back(&value.shape);
-        if (!IsPlainAndKnown(value)) continue;
-        bytes += static_cast<double>(value.shape.num_elements()) *
-                 static_cast<double>(DTypeSize(value.dtype));
-      }
-    };
-    add(call.inputs, &in);
-    add(call.outputs, &out);
-    if (const auto* k = dynamic_cast<const KnowsWork*>(call.kernel.get())) {
-      return k->WorkOf(in, out);
-    }
-    // Views of what is there, and values handed on.
-    if (call.kernel->own_outputs()) return {};
-    return {bytes * kByteNs, 1 + static_cast<int64_t>(bytes / kTaskBytes)};
-  }
-
   Time TimeOf(const Call& call) const {
-    const CallWork work = WorkOf(call);
+    const CallWork work = WorkOf(p_, call);
     const auto parts =
         static_cast<double>(std::clamp<int64_t>(work.tasks, 1, threads_));
     if (work.ns < kWorthCuttingNs || parts == 1) return {work.ns, work.ns};
@@ -215,6 +197,7 @@ class Search {
   const Program& p_;
   const std::vector<bool>& guess_;
   const int threads_;
+  const int begin_, end_;
   std::vector<Time> times_;  // per call
   std::vector<int> maker_;   // per value: its call, or -1
   std::vector<int> parent_;  // per call: towards the root of what it is part of
@@ -224,11 +207,34 @@ class Search {
 
 }  // namespace
 
+CallWork WorkOf(const Program& p, const Call& call) {
+  absl::InlinedVector<const Shape*, 8> in, out;
+  double bytes = 0;
+  bool known = true;
+  auto add = [&](const absl::Span<const ValueId> values, auto* shapes) {
+    for (ValueId v : values) {
+      const ProgramValue& value = p.values[v];
+      shapes->push_back(&value.shape);
+      known = known && value.shape.fully_known();
+      if (!IsPlainAndKnown(value)) continue;
+      bytes += static_cast<double>(value.shape.num_elements()) *
+               static_cast<double>(DTypeSize(value.dtype));
+    }
+  };
+  add(call.inputs, &in);
+  add(call.outputs, &out);
+  const auto* k = dynamic_cast<const KnowsWork*>(call.kernel.get());
+  if (k != nullptr && known) return k->WorkOf(in, out);
+  // Views of what is there, and values handed on.
+  if (call.kernel->own_outputs()) return {};
+  return {bytes * kByteNs, 1 + static_cast<int64_t>(bytes / kTaskBytes)};
+}
+
 std::vector<SideGroup> FindSideGroups(const Program& p,
                                       const std::vector<bool>& guess,
-                                      int threads) {
+                                      int threads, int begin, int end) {
   if (threads < 2) return {};
-  return Search(p, guess, threads).Run();
+  return Search(p, guess, threads, begin, end).Run();
 }
 
 }  // namespace headrace

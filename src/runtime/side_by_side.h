@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "op/passes/call_work.h"
 #include "runtime/program.h"
 
 namespace headrace {
@@ -16,11 +17,15 @@ struct SideGroup {
   double ns = 0;                          // of all together, on one thread
 };
 
-// The groups that pay on so many threads, in order; none overlap. Kernels must
-// be bound. `guess`: per call, whether shapes are looked at when it runs.
+// How long a call takes, by its known shapes; its kernel must be bound.
+CallWork WorkOf(const Program& p, const Call& call);
+
+// The groups that pay on so many threads, in order; none overlap, and none has
+// calls of [begin, end). Kernels must be bound. `guess`: per call, whether
+// shapes are looked at when it runs.
 // What groups hold has no effects and known shapes, and makes plain tensors.
 std::vector<SideGroup> FindSideGroups(const Program& p,
                                       const std::vector<bool>& guess,
-                                      int threads);
+                                      int threads, int begin = 0, int end = 0);
 
 }  // namespace headrace

@@ -1,9 +1,11 @@
 // What an executable needs for one run; for its own sources.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "base/allocator.h"
+#include "base/mutex.h"
 #include "runtime/executable.h"
 
 namespace headrace {
@@ -32,6 +34,20 @@ struct Executable::Workspace {
   ~Workspace() {
     if (arena) FreeMemory(arena, arena_bytes);
   }
+};
+
+// Of steps that run side by side: that of the first in order.
+struct Executable::FirstError {
+  explicit FirstError(int end) : step(end) {}
+  void Set(int at, Status s) {
+    MutexLock lock(mutex);
+    if (at >= step) return;
+    step = at;
+    status = std::move(s);
+  }
+  std::atomic<int> step;  // which failed, or behind the last
+  Mutex mutex;
+  Status status ABSL_GUARDED_BY(mutex);
 };
 
 }  // namespace headrace

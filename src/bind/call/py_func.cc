@@ -8,6 +8,7 @@
 #include "bind/value/tensor_object.h"
 #include "op/op.h"
 #include "op/reach.h"
+#include "op/waiting.h"
 
 namespace headrace::bind {
 namespace {
@@ -133,7 +134,7 @@ Status EagerGradient(GradientContext& g) {
 
 OpBuilder PyFuncOp(const char* name) {
   OpBuilder b(name);
-  b.Traits({kCallsPython});
+  b.Traits({kCallsPython, kMayWait});
   b.Input("input: Tin")
       .Output("output: Tout")
       .Attr("token: string")

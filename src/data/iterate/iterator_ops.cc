@@ -5,6 +5,7 @@
 #include "data/iterate/handle_text.h"
 #include "data/iterate/iterator_resource.h"
 #include "op/op_like.h"
+#include "op/waiting.h"
 
 namespace headrace {
 namespace {
@@ -217,6 +218,7 @@ HR_OP(MakeIterator)
     .Cpu(Compute<BeginIterator>);
 
 HR_OP(IteratorGetNext)
+    .Traits({kMayWait})
     .Input("iterator: resource")
     .Output("components: output_types")
     .Attr(kOutputTypes)
@@ -228,6 +230,7 @@ HR_OP(IteratorGetNext)
     .Cpu(ComputeOwn<GetNext>);
 
 HR_OP(IteratorGetNextSync)
+    .Traits({kMayWait})
     .Input("iterator: resource")
     .Output("components: output_types")
     .Attr(kOutputTypes)

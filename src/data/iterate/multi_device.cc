@@ -9,6 +9,7 @@
 #include "data/dataset_op.h"
 #include "data/iterate/handle_text.h"
 #include "data/iterate/iterator_resource.h"
+#include "op/waiting.h"
 
 namespace headrace {
 namespace {
@@ -250,6 +251,7 @@ HR_OP(MultiDeviceIteratorInit)
     .Cpu(ComputeOwn<BeginMultiDevice>);
 
 HR_OP(MultiDeviceIteratorGetNextFromShard)
+    .Traits({kMayWait})
     .Input("multi_device_iterator: resource")
     .Input("shard_num: int32")
     .Input("incarnation_id: int64")

@@ -1,6 +1,7 @@
 // Optionals: a value that may be missing, as iterators give at their end.
 #include "data/dataset_op.h"
 #include "data/iterate/iterator_resource.h"
+#include "op/waiting.h"
 
 namespace headrace {
 namespace {
@@ -144,6 +145,7 @@ HR_OP(OptionalGetValue)
     .Cpu(ComputeOwn<GetValue>);
 
 HR_OP(IteratorGetNextAsOptional)
+    .Traits({kMayWait})
     .Input("iterator: resource")
     .Output("optional: variant")
     .Attr(kOutputTypes)

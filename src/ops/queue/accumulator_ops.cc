@@ -1,6 +1,7 @@
 // ConditionalAccumulator, SparseConditionalAccumulator and the ops on them, of
 // references; ResourceConditionalAccumulator and its ops, of resources.
 #include "op/op_like.h"
+#include "op/waiting.h"
 #include "ops/queue/accumulator.h"
 #include "ops/queue/queue_handle.h"
 
@@ -115,6 +116,7 @@ HR_OP(AccumulatorTakeGradient)
     .Attr("dtype: numbertype")
     .Doc(
         "The mean or sum of gradients, when enough came; begins the next step.")
+    .Traits({kMayWait, kMayBeTried})
     .Shape(ScalarSecond)
     .Cpu(ComputeOwn<TakeDense>);
 
@@ -189,6 +191,7 @@ HR_OP(SparseAccumulatorTakeGradient)
     .Output("shape: int64")
     .Attr("dtype: numbertype")
     .Doc("The mean or sum of rows, when enough gradients came.")
+    .Traits({kMayWait, kMayBeTried})
     .Shape(ScalarSecond)
     .Cpu(ComputeOwn<TakeSparse>);
 

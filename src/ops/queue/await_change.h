@@ -5,6 +5,7 @@
 
 #include "base/cancellation.h"
 #include "base/mutex.h"
+#include "op/waiting.h"
 
 namespace headrace {
 
@@ -14,6 +15,7 @@ namespace headrace {
 // what they wait for.
 inline Status AwaitChange(Mutex& mutex, CondVar& changed)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  if (WaitingRefused()) return WouldWait();
   changed.WaitFor(mutex, std::chrono::milliseconds(20));
   MutexUnlock open(mutex);
   return CheckStop();

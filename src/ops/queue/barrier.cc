@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "op/op_like.h"
+#include "op/waiting.h"
 #include "ops/queue/await_change.h"
 #include "ops/queue/queue_handle.h"
 #include "ops/queue/tuple_queue.h"
@@ -337,6 +338,7 @@ HR_OP(BarrierTakeMany)
     .Attr("wait_for_incomplete: bool = false")
     .Attr("timeout_ms: int = -1")
     .Doc("Takes whole tuples, when there are enough.")
+    .Traits({kMayWait, kMayBeTried})
     .Shape(TakeManyRule)
     .Cpu(ComputeOwn<TakeMany>);
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "op/waiting.h"
 #include "ops/queue/await_change.h"
 #include "ops/queue/staging.h"
 
@@ -241,6 +242,7 @@ OpBuilder PutOp(const char* name) {
       .Attr("container: string = ''")
       .Attr("shared_name: string = ''")
       .Doc("Puts components of a tuple under a key, when there is room.")
+      .Traits({kMayWait, kMayBeTried})
       .Stateful()
       .Shape(NoOutputs)
       .Cpu(ComputeOwn<PutMapped>);
@@ -248,6 +250,7 @@ OpBuilder PutOp(const char* name) {
 }
 OpBuilder GiveOp(const char* name, const char* doc, KernelFactory kernel) {
   return MapOp(name, doc, kSomeTypes)
+      .Traits({kMayWait, kMayBeTried})
       .Input("key: int64")
       .Input("indices: int32")
       .Output("values: dtypes")
@@ -256,6 +259,7 @@ OpBuilder GiveOp(const char* name, const char* doc, KernelFactory kernel) {
 OpBuilder GiveAnyOp(const char* name) {
   return MapOp(name, "Takes the tuple of some key, when there is one.",
                kSomeTypes)
+      .Traits({kMayWait, kMayBeTried})
       .Input("indices: int32")
       .Output("key: int64")
       .Output("values: dtypes")

@@ -4,6 +4,7 @@
 
 #include "op/op.h"
 #include "op/resource.h"
+#include "op/waiting.h"
 #include "ops/queue/await_change.h"
 #include "ops/queue/queue_handle.h"
 
@@ -79,6 +80,7 @@ HR_OP(MutexLock)
     .Input("mutex: resource")
     .Output("mutex_lock: variant")
     .Doc("Waits for a mutex, which is held as long as its result is.")
+    .Traits({kMayWait, kMayBeTried})
     .Stateful()
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<LockMutex>);

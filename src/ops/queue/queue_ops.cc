@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "op/op_like.h"
+#include "op/waiting.h"
 #include "ops/array/element_dispatch.h"
 #include "ops/queue/tuple_queue.h"
 
@@ -42,9 +43,11 @@ OpBuilder EnqueueOp(const char* name) {
       .Attr("Tcomponents: list(type) >= 1")
       .Attr("timeout_ms: int = -1")
       .Doc("Adds tuples to a queue, when there is room.")
+      .Traits({kMayWait})
       .Stateful()
       .Shape(NoOutputs)
       .Cpu(ComputeOwn<Enqueue<kMany>>);  // it keeps what it takes
+  if (!kMany) b.Traits({kMayBeTried});   // of many some may be in by then
   return b;
 }
 const OpRegistrar enqueue = EnqueueOp<false>("QueueEnqueueV2");
@@ -160,6 +163,7 @@ OpBuilder DequeueOp(const char* name) {
       .Attr("component_types: list(type) >= 1")
       .Attr("timeout_ms: int = -1")
       .Doc("Takes tuples from a queue, when there are enough.")
+      .Traits({kMayWait, kMayBeTried})
       .Stateful()
       .Shape(DequeueRule<take>)
       .Cpu(ComputeOwn<Dequeue<take>>);

@@ -2,6 +2,7 @@
 #include "op/op.h"
 #include "op/op_like.h"
 #include "op/reach.h"
+#include "op/waiting.h"
 #include "ops/queue/reader.h"
 
 namespace headrace {
@@ -25,7 +26,7 @@ Status Read(KernelContext& c) {
 }
 
 HR_OP(ReaderReadV2)
-    .Traits({kReadsFiles})
+    .Traits({kReadsFiles, kMayWait})
     .Input("reader_handle: resource")
     .Input("queue_handle: resource")
     .Output("key: string")
@@ -64,7 +65,7 @@ Status VectorsRule(ShapeContext& c) {
 }
 
 HR_OP(ReaderReadUpToV2)
-    .Traits({kReadsFiles})
+    .Traits({kReadsFiles, kMayWait})
     .Input("reader_handle: resource")
     .Input("queue_handle: resource")
     .Input("num_records: int64")

@@ -5,6 +5,7 @@
 
 #include <deque>
 
+#include "op/waiting.h"
 #include "ops/queue/await_change.h"
 
 namespace headrace {
@@ -118,15 +119,18 @@ OpBuilder StagingOp(const char* name, bool holds) {
     StagingOp("Stage", true)
         .Input("values: dtypes")
         .Doc("Puts a tuple into a staging area, when there is room.")
+        .Traits({kMayWait, kMayBeTried})
         .Cpu(ComputeOwn<PutStaged>),
     StagingOp("Unstage", true)
         .Output("values: dtypes")
         .Doc("Takes the oldest tuple of a staging area, when there is one.")
+        .Traits({kMayWait, kMayBeTried})
         .Cpu(ComputeOwn<TakeStaged>),
     StagingOp("StagePeek", true)
         .Input("index: int32")
         .Output("values: dtypes")
         .Doc("A tuple of a staging area, which stays there.")
+        .Traits({kMayWait, kMayBeTried})
         .Cpu(ComputeOwn<PeekStaged>),
     StagingOp("StageSize", false)
         .Output("size: int32")

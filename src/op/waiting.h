@@ -1,0 +1,43 @@
+// Which ops may wait, as their files state: HR_OP(...).Traits({kMayWait}).
+#pragma once
+
+#include "op/op_def.h"
+
+namespace headrace {
+
+// The op's kernel may wait, without working, for what other steps of the same
+// run or other threads do: for an element of a queue, a lock, Python. Plans run
+// what does not depend on it meanwhile (runtime/overlap.h).
+inline constexpr OpTrait kMayWait = static_cast<OpTrait>(23);
+// Such an op that has changed nothing when it comes to wait, and asks
+// WaitingRefused() before: plans try it before they give it a thread.
+inline constexpr OpTrait kMayBeTried = static_cast<OpTrait>(22);
+static_assert(static_cast<int>(OpTrait::kTakesLists) < 22);
+
+// While it lives, ops with kMayBeTried that this thread runs end with
+// WouldWait() where they would wait.
+class WaitRefusal {
+ public:
+  WaitRefusal() { on_ = true; }
+  ~WaitRefusal() { on_ = false; }
+  WaitRefusal(const WaitRefusal&) = delete;
+  WaitRefusal& operator=(const WaitRefusal&) = delete;
+
+ private:
+  friend bool WaitingRefused();
+  static constinit inline thread_local bool on_
+      [[gnu::tls_model("initial-exec")]] = false;
+};
+inline bool WaitingRefused() { return WaitRefusal::on_; }
+
+inline constexpr char kWouldWait[] = "headrace/would_wait";
+inline Status WouldWait() {
+  Status s = absl::UnavailableError("the call would wait");
+  s.SetPayload(kWouldWait, absl::Cord());
+  return s;
+}
+inline bool IsWouldWait(const Status& s) {
+  return absl::IsUnavailable(s) && s.GetPayload(kWouldWait).has_value();
+}
+
+}  // namespace headrace

@@ -1,0 +1,144 @@
+// How a plan goes on while steps of it wait.
+#include <queue>
+
+#include "base/cancellation.h"
+#include "base/timeline.h"
+#include "op/waiting.h"
+#include "runtime/waiting_steps.h"
+#include "runtime/workspace.h"
+
+namespace headrace {
+
+// One run of an overlap: the thread that it is on runs what does not wait.
+class Executable::OverlapRun {
+ public:
+  OverlapRun(Executable& e, Workspace& f, bool timed)
+      : e_(e), f_(f), timed_(timed), error_(e.num_steps()) {
+    waiter_of_.assign(e_.num_steps(), -1);
+    for (size_t w = 0; w < e_.overlap_.waiters.size(); ++w) {
+      waiter_of_[e_.overlap_.waiters[w].call] = static_cast<int>(w);
+    }
+    for (const Shared& shared : e_.shared_) readers_.push_back(shared.readers);
+    for (const Overlap::Block& b : e_.overlap_.blocks) {
+      if (b.needs == 0) ready_.push(static_cast<int>(left_.size()));
+      left_.push_back(b.needs);
+    }
+  }
+
+  Status Run() {
+    while (true) {
+      while (!failed_ && !ready_.empty()) {
+        const int block = ready_.top();
+        ready_.pop();
+        RunBlock(e_.overlap_.blocks[block].calls);
+      }
+      if (!waiting_.any()) break;
+      const WaitingSteps::Ended ended = waiting_.Next();
+      End(ended.key, ended.status);
+    }
+    MutexLock lock(error_.mutex);
+    if (!error_.status.ok()) return std::move(error_.status);
+    return waiting_.stop();
+  }
+
+ private:
+  void RunBlock(absl::Span<const int> steps) {
+    for (const int i : steps) {
+      const int w = waiter_of_[i];
+      if (w < 0) {
+        Status s = CheckStopOften();
+        if (s.ok()) s = Timed(i);
+        if (!s.ok()) return Fail(i, std::move(s));
+        LetGo(i);
+        continue;
+      }
+      if (e_.overlap_.waiters[w].tried && Try(i)) {
+        if (failed_) return;
+        continue;
+      }
+      const bool busy = e_.overlap_.waiters[w].busy;
+      // With nothing else to do this thread waits itself.
+      const bool alone =
+          &i == &steps.back() && ready_.empty() && !waiting_.any();
+      if (alone || (busy && InterOpScope::Threads() == 1)) {
+        End(i, Timed(i));
+        if (failed_) return;
+      } else {
+        waiting_.Start(i, busy, [this, i] { return Timed(i); });
+      }
+    }
+  }
+
+  // Runs step i, which ends unless it would wait; then false.
+  bool Try(int i) {
+    Status s;
+    {
+      const WaitRefusal refused;
+      s = Timed(i);
+    }
+    if (IsWouldWait(s)) return false;
+    End(i, std::move(s));
+    return true;
+  }
+
+  // Of step i, on whichever thread: on error with its name.
+  Status Timed(int i) {
+    const Step& step = e_.steps_[i];
+    const int64_t since = timed_ ? timeline::Now() : 0;
+    Status s = e_.RunStep(f_, i);
+    if (!s.ok()) return IsWouldWait(s) ? s : AtCall(s, step.name);
+    if (timed_) {
+      timeline::RecordSpan(timeline::Event::Kind::kStep, step.name,
+                           step.op->name(), since);
+    }
+    for (ValueId v : step.release) f_.slots[v] = Tensor();
+    return OkStatus();
+  }
+
+  // Step i, which waited, has ended.
+  void End(int i, Status s) {
+    if (!s.ok()) {
+      // What this run ended is no reason for its end.
+      if (!waiting_.EndedByCancel(s)) Fail(i, std::move(s));
+      failed_ = true;
+      return;
+    }
+    LetGo(i);
+    for (const int block : e_.overlap_.waiters[waiter_of_[i]].unlocks) {
+      if (--left_[block] == 0) ready_.push(block);
+    }
+  }
+
+  // Step i has read what others read, too.
+  void LetGo(int i) {
+    for (const int shared : e_.shared_by_step_[i - e_.overlap_.begin]) {
+      if (--readers_[shared] == 0) {
+        f_.slots[e_.shared_[shared].value] = Tensor();
+      }
+    }
+  }
+
+  // Of steps that failed before all had ended, the first in order counts.
+  void Fail(int i, Status s) {
+    error_.Set(i, std::move(s));
+    failed_ = true;
+    waiting_.Cancel();
+  }
+
+  Executable& e_;
+  Workspace& f_;
+  const bool timed_;
+  FirstError error_;
+  bool failed_ = false;
+  std::vector<int> waiter_of_;  // per step, or -1
+  std::vector<int> left_;       // per block: what it still needs
+  std::vector<int> readers_;    // per shared value: those still to run
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready_;
+  WaitingSteps waiting_;  // the last to be made: its steps use the others
+};
+
+Status Executable::RunOverlap(Workspace& f, bool timed) {
+  return OverlapRun(*this, f, timed).Run();
+}
+
+}  // namespace headrace

@@ -1,0 +1,127 @@
+#include "runtime/waiting_steps.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "base/guard.h"
+#include "base/job_threads.h"
+#include "base/mutex.h"
+#include "base/thread_pool.h"
+
+namespace headrace {
+namespace {
+
+// Python functions may wait for each other; on machines with few processors
+// more of them than these have a thread.
+constexpr int kLeastThreads = 16;
+// A stop is not felt to be late.
+constexpr std::chrono::milliseconds kLooksForStop{20};
+
+constinit thread_local int inter_op_threads [[gnu::tls_model("initial-exec")]] =
+    0;
+
+std::atomic<int> default_threads{0};
+
+}  // namespace
+
+InterOpScope::InterOpScope(int threads)
+    : saved_(std::exchange(inter_op_threads, threads)) {}
+InterOpScope::~InterOpScope() { inter_op_threads = saved_; }
+int InterOpScope::Threads() {
+  if (inter_op_threads > 0) return inter_op_threads;
+  const int set = default_threads.load(std::memory_order_relaxed);
+  if (set > 0) return set;
+  return std::max(kLeastThreads, DefaultNumThreads());
+}
+
+void InterOpScope::SetDefault(int threads) { default_threads = threads; }
+
+// What the run's thread and those of its steps share; the last of them frees
+// it.
+struct WaitingSteps::Shared {
+  Mutex mutex;
+  CondVar changed;
+  std::deque<std::pair<Job, Status>> ended ABSL_GUARDED_BY(mutex);
+  CancellationToken token;
+  StopSources sources = StopSources::OfThisThread();
+};
+
+WaitingSteps::WaitingSteps()
+    : shared_(std::make_shared<Shared>()),
+      most_busy_(InterOpScope::Threads()) {}
+
+WaitingSteps::~WaitingSteps() {
+  Cancel();
+  while (any()) Next();
+}
+
+void WaitingSteps::Run(Job job) {
+  ++under_way_;
+  busy_ += job.busy;
+  const auto run = [shared = shared_, job]() mutable {
+    const AdoptedStops adopted(shared->sources);
+    const StopScope own(&shared->token);
+    Status s = Guarded("a step", job.work);
+    job.work = nullptr;
+    MutexLock lock(shared->mutex);
+    shared->ended.emplace_back(std::move(job), std::move(s));
+    shared->changed.NotifyOne();
+  };
+  // Without a thread the run's own does the work.
+  if (!RunOnOwnThread(run).ok()) {
+    auto here = run;
+    here();
+  }
+}
+
+void WaitingSteps::Start(int key, bool busy, std::function<Status()> work) {
+  Job job{key, busy, std::move(work)};
+  if (cancelled_ || (busy && busy_ >= most_busy_)) {
+    later_.push_back(std::move(job));
+  } else {
+    Run(std::move(job));
+  }
+}
+
+WaitingSteps::Ended WaitingSteps::Next() {
+  if (cancelled_ && !later_.empty()) {
+    const int key = later_.front().key;
+    later_.pop_front();
+    return {key, Cancelled("a step was to begin when its run ended")};
+  }
+  std::pair<Job, Status> ended;
+  while (true) {
+    {
+      MutexLock lock(shared_->mutex);
+      if (shared_->ended.empty()) {
+        shared_->changed.WaitFor(shared_->mutex, kLooksForStop);
+      }
+      if (!shared_->ended.empty()) {
+        ended = std::move(shared_->ended.front());
+        shared_->ended.pop_front();
+        break;
+      }
+    }
+    if (cancelled_) continue;
+    if (Status s = CheckStop(); !s.ok()) {
+      stop_ = std::move(s);
+      Cancel();
+    }
+  }
+  --under_way_;
+  busy_ -= ended.first.busy;
+  if (!cancelled_ && ended.first.busy && !later_.empty()) {
+    Job next = std::move(later_.front());
+    later_.pop_front();
+    Run(std::move(next));
+  }
+  return {ended.first.key, std::move(ended.second)};
+}
+
+void WaitingSteps::Cancel() {
+  cancelled_ = true;
+  shared_->token.Cancel();
+}
+
+}  // namespace headrace

@@ -1,0 +1,79 @@
+// Steps of one run that may wait, on threads of their own.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "base/cancellation.h"
+
+namespace headrace {
+
+// How many steps that keep a processor busy (those that call Python) a run has
+// under way at a time, at most: sessions say so with
+// inter_op_parallelism_threads. Others, which wait for queues, take no
+// processor. Of a thread while this lives; 0: the default.
+class InterOpScope {
+ public:
+  explicit InterOpScope(int threads);
+  ~InterOpScope();
+  InterOpScope(const InterOpScope&) = delete;
+  InterOpScope& operator=(const InterOpScope&) = delete;
+  // In force on this thread, at least 1.
+  static int Threads();
+  // Sets the default of the process; 0: the system's.
+  static void SetDefault(int threads);
+
+ private:
+  const int saved_;
+};
+
+// For one thread, the run's own, which starts steps and takes note of their
+// ends. Steps listen to what that thread listens to.
+class WaitingSteps {
+ public:
+  WaitingSteps();
+  // Ends all that is under way, and waits for it.
+  ~WaitingSteps();
+  WaitingSteps(const WaitingSteps&) = delete;
+  WaitingSteps& operator=(const WaitingSteps&) = delete;
+
+  // Runs `work` for the step `key` on another thread, at once, or, where `busy`
+  // and InterOpScope's number are under way, when one of these has ended.
+  void Start(int key, bool busy, std::function<Status()> work);
+  // Whether steps were started that Next has not told of.
+  bool any() const { return under_way_ > 0 || !later_.empty(); }
+  struct Ended {
+    int key = 0;
+    Status status;
+  };
+  // Waits for the next step to end; any() must hold. When the run is to stop,
+  // that is Cancel's, with what stop() says.
+  Ended Next();
+  // Ends the steps under way and starts no more: these and those that wait for
+  // their turn end with Cancelled. Which status then is an answer to this:
+  void Cancel();
+  bool EndedByCancel(const Status& s) const {
+    return cancelled_ && absl::IsCancelled(s);
+  }
+  // OK, or why the run was to stop.
+  const Status& stop() const { return stop_; }
+
+ private:
+  struct Shared;
+  struct Job {
+    int key = 0;
+    bool busy = false;
+    std::function<Status()> work;
+  };
+  void Run(Job job);
+
+  const std::shared_ptr<Shared> shared_;
+  const int most_busy_;
+  int under_way_ = 0, busy_ = 0;
+  bool cancelled_ = false;
+  Status stop_;
+  std::deque<Job> later_;
+};
+
+}  // namespace headrace
