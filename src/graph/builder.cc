@@ -160,6 +160,18 @@ std::string GraphBuilder::TakeUniqueName(const ResolvedOp& op) {
   return graph_->UniqueName(name);
 }
 
+// The node that makes the first reference that the op takes, or null.
+static const Node* ReferredBy(const ResolvedOp& op,
+                              absl::Span<const Edge> edges) {
+  const auto& defs = op.def().inputs;
+  for (size_t d = 0; d < defs.size(); ++d) {
+    if (!defs[d].is_ref) continue;
+    const ArgRange range = op.input_range(static_cast<int>(d));
+    if (range.begin < range.end) return edges[range.begin].node;
+  }
+  return nullptr;
+}
+
 StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
                                       absl::Span<const Value> inputs,
                                       absl::Span<Node* const> controls) {
@@ -167,8 +179,13 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
   for (const Value& v : inputs) edges.push_back(EdgeOf(v));
   std::string name = TakeUniqueName(*op);
   ResolvedOpPtr placed;  // the op with the attributes that all nodes get
-  if (!node_attrs_.empty()) [[unlikely]] {
+  // What takes a reference is placed where that lies.
+  const Node* const referred = ReferredBy(*op, edges);
+  if (!node_attrs_.empty() || referred != nullptr) [[unlikely]] {
     AttrMap attrs = op->attrs();
+    if (referred != nullptr) {
+      attrs.Set(std::string(kLocationAttr), LocationOf(*referred));
+    }
     for (const auto& [key, value] : node_attrs_) {
       // What the op itself says stands above what a scope gives to all.
       if (attrs.Find(key) == nullptr) attrs.Set(key, value);
@@ -178,7 +195,11 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
   HR_ASSIGN_OR_RETURN(
       Node * node,
       graph_->AddNode(std::move(name), placed ? placed : op, edges, controls));
-  if (!device_.empty()) node->set_device(device_);
+  if (referred != nullptr) [[unlikely]] {
+    node->set_device(referred->device());
+  } else if (!device_.empty()) {
+    node->set_device(device_);
+  }
   Status inferred = InferNode(node);
   if (!inferred.ok()) {
     // A refused op leaves no node behind; its name stays in use, as upstream's

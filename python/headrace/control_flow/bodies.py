@@ -77,7 +77,7 @@ class Body:
         self.graph.branch_label = label
         if outer is not None:
             outer._bodies.append(self.graph)
-            self.graph._core.device = outer._core.device
+            self.graph._stand_on_device(outer)
             self.graph.outer_scope = outer._core.scope
             self.graph.share_variables(outer)
         self.concrete = None

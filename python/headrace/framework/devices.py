@@ -131,6 +131,21 @@ class DeviceSpecV1(DeviceSpec):
                 setattr(self, name, getattr(dev, name))
 
 
+def spec_of(name):
+    """The DeviceSpec of a name or DeviceSpec; ValueError for what is no name."""
+    return name if isinstance(name, DeviceSpec) else DeviceSpec.from_string(name)
+
+
+def merged(device, specs):
+    """The name `device` with the parts of specs, those of earlier ones first, where it
+    has none itself."""
+    for spec in specs:
+        device = DeviceSpec.to_string(
+            spec.make_merged_spec(DeviceSpec.from_string(device))
+        )
+    return device
+
+
 def current():
     """The device that tf.device asked for on this thread, or ""."""
     return getattr(_state, "device", "")
@@ -156,16 +171,23 @@ class device:
         if isinstance(name, DeviceSpec):
             name = name.to_string()
         name = name or ""
+        if name and _headrace.is_eager():
+            # Parts that the name leaves open are those of the context around.
+            name = merged(name, (DeviceSpec.from_string(current()),))
         self._check(name)
-        self._old.append(current())
+        in_graph = None
+        if not _headrace.is_eager():
+            in_graph = stack.current().device(self._name)
+            in_graph.__enter__()
+            name = stack.current()._core.device
+        self._old.append((current(), in_graph))
         self._use(name)
         return self
 
-    def _use(self, name):
+    @staticmethod
+    def _use(name):
         _state.device = name
         _headrace.set_processor(_processor_of(name))
-        if not _headrace.is_eager():
-            stack.current()._core.device = name
 
     def _check(self, name):
         if not name:
@@ -186,7 +208,10 @@ class device:
             )
 
     def __exit__(self, *error):
-        self._use(self._old.pop())
+        name, in_graph = self._old.pop()
+        self._use(name)
+        if in_graph is not None:
+            in_graph.__exit__(*error)
         return False
 
 

@@ -145,16 +145,24 @@ def slice_of(key):
     return {"begin": begin, "end": end, "strides": strides, **parts.masks}
 
 
-def assign_part(variable, key, value, name=None, reference=None):
-    """Sets variable[key]; by a reference it gives the variable after that."""
+def assign_part(variable, key, value, name=None):
+    """Sets variable[key]."""
+    value = conversion.convert_to_tensor(value, variable.dtype)
+    _assign_part(raw.ResourceStridedSliceAssign, variable.handle, key, value, name)
+
+
+def assign_part_of_reference(reference, key, value, name=None):
+    """Sets a part of the variable behind a reference; the reference."""
+    return _assign_part(raw.StridedSliceAssign, reference, key, value, name)
+
+
+def _assign_part(op, ref, key, value, name):
     if is_mask(key):
         raise ValueError("Sliced assignment is not supported for boolean masks")
-    by_handle = reference is None
-    assign = raw.ResourceStridedSliceAssign if by_handle else raw.StridedSliceAssign
     with name_scopes.graph_scope(name, "strided_slice"):
-        return assign(
-            ref=variable.handle if by_handle else reference,
-            value=conversion.convert_to_tensor(value, variable.dtype.base_dtype),
+        return op(
+            ref=ref,
+            value=value,
             name="_assign",
             **slice_of(tuple(key) if isinstance(key, list) else key),
         )

@@ -46,10 +46,28 @@ class VariableAggregation(enum.Enum):
     SUM = 1
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
-    ONLY_FIRST_TOWER = 3  # TensorFlow 1's name
 
     def __hash__(self):
         return hash(self.value)
+
+    def __eq__(self, other):
+        return isinstance(other, _AGGREGATIONS) and self.value == other.value
+
+
+class VariableAggregationV1(enum.Enum):
+    """VariableAggregation with TensorFlow 1's name for one of its ways."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3
+
+    __hash__ = VariableAggregation.__hash__
+    __eq__ = VariableAggregation.__eq__
+
+
+_AGGREGATIONS = VariableAggregation, VariableAggregationV1
 
 
 _by_handle = weakref.WeakValueDictionary()  # handle id -> Variable
@@ -93,7 +111,10 @@ class _VariableType(type):
 
     def __instancecheck__(cls, instance):
         if cls is Variable:
-            return isinstance(instance, _headrace.VariableBase)
+            # One of TensorFlow 1's is known by its reference.
+            return isinstance(instance, _headrace.VariableBase) or hasattr(
+                type(instance), "_reference_node"
+            )
         return super().__instancecheck__(instance)
 
 
@@ -552,6 +573,8 @@ def _create(**kwargs):
     def make(next_creator=None, **kwargs):
         kwargs.pop("experimental_enable_variable_lifting", None)
         in_graph = stack.plain_graph() is not None
+        if in_graph and kwargs.get("variable_def") is not None:
+            return _of_definition(kwargs)
         return (late.GraphVariable if in_graph else ResourceVariable)(**kwargs)
 
     return by_creators(make, kwargs)
@@ -563,6 +586,23 @@ def by_creators(make, kwargs):
     for creator in _creators.scopes:
         chain = _link(creator, chain)
     return chain(**kwargs)
+
+
+def _of_definition(given):
+    """The variable that a VariableDef says, of nodes that the graph has."""
+    if given.get("initial_value") is not None:
+        raise ValueError(
+            "The creation of a variable takes `variable_def` or `initial_value`, but "
+            "not both of them."
+        )
+    proto = given["variable_def"]
+    if not proto.is_resource:
+        raise ValueError(
+            "The `variable_def` you passed to `tf.Variable` is Trying to restore a TF "
+            "1.x Reference Variable as a TF 2.x ResourceVariable. This is unsupported. "
+            f"Got variable_def={proto}"
+        )
+    return late.variable_from_proto(proto, given.get("import_scope"))
 
 
 def _refused_in_place(name, plain):

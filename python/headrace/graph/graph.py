@@ -2,14 +2,14 @@
 
 import contextlib
 import re
+import threading
 import weakref
 
 from headrace._load import _headrace
 from headrace.context import stack
 from headrace.context.properties import read_only
-from headrace.framework import conversion, scopes
+from headrace.framework import conversion, devices, scopes
 from headrace.framework.support import protos
-from headrace.graph import device_functions
 from headrace.graph.operation import Operation
 
 _graphs = weakref.WeakValueDictionary()  # id of the native graph -> Graph
@@ -36,6 +36,21 @@ def _operation_of(x):
     if not isinstance(x, _headrace.SymbolicTensor):
         x = conversion.convert_to_tensor(x)
     return x.op
+
+
+class _Settling(threading.local):
+    graphs = 0  # of this thread whose new nodes are looked at one by one
+
+
+_settling = _Settling()
+
+
+def settle_new():
+    """Has device functions and the like see what the operation before made, in the
+    graph that is built."""
+    graph = stack.current()
+    if graph is not None:
+        graph._settle_new()
 
 
 def _check_name(what, name):
@@ -69,9 +84,13 @@ class Graph:
         self._gradients = set()  # of eager/named_gradients, that nodes name
         self._gradient_overrides = {}
         self._flow_context = None  # of control_flow/flow_contexts.py
-        self._device_contexts, self._placed = [], 0  # of device_functions.py
+        self._devices = ()  # of device contexts: specs, functions; innermost first
+        self._container = ""  # of the state of new nodes
+        self._settled_until = None  # the first new node that is looked at by itself
         self._node_attrs = {}  # what nodes get beside their own attributes
         self._saving_errors = []  # why no SavedModel can hold it
+        self._session_handles = {}  # of get_session_handle: dtypes by tensor
+        self._handle_nodes = {}  # of v1/session_tensors.py
         _graphs[self._core.id] = self
         if not self.building_function:  # tensors hold their graph, as programs expect
             number = self._core.id
@@ -221,19 +240,87 @@ class Graph:
 
     @contextlib.contextmanager
     def device(self, device_name_or_function):
-        """Operations made inside are placed there, or where a function of an operation
-        says; None: not where contexts around say."""
-        if callable(device_name_or_function) or self._device_contexts:
-            with device_functions.context(self, device_name_or_function):
-                yield
-            return
-        old = self._core.device
-        name = device_functions.text_of(device_name_or_function)
-        self._core.device = device_functions.merged(old, name) if name else ""
+        """Operations made inside are placed there: a name or DeviceSpec, whose parts
+        stand before those of contexts around, a function of the operation that gives
+        one, or None: contexts around say nothing.
+
+        ValueError for what is no name.
+        """
+        old = self._devices, self._core.device
+        entry = device_name_or_function
+        if not callable(entry) and entry is not None:
+            entry = devices.spec_of(entry)
+        self._settle_new()
+        self._devices = () if entry is None else (entry, *old[0])
+        self._use_devices()
         try:
             yield
         finally:
-            self._core.device = old
+            self._settle_new()
+            self._devices = old[0]
+            self._use_devices()
+            self._core.device = old[1]
+
+    def _stand_on_device(self, outer):
+        """Operations are placed as those of the graph around, but by functions."""
+        self._devices = tuple(e for e in outer._devices if not callable(e))
+        self._core.device = outer._core.device
+
+    def _use_devices(self):
+        """Where a function or container has a say, new operations are settled one by
+        one."""
+        by_function = any(callable(entry) for entry in self._devices)
+        settles = by_function or bool(self._container)
+        if settles != (self._settled_until is not None):
+            self._settled_until = self._core.num_nodes if settles else None
+            _settling.graphs += 1 if settles else -1
+            _headrace.settle_new_nodes(_settling.graphs > 0)
+        device = "" if by_function else devices.merged("", self._devices)
+        self._core.device = device
+
+    def _settle_new(self):
+        if self._settled_until is None:
+            return
+        begin, self._settled_until = self._settled_until, self._core.num_nodes
+        by_function = any(callable(entry) for entry in self._devices)
+        for i in range(begin, self._settled_until):
+            node = self._core.node(i)
+            if self._container:
+                node.set_container(self._container)
+            if by_function:
+                op = self._operation(node)
+                # Those that are placed with others go where these are.
+                if set(op.colocation_groups()) == {b"loc:@" + op.name.encode()}:
+                    node.set_device(self._device_of(op))
+
+    def _device_of(self, op):
+        """What the contexts say of a new operation, the innermost first."""
+        device = op.device
+        for entry in self._devices:
+            if not callable(entry):
+                device = devices.merged(device, (entry,))
+                continue
+            op._set_device(device)
+            device = entry(op)
+            if isinstance(device, devices.DeviceSpec):
+                device = device.to_string()
+            elif not isinstance(device, str):
+                raise TypeError(f"Expected binary or unicode string, got {device!r}")
+        return device
+
+    @contextlib.contextmanager
+    def container(self, container_name):
+        """The state of operations made inside is in the container of that name, which
+        the context gives, unless they name another."""
+        self._settle_new()
+        old, self._container = self._container, container_name
+        self._use_devices()
+        try:
+            yield container_name
+        finally:
+            self._settle_new()
+            self._container = old
+            self._use_devices()
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs):
@@ -310,6 +397,7 @@ class Graph:
                 "Trying to reset colocation (op is None) but ignore_existing is not "
                 "True"
             )
+        self._settle_new()
         groups = [] if ignore_existing else list(self._node_attrs.get("_class", []))
         old_device = self._core.device
         if op is not None:
@@ -456,7 +544,6 @@ class Graph:
         """
         if from_version is not None:
             raise NotImplementedError("as_graph_def: from_version is not supported")
-        device_functions.place(self)
         proto = protos.GraphDef()
         text = _headrace.export_graph(self._core, bool(add_shapes), self._function)
         proto.ParseFromString(text)

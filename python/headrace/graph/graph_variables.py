@@ -1,39 +1,31 @@
 """Variables of a plain graph: a session runs their initializers and reads."""
 
-import functools
+import contextlib
 
 from headrace._load import _headrace, raw
 from headrace.context import late, sessions, stack
 from headrace.context.properties import read_only
-from headrace.framework import (
-    conversion,
-    dtypes,
-    slices,
-    tensor,
-    tensor_shape,
-    variables,
-)
-from headrace.graph import initial_values
+from headrace.framework import conversion, dtypes, tensor, tensor_shape, variables
 from headrace.graph.graph_keys import GraphKeys
 
 
-def _initial(graph, value, dtype):
-    """The first value as a tensor of the graph."""
-    if not callable(value):
-        return _to_tensor(value, dtype)
-    with graph.name_scope("Initializer"):
-        return _to_tensor(value(), dtype)
-
-
-def _to_tensor(value, dtype):
+def to_tensor(value, dtype):
+    """A variable's first value as a tensor of the current graph."""
     if isinstance(value, _headrace.VariableBase):
         value = value._read()
-    elif isinstance(value, RefVariable):
+    elif hasattr(value, "_reference"):
         value = value.value()
     return conversion.convert_to_tensor(value, dtype=dtype, name="initial_value")
 
 
-def _collect(graph, variable, keys, trainable):
+def collect(graph, variable, keys, trainable):
+    """Puts a new variable into collections: those of `keys`, the global variables'
+    where it is None, and of what is trained."""
+    if keys is not None and not isinstance(keys, (list, tuple, set)):
+        raise ValueError(
+            "collections argument to Variable constructor must be a list, tuple, or "
+            f"set. Got {keys} of type {type(keys)}"
+        )
     keys = [GraphKeys.GLOBAL_VARIABLES] if keys is None else list(keys)
     trained = GraphKeys.TRAINABLE_VARIABLES
     if trainable and trained not in keys:
@@ -41,7 +33,37 @@ def _collect(graph, variable, keys, trainable):
     graph.add_to_collections(keys, variable)
 
 
-class _MayBeSlice:
+def check_outside(graph, value, by_function):
+    """ValueError for a first value that is made within a branch or loop, unless a
+    function makes it."""
+    node = _headrace.node_of(value)
+    inside = _headrace.output_flow_context_of(graph._core, node) is not None
+    if inside and not by_function:
+        raise ValueError(
+            f"Initializer for variable {graph._core.scope} is from inside a control-flow "
+            "construct, such as a loop or conditional. When creating a variable inside a "
+            "loop or conditional, use a lambda as the initializer."
+        )
+
+
+def check_first(value):
+    """ValueError where a variable's definition names no first value."""
+    if value is None:
+        raise ValueError("The variable has no initial value.")
+
+
+def where_it_is_read(graph, caching_device):
+    """A context of the device that keeps what is read of a variable, if one is said."""
+    cached = contextlib.ExitStack()
+    if caching_device is not None:
+        cached.enter_context(graph.colocate_with(None, ignore_existing=True))
+        if not callable(caching_device):
+            cached.enter_context(graph.device(None))
+        cached.enter_context(graph.device(caching_device))
+    return cached
+
+
+class MayBeSlice:
     """A variable that may be a part of a larger one, as savers then see it."""
 
     _save_slice_info = None
@@ -54,7 +76,7 @@ class _MayBeSlice:
         return self._save_slice_info
 
 
-class GraphVariable(_MayBeSlice, variables.ResourceVariable):
+class GraphVariable(MayBeSlice, variables.ResourceVariable):
     """A variable whose handle is a node. As upstream in graphs, it equals only itself
     and so may be a key, as in feeds."""
 
@@ -62,8 +84,9 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
     __eq__ = object.__eq__
     __ne__ = object.__ne__
 
-    def __init__(self, *args, collections=None, **kwargs):
+    def __init__(self, *args, collections=None, caching_device=None, **kwargs):
         self._collections = collections
+        self._caching_device = caching_device
         super().__init__(*args, **kwargs)
 
     def _begin(self, initial_value, name, dtype, shape, validate_shape, trainable):
@@ -72,31 +95,45 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
             graph.control_dependencies(None),
             graph.name_scope(name or "Variable") as scope,
         ):
-            with graph.name_scope("Initializer"):
+            # The handle and what makes the first value are placed together.
+            group = {"_class": [f"loc:@{scope.rstrip('/')}"]}
+            with graph.name_scope("Initializer"), graph._attributes(group):
                 value = initial_value() if callable(initial_value) else initial_value
-                value = _to_tensor(value, dtype)
+                value = to_tensor(value, dtype)
+            check_outside(graph, value, callable(initial_value))
             if shape is not None or validate_shape:
                 shape = self._declared_shape(value, shape)
             else:
                 shape = tensor_shape.TensorShape(None)
             self._make(graph, scope, value, shape, trainable)
-        _collect(graph, self, self._collections, trainable)
+        collect(graph, self, self._collections, trainable)
 
     def _make(self, graph, scope, value, shape, trainable):
         """Adds the nodes: handle, whether it has a value, first value, read."""
         self._shared_name = scope.rstrip("/")
         self._initial_value = value
-        handle = raw.VarHandleOp(
-            dtype=value.dtype, shape=shape, shared_name=self._shared_name, name=scope
-        )
+        group = {"_class": [f"loc:@{self._shared_name}"]}
+        with graph._attributes(group):
+            handle = raw.VarHandleOp(
+                dtype=value.dtype,
+                shape=shape,
+                shared_name=self._shared_name,
+                name=scope,
+            )
         self._set_up(handle, value.dtype, shape, trainable)
         variables._by_handle[handle._id] = self
         with graph.name_scope("IsInitialized"):
             raw.VarIsInitializedOp(handle)
         raw.AssignVariableOp(handle, value, name=f"{scope}Assign/")
         self._initializer = graph._last_operation()
-        with graph.name_scope("Read"):
+        with graph.name_scope("Read"), where_it_is_read(graph, self._caching_device):
             self._value = self._read()
+
+    _caching_device = None
+
+    def value(self):
+        """The value: as it is kept on the caching device, or read here."""
+        return super().value() if self._caching_device is None else self._value
 
     def _graph_element(self):
         return self._value
@@ -110,11 +147,6 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
         self._initializer = operation
         self._initial_value = operation.inputs[1]
 
-    def to_proto(self, export_scope=None):
-        """The VariableDef that names the variable's nodes, without `export_scope` before
-        them; None for a variable outside of that scope."""
-        return late.variable_proto(self, export_scope)
-
     initializer = read_only(
         "_initializer", "The operation that gives it its first value."
     )
@@ -123,8 +155,7 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
 
     def initialized_value(self):
         """The value, the first one where it has none yet."""
-        if self._initial_value is None:
-            raise ValueError("The variable has no initial value.")
+        check_first(self._initial_value)
         return late.cond(
             self.is_initialized(), self.read_value, lambda: self._initial_value
         )
@@ -132,11 +163,20 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
     def eval(self, session=None):
         return self._value.eval(session=session)
 
+    @staticmethod
+    def from_proto(variable_def, import_scope=None):
+        """The variable of a VariableDef, whose nodes the default graph has."""
+        return late.variable_from_proto(variable_def, import_scope)
+
+    def to_proto(self, export_scope=None):
+        """The variable as a VariableDef; None where it is not under `export_scope`."""
+        return late.variable_to_proto(self, export_scope)
+
     def load(self, value, session=None):
         """Assigns the value in `session`."""
         session = sessions.of(session, self.graph, "operation", "load()")
-        feed = {self.initializer.inputs[1]: value}
-        session.run(self.initializer, feed)
+        feed = {self._initializer.inputs[1]: value}
+        session.run(self._initializer, feed)
 
     def _assigned(self, read_value):
         """The value after the operation just made, or that operation."""
@@ -152,169 +192,3 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
         raise NotImplementedError(
             "__deepcopy__() is only available when eager execution is enabled."
         )
-
-
-class RefVariable(_MayBeSlice):
-    """TensorFlow 1's variable: operations take it by reference."""
-
-    def __init__(
-        self,
-        initial_value=None,
-        trainable=None,
-        collections=None,
-        validate_shape=True,
-        name=None,
-        variable_def=None,
-        dtype=None,
-        constraint=None,
-        shape=None,
-        synchronization=variables.VariableSynchronization.AUTO,
-        aggregation=variables.VariableAggregation.NONE,
-        **unsupported,
-    ):
-        variables.check_arguments(initial_value, variable_def, constraint)
-        graph = stack.current()
-        if trainable is None:
-            trainable = synchronization != variables.VariableSynchronization.ON_READ
-        self.trainable = bool(trainable)
-        self.synchronization, self.aggregation = synchronization, aggregation
-        self.constraint = constraint
-        dtype = None if dtype is None else dtypes.as_dtype(dtype)
-        with (
-            graph.control_dependencies(None),
-            graph.name_scope(name or "Variable") as scope,
-        ):
-            value = _initial(graph, initial_value, dtype)
-            declared = value.shape if validate_shape else tensor_shape.TensorShape(None)
-            if shape is not None:
-                declared = tensor_shape.as_shape(shape)
-            self.initial_value = value
-            self._reference = raw.VariableV2(
-                shape=declared, dtype=value.dtype, name=scope
-            )
-            self.initializer = raw.Assign(
-                self._reference,
-                initial_values.guarded(scope.rstrip("/"), value),
-                validate_shape=validate_shape,
-                name=f"{scope}Assign/",
-            ).op
-            self._snapshot = raw.Identity(self._reference, name=f"{scope}read/")
-        _collect(graph, self, collections, self.trainable)
-
-    dtype = read_only("_reference.dtype")
-    shape = read_only("_reference.shape")
-
-    def get_shape(self):
-        return self.shape
-
-    name = read_only("_reference.name")
-
-    @property
-    def _shared_name(self):
-        return self.name.rpartition(":")[0]
-
-    op = read_only("_reference.op")
-    graph = read_only("_reference.graph")
-    device = read_only("_reference.device")
-
-    def value(self):
-        return self._snapshot
-
-    def read_value(self):
-        return raw.Identity(self._reference, name="read")
-
-    to_proto, load = GraphVariable.to_proto, GraphVariable.load
-
-    def initialized_value(self):
-        """The value, the first one where it has none yet."""
-        if self.initial_value is None:
-            raise ValueError("The variable has no initial value.")
-        return late.cond(
-            raw.IsVariableInitialized(self._reference),
-            self.read_value,
-            lambda: self.initial_value,
-        )
-
-    def _ref(self):
-        return self._reference
-
-    def _reference_node(self):
-        self._self_node = _headrace.new_reference_node(
-            self, self._shared_name, self.dtype.base_dtype, self.shape
-        )
-        return self._self_node
-
-    _restored_from = GraphVariable._restored_from
-
-    def _starts_with(self, operation):
-        """That operation gives it its first value."""
-        self.initializer, self.initial_value = operation, operation.inputs[1]
-
-    def _as_graph_element(self):
-        return self._reference
-
-    def eval(self, session=None):
-        return self._reference.eval(session=session)
-
-    def __tf_tensor__(self, dtype=None, name=None):
-        return self._snapshot
-
-    def _update(self, op, value, use_locking, name, read_value):
-        result = _headrace.raw_op(op)(
-            ref=self._reference, value=value, use_locking=use_locking, name=name
-        )
-        return result if read_value else result.op
-
-    def assign(self, value, use_locking=False, name=None, read_value=True):
-        return self._update("Assign", value, use_locking, name, read_value)
-
-    def assign_add(self, delta, use_locking=False, name=None, read_value=True):
-        return self._update("AssignAdd", delta, use_locking, name, read_value)
-
-    def assign_sub(self, delta, use_locking=False, name=None, read_value=True):
-        return self._update("AssignSub", delta, use_locking, name, read_value)
-
-    def ref(self):
-        return tensor.Reference(self)
-
-    def __getitem__(self, key):
-        part = self._snapshot[key]
-        part.assign = functools.partial(self._assign_part, key)
-        return part
-
-    def _assign_part(self, key, value, name=None):
-        return slices.assign_part(self, key, value, name, reference=self._reference)
-
-    def __iter__(self):
-        raise TypeError("'Variable' object is not iterable.")
-
-    def __hash__(self):
-        return id(self)
-
-    def __eq__(self, other):
-        return self is other
-
-    def __repr__(self):
-        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
-
-    __array_priority__ = 100
-
-
-def _add_operators():
-    names = "add sub mul truediv floordiv mod pow matmul and or xor".split()
-    names = [prefix + n for n in names for prefix in ("", "r")]
-    for name in names + ["lt", "le", "gt", "ge"]:
-
-        def binary(self, other, method=f"__{name}__"):
-            return getattr(self._snapshot, method)(other)
-
-        setattr(RefVariable, f"__{name}__", binary)
-    for name in ("neg", "abs", "invert"):
-
-        def unary(self, method=f"__{name}__"):
-            return getattr(self._snapshot, method)()
-
-        setattr(RefVariable, f"__{name}__", unary)
-
-
-_add_operators()

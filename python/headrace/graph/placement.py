@@ -19,6 +19,23 @@ def colocate_with(op, ignore_existing=False):
     return device(op.device)
 
 
+def device_v1(device_name_or_function):
+    """tf.compat.v1.device: Graph.device of the current graph, which takes functions of
+    operations, too; tf.device where operations run at once."""
+    if not _headrace.is_eager():
+        return stack.current().device(device_name_or_function)
+    if callable(device_name_or_function):
+        raise RuntimeError(
+            "tf.device does not support functions when eager execution is enabled."
+        )
+    return device(device_name_or_function)
+
+
+def container(container_name):
+    """tf.compat.v1.container: Graph.container of the default graph."""
+    return stack.default_graph().container(container_name)
+
+
 _jit_scopes = 0
 
 

@@ -6,7 +6,7 @@ from headrace.framework import conversion, dtypes, scopes, slices
 from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import graph_scope
 from headrace.graph.graph_keys import GraphKeys
-from headrace.graph.graph_variables import RefVariable
+from headrace.graph.ref_variables import RefVariable
 from headrace.ops import array_ops, elementwise_ops
 
 
@@ -113,16 +113,12 @@ def _reference(ref):
     return getattr(ref, "_reference", ref)
 
 
-def _has_own(ref):
-    return isinstance(ref, (_headrace.VariableBase, RefVariable))
-
-
 def assign(ref, value, validate_shape=None, use_locking=None, name=None):
     """Replaces a variable's value; the variable after it."""
-    if _has_own(ref) or hasattr(ref, "assign"):  # a part of a variable has it too
+    if not _is_reference(ref):
         return ref.assign(value, name=name)
     return raw.Assign(
-        ref,
+        _reference(ref),
         value,
         validate_shape=validate_shape is not False,
         use_locking=use_locking is not False,
@@ -130,18 +126,27 @@ def assign(ref, value, validate_shape=None, use_locking=None, name=None):
     )
 
 
+def _is_reference(ref):
+    """Whether it is changed by an op; parts of a variable have methods, too."""
+    return isinstance(ref, RefVariable) or not hasattr(ref, "assign")
+
+
 def assign_add(ref, value, use_locking=None, name=None):
     """Adds to a variable's value."""
-    if _has_own(ref):
+    if not _is_reference(ref):
         return ref.assign_add(value, name=name)
-    return raw.AssignAdd(ref, value, name=name)
+    return raw.AssignAdd(
+        _reference(ref), value, use_locking=bool(use_locking), name=name
+    )
 
 
 def assign_sub(ref, value, use_locking=None, name=None):
     """Subtracts from a variable's value."""
-    if _has_own(ref):
+    if not _is_reference(ref):
         return ref.assign_sub(value, name=name)
-    return raw.AssignSub(ref, value, name=name)
+    return raw.AssignSub(
+        _reference(ref), value, use_locking=bool(use_locking), name=name
+    )
 
 
 _SCATTERS = {
@@ -192,9 +197,14 @@ def _scatter_nd(kind, locks=False):
     def scatter(ref, indices, updates, use_locking=locks, name=None):
         if isinstance(ref, _headrace.VariableBase):
             return getattr(ref, "scatter_nd_" + kind)(indices, updates, name=name)
-        op = _headrace.raw_op("TensorScatter" + kind.capitalize())
-        value = op(tensor=_reference(ref), indices=indices, updates=updates)
-        return assign(ref, value, name=name)
+        op = _headrace.raw_op("ScatterNd" + kind.capitalize())
+        return op(
+            ref=_reference(ref),
+            indices=indices,
+            updates=updates,
+            use_locking=use_locking,
+            name=name,
+        )
 
     scatter.__name__ = "scatter_nd_" + kind
     scatter.__doc__ = f"""{_SCATTERS[kind]} `updates` at places of a variable.
@@ -219,6 +229,6 @@ def batch_scatter_update(ref, indices, updates, use_locking=True, name=None):
 
 def count_up_to(ref, limit, name=None):
     """The value before it is raised by one; an error once it is `limit`."""
-    if not hasattr(ref, "count_up_to"):
-        raise NotImplementedError("count_up_to: only for resource variables")
-    return ref.count_up_to(limit)
+    if isinstance(ref, _headrace.VariableBase):
+        return raw.ResourceCountUpTo(ref.handle, limit=limit, T=ref.dtype, name=name)
+    return raw.CountUpTo(_reference(ref), limit=limit, name=name)

@@ -1,22 +1,27 @@
 """tf.compat.v1.Session: runs parts of a graph."""
 
+import collections
 import contextlib
+import weakref
 
 import numpy as np
 
 from headrace._load import _headrace
 from headrace.context import call_stacks, sessions, stack
 from headrace.context.errors import (
+    CancelledError,
+    DeadlineExceededError,
     InaccessibleTensorError,
     InvalidArgumentError,
+    NotFoundError,
     OpError,
 )
 from headrace.context.properties import read_only
 from headrace.framework import nest
-from headrace.framework.settings import config as settings
+from headrace.framework.settings import logging
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
-from headrace.v1 import run_options, session_handles
+from headrace.v1 import placements, session_config, session_tensors
 from headrace.v1.partial_runs import PartialRun
 
 
@@ -36,8 +41,8 @@ class _AsDefault:
 class _Plan:
     """Nested fetches, taken apart: what to run and how to put it together."""
 
-    def __init__(self, graph, fetches):
-        self.graph = graph
+    def __init__(self, session, fetches):
+        self.session, self.graph = session, session.graph
         self.tensors, self.targets = [], []
         self._at = {}
         self.structure = self._take(fetches)
@@ -87,13 +92,23 @@ class _Plan:
             self.tensors.append(element)
         return at
 
-    def pack(self, values, structure):
+    def pack(self, values):
+        """The run's values in the structure of what was asked for."""
+        kept = self.graph._session_handles
+        for i, tensor in enumerate(self.tensors if kept else ()):
+            if tensor._id in kept:
+                values[i] = session_tensors.TensorHandle(
+                    values[i].decode(), kept[tensor._id], self.session
+                )
+        return self._pack(values, self.structure)
+
+    def _pack(self, values, structure):
         if structure is None or isinstance(structure, int):
             return None if structure is None else values[structure]
         kind, parts = structure
         if isinstance(parts, dict):
-            return kind((k, self.pack(values, v)) for k, v in parts.items())
-        items = [self.pack(values, p) for p in parts]
+            return kind((k, self._pack(values, v)) for k, v in parts.items())
+        items = [self._pack(values, p) for p in parts]
         if not isinstance(kind, type):
             return kind._value_of(items) if hasattr(kind, "_value_of") else tuple(items)
         if hasattr(kind, "_fields") or hasattr(kind, "__attrs_attrs__"):
@@ -101,34 +116,74 @@ class _Plan:
         return kind(items)
 
 
-def _processors(config):
-    """How many processors nodes may name: what the session's configuration says, or
-    tf.config.set_logical_device_configuration."""
-    counts = getattr(config, "device_count", {})
-    known = len(settings.list_logical_devices("CPU"))
-    return max(counts["CPU"] if "CPU" in counts else known, 1)
+class _DeviceAttributes(
+    collections.namedtuple(
+        "_DeviceAttributes", "name device_type memory_limit_bytes incarnation"
+    )
+):
+    """A device that a session knows; the incarnation is another one for each session."""
+
+    def __repr__(self):
+        return f"_DeviceAttributes({', '.join(map(str, self))})"
+
+
+# What upstream says of processors, whose memory has no limit.
+_PROCESSOR_BYTES = 256 << 20
+_open = weakref.WeakSet()  # sessions, for reset
+
+
+def _check_target(target):
+    if not isinstance(target, str):
+        kind = type(target).__name__
+        raise TypeError(f'Argument `target` must be a string, but got "{kind}"')
+    if target.startswith("grpc://"):
+        raise NotImplementedError(
+            f"Session: target {target!r} is not supported: sessions run in one process"
+        )
+    if target:
+        raise NotFoundError._of(
+            "No session factory registered for the given session options: {target: "
+            f'"{target}"}} Registered factories are {{DIRECT_SESSION}}.'
+        )
 
 
 class BaseSession:
-    """A graph's runs and the variables they share."""
+    """A graph's runs and the variables they share.
+
+    Args:
+      target: "" for this process, which alone is supported.
+      graph: a tf.Graph; the default one where it is None.
+      config: a ConfigProto. NotImplementedError for fields that nothing here serves;
+        which ones act, and which change no result, is in v1/session_config.py.
+    """
 
     def __init__(self, target="", graph=None, config=None):
-        if target:
-            raise NotImplementedError(f"Session: target {target!r} is not supported")
         if graph is None:
             graph = stack.default_graph()
         if not isinstance(graph, Graph):
             raise TypeError(
                 f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"'
             )
+        _check_target(target)
         self._graph = graph
-        self._config = config
-        self._closed = False
+        self._config = session_config.Config(config)
+        self._plain_run = session_config.Run(None, self._config)
+        self._closed = self._ended = False
         self._partial_runs = {}  # by handle
-        self._timeout = getattr(config, "operation_timeout_in_ms", 0) or None
+        self._dead_handles = []  # of session tensors that nobody names any more
+        self._placed = set()  # runs whose placement was logged
         self._core = _headrace.SessionCore(graph._core)
-        self._core.soft_placement = bool(getattr(config, "allow_soft_placement", False))
-        self._core.processors = _processors(config)
+        self._core.soft_placement = self._config.soft_placement
+        self._core.processors = self._config.processors
+        self._core.intra_op = self._config.intra_op
+        self._core.inter_op = self._config.threads(0)
+        # Runs that are asked for nothing further may take the short way.
+        self._is_plain = not (
+            self._config.timeout or self._config.log_placement or self._config.executor
+        )
+        _open.add(self)
+        if self._config.log_placement:
+            placements.log_devices()
 
     graph = read_only("_graph", "The tf.Graph that the session runs.")
 
@@ -157,8 +212,19 @@ class BaseSession:
             self._core.close()
 
     def list_devices(self):
-        """The logical devices that the session can run on, as tf.config lists them."""
-        return settings.list_logical_devices()
+        """The devices that the session can run on, objects with `name`, `device_type`,
+        `memory_limit_bytes` and `incarnation`."""
+        if self._closed:
+            raise CancelledError._of("Session has been closed.")
+        return [
+            _DeviceAttributes(
+                f"/job:localhost/replica:0/task:0/device:CPU:{i}",
+                "CPU",
+                _PROCESSOR_BYTES,
+                (id(self) << 8) + i,
+            )
+            for i in range(self._config.processors)
+        ]
 
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
         """Runs what `fetches` (nested tensors, operations, names) need.
@@ -166,45 +232,91 @@ class BaseSession:
         Values of `feed_dict` stand for its keys' tensors. Results have the structure of
         `fetches`: arrays for tensors, None for operations.
         """
-        plain = self._timeout is None and options is run_metadata is None
-        if plain and not session_handles.handles_of(self._graph):
+        if self._is_plain and options is run_metadata is None:
             if self._closed:
-                raise RuntimeError("Attempted to use a closed Session.")
+                self._check_open()
             try:
                 result = self._core.run_one(fetches, feed_dict)
             except OpError as e:
                 call_stacks.explain_session(e, self._graph)
                 raise
             if result is not NotImplemented:
+                if self._graph._session_handles:
+                    session_tensors.delete_dead(self)
+                    return _Plan(self, fetches).pack([result])
                 return result
-        timeout = run_options.timeout(options) or self._timeout or 0
-        trace = run_options.wants_trace(options)
-        run_options.check_metadata(run_metadata)
-        results, steps = self._run(fetches, feed_dict, timeout, trace)
-        if trace and run_metadata is not None:
-            run_metadata.Clear()
-            run_metadata.step_stats.ParseFromString(steps)
-        return results
+        session_config.check_metadata(run_metadata)
+        return self._run(fetches, feed_dict, options, run_metadata)
 
-    def _run(self, fetches, feed_dict, timeout, trace):
+    def _check_open(self):
         if self._closed:
+            if self._ended:
+                raise CancelledError._of(
+                    "Graph execution error:\n\nSession has been closed."
+                )
             raise RuntimeError("Attempted to use a closed Session.")
+
+    def _run(self, fetches, feed_dict, options, run_metadata):
+        self._check_open()
         if not self._graph._core.num_nodes:
             raise RuntimeError(
                 "The Session graph is empty. Add operations to the graph before "
                 "calling run()."
             )
         feeds, values = self._feeds(feed_dict)
-        plan = _Plan(self._graph, fetches)
+        plan = _Plan(self, fetches)
+        run = self._plain_run
+        if options is not None:
+            run = session_config.Run(options, self._config)
+        self._config.check_executor()
+        if self._config.log_placement:
+            self._log_placement(plan, feeds)
         try:
             results, steps = self._core.run_many(
-                plan.tensors, plan.targets, feeds, values, timeout, trace
+                plan.tensors,
+                plan.targets,
+                feeds,
+                values,
+                run.timeout,
+                run.trace,
+                run.threads or -1,  # below: the default
             )
+        except DeadlineExceededError as e:
+            if run.timeout:
+                text = "Graph execution error:\n\nTimed out waiting for notification"
+                raise DeadlineExceededError._of(text) from e
+            raise
         except OpError as e:
             call_stacks.explain_session(e, self._graph)
             raise
-        results = session_handles.wrapped(self, plan.tensors, results)
-        return plan.pack(results, plan.structure), steps
+        if run_metadata is not None:
+            self._tell(run_metadata, run, steps, plan, feeds)
+        session_tensors.delete_dead(self)
+        return plan.pack(results)
+
+    def _placement(self):
+        return placements.Placement(self._graph, self._config.processors)
+
+    def _log_placement(self, plan, feeds):
+        """Prints where operations are placed, before the first of equal runs."""
+        ids = [t._id for t in plan.tensors], [n.id for n in plan.targets]
+        key = repr((ids, [t._id for t in feeds]))
+        if key not in self._placed:
+            self._placed.add(key)
+            self._placement().log()
+
+    def _tell(self, run_metadata, run, steps, plan, feeds):
+        """What a run did, as its RunOptions ask."""
+        run_metadata.Clear()
+        placement = self._placement()
+        if run.trace:
+            found = type(run_metadata.step_stats).FromString(steps)
+            run_metadata.step_stats.CopyFrom(placement.by_device(found))
+        if run.partitions:
+            targets = [self._graph._operation(node) for node in plan.targets]
+            run_metadata.partition_graphs.extend(
+                placement.partitions(plan.tensors, targets, feeds)
+            )
 
     def _feeds(self, feed_dict):
         feeds, values = [], []
@@ -230,6 +342,8 @@ class BaseSession:
         return [(key, value)]
 
     def _value(self, tensor, value):
+        if isinstance(value, session_tensors.TensorHandle):
+            return self._kept(tensor, value)
         if isinstance(value, _headrace.SymbolicTensor):
             raise TypeError(
                 "The value of a feed cannot be a tf.Tensor object. Acceptable feed "
@@ -239,12 +353,12 @@ class BaseSession:
             )
         if isinstance(value, _headrace.EagerTensor):
             return value
-        value = session_handles.fed(tensor, value)
-        array = np.asarray(value, dtype=tensor.dtype.as_numpy_dtype)
+        dtype = tensor.dtype.base_dtype
+        array = np.asarray(value, dtype=dtype.as_numpy_dtype)
         if isinstance(value, int) and array.dtype.kind in "iu" and int(array) != value:
             raise TypeError(
                 f"Type of feed value {value} with type {type(value)} is not compatible "
-                f"with Tensor type {tensor.dtype.as_numpy_dtype}. Try explicitly "
+                f"with Tensor type {dtype.as_numpy_dtype}. Try explicitly "
                 "setting the type of the feed tensor to a larger type (e.g. int64)."
             )
         if not tensor.shape.is_compatible_with(array.shape):
@@ -254,30 +368,45 @@ class BaseSession:
             )
         if not self._graph.is_feedable(tensor):
             raise ValueError(f"Tensor {tensor.name} may not be fed.")
-        return _headrace.make_tensor(array, tensor.dtype)
+        return _headrace.make_tensor(array, dtype)
+
+    def _kept(self, tensor, handle):
+        """The value that a TensorHandle names."""
+        if handle.dtype != tensor.dtype:
+            raise InvalidArgumentError._of(
+                f"Expects arg[0] to be {_type_name(tensor.dtype)} but "
+                f"{_type_name(handle.dtype)} is provided"
+            )
+        return _fed_again(tensor, handle.eval())
 
     def make_callable(self, fetches, feed_list=None, accept_options=False):
-        """A function of the feeds' values that runs `fetches`."""
+        """A function of the feeds' values that runs `fetches`; it takes `options` and
+        `run_metadata` too. TypeError where it is called with more values than
+        `feed_list` has."""
+        if feed_list is not None and not isinstance(feed_list, (list, tuple)):
+            raise TypeError(
+                "Argument `feed_list` must be a list or tuple. Received: "
+                f"feed_list={feed_list}"
+            )
+        if self._closed:
+            raise CancelledError._of("Session has been closed.")
         keys = list(feed_list or ())
 
-        def call(*values, **options):
-            if len(values) != len(keys):
+        def call(*values, options=None, run_metadata=None):
+            if len(values) > len(keys):
                 raise TypeError(
                     f"Callable requires {len(keys)} feed values, got {len(values)}"
                 )
-            if options and not accept_options:
-                raise TypeError(
-                    f"Callable got unexpected arguments {sorted(options)}: it was "
-                    "made without accept_options"
-                )
-            return self.run(fetches, dict(zip(keys, values)), **options)
+            feeds = dict(zip(keys, values)) if keys else None
+            return self.run(fetches, feeds, options, run_metadata)
 
         return call
 
     def partial_run_setup(self, fetches, feeds=None):
         """Begins a run in steps: of these fetches, tensors and operations, and these
         feeds. The handle that partial_run takes, a string."""
-        plan = _Plan(self._graph, fetches)
+        self._check_open()
+        plan = _Plan(self, fetches)
         given = [] if feeds is None else nest.flatten(feeds)
         fed = [self._graph.as_graph_element(x, allow_operation=False) for x in given]
         targets = [self._graph._operation(node) for node in plan.targets]
@@ -296,7 +425,7 @@ class BaseSession:
             raise InvalidArgumentError._of(
                 "Must run 'setup' before performing partial runs!"
             )
-        plan = _Plan(self._graph, fetches)
+        plan = _Plan(self, fetches)
         if plan.targets:
             targets = [self._graph._operation(node) for node in plan.targets]
             raise RuntimeError(
@@ -305,7 +434,7 @@ class BaseSession:
             )
         run.check_fetches(plan.tensors)
         run.feed(*self._feeds(feed_dict))
-        return plan.pack(run.run(plan.tensors, self._compute), plan.structure)
+        return plan.pack(run.run(plan.tensors, self._compute))
 
     def _compute(self, tensors, targets, known):
         feeds = [tensor for tensor, _ in known]
@@ -316,6 +445,11 @@ class BaseSession:
             call_stacks.explain_session(e, self._graph)
             raise
         return found
+
+
+def _type_name(dtype):
+    """The dtype's name as the engine's messages have it."""
+    return {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
 
 
 def _fed_again(tensor, value):
@@ -346,15 +480,33 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target, containers=None, config=None):
-        """Not supported: raises NotImplementedError."""
-        raise NotImplementedError("Session.reset is not supported")
+        """Ends all sessions of the process: what they hold is freed, and their runs
+        raise CancelledError.
+
+        `containers`, names of some of the state, change nothing in one process.
+        """
+        _check_target(target)
+        session_config.Config(config)
+        for session in list(_open):
+            if not session._closed:
+                session._ended = True
+                BaseSession.close(session)
 
 
 class InteractiveSession(BaseSession):
     """A session that is the default one from the start until it is closed."""
 
+    _active = 0
+
     def __init__(self, target="", graph=None, config=None):
         super().__init__(target, graph, config)
+        if InteractiveSession._active:
+            logging.error(
+                "An interactive session is already active: it holds its memory until "
+                "its close() is called. tf.compat.v1.Session in a with-statement closes "
+                "itself."
+            )
+        InteractiveSession._active += 1
         self._entered = contextlib.ExitStack()
         self._entered.enter_context(self.as_default())
         if graph is not None:
@@ -362,5 +514,7 @@ class InteractiveSession(BaseSession):
 
     def close(self):
         """Ends the session and takes back that it was the default one."""
+        if not self._closed:
+            InteractiveSession._active -= 1
         super().close()
         self._entered.close()

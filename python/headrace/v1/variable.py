@@ -5,7 +5,7 @@ import inspect
 from headrace._load import _headrace
 from headrace.context import stack
 from headrace.framework.support.save_slice_info import SaveSliceInfo
-from headrace.graph.graph_variables import RefVariable
+from headrace.graph.ref_variables import RefVariable
 from headrace.v1 import imported_variables
 from headrace.v1.variable_scope import variable_v1
 

@@ -11,7 +11,8 @@ from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework import variables as framework_variables
 from headrace.framework.name_scopes import name_scope
 from headrace.framework.support import signatures
-from headrace.graph.graph_variables import GraphVariable, RefVariable
+from headrace.graph.graph_variables import GraphVariable
+from headrace.graph.ref_variables import RefVariable
 from headrace.ops.random import initializers_v1
 from headrace.v1 import collections, partitioned_variables
 
@@ -326,7 +327,7 @@ def _constant_initializer(shape, dtype, value):
     if shape is not None:
         raise ValueError("If initializer is a constant, do not specify shape.")
     own = getattr(value, "dtype", None)
-    own = conversion.convert_to_tensor(value).dtype if own is None else own
+    own = conversion.as_data(value).dtype if own is None else own
     own = dtypes.as_dtype(own).base_dtype
     return value, own
 

@@ -185,7 +185,7 @@ SETTERS = [
     ({"ps_tasks": 2, "merge_devices": False}, ["/device:GPU:1", "/job:ps/task:0", "/job:worker"]),
     ({"cluster": {"ps": ["a:1"], "worker": []}, "ps_device": "/job:ps/cpu:0"}, ["/job:ps/task:0/device:GPU:1", "/job:ps/task:0/device:CPU:0", "/job:worker"]),
     ({"ps_tasks": 2, "ps_strategy": lambda op: 1, "worker_device": None}, ["/job:ps/task:1/device:GPU:1", "/job:ps/task:1", ""]),
-    ({"ps_tasks": 2, "ps_ops": ["Identity"]}, ["/job:worker/device:GPU:1", "/job:worker", "/job:ps/task:1"]),
+    ({"ps_tasks": 2, "ps_ops": ["Identity"]}, ["/job:worker/device:GPU:1", "/job:worker", "/job:ps/task:0"]),
     ({"ps_tasks": 0}, ["/device:GPU:1", "", ""]),
 ]  # fmt: skip
 

@@ -192,7 +192,16 @@ bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
   }
   Value v;
   out->names->Argument(a.name, o);
-  // A variable given for a resource is meant itself, not its value.
+  // A variable given for a reference or resource is meant itself, not its
+  // value.
+  Ref reference;
+  if (a.is_ref && !IsTensor(o)) {
+    const Ref method(PyObject_GetAttrString(o, "_ref"));
+    PyErr_Clear();
+    if (method) reference = Ref(Called<PyObject_CallNoArgs>(method.get()));
+    if (method && !reference) return false;
+    if (reference) o = reference.get();
+  }
   if (a.type == DType::kResource && IsVariable(o)) {
     v = HandleOf(o);
     if (!v) return ReadVariable(o, &v);
@@ -304,7 +313,10 @@ bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
     if (known == DType::kInvalid && !a.type_attr.empty()) {
       // (With lists types[j] is not the j-th input's.)
       for (size_t j = 0; j < i && simple_; ++j) {
-        if (def_.inputs[j].type_attr == a.type_attr) known = out->types[j];
+        // A reference's type is that of what it refers to.
+        if (def_.inputs[j].type_attr == a.type_attr) {
+          known = BaseType(out->types[j]);
+        }
       }
     }
     if (known == DType::kInvalid) {

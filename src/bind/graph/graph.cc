@@ -10,6 +10,7 @@
 #include "bind/python/graph_object.h"
 #include "bind/python/graph_stack.h"
 #include "bind/python/status.h"
+#include "bind/value/after_ops.h"
 #include "bind/value/attr_value.h"
 #include "bind/value/dtype_object.h"
 #include "bind/value/tensor_object.h"
@@ -273,6 +274,19 @@ nb::object Attr(const NodeRef& n, const std::string& name) {
 }
 
 // The attribute has its default from now on; ValueError where it has none.
+// The container of a node's state, unless it names one; nothing for nodes
+// without.
+void SetContainer(const NodeRef& n, const std::string& container) {
+  const ResolvedOp& op = n.node->op();
+  const std::string* own = op.attrs().Get<std::string>("container");
+  if (own == nullptr || !own->empty()) return;
+  AttrMap attrs = op.attrs();
+  attrs.Set("container", container);
+  StatusOr<ResolvedOpPtr> made = ResolveOp(op.def(), op.input_types(), attrs);
+  if (!made.ok()) ThrowStatus(made.status());
+  n.node->set_op(*std::move(made));
+}
+
 void ClearAttr(const NodeRef& n, const std::string& name) {
   const ResolvedOp& op = n.node->op();
   const AttrDef* def = op.def().FindAttr(name);
@@ -341,6 +355,17 @@ NodeRef NodeOf(nb::handle tensor) {
   return {v.graph(), v.node()};
 }
 
+// Python asks functions of device contexts about what was added, and the like.
+Status SettleNodes(const OpDef*, StringView, absl::Span<const Value>,
+                   ValueList*) {
+  if (CurrentEmitter()->is_eager()) return OkStatus();
+  WithGil locked;
+  const Ref settle = Import("graph.graph", "settle_new");
+  const Ref done(settle ? Called<PyObject_CallNoArgs>(settle.get()) : nullptr);
+  if (done) return OkStatus();
+  return InvalidArgument("a device function failed");  // raised by who emitted
+}
+
 // A tensor's known value as an eager one, or None.
 nb::object KnownValue(nb::handle tensor) {
   const Value& v = Symbolic(tensor);
@@ -387,9 +412,13 @@ void AddNode(nb::module_& m) {
            [](NodeRef& n, const std::string& d) { n.node->set_device(d); })
       .def("attr", &Attr)
       .def("clear_attr", &ClearAttr)
+      .def("set_container", &SetContainer)
       .def("attr_names", &AttrNames)
       .def("consumers", &Consumers);
   m.def("node_of", &NodeOf);
+  m.def("settle_new_nodes", [](bool on) {
+    SetAfterOp(AfterOp::kSettleNodes, on ? &SettleNodes : nullptr);
+  });
   m.def("output_index", [](nb::handle t) { return Symbolic(t).index(); });
   m.def("graph_id", [](nb::handle t) { return Address(Symbolic(t).graph()); });
   m.def("in_function_body",

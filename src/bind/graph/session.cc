@@ -1,11 +1,13 @@
 // Sessions: one plan a pair of feeds and fetches.
 #include <nanobind/stl/string.h>
 
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
+#include "base/thread_pool.h"
 #include "base/timeline.h"
 #include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
@@ -18,6 +20,7 @@
 #include "runtime/executable.h"
 #include "runtime/function_caller.h"
 #include "runtime/placement.h"
+#include "runtime/waiting_steps.h"
 
 namespace nb = nanobind;
 
@@ -43,6 +46,8 @@ class SessionCore {
   // Nodes whose device is not there run on the CPU.
   bool soft_placement = false;
   int processors = 1;  // that nodes may name
+  // Threads of one op, and steps that run side by side; 0: the default.
+  int intra_op = 0, inter_op = 0;
 
   // The session's Python object keeps that of the graph.
   explicit SessionCore(PyGraph& g)
@@ -93,17 +98,18 @@ class SessionCore {
     // Opened at each run, and runs may be short: looking at the token each time
     // would cost them.
     const StopScope closing(&closing_, /*paced=*/true);
-    std::vector<Tensor> results = Run(*plan, absl::MakeSpan(tensors));
+    std::vector<Tensor> results = Run(*plan, absl::MakeSpan(tensors), inter_op);
     return ToNumpy(std::move(results[0]));
   }
 
   // run(fetches, targets, feeds, values): tensors and nodes of the graph;
   // values are eager tensors. A list of arrays, and the run's steps, a
   // serialised StepStats, when `trace` asks for them. DeadlineExceeded after
-  // timeout_ms (0: never).
+  // timeout_ms (0: never). `threads`: in place of inter_op, if not 0; below:
+  // the default.
   nb::tuple RunMany(nb::sequence fetches, nb::sequence targets,
                     nb::sequence feeds, nb::sequence values, int64_t timeout_ms,
-                    bool trace) {
+                    bool trace, int threads) {
     std::vector<Value> wanted = Mine(fetches), fed = Mine(feeds);
     std::vector<Node*> nodes;
     PlanKey key;
@@ -133,12 +139,18 @@ class SessionCore {
     if (!plan) plan = Make(key, wanted, nodes, fed);
     std::optional<timeline::OfThisThread> events;
     if (trace) events.emplace();
-    std::vector<Tensor> results = Run(*plan, absl::MakeSpan(tensors));
+    std::vector<Tensor> results =
+        Run(*plan, absl::MakeSpan(tensors), threads != 0 ? threads : inter_op);
     const nb::bytes steps =
         events ? StepStatsOf(events->events()) : nb::bytes("", 0);
     nb::list out;
     for (Tensor& t : results) out.append(ToNumpy(std::move(t)));
     return nb::make_tuple(out, steps);
+  }
+
+  // Forgets the state in a container: "" is that of nodes that name none.
+  void Reset(const std::string& container) {
+    resources_.ClearContainer(container);
   }
 
   // Runs that are under way, perhaps waiting at a queue, end with Cancelled.
@@ -193,10 +205,14 @@ class SessionCore {
     return last_;
   }
 
-  std::vector<Tensor> Run(Executable& plan, absl::Span<Tensor> feeds) {
+  std::vector<Tensor> Run(Executable& plan, absl::Span<Tensor> feeds,
+                          int threads) {
     std::vector<Tensor> results;
     Status s;
     {
+      const InterOpScope overlapping(threads);
+      const ScopedThreadLimit limit(
+          intra_op > 0 ? intra_op : std::numeric_limits<int>::max());
       // Runs of several threads overlap; each has a workspace of its own.
       const CallStops stops;
       s = stops.status();
@@ -227,12 +243,17 @@ void AddSession(nb::module_& m) {
       .def(nb::init<PyGraph&>())
       .def_rw("soft_placement", &SessionCore::soft_placement)
       .def_rw("processors", &SessionCore::processors)
+      .def_rw("intra_op", &SessionCore::intra_op)
+      .def_rw("inter_op", &SessionCore::inter_op)
       .def("run_one", &SessionCore::RunOne, nb::arg("fetch").none(),
            nb::arg("feeds").none())
       .def("run_many", &SessionCore::RunMany, nb::arg("fetches"),
            nb::arg("targets"), nb::arg("feeds"), nb::arg("values"),
-           nb::arg("timeout_ms") = 0, nb::arg("trace") = false)
+           nb::arg("timeout_ms") = 0, nb::arg("trace") = false,
+           nb::arg("threads") = 0)
+      .def("reset", &SessionCore::Reset)
       .def("close", &SessionCore::Close);
+  m.def("set_inter_op_threads", &InterOpScope::SetDefault);
 }
 
 }  // namespace headrace::bind

@@ -4,7 +4,7 @@
 
 #include "bind/python/graph_object.h"
 #include "bind/python/status.h"
-#include "op/after_emit.h"
+#include "bind/value/after_ops.h"
 
 namespace nb = nanobind;
 
@@ -64,7 +64,9 @@ Status Check(const OpDef* op, StringView name, absl::Span<const Value> inputs,
 }  // namespace
 
 void AddNumberChecks(nb::module_& m) {
-  m.def("check_numbers", [](bool on) { SetAfterEmit(on ? &Check : nullptr); });
+  m.def("check_numbers", [](bool on) {
+    SetAfterOp(AfterOp::kCheckNumbers, on ? &Check : nullptr);
+  });
 }
 
 }  // namespace headrace::bind

@@ -33,6 +33,7 @@ Status AssignBy(KernelContext& c) {
     return InvalidArgument(
         "DType of variable handle and value does not match.");
   }
+  HR_RETURN_IF_ERROR(CheckReferred(v));
   if (c.num_outputs() > 0) c.set_output(0, c.input(0));
   return v.variable->Update(v.name, [&](Tensor& value) {
     const StopHold whole;

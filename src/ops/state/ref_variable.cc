@@ -181,10 +181,22 @@ Status AssignRef(KernelContext& c) {
 }
 
 Status AssignRefShape(ShapeContext& c) {
-  if (c.op().bool_attr("validate_shape")) {
-    // What arrives at run time on input 0 is a handle, a scalar.
-    c.set_output(0, c.input(1));
+  // What arrives at run time on input 0 is a handle, a scalar.
+  if (!c.op().bool_attr("validate_shape")) {
+    if (c.in_graph()) c.set_output(0, c.input(1));
+    return OkStatus();
   }
+  c.set_output(0, c.input(1));
+  if (!c.in_graph() || c.input(0).CompatibleWith(c.input(1))) return OkStatus();
+  return c.Refuse(NotMerged(c.input(0), c.input(1)),
+                  InvalidArgument("Assign requires shapes of both tensors to "
+                                  "match. lhs shape= ",
+                                  c.input(0), " rhs shape= ", c.input(1)));
+}
+
+// That of the variable, where the graph says it.
+Status ShapeOfReferred(ShapeContext& c) {
+  if (c.in_graph()) c.set_output(0, c.input(0));
   return OkStatus();
 }
 
@@ -255,7 +267,7 @@ OpBuilder RefScatterNdOp(const char* name, const char* types,
       .Attr(locking)
       .Attr("bad_indices_policy: string = ''")
       .Doc("Changes slices of a variable.")
-      .Shape(UnknownShape)
+      .Shape(ShapeOfReferred)
       .Cpu(BindScatterNd<kKind>);
   return b;
 }
@@ -272,7 +284,7 @@ OpBuilder RefScatterOp(const char* name, const char* types,
       .Attr("Tindices: {int32, int64}")
       .Attr(locking)
       .Doc("Changes rows of a variable.")
-      .Shape(UnknownShape)
+      .Shape(ShapeOfReferred)
       .Cpu(BindScatter<kKind>);
   return b;
 }

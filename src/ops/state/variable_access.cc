@@ -18,6 +18,7 @@ Status LockFrom(absl::Span<const VariableInput* const> order, size_t k,
   // Nested calls, as each variable's lock is held by its own Update.
   if (k == order.size()) return fn(values);
   Variable* variable = order[k]->variable.get();
+  HR_RETURN_IF_ERROR(CheckReferred(*order[k]));
   return variable->Update(order[k]->name, [&](Tensor& value) {
     const StopHold whole;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -42,7 +43,13 @@ StatusOr<VariableInput> VariableOf(const KernelContext& c, int i) {
   }
   HR_RETURN_IF_ERROR(variable.status());
   return VariableInput{*std::move(variable),
-                       c.input(i).scalar<ResourceHandle>().name};
+                       c.input(i).scalar<ResourceHandle>().name,
+                       IsRef(c.op().input_types()[i])};
+}
+
+Status CheckReferred(const VariableInput& v) {
+  if (!v.is_ref || v.variable->initialized()) return OkStatus();
+  return FailedPrecondition("Attempting to use uninitialized value ", v.name);
 }
 
 StatusOr<Tensor> ReadVariable(const KernelContext& c, int i, DType dtype) {

@@ -14,13 +14,18 @@ namespace headrace {
 // A variable as one input names it.
 struct VariableInput {
   std::shared_ptr<Variable> variable;
-  std::string name;  // for messages
+  std::string name;     // for messages
+  bool is_ref = false;  // named by a reference
 };
 
 // The variable behind input i. FailedPrecondition where there is none. Input i
 // is a resource handle, or a reference of TensorFlow 1, which at run time is a
 // handle as well.
 StatusOr<VariableInput> VariableOf(const KernelContext& c, int i);
+
+// FailedPrecondition, in the words for references, where one names a variable
+// that has no value yet; resources are told of by Variable::Update.
+Status CheckReferred(const VariableInput& v);
 
 // The value of the variable behind input i, which must be of `dtype`.
 StatusOr<Tensor> ReadVariable(const KernelContext& c, int i, DType dtype);

@@ -125,10 +125,12 @@ def get_inter_op_parallelism_threads():
 
 
 def set_inter_op_parallelism_threads(num_threads):
-    """Sets how many ops run side by side: one pool serves both kinds."""
+    """Sets how many operations that take a processor while they wait (Python functions)
+    a run of a graph has under way, where its session says no number."""
     changed = int(num_threads) != _Settings.inter_op
     _refuse_when_used("Inter op parallelism", changed)
     _Settings.inter_op = int(num_threads)
+    _headrace.set_inter_op_threads(_Settings.inter_op)
 
 
 def get_soft_device_placement():

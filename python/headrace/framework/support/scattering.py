@@ -9,7 +9,7 @@ def of_rows(op, doc):
     def scatter(self, sparse_delta, use_locking=False, name=None):
         return self._scatter(op, sparse_delta, name)
 
-    return _named(scatter, op, doc)
+    return named(scatter, op, doc)
 
 
 def of_elements(op, doc):
@@ -18,10 +18,10 @@ def of_elements(op, doc):
     def scatter(self, indices, updates, name=None):
         return self._scatter_nd(op, indices, updates, name)
 
-    return _named(scatter, op, doc)
+    return named(scatter, op, doc)
 
 
-def _named(function, op, doc):
+def named(function, op, doc):
     """The method that is called like its op: scatter_nd_add for ResourceScatterNdAdd."""
     words = re.findall("[A-Z][a-z]+", op.removeprefix("Resource"))
     function.__name__ = "_".join(words).lower()

@@ -55,6 +55,7 @@ Status AssignRule(ShapeContext& c) {
 Status Assign(KernelContext& c) {
   const SliceMasks masks(c.op());
   HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
+  HR_RETURN_IF_ERROR(CheckReferred(v));
   const Tensor& value = c.input(4);
   HR_RETURN_IF_ERROR(v.variable->Update(v.name, [&](Tensor& t) -> Status {
     const StopHold whole;
