@@ -2,7 +2,8 @@
 
 Usage: tools/upstream.py [--groups a,b] [--rotate N] [--write] [--results DIR]
 
-../shared/upstream holds a selection of TensorFlow's tests and a harness;
+../shared/upstream holds a selection of TensorFlow's tests and a harness, which runs
+the groups that its selections say to be of TensorFlow 1 with --v1;
 tests/upstream_required.txt names the groups of it that must hold, each with the
 share, in percent of what TensorFlow 2.21 itself passes, that is required, and
 behind a minus files that are not counted; "soak" marks groups that take many minutes.
@@ -12,6 +13,7 @@ docs/coverage.md. A tree without ../shared compares nothing and passes.
 """
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -40,6 +42,12 @@ def read_required():
     return rows
 
 
+def first_version_groups():
+    """The groups that are run after disable_v2_behavior()."""
+    with open(os.path.join(HARNESS, "selections.json"), encoding="utf-8") as file:
+        return json.load(file).get("_v1", [])
+
+
 def run_group(group, left_out, results):
     """The (passed, of) of one group; its results are kept as a file."""
     out = os.path.join(results, group + ".json")
@@ -59,6 +67,7 @@ def run_group(group, left_out, results):
                 out,
                 "-j",
                 str(os.cpu_count()),
+                *(["--v1"] if group in first_version_groups() else []),
                 *LIMITS,
             ],
             stdout=file,
