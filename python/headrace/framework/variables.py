@@ -46,6 +46,7 @@ class VariableAggregation(enum.Enum):
     SUM = 1
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3  # TensorFlow 1's name
 
     def __hash__(self):
         return hash(self.value)
@@ -484,7 +485,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         return format(self._read(), spec) if spec else str(self)
 
     def __getitem__(self, key):
-        part = self.value()[key]
+        part = _part_of(self.value(), key)
         part.assign = functools.partial(self._assign_part, key)
         return part
 
@@ -523,6 +524,10 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
     __array_priority__ = 100
 
 
+# Variables are indexed as tensors are at first, also where these get NumPy's ways.
+_part_of = _headrace.Tensor.__getitem__
+
+
 @signatures.taking(
     [
         *signatures.parameters_of(Variable.__init__)[1:],
@@ -535,6 +540,11 @@ def _create(**kwargs):
         in_graph = stack.plain_graph() is not None
         return (late.GraphVariable if in_graph else ResourceVariable)(**kwargs)
 
+    return by_creators(make, kwargs)
+
+
+def by_creators(make, kwargs):
+    """The variable that the creators in force make of what make(**kwargs) does."""
     chain = make
     for creator in _creators.scopes:
         chain = _link(creator, chain)

@@ -7,6 +7,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace._load import _headrace, raw
 from headrace.algorithms import ctc
+from headrace.context import stack
 from headrace.framework import conversion, execution
 from headrace.framework.settings import random_seed
 from headrace.framework.support import signatures
@@ -402,3 +403,15 @@ def safe_embedding_lookup_sparse(embedding_weights, sparse_ids, **given):
     """The same, where ids and weights may be bad and rows empty."""
     parts = _partitioned(embedding_weights)
     return embedding_ops.safe_lookup_sparse(parts, sparse_ids, **given)
+
+
+def device(device_name_or_function):
+    """A context manager of a device's name, or in graphs of a function of operations
+    that gives one."""
+    if not _headrace.is_eager():
+        return stack.default_graph().device(device_name_or_function)
+    if callable(device_name_or_function):
+        raise RuntimeError(
+            "tf.device does not support functions when eager execution is enabled."
+        )
+    return tf.device(device_name_or_function)

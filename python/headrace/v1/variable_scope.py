@@ -462,31 +462,49 @@ def variable_v1(**given):
     if graph is not None and stack.in_branch_of_plain_graph():
         with stack.init_scope():
             return variable_v1(**{**given, "use_resource": use_resource})
-    for other in ("use_resource", "expected_shape", "import_scope"):
-        del given[other]
     if graph is None or graph.building_function:
-        del given["collections"]
+        for other in ("use_resource", "expected_shape", "import_scope", "collections"):
+            del given[other]
         if lifting is None:
             del given["experimental_enable_variable_lifting"]
         return framework_variables.Variable(**given)
-    del given["experimental_enable_variable_lifting"]
+    given["use_resource"] = use_resource
+    return framework_variables.by_creators(_of_plain_graph, given)
+
+
+def _of_plain_graph(next_creator=None, use_resource=False, **given):
+    """What variable_v1 makes where creators do nothing else."""
+    for other in ("expected_shape", "experimental_enable_variable_lifting"):
+        given.pop(other, None)
+    given.pop("import_scope", None)
     return (GraphVariable if use_resource else RefVariable)(**given)
 
 
-def get_local_variable(name, *args, **kwargs):
+@_having(
+    "name, shape=None, dtype=None, initializer=None, regularizer=None, "
+    "trainable=False, collections=None, caching_device=None, partitioner=None, "
+    "validate_shape=True, use_resource=None, custom_getter=None, constraint=None, "
+    "synchronization=AUTO, aggregation=NONE"
+)
+def get_local_variable(name, trainable, **kwargs):
     """get_variable for variables that are not saved and not trained."""
-    kwargs["trainable"] = False
+    kwargs["trainable"] = False  # whatever is asked for, as upstream
     keys = kwargs.get("collections") or []
     local = collections.GraphKeys.LOCAL_VARIABLES
     kwargs["collections"] = [*keys, local]
-    return get_variable(name, *args, **kwargs)
+    return get_variable(name, **kwargs)
 
 
 class variable_op_scope(variable_scope):  # noqa: N801
     """The old order of variable_scope's arguments."""
 
-    def __init__(self, values, name_or_scope, default_name=None, **kwargs):
-        super().__init__(name_or_scope, default_name, values, **kwargs)
+    @signatures.having(
+        "self, values, name_or_scope, default_name=None, initializer=None, "
+        "regularizer=None, caching_device=None, partitioner=None, custom_getter=None, "
+        "reuse=None, dtype=None, use_resource=None, constraint=None"
+    )
+    def __init__(self, values, name_or_scope, default_name, **given):
+        super().__init__(name_or_scope, default_name, values, **given)
 
 
 def _reusing():

@@ -62,12 +62,13 @@ class Optimizer(AutoTrackable):
     def _begin(self):
         """What a constructor made by `takes` does behind keeping its parameters."""
 
-    def __init__(self, use_locking, name):
+    def __init__(self, use_locking, name, use_own_namescope_for_non_slot_vars=False):
         if not name:
             raise ValueError("Must specify the optimizer name")
         for key, value in (
             ("_name", name),
             ("_use_locking", use_locking),
+            ("_own_scope", use_own_namescope_for_non_slot_vars),
             ("_slots", {}),  # slot name -> {variable: slot}
             ("_plain", {}),  # other variables, by (name, graph)
             ("_updates", []),  # operations of the call under way
@@ -323,7 +324,8 @@ class Optimizer(AutoTrackable):
         found = self._plain.get(key)
         if found is None:
             make = variable_v1 if in_plain_graph() else tf.Variable
-            found = self._plain[key] = make(value, trainable=False, name=name)
+            full = f"{self._name}/{name}" if self._own_scope else name
+            found = self._plain[key] = make(value, trainable=False, name=full)
             if is_resource(found):
                 attach_new(node_of(self), name, found)
         return found
