@@ -123,7 +123,12 @@ def expand_dims(input, axis=None, name=None):
 # Of these only the rows of signatures.txt are TensorFlow 1's.
 setdiff1d = raw.ListDiff
 shape, size = tf.shape, tf.size
-avg_pool, max_pool = tf.nn.avg_pool, tf.nn.max_pool
+avg_pool = tf.nn.avg_pool
+
+
+def max_pool(name=None, **given):
+    """tf.nn.max_pool under TensorFlow 1's name of its operation."""
+    return tf.nn.max_pool(**given, name=name or execution.node_name("MaxPool"))
 
 
 def where(condition, x=None, y=None, name=None):

@@ -9,6 +9,7 @@ from headrace.context.properties import read_only
 from headrace.eager import custom_gradient
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework import variables as framework_variables
+from headrace.framework.name_scopes import name_scope
 from headrace.framework.support import signatures
 from headrace.graph.graph_variables import GraphVariable, RefVariable
 from headrace.ops.random import initializers_v1
@@ -192,13 +193,15 @@ class variable_scope:  # noqa: N801  (upstream's name)
         graph = stack.default_graph()
         outer = get_variable_scope()
         scope, names = self._scope(graph, outer)
-        context = None
+        context, counts = None, None
+        if isinstance(self._name_or_scope, VariableScope):
+            counts = dict(outer._names_used)
         if names is not None:
             context = graph.name_scope(names)
             entered = context.__enter__()
             if isinstance(self._name_or_scope, (str, type(None))):
                 scope._name_scope = entered
-        self._entered.append((graph, outer, context))
+        self._entered.append((graph, outer, context, scope, counts))
         graph._variable_scope = scope
         return scope
 
@@ -209,7 +212,7 @@ class variable_scope:  # noqa: N801  (upstream's name)
             scope = target._copy(**changes)
             short = target._name.split("/")[-1]
             names = short or target._name_scope
-            scope._reuse = self._reuse or target._reuse or outer._reuse
+            scope._reuse = self._reuse or target._reuse
         elif target is None or isinstance(target, str):
             if target is None:
                 target = self._unused(outer, self._default_name)
@@ -245,14 +248,29 @@ class variable_scope:  # noqa: N801  (upstream's name)
         return f"{base}_{number}"
 
     def __exit__(self, *error):
-        graph, outer, context = self._entered.pop()
+        graph, outer, context, scope, counts = self._entered.pop()
         graph._variable_scope = outer
+        self._forget_names(outer._names_used, scope.name, counts)
         if context is not None:
             context.__exit__(*error)
         return False
 
+    @staticmethod
+    def _forget_names(used, name, counts):
+        """Scopes inside one that is opened anew are named as the first time, so that it
+        can be reused; one entered again as an object leaves all counts as they were."""
+        if counts is not None:
+            used.clear()
+            used.update(counts)
+            return
+        for key in used:
+            if key.startswith(f"{name}/"):
+                used[key] = 0
 
-def _default_initializer(dtype):
+
+def default_initializer(dtype):
+    """What variables of a dtype begin with where nobody says it; ValueError where there
+    is none."""
     if dtype.is_floating or dtype.is_complex:
         return initializers_v1.GlorotUniform(dtype=dtype)
     if dtype.is_integer or dtype.is_bool or dtype == dtypes.string:
@@ -286,7 +304,7 @@ def _initial_value(name, shape, dtype, initializer):
                 f"Variable {name} did not get an initializer, so its `shape` argument "
                 "must be specified."
             )
-        initializer = _default_initializer(dtype)
+        initializer = default_initializer(dtype)
     if not callable(initializer):
         return _constant_initializer(shape, dtype, initializer)
     if shape is None:
@@ -405,7 +423,7 @@ def _in_parts(variable):
 def _make_parts(name, shape, dtype, initializer, partitioner, arguments):
     partitioned_variables.refuse_eager()
     if initializer is None:
-        initializer = _default_initializer(dtype)
+        initializer = default_initializer(dtype)
 
     def make_part(part_name, value, part_dtype):
         return _make(initial_value=value, name=part_name, dtype=part_dtype, **arguments)
@@ -418,7 +436,8 @@ def _make_parts(name, shape, dtype, initializer, partitioner, arguments):
 def _make(name, **kwargs):
     """A variable of exactly that name, whatever name scope is in force."""
     if _headrace.is_eager():
-        return variable_v1(name=name, **kwargs)
+        with name_scope(""):
+            return variable_v1(name=name, **kwargs)
     if stack.in_branch_of_plain_graph():
         with stack.init_scope():
             return _make(name, **kwargs)
