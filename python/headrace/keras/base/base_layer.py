@@ -17,7 +17,7 @@ from headrace.keras import (
     serialization,
     settings,
 )
-from headrace.keras.base import dispatch, functional_call, tracking
+from headrace.keras.base import dispatch, functional_call, graph_updates, tracking
 from headrace.keras.base import input_spec as input_specs
 from headrace.keras.base.call_context import context, spec_of
 
@@ -199,6 +199,7 @@ class Layer(tracking.Tracking):
                 synchronization=synchronization,
                 aggregation=aggregation,
             )
+            graph_updates.keep(variable)
         if regularizer is not None:
             self._regularize(variable, regularizer, name)
         self._track_weight(tracked_as or name or "Variable", variable)
