@@ -27,6 +27,7 @@ def load_upstream():
         "named_tensor",
     ):
         importlib.import_module(f"tensorflow.core.protobuf.{name}_pb2")
+    importlib.import_module("tensorflow.core.util.test_log_pb2")
     for name in ("kernel_def", "api_def", "log_memory"):
         importlib.import_module(f"tensorflow.core.framework.{name}_pb2")
     importlib.import_module("tensorflow.python.training.checkpoint_state_pb2")

@@ -37,6 +37,8 @@ training v1.train: basic_hooks coordinator monitored_session moving_averages
     optimizers proximal_optimizers queue_runner saver_hooks scaffold session_creators
     session_run_hook timer vocabularies
 training v1: losses
+v1 v1.layer: layers=classes
+v1 v1.metric: metrics=means
 """
 _OLD = "headrace."
 

@@ -173,7 +173,12 @@ _DISPATCHED = (
 _dispatched = {}  # by row, so that aliases are one
 
 
+_replaced = {}  # by row: what `replace` put in the place of an object
+
+
 def _handed_out(row, value):
+    if row in _replaced:
+        return _replaced[row]
     if not row.startswith(_DISPATCHED) or isinstance(value, type):
         return value
     native = sys.modules["headrace"]._load._headrace
@@ -182,6 +187,20 @@ def _handed_out(row, value):
     if row not in _dispatched:
         _dispatched[row] = native.dispatched(value, row)
     return _dispatched[row]
+
+
+def replace(row, made):
+    """From now on the public names of a row stand for `made`, other than for whom has
+    what they stood for before."""
+    old = _handed_out(row, load(row))
+    _replaced[row] = made
+    spaces = [sys.modules[name] for name in ("headrace", "headrace._api")]
+    for space in spaces:  # grows by the namespaces that are found
+        for name, value in list(vars(space).items()):
+            if value is old:
+                vars(space)[name] = made
+            elif isinstance(value, Namespace) and value not in spaces:
+                spaces.append(value)
 
 
 def row_of(public):

@@ -26,6 +26,7 @@ ALLOWED = (tf.errors.OpError, ValueError, TypeError, NotImplementedError)
 LEFT_OUT = {
     "Abort",
     *("Stage", "Unstage", "StagePeek"),
+    *("Batch", "BatchFunction", "Unbatch", "UnbatchGrad"),
     *(
         f"{kind}Map{op}"
         for kind in ("", "Ordered")

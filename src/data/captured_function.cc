@@ -1,5 +1,7 @@
 #include "data/captured_function.h"
 
+#include "op/reads_files.h"
+
 namespace headrace {
 
 StatusOr<CapturedFunctionPtr> CapturedFunction::Make(const KernelContext& c,
@@ -26,6 +28,11 @@ StatusOr<CapturedFunctionPtr> CapturedFunction::Make(
                            f->captures_.size(), " captured ones");
   }
   return CapturedFunctionPtr(std::move(f));
+}
+
+bool CapturedFunction::reads_files() const {
+  const auto* f = dynamic_cast<const ReadsFiles*>(function_.get());
+  return f != nullptr && f->reads_files();
 }
 
 StatusOr<FunctionRunPtr> CapturedFunction::Begin(const PullContext& c) const {

@@ -38,6 +38,7 @@ class CapturedFunction : public std::enable_shared_from_this<CapturedFunction> {
   StatusOr<std::unique_ptr<Run>> Begin(const PullContext& c) const;
   int num_results() const { return function_->num_outputs(); }
   bool is_stateful() const { return function_->is_stateful(); }
+  bool reads_files() const;
   // The results are the arguments.
   bool is_identity() const {
     return function_->is_identity() && num_args() == num_results();

@@ -35,6 +35,10 @@ Status DatasetIterator::NextRows(PullContext& c, int64_t n, Element* rows,
   return OkStatus();
 }
 
+StatusOr<ElementReaderPtr> Dataset::Reader(PullContext&) const {
+  return FailedPrecondition(kind(), "Dataset does not support random access.");
+}
+
 DatasetPtr Dataset::Resolved(const PullContext& c) const {
   DatasetPtr dataset = shared_from_this();
   // What stands in may have a stand-in itself, as rewrites build on one

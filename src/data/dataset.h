@@ -15,6 +15,7 @@ namespace headrace {
 
 class StateReader;
 class StateWriter;
+class StatsTarget;  // data/inspect/stats.h
 
 // The components of one element, in the order of flattening.
 using Element = std::vector<Tensor>;
@@ -42,6 +43,11 @@ struct WalkOptions {
   int op_threads = 0;           // of one op; 0: the machine's
 };
 
+// One of so many parts of the files that a walk reads.
+struct FileShard {
+  int64_t count = 1, index = 0;
+};
+
 // What the iterators of one walk share. Copies share it too.
 struct PullContext {
   RunServices services;  // of the functions that are called
@@ -51,6 +57,10 @@ struct PullContext {
   WalkOptions options;
   // Along a dataset that a function of the walk made.
   bool inner = false;
+  // Which files are read by iterators that start; of all: those of count 1.
+  FileShard files;
+  // Where iterators tell how long they take; null: nowhere.
+  std::shared_ptr<const StatsTarget> stats;
   // Set by iterators that keep threads of their own.
   std::shared_ptr<std::atomic<bool>> has_threads =
       std::make_shared<std::atomic<bool>>(false);
@@ -60,6 +70,7 @@ struct PullContext {
   PullContext Inner() const {
     PullContext c = *this;
     c.inner = true;
+    c.files = {};
     return c;
   }
 };
@@ -105,6 +116,15 @@ class DatasetIterator {
 };
 using IteratorPtr = std::unique_ptr<DatasetIterator, NestedDelete>;
 
+// Elements by their numbers, in any order. One thread at a time.
+class ElementReader {
+ public:
+  virtual ~ElementReader() = default;
+  // Element `i` of those that there are.
+  virtual Status Read(PullContext& c, int64_t i, Element* out) = 0;
+};
+using ElementReaderPtr = std::unique_ptr<ElementReader>;
+
 class Dataset;
 using DatasetPtr = std::shared_ptr<const Dataset>;
 
@@ -139,8 +159,16 @@ class Dataset : public VariantValue,
   // The last of those that stand in for each other; the dataset itself where
   // nothing does.
   DatasetPtr Resolved(const PullContext& c) const;
+  // How many elements of its input each of its elements is; -1: not one number.
+  virtual int64_t batch_size() const { return -1; }
+  // Whether it reads files, or calls a function that does, and so leaves out
+  // those of other shards (PullContext::files).
+  virtual bool reads_files() const { return false; }
   // The options that this dataset sets.
   virtual void SetOptions(WalkOptions* options) const {}
+  // Reads elements by number; FailedPrecondition where the dataset, or one that
+  // it is made of, has to be walked along. What is read holds this dataset.
+  virtual StatusOr<ElementReaderPtr> Reader(PullContext& c) const;
   // A walk from the beginning, started; `parent` is the prefix above it.
   StatusOr<IteratorPtr> Iterate(PullContext& c, StringView parent) const;
 
@@ -157,6 +185,31 @@ class Dataset : public VariantValue,
   mutable std::atomic<int64_t> cardinality_{kNotCounted};
   mutable std::atomic<int> depth_{0};  // 0: not counted yet
 };
+
+// A reader that is `read`, called as ElementReader::Read; it keeps what it
+// captures.
+template <typename F>
+ElementReaderPtr ReaderOf(F read) {
+  class Calling : public ElementReader {
+   public:
+    explicit Calling(F f) : f_(std::move(f)) {}
+    Status Read(PullContext& c, int64_t i, Element* out) override {
+      return f_(c, i, out);
+    }
+
+   private:
+    F f_;
+  };
+  return std::make_unique<Calling>(std::move(read));
+}
+// Element place(i) of `input`.
+template <typename F>
+ElementReaderPtr ReadAt(ElementReaderPtr input, F place) {
+  return ReaderOf([input = std::move(input), place](PullContext& c, int64_t i,
+                                                    Element* out) {
+    return input->Read(c, place(i), out);
+  });
+}
 
 // An iterator of datasets of class D, which it keeps.
 template <typename D>

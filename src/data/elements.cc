@@ -91,6 +91,15 @@ HR_OP(ListDataset)
 
 }  // namespace
 
+StatusOr<ElementReaderPtr> ElementsDataset::Reader(PullContext&) const {
+  auto self =
+      std::static_pointer_cast<const ElementsDataset>(shared_from_this());
+  return ReaderOf([self](PullContext&, int64_t i, Element* out) {
+    *out = self->elements()[i];
+    return OkStatus();
+  });
+}
+
 IteratorPtr ElementsDataset::NewIterator(std::string prefix) const {
   return std::make_unique<ElementsIterator>(this, std::move(prefix));
 }

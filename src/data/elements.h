@@ -17,6 +17,7 @@ class ElementsDataset : public Dataset {
   int64_t Count() const override {
     return static_cast<int64_t>(elements_.size());
   }
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override;
   const std::vector<Element>& elements() const { return elements_; }
 
  protected:

@@ -75,7 +75,7 @@ class ShardWriters {
 std::string ShardFile(const std::string& shard_folder, int64_t n);
 
 // The elements of one shard: SnapshotDatasetReader. The folder's files are read
-// in the order of their numbers, up to the first number that is missing.
+// in the order of their numbers.
 class ShardDataset : public Dataset {
  public:
   ShardDataset(ElementSpec spec, std::string folder, std::string compression)

@@ -140,14 +140,47 @@ void MergeSummaries(const std::string& bytes) {
       .IgnoreError();
 }
 
+void Ignore(StringView op, const std::vector<Tensor>& inputs,
+            const AttrMap& attrs) {
+  RunOp(op, inputs, attrs).status().IgnoreError();
+}
+
+// As a message of known types, and as the description of another.
+void DecodeMessage(const std::string& bytes) {
+  const std::vector<std::string> fields = {"dtype", "tensor_shape", "float_val",
+                                           "int_val", "string_val"};
+  for (const char* format : {"binary", "text"}) {
+    for (const bool sanitize : {false, true}) {
+      Ignore(
+          "DecodeProtoV2", {Strings({bytes, bytes})},
+          {{"message_type", "tensorflow.TensorProto"},
+           {"field_names", fields},
+           {"output_types", Types{DType::kInt32, DType::kString, DType::kFloat,
+                                  DType::kInt32, DType::kString}},
+           {"message_format", format},
+           {"sanitize", sanitize}});
+    }
+  }
+  const AttrMap attrs = {{"message_type", "a.B"},
+                         {"field_names", std::vector<std::string>{"c"}},
+                         {"descriptor_source", "bytes://" + bytes}};
+  AttrMap decode = attrs, encode = attrs;
+  decode.Set("output_types", Types{DType::kInt32});
+  Ignore("DecodeProtoV2", {Strings({bytes})}, decode);
+  encode.Set("Tinput_types", Types{DType::kInt32});
+  Tensor one = Tensor::Vector<int32_t>({1}).WithShape(Shape{1, 1});
+  Ignore("EncodeProto", {one, one}, encode);
+  Ignore("DecodeJSONExample", {Strings({bytes})}, {});
+}
+
 }  // namespace
 }  // namespace headrace
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, size_t size) {
   using namespace headrace;
   constexpr void (*kParsers[])(const std::string&) = {
-      ParseExamples,    ParseOneExample, ParseSequences,
-      ParseOneSequence, ParseTensor,     MergeSummaries};
+      ParseExamples, ParseOneExample, ParseSequences, ParseOneSequence,
+      ParseTensor,   MergeSummaries,  DecodeMessage};
   if (size == 0 || size > 1 << 16) return 0;
   const size_t which = static_cast<unsigned char>(data[0]);
   kParsers[which % std::size(kParsers)](std::string(data + 1, size - 1));

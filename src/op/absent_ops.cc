@@ -121,30 +121,10 @@ constexpr AbsentOps kAbsent[] = {
      "BoostedTreesUpdateEnsembleV2 IsBoostedTreesEnsembleInitialized "
      "IsBoostedTreesQuantileStreamResourceInitialized"},
     {"training-internals",
-     "it is a step of the linear and k-means estimators, which are not "
-     "supported",
-     "GenerateVocabRemapping KMC2ChainInitialization "
-     "KmeansPlusPlusInitialization LoadAndRemapMatrix SdcaFprint "
-     "SdcaOptimizer SdcaOptimizerV2 SdcaShrinkL1"},
-    {"training-internals", "it is a step of server-side batching",
-     "Batch BatchFunction Unbatch UnbatchGrad"},
-    {"training-internals",
      "it tells the runtime of TensorFlow about its own state",
-     "AssertNextDataset AssertPrevDataset ComputeBatchSize "
-     "CreateSummaryDbWriter DummyIterationCounter "
-     "ExperimentalAssertNextDataset ExperimentalIteratorGetDevice "
-     "ExperimentalSetStatsAggregatorDataset "
-     "ExperimentalStatsAggregatorHandle ExperimentalStatsAggregatorSummary "
-     "FileSystemSetConfiguration FilterByLastComponentDataset GetOptions "
-     "IteratorGetDevice IteratorGetModelProto ListSnapshotChunksDataset "
-     "SetStatsAggregatorDataset SnapshotChunkDataset StatsAggregatorHandle "
-     "StatsAggregatorHandleV2 StatsAggregatorSetSummaryWriter "
-     "StatsAggregatorSummary"},
-    {"wanted", "this kind of dataset is not there yet",
-     "GlobalShuffleDataset IndexFlatMapDataset SnapshotNestedDatasetReader "
-     "WeightedFlatMapDataset"},
-    {"wanted", "this format is not read yet",
-     "DecodeJSONExample DecodeJxl DecodeProtoV2 DecodeWebP EncodeProto"},
+     "AssertPrevDataset CreateSummaryDbWriter FileSystemSetConfiguration "
+     "IteratorGetModelProto ListSnapshotChunksDataset SnapshotChunkDataset"},
+    {"wanted", "this format is not read yet", "DecodeJxl DecodeWebP"},
     {"wanted",
      "pipelines are not written as graphs; use Dataset.save, or a "
      "checkpoint of the iterator",
@@ -153,18 +133,10 @@ constexpr AbsentOps kAbsent[] = {
      "DataServiceDataset DataServiceDatasetV2 DataServiceDatasetV3 "
      "DataServiceDatasetV4 DistributedSave RegisterDataset "
      "RegisterDatasetV2"},
-    {"cluster", "training is in one process; use Dataset.shard",
-     "AutoShardDataset ExperimentalAutoShardDataset"},
     {"wanted", "files of LMDB are not read",
      "ExperimentalLMDBDataset LMDBDataset LMDBReader"},
     {"wanted", "use tf.data.experimental.SqlDataset",
      "ExperimentalSqlDataset SqlDataset"},
-    {"training-internals", "tf.data.Options says which rewrites apply",
-     "RewriteDataset"},
-    {"wanted", "use SnapshotDatasetV2", "SnapshotDataset"},
-    {"wanted", "use tf.data.experimental.parse_example_dataset",
-     "ExperimentalParseExampleDataset ParseExampleDataset "
-     "ParseExampleDatasetV2"},
     {"training-internals", "it would end the process", "Abort"},
 };
 

@@ -1,5 +1,9 @@
 #include "runtime/function_caller.h"
 
+#include <set>
+
+#include "op/reach.h"
+#include "op/reads_files.h"
 #include "runtime/executable.h"
 #include "runtime/ran_functions.h"
 
@@ -13,6 +17,22 @@ bool IsStateful(const Graph& body) {
     if (def.is_stateful && !def.Has(OpTrait::kAssertion) &&
         !def.Is(OpRole::kPlaceholder)) {
       return true;
+    }
+  }
+  return false;
+}
+
+// Also in functions that it calls, each asked once.
+bool HasFileReader(const Graph& body, const FunctionLibrary* library,
+                   std::set<std::string>* asked) {
+  for (int i = 0; i < body.num_nodes(); ++i) {
+    const Node& n = *body.node(i);
+    if (n.def().Has(kReadsFiles)) return true;
+    for (const AttrDef& a : n.def().attrs) {
+      const FuncRef* called = n.op().attrs().Get<FuncRef>(a.name);
+      if (called == nullptr || !asked->insert(called->name).second) continue;
+      const StatusOr<FunctionPtr> f = FindFunction(library, called->name);
+      if (f.ok() && HasFileReader(*(*f)->body, library, asked)) return true;
     }
   }
   return false;
@@ -38,7 +58,7 @@ bool HandsInputsOn(const Function& f) {
   return !IsStateful(*f.body);
 }
 
-class ExecutableFunction : public BoundFunction {
+class ExecutableFunction : public BoundFunction, public ReadsFiles {
  public:
   // The library, whose functions' plans may hold this, is never held.
   ExecutableFunction(const FunctionPtr& f, const std::shared_ptr<Executable>& e,
@@ -72,6 +92,12 @@ class ExecutableFunction : public BoundFunction {
   bool is_stateful() const override {
     const FunctionPtr f = function_.lock();
     return f && IsStateful(*f->body);
+  }
+  bool reads_files() const override {
+    const FunctionPtr f = function_.lock();
+    const std::shared_ptr<FunctionLibrary> library = library_.lock();
+    std::set<std::string> asked;
+    return f && HasFileReader(*f->body, library.get(), &asked);
   }
   bool is_identity() const override {
     const FunctionPtr f = function_.lock();

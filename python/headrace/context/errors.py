@@ -116,13 +116,14 @@ def _from_status(code, message):
 
 
 def exception_type_from_error_code(error_code):
-    """The exception class of a status code's number."""
+    """The exception class of a status code's number; KeyError if there is none."""
     return _BY_CODE[error_code]
 
 
 def error_code_from_exception_type(cls):
-    """The status code's number of an exception class."""
+    """The status code's number of an exception class; of another class an
+    UnknownError, which is not raised."""
     for code, known in _BY_CODE.items():
         if known is cls:
             return code
-    return UNKNOWN
+    return UnknownError(None, None, "Unknown class exception")

@@ -11,12 +11,24 @@ def constant_value(tensor, partial=False):
     With `partial` a stack of tensors is an array of objects: the value of each, None
     for those that are not known.
     """
-    known = _headrace.known_value(tensor)
+    known, node = _headrace.known_value(tensor), _headrace.node_of(tensor)
     if known is not None:
-        return known.numpy()
-    node = _headrace.node_of(tensor)
+        return None if _may_be_fed(node) else known.numpy()
     rule = _RULES.get(node.type)
     return None if rule is None else rule(tensor, node, partial)
+
+
+def _may_be_fed(node):
+    """Whether a value is computed from one that stands for what a session may feed."""
+    todo, seen = [node], set()
+    while todo:
+        node = todo.pop()
+        if node.type == "PlaceholderWithDefault":
+            return True
+        if node.type != "Const" and node.name not in seen:
+            seen.add(node.name)
+            todo += [_headrace.node_of(x) for x in node.inputs()]
+    return False
 
 
 def _shape(tensor, node, partial):

@@ -131,8 +131,9 @@ def is_stateful(bodies):
     return any(b.concrete.is_stateful for b in bodies)
 
 
-def identities(outputs, scope):
+def identities(outputs, scope, names=None):
     """Identities of an operation's outputs under its scope."""
     graph = stack.current()
     with graph.name_scope(scope):
-        return [raw.Identity(t) for t in outputs]
+        names = names or [None] * len(outputs)
+        return [raw.Identity(t, name=name) for t, name in zip(outputs, names)]

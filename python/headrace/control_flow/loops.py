@@ -119,7 +119,7 @@ class _Traced:
             )
             self._check_turn(turn)
             outputs = self._emit(condition, turn, scope)
-        outputs = bodies.identities(outputs[: len(self._flat)], scope)
+        outputs = bodies.identities(outputs[: len(self._flat)], scope, self._names())
         if self._most is not None:
             outputs = outputs[1:]
         if not back_prop:
@@ -151,6 +151,14 @@ class _Traced:
             shapes = [zero.shape] + shapes
         self._flat = tensors
         self._arguments = list(zip(tensors, shapes))
+
+    def _names(self):
+        """The names of the results: upstream's loops count turns and know the most of
+        them, whether or not one is set, ahead of the loop's own variables."""
+        counted = self._most is not None
+        own = len(self._flat) - counted
+        numbers = [*([0] if counted else []), *range(2, 2 + own)]
+        return [f"Identity_{n}" if n else "Identity" for n in numbers]
 
     def _own(self, tensors):
         rest = tensors[1:] if self._most is not None else tensors

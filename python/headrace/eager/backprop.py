@@ -25,13 +25,21 @@ def _is_trainable(dtype):
 
 
 def _source(x):
-    """x, or the variable that an object of another class acts as."""
+    """x, or the tensor or variable that an object of another class acts as."""
     if isinstance(x, _headrace.Tensor) or getattr(x, "_is_set_up", False):
         return x
+    if getattr(x, "_is_weak_tensor", False):
+        return x.tensor
     if not getattr(x, "_should_act_as_resource_variable", False):
         return x
     variable = variables.of_handle(x.handle)
     return x if variable is None else variable
+
+
+def _like_source(gradient, source):
+    """The gradient, weak where the source is."""
+    is_weak = getattr(source, "_is_weak_tensor", False)
+    return source._gradient_from([gradient]) if is_weak else gradient
 
 
 def _check_composites(structure):
@@ -313,6 +321,7 @@ class GradientTape:
             else array_ops.reshape(g, array_ops.concat([shape, array_ops.shape(s)], 0))
             for g, s in zip(found, flat_sources)
         ]
+        out = [_like_source(*p) for p in zip(out, nest.flatten(sources))]
         return nest.pack_sequence_as(sources, out)
 
     def _of_seeds(
@@ -371,7 +380,8 @@ class GradientTape:
         """
         self._check_use()
         self._check_persistent("batch_jacobian", experimental_use_pfor)
-        source = _source(source)
+        given, source = source, _source(source)
+        target = conversion.convert_to_tensor(target)
         for shape in (target.shape, source.shape):
             shape.with_rank_at_least(2)
         rows, of_source = target.shape[0], source.shape[0]
@@ -420,7 +430,7 @@ class GradientTape:
             return array_ops.zeros(full, target.dtype)
         rank = source.shape.rank + 1
         turned = array_ops.transpose(found, [1, 0, *range(2, rank)])
-        return array_ops.reshape(turned, full)
+        return _like_source(array_ops.reshape(turned, full), given)
 
 
 def _in_parts(fn, stacked, count, step):

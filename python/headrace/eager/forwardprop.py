@@ -26,9 +26,9 @@ class ForwardAccumulator:
     """
 
     def __init__(self, primals, tangents):
-        flat_primals = nest.flatten(primals)
-        flat_tangents = nest.flatten(tangents)
         nest.assert_same_structure(primals, tangents)
+        flat_primals = nest.flatten(primals, expand_composites=True)
+        flat_tangents = nest.flatten(tangents, expand_composites=True)
         self._primals, self._tangents = [], []
         for p, t in zip(flat_primals, flat_tangents):
             if not p.dtype.is_floating and not p.dtype.is_complex:
@@ -77,7 +77,7 @@ class ForwardAccumulator:
             raise ValueError("Called jvp() without first tracing anything.")
         zero = UnconnectedGradients(unconnected_gradients) == UnconnectedGradients.ZERO
         out = []
-        for target in nest.flatten(primals):
+        for target in nest.flatten(primals, expand_composites=True):
             value = (
                 target._read() if isinstance(target, _headrace.VariableBase) else target
             )
@@ -85,7 +85,9 @@ class ForwardAccumulator:
             if product is None and zero:
                 product = raw.ZerosLike(value)
             out.append(product)
-        return nest.pack_sequence_as(primals, out)
+        if len(out) == len(nest.flatten(primals)):
+            return nest.pack_sequence_as(primals, out)
+        return nest.pack_sequence_as(primals, out, expand_composites=True)
 
     def _product(self, target):
         """Also part of what the accumulators around this one have recorded, when

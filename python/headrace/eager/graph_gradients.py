@@ -74,19 +74,29 @@ def _has_parts(x):
     return hasattr(x, "_gradient_from")
 
 
-def _parts(values):
-    """The tensors whose gradients those of composites are made of, one each."""
-    return [v._components()[0] if _has_parts(v) else v for v in values]
+def _parts(value):
+    """The tensors whose gradients that of a value is made of."""
+    if not _has_parts(value):
+        return [value]
+    if hasattr(value, "_gradient_parts"):
+        return value._gradient_parts()
+    return value._components()[:1]
+
+
+def _all_parts(values):
+    return [part for value in values for part in _parts(value)]
 
 
 def _of_parts(ys, wanted, grad_ys, *options):
-    """gradients() where some values are composites (ragged tensors)."""
+    """gradients() where some values are composites (ragged tensors, operators)."""
     if grad_ys is not None:
-        grad_ys = _parts(_listed(grad_ys))
-    found = _gradients(_parts(_listed(ys)), _parts(wanted), grad_ys, *options)
-    return [
-        x._gradient_from([g]) if _has_parts(x) else g for x, g in zip(wanted, found)
-    ]
+        grad_ys = _all_parts(_listed(grad_ys))
+    found = _gradients(_all_parts(_listed(ys)), _all_parts(wanted), grad_ys, *options)
+    rest, out = iter(found), []
+    for x in wanted:
+        own = [next(rest) for _ in _parts(x)]
+        out.append(x._gradient_from(own) if _has_parts(x) else own[0])
+    return out
 
 
 def gradients_v1(

@@ -8,10 +8,12 @@ import collections
 
 import numpy as np
 
+from headrace import _names
 from headrace._load import _headrace
 from headrace.context import errors
 from headrace.framework import nest
 from headrace.framework.dtypes import DType
+from headrace.framework.extension import extension_type
 from headrace.framework.sparse_tensor import SparseTensorSpec
 from headrace.framework.tensor_shape import TensorShape
 from headrace.framework.type_spec import (
@@ -33,8 +35,13 @@ _CLASSES = {
     9: VariableSpec,
 }
 _NUMBERS = {cls: number for number, cls in _CLASSES.items()}
-_REGISTERED = 12
+_REGISTERED, _EXTENSION_TYPE = 12, 13
 _BY_NAME = {"tf.NoneTensorSpec": NoneTensorSpec}
+# Modules whose classes of extension types SavedModels may name before they are loaded.
+_LATE = dict.fromkeys(
+    ("tf.WeakTensor.Spec", "tf.EagerWeakTensor.Spec", "tf.GraphWeakTensor.Spec"),
+    "numpy_api.weak_tensor",
+)
 
 _named_tuples = {}  # (name, fields) -> class
 
@@ -53,13 +60,25 @@ def decoded(value):
     return _DECODERS[value[0]](*value[1:])
 
 
+def _of_public_class(name):
+    """The class of specs that is called "tf.a.BSpec": that of values of tf.a.B."""
+    public = name.removeprefix("tf.").removesuffix("Spec")
+    if _names.row_of(public) is None:
+        return None
+    return getattr(_names.public(public), "_spec_class", None)
+
+
 def _type_spec(number, name, state, _):
     return spec_of(number, name, decoded(state))
 
 
 def spec_of(number, name, state):
     """The spec of a class, by its number or else its name, that has this state."""
-    cls = _CLASSES.get(number) or _BY_NAME.get(name)
+    cls = _CLASSES.get(number) or _BY_NAME.get(name) or _of_public_class(name)
+    if number == _EXTENSION_TYPE:
+        if name in _LATE:
+            _names.module(_LATE[name])
+        cls = extension_type.registered.get(name)
     if cls is None:
         raise NotImplementedError(
             f"a saved function or dataset takes or gives values of {name}, which is not "
@@ -139,9 +158,16 @@ def _encoded_spec(spec):
     if cls in _NUMBERS:
         flat = len(flat_tensor_specs(spec))
         return ("type_spec", _NUMBERS[cls], cls.__name__, state, flat)
+    if hasattr(cls, "saved_as"):
+        flat = len(flat_tensor_specs(spec))
+        return ("type_spec", _REGISTERED, cls.saved_as, state, flat)
     for name, registered in _BY_NAME.items():
         if cls is registered:
             return ("type_spec", _REGISTERED, name, state, 0)
+    name = cls.__dict__.get("_registered_name")
+    if name is not None:
+        flat = len(flat_tensor_specs(spec))
+        return ("type_spec", _EXTENSION_TYPE, name, state, flat)
     raise NotImplementedError(
         f"a function or dataset takes or gives a {cls.__name__}, which SavedModels and "
         "saved datasets have no form for"

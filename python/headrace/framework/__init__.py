@@ -18,6 +18,7 @@ late.register(
         "spec_as_proto": "elements.spec_protos:as_proto",
         "spec_of_proto": "elements.spec_protos:from_proto",
         "cond": "control_flow.branches:cond",
+        "variable_proto": "v1.imported_variables:to_proto",
         "for_rows": "control_flow.vectorizing:for_rows",
         "in_graph": "autograph.calls:in_graph",
         "converted": "autograph.calls:traced",

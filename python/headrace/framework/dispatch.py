@@ -43,6 +43,11 @@ def _kind(api):
     return kind
 
 
+def stands_for(made, api):
+    """A DispatchedFunction is another one now: what was registered for that is its."""
+    _kinds[made] = _kind(api)
+
+
 # --- Types of arguments.
 
 
@@ -117,6 +122,9 @@ def _signature_fits(signature, given):
 
 
 def _before(api, args, kwargs):
+    for kind, functions in _instead:
+        if api._row in functions and _holds(kind, (*args, *kwargs.values())):
+            return functions[api._row](*args, **kwargs)
     found = [_converted(x) for x in (*args, *kwargs.values())]
     if any(is_new for is_new, _ in found):
         values = [x for _, x in found]
@@ -315,6 +323,23 @@ def first_of(kind, args, kwargs):
     return kwargs[name], (), {k: v for k, v in kwargs.items() if k != name}
 
 
+_instead = []  # (type, {row: function})
+
+
+def call_instead(kind, functions):
+    """Where an argument is of the type, functions[row] answers for the public function of
+    that row of api_names.txt, before anything else is asked."""
+    _instead.append((kind, functions))
+    _headrace.watch_type(kind)
+
+
+def _holds(kind, values):
+    return any(
+        _holds(kind, v) if isinstance(v, (list, tuple)) else isinstance(v, kind)
+        for v in values
+    )
+
+
 _converters = []  # (type, function)
 
 
@@ -491,7 +516,7 @@ def add_dispatch_support(target=None, iterable_parameters=None):
             return inner(*lists, *rest, **kwargs)
 
         outer = _headrace.dispatched(with_lists, None)
-        _kinds[outer] = _kind(inner)
+        stands_for(outer, inner)
         return outer
 
     return decorate if target is None else decorate(target)

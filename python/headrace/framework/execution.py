@@ -61,6 +61,8 @@ def get_static_value(tensor, partial=False):
         except NotImplementedError:
             return None
     if not isinstance(tensor, _headrace.Tensor):
+        if getattr(tensor, "_is_weak_tensor", False):
+            return get_static_value(tensor.tensor, partial)
         return None if is_tensor(tensor) else tensor
     return known_values.constant_value(tensor, partial)
 

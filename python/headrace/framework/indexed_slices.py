@@ -132,3 +132,19 @@ def _tensor(x):
 def from_gradient(x):
     """The other way."""
     return IndexedSlices(*x) if isinstance(x, tuple) else x
+
+
+def convert_to_tensor_or_indexed_slices(value, dtype=None, name=None):
+    """Slices and other composite tensors as they are, of anything else a tensor.
+
+    ValueError of one of another dtype.
+    """
+    if not getattr(type(value), "_is_composite_tensor", False):
+        return conversion.convert_to_tensor(value, dtype, name=name)
+    if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(value.dtype):
+        raise ValueError(
+            f"Incompatible tensor conversion requested to `dtype` "
+            f"{dtypes.as_dtype(dtype).name} for `value` ({value}) with dtype "
+            f"{value.dtype.name}."
+        )
+    return value

@@ -145,14 +145,16 @@ def slice_of(key):
     return {"begin": begin, "end": end, "strides": strides, **parts.masks}
 
 
-def assign_part(variable, key, value, name=None):
-    """Sets variable[key]."""
+def assign_part(variable, key, value, name=None, reference=None):
+    """Sets variable[key]; by a reference it gives the variable after that."""
     if is_mask(key):
         raise ValueError("Sliced assignment is not supported for boolean masks")
+    by_handle = reference is None
+    assign = raw.ResourceStridedSliceAssign if by_handle else raw.StridedSliceAssign
     with name_scopes.graph_scope(name, "strided_slice"):
-        raw.ResourceStridedSliceAssign(
-            ref=variable.handle,
-            value=conversion.convert_to_tensor(value, variable.dtype),
+        return assign(
+            ref=variable.handle if by_handle else reference,
+            value=conversion.convert_to_tensor(value, variable.dtype.base_dtype),
             name="_assign",
             **slice_of(tuple(key) if isinstance(key, list) else key),
         )

@@ -305,4 +305,20 @@ def to_sparse(x):
     return x
 
 
+def convert_to_tensor_or_sparse_tensor(value, dtype=None, name=None):
+    """A SparseTensor of one, or of a session's value; of anything else a tensor.
+
+    RuntimeError of a sparse tensor of another dtype.
+    """
+    if not is_sparse(value):
+        return conversion.convert_to_tensor(value, dtype, name=name)
+    value = to_sparse(value)
+    if dtype is not None and value.dtype != dtypes.as_dtype(dtype):
+        raise RuntimeError(
+            f"Sparse dtype mismatch. Requested: {dtypes.as_dtype(dtype).name},  Actual: "
+            f"{value.dtype.name}"
+        )
+    return value
+
+
 from headrace.framework import sparse_functions  # noqa: E402, F401

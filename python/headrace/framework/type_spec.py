@@ -200,10 +200,10 @@ def _joined(column):
     ):
         values = _joined([tuple(c[k] for k in first) for c in column])
         return values if values is NotImplemented else dict(zip(first, values))
-    if isinstance(first, tuple) and all(
-        isinstance(c, tuple) and len(c) == len(first) for c in others
+    if isinstance(first, (list, tuple)) and all(
+        isinstance(c, type(first)) and len(c) == len(first) for c in others
     ):
-        values = tuple(map(_joined, zip(*column)))
+        values = type(first)(map(_joined, zip(*column)))
         return NotImplemented if any(v is NotImplemented for v in values) else values
     if isinstance(first, (tensor_shape.TensorShape, TypeSpec)):
         found = first.most_specific_common_supertype(others)

@@ -46,6 +46,7 @@ class VariableAggregation(enum.Enum):
     SUM = 1
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3  # TensorFlow 1's name
 
     def __hash__(self):
         return hash(self.value)
@@ -291,6 +292,20 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
 
     # --- assignments ---
 
+    def _change(self, native, op, value, name):
+        """Changes the value; in graphs by an operation of that name, if it is given."""
+        if name is None or _headrace.is_eager():
+            native(value)
+            return
+        value = conversion.convert_to_tensor(value, self.dtype)
+        if not value.shape.is_compatible_with(self.shape):
+            raise ValueError(
+                f"Cannot assign value to variable '{self.name}': Shape mismatch."
+                f"The variable shape {self.shape}, and the assigned value shape "
+                f"{value.shape} are incompatible."
+            )
+        _headrace.raw_op(op)(resource=self.handle, value=value, name=name)
+
     def _assigned(self, read_value):
         if _headrace.is_eager():
             return self._alias(_UnreadVariable) if read_value else None
@@ -309,7 +324,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         The value is cast from Python and NumPy, not from tensors of other dtypes.
         Returns the variable, or nothing with read_value=False.
         """
-        self._assign(value)
+        self._change(self._assign, "AssignVariableOp", value, name)
         if read_value and _headrace.is_eager():
             return self._alias(_UnreadVariable)
         return self._assigned(read_value)
@@ -317,7 +332,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
     def assign_add(self, delta, use_locking=None, name=None, read_value=True):
         """Adds to the value; `delta` has its shape and dtype.
         Returns as assign() does."""
-        self._assign_add(delta)
+        self._change(self._assign_add, "AssignAddVariableOp", delta, name)
         if read_value and _headrace.is_eager():
             return self._alias(_UnreadVariable)
         return self._assigned(read_value)
@@ -326,7 +341,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         """Takes from the value; `delta` has its shape and dtype. Returns as assign()
         does.
         """
-        self._assign_sub(delta)
+        self._change(self._assign_sub, "AssignSubVariableOp", delta, name)
         if read_value and _headrace.is_eager():
             return self._alias(_UnreadVariable)
         return self._assigned(read_value)
@@ -484,7 +499,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         return format(self._read(), spec) if spec else str(self)
 
     def __getitem__(self, key):
-        part = self.value()[key]
+        part = _part_of(self.value(), key)
         part.assign = functools.partial(self._assign_part, key)
         return part
 
@@ -523,6 +538,10 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
     __array_priority__ = 100
 
 
+# Variables are indexed as tensors are at first, also where these get NumPy's ways.
+_part_of = _headrace.Tensor.__getitem__
+
+
 @signatures.taking(
     [
         *signatures.parameters_of(Variable.__init__)[1:],
@@ -535,6 +554,11 @@ def _create(**kwargs):
         in_graph = stack.plain_graph() is not None
         return (late.GraphVariable if in_graph else ResourceVariable)(**kwargs)
 
+    return by_creators(make, kwargs)
+
+
+def by_creators(make, kwargs):
+    """The variable that the creators in force make of what make(**kwargs) does."""
     chain = make
     for creator in _creators.scopes:
         chain = _link(creator, chain)

@@ -137,8 +137,13 @@ class Composite:
         return cls(value._type_spec, value, [_part_type(p) for p in parts])
 
     @classmethod
-    def of_spec(cls, spec):
-        return cls(spec, spec, [_part_type(p) for p in spec._component_specs])
+    def of_spec(cls, spec, value=None, aliases=None):
+        """The type of values of a spec, which keeps none alive. Variables in `value` get
+        numbers of `aliases`."""
+        specs = spec._component_specs
+        values = [None] * len(specs) if value is None else value._components()
+        pairs = zip(specs, values, strict=True)
+        return cls(spec, spec, [_part_type(s, v, aliases) for s, v in pairs])
 
     def __eq__(self, other):
         return (
@@ -170,8 +175,10 @@ def _subsumes_static(general, special):
     return isinstance(general, IndexedSlicesSpec) or special.is_subtype_of(general)
 
 
-def _part_type(part):
-    return Composite.of_spec(part) if hasattr(part, "_component_specs") else part
+def _part_type(part, value=None, aliases=None):
+    if hasattr(part, "_component_specs"):
+        return Composite.of_spec(part, value, aliases)
+    return type_of(value, aliases) if isinstance(value, _Variable) else part
 
 
 class Structure:
@@ -257,7 +264,7 @@ def type_of(value, aliases):
         # Slices' spec may know less than their parts.
         known = not isinstance(value, IndexedSlices)
         if known and hasattr(value._type_spec, "_component_specs"):
-            return Composite.of_spec(value._type_spec)  # keeps no values alive
+            return Composite.of_spec(value._type_spec, value, aliases)
         return Composite.of_value(
             value, [type_of(p, aliases) for p in value._components()]
         )
@@ -433,6 +440,16 @@ def cast(value, t, out):
         raise CastError(f"Can not cast {value!r} to {t!r}")
 
 
+def other_fields(t, given):
+    """True where plain fields of extension types in a type are others than `given`'s."""
+    if isinstance(t, Structure) and isinstance(given, Structure):
+        return any(map(other_fields, t.items, given.items))
+    if not isinstance(t, Composite) or not hasattr(t.spec, "_tf_extension_type_fields"):
+        return False
+    same_kind = isinstance(given, Composite) and given.kind is t.kind
+    return same_kind and not _subsumes_static(t.spec, given.spec)
+
+
 def _cast_structure(value, t, out):
     if hasattr(t.kind, "__tf_flatten__"):  # its keys are what it holds besides
         same = isinstance(value, t.kind) and value.__tf_flatten__()[0] == t.keys
@@ -475,6 +492,8 @@ def fits(value, t):
         return not isinstance(value, (_Tensor, np.ndarray, np.generic))
     if isinstance(t, Structure):
         return all(map(fits, nest.children(value), t.items))
+    if isinstance(t, Composite):
+        return all(map(fits, value._components(), t.parts))
     if isinstance(t, TensorSpec):
         return isinstance(value, _Tensor)
     return True

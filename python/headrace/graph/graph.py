@@ -9,7 +9,7 @@ from headrace.context import stack
 from headrace.context.properties import read_only
 from headrace.framework import conversion, scopes
 from headrace.framework.support import protos
-from headrace.framework.devices import DeviceSpec
+from headrace.graph import device_functions
 from headrace.graph.operation import Operation
 
 _graphs = weakref.WeakValueDictionary()  # id of the native graph -> Graph
@@ -69,6 +69,7 @@ class Graph:
         self._gradients = set()  # of eager/named_gradients, that nodes name
         self._gradient_overrides = {}
         self._flow_context = None  # of control_flow/flow_contexts.py
+        self._device_contexts, self._placed = [], 0  # of device_functions.py
         self._node_attrs = {}  # what nodes get beside their own attributes
         self._saving_errors = []  # why no SavedModel can hold it
         _graphs[self._core.id] = self
@@ -220,22 +221,15 @@ class Graph:
 
     @contextlib.contextmanager
     def device(self, device_name_or_function):
-        """Operations made inside are placed there."""
-        if callable(device_name_or_function):
-            raise NotImplementedError(
-                "Graph.device: device functions are not supported"
-            )
-        name = device_name_or_function or ""
+        """Operations made inside are placed there, or where a function of an operation
+        says; None: not where contexts around say."""
+        if callable(device_name_or_function) or self._device_contexts:
+            with device_functions.context(self, device_name_or_function):
+                yield
+            return
         old = self._core.device
-        name = name.to_string() if isinstance(name, DeviceSpec) else name
-        if name and old:
-            merged = DeviceSpec.from_string(old).make_merged_spec(
-                DeviceSpec.from_string(name)
-            )
-            name = merged.to_string()
-        elif name:
-            name = DeviceSpec.from_string(name).to_string()
-        self._core.device = name
+        name = device_functions.text_of(device_name_or_function)
+        self._core.device = device_functions.merged(old, name) if name else ""
         try:
             yield
         finally:
@@ -462,6 +456,7 @@ class Graph:
         """
         if from_version is not None:
             raise NotImplementedError("as_graph_def: from_version is not supported")
+        device_functions.place(self)
         proto = protos.GraphDef()
         text = _headrace.export_graph(self._core, bool(add_shapes), self._function)
         proto.ParseFromString(text)

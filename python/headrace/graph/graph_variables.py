@@ -1,9 +1,19 @@
 """Variables of a plain graph: a session runs their initializers and reads."""
 
+import functools
+
 from headrace._load import _headrace, raw
 from headrace.context import late, sessions, stack
 from headrace.context.properties import read_only
-from headrace.framework import conversion, dtypes, tensor, tensor_shape, variables
+from headrace.framework import (
+    conversion,
+    dtypes,
+    slices,
+    tensor,
+    tensor_shape,
+    variables,
+)
+from headrace.graph import initial_values
 from headrace.graph.graph_keys import GraphKeys
 
 
@@ -100,6 +110,11 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
         self._initializer = operation
         self._initial_value = operation.inputs[1]
 
+    def to_proto(self, export_scope=None):
+        """The VariableDef that names the variable's nodes, without `export_scope` before
+        them; None for a variable outside of that scope."""
+        return late.variable_proto(self, export_scope)
+
     initializer = read_only(
         "_initializer", "The operation that gives it its first value."
     )
@@ -108,6 +123,8 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
 
     def initialized_value(self):
         """The value, the first one where it has none yet."""
+        if self._initial_value is None:
+            raise ValueError("The variable has no initial value.")
         return late.cond(
             self.is_initialized(), self.read_value, lambda: self._initial_value
         )
@@ -118,8 +135,8 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
     def load(self, value, session=None):
         """Assigns the value in `session`."""
         session = sessions.of(session, self.graph, "operation", "load()")
-        feed = {self._initializer.inputs[1]: value}
-        session.run(self._initializer, feed)
+        feed = {self.initializer.inputs[1]: value}
+        session.run(self.initializer, feed)
 
     def _assigned(self, read_value):
         """The value after the operation just made, or that operation."""
@@ -151,11 +168,16 @@ class RefVariable(_MayBeSlice):
         dtype=None,
         constraint=None,
         shape=None,
+        synchronization=variables.VariableSynchronization.AUTO,
+        aggregation=variables.VariableAggregation.NONE,
         **unsupported,
     ):
         variables.check_arguments(initial_value, variable_def, constraint)
         graph = stack.current()
-        self.trainable = trainable is None or bool(trainable)
+        if trainable is None:
+            trainable = synchronization != variables.VariableSynchronization.ON_READ
+        self.trainable = bool(trainable)
+        self.synchronization, self.aggregation = synchronization, aggregation
         self.constraint = constraint
         dtype = None if dtype is None else dtypes.as_dtype(dtype)
         with (
@@ -172,7 +194,7 @@ class RefVariable(_MayBeSlice):
             )
             self.initializer = raw.Assign(
                 self._reference,
-                value,
+                initial_values.guarded(scope.rstrip("/"), value),
                 validate_shape=validate_shape,
                 name=f"{scope}Assign/",
             ).op
@@ -200,6 +222,18 @@ class RefVariable(_MayBeSlice):
 
     def read_value(self):
         return raw.Identity(self._reference, name="read")
+
+    to_proto, load = GraphVariable.to_proto, GraphVariable.load
+
+    def initialized_value(self):
+        """The value, the first one where it has none yet."""
+        if self.initial_value is None:
+            raise ValueError("The variable has no initial value.")
+        return late.cond(
+            raw.IsVariableInitialized(self._reference),
+            self.read_value,
+            lambda: self.initial_value,
+        )
 
     def _ref(self):
         return self._reference
@@ -244,7 +278,12 @@ class RefVariable(_MayBeSlice):
         return tensor.Reference(self)
 
     def __getitem__(self, key):
-        return self._snapshot[key]
+        part = self._snapshot[key]
+        part.assign = functools.partial(self._assign_part, key)
+        return part
+
+    def _assign_part(self, key, value, name=None):
+        return slices.assign_part(self, key, value, name, reference=self._reference)
 
     def __iter__(self):
         raise TypeError("'Variable' object is not iterable.")

@@ -5,7 +5,7 @@ from headrace.context import call_stacks, sessions
 from headrace.context.properties import read_only
 from headrace.framework import tensor as tensor_module
 from headrace.framework.support import protos
-from headrace.graph import graph
+from headrace.graph import device_functions, graph
 
 
 class Operation:
@@ -18,7 +18,12 @@ class Operation:
     graph = read_only("_graph", "The graph that has the operation.")
     name = read_only("_node.name", "The full name, scopes included.")
     type = read_only("_node.type", 'The name of its op: "MatMul".')
-    device = read_only("_node.device", 'The device that was asked for; "" for none.')
+
+    @property
+    def device(self):
+        """The device that was asked for; "" for none."""
+        device_functions.place(self._graph)
+        return self._node.device
 
     @property
     def inputs(self):
@@ -44,6 +49,7 @@ class Operation:
     @property
     def node_def(self):
         """The operation as a NodeDef."""
+        device_functions.place(self._graph)
         return protos.NodeDef.FromString(_headrace.export_node(self._node))
 
     @property
@@ -122,6 +128,7 @@ def _graph(self):
 
 def _device(self):
     """The name of the device asked for: "" where none is."""
+    device_functions.place(graph.of(self))
     return _headrace.node_of(self).device
 
 

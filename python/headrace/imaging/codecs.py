@@ -11,9 +11,9 @@ add_faces(
     globals(),
     """
 decode_jpeg DecodeJpeg(contents, channels=0, ratio=1, fancy_upscaling=True,
-        try_recover_truncated=False, acceptable_fraction=1.0, dct_method='', name=None)
+        try_recover_truncated=False, acceptable_fraction=1, dct_method='', name=None)
 decode_and_crop_jpeg DecodeAndCropJpeg(contents, crop_window, channels=0, ratio=1,
-        fancy_upscaling=True, try_recover_truncated=False, acceptable_fraction=1.0,
+        fancy_upscaling=True, try_recover_truncated=False, acceptable_fraction=1,
         dct_method='', name=None)
 decode_bmp DecodeBmp(contents, channels=0, name=None)
 decode_gif DecodeGif(contents, name=None)

@@ -97,4 +97,4 @@ def _rings(kernel, size):
 _NAMES = serialization.classes_of(globals(), Constraint)
 _NAMES.update({settings.snake_case(name): c for name, c in _NAMES.items()})
 get, deserialize = serialization.getter(_NAMES, "constraint")
-serialize = serialization.serialize
+serialize = serialization.serializer("constraint")

@@ -192,4 +192,4 @@ _NAMES = serialization.classes_of(globals(), Initializer)
 _NAMES.update({settings.snake_case(name): c for name, c in _NAMES.items()})
 _NAMES.update(uniform=RandomUniform, normal=RandomNormal, one=Ones, zero=Zeros)
 get, deserialize = serialization.getter(_NAMES, "initializer")
-serialize = serialization.serialize
+serialize = serialization.serializer("initializer")

@@ -445,8 +445,13 @@ for _function, *_short in (
 ):
     NAMES.update(dict.fromkeys(_short, _function))
 NAMES.update(serialization.classes_of(globals(), LossFunctionWrapper))
-get, deserialize = serialization.getter(NAMES, "loss function")
-serialize = serialization.serialize
+get, _deserialize = serialization.getter(NAMES, "loss function")
+serialize = serialization.serializer("loss")
+
+
+def deserialize(name, custom_objects=None, use_legacy_format=False):
+    """The loss of a name, or of a dict that serialize() gave."""
+    return _deserialize(name, custom_objects, use_legacy_format)
 
 
 def as_loss(identifier):

@@ -3,6 +3,7 @@
 import math
 
 from headrace import _api as tf
+from headrace.context import stack
 from headrace.keras import serialization, settings
 
 
@@ -34,7 +35,8 @@ def _checked(x, name):
             f"Value: {x} is not a valid regularization penalty number, expected an int "
             f"or float value for argument {name}."
         )
-    return float(tf.constant(x, settings.floatx()))
+    with stack.entering(None):  # a number also where graphs are built
+        return float(tf.constant(x, settings.floatx()))
 
 
 class L1L2(Regularizer):
@@ -111,4 +113,4 @@ def l1_l2(l1=0.01, l2=0.01):
 _NAMES = serialization.classes_of(globals(), Regularizer)
 _NAMES.update(l1=L1, l2=L2, l1_l2=l1_l2, orthogonal_regularizer=OrthogonalRegularizer)
 get, deserialize = serialization.getter(_NAMES, "regularizer")
-serialize = serialization.serialize
+serialize = serialization.serializer("regularizer")

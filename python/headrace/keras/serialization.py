@@ -2,6 +2,8 @@
 
 import inspect
 
+from headrace.framework.support import signatures
+
 _custom = {}
 _safe = None  # whether code in configurations is refused; None where nobody asks
 
@@ -95,6 +97,23 @@ def serialize(item):
         if own
         else vars(cls).get("_registered_as"),
     }
+
+
+def serializer(name):
+    """serialize() of a namespace, which calls what it is given by that name."""
+
+    def call(use_legacy_format, **given):
+        made = serialize(given[name])
+        if use_legacy_format and isinstance(made, dict):
+            return {key: made[key] for key in ("class_name", "config")}
+        return made
+
+    doc = f"""A name or a dict that deserialize() makes the {name} of again.
+
+    With use_legacy_format a dict has class_name and config alone.
+    """
+    parameters = signatures.from_text(f"{name}, use_legacy_format=False")
+    return signatures.function_of(signatures.named("serialize", doc), parameters, call)
 
 
 def config_names(cls):

@@ -192,7 +192,7 @@ def _unary(symbol, op_name, module, compare):
             text,
             f"Condition {says} did not hold element-wise:",
             f"x ({_describe(x)}) = ",
-            str(shown),
+            str(shown) if x.shape.rank else shown[0],
         ]
         raise errors.InvalidArgumentError._of("\n".join(lines))
 
@@ -252,6 +252,10 @@ def _describe(x):
 
 def _subject(x):
     return x.name if isinstance(x, _headrace.SymbolicTensor) else "tensor"
+
+
+def _shown(x):
+    return x.name if isinstance(x, _headrace.SymbolicTensor) else str(x)
 
 
 def _prefix(message):
@@ -314,16 +318,17 @@ def assert_proper_iterable(values):
 
 def assert_same_float_dtype(tensors=None, dtype=None):
     """Asserts one floating type; returns it."""
-    found = None if dtype is None else dtypes.as_dtype(dtype)
+    found, first = (None if dtype is None else dtypes.as_dtype(dtype)), None
     for t in tensors or []:
         if t is None:
             continue
         kind = dtypes.as_dtype(t.dtype)
         if found is None:
-            found = kind
+            found, first = kind, t
         elif kind != found:
+            like = "" if first is None else f" as {_shown(first)}"
             raise ValueError(
-                f"Tensor type mismatch: {t} has type {kind}, expected {found}"
+                f"{_shown(t)}, type={kind}, must be of the same type ({found}){like}."
             )
     if found is None:
         found = dtypes.float32

@@ -369,25 +369,53 @@ def histogram_fixed_width_bins(
     return cast(clip_ops.clip_by_value(places, 0, bins - 1), dtype)
 
 
+def _same_rank(labels, predictions):
+    """Both, the one of a rank more without its last dimension of 1."""
+    ranks = labels.shape.rank, predictions.shape.rank
+    if None not in ranks and ranks[0] - ranks[1] == 1 and labels.shape[-1] in (1, None):
+        labels = array_ops.squeeze(labels, [-1])
+    elif None not in ranks and ranks[1] - ranks[0] == 1:
+        if predictions.shape[-1] in (1, None):
+            predictions = array_ops.squeeze(predictions, [-1])
+    return labels, predictions
+
+
+def _classes_below(classes, name, limit=None):
+    """The classes, from 0 on and below the limit: checked when they are used."""
+    text = f"`{name}` contains negative values"
+    tests = [check_ops.assert_non_negative(classes, message=text)]
+    if limit is not None:
+        text = f"`{name}` out of bound"
+        tests.append(check_ops.assert_less(classes, limit, message=text))
+    tests = [test for test in tests if test is not None]
+    with execution.control_dependencies(tests):
+        return array_ops.identity(classes) if tests else classes
+
+
 @composite("confusion_matrix")
 def confusion_matrix(
     labels, predictions, num_classes=None, weights=None, dtype=dtypes.int32, name=None
 ):
-    """How often each label was predicted as each class."""
+    """How often each label was predicted as each class: [num_classes, num_classes].
+
+    A last dimension of 1 that only one of both has is taken off. InvalidArgumentError
+    for classes outside of [0, num_classes).
+    """
+    labels, predictions = map(conversion.convert_to_tensor, (labels, predictions))
+    labels, predictions = _same_rank(labels, predictions)
     labels = cast(labels, dtypes.int64)
     predictions = cast(predictions, dtypes.int64)
-    if num_classes is None:
-        num_classes = (
-            raw.Maximum(
-                x=reduction_ops.reduce_max(labels),
-                y=reduction_ops.reduce_max(predictions),
-            )
-            + 1
-        )
-    n = cast(num_classes, dtypes.int64)
+    n = None if num_classes is None else cast(num_classes, dtypes.int64)
+    labels = _classes_below(labels, "labels", n)
+    predictions = _classes_below(predictions, "predictions", n)
+    if n is None:
+        most = map(reduction_ops.reduce_max, (labels, predictions))
+        n = raw.Maximum(*most) + 1
     if weights is None:
         values = array_ops.ones_like(predictions, dtype)
     else:
+        weights = conversion.convert_to_tensor(weights)
+        predictions.shape.assert_is_compatible_with(weights.shape)
         values = cast(weights, dtype)
     return array_ops.scatter_nd(
         array_ops.stack([labels, predictions], axis=1), values, array_ops.stack([n, n])

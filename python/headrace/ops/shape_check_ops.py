@@ -170,14 +170,13 @@ def assert_shapes(shapes, data=None, summarize=None, message=None, name=None):
             symbols, any_before = _read_symbols(symbols, x)
             rank = len(symbols)
             if rank <= 1 and not any_before:  # a scalar counts as a list of one
-                checks.append(assert_rank_in(x, (0, 1), message, None, data, summarize))
+                check, rank = assert_rank_in_with_data, (0, 1)
                 symbols = symbols or [1]
             elif any_before:
-                checks.append(
-                    assert_rank_at_least(x, rank, message, None, data, summarize)
-                )
+                check = assert_rank_at_least_with_data
             else:
-                checks.append(assert_rank(x, rank, message, None, data, summarize))
+                check = assert_rank_with_data
+            checks.append(check(x, rank, message, None, data, summarize))
             for i, symbol in enumerate(symbols):
                 if symbol in (None, "."):
                     continue

@@ -128,6 +128,8 @@ class RestoredFunction(Function):
             if trace_types.subsumes(concrete.types, given):
                 return concrete, None
         for concrete in self.concrete_functions:
+            if trace_types.other_fields(concrete.types, given):
+                continue
             out = []
             try:
                 trace_types.cast(inputs, concrete.types, out)

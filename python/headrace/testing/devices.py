@@ -1,7 +1,6 @@
 """What tf.test says about the build and its devices."""
 
 import functools
-import sys
 import unittest
 
 from headrace.framework.settings import config

@@ -107,9 +107,13 @@ def compute_gradient_v1(
             session.run(target)
     pairs = []
     for place, start in zip(places, at, strict=True):  # the others stay what they are
-        ways = _FedWays([place], y, [start], extra_feed_dict, tuple(map(int, y_shape)))
+        sizes = tuple(map(int, y_shape))
+        ways = _FedWays([place], y, [start], extra_feed_dict, sizes)
         if ways.slopes[0] is None:
             raise AssertionError(f"dx = None: y does not depend on {place}")
+        if 0 in sizes:
+            nothing = np.zeros(sizes, y.dtype.as_numpy_dtype)
+            _check_empty(ways.rows()(nothing)[0], start.shape)
         pairs.append((_told(ways)[0].T, _measured(ways, 0, delta).T))
     return pairs if several else pairs[0]
 
@@ -122,8 +126,16 @@ def compute_gradient_error(**given):
     worst = 0
     for told, measured in pairs if isinstance(pairs, list) else [pairs]:
         if told.size:
-            worst = max(worst, np.fabs(told - measured).max())
+            worst = np.maximum(worst, np.fabs(told - measured).max())  # NaN stays
     return worst
+
+
+def _check_empty(gradient, shape):
+    """The gradient of no numbers has the shape of x, too."""
+    if gradient.shape != shape:
+        raise ValueError(
+            f"Empty gradient has wrong shape: expected {shape}, got {gradient.shape}"
+        )
 
 
 def _check_dtype(dtype, what):

@@ -73,7 +73,26 @@ def is_variable_initialized(variable):
     """Whether the variable has a value."""
     if hasattr(variable, "is_initialized"):
         return variable.is_initialized()
-    return raw.IsVariableInitialized(variable._reference)
+    return raw.IsVariableInitialized(_reference(variable))
+
+
+def _rank_of_value(variable):
+    """The rank, by a run that asks for the value: else it would be known without."""
+    value = conversion.convert_to_tensor(variable)
+    first = array_ops.reshape(value, [-1])[:1]
+    none = raw.Minimum(x=array_ops.size(raw.Where(raw.Equal(x=first, y=first))), y=0)
+    return raw.AddV2(x=array_ops.rank(value), y=none)
+
+
+def assert_variables_initialized(var_list=None):
+    """What fails with FailedPreconditionError unless all variables, the global and the
+    local ones by default, have values: a tensor of their ranks, None if there is none."""
+    if var_list is None:
+        var_list = global_variables() + local_variables()
+    if not var_list:
+        return None
+    ranks = [_rank_of_value(variable) for variable in var_list]
+    return ranks[0] if len(ranks) == 1 else array_ops.stack(ranks)
 
 
 def report_uninitialized_variables(
@@ -136,8 +155,8 @@ _SCATTERS = {
 }
 
 
-def _scatter(kind):
-    def scatter(ref, indices, updates, use_locking=False, name=None):
+def _scatter(kind, locks=False):
+    def scatter(ref, indices, updates, use_locking=locks, name=None):
         if isinstance(ref, _headrace.VariableBase):
             method = getattr(ref, "scatter_" + kind)
             return method(IndexedSlices(updates, indices), name=name)
@@ -166,11 +185,11 @@ scatter_mul = _scatter("mul")
 scatter_div = _scatter("div")
 scatter_min = _scatter("min")
 scatter_max = _scatter("max")
-scatter_update = _scatter("update")
+scatter_update = _scatter("update", locks=True)
 
 
-def _scatter_nd(kind):
-    def scatter(ref, indices, updates, use_locking=True, name=None):
+def _scatter_nd(kind, locks=False):
+    def scatter(ref, indices, updates, use_locking=locks, name=None):
         if isinstance(ref, _headrace.VariableBase):
             return getattr(ref, "scatter_nd_" + kind)(indices, updates, name=name)
         op = _headrace.raw_op("TensorScatter" + kind.capitalize())
@@ -189,7 +208,7 @@ def _scatter_nd(kind):
 
 scatter_nd_add = _scatter_nd("add")
 scatter_nd_sub = _scatter_nd("sub")
-scatter_nd_update = _scatter_nd("update")
+scatter_nd_update = _scatter_nd("update", locks=True)
 
 
 def batch_scatter_update(ref, indices, updates, use_locking=True, name=None):

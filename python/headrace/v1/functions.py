@@ -7,6 +7,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace._load import _headrace, raw
 from headrace.algorithms import ctc
+from headrace.context import stack
 from headrace.framework import conversion, execution
 from headrace.framework.settings import random_seed
 from headrace.framework.support import signatures
@@ -122,7 +123,12 @@ def expand_dims(input, axis=None, name=None):
 # Of these only the rows of signatures.txt are TensorFlow 1's.
 setdiff1d = raw.ListDiff
 shape, size = tf.shape, tf.size
-avg_pool, max_pool = tf.nn.avg_pool, tf.nn.max_pool
+avg_pool = tf.nn.avg_pool
+
+
+def max_pool(name=None, **given):
+    """tf.nn.max_pool under TensorFlow 1's name of its operation."""
+    return tf.nn.max_pool(**given, name=name or execution.node_name("MaxPool"))
 
 
 def where(condition, x=None, y=None, name=None):
@@ -402,3 +408,15 @@ def safe_embedding_lookup_sparse(embedding_weights, sparse_ids, **given):
     """The same, where ids and weights may be bad and rows empty."""
     parts = _partitioned(embedding_weights)
     return embedding_ops.safe_lookup_sparse(parts, sparse_ids, **given)
+
+
+def device(device_name_or_function):
+    """A context manager of a device's name, or in graphs of a function of operations
+    that gives one."""
+    if not _headrace.is_eager():
+        return stack.default_graph().device(device_name_or_function)
+    if callable(device_name_or_function):
+        raise RuntimeError(
+            "tf.device does not support functions when eager execution is enabled."
+        )
+    return tf.device(device_name_or_function)

@@ -1,5 +1,6 @@
 """Variables as VariableDefs, and variables of nodes that a graph already has."""
 
+from headrace.context import stack
 from headrace.framework import dtypes, tensor_shape, variables
 from headrace.framework.support import protos
 from headrace.graph import graph_variables
@@ -24,24 +25,36 @@ def is_variable(value):
     )
 
 
-def to_proto(variable):
-    """The VariableDef of a graph's variable."""
+def to_proto(variable, export_scope=None):
+    """The VariableDef of a graph's variable, names without the scope before them; None
+    for one that is not in that scope."""
+    by_reference = isinstance(variable, graph_variables.RefVariable)
+    handle = variable if by_reference else variable.handle
+    scope = f"{export_scope.rstrip('/')}/" if export_scope else ""
+    if not handle.name.startswith(scope):
+        return None
+    read = variable.value() if by_reference else variable._graph_element()
     proto = protos.VariableDef(
-        initializer_name=variable.initializer.name,
-        initial_value_name=variable.initial_value.name,
+        variable_name=handle.name.removeprefix(scope),
+        initializer_name=variable.initializer.name.removeprefix(scope),
+        snapshot_name=read.name.removeprefix(scope),
+        is_resource=not by_reference,
         trainable=variable.trainable,
+        synchronization=variable.synchronization.value,
+        aggregation=variable.aggregation.value,
     )
-    if isinstance(variable, graph_variables.RefVariable):
-        proto.variable_name = variable.name
-        proto.snapshot_name = variable.value().name
-    else:
-        proto.variable_name = variable.handle.name
-        proto.snapshot_name = variable._graph_element().name
-        proto.is_resource = True
+    if variable.initial_value is not None:
+        proto.initial_value_name = variable.initial_value.name.removeprefix(scope)
     info = getattr(variable, "_save_slice_info", None)
     if info is not None:
-        proto.save_slice_info_def.CopyFrom(info.to_proto())
+        proto.save_slice_info_def.CopyFrom(info.to_proto(export_scope))
     return proto
+
+
+def from_proto(proto, import_scope=None):
+    """The variable of the current graph's nodes that a VariableDef names."""
+    data = proto.SerializeToString()
+    return from_bytes(stack.default_graph(), data, import_scope, {})
 
 
 def from_bytes(graph, data, scope, known):
@@ -64,8 +77,8 @@ def _resource(element, proto):
     handle = element(proto.variable_name)
     node = handle.op
     made._constraint = None
-    made._synchronization = variables.VariableSynchronization.AUTO
-    made._aggregation = variables.VariableAggregation.NONE
+    made._synchronization = variables.VariableSynchronization(proto.synchronization)
+    made._aggregation = variables.VariableAggregation(proto.aggregation)
     made._shared_name = node.name
     made._set_up(
         handle,
@@ -83,6 +96,8 @@ def _resource(element, proto):
 def _reference(element, proto):
     made = graph_variables.RefVariable.__new__(graph_variables.RefVariable)
     made.trainable, made.constraint = proto.trainable, None
+    made.synchronization = variables.VariableSynchronization(proto.synchronization)
+    made.aggregation = variables.VariableAggregation(proto.aggregation)
     made._reference = element(proto.variable_name)
     made.initializer = element(proto.initializer_name)
     made._snapshot = element(proto.snapshot_name)

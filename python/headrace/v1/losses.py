@@ -7,6 +7,7 @@ from headrace._load import _headrace
 from headrace.context import stack
 from headrace.framework.support import signatures
 from headrace.v1 import collections
+from headrace.v1 import weights as weighting
 
 GraphKeys = collections.GraphKeys
 
@@ -43,22 +44,6 @@ class Reduction:
 _USUAL = Reduction.SUM_BY_NONZERO_WEIGHTS
 
 
-def _broadcast(weights, losses):
-    """The weights, one for each loss."""
-    have, want = weights.shape, losses.shape
-    if have.rank not in (None, 0) and want.rank is not None:
-        fits = have.rank == want.rank and all(
-            a in (1, None) or b is None or a == b for a, b in zip(have, want)
-        )
-        if not fits:
-            raise ValueError(
-                "weights can not be broadcast to values. values.rank="
-                f"{want.rank}. weights.rank={have.rank}. values.shape={want}. "
-                f"weights.shape={have}."
-            )
-    return tf.broadcast_to(weights, tf.shape(losses))
-
-
 def _reduced(losses, weights, reduction):
     if reduction == Reduction.NONE:
         return losses
@@ -66,12 +51,12 @@ def _reduced(losses, weights, reduction):
     if reduction == Reduction.SUM:
         return total
     if reduction == Reduction.MEAN:
-        count = tf.reduce_sum(_broadcast(weights, losses))
+        count = tf.reduce_sum(weighting.broadcast(weights, losses))
     elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
         count = tf.cast(tf.size(losses), losses.dtype)
     else:
         count = tf.reduce_sum(
-            tf.cast(tf.not_equal(_broadcast(weights, losses), 0), losses.dtype)
+            tf.cast(tf.not_equal(weighting.broadcast(weights, losses), 0), losses.dtype)
         )
     return tf.math.divide_no_nan(total, count, name="value")
 
@@ -86,13 +71,10 @@ def compute_weighted_loss(
         own = losses.dtype
         values = tf.cast(losses, tf.float32)
         weights = tf.cast(tf.convert_to_tensor(weights), tf.float32)
-        if weights.shape.rank and values.shape.rank == weights.shape.rank - 1:
-            weights = tf.squeeze(weights, [-1])
-        elif weights.shape.rank and values.shape.rank == weights.shape.rank + 1:
-            weights = tf.expand_dims(weights, -1)
-        if weights.shape.rank != 0:
-            _broadcast(weights, values)  # whether it can be
-        loss = tf.cast(_reduced(values * weights, weights, reduction), own)
+        weights = weighting.matched(weights, values)
+        checked = weighting.assert_broadcastable(weights, values)
+        with tf.control_dependencies([] if checked is None else [checked]):
+            loss = tf.cast(_reduced(values * weights, weights, reduction), own)
         add_loss(loss, loss_collection)
         return loss
 
@@ -263,3 +245,36 @@ def sparse_softmax_cross_entropy(labels, logits):
     if labels.shape.rank is not None and labels.shape.rank == logits.shape.rank:
         labels = tf.squeeze(labels, [-1])
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+
+
+def mean_pairwise_squared_error(
+    labels, predictions, weights=1.0, scope=None, loss_collection=GraphKeys.LOSSES
+):
+    """How much the differences within each example differ, squared, over all pairs.
+
+    Labels and predictions are of one shape, [batch, ...]; `weights` broadcasts to it. A
+    scalar, the sum over the batch, added to `loss_collection` of the graph.
+    """
+    labels, predictions = _pair(labels, predictions)
+    with tf.name_scope(scope or "mean_pairwise_squared_error"):
+        off = tf.cast(predictions, tf.float32) - tf.cast(labels, tf.float32)
+        weights = tf.cast(tf.convert_to_tensor(weights), tf.float32)
+        axes = tf.range(1, tf.rank(off))
+
+        def summed(x):
+            return tf.reduce_sum(x, axes, keepdims=True)
+
+        there = tf.cast(tf.not_equal(weights, 0), tf.float32)
+        number = summed(weighting.broadcast(there, off))
+        found = [
+            tf.math.divide_no_nan(total, tf.maximum(count, 0), name="value")
+            for total, count in (
+                (summed(tf.square(off)), number - 1),
+                (tf.square(summed(off)), number * (number - 1)),
+            )
+        ]
+        loss = tf.reduce_sum(2 * (found[0] - found[1]) * weights)
+        some = tf.reduce_sum(number) > 0
+        loss = tf.where(some, loss, tf.zeros_like(loss), name="value")
+        add_loss(loss, loss_collection)
+        return loss

@@ -5,7 +5,7 @@ import math
 
 from headrace._load import _headrace
 from headrace.context.properties import read_only
-from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.support.save_slice_info import SaveSliceInfo
 from headrace.ops import array_ops
 
@@ -16,6 +16,13 @@ class PartitionInfo:
     def __init__(self, full_shape, var_offset):
         self.full_shape = tensor_shape.as_shape(full_shape)
         self.var_offset = list(var_offset)
+        for offset, size in zip(self.var_offset, self.full_shape):
+            if offset < 0 or offset >= max(size, 1):
+                raise ValueError(
+                    f"Expected 0 <= offset < shape but found offset={offset}, "
+                    f"shape={size} for var_offset={self.var_offset}, "
+                    f"full_shape={self.full_shape.as_list()}"
+                )
 
     def single_slice_dim(self, shape):
         """The axis along which parts of that shape lie; None: there is one part."""
@@ -67,12 +74,19 @@ class PartitionedVariable:
     def _get_variable_list(self):
         return self._variable_list
 
+    def _get_partitions(self):
+        return self._partitions
+
     def _axis(self):
         split = [i for i, n in enumerate(self._partitions) if n > 1]
         return split[0] if split else 0
 
     def as_tensor(self):
-        """All the parts together."""
+        """All the parts together, whatever code around waits for."""
+        with execution.control_dependencies(None):
+            return self._concat()
+
+    def _concat(self):
         parts = [conversion.convert_to_tensor(v) for v in self._variable_list]
         if len(parts) == 1:
             return array_ops.identity(parts[0])

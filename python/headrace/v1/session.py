@@ -16,7 +16,7 @@ from headrace.framework import nest
 from headrace.framework.settings import config as settings
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
-from headrace.v1 import run_options
+from headrace.v1 import run_options, session_handles
 from headrace.v1.partial_runs import PartialRun
 
 
@@ -166,7 +166,8 @@ class BaseSession:
         Values of `feed_dict` stand for its keys' tensors. Results have the structure of
         `fetches`: arrays for tensors, None for operations.
         """
-        if self._timeout is None and options is run_metadata is None:
+        plain = self._timeout is None and options is run_metadata is None
+        if plain and not session_handles.handles_of(self._graph):
             if self._closed:
                 raise RuntimeError("Attempted to use a closed Session.")
             try:
@@ -202,6 +203,7 @@ class BaseSession:
         except OpError as e:
             call_stacks.explain_session(e, self._graph)
             raise
+        results = session_handles.wrapped(self, plan.tensors, results)
         return plan.pack(results, plan.structure), steps
 
     def _feeds(self, feed_dict):
@@ -237,6 +239,7 @@ class BaseSession:
             )
         if isinstance(value, _headrace.EagerTensor):
             return value
+        value = session_handles.fed(tensor, value)
         array = np.asarray(value, dtype=tensor.dtype.as_numpy_dtype)
         if isinstance(value, int) and array.dtype.kind in "iu" and int(array) != value:
             raise TypeError(

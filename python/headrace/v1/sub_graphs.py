@@ -1,6 +1,8 @@
 """tf.compat.v1.graph_util: graphs cut out of others."""
 
+from headrace.framework import dtypes
 from headrace.framework.support import protos
+from headrace.graph.operation import Operation
 
 
 def extract_sub_graph(graph_def, dest_nodes):
@@ -47,3 +49,73 @@ def extract_sub_graph(graph_def, dest_nodes):
 def _node_of(edge):
     """The node behind an input: "x", "x:1" or, for a control input, "^x"."""
     return edge.removeprefix("^").partition(":")[0]
+
+
+_ON_CPU = ("Const", "DynamicStitch")  # where they make what follows
+_CPU_TYPES = (dtypes.string.as_datatype_enum, dtypes.int32.as_datatype_enum)
+
+
+def must_run_on_cpu(node, pin_variables_on_cpu=False):
+    """Whether an Operation or a NodeDef can run on no other device than a CPU.
+
+    With `pin_variables_on_cpu` variables that are taken by reference are among these.
+    """
+    if isinstance(node, Operation):
+        node_def = node.node_def
+    else:
+        assert isinstance(node, protos.NodeDef), f"{node} is no node"
+        node_def = node
+    if pin_variables_on_cpu and node_def.op in ("Variable", "VariableV2"):
+        return True
+    if node_def.op not in _ON_CPU:
+        return False
+    attribute = "dtype" if node_def.op == "Const" else "T"
+    return node_def.attr[attribute].type in _CPU_TYPES
+
+
+def tensor_shape_from_node_def_name(graph, input_name):
+    """The TensorShape of the tensor that an input of a NodeDef names: "x" or "x:1".
+
+    KeyError if the graph has none.
+    """
+    name = input_name if ":" in input_name else input_name + ":0"
+    return graph.get_tensor_by_name(name).get_shape()
+
+
+def remove_training_nodes(input_graph, protected_nodes=None):
+    """A GraphDef without the nodes that matter to training only: CheckNumerics, and
+    Identity where no control edge begins or ends. `protected_nodes`, names, stay."""
+    protected = set(protected_nodes or ())
+    gone, behind = set(), {}
+    awaited = {
+        _node_of(edge)
+        for node in input_graph.node
+        for edge in node.input
+        if edge.startswith("^")
+    }
+    for node in input_graph.node:
+        if node.name in protected:
+            continue
+        controlled = any(edge.startswith("^") for edge in node.input)
+        if node.op == "CheckNumerics":
+            gone.add(node.name)
+            behind[node.name] = node.input[0]
+        elif node.op == "Identity" and not controlled and node.name not in awaited:
+            behind[node.name] = node.input[0]
+    out = protos.GraphDef()
+    for node in input_graph.node:
+        if node.name in behind:
+            continue
+        kept = out.node.add()
+        kept.CopyFrom(node)
+        del kept.input[:]
+        for edge in node.input:
+            if edge.startswith("^") and _node_of(edge) in gone:
+                continue
+            while (name := _node_of(edge)) in behind:
+                edge = "^" + _node_of(behind[name]) if edge[0] == "^" else behind[name]
+            kept.input.append(edge)
+    for part in ("library", "versions"):
+        if input_graph.HasField(part):
+            getattr(out, part).CopyFrom(getattr(input_graph, part))
+    return out

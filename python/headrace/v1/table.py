@@ -18,7 +18,10 @@ from headrace.v1 import functions
 
 _PATH = os.path.join(os.path.dirname(__file__), "signatures.txt")
 _COMMA = re.compile(r", (?![^\[]*\])")
-_DTYPES = {name: getattr(dtypes, name) for name in ("int32", "int64", "float32")}
+_DTYPES = {
+    name: getattr(dtypes, name)
+    for name in ("int32", "int64", "float32", "qint32", "quint8")
+}
 _DTYPES["string"] = dtypes.string
 _HINT = "~"
 

@@ -9,6 +9,7 @@ from headrace.context.properties import read_only
 from headrace.eager import custom_gradient
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework import variables as framework_variables
+from headrace.framework.name_scopes import name_scope
 from headrace.framework.support import signatures
 from headrace.graph.graph_variables import GraphVariable, RefVariable
 from headrace.ops.random import initializers_v1
@@ -192,13 +193,15 @@ class variable_scope:  # noqa: N801  (upstream's name)
         graph = stack.default_graph()
         outer = get_variable_scope()
         scope, names = self._scope(graph, outer)
-        context = None
+        context, counts = None, None
+        if isinstance(self._name_or_scope, VariableScope):
+            counts = dict(outer._names_used)
         if names is not None:
             context = graph.name_scope(names)
             entered = context.__enter__()
             if isinstance(self._name_or_scope, (str, type(None))):
                 scope._name_scope = entered
-        self._entered.append((graph, outer, context))
+        self._entered.append((graph, outer, context, scope, counts))
         graph._variable_scope = scope
         return scope
 
@@ -209,7 +212,7 @@ class variable_scope:  # noqa: N801  (upstream's name)
             scope = target._copy(**changes)
             short = target._name.split("/")[-1]
             names = short or target._name_scope
-            scope._reuse = self._reuse or target._reuse or outer._reuse
+            scope._reuse = self._reuse or target._reuse
         elif target is None or isinstance(target, str):
             if target is None:
                 target = self._unused(outer, self._default_name)
@@ -245,14 +248,29 @@ class variable_scope:  # noqa: N801  (upstream's name)
         return f"{base}_{number}"
 
     def __exit__(self, *error):
-        graph, outer, context = self._entered.pop()
+        graph, outer, context, scope, counts = self._entered.pop()
         graph._variable_scope = outer
+        self._forget_names(outer._names_used, scope.name, counts)
         if context is not None:
             context.__exit__(*error)
         return False
 
+    @staticmethod
+    def _forget_names(used, name, counts):
+        """Scopes inside one that is opened anew are named as the first time, so that it
+        can be reused; one entered again as an object leaves all counts as they were."""
+        if counts is not None:
+            used.clear()
+            used.update(counts)
+            return
+        for key in used:
+            if key.startswith(f"{name}/"):
+                used[key] = 0
 
-def _default_initializer(dtype):
+
+def default_initializer(dtype):
+    """What variables of a dtype begin with where nobody says it; ValueError where there
+    is none."""
     if dtype.is_floating or dtype.is_complex:
         return initializers_v1.GlorotUniform(dtype=dtype)
     if dtype.is_integer or dtype.is_bool or dtype == dtypes.string:
@@ -286,7 +304,7 @@ def _initial_value(name, shape, dtype, initializer):
                 f"Variable {name} did not get an initializer, so its `shape` argument "
                 "must be specified."
             )
-        initializer = _default_initializer(dtype)
+        initializer = default_initializer(dtype)
     if not callable(initializer):
         return _constant_initializer(shape, dtype, initializer)
     if shape is None:
@@ -405,7 +423,7 @@ def _in_parts(variable):
 def _make_parts(name, shape, dtype, initializer, partitioner, arguments):
     partitioned_variables.refuse_eager()
     if initializer is None:
-        initializer = _default_initializer(dtype)
+        initializer = default_initializer(dtype)
 
     def make_part(part_name, value, part_dtype):
         return _make(initial_value=value, name=part_name, dtype=part_dtype, **arguments)
@@ -418,7 +436,8 @@ def _make_parts(name, shape, dtype, initializer, partitioner, arguments):
 def _make(name, **kwargs):
     """A variable of exactly that name, whatever name scope is in force."""
     if _headrace.is_eager():
-        return variable_v1(name=name, **kwargs)
+        with name_scope(""):
+            return variable_v1(name=name, **kwargs)
     if stack.in_branch_of_plain_graph():
         with stack.init_scope():
             return _make(name, **kwargs)
@@ -462,31 +481,49 @@ def variable_v1(**given):
     if graph is not None and stack.in_branch_of_plain_graph():
         with stack.init_scope():
             return variable_v1(**{**given, "use_resource": use_resource})
-    for other in ("use_resource", "expected_shape", "import_scope"):
-        del given[other]
     if graph is None or graph.building_function:
-        del given["collections"]
+        for other in ("use_resource", "expected_shape", "import_scope", "collections"):
+            del given[other]
         if lifting is None:
             del given["experimental_enable_variable_lifting"]
         return framework_variables.Variable(**given)
-    del given["experimental_enable_variable_lifting"]
+    given["use_resource"] = use_resource
+    return framework_variables.by_creators(_of_plain_graph, given)
+
+
+def _of_plain_graph(next_creator=None, use_resource=False, **given):
+    """What variable_v1 makes where creators do nothing else."""
+    for other in ("expected_shape", "experimental_enable_variable_lifting"):
+        given.pop(other, None)
+    given.pop("import_scope", None)
     return (GraphVariable if use_resource else RefVariable)(**given)
 
 
-def get_local_variable(name, *args, **kwargs):
+@_having(
+    "name, shape=None, dtype=None, initializer=None, regularizer=None, "
+    "trainable=False, collections=None, caching_device=None, partitioner=None, "
+    "validate_shape=True, use_resource=None, custom_getter=None, constraint=None, "
+    "synchronization=AUTO, aggregation=NONE"
+)
+def get_local_variable(name, trainable, **kwargs):
     """get_variable for variables that are not saved and not trained."""
-    kwargs["trainable"] = False
+    kwargs["trainable"] = False  # whatever is asked for, as upstream
     keys = kwargs.get("collections") or []
     local = collections.GraphKeys.LOCAL_VARIABLES
     kwargs["collections"] = [*keys, local]
-    return get_variable(name, *args, **kwargs)
+    return get_variable(name, **kwargs)
 
 
 class variable_op_scope(variable_scope):  # noqa: N801
     """The old order of variable_scope's arguments."""
 
-    def __init__(self, values, name_or_scope, default_name=None, **kwargs):
-        super().__init__(name_or_scope, default_name, values, **kwargs)
+    @signatures.having(
+        "self, values, name_or_scope, default_name=None, initializer=None, "
+        "regularizer=None, caching_device=None, partitioner=None, custom_getter=None, "
+        "reuse=None, dtype=None, use_resource=None, constraint=None"
+    )
+    def __init__(self, values, name_or_scope, default_name, **given):
+        super().__init__(name_or_scope, default_name, values, **given)
 
 
 def _reusing():

@@ -153,3 +153,22 @@ def test_schedules_tell_their_arguments():
         "warmup_target": None,
         "warmup_steps": 0,
     }
+
+
+def test_names_of_what_is_serialized():
+    k = tf.keras
+    for space, made, name in (
+        (k.losses, k.losses.Huber(2.0), "loss"),
+        (k.initializers, k.initializers.GlorotUniform(), "initializer"),
+        (k.regularizers, k.regularizers.L1(0.5), "regularizer"),
+        (k.constraints, k.constraints.MaxNorm(2.0), "constraint"),
+        (k.metrics, k.metrics.Mean(name="m"), "metric"),
+    ):
+        found = space.serialize(**{name: made})
+        assert set(found) >= {"class_name", "config", "module"}
+        older = space.serialize(made, use_legacy_format=True)
+        assert older == {key: found[key] for key in ("class_name", "config")}
+        again = space.deserialize(found).get_config()
+        assert again == space.deserialize(older).get_config() == made.get_config()
+    assert k.losses.serialize(k.losses.mean_squared_error) == "mean_squared_error"
+    assert k.losses.deserialize(name="mse") is k.losses.mean_squared_error

@@ -124,3 +124,27 @@ def test_values_of_several_placeholders_are_fed_beside_the_one_that_is_moved():
             [a, b], [[3, 1], [3, 2]], joined * joined, [2, 3], extra_feed_dict=feeds
         )
     assert error < 1e-8
+
+
+def test_gradients_of_nothing_and_nan():
+    v1 = tf.compat.v1
+
+    @tf.RegisterGradient("TestTurned")
+    def turned(op, grad):
+        return tf.transpose(grad)
+
+    @tf.RegisterGradient("TestNaN")
+    def nan(op, grad):
+        return grad * np.nan
+
+    with tf.Graph().as_default() as graph, v1.Session():
+        x = v1.placeholder(tf.float32)
+        with graph.gradient_override_map({"Identity": "TestTurned"}):
+            y = tf.identity(x)
+        text = r"Empty gradient has wrong shape: expected \(0, 3\), got \(3, 0\)"
+        for function in (v1.test.compute_gradient, v1.test.compute_gradient_error):
+            with pytest.raises(ValueError, match=text):
+                function(x, (0, 3), y, (0, 3))
+        with graph.gradient_override_map({"Identity": "TestNaN"}):
+            y = tf.identity(x)
+        assert np.isnan(v1.test.compute_gradient_error(x, (), y, ()))

@@ -508,3 +508,20 @@ print(path)
         reader = tf.train.load_checkpoint(path.strip())
         saved = reader.get_tensor("v/.ATTRIBUTES/VARIABLE_VALUE")
         assert path.strip().endswith(f"trial{i + 1}-6") and (saved == i + 1).all()
+
+
+def test_managers_go_on_from_a_step(tmp_path):
+    step = tf.Variable(10)
+    manager = tf.train.CheckpointManager(
+        tf.train.Checkpoint(step=step),
+        str(tmp_path),
+        3,
+        step_counter=step,
+        checkpoint_interval=5,
+        last_checkpoint_step=8,
+    )
+    assert manager.save() is None
+    step.assign(13)
+    assert manager.save().endswith("ckpt-1")
+    step.assign(14)
+    assert manager.save() is None

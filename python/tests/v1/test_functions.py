@@ -284,3 +284,58 @@ def test_datasets_of_datasets(name):
     datasets = [tf.data.Dataset.range(2)] * 2
     rest = [tf.data.Dataset.range(2)] if name[0] == "c" else []
     assert len(list(made(datasets, *rest))) in (2, 4)
+
+
+def _cells(values, dtype=tf.int64):
+    places = [[0, 0], [0, 2], [1, 1]]
+    return tf.SparseTensor(places, tf.constant(values, dtype), [2, 4])
+
+
+def test_sparse_merge():
+    merge = v1.sparse.merge
+    weights = _cells([1.0, 2.0, 3.0], tf.float32)
+    found = merge(_cells([3, 1, 2]), weights, 5)
+    assert found.indices.numpy().tolist() == [[0, 1], [0, 3], [1, 2]]
+    assert found.values.numpy().tolist() == [2, 1, 3]
+    assert found.dense_shape.numpy().tolist() == [2, 5]
+    kept = merge(_cells([3, 1, 2]), weights, 5, already_sorted=True)
+    assert kept.values.numpy().tolist() == [1, 2, 3]
+    several = merge([_cells([3, 1, 2]), _cells([1, 0, 2])], weights, [5, 4])
+    assert several.indices.numpy().tolist() == [[0, 1, 0], [0, 3, 1], [1, 2, 2]]
+    assert several.dense_shape.numpy().tolist() == [2, 5, 4]
+    with pytest.raises(TypeError, match="Input must be a SparseTensor."):
+        merge(_cells([3, 1, 2]), 3, 5)
+    with pytest.raises(TypeError, match="vocab_size has to be a list of Tensors"):
+        merge([_cells([3, 1, 2])], weights, 5)
+    with pytest.raises(TypeError, match="vocab_size has to be a Tensor or Python int"):
+        merge(_cells([3, 1, 2]), weights, [5])
+    with pytest.raises(ValueError, match="have to have equal lengths"):
+        merge([_cells([3, 1, 2])], weights, [5, 4])
+
+
+def test_spectral_names():
+    x = np.sin(np.arange(4) * 0.7 + 1).astype("f4")
+    np.testing.assert_allclose(v1.spectral.dct(x), tf.signal.dct(x))
+    np.testing.assert_allclose(v1.spectral.idct(x), tf.signal.idct(x))
+
+
+def test_what_may_be_fed_is_not_known():
+    with tf.Graph().as_default(), v1.Session() as session:
+        given = v1.placeholder_with_default(1, [])
+        assert tf.get_static_value(given) is None
+        assert tf.get_static_value(tf.equal(given, 1)) is None
+        assert tf.get_static_value(tf.equal(tf.constant(1), 1))
+        assert session.run(tf.equal(given, 1), {given: 2}) == np.False_
+
+
+def test_assignments_have_the_names_they_are_given():
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.get_variable("x", initializer=[1.0, 2.0])
+        assert x.assign([3.0, 4.0], name="set", read_value=False).name == "set"
+        assert x.assign_add([1.0, 1.0], name="more", read_value=False).name == "more"
+        less = x.assign_sub([1.0, 2.0], name="less", read_value=False)
+        session.run(x.initializer)
+        session.run(less)
+        assert session.run(x).tolist() == [0.0, 0.0]
+        with pytest.raises(ValueError, match="Shape mismatch"):
+            x.assign([1.0], name="wrong")

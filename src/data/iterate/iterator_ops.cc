@@ -4,6 +4,7 @@
 #include "data/dataset_op.h"
 #include "data/iterate/handle_text.h"
 #include "data/iterate/iterator_resource.h"
+#include "op/op_like.h"
 
 namespace headrace {
 namespace {
@@ -289,6 +290,23 @@ HR_OP(IteratorFromStringHandleV2)
     .Stateful()
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<TextToHandle>);
+
+Status DeviceOfIterator(KernelContext& c) {
+  HR_RETURN_IF_ERROR(IteratorInput(c, 0).status());
+  c.set_output(0, Tensor::Scalar<std::string>(
+                      "/job:localhost/replica:0/task:0/device:CPU:0"));
+  return OkStatus();
+}
+
+HR_OP(IteratorGetDevice)
+    .Input("resource: resource")
+    .Output("device: string")
+    .Doc("The device that an iterator lies on.")
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<DeviceOfIterator>);
+[[maybe_unused]] const bool kExperimentalGetDevice =
+    RegisterLike("ExperimentalIteratorGetDevice", "IteratorGetDevice");
 
 }  // namespace
 }  // namespace headrace

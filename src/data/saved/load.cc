@@ -140,10 +140,8 @@ Status MakeLoad(KernelContext& c) {
                                  run->num_elements);
 }
 
-// Of pipelines with the same hash it is thought that their elements are the
-// same. Functions do not count: their names change from run to run.
-uint64_t StructureHash(const Dataset& dataset, uint64_t h) {
-  // FNV-1a with 64 bits: names of folders must stay the same in every release.
+// FNV-1a with 64 bits: names of folders must stay the same in every release.
+uint64_t HashStructure(const Dataset& dataset, uint64_t h) {
   constexpr uint64_t kPrime = 1099511628211u;
   const auto mix = [&](StringView bytes) {
     for (const char b : bytes) h = (h ^ static_cast<uint8_t>(b)) * kPrime;
@@ -154,7 +152,7 @@ uint64_t StructureHash(const Dataset& dataset, uint64_t h) {
     mix(absl::StrCat(DTypeName(dataset.spec().types[i]),
                      dataset.spec().shapes[i].ToString()));
   }
-  for (const DatasetPtr& d : dataset.inputs()) h = StructureHash(*d, h);
+  for (const DatasetPtr& d : dataset.inputs()) h = HashStructure(*d, h);
   return h;
 }
 
@@ -162,12 +160,11 @@ Status MakeSnapshot(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(const std::string path, TextInput(c, 1, "path"));
-  constexpr uint64_t kBasis = 14695981039346656037u;
   // Upstream hands its own graphs' hash over; without one the structure is
   // hashed.
   const uint64_t hash = c.op().bool_attr("hash_valid")
                             ? static_cast<uint64_t>(c.op().int_attr("hash"))
-                            : StructureHash(*input, kBasis);
+                            : StructureHash(*input);
   SavedSource source;
   SaveTarget target;
   target.graph_hash = absl::StrCat(hash);
@@ -243,6 +240,11 @@ StatusOr<IteratorPtr> IterateSaved(PullContext& c, const SavedSource& source,
         "components have other types");
   }
   return made->Iterate(c, parent);
+}
+
+uint64_t StructureHash(const Dataset& dataset) {
+  constexpr uint64_t kBasis = 14695981039346656037u;
+  return HashStructure(dataset, kBasis);
 }
 
 }  // namespace headrace

@@ -20,4 +20,8 @@ struct SavedSource {
 StatusOr<IteratorPtr> IterateSaved(PullContext& c, const SavedSource& source,
                                    const ElementSpec& spec, StringView parent);
 
+// Of pipelines with the same hash it is thought that their elements are the
+// same. Functions do not count: their names change from run to run.
+uint64_t StructureHash(const Dataset& dataset);
+
 }  // namespace headrace

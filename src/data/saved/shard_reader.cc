@@ -1,5 +1,7 @@
 // SnapshotDatasetReader: the elements of one shard of a saved dataset.
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
 #include "base/files/files.h"
 #include "data/dataset_op.h"
 #include "data/elements.h"
@@ -78,15 +80,31 @@ class ShardIterator : public IteratorOf<ShardDataset> {
     std::string path;
     HR_ASSIGN_OR_RETURN(FileSystem * fs,
                         FileSystemFor(dataset().folder(), &path));
-    path = ShardFile(path, number_);
-    // Files are numbered without gaps: the first that is not there is behind
-    // the last.
-    *end = !FileExists(fs, path);
+    HR_RETURN_IF_ERROR(FindFile(fs, path, end));
     if (*end) return OkStatus();
+    path = ShardFile(path, number_);
     HR_ASSIGN_OR_RETURN(const Compression compression,
                         ParseCompression(dataset().compression()));
     HR_ASSIGN_OR_RETURN(file_, fs->OpenToRead(path));
     reader_ = std::make_unique<RecordReader>(file_.get(), compression);
+    return OkStatus();
+  }
+  // The first file from number_ on. A shard that got its first element after a
+  // walk was saved has no files of smaller numbers.
+  Status FindFile(FileSystem* fs, const std::string& folder, bool* end) {
+    *end = false;
+    if (FileExists(fs, ShardFile(folder, number_))) return OkStatus();
+    HR_ASSIGN_OR_RETURN(const std::vector<std::string> names, fs->List(folder));
+    int64_t next = INT64_MAX, n;
+    for (StringView name : names) {
+      if (!absl::ConsumeSuffix(&name, ".snapshot") ||
+          !absl::SimpleAtoi(name, &n) || n < number_) {
+        continue;
+      }
+      next = std::min(next, n);
+    }
+    *end = next == INT64_MAX;
+    if (!*end) number_ = next;
     return OkStatus();
   }
   StatusOr<Tensor> Parse(size_t i) const {
@@ -149,6 +167,26 @@ HR_OP(SnapshotDatasetReader)
     .Stateful()
     .Shape(ScalarShape)
     .Cpu(ComputeOwn<MakeReader>);
+
+Status MakeNestedReader(KernelContext& c) {
+  std::vector<Element> datasets;
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    HR_RETURN_IF_ERROR(DatasetOf(c.input(i)).status());
+    datasets.push_back({c.input(i)});
+  }
+  return SetDataset<ShardsDataset>(c, ElementSpec{{DType::kVariant}, {Shape()}},
+                                   std::move(datasets));
+}
+
+HR_OP(SnapshotNestedDatasetReader)
+    .Input("inputs: N * variant")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("N: int >= 1")
+    .Doc("A dataset whose elements are these datasets.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeNestedReader>);
 
 }  // namespace
 

@@ -37,9 +37,24 @@ class FilesDataset : public Dataset {
     }
   }
 
+  bool reads_files() const override { return true; }
+
   class Iterator : public IteratorOf<FilesDataset> {
    public:
     using IteratorOf::IteratorOf;
+    Status Start(PullContext& c) override {
+      shard_ = c.files;
+      index_ = shard_.index;
+      const auto files = static_cast<int64_t>(dataset().files_.size());
+      if (shard_.count <= std::max<int64_t>(files, 1)) return OkStatus();
+      return InvalidArgument(
+          "Could not apply FILE based sharding: the dataset only has ", files,
+          " file(s), which is not enough for the required ", shard_.count,
+          " shards/workers. If you are using datasets with distribution "
+          "strategy, consider setting the auto sharding policy to either DATA "
+          "or OFF using the `experimental_distribute.auto_shard_policy` option "
+          "of `tf.data.Options()`.");
+    }
     Status Next(PullContext& c, Element* out, bool* end) override {
       while (true) {
         if (!file_) {
@@ -79,11 +94,12 @@ class FilesDataset : public Dataset {
       }
       file_.reset();
       if (index_ < 0 ||
-          index_ > static_cast<int64_t>(dataset().files_.size())) {
+          (index_ > static_cast<int64_t>(dataset().files_.size()) &&
+           shard_.count == 1)) {
         return DamagedState(prefix());
       }
       if (offset < 0 ||
-          index_ == static_cast<int64_t>(dataset().files_.size())) {
+          index_ >= static_cast<int64_t>(dataset().files_.size())) {
         return OkStatus();
       }
       return Open(offset);
@@ -101,7 +117,7 @@ class FilesDataset : public Dataset {
       records_.reset();
       source_.reset();
       file_.reset();
-      ++index_;
+      index_ += shard_.count;
     }
     Status Open(int64_t offset) {
       const FilesDataset& d = dataset();
@@ -191,6 +207,7 @@ class FilesDataset : public Dataset {
     }
 
     int64_t index_ = 0;
+    FileShard shard_;
     std::unique_ptr<RandomAccessFile> file_;
     std::unique_ptr<RecordReader> records_;
     std::unique_ptr<BufferedSource> source_;

@@ -33,6 +33,14 @@ class RangeDataset : public Dataset {
         start_(start),
         step_(step),
         count_(CountOf(start, stop, step)) {}
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    auto self =
+        std::static_pointer_cast<const RangeDataset>(shared_from_this());
+    return ReaderOf([self](PullContext&, int64_t i, Element* out) {
+      *out = {IntegerOf(self->spec().types[0], self->At(i))};
+      return OkStatus();
+    });
+  }
   StringView kind() const override { return "Range"; }
   int64_t Count() const override { return count_; }
   int64_t At(int64_t i) const {

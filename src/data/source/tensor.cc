@@ -8,6 +8,14 @@ class TensorDataset : public Dataset {
  public:
   TensorDataset(ElementSpec spec, Element element)
       : Dataset(std::move(spec)), element_(std::move(element)) {}
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    auto self =
+        std::static_pointer_cast<const TensorDataset>(shared_from_this());
+    return ReaderOf([self](PullContext&, int64_t, Element* out) {
+      *out = self->element_;
+      return OkStatus();
+    });
+  }
   StringView kind() const override { return "FromTensor"; }
   int64_t Count() const override { return 1; }
 
@@ -74,6 +82,15 @@ class TensorSliceDataset : public Dataset {
     for (const Tensor& t : tensors_) {
       row_shapes_.push_back(t.shape().Sub(1, t.rank()));
     }
+  }
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    auto self =
+        std::static_pointer_cast<const TensorSliceDataset>(shared_from_this());
+    return ReaderOf([self](PullContext&, int64_t i, Element* out) {
+      out->clear();
+      for (const Tensor& t : self->tensors_) out->push_back(RowOf(t, i));
+      return OkStatus();
+    });
   }
   StringView kind() const override { return "TensorSlice"; }
   int64_t Count() const override { return rows_; }

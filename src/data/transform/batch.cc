@@ -17,6 +17,20 @@ class BatchDataset : public InputDataset {
         size_(size),
         drop_remainder_(drop),
         parallel_(parallel) {}
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    HR_ASSIGN_OR_RETURN(ElementReaderPtr from, input().Reader(c));
+    return ReaderOf(
+        [from = std::move(from), size = size_, count = input().Cardinality()](
+            PullContext& context, int64_t i, Element* out) {
+          // The last one may be short.
+          std::vector<Element> elements(std::min(size, count - i * size));
+          for (size_t k = 0; k < elements.size(); ++k) {
+            HR_RETURN_IF_ERROR(from->Read(
+                context, i * size + static_cast<int64_t>(k), &elements[k]));
+          }
+          return StackElements(elements, out);
+        });
+  }
   StringView kind() const override {
     return parallel_ ? "ParallelBatch" : "BatchV2";
   }
@@ -34,6 +48,7 @@ class BatchDataset : public InputDataset {
     }
     return nullptr;
   }
+  int64_t batch_size() const override { return size_; }
   int64_t Count() const override {
     const int64_t n = input().Cardinality();
     if (n < 0) return n;

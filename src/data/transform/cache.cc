@@ -40,6 +40,9 @@ class CacheDataset : public InputDataset {
                std::shared_ptr<MemoryCache> cache)
       : InputDataset(std::move(spec), std::move(input)),
         cache_(std::move(cache)) {}
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    return input().Reader(c);
+  }
   StringView kind() const override { return "MemoryCache"; }
 
   class Iterator : public IteratorOf<CacheDataset> {

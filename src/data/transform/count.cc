@@ -1,5 +1,6 @@
 // TakeDataset, SkipDataset, ShardDataset: elements by their number.
 #include "data/dataset_op.h"
+#include "data/transform/shard.h"
 
 namespace headrace {
 namespace {
@@ -8,6 +9,9 @@ class TakeDataset : public InputDataset {
  public:
   TakeDataset(ElementSpec spec, DatasetPtr input, int64_t count)
       : InputDataset(std::move(spec), std::move(input)), count_(count) {}
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    return input().Reader(c);
+  }
   StringView kind() const override {
     return count_ == 0 ? "EmptyTake" : "FiniteTake";
   }
@@ -63,6 +67,10 @@ class SkipDataset : public InputDataset {
  public:
   SkipDataset(ElementSpec spec, DatasetPtr input, int64_t count)
       : InputDataset(std::move(spec), std::move(input)), count_(count) {}
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    HR_ASSIGN_OR_RETURN(ElementReaderPtr from, input().Reader(c));
+    return ReadAt(std::move(from), [n = count_](int64_t i) { return i + n; });
+  }
   StringView kind() const override {
     return count_ < 0 ? "EmptySkip" : "FiniteSkip";
   }
@@ -122,6 +130,12 @@ class ShardDataset : public InputDataset {
         shards_(shards),
         index_(index),
         require_non_empty_(require_non_empty) {}
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    HR_ASSIGN_OR_RETURN(ElementReaderPtr from, input().Reader(c));
+    return ReadAt(std::move(from), [n = shards_, first = index_](int64_t i) {
+      return first + i * n;
+    });
+  }
   StringView kind() const override { return "Shard"; }
   int64_t Count() const override {
     const int64_t n = input().Cardinality();
@@ -252,4 +266,12 @@ HR_OP(ShardDataset)
     .Cpu(ComputeOwn<MakeShard>);
 
 }  // namespace
+
+DatasetPtr ShardOf(DatasetPtr input, int64_t count, int64_t index,
+                   bool of_files) {
+  ElementSpec spec = input->spec();
+  return MakeNested<const ShardDataset>(std::move(spec), std::move(input),
+                                        count, index, of_files);
+}
+
 }  // namespace headrace

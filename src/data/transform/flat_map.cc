@@ -1,6 +1,7 @@
 // FlatMapDataset: the datasets that a function makes of elements, one behind
 // another.
 #include "data/dataset_op.h"
+#include "data/transform/shard.h"
 
 namespace headrace {
 namespace {
@@ -11,6 +12,7 @@ class FlatMapDataset : public InputDataset {
       : InputDataset(std::move(spec), std::move(input)), f_(std::move(f)) {}
   StringView kind() const override { return "FlatMap"; }
   int64_t Count() const override { return kUnknownCardinality; }
+  bool reads_files() const override { return f_->reads_files(); }
 
   class Iterator : public InputIterator<FlatMapDataset> {
    public:
@@ -18,7 +20,10 @@ class FlatMapDataset : public InputDataset {
     Status Start(PullContext& c) override {
       HR_ASSIGN_OR_RETURN(run_, dataset().f_->Begin(c));
       inner_ = c.Inner();
-      return InputIterator::Start(c);
+      if (!dataset().reads_files()) return InputIterator::Start(c);
+      HR_ASSIGN_OR_RETURN(input_,
+                          IterateFiles(dataset().inputs()[0], c, prefix()));
+      return OkStatus();
     }
     Status Next(PullContext& c, Element* out, bool* end) override {
       while (true) {

@@ -4,6 +4,7 @@
 
 #include "data/dataset_op.h"
 #include "data/transform/read_ahead.h"
+#include "data/transform/shard.h"
 #include "op/op_like.h"
 #include "op/registry.h"
 
@@ -34,6 +35,7 @@ class InterleaveDataset : public InputDataset {
     return parallel_ ? "ParallelInterleaveV4" : "Interleave";
   }
   int64_t Count() const override { return kUnknownCardinality; }
+  bool reads_files() const override { return f_->reads_files(); }
 
   class Iterator : public KeptInputIterator<InterleaveDataset> {
    public:
@@ -41,7 +43,10 @@ class InterleaveDataset : public InputDataset {
     Status Start(PullContext& c) override {
       HR_ASSIGN_OR_RETURN(run_, dataset().f_->Begin(c));
       inner_ = c.Inner();
-      return KeptInputIterator::Start(c);
+      if (!dataset().reads_files()) return KeptInputIterator::Start(c);
+      HR_ASSIGN_OR_RETURN(input_,
+                          IterateFiles(dataset().inputs()[0], c, prefix()));
+      return OkStatus();
     }
     Status Next(PullContext& c, Element* out, bool* end) override;
     Status Save(PullContext& c, StateWriter& w) override;

@@ -14,6 +14,18 @@ std::unique_ptr<MapIterator> MappedDataset::Kept(std::string prefix) const {
   return map;
 }
 
+StatusOr<ElementReaderPtr> MappedDataset::Reader(PullContext& c) const {
+  HR_ASSIGN_OR_RETURN(ElementReaderPtr from, input().Reader(c));
+  HR_ASSIGN_OR_RETURN(FunctionRunPtr run, f_->Begin(c));
+  return ReaderOf([from = std::move(from), run = std::move(run), f = f_](
+                      PullContext& context, int64_t i, Element* out) {
+    Element args;
+    HR_RETURN_IF_ERROR(from->Read(context, i, &args));
+    const Status s = (*run)(&args, out);
+    return s.ok() ? s : f->Blame(s, "random access");
+  });
+}
+
 // Upstream says nothing of the place where a batch is one with its map.
 Status MapIterator::Failed(const Status& s) const {
   if (!kept_) return dataset().f()->Blame(s, prefix());

@@ -20,6 +20,7 @@ class MappedDataset : public InputDataset {
   DatasetPtr StandIn(const PullContext& c) const override {
     return StandsAside(c) ? inputs()[0] : nullptr;
   }
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override;
   // A walk, not started, with the prefix of who keeps it and saves its state.
   std::unique_ptr<MapIterator> Kept(std::string prefix) const;
 

@@ -17,6 +17,7 @@ class MapAndBatchDataset : public InputDataset {
         size_(size),
         drop_remainder_(drop) {}
   StringView kind() const override { return "MapAndBatch"; }
+  int64_t batch_size() const override { return size_; }
   int64_t Count() const override {
     const int64_t n = map_->Cardinality();
     if (n < 0) return n;

@@ -13,7 +13,11 @@ class OptionsDataset : public InputDataset {
  public:
   OptionsDataset(DatasetPtr input, ProtoOptions options)
       : InputDataset(input->spec(), input), options_(std::move(options)) {}
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    return input().Reader(c);
+  }
   StringView kind() const override { return "Options"; }
+  const ProtoOptions& options() const { return options_; }
   DatasetPtr StandIn(const PullContext&) const override { return inputs()[0]; }
   void SetOptions(WalkOptions* o) const override {
     const ProtoOptions& p = options_;
@@ -199,7 +203,6 @@ OpBuilder ForwardOp(const char* name, const char* doc) {
   b.Doc(doc).Shape(ScalarShape).Cpu(ComputeOwn<ForwardDataset>);
   return b;
 }
-const char kTimed[] = "The input; what it takes is told to nobody.";
 const char kUnsaved[] = "The input, which upstream does not save.";
 [[maybe_unused]] const OpRegistrar kForwards[] = {
     ForwardOp("OptimizeDataset", "The input; walks rewrite what they go along.")
@@ -207,25 +210,41 @@ const char kUnsaved[] = "The input, which upstream does not save.";
         .Attr(kOutputTypes)
         .Attr(kOutputShapes)
         .Attr("optimization_configs: list(string) = []"),
-    ForwardOp("LatencyStatsDataset", kTimed)
-        .Input("tag: string")
-        .Attr(kOutputTypes)
-        .Attr(kOutputShapes),
-    ForwardOp("BytesProducedStatsDataset", kTimed)
-        .Input("tag: string")
+    ForwardOp("RewriteDataset", "The input; walks rewrite what they go along.")
+        .Input("rewrite_name: string")
         .Attr(kOutputTypes)
         .Attr(kOutputShapes),
     ForwardOp("NonSerializableDataset", kUnsaved)
         .Attr(kOutputTypes)
         .Attr(kOutputShapes),
 };
-[[maybe_unused]] const bool kExperimentalForwards[] = {
-    RegisterLike("ExperimentalLatencyStatsDataset", "LatencyStatsDataset"),
-    RegisterLike("ExperimentalBytesProducedStatsDataset",
-                 "BytesProducedStatsDataset"),
-    RegisterLike("ExperimentalNonSerializableDataset",
-                 "NonSerializableDataset"),
-};
+[[maybe_unused]] const bool kExperimentalUnsaved = RegisterLike(
+    "ExperimentalNonSerializableDataset", "NonSerializableDataset");
+
+// What all OptionsDatasets of a pipeline say; the last of them counts.
+void MergeOptions(const Dataset& dataset, ProtoOptions* options) {
+  for (const DatasetPtr& input : dataset.inputs()) {
+    MergeOptions(*input, options);
+  }
+  if (const auto* own = dynamic_cast<const OptionsDataset*>(&dataset)) {
+    options->MergeFrom(own->options());
+  }
+}
+
+Status ReadOptions(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  ProtoOptions options;
+  MergeOptions(*input, &options);
+  c.set_output(0, Tensor::Scalar<std::string>(options.SerializeAsString()));
+  return OkStatus();
+}
+
+HR_OP(GetOptions)
+    .Input("input_dataset: variant")
+    .Output("serialized_options: string")
+    .Doc("The options of a dataset, a serialised Options message.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<ReadOptions>);
 
 // How many threads a pool is asked to have.
 class ThreadPoolHandle : public Resource {

@@ -72,6 +72,7 @@ class PaddedBatchDataset : public InputDataset {
         shapes_(std::move(shapes)),
         values_(std::move(values)) {}
   StringView kind() const override { return "PaddedBatchV2"; }
+  int64_t batch_size() const override { return size_; }
   int64_t Count() const override {
     const int64_t n = input().Cardinality();
     if (n < 0) return n;

@@ -11,6 +11,9 @@ class PrefetchDataset : public InputDataset {
  public:
   PrefetchDataset(ElementSpec spec, DatasetPtr input, int64_t size)
       : InputDataset(std::move(spec), std::move(input)), size_(size) {}
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    return input().Reader(c);
+  }
   StringView kind() const override { return "Prefetch"; }
 
   class Iterator : public IteratorOf<PrefetchDataset> {

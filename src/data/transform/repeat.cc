@@ -9,6 +9,18 @@ class RepeatDataset : public InputDataset {
  public:
   RepeatDataset(ElementSpec spec, DatasetPtr input, int64_t count)
       : InputDataset(std::move(spec), std::move(input)), count_(count) {}
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    if (count_ < 0) {
+      return FailedPrecondition("`repeat(", count_,
+                                ")` does not support random access of tf.data "
+                                "datasets.");
+    }
+    HR_ASSIGN_OR_RETURN(ElementReaderPtr from, input().Reader(c));
+    return ReadAt(std::move(from),
+                  [n = std::max<int64_t>(input().Cardinality(), 1)](int64_t i) {
+                    return i % n;
+                  });
+  }
   StringView kind() const override {
     if (count_ < 0) return "ForeverRepeat";
     return count_ == 0 ? "EmptyRepeat" : "FiniteRepeat";

@@ -274,24 +274,6 @@ Status ShuffleDataset::Iterator::Restore(PullContext& c, const StateReader& r) {
   return OkStatus();
 }
 
-// The generator of input i, or one of the op's own seeds.
-StatusOr<std::shared_ptr<SeedGenerator>> SeedsOf(const KernelContext& c,
-                                                 int seeds, int handle,
-                                                 bool fresh) {
-  // A generator in a resource lives on when the dataset is iterated again, so
-  // each iteration goes on with other seeds.
-  if (handle >= 0 && c.input(handle).num_elements() == 1 &&
-      c.input(handle).scalar<ResourceHandle>().resource) {
-    return ResourceAs<SeedGenerator>(c.input(handle), c.services().resources);
-  }
-  int64_t seed = 0, seed2 = 0;
-  if (seeds >= 0) {
-    HR_ASSIGN_OR_RETURN(seed, IntInput(c, seeds, "seed"));
-    HR_ASSIGN_OR_RETURN(seed2, IntInput(c, seeds + 1, "seed2"));
-  }
-  return MakeSeeds(seed, seed2, fresh);
-}
-
 // Positions of inputs; -1: the op has no such input.
 template <int seeds, int handle, int count>
 Status MakeShuffle(KernelContext& c) {
@@ -392,6 +374,23 @@ HR_OP(ShuffleAndRepeatDatasetV2)
     .Cpu(ComputeOwn<MakeShuffle<2, 5, 4>>);
 
 }  // namespace
+
+StatusOr<std::shared_ptr<SeedGenerator>> SeedsOf(const KernelContext& c,
+                                                 int seeds, int handle,
+                                                 bool fresh) {
+  // A generator in a resource lives on when the dataset is iterated again, so
+  // each iteration goes on with other seeds.
+  if (handle >= 0 && c.input(handle).num_elements() == 1 &&
+      c.input(handle).scalar<ResourceHandle>().resource) {
+    return ResourceAs<SeedGenerator>(c.input(handle), c.services().resources);
+  }
+  int64_t seed = 0, seed2 = 0;
+  if (seeds >= 0) {
+    HR_ASSIGN_OR_RETURN(seed, IntInput(c, seeds, "seed"));
+    HR_ASSIGN_OR_RETURN(seed2, IntInput(c, seeds + 1, "seed2"));
+  }
+  return MakeSeeds(seed, seed2, fresh);
+}
 
 DatasetPtr RepeatedShuffle(const Dataset& dataset, int64_t count) {
   const auto* shuffle = dynamic_cast<const ShuffleDataset*>(&dataset);

@@ -9,6 +9,22 @@ class ZipDataset : public Dataset {
  public:
   ZipDataset(ElementSpec spec, std::vector<DatasetPtr> inputs)
       : Dataset(std::move(spec)), inputs_(std::move(inputs)) {}
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    std::vector<ElementReaderPtr> from;
+    for (const DatasetPtr& d : inputs_) {
+      HR_ASSIGN_OR_RETURN(from.emplace_back(), d->Reader(c));
+    }
+    return ReaderOf([from = std::move(from)](PullContext& context, int64_t i,
+                                             Element* out) {
+      out->clear();
+      Element part;
+      for (const ElementReaderPtr& r : from) {
+        HR_RETURN_IF_ERROR(r->Read(context, i, &part));
+        for (Tensor& t : part) out->push_back(std::move(t));
+      }
+      return OkStatus();
+    });
+  }
   StringView kind() const override { return "Zip"; }
   std::vector<DatasetPtr> inputs() const override { return inputs_; }
   int64_t Count() const override {
@@ -121,6 +137,15 @@ class ConcatenateDataset : public Dataset {
  public:
   ConcatenateDataset(ElementSpec spec, DatasetPtr a, DatasetPtr b)
       : Dataset(std::move(spec)), parts_{std::move(a), std::move(b)} {}
+  StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    HR_ASSIGN_OR_RETURN(ElementReaderPtr a, parts_[0]->Reader(c));
+    HR_ASSIGN_OR_RETURN(ElementReaderPtr b, parts_[1]->Reader(c));
+    return ReaderOf([a = std::move(a), b = std::move(b),
+                     n = parts_[0]->Cardinality()](PullContext& context,
+                                                   int64_t i, Element* out) {
+      return i < n ? a->Read(context, i, out) : b->Read(context, i - n, out);
+    });
+  }
   StringView kind() const override { return "Concatenate"; }
   std::vector<DatasetPtr> inputs() const override {
     return {parts_[0], parts_[1]};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "formats/histogram.h"
 #include "ops/image/codecs.h"
 #include "ops/signal/wav.h"
 #include "tensor/dtype_proto.h"
@@ -25,40 +26,6 @@ std::vector<double> Doubles(const Tensor& t) {
     DispatchDType(t.dtype(), TypeList<bool>{}, add);
   }
   return out;
-}
-
-// Upper ends of the buckets: each 1.1 times the one before, both signs.
-const std::vector<double>& BucketLimits() {
-  static const auto* limits = [] {
-    std::vector<double> positive;
-    for (double v = 1e-12; v < 1e20; v *= 1.1) positive.push_back(v);
-    positive.push_back(std::numeric_limits<double>::max());
-    auto* all = new std::vector<double>;
-    for (auto v = positive.rbegin(); v != positive.rend(); ++v) {
-      all->push_back(-*v);
-    }
-    all->push_back(0);
-    all->insert(all->end(), positive.begin(), positive.end());
-    return all;
-  }();
-  return *limits;
-}
-
-// Runs of empty buckets are written as one.
-void AddBuckets(const std::vector<double>& counts, HistogramProto* histogram) {
-  const std::vector<double>& limits = BucketLimits();
-  for (size_t i = 0; i < counts.size();) {
-    double end = limits[i], count = counts[i];
-    ++i;
-    if (count <= 0) {
-      for (; i < counts.size() && counts[i] <= 0; ++i) {
-        end = limits[i];
-        count = counts[i];
-      }
-    }
-    histogram->add_bucket_limit(end);
-    histogram->add_bucket(count);
-  }
 }
 
 // How numbers become bytes: x * scale + offset.
@@ -142,10 +109,7 @@ std::string NumberedTag(const std::string& tag, const char* kind, int64_t most,
 Status FillHistogram(const std::string& tag, const Tensor& numbers,
                      HistogramProto* histogram) {
   const std::vector<double> values = Doubles(numbers);
-  const std::vector<double>& limits = BucketLimits();
-  std::vector<double> counts(limits.size());
-  double least = std::numeric_limits<double>::max();
-  double most = -least, sum = 0, squares = 0;
+  HistogramCounts counts;
   for (const double v : values) {
     if (std::isnan(v)) {
       return InvalidArgument("Nan in summary histogram for: ", tag);
@@ -153,19 +117,9 @@ Status FillHistogram(const std::string& tag, const Tensor& numbers,
     if (std::isinf(v)) {
       return InvalidArgument("Infinity in summary histogram for: ", tag);
     }
-    const auto at = std::upper_bound(limits.begin(), limits.end(), v);
-    ++counts[std::min<size_t>(at - limits.begin(), limits.size() - 1)];
-    least = std::min(least, v);
-    most = std::max(most, v);
-    sum += v;
-    squares += v * v;
+    counts.Add(v);
   }
-  histogram->set_min(least);
-  histogram->set_max(most);
-  histogram->set_num(static_cast<double>(values.size()));
-  histogram->set_sum(sum);
-  histogram->set_sum_squares(squares);
-  AddBuckets(counts, histogram);
+  counts.FillProto(histogram);
   return OkStatus();
 }
 

@@ -1,5 +1,8 @@
 #include "serving/json/json_text.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "absl/strings/escaping.h"
 #include "serving/json/json_string.h"
 
@@ -122,6 +125,17 @@ StringView JsonReader::Key() {
   ++p_;  // the colon
   SkipSpace();
   return key;
+}
+
+int64_t JsonReader::NumbersAhead() {
+  const auto* close = static_cast<const char*>(std::memchr(p_, ']', end_ - p_));
+  if (close == nullptr) return 0;
+  for (const char other : {'"', '[', '{'}) {
+    if (std::memchr(p_, other, close - p_) != nullptr) return 0;
+  }
+  const int64_t count = std::count(p_, close, ',');
+  p_ = close;
+  return count;
 }
 
 StringView JsonReader::Skip() {

@@ -58,6 +58,9 @@ class JsonReader {
   StringView Key();
   // Goes past a value, and gives its text.
   StringView Skip();
+  // Behind an element of a list: how many more there are where nothing but
+  // numbers and literals follows, to whose end it goes; else 0, and stays.
+  int64_t NumbersAhead();
 
  private:
   void SkipSpace() {

@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <random>
+
 #include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "serving/json/json_float.h"
 #include "serving/json/json_string.h"
 
 namespace headrace::serving {
@@ -121,6 +127,52 @@ TEST(JsonText, Base64) {
   EXPECT_FALSE(Base64Bytes("{\"b64\": \"!\"}").ok());
   EXPECT_FALSE(Base64Bytes("{\"b64\": 1}").ok());
   EXPECT_FALSE(Base64Bytes("{\"b64\": \"aGk=\", \"x\": 1}").ok());
+}
+
+TEST(JsonText, FastFloatsAreTheNearestOnes) {
+  std::mt19937_64 engine(3);
+  int fast = 0;
+  for (int i = 0; i < 200000; ++i) {
+    const auto bits = static_cast<uint32_t>(engine());
+    const auto value = std::bit_cast<float>(bits);
+    if (!std::isfinite(value)) continue;
+    // As few digits as tell floats, or doubles, apart; between two floats; in
+    // fixed form.
+    const double between =
+        (static_cast<double>(value) + std::nextafter(value, 1e30f)) / 2;
+    for (const auto& text :
+         {absl::StrFormat("%.9g", value), absl::StrFormat("%.17g", value),
+          absl::StrFormat("%.17g", between), absl::StrFormat("%.19g", between),
+          absl::StrFormat("%.6f", std::fmod(value, 1000.0f))}) {
+      float found = 0;
+      const char* start = text.data();
+      const char* past = FastFloat(start, start + text.size(), &found);
+      if (past == nullptr) continue;
+      ++fast;
+      EXPECT_EQ(past, start + text.size()) << text;
+      EXPECT_EQ(std::bit_cast<uint32_t>(found),
+                std::bit_cast<uint32_t>(std::strtof(text.c_str(), nullptr)))
+          << text;
+    }
+  }
+  EXPECT_GT(fast, 100000);
+}
+
+TEST(JsonText, CountsNumbersAhead) {
+  const struct {
+    StringView text;
+    int64_t more;
+    char at;
+  } rows[] = {{"[1, 2,3 ]", 2, ']'},         {"[1]", 0, ']'},
+              {"[true, null, NaN]", 2, ']'}, {"[1, \"]\", 2]", 0, ','},
+              {"[1, [2], 3]", 0, ','},       {"[1, {\"a\": 2}]", 0, ','}};
+  for (const auto& row : rows) {
+    JsonReader at(row.text);
+    ASSERT_TRUE(at.Enter());
+    at.Skip();
+    EXPECT_EQ(at.NumbersAhead(), row.more) << row.text;
+    EXPECT_EQ(*at.here(), row.at) << row.text;
+  }
 }
 
 TEST(JsonText, DigitsEndAtAnyOtherByte) {

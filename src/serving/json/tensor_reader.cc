@@ -5,6 +5,8 @@
 #include <system_error>
 #include <type_traits>
 
+#include "serving/json/json_float.h"
+
 namespace headrace::serving {
 namespace {
 
@@ -19,6 +21,12 @@ Status WrongType(StringView value, DType dtype) {
 template <typename T>
 bool ReadNumber(JsonReader& at, T* out) {
   if (at.kind() != JsonKind::kNumber) return false;
+  if constexpr (std::is_same_v<T, float>) {
+    if (const char* past = FastFloat(at.here(), at.end(), out)) {
+      at.MoveTo(past);
+      return true;
+    }
+  }
   auto read = std::from_chars(at.here(), at.end(), *out);
   if constexpr (std::is_floating_point_v<T>) {
     if (read.ec == std::errc::result_out_of_range) {
@@ -103,8 +111,8 @@ Status ShapeOfFirst(JsonReader at, std::vector<int64_t>* dims) {
   dims->assign(depth, 0);
   if (!empty && depth > 0) at.Skip();
   for (int64_t level = depth - 1 - (empty ? 1 : 0); level >= 0; --level) {
-    int64_t count = 1;
-    for (; at.Next(); at.Skip()) ++count;
+    int64_t count = level == depth - 1 ? at.NumbersAhead() : 0;
+    for (++count; at.Next(); at.Skip()) ++count;
     (*dims)[level] = count;
   }
   return OkStatus();

@@ -4,7 +4,7 @@ from headrace import _api as tf
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.feature_column import layers_v1
 from headrace.v1 import graph_summaries as summary
-from headrace.v1 import layers
+from headrace.v1.layer import classes as layers
 from headrace.v1.variable_scope import get_variable, variable_scope
 
 _MOMENTUM = 0.999  # of batch normalization, as upstream's

@@ -3,6 +3,7 @@
 import abc
 import functools
 import inspect
+import re
 
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dispatch, nest, type_spec
@@ -143,7 +144,31 @@ class ExtensionTypeMetaclass(abc.ABCMeta):
             else:
                 cls.__init__ = _constructor_of_fields(signature_of(fields, cls))
             cls.Spec = _spec_class(cls, namespace)
+            if "__name__" in namespace:
+                _register(namespace["__name__"] + ".Spec", cls.Spec)
         super().__init__(name, bases, namespace)
+
+
+# Classes of specs by the names that SavedModels call them by: a class of values says its
+# own in an attribute __name__.
+registered = {}
+_NAME = re.compile(r"(\w+\.)+\w+")
+
+
+def _register(name, spec_class):
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            "Registered name must have the form '{project_name}.{type_name}' (e.g. "
+            f"'my_project.MyTypeSpec'); got {name!r}."
+        )
+    if name in registered:
+        known = registered[name]
+        raise ValueError(
+            f"Name {name} has already been registered for class "
+            f"{known.__module__}.{known.__qualname__}."
+        )
+    registered[name] = spec_class
+    type.__setattr__(spec_class, "_registered_name", name)
 
 
 def _check_names(cls, namespace):

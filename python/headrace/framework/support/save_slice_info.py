@@ -3,6 +3,15 @@
 from headrace.framework.support import protos
 
 
+def _integer(what, text):
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(
+            f"Spec string {what}. Found '{text}', which is not an integer."
+        ) from None
+
+
 class SaveSliceInfo:
     """Which part of a whole variable a part is: how checkpoints keep it."""
 
@@ -32,6 +41,31 @@ class SaveSliceInfo:
         sizes = " ".join(str(d) for d in self.full_shape)
         parts = zip(self.var_offset, self.var_shape)
         return sizes + " " + ":".join(f"{o},{n}" for o, n in parts)
+
+    @classmethod
+    def from_spec(cls, spec):
+        """What a `spec` says; ValueError if it is none."""
+        if not spec:
+            return cls(full_shape=(), var_offset=(), var_shape=())
+        *sizes, parts = spec.split(" ")
+        if not sizes:
+            raise ValueError(
+                "Spec string must contain space-separated full_shape info."
+            )
+        full_shape = [
+            _integer("full_shape must be a sequence of integers", n) for n in sizes
+        ]
+        offsets, shapes = [], []
+        for part in parts.split(":"):
+            offset, comma, size = part.partition(",")
+            if not comma:
+                raise ValueError(
+                    "Spec string must contain comma-separated pairs of offsets and "
+                    "shapes."
+                )
+            offsets.append(_integer("var_offset must be an integer", offset))
+            shapes.append(_integer("var_shape must be an integer", size))
+        return cls(full_shape=full_shape, var_offset=offsets, var_shape=shapes)
 
     def renamed(self, full_name):
         """The same part of another variable."""

@@ -368,10 +368,8 @@ class Layer(tracking.Tracking):
 
     def _check_inputs(self, wanted, inputs, state):
         """Checks the inputs unless some of that shape were found right before."""
-        if isinstance(inputs, list) and len(inputs) == 1:
-            dims = inputs[0].shape._dims
-        else:
-            dims = inputs.shape._dims if isinstance(inputs, _headrace.Tensor) else None
+        one = inputs[0] if isinstance(inputs, list) and len(inputs) == 1 else inputs
+        dims = one.shape._dims if isinstance(one, _headrace.Tensor) else None
         if dims is not None and state.checked == (wanted, dims):
             return
         input_specs.check(wanted, inputs, self._name)

@@ -6,7 +6,7 @@ from headrace.keras.classes import takes
 
 @takes(
     "dtype=None, shape=None, ndim=None, max_ndim=None, min_ndim=None, axes=None, "
-    "allow_last_axis_squeeze=False, name=None"
+    "allow_last_axis_squeeze=False, name=None, optional=False"
 )
 class InputSpec:
     """Rank, shape and dtype that an input must have; None says nothing.

@@ -12,7 +12,7 @@ NAMES.update(serialization.functions_of(vars(accuracy)))
 NAMES.update(_CLASSES)
 NAMES["cosine_proximity"] = accuracy.cosine_similarity
 get, deserialize = serialization.getter(NAMES, "metric function")
-serialize = serialization.serialize
+serialize = serialization.serializer("metric")
 
 _KINDS = ("binary", "sparse_categorical", "categorical")
 _BY_SHAPE = {

@@ -16,6 +16,26 @@ _decode_raw=decode_raw DecodeRaw(input_bytes->bytes, out_type, little_endian, na
 _decode_padded_raw=decode_padded_raw DecodePaddedRaw(input_bytes, fixed_length,
         out_type, little_endian, name)
 decode_compressed DecodeCompressed(bytes, compression_type='', name=None)
+decode_json_example DecodeJSONExample(json_examples, name=None)
+    Serialised Examples (strings, a shape like the input's) of such as are written in
+    JSON by protobuf's rules. InvalidArgumentError for what is none.
+decode_proto DecodeProtoV2(bytes, message_type, field_names, output_types,
+        descriptor_source='local://', message_format='binary', sanitize=False, name=None)
+    Fields of serialised messages: `sizes`, [..., fields], how many values each message
+    has of each field, and `values`, for each field [..., most values], padded with the
+    field's default.
+
+    `descriptor_source` says where `message_type` is described: "local://" for
+    TensorFlow's own messages of graphs, tensors and examples, else the path of a file
+    with a serialised FileDescriptorSet, or "bytes://" and such a set itself. Messages
+    within messages come as strings of their bytes. With `message_format` "text" or
+    `sanitize` protobuf parses the messages first. DataLossError for bytes that are no
+    message.
+encode_proto EncodeProto(sizes, values, field_names, message_type,
+        descriptor_source='local://', name=None)
+    Serialised messages, [...], of their fields: `values` are one tensor a field,
+    [..., values], of which each message takes as many as `sizes`, [..., fields], says.
+    The types are described as for `decode_proto`.
 """,
 )
 

@@ -27,15 +27,18 @@ def _name_of(handle):
 class QueueBase:
     """A queue by its handle: what can be put in and taken out."""
 
-    def __init__(self, dtypes, shapes, names, queue_ref):
-        self._dtypes = dtypes
-        self._shapes = shapes
-        self._names = names
-        self._queue_ref = queue_ref
-        self._name = _name_of(queue_ref)
+    @signatures.keeping("dtypes, shapes, names, queue_ref")
+    def __init__(self):
+        # The last part of the name: what the names of its operations begin with.
+        self._name = self.name.split("/")[-1]
 
     queue_ref = read_only("_queue_ref", "The handle of the queue: a scalar tensor.")
-    name = read_only("_name", "The name of the queue: a str.")
+
+    @property
+    def name(self):
+        """The name of the queue's operation: a str."""
+        return _name_of(self._queue_ref)
+
     dtypes = read_only("_dtypes", "A list of the dtypes of an element's components.")
     shapes = read_only(
         "_shapes", "A list of the static shapes of an element's components."
@@ -168,12 +171,10 @@ class _Queue(QueueBase):
             name=name,
             **further,
         )
-        shown = _name_of(handle).split("/")[-1]
         if op == "PriorityQueueV2":
             types = [dtypes.int64] + types
             shapes = [tensor_shape.TensorShape([])] + shapes
         super().__init__(types, shapes, _names(names, types), handle)
-        self._name = shown
 
 
 def _takes(op, text):
@@ -255,8 +256,8 @@ def _shapes(given, count):
     shapes = [tensor_shape.TensorShape(s) for s in given]
     if len(shapes) != count:
         raise ValueError(
-            f"Queue shapes must have the same length as dtypes, received {len(shapes)} "
-            f"shapes, {count} dtypes"
+            f"Queue shapes must have the same length as dtypes, received "
+            f"len(shapes)={len(shapes)}, len(dtypes)={count}"
         )
     return shapes, shapes
 

@@ -13,7 +13,7 @@ banded_triangular_solve = face(
 )
 
 
-def _diagonals(diagonals, form):
+def three_diagonals(diagonals, form):
     """The diagonals above, in and below the middle, each as long as the middle."""
     if form == "compact":
         return array_ops.unstack(
@@ -40,7 +40,7 @@ def _padded(diagonal, middle, more):
 
 def tridiagonal_matmul(diagonals, rhs, diagonals_format="compact", name=None):
     """The product of a matrix with three diagonals and `rhs` [..., M, N]."""
-    upper, middle, lower = _diagonals(diagonals, diagonals_format)
+    upper, middle, lower = three_diagonals(diagonals, diagonals_format)
     rhs = conversion.convert_to_tensor(rhs)
     if rhs.shape.rank is not None and rhs.shape.rank < 2:
         raise ValueError(
@@ -69,7 +69,7 @@ def tridiagonal_solve(
     """Solves A X = rhs for A with three diagonals; rhs is [..., M] or [..., M, K]."""
     if perturb_singular and not partial_pivoting:
         raise ValueError("partial_pivoting must be True if perturb_singular is True.")
-    compact = array_ops.stack(_diagonals(diagonals, diagonals_format), axis=-2)
+    compact = array_ops.stack(three_diagonals(diagonals, diagonals_format), axis=-2)
     rhs = conversion.convert_to_tensor(rhs)
     rank = compact.shape.rank
     vector = rank is not None and rhs.shape.rank == rank - 1

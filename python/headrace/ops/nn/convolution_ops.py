@@ -317,6 +317,34 @@ def depthwise_conv2d(
     )
 
 
+_GRADIENT = (
+    "{}, out_backprop, strides, padding, data_format='NHWC', dilations=[1, 1, 1, 1], "
+    "name=None"
+).format
+
+
+@signatures.having(_GRADIENT("input, filter_sizes"))
+def depthwise_conv2d_backprop_filter(padding, **given):
+    """The gradient of a depthwise convolution by its filter, of the shape filter_sizes.
+
+    The other arguments are the convolution's; padding may be a list of 4 pairs.
+    """
+    padding, explicit = padding_of(padding)
+    given.update(padding=padding, explicit_paddings=explicit)
+    return raw.DepthwiseConv2dNativeBackpropFilter(**given)
+
+
+@signatures.having(_GRADIENT("input_sizes, filter"))
+def depthwise_conv2d_backprop_input(padding, **given):
+    """The gradient of a depthwise convolution by its input, of the shape input_sizes.
+
+    The other arguments are the convolution's; padding may be a list of 4 pairs.
+    """
+    padding, explicit = padding_of(padding)
+    given.update(padding=padding, explicit_paddings=explicit)
+    return raw.DepthwiseConv2dNativeBackpropInput(**given)
+
+
 @composite("separable_conv2d", ends=True)
 def separable_conv2d(
     input,

@@ -140,7 +140,9 @@ _POOLED = {"Max": "largest value", "Avg": "mean"}
 
 
 def _pool(op, n, channels_first):
-    def pool(input, ksize, strides, padding, data_format=None, name=None):
+    default = "NHWC" if n < 3 else "NDHWC"
+
+    def pool(input, ksize, strides, padding, data_format=default, name=None):
         first = channels_first == data_format
         channel = 1 if first else n + 1
         explicit = {}
@@ -159,7 +161,6 @@ def _pool(op, n, channels_first):
                     f"Explicit padding is not supported with {of}. Received: "
                     f"padding={padding}"
                 )
-        default = "NHWC" if n < 3 else "NDHWC"
         if name is None and op == "MaxPool" and not _headrace.is_eager():
             name = "MaxPool2d"
         return _headrace.raw_op(op)(
@@ -388,10 +389,9 @@ def dropout(x, rate, noise_shape=None, seed=None, name=None):
     return general_dropout(x, rate, sampler, noise_shape, name)
 
 
-def stateless_dropout(
-    x, rate, seed, rng_alg="auto_select", noise_shape=None, name=None
-):
+def stateless_dropout(x, rate, seed, rng_alg=None, noise_shape=None, name=None):
     """Dropout whose choices follow from the seed alone."""
+    rng_alg = rng_alg or "auto_select"
     sampler = functools.partial(stateless_random_ops.uniform, seed=seed, alg=rng_alg)
     return general_dropout(x, rate, sampler, noise_shape, name)
 

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from headrace._load import raw
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.name_scopes import composite
+from headrace.framework.support import signatures
 from headrace.ops import array_ops
 from headrace.ops.faces import add_faces
 
@@ -62,3 +64,115 @@ def required_space_to_batch_paddings(
         conversion.convert_to_tensor(paddings, dtypes.int32, name="paddings"),
         conversion.convert_to_tensor(crops, dtypes.int32, name="crops"),
     )
+
+
+@signatures.having(
+    "input, dilation_rate, padding, op, filter_shape=None, spatial_dims=None, "
+    "data_format=None"
+)
+def with_space_to_batch(input, dilation_rate, padding, op, **given):
+    """op of the input with holes in what it sees: on space cut into the batch.
+
+    Args:
+      input: a tensor of at least 3 dimensions, batch, space and channels.
+      dilation_rate: ints [n], the distance of what op sees, by dimension of space.
+      padding: "SAME" or "VALID".
+      op: op(input, n, padding), with a padding "VALID" where a rate is not 1.
+      filter_shape: the shape of op's window, for "SAME".
+      spatial_dims: the n dimensions of space, growing; 1 to n by default, or from 2 on
+        with a data_format that begins with "NC".
+
+    Raises:
+      ValueError: for ranks, rates, dimensions or a padding that do not fit.
+    """
+    input = conversion.convert_to_tensor(input, name="input")
+    rates = conversion.convert_to_tensor(
+        dilation_rate, dtypes.int32, name="dilation_rate"
+    )
+    count, known = _checked_rates(dilation_rate, rates)
+    first = 2 if (given["data_format"] or "").startswith("NC") else 1
+    dims = given["spatial_dims"] or range(first, first + count)
+    dims = _checked_dims(dims, count, input, given["spatial_dims"])
+    if known is not None and all(known == 1):
+        return op(input, count, padding)
+    last, inside = dims[-1], [d - 1 for d in dims]
+    base, padding = _dilated_paddings(padding, given["filter_shape"], rates, known)
+    sizes = [input.shape[d] for d in dims] if input.shape.rank else [None]
+    if None in sizes:
+        sizes = array_ops.gather(array_ops.shape(input), dims)
+    paddings, crops = required_space_to_batch_paddings(sizes, rates, base)
+    spread = (
+        _spread(x, last, inside, fill)
+        for x, fill in zip((rates, paddings, crops), (1, 0, 0))
+    )
+    rates, paddings, crops = spread
+    cut = raw.SpaceToBatchND(input, rates, paddings)
+    return raw.BatchToSpaceND(op(cut, count, "VALID"), rates, crops)
+
+
+def _checked_rates(given, rates):
+    """(the number of rates, their values where they are known)."""
+    if rates.shape.rank not in (None, 1):
+        raise ValueError(
+            f"`dilation_rate.shape.rank` must be 1. Received: dilation_rate={given} of "
+            f"rank {rates.shape.rank}"
+        )
+    if not rates.shape.is_fully_defined():
+        raise ValueError(
+            "`dilation_rate.shape` must be fully defined. Received: "
+            f"dilation_rate={given} with shape {rates.shape}"
+        )
+    known = execution.get_static_value(rates)
+    if known is not None and (known <= 0).any():
+        raise ValueError(
+            f"`dilation_rate` must be positive. Received: dilation_rate={known}"
+        )
+    return rates.shape[0], known
+
+
+def _checked_dims(dims, count, input, given):
+    dims = [int(d) for d in dims]
+    if any(b <= a for a, b in zip([0, *dims], dims)):
+        raise ValueError(
+            "`spatial_dims` must be a monotonically increasing sequence of positive "
+            f"integers. Received: spatial_dims={given}"
+        )
+    if len(dims) != count:
+        raise ValueError(f"Shapes ({len(dims)},) and [{count}] are incompatible")
+    rank, least = input.shape.rank, dims[-1] + 1 if dims else 1
+    if rank is not None and rank < least:
+        raise ValueError(
+            f"`input.shape.rank` must be at least {least}. Received: "
+            f"input.shape={input.shape} with rank {rank}"
+        )
+    return dims
+
+
+def _dilated_paddings(padding, filter_shape, rates, known):
+    """(what is padded at least, the padding that is left to the op)."""
+    if padding == "VALID":
+        return np.zeros([rates.shape[0], 2], np.int32), padding
+    if padding != "SAME":
+        raise ValueError(
+            f"`padding` must be one of 'SAME' or 'VALID'. Received: padding={padding}"
+        )
+    if filter_shape is None:
+        raise ValueError(
+            "`filter_shape` must be specified for `padding='SAME'`. Received: "
+            f"filter_shape={filter_shape} and padding={padding}"
+        )
+    shape = conversion.convert_to_tensor(filter_shape, dtypes.int32)
+    sizes = execution.get_static_value(shape)
+    stack = np.stack if sizes is not None and known is not None else array_ops.stack
+    sizes = shape if sizes is None else sizes
+    more = (sizes[: rates.shape[0]] - 1) * (rates if known is None else known)
+    before = more // 2
+    return stack([before, more - before], 1), padding
+
+
+def _spread(values, last, inside, fill):
+    """Values of dimensions of space as those of all dimensions from 1 to the last."""
+    rows = array_ops.unstack(values)
+    by_dim = dict(zip(inside, rows))
+    other = array_ops.zeros_like(rows[0]) + fill
+    return array_ops.stack([by_dim.get(i, other) for i in range(last)])

@@ -401,49 +401,6 @@ def deserialize_many_sparse(serialized_sparse, dtype, rank=None, name=None):
     return SparseTensor(indices, values, shape)
 
 
-def sampled_addmm(
-    indices,
-    values,
-    dense_shape,
-    mat1,
-    mat2,
-    beta=1.0,
-    alpha=1.0,
-    output_type=dtypes.float32,
-):
-    """alpha * (mat1 @ mat2) + beta * values at the places of a sparse matrix.
-
-    Args:
-      indices: [n, 2], or [n, r] for matrices with r - 2 dimensions before, integers.
-      values: [n].
-      dense_shape: the sparse matrix's shape; it is handed on.
-      mat1: [..., rows, k].
-      mat2: [..., k, columns].
-      output_type: the dtype that all is computed in.
-
-    Returns:
-      (indices, values, dense_shape) of the result: only these products are computed.
-
-    Raises:
-      InvalidArgumentError: shapes that do not fit each other, places outside of them.
-    """
-    indices = conversion.convert_to_tensor(indices)
-    dense_shape = conversion.convert_to_tensor(dense_shape, indices.dtype)
-    mat1, mat2 = (
-        math_ops.cast(conversion.convert_to_tensor(m), output_type)
-        for m in (mat1, mat2)
-    )
-    values = math_ops.cast(conversion.convert_to_tensor(values), output_type)
-    last = indices.shape[-1] - 1
-    outer, column = indices[:, : last - 1], indices[:, last:]
-    rows = array_ops.gather_nd(mat1, indices[:, :last])
-    mat2 = array_ops.matrix_transpose(mat2)
-    columns = array_ops.gather_nd(mat2, array_ops.concat([outer, column], 1))
-    products = raw.Sum(rows * columns, -1)
-    alpha, beta = (conversion.convert_to_tensor(x, output_type) for x in (alpha, beta))
-    return indices, alpha * products + beta * values, dense_shape
-
-
 add_faces(
     globals(),
     """

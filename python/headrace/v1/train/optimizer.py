@@ -16,8 +16,8 @@ GraphKeys = collections.GraphKeys
 
 
 def in_plain_graph():
-    """True where operations go to a graph that sessions run."""
-    return stack.plain_graph() is not None
+    """True where operations go to a graph that sessions run, or a branch of one."""
+    return stack.plain_graph() is not None or stack.in_branch_of_plain_graph()
 
 
 def is_resource(variable):
@@ -62,12 +62,13 @@ class Optimizer(AutoTrackable):
     def _begin(self):
         """What a constructor made by `takes` does behind keeping its parameters."""
 
-    def __init__(self, use_locking, name):
+    def __init__(self, use_locking, name, use_own_namescope_for_non_slot_vars=False):
         if not name:
             raise ValueError("Must specify the optimizer name")
         for key, value in (
             ("_name", name),
             ("_use_locking", use_locking),
+            ("_own_scope", use_own_namescope_for_non_slot_vars),
             ("_slots", {}),  # slot name -> {variable: slot}
             ("_plain", {}),  # other variables, by (name, graph)
             ("_updates", []),  # operations of the call under way
@@ -273,9 +274,9 @@ class Optimizer(AutoTrackable):
 
     def _done(self, result):
         """Notes an operation of a graph, the last one made unless it is given."""
-        graph = stack.plain_graph()
-        if graph is None:
+        if not in_plain_graph():
             return None
+        graph = stack.current()
         op = getattr(result, "op", result)
         if op is None:
             op = graph._last_operation()
@@ -319,17 +320,18 @@ class Optimizer(AutoTrackable):
 
     def _make_plain(self, name, value):
         """A variable of the optimizer itself."""
-        key = name, stack.plain_graph()
+        key = name, stack.outside_functions()
         found = self._plain.get(key)
         if found is None:
             make = variable_v1 if in_plain_graph() else tf.Variable
-            found = self._plain[key] = make(value, trainable=False, name=name)
+            full = f"{self._name}/{name}" if self._own_scope else name
+            found = self._plain[key] = make(value, trainable=False, name=full)
             if is_resource(found):
                 attach_new(node_of(self), name, found)
         return found
 
     def _plain_variable(self, name):
-        return self._plain[name, stack.plain_graph()]
+        return self._plain[name, stack.outside_functions()]
 
     def get_slot(self, var, name):
         """The slot of a variable, or None."""
@@ -342,7 +344,7 @@ class Optimizer(AutoTrackable):
 
     def variables(self):
         """What the optimizer remembers: of the current graph, or outside of graphs."""
-        graph = stack.plain_graph()
+        graph = stack.outside_functions()
         slots = [s for row in self._slots.values() for _, s in row.values()]
         kept = [v for v in (*self._plain.values(), *slots) if _graph_of(v) is graph]
         return sorted(kept, key=lambda v: v.name)

@@ -20,7 +20,8 @@ def takes(text):
     """A constructor of those parameters, each kept as an attribute: `_rho` for rho."""
 
     def begin(self, use_locking, name, **given):
-        Optimizer.__init__(self, use_locking, name)
+        own = given.pop("use_own_namescope_for_non_slot_vars", False)
+        Optimizer.__init__(self, use_locking, name, own)
         for key, value in given.items():
             attribute = self._attributes.get(key) or _ATTRIBUTES.get(key, f"_{key}")
             setattr(self, attribute, value)
@@ -91,7 +92,7 @@ class AdamOptimizer(Optimizer):
 
     __init__ = takes(
         "learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, "
-        "use_locking=False, name='Adam'"
+        "use_locking=False, name='Adam', use_own_namescope_for_non_slot_vars=False"
     )
 
     def _create_slots(self, variables):

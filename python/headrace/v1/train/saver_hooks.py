@@ -5,7 +5,7 @@ import os
 from headrace.context import stack
 from headrace.framework.settings import logging
 from headrace.framework.support import protos, signatures
-from headrace.v1 import collections, file_writer, meta_graph
+from headrace.v1 import collections, file_writer, meta_graph, timelines
 from headrace.v1.train import basic_hooks, global_step
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
 from headrace.v1.train.timer import SecondOrStepTimer
@@ -265,10 +265,61 @@ class SummarySaverHook(SessionRunHook):
 
 
 class ProfilerHook(SessionRunHook):
-    """Writes a timeline of a step every so many steps or seconds."""
+    """Writes a timeline of a step, timeline-STEP.json for chrome://tracing, every so many
+    steps or seconds, and what ran in it to the summaries.
 
-    def __init__(self, *args, **kwargs):
-        raise NotImplementedError(
-            "ProfilerHook is not supported: pass RunOptions with FULL_TRACE to "
-            "Session.run instead"
+    Both go to `output_dir`. `show_dataflow` shows which results operations took,
+    `show_memory` what they allocated, as far as sessions tell. ValueError unless one of
+    `save_steps` and `save_secs` is given; RuntimeError if the graph has no global step.
+    """
+
+    @signatures.keeping(
+        "save_steps=None, save_secs=None, output_dir='', show_dataflow=True, "
+        "show_memory=False"
+    )
+    def __init__(self):
+        self._timer = SecondOrStepTimer(self._save_secs, self._save_steps)
+        self._writer = file_writer.FileWriterCache.get(self._output_dir)
+        self._next_step = None
+
+    def begin(self):
+        """Looks for the global step."""
+        self._next_step = None
+        self._global_step_tensor = basic_hooks.read_step("ProfilerHook")
+
+    def before_run(self, run_context):
+        """Asks for the step, and where it is time for what runs."""
+        self._wanted = self._next_step is not None and (
+            self._timer.should_trigger_for_step(self._next_step)
         )
+        options = None
+        if self._wanted:
+            kind = protos.RunOptions
+            options = kind(trace_level=kind.FULL_TRACE)
+        fetches = {"global_step": self._global_step_tensor}
+        return SessionRunArgs(fetches, options=options)
+
+    def after_run(self, run_context, run_values):
+        """Writes the timeline that was asked for."""
+        stale = run_values.results["global_step"]
+        if self._next_step is None:
+            self._timer.update_last_triggered_step(stale)
+        step = stale + 1
+        if self._wanted:
+            step = int(run_context.session.run(self._global_step_tensor))
+            self._timer.update_last_triggered_step(step)
+            self._write(run_context.session.graph, step, run_values.run_metadata)
+        self._next_step = step + 1
+
+    def _write(self, graph, step, metadata):
+        path = os.path.join(self._output_dir, f"timeline-{step}.json")
+        logging.info("Saving timeline for %d into '%s'.", step, path)
+        graph = graph if self._show_dataflow else None
+        text = timelines.chrome_trace(metadata.step_stats, graph, self._show_memory)
+        with open(path, "w", encoding="utf8") as file:
+            file.write(text)
+        self._writer.add_run_metadata(metadata, f"step_{step}", step)
+
+    def end(self, session=None):
+        """Hands what was written to the file."""
+        self._writer.flush()

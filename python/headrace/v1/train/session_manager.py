@@ -171,6 +171,6 @@ def _ready(op, session, failure):
             logging.warn("%s : error [%s]", failure, e)
             raise
         return False, str(e)
-    if value is None or getattr(value, "size", len(value)) == 0:
+    if value is None or value.dtype.kind not in "OSU" or value.size == 0:
         return True, None
     return False, f"Variables not initialized: {_text(value)}"

@@ -3,6 +3,7 @@
 from headrace.context import errors, stack
 from headrace.context.properties import read_only
 from headrace.framework.settings import logging
+from headrace.framework.support import protos
 from headrace.v1.train import queue_runner
 from headrace.v1.train.coordinator import Coordinator
 from headrace.v1.train.session_run_hook import (
@@ -107,6 +108,8 @@ class HookedSession(WrappedSession):
         )
         feed_dict, options = self._ask_hooks(context, actual, feed_dict, options)
         # Messages are made only where somebody looks at them.
+        if options is not None and run_metadata is None:
+            run_metadata = protos.RunMetadata()
         outputs = self._sess.run(
             actual, feed_dict=feed_dict, options=options, run_metadata=run_metadata
         )

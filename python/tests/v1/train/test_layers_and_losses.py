@@ -176,3 +176,33 @@ def test_keras_metrics_in_graphs(session):
     session.run(update)
     session.run(update)
     assert session.run(metric.result()) == 2.0
+
+
+PAIRS = ([[1.0, 2, 3], [4, 5, 7]], [[1.5, 2, 1], [4, 4, 2]])
+
+
+@pytest.mark.parametrize(
+    ("weights", "wanted"),
+    [
+        (1.0, 17.5),
+        (2.0, 35.0),
+        ([[1.0], [3.0]], 45.5),
+        ([[1.0, 0, 2], [0, 0, 1]], 18.75),
+        ([[0.0], [0.0]], 0.0),
+    ],
+)
+def test_mean_pairwise_squared_error(session, weights, wanted):
+    loss = v1.losses.mean_pairwise_squared_error(*PAIRS, weights)
+    assert loss.op.name == "mean_pairwise_squared_error/value_2"
+    assert v1.losses.get_losses() == [loss]
+    assert session.run(loss) == pytest.approx(wanted)
+
+
+def test_wrong_weights_of_losses(session):
+    text = "weights can not be broadcast to values. values.rank=2. weights.rank=1."
+    with pytest.raises(ValueError, match=text):
+        v1.losses.mean_pairwise_squared_error(*PAIRS, [1.0, 3.0])
+    with pytest.raises(ValueError, match="Shapes .* are incompatible"):
+        v1.losses.mean_pairwise_squared_error(PAIRS[0], PAIRS[1][:1])
+    with pytest.raises(ValueError, match="Mismatch at dim 0. values.shape=.2 3., weig"):
+        v1.losses.absolute_difference(*PAIRS, [[1.0], [2.0], [3.0]])

@@ -1,6 +1,7 @@
 // FilterDataset, ParallelFilterDataset: elements for which a predicate holds.
 // TakeWhileDataset: those before the first for which it does not.
 #include "data/dataset_op.h"
+#include "data/inspect/stats.h"
 #include "op/op_like.h"
 
 namespace headrace {
@@ -38,6 +39,7 @@ class PredicateDataset : public InputDataset {
         }
         HR_ASSIGN_OR_RETURN(const bool keep, PredicateResult(results_));
         (keep ? kept_ : dropped_) += 1;
+        HR_RETURN_IF_ERROR(Tell(c));
         if (keep) return OkStatus();
         if (!kTakeWhile) continue;
         this->input_.reset();
@@ -67,6 +69,14 @@ class PredicateDataset : public InputDataset {
     }
 
    private:
+    Status Tell(PullContext& c) const {
+      if (kTakeWhile || c.stats == nullptr) return OkStatus();
+      const int64_t step = kept_ + dropped_;
+      HR_RETURN_IF_ERROR(c.stats->SetNumber("FilterDataset::filtered_elements",
+                                            static_cast<double>(kept_), step));
+      return c.stats->SetNumber("FilterDataset::dropped_elements",
+                                static_cast<double>(dropped_), step);
+    }
     std::string Key() const {
       return kTakeWhile ? FullKey(this->prefix(), "input_impl_empty")
                         : "input_impl_empty";

@@ -17,6 +17,15 @@ def output_length(size, kernel, padding, stride, dilation=1):
     return (size - reach + stride) // stride
 
 
+def check_padding(given, known):
+    """ValueError for a padding that is none of some names."""
+    if given.lower() not in known:
+        raise ValueError(
+            'The `padding` argument must be a list/tuple or one of "valid", "same" (or '
+            f'"causal", only for `Conv1D). Received: {given.lower()}'
+        )
+
+
 class OnSpace(Layer):
     """What works on `rank` axes of space, which the data format places."""
 
@@ -92,11 +101,7 @@ class _Convolution(Weighted, OnWindows):
             raise ValueError(
                 "Causal padding is only supported for `Conv1D`and `SeparableConv1D`."
             )
-        if padding not in self._paddings:
-            raise ValueError(
-                "The `padding` argument must be a list/tuple or one of "
-                f"{set(self._paddings)}. Received: {given['padding']}"
-            )
+        check_padding(padding, self._paddings)
 
     def _begin(self):
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
@@ -159,7 +164,7 @@ class _Convolution(Weighted, OnWindows):
 
     def _compute(self, inputs):
         out = self._convolve(inputs)
-        return out + self.bias if self.rank == 3 else tf.nn.bias_add(out, self.bias)
+        return tf.nn.bias_add(out, self.bias)
 
     def call(self, inputs):
         """activation(convolution + bias) of [batch, space, channels], or channels

@@ -1,9 +1,15 @@
 """Pooling over windows and over everything."""
 
 from headrace import _api as tf
+from headrace.framework import execution
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
-from headrace.keras.layer.conv.convolution import OnSpace, OnWindows, output_length
+from headrace.keras.layer.conv.convolution import (
+    OnSpace,
+    OnWindows,
+    check_padding,
+    output_length,
+)
 from headrace.keras.layer.parts import takes
 
 
@@ -12,16 +18,13 @@ class _Pooling(OnWindows):
     """Pools windows of `rank` axes by `_function`."""
 
     _functions = ()
+    _named = False  # whether the operation has another name than the function's
     _config_names = ("pool_size", "padding", "strides", "data_format")
 
     def _before(self, given):
         if given["strides"] is None:
             given["strides"] = given["pool_size"]
-        if given["padding"].lower() not in ("valid", "same"):
-            raise ValueError(
-                "The `padding` argument must be a list/tuple or one of {'valid', "
-                f"'same'}}. Received: {given['padding']}"
-            )
+        check_padding(given["padding"], ("valid", "same"))
 
     def _begin(self):
         self.input_spec = InputSpec(ndim=self.rank + 2)
@@ -32,9 +35,9 @@ class _Pooling(OnWindows):
 
     def _pool(self, inputs):
         function = self._functions[self.rank - 1]
-        return function(
-            inputs, list(self.pool_size), list(self.strides), self.padding.upper()
-        )
+        how = list(self.pool_size), list(self.strides), self.padding.upper()
+        name = execution.node_name("MaxPool") if self._named else None
+        return function(inputs, *how, name=name)
 
     def call(self, inputs):
         """[batch, space, channels], or channels first;
@@ -102,7 +105,7 @@ add_classes(
     """
 MaxPooling1D(_Max, rank=1)
     The largest of each window of steps: [batch, steps, channels].
-MaxPooling2D(_Max, rank=2)
+MaxPooling2D(_Max, rank=2, _named=True)
     The largest of each window of an image.
 MaxPooling3D(_Max, rank=3)
     The largest of each window of a volume.

@@ -1,0 +1,1 @@
+"""tf.experimental.numpy: NumPy's functions on tensors, and tensors that behave as arrays."""

@@ -1,0 +1,169 @@
+"""Matrices in batches: what the kernels want of them, given what operators have."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+from headrace.ops import (
+    array_ops,
+    check_ops,
+    elementwise_ops,
+    math_ops,
+    reduction_ops,
+)
+from headrace.ops.linalg import linalg_ops
+
+
+def kept(value, name, dtype=None):
+    """A variable as it is, to be read each time that it is used; else a tensor."""
+    if isinstance(value, _headrace.VariableBase):
+        return value
+    return conversion.convert_to_tensor(value, dtype=dtype, name=name)
+
+
+def tensor(value):
+    """What a variable holds now; a tensor as it is."""
+    return conversion.convert_to_tensor(value)
+
+
+def sizes(x):
+    """The shape as a tensor, a constant where it is known."""
+    return array_ops.shape(x)
+
+
+def batch_of(x, ndims):
+    """The shape as a tensor without its last `ndims` sizes."""
+    return sizes(x)[:-ndims]
+
+
+def adjoint_if(x, wanted):
+    """The conjugate transpose of `x` where that is wanted."""
+    return linalg_ops.adjoint(x) if wanted else x
+
+
+def conj_if(x, wanted):
+    """The conjugate of `x` where that is wanted."""
+    return math_ops.conj(x) if wanted else x
+
+
+def joined_batches(*matrices):
+    """The matrices with one batch shape; as they are where they have it already."""
+    batches = [m.shape[:-2] for m in matrices]
+    if all(b.is_fully_defined() for b in batches):
+        whole = batches[0]
+        for batch in batches[1:]:
+            whole = array_ops.broadcast_static_shape(whole, batch)
+        if all(batch == whole for batch in batches):
+            return list(matrices)
+        whole = conversion.constant(whole.as_list(), dtypes.int32)
+    else:
+        whole = batch_of(matrices[0], 2)
+        for matrix in matrices[1:]:
+            whole = array_ops.broadcast_dynamic_shape(whole, batch_of(matrix, 2))
+    return [with_batch(m, whole) for m in matrices]
+
+
+def with_batch(x, batch, ndims=2):
+    """`x` broadcast to a batch shape in front of its last `ndims` sizes."""
+    if ndims:
+        batch = array_ops.concat([batch, sizes(x)[-ndims:]], 0)
+    return array_ops.broadcast_to(x, batch)
+
+
+def _folded(solver, matrix, rhs):
+    """Solves for all of a batch with one matrix: the batch becomes columns."""
+    rank = rhs.shape.rank
+    first = [rank - 2, *range(rank - 2), rank - 1]
+    columns = array_ops.transpose(rhs, first)
+    flat = array_ops.reshape(columns, array_ops.concat([sizes(rhs)[-2:-1], [-1]], 0))
+    found = array_ops.reshape(solver(matrix, flat), sizes(columns))
+    return array_ops.transpose(found, [*range(1, rank - 1), 0, rank - 1])
+
+
+def solved(solver, matrix, rhs):
+    """What `solver(matrix, rhs)` gives for two whose batches broadcast."""
+    ranks = matrix.shape.rank, rhs.shape.rank
+    if ranks == (2, 2):
+        return solver(matrix, rhs)
+    is_empty = None not in ranks and 0 in rhs.shape.as_list()
+    if ranks[0] == 2 and (ranks[1] or 0) > 2 and not is_empty:
+        return _folded(solver, matrix, rhs)
+    return solver(*joined_batches(matrix, rhs))
+
+
+def solve(matrix, rhs, adjoint=False):
+    """The solution of matrix @ x = rhs, whose batches broadcast."""
+    return solved(lambda m, r: linalg_ops.solve(m, r, adjoint), matrix, rhs)
+
+
+def triangular_solve(matrix, rhs, adjoint=False):
+    """The same for the lower triangle of a matrix."""
+    return solved(
+        lambda m, r: linalg_ops.triangular_solve(m, r, True, adjoint), matrix, rhs
+    )
+
+
+def cholesky_solve(factor, rhs):
+    """The same for a matrix that has this Cholesky factor."""
+    return solved(linalg_ops.cholesky_solve, factor, rhs)
+
+
+# --- What matrices are asserted to be.
+
+
+def assert_no_zeros(x, message):
+    """Asserts that no element has the modulus 0."""
+    size = elementwise_ops.abs(tensor(x))
+    return check_ops.assert_less(array_ops.zeros([], size.dtype), size, message)
+
+
+def assert_real(x, message):
+    """Asserts that no element of a complex tensor has an imaginary part."""
+    part = elementwise_ops.imag(tensor(x))
+    return check_ops.assert_equal(array_ops.zeros([], part.dtype), part, message)
+
+
+ZERO_DIAGONAL = "Singular operator:  Diagonal contained zero values."
+
+
+# --- What constructors want.
+
+
+def check_rank(x, least, name, shown=None):
+    """ValueError, which shows it, for a tensor with less dimensions than are needed."""
+    if x.shape.rank is not None and x.shape.rank < least:
+        noun = "dimension" if least == 1 else "dimensions"
+        raise ValueError(
+            f"Argument {name} must have at least {least} {noun}.  Found: "
+            f"{x if shown is None else shown!s}"
+        )
+
+
+# --- Numbers of a matrix.
+
+
+def real(x):
+    """The real part; a real tensor as it is."""
+    x = tensor(x)
+    return elementwise_ops.real(x) if x.dtype.is_complex else x
+
+
+def log_abs_product(x):
+    """The logarithm, a real number, of the absolute value of the product of the last
+    dimension."""
+    sizes_of = elementwise_ops.log(elementwise_ops.abs(tensor(x)))
+    return reduction_ops.reduce_sum(sizes_of, [-1])
+
+
+def ratio(values):
+    """The largest absolute value of the last dimension over the least one."""
+    values = tensor(values)
+    sizes_of = elementwise_ops.abs(values)
+    most = reduction_ops.reduce_max(sizes_of, [-1])
+    return most / reduction_ops.reduce_min(sizes_of, [-1])
+
+
+def add_to_diagonal(x, diagonal, shape):
+    """x plus the matrices of that static shape which have this diagonal."""
+    known = shape.is_fully_defined() and x.shape.is_fully_defined()
+    if known and array_ops.broadcast_static_shape(shape, x.shape) == x.shape:
+        return linalg_ops.set_diag(x, linalg_ops.diag_part(x) + diagonal)
+    return x + linalg_ops.diag(diagonal)
