@@ -3,6 +3,7 @@
 import base64
 import inspect
 import marshal
+import sys
 import types
 
 import numpy as np
@@ -117,7 +118,7 @@ def _read(value, kind, custom_objects):
         code = marshal.loads(base64.decodebytes(text.encode()))
         cells = None if closed is None else tuple(map(types.CellType, closed))
         defaults = None if defaults is None else tuple(defaults)
-        scope = {"tf": tf, "np": np, "__builtins__": __builtins__}
+        scope = {"tf": sys.modules["headrace"], "np": np, "__builtins__": __builtins__}
         return types.FunctionType(code, scope, argdefs=defaults, closure=cells)
     except (ValueError, TypeError, EOFError, AttributeError) as e:
         raise ValueError(f"The lambda of a Lambda layer cannot be read: {e}") from e
