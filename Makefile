@@ -10,6 +10,7 @@
 # make asan, tsan, fuzz              the sanitizers and fuzzers
 # make fuzz-ops                      raw ops for FUZZ_SECONDS
 # make soak                          hours: TensorFlow's own tests, long fuzzing
+# make docs                          dist/reference/, the reference of Python and C++
 # PYTHON=python3.12 chooses the interpreter of .venv and of the wheel, JOBS=4 the
 # parallelism, TRY_PYTHONS="python3.12 python3.13" what the wheel is tried with.
 JOBS ?= $(shell nproc)
@@ -18,7 +19,7 @@ FUZZ_SECONDS ?= 60
 PY := .venv/bin/python
 export PYTHON
 
-.PHONY: build demo demo-serving test test-cc test-python smoke bench wheel serving-wheel image c-package asan tsan fuzz \
+.PHONY: build demo demo-serving test test-cc test-python smoke bench docs wheel serving-wheel image c-package asan tsan fuzz \
         soak upstream-turn asan-python format lint lint-format lint-locks clean bootstrap build-asan \
         build-tsan build-asan-python build-fuzz fuzz-ops configured
 .DEFAULT_GOAL := build
@@ -54,6 +55,9 @@ demo-serving: configured
 bench: build
 	@cmake --build build -j $(JOBS) --target headrace_benchmarks
 	bash tools/bench.sh
+
+docs: build
+	PYTHONPATH=python $(PY) tools/reference.py dist/reference
 
 wheel:
 	@bash tools/bootstrap.sh wheel

@@ -128,10 +128,10 @@ class Writer:
     def member(self, path, name, value):
         if is_namespace(value):
             below = f"{path}.{name}" if path else name
-            known = value.__name__.removeprefix("headrace").lstrip(".")
-            if below in self.spaces:
+            known = self.space_at(path, name, value)
+            if known == below:
                 return f"from headrace{'.' + path if path else ''} import {name} as {name}\n"
-            if known in self.spaces:
+            if known is not None:
                 if not known:
                     return f"import headrace as {name}\n"
                 parent, _, last = known.rpartition(".")
@@ -147,6 +147,12 @@ class Writer:
         if callable(value):
             return self.function(name, value, "")
         return f"{name}: {self.type_of(value)}\n"
+
+    def space_at(self, path, name, value):
+        """The path of the namespace that a name is, its own or another's; or None."""
+        below = f"{path}.{name}" if path else name
+        known = value.__name__.removeprefix("headrace").lstrip(".")
+        return next((p for p in (below, known) if p in self.spaces), None)
 
     def type_of(self, value):
         """An annotation for a constant or an object."""
@@ -185,7 +191,8 @@ class Writer:
 
     # --- Classes.
 
-    def class_stub(self, name, cls):
+    def parts_of(self, cls):
+        """(public names of the bases, [(name, member)]): what a class has beyond them."""
         bases, hidden = [], []
         for base in cls.__mro__[1:]:
             public = self.named(base)
@@ -193,10 +200,6 @@ class Writer:
                 bases.append((base, public))
             elif not bases and base is not object:
                 hidden.append(base)
-        names = [public for _, public in bases]
-        if not names and issubclass(cls, BaseException):
-            names = ["_py.Exception"]
-        head = f"class {name}({', '.join(names)}):" if names else f"class {name}:"
         own = {}
         for source in (*reversed(hidden), cls):
             own.update(vars(source))
@@ -204,6 +207,13 @@ class Writer:
         kept = [
             (n, v) for n, v in own.items() if shown(n) and (v, n[:2]) != (None, "__")
         ]
+        return [public for _, public in bases], kept
+
+    def class_stub(self, name, cls):
+        names, kept = self.parts_of(cls)
+        if not names and issubclass(cls, BaseException):
+            names = ["_py.Exception"]
+        head = f"class {name}({', '.join(names)}):" if names else f"class {name}:"
         body = [self.attribute(cls, n, v) for n, v in kept]
         about = summary(cls)
         if about:

@@ -40,7 +40,7 @@ def names(tf):
                 if public and name != "raw_ops" and value.__name__.endswith(full[2:]):
                     walk(value, full)
                 continue
-            lines.append(f"name {full}{_parameters(value)}")
+            lines.append(f"name {full}{parameters(value)}")
 
     walk(tf, "tf")
     return lines
@@ -50,7 +50,7 @@ def _is_namespace(value):
     return type(value).__name__ in ("Namespace", "module", "_Package")
 
 
-def _parameters(value):
+def parameters(value):
     """What a name takes."""
     if not callable(value):
         return f": {type(value).__name__}"

@@ -9,7 +9,7 @@ of model servers, `headrace.serving`, needs none.
 
 import os
 import sys
-from types import ModuleType
+from types import ModuleType as _Module
 
 from headrace import _moved, _names
 from headrace.context import locks  # noqa: F401  (what forks wait for)
@@ -19,7 +19,7 @@ __version__ = "2.21.0"
 _root = _names.read(os.path.join(os.path.dirname(__file__), "api_names.txt"))
 
 
-class _Package(ModuleType):
+class _Package(_Module):
     """The package as a namespace: submodules do not shadow public names."""
 
     def __getattr__(self, name):
@@ -32,14 +32,18 @@ class _Package(ModuleType):
         return _names.resolve(self, _root, name)
 
     def __setattr__(self, name, value):
-        if isinstance(value, ModuleType) and name in _root:
+        if isinstance(value, _Module) and name in _root:
             if not isinstance(value, _names.Namespace):
                 return
         super().__setattr__(name, value)
 
     def __dir__(self):
         _names.load_engine()
-        return sorted(set(_root) | {n for n in self.__dict__ if n[:1] != "_"})
+        # What programs put here, too, but for the modules that imports do.
+        put = (n for n, v in vars(self).items() if not isinstance(v, _Module))
+        return sorted({*_root, *_names.without_private(put)})
+
+    __all__ = property(lambda self: _names.without_private(dir(self)))
 
 
 sys.modules[__name__].__class__ = _Package

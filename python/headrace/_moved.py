@@ -14,6 +14,7 @@ framework framework.support: api_kinds plain_scalars protos save_slice_info sign
 framework framework.settings: config logging random_seed versions
 framework control_flow: critical_section
 graph v1: collections partitioned_variables session variable_scope
+estimator estimator: train_and_evaluate=evaluated_training
 keras.engine keras.base: base_layer input_spec keras_tensor tracking
 keras.layer keras.layer.preprocessing: adapting encoding hashing image_sizes
     index_lookup random_images text_vectorization
@@ -31,6 +32,7 @@ ops ops.io: io_ops logging_ops queue_ops reader_ops
 ops ops.linalg: linalg_ops tridiagonal_ops
 ops lookup: lookup_ops=tables vocabulary_table
 ops ops.sparse: set_ops sparse_ops
+saved_model saved_model: load=loading save=saving
 summary v1: file_writer
 train v1: saver
 training v1.train: basic_hooks coordinator monitored_session moving_averages

@@ -20,7 +20,7 @@ class Namespace(ModuleType):
     """A public namespace such as tf.math; its names are found on first use."""
 
     def __init__(self, name, rows):
-        super().__init__(name)
+        super().__init__(name, f"Public names of {name.replace('headrace', 'tf', 1)}.")
         self.__dict__["_rows"] = rows
         self.__dict__["__path__"] = []
 
@@ -28,13 +28,25 @@ class Namespace(ModuleType):
         return resolve(self, self.__dict__["_rows"], name)
 
     def __dir__(self):
-        rows = self.__dict__["_rows"]
-        if "@" in rows:
-            _share(rows, rows.pop("@"))
-        names = {n for n in rows if n}
-        if "" in rows:
-            names |= set(dir(importlib.import_module("headrace." + rows[""])))
-        return sorted(names)
+        return _listed(self.__dict__["_rows"])
+
+    # What `import *` and help() take, which would see names in use alone.
+    __all__ = property(lambda self: without_private(dir(self)))
+
+
+def without_private(names):
+    """The names that do not begin with an underscore."""
+    return [n for n in names if n[:1] != "_"]
+
+
+def _listed(rows):
+    """The names that rows have."""
+    if "@" in rows:
+        _share(rows, rows.pop("@"))
+    names = {n for n in rows if n}
+    if "" in rows:
+        names |= set(dir(importlib.import_module("headrace." + rows[""])))
+    return sorted(names)
 
 
 def read(path):
@@ -151,6 +163,8 @@ def of_package(package):
         rows = sys.modules["headrace"]._root
         for space in package.split(".")[1:]:
             rows = rows[space]
+        if name == "__all__":
+            return without_private(_listed(rows))
         return resolve(sys.modules[package], rows, name)
 
     return __getattr__

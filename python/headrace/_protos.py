@@ -36,7 +36,25 @@ def _pool():
 def message(full_name):
     """The class of a message by its full name ("tensorflow.GraphDef")."""
     pool = _pool()
-    return _state["factory"].GetMessageClass(pool.FindMessageTypeByName(full_name))
+    cls = _state["factory"].GetMessageClass(pool.FindMessageTypeByName(full_name))
+    if cls.__doc__ is None:
+        cls.__module__, cls.__doc__ = __name__, _about(cls.DESCRIPTOR)
+    return cls
+
+
+def _about(descriptor):
+    """What help() says of a message: its fields, as .proto files have them."""
+    from google.protobuf import descriptor_pb2
+
+    own = descriptor_pb2.DescriptorProto()
+    descriptor.CopyToProto(own)
+    lines = [f"The proto message {descriptor.full_name}. Its fields:", ""]
+    for field in own.field:
+        kind = field.Type.Name(field.type).removeprefix("TYPE_").lower()
+        kind = field.type_name.lstrip(".") or kind
+        many = "repeated " if field.label == field.LABEL_REPEATED else ""
+        lines.append(f"    {many}{kind} {field.name} = {field.number}")
+    return "\n".join(lines)
 
 
 def of_json(text, message):

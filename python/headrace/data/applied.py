@@ -81,7 +81,7 @@ load data.Dataset.load(path, element_spec=None, compression=None, reader_func=No
 
 
 def get_structure(dataset_or_iterator):
-    """The element spec."""
+    """The element_spec of a dataset or iterator: TensorSpecs in the elements' structure."""
     return dataset_or_iterator.element_spec
 
 

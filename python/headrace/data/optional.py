@@ -8,7 +8,7 @@ from headrace.elements import structure
 
 
 class Optional(Holder):
-    """A value, or none."""
+    """An element of a known kind that may be missing, as next_as_optional gives it."""
 
     @staticmethod
     def empty(element_spec):

@@ -101,7 +101,7 @@ class _Group:
 
 
 class AutotuneOptions(_Group):
-    """Of the tuning of sizes."""
+    """Whether and within what bounds sizes that are left open are tuned."""
 
     _fields = {
         "enabled": bool,
@@ -115,7 +115,7 @@ class AutotuneOptions(_Group):
 
 
 class DistributeOptions(_Group):
-    """Of the distribution among workers."""
+    """How a dataset is distributed among workers."""
 
     _fields = {"auto_shard_policy": AutoShardPolicy, "num_devices": int}
     _defaults = {"auto_shard_policy": AutoShardPolicy.AUTO}
@@ -123,7 +123,7 @@ class DistributeOptions(_Group):
 
 
 class OptimizationOptions(_Group):
-    """Of the rewriting of pipelines."""
+    """Which rewritings of a pipeline are done before it runs."""
 
     _numbers = {
         "apply_default_optimizations": 1,
@@ -143,14 +143,14 @@ class OptimizationOptions(_Group):
 
 
 class ThreadingOptions(_Group):
-    """Of threads."""
+    """How many threads a pipeline has, and whether they are its own."""
 
     _fields = {"max_intra_op_parallelism": int, "private_threadpool_size": int}
     _numbers = {"max_intra_op_parallelism": 1, "private_threadpool_size": 2}
 
 
 class ServiceOptions(_Group):
-    """Of the data service."""
+    """Whether clients of the data service keep elements where GPUs copy from fast."""
 
     _fields = {"pinned": bool}
     _numbers = {"pinned": 1}

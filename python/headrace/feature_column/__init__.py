@@ -1,5 +1,7 @@
 """tf.feature_column: columns that say how features become inputs of models."""
 
+from headrace import _names
+
 # All kinds of columns, for configurations may name any.
 from headrace.feature_column import (  # noqa: F401
     categorical,
@@ -9,3 +11,5 @@ from headrace.feature_column import (  # noqa: F401
     sequence,
     vocabulary,
 )
+
+__getattr__ = _names.of_package(__name__)

@@ -68,7 +68,7 @@ def get_static_value(tensor, partial=False):
 
 
 def no_op(name=None):
-    """Does nothing."""
+    """An operation that does nothing, to hang control dependencies on; None when eager."""
     return scopes.op_of_effect("NoOp", name)
 
 

@@ -422,7 +422,7 @@ class VariableSpec(TypeSpec):
 
 
 class NoneTensorSpec(TypeSpec):
-    """The kind of None."""
+    """The TypeSpec of None, which no tensor stands for."""
 
     value_type = type(None)
 

@@ -151,6 +151,7 @@ class FunctionType:
         return inspect.Signature(rows)
 
     def structured(self):
+        """(args, kwargs): what the parameters take, as trees of TensorSpecs and values."""
         args, kwargs = [], {}
         for e in self.entries:
             shown = trace_types.structured(e.type, e.name)
@@ -204,6 +205,7 @@ class FunctionType:
         return "\n".join([*lines, "  Returns:", f"    {gives}"])
 
     def pretty(self, captures):
+        """Parameters, output and captures, a line each."""
         lines = ["Input Parameters:"]
         lines += [f"  {e.name} ({e.kind.name}): {e.type!r}" for e in self.entries] or [
             "  None"

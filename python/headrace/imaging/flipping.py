@@ -33,7 +33,7 @@ def flip_up_down(image):
 
 
 def transpose(image, name=None):
-    """Rows as columns."""
+    """Images, [height, width, channels] or a batch, with rows and columns exchanged."""
     with name_scopes.name_scope(name or "transpose"):
         image = _checked(image)
         if image.shape.rank is None:

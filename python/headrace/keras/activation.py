@@ -13,7 +13,7 @@ selu nn.selu(x->features)
 gelu nn.gelu(x->features, approximate=False)
     x times the normal distribution's share below x.
 exponential exp(x)
-    exp(x).
+    e to the power of each element.
 softplus math.softplus(x->features)
     log(exp(x) + 1).
 softsign math.softsign(x->features)
@@ -29,7 +29,7 @@ relu keras.backend.relu(x, alpha=0.0, max_value=None, threshold=0.0)
 
 
 def linear(x):
-    """x itself."""
+    """x as it is: the activation of layers that have none."""
     return x
 
 

@@ -8,9 +8,9 @@ add_calls(
     globals(),
     """
 zeros_like zeros_like(x->input, dtype=None, name=None)
-    Zeros of x's shape.
+    Zeros of the shape and, without `dtype`, the dtype of x.
 ones_like ones_like(x->input, dtype=None, name=None)
-    Ones of x's shape.
+    Ones of the shape and, without `dtype`, the dtype of x.
 one_hot one_hot(indices, num_classes->depth)
     Rows with a 1 at each index.
 expand_dims expand_dims(x->input, axis=-1)

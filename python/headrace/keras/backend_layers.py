@@ -13,7 +13,7 @@ greater_equal greater_equal(x, y)
 less_equal less_equal(x, y)
     x <= y, element by element.
 map_fn map_fn(fn, elems, name=None, dtype=None)
-    fn of each row.
+    fn(row) of each row of `elems`, along the first dimension, stacked.
 foldl foldl(fn, elems, initializer=None, name=None)
     fn(what came so far, row) from the first row to the last.
 foldr foldr(fn, elems, initializer=None, name=None)
@@ -62,17 +62,17 @@ def print_tensor(x, message="", summarize=3):
 
 
 def update(x, new_x):
-    """Assigns a variable."""
+    """Assigns `new_x` to a variable; its new value."""
     return x.assign(new_x)
 
 
 def update_add(x, increment):
-    """Adds to a variable."""
+    """Adds `increment` to a variable; its new value."""
     return x.assign_add(increment)
 
 
 def update_sub(x, decrement):
-    """Takes from a variable."""
+    """Takes `decrement` from a variable; its new value."""
     return x.assign_sub(decrement)
 
 

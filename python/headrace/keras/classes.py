@@ -107,7 +107,7 @@ def add_function_classes(scope, base, table, doc, common):
     constructor hands its arguments on:
     base.__init__(self, function, **arguments). Without parameters in the row it has
     those that common(function) says, a list. The docstring is `doc` with the function's
-    name in it.
+    name in it, and what the function's own says.
     """
     functions = []
     for row in table.replace("\n    ", " ").strip().split("\n"):
@@ -116,7 +116,8 @@ def add_function_classes(scope, base, table, doc, common):
         parameters = signatures.from_text(text) if text else common(function)
         init = _as_of(_hands_on(base, function, parameters), name, scope)
         members = {"__init__": init, "__module__": scope["__name__"]}
-        members["__doc__"] = doc.format(function.__name__)
+        about = (doc.format(function.__name__), inspect.getdoc(function) or "")
+        members["__doc__"] = "\n\n".join(filter(None, about))
         scope[name] = type(name, (base,), members)
         functions.append(function)
     return functions

@@ -44,14 +44,14 @@ def _float_dtype(dtype):
 
 
 class Zeros(Initializer):
-    """All 0."""
+    """Weights that begin as 0."""
 
     def __call__(self, shape, dtype=None, **kwargs):
         return core.Zeros()(shape, _dtype(dtype))
 
 
 class Ones(Initializer):
-    """All 1."""
+    """Weights that begin as 1."""
 
     def __call__(self, shape, dtype=None, **kwargs):
         return core.Ones()(shape, _dtype(dtype))

@@ -428,7 +428,7 @@ Dice newer_losses.dice
 Tversky newer_losses.tversky
 CTC newer_losses.ctc
 """,
-    "The loss {}.",
+    "The loss {} of batches, weighted and reduced as `reduction` says.",
     _common,
 )
 

@@ -106,7 +106,7 @@ class OrthogonalRegularizer(Regularizer):
 
 
 def l1_l2(l1=0.01, l2=0.01):
-    """An L1L2."""
+    """The L1L2 of these factors: l1 times the sum of |x|, l2 times that of x**2."""
     return L1L2(l1=l1, l2=l2)
 
 

@@ -15,7 +15,7 @@ add_calls(
     globals(),
     """
 cast cast(x, dtype)
-    x in another dtype.
+    x in another dtype, a DType or its name; floats are cut towards zero for integers.
 std math.reduce_std(x->input_tensor, axis=None, keepdims=False)
     The standard deviation along `axis`.
 var math.reduce_variance(x->input_tensor, axis=None, keepdims=False)
@@ -200,7 +200,7 @@ def set_value(x, value):
 
 
 def batch_get_value(tensors):
-    """The values of all."""
+    """A list of the values of tensors or variables, as arrays."""
     return [get_value(t) for t in tensors]
 
 

@@ -45,9 +45,13 @@ class StaticVocabularyTable(Trackable):
     def _model_children(self):
         return {} if self._table is None else {"_table": self._table}
 
-    key_dtype = read_only("_key_dtype")
-    value_dtype = property(lambda self: dtypes.int64)
-    name = read_only("_name")
+    key_dtype = read_only("_key_dtype", "The dtype of the words.")
+    name = read_only("_name", "The name that the table was made with, or None.")
+
+    @property
+    def value_dtype(self):
+        """The dtype of the numbers, tf.int64."""
+        return dtypes.int64
 
     @property
     def initializer(self):
@@ -56,6 +60,7 @@ class StaticVocabularyTable(Trackable):
 
     @property
     def resource_handle(self):
+        """The handle of the table of known words; None where all go by hash."""
         return None if self._table is None else self._table.resource_handle
 
     def size(self, name=None):

@@ -152,7 +152,7 @@ def signbit(x):
 
 
 def exp2(x):
-    """2**x"""
+    """2 to the power of x, element by element, in floats."""
     x = floating(x)
     return tf.pow(tf.constant(2, x.dtype), x)
 

@@ -263,7 +263,7 @@ def _prefix(message):
 
 
 def assert_type(tensor, tf_type, message=None, name=None):
-    """Asserts the dtype."""
+    """TypeError where the tensor's dtype is another than `tf_type`."""
     tf_type = dtypes.as_dtype(tf_type)
     if not getattr(type(tensor), "_is_tensor_like", False):
         tensor = _tensor(tensor)

@@ -23,9 +23,9 @@ unicode_transcode UnicodeTranscode(input, input_encoding, output_encoding,
         name=None)
 as_string AsString(input, precision=-1, scientific=False, shortest=False, width=-1,
         fill='', name=None)
-    Numbers as text.
+    Numbers as text: `precision` digits behind the point, `width` characters at least.
 to_number StringToNumber(input->string_tensor, out_type=float32, name=None)
-    Text as numbers.
+    Text as numbers of `out_type`; InvalidArgumentError for what is no number.
 unsorted_segment_join UnsortedSegmentJoin(inputs, segment_ids, num_segments,
         separator='', name=None)
     Strings of each segment joined.

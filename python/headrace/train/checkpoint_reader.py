@@ -23,7 +23,9 @@ def prefix_of(path):
 
 
 def load_checkpoint(ckpt_dir_or_file):
-    """A CheckpointReader."""
+    """A CheckpointReader of a checkpoint, named by its prefix or by its folder, whose
+    latest one is taken. ValueError where the folder has none, NotFoundError for missing files.
+    """
     return _headrace.open_checkpoint(prefix_of(ckpt_dir_or_file))
 
 

@@ -60,7 +60,7 @@ def assert_integer(x, message=None, name=None):
 
 
 def assert_type(tensor, tf_type, message=None, name=None):
-    """Asserts the dtype."""
+    """An operation that does nothing; TypeError where the dtype is not `tf_type`."""
     tf.debugging.assert_type(tensor, tf_type, message)
     return execution.no_op()
 

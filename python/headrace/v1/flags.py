@@ -70,12 +70,17 @@ class FlagHolder:
     def __init__(self, values, flag):
         self._values, self._flag = values, flag
 
-    name = read_only("_flag.name")
-    default = read_only("_flag.default")
-    present = property(lambda self: bool(self._flag.present))
+    name = read_only("_flag.name", "The flag's name, without dashes.")
+    default = read_only("_flag.default", "Its value where the command line has none.")
+
+    @property
+    def present(self):
+        """Whether the command line, or an assignment, set the flag."""
+        return bool(self._flag.present)
 
     @property
     def value(self):
+        """Its value; UnparsedFlagAccessError before the command line was read."""
         return getattr(self._values, self._flag.name)
 
 
@@ -297,7 +302,7 @@ def _numeric(own_name, doc, kind, **kinds):
 
 
 _EACH = "each time it is given."
-DEFINE_string = _plain("DEFINE_string", "A text.", str)
+DEFINE_string = _plain("DEFINE_string", "A text, any that --name=text has.", str)
 DEFINE_boolean = DEFINE_bool = _plain(
     "DEFINE_boolean", "--name, --noname or --name=true.", _boolean, boolean=True
 )
@@ -309,7 +314,7 @@ DEFINE_multi_string = _plain(
     "DEFINE_multi_string", f"A text {_EACH}", str, multiple=True
 )
 DEFINE_integer = _numeric("DEFINE_integer", "A whole number.", int)
-DEFINE_float = _numeric("DEFINE_float", "A number.", float)
+DEFINE_float = _numeric("DEFINE_float", "A number, as float() reads it.", float)
 DEFINE_multi_integer = _numeric(
     "DEFINE_multi_integer", f"A whole number {_EACH}", int, multiple=True
 )

@@ -132,7 +132,8 @@ class PartitionedVariable:
 
 
 def fixed_size_partitioner(num_shards, axis=0):
-    """Parts of a number."""
+    """A partitioner for get_variable: `num_shards` parts along `axis`, or as many as there
+    are rows."""
 
     def partitioner(shape, **unused):
         parts = [1] * len(shape)
@@ -153,7 +154,8 @@ def _bytes_of_element(shape, dtype, string_bytes):
 def variable_axis_size_partitioner(
     max_shard_bytes, axis=0, bytes_per_string_element=16, max_shards=None
 ):
-    """Parts of at most so many bytes."""
+    """A partitioner for get_variable: along `axis` parts of at most so many bytes, and at
+    most `max_shards`. ValueError for numbers below 1."""
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise ValueError(
             "Both max_shard_bytes and bytes_per_string_element must be positive. "

@@ -38,7 +38,7 @@ as_str = as_text
 
 
 def as_str_any(value, encoding="utf-8"):
-    """A text of anything."""
+    """A str of anything: bytes decoded, objects as str() has them."""
     return as_str(value, encoding) if isinstance(value, bytes) else str(value)
 
 

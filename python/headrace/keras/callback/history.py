@@ -77,7 +77,7 @@ class CSVLogger(Callback):
     "on_train_batch_begin=None, on_train_batch_end=None, **kwargs"
 )
 class LambdaCallback(Callback):
-    """Calls functions."""
+    """Calls the functions it is given where their names say: on_epoch_end(epoch, logs)."""
 
     def _before(self, given):
         self.__dict__.update({k: v for k, v in given.items() if v is not None})

@@ -71,7 +71,8 @@ class Dense(Weighted, Layer):
 
 @takes("activation, **kwargs")
 class Activation(Layer):
-    """Applies a function."""
+    """A layer of one function, `activation`, by itself or by the name that it has in
+    tf.keras.activations; shapes stay."""
 
     supports_masking = True
     _keeps_shape = True

@@ -218,5 +218,8 @@ def concatenate(inputs, axis=-1, **kwargs):
 
 
 def dot(inputs, axes, normalize=False, **kwargs):
-    """Dot as a function."""
+    """The products of two inputs along `axes`, [batch, ...]: the layer Dot, called.
+
+    `normalize` divides by lengths first, so that products are cosines; `kwargs` are Dot's.
+    """
     return Dot(axes=axes, normalize=normalize, **kwargs)(inputs)

@@ -120,7 +120,7 @@ SparseCategoricalCrossentropy losses.sparse_categorical_crossentropy(
     name='sparse_categorical_crossentropy', dtype=None, from_logits=False,
     ignore_class=None, axis=-1)
 """,
-    "The mean of {}.",
+    "The mean of {} over all samples since the last reset_state().",
     _common,
 )
 for _class in (SparseCategoricalAccuracy, SparseTopKCategoricalAccuracy):

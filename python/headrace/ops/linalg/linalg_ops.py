@@ -84,12 +84,13 @@ def _eig(tensor, vectors, name):
 
 
 def eig(tensor, name=None):
-    """Eigenvalues and eigenvectors."""
+    """(eigenvalues [..., n], vectors [..., n, n]) of square matrices, a column a vector;
+    both are complex."""
     return tuple(_eig(tensor, True, name))
 
 
 def eigvals(tensor, name=None):
-    """Eigenvalues."""
+    """The eigenvalues of square matrices [..., n, n]: complex numbers, [..., n]."""
     return _eig(tensor, False, name).e
 
 

@@ -105,7 +105,7 @@ class Initializer:
 
 
 class Zeros(Initializer):
-    """All zeros."""
+    """Tensors of a shape that are 0 everywhere, float32 unless `dtype` says another."""
 
     def __call__(self, shape, dtype=dtypes.float32, **kwargs):
         dtype = dtypes.as_dtype(dtype)
@@ -117,7 +117,7 @@ class Zeros(Initializer):
 
 
 class Ones(Initializer):
-    """All ones."""
+    """Tensors of a shape that are 1 everywhere, float32 unless `dtype` says another."""
 
     def __call__(self, shape, dtype=dtypes.float32, **kwargs):
         return array_ops.ones(shape, dtypes.as_dtype(dtype))

@@ -47,14 +47,14 @@ def _keeps(text):
 
 
 class Zeros(_Initializer):
-    """All zeros."""
+    """Tensors of a shape that are 0 everywhere, float32 unless `dtype` says another."""
 
     def __call__(self, shape, dtype=None, partition_info=None):
         return array_ops.zeros(shape, self._dtype(dtype))
 
 
 class Ones(_Initializer):
-    """All ones."""
+    """Tensors of a shape that are 1 everywhere, float32 unless `dtype` says another."""
 
     def __call__(self, shape, dtype=None, partition_info=None):
         return array_ops.ones(shape, self._dtype(dtype))

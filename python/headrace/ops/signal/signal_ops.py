@@ -113,6 +113,6 @@ def fftshift(x, axes=None, name=None):
 
 
 def ifftshift(x, axes=None, name=None):
-    """Undoes fftshift."""
+    """Moves the zero frequency from the middle of `axes` back to their begin."""
     with graph_scope(name, "ifftshift"):
         return _shifted(x, axes, -1)

@@ -1,5 +1,7 @@
 """The layers of tf.compat.v1.layers: those of Keras, with variables by scopes."""
 
+import inspect
+
 from headrace import _api as tf
 from headrace.framework.support import signatures
 from headrace.keras.layer import core, noise
@@ -85,7 +87,7 @@ def _class(name, base, text):
         self._settle_dtype()
         base.build(self, input_shape)
 
-    build.__doc__ = base.build.__doc__
+    build.__doc__ = inspect.getdoc(base.build)
     members = {"__doc__": base.__doc__, "__module__": __name__, "build": build}
     if of_pools:
         members["_before"] = _before

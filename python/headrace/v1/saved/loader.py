@@ -5,7 +5,7 @@ import os
 from headrace._load import _headrace
 from headrace.framework.support import protos
 from headrace.saved_model import constants
-from headrace.saved_model.load import contains_saved_model
+from headrace.saved_model.loading import contains_saved_model
 from headrace.v1 import meta_graph
 from headrace.v1.saved import signature_defs
 

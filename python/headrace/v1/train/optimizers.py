@@ -43,7 +43,7 @@ def check_positive(name, value):
 
 
 class GradientDescentOptimizer(Optimizer):
-    """Down the gradient."""
+    """Takes `learning_rate` times the gradient from each variable."""
 
     __init__ = takes("learning_rate, use_locking=False, name='GradientDescent'")
 

@@ -73,7 +73,10 @@ class ToSize(PreprocessingLayer):
 
 @takes("height, width, interpolation='bilinear', crop_to_aspect_ratio=False, **kwargs")
 class Resizing(ToSize):
-    """Images of a size."""
+    """Images [..., height, width, channels] made to be of one size.
+
+    `crop_to_aspect_ratio` cuts what a ratio of the sides leaves over instead of stretching.
+    """
 
     def _begin(self):
         check_interpolation(self.interpolation)
