@@ -5,7 +5,7 @@ import os
 
 from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.keras import serialization, settings
+from headrace.keras import serialization
 from headrace.keras.base import functional_call
 from headrace.keras.base.base_layer import Layer, shapes_of
 from headrace.keras.base.tracking import unique
@@ -299,8 +299,9 @@ def _names_graph(args, kwargs):
 def _check_format(path, save_format):
     if save_format == "keras" or (save_format is None and path.endswith(".keras")):
         raise NotImplementedError(
-            f"{path}: whole models (.keras) are not supported; use a name that ends in "
-            ".weights.h5, or one without an ending for a TensorFlow checkpoint"
+            f"{path}: .keras files hold whole models, which save and load_model are for; "
+            "for weights use a name that ends in .weights.h5, or one without an ending "
+            "for a TensorFlow checkpoint"
         )
     if save_format not in (None, "tf", "tensorflow", "h5", "hdf5"):
         raise ValueError(
