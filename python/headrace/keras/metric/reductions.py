@@ -44,18 +44,25 @@ class Reduce(Metric):
                 )
             if values.shape.rank != 0:
                 weight = tf.broadcast_to(weight, tf.shape(values))
-        self.total.assign_add(tf.reduce_sum(values * weight), read_value=False)
-        if self._mean:
-            if not weight.shape.rank and values.shape.rank:
-                weight *= tf.cast(tf.size(values), self._dtype)
-            self.count.assign_add(tf.reduce_sum(weight), read_value=False)
+        total = tf.reduce_sum(values * weight)
+        if self._mean and not weight.shape.rank and values.shape.rank:
+            weight *= tf.cast(tf.size(values), self._dtype)
+        self._take(total, tf.reduce_sum(weight) if self._mean else None)
 
     def _add(self, total, values):
-        self.total.assign_add(total, read_value=False)
+        size = None
         if self._mean:
             size = values.shape.num_elements()
-            size = tf.size(values) if size is None else size
-            self.count.assign_add(tf.cast(size, self._dtype), read_value=False)
+            size = tf.cast(tf.size(values) if size is None else size, self._dtype)
+        self._take(total, size)
+
+    def _take(self, total, count):
+        added = self.total.assign_add(total, read_value=False)
+        if count is not None:
+            # In a graph of operations a batch counts only where its values came, as
+            # steps that need none go on beside one that waits for them, and fails.
+            with tf.control_dependencies([] if added is None else [added]):
+                self.count.assign_add(count, read_value=False)
 
     def result(self):
         """The weighted sum, or the weighted mean (0 of nothing): a scalar."""
