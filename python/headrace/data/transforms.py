@@ -71,12 +71,16 @@ def batch(
     size = as_int(batch_size)
     spec = batched_spec(self.element_spec, size, drop_remainder)
     how = {"batch_size": size, "drop_remainder": as_bool(drop_remainder)}
+    op = "BatchDatasetV2"
     if num_parallel_calls is None:
         warn_of_order(deterministic)
-        return made_of("BatchDatasetV2", self, spec, **how)
-    how["num_parallel_calls"] = as_int(num_parallel_calls)
-    how["deterministic"] = order_text(deterministic)
-    return made_of("ParallelBatchDataset", self, spec, **how)
+    else:
+        op = "ParallelBatchDataset"
+        how["num_parallel_calls"] = as_int(num_parallel_calls)
+        how["deterministic"] = order_text(deterministic)
+    made = made_of(op, self, spec, **how)
+    made._batch_size = size  # for those who split batches again
+    return made
 
 
 def batched_spec(spec, size, drop_remainder):

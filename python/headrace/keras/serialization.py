@@ -5,6 +5,7 @@ import inspect
 from headrace.framework.support import signatures
 
 _custom = {}
+_safe = None  # whether code in configurations is refused; None where nobody asks
 
 
 class CustomObjectScope:
@@ -54,6 +55,19 @@ def get_registered_object(name, custom_objects=None, module_objects=None):
     return (custom_objects or {}).get(name) or _custom.get(name)
 
 
+def set_safe_mode(on):
+    """Says whether code that configurations hold is refused (True), run (False), or
+    trusted because the program made them itself (None); returns what held before."""
+    global _safe
+    before, _safe = _safe, on
+    return before
+
+
+def in_safe_mode():
+    """Whether code that configurations hold is refused."""
+    return bool(_safe)
+
+
 def public_module(item):
     """keras.layers for a class of ours, the module of anybody else's."""
     if item.__module__.startswith("headrace.keras"):
@@ -79,7 +93,9 @@ def serialize(item):
         "module": public_module(cls),
         "class_name": cls.__name__,
         "config": item.get_config(),
-        "registered_name": get_registered_name(cls) if own else None,
+        "registered_name": get_registered_name(cls)
+        if own
+        else vars(cls).get("_registered_as"),
     }
 
 

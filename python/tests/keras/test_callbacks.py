@@ -48,8 +48,11 @@ def test_model_checkpoint(tmp_path):
     other.load_weights(str(tmp_path / "best"))
     other(X)
     np.testing.assert_array_equal(other.get_weights()[0], net.get_weights()[0])
-    with pytest.raises(NotImplementedError, match="save_weights_only"):
-        callbacks.ModelCheckpoint(path)
+    for name in ("whole", "whole.keras"):
+        fit(net, callbacks.ModelCheckpoint(str(tmp_path / name)), epochs=1)
+        whole = tf.keras.models.load_model(str(tmp_path / name))
+        np.testing.assert_array_equal(whole.get_weights()[0], net.get_weights()[0])
+        assert whole.optimizer.iterations == net.optimizer.iterations
 
 
 def test_backup_and_restore(tmp_path):

@@ -51,3 +51,11 @@ def test_arguments_are_kept_as_what_they_stand_for():
     assert layer.data_format == "channels_last"
     assert layer.activation is keras.activations.relu
     assert isinstance(layer.bias_initializer, keras.initializers.Zeros)
+
+
+def test_older_names():
+    k = tf.keras
+    assert k.experimental.CosineDecay is k.optimizers.schedules.CosineDecay
+    assert k.layers.experimental.EinsumDense is k.layers.EinsumDense
+    drawn = k.backend.random_binomial((100,), p=1.0).numpy()
+    assert drawn.tolist() == [1.0] * 100

@@ -17,7 +17,7 @@ from headrace.keras import (
     serialization,
     settings,
 )
-from headrace.keras.base import dispatch, functional_call, tracking
+from headrace.keras.base import dispatch, functional_call, graph_updates, tracking
 from headrace.keras.base import input_spec as input_specs
 from headrace.keras.base.call_context import context, spec_of
 
@@ -199,6 +199,7 @@ class Layer(tracking.Tracking):
                 synchronization=synchronization,
                 aggregation=aggregation,
             )
+            graph_updates.keep(variable)
         if regularizer is not None:
             self._regularize(variable, regularizer, name)
         self._track_weight(tracked_as or name or "Variable", variable)
@@ -262,7 +263,10 @@ class Layer(tracking.Tracking):
         cls = type(self)
         if cls.__module__.startswith("headrace.keras"):
             return None
-        if cls.get_config is not Layer.get_config or serialization.config_names(cls):
+        told = next(c for c in cls.__mro__ if "get_config" in vars(c))
+        if not told.__module__.startswith("headrace.keras"):
+            return None
+        if serialization.config_names(cls):
             return None
         arguments, extra = self._keras.arguments
         names = [p.name for p in inspect.signature(cls.__init__).parameters.values()]

@@ -1,5 +1,6 @@
 """Updates as operations of a plain graph, where nothing runs by itself."""
 
+from headrace._load import _headrace
 from headrace.context import stack
 
 
@@ -56,3 +57,10 @@ def apply(optimizer, gradients, variables, name):
             operations += ordered.end()
         with graph.control_dependencies(operations):
             return optimizer.iterations.assign_add(1, read_value=False)
+
+
+def keep(variable):
+    """Notes a layer's variable of a plain graph, for the session that Keras runs it in."""
+    graph = None if _headrace.is_eager() else stack.current()
+    if graph is not None:
+        graph.__dict__.setdefault("_keras_variables", []).append(variable)

@@ -16,17 +16,13 @@ from headrace.keras.classes import takes
     "initial_value_threshold=None, **kwargs"
 )
 class ModelCheckpoint(Callback):
-    """Saves the weights after epochs, or every so many batches."""
+    """Saves the model, or its weights alone, after epochs or every so many batches."""
 
     def _further(self, arguments):
         if arguments:
             raise TypeError(f"ModelCheckpoint: unknown arguments {list(arguments)}")
 
     def _begin(self):
-        if not self.save_weights_only:
-            raise NotImplementedError(
-                "ModelCheckpoint: whole models are not saved; use save_weights_only=True"
-            )
         if self.save_freq != "epoch" and not isinstance(self.save_freq, int):
             raise ValueError(
                 f"Unrecognized save_freq: {self.save_freq}. Expected save_freq are "
@@ -93,7 +89,12 @@ class ModelCheckpoint(Callback):
             self.best = current
         elif self.verbose > 0:
             print(f"\nEpoch {epoch + 1}: saving model to {path}")
-        self.model.save_weights(path, overwrite=True, options=self.options)
+        if self.save_weights_only:
+            self.model.save_weights(path, overwrite=True, options=self.options)
+        elif path.endswith(".keras"):
+            self.model.save(path, overwrite=True)
+        else:
+            self.model.save(path, overwrite=True, options=self.options)
 
 
 @takes(

@@ -15,6 +15,9 @@ from headrace.keras.engine.model import Model
 class Functional(Model):
     """A Model of inputs and outputs; tf.keras.Model(inputs, outputs) makes one."""
 
+    _keras_module = "tf_keras.src.engine.functional"  # where files of tf_keras have it
+    _registered_as = "Functional"
+
     def __init__(self, inputs=None, outputs=None, name=None, trainable=True, **kwargs):
         super().__init__(name=name, trainable=True, **kwargs)
         self._init_graph(inputs, outputs)

@@ -7,6 +7,7 @@ each layer of the model, by its name, with the names of its weights in order.
 """
 
 import contextlib
+import io
 
 import numpy as np
 
@@ -57,18 +58,36 @@ def load(model, path, by_name=False, skip_mismatch=False):
     with `skip_mismatch` so are layers whose weights have other numbers or shapes, with
     a warning. ValueError for files that do not fit the model.
     """
-    state = []
     with _open(path, "r") as file:
-        if "layer_names" in file.attrs or "model_weights" in file:
-            group = file["model_weights"] if "model_weights" in file else file
-            found = _read_layers(model, group, by_name, skip_mismatch)
-        elif by_name:
-            raise ValueError(f"Invalid keyword arguments: by_name, for {path}")
-        else:
-            found = _read_paths(model, file)
-            state = _optimizer_state(model, file)
-        # everything fits: only now is anything changed
-        found = [(w, np.asarray(d)) for w, d in _fitting(found, skip_mismatch)]
+        _load(model, file, path, by_name, skip_mismatch)
+
+
+def to_bytes(model):
+    """All weights and the optimizer's state as a file of names: `.weights.h5`."""
+    made = io.BytesIO()
+    with _open(made, "w") as file:
+        _write_paths(model, file)
+    return made.getvalue()
+
+
+def from_bytes(model, data, path):
+    """Reads what to_bytes() gave, or tf_keras wrote; `path` is for messages."""
+    with _open(io.BytesIO(data), "r") as file:
+        _load(model, file, path)
+
+
+def _load(model, file, path, by_name=False, skip_mismatch=False):
+    state = []
+    if "layer_names" in file.attrs or "model_weights" in file:
+        group = file["model_weights"] if "model_weights" in file else file
+        found = _read_layers(model, group, by_name, skip_mismatch)
+    elif by_name:
+        raise ValueError(f"Invalid keyword arguments: by_name, for {path}")
+    else:
+        found = _read_paths(model, file)
+        state = _optimizer_state(model, file)
+    # everything fits: only now is anything changed
+    found = [(w, np.asarray(d)) for w, d in _fitting(found, skip_mismatch)]
     for weight, values in found + state:
         weight.assign(values)
     for layer in model._flatten_layers():

@@ -25,6 +25,7 @@ class InputLayer(Layer):
         **kwargs,
     ):
         given = {"input_tensor": input_tensor, "sparse": sparse, "ragged": ragged}
+        given["optional"] = kwargs.pop("optional", False)
         for key, value in given.items():
             if value:
                 raise NotImplementedError(f"InputLayer: {key} is not supported")

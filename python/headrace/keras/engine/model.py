@@ -5,7 +5,7 @@ import os
 
 from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.keras import serialization, settings
+from headrace.keras import serialization
 from headrace.keras.base import functional_call
 from headrace.keras.base.base_layer import Layer, shapes_of
 from headrace.keras.base.tracking import unique
@@ -194,10 +194,8 @@ class Model(Trainer, Layer):
         self._assert_weights_created()
         in_hdf5 = hdf5.is_name(path, save_format)
         old = path if in_hdf5 else path + ".index"
-        if not overwrite and os.path.exists(old):
-            answer = input(f"[WARNING] {path} already exists - overwrite? [y/n]")
-            if answer.strip().lower() != "y":
-                return
+        if not whole.may_write(old, overwrite):
+            return
         if in_hdf5:
             hdf5.save(self, path)
             return
@@ -246,45 +244,14 @@ class Model(Trainer, Layer):
                 "with an `input_shape`."
             )
 
-    def save(
-        self,
-        filepath,
-        overwrite=True,
-        include_optimizer=True,
-        save_format=None,
-        signatures=None,
-        options=None,
-        save_traces=True,
-    ):
-        """Writes the model into a folder as a SavedModel, with its call, traced for
-        training and not, and `signatures` (by default what it predicts).
+    def save(self, filepath, overwrite=True, save_format=None, **kwargs):
+        """Writes the whole model, as tf.keras.models.save_model does: a `.keras` file,
+        HDF5 (`.h5`), else a SavedModel, with the call traced for training and not and
+        `signatures` (by default what it predicts).
 
-        tf.saved_model.load gives it back, not as a Keras model. Other formats, and a
-        model without its optimizer or its call, raise NotImplementedError, ValueError
-        a model that was never called.
+        tf.keras.models.load_model gives it back.
         """
-        path = os.fspath(filepath)
-        if save_format is None and path.endswith((".h5", ".hdf5")):
-            save_format = "h5"
-        _check_format(path, save_format)
-        if save_format in ("h5", "hdf5"):
-            raise NotImplementedError(
-                f"{path}: whole models in HDF5 are not supported; use save_weights, or "
-                "save_format='tf'"
-            )
-        if not (include_optimizer and save_traces):
-            raise NotImplementedError(
-                "Model.save: include_optimizer=False and save_traces=False are not "
-                "supported"
-            )
-        if export.specs_of(self) is None:
-            raise ValueError(
-                f"Model {self.name} cannot be saved because the input shape is not "
-                "available: call it, or build it from inputs, first."
-            )
-        if not overwrite and os.path.exists(path):
-            raise FileExistsError(f"{path} is there already")
-        tf.saved_model.save(self, path, signatures=signatures, options=options)
+        whole.save_model(self, filepath, overwrite, save_format, **kwargs)
 
     # --- configuration ---
 
@@ -305,7 +272,7 @@ class Model(Trainer, Layer):
             "keras_version": "2.21.0",
             "backend": "tensorflow",
         }
-        return json.dumps(config, default=_jsonable, **kwargs)
+        return json.dumps(config, default=whole_config.jsonable, **kwargs)
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
@@ -332,8 +299,9 @@ def _names_graph(args, kwargs):
 def _check_format(path, save_format):
     if save_format == "keras" or (save_format is None and path.endswith(".keras")):
         raise NotImplementedError(
-            f"{path}: whole models (.keras) are not supported; use a name that ends in "
-            ".weights.h5, or one without an ending for a TensorFlow checkpoint"
+            f"{path}: .keras files hold whole models, which save and load_model are for; "
+            "for weights use a name that ends in .weights.h5, or one without an ending "
+            "for a TensorFlow checkpoint"
         )
     if save_format not in (None, "tf", "tensorflow", "h5", "hdf5"):
         raise ValueError(
@@ -342,15 +310,5 @@ def _check_format(path, save_format):
         )
 
 
-def _jsonable(value):
-    if isinstance(value, tf.TensorShape):
-        return value.as_list()
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    if isinstance(value, tf.DType):
-        return value.name
-    return settings.get_value(value)
-
-
 # Last, for they have models of their own kinds.
-from headrace.keras.engine import functional, summary  # noqa: E402
+from headrace.keras.engine import functional, summary, whole, whole_config  # noqa: E402

@@ -26,6 +26,8 @@ class Sequential(functional.Functional):
     first layer says it, else by `build` or the first call.
     """
 
+    _keras_module = "keras"
+
     def __init__(self, layers=None, name=None):
         Model.__init__(self, name=name)
         self._keras.stack = []  # InputLayer first, where there is one

@@ -26,6 +26,8 @@ class Trainer:
 
     # --- compiling ---
 
+    optimizer = None  # before compile()
+
     def compile(
         self,
         optimizer="rmsprop",
@@ -57,7 +59,16 @@ class Trainer:
         self.optimizer = registry.get(optimizer)
         plain.losses = compiled.Losses(loss, loss_weights, names)
         plain.compiled_metrics = compiled.Metrics(metrics, weighted_metrics, names)
-        plain.compiled_with = dict(loss=loss, metrics=metrics)
+        plain.compiled_with = dict(
+            optimizer=optimizer,
+            loss=loss,
+            metrics=metrics,
+            loss_weights=loss_weights,
+            weighted_metrics=weighted_metrics,
+            run_eagerly=run_eagerly,
+            steps_per_execution=steps_per_execution,
+            jit_compile=jit_compile,
+        )
         plain.steps = {}
         plain.run_eagerly = run_eagerly
         plain.steps_per_execution = steps_per_execution or 1

@@ -1,0 +1,155 @@
+"""Any object of Keras as a configuration, and back: what files of whole models hold."""
+
+import contextlib
+
+from headrace import _names
+from headrace.keras import serialization
+
+# Where the classes of a configuration's "module" are known by name.
+_ROOMS = {
+    "tf_keras.src.engine.functional": "keras.layer.registry",
+    "keras": "keras.layer.registry",
+    "keras.layers": "keras.layer.registry",
+    "keras.optimizers": "keras.optimizer.registry",
+    "keras.optimizers.legacy": "keras.optimizer.registry",
+    "keras.optimizers.experimental": "keras.optimizer.registry",
+    "keras.optimizers.schedules": "keras.optimizer.schedule",
+    "keras.losses": "keras.loss",
+    "keras.metrics": "keras.metric.registry",
+    "keras.initializers": "keras.initializer",
+    "keras.regularizers": "keras.regularizer",
+    "keras.constraints": "keras.constraint",
+    "keras.activations": "keras.activation",
+}
+_PLAIN = (str, int, float, bool, bytes, type(None))
+# What compile() is told, in the order of files.
+COMPILED = ("optimizer", "loss", "metrics", "loss_weights", "weighted_metrics")
+COMPILED += ("run_eagerly", "steps_per_execution", "jit_compile")
+
+
+def serialize_keras_object(obj):
+    """`obj` as what JSON can hold: numbers and texts as they are, lists and dicts of
+    such, objects with get_config as {module, class_name, config, registered_name},
+    functions by their names.
+
+    ValueError for an object without get_config().
+    """
+    if isinstance(obj, _PLAIN):
+        return obj
+    if isinstance(obj, (list, tuple)):
+        return [serialize_keras_object(x) for x in obj]
+    if isinstance(obj, dict):
+        return {key: serialize_keras_object(value) for key, value in obj.items()}
+    return serialization.serialize(obj)
+
+
+def deserialize_keras_object(config, custom_objects=None, safe_mode=True, **kwargs):
+    """What serialize_keras_object() made a configuration of.
+
+    With `safe_mode` ValueError for Lambda layers, whose code comes from the
+    configuration; ValueError or TypeError for configurations of nothing known.
+    """
+    module_objects = kwargs.pop("module_objects", None) or {}
+    kwargs.pop("printable_module_name", None)
+    if kwargs:
+        raise TypeError(f"Unexpected arguments: {sorted(kwargs)}")
+    scope = serialization.CustomObjectScope(module_objects, custom_objects or {})
+    with scope, safety(safe_mode):
+        return _object(config)
+
+
+@contextlib.contextmanager
+def safety(on):
+    """Within, code of configurations is refused, or run."""
+    before = serialization.set_safe_mode(on)
+    try:
+        yield
+    finally:
+        serialization.set_safe_mode(before)
+
+
+def _object(config):
+    if isinstance(config, (list, tuple)):
+        return [_object(x) for x in config]
+    if not isinstance(config, dict):
+        return config
+    if "class_name" not in config or "config" not in config:
+        return {key: _object(value) for key, value in config.items()}
+    name, inner = config["class_name"], config["config"]
+    if isinstance(inner, dict) and isinstance(inner.get("fn"), (str, dict)):
+        fn = inner["fn"]  # of a mean of a function's values
+        fn = function(fn) if isinstance(fn, str) else _object(fn)
+        config = {**config, "config": {**inner, "fn": fn}}
+    if name == "function":
+        return function(inner)
+    if name == "__tuple__":
+        return tuple(_object(x) for x in config.get("items", inner))
+    room = _ROOMS.get(config.get("module"))
+    if room is not None:
+        return _names.module(room).deserialize(config)
+    known = serialization.get_custom_objects()
+    if name not in known and config.get("registered_name") not in known:
+        for room in dict.fromkeys(_ROOMS.values()):
+            try:
+                return _names.module(room).deserialize(config)
+            except ValueError as e:
+                if not str(e).startswith("Unknown "):
+                    raise
+        raise TypeError(
+            f"Could not locate class '{name}'. Make sure custom classes are decorated "
+            "with `@keras.saving.register_keras_serializable()`. Full object config: "
+            f"{config}"
+        )
+    return serialization.deserialize(config, {}, "object")
+
+
+def _placed(config, argument):
+    """A configuration that says of what kind its objects are, as older files do not."""
+    kind = "keras.losses" if argument == "loss" else "keras.metrics"
+    if isinstance(config, list):
+        return [_placed(x, argument) for x in config]
+    if not isinstance(config, dict) or argument == "optimizer":
+        return config
+    if "class_name" in config and "config" in config:
+        return {"module": kind, **config}
+    return {key: _placed(value, argument) for key, value in config.items()}
+
+
+def function(name):
+    """The function of a name: a custom object, a loss, metric or activation."""
+    tables = [serialization.get_custom_objects()]
+    for room, table in (
+        ("keras.loss", "NAMES"),
+        ("keras.metric.registry", "NAMES"),
+        ("keras.activation", "_NAMES"),
+    ):
+        tables.append(getattr(_names.module(room), table))
+    for table in tables:
+        if name in table:
+            return table[name]
+    raise TypeError(f"Could not locate function '{name}'.")
+
+
+# --- what a model was compiled with ---
+
+
+def of_compiled(model):
+    """The arguments of compile() as a configuration; None where it was not called."""
+    given = model._keras.compiled_with
+    if given is None or "optimizer" not in given:
+        return None
+    found = {name: serialize_keras_object(given[name]) for name in COMPILED}
+    if not isinstance(given["optimizer"], str):  # its rate may have changed since
+        found["optimizer"] = serialization.serialize(model.optimizer)
+    return found
+
+
+def compile_like(model, config):
+    """Compiles the model as a configuration of of_compiled() or of tf_keras says, and
+    makes the optimizer's variables."""
+    if not isinstance(config, dict):
+        raise ValueError(f"compile_config is no dict: {config}")
+    given = {k: _object(_placed(v, k)) for k, v in config.items() if k in COMPILED}
+    model.compile(**given)
+    if model.built and model.optimizer is not None:
+        model.optimizer.build(model.trainable_variables)

@@ -1,0 +1,175 @@
+"""Whole models in files: configuration, weights, and how they were compiled.
+
+`.keras` is a zip of metadata.json, config.json and model.weights.h5, as tf_keras 2.21
+has it; `.h5` an HDF5 file of Keras 2's first kind; anything else a SavedModel.
+"""
+
+import datetime
+import json
+import os
+import zipfile
+
+from headrace.keras import serialization
+from headrace.keras.engine import folder, hdf5, hdf5_file, objects, whole_config
+from headrace.keras.layer import registry as layers
+
+_VERSION = hdf5._KERAS_VERSION
+_CONFIG, _METADATA, _WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
+
+
+def model_from_config(config, custom_objects=None):
+    """A new model, without trained weights, of {class_name, config}.
+
+    ValueError for an unknown class, TypeError for a list.
+    """
+    if not config:
+        raise ValueError(f"Cannot deserialize empty config. Received: config={config}")
+    if isinstance(config, list):
+        raise TypeError(
+            "`model_from_config` expects a dictionary, not a list. Received: "
+            f"config={config}. Did you meant to use `Sequential.from_config(config)`?"
+        )
+    with objects.safety(True):
+        return layers.deserialize(config, custom_objects)
+
+
+def model_from_json(json_string, custom_objects=None):
+    """A new model, without trained weights, of what Model.to_json() gave.
+
+    JSONDecodeError, a ValueError, for what is no JSON.
+    """
+    return model_from_config(json.loads(json_string), custom_objects)
+
+
+def model_from_yaml(yaml_string, custom_objects=None):
+    """RuntimeError: models are no longer read from YAML."""
+    raise RuntimeError(
+        "Method `model_from_yaml()` has been removed due to security risk of arbitrary "
+        "code execution. Please use `Model.to_json()` and `model_from_json()` instead."
+    )
+
+
+# --- .keras ---
+
+
+def _write_archive(model, path):
+    now = datetime.datetime.now().strftime("%Y-%m-%d@%H:%M:%S")
+    metadata = {"keras_version": _VERSION, "date_saved": now}
+    config = json.dumps(whole_config.of_whole(model), default=whole_config.jsonable)
+    weights = hdf5.to_bytes(model)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(_METADATA, json.dumps(metadata))
+        archive.writestr(_CONFIG, config)
+        archive.writestr(_WEIGHTS, weights)
+
+
+def _read_archive(path, custom_objects, compile, safe_mode):
+    try:
+        with zipfile.ZipFile(path) as archive:
+            config = json.loads(archive.read(_CONFIG))
+            weights = archive.read(_WEIGHTS)
+    except zipfile.BadZipFile as e:
+        raise OSError(f"{path} is no .keras file: {e}") from None
+    except KeyError as e:
+        raise ValueError(f"{path} is no .keras file: {e.args[0]}") from None
+    model = whole_config.model_of(config, custom_objects, safe_mode)
+    if compile and config.get("compile_config"):
+        with serialization.CustomObjectScope(custom_objects or {}):
+            objects.compile_like(model, config["compile_config"])
+    hdf5.from_bytes(model, weights, path)
+    return model
+
+
+# --- all of them ---
+
+
+def _kind(path, save_format):
+    if save_format == "keras" or (save_format is None and path.endswith(".keras")):
+        return "keras"
+    if save_format is None:
+        return "h5" if hdf5.is_name(path) else "tf"
+    kinds = {"h5": "h5", "hdf5": "h5", "tf": "tf", "tensorflow": "tf"}
+    if save_format not in kinds:
+        raise ValueError(
+            "Unknown `save_format` argument. Expected one of 'keras', 'tf', or 'h5'. "
+            f"Received: save_format={save_format}"
+        )
+    return kinds[save_format]
+
+
+def may_write(path, overwrite):
+    """Whether a file may be written: asks on the terminal where it is there already."""
+    if overwrite or not os.path.exists(path):
+        return True
+    answer = input(f"[WARNING] {path} already exists - overwrite? [y/n]")
+    return answer.strip().lower() == "y"
+
+
+def save_model(model, filepath, overwrite=True, save_format=None, **kwargs):
+    """Writes a whole model: a `.keras` file, an HDF5 file (`.h5`), else a SavedModel.
+
+    Without `overwrite` it asks before it replaces a file. Further arguments are
+    include_optimizer (HDF5), signatures and options (SavedModel). ValueError for other
+    formats and for arguments that a format has not, ImportError without h5py.
+    """
+    path = os.fspath(filepath)
+    kind = _kind(path, save_format)
+    if kind == "keras":
+        if not path.endswith(".keras"):
+            raise ValueError(
+                "Invalid `filepath` argument: expected a `.keras` extension. Received: "
+                f"filepath={path}"
+            )
+        if kwargs:
+            raise ValueError(
+                "The following argument(s) are not supported with the native TF-Keras "
+                f"format: {list(kwargs)}"
+            )
+    if not may_write(path, overwrite):
+        return
+    if kind == "keras":
+        _write_archive(model, path)
+    elif kind == "h5":
+        include = kwargs.pop("include_optimizer", True)
+        _only(kwargs, "signatures", "options", "save_traces")
+        model._assert_weights_created()
+        hdf5_file.write(model, path, include)
+    else:
+        folder.write(model, path, **kwargs)
+
+
+def _only(given, *names):
+    """TypeError for arguments of other names; ValueError for those that have a value
+    where the format takes none."""
+    for name, value in given.items():
+        if name not in names:
+            raise TypeError(f"save_model: unexpected argument {name}")
+        if value is not None and value is not True:
+            raise ValueError(f"HDF5 files of models take no {name}")
+
+
+def load_model(filepath, custom_objects=None, compile=True, safe_mode=True, **kwargs):
+    """The model that save_model() or tf_keras wrote, with its weights.
+
+    Compiled as it was, with the optimizer's state, unless `compile` is False.
+    `custom_objects` are classes and functions by name. OSError where there is no such
+    file, or one of another kind, ValueError for configurations of models that are not
+    known and, with `safe_mode`, of lambdas.
+    """
+    if kwargs.pop("options", None) is not None:
+        raise NotImplementedError("load_model: options")
+    if kwargs:
+        raise TypeError(f"load_model: unexpected arguments {sorted(kwargs)}")
+    if not isinstance(filepath, (str, os.PathLike)):
+        raise OSError(
+            "Unable to load model. Filepath is not an hdf5 file (or h5py is not "
+            f"available) or SavedModel. Received: filepath={filepath}"
+        )
+    path = os.fspath(filepath)
+    if not os.path.exists(path):
+        raise OSError(f"No file or directory found at {path}")
+    if os.path.isdir(path):
+        return folder.read(path, custom_objects, compile, safe_mode)
+    if path.endswith(".keras"):
+        return _read_archive(path, custom_objects, compile, safe_mode)
+    return hdf5_file.read(path, custom_objects, compile, safe_mode)

@@ -1,0 +1,1 @@
+"""What tf.compat.v1.keras has otherwise than tf.keras."""

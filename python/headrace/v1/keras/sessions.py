@@ -1,0 +1,42 @@
+"""The session that Keras of TensorFlow 1 runs graphs in."""
+
+from headrace.context import sessions, stack
+from headrace.v1 import collections
+from headrace.v1.session import Session
+
+_kept = []  # the session of set_session(), or the last one that was made
+
+
+def get_session(op_input_list=()):
+    """The default session, or Keras' own, which is of the current default graph; layers'
+    variables that have no value yet are given their first one.
+
+    With several graphs `op_input_list`, tensors or variables, says which is meant.
+    """
+    graphs = [x.graph for x in op_input_list if hasattr(x, "graph")]
+    graph = graphs[0] if graphs else stack.default_graph()
+    session = sessions.get_default_session()
+    if session is None:
+        if not _kept or _kept[0].graph is not graph:
+            _kept[:] = [Session(graph=graph)]
+        session = _kept[0]
+    _initialize(session)
+    return session
+
+
+def set_session(session):
+    """Makes a session Keras' own, until another one is set or another graph begins."""
+    _kept[:] = [] if session is None else [session]
+
+
+def _initialize(session):
+    graph = session.graph
+    made = graph.__dict__.get("_keras_variables", [])
+    if not made:
+        return
+    known = graph.__dict__.setdefault("_keras_initialized", [])  # an operation each
+    with graph.as_default():
+        for variable in made[len(known) :]:
+            known.append(collections.is_variable_initialized(variable))
+    there = session.run(known)
+    session.run([v.initializer for v, yes in zip(made, there) if not yes])
