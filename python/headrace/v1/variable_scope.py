@@ -327,7 +327,11 @@ def _constant_initializer(shape, dtype, value):
     if shape is not None:
         raise ValueError("If initializer is a constant, do not specify shape.")
     own = getattr(value, "dtype", None)
-    own = conversion.as_data(value).dtype if own is None else own
+    if own is None:
+        # Data takes no node to know its dtype.
+        mixed = isinstance(value, (list, tuple)) and _headrace.holds_tensors(value)
+        known = conversion.convert_to_tensor if mixed else conversion.as_data
+        own = known(value).dtype
     own = dtypes.as_dtype(own).base_dtype
     return value, own
 

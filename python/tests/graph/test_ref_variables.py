@@ -311,3 +311,12 @@ def test_first_values_are_read_where_branches_are_functions():
     with v1.Session() as session:
         session.run(v1.global_variables_initializer())
         assert session.run(w).tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_a_first_value_of_tensors(use_resource, graph):
+    parts = [tf.constant(1.0), 2.0]
+    v = v1.get_variable("v", initializer=parts, use_resource=use_resource)
+    with v1.Session() as session:
+        session.run(v.initializer)
+        assert session.run(v).tolist() == [1.0, 2.0]
