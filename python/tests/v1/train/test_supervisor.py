@@ -67,7 +67,7 @@ def test_services_save_and_write(tmp_path):
     supervisor = v1.train.Supervisor(
         logdir=str(tmp_path), save_model_secs=1, save_summaries_secs=1
     )
-    with supervisor.managed_session() as session:
+    with supervisor.managed_session(start_standard_services=False) as session:
         threads = supervisor.start_standard_services(session)
         assert len(threads) == 3
         supervisor.coord.wait_for_stop(1.5)
