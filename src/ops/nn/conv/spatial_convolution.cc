@@ -115,6 +115,19 @@ CallWork WorkOfConv(const StatusOr<ConvGeometry>& g, Result pass, bool direct) {
   return {tasks.ns * static_cast<double>(tasks.count()), tasks.count()};
 }
 
+// Whether an operand of a forward pass has no elements.
+bool Empty(const KernelContext& c) {
+  return c.input(0).num_elements() == 0 || c.input(1).num_elements() == 0;
+}
+
+// What a forward pass of these operands is.
+StatusOr<ConvGeometry> ForwardGeometry(const KernelContext& c,
+                                       const WindowAttrs& attrs, int batch_dims,
+                                       bool depthwise) {
+  return GeometryOf(attrs, OneBatch(c.input(0).shape(), batch_dims),
+                    c.input(1).shape(), depthwise);
+}
+
 // A convolution with steps behind it, of float with the channels last.
 class FinishedConv : public FinishedProduct {
  public:
@@ -130,7 +143,8 @@ class FinishedConv : public FinishedProduct {
     if (c.output(0).num_elements() == 0 || Empty(c)) {
       return std::shared_ptr<const void>();
     }
-    HR_ASSIGN_OR_RETURN(ConvGeometry g, Geometry(c));
+    HR_ASSIGN_OR_RETURN(ConvGeometry g,
+                        ForwardGeometry(c, attrs_, batch_dims_, depthwise_));
     HR_ASSIGN_OR_RETURN(
         auto made, PreparedConv::Make(g, c.input(1).data<float>(), steps_));
     return std::shared_ptr<const void>(std::move(made));
@@ -139,7 +153,8 @@ class FinishedConv : public FinishedProduct {
   StatusOr<bool> Run(KernelContext& c, const void* prepared,
                      absl::Span<const float* const> rows) const override {
     if (c.output(0).num_elements() == 0 || Empty(c)) return false;
-    HR_ASSIGN_OR_RETURN(ConvGeometry g, Geometry(c));
+    HR_ASSIGN_OR_RETURN(ConvGeometry g,
+                        ForwardGeometry(c, attrs_, batch_dims_, depthwise_));
     const float *x = c.input(0).data<float>(), *f = c.input(1).data<float>();
     float* y = c.output(0).data<float>();
     if (const auto* conv = static_cast<const PreparedConv*>(prepared)) {
@@ -152,14 +167,6 @@ class FinishedConv : public FinishedProduct {
   }
 
  private:
-  static bool Empty(const KernelContext& c) {
-    return c.input(0).num_elements() == 0 || c.input(1).num_elements() == 0;
-  }
-  StatusOr<ConvGeometry> Geometry(const KernelContext& c) const {
-    return GeometryOf(attrs_, OneBatch(c.input(0).shape(), batch_dims_),
-                      c.input(1).shape(), depthwise_);
-  }
-
   const bool depthwise_;
   const int batch_dims_;
   const WindowAttrs attrs_;
@@ -184,7 +191,8 @@ class ForwardConv : public ProductKernel, public KnowsWork {
   StatusOr<std::shared_ptr<const void>> Prepare(
       const KernelContext& c) const override {
     if (!direct_ || Empty(c)) return std::shared_ptr<const void>();
-    HR_ASSIGN_OR_RETURN(ConvGeometry g, Geometry(c));
+    HR_ASSIGN_OR_RETURN(ConvGeometry g,
+                        ForwardGeometry(c, attrs_, batch_dims_, depthwise_));
     HR_ASSIGN_OR_RETURN(auto made,
                         PreparedConv::Make(g, c.input(1).data<float>()));
     return std::shared_ptr<const void>(std::move(made));
@@ -206,7 +214,8 @@ class ForwardConv : public ProductKernel, public KnowsWork {
 
   Status RunPrepared(KernelContext& c, const void* prepared,
                      const Tail* tail) const override {
-    HR_ASSIGN_OR_RETURN(ConvGeometry g, Geometry(c));
+    HR_ASSIGN_OR_RETURN(ConvGeometry g,
+                        ForwardGeometry(c, attrs_, batch_dims_, depthwise_));
     const Tensor& out = c.output(0);
     if (out.num_elements() == 0) return OkStatus();
     if (!direct_) return RunMoved(c, g);
@@ -239,13 +248,6 @@ class ForwardConv : public ProductKernel, public KnowsWork {
   }
 
  private:
-  static bool Empty(const KernelContext& c) {
-    return c.input(0).num_elements() == 0 || c.input(1).num_elements() == 0;
-  }
-  StatusOr<ConvGeometry> Geometry(const KernelContext& c) const {
-    return GeometryOf(attrs_, OneBatch(c.input(0).shape(), batch_dims_),
-                      c.input(1).shape(), depthwise_);
-  }
   // Through copies with the channels last, where they are first.
   Status RunMoved(KernelContext& c, const ConvGeometry& g) const {
     const Tensor &x = c.input(0), &f = c.input(1), &out = c.output(0);
