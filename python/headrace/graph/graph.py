@@ -440,6 +440,22 @@ class Graph:
         finally:
             self._set_node_attrs(old)
 
+    def _whereabouts(self):
+        """What contexts around say of operations made now; for _go_to()."""
+        self._settle_new()
+        core = self._core
+        inputs = core.control_inputs()
+        return self._devices, core.device, core.scope, inputs, self._node_attrs
+
+    def _go_to(self, whereabouts):
+        """Has operations made from now on be where _whereabouts() was asked."""
+        self._settle_new()
+        self._devices, device, scope, inputs, attrs = whereabouts
+        self._use_devices()
+        self._core.device, self._core.scope = device, scope
+        self._core.set_control_inputs(inputs)
+        self._set_node_attrs(attrs)
+
     def _set_node_attrs(self, attrs):
         self._node_attrs = attrs
         self._core.set_node_attrs(attrs)
