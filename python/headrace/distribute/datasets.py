@@ -233,12 +233,17 @@ def _batch_size(spec):
 def shares_of(structure, count):
     """A structure of batches as a list of `count` structures: equal parts, the last ones
     shorter or empty."""
-    return list(_shares(structure, count, None))
+    if count == 1:
+        return [structure]
+    flat = [x for x in tf.nest.flatten(structure) if x is not None]
+    size = flat[0].shape[0] if isinstance(flat[0], tf.Tensor) else None
+    return list(_shares(structure, count, size))
 
 
 def _shares(element, count, size):
-    flat = nest.flatten(element)
-    total = size if size is not None else _rows(flat[0])
+    flat = tf.nest.flatten(element)
+    first_batch = next(x for x in flat if x is not None)
+    total = size if size is not None else _rows(first_batch)
     part = -(-total // count)
     shares = []
     for i in range(count):
@@ -246,7 +251,7 @@ def _shares(element, count, size):
         if size is None:
             first, last = tf.minimum(first, total), tf.minimum(last, total)
         rows = [_slice(x, first, last) for x in flat]
-        shares.append(nest.pack(element, rows))
+        shares.append(tf.nest.pack_sequence_as(element, rows))
     return tuple(shares)
 
 
@@ -259,6 +264,8 @@ def _rows(value):
 
 
 def _slice(value, first, last):
+    if value is None:
+        return None
     if isinstance(value, tf.SparseTensor):
         start = tf.concat([[first], tf.zeros_like(value.dense_shape[1:])], 0)
         size = tf.concat([[last - first], value.dense_shape[1:]], 0)

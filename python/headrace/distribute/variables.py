@@ -30,6 +30,9 @@ class DistributedVariable(ResourceVariable):
       values: a tuple of the copies, which are variables of their own.
     """
 
+    # Tapes and graphs' gradients take the copy that is meant.
+    _should_act_as_resource_variable = True
+
     def __init__(self, strategy, copies, aggregation):
         self._distribute_strategy = strategy
         self._copies = tuple(copies)

@@ -78,6 +78,22 @@ def of_handle(handle):
     return _by_handle.get(handle._id)
 
 
+def whole_of(value):
+    """The variable of a strategy that a variable is a copy of; None for others."""
+    reference = getattr(value, "_copy_of", None)
+    return None if reference is None else reference()
+
+
+def wholes(found):
+    """A tuple of variables, those of strategies in the place of their copies."""
+    kept = {}
+    for v in found:
+        whole = whole_of(v)
+        v = v if whole is None else whole
+        kept[v._key] = v
+    return tuple(kept.values())
+
+
 class _Creators(threading.local):
     """Those of tf.variable_creator_scope that hold in this thread, innermost last."""
 

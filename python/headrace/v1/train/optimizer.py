@@ -4,7 +4,7 @@ import contextlib
 
 from headrace import _api as tf
 from headrace._load import _headrace, raw
-from headrace.context import stack
+from headrace.context import stack, strategies
 from headrace.eager import graph_gradients
 from headrace.framework import execution
 from headrace.framework.support import signatures
@@ -32,9 +32,7 @@ def name_of(variable):
 
 
 def _key(variable):
-    if is_resource(variable):
-        return variable.handle._id
-    return id(variable)
+    return variable._key if is_resource(variable) else id(variable)
 
 
 def trainable_variables():
@@ -42,6 +40,11 @@ def trainable_variables():
     return graph.get_collection(GraphKeys.TRAINABLE_VARIABLES) + graph.get_collection(
         GraphKeys.TRAINABLE_RESOURCE_VARIABLES
     )
+
+
+_NEEDS_REPLICA = (
+    "apply_gradients() must be called in a replica's code: inside of Strategy.run"
+)
 
 
 class Optimizer(AutoTrackable):
@@ -159,6 +162,25 @@ class Optimizer(AutoTrackable):
         for _, v in given:
             if isinstance(v, tf.Tensor):
                 raise NotImplementedError(f"Trying to update a Tensor: {v}")
+        mode = strategies.mode()
+        if mode is None or mode.is_default or mode.copy is not None and not mode.replica:
+            return self._apply_here(given, global_step, name)
+        if mode.replica is None:
+            raise RuntimeError(_NEEDS_REPLICA)
+        return mode.replica.merge_call(self._apply_to_copies, (given, global_step, name))
+
+    def _apply_to_copies(self, strategy, given, global_step, name):
+        """Called once for all replicas, with their gradients."""
+        variables = [v for _, v in given]
+        extended = strategy.extended
+        gradients = [extended.reduce_to("SUM", g, destinations=v) for g, v in given]
+
+        def apply(own):
+            return self._apply_here(list(zip(own, variables)), global_step, name)
+
+        return extended._update_all(apply, gradients)
+
+    def _apply_here(self, given, global_step, name):
         variables = [v for _, v in given]
         # What is the optimizer's own lies beside the first variable of all.
         first = min(variables, key=lambda v: v.name)
