@@ -3,7 +3,7 @@
 from headrace import _api as tf
 from headrace.context import errors
 from headrace.distribute import values
-from headrace.distribute.options import ReduceOp
+from headrace.distribute.options import ReduceOp, reduce_op_of
 from headrace.framework.settings import config
 
 _BAD_DESTINATION = (
@@ -110,9 +110,10 @@ class CrossDeviceOps:
     def batch_reduce(self, reduce_op, value_destination_pairs, options=None):
         """A list of what reduce() gives for each (value, destinations)."""
         pairs = list(value_destination_pairs)
+        op = reduce_op_of(reduce_op)  # a name will do, as upstream
         for _, destinations in pairs:
-            self._check(reduce_op, destinations)
-        return self.batch_reduce_implementation(reduce_op, pairs, options)
+            self._check(op, destinations)
+        return self.batch_reduce_implementation(op, pairs, options)
 
     def broadcast(self, tensor, destinations):
         """The value where it is wanted: Mirrored for several replicas."""
