@@ -53,6 +53,20 @@ class _OfReplicas:
         return _spec_of(self._inner.element_spec)
 
 
+class _OptionalOfReplicas(OptionalImpl):
+    """An Optional of the tuple of replicas' elements, as one element of theirs."""
+
+    def __init__(self, inner):
+        super().__init__(inner._variant_tensor, inner.element_spec)
+
+    @property
+    def element_spec(self):
+        return _spec_of(self._element_spec)
+
+    def get_value(self, name=None):
+        return _per_replica(super().get_value(name))
+
+
 class DistributedDataset(_OfReplicas, DistributedDatasetInterface):
     """A dataset of PerReplica elements. Only iterating over it is defined."""
 
@@ -98,8 +112,7 @@ class DistributedIterator(_OfReplicas, DistributedIteratorInterface):
 
     def get_next_as_optional(self):
         """The next element as a tf.experimental.Optional, empty at the end."""
-        optional = self._inner.get_next_as_optional()
-        return OptionalImpl(optional._variant_tensor, self.element_spec)
+        return _OptionalOfReplicas(self._inner.get_next_as_optional())
 
     @property
     def initializer(self):
@@ -156,9 +169,7 @@ class DistributedIteratorSpec(type_spec.TypeSpec):
         return self._inner._component_specs
 
     def _from_components(self, parts):
-        return DistributedIterator(
-            self._strategy, self._inner._from_components(parts)
-        )
+        return DistributedIterator(self._strategy, self._inner._from_components(parts))
 
 
 class _Same:
@@ -386,4 +397,3 @@ def _over_dataset(distributed, extra_test, body, state, opts):
 
 loops.register_iterable(DistributedDataset, _over_dataset)
 loops.register_iterable(DistributedIterator, _over_dataset)
-

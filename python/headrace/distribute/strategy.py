@@ -538,7 +538,10 @@ class StrategyExtended:
 
     @contextlib.contextmanager
     def _updating(self, copy, device):
-        with contexts.entering(self._container_strategy(), None, copy), tf.device(device):
+        with (
+            contexts.entering(self._container_strategy(), None, copy),
+            tf.device(device),
+        ):
             yield
 
     def _update_all(self, fn, *args):
@@ -630,4 +633,3 @@ def collected(variable, copies):
         rest = [v for v in kept if id(v) not in ids]
         kept[:] = [*rest[:at], variable, *rest[at:]]
     return variable
-

@@ -121,7 +121,9 @@ def regroup(values, wrap=PerReplica, always=False):
 
 
 def _same_length(values):
-    if any(not isinstance(v, (list, tuple)) or len(v) != len(values[0]) for v in values):
+    if any(
+        not isinstance(v, (list, tuple)) or len(v) != len(values[0]) for v in values
+    ):
         raise ValueError("replicas gave structures of different lengths")
 
 

@@ -317,7 +317,13 @@ class BaseOptimizer(AutoTrackable):
         pairs = _with_gradients(tuple(grads_and_vars))
         gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
         mode = strategies.mode()
-        if mode is None or mode.is_default or mode.copy is not None and not mode.replica:
+        if mode is None or mode.is_default:
+            owner = getattr(variables[0], "_distribute_strategy", None)
+            if owner is not None:  # outside of its scope: all copies change alike
+                with owner.scope():
+                    return self._apply_to_copies(owner, gradients, variables, name)
+            return self._apply_here(gradients, variables, name)
+        if mode.copy is not None and mode.replica is None:
             return self._apply_here(gradients, variables, name)
         if mode.replica is None:
             raise RuntimeError(_NOT_IN_SCOPE)
@@ -428,9 +434,7 @@ class BaseOptimizer(AutoTrackable):
             return _CallableList()
         if self._is_legacy:
             slots = [s for row in self._slots.values() for s in row.values()]
-            slots.sort(
-                key=lambda s: s._key
-            )  # in the order in which they were made
+            slots.sort(key=lambda s: s._key)  # in the order in which they were made
         else:
             slots = self._variables[1:]
         return _CallableList([self.iterations, *self._further_variables(), *slots])
