@@ -1,7 +1,8 @@
 // The fusing pass: chains of element-wise calls and reductions of their rows
 // become one call, together with a product that they follow. Reshapes between
-// them do not part them.
+// them do not part them; columns that are split off are read where they lie.
 #include "absl/container/flat_hash_map.h"
+#include "runtime/column_parts.h"
 #include "runtime/fused_kernel.h"
 #include "runtime/plan_op.h"
 #include "runtime/product_chain.h"
@@ -101,6 +102,7 @@ class Fuser {
 
   Status Run() {
     FindBases();
+    part_ = ColumnParts(p_);
     for (size_t i = 0; i < p_.calls.size(); ++i) {
       HR_RETURN_IF_ERROR(Visit(static_cast<int>(i)));
     }
@@ -368,12 +370,12 @@ class Fuser {
     const ValueId product = host < 0 ? kNoValue : p_.calls[host].outputs[0];
     Parts parts;
     absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t> reg;
-    Load(g, &parts, &reg);
+    const int64_t inner = InnerOf(g);
+    Load(g, inner, &parts, &reg);
     for (int i : g.calls) Write(i, inside, &parts, &reg);
     const int place = PlaceOf(g, host, product, parts.loaded);
     if (parts.call.outputs.empty()) return OkStatus();
     parts.call.name = p_.calls[g.calls.back()].name;
-    const int64_t inner = g.inner ? g.inner : g.count;
     auto chain = std::make_unique<FusedKernel>(
         std::move(parts.inputs), std::move(parts.code), parts.registers,
         g.count / inner, inner, parts.cost);
@@ -409,8 +411,40 @@ class Fuser {
     return host;
   }
 
+  // Elements of a row: what operands want; else what parts of rows are, if the
+  // group reads such; else all.
+  int64_t InnerOf(const Group& g) const {
+    if (g.inner) return g.inner;
+    for (int i : g.calls) {
+      for (ValueId v : Operands(p_.calls[i])) {
+        const ColumnPart& part = part_[base_[v]];
+        const Shape& shape = p_.values[base_[v]].shape;
+        if (part.whole != kNoValue && shape.num_elements() == g.count) {
+          return shape[shape.rank() - 1];
+        }
+      }
+    }
+    return g.count;
+  }
+
+  // How `v` is read in the layout `layout` by a group of rows of `inner`
+  // elements; *from: what is to be loaded for that.
+  FusedKernel::Input InputFor(ValueId v, Layout layout, int64_t inner,
+                              ValueId* from) const {
+    const Shape& shape = p_.values[v].shape;
+    const auto bytes = static_cast<uint8_t>(DTypeSize(p_.values[v].dtype));
+    const ColumnPart& part = part_[v];
+    if (layout != Layout::kFull || part.whole == kNoValue ||
+        shape[shape.rank() - 1] != inner) {
+      *from = v;
+      return {layout, bytes};
+    }
+    *from = base_[part.whole];
+    return {Layout::kPart, bytes, part.first, part.width};
+  }
+
   // Registers of what the group reads and does not make.
-  void Load(const Group& g, Parts* parts,
+  void Load(const Group& g, int64_t inner, Parts* parts,
             absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t>* reg) {
     absl::flat_hash_map<ValueId, bool> made;
     for (int i : g.calls) made[p_.calls[i].outputs[0]] = true;
@@ -422,9 +456,9 @@ class Fuser {
         auto [it, added] =
             reg->emplace(key, static_cast<int16_t>(parts->loaded.size()));
         if (!added) continue;
-        parts->loaded.push_back(base_[v]);
-        parts->inputs.push_back(
-            {key.second, static_cast<uint8_t>(DTypeSize(p_.values[v].dtype))});
+        ValueId from;
+        parts->inputs.push_back(InputFor(base_[v], key.second, inner, &from));
+        parts->loaded.push_back(from);
       }
     }
     parts->registers = static_cast<int>(parts->loaded.size());
@@ -567,12 +601,13 @@ class Fuser {
   Program& p_;
   std::vector<Group> groups_;
   std::vector<int> group_of_value_;
-  std::vector<int> uses_;        // of a value or reshapes of it
-  std::vector<int> maker_;       // the call that makes a value
-  std::vector<ValueId> base_;    // what a reshape looks at, else itself
-  std::vector<bool> is_column_;  // made as one element a row of its group
-  std::vector<Role> role_;       // per call that is in a group
-  std::vector<bool> reshape_;    // per call
+  std::vector<int> uses_;         // of a value or reshapes of it
+  std::vector<int> maker_;        // the call that makes a value
+  std::vector<ValueId> base_;     // what a reshape looks at, else itself
+  std::vector<bool> is_column_;   // made as one element a row of its group
+  std::vector<ColumnPart> part_;  // per value
+  std::vector<Role> role_;        // per call that is in a group
+  std::vector<bool> reshape_;     // per call
   absl::flat_hash_map<ValueId, int> moved_to_;  // where a fused call makes it
 };
 

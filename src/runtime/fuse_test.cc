@@ -248,6 +248,49 @@ TEST(Fuse, RowsAreReduced) {
 }
 
 // A column whose length is that of a row is still one element a row.
+// The gates of a recurrent cell: no part of the product is copied.
+TEST(Fuse, SplitColumnsAreReadWhereTheyLie) {
+  for (int64_t m : {1, 32, 200}) {
+    for (int64_t n : {10, 96, 130}) {
+      std::string plan = Compare(
+          [](OpScope& s, const Values& v) -> std::vector<Value> {
+            Value z = s("BiasAdd", {s("MatMul", {v[0], v[1]}), v[2]});
+            ValueList g =
+                s.All("Split", {s.Int32(1), z}, {{"num_split", int64_t{4}}});
+            Value c = s("AddV2",
+                        {s("Mul", {s("Sigmoid", {g[1]}), v[3]}),
+                         s("Mul", {s("Sigmoid", {g[0]}), s("Tanh", {g[2]})})});
+            return {s("Mul", {s("Sigmoid", {g[3]}), s("Tanh", {c})}), c};
+          },
+          {Numbers({m, 40}), Numbers({40, 4 * n}), Numbers({4 * n}),
+           Numbers({m, n}, 3)});
+      EXPECT_EQ(Lines(plan), 2) << plan;
+    }
+  }
+}
+
+TEST(Fuse, PartsMayBeUnequalShapedAnewAndReadByOthers) {
+  for (int64_t n : {7, 100}) {
+    std::string plan = Compare(
+        [&](OpScope& s, const Values& v) -> std::vector<Value> {
+          ValueList g = s.List(
+              "SplitV",
+              {v[0], s.Int32s({3, static_cast<int32_t>(n)}), s.Int32(-1)},
+              {{"num_split", int64_t{2}}});
+          Value tail =
+              s("Slice", {v[0], s.Int32s({0, 0, 3}),
+                          s.Int32s({-1, -1, static_cast<int32_t>(n)})});
+          Value flat =
+              s("Reshape", {g[1], s.Int32s({10 * static_cast<int32_t>(n)})});
+          Value y = s("AddV2", {s("Neg", {flat}), s("Exp", {flat})});
+          return {y, s("Mul", {s("Tanh", {tail}), tail}), g[0], g[1]};
+        },
+        {Numbers({2, 5, 3 + n})});
+    EXPECT_THAT(plan, testing::HasSubstr("SplitV")) << plan;
+    EXPECT_THAT(plan, testing::Not(testing::HasSubstr("Slice"))) << plan;
+  }
+}
+
 TEST(Fuse, ColumnsAreNotRows) {
   const Tensor x = Numbers({64, 64}), y = Numbers({64, 64}, 3);
   Compare(

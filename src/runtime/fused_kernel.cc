@@ -68,8 +68,8 @@ FusedKernel::FusedKernel(std::vector<Input> inputs,
       inner_(inner),
       cost_(cost) {
   for (const Input& in : inputs_) {
-    by_rows_ =
-        by_rows_ || in.layout == Layout::kRow || in.layout == Layout::kColumn;
+    by_rows_ = by_rows_ || in.layout == Layout::kRow ||
+               in.layout == Layout::kColumn || in.layout == Layout::kPart;
   }
   for (const Instruction& i : code_) reduces_ = reduces_ || i.reducer;
   by_rows_ = by_rows_ || reduces_;
@@ -108,7 +108,7 @@ void FusedKernel::AssignPlaces() {
   const int inputs = static_cast<int>(inputs_.size());
   for (int r = 0; r < inputs; ++r) {
     const Layout layout = inputs_[r].layout;
-    if (expands_ && (layout == Layout::kRow || layout == Layout::kColumn)) {
+    if (expands_ && layout != Layout::kFull && layout != Layout::kScalar) {
       take(r);
     }
   }
@@ -173,6 +173,22 @@ void FusedKernel::LoadInput(const KernelContext& c, Tile& t, int r,
       }
       t.at[r] = t.own(r);
       return;
+    case Layout::kPart: {
+      const auto from = [&](int64_t i) {
+        return base +
+               (i / inner_ * in.width + in.first + i % inner_) * in.bytes;
+      };
+      if (!expands_) {
+        t.at[r] = from(begin);
+        return;
+      }
+      for (int64_t i = 0; i < n; i += inner_) {
+        std::memcpy(t.own(r) + i * in.bytes, from(begin + i),
+                    inner_ * in.bytes);
+      }
+      t.at[r] = t.own(r);
+      return;
+    }
   }
 }
 

@@ -19,6 +19,7 @@ enum class Layout : uint8_t {
   kScalar,  // one for all
   kRow,     // `inner` elements, the same for every row
   kColumn,  // one a row
+  kPart,    // `inner` elements of each row of a wider matrix
 };
 
 // Built by the fusing pass. Registers hold a tile each; register r < inputs is
@@ -42,6 +43,8 @@ class FusedKernel : public Kernel, public KnowsWork {
   struct Input {
     Layout layout;
     uint8_t bytes;  // of an element
+    // Of kPart, in elements: where it begins in a row, and a row's length.
+    int64_t first = 0, width = 0;
   };
 
   FusedKernel(std::vector<Input> inputs, std::vector<Instruction> code,
@@ -83,7 +86,7 @@ class FusedKernel : public Kernel, public KnowsWork {
   const int64_t rows_, inner_;
   const double cost_;     // nanoseconds an element
   bool reduces_ = false;  // a tile is a whole row
-  bool by_rows_ = false;  // some operand is a row or column
+  bool by_rows_ = false;  // some operand is a row, a column or part of rows
   bool expands_ = false;  // rows too short to be tiles: operands are repeated
   int64_t tile_ = 0;      // elements
   // Where a register's own memory lies in a tile's, in bytes: registers that

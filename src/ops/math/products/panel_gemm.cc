@@ -26,8 +26,9 @@ constexpr double kPanelNsPerFlop = 1.0 / 100, kNsPacked = 0.3;
 }  // namespace
 
 bool PaysToPack(const GemmDims& d) {
-  return d.m >= kLeastPackedRows && d.m <= kMostPackedRows && d.n >= kLeastPackedColumns &&
-         d.k >= kLeastPackedDepth && d.n <= kLargestPacked / d.k &&
+  return d.m >= kLeastPackedRows && d.m <= kMostPackedRows &&
+         d.n >= kLeastPackedColumns && d.k >= kLeastPackedDepth &&
+         d.n <= kLargestPacked / d.k &&
          2.0 * static_cast<double>(d.m * d.n * d.k) >= kLeastPackedFlops;
 }
 
@@ -51,28 +52,29 @@ StatusOr<Tensor> PackPanels(const GemmDims& d, const float* b) {
 void PanelGemm(const GemmDims& d, const float* a, const Tensor& panels,
                float* c, GemmRowsDone* done) {
   const GemmLoops<float>& loops = LoopsForGemm<float>();
-  const int64_t width = loops.width, tiles = (d.m + loops.max_rows - 1) / loops.max_rows;
+  const int64_t width = loops.width,
+                tiles = (d.m + loops.max_rows - 1) / loops.max_rows;
   const auto row = [&](int64_t tile) { return tile * d.m / tiles; };
   const float* from = panels.data<float>();
   // Columns are shared out, as each panel then is read by one processor alone.
-  ParallelFor(
-      (d.n + width - 1) / width,
-      2.0 * kPanelNsPerFlop * static_cast<double>(d.m * width * d.k),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t q = begin; q < end; ++q) {
-          const int cols = static_cast<int>(std::min(width, d.n - q * width));
-          for (int64_t p = 0; p < d.k; p += kPanelDepth) {
-            const int64_t depth = std::min(kPanelDepth, d.k - p);
-            for (int64_t t = 0; t < tiles; ++t) {
-              loops.tile(a + row(t) * d.a_row + p * d.a_col, d.a_row, d.a_col,
-                         from + (q * d.k + p) * width, width,
-                         c + row(t) * d.c_row + q * width, d.c_row,
-                         static_cast<int>(row(t + 1) - row(t)), cols, depth,
-                         p > 0);
-            }
-          }
-        }
-      });
+  ParallelFor((d.n + width - 1) / width,
+              2.0 * kPanelNsPerFlop * static_cast<double>(d.m * width * d.k),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t q = begin; q < end; ++q) {
+                  const int cols =
+                      static_cast<int>(std::min(width, d.n - q * width));
+                  for (int64_t p = 0; p < d.k; p += kPanelDepth) {
+                    const int64_t depth = std::min(kPanelDepth, d.k - p);
+                    for (int64_t t = 0; t < tiles; ++t) {
+                      loops.tile(a + row(t) * d.a_row + p * d.a_col, d.a_row,
+                                 d.a_col, from + (q * d.k + p) * width, width,
+                                 c + row(t) * d.c_row + q * width, d.c_row,
+                                 static_cast<int>(row(t + 1) - row(t)), cols,
+                                 depth, p > 0);
+                    }
+                  }
+                }
+              });
   // No task knew when a row was complete.
   if (done) {
     ParallelFor(d.m, 0.5 * d.n, [&](int64_t i, int64_t j) { (*done)(i, j); });
