@@ -1,5 +1,7 @@
 #include "runtime/column_parts.h"
 
+#include "op/passes/joins.h"
+
 namespace headrace {
 namespace {
 
@@ -62,6 +64,25 @@ std::vector<ColumnPart> ColumnParts(const Program& p) {
     }
   }
   return parts;
+}
+
+std::vector<ValueId> JoinedColumns(const Program& p, const Call& call) {
+  const OpDef& def = call.op->def();
+  if (call.effect || !def.Has(kJoins)) return {};
+  const Tensor& axis = p.values[call.inputs.back()].constant;
+  const Shape& all = p.values[call.outputs[0]].shape;
+  const int last = all.rank() - 1;
+  if (!axis.has_buffer() || axis.num_elements() != 1 || !all.fully_known() ||
+      last < 0 || (axis.IntAt(0) != -1 && axis.IntAt(0) != last) ||
+      !IsPlain(p.values[call.outputs[0]].dtype)) {
+    return {};
+  }
+  std::vector<ValueId> joined(call.inputs.begin(), call.inputs.end() - 1);
+  for (ValueId v : joined) {
+    const Shape& shape = p.values[v].shape;
+    if (!shape.fully_known() || shape != p.values[joined[0]].shape) return {};
+  }
+  return joined;
 }
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // Values that are columns of a wider one: what Split and Slice cut off its last
-// dimension.
+// dimension, and what Concat joins there.
 #pragma once
 
 #include <vector>
@@ -17,5 +17,9 @@ struct ColumnPart {
 
 // Per value of `p`, where that is known for certain.
 std::vector<ColumnPart> ColumnParts(const Program& p);
+
+// What `call` joins along the last dimension, in order: at least two values,
+// all of one known shape; empty for other calls.
+std::vector<ValueId> JoinedColumns(const Program& p, const Call& call);
 
 }  // namespace headrace

@@ -44,6 +44,7 @@ struct Group {
   std::vector<int> calls;
   bool open = true;
   bool reduces = false;  // inner is decided
+  int join = -1;         // the call that joins some of its results
   int merged_into = -1;
 };
 
@@ -260,7 +261,7 @@ class Fuser {
 
   Status Visit(int index) {
     Call& call = p_.calls[index];
-    if (reshape_[index]) return OkStatus();
+    if (reshape_[index] || TakeJoin(index)) return OkStatus();
     bool candidate;
     HR_RETURN_IF_ERROR(Candidate(call, &candidate));
     const int joined = candidate ? Join(call, &role_[index]) : -1;
@@ -316,6 +317,57 @@ class Fuser {
     return IsReduction(call) ? all.subspan(0, 1) : all;
   }
 
+  // Takes call `index`, which joins results of groups by columns, as the end of
+  // their group: these are stored where it wants them.
+  bool TakeJoin(int index) {
+    const std::vector<ValueId> values = JoinedColumns(p_, p_.calls[index]);
+    int group = -1, hosts = 0;
+    std::vector<int> found;
+    for (ValueId v : values) {
+      const int g = GroupOf(v);
+      if (g < 0 || !groups_[g].open || is_column_[base_[v]] ||
+          std::count(values.begin(), values.end(), v) > 1) {
+        return false;
+      }
+      const Shape& shape = p_.values[v].shape;
+      const int64_t width = shape[shape.rank() - 1];
+      if (shape.num_elements() != groups_[g].count ||
+          (groups_[g].inner && groups_[g].inner != width)) {
+        return false;
+      }
+      if (std::find(found.begin(), found.end(), g) == found.end()) {
+        found.push_back(g);
+        hosts += ReadsProduct(groups_[g]);
+      }
+    }
+    // A group is the tail of one product at most.
+    if (values.empty() || (found.size() > 1 && hosts > 0)) return false;
+    group = found[0];
+    for (int g : found) {
+      if (g != group) Merge(group, g);
+    }
+    for (int g : found) {
+      if (Find(g) != group) return false;  // they are too long together
+    }
+    const Shape& shape = p_.values[values[0]].shape;
+    groups_[group].inner = shape[shape.rank() - 1];
+    groups_[group].join = index;
+    groups_[group].open = false;
+    return true;
+  }
+
+  bool ReadsProduct(const Group& g) const {
+    for (int i : g.calls) {
+      for (ValueId v : Operands(p_.calls[i])) {
+        const int made = maker_[base_[v]];
+        if (made >= 0 && p_.calls[made].op->def().Has(OpTrait::kTakesTail)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
   void Merge(int into, int g) {
     Group &a = groups_[into], &b = groups_[g];
     if (a.count != b.count ||
@@ -363,6 +415,9 @@ class Fuser {
     for (int i : g.calls) {
       for (ValueId v : Operands(p_.calls[i])) ++inside[base_[v]];
     }
+    if (g.join >= 0) {
+      for (ValueId v : JoinedColumns(p_, p_.calls[g.join])) ++inside[base_[v]];
+    }
     const int host = HostOf(g, inside);
     // A chain of one gains nothing: its own kernel is as fast, and reports
     // under its own name.
@@ -373,6 +428,7 @@ class Fuser {
     const int64_t inner = InnerOf(g);
     Load(g, inner, &parts, &reg);
     for (int i : g.calls) Write(i, inside, &parts, &reg);
+    if (g.join >= 0) WriteJoin(g, reg, &parts);
     const int place = PlaceOf(g, host, product, parts.loaded);
     if (parts.call.outputs.empty()) return OkStatus();
     parts.call.name = p_.calls[g.calls.back()].name;
@@ -511,6 +567,28 @@ class Fuser {
     ins.kernel = call.kernel;
     parts->code.push_back(std::move(ins));
     call.dead = true;
+  }
+
+  // Has what the group's join reads stored where that wants it.
+  void WriteJoin(
+      const Group& g,
+      const absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t>& reg,
+      Parts* parts) {
+    Call& join = p_.calls[g.join];
+    const std::vector<ValueId> values = JoinedColumns(p_, join);
+    int64_t first = 0;
+    for (ValueId v : values) {
+      const int16_t y = reg.at({base_[v], Layout::kFull});
+      auto made = std::find_if(parts->code.begin(), parts->code.end(),
+                               [&](const auto& i) { return i.y == y; });
+      made->joined = static_cast<int16_t>(parts->call.outputs.size());
+      made->first = first;
+      made->width = g.inner * static_cast<int64_t>(values.size());
+      first += g.inner;
+    }
+    parts->call.outputs.push_back(join.outputs[0]);
+    parts->out_types.push_back(p_.values[join.outputs[0]].dtype);
+    join.dead = true;
   }
 
   // Puts the product before the chain.
