@@ -8,7 +8,9 @@ from headrace import _names
 
 
 def test_attributes_and_imports_say_what_to_do():
-    assert not hasattr(tf.distribute, "Server") and not hasattr(tf.keras, "applications")
+    assert not hasattr(tf.distribute, "Server") and not hasattr(
+        tf.keras, "applications"
+    )
     with pytest.raises(AttributeError, match="keras.mixed_precision is not sup"):
         _ = tf.keras.mixed_precision.Policy
     with pytest.raises(AttributeError, match="tf.distribute.Server is not supported"):

@@ -4,7 +4,7 @@ import json
 import os
 
 from headrace.distribute.cluster_resolver.base import WithLayer, address_of
-from headrace.distribute.cluster_spec import ClusterSpec
+from headrace.distribute.cluster_resolver.cluster_spec import ClusterSpec
 
 _VARIABLE = "TF_CONFIG"
 
