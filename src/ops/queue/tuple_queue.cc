@@ -80,7 +80,9 @@ Status TupleQueue::AwaitPut(const Putting& call) {
   Flush();
   while (!call.done()) {
     if (cancelled_) return Cancelled(Named(), " is closed.");
-    HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
+    const Status s = AwaitChange(mutex_, changed_);
+    // What came in meanwhile is in: an error would have it put in again.
+    if (!s.ok() && !call.done()) return s;
   }
   return OkStatus();
 }
