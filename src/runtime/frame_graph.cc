@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "graph/at_node.h"
+#include "op/processor.h"
 #include "runtime/references.h"
 
 namespace headrace {
@@ -65,7 +66,11 @@ class Maker {
     if (out.role != OpRole::kNone) return OkStatus();
     StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*out.op);
     if (!kernel.ok()) return AtNode(kernel.status(), n->name());
-    out.kernel = *std::move(kernel);
+    const auto named = n->def().Has(kMeetsOthers)
+                           ? ProcessorNamed(n->device())
+                           : std::nullopt;
+    out.kernel = named ? OnProcessor(*std::move(kernel), *named)
+                       : *std::move(kernel);
     return OkStatus();
   }
 
