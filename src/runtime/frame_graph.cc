@@ -66,11 +66,10 @@ class Maker {
     if (out.role != OpRole::kNone) return OkStatus();
     StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*out.op);
     if (!kernel.ok()) return AtNode(kernel.status(), n->name());
-    const auto named = n->def().Has(kMeetsOthers)
-                           ? ProcessorNamed(n->device())
-                           : std::nullopt;
-    out.kernel = named ? OnProcessor(*std::move(kernel), *named)
-                       : *std::move(kernel);
+    const auto named =
+        n->def().Has(kMeetsOthers) ? ProcessorNamed(n->device()) : std::nullopt;
+    out.kernel =
+        named ? OnProcessor(*std::move(kernel), *named) : *std::move(kernel);
     return OkStatus();
   }
 
