@@ -62,6 +62,7 @@ class BatchNormalization(Weighted, Layer):
                 f"{tuple(shape.as_list())}"
             )
         self.input_spec = InputSpec(ndim=shape.rank, axes=sizes)
+        self.axis = axes
         param = list(sizes.values())
         if len(axes) > 1:
             param = [sizes.get(i, 1) for i in range(shape.rank)]

@@ -1,0 +1,97 @@
+"""A network in the making: chains of layers with branches."""
+
+from headrace import _api as tf
+from headrace.keras import settings
+
+_LAYERS = {  # by the method that adds one
+    "conv": "Conv2D",
+    "depthwise": "DepthwiseConv2D",
+    "separable": "SeparableConv2D",
+    "act": "Activation",
+    "relu": "ReLU",
+    "pad": "ZeroPadding2D",
+    "crop": "Cropping2D",
+    "max": "MaxPooling2D",
+    "average": "AveragePooling2D",
+    "mean": "GlobalAveragePooling2D",
+    "largest": "GlobalMaxPooling2D",
+    "dense": "Dense",
+    "drop": "Dropout",
+    "flatten": "Flatten",
+    "reshape": "Reshape",
+    "rescale": "Rescaling",
+    "normalize": "Normalization",
+    "ln": "LayerNormalization",
+}
+
+
+def axis():
+    """Where images have their channels."""
+    return 3 if settings.image_data_format() == "channels_last" else 1
+
+
+class Net:
+    """A chain of layers: `x` is what the last of them gave.
+
+    `net.conv(64, 3, name="c")` puts a Conv2D behind it, and so on for the kinds in
+    _LAYERS; each returns the net. `common` are arguments of its convolutions, `norm` of
+    its batch normalizations.
+    """
+
+    def __init__(self, x, common=None, norm=None):
+        self.x, self.common, self.norm = x, common or {}, norm or {}
+
+    def fork(self, x=None):
+        """Another chain that begins where this one is, or at x."""
+        return Net(self.x if x is None else x, self.common, self.norm)
+
+    def then(self, layer):
+        """The layer, or function of a tensor, behind the last."""
+        self.x = layer(self.x)
+        return self
+
+    def __getattr__(self, kind):
+        if kind not in _LAYERS:
+            raise AttributeError(kind)
+        cls = getattr(tf.keras.layers, _LAYERS[kind])
+        common = self.common if kind in ("conv", "depthwise", "separable") else {}
+
+        def add(*args, name=None, **more):
+            return self.then(cls(*args, name=name, **{**common, **more}))
+
+        return add
+
+    def bn(self, name=None, **more):
+        """Batch normalization of the channels."""
+        make = tf.keras.layers.BatchNormalization
+        return self.then(make(axis=axis(), name=name, **{**self.norm, **more}))
+
+    def add(self, *others, name=None):
+        """The sum of other nets or tensors and this one, which comes last."""
+        return self._join(tf.keras.layers.Add(name=name), others)
+
+    def times(self, *others, name=None):
+        """The product, as add()."""
+        return self._join(tf.keras.layers.Multiply(name=name), others)
+
+    def concat(self, *others, name=None):
+        """The channels of other nets or tensors, then of this one."""
+        return self._join(tf.keras.layers.Concatenate(axis=axis(), name=name), others)
+
+    def _join(self, layer, others):
+        self.x = layer([*(getattr(other, "x", other) for other in others), self.x])
+        return self
+
+    @property
+    def channels(self):
+        """How many channels there are."""
+        return self.x.shape[axis()]
+
+
+def correct_pad(net, kernel):
+    """The padding before a convolution with steps of 2, so that "valid" fits."""
+    start = 2 if axis() == 1 else 1
+    sides = net.x.shape[start : start + 2]
+    odd = [1 if n is None else 1 - n % 2 for n in sides]
+    half = kernel // 2
+    return tuple((half - o, half) for o in odd)
