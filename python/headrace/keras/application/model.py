@@ -63,18 +63,30 @@ def check_activation(given, weights):
 
 
 def architecture(
-    size, least=32, parameters=COMMON, name=None, file=None, shape_of=None
+    size,
+    least=32,
+    parameters=COMMON,
+    name=None,
+    file=None,
+    shape_of=None,
+    open_sides=False,
 ):
     """Decorates body(net, wanted), which adds layers: a public function of `parameters`.
 
     `size` is the side of images without an input_shape, `least` the smallest one.
     `name` is the model's, or what gives it of the Wanted; `file` names the weights of
-    ImageNet, `{top}` in it is "" or "_notop". `shape_of` may change the default shape.
+    ImageNet, `{top}` in it is "" or "_notop". `shape_of` gives the side by the Wanted.
+    With `open_sides` a network with a top takes images of any size.
     """
 
     def decorate(body):
         def build(**given):
-            return _build(body, given, size, least, name or body.__name__, file, shape_of)
+            wanted = Wanted({**given, **given.pop("kwargs", {})})
+            wanted.name = name or body.__name__
+            _check_weights(wanted)
+            side = size if shape_of is None else shape_of(wanted)
+            shape = input_shape_of(wanted, side, least, open_sides)
+            return _build(body, wanted, shape, file)
 
         listed = signatures.from_text(parameters)
         like = signatures.named(body.__name__, _DOC.format(name=body.__name__))
@@ -95,19 +107,15 @@ _DOC = """{name}, a model of images.
     """
 
 
-def _build(body, given, size, least, name, file, shape_of):
-    given.update(given.pop("kwargs", None) or {})
-    wanted = Wanted({"include_top": True, **given})
-    _check_weights(wanted)
-    side = size if shape_of is None else shape_of(wanted)
-    shape = input_shape_of(wanted, side, least)
+def _build(body, wanted, shape, file):
     tensor = wanted.input_tensor
     x = tf.keras.Input(shape=shape) if tensor is None else tensor
     if not isinstance(x, tf.keras.KerasTensor):
         x = tf.keras.Input(tensor=x, shape=shape)
     inputs = x if tensor is None else tf.keras.utils.get_source_inputs(x)
     wanted.input_shape = shape
-    wanted.name = name(wanted) if callable(name) else name
+    if callable(wanted.name):
+        wanted.name = wanted.name(wanted)
     net = body(Net(x), wanted)
     model = tf.keras.Model(inputs, net.x, name=wanted.name)
     if wanted.weights is not None:
@@ -130,10 +138,11 @@ def _check_weights(wanted):
         )
 
 
-def input_shape_of(wanted, size, least):
+def input_shape_of(wanted, size, least, open_sides):
     """The shape of one image: input_shape, checked, or the usual one."""
     given, first = wanted.input_shape, settings.image_data_format() == "channels_first"
-    pretrained, needed = wanted.weights == "imagenet", wanted.include_top
+    pretrained = wanted.weights == "imagenet"
+    needed = wanted.include_top and not open_sides
     channels = 3
     if not pretrained and given and len(given) == 3:
         channels = given[0] if first else given[-1]
