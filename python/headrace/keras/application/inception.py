@@ -55,7 +55,9 @@ def _forked(net, row, split, name=None):
 
 
 @architecture(
-    *(299, 75), name="inception_v3", file="{name}_weights_tf_dim_ordering_tf_kernels{top}.h5"
+    *(299, 75),
+    name="inception_v3",
+    file="{name}_weights_tf_dim_ordering_tf_kernels{top}.h5",
 )
 def InceptionV3(net, wanted):
     _begin(net)

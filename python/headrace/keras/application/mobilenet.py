@@ -134,8 +134,10 @@ def _inverted(net, number, expansion, filters, stride):
     "input_tensor=None, pooling=None, classes=1000, classifier_activation='softmax', "
     "**kwargs",
     name=lambda w: f"mobilenetv2_{w.alpha:.2f}_{_rows(w)}",
-    file=lambda w: "mobilenet_v2_weights_tf_dim_ordering_tf_kernels_"
-    f"{w.alpha}_{_rows(w)}{'' if w.include_top else '_no_top'}.h5",
+    file=lambda w: (
+        "mobilenet_v2_weights_tf_dim_ordering_tf_kernels_"
+        f"{w.alpha}_{_rows(w)}{'' if w.include_top else '_no_top'}.h5"
+    ),
     shape_of=_side((96, *_SIZES)),
 )
 def MobileNetV2(net, wanted):
@@ -236,9 +238,7 @@ def _v3(kind, blocks, last):
             activate = swish if kind == "s" else _relu
             kernel, ratio = (3, None) if plain else (kernel, ratio)
             filters = _rounded(filters * alpha)
-            _inverted_3(
-                *(net, i, expansion, filters, kernel, stride, ratio, activate)
-            )
+            _inverted_3(*(net, i, expansion, filters, kernel, stride, ratio, activate))
         net.conv(_rounded(net.channels * 6), 1, name="Conv_1")
         swish(net.bn("Conv_1/BatchNorm"))
         if not wanted.include_top:
@@ -258,9 +258,11 @@ def _v3(kind, blocks, last):
         "weights='imagenet', input_tensor=None, classes=1000, pooling=None, "
         "dropout_rate=0.2, classifier_activation='softmax', include_preprocessing=True",
         name=f"MobilenetV3{kind}",
-        file=lambda w: "weights_mobilenet_v3_"
-        f"{kind}{'_minimalistic' if w.minimalistic else ''}_224_{w.alpha}_float"
-        f"{'' if w.include_top else '_no_top_v2'}.h5",
+        file=lambda w: (
+            "weights_mobilenet_v3_"
+            f"{kind}{'_minimalistic' if w.minimalistic else ''}_224_{w.alpha}_float"
+            f"{'' if w.include_top else '_no_top_v2'}.h5"
+        ),
         open_sides=True,
     )(body)
 

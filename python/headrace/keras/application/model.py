@@ -197,4 +197,3 @@ def _load(model, wanted, file):
                 "random weights"
             )
     model.load_weights(path)
-

@@ -55,6 +55,8 @@ class Net:
             raise AttributeError(kind)
         cls = getattr(tf.keras.layers, _LAYERS[kind])
         common = self.common if kind in ("conv", "depthwise", "separable") else {}
+        if kind == "depthwise":  # it has another name for it
+            common = {k: v for k, v in common.items() if k != "kernel_initializer"}
 
         def add(*args, name=None, **more):
             return self.then(cls(*args, name=name, **{**common, **more}))
@@ -74,9 +76,10 @@ class Net:
         """The product, as add()."""
         return self._join(tf.keras.layers.Multiply(name=name), others)
 
-    def concat(self, *others, name=None):
+    def concat(self, *others, name=None, along=None):
         """The channels of other nets or tensors, then of this one."""
-        return self._join(tf.keras.layers.Concatenate(axis=axis(), name=name), others)
+        along = axis() if along is None else along
+        return self._join(tf.keras.layers.Concatenate(axis=along, name=name), others)
 
     def _join(self, layer, others):
         self.x = layer([*(getattr(other, "x", other) for other in others), self.x])

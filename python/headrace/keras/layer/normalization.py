@@ -159,7 +159,7 @@ class BatchNormalization(Weighted, Layer):
 class LayerNormalization(Weighted, Layer):
     """Normalizes each sample over some axes."""
 
-    _casts_weights = False
+    _casts_weights = False  # GroupNormalization's are
     supports_masking = True
     _keeps_shape = True
 
@@ -173,7 +173,10 @@ class LayerNormalization(Weighted, Layer):
     def build(self, input_shape):
         """Makes gamma and beta, of the sizes of `axis`."""
         shape = tf.TensorShape(input_shape)
-        param = [shape[a] for a in self._axes(shape.rank)]
+        axes = self._axes(shape.rank)
+        if not self._casts_weights:
+            self.axis = axes
+        param = [shape[a] for a in axes]
         how = {"experimental_autocast": self._casts_weights}
         self.gamma = self._new_weight("gamma", param, **how) if self.scale else None
         self.beta = self._new_weight("beta", param, **how) if self.center else None
