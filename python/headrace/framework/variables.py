@@ -381,7 +381,9 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         _headrace.raw_op(op)(
             resource=self.handle,
             indices=sparse_delta.indices,
-            updates=conversion.convert_to_tensor(sparse_delta.values, self._stored_dtype),
+            updates=conversion.convert_to_tensor(
+                sparse_delta.values, self._stored_dtype
+            ),
             name=name,
         )
         return self._assigned(True)

@@ -44,10 +44,10 @@ DType DTypeOfRead(PyObject* self) {
 
 // *out, the value read, in the dtype that layers want.
 bool CastRead(Value* out) {
-  OpScope scope;
-  *out = scope("Cast", {*out}, {{"DstT", read_dtype}});
-  if (scope.ok()) return true;
-  RaiseOpError(scope.status(), Py_None, "Cast");
+  OpScope s;
+  *out = s("Cast", {*out}, {{"DstT", read_dtype}});
+  if (s.ok()) return true;
+  RaiseStatus(s.status(), /*in_graph=*/!CurrentEmitter()->is_eager());
   return false;
 }
 

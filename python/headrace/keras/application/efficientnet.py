@@ -7,11 +7,12 @@ from headrace.keras import initializer as initializers
 from headrace.keras.application.model import COMMON, architecture
 from headrace.keras.application.net import axis, correct_pad
 
-_MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _DROP_CONNECT = 0.2
 
 
-def _fan_out(scale, distribution):
+def fan_out(scale, distribution):
+    """An initializer by how many outputs a weight has."""
     return initializers.VarianceScaling(scale, "fan_out", distribution)
 
 
@@ -23,7 +24,7 @@ def _rounded(filters, width, divisor=8):
 
 
 def _conv_options():
-    initial = _fan_out(2.0, "truncated_normal")
+    initial = fan_out(2.0, "truncated_normal")
     return {"use_bias": False, "padding": "same", "kernel_initializer": initial}
 
 
@@ -48,7 +49,7 @@ def _skip(net, before, drop, name):
 def _top(net, wanted, width, dropout, **dense):
     net.conv(_rounded(1280, width), 1, name="top_conv")
     net.bn("top_bn").act("swish", name="top_activation")
-    dense["kernel_initializer"] = _fan_out(1 / 3, "uniform")
+    dense["kernel_initializer"] = fan_out(1 / 3, "uniform")
     pools = {"avg": "avg_pool", "max": "max_pool"}
     drop = lambda net: net.drop(dropout, name="top_dropout")
     return wanted.top(net, drop if dropout > 0 else None, pools, **dense)
@@ -71,7 +72,7 @@ def _block(net, kernel, filters, expansion, stride, drop, name):
     if stride == 2:
         net.pad(correct_pad(net, kernel), name=f"{name}dwconv_pad")
         how = {"padding": "valid", "strides": 2}
-    initial = _fan_out(2.0, "truncated_normal")
+    initial = fan_out(2.0, "truncated_normal")
     how = {**how, "use_bias": False, "depthwise_initializer": initial}
     net.depthwise(kernel, name=f"{name}dwconv", **how)
     net.bn(f"{name}bn").act("swish", name=f"{name}activation")
@@ -86,7 +87,7 @@ def _efficientnet(number, width, depth, size, dropout):
         net.rescale(1.0 / 255.0).normalize(axis=axis())
         if wanted.weights == "imagenet":
             # The ready weights expect a division by the root of the deviation.
-            net.rescale([1.0 / math.sqrt(d) for d in _DEVIATION])
+            net.rescale([1.0 / math.sqrt(d) for d in DEVIATION])
         net.pad(correct_pad(net, 3), name="stem_conv_pad")
         net.common = _conv_options()
         filters = _rounded(32, width)
@@ -166,7 +167,7 @@ def _efficientnet_v2(kind, size, width=1.0, depth=1.0):
     def body(net, wanted):
         if wanted.include_preprocessing and kind[0] == "b":
             net.rescale(1.0 / 255)
-            net.normalize(axis=axis(), mean=_MEAN, variance=[d**2 for d in _DEVIATION])
+            net.normalize(axis=axis(), mean=MEAN, variance=[d**2 for d in DEVIATION])
         elif wanted.include_preprocessing:
             net.rescale(scale=1.0 / 128.0, offset=-1)
         net.common, net.norm = _conv_options(), {"momentum": 0.9}

@@ -4,24 +4,24 @@ from headrace import _api as tf
 from headrace.keras import settings
 
 _LAYERS = {  # by the method that adds one
-    "conv": "Conv2D",
-    "depthwise": "DepthwiseConv2D",
-    "separable": "SeparableConv2D",
-    "act": "Activation",
-    "relu": "ReLU",
-    "pad": "ZeroPadding2D",
-    "crop": "Cropping2D",
-    "max": "MaxPooling2D",
-    "average": "AveragePooling2D",
-    "mean": "GlobalAveragePooling2D",
-    "largest": "GlobalMaxPooling2D",
-    "dense": "Dense",
-    "drop": "Dropout",
-    "flatten": "Flatten",
-    "reshape": "Reshape",
-    "rescale": "Rescaling",
-    "normalize": "Normalization",
-    "ln": "LayerNormalization",
+    "conv": tf.keras.layers.Conv2D,
+    "depthwise": tf.keras.layers.DepthwiseConv2D,
+    "separable": tf.keras.layers.SeparableConv2D,
+    "act": tf.keras.layers.Activation,
+    "relu": tf.keras.layers.ReLU,
+    "pad": tf.keras.layers.ZeroPadding2D,
+    "crop": tf.keras.layers.Cropping2D,
+    "max": tf.keras.layers.MaxPooling2D,
+    "average": tf.keras.layers.AveragePooling2D,
+    "mean": tf.keras.layers.GlobalAveragePooling2D,
+    "largest": tf.keras.layers.GlobalMaxPooling2D,
+    "dense": tf.keras.layers.Dense,
+    "drop": tf.keras.layers.Dropout,
+    "flatten": tf.keras.layers.Flatten,
+    "reshape": tf.keras.layers.Reshape,
+    "rescale": tf.keras.layers.Rescaling,
+    "normalize": tf.keras.layers.Normalization,
+    "ln": tf.keras.layers.LayerNormalization,
 }
 
 
@@ -53,7 +53,7 @@ class Net:
     def __getattr__(self, kind):
         if kind not in _LAYERS:
             raise AttributeError(kind)
-        cls = getattr(tf.keras.layers, _LAYERS[kind])
+        cls = _LAYERS[kind]
         common = self.common if kind in ("conv", "depthwise", "separable") else {}
         if kind == "depthwise":  # it has another name for it
             common = {k: v for k, v in common.items() if k != "kernel_initializer"}
