@@ -8,7 +8,7 @@ import threading
 import weakref
 
 from headrace._load import _headrace, raw
-from headrace.context import late, sessions, stack
+from headrace.context import late, sessions, stack, strategies
 from headrace.context.properties import read_only
 from headrace.framework import (
     conversion,
@@ -85,7 +85,7 @@ class _Creators(threading.local):
         self.scopes = []
 
 
-_creators = _Creators()
+_creators = strategies.carry(_Creators())
 
 
 @contextlib.contextmanager
@@ -241,6 +241,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         return self._aggregation
 
     _handle = read_only("handle")
+    _key = read_only("handle._id")  # of dicts: one for all copies of a variable
     graph = read_only("handle.graph", "The graph that has the handle.")
     op = read_only("handle.op", "The operation that makes the handle.")
 

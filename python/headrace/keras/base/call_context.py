@@ -3,6 +3,8 @@
 import inspect
 import threading
 
+from headrace.context import strategies
+
 
 class _Context(threading.local):
     """Of one thread: the layers being called, outermost first."""
@@ -12,7 +14,7 @@ class _Context(threading.local):
         self.training = None
 
 
-context = _Context()
+context = strategies.carry(_Context())
 _specs = {}
 
 
