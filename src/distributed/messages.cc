@@ -74,8 +74,7 @@ std::vector<std::shared_ptr<ClientCall>> Calls::Taken(Shared& shared) {
 }
 
 void Calls::Start(Channel& channel, const std::string& path, Bytes request,
-                  const CallOptions& options,
-                  std::function<Status(const Answer&)> read) {
+                  const CallOptions& options, Read read) {
   {
     MutexLock lock(shared_->mutex);
     if (!shared_->error.ok()) return;
@@ -95,16 +94,14 @@ void Calls::Start(Channel& channel, const std::string& path, Bytes request,
   if (late && call) call->Cancel();
 }
 
-void Calls::End(Shared& shared, const Answer& answer,
-                const std::function<Status(const Answer&)>& read) {
-  Status s = StatusOf(answer);
-  if (s.ok()) {
-    {
-      MutexLock lock(shared.mutex);
-      if (shared.over) return;
-      ++shared.reading;
-    }
-    s = read(answer);
+void Calls::End(Shared& shared, const Answer& answer, const Read& read) {
+  {
+    MutexLock lock(shared.mutex);
+    if (shared.over) return;
+    ++shared.reading;
+  }
+  const Status s = read(answer);
+  {
     MutexLock lock(shared.mutex);
     --shared.reading;
     shared.changed.NotifyAll();
@@ -159,7 +156,8 @@ Status CallAndWait(Channel& channel, const std::string& path,
   Calls calls;
   calls.Start(channel, path, WriteMessage(request), options,
               [response](const Answer& answer) {
-                return ReadMessage(answer.body, response);
+                const Status s = StatusOf(answer);
+                return s.ok() ? ReadMessage(answer.body, response) : s;
               });
   return calls.Wait();
 }

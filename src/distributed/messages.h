@@ -35,11 +35,11 @@ class Calls {
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
 
-  // `read` is called with the answer of a call that ended well, on a thread of
-  // the transport, while this lives.
+  // `read` is called with the answer, which may be an error, on a thread of the
+  // transport, while this lives.
+  using Read = std::function<Status(const Answer&)>;
   void Start(Channel& channel, const std::string& path, Bytes request,
-             const CallOptions& options,
-             std::function<Status(const Answer&)> read);
+             const CallOptions& options, Read read = StatusOf);
   // Calls `f` at the first error, on whichever thread, perhaps at once.
   void OnError(std::function<void(const Status&)> f);
   // The first error, which is not waited for: it cancels the other calls.
@@ -59,8 +59,7 @@ class Calls {
     std::vector<std::shared_ptr<ClientCall>> calls ABSL_GUARDED_BY(mutex);
   };
   static void Fail(Shared& shared, const Status& s);
-  static void End(Shared& shared, const Answer& answer,
-                  const std::function<Status(const Answer&)>& read);
+  static void End(Shared& shared, const Answer& answer, const Read& read);
   static std::vector<std::shared_ptr<ClientCall>> Taken(Shared& shared);
 
   const std::shared_ptr<Shared> shared_;

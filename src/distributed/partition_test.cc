@@ -168,13 +168,27 @@ TEST(PartitionTest, DevicesThatAreNotThereAreErrors) {
             InvalidArgument("Malformed device specification '/jobs:ps' in "
                             "node: {{node c}}\n\t [[c]]"));
   Edge v = g.Variable("v", "/job:ps/task:0");
+  Edge w = g.Variable("w", "/job:ps/task:1");
+  Edge read = g.Add("read", "ReadVariableOp", {v},
+                    {{"dtype", DType::kFloat},
+                     {"_class", std::vector<std::string>{"loc:@w"}}});
+  const Status s = g.Cut({}, {read, Edge{w.node, 0}}).status();
+  EXPECT_EQ(s.message(),
+            "Cannot colocate nodes {{colocation_node read}} and "
+            "{{colocation_node w}}: Cannot merge devices with incompatible "
+            "tasks: '/job:ps/task:1' and '/job:ps/task:0'\n\t [[read]]");
+}
+
+// What uses a resource goes there, whatever it names.
+TEST(PartitionTest, ResourcesSayWhereTheyAre) {
+  Nodes g;
+  Edge v = g.Variable("v", "/job:ps/task:0");
   Edge read = g.Add("read", "ReadVariableOp", {v}, {{"dtype", DType::kFloat}},
                     kWorker0);
-  const Status s = g.Cut({}, {read}).status();
-  EXPECT_NE(s.message().find("two different devices: Cannot merge devices with "
-                             "incompatible jobs: '/job:ps/task:0' and '"),
-            std::string::npos)
-      << s;
+  auto parts = g.Cut({}, {read});
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  ASSERT_EQ(parts->size(), 1);
+  EXPECT_EQ((*parts)[0].task.ToString(), "/job:ps/replica:0/task:0");
 }
 
 TEST(PartitionTest, LoopsLieOnOneTask) {

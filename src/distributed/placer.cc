@@ -56,6 +56,7 @@ class Placer {
     const Node* parent = nullptr;
     DeviceName asked;
     const Node* asker = nullptr;  // one that names a device
+    bool owns = false;            // who makes a resource says where it is
     int size = 1;
     const ClusterDevice* device = nullptr;
   };
@@ -70,6 +71,9 @@ class Placer {
                              n->name(), "]]");
     }
     group.asker = n;
+    group.owns = n->num_inputs() == 0 && n->num_outputs() > 0 &&
+                 (n->output_type(0) == DType::kResource ||
+                  IsRef(n->output_type(0)));
     return OkStatus();
   }
 
@@ -82,15 +86,22 @@ class Placer {
     return n;
   }
 
-  // Puts the groups of both together.
+  // Puts the groups of both together. Where they contradict each other and one
+  // alone has the maker of a resource, that one counts: what uses a resource
+  // goes where that is, whatever it names.
   Status Together(const Node* a, const Node* b) {
     a = Root(a);
     b = Root(b);
     if (a == b) return OkStatus();
     Group& into = groups_[a];
     const Group& from = groups_[b];
-    HR_RETURN_IF_ERROR(Merge(from.asked, &into.asked));
-    if (into.asker == nullptr) into.asker = from.asker;
+    DeviceName both = into.asked;
+    const Status s = Merge(from.asked, &both);
+    if (!s.ok() && from.owns == into.owns) return s;
+    const bool other = s.ok() ? into.asker == nullptr : from.owns;
+    into.asked = s.ok() ? both : other ? from.asked : into.asked;
+    if (other) into.asker = from.asker;
+    into.owns = into.owns || from.owns;
     into.size += from.size;
     groups_[b].parent = a;
     return OkStatus();

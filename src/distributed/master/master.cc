@@ -82,8 +82,7 @@ Status Master::Reset(const tensorflow::ResetRequest& request,
       continue;
     }
     calls.Start(*task.channel, absl::StrCat(kWorkerService, "CleanupAll"),
-                WriteMessage(clean), options,
-                [](const Answer&) { return OkStatus(); });
+                WriteMessage(clean), options);
   }
   return calls.Wait();
 }

@@ -143,8 +143,7 @@ Status MasterSession::MakeWorkerSessions(Clock::time_point deadline) {
     }
     calls.Start(*task.channel,
                 absl::StrCat(kWorkerService, "CreateWorkerSession"),
-                WriteMessage(request), Until(deadline),
-                [](const Answer&) { return OkStatus(); });
+                WriteMessage(request), Until(deadline));
   }
   return calls.Wait();
 }
@@ -265,6 +264,7 @@ Status MasterSession::Register(std::vector<Part> parts, Plan* plan) {
                 absl::StrCat(kWorkerService, "RegisterGraph"),
                 WriteMessage(request), Until(deadline),
                 [&planned](const Answer& answer) -> Status {
+                  HR_RETURN_IF_ERROR(StatusOf(answer));
                   tensorflow::RegisterGraphResponse response;
                   HR_RETURN_IF_ERROR(ReadMessage(answer.body, &response));
                   planned.graph = response.graph_handle();

@@ -15,6 +15,7 @@ Status From(const DeviceName& task, const Status& s) {
 }
 
 Status ReadRun(const Answer& answer, StepPart* part) {
+  HR_RETURN_IF_ERROR(StatusOf(answer));
   tensorflow::RunGraphResponse response;
   HR_RETURN_IF_ERROR(ReadMessage(answer.body, &response));
   if (response.status_code() != 0) {

@@ -41,7 +41,8 @@ StatusOr<std::vector<Task*>> AskOnce(const std::vector<Task*>& tasks,
                     absl::StrCat(kWorkerService, "GetStatus"),
                     WriteMessage(tensorflow::GetStatusRequest()), options,
                     [&answers, i](const Answer& answer) {
-                      return ReadMessage(answer.body, &answers[i]);
+                      const Status s = StatusOf(answer);
+                      return s.ok() ? ReadMessage(answer.body, &answers[i]) : s;
                     });
   }
   std::vector<Task*> left;
