@@ -8,12 +8,16 @@
 
 namespace headrace::distributed {
 
-// "0.1.0 interface 2": of those who call, and of the library.
-inline std::string TransportInterface() {
+// "0.1.0": of what is compiled with this.
+inline std::string OwnVersionText() {
   return std::to_string(HR_VERSION_MAJOR) + "." +
          std::to_string(HR_VERSION_MINOR) + "." +
-         std::to_string(HR_VERSION_PATCH) + " interface " +
-         std::to_string(kTransportInterface);
+         std::to_string(HR_VERSION_PATCH);
+}
+
+// "0.1.0 interface 2": of those who call, and of the library.
+inline std::string TransportInterface() {
+  return OwnVersionText() + " interface " + std::to_string(kTransportInterface);
 }
 
 inline constexpr char kGrpcTransportEntry[] = "HeadraceGrpcTransport";
