@@ -1,6 +1,8 @@
 #include "distributed/server.h"
 
 #include "absl/strings/numbers.h"
+#include "distributed/channels.h"
+#include "distributed/introducing_channel.h"
 #include "distributed/master/master_service.h"
 #include "distributed/worker/worker_service.h"
 
@@ -74,6 +76,16 @@ struct Server::Services {
   }
 };
 
+Dial Dialling(Transport& transport, const ConnectOptions& connect,
+              const std::string& task, bool allows_tensorflow) {
+  const auto channels = std::make_shared<Channels>(transport, connect);
+  return [channels, own = OwnVersion(task),
+          allows_tensorflow](const std::string& address) {
+    return IntroducingChannel(channels->To(address), own, address,
+                              allows_tensorflow);
+  };
+}
+
 StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
                                                const ServerOptions& options) {
   std::unique_ptr<Server> made(new Server);
@@ -86,10 +98,21 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
   listen.tls = options.tls;
   auto paths = MasterMethods(nullptr);
   paths.merge(WorkerMethods(nullptr));
+  const PeerVersion own_version = OwnVersion(
+      DeviceName::OfTask(def.job_name(), def.task_index()).ToString());
+  listen.authorize = [own_version, allows = options.allows_tensorflow](
+                         const std::string& path, const Metadata& metadata) {
+    return AnswerOf(Introduces(path)
+                        ? CheckPeer(own_version, metadata, "a caller", allows)
+                        : OkStatus());
+  };
   for (auto& [path, unused] : paths) {
-    listen.methods[path] = [services = made->services_, path = path](
-                               std::shared_ptr<ServerCall> call,
-                               Bytes request) {
+    listen.methods[path] = [services = made->services_, path = path,
+                            own_version](std::shared_ptr<ServerCall> call,
+                                         Bytes request) {
+      if (Introduces(path)) {
+        call = IntroducingCall(std::move(call), own_version);
+      }
       const Method found = services->Find(path);
       if (found) return found(std::move(call), std::move(request));
       call->Finish(AnswerOf(Unavailable("the server is not started")));
@@ -103,10 +126,9 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
   at.port = made->listener_->port();
   *own = absl::StrCat(at.host, ":", at.port);
   made->target_ = absl::StrCat("grpc://", *own);
-  const Dial dial = [transport = options.transport,
-                     connect = options.connect](const std::string& address) {
-    return transport->Connect(address, connect);
-  };
+  const Dial dial =
+      Dialling(*options.transport, options.connect, own_version.task,
+               options.allows_tensorflow);
   HR_ASSIGN_OR_RETURN(auto cluster, Cluster::Make(def, dial));
   made->worker_ = std::make_shared<Worker>(
       std::move(cluster), Processors(def.default_session_config()));

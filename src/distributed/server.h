@@ -13,7 +13,15 @@ struct ServerOptions {
   Transport* transport = nullptr;  // outlives the server
   ConnectOptions connect;
   TlsKeys tls;  // what the server shows
+  // Whether TensorFlow's tasks and clients may talk with it, which tell of no
+  // version.
+  bool allows_tensorflow = false;
 };
+
+// How a task, or a client that is called so, reaches others: over one channel
+// an address.
+Dial Dialling(Transport& transport, const ConnectOptions& connect,
+              const std::string& task, bool allows_tensorflow);
 
 // Thread-safe.
 class Server {

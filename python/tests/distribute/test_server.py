@@ -46,9 +46,9 @@ def test_variables_are_shared_by_name(clean):
             first.run(twice)
         first.run(init)
         assert first.run(added).tolist() == [2.0, 12.0]
-        graph, _, added, twice = _shared_counter(1)
-        with v1.Session(clean.target("worker", 1), graph=graph) as second:
-            assert second.run(added).tolist() == [3.0, 22.0]
+        other, _, added2, _ = _shared_counter(1)
+        with v1.Session(clean.target("worker", 1), graph=other) as second:
+            assert second.run(added2).tolist() == [3.0, 22.0]
         assert first.run([twice, added.op])[1] is None
     # The state outlives its clients, and ends with a reset.
     with v1.Session(clean.target("ps"), graph=graph) as third:
@@ -205,7 +205,7 @@ def test_tasks_start_in_any_order_and_end_at_once():
     cluster = processes.Cluster(ps=1, worker=1)
     try:
         cluster.start("worker")
-        graph, init, added, _ = _shared_counter(0)
+        graph, init, added, twice = _shared_counter(0)
         with v1.Session(cluster.target("worker"), graph=graph) as session:
             done = []
             thread = threading.Thread(target=lambda: done.append(session.run(init)))
@@ -244,7 +244,7 @@ def test_tasks_start_in_any_order_and_end_at_once():
         # A new life of the task has none of its state.
         with v1.Session(cluster.target("worker"), graph=graph) as session:
             with pytest.raises(errors.FailedPreconditionError):
-                session.run(added)
+                session.run(twice)
         assert cluster.seconds_to_end("ps") < 2
         assert cluster.seconds_to_end("worker", by=signal.SIGINT) < 2
     finally:

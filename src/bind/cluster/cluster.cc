@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -51,11 +52,24 @@ nb::bytes Written(const google::protobuf::MessageLite& message) {
   return nb::bytes(text.data(), text.size());
 }
 
+// Whether TensorFlow's servers, tasks and clients may be talked with.
+bool AllowsTensorflow() {
+  const char* said = std::getenv("HEADRACE_TENSORFLOW_PEERS");
+  return said != nullptr && StringView(said) == "1";
+}
+
+// TensorFlow's servers hang up on who asks often whether they are there.
+distributed::ConnectOptions ConnectOptions() {
+  distributed::ConnectOptions options;
+  options.probes = !AllowsTensorflow();
+  return options;
+}
+
 StatusOr<std::unique_ptr<MasterStub>> StubOf(const std::string& target) {
   HR_ASSIGN_OR_RETURN(auto* transport, distributed::LoadTransport());
-  return MasterStub::Of(target, [transport](const std::string& address) {
-    return transport->Connect(address, {});
-  });
+  return MasterStub::Of(
+      target, distributed::Dialling(*transport, ConnectOptions(), "a client",
+                                    AllowsTensorflow()));
 }
 
 std::string NameOf(const Value& v) {
@@ -211,6 +225,8 @@ class ServerCore {
     Unlocked([&]() -> Status {
       distributed::ServerOptions options;
       HR_ASSIGN_OR_RETURN(options.transport, distributed::LoadTransport());
+      options.connect = ConnectOptions();
+      options.allows_tensorflow = AllowsTensorflow();
       HR_ASSIGN_OR_RETURN(server_, Server::Make(def, options));
       return OkStatus();
     });

@@ -7,7 +7,7 @@
 #include "base/job_threads.h"
 #include "base/timeline.h"
 #include "distributed/messages.h"
-#include "distributed/received_tensor.h"
+#include "distributed/worker/pull.h"
 #include "formats/step_stats.h"
 
 namespace headrace::distributed {
@@ -177,19 +177,7 @@ StepRendezvous::Fetch Worker::FetchFor(const std::shared_ptr<Session>& session,
       done(InvalidArgument("No worker known as ", key.source.ToString()));
       return [] {};
     }
-    tensorflow::RecvTensorRequest request;
-    request.set_step_id(step);
-    request.set_rendezvous_key(key.text);
-    request.set_request_id(NewRequestId());
-    const auto call = channel->Start(
-        absl::StrCat(kWorkerService, "RecvTensor"), WriteMessage(request), {},
-        [done = std::move(done)](const Answer& answer) {
-          const Status s = StatusOf(answer);
-          done(s.ok() ? ReadReceived(answer.body) : s);
-        });
-    return [call] {
-      if (call) call->Cancel();
-    };
+    return Pull(channel, step, key.text, std::move(done));
   };
 }
 
@@ -316,6 +304,13 @@ void Worker::CleanUp(int64_t step) {
 void Worker::CleanUpAll(const std::vector<std::string>& containers) {
   if (containers.empty()) resources_.ClearContainer(kStandardContainer);
   for (const std::string& c : containers) resources_.ClearContainer(c);
+}
+
+Status Worker::SendAgain(const tensorflow::RecvTensorRequest& request,
+                         SentValue value) {
+  HR_ASSIGN_OR_RETURN(const RendezvousKey key,
+                      RendezvousKey::Parse(request.rendezvous_key()));
+  return steps_.Find(request.step_id())->Send(key, std::move(value));
 }
 
 std::function<void()> Worker::Receive(

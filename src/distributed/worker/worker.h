@@ -64,6 +64,9 @@ class Worker {
   // Calls `done` when the key's value is there. A function that ends the wait.
   std::function<void()> Receive(const tensorflow::RecvTensorRequest& request,
                                 LocalRendezvous::Done done);
+  // The value is there for another such request.
+  Status SendAgain(const tensorflow::RecvTensorRequest& request,
+                   SentValue value);
   // Ends all that waits.
   void Stop();
 

@@ -2,8 +2,9 @@
 
 #include <chrono>
 
-#include "distributed/received_tensor.h"
 #include "distributed/service.h"
+#include "distributed/wire/methods.h"
+#include "distributed/worker/pull.h"
 #include "tensor/tensor_proto.h"
 
 namespace headrace::distributed {
@@ -65,26 +66,6 @@ Status RunGraphOrSay(Worker& worker, CallScope& scope,
   return OkStatus();
 }
 
-void ReceiveTensor(const std::shared_ptr<Worker>& worker,
-                   const std::shared_ptr<ServerCall>& call,
-                   const Bytes& bytes) {
-  RecvTensorRequest request;
-  Status s = ReadMessage(bytes, &request);
-  if (s.ok()) {
-    s = worker->receive_requests.Track(request.request_id(),
-                                       "RecvTensor (GrpcWorker)", request);
-  }
-  if (!s.ok()) return call->Finish(AnswerOf(s));
-  std::function<void()> forget = worker->Receive(
-      request, [call](const StatusOr<SentValue>& value) {
-        StatusOr<Bytes> answer =
-            value.ok() ? WriteReceived(*value) : value.status();
-        call->Finish(AnswerOf(answer.status(),
-                              answer.ok() ? *std::move(answer) : Bytes()));
-      });
-  call->OnCancel([worker, forget = std::move(forget)] { forget(); });
-}
-
 }  // namespace
 
 std::map<std::string, Method> WorkerMethods(std::shared_ptr<Worker> w) {
@@ -138,7 +119,11 @@ std::map<std::string, Method> WorkerMethods(std::shared_ptr<Worker> w) {
             return OkStatus();
           }));
   add("RecvTensor", [w](const std::shared_ptr<ServerCall>& call,
-                        const Bytes& bytes) { ReceiveTensor(w, call, bytes); });
+                        const Bytes& bytes) { AnswerReceive(w, call, bytes); });
+  methods[worker::kPullTensor.path] =
+      [w](const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
+        AnswerPull(w, call, bytes);
+      };
   // Answers are not kept for those who ask again.
   add("MarkRecvFinished",
       AtOnce<MarkRecvFinishedRequest, MarkRecvFinishedResponse>(
