@@ -1,8 +1,10 @@
 #include "distributed/load.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -21,7 +23,12 @@ std::string FolderOfThis() {
       here.dli_fname == nullptr) {
     return "";
   }
-  const std::string path = here.dli_fname;
+  std::string path = here.dli_fname;
+  if (path.find('/') == std::string::npos) {  // a program, by the name it has
+    path.resize(PATH_MAX);
+    path.resize(std::max<ssize_t>(
+        0, readlink("/proc/self/exe", path.data(), path.size())));
+  }
   return path.substr(0, path.rfind('/') + 1);
 }
 
