@@ -209,8 +209,8 @@ double Iperf() {
     return 0;
   }
   FILE* out = popen(
-      "iperf3 -c 127.0.0.1 -p 39717 -t 3 -J | grep bits_per_second | tail -n 1 "
-      "| grep -o '[0-9.e+]*'",
+      "iperf3 -c 127.0.0.1 -p 39717 -t 3 -J | "
+      "sed -n 's/.*bits_per_second\": *\t*\\([0-9.e+]*\\).*/\\1/p' | tail -n 1",
       "r");
   if (out == nullptr) return 0;
   double bits = 0;

@@ -1,11 +1,14 @@
 #include "distributed/load.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "base/mutex.h"
 #include "distributed/interface.h"
 
@@ -21,7 +24,12 @@ std::string FolderOfThis() {
       here.dli_fname == nullptr) {
     return "";
   }
-  const std::string path = here.dli_fname;
+  std::string path = here.dli_fname;
+  if (path.find('/') == std::string::npos) {  // a program, by the name it has
+    path.resize(PATH_MAX);
+    path.resize(std::max<ssize_t>(
+        0, readlink("/proc/self/exe", path.data(), path.size())));
+  }
   return path.substr(0, path.rfind('/') + 1);
 }
 
@@ -40,12 +48,35 @@ std::vector<std::string> Places() {
   return places;
 }
 
+// Whether another copy of what gRPC stands on is shown to the whole process, as
+// TensorFlow shows its own: it would be called in place of gRPC's.
+bool OthersShow() {
+  constexpr struct {
+    const char *symbol, *library;
+  } kRows[] = {{"grpc_init", "libgrpc"},
+               {"SSL_CTX_new", "libssl"},
+               {"_ZN3re23RE2D1Ev", "libre2"}};
+  for (const auto& row : kRows) {
+    Dl_info where;
+    void* found = dlsym(RTLD_DEFAULT, row.symbol);
+    if (found == nullptr || dladdr(found, &where) == 0) continue;
+    const StringView path = where.dli_fname;
+    if (!absl::StartsWith(path.substr(path.rfind('/') + 1), row.library)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 StatusOr<void*> Open() {
   std::string errors;
+  // Its own libraries first: not where nothing is in the way, as what takes the
+  // place of malloc is then passed over, too.
+  const int flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE |
+                    (OthersShow() ? RTLD_DEEPBIND : 0);
   for (const std::string& place : Places()) {
     // Never unloaded: gRPC's threads run in it.
-    void* library =
-        dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void* library = dlopen(place.c_str(), flags);
     if (library != nullptr) return library;
     const char* error = dlerror();
     absl::StrAppend(&errors, errors.empty() ? "" : "; ",

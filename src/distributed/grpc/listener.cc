@@ -8,6 +8,7 @@
 #include "distributed/grpc/arguments.h"
 #include "distributed/grpc/buffers.h"
 #include "distributed/grpc/fork.h"
+#include "distributed/grpc/tls_check.h"
 #include "rpc/server.h"
 
 namespace headrace::distributed {
@@ -125,9 +126,7 @@ class GrpcListener : public Listener {
         tls.client_roots.empty()) {
       return std::shared_ptr<grpc::ServerCredentials>();
     }
-    if (tls.certificate.empty() || tls.key.empty()) {
-      return InvalidArgument("TLS needs a certificate and its key");
-    }
+    HR_RETURN_IF_ERROR(CheckKeys(tls));
     grpc::SslServerCredentialsOptions options(
         tls.client_roots.empty()
             ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
