@@ -1,6 +1,7 @@
-#include "serving/net/acceptor.h"
+#include "base/net/acceptor.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -16,12 +17,14 @@
 #include <cstring>
 #include <thread>
 
+#include "absl/strings/numbers.h"
 #include "base/threads.h"
 
-namespace headrace::serving {
+namespace headrace {
 namespace {
 
 constexpr int kBacklog = 4096;
+constexpr int kPortTries = 16;
 // Before another try where files have run out, in milliseconds.
 constexpr int kPauseMs = 10;
 constexpr int kListenFlags = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
@@ -65,6 +68,85 @@ int PortOf(int fd) {
     return ntohs(reinterpret_cast<sockaddr_in6&>(address).sin6_port);
   }
   return ntohs(reinterpret_cast<sockaddr_in&>(address).sin_port);
+}
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+StatusOr<Addresses> AddressesOf(const std::string& host,
+                                const std::string& address) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (error == 0) return Addresses(found, &freeaddrinfo);
+  return Unavailable("cannot listen on ", address, ": ", gai_strerror(error));
+}
+
+// An error of errno where it cannot listen there.
+OwnedFile ListenThere(addrinfo* there, int port) {
+  OwnedFile s(socket(there->ai_family, kListenFlags, 0));
+  if (s.fd() < 0) return s;
+  const int on = 1;
+  setsockopt(s.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (there->ai_family == AF_INET6) {
+    auto* at = reinterpret_cast<sockaddr_in6*>(there->ai_addr);
+    at->sin6_port = htons(port);
+    const int alone = !IN6_IS_ADDR_UNSPECIFIED(&at->sin6_addr);
+    setsockopt(s.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &alone, sizeof(alone));
+  } else {
+    reinterpret_cast<sockaddr_in*>(there->ai_addr)->sin_port = htons(port);
+  }
+  if (bind(s.fd(), there->ai_addr, there->ai_addrlen) != 0 ||
+      listen(s.fd(), kBacklog) != 0) {
+    const int error = errno;
+    s.Reset(-1);
+    errno = error;
+  }
+  return s;
+}
+
+// At all addresses that the machine has, under one port; 0 or an errno.
+int ListenAtAll(addrinfo* first, int port, std::vector<OwnedFile>* listeners) {
+  listeners->clear();
+  int error = 0;
+  for (addrinfo* there = first; there != nullptr; there = there->ai_next) {
+    OwnedFile listener = ListenThere(there, port);
+    if (listener.fd() < 0) {
+      error = errno;
+      // Where another has it, clients of that address would reach the other.
+      if (error == EADDRINUSE) return error;
+      continue;
+    }
+    if (port == 0) port = PortOf(listener.fd());
+    listeners->push_back(std::move(listener));
+  }
+  return listeners->empty() ? error : 0;
+}
+
+struct HostAndPort {
+  std::string host;
+  int port;
+};
+
+// "HOST:PORT", "[::1]:PORT", ":PORT".
+StatusOr<HostAndPort> Split(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  HostAndPort split;
+  if (colon != std::string::npos) {
+    split.host = address.substr(0, colon);
+    if (split.host.size() > 2 && split.host.front() == '[' &&
+        split.host.back() == ']') {
+      split.host = split.host.substr(1, split.host.size() - 2);
+    }
+    const std::string port = address.substr(colon + 1);
+    if (absl::SimpleAtoi(port, &split.port) && split.port >= 0 &&
+        split.port <= 65535) {
+      return split;
+    }
+  }
+  return InvalidArgument("no address of the form host:port: ", address);
 }
 
 // Whether a server that has ended left its socket there.
@@ -191,6 +273,34 @@ StatusOr<std::unique_ptr<Acceptor>> Acceptor::OnPort(int port) {
       std::make_unique<Impl>(std::move(listener), bound, std::string())));
 }
 
+StatusOr<std::vector<std::unique_ptr<Acceptor>>> Acceptor::OnAddress(
+    const std::string& address) {
+  std::vector<std::unique_ptr<Acceptor>> acceptors;
+  HR_ASSIGN_OR_RETURN(HostAndPort at, Split(address));
+  if (at.host.empty()) {
+    HR_ASSIGN_OR_RETURN(acceptors.emplace_back(), OnPort(at.port));
+    return acceptors;
+  }
+  HR_ASSIGN_OR_RETURN(const Addresses all, AddressesOf(at.host, address));
+  std::vector<OwnedFile> listeners;
+  // A port that one address has free may be taken at another.
+  int error = EADDRINUSE;
+  for (int i = 0; i < kPortTries && error == EADDRINUSE; ++i) {
+    error = ListenAtAll(all.get(), at.port, &listeners);
+    if (at.port != 0) break;
+  }
+  if (error != 0) {
+    return Unavailable("cannot listen on ", address, ": ",
+                       std::strerror(error));
+  }
+  for (OwnedFile& listener : listeners) {
+    const int port = PortOf(listener.fd());
+    acceptors.emplace_back(new Acceptor(
+        std::make_unique<Impl>(std::move(listener), port, std::string())));
+  }
+  return acceptors;
+}
+
 StatusOr<std::unique_ptr<Acceptor>> Acceptor::OnPath(const std::string& path) {
   HR_ASSIGN_OR_RETURN(OwnedFile listener, ListenOnPath(path));
   return std::unique_ptr<Acceptor>(
@@ -204,4 +314,4 @@ Status Acceptor::Start(std::function<void(int)> take,
 }
 void Acceptor::Close() { impl_->Close(); }
 
-}  // namespace headrace::serving
+}  // namespace headrace

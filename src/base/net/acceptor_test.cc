@@ -1,4 +1,4 @@
-#include "serving/net/acceptor.h"
+#include "base/net/acceptor.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -9,8 +9,10 @@
 
 #include "serving/http/test_client.h"
 
-namespace headrace::serving {
+namespace headrace {
 namespace {
+
+using serving::TestClient;
 
 // Says a word to each who comes, and closes.
 void Greet(int socket) {
@@ -50,6 +52,40 @@ TEST(Acceptor, APort) {
   EXPECT_TRUE(Acceptor::OnPort(port).ok());
 }
 
+TEST(Acceptor, AnAddress) {
+  for (const char* host : {"127.0.0.1", "localhost", ""}) {
+    auto acceptors = Acceptor::OnAddress(absl::StrCat(host, ":0"));
+    ASSERT_TRUE(acceptors.ok()) << acceptors.status();
+    const int port = acceptors->front()->port();
+    for (auto& acceptor : *acceptors) {
+      EXPECT_EQ(acceptor->port(), port);
+      ASSERT_TRUE(acceptor->Start(&Greet, [] {}).ok());
+    }
+    TestClient client(port);
+    EXPECT_TRUE(client.Ends());
+    const auto second = Acceptor::OnAddress(absl::StrCat(host, ":", port));
+    EXPECT_TRUE(absl::IsUnavailable(second.status())) << host;
+  }
+  // Of another interface nobody gets in.
+  auto other = Acceptor::OnAddress("127.0.0.2:0");
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_FALSE(TestClient(other->front()->port()).connected());
+}
+
+TEST(Acceptor, BadAddresses) {
+  for (const char* address :
+       {"", "localhost", "localhost:", "localhost:x", "localhost:65536",
+        "localhost:-1", "127.0.0.1:0x"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(Acceptor::OnAddress(address).status()))
+        << address;
+  }
+  const Status away = Acceptor::OnAddress("192.0.2.1:0").status();
+  EXPECT_TRUE(absl::IsUnavailable(away)) << away;
+  EXPECT_NE(away.message().find("192.0.2.1:0"), StringView::npos);
+  EXPECT_TRUE(absl::IsUnavailable(
+      Acceptor::OnAddress("no.such.host.invalid:0").status()));
+}
+
 TEST(Acceptor, APath) {
   const std::string path = ::testing::TempDir() + "acceptor_test.socket";
   unlink(path.c_str());
@@ -83,4 +119,4 @@ TEST(Acceptor, APath) {
 }
 
 }  // namespace
-}  // namespace headrace::serving
+}  // namespace headrace

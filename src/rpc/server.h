@@ -1,4 +1,4 @@
-// The gRPC port: calls in as bytes, answers out as bytes.
+// A gRPC server of bytes: calls in as bytes, answers out as bytes.
 //
 // A completion queue and a thread for each processor. A method is called on the
 // thread that read the request and may answer from any other.
@@ -8,26 +8,55 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <chrono>
+#include <climits>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
-#include "serving/model/call.h"
 
-namespace headrace::serving {
+namespace headrace {
 
-// Called once, in any thread; the bytes are not looked at where the status is
-// an error.
-using RpcDone = std::function<void(const Status&, grpc::ByteBuffer)>;
+// How a call ends. The bytes are not looked at where the status is an error.
+struct RpcEnd {
+  Status status;
+  grpc::ByteBuffer body;
+  std::string details;                               // grpc-status-details-bin
+  std::multimap<std::string, std::string> metadata;  // trailing
+};
+
+// A call under way, as its method holds it. It ends with Cancelled where it is
+// let go without an end. Thread-safe.
+class RpcCall {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Metadata = std::multimap<std::string, std::string>;
+
+  virtual ~RpcCall() = default;
+  virtual Clock::time_point deadline() const = 0;
+  // Both are empty after the end, unless they were asked for before.
+  virtual const Metadata& metadata() = 0;
+  virtual const std::string& peer() = 0;
+  // Called once, at once where that has happened: the client has gone or its
+  // deadline has passed. The last one set counts; it is let go at the end.
+  virtual void OnCancel(std::function<void()> f) = 0;
+  // A message before the last, one at a time: `sent` says when the next may
+  // come, and whether anybody is there to read it.
+  virtual void Send(const grpc::ByteBuffer& part,
+                    std::function<void(bool)> sent) = 0;
+  // The first one counts.
+  virtual void Finish(RpcEnd end) = 0;
+};
 
 // What a server knows of one of its methods: one of the three.
 struct RpcMethod {
-  // One message in, one out.
-  std::function<void(CallPtr, grpc::ByteBuffer* request, RpcDone)> unary;
+  // One message in, any number out.
+  std::function<void(std::shared_ptr<RpcCall>, grpc::ByteBuffer* request)>
+      serve;
   // An answer to each message of a stream.
   std::function<StatusOr<grpc::ByteBuffer>(grpc::ByteBuffer* request)> chat;
   // After one message, what has changed since *seen, which it sets (-1 at
@@ -43,8 +72,7 @@ using RpcMethods = std::map<std::string, RpcMethod, std::less<>>;
 using RpcMetadata = std::multimap<grpc::string_ref, grpc::string_ref>;
 
 struct RpcOptions {
-  int port = 0;             // 0: none, unless any_port
-  bool any_port = false;    // one that is free
+  std::string address;      // "HOST:PORT" (Acceptor::OnAddress); empty: none
   std::string socket_path;  // a socket of this machine's besides; or empty
   int num_queues = 0;       // 0: one for each processor
   std::shared_ptr<grpc::ServerCredentials> credentials;  // null: no TLS
@@ -52,6 +80,11 @@ struct RpcOptions {
   std::vector<std::pair<std::string, std::string>> channel_arguments;
   // Whether a call may go on; empty: all may.
   std::function<Status(StringView path, const RpcMetadata&)> authorize;
+  int longest_message = INT_MAX;  // that it reads: ResourceExhausted
+  // Texts of errors travel in headers, which clients limit; they are cut.
+  size_t longest_text = 1024;
+  // Whether Stop waits for calls whose methods do not end them, for ever.
+  bool waits_for_methods = true;
 };
 
 class RpcServer {
@@ -68,4 +101,4 @@ class RpcServer {
   virtual void Stop(std::chrono::system_clock::time_point deadline) = 0;
 };
 
-}  // namespace headrace::serving
+}  // namespace headrace

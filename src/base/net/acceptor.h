@@ -4,10 +4,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/status.h"
 
-namespace headrace::serving {
+namespace headrace {
 
 // A socket or another file that is closed with it.
 class OwnedFile {
@@ -35,6 +37,12 @@ class Acceptor {
   // Listens on all addresses, "::" first; port 0: a free one. Unavailable where
   // it cannot.
   static StatusOr<std::unique_ptr<Acceptor>> OnPort(int port);
+  // Listens at "HOST:PORT", at each of the host's addresses that this machine
+  // lets it, under one port; ":PORT" and port 0 as OnPort. InvalidArgument
+  // where it is no such text, Unavailable where the host has no address or none
+  // can be listened at.
+  static StatusOr<std::vector<std::unique_ptr<Acceptor>>> OnAddress(
+      const std::string& address);
   // A Unix socket of that path, in place of one that nobody listens at. It is
   // deleted in the end.
   static StatusOr<std::unique_ptr<Acceptor>> OnPath(const std::string& path);
@@ -59,4 +67,4 @@ class Acceptor {
   const std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace headrace::serving
+}  // namespace headrace
