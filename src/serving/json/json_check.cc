@@ -205,13 +205,13 @@ class JsonChecker {
 
   bool Number() {
     const char* start = p_;
-    if (Peek() == '-') ++p_;
+    p_ += Peek() == '-';
     if (Peek() == 'I' || Peek() == 'N') return NotFinite();
     if (!Digit()) return Fail("Invalid value.", p_);
     if (Peek() == '0') {
       ++p_;
     } else {
-      SkipDigits();
+      while (Digit()) ++p_;  // few, mostly
     }
     bool check = p_ - start >= kSurelyFinite;
     if (Peek() == '.') {

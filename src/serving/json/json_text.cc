@@ -12,6 +12,24 @@ namespace {
 // Bytes of a value that a message quotes.
 constexpr size_t kLongestExcerpt = 256;
 
+int64_t CountOf(char wanted, const char* p, const char* end) {
+  // As one vector, a count for each place of it, told before it is full.
+  using Bytes [[gnu::vector_size(16)]] = uint8_t;
+  Bytes all;
+  std::memset(&all, wanted, sizeof all);
+  int64_t sum = 0;
+  while (end - p >= 16) {
+    Bytes counts = {};
+    for (int i = 0; i < 255 && end - p >= 16; ++i, p += 16) {
+      Bytes bytes;
+      std::memcpy(&bytes, p, sizeof bytes);
+      counts -= reinterpret_cast<Bytes>(bytes == all);  // -1 where they are
+    }
+    for (int i = 0; i < 16; ++i) sum += counts[i];
+  }
+  return sum + std::count(p, end, wanted);
+}
+
 // Past the string that begins at p, with a quote.
 const char* PastString(const char* p, const char* end) {
   for (++p;; p += 2) {
@@ -133,7 +151,7 @@ int64_t JsonReader::NumbersAhead() {
   for (const char other : {'"', '[', '{'}) {
     if (std::memchr(p_, other, close - p_) != nullptr) return 0;
   }
-  const int64_t count = std::count(p_, close, ',');
+  const int64_t count = CountOf(',', p_, close);
   p_ = close;
   return count;
 }
