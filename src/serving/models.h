@@ -13,8 +13,9 @@ using ModelServerConfig = tensorflow::serving::ModelServerConfig;
 using GetModelStatusResponse = tensorflow::serving::GetModelStatusResponse;
 
 // Versions of a model that are remembered once they are over, the newest: who
-// makes one each minute must not fill the memory in a year.
-inline constexpr size_t kMostPastVersions = 1000;
+// makes one each minute must not fill the memory in a year, neither by what is
+// kept nor by answers that list it all.
+inline constexpr size_t kMostPastVersions = 256;
 
 // Thread-safe.
 class Models {
