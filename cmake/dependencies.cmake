@@ -18,6 +18,8 @@ if(HR_TESTS)
 endif()
 if(HR_SERVING)
   pkg_check_modules(libevent REQUIRED IMPORTED_TARGET libevent)
+endif()
+if(HR_SERVING OR HR_GRPC_TRANSPORT)
   find_package(OpenSSL 3 REQUIRED)
   # By name: gRPC's own package file looks for the development files of all that
   # it stands on.

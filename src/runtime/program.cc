@@ -10,6 +10,7 @@
 #include "graph/needed_nodes.h"
 #include "op/processor.h"
 #include "op/registry.h"
+#include "op/rendezvous.h"
 #include "op/shape_context.h"
 #include "runtime/frame_graph.h"
 #include "runtime/frames.h"
@@ -86,9 +87,17 @@ Status Sort(std::vector<Node*>* nodes, const Mapping& fed) {
   return OkStatus();
 }
 
+// More ends of edges than these are followed node by node: a plan would run
+// them one by one (wait_order.cc), and tasks then wait for each other.
+constexpr int kMostReceives = 1000;
+
 bool RunsInFrames(const std::vector<Node*>& nodes) {
-  return std::any_of(nodes.begin(), nodes.end(),
-                     [](Node* n) { return IsFrameOp(n->def()); });
+  int receives = 0;
+  for (const Node* n : nodes) {
+    if (MayBeDead(*n)) return true;
+    receives += n->def().Is(kReceiveRole);
+  }
+  return receives > kMostReceives;
 }
 
 // Finds calls that meet others, also in functions that nodes call.
