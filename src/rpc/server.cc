@@ -19,11 +19,9 @@ using SystemClock = std::chrono::system_clock;
 constexpr int kHandshakeMs = 30000;
 // gRPC cuts off, as if the client had cancelled them, calls that come between
 // its server's end and the client's learning of it. So calls are refused by
-// name before, until none has come for a while: so long may clients be kept from
-// their next call on a machine with twenty threads to a processor, as 20 ms were
-// not.
-constexpr std::chrono::milliseconds kQuiet{100};
-constexpr int kMostQuietWaits = 4;
+// name before, until none has come for a while.
+constexpr std::chrono::milliseconds kQuiet{20};
+constexpr int kMostQuietWaits = 10;
 // For calls that were stopped at the deadline to say so.
 constexpr std::chrono::milliseconds kLastWords{1000};
 
