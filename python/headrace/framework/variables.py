@@ -8,7 +8,7 @@ import threading
 import weakref
 
 from headrace._load import _headrace, raw
-from headrace.context import late, sessions, stack
+from headrace.context import late, sessions, stack, strategies
 from headrace.context.properties import read_only
 from headrace.framework import (
     conversion,
@@ -78,6 +78,22 @@ def of_handle(handle):
     return _by_handle.get(handle._id)
 
 
+def whole_of(value):
+    """The variable of a strategy that a variable is a copy of; None for others."""
+    reference = getattr(value, "_copy_of", None)
+    return None if reference is None else reference()
+
+
+def wholes(found):
+    """A tuple of variables, those of strategies in the place of their copies."""
+    kept = {}
+    for v in found:
+        whole = whole_of(v)
+        v = v if whole is None else whole
+        kept[v._key] = v
+    return tuple(kept.values())
+
+
 class _Creators(threading.local):
     """Those of tf.variable_creator_scope that hold in this thread, innermost last."""
 
@@ -85,7 +101,7 @@ class _Creators(threading.local):
         self.scopes = []
 
 
-_creators = _Creators()
+_creators = strategies.carry(_Creators())
 
 
 @contextlib.contextmanager
@@ -241,6 +257,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         return self._aggregation
 
     _handle = read_only("handle")
+    _key = read_only("handle._id")  # of dicts: one for all copies of a variable
     graph = read_only("handle.graph", "The graph that has the handle.")
     op = read_only("handle.op", "The operation that makes the handle.")
 

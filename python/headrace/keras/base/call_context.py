@@ -4,6 +4,7 @@ import inspect
 import threading
 
 from headrace._load import _headrace
+from headrace.context import strategies
 
 
 class _Context(threading.local):
@@ -22,7 +23,7 @@ class _Context(threading.local):
         return before
 
 
-context = _Context()
+context = strategies.carry(_Context())
 _specs = {}
 
 

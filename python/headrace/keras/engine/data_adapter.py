@@ -208,7 +208,8 @@ class IterableSource:
         if self._is_sequence:
             return len(self._data)
         if hasattr(self._data, "cardinality"):
-            size = int(self._data.cardinality())
+            known = self._data.cardinality  # of distributed ones a number
+            size = int(known() if callable(known) else known)
             if size == -1:
                 raise ValueError(
                     "When providing an infinite dataset, you must specify the number of "

@@ -71,7 +71,15 @@ class BatchNormalization(Weighted, Layer):
         self.gamma = self._new_weight("gamma", param, **how) if self.scale else None
         self.beta = self._new_weight("beta", param, **how) if self.center else None
         for name in ("moving_mean", "moving_variance"):
-            weight = self._new_weight(name, param, trainable=False, **how)
+            # Each replica moves its own averages; they are saved as the mean of all.
+            weight = self._new_weight(
+                name,
+                param,
+                trainable=False,
+                synchronization=tf.VariableSynchronization.ON_READ,
+                aggregation=tf.VariableAggregation.MEAN,
+                **how,
+            )
             setattr(self, name, weight)
         self.built = True
 
