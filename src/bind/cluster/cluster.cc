@@ -11,9 +11,9 @@
 #include "bind/python/graph_object.h"
 #include "bind/value/numpy_array.h"
 #include "bind/value/tensor_object.h"
-#include "distributed/client.h"
+#include "distributed/task/client.h"
 #include "distributed/load.h"
-#include "distributed/server.h"
+#include "distributed/task/server.h"
 
 namespace nb = nanobind;
 

@@ -1,11 +1,11 @@
-#include "distributed/client.h"
+#include "distributed/task/client.h"
 
 #include <utility>
 
 #include "absl/strings/strip.h"
 #include "distributed/master/master_service.h"
 #include "distributed/messages.h"
-#include "distributed/server.h"
+#include "distributed/task/server.h"
 #include "graph/export.h"
 #include "tensor/tensor_proto.h"
 

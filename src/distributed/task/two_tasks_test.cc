@@ -1,10 +1,10 @@
 // Graphs on two tasks of one process, by sessions of one of them.
 #include <thread>
 
-#include "distributed/client.h"
+#include "distributed/task/client.h"
 #include "distributed/local_transport.h"
 #include "distributed/messages.h"
-#include "distributed/server.h"
+#include "distributed/task/server.h"
 #include "graph/builder.h"
 #include "gtest/gtest.h"
 #include "op/registry.h"

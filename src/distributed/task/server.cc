@@ -1,4 +1,4 @@
-#include "distributed/server.h"
+#include "distributed/task/server.h"
 
 #include "absl/strings/numbers.h"
 #include "distributed/channels.h"
