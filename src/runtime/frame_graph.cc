@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "graph/at_node.h"
+#include "op/processor.h"
 #include "op/rendezvous.h"
 #include "runtime/references.h"
 
@@ -70,7 +71,11 @@ class Maker {
     }
     StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*out.op);
     if (!kernel.ok()) return AtNode(kernel.status(), n->name());
-    out.kernel = *std::move(kernel);
+    const auto named = n->def().Has(kMeetsOthers)
+                           ? ProcessorNamed(n->device())
+                           : std::nullopt;
+    out.kernel = named ? OnProcessor(*std::move(kernel), *named)
+                       : *std::move(kernel);
     return OkStatus();
   }
 

@@ -8,6 +8,7 @@
 #include "base/job_threads.h"
 #include "base/mutex.h"
 #include "base/thread_pool.h"
+#include "op/processor.h"
 
 namespace headrace {
 namespace {
@@ -50,6 +51,7 @@ struct WaitingSteps::Shared {
   std::deque<Event> ended ABSL_GUARDED_BY(mutex);
   CancellationToken token;
   StopSources sources = StopSources::OfThisThread();
+  const int processor = ThisProcessor();
 };
 
 WaitingSteps::WaitingSteps()
@@ -67,6 +69,7 @@ void WaitingSteps::Run(Job job) {
   const auto run = [shared = shared_, job]() mutable {
     const AdoptedStops adopted(shared->sources);
     const StopScope own(&shared->token);
+    const ProcessorScope placed(shared->processor);
     Status s = Guarded("a step", job.work);
     job.work = nullptr;
     MutexLock lock(shared->mutex);

@@ -265,8 +265,10 @@ def _own_part(total, size, context, axis):
     def before(strategy, size):
         sizes = values.values_of(size)
         sizes = sizes * strategy.num_replicas_in_sync if len(sizes) == 1 else sizes
-        starts = [tf.add_n([tf.zeros_like(size0), *sizes[:i]]) for i, size0 in
-                  enumerate(sizes)]
+        starts = [
+            tf.add_n([tf.zeros_like(size0), *sizes[:i]])
+            for i, size0 in enumerate(sizes)
+        ]
         return values.PerReplica(starts) if len(starts) > 1 else starts[0]
 
     start = context.merge_call(before, args=(size,))
@@ -277,7 +279,9 @@ def experimental_set_strategy(strategy):
     """Puts a strategy in force on all threads, as if its scope were entered; None takes it
     away. RuntimeError within a scope."""
     if strategies.entered_here():
-        raise RuntimeError("Must not be called inside a `tf.distribute.Strategy` scope.")
+        raise RuntimeError(
+            "Must not be called inside a `tf.distribute.Strategy` scope."
+        )
     old = _scope.pop("entered", None)
     if old is not None:
         old.__exit__(None, None, None)

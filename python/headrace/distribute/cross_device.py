@@ -3,7 +3,7 @@
 from headrace import _api as tf
 from headrace.context import errors
 from headrace.distribute import values
-from headrace.distribute.options import ReduceOp
+from headrace.distribute.options import ReduceOp, reduce_op_of
 from headrace.framework.settings import config
 
 _BAD_DESTINATION = (
@@ -98,7 +98,9 @@ class CrossDeviceOps:
         if not check_destinations(destinations):
             raise ValueError(_BAD_DESTINATION)
         if not values.is_distributed(per_replica_value):
-            per_replica_value = values.PerReplica([tf.convert_to_tensor(per_replica_value)])
+            per_replica_value = values.PerReplica(
+                [tf.convert_to_tensor(per_replica_value)]
+            )
         self._check(reduce_op, destinations)
         return self.reduce_implementation(
             reduce_op, per_replica_value, destinations, options
@@ -110,9 +112,10 @@ class CrossDeviceOps:
     def batch_reduce(self, reduce_op, value_destination_pairs, options=None):
         """A list of what reduce() gives for each (value, destinations)."""
         pairs = list(value_destination_pairs)
+        op = reduce_op_of(reduce_op)  # a name will do, as upstream
         for _, destinations in pairs:
-            self._check(reduce_op, destinations)
-        return self.batch_reduce_implementation(reduce_op, pairs, options)
+            self._check(op, destinations)
+        return self.batch_reduce_implementation(op, pairs, options)
 
     def broadcast(self, tensor, destinations):
         """The value where it is wanted: Mirrored for several replicas."""
@@ -120,11 +123,11 @@ class CrossDeviceOps:
             raise ValueError(_BAD_DESTINATION)
         return self.broadcast_implementation(tensor, destinations)
 
-    def reduce_implementation(self, reduce_op, per_replica_value, destinations, options):
+    def reduce_implementation(
+        self, reduce_op, per_replica_value, destinations, options
+    ):
         """What reduce() gives; subclasses define it."""
-        raise NotImplementedError(
-            "_reduce method must be implemented in descendants."
-        )
+        raise NotImplementedError("_reduce method must be implemented in descendants.")
 
     def batch_reduce_implementation(self, reduce_op, value_destination_pairs, options):
         """What batch_reduce() gives; subclasses define it."""
@@ -175,7 +178,8 @@ class ReductionToOneDevice(CrossDeviceOps):
     def batch_reduce_implementation(self, reduce_op, value_destination_pairs, options):
         """What batch_reduce() gives."""
         return [
-            self.reduce_implementation(reduce_op, v, d) for v, d in value_destination_pairs
+            self.reduce_implementation(reduce_op, v, d)
+            for v, d in value_destination_pairs
         ]
 
 
@@ -222,5 +226,3 @@ class NcclAllReduce(AllReduceCrossDeviceOps):
         return super().batch_reduce_implementation(
             reduce_op, value_destination_pairs, options
         )
-
-

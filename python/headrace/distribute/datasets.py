@@ -53,6 +53,20 @@ class _OfReplicas:
         return _spec_of(self._inner.element_spec)
 
 
+class _OptionalOfReplicas(OptionalImpl):
+    """An Optional of the tuple of replicas' elements, as one element of theirs."""
+
+    def __init__(self, inner):
+        super().__init__(inner._variant_tensor, inner.element_spec)
+
+    @property
+    def element_spec(self):
+        return _spec_of(self._element_spec)
+
+    def get_value(self, name=None):
+        return _per_replica(super().get_value(name))
+
+
 class DistributedDataset(_OfReplicas, DistributedDatasetInterface):
     """A dataset of PerReplica elements. Only iterating over it is defined."""
 
@@ -98,8 +112,7 @@ class DistributedIterator(_OfReplicas, DistributedIteratorInterface):
 
     def get_next_as_optional(self):
         """The next element as a tf.experimental.Optional, empty at the end."""
-        optional = self._inner.get_next_as_optional()
-        return OptionalImpl(optional._variant_tensor, self.element_spec)
+        return _OptionalOfReplicas(self._inner.get_next_as_optional())
 
     @property
     def initializer(self):
@@ -156,9 +169,7 @@ class DistributedIteratorSpec(type_spec.TypeSpec):
         return self._inner._component_specs
 
     def _from_components(self, parts):
-        return DistributedIterator(
-            self._strategy, self._inner._from_components(parts)
-        )
+        return DistributedIterator(self._strategy, self._inner._from_components(parts))
 
 
 class _Same:
@@ -233,12 +244,17 @@ def _batch_size(spec):
 def shares_of(structure, count):
     """A structure of batches as a list of `count` structures: equal parts, the last ones
     shorter or empty."""
-    return list(_shares(structure, count, None))
+    if count == 1:
+        return [structure]
+    flat = [x for x in tf.nest.flatten(structure) if x is not None]
+    size = flat[0].shape[0] if isinstance(flat[0], tf.Tensor) else None
+    return list(_shares(structure, count, size))
 
 
 def _shares(element, count, size):
-    flat = nest.flatten(element)
-    total = size if size is not None else _rows(flat[0])
+    flat = tf.nest.flatten(element)
+    first_batch = next(x for x in flat if x is not None)
+    total = size if size is not None else _rows(first_batch)
     part = -(-total // count)
     shares = []
     for i in range(count):
@@ -246,7 +262,7 @@ def _shares(element, count, size):
         if size is None:
             first, last = tf.minimum(first, total), tf.minimum(last, total)
         rows = [_slice(x, first, last) for x in flat]
-        shares.append(nest.pack(element, rows))
+        shares.append(tf.nest.pack_sequence_as(element, rows))
     return tuple(shares)
 
 
@@ -259,6 +275,8 @@ def _rows(value):
 
 
 def _slice(value, first, last):
+    if value is None:
+        return None
     if isinstance(value, tf.SparseTensor):
         start = tf.concat([[first], tf.zeros_like(value.dense_shape[1:])], 0)
         size = tf.concat([[last - first], value.dense_shape[1:]], 0)
@@ -379,4 +397,3 @@ def _over_dataset(distributed, extra_test, body, state, opts):
 
 loops.register_iterable(DistributedDataset, _over_dataset)
 loops.register_iterable(DistributedIterator, _over_dataset)
-

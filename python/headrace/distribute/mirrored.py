@@ -141,4 +141,3 @@ class CentralStorageStrategyV1(strategy.StrategyV1):
         super().__init__(
             CentralStorageExtended(self, compute_devices, parameter_device)
         )
-

@@ -193,5 +193,3 @@ class Meeting:
         for n, other in enumerate(self._replicas):
             other.merged = values.select(n, merged)
         return replica.merged
-
-

@@ -16,7 +16,7 @@ from headrace.distribute import contexts, cross_device, datasets, replicas, valu
 from headrace.distribute.options import InputOptions, ValueContext, reduce_op_of
 from headrace.distribute.variables import MirroredVariable, SyncOnReadVariable
 from headrace.framework.settings import config
-from headrace.framework.variables import VariableSynchronization
+from headrace.framework.variables import VariableSynchronization, whole_of
 
 _SYNC = VariableSynchronization
 _ON_READ_TRAINABLE = (
@@ -356,12 +356,20 @@ class StrategyExtended:
         """A context whose variables lie where that one does; each copy beside its own.
         RuntimeError outside of the scope."""
         contexts.require_cross_replica(self._container_strategy())
-        del colocate_with_variable  # copies lie on the replicas' devices anyway
-        return contextlib.nullcontext()
+        self._check_own(colocate_with_variable)
+        return contextlib.nullcontext()  # copies lie on the replicas' devices anyway
+
+    def _check_own(self, variable):
+        """ValueError for a variable that was made in another scope."""
+        if not self.variable_created_in_scope(variable):
+            raise ValueError(
+                "`colocate_vars_with` must only be passed a variable created in this "
+                f"tf.distribute.Strategy.scope(), not: {variable}"
+            )
 
     def value_container(self, value):
         """The distributed variable that a variable is a copy of; others themselves."""
-        found = values.container_of(value)
+        found = whole_of(value)
         return value if found is None else found
 
     def read_var(self, v):
@@ -411,6 +419,18 @@ class StrategyExtended:
             traced = tf.function(all_replicas, **options)
             self._run_functions[fn] = traced
         return traced(args, kwargs)
+
+    def _run_shares(self, fn, batch):
+        """The results of fn(share) for each replica, of a global batch in equal parts, or
+        of one whose leaves are values of replicas."""
+        strategy, count = self._container_strategy(), self._num_replicas_in_sync
+        if any(map(values.is_distributed, tf.nest.flatten(batch))):
+            shares = [values.select(i, batch) for i in range(count)]
+        else:
+            shares = datasets.shares_of(batch, count)
+        with self._run_scope(strategy):
+            share = values.Parts(shares)
+            return self._run_all(strategy, fn, (share,), {})
 
     # --- values ---
 
@@ -518,7 +538,10 @@ class StrategyExtended:
 
     @contextlib.contextmanager
     def _updating(self, copy, device):
-        with contexts.entering(self._container_strategy(), None, copy), tf.device(device):
+        with (
+            contexts.entering(self._container_strategy(), None, copy),
+            tf.device(device),
+        ):
             yield
 
     def _update_all(self, fn, *args):
@@ -610,4 +633,3 @@ def collected(variable, copies):
         rest = [v for v in kept if id(v) not in ids]
         kept[:] = [*rest[:at], variable, *rest[at:]]
     return variable
-

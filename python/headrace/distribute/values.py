@@ -1,7 +1,7 @@
 """Values that differ by replica, and structures of them."""
 
-from headrace.framework import nest, type_spec
 from headrace.context import strategies
+from headrace.framework import nest, type_spec, variables
 
 
 class DistributedValues:
@@ -55,6 +55,13 @@ class PerReplica(DistributedValues):
         return type(self)(parts)
 
 
+class Parts(DistributedValues):
+    """Structures of replicas, which are handed to each as they are."""
+
+    def __init__(self, values):
+        self.values = tuple(values)
+
+
 class Mirrored(PerReplica):
     """One value that each replica has a copy of."""
 
@@ -88,12 +95,6 @@ def _is_namedtuple(x):
     return isinstance(x, tuple) and hasattr(x, "_fields")
 
 
-def container_of(value):
-    """The distributed variable that a variable is a copy of, or None."""
-    reference = getattr(value, "_copy_of", None)
-    return None if reference is None else reference()
-
-
 def regroup(values, wrap=PerReplica, always=False):
     """One structure of structures of replicas, whose leaves are what `wrap` makes of a
     leaf of each; what is one object for all stays it, unless `always`. ValueError for
@@ -111,8 +112,8 @@ def regroup(values, wrap=PerReplica, always=False):
         if any(set(v) != set(first) for v in values):
             raise ValueError("replicas gave dictionaries of different keys")
         return {k: regroup([v[k] for v in values], wrap, always) for k in first}
-    whole = container_of(first)
-    if whole is not None and all(container_of(v) is whole for v in values):
+    whole = variables.whole_of(first)
+    if whole is not None and all(variables.whole_of(v) is whole for v in values):
         return whole
     if not always and all(v is first for v in values):
         return first
@@ -120,7 +121,9 @@ def regroup(values, wrap=PerReplica, always=False):
 
 
 def _same_length(values):
-    if any(not isinstance(v, (list, tuple)) or len(v) != len(values[0]) for v in values):
+    if any(
+        not isinstance(v, (list, tuple)) or len(v) != len(values[0]) for v in values
+    ):
         raise ValueError("replicas gave structures of different lengths")
 
 

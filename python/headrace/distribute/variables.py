@@ -30,6 +30,9 @@ class DistributedVariable(ResourceVariable):
       values: a tuple of the copies, which are variables of their own.
     """
 
+    # Tapes and graphs' gradients take the copy that is meant.
+    _should_act_as_resource_variable = True
+
     def __init__(self, strategy, copies, aggregation):
         self._distribute_strategy = strategy
         self._copies = tuple(copies)
@@ -63,12 +66,15 @@ class DistributedVariable(ResourceVariable):
 
     # --- what all copies have alike ---
 
-    name = read_only("_primary.name", 'The name of the first copy, with ":0" behind it.')
+    name = read_only(
+        "_primary.name", 'The name of the first copy, with ":0" behind it.'
+    )
     dtype = read_only("_primary.dtype", "The dtype of the value.")
     shape = read_only("_primary.shape", "The static shape of the value.")
     trainable = read_only("_primary.trainable", "Whether tapes watch it.")
     constraint = read_only(
-        "_primary.constraint", "The function that optimizers apply to new values, or None."
+        "_primary.constraint",
+        "The function that optimizers apply to new values, or None.",
     )
     _constraint = read_only("_primary._constraint")
     _shared_name = read_only("_primary._shared_name")
@@ -83,7 +89,8 @@ class DistributedVariable(ResourceVariable):
     # --- what the copy here has ---
 
     handle = property(
-        lambda self: self._get().handle, doc="The resource of the copy that is meant here."
+        lambda self: self._get().handle,
+        doc="The resource of the copy that is meant here.",
     )
     _handle = property(lambda self: self.handle)
     device = property(lambda self: self._get().device, doc="The device of that copy.")
@@ -165,7 +172,9 @@ class DistributedVariable(ResourceVariable):
         """Writes in all copies; in each what `value` has for it."""
         done = []
         for i, copy in enumerate(self._copies):
-            with strategies.entering(strategies.Mode(self._distribute_strategy, None, i)):
+            with strategies.entering(
+                strategies.Mode(self._distribute_strategy, None, i)
+            ):
                 done.append(getattr(copy, method)(values.select(i, value), **kwargs))
         if stack.plain_graph() is not None:
             return tf.group(*[getattr(d, "op", d) for d in done])
@@ -182,11 +191,15 @@ class DistributedVariable(ResourceVariable):
 
     def assign_add(self, delta, use_locking=None, name=None, read_value=True):
         """Adds to the copies, as assign() gives them a value."""
-        return self._written("assign_add", delta, dict(name=name, read_value=read_value))
+        return self._written(
+            "assign_add", delta, dict(name=name, read_value=read_value)
+        )
 
     def assign_sub(self, delta, use_locking=None, name=None, read_value=True):
         """Takes from the copies, as assign() gives them a value."""
-        return self._written("assign_sub", delta, dict(name=name, read_value=read_value))
+        return self._written(
+            "assign_sub", delta, dict(name=name, read_value=read_value)
+        )
 
     def _assign(self, value):
         self._written("assign", value, dict(read_value=False))
@@ -275,9 +288,14 @@ class MirroredVariable(DistributedVariable):
         method = "scatter_" + op.removeprefix("ResourceScatter").lower()
         which = self._which()
         in_replica = strategies.replica() is not None and which is not None
-        if in_replica and self._aggregation in (_SUM, _MEAN) and method not in (
-            "scatter_add",
-            "scatter_sub",
+        if (
+            in_replica
+            and self._aggregation in (_SUM, _MEAN)
+            and method
+            not in (
+                "scatter_add",
+                "scatter_sub",
+            )
         ):
             raise NotImplementedError(
                 _SCATTER_OF_ROWS.format(op=method, aggregation=self._aggregation)
@@ -302,9 +320,8 @@ def _reduced(strategy, variable, value):
     if aggregation == _FIRST:
         return values.values_of(value)[0]
     op = ReduceOp.from_variable_aggregation(aggregation)
-    if not values.is_distributed(value):
-        copies = strategy.num_replicas_in_sync
-        return value * copies if op == ReduceOp.SUM else value
+    if not values.is_distributed(value):  # all replicas gave one object
+        value = values.PerReplica([value] * strategy.num_replicas_in_sync)
     return strategy.extended.reduce_to(op, value, destinations=variable)
 
 

@@ -3,6 +3,8 @@ process can tell."""
 
 import collections
 import json
+import subprocess
+import sys
 import threading
 
 import headrace as tf
@@ -324,3 +326,49 @@ def test_c60_gradients_of_an_old_value_overshoot():
         assert session.run(w) == 0.0
         session.run(train, {g: old[1]})
         assert session.run(w) == -4.0
+
+
+REPLICAS = """
+import headrace as tf
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0],
+    [tf.config.LogicalDeviceConfiguration()] * 2,
+)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+with strategy.scope():
+    v = tf.Variable(1.0)
+
+@tf.function
+def step():
+    replica = tf.distribute.get_replica_context()
+    own = tf.cast(replica.replica_id_in_sync_group, tf.float32) + v
+    return replica.all_reduce(tf.distribute.ReduceOp.MEAN, own)
+
+values = strategy.experimental_local_results(strategy.run(step))
+print(strategy.num_replicas_in_sync, [float(x) for x in values])
+print([copy.device[-5:] for copy in v.values])
+"""
+
+
+def test_c45_one_process_with_several_devices_eager():
+    done = subprocess.run(
+        [sys.executable, "-c", REPLICAS], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "2 [1.5, 1.5]\n['CPU:0', 'CPU:1']\n"
+
+
+def test_c45_towers_in_one_graph():
+    w = v1.get_variable("w", initializer=[1.0, 2.0])
+    gradients = []
+    for i, batch in enumerate(([1.0, 2.0], [3.0, 4.0])):
+        with tf.device(f"/cpu:{i}"), tf.name_scope(f"tower_{i}"):
+            loss = tf.reduce_sum(w * tf.constant(batch))
+            gradients.append(tf.gradients(loss, w)[0])
+    assert [g.device for g in gradients] == ["/device:CPU:0", "/device:CPU:1"]
+    mean = tf.add_n(gradients) / 2.0
+    train = v1.train.GradientDescentOptimizer(1.0).apply_gradients([(mean, w)])
+    two = v1.ConfigProto(device_count={"CPU": 2}, allow_soft_placement=True)
+    with v1.Session(config=two) as session:
+        session.run(v1.global_variables_initializer())
+        session.run(train)
+        assert session.run(w).tolist() == [-1.0, -1.0]

@@ -4,7 +4,7 @@ import contextlib
 
 from headrace import _api as tf
 from headrace._load import _headrace, raw
-from headrace.context import stack
+from headrace.context import stack, strategies
 from headrace.eager import graph_gradients
 from headrace.framework import execution
 from headrace.framework.support import signatures
@@ -32,9 +32,7 @@ def name_of(variable):
 
 
 def _key(variable):
-    if is_resource(variable):
-        return variable.handle._id
-    return id(variable)
+    return variable._key if is_resource(variable) else id(variable)
 
 
 def trainable_variables():
@@ -42,6 +40,11 @@ def trainable_variables():
     return graph.get_collection(GraphKeys.TRAINABLE_VARIABLES) + graph.get_collection(
         GraphKeys.TRAINABLE_RESOURCE_VARIABLES
     )
+
+
+_NEEDS_REPLICA = (
+    "apply_gradients() must be called in a replica's code: inside of Strategy.run"
+)
 
 
 class Optimizer(AutoTrackable):
@@ -159,12 +162,42 @@ class Optimizer(AutoTrackable):
         for _, v in given:
             if isinstance(v, tf.Tensor):
                 raise NotImplementedError(f"Trying to update a Tensor: {v}")
+        mode = strategies.mode()
+        if mode is None or mode.is_default:
+            owner = getattr(given[0][1], "_distribute_strategy", None)
+            if owner is not None:  # outside of its scope: all copies change alike
+                with owner.scope():
+                    return self._apply_to_copies(owner, given, global_step, name, "MEAN")
+            return self._apply_here(given, global_step, name)
+        if mode.copy is not None and mode.replica is None:
+            return self._apply_here(given, global_step, name)
+        if mode.replica is None:
+            raise RuntimeError(_NEEDS_REPLICA)
+        return mode.replica.merge_call(
+            self._apply_to_copies, (given, global_step, name)
+        )
+
+    def _apply_to_copies(self, strategy, given, global_step, name, op="SUM"):
+        """Called once for all replicas, with their gradients."""
         variables = [v for _, v in given]
+        extended = strategy.extended
+        gradients = [extended.reduce_to(op, g, destinations=v) for g, v in given]
+
+        def apply(own):
+            return self._apply_here(list(zip(own, variables)), global_step, name)
+
+        self._make_ready(variables)
+        return extended._update_all(apply, gradients)
+
+    def _make_ready(self, variables):
         # What is the optimizer's own lies beside the first variable of all.
         first = min(variables, key=lambda v: v.name)
         object.__setattr__(self, "_first_variable", first)
         with tf.init_scope():
             self._create_slots(variables)
+
+    def _apply_here(self, given, global_step, name):
+        self._make_ready([v for _, v in given])
         with tf.name_scope(name or self._name) as scope:
             object.__setattr__(self, "_updates", [])
             self._prepare()
