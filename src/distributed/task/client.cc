@@ -141,9 +141,8 @@ StatusOr<tensorflow::GraphDef> ClientSession::Grown() {
 
 Clock::time_point ClientSession::CreateDeadline() const {
   const int64_t ms = config_.operation_timeout_in_ms();
-  return Clock::now() +
-         (ms > 0 ? std::chrono::milliseconds(ms)
-                 : std::chrono::milliseconds(kRendezvousTime));
+  return Clock::now() + (ms > 0 ? std::chrono::milliseconds(ms)
+                                : std::chrono::milliseconds(kRendezvousTime));
 }
 
 Status ClientSession::ExtendLocked() {
