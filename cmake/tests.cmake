@@ -154,6 +154,7 @@ add_test(NAME exported_symbols
          COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check_symbols.py
                  $<TARGET_FILE:headrace> $<TARGET_FILE:headrace_c>
                  $<$<TARGET_EXISTS:_headrace>:$<TARGET_FILE:_headrace>>
+                 $<$<TARGET_EXISTS:headrace_grpc>:$<TARGET_FILE:headrace_grpc>>
          COMMAND_EXPAND_LISTS)
 add_test(NAME outside_project
          COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}

@@ -120,6 +120,10 @@ Status Worker::DeleteSession(const std::string& handle) {
     last = std::move(it->second);
     sessions_.erase(it);
   }
+  // Nobody is left to feed them.
+  for (const auto& [step, run] : partial_runs_) {
+    if (run->session == last) run->token.Cancel();
+  }
   return OkStatus();
 }
 
