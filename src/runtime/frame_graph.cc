@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "graph/at_node.h"
 #include "runtime/references.h"
+#include "runtime/stateful_kernels.h"
 
 namespace headrace {
 namespace {
@@ -63,6 +64,10 @@ class Maker {
       out.constant = n->op().bool_attr("is_constant");
     }
     if (out.role != OpRole::kNone) return OkStatus();
+    if (auto* kernels = StatefulKernelsScope::current()) {
+      out.kernel = kernels->Of(*n, *out.op);
+      if (out.kernel) return OkStatus();
+    }
     StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*out.op);
     if (!kernel.ok()) return AtNode(kernel.status(), n->name());
     out.kernel = *std::move(kernel);

@@ -1,5 +1,8 @@
 """tf.compat.v1.train.Optimizer: what the optimizers of graphs share."""
 
+import contextlib
+import functools
+
 from headrace import _api as tf
 from headrace._load import _headrace, raw
 from headrace.context import stack
@@ -57,7 +60,17 @@ class Optimizer(AutoTrackable):
     _slots_begin = {}  # slots, and what they begin with: a number or its attribute
     _slot_inputs = {}  # slots that the op calls otherwise, and how
     _number_inputs = {}  # the op's input -> the attribute with the number
+    _more_numbers = ()  # attributes with numbers that the op does not take
     _attributes = {}  # parameters that are kept under names of their own
+    _tensors = {}  # the attributes' numbers, as tensors of a graph
+    # What these are called where it is not the attribute's name.
+    _number_names = {
+        "_lr": "learning_rate",
+        "_l1": "l1_regularization_strength",
+        "_l2": "l2_regularization_strength",
+        "_shrinkage": "l2_shrinkage_regularization_strength",
+        "_power": "learning_rate_power",
+    }
 
     def _begin(self):
         """What a constructor made by `takes` does behind keeping its parameters."""
@@ -167,7 +180,10 @@ class Optimizer(AutoTrackable):
 
     def _apply_one(self, gradient, variable):
         constraint = getattr(variable, "constraint", None)
-        with tf.name_scope("update_" + name_of(variable).replace("/", "_")):
+        with (
+            self._beside(variable),
+            tf.name_scope(f"update_{name_of(variable)}"),
+        ):
             if not isinstance(gradient, tf.IndexedSlices):
                 self._apply_dense(tf.convert_to_tensor(gradient), variable)
                 if constraint is not None:
@@ -207,7 +223,8 @@ class Optimizer(AutoTrackable):
         if global_step is None:
             result = tf.group(*self._updates, name=scope)
         else:
-            with graph.control_dependencies(self._updates):
+            done = tf.group(*self._updates, name="update")
+            with graph.control_dependencies([done]), self._beside(global_step):
                 result = _counted(global_step, scope)
         collection = graph.get_collection_ref(GraphKeys.TRAIN_OP)
         if result not in collection:
@@ -224,12 +241,26 @@ class Optimizer(AutoTrackable):
                 label = self._label(slot_name)
                 self._make_slot(v, slot_name, label, filled(v, value))
 
+    @staticmethod
+    def _beside(variable):
+        """What is made inside, in a graph, is placed with the variable."""
+        if not in_plain_graph():
+            return contextlib.nullcontext()
+        return stack.current().colocate_with(variable)
+
     def _label(self, slot_name):
         """What names of the slot's variables say behind their variable's."""
         return self._name
 
     def _prepare(self):
-        """Makes tensors of what numbers and functions the optimizer was given."""
+        """Makes tensors of what numbers and functions the optimizer was given: in a
+        graph once for all variables."""
+        object.__setattr__(self, "_tensors", {})
+        if in_plain_graph():
+            for name in (*self._number_inputs.values(), *self._more_numbers):
+                value = self._value(getattr(self, name))
+                label = self._number_names.get(name, name.removeprefix("_"))
+                self._tensors[name] = tf.convert_to_tensor(value, name=label)
 
     def _finish(self):
         """After all updates."""
@@ -241,7 +272,7 @@ class Optimizer(AutoTrackable):
             for name in self._slots_begin
         }
         numbers = {
-            name: self._number(getattr(self, attribute), variable)
+            name: self._number(attribute, variable)
             for name, attribute in self._number_inputs.items()
         }
         return {**slots, **numbers}
@@ -267,9 +298,11 @@ class Optimizer(AutoTrackable):
         """A number, or what a function gives now."""
         return value() if callable(value) and not is_resource(value) else value
 
-    def _number(self, value, variable):
-        """`value` as a tensor like the variable."""
-        value = tf.convert_to_tensor(self._value(value))
+    def _number(self, attribute, variable):
+        """The number of that attribute as a tensor like the variable."""
+        value = self._tensors.get(attribute)
+        if value is None:
+            value = tf.convert_to_tensor(self._value(getattr(self, attribute)))
         return tf.cast(value, variable.dtype.base_dtype)
 
     def _done(self, result):
@@ -318,12 +351,15 @@ class Optimizer(AutoTrackable):
     def _zeros_slot(self, variable, slot_name, op_name):
         return self._make_slot(variable, slot_name, op_name, filled(variable, 0))
 
-    def _make_plain(self, name, value):
-        """A variable of the optimizer itself."""
+    def _make_plain(self, name, value, like=None):
+        """A variable of the optimizer itself, of the kind of the variable `like`."""
         key = name, stack.outside_functions()
         found = self._plain.get(key)
         if found is None:
-            make = variable_v1 if in_plain_graph() else tf.Variable
+            make = tf.Variable
+            if in_plain_graph():
+                resource = like is None or is_resource(like)
+                make = functools.partial(variable_v1, use_resource=resource)
             full = f"{self._name}/{name}" if self._own_scope else name
             found = self._plain[key] = make(value, trainable=False, name=full)
             if is_resource(found):
@@ -362,12 +398,14 @@ def filled(variable, value):
     variable has when it starts, where it may change."""
 
     def make():
-        one = tf.constant(value, variable.dtype.base_dtype)
-        shape = variable.shape
-        if not shape.is_fully_defined():
-            initial = getattr(variable, "initial_value", None)
-            shape = tf.shape(variable if initial is None else initial)
-        return tf.fill(shape, one)
+        dtype, shape = variable.dtype.base_dtype, variable.shape
+        if shape.is_fully_defined():
+            if isinstance(value, int):  # 0 or 1
+                return (tf.ones if value else tf.zeros)(shape, dtype)
+            return tf.constant(value, dtype, shape)
+        initial = getattr(variable, "initial_value", None)
+        shape = tf.shape(variable if initial is None else initial)
+        return tf.fill(shape, tf.constant(value, dtype))
 
     return make
 
@@ -403,7 +441,7 @@ def slot_variable(primary, op_name, value, taken):
     graph = stack.current()
     with variable_scope(None, base, auxiliary_name_scope=False) as scope:
         name = scope.name
-    with graph.name_scope(""):
+    with graph.name_scope(""), graph.colocate_with(primary):
         slot = variable_v1(
             initial_value=value,
             trainable=False,
@@ -412,6 +450,7 @@ def slot_variable(primary, op_name, value, taken):
         )
     info = getattr(primary, "_save_slice_info", None)
     if info is not None:
-        suffix = name.partition(name_of(primary) + "/")[2] or op_name
+        # Upstream's rule: of a name that begins with a scope, too, as many characters go.
+        suffix = name[len(name_of(primary)) + 1 :]
         slot._set_save_slice_info(info.renamed(f"{info.full_name}/{suffix}"))
     return slot
