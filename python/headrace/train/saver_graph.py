@@ -234,9 +234,7 @@ def restore(filename, items, sequentially, reshape):
 
 def _restore_together(filename, items, reshape):
     name, *told = _called(items, "RestoreV2")
-    values = raw.RestoreV2(
-        filename, *told, dtypes=[s.dtype for s in items], name=name
-    )
+    values = raw.RestoreV2(filename, *told, dtypes=[s.dtype for s in items], name=name)
     return [item.assign(value, reshape) for item, value in zip(items, values)]
 
 

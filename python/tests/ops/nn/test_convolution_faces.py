@@ -94,7 +94,9 @@ def test_a_bias_behind_a_convolution_whose_filter_has_a_gradient():
     images, targets = np.random.RandomState(0).rand(2, 8, 2, 2, 3).astype("f4")
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         x = tf.compat.v1.placeholder(tf.float32, [None, 2, 2, 3])
-        w = tf.compat.v1.get_variable("w", [1, 1, 3, 3], initializer=tf.ones_initializer)
+        w = tf.compat.v1.get_variable(
+            "w", [1, 1, 3, 3], initializer=tf.ones_initializer
+        )
         b = tf.compat.v1.get_variable("b", [3], initializer=tf.zeros_initializer)
         y = tf.nn.bias_add(tf.nn.conv2d(x, w, 1, "SAME"), b)
         off = tf.reduce_mean(y, [1, 2]) - targets.mean((1, 2))
