@@ -3,7 +3,7 @@
 from headrace import _api as tf
 from headrace._load import raw
 from headrace.framework.support import signatures
-from headrace.v1.train.optimizer import Optimizer, is_resource
+from headrace.v1.train.optimizer import Optimizer, beside, is_resource
 
 
 _ATTRIBUTES = {
@@ -98,12 +98,8 @@ class AdamOptimizer(Optimizer):
     )
 
     def _create_slots(self, variables):
-        # With the same variable whichever comes first, so that graphs of many tasks
-        # agree.
-        first = min(variables, key=lambda v: v.name)
-        with self._beside(first):
-            self._make_plain("beta1_power", self._value(self._beta1), first)
-            self._make_plain("beta2_power", self._value(self._beta2), first)
+        self._make_plain("beta1_power", self._value(self._beta1))
+        self._make_plain("beta2_power", self._value(self._beta2))
         super()._create_slots(variables)
 
     def _get_beta_accumulators(self):
@@ -146,7 +142,7 @@ class AdamOptimizer(Optimizer):
 
     def _finish(self):
         for power, beta in zip(self._get_beta_accumulators(), ("_beta1", "_beta2")):
-            with self._beside(power):
+            with beside(power):
                 self._assign(power, power.value() * self._number(beta, power))
 
 
