@@ -78,11 +78,10 @@ class Maker {
     }
     StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*out.op);
     if (!kernel.ok()) return AtNode(kernel.status(), n->name());
-    const auto named = n->def().Has(kMeetsOthers)
-                           ? ProcessorNamed(n->device())
-                           : std::nullopt;
-    out.kernel = named ? OnProcessor(*std::move(kernel), *named)
-                       : *std::move(kernel);
+    const auto named =
+        n->def().Has(kMeetsOthers) ? ProcessorNamed(n->device()) : std::nullopt;
+    out.kernel =
+        named ? OnProcessor(*std::move(kernel), *named) : *std::move(kernel);
     return OkStatus();
   }
 
@@ -188,8 +187,7 @@ class Maker {
   // A key of a rendezvous names no iteration.
   Status CheckEnds() const {
     for (const FrameGraph::FrameNode& n : g_.nodes) {
-      if (n.frame == 0 ||
-          (n.role != kSendRole && n.role != kReceiveRole)) {
+      if (n.frame == 0 || (n.role != kSendRole && n.role != kReceiveRole)) {
         continue;
       }
       return Unimplemented("Node ", n.name, ": the loop '",

@@ -320,7 +320,7 @@ class Writer {
   WaitTracker* const waits_;
   WaitTracker::Body graph_body_;
   WaitTracker::Body* body_ = &graph_body_;
-  WaitSet behind_;  // of the node that is written
+  WaitSet behind_;      // of the node that is written
   int processor_ = -1;  // of the call that is written out
 };
 

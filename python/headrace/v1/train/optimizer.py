@@ -178,7 +178,9 @@ class Optimizer(AutoTrackable):
             owner = getattr(given[0][1], "_distribute_strategy", None)
             if owner is not None:  # outside of its scope: all copies change alike
                 with owner.scope():
-                    return self._apply_to_copies(owner, given, global_step, name, "MEAN")
+                    return self._apply_to_copies(
+                        owner, given, global_step, name, "MEAN"
+                    )
             return self._apply_here(given, global_step, name)
         if mode.copy is not None and mode.replica is None:
             return self._apply_here(given, global_step, name)
