@@ -25,6 +25,12 @@ foreach(source ${HR_BENCHMARKS})
   if(name MATCHES "^serving")
     target_link_libraries(bench_${name} PRIVATE ${HR_GRPC} PkgConfig::libevent)
   endif()
+  if(name MATCHES "^wire" AND HR_GRPC_TRANSPORT)
+    # Where it finds the transport.
+    add_dependencies(bench_${name} headrace_grpc)
+    set_target_properties(bench_${name} PROPERTIES
+                          BUILD_RPATH ${PROJECT_BINARY_DIR})
+  endif()
   add_dependencies(headrace_benchmarks bench_${name})
 endforeach()
 

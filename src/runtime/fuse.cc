@@ -1,7 +1,8 @@
 // The fusing pass: chains of element-wise calls and reductions of their rows
 // become one call, together with a product that they follow. Reshapes between
-// them do not part them.
+// them do not part them; columns that are split off are read where they lie.
 #include "absl/container/flat_hash_map.h"
+#include "runtime/column_parts.h"
 #include "runtime/fused_kernel.h"
 #include "runtime/plan_op.h"
 #include "runtime/product_chain.h"
@@ -43,6 +44,7 @@ struct Group {
   std::vector<int> calls;
   bool open = true;
   bool reduces = false;  // inner is decided
+  int join = -1;         // the call that joins some of its results
   int merged_into = -1;
 };
 
@@ -101,6 +103,7 @@ class Fuser {
 
   Status Run() {
     FindBases();
+    part_ = ColumnParts(p_);
     for (size_t i = 0; i < p_.calls.size(); ++i) {
       HR_RETURN_IF_ERROR(Visit(static_cast<int>(i)));
     }
@@ -258,7 +261,7 @@ class Fuser {
 
   Status Visit(int index) {
     Call& call = p_.calls[index];
-    if (reshape_[index]) return OkStatus();
+    if (reshape_[index] || TakeJoin(index)) return OkStatus();
     bool candidate;
     HR_RETURN_IF_ERROR(Candidate(call, &candidate));
     const int joined = candidate ? Join(call, &role_[index]) : -1;
@@ -314,6 +317,57 @@ class Fuser {
     return IsReduction(call) ? all.subspan(0, 1) : all;
   }
 
+  // Takes call `index`, which joins results of groups by columns, as the end of
+  // their group: these are stored where it wants them.
+  bool TakeJoin(int index) {
+    const std::vector<ValueId> values = JoinedColumns(p_, p_.calls[index]);
+    int group = -1, hosts = 0;
+    std::vector<int> found;
+    for (ValueId v : values) {
+      const int g = GroupOf(v);
+      if (g < 0 || !groups_[g].open || is_column_[base_[v]] ||
+          std::count(values.begin(), values.end(), v) > 1) {
+        return false;
+      }
+      const Shape& shape = p_.values[v].shape;
+      const int64_t width = shape[shape.rank() - 1];
+      if (shape.num_elements() != groups_[g].count ||
+          (groups_[g].inner && groups_[g].inner != width)) {
+        return false;
+      }
+      if (std::find(found.begin(), found.end(), g) == found.end()) {
+        found.push_back(g);
+        hosts += ReadsProduct(groups_[g]);
+      }
+    }
+    // A group is the tail of one product at most.
+    if (values.empty() || (found.size() > 1 && hosts > 0)) return false;
+    group = found[0];
+    for (int g : found) {
+      if (g != group) Merge(group, g);
+    }
+    for (int g : found) {
+      if (Find(g) != group) return false;  // they are too long together
+    }
+    const Shape& shape = p_.values[values[0]].shape;
+    groups_[group].inner = shape[shape.rank() - 1];
+    groups_[group].join = index;
+    groups_[group].open = false;
+    return true;
+  }
+
+  bool ReadsProduct(const Group& g) const {
+    for (int i : g.calls) {
+      for (ValueId v : Operands(p_.calls[i])) {
+        const int made = maker_[base_[v]];
+        if (made >= 0 && p_.calls[made].op->def().Has(OpTrait::kTakesTail)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
   void Merge(int into, int g) {
     Group &a = groups_[into], &b = groups_[g];
     if (a.count != b.count ||
@@ -361,6 +415,9 @@ class Fuser {
     for (int i : g.calls) {
       for (ValueId v : Operands(p_.calls[i])) ++inside[base_[v]];
     }
+    if (g.join >= 0) {
+      for (ValueId v : JoinedColumns(p_, p_.calls[g.join])) ++inside[base_[v]];
+    }
     const int host = HostOf(g, inside);
     // A chain of one gains nothing: its own kernel is as fast, and reports
     // under its own name.
@@ -368,12 +425,13 @@ class Fuser {
     const ValueId product = host < 0 ? kNoValue : p_.calls[host].outputs[0];
     Parts parts;
     absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t> reg;
-    Load(g, &parts, &reg);
+    const int64_t inner = InnerOf(g);
+    Load(g, inner, &parts, &reg);
     for (int i : g.calls) Write(i, inside, &parts, &reg);
+    if (g.join >= 0) WriteJoin(g, reg, &parts);
     const int place = PlaceOf(g, host, product, parts.loaded);
     if (parts.call.outputs.empty()) return OkStatus();
     parts.call.name = p_.calls[g.calls.back()].name;
-    const int64_t inner = g.inner ? g.inner : g.count;
     auto chain = std::make_unique<FusedKernel>(
         std::move(parts.inputs), std::move(parts.code), parts.registers,
         g.count / inner, inner, parts.cost);
@@ -409,8 +467,40 @@ class Fuser {
     return host;
   }
 
+  // Elements of a row: what operands want; else what parts of rows are, if the
+  // group reads such; else all.
+  int64_t InnerOf(const Group& g) const {
+    if (g.inner) return g.inner;
+    for (int i : g.calls) {
+      for (ValueId v : Operands(p_.calls[i])) {
+        const ColumnPart& part = part_[base_[v]];
+        const Shape& shape = p_.values[base_[v]].shape;
+        if (part.whole != kNoValue && shape.num_elements() == g.count) {
+          return shape[shape.rank() - 1];
+        }
+      }
+    }
+    return g.count;
+  }
+
+  // How `v` is read in the layout `layout` by a group of rows of `inner`
+  // elements; *from: what is to be loaded for that.
+  FusedKernel::Input InputFor(ValueId v, Layout layout, int64_t inner,
+                              ValueId* from) const {
+    const Shape& shape = p_.values[v].shape;
+    const auto bytes = static_cast<uint8_t>(DTypeSize(p_.values[v].dtype));
+    const ColumnPart& part = part_[v];
+    if (layout != Layout::kFull || part.whole == kNoValue ||
+        shape[shape.rank() - 1] != inner) {
+      *from = v;
+      return {layout, bytes};
+    }
+    *from = base_[part.whole];
+    return {Layout::kPart, bytes, part.first, part.width};
+  }
+
   // Registers of what the group reads and does not make.
-  void Load(const Group& g, Parts* parts,
+  void Load(const Group& g, int64_t inner, Parts* parts,
             absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t>* reg) {
     absl::flat_hash_map<ValueId, bool> made;
     for (int i : g.calls) made[p_.calls[i].outputs[0]] = true;
@@ -422,9 +512,9 @@ class Fuser {
         auto [it, added] =
             reg->emplace(key, static_cast<int16_t>(parts->loaded.size()));
         if (!added) continue;
-        parts->loaded.push_back(base_[v]);
-        parts->inputs.push_back(
-            {key.second, static_cast<uint8_t>(DTypeSize(p_.values[v].dtype))});
+        ValueId from;
+        parts->inputs.push_back(InputFor(base_[v], key.second, inner, &from));
+        parts->loaded.push_back(from);
       }
     }
     parts->registers = static_cast<int>(parts->loaded.size());
@@ -477,6 +567,28 @@ class Fuser {
     ins.kernel = call.kernel;
     parts->code.push_back(std::move(ins));
     call.dead = true;
+  }
+
+  // Has what the group's join reads stored where that wants it.
+  void WriteJoin(
+      const Group& g,
+      const absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t>& reg,
+      Parts* parts) {
+    Call& join = p_.calls[g.join];
+    const std::vector<ValueId> values = JoinedColumns(p_, join);
+    int64_t first = 0;
+    for (ValueId v : values) {
+      const int16_t y = reg.at({base_[v], Layout::kFull});
+      auto made = std::find_if(parts->code.begin(), parts->code.end(),
+                               [&](const auto& i) { return i.y == y; });
+      made->joined = static_cast<int16_t>(parts->call.outputs.size());
+      made->first = first;
+      made->width = g.inner * static_cast<int64_t>(values.size());
+      first += g.inner;
+    }
+    parts->call.outputs.push_back(join.outputs[0]);
+    parts->out_types.push_back(p_.values[join.outputs[0]].dtype);
+    join.dead = true;
   }
 
   // Puts the product before the chain.
@@ -567,12 +679,13 @@ class Fuser {
   Program& p_;
   std::vector<Group> groups_;
   std::vector<int> group_of_value_;
-  std::vector<int> uses_;        // of a value or reshapes of it
-  std::vector<int> maker_;       // the call that makes a value
-  std::vector<ValueId> base_;    // what a reshape looks at, else itself
-  std::vector<bool> is_column_;  // made as one element a row of its group
-  std::vector<Role> role_;       // per call that is in a group
-  std::vector<bool> reshape_;    // per call
+  std::vector<int> uses_;         // of a value or reshapes of it
+  std::vector<int> maker_;        // the call that makes a value
+  std::vector<ValueId> base_;     // what a reshape looks at, else itself
+  std::vector<bool> is_column_;   // made as one element a row of its group
+  std::vector<ColumnPart> part_;  // per value
+  std::vector<Role> role_;        // per call that is in a group
+  std::vector<bool> reshape_;     // per call
   absl::flat_hash_map<ValueId, int> moved_to_;  // where a fused call makes it
 };
 

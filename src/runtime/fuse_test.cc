@@ -248,6 +248,119 @@ TEST(Fuse, RowsAreReduced) {
 }
 
 // A column whose length is that of a row is still one element a row.
+// The gates of a recurrent cell: no part of the product is copied.
+TEST(Fuse, SplitColumnsAreReadWhereTheyLie) {
+  for (int64_t m : {1, 32, 200}) {
+    for (int64_t n : {10, 96, 130}) {
+      std::string plan = Compare(
+          [](OpScope& s, const Values& v) -> std::vector<Value> {
+            Value z = s("BiasAdd", {s("MatMul", {v[0], v[1]}), v[2]});
+            ValueList g =
+                s.All("Split", {s.Int32(1), z}, {{"num_split", int64_t{4}}});
+            Value c = s("AddV2",
+                        {s("Mul", {s("Sigmoid", {g[1]}), v[3]}),
+                         s("Mul", {s("Sigmoid", {g[0]}), s("Tanh", {g[2]})})});
+            return {s("Mul", {s("Sigmoid", {g[3]}), s("Tanh", {c})}), c};
+          },
+          {Numbers({m, 40}), Numbers({40, 4 * n}), Numbers({4 * n}),
+           Numbers({m, n}, 3)});
+      EXPECT_EQ(Lines(plan), 2) << plan;
+    }
+  }
+}
+
+TEST(Fuse, PartsMayBeUnequalShapedAnewAndReadByOthers) {
+  for (int64_t n : {7, 100}) {
+    std::string plan = Compare(
+        [&](OpScope& s, const Values& v) -> std::vector<Value> {
+          ValueList g = s.List(
+              "SplitV",
+              {v[0], s.Int32s({3, static_cast<int32_t>(n)}), s.Int32(-1)},
+              {{"num_split", int64_t{2}}});
+          Value tail =
+              s("Slice", {v[0], s.Int32s({0, 0, 3}),
+                          s.Int32s({-1, -1, static_cast<int32_t>(n)})});
+          Value flat =
+              s("Reshape", {g[1], s.Int32s({10 * static_cast<int32_t>(n)})});
+          Value y = s("AddV2", {s("Neg", {flat}), s("Exp", {flat})});
+          return {y, s("Mul", {s("Tanh", {tail}), tail}), g[0], g[1]};
+        },
+        {Numbers({2, 5, 3 + n})});
+    EXPECT_THAT(plan, testing::HasSubstr("SplitV")) << plan;
+    EXPECT_THAT(plan, testing::Not(testing::HasSubstr("Slice"))) << plan;
+  }
+}
+
+// What a concatenation joins is made where it is wanted, in one call.
+TEST(Fuse, ResultsAreJoinedWhereTheyAreMade) {
+  for (int64_t m : {1, 32, 200}) {
+    for (int64_t n : {10, 96, 130}) {
+      std::string plan = Compare(
+          [](OpScope& s, const Values& v) -> std::vector<Value> {
+            Value a = s("Mul", {v[0], v[1]}), b = s("Tanh", {v[2]});
+            Value c =
+                s("AddV2", {s("Relu", {v[0]}), s.Scalar(DType::kFloat, 2)});
+            Value all =
+                s("ConcatV2", {a, b, c, s.Int32(-1)}, {{"N", int64_t{3}}});
+            return {all, b, s("MatMul", {all, v[3]})};
+          },
+          {Numbers({m, n}), Numbers({m, n}, 3), Numbers({m, n}, 5),
+           Numbers({3 * n, 8})});
+      EXPECT_EQ(Lines(plan), 2) << plan;
+    }
+  }
+}
+
+// The tails of several products, parts of unequal widths, the same part twice
+// and joined rows stay as they are.
+TEST(Fuse, OtherJoinsStay) {
+  const auto join = [](OpScope& s, const Values& parts, int axis) {
+    Values in = parts;
+    in.push_back(s.Int32(axis));
+    return s("ConcatV2", in, {{"N", static_cast<int64_t>(parts.size())}});
+  };
+  const std::vector<Tensor> in = {Numbers({32, 40}), Numbers({40, 128}),
+                                  Numbers({40, 100}), Numbers({32, 128})};
+  for (int which = 0; which < 4; ++which) {
+    std::string plan = Compare(
+        [&](OpScope& s, const Values& v) -> std::vector<Value> {
+          Value a = s("Tanh", {s("Neg", {v[3]})});
+          Value b = s("Relu", {s("MatMul", {v[0], v[1]})});
+          Value c = s("Relu", {s("MatMul", {v[0], v[2]})});
+          switch (which) {
+            case 0:
+              return {join(s,
+                           {s("Relu", {s("MatMul", {v[0], v[1]})}),
+                            s("Tanh", {s("MatMul", {v[0], v[1]})})},
+                           1)};
+            case 1:
+              return {join(s, {b, c}, 1)};
+            case 2:
+              return {join(s, {a, a}, 1)};
+            default:
+              return {join(s, {a, s("Exp", {s("Neg", {v[3]})})}, 0)};
+          }
+        },
+        in);
+    EXPECT_THAT(plan, testing::HasSubstr("ConcatV2")) << plan;
+  }
+}
+
+// What joined rows are read for comes behind the call that makes them.
+TEST(Fuse, NothingJoinsAGroupBehindItsJoin) {
+  Compare(
+      [](OpScope& s, const Values& v) -> std::vector<Value> {
+        Value a = s("Tanh", {v[0]}), b = s("Exp", {v[0]});
+        Value all = s("ConcatV2", {a, b, s.Int32(1)}, {{"N", int64_t{2}}});
+        ValueList back =
+            s.All("Split", {s.Int32(1), all}, {{"num_split", int64_t{2}}});
+        Value y = s("Mul", {s("Neg", {back[1]}), a});
+        return {s("ConcatV2", {y, s("AddV2", {y, b}), s.Int32(1)},
+                  {{"N", int64_t{2}}})};
+      },
+      {Numbers({40, 120})});
+}
+
 TEST(Fuse, ColumnsAreNotRows) {
   const Tensor x = Numbers({64, 64}), y = Numbers({64, 64}, 3);
   Compare(

@@ -68,10 +68,13 @@ FusedKernel::FusedKernel(std::vector<Input> inputs,
       inner_(inner),
       cost_(cost) {
   for (const Input& in : inputs_) {
-    by_rows_ =
-        by_rows_ || in.layout == Layout::kRow || in.layout == Layout::kColumn;
+    by_rows_ = by_rows_ || in.layout == Layout::kRow ||
+               in.layout == Layout::kColumn || in.layout == Layout::kPart;
   }
-  for (const Instruction& i : code_) reduces_ = reduces_ || i.reducer;
+  for (const Instruction& i : code_) {
+    reduces_ = reduces_ || i.reducer;
+    by_rows_ = by_rows_ || i.joined >= 0;
+  }
   by_rows_ = by_rows_ || reduces_;
   expands_ = by_rows_ && !reduces_ && inner_ < kShortRow;
   tile_ = reduces_   ? inner_
@@ -108,7 +111,7 @@ void FusedKernel::AssignPlaces() {
   const int inputs = static_cast<int>(inputs_.size());
   for (int r = 0; r < inputs; ++r) {
     const Layout layout = inputs_[r].layout;
-    if (expands_ && (layout == Layout::kRow || layout == Layout::kColumn)) {
+    if (expands_ && layout != Layout::kFull && layout != Layout::kScalar) {
       take(r);
     }
   }
@@ -173,6 +176,22 @@ void FusedKernel::LoadInput(const KernelContext& c, Tile& t, int r,
       }
       t.at[r] = t.own(r);
       return;
+    case Layout::kPart: {
+      const auto from = [&](int64_t i) {
+        return base +
+               (i / inner_ * in.width + in.first + i % inner_) * in.bytes;
+      };
+      if (!expands_) {
+        t.at[r] = from(begin);
+        return;
+      }
+      for (int64_t i = 0; i < n; i += inner_) {
+        std::memcpy(t.own(r) + i * in.bytes, from(begin + i),
+                    inner_ * in.bytes);
+      }
+      t.at[r] = t.own(r);
+      return;
+    }
   }
 }
 
@@ -188,6 +207,24 @@ void FusedKernel::Reduce(const Instruction& i, Tile& t, void* y,
   i.reducer->ReduceRow(t.at[i.a], n, y);
 }
 
+char* FusedKernel::JoinedAt(const KernelContext& c, const Instruction& i,
+                            int64_t begin) const {
+  return static_cast<char*>(c.output(i.joined).raw()) +
+         (begin / inner_ * i.width + i.first + begin % inner_) * i.bytes;
+}
+
+void FusedKernel::Store(const KernelContext& c, const Instruction& i, Tile& t,
+                        char* y, int64_t begin, int64_t n) const {
+  t.at[i.y] = y;
+  t.scalar[i.y] = false;
+  if (i.joined < 0) return;
+  for (int64_t e = 0; e < n; e += inner_) {
+    char* to = JoinedAt(c, i, begin + e);
+    if (to != y)
+      std::memcpy(to, y + e * i.bytes, std::min(inner_, n) * i.bytes);
+  }
+}
+
 void FusedKernel::RunTile(const KernelContext& c, Tile& t, int64_t begin,
                           int64_t n) const {
   int inputs = static_cast<int>(inputs_.size());
@@ -197,7 +234,8 @@ void FusedKernel::RunTile(const KernelContext& c, Tile& t, int64_t begin,
     bool sb = i.kind == ElementwiseLoop::kUnary || t.scalar[i.b];
     char* y = i.output >= 0 ? static_cast<char*>(c.output(i.output).raw()) +
                                   (i.column ? begin / inner_ : begin) * i.bytes
-                            : t.own(i.y);
+              : i.joined >= 0 && !expands_ ? JoinedAt(c, i, begin)
+                                           : t.own(i.y);
     if (i.reducer) {
       Reduce(i, t, y, n);
       t.at[i.y] = y;
@@ -218,10 +256,9 @@ void FusedKernel::RunTile(const KernelContext& c, Tile& t, int64_t begin,
         t.scalar[i.y] = true;
         continue;
       }
-      if (i.output >= 0) {
+      if (i.output >= 0 || i.joined >= 0) {
         RepeatElement(t.own(i.y), y, n, i.bytes);
-        t.at[i.y] = y;
-        t.scalar[i.y] = false;
+        Store(c, i, t, y, begin, n);
       } else {
         t.at[i.y] = t.own(i.y);
         t.scalar[i.y] = true;
@@ -236,8 +273,7 @@ void FusedKernel::RunTile(const KernelContext& c, Tile& t, int64_t begin,
                                        : sb ? 2
                                             : 0);
     }
-    t.at[i.y] = y;
-    t.scalar[i.y] = false;
+    Store(c, i, t, y, begin, n);
   }
 }
 

@@ -19,6 +19,7 @@ enum class Layout : uint8_t {
   kScalar,  // one for all
   kRow,     // `inner` elements, the same for every row
   kColumn,  // one a row
+  kPart,    // `inner` elements of each row of a wider matrix
 };
 
 // Built by the fusing pass. Registers hold a tile each; register r < inputs is
@@ -32,6 +33,10 @@ class FusedKernel : public Kernel, public KnowsWork {
     int16_t y;       // register
     int16_t output;  // stored as this output, or -1
     uint8_t bytes;   // of an element of y
+    // Stored as a part of this output, whose rows have `width` elements, from
+    // `first` on; -1: not.
+    int16_t joined = -1;
+    int64_t first = 0, width = 0;
     // Not null: y is this reduction of a's row, fn and kind do not count.
     const RowReducer* reducer = nullptr;
     bool column = false;  // y is one element a row
@@ -42,6 +47,8 @@ class FusedKernel : public Kernel, public KnowsWork {
   struct Input {
     Layout layout;
     uint8_t bytes;  // of an element
+    // Of kPart, in elements: where it begins in a row, and a row's length.
+    int64_t first = 0, width = 0;
   };
 
   FusedKernel(std::vector<Input> inputs, std::vector<Instruction> code,
@@ -74,6 +81,13 @@ class FusedKernel : public Kernel, public KnowsWork {
   void AssignPlaces();
   void RunTile(const KernelContext& c, Tile& t, int64_t begin, int64_t n) const;
   void Reduce(const Instruction& i, Tile& t, void* y, int64_t n) const;
+  // Where the tile's first element goes in the output that y is part of.
+  char* JoinedAt(const KernelContext& c, const Instruction& i,
+                 int64_t begin) const;
+  // Takes note of where y is, a tile's elements, and copies them to the output
+  // that they are part of, if they were not made there.
+  void Store(const KernelContext& c, const Instruction& i, Tile& t, char* y,
+             int64_t begin, int64_t n) const;
   void LoadInput(const KernelContext& c, Tile& t, int r, int64_t begin,
                  int64_t n) const;
 
@@ -83,7 +97,7 @@ class FusedKernel : public Kernel, public KnowsWork {
   const int64_t rows_, inner_;
   const double cost_;     // nanoseconds an element
   bool reduces_ = false;  // a tile is a whole row
-  bool by_rows_ = false;  // some operand is a row or column
+  bool by_rows_ = false;  // some operand is a row, a column or part of rows
   bool expands_ = false;  // rows too short to be tiles: operands are repeated
   int64_t tile_ = 0;      // elements
   // Where a register's own memory lies in a tile's, in bytes: registers that

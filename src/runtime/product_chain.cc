@@ -54,7 +54,7 @@ FinishSteps FinishOf(const FusedKernel& chain, int product) {
     const bool last = &i == &chain.code().back();
     const std::optional<FinishStep> step = StepOf(chain, i, r);
     // Only the end of the chain is kept, and output 0 holds one tensor to add.
-    if (!step || (i.output >= 0) != last) return {};
+    if (!step || i.joined >= 0 || (i.output >= 0) != last) return {};
     if (step->kind == FinishStep::kPlusOutput && ++added > 1) return {};
     steps.push_back(*step);
     r = i.y;

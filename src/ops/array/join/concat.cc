@@ -1,5 +1,6 @@
 #include "ops/array/join/concat.h"
 
+#include "op/passes/joins.h"
 #include "op/passes/partial_sizes.h"
 #include "op/vectorize.h"
 #include "ops/array/block_copy.h"
@@ -259,7 +260,7 @@ Status VectorizeConcat(VectorizeContext& c) {
 
 HR_OP(ConcatV2)
     .PartialSizes(ConcatV2Sizes)
-    .Traits({OpTrait::kMovesNumbers})
+    .Traits({OpTrait::kMovesNumbers, kJoins})
     .Input("values: N * T")
     .Input("axis: Tidx")
     .Output("output: T")

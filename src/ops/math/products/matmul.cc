@@ -7,6 +7,7 @@
 #include "op/vectorize.h"
 #include "ops/array/transpose_loops.h"
 #include "ops/math/products/gemm.h"
+#include "ops/math/products/panel_gemm.h"
 
 namespace headrace {
 namespace {
@@ -100,33 +101,82 @@ class MatMulKernel : public ProductKernel, public KnowsWork {
   bool tells_rows() const override { return is_float_; }
   bool prepares() const override { return is_float_ && transpose_b_; }
 
-  // B^T turned round. (oneDNN packs B as it goes, as fast as it would read
-  // what was packed before.)
+  // B^T turned round, or in panels. (oneDNN packs B as it goes, as fast as it
+  // would read what was packed before.)
   StatusOr<std::shared_ptr<const void>> Prepare(
       const KernelContext& c) const override {
     const GemmDims d = DimsOf(c);
+    const Form form = FormOf(d);
     // Nothing to keep where B is read as it lies.
-    if (!TransposesFirst(d)) return std::shared_ptr<const void>();
-    HR_ASSIGN_OR_RETURN(Tensor b, TransposedOf(c.input(1), d));
-    return std::shared_ptr<const void>(std::make_shared<Tensor>(std::move(b)));
+    if (form == Form::kAsItLies) return std::shared_ptr<const void>();
+    HR_ASSIGN_OR_RETURN(Made made, Make(form, c.input(1), d));
+    return std::shared_ptr<const void>(std::make_shared<Made>(std::move(made)));
   }
 
   Status RunPrepared(KernelContext& c, const void* prepared,
                      const Tail* tail) const override {
     GemmDims d = DimsOf(c);
-    const Tensor& a = c.input(0);
-    const void* b = static_cast<const char*>(c.input(1).raw()) +
-                    first_column_ * d.b_col * DTypeSize(a.dtype());
-    Tensor turned;
     // The same choice with and without a prepared B: the bits must not depend
     // on it.
-    if (TransposesFirst(d)) {
-      if (prepared == nullptr) {
-        HR_ASSIGN_OR_RETURN(turned, TransposedOf(c.input(1), d));
-      }
-      b = (prepared ? static_cast<const Tensor*>(prepared) : &turned)->raw();
-      d = GemmDims::Dense(d.m, d.n, d.k, transpose_a_, false);
+    const Form form = FormOf(d);
+    if (form == Form::kAsItLies) {
+      return Multiply(c, d, First(c.input(1), d), tail);
     }
+    // What was prepared for another number of rows may have another form.
+    const auto* made = static_cast<const Made*>(prepared);
+    Made here;
+    if (made == nullptr || made->form != form) {
+      HR_ASSIGN_OR_RETURN(here, Make(form, c.input(1), d));
+      made = &here;
+    }
+    if (form == Form::kTurned) {
+      d = GemmDims::Dense(d.m, d.n, d.k, transpose_a_, false);
+      return Multiply(c, d, made->b.raw(), tail);
+    }
+    float* y = c.output(0).data<float>();
+    auto told = [&](int64_t begin, int64_t end) {
+      tail->done(begin, end, y + begin * d.n);
+    };
+    GemmRowsDone done(told);
+    PanelGemm(d, c.input(0).data<float>(), made->b, y, tail ? &done : nullptr);
+    return OkStatus();
+  }
+
+  CallWork WorkOf(absl::Span<const Shape* const> in,
+                  absl::Span<const Shape* const> out) const override {
+    const Shape& y = *out[0];
+    return GemmWork(dtype_, y[0], y[1], (*in[0])[transpose_a_ ? 0 : 1]);
+  }
+
+ private:
+  // How B is read.
+  enum class Form : uint8_t { kAsItLies, kTurned, kPanels };
+  struct Made {
+    Form form = Form::kAsItLies;
+    Tensor b;
+  };
+
+  Form FormOf(const GemmDims& d) const {
+    if (!is_float_ || !transpose_b_) return Form::kAsItLies;
+    if (PaysToPack(d)) return Form::kPanels;
+    return PaysToTranspose(d.m, d.n, d.k) ? Form::kTurned : Form::kAsItLies;
+  }
+  StatusOr<Made> Make(Form form, const Tensor& b, const GemmDims& d) const {
+    Made made{form, {}};
+    const auto* from = static_cast<const float*>(First(b, d));
+    HR_ASSIGN_OR_RETURN(made.b, form == Form::kPanels
+                                    ? PackPanels(d, from)
+                                    : Transposed(from, d.n, d.k));
+    return made;
+  }
+  // Where the columns that are wanted begin.
+  const void* First(const Tensor& b, const GemmDims& d) const {
+    return static_cast<const char*>(b.raw()) +
+           first_column_ * d.b_col * DTypeSize(b.dtype());
+  }
+  static Status Multiply(KernelContext& c, const GemmDims& d, const void* b,
+                         const Tail* tail) {
+    const Tensor& a = c.input(0);
     if (tail == nullptr) {
       return Gemm(a.dtype(), d, a.raw(), b, c.output(0).raw());
     }
@@ -137,13 +187,6 @@ class MatMulKernel : public ProductKernel, public KnowsWork {
                 });
   }
 
-  CallWork WorkOf(absl::Span<const Shape* const> in,
-                  absl::Span<const Shape* const> out) const override {
-    const Shape& y = *out[0];
-    return GemmWork(dtype_, y[0], y[1], (*in[0])[transpose_a_ ? 0 : 1]);
-  }
-
- private:
   GemmDims DimsOf(const KernelContext& c) const {
     const Tensor &a = c.input(0), &b = c.input(1);
     GemmDims d = GemmDims::Dense(a.dim(transpose_a_ ? 1 : 0), Columns(b),
@@ -155,12 +198,6 @@ class MatMulKernel : public ProductKernel, public KnowsWork {
   }
   int64_t Columns(const Tensor& b) const {
     return columns_ < 0 ? b.dim(transpose_b_ ? 0 : 1) : columns_;
-  }
-  StatusOr<Tensor> TransposedOf(const Tensor& b, const GemmDims& d) const {
-    return Transposed(b.data<float>() + first_column_ * d.k, d.n, d.k);
-  }
-  bool TransposesFirst(const GemmDims& d) const {
-    return is_float_ && transpose_b_ && PaysToTranspose(d.m, d.n, d.k);
   }
 
   const bool transpose_a_, transpose_b_;

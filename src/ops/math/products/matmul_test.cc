@@ -50,6 +50,10 @@ TEST(MatMul, EveryWayOfPacking) {
                          {131, 115, 257},
                          {9, 1200, 301},
                          {700, 17, 260},
+                         {32, 128, 512},
+                         {12, 45, 2000},
+                         {64, 130, 1030},
+                         {33, 517, 129},
                          {0, 3, 2},
                          {3, 2, 0}}) {
     for (int t = 0; t < 4; ++t) {
@@ -100,6 +104,23 @@ TEST_P(MatMulThreads, SameBits) {
     EXPECT_EQ(std::memcmp(one.raw(), many.raw(), one.bytes()), 0) << threads;
   }
   SetNumThreads(0);
+}
+
+TEST(MatMul, FewRowsWithATransposedMatrixHaveTheSameBitsForAnyThreads) {
+  for (auto [m, n, k] : {std::array<int64_t, 3>{32, 128, 512},
+                         {13, 200, 1500},
+                         {64, 33, 1000}}) {
+    const Tensor a = Numbers<float>({m, k}), b = Numbers<float>({n, k});
+    SetNumThreads(1);
+    const Tensor one = (*RunOp("MatMul", {a, b}, {{"transpose_b", true}}))[0];
+    for (int threads : {2, 5}) {
+      SetNumThreads(threads);
+      const Tensor many =
+          (*RunOp("MatMul", {a, b}, {{"transpose_b", true}}))[0];
+      EXPECT_EQ(std::memcmp(one.raw(), many.raw(), one.bytes()), 0) << threads;
+    }
+    SetNumThreads(0);
+  }
 }
 
 TEST(MatMul, RefusesSizesThatDiffer) {
