@@ -24,7 +24,11 @@ def main():
             r = v1.get_variable("r", initializer=[[1.0], [2.0]], use_resource=False)
             sums = v1.ConditionalAccumulator(tf.float32, [2], shared_name="sums")
             queue = v1.FIFOQueue(4, [tf.int64], shapes=[()], shared_name="queue")
-            enqueue, dequeue, take = queue.enqueue(5), queue.dequeue(), sums.take_grad(1)
+            enqueue, dequeue, take = (
+                queue.enqueue(5),
+                queue.dequeue(),
+                sums.take_grad(1),
+            )
             which = v1.placeholder(tf.bool, [])
             no, yes = tf.raw_ops.Switch(data=tf.constant(3.0), pred=which)
         with v1.device("/job:worker/task:0"):
