@@ -6,6 +6,9 @@ find_package(Protobuf REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
+# WebP files are refused where it is not there.
+find_library(HR_LIB_webp webp)
+find_library(HR_LIB_webpdemux webpdemux)
 find_package(leveldb REQUIRED)
 find_package(dnnl REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -15,6 +18,8 @@ if(HR_TESTS)
 endif()
 if(HR_SERVING)
   pkg_check_modules(libevent REQUIRED IMPORTED_TARGET libevent)
+endif()
+if(HR_SERVING OR HR_GRPC_TRANSPORT)
   find_package(OpenSSL 3 REQUIRED)
   # By name: gRPC's own package file looks for the development files of all that
   # it stands on.

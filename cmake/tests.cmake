@@ -51,7 +51,7 @@ function(hr_fuzzer name source)
   if(room STREQUAL "c")
     list(APPEND objects $<TARGET_OBJECTS:hr_c> $<TARGET_OBJECTS:hr_c_proto>)
   elseif(room STREQUAL "serving")
-    list(APPEND objects $<TARGET_OBJECTS:hr_serving>
+    list(APPEND objects $<TARGET_OBJECTS:hr_serving> $<TARGET_OBJECTS:hr_rpc>
          $<TARGET_OBJECTS:hr_serving_proto> $<TARGET_OBJECTS:hr_c_proto>)
   endif()
   add_executable(${name} EXCLUDE_FROM_ALL ${source})
@@ -112,7 +112,7 @@ endif()
 if(HR_SANITIZE MATCHES thread)
   # gRPC's packaged library is built without it, and every request that it hands
   # from thread to thread would be told as a race.
-  list(FILTER HR_TEST_SOURCES EXCLUDE REGEX "/src/(serving/rpc|service)/")
+  list(FILTER HR_TEST_SOURCES EXCLUDE REGEX "/src/(rpc|serving/rpc|service|distributed/grpc)/")
 endif()
 add_executable(headrace_tests ${HR_TEST_SOURCES}
                ${PROJECT_SOURCE_DIR}/tests/test_main.cc)
@@ -125,8 +125,17 @@ if(HR_SERVING)
   target_sources(headrace_tests PRIVATE $<TARGET_OBJECTS:hr_service>)
   target_link_libraries(headrace_tests PRIVATE headrace_serving_objects)
 endif()
+if(HR_GRPC_TRANSPORT)
+  add_dependencies(headrace_tests headrace_grpc)
+  if(NOT HR_SANITIZE MATCHES thread)
+    set_source_files_properties(
+        ${PROJECT_SOURCE_DIR}/src/distributed/transport_test.cc PROPERTIES
+        COMPILE_DEFINITIONS HR_GRPC_TESTS=1)
+  endif()
+endif()
 # Tests are compiled twice as fast so; what they test is optimised as ever.
-target_compile_options(headrace_tests PRIVATE $<$<CONFIG:Sanitize>:-O0>)
+target_compile_options(headrace_tests PRIVATE
+    $<$<OR:$<CONFIG:Sanitize>,$<BOOL:${CMAKE_CROSSCOMPILING}>>:-O0>)
 target_compile_definitions(headrace_tests PRIVATE
     HR_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden")
 set(rooms)
@@ -146,6 +155,7 @@ add_test(NAME exported_symbols
          COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check_symbols.py
                  $<TARGET_FILE:headrace> $<TARGET_FILE:headrace_c>
                  $<$<TARGET_EXISTS:_headrace>:$<TARGET_FILE:_headrace>>
+                 $<$<TARGET_EXISTS:headrace_grpc>:$<TARGET_FILE:headrace_grpc>>
          COMMAND_EXPAND_LISTS)
 add_test(NAME outside_project
          COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}

@@ -2,12 +2,14 @@
 // bytes.
 //
 // Two transports do this: gRPC's, in a library of its own that is loaded when
-// it is first asked for (programs on one machine carry none of it), and one
-// within the process, for tests and the simulator. No type of gRPC, Abseil or
-// protobuf crosses this interface, as that library has copies of its own.
+// it is first asked for (load.h: programs on one machine carry none of it), and
+// one within the process, for tests and the simulator (local_transport.h). No
+// type of gRPC, Abseil or protobuf crosses this interface, as that library has
+// copies of its own.
 //
 // Thread-safe, all of it. Functions that are handed in are called on threads of
-// the transport and must not wait.
+// the transport, or on the one that made what they tell of happen; they must
+// not wait.
 #pragma once
 
 #include <chrono>
@@ -20,32 +22,13 @@
 #include <utility>
 #include <vector>
 
+#include "distributed/wire/bytes.h"
+
 namespace headrace::distributed {
 
-// Bytes in pieces, so that the buffers of tensors leave, and come, without
-// being copied into one message.
-class Bytes {
- public:
-  struct Piece {
-    std::shared_ptr<const void> owner;  // keeps the data alive
-    const char* data = nullptr;
-    size_t size = 0;
-  };
-
-  Bytes() = default;
-  explicit Bytes(std::string text);
-
-  void Append(Piece piece);
-  void Append(std::string text);
-  size_t size() const { return size_; }
-  const std::vector<Piece>& pieces() const { return pieces_; }
-  // All in one string.
-  std::string Flat() const;
-
- private:
-  std::vector<Piece> pieces_;
-  size_t size_ = 0;
-};
+// Raised with each change of this header: the library of gRPC's transport that
+// is loaded must be of the same.
+inline constexpr int kTransportInterface = 2;
 
 // Names in lower case, as HTTP/2 has them; a name that ends in "-bin" may have
 // any bytes for its value.
@@ -54,6 +37,8 @@ using Clock = std::chrono::steady_clock;
 
 // How a call ended. Codes are those of gRPC, which are those of absl::Status.
 struct Answer {
+  bool ok() const { return code == 0; }
+
   int code = 0;
   std::string message;
   std::string details;  // grpc-status-details-bin: payloads of the status
@@ -68,9 +53,18 @@ struct CallOptions {
   // Else it is Unavailable at once.
   bool wait_for_ready = false;
   // Parts that the peer sends before its answer, in order; empty: there must be
-  // none.
-  std::function<void(Bytes)> on_part;
+  // none, and a call whose peer sends some does not end well. The next part, or
+  // the answer, comes when `next` has been called, which may be later and on
+  // any thread: until then the peer is held up, so that what is not yet read
+  // takes bounded memory.
+  std::function<void(Bytes part, std::function<void()> next)> on_part;
 };
+
+// Why a call of that path with that metadata cannot be sent; empty where it
+// can.
+std::string Fault(const std::string& path, const Metadata& metadata);
+// The same of metadata alone.
+std::string Fault(const Metadata& metadata);
 
 // A call under way, as its caller holds it. May be let go before it ends.
 class ClientCall {
@@ -80,6 +74,7 @@ class ClientCall {
   virtual void Cancel() = 0;
 };
 
+// Calls under way outlive it.
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -94,31 +89,48 @@ class Channel {
 class ServerCall {
  public:
   virtual ~ServerCall() = default;
+  // To be asked for before the answer.
   virtual const Metadata& metadata() const = 0;
   virtual std::string peer() const = 0;  // its address
   virtual Clock::time_point deadline() const = 0;
   // Called once, at once where that has happened: the caller is gone or its
   // deadline has passed before the answer was sent. The last one set counts.
   virtual void OnCancel(std::function<void()> f) = 0;
-  // A part before the answer; `sent` is called when the next may come, with
-  // false where there is nobody left to read it.
+  // A part before the answer, one at a time; `sent` is called when the next may
+  // come, with false where there is nobody left to read it.
   virtual void Send(Bytes part, std::function<void(bool)> sent) = 0;
-  // Once.
+  // The first one counts. After a part it waits for that to be sent.
   virtual void Finish(Answer answer) = 0;
 };
 
 using Method =
     std::function<void(std::shared_ptr<ServerCall> call, Bytes request)>;
 
-// PEM texts; empty: no TLS, or, of `client_roots`, no certificates asked for.
+// PEM texts. Of a channel: who signs the servers' certificates, and what it
+// shows of itself. Of a listener: what it shows, and who signs the clients'
+// certificates, which it asks for unless that is empty. All empty: no TLS.
 struct TlsKeys {
+  bool empty() const {
+    return roots.empty() && certificate.empty() && key.empty() &&
+           client_roots.empty();
+  }
+
   std::string roots, certificate, key, client_roots;
+};
+
+struct ConnectOptions {
+  TlsKeys tls;
+  // Whether the peer is asked every few seconds if it is there, so that calls
+  // end where its machine or the link is gone. Not for TensorFlow's servers,
+  // which hang up on who asks more often than every five minutes.
+  bool probes = true;
 };
 
 struct ListenOptions {
   std::string address;  // "host:port"; port 0: one that is free
   std::map<std::string, Method> methods;  // by path
-  // Before a call's bytes are read; an answer with a code refuses it.
+  // Before a call's bytes are read; an answer with a code refuses it. May be
+  // empty.
   std::function<Answer(const std::string& path, const Metadata& metadata)>
       authorize;
   size_t longest_message = SIZE_MAX;
@@ -131,7 +143,8 @@ class Listener {
   virtual ~Listener() = default;
   virtual int port() const = 0;
   // No new calls; those under way may end until `until`, then they are
-  // cancelled. Waits for that.
+  // cancelled and told Unavailable. Waits for that, at most a second longer,
+  // and for methods that run. Not to be called on a thread of the transport.
   virtual void Stop(Clock::time_point until) = 0;
 };
 
@@ -140,7 +153,7 @@ class Transport {
   virtual ~Transport() = default;
   // Never waits: a peer that is not there is found out by calls.
   virtual std::shared_ptr<Channel> Connect(const std::string& address,
-                                           const TlsKeys& tls) = 0;
+                                           const ConnectOptions& options) = 0;
   // Null, and why in *error, where the address cannot be listened at.
   virtual std::unique_ptr<Listener> Listen(ListenOptions options,
                                            std::string* error) = 0;

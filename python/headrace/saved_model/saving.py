@@ -465,6 +465,8 @@ def _identifier(obj):
     ):
         if isinstance(obj, cls):
             return identifier
+    if hasattr(type(obj), "_saved_identifier"):
+        return obj._saved_identifier
     return "_generic_user_object"
 
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/cpu_count.h"
+#include "base/net/acceptor.h"
 #include "serving/http/http_loop.h"
-#include "serving/net/acceptor.h"
 
 namespace headrace::serving {
 namespace {

@@ -1,5 +1,6 @@
 #include "serving/json/tensor_reader.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <system_error>
@@ -85,6 +86,34 @@ Status ReadElement(JsonReader& at, T* out) {
     }
     return read ? OkStatus() : WrongType(at.Skip(), DTypeOf<T>);
   }
+}
+
+// Behind a number of a list: reads those that follow where they are known or
+// simple, at most so many, and gives how many there were.
+int64_t ReadFloats(JsonReader& at, int64_t most, float* out) {
+  int64_t count = 0;
+  const char* known = at.NextFloats();
+  while (count < most && at.end() - at.here() > 2) {
+    if (at.here() == known) {
+      const auto floats = at.FloatsAhead();
+      const auto size = static_cast<int64_t>(floats.size());
+      if (size > most - count) break;  // the list is too long
+      std::copy(floats.begin(), floats.end(), out + count);
+      count += size;
+      at.PassFloats();
+      known = at.NextFloats();
+      continue;
+    }
+    const char* number = at.here();
+    if (*number++ != ',') break;
+    if (*number == ' ') [[likely]]
+      ++number;
+    number = FastFloat(number, at.end(), out + count);
+    if (number == nullptr) break;
+    ++count;
+    at.MoveTo(number);
+  }
+  return count;
 }
 
 Status WrongLevel(StringView value, int64_t level, size_t rank) {
@@ -198,6 +227,14 @@ Status TensorRows::Fill(JsonReader& at) {
       T* out = impossible_ ? &unused : tensor_.data<T>() + filled_;
       HR_RETURN_IF_ERROR(ReadElement(at, out));
       ++filled_;
+      if constexpr (std::is_same_v<T, float>) {
+        if (depth > 0 && !impossible_) {
+          const int64_t left = row_[depth - 1] - counts_.back();
+          const int64_t count = ReadFloats(at, left, out + 1);
+          counts_.back() += count;
+          filled_ += count;
+        }
+      }
     }
     // Past a value: on to the next one, which may be of a list further out.
     bool next = false;
@@ -219,9 +256,8 @@ Status TensorRows::Fill(JsonReader& at) {
   }
 }
 
-StatusOr<Tensor> ReadTensor(StringView value, DType dtype) {
+StatusOr<Tensor> ReadTensor(JsonReader at, DType dtype) {
   TensorRows one(dtype);
-  JsonReader at(value);
   HR_RETURN_IF_ERROR(one.Add(at));
   return one.Finish();
 }

@@ -11,7 +11,8 @@
 
 #include "base/guard.h"
 #include "base/status.h"
-#include "serving/rpc/rpc_server.h"
+#include "rpc/server.h"
+#include "serving/model/call.h"
 
 namespace headrace::serving {
 
@@ -44,12 +45,30 @@ StatusOr<grpc::ByteBuffer> MessageBytes(const Message& message) {
   return bytes;
 }
 
+// Called once, in any thread; the bytes are not looked at where the status is
+// an error.
+using RpcDone = std::function<void(const Status&, grpc::ByteBuffer)>;
+
+// A method of one message in and one out: f(CallPtr, grpc::ByteBuffer* request,
+// RpcDone).
+template <typename F>
+RpcMethod BytesMethod(F f) {
+  RpcMethod method;
+  method.serve = [f](std::shared_ptr<RpcCall> rpc, grpc::ByteBuffer* request) {
+    const auto call = std::make_shared<Call>(rpc->deadline());
+    rpc->OnCancel([call] { call->stop().Cancel(); });
+    f(call, request, [rpc](const Status& s, grpc::ByteBuffer response) {
+      rpc->Finish({s, std::move(response)});
+    });
+  };
+  return method;
+}
+
 // A method of messages: f(CallPtr, const Request&, function of
 // StatusOr<Response>).
 template <typename Request, typename Response, typename F>
 RpcMethod UnaryMethod(F f) {
-  RpcMethod method;
-  method.unary = [f](CallPtr call, grpc::ByteBuffer* bytes, RpcDone done) {
+  return BytesMethod([f](CallPtr call, grpc::ByteBuffer* bytes, RpcDone done) {
     Request request;
     const Status s =
         Guarded("a request", [&] { return ParseMessage(bytes, &request); });
@@ -66,8 +85,7 @@ RpcMethod UnaryMethod(F f) {
         if (!told.ok()) return done(told, {});
         done(OkStatus(), *std::move(reply));
       });
-  };
-  return method;
+  });
 }
 
 // A method that answers at once: f(const Request&, Response*).

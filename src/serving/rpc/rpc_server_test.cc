@@ -1,5 +1,3 @@
-#include "serving/rpc/rpc_server.h"
-
 #include <google/protobuf/descriptor.pb.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -9,6 +7,7 @@
 
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
+#include "rpc/server.h"
 #include "serving/fixed_models.h"
 #include "serving/metrics/metrics.h"
 #include "serving/rpc/messages.h"
@@ -38,17 +37,17 @@ class RpcTest : public testing::Test {
     AddHealthService([this] { return models_.Ready(); },
                      {"ModelService", "PredictionService"}, &methods_);
     AddReflectionService(&methods_);
-    RpcMethod slow;
-    slow.unary = [this](CallPtr call, grpc::ByteBuffer*, RpcDone done) {
-      workers_.Run([this, call, done] {
-        ++waiting_;
-        while (!call->stop().cancelled()) std::this_thread::yield();
-        done(call->stop().status(), {});
-      });
-    };
+    const RpcMethod slow =
+        BytesMethod([this](CallPtr call, grpc::ByteBuffer*, RpcDone done) {
+          workers_.Run([this, call, done] {
+            ++waiting_;
+            while (!call->stop().cancelled()) std::this_thread::yield();
+            done(call->stop().status(), {});
+          });
+        });
     methods_.emplace("/test.Slow/Wait", slow);
     RpcOptions options;
-    options.any_port = true;
+    options.address = ":0";
     options.num_queues = 2;
     auto server = RpcServer::Start(options, std::move(methods_));
     ASSERT_TRUE(server.ok()) << server.status();
@@ -470,7 +469,7 @@ TEST_F(RpcTest, WhatRunsAtTheDeadlineOfAStopIsToldWhy) {
 
 TEST_F(RpcTest, APortThatIsTakenIsAnError) {
   RpcOptions options;
-  options.port = server_->port();
+  options.address = absl::StrCat(":", server_->port());
   const auto second = RpcServer::Start(options, {});
   EXPECT_TRUE(absl::IsUnavailable(second.status())) << second.status();
 }

@@ -1,11 +1,11 @@
 // The services of the gRPC port.
 #pragma once
 
+#include "rpc/server.h"
 #include "serving/answer/answers.h"
 #include "serving/answer/observer.h"
 #include "serving/model/workers.h"
 #include "serving/request_log/request_logs.h"
-#include "serving/rpc/rpc_server.h"
 
 namespace headrace::serving {
 

@@ -3,10 +3,10 @@
 
 #include <memory>
 
+#include "rpc/server.h"
 #include "serving/access/tls_file.h"
 #include "serving/access/tokens.h"
 #include "serving/rest/rest_front.h"
-#include "serving/rpc/rpc_server.h"
 #include "serving/start/flags.h"
 
 namespace headrace::serving {

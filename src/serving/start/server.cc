@@ -148,7 +148,7 @@ class HeadraceServer : public Server {
     AddInferenceService(inference_, threads_->workers(), &recorder_, &methods);
     if (flags_.enable_grpc_reflection) AddReflectionService(&methods);
     RpcOptions options;
-    options.port = flags_.port;
+    if (flags_.port > 0) options.address = absl::StrCat(":", flags_.port);
     options.socket_path = flags_.grpc_socket_path;
     access_->Guard(&options);
     for (const std::string& pair :

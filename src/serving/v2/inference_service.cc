@@ -77,9 +77,8 @@ bool InferWaits(const InferRpc& rpc) {
 
 RpcMethod InferMethod(ServerPtr server, Workers& workers,
                       AnswerObserver* observer) {
-  RpcMethod method;
-  method.unary = [server, &workers, observer](
-                     CallPtr call, grpc::ByteBuffer* bytes, RpcDone done) {
+  return BytesMethod([server, &workers, observer](
+                         CallPtr call, grpc::ByteBuffer* bytes, RpcDone done) {
     auto rpc = std::make_shared<InferRpc>(InferRpc{server, observer, done});
     const Status s = Guarded(
         "a request", [&] { return ParseMessage(bytes, &rpc->message); });
@@ -92,8 +91,7 @@ RpcMethod InferMethod(ServerPtr server, Workers& workers,
       const StopScope scope(&call->stop());
       StartInfer(rpc, call);
     });
-  };
-  return method;
+  });
 }
 
 // A method that may wait: f(const Request&, Response*), on a thread of

@@ -3,9 +3,9 @@
 
 #include <memory>
 
+#include "rpc/server.h"
 #include "serving/answer/observer.h"
 #include "serving/model/workers.h"
-#include "serving/rpc/rpc_server.h"
 #include "serving/v2/model_facts.h"
 
 namespace headrace::serving {

@@ -10,6 +10,7 @@ from headrace._load import _headrace
 from headrace.framework.settings import logging
 from headrace.keras import settings
 from headrace.keras.engine import shuffling
+from headrace.keras.utility import Sequence
 
 _DEFAULT_BATCH = 32
 
@@ -45,7 +46,7 @@ def is_iterable_source(x):
 
 
 def is_sequence(x):
-    return (
+    return isinstance(x, Sequence) or (
         hasattr(x, "__getitem__")
         and hasattr(x, "__len__")
         and not hasattr(x, "dtype")

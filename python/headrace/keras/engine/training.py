@@ -13,6 +13,7 @@ from headrace.keras.callback.progress import ProgbarLogger
 from headrace.keras.engine import compiled, data_adapter
 from headrace.keras.engine.steps import Steps
 from headrace.keras.optimizer import registry
+from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
 
 
 class Trainer:
@@ -68,7 +69,7 @@ class Trainer:
         names = self.output_names if hasattr(self, "output_names") else None
         with _in_scope(plain.strategy):
             _check_scope(plain.strategy, (metrics, weighted_metrics))
-            self.optimizer = registry.get(optimizer)
+            self.optimizer = self._scaling(registry.get(optimizer))
             plain.losses = compiled.Losses(loss, loss_weights, names)
             plain.compiled_metrics = compiled.Metrics(metrics, weighted_metrics, names)
         plain.compiled_with = dict(
@@ -86,6 +87,13 @@ class Trainer:
         plain.steps_per_execution = steps_per_execution or 1
         self.jit_compile = bool(jit_compile)
         self.train_function = self.test_function = self.predict_function = None
+
+    def _scaling(self, optimizer):
+        """The optimizer, its loss scaled where the model computes in float16."""
+        is_mixed = self._dtype_policy.name == "mixed_float16"
+        if is_mixed and not isinstance(optimizer, LossScaleOptimizer):
+            return LossScaleOptimizer(optimizer)
+        return optimizer
 
     @property
     def loss(self):

@@ -1,0 +1,110 @@
+#include "distributed/grpc/channel.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <climits>
+
+#include "distributed/grpc/arguments.h"
+#include "distributed/grpc/buffers.h"
+#include "distributed/grpc/calls.h"
+#include "distributed/grpc/fork.h"
+
+namespace headrace::distributed {
+namespace {
+
+// Of a try to connect to a peer that is away to the next, as TensorFlow's, and
+// of a handshake.
+constexpr int kReconnectMs = 1000, kConnectMs = 2000;
+
+std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const TlsKeys& tls) {
+  if (tls.empty()) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = tls.roots;
+  options.pem_cert_chain = tls.certificate;
+  options.pem_private_key = tls.key;
+  return grpc::SslCredentials(options);
+}
+
+grpc::ChannelArguments ArgumentsOf(bool probes) {
+  grpc::ChannelArguments arguments;
+  for (const auto& [key, value] : CommonArguments(probes)) {
+    arguments.SetInt(key, value);
+  }
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxSendMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMs);
+  // Who calls knows what may be called twice.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  // Peers are reached as they are named, not by what the environment says of
+  // the world outside.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return arguments;
+}
+
+class GrpcChannel : public Channel {
+ public:
+  GrpcChannel(const std::string& address, const ConnectOptions& options,
+              grpc::CompletionQueue* queue)
+      : address_(address),
+        queue_(queue),
+        stub_(grpc::CreateCustomChannel(address, CredentialsOf(options.tls),
+                                        ArgumentsOf(options.probes))) {}
+
+  std::shared_ptr<ClientCall> Start(const std::string& path, Bytes request,
+                                    const CallOptions& options,
+                                    std::function<void(Answer)> done) override {
+    Answer refusal = Refusal(path, request, options);
+    if (!refusal.ok()) {
+      done(std::move(refusal));
+      return EndedCall();
+    }
+    return StartCall(stub_, {address_, path}, request, options, queue_,
+                     std::move(done));
+  }
+
+ private:
+  Answer Refusal(const std::string& path, const Bytes& request,
+                 const CallOptions& options) const {
+    if (HasForked()) {
+      return {9,
+              "this process was forked from one that used gRPC, and cannot: "
+              "start the cluster's tasks before gRPC is used, or by exec"};
+    }
+    std::string fault = Fault(path, options.metadata);
+    if (!fault.empty()) return {3, std::move(fault)};
+    if (request.size() > kLongestMessage) {
+      return {8, "a message of " + std::to_string(request.size()) +
+                     " bytes is longer than gRPC's messages can be (" + path +
+                     " at " + address_ + ")"};
+    }
+    return {};
+  }
+
+  const std::string address_;
+  grpc::CompletionQueue* const queue_;
+  grpc::GenericStub stub_;
+};
+
+}  // namespace
+
+void ServeClient(grpc::CompletionQueue& queue) {
+  void* tag;
+  bool ok;
+  while (queue.Next(&tag, &ok)) {
+    const ClientEvent& event = *static_cast<ClientEvent*>(tag);
+    event.happened(event.of, ok);
+  }
+}
+
+std::shared_ptr<Channel> ConnectGrpc(const std::string& address,
+                                     const ConnectOptions& options,
+                                     grpc::CompletionQueue* queue) {
+  return std::make_shared<GrpcChannel>(address, options, queue);
+}
+
+}  // namespace headrace::distributed
