@@ -3,7 +3,7 @@ the transport between processes is not there yet."""
 
 from headrace.context import errors
 from headrace.distribute import mirrored, strategy
-from headrace.distribute.cluster_resolver.tf_config import TFConfigClusterResolver
+from headrace.distribute.resolver.tf_config import TFConfigClusterResolver
 from headrace.distribute.options import CommunicationImplementation, Options, ReduceOp
 
 
