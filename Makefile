@@ -3,7 +3,7 @@
 # make test    the same, then every test of C++ and Python
 # make smoke   the tests that take under a minute
 # make bench   the benchmarks        make wheel   dist/headrace-*.whl
-# make serving-wheel   dist/headrace_serving-*.whl, the model server, on top of it
+# make serving-wheel   dist/headrace_serving-*.whl, the model server and gRPC, on top of it
 # make image   dist/image/, what a container image of the model server holds
 # make c-package   the C library as bindings expect it: dist/libtensorflow-*.tar.gz
 # make format  rewrite sources       make lint    what .ci/run checks of them
@@ -65,7 +65,7 @@ wheel:
 
 serving-wheel: configured
 	@bash tools/bootstrap.sh wheel
-	@cmake --build build -j $(JOBS) --target headrace_serving
+	@cmake --build build -j $(JOBS) --target headrace_serving headrace_grpc
 	@ls dist/headrace-*.whl >/dev/null 2>&1 || $(MAKE) wheel
 	bash tools/serving_wheel.sh
 

@@ -6,7 +6,8 @@ list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
 add_library(hr_base_archive STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:hr_base>)
 set_target_properties(hr_base_archive PROPERTIES LINKER_LANGUAGE CXX)
 add_library(headrace_grpc SHARED ${sources}
-    ${PROJECT_SOURCE_DIR}/src/distributed/transport.cc $<TARGET_OBJECTS:hr_rpc>)
+    ${PROJECT_SOURCE_DIR}/src/distributed/transport.cc
+    ${PROJECT_SOURCE_DIR}/src/distributed/wire/bytes.cc $<TARGET_OBJECTS:hr_rpc>)
 target_include_directories(headrace_grpc PRIVATE
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(headrace_grpc PRIVATE hr_base_archive ${HR_GRPC}

@@ -134,7 +134,8 @@ if(HR_GRPC_TRANSPORT)
   endif()
 endif()
 # Tests are compiled twice as fast so; what they test is optimised as ever.
-target_compile_options(headrace_tests PRIVATE $<$<CONFIG:Sanitize>:-O0>)
+target_compile_options(headrace_tests PRIVATE
+    $<$<OR:$<CONFIG:Sanitize>,$<BOOL:${CMAKE_CROSSCOMPILING}>>:-O0>)
 target_compile_definitions(headrace_tests PRIVATE
     HR_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden")
 set(rooms)
@@ -154,6 +155,7 @@ add_test(NAME exported_symbols
          COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check_symbols.py
                  $<TARGET_FILE:headrace> $<TARGET_FILE:headrace_c>
                  $<$<TARGET_EXISTS:_headrace>:$<TARGET_FILE:_headrace>>
+                 $<$<TARGET_EXISTS:headrace_grpc>:$<TARGET_FILE:headrace_grpc>>
          COMMAND_EXPAND_LISTS)
 add_test(NAME outside_project
          COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}

@@ -2,8 +2,8 @@
 
 Usage: python3 tools/check_symbols.py LIBRARY...
 A shared library may export C++ names of namespace headrace and the C ABI
-(TF_*, TFE_*, HR_*), the C library the latter alone; a Python module what a shared library
-may, and its PyInit_ function.
+(TF_*, TFE_*, HR_*), the C library the latter alone, the library of gRPC's transport its
+entry alone; a Python module what a shared library may, and its PyInit_ function.
 """
 
 import os
@@ -16,6 +16,7 @@ LIBRARY = re.compile(
     r"|[^(]* headrace::|(TFE?|HR)_[A-Z]"
 )
 C_LIBRARY = re.compile(r"(TFE?|HR)_[A-Z]")
+GRPC_LIBRARY = re.compile(r"HeadraceGrpcTransport$")
 MODULE = re.compile(LIBRARY.pattern + r"|PyInit_\w+$")
 
 
@@ -39,6 +40,8 @@ def main(paths):
         c_library = os.path.basename(path).startswith("libheadrace_c.")
         names = list(exported(path))
         ours = MODULE if module else C_LIBRARY if c_library else LIBRARY
+        if os.path.basename(path).startswith("libheadrace_grpc."):
+            ours = GRPC_LIBRARY
         alien = [name for name in names if not ours.match(name)]
         print(f"{os.path.basename(path)}: {len(names)} symbols exported")
         for name in alien[:20]:

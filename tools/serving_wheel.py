@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""tools/serving_wheel.py PROGRAM BASE_WHEEL FOLDER: puts headrace-serving, the program,
-into a wheel of its own in FOLDER, with the libraries that neither a bare Linux nor the
-wheel of `headrace` has (gRPC, OpenSSL, libevent and what they need), under names of
-their own, and with their licences. What the other wheel carries, protobuf and oneDNN
-among it, the program takes from there: the two are installed together, of one version.
+"""tools/serving_wheel.py PROGRAM LIBRARY BASE_WHEEL FOLDER: puts headrace-serving, the
+program, and libheadrace_grpc.so, by which tasks of a cluster talk, into a wheel of their
+own in FOLDER, with the libraries that neither a bare Linux nor the wheel of `headrace` has
+(gRPC, OpenSSL, libevent and what they need), under names of their own, and with their
+licences. What the other wheel carries, protobuf and oneDNN among it, is taken from
+there: the two are installed together, of one version.
 """
 
 import base64
@@ -80,14 +81,15 @@ def licence_of(path):
     sys.exit(f"serving_wheel: no package holds {path}, whose licence is wanted")
 
 
-def gather(program, base, folder):
-    """Puts program, libraries and licences into the folder."""
+def gather(built, base, folder):
+    """Puts what is built, its libraries and licences into the folder."""
     place, libs = (os.path.join(folder, PACKAGE + end) for end in ("", ".libs"))
     licences = os.path.join(place, "licences")
     os.makedirs(licences)
     os.makedirs(libs)
     known, files, renamed = in_base(base), [], {}
-    for soname, path in libraries_of(program).items():
+    libraries = {k: v for path in built for k, v in libraries_of(path).items()}
+    for soname, path in libraries.items():
         path = os.path.realpath(path)
         renamed[soname] = known.get(os.path.basename(path))
         if renamed[soname] is None:
@@ -99,10 +101,9 @@ def gather(program, base, folder):
             run("patchelf", "--set-soname", renamed[soname], files[-1])
     with open(os.path.join(place, "__init__.py"), "w") as f:
         f.write(LAUNCHER)
-    own = os.path.join(place, "headrace-serving")
-    shutil.copy(program, own)
-    run("strip", own)
-    for file in [own, *files]:
+    own = [shutil.copy(path, place) for path in built]
+    run("strip", *own)
+    for file in [*own, *files]:
         needed = run("patchelf", "--print-needed", file).split()
         changes = [
             word
@@ -110,10 +111,10 @@ def gather(program, base, folder):
             if name in renamed
             for word in ("--replace-needed", name, renamed[name])
         ]
-        origin = "$ORIGIN" if file != own else f"$ORIGIN/../{PACKAGE}.libs"
+        origin = "$ORIGIN" if file not in own else f"$ORIGIN/../{PACKAGE}.libs"
         path = f"{origin}:$ORIGIN/../headrace.libs"
         run("patchelf", "--force-rpath", "--set-rpath", path, *changes, file)
-    return [own, *files]
+    return [*own, *files]
 
 
 def platform_of(files, base_name):
@@ -160,12 +161,12 @@ def write_wheel(folder, version, platform, target):
 
 
 def main():
-    program, base_path, target = sys.argv[1:]
+    *built, base_path, target = sys.argv[1:]
     version, platform = re.match(
         r"headrace-([^-]+)-.*-(manylinux[^-]*)\.whl", os.path.basename(base_path)
     ).groups()
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(base_path) as base:
-        files = gather(program, base, folder)
+        files = gather(built, base, folder)
         print(write_wheel(folder, version, platform_of(files, platform), target))
 
 

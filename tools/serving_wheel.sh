@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds dist/headrace_serving-*.whl from build/bin/headrace-serving and the wheel in
-# dist/ (serving_wheel.py), and tries both in an empty venv: the program starts by each
+# Builds dist/headrace_serving-*.whl from build/bin/headrace-serving,
+# build/libheadrace_grpc.so and the wheel in dist/ (serving_wheel.py), and tries both in an empty venv: the program starts by each
 # of its names and answers the client; it holds them to 20 MB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,8 @@ venv=$PWD/$(<build-wheel/venv)
 PATH=$venv/bin:$PATH
 base=$(find dist -name 'headrace-*.whl' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2)
 rm -f dist/headrace_serving-*.whl
-wheel=$(python tools/serving_wheel.py build/bin/headrace-serving "$base" dist)
+wheel=$(python tools/serving_wheel.py build/bin/headrace-serving \
+  build/libheadrace_grpc.so "$base" dist)
 
 folder=$(mktemp -d)
 server=''
@@ -24,6 +25,13 @@ cp -r tests/golden/saved_models/plain "$folder/models/plain/7"
 cd "$folder"
 venv/bin/headrace-serving --version
 venv/bin/headrace serve --version
+# The library finds all that it stands on.
+venv/bin/python - <<'PROGRAM'
+import ctypes, os
+import headrace_serving
+library = os.path.join(os.path.dirname(headrace_serving.__file__), "libheadrace_grpc.so")
+assert ctypes.CDLL(library).HeadraceGrpcTransport
+PROGRAM
 port=$(venv/bin/python -c '
 import socket
 a, b = (socket.create_server(("", 0)) for _ in range(2))

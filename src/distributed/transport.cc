@@ -21,32 +21,6 @@ bool IsBinary(const std::string& key) {
 
 }  // namespace
 
-Bytes::Bytes(std::string text) { Append(std::move(text)); }
-
-void Bytes::Append(Piece piece) {
-  if (piece.size == 0) return;
-  size_ += piece.size;
-  pieces_.push_back(std::move(piece));
-}
-
-void Bytes::Append(std::string text) {
-  const auto owner = std::make_shared<const std::string>(std::move(text));
-  Append(Piece{owner, owner->data(), owner->size()});
-}
-
-void Bytes::Append(Bytes bytes) {
-  size_ += bytes.size_;
-  pieces_.insert(pieces_.end(), std::make_move_iterator(bytes.pieces_.begin()),
-                 std::make_move_iterator(bytes.pieces_.end()));
-}
-
-std::string Bytes::Flat() const {
-  std::string all;
-  all.reserve(size_);
-  for (const Piece& piece : pieces_) all.append(piece.data, piece.size);
-  return all;
-}
-
 std::string Fault(const std::string& path, const Metadata& metadata) {
   if (path.size() < 2 || path[0] != '/' ||
       !std::all_of(path.begin(), path.end(),

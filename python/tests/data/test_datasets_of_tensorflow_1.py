@@ -99,7 +99,7 @@ def test_older_names_of_specs():
 
 
 def test_what_pipelines_do_not_do_is_said():
-    for name in ("DatasetToGraph", "DatasetToGraphV2", "DataServiceDatasetV4"):
+    for name in ("RegisterDatasetV2", "DataServiceDatasetV4"):
         with pytest.raises(AttributeError, match=f"raw_ops.{name} is not supported: "):
             getattr(tf.raw_ops, name)
     with pytest.raises(AttributeError, match="there is no data service"):

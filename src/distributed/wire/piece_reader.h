@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "distributed/transport.h"
+#include "distributed/wire/bytes.h"
 
 namespace headrace::distributed {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "distributed/transport.h"
+#include "distributed/wire/bytes.h"
 #include "tensor/tensor.h"
 
 namespace headrace::distributed {
