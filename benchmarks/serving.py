@@ -313,9 +313,11 @@ class Work:
         path.write_bytes(content)
         return path
 
-    def call(self, server, method, request, connections, rate=None, seconds=None):
+    def call(
+        self, server, method, request, connections, rate=None, seconds=None, by="ask"
+    ):
         """(calls a second, p50, p99, p99.9) over gRPC."""
-        command = [TOOL, "ask", f"127.0.0.1:{server.grpc}", method, str(request)]
+        command = [TOOL, by, f"127.0.0.1:{server.grpc}", method, str(request)]
         command += [str(connections), str(seconds or self.options.seconds)]
         command += [str(rate)] if rate else []
         return tuple(map(float, subprocess.check_output(command, text=True).split()))
@@ -438,7 +440,8 @@ def part_json(work, ours, rival):
 
 def part_batches(work, ours, rival):
     """64 connections, so that one batch of 32 fills while the other one runs. The load
-    and the transport take their part of the processors, which the bare server tells."""
+    is one thread without gRPC, whose client takes as much as its server; what it and the
+    transport take of the processors the bare server tells."""
     import headrace as tf
 
     batch, connections = 32, 64
@@ -455,6 +458,9 @@ def part_batches(work, ours, rival):
     ]
     x = tf.constant(np.ones((batch, 32), np.float32))
 
+    def press(what):
+        return work.call(what, PREDICT, request, connections, by="press")
+
     def engine():
         model(x=x)
         begin, count = time.perf_counter(), 0
@@ -466,13 +472,13 @@ def part_batches(work, ours, rival):
 
     def both():
         """What engine and transport would come to, one after the other."""
-        calls = work.call(bare, PREDICT, request, connections)[0]
+        calls = press(bare)[0]
         rate = 1 / (1 / calls + 1 / engine()[0])
         return rate, batch / rate * 1e6, 0, 0
 
     work.turns(
         f"batches of {batch}, {connections} connections",
-        lambda: work.call(server, PREDICT, request, connections),
+        lambda: press(server),
         {"engine alone": ("0.9", engine), "engine behind the floor": ("1", both)},
     )
     bare.stop()

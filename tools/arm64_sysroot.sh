@@ -10,7 +10,8 @@ mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 packages=(
   libc6-dev libstdc++-12-dev libgomp1
   libdnnl-dev libeigen3-dev libprotobuf-dev libabsl-dev libleveldb-dev libre2-dev
-  libsnappy-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libxsimd-dev libhwy-dev
+  libsnappy-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libwebp-dev libxsimd-dev
+  libhwy-dev
   libgtest-dev
 )
 sysroot=build-arm64/sysroot

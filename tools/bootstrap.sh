@@ -13,7 +13,7 @@ build_packages=(
   cmake ninja-build g++ ccache mold pkg-config
   libdnnl-dev libeigen3-dev ocl-icd-opencl-dev libprotobuf-dev protobuf-compiler
   libabsl-dev libleveldb-dev libre2-dev libsnappy-dev zlib1g-dev
-  libpng-dev libjpeg62-turbo-dev
+  libpng-dev libjpeg62-turbo-dev libwebp-dev
   libxsimd-dev libhwy-dev libgtest-dev python3-venv python3-dev
   libgrpc++-dev libevent-dev libssl-dev
 )

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -120,6 +121,31 @@ TEST(Allocator, BlocksMayMoveBetweenThreads) {
     taker.join();
   }
   EXPECT_EQ(A().stats().bytes_in_use, before);
+}
+
+// As a server's requests do, whose tensors another thread frees.
+TEST(Allocator, BlocksComeBackFromAThreadThatOnlyFrees) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "nothing is cached under the address sanitizer";
+#endif
+  std::vector<void*> blocks(200);
+  std::atomic<int> turns{0};  // odd: the other thread's
+  constexpr int kTurns = 400;
+  const int64_t held = A().stats().bytes_held;
+  std::thread taker([&] {
+    for (int turn = 1; turn < kTurns; turn += 2) {
+      while (turns != turn) std::this_thread::yield();
+      for (void* b : blocks) A().Deallocate(b, 64);
+      ++turns;
+    }
+  });
+  while (turns < kTurns) {
+    for (void*& b : blocks) b = A().Allocate(64);
+    const int turn = ++turns;
+    while (turns == turn) std::this_thread::yield();
+  }
+  taker.join();
+  EXPECT_LE(A().stats().bytes_held - held, 64 << 10);
 }
 
 TEST(Allocator, WorksInAForkedChild) {

@@ -10,6 +10,7 @@
 #include "bind/call/tensor_functions.h"
 #include "bind/call/tensor_type.h"
 #include "bind/checkpoint.h"
+#include "bind/cluster/cluster.h"
 #include "bind/command.h"
 #include "bind/function/named_functions.h"
 #include "bind/function/named_gradient.h"
@@ -72,6 +73,7 @@ NB_MODULE(_headrace, m) {
   AddTraces(m);
   AddNamedFunctions(m);
   AddSession(m);
+  AddCluster(m);
   AddGraphDef(m);
   AddSavedModel(m);
   AddModelWriter(m);

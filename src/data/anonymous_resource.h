@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "op/op.h"
 #include "op/resource.h"
@@ -18,6 +19,14 @@ inline void SetAnonymous(KernelContext& c, std::shared_ptr<Resource> resource) {
   c.set_output(0, Tensor::Scalar(std::move(handle)));
   if (c.num_outputs() > 1) c.set_output(1, Tensor::Scalar(Variant()));
 }
+
+// One that a graph of a dataset makes anew, by a call of an op, as a handle is
+// nothing outside of this process.
+class RemadeResource : public Resource {
+ public:
+  virtual const char* maker() const = 0;
+  virtual std::vector<Tensor> maker_inputs() const { return {}; }
+};
 
 // The kernel of the ops that upstream deletes such resources with.
 inline Status LeaveToHandles(KernelContext& c) { return OkStatus(); }

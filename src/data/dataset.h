@@ -128,6 +128,13 @@ using ElementReaderPtr = std::unique_ptr<ElementReader>;
 class Dataset;
 using DatasetPtr = std::shared_ptr<const Dataset>;
 
+// The call of an op that made a dataset: graphs of datasets repeat it.
+struct DatasetCall {
+  const OpDef* op = nullptr;
+  AttrMap attrs;
+  std::vector<Tensor> inputs;
+};
+
 // Immutable; shared by tensors of variants and by its iterators. Made by
 // MakeNested: chains of datasets may be long.
 class Dataset : public VariantValue,
@@ -166,6 +173,12 @@ class Dataset : public VariantValue,
   virtual bool reads_files() const { return false; }
   // The options that this dataset sets.
   virtual void SetOptions(WalkOptions* options) const {}
+  // Null for datasets that no op made: windows, what functions were given.
+  const DatasetCall* call() const { return call_.get(); }
+  // By who made the dataset, before others see it.
+  void SetCall(DatasetCall call) const {
+    call_ = std::make_unique<const DatasetCall>(std::move(call));
+  }
   // Reads elements by number; FailedPrecondition where the dataset, or one that
   // it is made of, has to be walked along. What is read holds this dataset.
   virtual StatusOr<ElementReaderPtr> Reader(PullContext& c) const;
@@ -181,6 +194,7 @@ class Dataset : public VariantValue,
 
  private:
   const ElementSpec spec_;
+  mutable std::unique_ptr<const DatasetCall> call_;
   static constexpr int64_t kNotCounted = -3;
   mutable std::atomic<int64_t> cardinality_{kNotCounted};
   mutable std::atomic<int> depth_{0};  // 0: not counted yet

@@ -51,6 +51,19 @@ StatusOr<std::vector<std::string>> TextsInput(const KernelContext& c, int i,
   return std::vector<std::string>(texts.begin(), texts.end());
 }
 
+void NoteCall(const KernelContext& c, const Dataset& dataset) {
+  DatasetCall call{&c.op().def(), c.op().attrs(), {}};
+  call.inputs.reserve(c.num_inputs());
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    const Tensor& t = c.input(i);
+    // Memory that is borrowed for the call alone; it belongs to small values.
+    StatusOr<Tensor> kept = t.counted() ? t : t.Clone();
+    if (!kept.ok()) return;  // no graph of it, then
+    call.inputs.push_back(*std::move(kept));
+  }
+  dataset.SetCall(std::move(call));
+}
+
 Status SetDataset(KernelContext& c, DatasetPtr dataset) {
   // Refused where the dataset is made, not where some thread walks along it.
   HR_RETURN_IF_ERROR(dataset->CheckDepth());

@@ -38,10 +38,14 @@ Status ElementRule(ShapeContext& c);
 
 // Output 0 holds the dataset; an error where it is too deep to walk along.
 Status SetDataset(KernelContext& c, DatasetPtr dataset);
+// Notes that the call `c` makes the new `dataset`.
+void NoteCall(const KernelContext& c, const Dataset& dataset);
 // The new D(args...).
 template <typename D, typename... Args>
 Status SetDataset(KernelContext& c, Args&&... args) {
-  return SetDataset(c, MakeNested<const D>(std::forward<Args>(args)...));
+  DatasetPtr dataset = MakeNested<const D>(std::forward<Args>(args)...);
+  NoteCall(c, *dataset);
+  return SetDataset(c, std::move(dataset));
 }
 
 // What an op lacks under the name that it had while it was experimental: for

@@ -44,11 +44,14 @@ class LocalPlace {
           {8, absl::StrCat("Received message larger than max (", request.size(),
                            " vs. ", options_.longest_message, ")")});
     }
+    bool stops;
     {
       const MutexLock lock(mutex_);
-      if (stops_) return call->Finish({14, kServerStops});
-      calls_.insert(call);
+      stops = stops_;
+      if (!stops) calls_.insert(call);
     }
+    // Without the lock, which the end of a call takes.
+    if (stops) return call->Finish({14, kServerStops});
     Run([&] {
       // Kept, so that what is thrown is told before it is let go.
       const auto handle = ServerHandle(call);

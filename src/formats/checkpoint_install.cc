@@ -1,6 +1,12 @@
 #include "formats/checkpoint_install.h"
 
+#include <unistd.h>
+
+#include <set>
+#include <tuple>
+
 #include "base/files/files.h"
+#include "base/mutex.h"
 #include "formats/checkpoint_writer.h"
 #include "formats/table.h"
 #include "tensorflow/core/protobuf/tensor_bundle.pb.h"
@@ -20,6 +26,33 @@ int ShardsThere(FileSystem* fs, const std::string& prefix) {
   if (!bytes.ok() || !header.ParseFromString(*bytes)) return 0;
   return header.num_shards();
 }
+
+// While it lives, nobody else of this process installs a checkpoint under this
+// prefix: two at a time would delete and rename each other's files.
+class PrefixHold {
+ public:
+  // The process is part of the key, as the child of a fork has copies of holds
+  // whose threads it has not.
+  PrefixHold(FileSystem* fs, const std::string& prefix)
+      : key_(getpid(), fs, prefix) {
+    MutexLock lock(mutex_);
+    while (!held_.insert(key_).second) changed_.Wait(mutex_);
+  }
+  ~PrefixHold() {
+    MutexLock lock(mutex_);
+    held_.erase(key_);
+    changed_.NotifyAll();
+  }
+  PrefixHold(const PrefixHold&) = delete;
+  PrefixHold& operator=(const PrefixHold&) = delete;
+
+ private:
+  using Key = std::tuple<pid_t, FileSystem*, std::string>;
+  static inline Mutex mutex_;
+  static inline CondVar changed_;
+  static inline std::set<Key> held_ ABSL_GUARDED_BY(mutex_);
+  const Key key_;
+};
 
 class Installer {
  public:
@@ -88,6 +121,7 @@ class Installer {
 Status InstallCheckpoint(FileSystem* fs, const std::string& prefix,
                          const std::vector<std::string>& data,
                          IndexWriter write_index, bool sync) {
+  const PrefixHold hold(fs, prefix);
   Installer installer(fs, prefix, sync);
   const int shards = static_cast<int>(data.size());
   const int old = ShardsThere(fs, prefix);

@@ -3,6 +3,7 @@
 #include "formats/checkpoint_install.h"
 
 #include <climits>
+#include <thread>
 
 #include "base/files/files.h"
 #include "base/files/memory_file_system.h"
@@ -194,6 +195,27 @@ TEST(InstallCheckpoint, SyncsOnlyWhenAsked) {
     EXPECT_EQ(fs.syncs(), 0) << shards;
     ASSERT_TRUE(Save(&fs, 3, shards).ok());
     EXPECT_GT(fs.syncs(), 3) << shards;
+  }
+}
+
+// Whoever is last, all of one of them is there, and nothing else.
+TEST(InstallCheckpoint, TwoMaySaveOnePrefixAtOnce) {
+  MemoryFileSystem fs;
+  ASSERT_TRUE(CreateDirectories(&fs, "f").ok());
+  for (const int shards : {1, 2}) {
+    std::vector<Status> statuses(2);
+    std::vector<std::thread> threads;
+    for (int64_t t = 0; t < 2; ++t) {
+      threads.emplace_back([&, t] {
+        for (int k = 0; k < 50; ++k) statuses[t].Update(Save(&fs, t, shards));
+      });
+    }
+    for (std::thread& t : threads) t.join();
+    EXPECT_TRUE(statuses[0].ok()) << statuses[0];
+    EXPECT_TRUE(statuses[1].ok()) << statuses[1];
+    const auto value = Load(&fs);
+    EXPECT_TRUE(value.ok()) << value.status();
+    EXPECT_EQ(*fs.List("f"), FilesOf(shards));
   }
 }
 

@@ -84,51 +84,13 @@ constexpr AbsentOps kAbsent[] = {
      "XlaSparseDenseMatmulGradWithSgdAndStaticBufferSize "
      "XlaSparseDenseMatmulWithCsrInput "
      "XlaSparseDenseMatmulWithStaticBufferSize XlaSplitND"},
-    {"GPU", "it has a kernel for GPUs alone, and Headrace runs on CPUs",
-     "CTCLossV2 CheckPinned CudnnRNN CudnnRNNBackprop CudnnRNNBackpropV2 "
-     "CudnnRNNBackpropV3 CudnnRNNCanonicalToParams "
-     "CudnnRNNCanonicalToParamsV2 CudnnRNNParamsSize "
-     "CudnnRNNParamsToCanonical CudnnRNNParamsToCanonicalV2 CudnnRNNV2 "
-     "CudnnRNNV3 GenerateBoundingBoxProposals NcclAllReduce NcclBroadcast "
-     "NcclReduce"},
     {"cluster", "it needs several processes, and Headrace works in one",
-     "CollectiveAllToAllV2 CollectiveAllToAllV3 CollectiveAssignGroupV2 "
-     "CollectiveBcastRecv CollectiveBcastRecvV2 CollectiveBcastSend "
-     "CollectiveBcastSendV2 CollectiveGather CollectiveGatherV2 "
-     "CollectiveInitializeCommunicator CollectiveReduce "
-     "CollectiveReduceScatterV2 CollectiveReduceV2 CollectiveReduceV3 Recv "
-     "RemoteCall Send"},
-    {"training-internals",
-     "it is a step of the gradient boosted trees of tf.estimator, which "
-     "are not supported",
-     "BoostedTreesAggregateStats BoostedTreesBucketize "
-     "BoostedTreesCalculateBestFeatureSplit "
-     "BoostedTreesCalculateBestFeatureSplitV2 "
-     "BoostedTreesCalculateBestGainsPerFeature BoostedTreesCenterBias "
-     "BoostedTreesCreateEnsemble BoostedTreesCreateQuantileStreamResource "
-     "BoostedTreesDeserializeEnsemble BoostedTreesEnsembleResourceHandleOp "
-     "BoostedTreesExampleDebugOutputs BoostedTreesFlushQuantileSummaries "
-     "BoostedTreesGetEnsembleStates BoostedTreesMakeQuantileSummaries "
-     "BoostedTreesMakeStatsSummary BoostedTreesPredict "
-     "BoostedTreesQuantileStreamResourceAddSummaries "
-     "BoostedTreesQuantileStreamResourceDeserialize "
-     "BoostedTreesQuantileStreamResourceFlush "
-     "BoostedTreesQuantileStreamResourceGetBucketBoundaries "
-     "BoostedTreesQuantileStreamResourceHandleOp "
-     "BoostedTreesSerializeEnsemble BoostedTreesSparseAggregateStats "
-     "BoostedTreesSparseCalculateBestFeatureSplit "
-     "BoostedTreesTrainingPredict BoostedTreesUpdateEnsemble "
-     "BoostedTreesUpdateEnsembleV2 IsBoostedTreesEnsembleInitialized "
-     "IsBoostedTreesQuantileStreamResourceInitialized"},
+     "Recv Send"},
     {"training-internals",
      "it tells the runtime of TensorFlow about its own state",
-     "AssertPrevDataset CreateSummaryDbWriter FileSystemSetConfiguration "
-     "IteratorGetModelProto ListSnapshotChunksDataset SnapshotChunkDataset"},
-    {"wanted", "this format is not read yet", "DecodeJxl DecodeWebP"},
-    {"wanted",
-     "pipelines are not written as graphs; use Dataset.save, or a "
-     "checkpoint of the iterator",
-     "DatasetFingerprint DatasetFromGraph DatasetToGraph DatasetToGraphV2"},
+     "CreateSummaryDbWriter IteratorGetModelProto ListSnapshotChunksDataset "
+     "SnapshotChunkDataset"},
+    {"wanted", "this format is not read yet", "DecodeJxl"},
     {"cluster", "there is no data service; share files with Dataset.shard",
      "DataServiceDataset DataServiceDatasetV2 DataServiceDatasetV3 "
      "DataServiceDatasetV4 DistributedSave RegisterDataset "

@@ -87,9 +87,14 @@ StatusOr<std::unique_ptr<Kernel>> BindKernel(const ResolvedOp& op,
     absl::StrAppend(&attrs, attrs.empty() ? "" : ", ", name, "=",
                     AttrToString(value));
   }
+  const std::string why =
+      op.def().cpu_kernel || op.def().cuda_kernel
+          ? absl::StrCat("No ", device_type, " kernel of ", op.name(),
+                         " for these types")
+          : absl::StrCat("All kernels registered for op ", op.name(),
+                         ":\n  <no registered kernels>\n");
   return NotFound("Could not find device for node: {{node ", op.name(),
-                  "}} = ", op.name(), "[", attrs, "]\nNo ", device_type,
-                  " kernel of ", op.name(), " for these types");
+                  "}} = ", op.name(), "[", attrs, "]\n", why);
 }
 
 }  // namespace headrace

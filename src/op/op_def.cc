@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "op/op_spec.h"
 #include "op/registry.h"
+#include "op/rendezvous.h"
 
 namespace headrace {
 namespace {
@@ -93,6 +94,7 @@ OpBuilder& OpBuilder::AllowsUninitialized() {
 }
 OpBuilder& OpBuilder::Role(OpRole role) {
   def_.role = role;
+  if (role == kReceiveRole) def_.is_distributed = true;
   return *this;
 }
 

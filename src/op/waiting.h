@@ -1,6 +1,8 @@
 // Which ops may wait, as their files state: HR_OP(...).Traits({kMayWait}).
 #pragma once
 
+#include <functional>
+
 #include "op/op_def.h"
 
 namespace headrace {
@@ -39,5 +41,16 @@ inline Status WouldWait() {
 inline bool IsWouldWait(const Status& s) {
   return absl::IsUnavailable(s) && s.GetPayload(kWouldWait).has_value();
 }
+
+// A kernel of such an op that tells when it is worth trying again, so that
+// nobody waits for it: plans then take no thread for it.
+class AwaitingKernel {
+ public:
+  virtual ~AwaitingKernel() = default;
+  // Behind a Run that ended with WouldWait(), on its thread: calls `ready` once,
+  // perhaps at once, on any thread, when the next Run would not end so. `ready`
+  // may be called when the run is over.
+  virtual void Await(std::function<void()> ready) = 0;
+};
 
 }  // namespace headrace

@@ -4,6 +4,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "graph/at_node.h"
+#include "op/processor.h"
+#include "op/rendezvous.h"
 #include "runtime/references.h"
 
 namespace headrace {
@@ -41,6 +43,7 @@ class Maker {
       HR_RETURN_IF_ERROR(Connect(static_cast<int>(i)));
     }
     HR_RETURN_IF_ERROR(FindFrames());
+    HR_RETURN_IF_ERROR(CheckEnds());
     for (size_t i = 0; i < nodes_.size(); ++i) Place(static_cast<int>(i));
     return SetFetches(fetches);
   }
@@ -63,9 +66,16 @@ class Maker {
       out.constant = n->op().bool_attr("is_constant");
     }
     if (out.role != OpRole::kNone) return OkStatus();
+    if (n->def().Is(kSendRole) || n->def().Is(kReceiveRole)) {
+      out.role = n->def().role;
+    }
     StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*out.op);
     if (!kernel.ok()) return AtNode(kernel.status(), n->name());
-    out.kernel = *std::move(kernel);
+    const auto named = n->def().Has(kMeetsOthers)
+                           ? ProcessorNamed(n->device())
+                           : std::nullopt;
+    out.kernel = named ? OnProcessor(*std::move(kernel), *named)
+                       : *std::move(kernel);
     return OkStatus();
   }
 
@@ -168,6 +178,21 @@ class Maker {
     return OkStatus();
   }
 
+  // A key of a rendezvous names no iteration.
+  Status CheckEnds() const {
+    for (const FrameGraph::FrameNode& n : g_.nodes) {
+      if (n.frame == 0 ||
+          (n.role != kSendRole && n.role != kReceiveRole)) {
+        continue;
+      }
+      return Unimplemented("Node ", n.name, ": the loop '",
+                           g_.frames[n.frame].name,
+                           "' has nodes on several devices, which is not "
+                           "supported: place all of the loop on one");
+    }
+    return OkStatus();
+  }
+
   void Place(int id) {
     FrameGraph::FrameNode& n = g_.nodes[id];
     FrameGraph::Frame& frame = g_.frames[n.frame];
@@ -211,6 +236,13 @@ class Maker {
 
 bool IsFrameOp(const OpDef& op) {
   return op.role >= OpRole::kSwitch && op.role <= OpRole::kControlTrigger;
+}
+
+bool MayBeDead(const Node& n) {
+  if (IsFrameOp(n.def())) return true;
+  if (!n.def().Is(kReceiveRole)) return false;
+  const bool* alive = n.op().attrs().Get<bool>("_alive");
+  return alive == nullptr || !*alive;
 }
 
 StatusOr<FrameGraph> FrameGraph::Make(absl::Span<Node* const> nodes,

@@ -14,6 +14,9 @@ namespace headrace {
 
 // True for Switch, Merge, Enter, Exit, NextIteration and their kin.
 bool IsFrameOp(const OpDef& op);
+// True for nodes whose values may be dead: those, and what comes from another
+// device that does not say that it is alive.
+bool MayBeDead(const Node& n);
 
 // Immutable; all numbers are positions in the vectors that the names tell.
 struct FrameGraph {
@@ -33,9 +36,9 @@ struct FrameGraph {
   };
   struct FrameNode {
     ResolvedOpPtr op;
-    std::shared_ptr<Kernel> kernel;  // of kNone
+    std::shared_ptr<Kernel> kernel;  // null for frame ops
     std::string name;
-    OpRole role = OpRole::kNone;  // that of a frame op
+    OpRole role = OpRole::kNone;  // of a frame op, or an end of an edge
     bool constant = false;        // Enter: the value goes to every iteration
     int frame = -1;               // where it runs
     int out_frame = -1;           // where its outputs are seen

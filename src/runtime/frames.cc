@@ -9,6 +9,7 @@
 #include "base/timeline.h"
 #include "graph/at_node.h"
 #include "op/reach.h"
+#include "op/rendezvous.h"
 #include "op/run_once.h"
 #include "op/waiting.h"
 #include "runtime/frame_graph.h"
@@ -215,7 +216,7 @@ class FrameRunner {
       if (failed.ok()) failed = StartLate();
       if (!waits_.any()) continue;
       const WaitingSteps::Ended ended = waits_.Next();
-      const Status s = EndWaiting(ended);
+      const Status s = ended.again ? TryAgain(ended.key) : EndWaiting(ended);
       // The first to fail counts, and what this run ended is no failure.
       if (failed.ok() && !waits_.EndedByCancel(s)) failed = s;
       if (!failed.ok()) waits_.Cancel();
@@ -225,6 +226,7 @@ class FrameRunner {
   }
 
   bool IsDead(const FrameGraph::FrameNode& n, const NodeState& state) const {
+    if (n.role == kSendRole) return false;  // it tells the other side
     switch (n.role) {
       case OpRole::kMerge:
         return state.live < 0;
@@ -256,7 +258,7 @@ class FrameRunner {
     const FrameGraph::FrameNode& n = g_.nodes[r.node];
     Iteration* it = r.run->at(r.iteration);
     Status s = Compute(n, *it, it->nodes[n.slot], outputs);
-    return s.ok() ? s : AtNode(s, n.name);
+    return s.ok() || IsWouldWait(s) ? s : AtNode(s, n.name);
   }
 
   // The outputs of a node go where they are read.
@@ -307,15 +309,44 @@ class FrameRunner {
         return s;
       }
       w->key = next_key_++;
-      waits_.Start(w->key, def.Has(kCallsPython), work);
+      if (AwaiterOf(r)) {
+        HR_RETURN_IF_ERROR(TryAgain(w->key));
+      } else {
+        waits_.Start(w->key, def.Has(kCallsPython), work);
+      }
     }
     return OkStatus();
   }
 
+  AwaitingKernel* AwaiterOf(const Ready& r) const {
+    return dynamic_cast<AwaitingKernel*>(g_.nodes[r.node].kernel.get());
+  }
+
+  // Runs a node that takes no thread to wait; such nodes have no inputs that a
+  // first try would take.
+  Status TryAgain(int key) {
+    const auto w = UnderWay(key);
+    Status s;
+    {
+      const WaitRefusal refused;
+      s = ComputeAt(w->ready, absl::MakeSpan(w->outputs));
+    }
+    if (IsWouldWait(s)) {
+      waits_.Await(key, [&](std::function<void()> ready) {
+        AwaiterOf(w->ready)->Await(std::move(ready));
+      });
+      return OkStatus();
+    }
+    return EndWaiting({key, std::move(s)});
+  }
+
+  std::list<Waiting>::iterator UnderWay(int key) {
+    return std::find_if(under_way_.begin(), under_way_.end(),
+                        [&](const Waiting& x) { return x.key == key; });
+  }
+
   Status EndWaiting(const WaitingSteps::Ended& ended) {
-    const auto w =
-        std::find_if(under_way_.begin(), under_way_.end(),
-                     [&](const Waiting& x) { return x.key == ended.key; });
+    const auto w = UnderWay(ended.key);
     if (ended.status.ok()) {
       Finish(w->ready, absl::MakeSpan(w->outputs), false);
     }
@@ -332,7 +363,9 @@ class FrameRunner {
       if (!s.reader.kernel || !taken.back().has_buffer()) continue;
       HR_RETURN_IF_ERROR(ReadReference(s.reader, c_.services(), &taken.back()));
     }
-    switch (n.role) {
+    // Of a branch that is not taken, by data or by control.
+    if (n.role == kSendRole && state.dead > 0) taken[0] = Tensor();
+    switch (n.kernel ? OpRole::kNone : n.role) {
       case OpRole::kNone:
         break;
       case OpRole::kControlTrigger:

@@ -34,7 +34,11 @@ class Executable::OverlapRun {
       }
       if (!waiting_.any()) break;
       const WaitingSteps::Ended ended = waiting_.Next();
-      End(ended.key, ended.status);
+      if (ended.again) {
+        if (!Try(ended.key)) Await(ended.key);
+      } else {
+        End(ended.key, ended.status);
+      }
     }
     MutexLock lock(error_.mutex);
     if (!error_.status.ok()) return std::move(error_.status);
@@ -52,9 +56,12 @@ class Executable::OverlapRun {
         LetGo(i);
         continue;
       }
-      if (e_.overlap_.waiters[w].tried && Try(i)) {
-        if (failed_) return;
-        continue;
+      if (e_.overlap_.waiters[w].tried) {
+        if (Try(i)) {
+          if (failed_) return;
+          continue;
+        }
+        if (Await(i)) continue;
       }
       const bool busy = e_.overlap_.waiters[w].busy;
       // With nothing else to do this thread waits itself.
@@ -78,6 +85,17 @@ class Executable::OverlapRun {
     }
     if (IsWouldWait(s)) return false;
     End(i, std::move(s));
+    return true;
+  }
+
+  // Step i, which would wait, is tried again when its kernel says so; false
+  // where that cannot tell.
+  bool Await(int i) {
+    auto* kernel = dynamic_cast<AwaitingKernel*>(e_.steps_[i].kernel);
+    if (kernel == nullptr) return false;
+    waiting_.Await(i, [&](std::function<void()> ready) {
+      kernel->Await(std::move(ready));
+    });
     return true;
   }
 

@@ -8,7 +8,9 @@
 #include "base/cancellation.h"
 #include "graph/at_node.h"
 #include "graph/needed_nodes.h"
+#include "op/processor.h"
 #include "op/registry.h"
+#include "op/rendezvous.h"
 #include "op/shape_context.h"
 #include "runtime/frame_graph.h"
 #include "runtime/frames.h"
@@ -85,22 +87,71 @@ Status Sort(std::vector<Node*>* nodes, const Mapping& fed) {
   return OkStatus();
 }
 
+// More ends of edges than these are followed node by node: a plan would run
+// them one by one (wait_order.cc), and tasks then wait for each other.
+constexpr int kMostReceives = 1000;
+
 bool RunsInFrames(const std::vector<Node*>& nodes) {
-  return std::any_of(nodes.begin(), nodes.end(),
-                     [](Node* n) { return IsFrameOp(n->def()); });
+  int receives = 0;
+  for (const Node* n : nodes) {
+    if (MayBeDead(*n)) return true;
+    receives += n->def().Is(kReceiveRole);
+  }
+  return receives > kMostReceives;
 }
+
+// Finds calls that meet others, also in functions that nodes call.
+class MeetingFinder {
+ public:
+  explicit MeetingFinder(const FunctionLibrary* library) : library_(library) {}
+  bool AnyOf(absl::Span<Node* const> nodes) {
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](const Node* n) { return Meets(n->op()); });
+  }
+
+ private:
+  bool Meets(const ResolvedOp& op) {
+    if (op.def().Has(kMeetsOthers)) return true;
+    if (!CallsFunctions(op.def())) return false;
+    for (const auto& [name, value] : op.attrs()) {
+      if (const auto* f = std::get_if<FuncRef>(&value)) {
+        if (InFunction(*f)) return true;
+      } else if (const auto* all = std::get_if<std::vector<FuncRef>>(&value)) {
+        for (const FuncRef& f : *all) {
+          if (InFunction(f)) return true;
+        }
+      }
+    }
+    return false;
+  }
+  // False for those that were looked at: they are called here, too.
+  bool InFunction(const FuncRef& ref) {
+    const StatusOr<FunctionPtr> f = FindFunction(library_, ref.name);
+    if (!f.ok() || !seen_.insert(f->get()).second) return false;
+    const Graph& body = *(*f)->body;
+    for (int i = 0; i < body.num_nodes(); ++i) {
+      if (Meets(body.node(i)->op())) return true;
+    }
+    return false;
+  }
+
+  const FunctionLibrary* const library_;
+  absl::flat_hash_set<const Function*> seen_;
+};
 
 class Writer {
  public:
   // `asked`: calls that are made even if nobody reads their results.
   // `waits`: null where calls run one by one.
   Writer(Program* p, const FunctionLibrary* library, PlanBudget* budget,
-         absl::flat_hash_set<const Node*> asked, WaitTracker* waits)
+         absl::flat_hash_set<const Node*> asked, WaitTracker* waits,
+         bool is_body)
       : p_(p),
         library_(library),
         budget_(budget),
         asked_(std::move(asked)),
-        waits_(waits) {}
+        waits_(waits),
+        graph_body_{.serial = is_body} {}
 
   // The value of the variable behind reference `v`, the output `e`, read at
   // this place of the program.
@@ -171,6 +222,9 @@ class Writer {
     // A target runs for what it may refuse, though nobody reads it.
     call.effect = HasSideEffect(n->def()) || asked_.contains(n);
     call.whole = asked_.contains(n) || waited_.contains(n);
+    if (n->def().Has(kMeetsOthers)) {
+      HR_RETURN_IF_ERROR(PutOnProcessor(*n, &call));
+    }
     if (waits_) {
       if (waits_->MayWait(n->op())) call.waiter = waits_->Add(*n, &behind_);
       call.behind = behind_;
@@ -196,6 +250,15 @@ class Writer {
       return OkStatus();
     }
     p_->calls.push_back(std::move(call));
+    return OkStatus();
+  }
+
+  // Its kernel knows the device of the node, or of the call that it is part of.
+  Status PutOnProcessor(const Node& n, Call* call) const {
+    const int index = ProcessorNamed(n.device()).value_or(processor_);
+    if (index < 0) return OkStatus();  // that of who runs it
+    HR_ASSIGN_OR_RETURN(auto kernel, BindKernel(*call->op));
+    call->kernel = OnProcessor(std::move(kernel), index);
     return OkStatus();
   }
 
@@ -234,12 +297,14 @@ class Writer {
   // Those of the body that call `n` runs.
   Status WriteNodes(const Node* n, absl::Span<Node* const> nodes, Mapping* map,
                     int depth) {
-    if (waits_ == nullptr) return Write(nodes, map, depth);
+    const int processor = processor_;
+    if (const auto named = ProcessorNamed(n->device())) processor_ = *named;
     WaitTracker::Body inner{.serial = true, .entry = behind_};
     WaitTracker::Body* const outer = std::exchange(body_, &inner);
     Status s = Write(nodes, map, depth);
     body_ = outer;
-    waits_->WroteBody(outer, *n, inner);
+    processor_ = processor;
+    if (waits_) waits_->WroteBody(outer, *n, inner);
     return s;
   }
 
@@ -252,6 +317,7 @@ class Writer {
   WaitTracker::Body graph_body_;
   WaitTracker::Body* body_ = &graph_body_;
   WaitSet behind_;  // of the node that is written
+  int processor_ = -1;  // of the call that is written out
 };
 
 // True for a node that does nothing but wait for others.
@@ -372,10 +438,18 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
     return p;
   }
   HR_RETURN_IF_ERROR(Sort(&nodes, map));
-  // Bodies run what they do in the order in which it was recorded.
   WaitTracker waits(library);
-  const bool any = !graph.is_body && waits.Begin(&nodes, feeds);
-  Writer writer(&p, library, budget, AskedFor(targets), any ? &waits : nullptr);
+  bool any = false;
+  if (!graph.is_body) {
+    any = waits.Begin(&nodes, feeds);
+  } else if (MeetingFinder(library).AnyOf(nodes)) {
+    // Bodies run what they do in the order in which it was recorded, but for
+    // calls that wait for each other.
+    std::vector<Node*> moved = nodes;
+    any = waits.Begin(&moved, feeds);
+  }
+  Writer writer(&p, library, budget, AskedFor(targets), any ? &waits : nullptr,
+                graph.is_body);
   HR_RETURN_IF_ERROR(writer.Write(nodes, &map, 0));
   writer.EndNodes();
   p.waits = waits.order();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "op/processor.h"
 #include "op/registry.h"
 #include "op/waiting.h"
 
@@ -12,6 +13,11 @@ namespace {
 // Waiting nodes of one plan: their order takes a bit a pair. A plan of more
 // runs them one by one.
 constexpr size_t kMostWaiters = 1024;
+
+// Whether the node has its turn among the effects of the body.
+bool IsInTurn(const WaitTracker::Body& body, const Node& n) {
+  return body.serial && n.def().is_stateful && !n.def().Has(kMeetsOthers);
+}
 
 }  // namespace
 
@@ -152,7 +158,7 @@ WaitSet WaitTracker::BehindOf(const Body& body, const Node& n) const {
     if (!fed_.contains(e)) JoinNode(body, e.node, &set);
   }
   for (const Node* c : n.control_inputs()) JoinNode(body, c, &set);
-  if (body.serial && n.def().is_stateful) order_.Join(&set, body.effects);
+  if (IsInTurn(body, n)) order_.Join(&set, body.effects);
   return set;
 }
 
@@ -160,9 +166,7 @@ void WaitTracker::Wrote(Body* body, const Node& n, WaitSet behind,
                         int32_t waiter) const {
   if (waiter >= 0) behind = {waiter};  // which follows the others
   if (behind.empty()) return;
-  if (body->serial && n.def().is_stateful) {
-    order_.Join(&body->effects, behind);
-  }
+  if (IsInTurn(*body, n)) order_.Join(&body->effects, behind);
   body->behind[&n] = std::move(behind);
 }
 

@@ -8,6 +8,7 @@
 #include "base/job_threads.h"
 #include "base/mutex.h"
 #include "base/thread_pool.h"
+#include "op/processor.h"
 
 namespace headrace {
 namespace {
@@ -42,9 +43,15 @@ void InterOpScope::SetDefault(int threads) { default_threads = threads; }
 struct WaitingSteps::Shared {
   Mutex mutex;
   CondVar changed;
-  std::deque<std::pair<Job, Status>> ended ABSL_GUARDED_BY(mutex);
+  struct Event {
+    Job job;
+    Status status;
+    bool again = false;
+  };
+  std::deque<Event> ended ABSL_GUARDED_BY(mutex);
   CancellationToken token;
   StopSources sources = StopSources::OfThisThread();
+  const int processor = ThisProcessor();
 };
 
 WaitingSteps::WaitingSteps()
@@ -62,10 +69,11 @@ void WaitingSteps::Run(Job job) {
   const auto run = [shared = shared_, job]() mutable {
     const AdoptedStops adopted(shared->sources);
     const StopScope own(&shared->token);
+    const ProcessorScope placed(shared->processor);
     Status s = Guarded("a step", job.work);
     job.work = nullptr;
     MutexLock lock(shared->mutex);
-    shared->ended.emplace_back(std::move(job), std::move(s));
+    shared->ended.push_back({std::move(job), std::move(s)});
     shared->changed.NotifyOne();
   };
   // Without a thread the run's own does the work.
@@ -84,14 +92,31 @@ void WaitingSteps::Start(int key, bool busy, std::function<Status()> work) {
   }
 }
 
+void WaitingSteps::Await(
+    int key, absl::FunctionRef<void(std::function<void()> ready)> begin) {
+  awaited_.insert(key);
+  if (cancelled_) return;
+  begin([shared = shared_, key] {
+    MutexLock lock(shared->mutex);
+    shared->ended.push_back({{.key = key}, OkStatus(), true});
+    shared->changed.NotifyOne();
+  });
+}
+
 WaitingSteps::Ended WaitingSteps::Next() {
-  if (cancelled_ && !later_.empty()) {
-    const int key = later_.front().key;
-    later_.pop_front();
-    return {key, Cancelled("a step was to begin when its run ended")};
-  }
-  std::pair<Job, Status> ended;
+  const auto stopped = [](int key) {
+    return Ended{key, Cancelled("a step was to begin when its run ended")};
+  };
+  Shared::Event ended;
   while (true) {
+    if (cancelled_ && !later_.empty()) {
+      const int key = later_.front().key;
+      later_.pop_front();
+      return stopped(key);
+    }
+    if (cancelled_ && !awaited_.empty()) {
+      return stopped(awaited_.extract(awaited_.begin()).value());
+    }
     {
       MutexLock lock(shared_->mutex);
       if (shared_->ended.empty()) {
@@ -100,7 +125,10 @@ WaitingSteps::Ended WaitingSteps::Next() {
       if (!shared_->ended.empty()) {
         ended = std::move(shared_->ended.front());
         shared_->ended.pop_front();
-        break;
+        if (!ended.again) break;
+        // What was ended since is no more to be tried.
+        if (awaited_.erase(ended.job.key)) return {ended.job.key, {}, true};
+        continue;
       }
     }
     if (cancelled_) continue;
@@ -110,13 +138,13 @@ WaitingSteps::Ended WaitingSteps::Next() {
     }
   }
   --under_way_;
-  busy_ -= ended.first.busy;
-  if (!cancelled_ && ended.first.busy && !later_.empty()) {
+  busy_ -= ended.job.busy;
+  if (!cancelled_ && ended.job.busy && !later_.empty()) {
     Job next = std::move(later_.front());
     later_.pop_front();
     Run(std::move(next));
   }
-  return {ended.first.key, std::move(ended.second)};
+  return {ended.job.key, std::move(ended.status)};
 }
 
 void WaitingSteps::Cancel() {

@@ -4,7 +4,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 
+#include "absl/functional/function_ref.h"
 #include "base/cancellation.h"
 
 namespace headrace {
@@ -41,11 +43,19 @@ class WaitingSteps {
   // Runs `work` for the step `key` on another thread, at once, or, where `busy`
   // and InterOpScope's number are under way, when one of these has ended.
   void Start(int key, bool busy, std::function<Status()> work);
+  // A step that takes no thread: `begin` is given what is to be called, on any
+  // thread and even behind this object's life, when the step is to be tried
+  // again.
+  void Await(int key,
+             absl::FunctionRef<void(std::function<void()> ready)> begin);
   // Whether steps were started that Next has not told of.
-  bool any() const { return under_way_ > 0 || !later_.empty(); }
+  bool any() const {
+    return under_way_ > 0 || !awaited_.empty() || !later_.empty();
+  }
   struct Ended {
     int key = 0;
     Status status;
+    bool again = false;  // of Await: it has not ended, but is to be tried
   };
   // Waits for the next step to end; any() must hold. When the run is to stop,
   // that is Cancel's, with what stop() says.
@@ -71,6 +81,7 @@ class WaitingSteps {
   const std::shared_ptr<Shared> shared_;
   const int most_busy_;
   int under_way_ = 0, busy_ = 0;
+  std::set<int> awaited_;  // keys
   bool cancelled_ = false;
   Status stop_;
   std::deque<Job> later_;

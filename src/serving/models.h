@@ -12,6 +12,11 @@ using ModelSpec = tensorflow::serving::ModelSpec;
 using ModelServerConfig = tensorflow::serving::ModelServerConfig;
 using GetModelStatusResponse = tensorflow::serving::GetModelStatusResponse;
 
+// Versions of a model that are remembered once they are over, the newest: who
+// makes one each minute must not fill the memory in a year, neither by what is
+// kept nor by answers that list it all.
+inline constexpr size_t kMostPastVersions = 256;
+
 // Thread-safe.
 class Models {
  public:
@@ -27,7 +32,7 @@ class Models {
 
   // The versions of a model that this process has seen, newest first, or the
   // one that the spec names. NotFound where there are none. Labels are not
-  // looked at.
+  // looked at. Of those that are over kMostPastVersions are told.
   virtual Status StatusOf(const ModelSpec& spec,
                           GetModelStatusResponse* response) = 0;
 

@@ -5,6 +5,7 @@ import inspect
 import threading
 
 from headrace._load import _headrace
+from headrace.context import strategies
 from headrace.autograph.variables import UndefinedReturnValue
 
 
@@ -146,7 +147,7 @@ class _State(threading.local):
         self.contexts = [ControlStatusCtx(Status.UNSPECIFIED)]
 
 
-_state = _State()
+_state = strategies.carry(_State())
 
 
 def control_status_ctx():

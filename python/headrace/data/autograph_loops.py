@@ -13,13 +13,13 @@ from headrace.framework import conversion, dtypes
 from headrace.ops import elementwise_ops, graph_assert
 
 
-def _over_dataset(dataset, extra_test, body, state, opts):
+def over_dataset(dataset, extra_test, body, state, opts):
     """A loop over a dataset. Shapes of variables may change: they are generalised."""
     iterator = OwnedIterator(dataset)
     return _loop(iterator, extra_test, body, state, opts, relaxes=True)
 
 
-def _over_iterator(iterator, extra_test, body, state, opts):
+def over_iterator(iterator, extra_test, body, state, opts):
     """A loop over the elements that are left; one that is broken off leaves the rest."""
     return _loop(iterator, extra_test, body, state, opts, relaxes=False)
 
@@ -60,8 +60,8 @@ def _next(iterator):
     return iterator.get_next_as_optional()._variant_tensor
 
 
-loops.register_iterable(Dataset, _over_dataset)
-loops.register_iterable(Iterator, _over_iterator)
+loops.register_iterable(Dataset, over_dataset)
+loops.register_iterable(Iterator, over_iterator)
 
 
 # --- builtins ---

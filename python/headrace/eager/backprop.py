@@ -166,7 +166,7 @@ class GradientTape:
             self._note(*tape.watched_variables())
         handles = sorted(self._watched, key=lambda h: h._id)
         found = [variables.of_handle(h) for h in handles]
-        return tuple(v for v in found if v is not None)
+        return variables.wholes(v for v in found if v is not None)
 
     def _drop(self):
         """Lets go of all but the variables that were watched."""

@@ -5,6 +5,7 @@ import json
 import os
 
 from headrace.context.properties import read_only
+from headrace.distribute.cluster_spec import ClusterSpec
 from headrace.framework.support import protos, signatures
 
 _DEFAULT = object()  # not given
@@ -146,31 +147,6 @@ def _folder(model_dir):
             f'["model_dir"]: {named}.\n'
         )
     return model_dir or named
-
-
-class ClusterSpec:
-    """The processes of a cluster by what they do; here there are none."""
-
-    def __init__(self, cluster):
-        self._cluster = dict(cluster)
-
-    def as_dict(self):
-        return dict(self._cluster)
-
-    @property
-    def jobs(self):
-        return list(self._cluster)
-
-    def __bool__(self):
-        return bool(self._cluster)
-
-    def __eq__(self, other):
-        return isinstance(other, ClusterSpec) and self._cluster == other._cluster
-
-    __hash__ = None
-
-    def __repr__(self):
-        return f"ClusterSpec({self._cluster!r})"
 
 
 _ALONE = {

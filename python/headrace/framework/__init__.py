@@ -19,6 +19,7 @@ late.register(
         "TFOpLambda": "keras.base.op_layer:TFOpLambda",
         "spec_as_proto": "elements.spec_protos:as_proto",
         "spec_of_proto": "elements.spec_protos:from_proto",
+        "default_strategy": "distribute.default:strategy",
         "cond": "control_flow.branches:cond",
         "for_rows": "control_flow.vectorizing:for_rows",
         "in_graph": "autograph.calls:in_graph",

@@ -3,10 +3,10 @@
 import threading
 
 from headrace._load import _headrace
-from headrace.context import errors, stack
+from headrace.context import errors, stack, strategies
 from headrace.framework.settings import config
 
-_state = threading.local()
+_state = strategies.carry(threading.local())
 
 
 class DeviceSpec:

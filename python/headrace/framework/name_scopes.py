@@ -7,12 +7,12 @@ import sys
 import threading
 
 from headrace._load import _headrace
-from headrace.context import stack
+from headrace.context import stack, strategies
 from headrace.context.properties import read_only
 from headrace.framework import scopes
 
 _VALID = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
-_state = threading.local()
+_state = strategies.carry(threading.local())
 
 
 def eager_scope():

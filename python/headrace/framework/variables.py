@@ -8,7 +8,7 @@ import threading
 import weakref
 
 from headrace._load import _headrace, raw
-from headrace.context import late, sessions, stack
+from headrace.context import late, sessions, stack, strategies
 from headrace.context.properties import read_only
 from headrace.framework import (
     conversion,
@@ -78,6 +78,22 @@ def of_handle(handle):
     return _by_handle.get(handle._id)
 
 
+def whole_of(value):
+    """The variable of a strategy that a variable is a copy of; None for others."""
+    reference = getattr(value, "_copy_of", None)
+    return None if reference is None else reference()
+
+
+def wholes(found):
+    """A tuple of variables, those of strategies in the place of their copies."""
+    kept = {}
+    for v in found:
+        whole = whole_of(v)
+        v = v if whole is None else whole
+        kept[v._key] = v
+    return tuple(kept.values())
+
+
 class _Creators(threading.local):
     """Those of tf.variable_creator_scope that hold in this thread, innermost last."""
 
@@ -85,7 +101,7 @@ class _Creators(threading.local):
         self.scopes = []
 
 
-_creators = _Creators()
+_creators = strategies.carry(_Creators())
 
 
 @contextlib.contextmanager
@@ -241,6 +257,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         return self._aggregation
 
     _handle = read_only("handle")
+    _key = read_only("handle._id")  # of dicts: one for all copies of a variable
     graph = read_only("handle.graph", "The graph that has the handle.")
     op = read_only("handle.op", "The operation that makes the handle.")
 
@@ -304,7 +321,8 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
             raise NotImplementedError(
                 "numpy() is only available when eager execution is enabled."
             )
-        return plain_scalars.plain(self._read().numpy())
+        value = raw.ReadVariableOp(self.handle, dtype=self._stored_dtype)
+        return plain_scalars.plain(value.numpy())
 
     def eval(self, session=None):
         """The value in a session."""
@@ -318,7 +336,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         if name is None or _headrace.is_eager():
             native(value)
             return
-        value = conversion.convert_to_tensor(value, self.dtype)
+        value = conversion.convert_to_tensor(value, self._stored_dtype)
         if not value.shape.is_compatible_with(self.shape):
             raise ValueError(
                 f"Cannot assign value to variable '{self.name}': Shape mismatch."
@@ -380,7 +398,9 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         _headrace.raw_op(op)(
             resource=self.handle,
             indices=sparse_delta.indices,
-            updates=conversion.convert_to_tensor(sparse_delta.values, self.dtype),
+            updates=conversion.convert_to_tensor(
+                sparse_delta.values, self._stored_dtype
+            ),
             name=name,
         )
         return self._assigned(True)
@@ -422,7 +442,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         _headrace.raw_op(op)(
             ref=self.handle,
             indices=indices,
-            updates=conversion.convert_to_tensor(updates, self.dtype),
+            updates=conversion.convert_to_tensor(updates, self._stored_dtype),
             name=name,
         )
         return self._assigned(True)
@@ -449,19 +469,27 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         """The rows at those indices, [*indices.shape, ...],
         without reading the rest."""
         self._touch()
-        return raw.ResourceGather(self.handle, indices, dtype=self.dtype, name=name)
+        dtype = self._stored_dtype
+        found = raw.ResourceGather(self.handle, indices, dtype=dtype, name=name)
+        return self._as_read(found)
+
+    def _as_read(self, x):
+        """What ops read, cast as reads are."""
+        return raw.Cast(x, DstT=self.dtype) if self._is_cast else x
 
     def gather_nd(self, indices, name=None):
         """The slices at places indices [..., depth], without reading the rest."""
         self._touch()
-        found = raw.ResourceGatherNd(self.handle, indices, dtype=self.dtype, name=name)
+        dtype = self._stored_dtype
+        found = raw.ResourceGatherNd(self.handle, indices, dtype=dtype, name=name)
+        found = self._as_read(found)
         if _headrace.is_eager():
             return found
         return raw.Identity(found)  # as upstream's graphs have it
 
     def count_up_to(self, limit):
         """The value; then one more, an OutOfRangeError where that is the limit."""
-        return raw.ResourceCountUpTo(self.handle, limit=limit, T=self.dtype)
+        return raw.ResourceCountUpTo(self.handle, limit=limit, T=self._stored_dtype)
 
     def set_shape(self, shape):
         """Checks that the declared shape fits `shape`; ValueError where it does not.
@@ -487,7 +515,8 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
     experimental_ref = ref
 
     def __repr__(self):
-        head = f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}"
+        dtype = self._stored_dtype.name
+        head = f"<tf.Variable '{self.name}' shape={self.shape} dtype={dtype}"
         if not _headrace.is_eager():
             return head + ">"
         return f"{head}, numpy={self._value_text()}>"
@@ -536,12 +565,13 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
             initial_value=self._read(),
             trainable=self.trainable,
             constraint=self._constraint,
-            dtype=self.dtype,
+            dtype=self._stored_dtype,
             name=self._shared_name,
             synchronization=self._synchronization,
             aggregation=self._aggregation,
             shape=self.shape,
         )
+        copy._is_cast = self._is_cast
         memo[id(self)] = copy
         return copy
 
@@ -549,7 +579,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         return _rebuild, (
             self.numpy(),
             self.trainable,
-            self.dtype.name,
+            self._stored_dtype.name,
             self._shared_name,
         )
 

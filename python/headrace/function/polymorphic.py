@@ -4,7 +4,7 @@ import functools
 import inspect
 
 from headrace._load import _headrace
-from headrace.context import late, stack
+from headrace.context import late, stack, strategies
 from headrace.context.properties import read_only
 from headrace.framework import cancellation, nest
 from headrace.framework.settings import tracebacks
@@ -217,12 +217,13 @@ class Function(_headrace.FunctionBase, Trackable):
         """The most specific trace that serves arguments of `types`, of which
         `variables` are, by their alias_id; of those made for specs where `of_specs`
         is true."""
-        parent = self._parent()
+        parent, number = self._parent(), strategies.call_number()
 
         def serves(concrete):
             return (
                 (concrete._of_specs or not of_specs)
                 and concrete._parent == parent
+                and concrete._call_number == number
                 and _captured(concrete, variables) == concrete._own_variables
                 and _subsume(concrete._function_type.types, types)
             )
@@ -287,6 +288,7 @@ class Function(_headrace.FunctionBase, Trackable):
             concrete._runs_first, self._first = self._first, None
         self._called = True
         concrete._parent = self._parent()
+        concrete._call_number = strategies.call_number()
         concrete._is_new, concrete._reason = True, reason
         if reason is not None:
             self._retraces.add(self._count, reason)

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.context import call_stacks, stack
+from headrace.context import call_stacks, stack, strategies
 from headrace.context.errors import InaccessibleTensorError
 from headrace.framework import conversion, nest, variables
 from headrace.framework.settings import random_seed
@@ -35,7 +35,7 @@ class _State(threading.local):
     depth = 0
 
 
-_state = _State()
+_state = strategies.carry(_State())
 
 
 class Creation:

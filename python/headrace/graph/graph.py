@@ -399,18 +399,34 @@ class Graph:
             )
         self._settle_new()
         groups = [] if ignore_existing else list(self._node_attrs.get("_class", []))
-        old_device = self._core.device
         if op is not None:
             op = _operation_of(op)
             for group in op.colocation_groups():
                 if group.decode() not in groups:
                     groups.append(group.decode())
-            self._core.device = op.device
+        with (
+            self._exactly_at(None if op is None else op.device),
+            self._attributes({"_class": sorted(groups) or None}),
+        ):
+            yield
+
+    @contextlib.contextmanager
+    def _exactly_at(self, device):
+        """Operations made inside are placed on that device, whatever contexts around say;
+        None: as these say."""
+        self._settle_new()
+        old = self._devices, self._core.device
+        if device is not None:
+            self._devices = ()
+            self._use_devices()
+            self._core.device = device
         try:
-            with self._attributes({"_class": sorted(groups) or None}):
-                yield
+            yield
         finally:
-            self._core.device = old_device
+            self._settle_new()
+            self._devices = old[0]
+            self._use_devices()
+            self._core.device = old[1]
 
     @contextlib.contextmanager
     def _attributes(self, attrs):
@@ -423,6 +439,22 @@ class Graph:
             yield
         finally:
             self._set_node_attrs(old)
+
+    def _whereabouts(self):
+        """What contexts around say of operations made now; for _go_to()."""
+        self._settle_new()
+        core = self._core
+        inputs = core.control_inputs()
+        return self._devices, core.device, core.scope, inputs, self._node_attrs
+
+    def _go_to(self, whereabouts):
+        """Has operations made from now on be where _whereabouts() was asked."""
+        self._settle_new()
+        self._devices, device, scope, inputs, attrs = whereabouts
+        self._use_devices()
+        self._core.device, self._core.scope = device, scope
+        self._core.set_control_inputs(inputs)
+        self._set_node_attrs(attrs)
 
     def _set_node_attrs(self, attrs):
         self._node_attrs = attrs

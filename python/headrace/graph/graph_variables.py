@@ -122,12 +122,14 @@ class GraphVariable(MayBeSlice, variables.ResourceVariable):
             )
         self._set_up(handle, value.dtype, shape, trainable)
         variables._by_handle[handle._id] = self
-        with graph.name_scope("IsInitialized"):
-            raw.VarIsInitializedOp(handle)
-        raw.AssignVariableOp(handle, value, name=f"{scope}Assign/")
-        self._initializer = graph._last_operation()
-        with graph.name_scope("Read"), where_it_is_read(graph, self._caching_device):
-            self._value = self._read()
+        with graph._exactly_at(handle.device):
+            with graph.name_scope("IsInitialized"):
+                raw.VarIsInitializedOp(handle)
+            raw.AssignVariableOp(handle, value, name=f"{scope}Assign/")
+            self._initializer = graph._last_operation()
+            cached = self._caching_device
+            with graph.name_scope("Read"), where_it_is_read(graph, cached):
+                self._value = self._read()
 
     _caching_device = None
 

@@ -17,6 +17,8 @@ decode_and_crop_jpeg DecodeAndCropJpeg(contents, crop_window, channels=0, ratio=
         dct_method='', name=None)
 decode_bmp DecodeBmp(contents, channels=0, name=None)
 decode_gif DecodeGif(contents, name=None)
+decode_webp DecodeWebP(contents, channels=0, dtype=uint8, name=None)
+    The frames of a WebP file, [frames, height, width, 3 or 4] of uint8.
 encode_jpeg EncodeJpeg(image, format='', quality=95, progressive=False,
         optimize_size=False, chroma_downsampling=True, density_unit='in',
         x_density=300, y_density=300, xmp_metadata='', name=None)

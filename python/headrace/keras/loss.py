@@ -2,6 +2,7 @@
 
 from headrace import _api as tf
 from headrace.autograph.calls import in_graph
+from headrace.context import strategies
 from headrace.framework.support import signatures
 from headrace.keras import newer_losses, serialization, settings
 from headrace.keras.classes import add_function_classes
@@ -68,7 +69,8 @@ def reduce_weighted(values, sample_weight, reduction):
     total = tf.reduce_sum(values)
     if reduction == Reduction.SUM:
         return total
-    if sample_weight is None:
+    # A replica's share of a batch may be empty.
+    if sample_weight is None and strategies.replica() is None:
         return tf.reduce_mean(values)
     return tf.math.divide_no_nan(total, tf.cast(tf.size(values), values.dtype))
 
@@ -85,6 +87,15 @@ def _valid_weight(mask, values, sample_weight, reduction):
     while mask.shape.rank and mask.shape.rank < (weight.shape.rank or 0):
         mask = tf.expand_dims(mask, -1)
     return fit_weight(weight, mask) * mask
+
+
+_UNKNOWN_BATCH = (
+    "Please use `tf.keras.losses.Reduction.SUM` or `tf.keras.losses.Reduction.NONE` for "
+    "loss reduction when losses are used with `tf.distribute.Strategy`, except for "
+    "specifying losses in `Model.compile()` for use by the built-in training looop "
+    "`Model.fit()`.\nPlease see "
+    "https://www.tensorflow.org/tutorials/distribute/custom_training for more details."
+)
 
 
 class Loss:
@@ -111,10 +122,13 @@ class Loss:
             sample_weight = _valid_weight(mask, values, sample_weight, reduction)
         return reduce_weighted(tf.convert_to_tensor(values), sample_weight, reduction)
 
+    _in_compile = False  # fit and evaluate know how many replicas there are
+
     def _reduction(self):
-        if self.reduction == Reduction.AUTO:
-            return Reduction.SUM_OVER_BATCH_SIZE
-        return self.reduction
+        mean = self.reduction in (Reduction.AUTO, Reduction.SUM_OVER_BATCH_SIZE)
+        if mean and not self._in_compile and strategies.strategy() is not None:
+            raise ValueError(_UNKNOWN_BATCH)
+        return Reduction.SUM_OVER_BATCH_SIZE if mean else self.reduction
 
     def call(self, y_true, y_pred):
         """The loss of each sample: [batch, ...] without the last axis. Subclasses

@@ -4,7 +4,7 @@ import contextlib
 import threading
 
 from headrace._load import _headrace, raw
-from headrace.context import stack
+from headrace.context import stack, strategies
 from headrace.framework import conversion, dtypes
 from headrace.framework.execution import get_static_value
 
@@ -18,7 +18,7 @@ class _State(threading.local):
     recording = True
 
 
-current = _State()
+current = strategies.carry(_State())
 
 
 def get_step():

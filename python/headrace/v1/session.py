@@ -21,7 +21,12 @@ from headrace.framework import nest
 from headrace.framework.settings import logging
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
-from headrace.v1 import placements, session_config, session_tensors
+from headrace.v1 import (
+    cluster_sessions,
+    placements,
+    session_config,
+    session_tensors,
+)
 from headrace.v1.partial_runs import PartialRun
 
 
@@ -136,11 +141,7 @@ def _check_target(target):
     if not isinstance(target, str):
         kind = type(target).__name__
         raise TypeError(f'Argument `target` must be a string, but got "{kind}"')
-    if target.startswith("grpc://"):
-        raise NotImplementedError(
-            f"Session: target {target!r} is not supported: sessions run in one process"
-        )
-    if target:
+    if target and not target.startswith(cluster_sessions.PREFIX):
         raise NotFoundError._of(
             "No session factory registered for the given session options: {target: "
             f'"{target}"}} Registered factories are {{DIRECT_SESSION}}.'
@@ -151,10 +152,12 @@ class BaseSession:
     """A graph's runs and the variables they share.
 
     Args:
-      target: "" for this process, which alone is supported.
+      target: "" for this process, or "grpc://host:port" of a tf.distribute.Server,
+        which runs the graph's parts on the tasks of its cluster.
       graph: a tf.Graph; the default one where it is None.
       config: a ConfigProto. NotImplementedError for fields that nothing here serves;
-        which ones act, and which change no result, is in v1/session_config.py.
+        which ones act, and which change no result, is in v1/session_config.py. A
+        cluster's is sent to the server.
     """
 
     def __init__(self, target="", graph=None, config=None):
@@ -165,25 +168,34 @@ class BaseSession:
                 f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"'
             )
         _check_target(target)
-        self._graph = graph
-        self._config = session_config.Config(config)
+        self._graph, self._target = graph, target
+        self._config = session_config.Config(config, checked=not target)
         self._plain_run = session_config.Run(None, self._config)
         self._closed = self._ended = False
         self._partial_runs = {}  # by handle
         self._dead_handles = []  # of session tensors that nobody names any more
         self._placed = set()  # runs whose placement was logged
-        self._core = _headrace.SessionCore(graph._core)
-        self._core.soft_placement = self._config.soft_placement
-        self._core.processors = self._config.processors
-        self._core.intra_op = self._config.intra_op
-        self._core.inter_op = self._config.threads(0)
+        self._core = self._make_core(config)
         # Runs that are asked for nothing further may take the short way.
         self._is_plain = not (
-            self._config.timeout or self._config.log_placement or self._config.executor
+            target
+            or self._config.timeout
+            or self._config.log_placement
+            or self._config.executor
         )
         _open.add(self)
-        if self._config.log_placement:
+        if self._config.log_placement and not target:
             placements.log_devices()
+
+    def _make_core(self, config):
+        if self._target:
+            return cluster_sessions.ClusterCore(self._graph, self._target, config)
+        core = _headrace.SessionCore(self._graph._core)
+        core.soft_placement = self._config.soft_placement
+        core.processors = self._config.processors
+        core.intra_op = self._config.intra_op
+        core.inter_op = self._config.threads(0)
+        return core
 
     graph = read_only("_graph", "The tf.Graph that the session runs.")
 
@@ -194,8 +206,8 @@ class BaseSession:
 
     @property
     def sess_str(self):
-        """The target that the session connects to: always b"", this process."""
-        return b""
+        """The target that the session connects to, as bytes: b"" for this process."""
+        return self._target.encode()
 
     def as_default(self):
         """A context manager where eval() of tensors and run() of operations use this
@@ -216,6 +228,8 @@ class BaseSession:
         `memory_limit_bytes` and `incarnation`."""
         if self._closed:
             raise CancelledError._of("Session has been closed.")
+        if self._target:
+            return [_DeviceAttributes(*device) for device in self._core.devices()]
         return [
             _DeviceAttributes(
                 f"/job:localhost/replica:0/task:0/device:CPU:{i}",
@@ -269,18 +283,8 @@ class BaseSession:
         if options is not None:
             run = session_config.Run(options, self._config)
         self._config.check_executor()
-        if self._config.log_placement:
-            self._log_placement(plan, feeds)
         try:
-            results, steps = self._core.run_many(
-                plan.tensors,
-                plan.targets,
-                feeds,
-                values,
-                run.timeout,
-                run.trace,
-                run.threads or -1,  # below: the default
-            )
+            results = self._run_core(plan, feeds, values, run, run_metadata)
         except DeadlineExceededError as e:
             if run.timeout:
                 text = "Graph execution error:\n\nTimed out waiting for notification"
@@ -289,10 +293,26 @@ class BaseSession:
         except OpError as e:
             call_stacks.explain_session(e, self._graph)
             raise
-        if run_metadata is not None:
-            self._tell(run_metadata, run, steps, plan, feeds)
         session_tensors.delete_dead(self)
         return plan.pack(results)
+
+    def _run_core(self, plan, feeds, values, run, run_metadata):
+        if self._target:
+            return self._core.run(plan, feeds, values, run.options, run_metadata)
+        if self._config.log_placement:
+            self._log_placement(plan, feeds)
+        results, steps = self._core.run_many(
+            plan.tensors,
+            plan.targets,
+            feeds,
+            values,
+            run.timeout,
+            run.trace,
+            run.threads or -1,  # below: the default
+        )
+        if run_metadata is not None:
+            self._tell(run_metadata, run, steps, plan, feeds)
+        return results
 
     def _placement(self):
         return placements.Placement(self._graph, self._config.processors)
@@ -409,6 +429,8 @@ class BaseSession:
         plan = _Plan(self, fetches)
         given = [] if feeds is None else nest.flatten(feeds)
         fed = [self._graph.as_graph_element(x, allow_operation=False) for x in given]
+        if self._target:
+            return self._core.partial_run_setup(plan.tensors, plan.targets, fed)
         targets = [self._graph._operation(node) for node in plan.targets]
         handle = f"partial_run_{len(self._partial_runs)}"
         self._partial_runs[handle] = PartialRun(plan.tensors, targets, fed)
@@ -421,7 +443,7 @@ class BaseSession:
         and what cannot be computed yet; RuntimeError for operations among `fetches`.
         """
         run = self._partial_runs.get(handle)
-        if run is None:
+        if run is None and not self._target:
             raise InvalidArgumentError._of(
                 "Must run 'setup' before performing partial runs!"
             )
@@ -432,6 +454,9 @@ class BaseSession:
                 "partial_run() requires empty `target_list`. Received: "
                 f"target_list={targets} (non-empty)"
             )
+        if self._target:
+            fed = self._feeds(feed_dict)
+            return plan.pack(self._core.partial_run(handle, plan.tensors, *fed))
         run.check_fetches(plan.tensors)
         run.feed(*self._feeds(feed_dict))
         return plan.pack(run.run(plan.tensors, self._compute))
@@ -483,10 +508,15 @@ class Session(BaseSession):
         """Ends all sessions of the process: what they hold is freed, and their runs
         raise CancelledError.
 
-        `containers`, names of some of the state, change nothing in one process.
+        `containers`, names of some of the state, change nothing in one process. Of a
+        cluster's target the server closes its sessions, whosoever they are, and the
+        state in the containers is forgotten.
         """
         _check_target(target)
-        session_config.Config(config)
+        session_config.Config(config, checked=not target)
+        if target:
+            cluster_sessions.reset(target, containers, config)
+            return
         for session in list(_open):
             if not session._closed:
                 session._ended = True

@@ -84,9 +84,13 @@ def _check(message, table, prefix=""):
 
 
 class Config:
-    """What a session's ConfigProto says, or None; TypeError for anything else."""
+    """What a session's ConfigProto says, or None; TypeError for anything else.
 
-    def __init__(self, proto):
+    `checked` fields are refused where nothing here serves them; others are for a server
+    to read.
+    """
+
+    def __init__(self, proto, checked=True):
         if proto is None:
             proto = protos.ConfigProto()
         elif not isinstance(proto, protos.ConfigProto):
@@ -94,7 +98,8 @@ class Config:
                 "Argument `config` must be a tf.ConfigProto, but got "
                 f'"{type(proto).__name__}"'
             )
-        _check(proto, FIELDS)
+        if checked:
+            _check(proto, FIELDS)
         known = len(settings.list_logical_devices("CPU"))
         self.processors = proto.device_count.get("CPU", known)
         if self.processors <= 0:
@@ -149,6 +154,7 @@ class Run:
             )
         else:
             _check(options, RUN_FIELDS)
+        self.options = options
         self.timeout = max(options.timeout_in_ms, 0) or config.timeout
         self.trace = options.trace_level > 0
         self.partitions = options.output_partition_graphs

@@ -27,7 +27,32 @@ PROGRAMS, FORMULAS = {}, {}
 # Ops that have no row, and why. Those of a name with "_" in front have none either:
 # tf.raw_ops has no such op, graphs are rewritten to them.
 _OWNED = "gives nothing, and TensorFlow refuses every handle that there is"
+# TensorFlow's package for CPUs has no kernel of them either: graphs hold them
+# (test_graph_only.py).
+_GRAPH_ONLY = """
+BoostedTreesAggregateStats BoostedTreesBucketize BoostedTreesCalculateBestFeatureSplit
+BoostedTreesCalculateBestFeatureSplitV2 BoostedTreesCalculateBestGainsPerFeature
+BoostedTreesCenterBias BoostedTreesCreateEnsemble
+BoostedTreesCreateQuantileStreamResource BoostedTreesDeserializeEnsemble
+BoostedTreesEnsembleResourceHandleOp BoostedTreesExampleDebugOutputs
+BoostedTreesFlushQuantileSummaries BoostedTreesGetEnsembleStates
+BoostedTreesMakeQuantileSummaries BoostedTreesMakeStatsSummary BoostedTreesPredict
+BoostedTreesQuantileStreamResourceAddSummaries
+BoostedTreesQuantileStreamResourceDeserialize BoostedTreesQuantileStreamResourceFlush
+BoostedTreesQuantileStreamResourceGetBucketBoundaries
+BoostedTreesQuantileStreamResourceHandleOp BoostedTreesSerializeEnsemble
+BoostedTreesSparseAggregateStats BoostedTreesSparseCalculateBestFeatureSplit
+BoostedTreesTrainingPredict BoostedTreesUpdateEnsemble BoostedTreesUpdateEnsembleV2
+IsBoostedTreesEnsembleInitialized IsBoostedTreesQuantileStreamResourceInitialized
+CTCLossV2 CudnnRNN CudnnRNNBackprop CudnnRNNBackpropV2 CudnnRNNBackpropV3
+CudnnRNNCanonicalToParams CudnnRNNCanonicalToParamsV2 CudnnRNNParamsSize
+CudnnRNNParamsToCanonical CudnnRNNParamsToCanonicalV2 CudnnRNNV2 CudnnRNNV3
+GenerateBoundingBoxProposals NcclAllReduce NcclBroadcast NcclReduce
+""".split()
 EXCUSED = {
+    **dict.fromkeys(_GRAPH_ONLY, "TensorFlow has no kernel of it for CPUs"),
+    "CheckPinned": "TensorFlow's fails on CPUs",
+    "FileSystemSetConfiguration": "TensorFlow's file systems have no options",
     "AnonymousRandomSeedGenerator": "TensorFlow's cannot be run",
     "MutableDenseHashTable": "TensorFlow's cannot be run",
     "DeleteMemoryCache": _OWNED,

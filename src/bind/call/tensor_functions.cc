@@ -11,6 +11,7 @@
 #include "bind/value/dtype_object.h"
 #include "bind/value/numpy_array.h"
 #include "bind/value/tensor_object.h"
+#include "bind/value/variable_object.h"
 #include "op/emitter.h"
 #include "op/registry.h"
 #include "ops/random/generator.h"
@@ -284,6 +285,9 @@ PyMethodDef functions[] = {
      "Whether == of tensors compares elements, else identity."},
     {"set_processor", Shield<ChooseProcessor>, METH_O,
      "The logical processor that new eager tensors name, on this thread."},
+    {"set_read_dtype", Shield<SetReadDType>, METH_O,
+     "The dtype, or None, that this thread reads variables that are _is_cast "
+     "in; returns the one before."},
     {"numpy_dtype", Shield<NumpyType>, METH_O, "The NumPy dtype of a DType."},
     {"dtype_number", Shield<AsDTypeNumber>, METH_O,
      "The enum number of whatever names a type; 0 when nothing does."},

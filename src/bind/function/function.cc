@@ -67,6 +67,10 @@ struct FunctionObject {
 
 bool run_eagerly = false;
 
+// What else than arguments decides which trace serves a call of this thread:
+// Python says, 0 is nothing.
+constinit thread_local uint64_t call_context = 0;
+
 FunctionObject* Cast(PyObject* o) {
   return reinterpret_cast<FunctionObject*>(o);
 }
@@ -355,6 +359,7 @@ PyObject* Resolve(PyObject* self, const Bound& b, const CallKey& key) {
   // Captures belong to the graph in which a function is called, so that each
   // graph has its traces.
   key.AddToken(ParentGraph());
+  key.AddToken(call_context);
   for (PyObject* o : b.slots) {
     if (!key.Add(o)) return nullptr;
   }
@@ -504,6 +509,13 @@ PyObject* RunsEagerly(PyObject*, PyObject*) {
   return PyBool_FromLong(run_eagerly);
 }
 
+PyObject* SetCallContext(PyObject*, PyObject* number) {
+  const uint64_t given = PyLong_AsUnsignedLongLong(number);
+  if (PyErr_Occurred()) return nullptr;
+  call_context = given;
+  Py_RETURN_NONE;
+}
+
 PyMethodDef function_methods[] = {
     {"_set_up", Shield<SetUpFunction>, METH_O,
      "Tells the parameters: (name, kind, default)."},
@@ -540,6 +552,8 @@ PyMethodDef function_functions[] = {
      "Whether tf.function calls Python instead of traces."},
     {"functions_run_eagerly", Shield<RunsEagerly>, METH_NOARGS,
      "What was last set."},
+    {"set_call_context", Shield<SetCallContext>, METH_O,
+     "A number that traces of this thread's calls belong to; 0: to none."},
     {}};
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "bind/value/traced_errors.h"
 #include "op/no_such_gradient.h"
 #include "op/registry.h"
+#include "op/waiting.h"
 
 namespace headrace::bind {
 namespace {
@@ -35,7 +36,7 @@ bool IsCostly(const ResolvedOp& op, absl::Span<const Value> inputs) {
     if (op.def().is_stateful && a.name == "shared_name") return true;
   }
   // Sources (random numbers, files, iterators) have no input to judge by.
-  return inputs.empty() && op.def().is_stateful;
+  return op.def().is_stateful && (inputs.empty() || op.def().Has(kMayWait));
 }
 
 }  // namespace

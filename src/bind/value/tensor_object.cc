@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "graph/graph.h"
+#include "op/processor.h"
 
 namespace headrace::bind {
 
@@ -25,8 +26,6 @@ namespace {
   o->owner = nullptr;
   return reinterpret_cast<PyObject*>(o);
 }
-
-thread_local int processor = 0;
 
 absl::flat_hash_map<const Graph*, PyObject*>& GraphOwners() {
   static auto* owners = new absl::flat_hash_map<const Graph*, PyObject*>;
@@ -65,7 +64,7 @@ void SetGraphOwner(uint64_t address, PyObject* weak) {
   Py_XDECREF(old);
 }
 
-void SetProcessor(int index) { processor = index; }
+void SetProcessor(int index) { SetThisProcessor(index); }
 
 [[gnu::hot]] PyObject* WrapValue(Value v) {
   if (!v) Py_RETURN_NONE;
@@ -74,8 +73,8 @@ void SetProcessor(int index) { processor = index; }
   if (o) reinterpret_cast<TensorObject*>(o)->value = std::move(v);
   if (o && symbolic) HoldGraph(o);
   // Nearly always 0: only tf.config's logical devices set another.
-  if (processor != 0 && o && !symbolic) [[unlikely]] {
-    Ref index(PyLong_FromLong(processor));
+  if (ThisProcessor() != 0 && o && !symbolic) [[unlikely]] {
+    Ref index(PyLong_FromLong(ThisProcessor()));
     if (!index || PyObject_SetAttrString(o, "_processor", index.get()) < 0) {
       Py_CLEAR(o);
     }

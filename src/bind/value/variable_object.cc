@@ -22,15 +22,33 @@ struct VariableObject {
   Shape shape;
   bool trainable;
   bool is_guest;  // C++ made the variable: this object's end is not its end
+  bool is_cast;   // read in the dtype that set_read_dtype() says
   std::shared_ptr<void> life;  // null until somebody asks
   PyObject* dict;
   PyObject* weak_references;
 };
 
 PyTypeObject* variable_type = nullptr;
+// What layers compute in that keep their weights in another dtype.
+thread_local DType read_dtype = DType::kInvalid;
 
 VariableObject* CastTo(PyObject* o) {
   return reinterpret_cast<VariableObject*>(o);
+}
+
+// The dtype that a read gives now.
+DType DTypeOfRead(PyObject* self) {
+  const bool casts = CastTo(self)->is_cast && read_dtype != DType::kInvalid;
+  return casts ? read_dtype : CastTo(self)->dtype;
+}
+
+// *out, the value read, in the dtype that layers want.
+bool CastRead(Value* out) {
+  OpScope s;
+  *out = s("Cast", {*out}, {{"DstT", read_dtype}});
+  if (s.ok()) return true;
+  RaiseStatus(s.status(), /*in_graph=*/!CurrentEmitter()->is_eager());
+  return false;
 }
 
 PyObject* NewVariable(PyTypeObject* type, PyObject*, PyObject*) {
@@ -184,6 +202,7 @@ PyObject* Alias(PyObject* self, PyObject* cls) {
   CastTo(o)->dtype = CastTo(self)->dtype;
   CastTo(o)->shape = CastTo(self)->shape;
   CastTo(o)->trainable = CastTo(self)->trainable;
+  CastTo(o)->is_cast = CastTo(self)->is_cast;
   // Past any __setattr__ of the class.
   if (PyObject_GenericSetAttr(o, parent, self) < 0) Py_CLEAR(o);
   return o;
@@ -203,6 +222,9 @@ PyObject* GetHandle(PyObject* self, void*) {
   return Ready(self) ? WrapValue(CastTo(self)->handle) : nullptr;
 }
 PyObject* GetDType(PyObject* self, void*) {
+  return Ready(self) ? DTypeObject(DTypeOfRead(self)) : nullptr;
+}
+PyObject* GetStoredDType(PyObject* self, void*) {
   return Ready(self) ? DTypeObject(CastTo(self)->dtype) : nullptr;
 }
 PyObject* GetVariableShape(PyObject* self, void*) {
@@ -213,6 +235,16 @@ PyObject* GetTrainable(PyObject* self, void*) {
   return PyBool_FromLong(CastTo(self)->trainable);
 }
 
+PyObject* GetIsCast(PyObject* self, void*) {
+  return PyBool_FromLong(CastTo(self)->is_cast);
+}
+int SetIsCast(PyObject* self, PyObject* value, void*) {
+  const int is_cast = value == nullptr ? 0 : PyObject_IsTrue(value);
+  if (is_cast < 0) return -1;
+  CastTo(self)->is_cast = is_cast != 0;
+  return 0;
+}
+
 PyObject* IsSetUp(PyObject* self, void*) {
   return PyBool_FromLong(static_cast<bool>(CastTo(self)->handle));
 }
@@ -221,6 +253,11 @@ PyGetSetDef variable_getset[] = {
     {"_is_set_up", IsSetUp, nullptr, "Whether it has a handle.", nullptr},
     {"handle", GetHandle, nullptr, "The resource tensor.", nullptr},
     {"dtype", GetDType, nullptr, "The DType of the value.", nullptr},
+    {"_stored_dtype", GetStoredDType, nullptr,
+     "The DType of the value that is kept, whatever reads are cast to.",
+     nullptr},
+    {"_is_cast", GetIsCast, SetIsCast,
+     "Whether reads are cast to the dtype of set_read_dtype().", nullptr},
     {"shape", GetVariableShape, nullptr, "The declared TensorShape.", nullptr},
     {"trainable", GetTrainable, nullptr, "Whether tapes watch it.", nullptr},
     {}};
@@ -307,7 +344,18 @@ bool ReadVariable(PyObject* variable, Value* out) {
   // Its name follows the scope, as upstream's does.
   if (!EmitResolved(*op, inputs, &outputs, Py_None)) return false;
   *out = std::move(outputs[0]);
-  return true;
+  return DTypeOfRead(variable) == out->dtype() || CastRead(out);
+}
+
+PyObject* SetReadDType(PyObject*, PyObject* dtype) {
+  const DType before = read_dtype;
+  if (dtype != Py_None && !IsDTypeObject(dtype)) {
+    PyErr_SetString(PyExc_TypeError, "set_read_dtype wants a DType or None");
+    return nullptr;
+  }
+  read_dtype = dtype == Py_None ? DType::kInvalid : DTypeOfObject(dtype);
+  if (before == DType::kInvalid) Py_RETURN_NONE;
+  return DTypeObject(before);
 }
 
 }  // namespace headrace::bind

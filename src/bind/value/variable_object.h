@@ -25,7 +25,11 @@ void TouchVariable(PyObject* variable);
 // variable, for functions that captured its handle and hold the object weakly.
 // Of a variable that C++ made it is the variable's own life.
 std::weak_ptr<void> LifeOf(PyObject* variable);
-// The value now, by a ReadVariableOp that tapes see. False with an error set.
+// The value now, by a ReadVariableOp that tapes see, and a Cast where layers
+// keep it in another dtype than they compute in. False with an error set.
 bool ReadVariable(PyObject* variable, Value* out);
+// set_read_dtype(dtype or None): what this thread's reads of such variables
+// give; returns what it was before.
+PyObject* SetReadDType(PyObject*, PyObject* dtype);
 
 }  // namespace headrace::bind

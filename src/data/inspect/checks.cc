@@ -179,8 +179,9 @@ HR_OP(FilterByLastComponentDataset)
 
 // What upstream names to count the rounds of an iterator with; it counts
 // nothing.
-class IterationCounter : public Resource {
+class IterationCounter : public RemadeResource {
  public:
+  const char* maker() const override { return "DummyIterationCounter"; }
   std::string DebugString() const override { return "IterationCounter"; }
 };
 

@@ -156,6 +156,7 @@ Status SaveAll(KernelContext& c) {
 Status MakeSave(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
   HR_ASSIGN_OR_RETURN(DatasetPtr saving, Saving(c, std::move(spec)));
+  NoteCall(c, *saving);
   return SetDataset(c, std::move(saving));
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "data/anonymous_resource.h"
 #include "base/random/philox.h"
 #include "op/op.h"
 #include "op/resource.h"
@@ -12,12 +13,17 @@
 namespace headrace {
 
 // Thread-safe.
-class SeedGenerator : public Resource {
+class SeedGenerator : public RemadeResource {
  public:
   // With `fresh`, every walk gets two new seeds of the stream of these two;
   // else all get these two.
   SeedGenerator(int64_t seed, int64_t seed2, bool fresh);
   std::string DebugString() const override { return "SeedGenerator"; }
+  const char* maker() const override { return "AnonymousSeedGenerator"; }
+  std::vector<Tensor> maker_inputs() const override {
+    return {Tensor::Scalar(seed_), Tensor::Scalar(seed2_),
+            Tensor::Scalar(fresh_)};
+  }
 
   std::pair<int64_t, int64_t> Next();
   // How many walks got seeds; going back or on to such a place.

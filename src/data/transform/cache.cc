@@ -10,8 +10,9 @@ namespace headrace {
 namespace {
 
 // The elements of one dataset, once a walk has come to its end.
-class MemoryCache : public Resource {
+class MemoryCache : public RemadeResource {
  public:
+  const char* maker() const override { return "DummyMemoryCache"; }
   using Elements = std::shared_ptr<const std::vector<Element>>;
   std::string DebugString() const override { return "MemoryCache"; }
   // Null until a walk was complete.
@@ -158,6 +159,7 @@ Status MakeCache(KernelContext& c) {
   if (!file.empty()) {
     HR_ASSIGN_OR_RETURN(DatasetPtr cache,
                         MakeFileCache(std::move(spec), input, file));
+    NoteCall(c, *cache);
     return SetDataset(c, std::move(cache));
   }
   std::shared_ptr<MemoryCache> cache;

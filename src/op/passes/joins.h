@@ -6,7 +6,7 @@
 namespace headrace {
 
 // Joins the tensors "values" along input "axis", its last one.
-inline constexpr OpTrait kJoins = static_cast<OpTrait>(21);
-static_assert(static_cast<int>(OpTrait::kTakesLists) < 21);
+inline constexpr OpTrait kJoins = static_cast<OpTrait>(20);
+static_assert(static_cast<int>(OpTrait::kTakesLists) < 20);
 
 }  // namespace headrace

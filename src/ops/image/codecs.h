@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-enum class ImageFormat { kUnknown, kJpeg, kPng, kGif, kBmp };
+enum class ImageFormat { kUnknown, kJpeg, kPng, kGif, kBmp, kWebP };
 // What the first bytes say.
 ImageFormat FormatOf(StringView bytes);
 
@@ -54,6 +54,11 @@ StatusOr<std::string> EncodeJpeg(const uint8_t* pixels, int64_t height,
 // [height, width, channels] of uint8; `channels`: 0, 1, 3 or 4, those that the
 // file has.
 StatusOr<Tensor> DecodeBmp(StringView bytes, int64_t channels);
+
+// [frames, height, width, channels] of uint8; the first frame alone where not
+// `animated`. `channels`: 0, or those that the file has: 3, or 4 with alpha and
+// for animations. Unimplemented where this was built without libwebp.
+StatusOr<Tensor> DecodeWebP(StringView bytes, int64_t channels, bool animated);
 
 // [frames, height, width, 3] of uint8; the first frame alone where not
 // `animated`. Frames before the first damaged one are given.

@@ -106,6 +106,27 @@ StatusOr<Tensor> DecodeGifFor(const KernelContext& c, StringView bytes) {
   return frames.WithShape(Shape{frames.dim(1), frames.dim(2), 3});
 }
 
+StatusOr<Tensor> DecodeWebPFor(const KernelContext& c, StringView bytes,
+                               DType type) {
+  const std::string& op = c.op().name();
+  // Upstream's other ops give frames here, which their shapes have no room for.
+  if (op != "DecodeWebP" && op != "DecodeImage") {
+    return InvalidArgument(
+        "Trying to decode WebP format using a wrong op. Use `decode_webp` or "
+        "`decode_image` instead. Op used: ",
+        op);
+  }
+  if (type != DType::kUint8) {
+    return InvalidArgument("WebP only supports uint8 for dtype");
+  }
+  HR_ASSIGN_OR_RETURN(const int64_t channels, ChannelsOf(c.op()));
+  const bool* expand = c.op().attrs().Get<bool>("expand_animations");
+  HR_ASSIGN_OR_RETURN(Tensor frames,
+                      DecodeWebP(bytes, channels, !expand || *expand));
+  if (!expand || *expand) return frames;
+  return frames.WithShape(frames.shape().Sub(1, 4));
+}
+
 StatusOr<Tensor> Decode(const KernelContext& c, StringView bytes, DType type) {
   const std::string& op = c.op().name();
   HR_ASSIGN_OR_RETURN(const int64_t channels, ChannelsOf(c.op()));
@@ -133,6 +154,8 @@ StatusOr<Tensor> Decode(const KernelContext& c, StringView bytes, DType type) {
             op);
       }
       return DecodeBmp(bytes, channels);
+    case ImageFormat::kWebP:
+      return DecodeWebPFor(c, bytes, type);
     case ImageFormat::kUnknown:
       return InvalidArgument(kUnknown);
   }
@@ -194,7 +217,7 @@ Status DecodeShape(ShapeContext& c) {
     }
   }
   Shape image{-1, -1, channels ? channels : -1};
-  if (op == "DecodeGif") image.InsertDim(0, -1);
+  if (op == "DecodeGif" || op == "DecodeWebP") image.InsertDim(0, -1);
   c.set_output(0, std::move(image));
   return OkStatus();
 }
@@ -259,6 +282,11 @@ const bool registered = [] {
   Reading("DecodeGif", "The frames of a GIF file, or another as one frame.")
       .Output("image: uint8")
       .Register();
+  Reading("DecodeWebP", "The frames of a WebP file: one, or an animation's.")
+      .Output("image: dtype")
+      .Attr("channels: int = 0")
+      .Attr("dtype: {uint8} = DT_UINT8")
+      .Register();
   return true;
 }();
 
@@ -280,6 +308,7 @@ ImageFormat FormatOf(StringView bytes) {
   if (begins("\x89PNG\r\n\x1a\n")) return ImageFormat::kPng;
   if (begins("GIF8")) return ImageFormat::kGif;
   if (begins("BM")) return ImageFormat::kBmp;
+  if (begins("RIFF") && bytes.substr(8, 4) == "WEBP") return ImageFormat::kWebP;
   return ImageFormat::kUnknown;
 }
 

@@ -28,6 +28,9 @@ class FifoQueue : public TupleQueue {
     tuples_.pop_front();
     return out;
   }
+  void PutBack(Tuple tuple) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    tuples_.push_front(std::move(tuple));
+  }
 
  private:
   std::deque<Tuple> tuples_ ABSL_GUARDED_BY(mutex_);
@@ -59,6 +62,9 @@ class ShuffleQueue : public TupleQueue {
     tuples_.pop_back();
     return out;
   }
+  void PutBack(Tuple tuple) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    tuples_.push_back(std::move(tuple));
+  }
 
  private:
   const int64_t kept_;
@@ -84,6 +90,12 @@ class PriorityQueue : public TupleQueue {
     Tuple out = std::move(tuples_.begin()->second);
     tuples_.erase(tuples_.begin());
     return out;
+  }
+  void PutBack(Tuple tuple) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const int64_t priority = tuple[0].scalar<int64_t>();
+    // Before those of its priority, which came later.
+    tuples_.emplace_hint(tuples_.lower_bound(priority), priority,
+                         std::move(tuple));
   }
 
  private:

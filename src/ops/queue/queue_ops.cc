@@ -21,8 +21,9 @@ Status Enqueue(KernelContext& c) {
   Tuple tuple;
   for (int i = 1; i < c.num_inputs(); ++i) tuple.push_back(c.input(i));
   HR_RETURN_IF_ERROR(queue->CheckTuple(tuple, kMany));
-  if (!kMany) return queue->Enqueue(std::move(tuple));
-  for (int64_t i = 0; i < tuple[0].dim(0); ++i) {
+  std::vector<Tuple> rows;
+  if (!kMany) rows.push_back(std::move(tuple));
+  for (int64_t i = 0; kMany && i < tuple[0].dim(0); ++i) {
     Tuple row;
     for (const Tensor& t : tuple) {
       // A view would keep the whole batch alive as long as one of its rows
@@ -30,9 +31,9 @@ Status Enqueue(KernelContext& c) {
       HR_ASSIGN_OR_RETURN(Tensor copy, t.Rows(i, i + 1).Clone());
       row.push_back(copy.WithShape(t.shape().Sub(1, t.rank())));
     }
-    HR_RETURN_IF_ERROR(queue->Enqueue(std::move(row)));
+    rows.push_back(std::move(row));
   }
-  return OkStatus();
+  return queue->Enqueue(std::move(rows));
 }
 
 template <bool kMany>

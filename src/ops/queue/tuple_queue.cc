@@ -1,8 +1,28 @@
 #include "ops/queue/tuple_queue.h"
 
+#include <algorithm>
+
 #include "ops/queue/await_change.h"
 
 namespace headrace {
+namespace {
+
+// A call's place in the line of its kind, unless it was served before.
+template <typename Call>
+class Turn {
+ public:
+  Turn(std::deque<Call*>* line, Call* call) : line_(line), call_(call) {
+    line_->push_back(call_);
+  }
+  ~Turn() { std::erase(*line_, call_); }
+  Turn(const Turn&) = delete;
+
+ private:
+  std::deque<Call*>* const line_;
+  Call* const call_;
+};
+
+}  // namespace
 
 TupleQueue::TupleQueue(StringView kind, std::string name,
                        std::vector<DType> types, std::vector<Shape> shapes,
@@ -47,35 +67,89 @@ Status TupleQueue::CheckTuple(absl::Span<const Tensor> tuple, bool many) const {
   return OkStatus();
 }
 
-Status TupleQueue::Enqueue(Tuple tuple) {
+Status TupleQueue::Enqueue(std::vector<Tuple> tuples) {
   MutexLock lock(mutex_);
   if (closed_) return Cancelled(Named(), " is closed.");
-  while (!cancelled_ && capacity_ >= 0 && held() >= capacity_) {
-    HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
+  if (WaitingRefused() && (!putting_.empty() || IsFull())) return WouldWait();
+  Putting call{std::move(tuples)};
+  const Turn<Putting> turn(&putting_, &call);
+  return AwaitPut(call);
+}
+
+Status TupleQueue::AwaitPut(const Putting& call) {
+  Flush();
+  while (!call.done()) {
+    if (cancelled_) return Cancelled(Named(), " is closed.");
+    const Status s = AwaitChange(mutex_, changed_);
+    // What came in meanwhile is in: an error would have it put in again.
+    if (!s.ok() && !call.done()) return s;
   }
-  if (cancelled_) return Cancelled(Named(), " is closed.");
-  Put(std::move(tuple));
-  changed_.NotifyAll();
   return OkStatus();
 }
 
 StatusOr<std::vector<Tuple>> TupleQueue::Dequeue(int64_t n, bool up_to) {
   MutexLock lock(mutex_);
-  while (!closed_ && held() - kept() < n)
-    HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
-  int64_t taken = n;
-  if (held() < n) {
-    if (!up_to || held() == 0) {
-      return OutOfRange(Named(),
-                        " is closed and has insufficient elements (requested ",
-                        n, ", current size ", held(), ")");
-    }
-    taken = held();
+  if (WaitingRefused() && !Ended() && (!taking_.empty() || Givable() < n)) {
+    return WouldWait();
   }
-  std::vector<Tuple> out;
-  for (int64_t i = 0; i < taken; ++i) out.push_back(Take());
+  Taking call{n, {}};
+  Status s;
+  {
+    const Turn<Taking> turn(&taking_, &call);
+    s = AwaitTaken(call, up_to);
+  }
+  if (s.ok()) {
+    Flush();  // for those behind, whose turn it is
+    return std::move(call.taken);
+  }
+  std::vector<Tuple>& taken = call.taken;
+  for (; !taken.empty(); taken.pop_back()) PutBack(std::move(taken.back()));
+  Flush();
   changed_.NotifyAll();
-  return out;
+  if (!absl::IsOutOfRange(s)) return s;
+  return OutOfRange(Named(),
+                    " is closed and has insufficient elements (requested ", n,
+                    ", current size ", held(), ")");
+}
+
+// OutOfRange where fewer will come.
+Status TupleQueue::AwaitTaken(const Taking& call, bool up_to) {
+  Flush();
+  while (!call.done()) {
+    if (taking_.front() == &call && Ended()) {
+      return up_to && !call.taken.empty() ? OkStatus() : OutOfRange("too few");
+    }
+    HR_RETURN_IF_ERROR(AwaitChange(mutex_, changed_));
+    Flush();  // the queue may have been closed, or a call before have gone
+  }
+  return OkStatus();
+}
+
+void TupleQueue::Flush() {
+  bool any = false, more = true;
+  while (more) {
+    more = false;
+    while (!putting_.empty()) {
+      Putting* const call = putting_.front();
+      while (!call->done() && !cancelled_ && !IsFull()) {
+        Put(std::move(call->tuples[call->put++]));
+        more = true;
+      }
+      if (!call->done()) break;
+      putting_.pop_front();
+    }
+    while (!taking_.empty()) {
+      Taking* const call = taking_.front();
+      while (!call->done() && Givable() > 0) {
+        call->taken.push_back(Take());
+        more = true;
+      }
+      if (!call->done()) break;
+      taking_.pop_front();
+    }
+    any = any || more;
+  }
+  if (any) changed_.NotifyAll();
 }
 
 void TupleQueue::Close(bool cancel_pending) {

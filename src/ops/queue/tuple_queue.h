@@ -1,6 +1,7 @@
 // A queue of tuples of tensors that steps and threads share.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,13 @@ class TupleQueue : public Resource {
   // InvalidArgument when a component has the wrong dtype or shape; with `many`
   // their rows are what is queued.
   Status CheckTuple(absl::Span<const Tensor> tuple, bool many) const;
-  // Waits for room. Cancelled when the queue is closed.
-  Status Enqueue(Tuple tuple);
-  // Waits for `n` tuples and takes them; once the queue is closed and has
-  // fewer, OutOfRange, or, with `up_to` and at least one, those.
+  // Puts all in, in order, as many at a time as there is room for; others that
+  // put come behind. Cancelled when the queue is closed: what is in stays.
+  Status Enqueue(std::vector<Tuple> tuples);
+  // Takes `n` tuples as they come, so there may be more than the queue has room
+  // for; others that take come behind. Once the queue is closed and has fewer,
+  // OutOfRange, or, with `up_to` and at least one, those. What was taken is put
+  // back where the call fails.
   StatusOr<std::vector<Tuple>> Dequeue(int64_t n, bool up_to);
   // Enqueuing ends; those that wait for room go on unless `cancel_pending`.
   void Close(bool cancel_pending);
@@ -45,13 +49,40 @@ class TupleQueue : public Resource {
   virtual void Put(Tuple tuple) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   virtual Tuple Take()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;  // one is held
+  // One that was taken, behind which no other was put back since.
+  virtual void PutBack(Tuple tuple) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   // So many tuples stay behind as long as the queue is open.
   virtual int64_t kept() const { return 0; }
 
   mutable Mutex mutex_;
 
  private:
-  // Something may have changed, or it is time to stop.
+  bool IsFull() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return capacity_ >= 0 && held() >= capacity_;
+  }
+  int64_t Givable() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return held() - (closed_ ? 0 : kept());
+  }
+  // Nobody will put anything in.
+  bool Ended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return closed_ && (cancelled_ || putting_.empty());
+  }
+  // Calls under way. What one lets others do, its own thread does for them, so
+  // that nobody sees the queue between.
+  struct Putting {
+    std::vector<Tuple> tuples;
+    size_t put = 0;
+    bool done() const { return put == tuples.size(); }
+  };
+  struct Taking {
+    int64_t n = 0;
+    std::vector<Tuple> taken;
+    bool done() const { return static_cast<int64_t>(taken.size()) == n; }
+  };
+  void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status AwaitPut(const Putting& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status AwaitTaken(const Taking& call, bool up_to)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Named() const;  // "FIFOQueue 'name'"
 
   const std::string kind_, name_;
@@ -59,6 +90,9 @@ class TupleQueue : public Resource {
   const std::vector<Shape> shapes_;
   const int64_t capacity_;
   CondVar changed_;
+  // In the order in which they came.
+  std::deque<Putting*> putting_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Taking*> taking_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -9,17 +9,22 @@
 
 namespace headrace::serving {
 
+// How many of eight characters, the first the lowest, are digits at its front.
+inline int DigitsOf(uint64_t eight) {
+  constexpr uint64_t kEach = 0x0101010101010101;
+  // The top bit of each byte above '9', and of each below '0'. A carry reaches
+  // only bytes behind the first of these, which alone counts.
+  const uint64_t others =
+      ((eight + kEach * 0x46) | (eight - kEach * '0')) & kEach * 0x80;
+  return std::countr_zero(others) / 8;
+}
+
 // Past the digits that `p` stands at, eight at a time: long lists are mostly
 // digits.
 inline const char* PastDigits(const char* p, const char* end) {
-  constexpr uint64_t kEach = 0x0101010101010101;
   for (; end - p >= 8; p += 8) {
-    const uint64_t eight = LoadFixed64(p);
-    // The top bit of each byte above '9', and of each below '0'. A carry
-    // reaches only bytes behind the first of these, which alone counts.
-    const uint64_t others =
-        ((eight + kEach * 0x46) | (eight - kEach * '0')) & kEach * 0x80;
-    if (others != 0) return p + std::countr_zero(others) / 8;
+    const int count = DigitsOf(LoadFixed64(p));
+    if (count != 8) return p + count;
   }
   while (p != end && *p >= '0' && *p <= '9') ++p;
   return p;

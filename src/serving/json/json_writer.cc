@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "absl/strings/escaping.h"
+#include "serving/json/json_float.h"
 #include "serving/json/json_string.h"
 
 namespace headrace::serving {
@@ -92,7 +93,12 @@ void AppendControl(unsigned char c, std::string* out) {
 }  // namespace
 
 void AppendJsonNumber(float value, std::string* out) {
-  AppendNumber(value, out);
+  char text[kLongestFloat];
+  if (const char* end = FastFloatText(value, text)) {
+    out->append(text, end - text);
+  } else {
+    AppendNumber(value, out);
+  }
 }
 void AppendJsonNumber(double value, std::string* out) {
   AppendNumber(value, out);

@@ -37,11 +37,17 @@ TEST(JsonWriter, Numbers) {
 // What printf and strtof would make of it by the same rule.
 TEST(JsonWriter, NumbersAreAsPrintfHasThem) {
   std::mt19937 random(7);
-  for (int i = 0; i < 200000; ++i) {
+  for (int i = 0; i < 400000; ++i) {
     const uint32_t bits = random();
     float value;
     std::memcpy(&value, &bits, 4);
-    if (i % 2 == 0) value = static_cast<int>(bits % 2000001) / 1000.0f;
+    // Those of everyday sizes, with few digits and with many.
+    if (i % 4 == 0) value = static_cast<int>(bits % 2000001) / 1000.0f;
+    if (i % 4 == 1) value = std::ldexp(value, -std::ilogb(value) + i % 40 - 16);
+    if (i % 4 == 2) {
+      value = static_cast<float>(static_cast<int>(bits % 2000001) *
+                                 std::pow(10.0, i % 17 - 13));
+    }
     if (!std::isfinite(value)) continue;
     char text[64];
     std::snprintf(text, sizeof(text), "%.6g", value);

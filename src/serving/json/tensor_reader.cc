@@ -87,6 +87,23 @@ Status ReadElement(JsonReader& at, T* out) {
   }
 }
 
+// Behind a number of a list: reads those that follow where they are simple, at
+// most so many, and gives how many there were.
+int64_t ReadFloats(JsonReader& at, int64_t most, float* out) {
+  const char* p = at.here();
+  int64_t count = 0;
+  for (; count < most && at.end() - p > 2 && *p == ','; ++count) {
+    const char* number = p + 1;
+    if (*number == ' ') [[likely]]
+      ++number;
+    number = FastFloat(number, at.end(), out + count);
+    if (number == nullptr) break;
+    p = number;
+  }
+  at.MoveTo(p);
+  return count;
+}
+
 Status WrongLevel(StringView value, int64_t level, size_t rank) {
   return InvalidArgument("JSON Value: ", JsonExcerpt(value),
                          " found at incorrect level: ", level,
@@ -198,6 +215,14 @@ Status TensorRows::Fill(JsonReader& at) {
       T* out = impossible_ ? &unused : tensor_.data<T>() + filled_;
       HR_RETURN_IF_ERROR(ReadElement(at, out));
       ++filled_;
+      if constexpr (std::is_same_v<T, float>) {
+        if (depth > 0 && !impossible_) {
+          const int64_t left = row_[depth - 1] - counts_.back();
+          const int64_t count = ReadFloats(at, left, out + 1);
+          counts_.back() += count;
+          filled_ += count;
+        }
+      }
     }
     // Past a value: on to the next one, which may be of a list further out.
     bool next = false;

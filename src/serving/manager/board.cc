@@ -37,6 +37,27 @@ bool IsOut(const VersionRecord& v) {
                        v.state == ModelVersionStatus::END);
 }
 
+// What may be forgotten: nothing is loaded, nor going to be.
+bool IsOver(const VersionRecord& v) {
+  return v.state == ModelVersionStatus::END && !v.wanted && IsOut(v) &&
+         v.bytes == 0;
+}
+
+void ForgetOldest(std::map<int64_t, VersionRecord>& versions) {
+  if (versions.size() <= kMostPastVersions) return;
+  auto over = static_cast<size_t>(
+      std::count_if(versions.begin(), versions.end(),
+                    [](const auto& entry) { return IsOver(entry.second); }));
+  for (auto it = versions.begin(); over > kMostPastVersions;) {
+    if (!IsOver(it->second)) {
+      ++it;
+      continue;
+    }
+    it = versions.erase(it);
+    --over;
+  }
+}
+
 // What a look at a base path says that users should know.
 std::vector<std::string> WarningsOf(const std::string& name,
                                     const ModelRecord& model, const Wish& wish,
@@ -194,6 +215,7 @@ void Board::Advance(std::deque<LoadJob>* loads,
       }
       v.to_put_out = false;
     }
+    ForgetOldest(model.versions);
     while (const auto step = NextStep(ViewsOf(model))) {
       VersionRecord& v = model.versions[step->version];
       if (step->kind == Step::kUnload) {

@@ -45,10 +45,11 @@ struct ModelRecord {
   std::string base_path;
   VersionPolicy policy;
   Labels labels;
-  std::map<int64_t, VersionRecord> versions;  // ever seen
-  bool listed = false;                        // the base path was looked at
-  Status listing;                             // how the last look ended
-  std::string warnings;                       // that were written last
+  // Ever seen, but for kMostPastVersions.
+  std::map<int64_t, VersionRecord> versions;
+  bool listed = false;   // the base path was looked at
+  Status listing;        // how the last look ended
+  std::string warnings;  // that were written last
 };
 
 // A load to begin.

@@ -252,6 +252,37 @@ TEST(ModelBoard, WhatFindsNoRoomStaysOnDemand) {
   EXPECT_EQ(b.Steps(), Numbers{1});
 }
 
+TEST(ModelBoard, OldVersionsAreForgotten) {
+  TestBoard b;
+  const auto told = [&](int64_t version) {
+    GetModelStatusResponse response;
+    ModelSpec spec;
+    spec.set_name("m");
+    spec.mutable_version()->set_value(version);
+    return b.board.StatusOf(spec, &response).ok();
+  };
+  // The first waits to be freed all the time.
+  constexpr int64_t kMost = kMostPastVersions;
+  for (int64_t v = 1; v <= kMost + 5; ++v) {
+    b.There({v});
+    b.Begin(v);
+    if (v == 1) b.board.Succeed(*b.board.Loading(b.jobs[v]), nullptr);
+    if (v > 1) b.Fail(v, 0);
+    b.Steps();
+  }
+  EXPECT_TRUE(told(1));  // unloading
+  EXPECT_FALSE(told(2));
+  EXPECT_FALSE(told(4));
+  EXPECT_TRUE(told(5));
+  EXPECT_TRUE(told(kMost + 5));
+  EXPECT_EQ(b.board.models().at("m").versions.size(), kMostPastVersions + 2);
+  b.board.Unloaded({"m", 1});
+  b.There({2});  // seen anew
+  b.Load(2);
+  EXPECT_FALSE(told(1));
+  EXPECT_TRUE(b.board.Available("m", 2));
+}
+
 TEST(ModelBoard, TheEndLeavesNothing) {
   TestBoard b;
   b.Configure("all {}");

@@ -236,9 +236,10 @@ void ModelManager::Freed(const ServableId& id) {
 StatusOr<ServablePtr> ModelManager::FindOnDemand(const ServableId& id) {
   constexpr std::chrono::milliseconds kLookAtStop{20};
   MutexLock lock(mutex_);
-  VersionRecord* v = board_.Find(id);  // records are never deleted
+  VersionRecord* v = board_.Find(id);
   const int refusals = v == nullptr ? 0 : v->refusals;
-  while (v != nullptr) {
+  // The record of one that is over may be forgotten in between.
+  for (; v != nullptr; v = board_.Find(id)) {
     if (v->state == ModelVersionStatus::AVAILABLE) return v->servable;
     if (v->waits || v->refusals != refusals) return v->status;
     if (stopping_) return Unavailable("server is shutting down");

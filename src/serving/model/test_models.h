@@ -1,8 +1,8 @@
-// For tests: small SavedModels that are written here.
+// For tests and fuzzers: small SavedModels that are written here.
 #pragma once
 
-#include <gtest/gtest.h>
-
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "base/files/files.h"
@@ -11,6 +11,13 @@
 
 namespace headrace::serving {
 
+// Ends the program where a test's own model cannot be written.
+inline void MustBe(bool right, const std::string& what) {
+  if (right) return;
+  std::fprintf(stderr, "no test model: %s\n", what.c_str());
+  std::abort();
+}
+
 // Writes a model of one MetaGraphDef, given as text, without variables; the
 // folder is one in memory, `name` its own.
 inline std::string WriteTestModel(const std::string& name,
@@ -18,15 +25,16 @@ inline std::string WriteTestModel(const std::string& name,
   tensorflow::SavedModel model;
   model.set_saved_model_schema_version(1);
   auto* graph = model.add_meta_graphs();
-  EXPECT_FALSE(ReadProtoText(meta_graph, graph)) << meta_graph;
+  MustBe(!ReadProtoText(meta_graph, graph), meta_graph);
   graph->mutable_meta_info_def()->add_tags("serve");
   const std::string folder = "ram://test_models/" + name;
   std::string local;
   FileSystem* fs = *FileSystemFor(folder, &local);
-  EXPECT_TRUE(CreateDirectories(fs, local).ok());
-  EXPECT_TRUE(WriteFileAtomically(fs, JoinPath(local, "saved_model.pb"),
-                                  model.SerializeAsString())
-                  .ok());
+  MustBe(CreateDirectories(fs, local).ok(), folder);
+  MustBe(WriteFileAtomically(fs, JoinPath(local, "saved_model.pb"),
+                             model.SerializeAsString())
+             .ok(),
+         folder);
   return folder;
 }
 

@@ -1,5 +1,8 @@
 #include "serving/v2/statistics.h"
 
+#include <cstdint>
+#include <iterator>
+
 namespace headrace::serving {
 
 void InferStatisticsBook::Note(const ModelSpec& spec, const Status& status,
@@ -10,7 +13,9 @@ void InferStatisticsBook::Note(const ModelSpec& spec, const Status& status,
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto ns = static_cast<uint64_t>(time.count());
   MutexLock lock(mutex_);
-  Counts& c = counts_[{spec.name(), spec.version().value()}];
+  const Version version{spec.name(), spec.version().value()};
+  if (!counts_.contains(version)) MakeRoom(spec.name());
+  Counts& c = counts_[version];
   if (status.ok()) {
     ++c.successes;
     c.success_ns += ns;
@@ -20,6 +25,13 @@ void InferStatisticsBook::Note(const ModelSpec& spec, const Status& status,
     ++c.failures;
     c.failure_ns += ns;
   }
+}
+
+void InferStatisticsBook::MakeRoom(const std::string& model) {
+  const auto first = counts_.lower_bound({model, INT64_MIN});
+  const auto past = counts_.upper_bound({model, INT64_MAX});
+  const auto size = static_cast<size_t>(std::distance(first, past));
+  if (size >= kMostPastVersions) counts_.erase(first);
 }
 
 void InferStatisticsBook::Tell(

@@ -31,9 +31,12 @@ class InferStatisticsBook {
     uint64_t successes = 0, success_ns = 0, failures = 0, failure_ns = 0;
     uint64_t last_ms = 0;  // since 1970
   };
+  using Version = std::pair<std::string, int64_t>;
+  // For one version more: the oldest goes where there are kMostPastVersions.
+  void MakeRoom(const std::string& model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   mutable Mutex mutex_;
-  std::map<std::pair<std::string, int64_t>, Counts> counts_
-      ABSL_GUARDED_BY(mutex_);
+  std::map<Version, Counts> counts_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headrace::serving

@@ -13,6 +13,7 @@ from headrace.keras import (
     activation,
     constraint,
     initializer,
+    policy,
     regularizer,
     serialization,
     settings,
@@ -34,14 +35,6 @@ _KEPT = {  # what arguments whose names end so stand for
 }
 
 
-def _policy_dtype(dtype):
-    if dtype is None:
-        return tf.as_dtype(settings.floatx())
-    if isinstance(dtype, str) and dtype.startswith("mixed_"):
-        raise NotImplementedError(f"The dtype policy {dtype} is not supported")
-    return tf.as_dtype(getattr(dtype, "variable_dtype", dtype))
-
-
 class Layer(tracking.Tracking):
     """Computation with weights: `build` makes them, `call` computes."""
 
@@ -50,6 +43,7 @@ class Layer(tracking.Tracking):
     input_spec = None
     _keeps_shape = False  # whether outputs always have the inputs' shape
     _config_without = ("trainable", "name", "dtype", "dynamic")  # all have them
+    _read_in = None  # what variables are read in, unless it is what they are kept in
 
     def __init__(self, trainable=True, name=None, dtype=None, dynamic=False, **kwargs):
         for key in kwargs:
@@ -65,13 +59,24 @@ class Layer(tracking.Tracking):
         state.trainable = bool(trainable)
         self._name = self._init_name(name)
         self.built = False
-        self._dtype = _policy_dtype(dtype)
+        self._set_policy(policy.of(dtype))
         self._autocast = kwargs.get("autocast", True)
         self.activity_regularizer = regularizer.get(
             kwargs.pop("activity_regularizer", None)
         )
         state.initial_weights = kwargs.get("weights")
         state.batch_input_shape = self._declared_shape(kwargs)
+
+    def _set_policy(self, chosen):
+        self._dtype_policy = chosen
+        if chosen.compute_dtype is None:
+            raise NotImplementedError(
+                f'{type(self).__name__}: the dtype policy "{chosen.name}", which takes '
+                "the dtype of the first inputs, is not supported"
+            )
+        self._dtype = tf.as_dtype(chosen.variable_dtype)
+        self._computed = tf.as_dtype(chosen.compute_dtype)
+        self._read_in = None if self._computed == self._dtype else self._computed
 
     def _kept(self, name, value):
         """What layers keep of an argument of that name."""
@@ -107,17 +112,21 @@ class Layer(tracking.Tracking):
 
     name = read_only("_name", "The name, which its weights' names start with: a str.")
 
-    dtype = read_only(
-        "_dtype.name",
-        'The name of the dtype of weights and computation, such as "float32".',
-    )
+    dtype = read_only("_dtype.name", "The same as variable_dtype.")
 
     compute_dtype = read_only(
-        "_dtype.name",
-        "The name of the dtype of the computation: always that of the weights.",
+        "_computed.name",
+        "The name of the dtype that inputs are cast to and outputs have.",
     )
 
-    variable_dtype = compute_dtype
+    variable_dtype = read_only(
+        "_dtype.name",
+        'The name of the dtype that weights are kept in, such as "float32".',
+    )
+
+    dtype_policy = read_only(
+        "_dtype_policy", "The tf.keras.mixed_precision.Policy of the layer."
+    )
 
     @property
     def name_scope(self):
@@ -174,8 +183,9 @@ class Layer(tracking.Tracking):
         """A new variable of this layer, known to checkpoints by its name, or as
         `tracked_as` says.
         """
+        is_cast = kwargs.pop("experimental_autocast", True) and self._autocast
         for key in kwargs:
-            if key not in ("collections", "experimental_autocast", "caching_device"):
+            if key not in ("collections", "caching_device"):
                 raise TypeError("Unknown keyword argument:", key)
         dtype = self._dtype if dtype is None else tf.as_dtype(dtype)
         on_read = synchronization == tf.VariableSynchronization.ON_READ
@@ -200,6 +210,8 @@ class Layer(tracking.Tracking):
                 aggregation=aggregation,
             )
             graph_updates.keep(variable)
+        if is_cast and self._read_in is not None and dtype.is_floating:
+            variable._is_cast = True
         if regularizer is not None:
             self._regularize(variable, regularizer, name)
         self._track_weight(tracked_as or name or "Variable", variable)
@@ -253,7 +265,7 @@ class Layer(tracking.Tracking):
         if config is not None:
             return config
         config = {"name": self.name, "trainable": self.trainable}
-        config["dtype"] = self.dtype
+        config["dtype"] = policy.config_of(self._dtype_policy)
         if self._keras.batch_input_shape is not None:
             config["batch_input_shape"] = self._keras.batch_input_shape
         return {**config, **serialization.config_of(self)}
@@ -344,6 +356,9 @@ class Layer(tracking.Tracking):
         if not names:
             self._clear_losses()
         names.append(self._name)
+        read = context.read
+        if read is not self._read_in:
+            context.reads(self._read_in)
         try:
             if spec.has_training:
                 given, value = spec.given("training", args, kwargs)
@@ -365,6 +380,8 @@ class Layer(tracking.Tracking):
         finally:
             names.pop()
             context.training = outer
+            if read is not self._read_in:
+                context.reads(read)
 
     def _check_inputs(self, wanted, inputs, state):
         """Checks the inputs unless some of that shape were found right before."""
@@ -401,7 +418,7 @@ class Layer(tracking.Tracking):
         return spec.default_training if phase is None else phase
 
     def _prepared(self, inputs):
-        """The inputs as tensors, floats in the layer's dtype."""
+        """The inputs as tensors, floats in the dtype that the layer computes in."""
         if isinstance(inputs, _headrace.Tensor):
             return self._cast_in(inputs)
         if tf.nest.is_nested(inputs):
@@ -416,9 +433,13 @@ class Layer(tracking.Tracking):
         )
 
     def _cast_in(self, x):
-        if self._autocast and x.dtype.is_floating and x.dtype != self._dtype:
-            return tf.cast(x, self._dtype)
+        if self._autocast and x.dtype.is_floating and x.dtype != self._computed:
+            return tf.cast(x, self._computed)
         return x
+
+    def _cast_out(self, x):
+        """x, computed in another dtype, in the one that the layer computes in."""
+        return x if x.dtype == self._computed else tf.cast(x, self._computed)
 
     def _build_for(self, inputs):
         self._build_now(shapes_of(inputs))
@@ -426,7 +447,11 @@ class Layer(tracking.Tracking):
     def _build_now(self, shapes):
         """Builds outside of any function that is being traced."""
         with tf.init_scope(), name_scope("/".join(context.names) + "/"):
-            self.build(shapes)
+            read = context.reads(None)
+            try:
+                self.build(shapes)
+            finally:
+                context.reads(read)
         self.built = True
         self._keras.seen_shape = shapes
         if self._keras.initial_weights is not None:

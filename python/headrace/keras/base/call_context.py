@@ -3,6 +3,9 @@
 import inspect
 import threading
 
+from headrace._load import _headrace
+from headrace.context import strategies
+
 
 class _Context(threading.local):
     """Of one thread: the layers being called, outermost first."""
@@ -10,9 +13,17 @@ class _Context(threading.local):
     def __init__(self):
         self.names = []
         self.training = None
+        self.read = None
+
+    def reads(self, dtype):
+        """Says what variables that are cast are read in from now on, None for what they
+        are kept in; returns what it was."""
+        before, self.read = self.read, dtype
+        _headrace.set_read_dtype(dtype)
+        return before
 
 
-context = _Context()
+context = strategies.carry(_Context())
 _specs = {}
 
 

@@ -106,3 +106,24 @@ def run_shapes(layer, shape, dtype):
     else:
         inputs = KerasTensor(shape, dtype)
     return _run(layer, (inputs,), {})
+
+
+def get_source_inputs(tensor, layer=None, node_index=None):
+    """A list of the inputs that a KerasTensor is computed of, each once.
+
+    `layer` and `node_index` name another call than that which gave the tensor.
+    """
+    if layer is None or node_index:
+        layer, node_index, _ = tensor.history
+    found, seen, waiting = [], set(), [layer.inbound_nodes[node_index or 0]]
+    while waiting:
+        node = waiting.pop(0)
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if not node.parents:
+            found += tf.nest.flatten(node.outputs)
+        for parent in node.parents:
+            above, index, _ = parent.history
+            waiting.append(above.inbound_nodes[index])
+    return tracking.unique(found)

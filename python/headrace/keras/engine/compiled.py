@@ -2,6 +2,7 @@
 
 from headrace import _api as tf
 from headrace.autograph.calls import in_graph
+from headrace.context import strategies
 from headrace.keras import loss as losses
 from headrace.keras.metric import registry
 from headrace.keras.metric.reductions import Mean
@@ -110,6 +111,9 @@ class Losses:
         self._keys = keys = _keys_of(y_pred, self._names)
         given = _per_output(self._given, y_pred, keys, "loss")
         self._functions = [None if g is None else losses.as_loss(g) for g in given]
+        for function in self._functions:
+            if isinstance(function, losses.Loss):
+                function._in_compile = True
         weights = _per_output(self._weights, y_pred, keys, "loss_weights")
         self._scales = weights
         if len(names) > 1:
@@ -140,7 +144,7 @@ class Losses:
                 f"Target data is missing. Your model was compiled with loss={self._given}"
                 ", and therefore expects target data to be provided in `fit()`."
             )
-        values, batch = [], None
+        values, shared, batch = [], [], None
         for i, function in enumerate(self._functions):
             if function is None or targets[i] is None:
                 continue
@@ -152,6 +156,7 @@ class Losses:
                 self._parts[i].update_state(value, sample_weight=batch)
             scale = self._scales[i]
             values.append(value if scale is None else value * scale)
+            shared.append(_is_mean(function))
         penalties = [tf.cast(p, tf.float32) for p in penalties]
         values += penalties
         if not values:
@@ -159,7 +164,19 @@ class Losses:
             return None if not self._used else tf.zeros([])
         total = values[0] if len(values) == 1 else tf.add_n(values)
         self._total.update_state(total, sample_weight=1 if batch is None else batch)
-        return total
+        replica = strategies.replica()
+        count = 1 if replica is None else replica.num_replicas_in_sync
+        if count == 1:
+            return total
+        # Gradients of replicas are summed: means of their batches count by their share.
+        shared += [True] * len(penalties)
+        return tf.add_n([v / count if m else v for v, m in zip(values, shared)])
+
+
+def _is_mean(function):
+    """Whether a loss is the mean over a batch."""
+    means = (losses.Reduction.AUTO, losses.Reduction.SUM_OVER_BATCH_SIZE)
+    return getattr(function, "reduction", losses.Reduction.AUTO) in means
 
 
 def _name(plain, weighted, prefix):

@@ -10,6 +10,7 @@ from headrace._load import _headrace
 from headrace.framework.settings import logging
 from headrace.keras import settings
 from headrace.keras.engine import shuffling
+from headrace.keras.utility import Sequence
 
 _DEFAULT_BATCH = 32
 
@@ -45,7 +46,7 @@ def is_iterable_source(x):
 
 
 def is_sequence(x):
-    return (
+    return isinstance(x, Sequence) or (
         hasattr(x, "__getitem__")
         and hasattr(x, "__len__")
         and not hasattr(x, "dtype")
@@ -207,7 +208,8 @@ class IterableSource:
         if self._is_sequence:
             return len(self._data)
         if hasattr(self._data, "cardinality"):
-            size = int(self._data.cardinality())
+            known = self._data.cardinality  # of distributed ones a number
+            size = int(known() if callable(known) else known)
             if size == -1:
                 raise ValueError(
                     "When providing an infinite dataset, you must specify the number of "

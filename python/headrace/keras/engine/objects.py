@@ -14,6 +14,8 @@ _ROOMS = {
     "keras.optimizers.legacy": "keras.optimizer.registry",
     "keras.optimizers.experimental": "keras.optimizer.registry",
     "keras.optimizers.schedules": "keras.optimizer.schedule",
+    "tf_keras.src.mixed_precision.loss_scale_optimizer": "keras.optimizer.registry",
+    "keras.mixed_precision": "keras.policy",
     "keras.losses": "keras.loss",
     "keras.metrics": "keras.metric.registry",
     "keras.initializers": "keras.initializer",

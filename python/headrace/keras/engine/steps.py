@@ -9,6 +9,30 @@ from headrace.context import stack
 _EXACT_SHAPES = 3  # so many shapes get traces of their own
 
 
+def _of_replicas(step, strategy, kind):
+    """The step of a global batch, of which each replica gets its share."""
+    extended = strategy.extended
+
+    def all_replicas(data):
+        results = extended._run_shares(step, data)
+        if kind == "predict" and len(results) > 1:
+            return tf.nest.map_structure(_joined, *results)
+        return results[0]  # of metrics, which are those of all replicas
+
+    return all_replicas
+
+
+def _of_many(value):
+    """Whether a value of a batch has one for each replica."""
+    return isinstance(getattr(type(value), "values", None), property) and isinstance(
+        getattr(value, "values", None), tuple
+    )
+
+
+def _joined(*outputs):
+    return tf.concat(outputs, 0)
+
+
 class Steps:
     """Calls a step: traced for the shapes that come first, then for any shape.
 
@@ -26,6 +50,9 @@ class Steps:
             self._graph = None if graph is None else weakref.ref(graph)
             return in_graph(own or method.__get__(model))(data)
 
+        strategy = model._keras.strategy
+        if strategy is not None:
+            step = _of_replicas(step, strategy, kind)
         step.__name__ = kind + "_function"
         self._step = step
         self._exact = None if eager else tf.function(step)
@@ -51,6 +78,7 @@ class Steps:
         first = data
         while isinstance(first, (tuple, list, dict)):
             first = next(iter(first.values() if isinstance(first, dict) else first))
+        first = getattr(first, "values", (first,))[0] if _of_many(first) else first
         shape = getattr(first, "shape", None)
         dims = shape._dims if shape is not None else None
         if dims == self._last:

@@ -1,8 +1,11 @@
 """compile, fit, evaluate, predict and single batches."""
 
+import contextlib
+
 import numpy as np
 
 from headrace import _api as tf
+from headrace.context import late, strategies
 from headrace.context.properties import read_only
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
@@ -10,6 +13,7 @@ from headrace.keras.callback.progress import ProgbarLogger
 from headrace.keras.engine import compiled, data_adapter
 from headrace.keras.engine.steps import Steps
 from headrace.keras.optimizer import registry
+from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
 
 
 class Trainer:
@@ -22,7 +26,14 @@ class Trainer:
         plain.steps = {}
         plain.run_eagerly = None
         plain.steps_per_execution = 1
+        plain.strategy = strategies.strategy()
         self.stop_training = False
+
+    @property
+    def distribute_strategy(self):
+        """The tf.distribute.Strategy whose scope the model was made in, else the default
+        one."""
+        return self._keras.strategy or late.default_strategy()
 
     # --- compiling ---
 
@@ -56,9 +67,11 @@ class Trainer:
             )
         plain = self._keras
         names = self.output_names if hasattr(self, "output_names") else None
-        self.optimizer = registry.get(optimizer)
-        plain.losses = compiled.Losses(loss, loss_weights, names)
-        plain.compiled_metrics = compiled.Metrics(metrics, weighted_metrics, names)
+        with _in_scope(plain.strategy):
+            _check_scope(plain.strategy, (metrics, weighted_metrics))
+            self.optimizer = self._scaling(registry.get(optimizer))
+            plain.losses = compiled.Losses(loss, loss_weights, names)
+            plain.compiled_metrics = compiled.Metrics(metrics, weighted_metrics, names)
         plain.compiled_with = dict(
             optimizer=optimizer,
             loss=loss,
@@ -74,6 +87,13 @@ class Trainer:
         plain.steps_per_execution = steps_per_execution or 1
         self.jit_compile = bool(jit_compile)
         self.train_function = self.test_function = self.predict_function = None
+
+    def _scaling(self, optimizer):
+        """The optimizer, its loss scaled where the model computes in float16."""
+        is_mixed = self._dtype_policy.name == "mixed_float16"
+        if is_mixed and not isinstance(optimizer, LossScaleOptimizer):
+            return LossScaleOptimizer(optimizer)
+        return optimizer
 
     @property
     def loss(self):
@@ -551,3 +571,25 @@ def _validates(epoch, frequency):
         "Expected `validation_freq` to be a list or int. Received: "
         f"validation_freq={frequency} of the type {type(frequency)}."
     )
+
+
+def _in_scope(strategy):
+    """The scope of a model's strategy, unless code is in it."""
+    if strategy is None or strategies.strategy() is strategy:
+        return contextlib.nullcontext()
+    return strategy.scope()
+
+
+def _check_scope(strategy, metrics):
+    """ValueError for metrics that were made in another scope than the model."""
+    for metric in tf.nest.flatten(metrics):
+        for v in getattr(metric, "weights", ()):
+            if getattr(v, "_distribute_strategy", None) is not strategy:
+                raise ValueError(
+                    f"Metric ({metric}) passed to `model.compile` was created inside a "
+                    "different distribution strategy scope than the model. All metrics "
+                    "must be created in the same distribution strategy scope as the model "
+                    f"(in this case {strategy}). If you pass in a string identifier for a "
+                    "metric to compile, the metric will automatically be created in the "
+                    "correct distribution strategy scope."
+                )

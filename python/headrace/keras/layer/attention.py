@@ -34,18 +34,11 @@ class MultiHeadAttention(Layer):
     _config_attributes["output_shape"] = "_output_size"
 
     def _begin(self):
-        if self._attention_axes not in (None, 1, (1,), [1]):
-            raise NotImplementedError(
-                f"MultiHeadAttention: attention_axes={self._attention_axes} is not "
-                "supported"
-            )
+        if self._attention_axes is not None:
+            given = self._attention_axes
+            given = (given,) if isinstance(given, int) else tuple(given)
+            self._attention_axes = given
         self._value_dim = self._value_dim or self._key_dim
-        if isinstance(self._output_size, (list, tuple)):
-            if len(self._output_size) != 1:
-                raise NotImplementedError(
-                    "MultiHeadAttention: output_shape of several axes is not supported"
-                )
-            self._output_size = self._output_size[0]
         self._query_dense = None
 
     _keras_3_names = {
@@ -54,25 +47,48 @@ class MultiHeadAttention(Layer):
     }
 
     def _make(self, query):
-        """The projections, for queries of this shape."""
+        """The projections and equations, for queries of this shape."""
+        between = len(query) - 2
+        if self._attention_axes is None:
+            self._attention_axes = tuple(range(1, between + 1))
+        over = {a % len(query) for a in self._attention_axes}
+        if not over or not over <= set(range(1, between + 1)):
+            raise ValueError(
+                f"MultiHeadAttention: attention_axes={self._attention_axes} are not "
+                f"among those between the first and the last of a query of shape {query}"
+            )
+        # Axes of queries in small letters, those of keys that differ in capital ones;
+        # H are heads, F features.
+        rows = "abcdefgijklmnop"[: between + 1]
+        columns = "".join(c.upper() if i in over else c for i, c in enumerate(rows))
+        alone = "".join(c for c in rows if c in columns)
+        seen = [c for c in rows if c not in columns]
+        scores = f"{alone}H{''.join(seen)}{''.join(seen).upper()}"
+        self._score_equation = f"{columns}HF,{rows}HF->{scores}"
+        self._mix_equation = f"{scores},{columns}HF->{rows}HF"
         keys, values = self._key_dim, self._value_dim
         out = self._output_size or query[-1]
+        out = (out,) if isinstance(out, int) else tuple(out)
         with tf.init_scope():
             for part, size in (("query", keys), ("key", keys), ("value", values)):
-                sizes = (self._num_heads, size)
-                dense = self._projection("abc,cde->abde", sizes, "de", part)
+                sizes = (*[None] * between, self._num_heads, size)
+                dense = self._projection(f"{rows}x,xyz->{rows}yz", sizes, "yz", part)
                 setattr(self, f"_{part}_dense", dense)
-            self._dropout_layer = Dropout(self._dropout)
-            dense = self._projection("abcd,cde->abe", (out,), "e", "attention_output")
+            self._dropout_layer = Dropout(self._dropout, dtype=self._dtype_policy)
+            last = "uvw"[: len(out)]
+            equation = f"{rows}yz,yz{last}->{rows}{last}"
+            sizes = (*[None] * between, *out)
+            dense = self._projection(equation, sizes, last, "attention_output")
             self._output_dense = dense
 
     def _projection(self, equation, sizes, bias_axes, name):
         options = option_names("kernel", "bias", activity=False)
         return EinsumDense(
             equation,
-            (None, *sizes),
+            sizes,
             bias_axes=bias_axes if self._use_bias else None,
             name=name,
+            dtype=self._dtype_policy,
             **{option: _fresh(getattr(self, option)) for option in options},
         )
 
@@ -90,33 +106,48 @@ class MultiHeadAttention(Layer):
         `value`.
 
         `query` is [batch, T, features], `value` and `key` (else `value`) [batch, S,
-        features]; NotImplementedError for other ranks. `attention_mask` is bool [batch,
-        T, S], or [batch, heads, T, S]; True may be seen. Scores are [batch, heads, T,
-        S]. Vaswani et al. (2017), https://arxiv.org/abs/1706.03762.
+        features]; there may be more axes between the first and the last, of which
+        `attention_axes` says those that T and S are, all without it. `attention_mask` is
+        bool [batch, T, S], or [batch, heads, T, S]; True may be seen. Scores are
+        [batch, heads, T, S], the axes that are not attended over behind the batch.
+        Vaswani et al. (2017), https://arxiv.org/abs/1706.03762.
         """
         query, value = map(tf.convert_to_tensor, (query, value))
         key = value if key is None else tf.convert_to_tensor(key)
         for x in (query, value, key):
-            if x.shape.rank != 3:
-                raise NotImplementedError(
-                    "MultiHeadAttention: inputs must be [batch, time, features], got "
-                    f"shape {x.shape}"
+            if (
+                x.shape.rank is None
+                or x.shape.rank != query.shape.rank
+                or x.shape.rank < 3
+            ):
+                raise ValueError(
+                    "MultiHeadAttention: inputs must be [batch, time, features], all of "
+                    f"the same rank, got shape {x.shape} beside {query.shape}"
                 )
         if self._query_dense is None:
-            self._make(query.shape)
+            self._make(query.shape.as_list())
         mask = self._mask(query, value, key, attention_mask, use_causal_mask)
         q = self._query_dense(query)
         k = self._key_dense(key)
         v = self._value_dense(value)
         q = q * (1.0 / float(self._key_dim) ** 0.5)
-        scores = tf.einsum("aecd,abcd->acbe", k, q)
-        if mask is not None:
-            mask = tf.expand_dims(mask, 1) if mask.shape.rank == 3 else mask
-            scores = scores + (1.0 - tf.cast(mask, scores.dtype)) * _LOW
-        scores = tf.nn.softmax(scores)
+        scores = self._shares(tf.einsum(self._score_equation, k, q), mask)
         shared = self._dropout_layer(scores, training=training)
-        out = self._output_dense(tf.einsum("acbe,aecd->abcd", shared, v))
+        out = self._output_dense(tf.einsum(self._mix_equation, shared, v))
         return (out, scores) if return_attention_scores else out
+
+    def _shares(self, scores, mask):
+        """How much of each key a query sees: softmax over the axes of keys."""
+        count = len(self._attention_axes)
+        if mask is not None:
+            while mask.shape.rank < scores.shape.rank:
+                mask = tf.expand_dims(mask, -2 * count - 1)
+            low = tf.float16.min if scores.dtype == tf.float16 else _LOW
+            scores = scores + (1.0 - tf.cast(mask, scores.dtype)) * low
+        if count == 1:
+            return tf.nn.softmax(scores)
+        axes = list(range(-count, 0))
+        return tf.exp(scores - tf.reduce_logsumexp(scores, axes, keepdims=True))
 
     def _mask(self, query, value, key, attention_mask, causal):
         """What each query may see: the masks that are there, joined."""
@@ -140,12 +171,6 @@ class MultiHeadAttention(Layer):
     def compute_mask(self, inputs, mask=None):
         """The mask of the query."""
         return mask if not isinstance(mask, (list, tuple)) else mask[0]
-
-    def get_config(self):
-        """Adds heads, sizes, dropout, use_bias and what kernels and biases are made
-        with.
-        """
-        return {**super().get_config(), "attention_axes": None}
 
 
 @takes("dropout=0.0, **kwargs")

@@ -54,8 +54,8 @@ class Dense(Weighted, Layer):
         """activation(inputs @ kernel + bias) over the last axis: [..., n] to [...,
         units].
         """
-        if inputs.dtype != self._dtype:
-            inputs = tf.cast(inputs, self._dtype)
+        if inputs.dtype != self._computed:
+            inputs = tf.cast(inputs, self._computed)
         out = times_kernel(inputs, self.kernel, self.units)
         if self.use_bias:
             out = _bias_add(value=out, bias=self.bias)

@@ -28,7 +28,9 @@ class Embedding(Weighted, Layer):
     def build(self, input_shape=None):
         """Makes the table, [input_dim, output_dim]."""
         self.embeddings = self._new_weight(
-            "embeddings", (self.input_dim, self.output_dim)
+            "embeddings",
+            (self.input_dim, self.output_dim),
+            experimental_autocast=False,
         )
         self.built = True
 
@@ -42,7 +44,7 @@ class Embedding(Weighted, Layer):
         """
         if inputs.dtype not in (tf.int32, tf.int64):
             inputs = tf.cast(inputs, tf.int32)
-        return tf.nn.embedding_lookup(self.embeddings, inputs)
+        return self._cast_out(tf.nn.embedding_lookup(self.embeddings, inputs))
 
     def compute_output_shape(self, input_shape):
         """The shape with output_dim behind it."""

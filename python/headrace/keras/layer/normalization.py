@@ -7,6 +7,14 @@ from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer.parts import Weighted, takes
 
 
+_HALF = (tf.float16, tf.bfloat16)
+
+
+def _in_floats(inputs):
+    """The inputs in float32 if they are of half its size, too small for moments."""
+    return tf.cast(inputs, tf.float32) if inputs.dtype in _HALF else inputs
+
+
 def _listed(axis):
     """The axes of an argument: one, or several."""
     return axis if isinstance(axis, (list, tuple)) else [axis]
@@ -54,13 +62,24 @@ class BatchNormalization(Weighted, Layer):
                 f"{tuple(shape.as_list())}"
             )
         self.input_spec = InputSpec(ndim=shape.rank, axes=sizes)
+        self.axis = axes
         param = list(sizes.values())
         if len(axes) > 1:
             param = [sizes.get(i, 1) for i in range(shape.rank)]
-        self.gamma = self._new_weight("gamma", param) if self.scale else None
-        self.beta = self._new_weight("beta", param) if self.center else None
+        dtype = tf.float32 if self._dtype in _HALF else self._dtype
+        how = {"dtype": dtype, "experimental_autocast": False}
+        self.gamma = self._new_weight("gamma", param, **how) if self.scale else None
+        self.beta = self._new_weight("beta", param, **how) if self.center else None
         for name in ("moving_mean", "moving_variance"):
-            weight = self._new_weight(name, param, trainable=False)
+            # Each replica moves its own averages; they are saved as the mean of all.
+            weight = self._new_weight(
+                name,
+                param,
+                trainable=False,
+                synchronization=tf.VariableSynchronization.ON_READ,
+                aggregation=tf.VariableAggregation.MEAN,
+                **how,
+            )
             setattr(self, name, weight)
         self.built = True
 
@@ -79,6 +98,7 @@ class BatchNormalization(Weighted, Layer):
             out = self._call_fused(tf.transpose(inputs, [0, 2, 3, 1]), training)
             return tf.transpose(out, [0, 3, 1, 2])
         others = [i for i in range(rank) if i not in axes]
+        inputs = _in_floats(inputs)
         if training:
             mean, variance = self._moments(inputs, others, len(axes) > 1, mask)
             self._update(mean, variance)
@@ -94,8 +114,10 @@ class BatchNormalization(Weighted, Layer):
 
         gamma = None if self.gamma is None else self.gamma._read()
         beta = None if self.beta is None else self.beta._read()
-        return tf.nn.batch_normalization(
-            inputs, fit(mean), fit(variance), fit(beta), fit(gamma), self.epsilon
+        return self._cast_out(
+            tf.nn.batch_normalization(
+                inputs, fit(mean), fit(variance), fit(beta), fit(gamma), self.epsilon
+            )
         )
 
     def _moments(self, inputs, axes, keepdims, mask):
@@ -145,6 +167,7 @@ class BatchNormalization(Weighted, Layer):
 class LayerNormalization(Weighted, Layer):
     """Normalizes each sample over some axes."""
 
+    _casts_weights = False  # GroupNormalization's are
     supports_masking = True
     _keeps_shape = True
 
@@ -158,9 +181,13 @@ class LayerNormalization(Weighted, Layer):
     def build(self, input_shape):
         """Makes gamma and beta, of the sizes of `axis`."""
         shape = tf.TensorShape(input_shape)
-        param = [shape[a] for a in self._axes(shape.rank)]
-        self.gamma = self._new_weight("gamma", param) if self.scale else None
-        self.beta = self._new_weight("beta", param) if self.center else None
+        axes = self._axes(shape.rank)
+        if not self._casts_weights:
+            self.axis = axes
+        param = [shape[a] for a in axes]
+        how = {"experimental_autocast": self._casts_weights}
+        self.gamma = self._new_weight("gamma", param, **how) if self.scale else None
+        self.beta = self._new_weight("beta", param, **how) if self.center else None
         self.built = True
 
     def call(self, inputs):
@@ -174,22 +201,27 @@ class LayerNormalization(Weighted, Layer):
         shape = None
         if axes != [rank - 1]:
             shape = [inputs.shape[i] if i in axes else 1 for i in range(rank)]
+        inputs = _in_floats(inputs)
         mean, variance = tf.nn.moments(inputs, axes, keepdims=True)
 
         def fit(weight):
             if weight is None:
                 return None
-            value = weight._read()
+            value = tf.cast(weight, inputs.dtype)
             return value if shape is None else tf.reshape(value, shape)
 
-        return tf.nn.batch_normalization(
-            inputs, mean, variance, fit(self.beta), fit(self.gamma), self.epsilon
+        return self._cast_out(
+            tf.nn.batch_normalization(
+                inputs, mean, variance, fit(self.beta), fit(self.gamma), self.epsilon
+            )
         )
 
 
 @takes("groups=32, axis=-1, epsilon=1e-3, **kwargs")
 class GroupNormalization(LayerNormalization):
     """Normalizes groups of channels."""
+
+    _casts_weights = True
 
     def build(self, input_shape):
         """Makes gamma and beta, a number each channel; a `groups` of -1 is one each

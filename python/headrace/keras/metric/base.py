@@ -5,6 +5,7 @@ import functools
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.autograph.calls import in_graph
+from headrace.context import strategies
 from headrace.framework.support import signatures
 from headrace.keras import serialization
 from headrace.keras.base.base_layer import Layer
@@ -16,6 +17,11 @@ class Metric(Layer):
 
     _keras_module = "keras.metrics"
     _is_metric = True
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "result" in cls.__dict__:
+            cls.result = _of_all_replicas(cls.__dict__["result"])
 
     def __new__(cls, *args, **kwargs):
         self = super().__new__(cls, *args, **kwargs)
@@ -109,6 +115,19 @@ class Metric(Layer):
     def non_trainable_weights(self):
         """A list of the variables of the state."""
         return list(self._keras.own)
+
+
+def _of_all_replicas(result):
+    """A metric's result, which in a replica is that of all of them."""
+
+    @functools.wraps(result)
+    def of_all(self):
+        replica = strategies.replica()
+        if replica is None:
+            return result(self)
+        return replica.merge_call(lambda strategy: result(self))
+
+    return of_all
 
 
 def _graph_update(metric, update_state, *args, **kwargs):

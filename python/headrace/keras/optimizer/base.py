@@ -13,6 +13,7 @@ import re
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.context import strategies
 from headrace.context.properties import read_only
 from headrace.framework.settings import logging
 from headrace.framework.trackable import AutoTrackable, node_of
@@ -219,16 +220,16 @@ class BaseOptimizer(AutoTrackable):
     def build(self, var_list):
         """Makes what is missing for these variables."""
         self._make_hypers()
-        new = [v for v in var_list if v.handle._id not in self._built_for]
+        new = [v for v in var_list if v._key not in self._built_for]
         for group in self._all_slot_names():
             for variable in new:
                 for slot_name in group:
                     self.add_slot(variable, slot_name)
-        self._built_for.update(v.handle._id for v in new)
+        self._built_for.update(v._key for v in new)
 
     def add_slot(self, variable, slot_name, initializer=None, shape=None):
         """The slot of that name for a variable, made unless it is there."""
-        slots = self._slots.setdefault(variable.handle._id, {})
+        slots = self._slots.setdefault(variable._key, {})
         if slot_name in slots:
             return slots[slot_name]
         label = variable._shared_name
@@ -268,7 +269,7 @@ class BaseOptimizer(AutoTrackable):
     def get_slot(self, var, slot_name):
         """The variable that a slot keeps for `var`; KeyError where there is none."""
         try:
-            return self._slots[var.handle._id][slot_name]
+            return self._slots[var._key][slot_name]
         except KeyError:
             raise KeyError(f"no slot {slot_name} for variable {var.name}") from None
 
@@ -314,14 +315,44 @@ class BaseOptimizer(AutoTrackable):
             if key not in _AGGREGATION:
                 raise TypeError(f"apply_gradients: unknown argument {key}")
         pairs = _with_gradients(tuple(grads_and_vars))
-        variables = [v for _, v in pairs]
-        if not self._built_for.issuperset([v.handle._id for v in variables]):
+        gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
+        mode = strategies.mode()
+        if mode is None or mode.is_default:
+            owner = getattr(variables[0], "_distribute_strategy", None)
+            if owner is not None:  # outside of its scope: all copies change alike
+                with owner.scope():
+                    return self._apply_to_copies(owner, gradients, variables, name)
+            return self._apply_here(gradients, variables, name)
+        if mode.copy is not None and mode.replica is None:
+            return self._apply_here(gradients, variables, name)
+        if mode.replica is None:
+            raise RuntimeError(_NOT_IN_SCOPE)
+        if _aggregates(kwargs):
+            gradients = mode.replica.all_reduce("SUM", gradients)
+        given = (gradients, variables, name)
+        return mode.replica.merge_call(self._apply_to_copies, args=given)
+
+    def _apply_to_copies(self, strategy, gradients, variables, name):
+        """Called once for all replicas, with the sums of their gradients."""
+        for v in variables:
+            strategy.extended._check_own(v)
+        self._make_ready(variables)
+        return strategy.extended._update_all(
+            lambda own: self._apply_here(own, variables, name), gradients
+        )
+
+    def _make_ready(self, variables):
+        """Makes what is missing for these variables."""
+        if not self._built_for.issuperset([v._key for v in variables]):
             object.__setattr__(self, "_scope", f"{self._name}/")
             self.build(variables)
             object.__setattr__(self, "_scope", "")
         elif "iter" not in self._hyper_variables:
             self._make_hypers()
-        gradients = self._limited([g for g, _ in pairs])
+
+    def _apply_here(self, gradients, variables, name):
+        self._make_ready(variables)
+        gradients = self._limited(gradients)
         if not _headrace.is_eager() and not tf.inside_function():
             return graph_updates.apply(self, gradients, variables, name)
         rates = {}
@@ -344,7 +375,7 @@ class BaseOptimizer(AutoTrackable):
             step = tf.cast(self.weight_decay, variable.dtype) * known["lr"]
             variable.assign_sub(variable._read() * step, read_value=False)
             then()
-        slots = self._slots.get(variable.handle._id)
+        slots = self._slots.get(variable._key)
         if isinstance(gradient, tf.IndexedSlices):
             self._update_sparse(gradient, variable, slots, known)
         else:
@@ -375,11 +406,11 @@ class BaseOptimizer(AutoTrackable):
         """Variables that weight decay leaves alone, themselves or by name."""
         names, ids = self._decay_excluded
         names.extend(var_names or [])
-        ids.update(v.handle._id for v in var_list or [])
+        ids.update(v._key for v in var_list or [])
 
     def _decays(self, variable):
         names, ids = self._decay_excluded
-        if variable.handle._id in ids:
+        if variable._key in ids:
             return False
         return not any(re.search(n, variable.name) for n in names)
 
@@ -403,9 +434,7 @@ class BaseOptimizer(AutoTrackable):
             return _CallableList()
         if self._is_legacy:
             slots = [s for row in self._slots.values() for s in row.values()]
-            slots.sort(
-                key=lambda s: s.handle._id
-            )  # in the order in which they were made
+            slots.sort(key=lambda s: s._key)  # in the order in which they were made
         else:
             slots = self._variables[1:]
         return _CallableList([self.iterations, *self._further_variables(), *slots])
@@ -458,6 +487,17 @@ class BaseOptimizer(AutoTrackable):
 
 
 _AGGREGATION = ("skip_gradients_aggregation", "experimental_aggregate_gradients")
+_NOT_IN_SCOPE = (
+    "`apply_gradients() cannot be called in cross-replica context. Use "
+    "`tf.distribute.Strategy.run` to enter replica context. For more information, please "
+    "see the docstring of `tf.distribute.get_replica_context`."
+)
+
+
+def _aggregates(given):
+    """Whether gradients of replicas are summed first, as arguments say."""
+    skips = given.get("skip_gradients_aggregation", False)
+    return not skips and given.get("experimental_aggregate_gradients", True)
 
 
 def _at_once():

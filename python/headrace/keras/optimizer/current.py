@@ -127,7 +127,7 @@ class Optimizer(BaseOptimizer):
     def _average(self, variables):
         """Moves the averages on; every so often variables become them."""
         for variable in variables:
-            average = self._slots[variable.handle._id]["average"]
+            average = self._slots[variable._key]["average"]
             kept = tf.cast(self.ema_momentum, variable.dtype)
             average.assign(
                 kept * average._read() + (1.0 - kept) * variable._read(),
@@ -140,7 +140,7 @@ class Optimizer(BaseOptimizer):
 
     def _overwrite(self, variables):
         for variable in variables:
-            average = self._slots[variable.handle._id]["average"]
+            average = self._slots[variable._key]["average"]
             variable.assign(average._read(), read_value=False)
 
     def finalize_variable_values(self, var_list):

@@ -9,6 +9,11 @@ _CLASSES = {n: getattr(current, n) for n in current.NAMES}
 _CLASSES.update({n.lower(): c for n, c in list(_CLASSES.items())})
 
 
+def add(name, cls):
+    """Makes a class known by name to configurations."""
+    _CLASSES[name.lower()] = cls
+
+
 def deserialize(config, custom_objects=None, **kwargs):
     """The optimizer of a configuration; a class of a room of its own stays there."""
     if isinstance(config, dict):

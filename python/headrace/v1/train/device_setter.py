@@ -2,9 +2,10 @@
 
 import itertools
 
+from headrace.distribute.cluster_spec import ClusterSpec
 from headrace.framework.devices import DeviceSpec
 from headrace.framework.settings import logging
-from headrace.framework.support import protos
+from headrace.framework.tensor_shape import TensorShape
 
 _STATEFUL = """Variable VariableV2 AutoReloadVariable VarHandleOp MutableHashTable
 MutableHashTableV2 MutableHashTableOfTensors MutableHashTableOfTensorsV2
@@ -13,18 +14,35 @@ DecisionTreeResource BoostedTreesEnsembleResourceHandleOp
 BoostedTreesQuantileStreamResourceHandleOp""".split()
 
 
-def _jobs(cluster):
-    """{job: how many tasks it has} of a dict, a ClusterDef or a ClusterSpec."""
-    if hasattr(cluster, "as_dict"):
-        cluster = cluster.as_dict()
-    if isinstance(cluster, protos.ClusterDef):
-        return {job.name: len(job.tasks) for job in cluster.job}
-    if not isinstance(cluster, dict):
-        raise TypeError(
-            "`cluster` must be a dictionary mapping one or more job names to lists of "
-            "network addresses, or a `ClusterDef` protocol buffer"
-        )
-    return {job: len(tasks) for job, tasks in cluster.items()}
+class GreedyLoadBalancingStrategy:
+    """A ps_strategy: each operation goes to the task that has the least so far.
+
+    Args:
+      num_tasks: how many tasks there are.
+      load_fn: a function of an operation that gives its load, a number.
+    """
+
+    def __init__(self, num_tasks, load_fn):
+        self._loads = [0.0] * num_tasks
+        self._load_fn = load_fn
+
+    def __call__(self, op):
+        task = self._loads.index(min(self._loads))
+        self._loads[task] += self._load_fn(op)
+        return task
+
+
+def byte_size_load_fn(op):
+    """The bytes of an operation's only output: a load_fn. ValueError where it has several
+    outputs, or no shape that is known."""
+    if len(op.outputs) != 1:
+        raise ValueError(f"Op {op} must have a single output")
+    shape = op.outputs[0].shape
+    if op.type == "VarHandleOp":
+        shape = TensorShape(op.get_attr("shape"))
+    shape.assert_is_fully_defined()
+    size = op.get_attr("dtype").size if "dtype" in op.node_def.attr else 1
+    return shape.num_elements() * size
 
 
 class _Chooser:
@@ -67,7 +85,7 @@ def replica_device_setter(
       worker_device: the device of all other operations.
       merge_devices: whether devices of operations are filled up; else those that have
         one keep it.
-      cluster: {job: addresses}, or a ClusterDef.
+      cluster: {job: addresses}, a ClusterDef, or a ClusterSpec.
       ps_ops: the names of ops that lie with servers; those with state by default.
       ps_strategy: a function of an operation that gives its task's number.
 
@@ -75,8 +93,8 @@ def replica_device_setter(
       TypeError: for a cluster of another type, or a strategy that cannot be called.
     """
     if cluster is not None:
-        job = DeviceSpec.from_string(ps_device or "").job
-        ps_tasks = _jobs(cluster).get(job, 0)
+        jobs = ClusterSpec(cluster).as_dict()
+        ps_tasks = len(jobs.get(DeviceSpec.from_string(ps_device or "").job, ()))
     if ps_tasks == 0:
         return None
     if ps_strategy is None:

@@ -1,8 +1,10 @@
 """tf.compat.v1.train.Optimizer: what the optimizers of graphs share."""
 
+import contextlib
+
 from headrace import _api as tf
 from headrace._load import _headrace, raw
-from headrace.context import stack
+from headrace.context import stack, strategies
 from headrace.eager import graph_gradients
 from headrace.framework import execution
 from headrace.framework.support import signatures
@@ -30,9 +32,7 @@ def name_of(variable):
 
 
 def _key(variable):
-    if is_resource(variable):
-        return variable.handle._id
-    return id(variable)
+    return variable._key if is_resource(variable) else id(variable)
 
 
 def trainable_variables():
@@ -40,6 +40,11 @@ def trainable_variables():
     return graph.get_collection(GraphKeys.TRAINABLE_VARIABLES) + graph.get_collection(
         GraphKeys.TRAINABLE_RESOURCE_VARIABLES
     )
+
+
+_NEEDS_REPLICA = (
+    "apply_gradients() must be called in a replica's code: inside of Strategy.run"
+)
 
 
 class Optimizer(AutoTrackable):
@@ -72,6 +77,7 @@ class Optimizer(AutoTrackable):
             ("_slots", {}),  # slot name -> {variable: slot}
             ("_plain", {}),  # other variables, by (name, graph)
             ("_updates", []),  # operations of the call under way
+            ("_first_variable", None),
         ):
             object.__setattr__(self, key, value)
 
@@ -156,8 +162,42 @@ class Optimizer(AutoTrackable):
         for _, v in given:
             if isinstance(v, tf.Tensor):
                 raise NotImplementedError(f"Trying to update a Tensor: {v}")
+        mode = strategies.mode()
+        if mode is None or mode.is_default:
+            owner = getattr(given[0][1], "_distribute_strategy", None)
+            if owner is not None:  # outside of its scope: all copies change alike
+                with owner.scope():
+                    return self._apply_to_copies(owner, given, global_step, name, "MEAN")
+            return self._apply_here(given, global_step, name)
+        if mode.copy is not None and mode.replica is None:
+            return self._apply_here(given, global_step, name)
+        if mode.replica is None:
+            raise RuntimeError(_NEEDS_REPLICA)
+        return mode.replica.merge_call(
+            self._apply_to_copies, (given, global_step, name)
+        )
+
+    def _apply_to_copies(self, strategy, given, global_step, name, op="SUM"):
+        """Called once for all replicas, with their gradients."""
+        variables = [v for _, v in given]
+        extended = strategy.extended
+        gradients = [extended.reduce_to(op, g, destinations=v) for g, v in given]
+
+        def apply(own):
+            return self._apply_here(list(zip(own, variables)), global_step, name)
+
+        self._make_ready(variables)
+        return extended._update_all(apply, gradients)
+
+    def _make_ready(self, variables):
+        # What is the optimizer's own lies beside the first variable of all.
+        first = min(variables, key=lambda v: v.name)
+        object.__setattr__(self, "_first_variable", first)
         with tf.init_scope():
-            self._create_slots([v for _, v in given])
+            self._create_slots(variables)
+
+    def _apply_here(self, given, global_step, name):
+        self._make_ready([v for _, v in given])
         with tf.name_scope(name or self._name) as scope:
             object.__setattr__(self, "_updates", [])
             self._prepare()
@@ -167,7 +207,8 @@ class Optimizer(AutoTrackable):
 
     def _apply_one(self, gradient, variable):
         constraint = getattr(variable, "constraint", None)
-        with tf.name_scope("update_" + name_of(variable).replace("/", "_")):
+        scope = "update_" + name_of(variable).replace("/", "_")
+        with tf.name_scope(scope), _beside(variable):
             if not isinstance(gradient, tf.IndexedSlices):
                 self._apply_dense(tf.convert_to_tensor(gradient), variable)
                 if constraint is not None:
@@ -308,7 +349,8 @@ class Optimizer(AutoTrackable):
             if _key(variable) in row
         ]
         taken = sum(s.name.startswith(f"{name_of(variable)}/{op_name}") for s in known)
-        slot = slot_variable(variable, op_name, value, taken)
+        with _beside(variable):
+            slot = slot_variable(variable, op_name, value, taken)
         slots[_key(variable)] = variable, slot
         if is_resource(variable):
             node_of(self).attach_slot(node_of(variable), slot_name, node_of(slot))
@@ -325,7 +367,8 @@ class Optimizer(AutoTrackable):
         if found is None:
             make = variable_v1 if in_plain_graph() else tf.Variable
             full = f"{self._name}/{name}" if self._own_scope else name
-            found = self._plain[key] = make(value, trainable=False, name=full)
+            with _beside(self._first_variable):
+                found = self._plain[key] = make(value, trainable=False, name=full)
             if is_resource(found):
                 attach_new(node_of(self), name, found)
         return found
@@ -355,6 +398,13 @@ def _graph_of(variable):
     if not is_resource(variable):
         return variable.graph
     return getattr(variable.handle, "graph", None)
+
+
+def _beside(variable):
+    """A context: what a graph makes inside lies where the variable does."""
+    if variable is None or not in_plain_graph():
+        return contextlib.nullcontext()
+    return stack.current()._exactly_at(variable.device)
 
 
 def filled(variable, value):

@@ -140,14 +140,14 @@ class SessionManager:
     # --- whether a session is ready ---
 
     def _model_ready(self, session):
-        return _ready(self._ready_op, session, "Model not ready")
+        return ready(self._ready_op, session, "Model not ready")
 
     def _try_run_local_init_op(self, session):
         """(whether local initialization is done, what is missing)."""
         if self._local_init_op is None:
             return True, None
         failure = "Model not ready for local init"
-        good, message = _ready(self._ready_for_local_init_op, session, failure)
+        good, message = ready(self._ready_for_local_init_op, session, failure)
         if not good:
             return False, message
         logging.info("Running local_init_op.")
@@ -160,7 +160,7 @@ class SessionManager:
         return True, None
 
 
-def _ready(op, session, failure):
+def ready(op, session, failure):
     """(whether the operation reports nothing missing, what it reports)."""
     if op is None:
         return True, None

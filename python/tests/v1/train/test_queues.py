@@ -263,3 +263,81 @@ def test_not_in_eager():
         v1.train.string_input_producer(["a"])
     with pytest.raises(RuntimeError, match="tf.data"):
         v1.TextLineReader()
+
+
+# --- calls that wait for each other, in threads ---
+
+
+def _in_thread(work):
+    """A thread that runs `work`, and the list that gets what it gives."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
+    thread.start()
+    return thread, found
+
+
+def test_more_are_taken_than_there_is_room_for():
+    with tf.Graph().as_default(), v1.Session() as session:
+        queue = v1.FIFOQueue(2, tf.int32, [[]])
+        take, one = queue.dequeue_many(4), queue.dequeue()
+        put = [queue.enqueue([i]) for i in range(5)]
+        thread, found = _in_thread(lambda: session.run(take).tolist())
+        time.sleep(0.1)
+        other, later = _in_thread(lambda: session.run(one))  # behind the first
+        for op in put:
+            session.run(op)
+        thread.join(20)
+        other.join(20)
+        assert found == [[0, 1, 2, 3]] and later == [4]
+
+
+def test_more_are_put_in_than_there_is_room_for():
+    with tf.Graph().as_default(), v1.Session() as session:
+        queue = v1.FIFOQueue(5, tf.int32, [[]])
+        put, one, size = (
+            queue.enqueue_many([list(range(12))]),
+            queue.dequeue(),
+            queue.size(),
+        )
+        thread, found = _in_thread(lambda: session.run(put))
+        assert session.run(one) == 0  # as many as there is room for come at once
+        while session.run(size) < 5:
+            time.sleep(0.01)
+        assert found == []
+        assert [session.run(one) for _ in range(11)] == list(range(1, 12))
+        thread.join(20)
+        assert found == [None] and session.run(size) == 0
+
+
+@pytest.mark.parametrize("kind", ["FIFOQueue", "PriorityQueue"])
+def test_what_a_call_that_fails_took_is_put_back(kind):
+    with tf.Graph().as_default(), v1.Session() as session:
+        if kind == "FIFOQueue":
+            queue = v1.FIFOQueue(10, [tf.int64, tf.string], [[], []])
+        else:
+            queue = v1.PriorityQueue(10, [tf.string], [[]])
+        put = queue.enqueue_many([np.int64([1, 1, 2]), ["a", "b", "c"]])
+        take, rest = queue.dequeue_many(4), queue.dequeue_up_to(4)
+        session.run(put)
+        options = v1.RunOptions(timeout_in_ms=50)
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(take, options=options)
+        session.run(queue.close())
+        with pytest.raises(
+            tf.errors.OutOfRangeError, match=r"\(requested 4, current size 3\)"
+        ):
+            session.run(take)
+        assert session.run(rest)[1].tolist() == [b"a", b"b", b"c"]
+
+
+def test_who_waits_for_room_goes_on_behind_the_close():
+    with tf.Graph().as_default(), v1.Session() as session:
+        queue = v1.FIFOQueue(2, tf.int32, [[]])
+        put, take = queue.enqueue_many([[1, 2, 3, 4]]), queue.dequeue_many(4)
+        thread, found = _in_thread(lambda: session.run(put))
+        while session.run(queue.size()) < 2:
+            time.sleep(0.01)
+        session.run(queue.close())
+        assert session.run(take).tolist() == [1, 2, 3, 4]
+        thread.join(20)
+        assert found == [None]

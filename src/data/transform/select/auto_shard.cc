@@ -71,7 +71,9 @@ Status MakeAutoShard(KernelContext& c) {
                     "Dataset");
   }
   if (policy == kData || other != nullptr) {
-    return SetDataset(c, ShardOf(std::move(input), workers, index, false));
+    const DatasetPtr shard = ShardOf(std::move(input), workers, index, false);
+    NoteCall(c, *shard);
+    return SetDataset(c, shard);
   }
   return SetDataset<FileShardDataset>(c, std::move(spec), std::move(input),
                                       FileShard{workers, index});

@@ -150,10 +150,13 @@ class Normalization(PreprocessingLayer):
             self._set(self.adapt_mean._read(), self.adapt_variance._read())
         else:
             given = (self.input_mean, self.input_variance)
-            self._set(*(tf.broadcast_to(tf.cast(x, self._dtype), inner) for x in given))
+            self._set(
+                *(tf.broadcast_to(tf.cast(x, self._computed), inner) for x in given)
+            )
         self.built = True
 
     def _state(self, name, shape, initializer, dtype=None):
+        dtype = dtype or self._computed
         return self.add_weight(name, shape, dtype, initializer, trainable=False)
 
     def _set(self, mean, variance):
@@ -167,12 +170,12 @@ class Normalization(PreprocessingLayer):
             self.count.assign(0)
 
     def update_state(self, data):
-        data = _columns(data, self._dtype)
+        data = _columns(data, self._computed)
         mean, variance = tf.nn.moments(data, self._reduced)
         places = max(mean.shape.num_elements(), 1)
         count = tf.size(data, tf.int64) // places
         total = self.count._read() + count
-        new = tf.cast(count, self._dtype) / tf.cast(total, self._dtype)
+        new = tf.cast(count, self._computed) / tf.cast(total, self._computed)
         old_mean, old_variance = self.adapt_mean._read(), self.adapt_variance._read()
         merged = mean * new + old_mean * (1.0 - new)
         spread = (variance + tf.square(mean - merged)) * new
@@ -186,7 +189,7 @@ class Normalization(PreprocessingLayer):
             self._set(self.adapt_mean._read(), self.adapt_variance._read())
 
     def call(self, inputs):
-        inputs = _columns(inputs, self._dtype)
+        inputs = _columns(inputs, self._computed)
         deviation = tf.maximum(tf.sqrt(self.variance), 1e-7)
         if self.invert:
             return self.mean + inputs * deviation

@@ -69,7 +69,7 @@ class Encoded(PreprocessingLayer):
             given["dtype"] = tf.int64 if mode == "int" else "float32"
 
     def _encoded(self, ids, depth, **more):
-        return encode(ids, self.output_mode, depth, self._dtype, self.sparse, **more)
+        return encode(ids, self.output_mode, depth, self._computed, self.sparse, **more)
 
 
 @takes("num_tokens=None, output_mode='multi_hot', sparse=False, **kwargs")
@@ -98,7 +98,7 @@ class CategoryEncoding(PreprocessingLayer):
                     "`count_weights` is not used when `output_mode` is not `'count'`. "
                     f"Received `count_weights={count_weights}`."
                 )
-            count_weights = as_tensor(count_weights, self._dtype)
+            count_weights = as_tensor(count_weights, self._computed)
         values = inputs if isinstance(inputs, tf.Tensor) else _values(inputs)
         text = (
             "Input values must be in the range 0 <= values < num_tokens with "
@@ -109,7 +109,7 @@ class CategoryEncoding(PreprocessingLayer):
         fits = tf.logical_or(fits, tf.equal(tf.size(values), 0))
         with tf.control_dependencies([tf.debugging.Assert(fits, [text])]):
             inputs = tf.nest.map_structure(tf.identity, inputs, expand_composites=True)
-        how = (self.output_mode, self.num_tokens, self._dtype, self.sparse)
+        how = (self.output_mode, self.num_tokens, self._computed, self.sparse)
         return encode(inputs, *how, count_weights)
 
 

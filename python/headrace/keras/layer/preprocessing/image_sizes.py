@@ -82,20 +82,20 @@ class Resizing(ToSize):
         check_interpolation(self.interpolation)
 
     def call(self, inputs):
-        inputs = as_tensor(inputs, self._dtype)
+        inputs = as_tensor(inputs, self._computed)
         size, method = [self.height, self.width], self.interpolation.lower()
         if self.crop_to_aspect_ratio:
             out = smart_resize(inputs, size, method)
         else:
             out = tf.image.resize(inputs, size, method)
-        return tf.cast(out, self._dtype)
+        return tf.cast(out, self._computed)
 
 
 class CenterCrop(ToSize):
     """The middle of images; smaller ones are resized."""
 
     def call(self, inputs):
-        inputs = as_tensor(inputs, self._dtype)
+        inputs = as_tensor(inputs, self._computed)
         rows, cols = sides_of(inputs)
         if isinstance(rows, int) and isinstance(cols, int):
             if rows >= self.height and cols >= self.width:
@@ -121,6 +121,6 @@ class Rescaling(PreprocessingLayer):
     _keeps_shape = True
 
     def call(self, inputs):
-        inputs = as_tensor(inputs, self._dtype)
-        scale, offset = (tf.cast(v, self._dtype) for v in (self.scale, self.offset))
+        inputs = as_tensor(inputs, self._computed)
+        scale, offset = (tf.cast(v, self._computed) for v in (self.scale, self.offset))
         return inputs * scale + offset

@@ -168,7 +168,7 @@ class _IndexLookup(Encoded):
         if self.pad_to_max_tokens:
             full = np.pad(full, (0, self.max_tokens - len(full)))
         with tf.init_scope():
-            self._idf = tf.constant(full, self._dtype)
+            self._idf = tf.constant(full, self._computed)
 
     def _make_table(self):
         first = len(self._special())

@@ -63,13 +63,13 @@ class _RandomImages(PreprocessingLayer):
         out = tf.cond(
             tf.cast(training, tf.bool),
             lambda: self._change(images),
-            lambda: tf.cast(images, self._dtype),
+            lambda: tf.cast(images, self._computed),
         )
         return tf.ensure_shape(out, self.compute_output_shape(images.shape))
 
     def _taken_dtype(self):
         """What images are cast to before they are changed; None for nothing."""
-        return self._dtype
+        return self._computed
 
     def _change(self, images):
         raise NotImplementedError
@@ -110,7 +110,7 @@ class RandomCrop(_RandomImages):
     inference, and of smaller images, the largest one of that ratio, resized."""
 
     def call(self, inputs, training=True):
-        inputs = as_tensor(inputs, self._dtype)
+        inputs = as_tensor(inputs, self._computed)
         rows, cols = sides_of(inputs)
         size = [self.height, self.width]
         fits = training
@@ -124,11 +124,11 @@ class RandomCrop(_RandomImages):
             out = tf.cond(
                 fits,
                 lambda: self._change(inputs),
-                lambda: tf.cast(smart_resize(inputs, size), self._dtype),
+                lambda: tf.cast(smart_resize(inputs, size), self._computed),
             )
         else:
             out = self._change(inputs) if fits else smart_resize(inputs, size)
-        out = tf.cast(out, self._dtype)
+        out = tf.cast(out, self._computed)
         return tf.ensure_shape(out, self.compute_output_shape(inputs.shape))
 
     def _change(self, images):
@@ -282,7 +282,7 @@ class RandomContrast(_RandomImages):
         out = tf.image.stateless_random_contrast(
             images, 1.0 - self._low, 1.0 + self._high, self._seed_pair()
         )
-        return tf.cast(tf.clip_by_value(out, 0, 255), self._dtype)
+        return tf.cast(tf.clip_by_value(out, 0, 255), self._computed)
 
 
 @takes("factor, value_range=(0, 255), seed=None, **kwargs")
@@ -331,7 +331,7 @@ class RandomBrightness(_RandomImages):
             out = images + tf.cast(more, images.dtype)
         else:  # a whole number is added; not in 8 bits, which would wrap around
             out = tf.cast(images, tf.int32) + tf.cast(more, tf.int32)
-        out = tf.cast(tf.clip_by_value(out, low, high), self._dtype)
+        out = tf.cast(tf.clip_by_value(out, low, high), self._computed)
         return tf.ensure_shape(out, images.shape)
 
 
@@ -374,7 +374,7 @@ class _RandomSide(_RandomImages):
         wanted = tf.cast(share * tf.cast(sizes[side], tf.float32), tf.int32)
         sizes[side] = wanted
         out = tf.image.resize(images, tf.stack(sizes), self.interpolation.lower())
-        out = tf.cast(out, self._dtype)
+        out = tf.cast(out, self._computed)
         return tf.ensure_shape(out, self.compute_output_shape(images.shape))
 
     def compute_output_shape(self, input_shape):

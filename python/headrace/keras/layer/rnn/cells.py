@@ -81,7 +81,9 @@ class _Cell(Weighted, Layer):
         def mask(rate, width):
             if not rate:
                 return None
-            return tf.nn.dropout(tf.ones(tf.stack([batch, width]), self._dtype), rate)
+            return tf.nn.dropout(
+                tf.ones(tf.stack([batch, width]), self._computed), rate
+            )
 
         return mask(self.dropout, size), mask(self.recurrent_dropout, self.units)
 
@@ -117,7 +119,7 @@ class _Cell(Weighted, Layer):
         as `inputs` or the other arguments say."""
         if inputs is not None:
             batch_size, dtype = tf.shape(inputs)[0], inputs.dtype
-        return zero_states(self.state_size, batch_size, dtype or self._dtype)
+        return zero_states(self.state_size, batch_size, dtype or self._computed)
 
 
 def _dropped(state, drop):

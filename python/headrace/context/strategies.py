@@ -1,0 +1,133 @@
+"""Which strategy of tf.distribute is in force on this thread, and on whose behalf."""
+
+import contextlib
+import itertools
+import threading
+
+from headrace._load import _headrace
+
+
+class Mode:
+    """What holds while a strategy's scope, replica or update is entered.
+
+    Attributes:
+      strategy: the strategy.
+      replica: the ReplicaContext of a replica's code, else None.
+      copy: which copies of variables are meant: a replica's number, or None.
+      is_default: whether the strategy is the default one.
+      number: of traces that are made in it.
+    """
+
+    __slots__ = ("strategy", "replica", "copy", "is_default", "number")
+
+    def __init__(self, strategy, replica=None, copy=None, is_default=False):
+        self.strategy, self.replica, self.copy = strategy, replica, copy
+        self.is_default = is_default
+        self.number = 0 if is_default else _number(strategy, replica is not None, copy)
+
+
+# Traces belong to what they were made under: each has a number of its own.
+_numbers = {}
+_next_number = itertools.count(1)
+
+
+def _number(strategy, in_replica, copy):
+    key = id(strategy), in_replica, copy
+    found = _numbers.get(key)
+    if found is None:
+        found = _numbers[key] = next(_next_number)
+    return found
+
+
+class _State(threading.local):
+    def __init__(self):
+        self.modes = []  # innermost last
+
+
+_state = _State()
+_everywhere = [None]  # the Mode of tf.distribute.experimental_set_strategy
+
+
+def mode():
+    """The Mode in force on this thread, or None."""
+    return _state.modes[-1] if _state.modes else _everywhere[0]
+
+
+def strategy():
+    """The strategy in force on this thread; None where that is the default one."""
+    found = mode()
+    return None if found is None or found.is_default else found.strategy
+
+
+def replica():
+    """The ReplicaContext of a strategy's replica that this thread runs, or None."""
+    found = mode()
+    return None if found is None else found.replica
+
+
+def copy_of(its_strategy):
+    """Which copy of a strategy's variables is meant here, or None for all of them."""
+    found = mode()
+    return found.copy if found is not None and found.strategy is its_strategy else None
+
+
+def call_number():
+    """What traces of this thread's calls belong to."""
+    found = mode()
+    return 0 if found is None else found.number
+
+
+@contextlib.contextmanager
+def entering(new):
+    """A context in which a Mode is in force."""
+    _state.modes.append(new)
+    _headrace.set_call_context(new.number)
+    try:
+        yield
+    finally:
+        _state.modes.pop()
+        _headrace.set_call_context(call_number())
+
+
+def set_everywhere(new):
+    """Puts a Mode in force where no scope is entered; None takes it away."""
+    _everywhere[0] = new
+    _headrace.set_call_context(call_number())
+
+
+def entered_here():
+    """Whether a scope or a replica is entered on this thread."""
+    return bool(_state.modes)
+
+
+# --- what threads of replicas take along ---
+
+_carried = []  # threading.local objects
+
+
+def carry(local):
+    """Has threads that run replicas begin with what `local`, a threading.local, holds on
+    the thread that starts them."""
+    _carried.append(local)
+    return local
+
+
+def luggage():
+    """What this thread has in the objects that are carried."""
+    return [
+        {
+            name: list(value) if isinstance(value, list) else value
+            for name, value in vars(local).items()
+        }
+        for local in _carried
+    ]
+
+
+def unpack(taken):
+    """Gives this thread what luggage() took on another."""
+    for local, values in zip(_carried, taken):
+        vars(local).update(values)
+    _headrace.set_call_context(call_number())
+
+
+carry(_state)

@@ -1,0 +1,1 @@
+"""tf.distribute: clusters, and strategies that train on several devices."""

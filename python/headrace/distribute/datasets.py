@@ -1,0 +1,399 @@
+"""Datasets and iterators whose elements are values of replicas.
+
+Underneath is one Dataset, whose elements are tuples of what each replica gets, so that
+loops, iterators and optionals are those of tf.data.
+"""
+
+from headrace import _api as tf
+from headrace.autograph import loops
+
+from headrace.distribute import values
+from headrace.distribute.options import InputContext, InputReplicationMode
+from headrace.data import autograph_loops
+from headrace.data.dataset import Dataset
+from headrace.data.iterator import Iterator, OwnedIterator
+from headrace.data.optional import OptionalImpl
+from headrace.elements import nest
+from headrace.framework import type_spec
+
+
+class DistributedDatasetInterface:
+    """A dataset whose elements are values of replicas."""
+
+
+class DistributedIteratorInterface:
+    """An iterator whose elements are values of replicas."""
+
+
+def _per_replica(parts):
+    """A tuple of replicas' elements as one element of PerReplica values."""
+    if len(parts) == 1:
+        return parts[0]
+    return _zipped(parts, values.PerReplica)
+
+
+def _zipped(parts, wrap):
+    """The structure of an element whose leaves are wrap(tuple of each part's leaf)."""
+    columns = zip(*(nest.flatten(part) for part in parts))
+    return nest.pack(parts[0], [wrap(tuple(c)) for c in columns])
+
+
+def _spec_of(parts):
+    if len(parts) == 1:
+        return parts[0]
+    return _zipped(parts, lambda specs: values.PerReplicaSpec(*specs))
+
+
+class _OfReplicas:
+    """What distributed datasets and their iterators share."""
+
+    @property
+    def element_spec(self):
+        """The structure of PerReplicaSpecs of an element."""
+        return _spec_of(self._inner.element_spec)
+
+
+class _OptionalOfReplicas(OptionalImpl):
+    """An Optional of the tuple of replicas' elements, as one element of theirs."""
+
+    def __init__(self, inner):
+        super().__init__(inner._variant_tensor, inner.element_spec)
+
+    @property
+    def element_spec(self):
+        return _spec_of(self._element_spec)
+
+    def get_value(self, name=None):
+        return _per_replica(super().get_value(name))
+
+
+class DistributedDataset(_OfReplicas, DistributedDatasetInterface):
+    """A dataset of PerReplica elements. Only iterating over it is defined."""
+
+    def __init__(self, strategy, dataset):
+        self._strategy = strategy
+        self._inner = dataset
+
+    def __iter__(self):
+        """A DistributedIterator, also within a tf.function."""
+        return DistributedIterator(self._strategy, OwnedIterator(self._inner))
+
+    @property
+    def cardinality(self):
+        """How many elements there are, -1 for ever, -2 where it is not known."""
+        return self._inner.cardinality().numpy()
+
+
+class DistributedDatasetsFromFunction(DistributedDataset):
+    """A dataset of PerReplica elements, made by a function of an InputContext."""
+
+
+class DistributedIterator(_OfReplicas, DistributedIteratorInterface):
+    """An iterator of PerReplica elements."""
+
+    _is_composite_tensor = True
+
+    def __init__(self, strategy, iterator):
+        self._strategy = strategy
+        self._inner = iterator
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        """The next element; StopIteration at the end."""
+        return _per_replica(next(self._inner))
+
+    next = __next__
+
+    def get_next(self):
+        """The next element; OutOfRangeError at the end."""
+        return _per_replica(self._inner.get_next())
+
+    def get_next_as_optional(self):
+        """The next element as a tf.experimental.Optional, empty at the end."""
+        return _OptionalOfReplicas(self._inner.get_next_as_optional())
+
+    @property
+    def initializer(self):
+        """The operation that begins anew, of an iterator of graphs."""
+        return self._inner.initializer
+
+    def initialize(self):
+        """The operation that begins anew, in a list; eagerly it begins anew at once."""
+        if tf.executing_eagerly():
+            self._inner = OwnedIterator(self._inner._dataset)
+            return []
+        return [self._inner.initializer]
+
+    # --- an argument of functions ---
+
+    @property
+    def _type_spec(self):
+        return DistributedIteratorSpec(self._strategy, self._inner._type_spec)
+
+    def _static_parts(self):
+        return (self._type_spec,)
+
+    def _components(self):
+        return self._inner._components()
+
+    def _from_components(self, parts):
+        inner = self._inner._type_spec._from_components(parts)
+        return DistributedIterator(self._strategy, inner)
+
+
+class DistributedIteratorSpec(type_spec.TypeSpec):
+    """The spec of a DistributedIterator."""
+
+    value_type = DistributedIterator
+
+    def __init__(self, strategy, inner):
+        self._strategy, self._inner = strategy, inner
+
+    def _serialize(self):
+        return (_Same(self._strategy), self._inner)
+
+    @classmethod
+    def _deserialize(cls, serialization):
+        strategy, inner = serialization
+        return cls(strategy.object, inner)
+
+    @property
+    def element_spec(self):
+        """The structure of PerReplicaSpecs of an element."""
+        return _spec_of(self._inner.element_spec)
+
+    @property
+    def _component_specs(self):
+        return self._inner._component_specs
+
+    def _from_components(self, parts):
+        return DistributedIterator(self._strategy, self._inner._from_components(parts))
+
+
+class _Same:
+    """An object that only equals itself."""
+
+    __slots__ = ("object",)
+
+    def __init__(self, wrapped):
+        self.object = wrapped
+
+    def __eq__(self, other):
+        return isinstance(other, _Same) and self.object is other.object
+
+    def __hash__(self):
+        return id(self.object)
+
+
+# --- dividing global batches ---
+
+
+def divided(strategy, dataset, options):
+    """The DistributedDataset of a Dataset's batches, each divided among replicas."""
+    if options.experimental_replication_mode == InputReplicationMode.PER_REPLICA:
+        raise NotImplementedError(
+            "InputReplicationMode.PER_REPLICA is only supported in "
+            "`distribute_datasets_from_function`."
+        )
+    if isinstance(dataset, DistributedDatasetInterface):
+        return dataset
+    if not isinstance(dataset, Dataset):
+        raise AttributeError(
+            f"'{type(dataset).__name__}' object has no attribute '_variant_tensor'"
+        )
+    count = strategy.num_replicas_in_sync
+    size = _batch_size(dataset.element_spec)
+    if count == 1:
+        return DistributedDataset(strategy, dataset.map(lambda *e: (_one(e),)))
+    policy = dataset.options().experimental_distribute.auto_shard_policy
+    if policy in _WHOLE:
+        return _in_turns(strategy, _rebatched(dataset, count), DistributedDataset)
+
+    def share(*element):
+        return _shares(_one(element), count, size)
+
+    return DistributedDataset(strategy, dataset.map(share))
+
+
+_POLICY = tf.data.experimental.AutoShardPolicy
+# By these a batch that is cut short leaves the last replicas without.
+_WHOLE = (_POLICY.OFF, _POLICY.FILE, _POLICY.HINT)
+
+
+def _one(element):
+    return element[0] if len(element) == 1 else element
+
+
+def _batch_size(spec):
+    """The static size of batches, None where it is not known. IndexError for elements
+    that are no batches."""
+    sizes = set()
+    for leaf in nest.flatten(spec):
+        shape = getattr(leaf, "shape", tf.TensorShape(None))
+        if shape.rank == 0:
+            raise IndexError(
+                "the elements of a dataset to be distributed are batches, but some are "
+                f"scalars: {leaf}"
+            )
+        sizes.add(None if shape.rank is None else shape[0])
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+def shares_of(structure, count):
+    """A structure of batches as a list of `count` structures: equal parts, the last ones
+    shorter or empty."""
+    if count == 1:
+        return [structure]
+    flat = [x for x in tf.nest.flatten(structure) if x is not None]
+    size = flat[0].shape[0] if isinstance(flat[0], tf.Tensor) else None
+    return list(_shares(structure, count, size))
+
+
+def _shares(element, count, size):
+    flat = tf.nest.flatten(element)
+    first_batch = next(x for x in flat if x is not None)
+    total = size if size is not None else _rows(first_batch)
+    part = -(-total // count)
+    shares = []
+    for i in range(count):
+        first, last = i * part, (i + 1) * part
+        if size is None:
+            first, last = tf.minimum(first, total), tf.minimum(last, total)
+        rows = [_slice(x, first, last) for x in flat]
+        shares.append(tf.nest.pack_sequence_as(element, rows))
+    return tuple(shares)
+
+
+def _rows(value):
+    if isinstance(value, tf.RaggedTensor):
+        return tf.cast(value.nrows(), tf.int64)
+    if isinstance(value, tf.SparseTensor):
+        return value.dense_shape[0]
+    return tf.shape(value, out_type=tf.int64)[0]
+
+
+def _slice(value, first, last):
+    if value is None:
+        return None
+    if isinstance(value, tf.SparseTensor):
+        start = tf.concat([[first], tf.zeros_like(value.dense_shape[1:])], 0)
+        size = tf.concat([[last - first], value.dense_shape[1:]], 0)
+        return tf.sparse.slice(value, start, size)
+    return value[first:last]
+
+
+def _rebatched(dataset, count):
+    size = _batch_size(dataset.element_spec)
+    if size is None:
+        first = next(iter(dataset.take(1)), None)
+        if first is None:
+            return dataset
+        size = int(_rows(nest.flatten(first)[0]))
+    part = -(-size // count)
+    parts = [max(0, min(part, size - i * part)) for i in range(count)]
+    return dataset.rebatch(parts)
+
+
+# --- elements in turn ---
+
+
+def from_function(strategy, dataset_fn, options):
+    """The DistributedDataset of a function of an InputContext."""
+    count = strategy.num_replicas_in_sync
+    each = options.experimental_replication_mode == InputReplicationMode.PER_REPLICA
+    if options.experimental_place_dataset_on_device and not each:
+        raise ValueError(
+            "When `experimental_place_dataset_on_device` is set for dataset placement, you "
+            "must also specify `PER_REPLICA` for the replication mode"
+        )
+    if each:
+        made = [dataset_fn(InputContext(count, i, count)) for i in range(count)]
+        joined = Dataset.zip(tuple(map(_checked, made)))
+        return DistributedDatasetsFromFunction(strategy, joined)
+    dataset = _checked(dataset_fn(InputContext(1, 0, count)))
+    return _in_turns(strategy, dataset, DistributedDatasetsFromFunction)
+
+
+def _checked(dataset):
+    if not isinstance(dataset, Dataset):
+        raise AttributeError(
+            f"'{type(dataset).__name__}' object has no attribute 'element_spec'"
+        )
+    return dataset
+
+
+def _in_turns(strategy, dataset, kind):
+    """The first element for the first replica, the next for the next; where they run out
+    the last replicas get batches without rows."""
+    count = strategy.num_replicas_in_sync
+    if count == 1:
+        return kind(strategy, dataset.map(lambda *e: (_one(e),)))
+    spec = dataset.element_spec
+    static = all(
+        getattr(s, "shape", tf.TensorShape(None)).is_fully_defined()
+        for s in nest.flatten(spec)
+    )
+    windows = dataset.window(count, drop_remainder=static)
+
+    def together(*window):
+        return tuple(_nth(window, i, spec) for i in range(count))
+
+    return kind(strategy, windows.map(together))
+
+
+def _nth(window, i, spec):
+    """The element i of a window: a structure of datasets; else batches without rows."""
+    element = Dataset.zip(_one(window)) if nest.is_nested(_one(window)) else window[0]
+    if i:
+        element = element.skip(i)
+    if all(s.shape.is_fully_defined() for s in nest.flatten(spec)):
+        return element.take(1).get_single_element()
+    rest = Dataset.from_tensors(nest.map_structure(_no_rows, spec))
+    return element.concatenate(rest).take(1).get_single_element()
+
+
+def _no_rows(spec):
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return tf.RaggedTensor.from_row_lengths(
+            tf.zeros([0], spec.dtype), tf.zeros([0], spec.row_splits_dtype)
+        )
+    if spec.shape.rank is None:
+        raise ValueError(
+            "the elements of a dataset run out between replicas, and their rank is not "
+            "known"
+        )
+    shape = [0, *[d or 0 for d in spec.shape.as_list()[1:]]]
+    if isinstance(spec, tf.SparseTensorSpec):
+        empty = tf.zeros([0, len(shape)], tf.int64), tf.zeros([0], spec.dtype)
+        return tf.SparseTensor(*empty, tf.constant(shape, tf.int64))
+    return tf.zeros(shape, spec.dtype)
+
+
+def initializable(distributed):
+    """The iterator of a distributed dataset; in graphs a session initializes it."""
+    if tf.executing_eagerly():
+        return iter(distributed)
+    inner = tf.compat.v1.data.make_initializable_iterator(distributed._inner)
+    return DistributedIterator(distributed._strategy, inner)
+
+
+# --- loops of converted code ---
+
+
+def _over_dataset(distributed, extra_test, body, state, opts):
+    def of_replicas(parts):
+        return body(_per_replica(parts))
+
+    inner = distributed._inner
+    run = (
+        autograph_loops.over_iterator
+        if isinstance(inner, Iterator)
+        else autograph_loops.over_dataset
+    )
+    return run(inner, extra_test, of_replicas, state, opts)
+
+
+loops.register_iterable(DistributedDataset, _over_dataset)
+loops.register_iterable(DistributedIterator, _over_dataset)

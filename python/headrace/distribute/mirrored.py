@@ -1,0 +1,143 @@
+"""Strategies of one process: OneDevice, Mirrored, CentralStorage."""
+
+from headrace import _api as tf
+from headrace.context import strategies
+from headrace.distribute import strategy
+from headrace.distribute.variables import MirroredVariable
+from headrace.framework.variables import VariableSynchronization
+
+
+class OneDeviceExtended(strategy.StrategyExtended):
+    """Everything lies on one device: plain variables, one replica."""
+
+    def __init__(self, container_strategy, device):
+        super().__init__(container_strategy)
+        self._devices = (strategy.canonical(device),)
+        self._parameter_device = self._devices[0]
+
+    def _create_variable(self, next_creator, **kwargs):
+        kwargs = self._checked(kwargs)
+        mode = strategies.Mode(self._container_strategy(), None, 0)
+        with strategies.entering(mode), tf.device(self._devices[0]):
+            made = next_creator(**kwargs)
+        made._distribute_strategy = self._container_strategy()
+        return made
+
+
+class MirroredExtended(strategy.StrategyExtended):
+    """A copy of each variable on each device, a replica on each."""
+
+    def __init__(self, container_strategy, devices=None, cross_device_ops=None):
+        super().__init__(container_strategy)
+        names = [strategy.canonical(d) for d in devices or strategy.all_devices()]
+        if len(set(names)) != len(names):
+            raise AssertionError(
+                f"No duplicates allowed in `devices` argument: {tuple(names)}"
+            )
+        self._devices = tuple(names)
+        if cross_device_ops is not None:
+            self._cross_device = cross_device_ops
+
+    def _create_variable(self, next_creator, **kwargs):
+        return self._mirrored(next_creator, kwargs)
+
+
+class CentralStorageVariable(MirroredVariable):
+    """A variable on one device, which all replicas read; writes in replicas go by its
+    aggregation."""
+
+    def _which(self):
+        mode = strategies.mode()
+        inside = mode is not None and mode.strategy is self._distribute_strategy
+        return 0 if inside and mode.copy is not None else None
+
+
+class CentralStorageExtended(strategy.StrategyExtended):
+    """Variables lie on one device, replicas run on several."""
+
+    def __init__(self, container_strategy, compute_devices, parameter_device):
+        super().__init__(container_strategy)
+        given = compute_devices or strategy.all_devices()
+        self._devices = tuple(map(strategy.canonical, given))
+        self._parameter_device = strategy.canonical(parameter_device or "/cpu:0")
+
+    def _create_variable(self, next_creator, **kwargs):
+        kwargs = self._checked(kwargs)
+        if kwargs["synchronization"] == VariableSynchronization.ON_READ:
+            return self._mirrored(next_creator, kwargs)
+        mode = strategies.Mode(self._container_strategy(), None, 0)
+        with strategies.entering(mode), tf.device(self._parameter_device):
+            copy = next_creator(**kwargs)
+        if len(self._devices) == 1:
+            copy._distribute_strategy = self._container_strategy()
+            return copy
+        aggregation = kwargs["aggregation"]
+        own = self._container_strategy()
+        made = CentralStorageVariable(own, [copy], aggregation)
+        return strategy.collected(made, [copy])
+
+
+class OneDeviceStrategy(strategy.Strategy):
+    """Runs on one device, as other strategies would: for programs that take any.
+
+    Args:
+      device: its name.
+    """
+
+    def __init__(self, device):
+        super().__init__(OneDeviceExtended(self, device))
+
+
+class OneDeviceStrategyV1(strategy.StrategyV1):
+    """The OneDeviceStrategy of TensorFlow 1."""
+
+    def __init__(self, device):
+        super().__init__(OneDeviceExtended(self, device))
+
+
+class MirroredStrategy(strategy.Strategy):
+    """Trains on several devices of this machine: each has a copy of every variable, and
+    gradients are summed.
+
+    Args:
+      devices: their names; all GPUs by default, else all CPUs.
+      cross_device_ops: the CrossDeviceOps that sum; None for a plain sum.
+
+    Raises:
+      AssertionError: for a device that is given twice.
+      ValueError: for what is no name of a device.
+    """
+
+    def __init__(self, devices=None, cross_device_ops=None):
+        super().__init__(MirroredExtended(self, devices, cross_device_ops))
+
+
+class MirroredStrategyV1(strategy.StrategyV1):
+    """The MirroredStrategy of TensorFlow 1."""
+
+    def __init__(self, devices=None, cross_device_ops=None):
+        super().__init__(MirroredExtended(self, devices, cross_device_ops))
+
+
+class CentralStorageStrategy(strategy.Strategy):
+    """Variables lie on one device, and several compute.
+
+    Args:
+      compute_devices: the names of the devices that compute; all GPUs by default, else
+        all CPUs.
+      parameter_device: the name of the device of variables; the first CPU by default.
+    """
+
+    def __init__(self, compute_devices=None, parameter_device=None):
+        super().__init__(
+            CentralStorageExtended(self, compute_devices, parameter_device)
+        )
+
+
+class CentralStorageStrategyV1(strategy.StrategyV1):
+    """The CentralStorageStrategy of TensorFlow 1."""
+
+    def __init__(self, compute_devices=None, parameter_device=None):
+        super().__init__(
+            CentralStorageExtended(self, compute_devices, parameter_device)
+        )

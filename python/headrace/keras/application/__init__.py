@@ -1,0 +1,1 @@
+"""tf.keras.applications: networks for images, by families."""

@@ -1,0 +1,1 @@
+"""tf.keras.preprocessing.image: images changed at random, and batches of them."""

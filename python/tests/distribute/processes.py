@@ -1,0 +1,90 @@
+"""Real processes on loopback: the tasks of a cluster, for its tests."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+# A task: it says when it is there, and joins.
+_TASK = """
+import json, sys
+import headrace as tf
+job, index, cluster = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+server = tf.distribute.Server(cluster, job_name=job, task_index=index)
+print("ready", flush=True)
+server.join()
+"""
+_SOON = 120  # seconds: a busy machine takes long to import
+
+
+def free_ports(count):
+    """Ports that nobody listens at just now."""
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+class Cluster:
+    """The addresses of so many tasks a job, and the processes that were started."""
+
+    def __init__(self, python=sys.executable, program=_TASK, **jobs):
+        ports = iter(free_ports(sum(jobs.values())))
+        self.spec = {
+            job: [f"127.0.0.1:{next(ports)}" for _ in range(count)]
+            for job, count in jobs.items()
+        }
+        self._python, self._program = python, program
+        self.processes = {}
+
+    def target(self, job, index=0):
+        return f"grpc://{self.spec[job][index]}"
+
+    def begin(self, job, index=0):
+        """Starts a task, and does not wait for it."""
+        self.processes[job, index] = subprocess.Popen(
+            [self._python, "-c", self._program, job, str(index), json.dumps(self.spec)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def await_ready(self, job, index=0):
+        process = self.processes[job, index]
+        assert process.stdout.readline() == "ready\n", process.wait(_SOON)
+
+    def start(self, job, index=0):
+        self.begin(job, index)
+        self.await_ready(job, index)
+
+    def start_all(self):
+        tasks = [(job, i) for job, all in self.spec.items() for i in range(len(all))]
+        for task in tasks:
+            self.begin(*task)
+        for task in tasks:
+            self.await_ready(*task)
+        return self
+
+    def kill(self, job, index=0):
+        process = self.processes.pop((job, index))
+        process.kill()
+        process.wait()
+
+    def seconds_to_end(self, job, index=0, by=signal.SIGTERM):
+        """How long a task takes to end when it is sent a signal."""
+        process = self.processes.pop((job, index))
+        since = time.monotonic()
+        process.send_signal(by)
+        process.wait(_SOON)
+        return time.monotonic() - since
+
+    def stop(self):
+        for process in self.processes.values():
+            process.kill()
+        for process in self.processes.values():
+            process.wait()
+        self.processes.clear()

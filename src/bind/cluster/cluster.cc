@@ -1,0 +1,285 @@
+#include "bind/cluster/cluster.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include "bind/python/call_stops.h"
+#include "bind/python/graph_object.h"
+#include "bind/value/numpy_array.h"
+#include "bind/value/tensor_object.h"
+#include "distributed/client.h"
+#include "distributed/load.h"
+#include "distributed/server.h"
+
+namespace nb = nanobind;
+
+namespace headrace::bind {
+namespace {
+
+using distributed::ClientSession;
+using distributed::MasterStub;
+using distributed::Server;
+using distributed::StepRequest;
+
+// f(), a Status, without the GIL, as CheckStop allows; raises its error.
+template <typename F>
+void Unlocked(F&& f) {
+  Status s;
+  {
+    const CallStops stops;
+    s = stops.status();
+    WithoutGil unlocked(true);
+    if (s.ok()) s = f();
+  }
+  if (!s.ok()) ThrowStatus(s);
+}
+
+template <typename Message>
+Message Parsed(const nb::bytes& bytes) {
+  Message message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    throw nb::value_error("no such proto");
+  }
+  return message;
+}
+
+nb::bytes Written(const google::protobuf::MessageLite& message) {
+  const std::string text = message.SerializeAsString();
+  return nb::bytes(text.data(), text.size());
+}
+
+// Whether TensorFlow's servers, tasks and clients may be talked with.
+bool AllowsTensorflow() {
+  const char* said = std::getenv("HEADRACE_TENSORFLOW_PEERS");
+  return said != nullptr && StringView(said) == "1";
+}
+
+// TensorFlow's servers hang up on who asks often whether they are there.
+distributed::ConnectOptions ConnectOptions() {
+  distributed::ConnectOptions options;
+  options.probes = !AllowsTensorflow();
+  return options;
+}
+
+StatusOr<std::unique_ptr<MasterStub>> StubOf(const std::string& target) {
+  HR_ASSIGN_OR_RETURN(auto* transport, distributed::LoadTransport());
+  return MasterStub::Of(
+      target, distributed::Dialling(*transport, ConnectOptions(), "a client",
+                                    AllowsTensorflow()));
+}
+
+std::string NameOf(const Value& v) {
+  return absl::StrCat(v.node()->name(), ":", v.index());
+}
+
+nb::object ArrayOf(Tensor t) {
+  nb::object owner = WrapObject(Value(t));
+  PyObject* array = TensorToNumpy(t, owner.ptr());
+  if (array == nullptr) nb::raise_python_error();
+  return nb::steal(array);
+}
+
+// A session of a server's, with SessionCore's face.
+class ClusterSessionCore {
+ public:
+  ClusterSessionCore(PyGraph& g, const std::string& target,
+                     const nb::bytes& config)
+      : graph_(g.graph()) {
+    const auto proto = Parsed<tensorflow::ConfigProto>(config);
+    Unlocked([&]() -> Status {
+      HR_ASSIGN_OR_RETURN(auto stub, StubOf(target));
+      session_ = std::make_unique<ClientSession>(std::move(stub), graph_, proto,
+                                                 target);
+      return OkStatus();
+    });
+  }
+  ~ClusterSessionCore() {
+    if (session_ == nullptr) return;
+    WithoutGil unlocked(true);
+    session_.reset();
+  }
+
+  // run(fetches, targets, feeds, values, options): tensors and nodes of the
+  // graph, eager tensors, a serialised RunOptions. The arrays, and a serialised
+  // RunMetadata.
+  nb::tuple Run(nb::sequence fetches, nb::sequence targets, nb::sequence feeds,
+                nb::sequence values, const nb::bytes& options) {
+    StepRequest request = RequestOf(fetches, targets, feeds, values);
+    if (options.size() > 0) {
+      request.options = Parsed<tensorflow::RunOptions>(options);
+    }
+    std::vector<Tensor> fetched;
+    tensorflow::RunMetadata metadata;
+    Unlocked([&] {
+      return session_->Run(std::move(request), &fetched, &metadata);
+    });
+    return nb::make_tuple(Arrays(std::move(fetched)), Written(metadata));
+  }
+
+  std::string SetUp(nb::sequence fetches, nb::sequence targets,
+                    nb::sequence feeds) {
+    const StepRequest request =
+        RequestOf(fetches, targets, feeds, std::nullopt);
+    tensorflow::PartialRunSetupRequest setup;
+    for (const auto& [name, tensor] : request.feeds) setup.add_feed(name);
+    for (const std::string& name : request.fetches) setup.add_fetch(name);
+    for (const std::string& name : request.targets) setup.add_target(name);
+    std::string run;
+    Unlocked([&]() -> Status {
+      HR_ASSIGN_OR_RETURN(run, session_->SetUpPartialRun(setup));
+      return OkStatus();
+    });
+    return run;
+  }
+
+  nb::list RunPart(const std::string& run, nb::sequence fetches,
+                   nb::sequence feeds, nb::sequence values) {
+    StepRequest request = RequestOf(fetches, nb::list(), feeds, values);
+    std::vector<Tensor> fetched;
+    Unlocked([&] {
+      return session_->RunPart(run, std::move(request), &fetched);
+    });
+    return Arrays(std::move(fetched));
+  }
+
+  // (name, type, bytes, incarnation) of each device.
+  nb::list Devices() {
+    tensorflow::ListDevicesResponse response;
+    Unlocked([&]() -> Status {
+      HR_ASSIGN_OR_RETURN(response, session_->ListDevices());
+      return OkStatus();
+    });
+    nb::list out;
+    const auto add = [&](const auto& devices) {
+      for (const auto& d : devices) {
+        out.append(nb::make_tuple(d.name(), d.device_type(), d.memory_limit(),
+                                  d.incarnation()));
+      }
+    };
+    add(response.local_device());
+    add(response.remote_device());
+    return out;
+  }
+
+  void Close() {
+    Unlocked([&] {
+      session_->Close().IgnoreError();  // the master may be gone
+      return OkStatus();
+    });
+  }
+
+ private:
+  StepRequest RequestOf(nb::handle fetches, nb::handle targets,
+                        nb::handle feeds,
+                        std::optional<nb::handle> values) const {
+    StepRequest request;
+    for (nb::handle o : fetches) request.fetches.push_back(NameOf(Mine(o)));
+    for (nb::handle o : targets) {
+      const NodeRef n = nb::cast<NodeRef>(o);
+      if (n.graph != graph_) throw nb::value_error("a node of another graph");
+      request.targets.push_back(n.node->name());
+    }
+    for (nb::handle o : feeds) {
+      request.feeds.emplace_back(NameOf(Mine(o)), Tensor());
+    }
+    if (!values) return request;
+    size_t i = 0;
+    for (nb::handle o : *values) {
+      const Value v = ValueOrHandle(o);
+      if (v.is_symbolic() || i >= request.feeds.size()) {
+        throw nb::type_error("a feed's value is eager");
+      }
+      request.feeds[i++].second = v.tensor();
+    }
+    if (i != request.feeds.size()) throw nb::value_error("a value a feed");
+    return request;
+  }
+
+  Value Mine(nb::handle o) const {
+    Value v = ValueOrHandle(o);
+    if (!v.is_symbolic() || v.graph() != graph_) {
+      throw nb::value_error("a tensor of another graph");
+    }
+    return v;
+  }
+
+  static nb::list Arrays(std::vector<Tensor> tensors) {
+    nb::list out;
+    for (Tensor& t : tensors) out.append(ArrayOf(std::move(t)));
+    return out;
+  }
+
+  const std::shared_ptr<Graph> graph_;
+  std::unique_ptr<ClientSession> session_;
+};
+
+// A task of a cluster. It lives until it is stopped, whoever lets it go.
+class ServerCore {
+ public:
+  explicit ServerCore(const nb::bytes& server_def) {
+    const auto def = Parsed<tensorflow::ServerDef>(server_def);
+    Unlocked([&]() -> Status {
+      distributed::ServerOptions options;
+      HR_ASSIGN_OR_RETURN(options.transport, distributed::LoadTransport());
+      options.connect = ConnectOptions();
+      options.allows_tensorflow = AllowsTensorflow();
+      HR_ASSIGN_OR_RETURN(server_, Server::Make(def, options));
+      return OkStatus();
+    });
+  }
+
+  void Start() { server_->Start(); }
+  std::string target() const { return server_->target(); }
+  void Join() {
+    Unlocked([&] { return server_->Join(); });
+  }
+  void Stop() {
+    Unlocked([&] {
+      server_->Stop();
+      return OkStatus();
+    });
+  }
+
+ private:
+  std::shared_ptr<Server> server_;
+};
+
+void ResetCluster(const std::string& target,
+                  const std::vector<std::string>& containers,
+                  const std::vector<std::string>& filters) {
+  Unlocked([&]() -> Status {
+    HR_ASSIGN_OR_RETURN(const auto stub, StubOf(target));
+    tensorflow::ResetRequest request;
+    for (const std::string& c : containers) request.add_container(c);
+    for (const std::string& f : filters) request.add_device_filters(f);
+    tensorflow::ResetResponse response;
+    return stub->Call(
+        "Reset", request, &response,
+        distributed::Clock::now() + distributed::kRendezvousTime);
+  });
+}
+
+}  // namespace
+
+void AddCluster(nb::module_& m) {
+  nb::class_<ClusterSessionCore>(m, "ClusterSessionCore")
+      .def(nb::init<PyGraph&, const std::string&, const nb::bytes&>())
+      .def("run", &ClusterSessionCore::Run)
+      .def("partial_run_setup", &ClusterSessionCore::SetUp)
+      .def("partial_run", &ClusterSessionCore::RunPart)
+      .def("devices", &ClusterSessionCore::Devices)
+      .def("close", &ClusterSessionCore::Close);
+  nb::class_<ServerCore>(m, "ServerCore")
+      .def(nb::init<const nb::bytes&>())
+      .def_prop_ro("target", &ServerCore::target)
+      .def("start", &ServerCore::Start)
+      .def("join", &ServerCore::Join)
+      .def("stop", &ServerCore::Stop);
+  m.def("reset_cluster", &ResetCluster);
+}
+
+}  // namespace headrace::bind

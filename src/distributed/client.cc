@@ -1,0 +1,231 @@
+#include "distributed/client.h"
+
+#include <utility>
+
+#include "absl/strings/strip.h"
+#include "distributed/master/master_service.h"
+#include "distributed/messages.h"
+#include "distributed/server.h"
+#include "graph/export.h"
+#include "tensor/tensor_proto.h"
+
+namespace headrace::distributed {
+namespace {
+
+// What a close may take: the master may be gone.
+constexpr std::chrono::seconds kCloseTime{2};
+
+class RemoteStub : public MasterStub {
+ public:
+  explicit RemoteStub(std::shared_ptr<Channel> channel)
+      : channel_(std::move(channel)) {}
+
+  Status Call(const char* method, const google::protobuf::MessageLite& request,
+              google::protobuf::MessageLite* response,
+              Clock::time_point deadline) override {
+    CallOptions options;
+    options.deadline = deadline;
+    // A server that is not up yet is waited for, as long as that is bounded.
+    options.wait_for_ready = deadline != Clock::time_point::max();
+    return CallAndWait(*channel_, absl::StrCat(kMasterService, method), request,
+                       response, options);
+  }
+
+  Status Run(const std::string& session, const std::string& partial_run,
+             StepRequest r, std::vector<Tensor>* fetched,
+             tensorflow::RunMetadata* metadata) override {
+    tensorflow::RunStepRequest request;
+    request.set_session_handle(session);
+    request.set_partial_run_handle(partial_run);
+    request.set_request_id(NewRequestId());
+    for (const auto& [name, tensor] : r.feeds) {
+      auto* named = request.add_feed();
+      named->set_name(name);
+      HR_RETURN_IF_ERROR(TensorToProto(tensor, named->mutable_tensor()));
+    }
+    for (const std::string& f : r.fetches) request.add_fetch(f);
+    for (const std::string& t : r.targets) request.add_target(t);
+    *request.mutable_options() = r.options;
+    tensorflow::RunStepResponse response;
+    HR_RETURN_IF_ERROR(CallAndWait(*channel_,
+                                   absl::StrCat(kMasterService, "RunStep"),
+                                   request, &response, {}));
+    if (response.status_code() != 0) {
+      return Status(static_cast<absl::StatusCode>(response.status_code()),
+                    response.status_error_message());
+    }
+    if (response.tensor_size() != static_cast<int>(r.fetches.size())) {
+      return Internal("the master answered ", response.tensor_size(),
+                      " tensors to ", r.fetches.size(), " fetches");
+    }
+    fetched->clear();
+    for (const auto& named : response.tensor()) {
+      HR_ASSIGN_OR_RETURN(Tensor t, TensorFromProto(named.tensor()));
+      fetched->push_back(std::move(t));
+    }
+    if (metadata) *metadata = std::move(*response.mutable_metadata());
+    return OkStatus();
+  }
+
+ private:
+  const std::shared_ptr<Channel> channel_;
+};
+
+// The service's methods, without their bytes where that counts.
+class LocalStub : public MasterStub {
+ public:
+  explicit LocalStub(std::shared_ptr<Master> master)
+      : master_(std::move(master)) {}
+
+  Status Call(const char* method, const google::protobuf::MessageLite& request,
+              google::protobuf::MessageLite* response,
+              Clock::time_point deadline) override {
+    return CallMaster(master_, method, request, deadline, response);
+  }
+
+  Status Run(const std::string& session, const std::string& partial_run,
+             StepRequest r, std::vector<Tensor>* fetched,
+             tensorflow::RunMetadata* metadata) override {
+    HR_ASSIGN_OR_RETURN(const auto found, master_->Find(session));
+    if (!partial_run.empty()) {
+      return found->RunPart(partial_run, std::move(r), fetched);
+    }
+    return found->Run(std::move(r), fetched, metadata);
+  }
+
+ private:
+  const std::shared_ptr<Master> master_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<MasterStub>> MasterStub::Of(const std::string& target,
+                                                     const Dial& dial) {
+  StringView address = target;
+  if (!absl::ConsumePrefix(&address, "grpc://") || address.empty()) {
+    return InvalidArgument("\"", target, "\" is no target of a cluster");
+  }
+  if (auto master = Server::FindMaster(target)) {
+    return std::make_unique<LocalStub>(std::move(master));
+  }
+  return std::make_unique<RemoteStub>(dial(std::string(address)));
+}
+
+// What the graph has that the master does not.
+StatusOr<tensorflow::GraphDef> ClientSession::Grown() {
+  tensorflow::GraphDef def;
+  ExportOptions options;
+  options.effect_order = true;
+  bool calls = false;
+  for (int i = sent_; i < graph_->num_nodes(); ++i) {
+    const Node& n = *graph_->node(i);
+    HR_RETURN_IF_ERROR(ExportNode(n, options, def.add_node()));
+    for (const auto& [name, value] : n.op().attrs()) {
+      calls = calls || std::holds_alternative<FuncRef>(value) ||
+              std::holds_alternative<std::vector<FuncRef>>(value);
+    }
+  }
+  ExportVersions(graph_->versions(), def.mutable_versions());
+  if (calls) {
+    tensorflow::GraphDef all;
+    HR_RETURN_IF_ERROR(ExportGraph(*graph_, options, &all));
+    *def.mutable_library() = std::move(*all.mutable_library());
+  }
+  return def;
+}
+
+Clock::time_point ClientSession::CreateDeadline() const {
+  const int64_t ms = config_.operation_timeout_in_ms();
+  return Clock::now() +
+         (ms > 0 ? std::chrono::milliseconds(ms)
+                 : std::chrono::milliseconds(kRendezvousTime));
+}
+
+Status ClientSession::ExtendLocked() {
+  if (closed_) return Cancelled("Session has been closed.");
+  const int nodes = graph_->num_nodes();
+  if (!handle_.empty() && nodes == sent_) return OkStatus();
+  HR_ASSIGN_OR_RETURN(tensorflow::GraphDef grown, Grown());
+  if (handle_.empty()) {
+    tensorflow::CreateSessionRequest request;
+    *request.mutable_graph_def() = std::move(grown);
+    *request.mutable_config() = config_;
+    request.set_target(target_);
+    tensorflow::CreateSessionResponse response;
+    HR_RETURN_IF_ERROR(
+        master_->Call("CreateSession", request, &response, CreateDeadline()));
+    handle_ = response.session_handle();
+    version_ = response.graph_version();
+  } else {
+    tensorflow::ExtendSessionRequest request;
+    request.set_session_handle(handle_);
+    *request.mutable_graph_def() = std::move(grown);
+    request.set_current_graph_version(version_);
+    tensorflow::ExtendSessionResponse response;
+    HR_RETURN_IF_ERROR(
+        master_->Call("ExtendSession", request, &response, CreateDeadline()));
+    version_ = response.new_graph_version();
+  }
+  sent_ = nodes;
+  return OkStatus();
+}
+
+Status ClientSession::Extend() {
+  MutexLock lock(mutex_);
+  return ExtendLocked();
+}
+
+StatusOr<std::string> ClientSession::Handle() {
+  MutexLock lock(mutex_);
+  HR_RETURN_IF_ERROR(ExtendLocked());
+  return handle_;
+}
+
+Status ClientSession::Run(StepRequest request, std::vector<Tensor>* fetched,
+                          tensorflow::RunMetadata* metadata) {
+  HR_ASSIGN_OR_RETURN(const std::string handle, Handle());
+  return master_->Run(handle, "", std::move(request), fetched, metadata);
+}
+
+StatusOr<std::string> ClientSession::SetUpPartialRun(
+    const tensorflow::PartialRunSetupRequest& wanted) {
+  tensorflow::PartialRunSetupRequest request = wanted;
+  HR_ASSIGN_OR_RETURN(*request.mutable_session_handle(), Handle());
+  request.set_request_id(NewRequestId());
+  tensorflow::PartialRunSetupResponse response;
+  HR_RETURN_IF_ERROR(
+      master_->Call("PartialRunSetup", request, &response, CreateDeadline()));
+  return response.partial_run_handle();
+}
+
+Status ClientSession::RunPart(const std::string& run, StepRequest request,
+                              std::vector<Tensor>* fetched) {
+  HR_ASSIGN_OR_RETURN(const std::string handle, Handle());
+  return master_->Run(handle, run, std::move(request), fetched, nullptr);
+}
+
+StatusOr<tensorflow::ListDevicesResponse> ClientSession::ListDevices() {
+  tensorflow::ListDevicesRequest request;
+  HR_ASSIGN_OR_RETURN(*request.mutable_session_handle(), Handle());
+  tensorflow::ListDevicesResponse response;
+  HR_RETURN_IF_ERROR(
+      master_->Call("ListDevices", request, &response, CreateDeadline()));
+  return response;
+}
+
+Status ClientSession::Close() {
+  std::string handle;
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(closed_, true)) return OkStatus();
+    handle = std::exchange(handle_, "");
+  }
+  if (handle.empty()) return OkStatus();
+  tensorflow::CloseSessionRequest request;
+  request.set_session_handle(handle);
+  tensorflow::CloseSessionResponse response;
+  return master_->Call("CloseSession", request, &response,
+                       Clock::now() + kCloseTime);
+}
+
+}  // namespace headrace::distributed

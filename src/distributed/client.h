@@ -1,0 +1,77 @@
+// A session of a cluster's master, as a client holds it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "distributed/cluster.h"
+#include "distributed/master/master_session.h"
+#include "graph/graph.h"
+
+namespace headrace::distributed {
+
+// How a client reaches a master: over a channel, or within the process.
+class MasterStub {
+ public:
+  virtual ~MasterStub() = default;
+  // `target` is "grpc://host:port" of a server, perhaps one of this process.
+  // InvalidArgument where it is none.
+  static StatusOr<std::unique_ptr<MasterStub>> Of(const std::string& target,
+                                                  const Dial& dial);
+
+  // A call of the service's method; `deadline` may be max(). What CheckStop
+  // says ends it.
+  virtual Status Call(const char* method,
+                      const google::protobuf::MessageLite& request,
+                      google::protobuf::MessageLite* response,
+                      Clock::time_point deadline) = 0;
+  // RunStep; `partial_run` may be empty.
+  virtual Status Run(const std::string& session, const std::string& partial_run,
+                     StepRequest request, std::vector<Tensor>* fetched,
+                     tensorflow::RunMetadata* metadata) = 0;
+};
+
+// Thread-safe.
+class ClientSession {
+ public:
+  // Makes no session yet: the first run does, with the graph as it is then.
+  ClientSession(std::unique_ptr<MasterStub> master, std::shared_ptr<Graph> graph,
+                tensorflow::ConfigProto config, std::string target)
+      : master_(std::move(master)),
+        graph_(std::move(graph)),
+        config_(std::move(config)),
+        target_(std::move(target)) {}
+  ~ClientSession() { Close().IgnoreError(); }
+
+  // Sends what the graph has gained; makes the session where there is none.
+  Status Extend();
+  // Extends, and runs. Names are those of the graph.
+  Status Run(StepRequest request, std::vector<Tensor>* fetched,
+             tensorflow::RunMetadata* metadata);
+  StatusOr<std::string> SetUpPartialRun(
+      const tensorflow::PartialRunSetupRequest& request);
+  Status RunPart(const std::string& run, StepRequest request,
+                 std::vector<Tensor>* fetched);
+  StatusOr<tensorflow::ListDevicesResponse> ListDevices();
+  // Twice is once.
+  Status Close();
+
+ private:
+  StatusOr<tensorflow::GraphDef> Grown() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status ExtendLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StatusOr<std::string> Handle();
+  Clock::time_point CreateDeadline() const;
+
+  const std::unique_ptr<MasterStub> master_;
+  const std::shared_ptr<Graph> graph_;
+  const tensorflow::ConfigProto config_;
+  const std::string target_;
+  Mutex mutex_;
+  std::string handle_ ABSL_GUARDED_BY(mutex_);
+  int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
+  int sent_ ABSL_GUARDED_BY(mutex_) = 0;  // nodes
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace headrace::distributed

@@ -1,0 +1,492 @@
+#include "distributed/master/master_session.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_format.h"
+#include "base/timeline.h"
+#include "distributed/master/step.h"
+#include "graph/import.h"
+
+namespace headrace::distributed {
+namespace {
+
+// Of calls by which a master forgets something on a worker.
+constexpr std::chrono::seconds kCleanUpTime{10};
+
+CallOptions Until(Clock::time_point deadline) {
+  CallOptions options;
+  options.deadline = deadline;
+  return options;
+}
+
+// Tells a task something whose answer nobody waits for.
+void Tell(Channel& channel, const char* method,
+          const google::protobuf::MessageLite& request) {
+  channel.Start(absl::StrCat(kWorkerService, method), WriteMessage(request),
+                Until(Clock::now() + kCleanUpTime), [](const Answer&) {});
+}
+
+void AddNames(const char* kind, const std::vector<std::string>& names,
+              std::string* key) {
+  absl::StrAppend(key, kind, names.size());
+  for (const std::string& n : names) absl::StrAppend(key, ";", n);
+}
+
+std::vector<std::string> FeedNames(const StepRequest& r) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : r.feeds) names.push_back(name);
+  return names;
+}
+
+std::string KeyOf(const StepRequest& r) {
+  std::string key;
+  AddNames("feeds ", FeedNames(r), &key);
+  AddNames(" fetches ", r.fetches, &key);
+  AddNames(" targets ", r.targets, &key);
+  return key;
+}
+
+// What a request names, in the graph.
+StatusOr<PartitionRequest> Named(const Graph& graph,
+                                 const tensorflow::GraphDef& def,
+                                 const StepRequest& r) {
+  PartitionRequest request;
+  request.graph = &graph;
+  request.def = &def;
+  absl::flat_hash_set<Edge> fed;
+  for (const auto& [name, tensor] : r.feeds) {
+    const StatusOr<Edge> e = graph.FindOutput(name);
+    if (!e.ok()) {
+      return NotFound("FeedInputs: unable to find feed output ", name);
+    }
+    if (!fed.insert(*e).second) {
+      return InvalidArgument("Endpoint \"", name, "\" fed more than once.");
+    }
+    request.feeds.push_back(*e);
+  }
+  for (const std::string& name : r.fetches) {
+    const StatusOr<Edge> e = graph.FindOutput(name);
+    if (!e.ok()) {
+      return NotFound("FetchOutputs node ", name, ": not found");
+    }
+    request.fetches.push_back(*e);
+  }
+  for (const std::string& name : r.targets) {
+    Node* n = graph.FindNode(StringView(name).substr(0, name.find(':')));
+    if (n == nullptr) {
+      return NotFound("PruneForTargets: Some target nodes not found: ", name);
+    }
+    request.targets.push_back(n);
+  }
+  return request;
+}
+
+}  // namespace
+
+struct MasterSession::PartialRun {
+  std::shared_ptr<const Plan> plan;
+  int64_t step = 0;
+  std::vector<std::string> feeds, fetches;  // as planned
+  Mutex mutex;
+  bool begun ABSL_GUARDED_BY(mutex) = false;
+  absl::flat_hash_set<std::string> fed ABSL_GUARDED_BY(mutex);
+  absl::flat_hash_set<std::string> fetched ABSL_GUARDED_BY(mutex);
+};
+
+StatusOr<std::shared_ptr<MasterSession>> MasterSession::Make(
+    std::shared_ptr<Worker> worker,
+    const tensorflow::CreateSessionRequest& request,
+    Clock::time_point deadline) {
+  std::shared_ptr<MasterSession> made(new MasterSession);
+  made->config_ = request.config();
+  made->handle_ =
+      absl::StrFormat("%016x", static_cast<uint64_t>(NewRequestId()));
+  made->cluster_ = worker->cluster();
+  if (request.config().cluster_def().job_size() > 0) {
+    tensorflow::ServerDef def = made->cluster_->def();
+    *def.mutable_cluster() = request.config().cluster_def();
+    HR_ASSIGN_OR_RETURN(made->cluster_, made->cluster_->With(def));
+  }
+  made->worker_ = std::move(worker);
+  {
+    // A graph that is none is told before anybody is waited for.
+    MutexLock lock(made->mutex_);
+    HR_RETURN_IF_ERROR(made->SetGraph(request.graph_def()));
+  }
+  const auto& filters = request.config().device_filters();
+  HR_ASSIGN_OR_RETURN(
+      made->tasks_,
+      FindTasks(*made->worker_, *made->cluster_,
+                {filters.begin(), filters.end()}, deadline));
+  HR_RETURN_IF_ERROR(made->MakeWorkerSessions(deadline));
+  return made;
+}
+
+Status MasterSession::MakeWorkerSessions(Clock::time_point deadline) {
+  Calls calls;
+  for (const Task& task : tasks_) {
+    tensorflow::CreateWorkerSessionRequest request;
+    request.set_session_handle(handle_);
+    *request.mutable_server_def() = cluster_->def();
+    request.mutable_server_def()->set_job_name(*task.name.job);
+    request.mutable_server_def()->set_task_index(*task.name.task);
+    request.set_isolate_session_state(config_.isolate_session_state());
+    request.set_master_task(worker_->task().ToString());
+    request.set_master_incarnation(
+        static_cast<int64_t>(worker_->incarnation()));
+    if (!task.channel) {
+      HR_RETURN_IF_ERROR(worker_->CreateSession(request));
+      continue;
+    }
+    calls.Start(*task.channel,
+                absl::StrCat(kWorkerService, "CreateWorkerSession"),
+                WriteMessage(request), Until(deadline));
+  }
+  return calls.Wait();
+}
+
+int64_t MasterSession::version() const {
+  MutexLock lock(mutex_);
+  return version_;
+}
+
+Status MasterSession::SetGraph(tensorflow::GraphDef def) {
+  auto graph = std::make_shared<Graph>();
+  HR_RETURN_IF_ERROR(
+      ImportGraphDef(def, ImportOptions(), graph.get(), nullptr));
+  graph_ = std::move(graph);
+  def_ = std::move(def);
+  return OkStatus();
+}
+
+StatusOr<int64_t> MasterSession::Extend(
+    const tensorflow::ExtendSessionRequest& request) {
+  MutexLock lock(mutex_);
+  if (request.current_graph_version() != version_) {
+    return Aborted("Current version is ", version_, " but caller expected ",
+                   request.current_graph_version(), ".");
+  }
+  tensorflow::GraphDef all = def_;
+  for (const auto& node : request.graph_def().node()) *all.add_node() = node;
+  absl::flat_hash_set<std::string> known;
+  for (const auto& f : def_.library().function()) {
+    known.insert(f.signature().name());
+  }
+  for (const auto& f : request.graph_def().library().function()) {
+    if (!known.contains(f.signature().name())) {
+      *all.mutable_library()->add_function() = f;
+    }
+  }
+  if (request.graph_def().has_versions()) {
+    *all.mutable_versions() = request.graph_def().versions();
+  }
+  HR_RETURN_IF_ERROR(SetGraph(std::move(all)));
+  // Plans stay: graphs only grow.
+  return ++version_;
+}
+
+Devices MasterSession::AllDevices() const {
+  Devices devices;
+  for (const Task& task : tasks_) {
+    for (const auto& d : task.devices) {
+      DeviceName name;
+      if (DeviceName::Parse(d.name(), &name) && name.full()) {
+        devices.all.push_back({name, d.incarnation()});
+      }
+    }
+  }
+  devices.standard = devices.all.front().name;
+  devices.soft = config_.allow_soft_placement();
+  return devices;
+}
+
+StatusOr<std::shared_ptr<const MasterSession::Plan>> MasterSession::PlanOf(
+    const StepRequest& request) {
+  const std::string key = KeyOf(request);
+  // Others that ask for the same wait for its making.
+  MutexLock lock(mutex_);
+  std::shared_ptr<const Plan>& plan = plans_[key];
+  if (plan) return plan;
+  StatusOr<std::shared_ptr<const Plan>> made = MakePlan(request);
+  if (made.ok()) {
+    plan = *made;
+  } else {
+    plans_.erase(key);
+  }
+  return made;
+}
+
+StatusOr<std::shared_ptr<const MasterSession::Plan>> MasterSession::MakePlan(
+    const StepRequest& r) {
+  HR_ASSIGN_OR_RETURN(const PartitionRequest request, Named(*graph_, def_, r));
+  auto plan = std::make_shared<Plan>();
+  for (size_t i = 0; i < request.fetches.size(); ++i) {
+    const auto feed = std::find(request.feeds.begin(), request.feeds.end(),
+                                request.fetches[i]);
+    if (feed != request.feeds.end()) {
+      plan->fed_fetches.emplace_back(i, feed - request.feeds.begin());
+    }
+  }
+  HR_ASSIGN_OR_RETURN(std::vector<Part> parts,
+                      Partition(request, AllDevices()));
+  HR_RETURN_IF_ERROR(Register(std::move(parts), plan.get()));
+  return plan;
+}
+
+// Gives each task its part.
+Status MasterSession::Register(std::vector<Part> parts, Plan* plan) {
+  plan->parts.resize(parts.size());
+  Calls calls;
+  const Clock::time_point deadline = Clock::now() + kRendezvousTime;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    PlannedPart& planned = plan->parts[i];
+    for (const Task& task : tasks_) {
+      if (task.name.SameTask(parts[i].task)) planned.task = &task;
+    }
+    planned.feeds = std::move(parts[i].feeds);
+    planned.fetches = std::move(parts[i].fetches);
+    plan->graphs.push_back(parts[i].graph);
+    tensorflow::RegisterGraphRequest request;
+    request.set_session_handle(handle_);
+    request.set_create_worker_session_called(true);
+    *request.mutable_graph_def() = std::move(parts[i].graph);
+    *request.mutable_graph_options() = config_.graph_options();
+    *request.mutable_config_proto() = config_;
+    if (!planned.task->channel) {
+      HR_ASSIGN_OR_RETURN(planned.graph,
+                          worker_->RegisterGraph(std::move(request)));
+      continue;
+    }
+    calls.Start(*planned.task->channel,
+                absl::StrCat(kWorkerService, "RegisterGraph"),
+                WriteMessage(request), Until(deadline),
+                [&planned](const Answer& answer) -> Status {
+                  HR_RETURN_IF_ERROR(StatusOf(answer));
+                  tensorflow::RegisterGraphResponse response;
+                  HR_RETURN_IF_ERROR(ReadMessage(answer.body, &response));
+                  planned.graph = response.graph_handle();
+                  return OkStatus();
+                });
+  }
+  return calls.Wait();
+}
+
+void MasterSession::CleanUp(const Plan& plan, int64_t step) {
+  tensorflow::CleanupGraphRequest request;
+  request.set_step_id(step);
+  for (const PlannedPart& part : plan.parts) {
+    if (part.task->channel) {
+      Tell(*part.task->channel, "CleanupGraph", request);
+    } else {
+      worker_->CleanUp(step);
+    }
+  }
+}
+
+Status MasterSession::Run(StepRequest request, std::vector<Tensor>* fetched,
+                          tensorflow::RunMetadata* metadata) {
+  if (closing_.cancelled()) return Cancelled("Session has been closed.");
+  const StopScope closing(&closing_);
+  const int64_t timeout = request.options.timeout_in_ms() > 0
+                              ? request.options.timeout_in_ms()
+                              : config_.operation_timeout_in_ms();
+  std::optional<Deadline> deadline;
+  if (timeout > 0) deadline.emplace(timeout);
+  if (request.fetches.empty() && request.targets.empty()) {
+    return InvalidArgument(
+        "Must specify at least one target to fetch or execute.");
+  }
+  HR_ASSIGN_OR_RETURN(const auto plan, PlanOf(request));
+  return RunPlan(*plan, request, fetched, metadata);
+}
+
+Status MasterSession::RunPlan(const Plan& plan, StepRequest& request,
+                              std::vector<Tensor>* fetched,
+                              tensorflow::RunMetadata* metadata) {
+  const int64_t number = NewStepId();
+  std::vector<Tensor> results(request.fetches.size());
+  for (const auto& [fetch, feed] : plan.fed_fetches) {
+    results[fetch] = request.feeds[feed].second;
+  }
+  Step step(*worker_, handle_, number);
+  step.trace = request.options.trace_level() > tensorflow::RunOptions::NO_TRACE;
+  for (const PlannedPart& part : plan.parts) {
+    StepPart& p = step.Add(*part.task, part.graph);
+    for (const auto& [feed, key] : part.feeds) {
+      p.feeds.emplace_back(key, request.feeds[feed].second);
+    }
+    for (const auto& [fetch, key] : part.fetches) {
+      p.fetches.emplace_back(key, &results[fetch]);
+    }
+  }
+  const Status s = step.Run();
+  CleanUp(plan, number);
+  HR_RETURN_IF_ERROR(s);
+  if (metadata && step.trace) step.TakeStats(metadata->mutable_step_stats());
+  if (metadata && request.options.output_partition_graphs()) {
+    for (const auto& graph : plan.graphs) {
+      *metadata->add_partition_graphs() = graph;
+    }
+  }
+  *fetched = std::move(results);
+  return OkStatus();
+}
+
+StatusOr<std::string> MasterSession::SetUpPartialRun(StepRequest request) {
+  auto run = std::make_shared<PartialRun>();
+  HR_ASSIGN_OR_RETURN(run->plan, PlanOf(request));
+  run->step = NewStepId();
+  run->feeds = FeedNames(request);
+  run->fetches = request.fetches;
+  MutexLock lock(mutex_);
+  std::string name = absl::StrCat("partial_run_", next_++);
+  partial_runs_[name] = std::move(run);
+  return name;
+}
+
+Status MasterSession::RunPart(const std::string& name, StepRequest request,
+                              std::vector<Tensor>* fetched) {
+  std::shared_ptr<PartialRun> run;
+  {
+    MutexLock lock(mutex_);
+    const auto it = partial_runs_.find(name);
+    if (it == partial_runs_.end()) {
+      return InvalidArgument("Must run 'setup' before performing partial runs!");
+    }
+    run = it->second;
+  }
+  if (!request.targets.empty()) {
+    return InvalidArgument("Targets cannot be specified in a partial run");
+  }
+  const StopScope closing(&closing_);
+  MutexLock lock(run->mutex);
+  std::map<int, Tensor> feeds;  // by number in the plan
+  for (auto& [feed, tensor] : request.feeds) {
+    const auto at = std::find(run->feeds.begin(), run->feeds.end(), feed);
+    if (at == run->feeds.end()) {
+      return InvalidArgument("The feed ", feed,
+                             " was not specified in partial_run_setup.");
+    }
+    if (!run->fed.insert(feed).second) {
+      return InvalidArgument("The feed ", feed, " has already been fed.");
+    }
+    feeds[static_cast<int>(at - run->feeds.begin())] = std::move(tensor);
+  }
+  std::vector<Tensor> results(request.fetches.size());
+  std::map<int, Tensor*> fetches;
+  for (size_t i = 0; i < request.fetches.size(); ++i) {
+    const std::string& fetch = request.fetches[i];
+    const auto at = std::find(run->fetches.begin(), run->fetches.end(), fetch);
+    if (at == run->fetches.end()) {
+      return InvalidArgument("The fetch ", fetch,
+                             " was not specified in partial_run_setup.");
+    }
+    if (!run->fetched.insert(fetch).second) {
+      return InvalidArgument("The fetch ", fetch, " has already been fetched.");
+    }
+    fetches[static_cast<int>(at - run->fetches.begin())] = &results[i];
+  }
+  const bool last = run->fed.size() == run->feeds.size() &&
+                    run->fetched.size() == run->fetches.size();
+  Step step(*worker_, handle_, run->step);
+  step.is_partial = true;
+  step.is_last = last;
+  for (const PlannedPart& part : run->plan->parts) {
+    StepPart p(*part.task, part.graph);
+    for (const auto& [feed, key] : part.feeds) {
+      if (const auto it = feeds.find(feed); it != feeds.end()) {
+        p.feeds.emplace_back(key, it->second);
+      }
+    }
+    for (const auto& [fetch, key] : part.fetches) {
+      if (const auto it = fetches.find(fetch); it != fetches.end()) {
+        p.fetches.emplace_back(key, it->second);
+      }
+    }
+    const bool used = !p.feeds.empty() || !p.fetches.empty();
+    if (used || last || !run->begun) step.Add(std::move(p));
+  }
+  run->begun = true;
+  const Status s = step.Run();
+  if (!s.ok() || last) {
+    CleanUp(*run->plan, run->step);
+    MutexLock all(mutex_);
+    partial_runs_.erase(name);
+  }
+  HR_RETURN_IF_ERROR(s);
+  *fetched = std::move(results);
+  return OkStatus();
+}
+
+StatusOr<int64_t> MasterSession::MakeCallable(
+    const tensorflow::CallableOptions& options) {
+  if (options.tensor_connection_size() > 0) {
+    return Unimplemented("CallableOptions.tensor_connection");
+  }
+  StepRequest request;
+  for (const std::string& name : options.feed()) {
+    request.feeds.emplace_back(name, Tensor());
+  }
+  request.fetches = {options.fetch().begin(), options.fetch().end()};
+  request.targets = {options.target().begin(), options.target().end()};
+  HR_RETURN_IF_ERROR(PlanOf(request).status());
+  MutexLock lock(mutex_);
+  callables_[next_] = options;
+  return next_++;
+}
+
+Status MasterSession::RunCallable(int64_t callable, std::vector<Tensor> feeds,
+                                  std::vector<Tensor>* fetched,
+                                  tensorflow::RunMetadata* metadata) {
+  StepRequest request;
+  {
+    MutexLock lock(mutex_);
+    const auto it = callables_.find(callable);
+    if (it == callables_.end()) {
+      return InvalidArgument("No such callable handle: ", callable);
+    }
+    const tensorflow::CallableOptions& options = it->second;
+    if (static_cast<int>(feeds.size()) != options.feed_size()) {
+      return InvalidArgument("Expected ", options.feed_size(),
+                             " feed tensors, but got ", feeds.size());
+    }
+    for (int i = 0; i < options.feed_size(); ++i) {
+      request.feeds.emplace_back(options.feed(i), std::move(feeds[i]));
+    }
+    request.fetches = {options.fetch().begin(), options.fetch().end()};
+    request.targets = {options.target().begin(), options.target().end()};
+    request.options = options.run_options();
+  }
+  return Run(std::move(request), fetched, metadata);
+}
+
+Status MasterSession::ReleaseCallable(int64_t callable) {
+  MutexLock lock(mutex_);
+  if (callables_.erase(callable)) return OkStatus();
+  return InvalidArgument("No such callable handle: ", callable);
+}
+
+void MasterSession::Close() {
+  if (closing_.cancelled()) return;
+  closing_.Cancel();
+  std::map<std::string, std::shared_ptr<PartialRun>> partial;
+  {
+    MutexLock lock(mutex_);
+    partial.swap(partial_runs_);
+  }
+  for (const auto& [name, run] : partial) CleanUp(*run->plan, run->step);
+  tensorflow::DeleteWorkerSessionRequest request;
+  request.set_session_handle(handle_);
+  for (const Task& task : tasks_) {
+    if (task.channel) {
+      Tell(*task.channel, "DeleteWorkerSession", request);
+    } else {
+      worker_->DeleteSession(handle_).IgnoreError();
+    }
+  }
+}
+
+}  // namespace headrace::distributed

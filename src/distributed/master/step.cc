@@ -1,0 +1,111 @@
+#include "distributed/master/step.h"
+
+#include "distributed/worker/request_ids.h"
+#include "tensor/tensor_proto.h"
+
+namespace headrace::distributed {
+namespace {
+
+// Where an error comes from, as upstream says it.
+Status From(const DeviceName& task, const Status& s) {
+  if (s.ok()) return s;
+  Status named(s.code(), absl::StrCat("From ", task.ToString(), ":\n",
+                                      s.message()));
+  return named;
+}
+
+Status ReadRun(const Answer& answer, StepPart* part) {
+  HR_RETURN_IF_ERROR(StatusOf(answer));
+  tensorflow::RunGraphResponse response;
+  HR_RETURN_IF_ERROR(ReadMessage(answer.body, &response));
+  if (response.status_code() != 0) {
+    return Status(static_cast<absl::StatusCode>(response.status_code()),
+                  response.status_error_message());
+  }
+  std::map<StringView, const tensorflow::TensorProto*> got;
+  for (const auto& named : response.recv()) got[named.name()] = &named.tensor();
+  for (const auto& [key, to] : part->fetches) {
+    const auto it = got.find(key);
+    if (it == got.end()) return Internal("no value came for ", key);
+    HR_ASSIGN_OR_RETURN(*to, TensorFromProto(*it->second));
+  }
+  part->stats = std::move(*response.mutable_step_stats());
+  return OkStatus();
+}
+
+}  // namespace
+
+void Step::Start(StepPart& part, Calls& calls) {
+  tensorflow::RunGraphRequest request;
+  request.set_session_handle(session_);
+  request.set_create_worker_session_called(true);
+  request.set_graph_handle(part.graph);
+  request.set_step_id(number_);
+  request.set_request_id(NewRequestId());
+  request.set_is_partial(is_partial);
+  request.set_is_last_partial_run(is_last);
+  request.mutable_exec_opts()->set_record_timeline(trace);
+  for (const auto& [key, tensor] : part.feeds) {
+    auto* named = request.add_send();
+    named->set_name(key);
+    if (Status s = TensorToProto(tensor, named->mutable_tensor()); !s.ok()) {
+      return calls.Fail(s);
+    }
+  }
+  for (const auto& [key, to] : part.fetches) request.add_recv_key(key);
+  calls.Start(*part.task->channel, absl::StrCat(kWorkerService, "RunGraph"),
+              WriteMessage(request), {},
+              [&part](const Answer& answer) {
+                return From(part.task->name, ReadRun(answer, &part));
+              });
+}
+
+Status Step::RunHere(StepPart& part, const CancellationToken* token) {
+  GraphRun run;
+  run.session = session_;
+  run.in_session = true;
+  run.graph = part.graph;
+  run.step = number_;
+  run.feeds = std::move(part.feeds);
+  for (const auto& [key, to] : part.fetches) run.fetches.push_back(key);
+  run.trace = trace;
+  run.is_partial = is_partial;
+  run.is_last_partial_run = is_last;
+  run.token = token;
+  GraphRunResult result;
+  HR_RETURN_IF_ERROR(worker_.Run(std::move(run), &result));
+  for (size_t i = 0; i < part.fetches.size(); ++i) {
+    *part.fetches[i].second = std::move(result.fetched[i]);
+  }
+  part.stats = std::move(result.step_stats);
+  return OkStatus();
+}
+
+Status Step::Run() {
+  CancellationToken token;  // outlives the calls, which may cancel it
+  Calls calls;
+  StepPart* own = nullptr;
+  for (StepPart& part : parts_) {
+    if (part.task->channel) {
+      Start(part, calls);
+    } else {
+      own = &part;
+    }
+  }
+  if (own) {
+    calls.OnError([&token](const Status&) { token.Cancel(); });
+    const Status s = RunHere(*own, &token);
+    if (!s.ok()) calls.Fail(From(own->task->name, s));
+  }
+  return calls.Wait();
+}
+
+void Step::TakeStats(tensorflow::StepStats* stats) {
+  for (StepPart& part : parts_) {
+    for (auto& device : *part.stats.mutable_dev_stats()) {
+      *stats->add_dev_stats() = std::move(device);
+    }
+  }
+}
+
+}  // namespace headrace::distributed

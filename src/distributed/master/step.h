@@ -1,0 +1,52 @@
+// One step of a session: its parts on all tasks at the same time.
+#pragma once
+
+#include <list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/cancellation.h"
+#include "distributed/master/tasks.h"
+
+namespace headrace::distributed {
+
+struct StepPart {
+  StepPart(const Task& t, const std::string& g) : task(&t), graph(g) {}
+
+  const Task* task;
+  std::string graph;  // its handle there
+  std::vector<std::pair<std::string, Tensor>> feeds;     // by key
+  std::vector<std::pair<std::string, Tensor*>> fetches;  // and where to
+  tensorflow::StepStats stats;
+};
+
+// For one thread.
+class Step {
+ public:
+  Step(Worker& worker, const std::string& session, int64_t number)
+      : worker_(worker), session_(session), number_(number) {}
+
+  StepPart& Add(const Task& task, const std::string& graph) {
+    return parts_.emplace_back(task, graph);
+  }
+  void Add(StepPart part) { parts_.push_back(std::move(part)); }
+
+  // The part of this process' own worker runs on this thread. The first error,
+  // which ends the other parts.
+  Status Run();
+  void TakeStats(tensorflow::StepStats* stats);
+
+  bool trace = false, is_partial = false, is_last = false;
+
+ private:
+  void Start(StepPart& part, Calls& calls);
+  Status RunHere(StepPart& part, const CancellationToken* token);
+
+  Worker& worker_;
+  const std::string session_;
+  const int64_t number_;
+  std::list<StepPart> parts_;
+};
+
+}  // namespace headrace::distributed

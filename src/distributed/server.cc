@@ -1,0 +1,190 @@
+#include "distributed/server.h"
+
+#include "absl/strings/numbers.h"
+#include "distributed/channels.h"
+#include "distributed/introducing_channel.h"
+#include "distributed/master/master_service.h"
+#include "distributed/worker/worker_service.h"
+
+namespace headrace::distributed {
+namespace {
+
+// The masters of this process' servers, by target.
+struct Known {
+  Mutex mutex;
+  std::map<std::string, std::weak_ptr<Master>> masters ABSL_GUARDED_BY(mutex);
+};
+Known& TheKnown() {
+  static Known* const known = new Known;
+  return *known;
+}
+
+std::string* OwnAddress(tensorflow::ServerDef* def) {
+  for (auto& job : *def->mutable_cluster()->mutable_job()) {
+    if (job.name() != def->job_name()) continue;
+    const auto task = job.mutable_tasks()->find(def->task_index());
+    if (task != job.mutable_tasks()->end()) return &task->second;
+  }
+  return nullptr;
+}
+
+// "host:port"; without a port in the text, that of the ServerDef.
+struct HostPort {
+  std::string host;
+  int port = 0;
+};
+StatusOr<HostPort> ParseAddress(const std::string& address, int port) {
+  HostPort out;
+  const size_t colon = address.rfind(':');
+  out.host = address.substr(0, colon);
+  out.port = port;
+  if (colon != std::string::npos &&
+      (!absl::SimpleAtoi(address.substr(colon + 1), &out.port) ||
+       out.port < 0 || out.port > 65535)) {
+    return InvalidArgument("Could not parse port for local server from \"",
+                           address, "\".");
+  }
+  return out;
+}
+
+int Processors(const tensorflow::ConfigProto& config) {
+  const auto it = config.device_count().find("CPU");
+  return it != config.device_count().end() && it->second > 0 ? it->second : 1;
+}
+
+Status CheckTask(const tensorflow::ServerDef& def) {
+  for (const auto& job : def.cluster().job()) {
+    if (job.name() != def.job_name()) continue;
+    if (job.tasks().contains(def.task_index())) return OkStatus();
+    return Internal("Task ", def.task_index(), " was not defined in job \"",
+                    def.job_name(), "\"");
+  }
+  return Internal("Job \"", def.job_name(), "\" was not defined in cluster");
+}
+
+}  // namespace
+
+// What calls find: nothing until the server is started.
+struct Server::Services {
+  Mutex mutex;
+  std::map<std::string, Method> methods ABSL_GUARDED_BY(mutex);
+
+  Method Find(const std::string& path) {
+    MutexLock lock(mutex);
+    const auto it = methods.find(path);
+    return it == methods.end() ? Method() : it->second;
+  }
+};
+
+Dial Dialling(Transport& transport, const ConnectOptions& connect,
+              const std::string& task, bool allows_tensorflow) {
+  const auto channels = std::make_shared<Channels>(transport, connect);
+  return [channels, own = OwnVersion(task),
+          allows_tensorflow](const std::string& address) {
+    return IntroducingChannel(channels->To(address), own, address,
+                              allows_tensorflow);
+  };
+}
+
+StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
+                                               const ServerOptions& options) {
+  std::unique_ptr<Server> made(new Server);
+  HR_RETURN_IF_ERROR(CheckTask(def));
+  std::string* const own = OwnAddress(&def);
+  HR_ASSIGN_OR_RETURN(HostPort at, ParseAddress(*own, def.port()));
+  made->services_ = std::make_shared<Services>();
+  ListenOptions listen;
+  listen.address = absl::StrCat(at.host, ":", at.port);
+  listen.tls = options.tls;
+  auto paths = MasterMethods(nullptr);
+  paths.merge(WorkerMethods(nullptr));
+  const PeerVersion own_version = OwnVersion(
+      DeviceName::OfTask(def.job_name(), def.task_index()).ToString());
+  listen.authorize = [own_version, allows = options.allows_tensorflow](
+                         const std::string& path, const Metadata& metadata) {
+    return AnswerOf(Introduces(path)
+                        ? CheckPeer(own_version, metadata, "a caller", allows)
+                        : OkStatus());
+  };
+  for (auto& [path, unused] : paths) {
+    listen.methods[path] = [services = made->services_, path = path,
+                            own_version](std::shared_ptr<ServerCall> call,
+                                         Bytes request) {
+      if (Introduces(path)) {
+        call = IntroducingCall(std::move(call), own_version);
+      }
+      const Method found = services->Find(path);
+      if (found) return found(std::move(call), std::move(request));
+      call->Finish(AnswerOf(Unavailable("the server is not started")));
+    };
+  }
+  std::string error;
+  made->listener_ = options.transport->Listen(std::move(listen), &error);
+  if (!made->listener_) {
+    return Unknown("Could not start gRPC server: ", error);
+  }
+  at.port = made->listener_->port();
+  *own = absl::StrCat(at.host, ":", at.port);
+  made->target_ = absl::StrCat("grpc://", *own);
+  const Dial dial =
+      Dialling(*options.transport, options.connect, own_version.task,
+               options.allows_tensorflow);
+  HR_ASSIGN_OR_RETURN(auto cluster, Cluster::Make(def, dial));
+  made->worker_ = std::make_shared<Worker>(
+      std::move(cluster), Processors(def.default_session_config()));
+  made->master_ = std::make_shared<Master>(made->worker_);
+  return made;
+}
+
+void Server::Start() {
+  {
+    MutexLock lock(services_->mutex);
+    services_->methods = WorkerMethods(worker_);
+    services_->methods.merge(MasterMethods(master_));
+  }
+  MutexLock lock(TheKnown().mutex);
+  TheKnown().masters[target_] = master_;
+}
+
+Server::~Server() { Stop(); }
+
+Status Server::Join() {
+  while (true) {
+    {
+      MutexLock lock(mutex_);
+      if (!stopped_) changed_.WaitFor(mutex_, std::chrono::milliseconds(50));
+      if (stopped_) return OkStatus();
+    }
+    HR_RETURN_IF_ERROR(CheckStop());
+  }
+}
+
+void Server::Stop(std::chrono::milliseconds grace) {
+  {
+    MutexLock lock(mutex_);
+    if (stopped_) return;
+    stopped_ = true;
+    changed_.NotifyAll();
+  }
+  if (!master_) return;  // it never began
+  {
+    MutexLock lock(TheKnown().mutex);
+    const auto it = TheKnown().masters.find(target_);
+    if (it != TheKnown().masters.end() && it->second.lock() == master_) {
+      TheKnown().masters.erase(it);
+    }
+  }
+  master_->Stop();
+  worker_->Stop();
+  listener_->Stop(Clock::now() + grace);
+  MutexLock lock(services_->mutex);
+  services_->methods.clear();  // which hold master and worker
+}
+
+std::shared_ptr<Master> Server::FindMaster(const std::string& target) {
+  MutexLock lock(TheKnown().mutex);
+  const auto it = TheKnown().masters.find(target);
+  return it == TheKnown().masters.end() ? nullptr : it->second.lock();
+}
+
+}  // namespace headrace::distributed

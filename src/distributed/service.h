@@ -1,0 +1,59 @@
+// How methods of services are written: a message in, a message out.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/guard.h"
+#include "base/job_threads.h"
+#include "distributed/messages.h"
+
+namespace headrace::distributed {
+
+// What a method that works on a thread of its own knows of its call.
+struct CallScope {
+  std::shared_ptr<ServerCall> call;
+  // Cancelled when the caller is gone or its deadline has passed.
+  std::shared_ptr<CancellationToken> token;
+};
+
+// A method that answers at once, on the transport's thread.
+template <typename Request, typename Response, typename F>
+Method AtOnce(F f) {
+  return [f](std::shared_ptr<ServerCall> call, const Bytes& bytes) {
+    Request request;
+    Response response;
+    Status s = ReadMessage(bytes, &request);
+    if (s.ok()) {
+      s = Guarded("a method", [&] { return f(std::move(request), &response); });
+    }
+    call->Finish(AnswerOf(s, s.ok() ? WriteMessage(response) : Bytes()));
+  };
+}
+
+// One that may work or wait, on a thread of its own, which stops when the
+// caller is gone: f(CallScope&, Request, Response*).
+template <typename Request, typename Response, typename F>
+Method OnThread(F f) {
+  return [f](std::shared_ptr<ServerCall> call, const Bytes& bytes) {
+    auto request = std::make_shared<Request>();
+    if (Status s = ReadMessage(bytes, request.get()); !s.ok()) {
+      return call->Finish(AnswerOf(s));
+    }
+    CallScope scope{call, std::make_shared<CancellationToken>()};
+    call->OnCancel([token = scope.token] { token->Cancel(); });
+    const Status begun = RunOnOwnThread([f, scope, request]() mutable {
+      const StopScope stop(scope.token.get());
+      Response response;
+      const Status s = Guarded(
+          "a method", [&] { return f(scope, std::move(*request), &response); });
+      scope.call->Finish(
+          AnswerOf(s, s.ok() ? WriteMessage(response) : Bytes()));
+    });
+    if (!begun.ok()) call->Finish(AnswerOf(begun));
+  };
+}
+
+}  // namespace headrace::distributed

@@ -1,0 +1,74 @@
+// Calls of services without a transport, for tests.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/mutex.h"
+#include "distributed/messages.h"
+
+namespace headrace::distributed {
+
+// A call, and its answer.
+class TestCall : public ServerCall {
+ public:
+  const Metadata& metadata() const override { return metadata_; }
+  std::string peer() const override { return "test"; }
+  Clock::time_point deadline() const override {
+    return Clock::time_point::max();
+  }
+  void OnCancel(std::function<void()> f) override {
+    MutexLock lock(mutex_);
+    if (!answer_) cancel_ = std::move(f);
+  }
+  void Send(Bytes, std::function<void(bool)> sent) override { sent(false); }
+  void Finish(Answer answer) override {
+    std::function<void()> over;  // ends behind the lock
+    MutexLock lock(mutex_);
+    if (answer_) return;
+    answer_ = std::move(answer);
+    over = std::exchange(cancel_, nullptr);
+    changed_.NotifyAll();
+  }
+
+  void Cancel() {
+    std::function<void()> cancel;
+    {
+      MutexLock lock(mutex_);
+      cancel = std::exchange(cancel_, nullptr);
+    }
+    if (cancel) cancel();
+  }
+  bool ended() const {
+    MutexLock lock(mutex_);
+    return answer_.has_value();
+  }
+  // Waits for it.
+  Answer answer() {
+    MutexLock lock(mutex_);
+    while (!answer_) changed_.Wait(mutex_);
+    return *answer_;
+  }
+
+ private:
+  const Metadata metadata_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::optional<Answer> answer_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> cancel_ ABSL_GUARDED_BY(mutex_);
+};
+
+using Methods = std::map<std::string, Method>;
+
+inline std::shared_ptr<TestCall> StartCall(const Methods& methods,
+                                           const std::string& path,
+                                           std::string bytes) {
+  auto call = std::make_shared<TestCall>();
+  methods.at(path)(call, Bytes(std::move(bytes)));
+  return call;
+}
+
+}  // namespace headrace::distributed

@@ -1,0 +1,224 @@
+// Graphs on two tasks of one process, by sessions of one of them.
+#include <thread>
+
+#include "distributed/client.h"
+#include "distributed/local_transport.h"
+#include "distributed/messages.h"
+#include "distributed/server.h"
+#include "graph/builder.h"
+#include "gtest/gtest.h"
+#include "op/registry.h"
+
+namespace headrace::distributed {
+namespace {
+
+constexpr char kPsTask[] = "/job:ps/task:0";
+constexpr char kWorkerTask[] = "/job:worker/task:0";
+
+// A parameter server and a worker.
+class TwoTasks : public testing::Test {
+ protected:
+  void SetUp() override {
+    network_ = *LocalNetwork::Create();
+    ps_ = Start("ps");
+    worker_ = Start("worker");
+  }
+
+  std::unique_ptr<Server> Start(const std::string& job) {
+    tensorflow::ServerDef def;
+    for (const char* name : {"ps", "worker"}) {
+      auto* j = def.mutable_cluster()->add_job();
+      j->set_name(name);
+      (*j->mutable_tasks())[0] = absl::StrCat(name, ":1");
+    }
+    def.set_job_name(job);
+    transports_.push_back(network_->Of(absl::StrCat(job, ":1")));
+    ServerOptions options;
+    options.transport = transports_.back().get();
+    auto made = Server::Make(def, options);
+    EXPECT_TRUE(made.ok()) << made.status();
+    (*made)->Start();
+    return *std::move(made);
+  }
+
+  std::unique_ptr<ClientSession> Session(const Server& at,
+                                         tensorflow::ConfigProto config = {}) {
+    auto* transport = transports_.back().get();
+    auto stub = MasterStub::Of(at.target(),
+                               Dialling(*transport, {}, "a client", false));
+    EXPECT_TRUE(stub.ok()) << stub.status();
+    return std::make_unique<ClientSession>(*std::move(stub), graph_, config,
+                                           at.target());
+  }
+
+  Edge Add(const char* name, const char* op, std::vector<Edge> in,
+           const AttrMap& attrs, const char* device,
+           std::vector<Node*> after = {}) {
+    std::vector<DType> types;
+    for (const Edge& e : in) types.push_back(e.node->output_type(e.index));
+    auto resolved = ResolveOp(*FindOp(op), types, attrs);
+    EXPECT_TRUE(resolved.ok()) << resolved.status();
+    auto node = graph_->AddNode(name, *resolved, in, after);
+    EXPECT_TRUE(node.ok()) << node.status();
+    (*node)->set_device(device);
+    return {*node, 0};
+  }
+  Edge Constant(const char* name, float x, const char* device) {
+    return Add(name, "Const", {},
+               {{"dtype", DType::kFloat}, {"value", Tensor::Scalar<float>(x)}},
+               device);
+  }
+  // A variable of that name on the parameter server, what makes it 10, and what
+  // it holds.
+  void AddVariable() {
+    Edge v = Add("v", "VarHandleOp", {},
+                 {{"dtype", DType::kFloat}, {"shape", Shape()},
+                  {"shared_name", "v"}},
+                 kPsTask);
+    Add("init", "AssignVariableOp", {v, Constant("ten", 10, kWorkerTask)}, {},
+        "");
+    Add("read", "ReadVariableOp", {v}, {{"dtype", DType::kFloat}}, "");
+    Add("add", "AssignAddVariableOp", {v, Constant("one", 1, kWorkerTask)}, {},
+        "");
+    Add("twice", "Mul", {Edge{graph_->FindNode("read"), 0},
+                         Constant("two", 2, kWorkerTask)},
+        {}, kWorkerTask);
+  }
+
+  static StatusOr<std::vector<Tensor>> Run(ClientSession& s,
+                                           std::vector<std::string> fetches,
+                                           std::vector<std::string> targets) {
+    StepRequest request;
+    request.fetches = std::move(fetches);
+    request.targets = std::move(targets);
+    std::vector<Tensor> out;
+    HR_RETURN_IF_ERROR(s.Run(std::move(request), &out, nullptr));
+    return out;
+  }
+
+  std::shared_ptr<LocalNetwork> network_;
+  std::vector<std::unique_ptr<Transport>> transports_;
+  std::unique_ptr<Server> ps_, worker_;
+  std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();
+};
+
+TEST_F(TwoTasks, VariablesLiveOnTheirTask) {
+  AddVariable();
+  auto session = Session(*worker_);
+  auto out = Run(*session, {"twice:0"}, {});
+  EXPECT_TRUE(absl::IsFailedPrecondition(out.status())) << out.status();
+  ASSERT_TRUE(Run(*session, {}, {"init"}).ok());
+  for (const float want : {20, 22, 24}) {
+    out = Run(*session, {"twice:0"}, {});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_EQ((*out)[0].scalar<float>(), want);
+    EXPECT_EQ(Run(*session, {}, {"add"}).status(), OkStatus());
+  }
+  // Another session, of the other task's master, sees the same variable; what
+  // the graph gains since is sent.
+  auto other = Session(*ps_);
+  Add("half", "Neg", {Edge{graph_->FindNode("twice"), 0}}, {}, kPsTask);
+  for (auto* s : {session.get(), other.get()}) {
+    out = Run(*s, {"half:0", "read:0"}, {});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_EQ((*out)[0].scalar<float>(), -26);
+    EXPECT_EQ((*out)[1].scalar<float>(), 13);
+  }
+  EXPECT_EQ(session->Close(), OkStatus());
+  EXPECT_TRUE(absl::IsCancelled(Run(*session, {"read:0"}, {}).status()));
+  EXPECT_TRUE(Run(*other, {"read:0"}, {}).ok());
+}
+
+// Larger than what comes in one message.
+TEST_F(TwoTasks, LargeTensorsComeInParts) {
+  Tensor many = *Tensor::Allocate(DType::kFloat, Shape({700'001}));
+  for (int i = 0; i < 700'001; ++i) many.data<float>()[i] = i % 1000;
+  Edge c = Add("many", "Const", {},
+               {{"dtype", DType::kFloat}, {"value", many}}, kPsTask);
+  Edge twice = Add("twice", "AddV2", {c, c}, {}, kPsTask);
+  Edge there = Add("there", "Neg", {twice}, {}, kWorkerTask);
+  Add("back", "Neg", {there}, {}, kPsTask);
+  auto session = Session(*worker_);
+  auto out = Run(*session, {"back:0", "there:0"}, {});
+  ASSERT_TRUE(out.ok()) << out.status();
+  ASSERT_EQ((*out)[0].num_elements(), 700'001);
+  for (const int i : {0, 999, 350'000, 700'000}) {
+    EXPECT_EQ((*out)[0].data<float>()[i], 2 * (i % 1000));
+    EXPECT_EQ((*out)[1].data<float>()[i], -2 * (i % 1000));
+  }
+}
+
+// Steps of two sessions at the same time, and a stop of one.
+TEST_F(TwoTasks, StepsOverlapAndStop) {
+  Edge q = Add("q", "FIFOQueueV2", {},
+               {{"component_types", std::vector<DType>{DType::kFloat}},
+                {"shared_name", "q"}},
+               kPsTask);
+  Edge x = Add("take", "QueueDequeueV2", {q},
+               {{"component_types", std::vector<DType>{DType::kFloat}}}, "");
+  Add("there", "Neg", {x}, {}, kWorkerTask);
+  Add("give", "QueueEnqueueV2", {q, Constant("c", 7, kWorkerTask)}, {}, "");
+  auto waits = Session(*worker_), gives = Session(*ps_);
+  {
+    const Deadline deadline(100);
+    const Status s = Run(*waits, {"there:0"}, {}).status();
+    EXPECT_TRUE(absl::IsDeadlineExceeded(s)) << s;
+  }
+  StatusOr<std::vector<Tensor>> got;
+  std::thread waiting([&] { got = Run(*waits, {"there:0"}, {}); });
+  EXPECT_EQ(Run(*gives, {}, {"give"}).status(), OkStatus());
+  waiting.join();
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ((*got)[0].scalar<float>(), -7);
+  // What a master closes ends.
+  Status s;
+  std::thread closed([&] { s = Run(*waits, {"there:0"}, {}).status(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(waits->Close(), OkStatus());
+  closed.join();
+  EXPECT_TRUE(absl::IsCancelled(s)) << s;
+  // And what waits on a task that stops.
+  auto other = Session(*worker_);
+  std::thread stopped([&] { s = Run(*other, {"there:0"}, {}).status(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ps_->Stop();
+  stopped.join();
+  EXPECT_FALSE(s.ok());
+  EXPECT_FALSE(Run(*gives, {}, {"give"}).ok());
+}
+
+TEST_F(TwoTasks, StrangersAreRefused) {
+  const auto channel = transports_.back()->Connect("ps:1", {});
+  for (const char* method : {"GetStatus", "CreateWorkerSession"}) {
+    tensorflow::GetStatusResponse response;
+    const Status s = CallAndWait(*channel, absl::StrCat(kWorkerService, method),
+                                 tensorflow::GetStatusRequest(), &response, {});
+    EXPECT_TRUE(absl::IsFailedPrecondition(s)) << s;
+  }
+}
+
+TEST_F(TwoTasks, ServersThatCannotBe) {
+  ServerOptions options;
+  options.transport = transports_.back().get();
+  tensorflow::ServerDef def;
+  auto* job = def.mutable_cluster()->add_job();
+  job->set_name("worker");
+  (*job->mutable_tasks())[0] = "worker:1";
+  def.set_job_name("ps");
+  EXPECT_EQ(Server::Make(def, options).status(),
+            Internal("Job \"ps\" was not defined in cluster"));
+  def.set_job_name("worker");
+  def.set_task_index(3);
+  EXPECT_EQ(Server::Make(def, options).status(),
+            Internal("Task 3 was not defined in job \"worker\""));
+  def.set_task_index(0);
+  const Status s = Server::Make(def, options).status();
+  EXPECT_EQ(s.message().substr(0, 27), "Could not start gRPC server") << s;
+  (*job->mutable_tasks())[0] = "worker:x";
+  EXPECT_EQ(Server::Make(def, options).status(),
+            InvalidArgument(
+                "Could not parse port for local server from \"worker:x\"."));
+}
+
+}  // namespace
+}  // namespace headrace::distributed

@@ -1,0 +1,202 @@
+#include "distributed/worker/pull.h"
+
+#include <utility>
+
+#include "distributed/messages.h"
+#include "distributed/wire/methods.h"
+#include "distributed/wire/tensor_codec.h"
+
+namespace headrace::distributed {
+namespace {
+
+// Of a call of RecvTensor: that its caller can take the answer in parts; of its
+// answer: that it is to.
+constexpr char kTakesParts[] = "headrace-takes-parts";
+constexpr char kInParts[] = "headrace-in-parts";
+// A tensor of fewer bytes comes as one message: the second call costs more than
+// it gains.
+constexpr size_t kLeastInParts = size_t{1} << 20;
+// gRPC sends messages of this size at several times the rate of large ones.
+constexpr size_t kPart = size_t{1} << 20;
+
+Bytes RequestOf(int64_t step, const std::string& key) {
+  tensorflow::RecvTensorRequest request;
+  request.set_step_id(step);
+  request.set_rendezvous_key(key);
+  request.set_request_id(NewRequestId());
+  return WriteMessage(request);
+}
+
+SentValue SentOf(ReceivedTensor received) {
+  return {std::move(received.tensor), received.is_dead};
+}
+
+// One tensor on its way here.
+class Puller : public std::enable_shared_from_this<Puller> {
+ public:
+  Puller(std::shared_ptr<Channel> channel, int64_t step, std::string key,
+         LocalRendezvous::Done done)
+      : channel_(std::move(channel)),
+        step_(step),
+        key_(std::move(key)),
+        done_(std::move(done)) {}
+
+  void Begin() {
+    CallOptions options;
+    options.metadata.emplace(kTakesParts, "1");
+    Hold(channel_->Start(worker::kRecvTensor.path, RequestOf(step_, key_),
+                         options,
+                         [self = shared_from_this()](const Answer& answer) {
+                           self->Answered(answer);
+                         }));
+  }
+  void Cancel() {
+    std::shared_ptr<ClientCall> call;
+    {
+      MutexLock lock(mutex_);
+      cancelled_ = true;
+      call = call_;
+    }
+    if (call) call->Cancel();
+  }
+
+ private:
+  void Hold(std::shared_ptr<ClientCall> call) {
+    bool ends;
+    {
+      MutexLock lock(mutex_);
+      call_ = call;
+      ends = cancelled_;
+    }
+    if (ends && call) call->Cancel();
+  }
+
+  void Answered(const Answer& answer) {
+    if (Status s = StatusOf(answer); !s.ok()) return done_(std::move(s));
+    if (answer.metadata.contains(kInParts)) return TakeParts();
+    StatusOr<ReceivedTensor> received = DecodeReceived(answer.body);
+    if (!received.ok()) return done_(received.status());
+    done_(SentOf(*std::move(received)));
+  }
+
+  void TakeParts() {
+    CallOptions options;
+    options.on_part = [self = shared_from_this()](const Bytes& part,
+                                                  const auto& next) {
+      if (self->broken_.ok()) self->broken_ = self->parts_.Add(part);
+      if (self->broken_.ok()) return next();
+      self->Cancel();
+    };
+    Hold(channel_->Start(worker::kPullTensor.path, RequestOf(step_, key_),
+                         options,
+                         [self = shared_from_this()](const Answer& answer) {
+                           self->EndParts(StatusOf(answer));
+                         }));
+  }
+
+  void EndParts(Status s) {
+    if (!broken_.ok()) s = broken_;
+    if (!s.ok()) return done_(std::move(s));
+    StatusOr<ReceivedTensor> received = parts_.Finish();
+    if (!received.ok()) return done_(received.status());
+    done_(SentOf(*std::move(received)));
+  }
+
+  const std::shared_ptr<Channel> channel_;
+  const int64_t step_;
+  const std::string key_;
+  const LocalRendezvous::Done done_;
+  // Parts come one by one, and the answer behind them.
+  TensorParts parts_;
+  Status broken_;
+  Mutex mutex_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<ClientCall> call_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Reads a request, and waits for what it asks for.
+void Give(const std::shared_ptr<Worker>& worker,
+          const std::shared_ptr<ServerCall>& call, const Bytes& bytes,
+          std::function<void(const tensorflow::RecvTensorRequest&, SentValue)>
+              give) {
+  const auto request = std::make_shared<tensorflow::RecvTensorRequest>();
+  Status s = ReadMessage(bytes, request.get());
+  if (s.ok()) {
+    s = worker->receive_requests.Track(request->request_id(),
+                                       "RecvTensor (GrpcWorker)", *request);
+  }
+  if (!s.ok()) return call->Finish(AnswerOf(s));
+  std::function<void()> forget = worker->Receive(
+      *request, [call, request, give](StatusOr<SentValue> value) {
+        if (!value.ok()) return call->Finish(AnswerOf(value.status()));
+        give(*request, *std::move(value));
+      });
+  call->OnCancel([worker, forget = std::move(forget)] { forget(); });
+}
+
+ReceivedTensor ReceivedOf(SentValue value) {
+  ReceivedTensor received;
+  received.tensor = std::move(value.tensor);
+  received.is_dead = value.dead;
+  return received;
+}
+
+// Parts of an answer, sent one behind the other.
+struct Sending : std::enable_shared_from_this<Sending> {
+  void Next() {
+    if (at == parts.size()) return call->Finish(Answer());
+    call->Send(std::move(parts[at++]),
+               [self = shared_from_this()](bool goes_on) {
+                 if (goes_on) self->Next();
+               });
+  }
+  std::shared_ptr<ServerCall> call;
+  std::vector<Bytes> parts;
+  size_t at = 0;
+};
+
+}  // namespace
+
+std::function<void()> Pull(std::shared_ptr<Channel> channel, int64_t step,
+                           const std::string& key, LocalRendezvous::Done done) {
+  const auto puller = std::make_shared<Puller>(std::move(channel), step, key,
+                                               std::move(done));
+  puller->Begin();
+  return [puller] { puller->Cancel(); };
+}
+
+void AnswerReceive(const std::shared_ptr<Worker>& worker,
+                   const std::shared_ptr<ServerCall>& call,
+                   const Bytes& request) {
+  const bool takes_parts = call->metadata().contains(kTakesParts);
+  Give(worker, call, request,
+       [worker, call, takes_parts](const tensorflow::RecvTensorRequest& asked,
+                                   SentValue value) {
+         if (takes_parts && !value.dead && IsPlain(value.tensor.dtype()) &&
+             value.tensor.bytes() >= kLeastInParts) {
+           // It waits for the second call.
+           Status s = worker->SendAgain(asked, std::move(value));
+           Answer answer = AnswerOf(s);
+           if (s.ok()) answer.metadata.emplace(kInParts, "1");
+           return call->Finish(std::move(answer));
+         }
+         StatusOr<Bytes> bytes = EncodeReceived(ReceivedOf(std::move(value)));
+         call->Finish(AnswerOf(bytes.status(),
+                               bytes.ok() ? *std::move(bytes) : Bytes()));
+       });
+}
+
+void AnswerPull(const std::shared_ptr<Worker>& worker,
+                const std::shared_ptr<ServerCall>& call, const Bytes& request) {
+  Give(worker, call, request,
+       [call](const tensorflow::RecvTensorRequest&, SentValue value) {
+         auto parts = EncodeInParts(ReceivedOf(std::move(value)), kPart);
+         if (!parts.ok()) return call->Finish(AnswerOf(parts.status()));
+         const auto sending = std::make_shared<Sending>();
+         sending->call = call;
+         sending->parts = *std::move(parts);
+         sending->Next();
+       });
+}
+
+}  // namespace headrace::distributed

@@ -1,0 +1,53 @@
+// A part of a session's graph, as its worker runs it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "op/rendezvous.h"
+#include "runtime/executable.h"
+#include "runtime/function_caller.h"
+#include "tensorflow/core/framework/graph.pb.h"
+
+namespace headrace::distributed {
+
+// Thread-safe; runs overlap.
+class RegisteredGraph {
+ public:
+  // `devices`: those of this worker. InvalidArgument for a node on another's;
+  // what import and planning report.
+  static StatusOr<std::shared_ptr<RegisteredGraph>> Make(
+      tensorflow::GraphDef def, const std::vector<DeviceName>& devices);
+
+  using Named = std::vector<std::pair<std::string, Tensor>>;
+  // `feeds` by key, moved from; `fetched` as `keys` says. InvalidArgument for
+  // keys that the graph does not have, or has and is not given.
+  Status Run(const RunServices& services, Named feeds,
+             const std::vector<std::string>& keys, std::vector<Tensor>* fetched);
+  // A run whose feeds and fetches go by the rendezvous, step by step.
+  Status RunPartial(const RunServices& services);
+  bool HasFetch(const std::string& key) const { return fetch_at_.contains(key); }
+  bool HasFeed(const std::string& key) const { return feed_at_.contains(key); }
+  // The graph as it was registered.
+  const tensorflow::GraphDef& def() const { return def_; }
+  FunctionCaller* caller() const { return caller_.get(); }
+
+ private:
+  RegisteredGraph() = default;
+  Status FindEnds();
+  StatusOr<std::shared_ptr<Executable>> PartialPlan();
+
+  tensorflow::GraphDef def_;
+  std::shared_ptr<Graph> graph_;
+  std::unique_ptr<LibraryCaller> caller_;
+  std::vector<Edge> feeds_, fetches_;
+  std::vector<Node*> targets_, client_ends_;
+  std::map<std::string, int> feed_at_, fetch_at_;  // by key
+  std::shared_ptr<Executable> plan_;
+  Mutex mutex_;
+  std::shared_ptr<Executable> partial_plan_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace headrace::distributed

@@ -1,0 +1,118 @@
+#include "distributed/worker/steps.h"
+
+namespace headrace::distributed {
+
+void StepRendezvous::SetFetch(Fetch fetch) {
+  MutexLock lock(fetch_mutex_);
+  if (!fetch_) fetch_ = std::move(fetch);
+}
+
+StatusOr<bool> StepRendezvous::TryReceive(const RendezvousKey& key,
+                                          SentValue* value) {
+  Begin(key);
+  return LocalRendezvous::TryReceive(key, value);
+}
+
+void StepRendezvous::Await(const RendezvousKey& key,
+                           std::function<void()> ready) {
+  Begin(key);
+  LocalRendezvous::Await(key, std::move(ready));
+}
+
+void StepRendezvous::Begin(const RendezvousKey& key) {
+  if (key.source.SameTask(task_)) return;
+  Fetch fetch;
+  {
+    MutexLock lock(fetch_mutex_);
+    if (over_ || !fetch_ || !begun_.insert(key.text).second) return;
+    fetch = fetch_;
+  }
+  std::function<void()> end =
+      fetch(key, [weak = weak_from_this(), key](StatusOr<SentValue> value) {
+        const auto self = weak.lock();
+        if (!self) return;
+        {
+          MutexLock lock(self->fetch_mutex_);
+          self->ends_.erase(key.text);
+        }
+        if (value.ok()) {
+          self->Send(key, *std::move(value)).IgnoreError();
+        } else {
+          self->Abort(value.status());
+        }
+      });
+  {
+    // It may have come by now: what ends it then does nothing.
+    MutexLock lock(fetch_mutex_);
+    if (!over_) {
+      ends_.emplace(key.text, std::move(end));
+      return;
+    }
+  }
+  end();
+}
+
+void StepRendezvous::Abort(Status why) {
+  LocalRendezvous::Abort(std::move(why));
+  std::map<std::string, std::function<void()>> ends;
+  {
+    MutexLock lock(fetch_mutex_);
+    over_ = true;
+    ends.swap(ends_);
+    fetch_ = nullptr;
+  }
+  for (const auto& [key, end] : ends) end();
+}
+
+std::shared_ptr<StepRendezvous> Steps::Find(int64_t step) {
+  MutexLock lock(mutex_);
+  Step& s = steps_[step];
+  if (!s.rendezvous) s.rendezvous = std::make_shared<StepRendezvous>(task_);
+  return s.rendezvous;
+}
+
+void Steps::Hold(int64_t step) {
+  MutexLock lock(mutex_);
+  if (const auto it = steps_.find(step); it != steps_.end()) {
+    it->second.held = true;
+  }
+}
+
+void Steps::CleanUp(int64_t step) {
+  std::shared_ptr<StepRendezvous> last;
+  {
+    MutexLock lock(mutex_);
+    const auto it = steps_.find(step);
+    if (it == steps_.end()) return;
+    last = std::move(it->second.rendezvous);
+    steps_.erase(it);
+  }
+  last->Abort(Aborted("Cleanup ", step));
+}
+
+void Steps::ForgetIdle(int64_t step) {
+  std::shared_ptr<StepRendezvous> last;  // ends behind the lock
+  MutexLock lock(mutex_);
+  const auto it = steps_.find(step);
+  if (it == steps_.end() || it->second.held || !it->second.rendezvous->idle()) {
+    return;
+  }
+  last = std::move(it->second.rendezvous);
+  steps_.erase(it);
+}
+
+void Steps::AbortAll(const Status& why) {
+  std::map<int64_t, Step> steps;
+  {
+    MutexLock lock(mutex_);
+    steps.swap(steps_);
+  }
+  for (auto& [number, step] : steps) step.rendezvous->Abort(why);
+}
+
+size_t Steps::size() const {
+  MutexLock lock(mutex_);
+  return steps_.size();
+}
+
+}  // namespace headrace::distributed

@@ -1,0 +1,348 @@
+#include "distributed/worker/worker.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "base/job_threads.h"
+#include "base/timeline.h"
+#include "distributed/messages.h"
+#include "distributed/worker/pull.h"
+#include "formats/step_stats.h"
+
+namespace headrace::distributed {
+namespace {
+
+// What upstream says of processors, whose memory has no limit.
+constexpr int64_t kProcessorBytes = int64_t{256} << 20;
+// Of variables that name no container.
+constexpr char kStandardContainer[] = "localhost";
+
+std::string NameOf(const DeviceName& task) { return task.ToString(); }
+
+}  // namespace
+
+// What a master has made here.
+struct Worker::Session {
+  std::string handle;
+  std::shared_ptr<Cluster> cluster;
+  ResourceManager* resources = nullptr;
+  std::unique_ptr<ResourceManager> own;  // of an isolated one
+  std::string master_task;
+  int64_t master_incarnation = 0;
+
+  Mutex mutex;
+  int64_t next ABSL_GUARDED_BY(mutex) = 0;
+  std::map<std::string, std::shared_ptr<RegisteredGraph>> graphs
+      ABSL_GUARDED_BY(mutex);
+};
+
+// A step whose feeds and fetches come in several calls.
+struct Worker::PartialRun {
+  std::shared_ptr<Session> session;
+  std::shared_ptr<RegisteredGraph> graph;
+  std::shared_ptr<StepRendezvous> rendezvous;
+  CancellationToken token;
+  Mutex mutex;
+  CondVar changed;
+  bool ended ABSL_GUARDED_BY(mutex) = false;
+  Status status ABSL_GUARDED_BY(mutex);
+};
+
+Worker::Worker(std::shared_ptr<Cluster> cluster, int processors)
+    : cluster_(std::move(cluster)),
+      task_(DeviceName::OfTask(cluster_->def().job_name(),
+                               cluster_->def().task_index())),
+      steps_(task_),
+      common_(std::make_shared<Session>()) {
+  for (int i = 0; i < processors; ++i) {
+    DeviceName name = task_;
+    name.type = "CPU";
+    name.id = i;
+    auto& device = devices_.emplace_back();
+    device.set_name(name.ToString());
+    device.set_device_type("CPU");
+    device.set_memory_limit(kProcessorBytes);
+    device.mutable_locality();
+    device.set_incarnation(static_cast<uint64_t>(NewRequestId()));
+    device.set_xla_global_id(-1);
+    device_names_.push_back(std::move(name));
+  }
+  common_->cluster = cluster_;
+  common_->resources = &resources_;
+}
+
+Worker::~Worker() { Stop(); }
+
+void Worker::Stop() {
+  const Status why = Cancelled("the server is stopped");
+  std::map<int64_t, std::shared_ptr<PartialRun>> partial;
+  {
+    MutexLock lock(mutex_);
+    partial.swap(partial_runs_);
+  }
+  for (auto& [step, run] : partial) run->token.Cancel();
+  steps_.AbortAll(why);
+}
+
+Status Worker::CreateSession(
+    const tensorflow::CreateWorkerSessionRequest& request) {
+  auto session = std::make_shared<Session>();
+  session->handle = request.session_handle();
+  session->cluster = cluster_;
+  if (request.server_def().cluster().job_size() > 0) {
+    HR_ASSIGN_OR_RETURN(session->cluster,
+                        cluster_->With(request.server_def()));
+  }
+  session->resources = &resources_;
+  if (request.isolate_session_state()) {
+    session->own = std::make_unique<ResourceManager>();
+    session->resources = session->own.get();
+  }
+  session->master_task = request.master_task();
+  session->master_incarnation = request.master_incarnation();
+  MutexLock lock(mutex_);
+  // Those of a life of that master that is over.
+  if (!session->master_task.empty()) {
+    std::erase_if(sessions_, [&](const auto& entry) {
+      return entry.second->master_task == session->master_task &&
+             entry.second->master_incarnation != session->master_incarnation;
+    });
+  }
+  sessions_[request.session_handle()] = std::move(session);
+  return OkStatus();
+}
+
+Status Worker::DeleteSession(const std::string& handle) {
+  std::shared_ptr<Session> last;  // ends behind the lock
+  MutexLock lock(mutex_);
+  if (const auto it = sessions_.find(handle); it != sessions_.end()) {
+    last = std::move(it->second);
+    sessions_.erase(it);
+  }
+  return OkStatus();
+}
+
+StatusOr<std::shared_ptr<Worker::Session>> Worker::SessionOf(
+    bool in_session, const std::string& handle) {
+  if (!in_session) return common_;
+  MutexLock lock(mutex_);
+  const auto it = sessions_.find(handle);
+  if (it != sessions_.end()) return it->second;
+  return Aborted("Session handle is not found: ", handle,
+                 ". Possibly this worker (\"", NameOf(task_),
+                 "\") just restarted.");
+}
+
+StatusOr<std::shared_ptr<RegisteredGraph>> Worker::GraphOf(
+    Session& session, const std::string& handle) {
+  MutexLock lock(session.mutex);
+  const auto it = session.graphs.find(handle);
+  if (it != session.graphs.end()) return it->second;
+  return Aborted("Graph handle is not found: ", handle);
+}
+
+StatusOr<std::string> Worker::RegisterGraph(
+    tensorflow::RegisterGraphRequest request) {
+  HR_ASSIGN_OR_RETURN(const auto session,
+                      SessionOf(request.create_worker_session_called(),
+                                request.session_handle()));
+  HR_ASSIGN_OR_RETURN(
+      auto graph, RegisteredGraph::Make(std::move(*request.mutable_graph_def()),
+                                        device_names_));
+  MutexLock lock(session->mutex);
+  std::string handle = absl::StrFormat("%016x", session->next++);
+  session->graphs[handle] = std::move(graph);
+  return handle;
+}
+
+Status Worker::DeregisterGraph(
+    const tensorflow::DeregisterGraphRequest& request) {
+  HR_ASSIGN_OR_RETURN(const auto session,
+                      SessionOf(request.create_worker_session_called(),
+                                request.session_handle()));
+  HR_ASSIGN_OR_RETURN(const auto graph,
+                      GraphOf(*session, request.graph_handle()));
+  MutexLock lock(session->mutex);
+  session->graphs.erase(request.graph_handle());
+  return OkStatus();  // the graph ends behind the lock, or with its last run
+}
+
+StepRendezvous::Fetch Worker::FetchFor(const std::shared_ptr<Session>& session,
+                                       int64_t step) {
+  return [session, step](const RendezvousKey& key,
+                         LocalRendezvous::Done done) -> std::function<void()> {
+    const auto channel = session->cluster->ChannelOf(key.source);
+    if (!channel) {
+      done(InvalidArgument("No worker known as ", key.source.ToString()));
+      return [] {};
+    }
+    return Pull(channel, step, key.text, std::move(done));
+  };
+}
+
+Status Worker::Run(GraphRun run, GraphRunResult* result) {
+  HR_ASSIGN_OR_RETURN(const auto session,
+                      SessionOf(run.in_session, run.session));
+  HR_ASSIGN_OR_RETURN(const auto graph, GraphOf(*session, run.graph));
+  const auto rendezvous = steps_.Find(run.step);
+  steps_.Hold(run.step);
+  rendezvous->SetFetch(FetchFor(session, run.step));
+  if (run.is_partial) {
+    return RunPart(run, session, graph, rendezvous, result);
+  }
+  RunServices services;
+  services.resources = session->resources;
+  services.functions = graph->caller();
+  services.step_id = run.step;
+  const RendezvousScope meeting(rendezvous.get());
+  const Status s = RunWhole(run, *graph, services, result);
+  // Who waits for what this step was to send need not wait any longer.
+  if (!s.ok()) rendezvous->Abort(s);
+  return s;
+}
+
+Status Worker::RunWhole(GraphRun& run, RegisteredGraph& graph,
+                        const RunServices& services, GraphRunResult* result) {
+  const StopScope stop(run.token);
+  std::optional<timeline::OfThisThread> ran;
+  if (run.trace) ran.emplace();
+  HR_RETURN_IF_ERROR(graph.Run(services, std::move(run.feeds), run.fetches,
+                               &result->fetched));
+  if (ran) {
+    AddStepStats(ran->events(), &result->step_stats);
+    for (auto& device : *result->step_stats.mutable_dev_stats()) {
+      device.set_device(devices_[0].name());
+    }
+  }
+  if (run.partition_graphs) result->partition_graphs.push_back(graph.def());
+  return OkStatus();
+}
+
+// The first call begins the step, on a thread of its own; the last one waits
+// for its end.
+Status Worker::RunPart(GraphRun& run, std::shared_ptr<Session> session,
+                       std::shared_ptr<RegisteredGraph> graph,
+                       std::shared_ptr<StepRendezvous> rendezvous,
+                       GraphRunResult* result) {
+  std::shared_ptr<PartialRun> part;
+  bool first = false;
+  {
+    MutexLock lock(mutex_);
+    std::shared_ptr<PartialRun>& found = partial_runs_[run.step];
+    if (!found) {
+      first = true;
+      found = std::make_shared<PartialRun>();
+      found->session = std::move(session);
+      found->graph = std::move(graph);
+      found->rendezvous = rendezvous;
+    }
+    part = found;
+  }
+  if (first) {
+    HR_RETURN_IF_ERROR(RunOnOwnThread([part, step = run.step] {
+      RunServices services;
+      services.resources = part->session->resources;
+      services.functions = part->graph->caller();
+      services.step_id = step;
+      const RendezvousScope meeting(part->rendezvous.get());
+      const StopScope stop(&part->token);
+      Status s = part->graph->RunPartial(services);
+      if (!s.ok()) part->rendezvous->Abort(s);
+      MutexLock lock(part->mutex);
+      part->ended = true;
+      part->status = std::move(s);
+      part->changed.NotifyAll();
+    }));
+  }
+  const StopScope stop(run.token);
+  for (auto& [name, tensor] : run.feeds) {
+    if (!part->graph->HasFeed(name)) {
+      return InvalidArgument("The graph has no feed ", name);
+    }
+    HR_ASSIGN_OR_RETURN(const RendezvousKey key, RendezvousKey::Parse(name));
+    HR_RETURN_IF_ERROR(rendezvous->Send(key, {std::move(tensor), false}));
+  }
+  for (const std::string& name : run.fetches) {
+    if (!part->graph->HasFetch(name)) {
+      return InvalidArgument("The graph has no fetch ", name);
+    }
+    HR_ASSIGN_OR_RETURN(const RendezvousKey key, RendezvousKey::Parse(name));
+    SentValue value;
+    HR_RETURN_IF_ERROR(headrace::Receive(*rendezvous, key, &value));
+    if (value.dead) {
+      return InvalidArgument("The tensor returned for ", key.edge,
+                             " was not valid.");
+    }
+    result->fetched.push_back(std::move(value.tensor));
+  }
+  if (!run.is_last_partial_run) return OkStatus();
+  while (true) {
+    {
+      MutexLock lock(part->mutex);
+      if (!part->ended) {
+        part->changed.WaitFor(part->mutex, std::chrono::milliseconds(20));
+      }
+      if (part->ended) break;
+    }
+    HR_RETURN_IF_ERROR(CheckStop());
+  }
+  MutexLock lock(part->mutex);
+  return part->status;
+}
+
+void Worker::CleanUp(int64_t step) {
+  std::shared_ptr<PartialRun> part;
+  {
+    MutexLock lock(mutex_);
+    if (auto node = partial_runs_.extract(step)) part = std::move(node.mapped());
+  }
+  if (part) part->token.Cancel();
+  steps_.CleanUp(step);
+}
+
+void Worker::CleanUpAll(const std::vector<std::string>& containers) {
+  if (containers.empty()) resources_.ClearContainer(kStandardContainer);
+  for (const std::string& c : containers) resources_.ClearContainer(c);
+}
+
+Status Worker::SendAgain(const tensorflow::RecvTensorRequest& request,
+                         SentValue value) {
+  HR_ASSIGN_OR_RETURN(const RendezvousKey key,
+                      RendezvousKey::Parse(request.rendezvous_key()));
+  return steps_.Find(request.step_id())->Send(key, std::move(value));
+}
+
+std::function<void()> Worker::Receive(
+    const tensorflow::RecvTensorRequest& request, LocalRendezvous::Done done) {
+  const auto refuse = [&](Status s) {
+    done(std::move(s));
+    return std::function<void()>([] {});
+  };
+  auto key = RendezvousKey::Parse(request.rendezvous_key());
+  if (!key.ok()) return refuse(key.status());
+  const tensorflow::DeviceAttributes* device = nullptr;
+  for (const auto& d : devices_) {
+    if (d.name() == key->source.ToString()) device = &d;
+  }
+  if (device == nullptr) {
+    return refuse(
+        InvalidArgument(key->source.ToString(), " unknown device."));
+  }
+  if (device->incarnation() != key->incarnation) {
+    return refuse(Aborted(
+        "RecvTensor expects a different device incarnation: ", key->incarnation,
+        " vs. ", device->incarnation(), ". Your worker job (\"", NameOf(task_),
+        "\") was probably restarted. Check your worker job for the reason why "
+        "it was restarted."));
+  }
+  const int64_t step = request.step_id();
+  const auto rendezvous = steps_.Find(step);
+  const int64_t number = rendezvous->ReceiveAsync(*key, std::move(done));
+  return [this, rendezvous, step, number, key = *std::move(key)] {
+    rendezvous->Forget(key, number);
+    steps_.ForgetIdle(step);
+  };
+}
+
+}  // namespace headrace::distributed

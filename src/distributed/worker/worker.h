@@ -1,0 +1,106 @@
+// What a task does for masters and for other tasks: it runs parts of graphs,
+// keeps their variables, and hands out the tensors that they send.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/cancellation.h"
+#include "distributed/cluster.h"
+#include "distributed/worker/registered_graph.h"
+#include "distributed/worker/request_ids.h"
+#include "distributed/worker/steps.h"
+#include "op/resource.h"
+#include "tensorflow/core/protobuf/worker.pb.h"
+
+namespace headrace::distributed {
+
+// One run of a registered graph.
+struct GraphRun {
+  std::string session, graph;
+  bool in_session = false;  // else `session` is not looked at
+  int64_t step = 0;
+  RegisteredGraph::Named feeds;  // by key
+  std::vector<std::string> fetches;
+  bool trace = false, partition_graphs = false;
+  bool is_partial = false, is_last_partial_run = false;
+  const CancellationToken* token = nullptr;  // what ends it
+};
+
+struct GraphRunResult {
+  std::vector<Tensor> fetched;
+  tensorflow::StepStats step_stats;
+  std::vector<tensorflow::GraphDef> partition_graphs;
+};
+
+// Thread-safe. Errors have upstream's codes and texts.
+class Worker {
+ public:
+  // `processors`: its devices, all of type CPU.
+  Worker(std::shared_ptr<Cluster> cluster, int processors);
+  ~Worker();
+
+  const DeviceName& task() const { return task_; }
+  const std::vector<tensorflow::DeviceAttributes>& devices() const {
+    return devices_;
+  }
+  uint64_t incarnation() const { return devices_[0].incarnation(); }
+  const std::shared_ptr<Cluster>& cluster() const { return cluster_; }
+
+  Status CreateSession(const tensorflow::CreateWorkerSessionRequest& request);
+  Status DeleteSession(const std::string& handle);
+  StatusOr<std::string> RegisterGraph(tensorflow::RegisterGraphRequest request);
+  Status DeregisterGraph(const tensorflow::DeregisterGraphRequest& request);
+  // On the caller's thread.
+  Status Run(GraphRun run, GraphRunResult* result);
+  // What the step has sent and nobody has taken is gone.
+  void CleanUp(int64_t step);
+  // Forgets the state in these containers; none: the standard one.
+  void CleanUpAll(const std::vector<std::string>& containers);
+
+  // Calls `done` when the key's value is there. A function that ends the wait.
+  std::function<void()> Receive(const tensorflow::RecvTensorRequest& request,
+                                LocalRendezvous::Done done);
+  // The value is there for another such request.
+  Status SendAgain(const tensorflow::RecvTensorRequest& request,
+                   SentValue value);
+  // Ends all that waits.
+  void Stop();
+
+  RequestIds run_requests, receive_requests;
+
+ private:
+  struct Session;
+  struct PartialRun;
+
+  StatusOr<std::shared_ptr<Session>> SessionOf(bool in_session,
+                                               const std::string& handle);
+  StatusOr<std::shared_ptr<RegisteredGraph>> GraphOf(Session& session,
+                                                     const std::string& handle);
+  StepRendezvous::Fetch FetchFor(const std::shared_ptr<Session>& session,
+                                 int64_t step);
+  Status RunWhole(GraphRun& run, RegisteredGraph& graph,
+                  const RunServices& services, GraphRunResult* result);
+  Status RunPart(GraphRun& run, std::shared_ptr<Session> session,
+                 std::shared_ptr<RegisteredGraph> graph,
+                 std::shared_ptr<StepRendezvous> rendezvous,
+                 GraphRunResult* result);
+
+  const std::shared_ptr<Cluster> cluster_;
+  const DeviceName task_;
+  std::vector<tensorflow::DeviceAttributes> devices_;
+  std::vector<DeviceName> device_names_;
+  ResourceManager resources_;  // of all sessions that are not isolated
+  Steps steps_;
+  Mutex mutex_;
+  std::shared_ptr<Session> common_;  // of clients that make none
+  std::map<std::string, std::shared_ptr<Session>> sessions_
+      ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, std::shared_ptr<PartialRun>> partial_runs_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace headrace::distributed

@@ -1,0 +1,139 @@
+#include "distributed/worker/worker_service.h"
+
+#include <chrono>
+
+#include "distributed/service.h"
+#include "distributed/wire/methods.h"
+#include "distributed/worker/pull.h"
+#include "tensor/tensor_proto.h"
+
+namespace headrace::distributed {
+namespace {
+
+using namespace tensorflow;  // NOLINT: the messages of the service
+
+// The run that a request asks for, and its answer.
+StatusOr<GraphRun> RunOf(const RunGraphRequest& request) {
+  GraphRun run;
+  run.session = request.session_handle();
+  run.in_session = request.create_worker_session_called();
+  run.graph = request.graph_handle();
+  run.step = request.step_id();
+  for (const auto& named : request.send()) {
+    HR_ASSIGN_OR_RETURN(Tensor t, TensorFromProto(named.tensor()));
+    run.feeds.emplace_back(named.name(), std::move(t));
+  }
+  run.fetches.assign(request.recv_key().begin(), request.recv_key().end());
+  run.trace = request.exec_opts().record_timeline() ||
+              request.exec_opts().record_costs();
+  run.partition_graphs = request.exec_opts().record_partition_graphs();
+  run.is_partial = request.is_partial();
+  run.is_last_partial_run = request.is_last_partial_run();
+  return run;
+}
+
+Status RunGraph(Worker& worker, CallScope& scope, const RunGraphRequest& request,
+                RunGraphResponse* response) {
+  HR_RETURN_IF_ERROR(worker.run_requests.Track(request.request_id(),
+                                               "RunGraph (Worker)", request));
+  HR_ASSIGN_OR_RETURN(GraphRun run, RunOf(request));
+  run.token = scope.token.get();
+  const std::vector<std::string> keys = run.fetches;
+  GraphRunResult result;
+  HR_RETURN_IF_ERROR(worker.Run(std::move(run), &result));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    auto* recv = response->add_recv();
+    recv->set_name(keys[i]);
+    HR_RETURN_IF_ERROR(TensorToProto(result.fetched[i], recv->mutable_tensor()));
+  }
+  if (request.exec_opts().record_timeline()) {
+    *response->mutable_step_stats() = std::move(result.step_stats);
+  }
+  for (auto& graph : result.partition_graphs) {
+    *response->add_partition_graph() = std::move(graph);
+  }
+  return OkStatus();
+}
+
+Status RunGraphOrSay(Worker& worker, CallScope& scope,
+                     const RunGraphRequest& request,
+                     RunGraphResponse* response) {
+  const Status s = RunGraph(worker, scope, request, response);
+  if (s.ok() || !request.store_errors_in_response_body()) return s;
+  response->Clear();
+  response->set_status_code(static_cast<error::Code>(s.code()));
+  response->set_status_error_message(std::string(s.message()));
+  return OkStatus();
+}
+
+}  // namespace
+
+std::map<std::string, Method> WorkerMethods(std::shared_ptr<Worker> w) {
+  std::map<std::string, Method> methods;
+  const auto add = [&](const char* name, Method method) {
+    methods[absl::StrCat(kWorkerService, name)] = std::move(method);
+  };
+  add("GetStatus", AtOnce<GetStatusRequest, GetStatusResponse>(
+                       [w](const GetStatusRequest&, GetStatusResponse* out) {
+                         out->mutable_device_attributes()->Assign(
+                             w->devices().begin(), w->devices().end());
+                         return OkStatus();
+                       }));
+  add("CreateWorkerSession",
+      AtOnce<CreateWorkerSessionRequest, CreateWorkerSessionResponse>(
+          [w](const CreateWorkerSessionRequest& in, auto*) {
+            return w->CreateSession(in);
+          }));
+  add("DeleteWorkerSession",
+      OnThread<DeleteWorkerSessionRequest, DeleteWorkerSessionResponse>(
+          [w](CallScope&, const DeleteWorkerSessionRequest& in, auto*) {
+            return w->DeleteSession(in.session_handle());
+          }));
+  add("RegisterGraph",
+      OnThread<RegisterGraphRequest, RegisterGraphResponse>(
+          [w](CallScope&, RegisterGraphRequest in,
+              RegisterGraphResponse* out) -> Status {
+            HR_ASSIGN_OR_RETURN(*out->mutable_graph_handle(),
+                                w->RegisterGraph(std::move(in)));
+            return OkStatus();
+          }));
+  add("DeregisterGraph",
+      OnThread<DeregisterGraphRequest, DeregisterGraphResponse>(
+          [w](CallScope&, const DeregisterGraphRequest& in, auto*) {
+            return w->DeregisterGraph(in);
+          }));
+  add("RunGraph", OnThread<RunGraphRequest, RunGraphResponse>(
+                      [w](CallScope& scope, const RunGraphRequest& in,
+                          RunGraphResponse* out) {
+                        return RunGraphOrSay(*w, scope, in, out);
+                      }));
+  add("CleanupGraph", AtOnce<CleanupGraphRequest, CleanupGraphResponse>(
+                          [w](const CleanupGraphRequest& in, auto*) {
+                            w->CleanUp(in.step_id());
+                            return OkStatus();
+                          }));
+  add("CleanupAll",
+      OnThread<CleanupAllRequest, CleanupAllResponse>(
+          [w](CallScope&, const CleanupAllRequest& in, auto*) {
+            w->CleanUpAll({in.container().begin(), in.container().end()});
+            return OkStatus();
+          }));
+  add("RecvTensor", [w](const std::shared_ptr<ServerCall>& call,
+                        const Bytes& bytes) { AnswerReceive(w, call, bytes); });
+  methods[worker::kPullTensor.path] =
+      [w](const std::shared_ptr<ServerCall>& call, const Bytes& bytes) {
+        AnswerPull(w, call, bytes);
+      };
+  // Answers are not kept for those who ask again.
+  add("MarkRecvFinished",
+      AtOnce<MarkRecvFinishedRequest, MarkRecvFinishedResponse>(
+          [](const MarkRecvFinishedRequest&, auto*) { return OkStatus(); }));
+  for (const char* name : {"Logging", "Tracing"}) {
+    add(name, [name](const std::shared_ptr<ServerCall>& call, const Bytes&) {
+      call->Finish(AnswerOf(Unimplemented(name)));
+    });
+  }
+  return methods;
+}
+
+}  // namespace headrace::distributed

@@ -1,0 +1,237 @@
+// What a worker says to requests, good and bad.
+#include "distributed/worker/worker_service.h"
+
+#include <thread>
+
+#include "distributed/test_call.h"
+#include "gtest/gtest.h"
+#include "tensor/tensor_proto.h"
+
+namespace headrace::distributed {
+namespace {
+
+using namespace tensorflow;  // NOLINT: the messages of the service
+
+constexpr char kDevice[] = "/job:ps/replica:0/task:0/device:CPU:0";
+constexpr char kOther[] = "/job:worker/replica:0/task:0/device:CPU:0";
+
+class WorkerServiceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ServerDef def;
+    for (const char* name : {"ps", "worker"}) {
+      auto* job = def.mutable_cluster()->add_job();
+      job->set_name(name);
+      (*job->mutable_tasks())[0] = absl::StrCat(name, ":1");
+    }
+    def.set_job_name("ps");
+    auto cluster = Cluster::Make(
+        def, [](const std::string&) { return std::shared_ptr<Channel>(); });
+    ASSERT_TRUE(cluster.ok()) << cluster.status();
+    worker_ = std::make_shared<Worker>(*cluster, 1);
+    methods_ = WorkerMethods(worker_);
+  }
+
+  template <typename Response>
+  Status Call(const char* method, const google::protobuf::Message& request,
+              Response* response) {
+    const Answer answer =
+        StartCall(methods_, absl::StrCat(kWorkerService, method),
+                  request.SerializeAsString())
+            ->answer();
+    HR_RETURN_IF_ERROR(StatusOf(answer));
+    return ReadMessage(answer.body, response);
+  }
+
+  // b = -[1, 2], sent to the other task and to the client.
+  static RegisterGraphRequest Graph(uint64_t incarnation) {
+    RegisterGraphRequest request;
+    GraphDef& graph = *request.mutable_graph_def();
+    graph.mutable_versions()->set_producer(2474);
+    NodeDef* a = AddNode(&graph, "a", "Const");
+    (*a->mutable_attr())["dtype"].set_type(DT_FLOAT);
+    Tensor two = *Tensor::Allocate(DType::kFloat, headrace::Shape({2}));
+    two.data<float>()[0] = 1;
+    two.data<float>()[1] = 2;
+    EXPECT_TRUE(TensorToProto(
+                    two, (*a->mutable_attr())["value"].mutable_tensor())
+                    .ok());
+    NodeDef* b = AddNode(&graph, "b", "Neg");
+    b->add_input("a");
+    (*b->mutable_attr())["T"].set_type(DT_FLOAT);
+    for (const bool client : {false, true}) {
+      NodeDef* s = AddNode(&graph, client ? "s2" : "s1", "_Send");
+      s->add_input("b");
+      auto& attrs = *s->mutable_attr();
+      attrs["T"].set_type(DT_FLOAT);
+      attrs["tensor_name"].set_s(client ? "b:0" : "edge_1_b");
+      attrs["send_device"].set_s(kDevice);
+      attrs["recv_device"].set_s(client ? kDevice : kOther);
+      attrs["send_device_incarnation"].set_i(static_cast<int64_t>(incarnation));
+      attrs["client_terminated"].set_b(client);
+    }
+    return request;
+  }
+  static NodeDef* AddNode(GraphDef* graph, const char* name, const char* op) {
+    NodeDef* node = graph->add_node();
+    node->set_name(name);
+    node->set_op(op);
+    node->set_device(kDevice);
+    return node;
+  }
+  std::string Key(const char* to, const char* edge) const {
+    DeviceName from, other;
+    EXPECT_TRUE(DeviceName::Parse(kDevice, &from));
+    EXPECT_TRUE(DeviceName::Parse(to, &other));
+    return RendezvousKey::Of(from, worker_->incarnation(), other, edge).text;
+  }
+  Status Register(const RegisterGraphRequest& request) {
+    RegisterGraphResponse response;
+    return Call("RegisterGraph", request, &response);
+  }
+
+  std::shared_ptr<Worker> worker_;
+  Methods methods_;
+};
+
+TEST_F(WorkerServiceTest, RunsAndSends) {
+  GetStatusResponse status;
+  ASSERT_TRUE(Call("GetStatus", GetStatusRequest(), &status).ok());
+  ASSERT_EQ(status.device_attributes_size(), 1);
+  EXPECT_EQ(status.device_attributes(0).name(), kDevice);
+  EXPECT_EQ(status.device_attributes(0).device_type(), "CPU");
+  RegisterGraphResponse registered;
+  const auto graph = Graph(status.device_attributes(0).incarnation());
+  ASSERT_EQ(Call("RegisterGraph", graph, &registered), OkStatus());
+  EXPECT_EQ(registered.graph_handle(), "0000000000000000");
+  // Asked for before it is sent.
+  RecvTensorRequest receive;
+  receive.set_step_id(7);
+  receive.set_rendezvous_key(Key(kOther, "edge_1_b"));
+  receive.set_request_id(11);
+  const auto waiting =
+      StartCall(methods_, absl::StrCat(kWorkerService, "RecvTensor"),
+                receive.SerializeAsString());
+  EXPECT_FALSE(waiting->ended());
+  RunGraphRequest run;
+  run.set_graph_handle(registered.graph_handle());
+  run.set_step_id(7);
+  run.add_recv_key(Key(kDevice, "b:0"));
+  run.set_request_id(12);
+  RunGraphResponse ran;
+  ASSERT_EQ(Call("RunGraph", run, &ran), OkStatus());
+  ASSERT_EQ(ran.recv_size(), 1);
+  EXPECT_EQ(TensorFromProto(ran.recv(0).tensor())->data<float>()[1], -2);
+  RecvTensorResponse received;
+  ASSERT_TRUE(ReadMessage(waiting->answer().body, &received).ok());
+  EXPECT_EQ(TensorFromProto(received.tensor())->data<float>()[0], -1);
+  // Once alone.
+  EXPECT_EQ(Call("RunGraph", run, &ran).message().substr(0, 62),
+            "The same RunGraph (Worker) request was received twice. graph_h");
+  EXPECT_EQ(Call("RecvTensor", receive, &received).message().substr(0, 63),
+            "The same RecvTensor (GrpcWorker) request was received twice. st");
+  CleanupGraphRequest clean;
+  clean.set_step_id(7);
+  CleanupGraphResponse cleaned;
+  EXPECT_TRUE(Call("CleanupGraph", clean, &cleaned).ok());
+  DeregisterGraphRequest forget;
+  forget.set_graph_handle(registered.graph_handle());
+  DeregisterGraphResponse forgotten;
+  EXPECT_TRUE(Call("DeregisterGraph", forget, &forgotten).ok());
+  run.set_request_id(0);
+  EXPECT_EQ(Call("RunGraph", run, &ran),
+            Aborted("Graph handle is not found: 0000000000000000"));
+  run.set_store_errors_in_response_body(true);
+  EXPECT_EQ(Call("RunGraph", run, &ran), OkStatus());
+  EXPECT_EQ(ran.status_code(), error::ABORTED);
+  EXPECT_EQ(ran.status_error_message(),
+            "Graph handle is not found: 0000000000000000");
+}
+
+TEST_F(WorkerServiceTest, BadRequestsHaveUpstreamsWords) {
+  const uint64_t own = worker_->incarnation();
+  RegisterGraphRequest request = Graph(own);
+  request.set_session_handle("nope");
+  request.set_create_worker_session_called(true);
+  EXPECT_EQ(Register(request),
+            Aborted("Session handle is not found: nope. Possibly this worker "
+                    "(\"/job:ps/replica:0/task:0\") just restarted."));
+  request = Graph(own);
+  request.mutable_graph_def()->mutable_node(0)->set_device(kOther);
+  EXPECT_EQ(Register(request), InvalidArgument(kOther, " unknown device."));
+  request = Graph(own);
+  request.mutable_graph_def()->mutable_node(0)->set_op("NoSuchOp");
+  Status s = Register(request);
+  EXPECT_TRUE(absl::IsNotFound(s)) << s;
+  EXPECT_EQ(s.message().substr(0, 51),
+            "Op type not registered 'NoSuchOp' in binary running");
+  request = Graph(own);
+  request.mutable_graph_def()->mutable_versions()->set_producer(5000);
+  request.mutable_graph_def()->mutable_versions()->set_min_consumer(4000);
+  s = Register(request);
+  EXPECT_TRUE(absl::IsInvalidArgument(s));
+  EXPECT_NE(s.message().find(
+                "GraphDef min consumer version 4000 above current version "
+                "2474"),
+            std::string::npos)
+      << s;
+  request = Graph(own);
+  request.mutable_graph_def()->mutable_versions()->add_bad_consumers(2474);
+  s = Register(request);
+  EXPECT_TRUE(absl::IsInvalidArgument(s));
+  EXPECT_NE(s.message().find("GraphDef disallows consumer version 2474."),
+            std::string::npos)
+      << s;
+  request = Graph(own);
+  request.mutable_graph_def()->mutable_versions()->set_producer(1);
+  EXPECT_EQ(Register(request), OkStatus());
+  request = Graph(own);
+  (*request.mutable_graph_def()->mutable_node(1)->mutable_attr())["newer_attr"]
+      .set_i(3);
+  EXPECT_EQ(Register(request), OkStatus());
+
+  RecvTensorRequest receive;
+  RecvTensorResponse received;
+  receive.set_rendezvous_key("garbage");
+  EXPECT_EQ(Call("RecvTensor", receive, &received),
+            InvalidArgument("Invalid  rendezvous key: garbage"));
+  receive.set_rendezvous_key(absl::StrCat(kDevice, ";00000000deadbeef;", kOther,
+                                          ";edge_1_b;0:0"));
+  EXPECT_EQ(
+      Call("RecvTensor", receive, &received),
+      Aborted("RecvTensor expects a different device incarnation: 3735928559 "
+              "vs. ",
+              own,
+              ". Your worker job (\"/job:ps/replica:0/task:0\") was probably "
+              "restarted. Check your worker job for the reason why it was "
+              "restarted."));
+  const Answer refused =
+      StartCall(methods_, absl::StrCat(kWorkerService, "RunGraph"), "\xff\xff")
+          ->answer();
+  EXPECT_EQ(StatusOf(refused).code(), absl::StatusCode::kInvalidArgument);
+  for (const char* name : {"Logging", "Tracing"}) {
+    EXPECT_EQ(
+        StatusOf(
+            StartCall(methods_, absl::StrCat(kWorkerService, name), "")->answer()),
+        Unimplemented(name));
+  }
+}
+
+TEST_F(WorkerServiceTest, WhoIsGoneWaitsNoLonger) {
+  RecvTensorRequest receive;
+  receive.set_step_id(8);
+  receive.set_rendezvous_key(Key(kOther, "nobody"));
+  const auto waiting =
+      StartCall(methods_, absl::StrCat(kWorkerService, "RecvTensor"),
+                receive.SerializeAsString());
+  EXPECT_FALSE(waiting->ended());
+  waiting->Cancel();
+  const auto aborted =
+      StartCall(methods_, absl::StrCat(kWorkerService, "RecvTensor"),
+                receive.SerializeAsString());
+  worker_->CleanUp(8);
+  EXPECT_EQ(StatusOf(aborted->answer()), Aborted("Cleanup 8"));
+}
+
+}  // namespace
+}  // namespace headrace::distributed
