@@ -134,7 +134,8 @@ if(HR_GRPC_TRANSPORT)
   endif()
 endif()
 # Tests are compiled twice as fast so; what they test is optimised as ever.
-target_compile_options(headrace_tests PRIVATE $<$<CONFIG:Sanitize>:-O0>)
+target_compile_options(headrace_tests PRIVATE
+    $<$<OR:$<CONFIG:Sanitize>,$<BOOL:${CMAKE_CROSSCOMPILING}>>:-O0>)
 target_compile_definitions(headrace_tests PRIVATE
     HR_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden")
 set(rooms)

@@ -39,8 +39,8 @@ PART = re.compile(
     rf'|\b(?:StartsWith|EndsWith|StrContains)\([^;"]*{OWN_NAME},)\s*"(\w+)"'
 )
 EMITS = r"\b[bcgs]|\(\*this\)|\bAll|\bLookUpOp|\bEmitIn|\bCallerOf|\bUnary"
-# The name that a node is given is no op's either.
-EMITS = re.compile(rf"(?:{EMITS}|\bSetNextName)$")
+# The name that a node is given is no op's either; a proto's op is emitted.
+EMITS = re.compile(rf"(?:{EMITS}|\bSetNextName|\bset_op)$")
 
 
 def _code(path):

@@ -27,6 +27,11 @@ LEFT_OUT = {
     "Abort",
     *("Stage", "Unstage", "StagePeek"),
     *("Batch", "BatchFunction", "Unbatch", "UnbatchGrad"),
+    *("CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3"),
+    *("CollectiveGather", "CollectiveGatherV2", "CollectiveReduceScatterV2"),
+    *("CollectiveAllToAllV2", "CollectiveAllToAllV3"),
+    *("CollectiveBcastSend", "CollectiveBcastSendV2", "CollectiveBcastRecv"),
+    *("CollectiveBcastRecvV2", "CollectiveInitializeCommunicator"),
     *(
         f"{kind}Map{op}"
         for kind in ("", "Ordered")

@@ -43,11 +43,11 @@ def test_the_page_has_the_rows(op_coverage):
 
 
 def test_errors_say_why():
-    why = "NcclReduce is an op of TensorFlow that Headrace does not have: it has"
+    why = "CrossReplicaSum is an op of TensorFlow that Headrace does not have: it runs"
     with pytest.raises(AttributeError, match=why):
-        _ = tf.raw_ops.NcclReduce
+        _ = tf.raw_ops.CrossReplicaSum
     graph = tf.compat.v1.GraphDef()
-    graph.node.add(name="x", op="NcclReduce")
+    graph.node.add(name="x", op="CrossReplicaSum")
     refused = pytest.raises(tf.errors.NotFoundError, match=why)
     with refused, tf.Graph().as_default():
         tf.import_graph_def(graph)

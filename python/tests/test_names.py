@@ -107,6 +107,16 @@ def test_version_1_shares_names():
     assert {"zeros", "math", "Session"} <= set(dir(v1))
 
 
+def test_facts_of_the_build():
+    for space in (tf, tf.compat.v1, tf.compat.v2):
+        assert space.__version__ == tf.version.VERSION
+        assert space.__git_version__ == tf.version.GIT_VERSION
+        assert space.__compiler_version__ == tf.version.COMPILER_VERSION
+        assert space.__cxx11_abi_flag__ == tf.sysconfig.CXX11_ABI_FLAG
+        assert space.__cxx_version__ == tf.sysconfig.CXX_VERSION
+        assert space.__monolithic_build__ == tf.sysconfig.MONOLITHIC_BUILD
+
+
 def test_modules_of_version_1_are_importable():
     code = """
 import headrace.compat.v1 as tf

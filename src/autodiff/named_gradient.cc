@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "op/no_such_gradient.h"
 #include "op/registered_gradient.h"
+#include "op/registry.h"
 
 namespace headrace {
 namespace {
@@ -38,6 +39,19 @@ bool CallRegistered(GradientContext& g, Status* status) {
   return true;
 }
 [[maybe_unused]] const bool tapes_ask = SetRegisteredGradients(CallRegistered);
+
+// The op of that name where its gradient may be taken for that of `op`, as
+// Graph.gradient_override_map({"Sign": "Identity"}) asks; else null. Gradients
+// read the attributes that their own op has.
+const OpDef* OpToPretend(const std::string& name, const ResolvedOp& op) {
+  const OpDef* def = FindOp(name);
+  if (def == nullptr || def->gradient_kind == GradientKind::kNone)
+    return nullptr;
+  for (const AttrDef& attr : def->attrs) {
+    if (!op.attrs().Find(attr.name)) return nullptr;
+  }
+  return def;
+}
 
 }  // namespace
 
@@ -119,6 +133,15 @@ Status CallGradientOfNode(const Node& node, GradientContext& g,
   const bool named = name != nullptr && !node.def().Is(OpRole::kCall);
   if (!named && node.def().gradient_kind != GradientKind::kNone) {
     return CallGradient(g);
+  }
+  if (named) {
+    if (const OpDef* def = OpToPretend(*name, node.op())) {
+      if (def->gradient_kind == GradientKind::kNotDifferentiable) {
+        return OkStatus();
+      }
+      HR_RETURN_IF_ERROR(def->gradient_fn(g));
+      return g.status();
+    }
   }
   return NoGradient(
       "No gradient defined for operation'", node.name(),

@@ -14,7 +14,10 @@ using headrace::Status;
 using headrace::StatusOr;
 
 TF_Session::TF_Session(TF_Graph* g, const headrace::capi::SessionConfig& c)
-    : graph(g), config(c), caller_(g->graph->library()) {
+    : graph(g),
+      config(c),
+      caller_(g->graph->library()),
+      kernels_(g->graph.get()) {
   services_.resources = &resources_;
   services_.functions = &caller_;
   graph->AddSession();
@@ -61,6 +64,7 @@ StatusOr<TF_Session::Plan> TF_Session::PlanOf(
     HR_RETURN_IF_ERROR(
         headrace::CheckPlacement(r.fetches, r.targets, config.processors));
   }
+  const headrace::StatefulKernelsScope kept(&kernels_);
   HR_ASSIGN_OR_RETURN(Plan plan, headrace::Executable::Make(
                                      *graph->graph, r.feeds, r.fetches,
                                      r.targets, graph->graph->library().get()));

@@ -13,6 +13,7 @@
 #include "op/resource.h"
 #include "runtime/executable.h"
 #include "runtime/function_caller.h"
+#include "runtime/stateful_kernels.h"
 #include "tensor/tensor.h"
 
 namespace headrace::capi {
@@ -78,6 +79,7 @@ struct TF_Session {
   headrace::ResourceManager resources_;
   headrace::LibraryCaller caller_;
   headrace::RunServices services_;
+  headrace::StatefulKernels kernels_;
   headrace::Mutex mutex_;
   absl::flat_hash_map<Key, Plan> plans_ ABSL_GUARDED_BY(mutex_);
 

@@ -24,8 +24,7 @@ StatusOr<std::shared_ptr<Cluster>> Cluster::Make(
   }
   if (!own) {
     return InvalidArgument("Task ", def.task_index(), " in job \"",
-                           def.job_name(),
-                           "\" was not defined in the cluster");
+                           def.job_name(), "\" was not defined in the cluster");
   }
   return made;
 }

@@ -17,9 +17,9 @@ class Introducer : public Channel {
         peer_(std::move(peer)),
         allows_tensorflow_(allows_tensorflow) {}
 
-  std::shared_ptr<ClientCall> Start(
-      const std::string& path, Bytes request, const CallOptions& options,
-      std::function<void(Answer)> done) override {
+  std::shared_ptr<ClientCall> Start(const std::string& path, Bytes request,
+                                    const CallOptions& options,
+                                    std::function<void(Answer)> done) override {
     if (!Introduces(path)) {
       return channel_->Start(path, std::move(request), options,
                              std::move(done));

@@ -25,8 +25,8 @@ Status ReadMessage(const Bytes& bytes, google::protobuf::MessageLite* message) {
     std::vector<std::unique_ptr<ArrayInputStream>> owned;
     std::vector<ZeroCopyInputStream*> streams;
     for (const Bytes::Piece& p : bytes.pieces()) {
-      owned.push_back(std::make_unique<ArrayInputStream>(
-          p.data, static_cast<int>(p.size)));
+      owned.push_back(
+          std::make_unique<ArrayInputStream>(p.data, static_cast<int>(p.size)));
       streams.push_back(owned.back().get());
     }
     ConcatenatingInputStream all(streams.data(),
@@ -80,11 +80,10 @@ void Calls::Start(Channel& channel, const std::string& path, Bytes request,
     if (!shared_->error.ok()) return;
     ++shared_->left;
   }
-  auto call = channel.Start(
-      path, std::move(request), options,
-      [shared = shared_, read = std::move(read)](const Answer& answer) {
-        End(*shared, answer, read);
-      });
+  auto call =
+      channel.Start(path, std::move(request), options,
+                    [shared = shared_, read = std::move(read)](
+                        const Answer& answer) { End(*shared, answer, read); });
   bool late;
   {
     MutexLock lock(shared_->mutex);

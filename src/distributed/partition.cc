@@ -63,8 +63,8 @@ class Loops {
     if (n->def().Is(OpRole::kExit)) return frames_[frame].around;
     if (!n->def().Is(OpRole::kEnter)) return frame;
     const std::string& name = n->op().string_attr("frame_name");
-    const auto [inner, added] =
-        inner_.emplace(std::pair(frame, name), static_cast<int>(frames_.size()));
+    const auto [inner, added] = inner_.emplace(
+        std::pair(frame, name), static_cast<int>(frames_.size()));
     if (added) frames_.push_back({name, frame});
     return inner->second;
   }
@@ -112,7 +112,8 @@ class Partitioner {
 
   Part& PartOf(const ClusterDevice& d) {
     Part& part = parts_[TaskOf(d)];
-    if (!part.task.job) part.task = DeviceName::OfTask(*d.name.job, *d.name.task);
+    if (!part.task.job)
+      part.task = DeviceName::OfTask(*d.name.job, *d.name.task);
     return part;
   }
 
@@ -166,8 +167,8 @@ class Partitioner {
     ends.send->add_input(OutputName(e));
     const Shape& shape = e.node->output_shape(e.index);
     if (!IsRef(e.node->output_type(e.index)) && shape.known_rank()) {
-      auto* shapes = (*ends.receive->mutable_attr())["_output_shapes"]
-                         .mutable_list();
+      auto* shapes =
+          (*ends.receive->mutable_attr())["_output_shapes"].mutable_list();
       ShapeToProto(shape, shapes->add_shape());
     }
     return received = ends.receive->name();
@@ -193,8 +194,11 @@ class Partitioner {
     auto& attrs = *token->mutable_attr();
     attrs["dtype"].set_type(tensorflow::DT_FLOAT);
     attrs["value"].mutable_tensor()->set_dtype(tensorflow::DT_FLOAT);
-    attrs["value"].mutable_tensor()->mutable_tensor_shape()->add_dim()->set_size(
-        0);
+    attrs["value"]
+        .mutable_tensor()
+        ->mutable_tensor_shape()
+        ->add_dim()
+        ->set_size(0);
     const Ends ends = AddEnds(token->name(), DType::kFloat, there, here);
     ends.send->add_input(token->name());
     NodeDef* identity =
@@ -208,9 +212,10 @@ class Partitioner {
     const std::string& loop = loops_->OfOutputs(from);
     if (loop.empty()) return OkStatus();
     return Unimplemented(
-        "The loop '", loop, "' lies on several tasks, which is not supported: ",
-        reader.name(), " on ", placed_.at(&reader)->name.ToString(), " reads ",
-        from->name(), " on ", placed_.at(from)->name.ToString(),
+        "The loop '", loop,
+        "' lies on several tasks, which is not supported: ", reader.name(),
+        " on ", placed_.at(&reader)->name.ToString(), " reads ", from->name(),
+        " on ", placed_.at(from)->name.ToString(),
         ". Place all of the loop on one task.");
   }
 
@@ -273,9 +278,9 @@ class Partitioner {
     (*def->mutable_attr())["_alive"].set_b(true);
     const Shape& shape = e.node->output_shape(e.index);
     if (shape.known_rank()) {
-      ShapeToProto(shape, (*def->mutable_attr())["_output_shapes"]
-                              .mutable_list()
-                              ->add_shape());
+      ShapeToProto(
+          shape,
+          (*def->mutable_attr())["_output_shapes"].mutable_list()->add_shape());
     }
     SetKey(EdgeName(e), here, here, true, def);
     for (size_t i = 0; i < r_.feeds.size(); ++i) {

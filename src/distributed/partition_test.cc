@@ -92,8 +92,8 @@ TEST(PartitionTest, ValuesCrossOnce) {
   EXPECT_EQ(Ops(ps), "_Recv Neg _Send _Send");
   EXPECT_EQ(Ops(worker), "_Recv Mul AddV2 _Send");
   ASSERT_EQ(ps.feeds.size(), 1);
-  EXPECT_EQ(ps.feeds[0].second, absl::StrCat(kPs0, ";0000000000000011;", kPs0,
-                                             ";x:0;0:0"));
+  EXPECT_EQ(ps.feeds[0].second,
+            absl::StrCat(kPs0, ";0000000000000011;", kPs0, ";x:0;0:0"));
   // The third fetch is fed.
   ASSERT_EQ(ps.fetches.size(), 1);
   EXPECT_EQ(ps.fetches[0].first, 1);

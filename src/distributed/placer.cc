@@ -71,9 +71,9 @@ class Placer {
                              n->name(), "]]");
     }
     group.asker = n;
-    group.owns = n->num_inputs() == 0 && n->num_outputs() > 0 &&
-                 (n->output_type(0) == DType::kResource ||
-                  IsRef(n->output_type(0)));
+    group.owns =
+        n->num_inputs() == 0 && n->num_outputs() > 0 &&
+        (n->output_type(0) == DType::kResource || IsRef(n->output_type(0)));
     return OkStatus();
   }
 

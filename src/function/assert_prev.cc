@@ -21,8 +21,7 @@ std::string ShortText(const AttrValue& value) {
 Status CheckAttr(const Dataset& dataset, const std::string& name,
                  const tensorflow::AttrValue& wanted) {
   const DatasetCall* call = dataset.call();
-  const AttrValue* found =
-      call == nullptr ? nullptr : call->attrs.Find(name);
+  const AttrValue* found = call == nullptr ? nullptr : call->attrs.Find(name);
   if (found == nullptr) {
     return InvalidArgument("Asserted attribute '", name,
                            "' having a value of '", wanted.ShortDebugString(),

@@ -6,6 +6,7 @@
 #include "data/dataset_op.h"
 #include "function/dataset_writer.h"
 #include "graph/import.h"
+#include "op/registry.h"
 #include "op/resource.h"
 #include "ops/string/hash.h"
 #include "runtime/executable.h"
@@ -66,9 +67,9 @@ HR_OP(DatasetToGraphV2)
 Status Fingerprint(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const DatasetPtr dataset, DatasetOf(c.input(0)));
   GraphDef graph;
-  HR_RETURN_IF_ERROR(WriteDatasetGraph(
-      *dataset, CallerOf(c.services()).library(), {.allow_state = true},
-      &graph));
+  HR_RETURN_IF_ERROR(WriteDatasetGraph(*dataset,
+                                       CallerOf(c.services()).library(),
+                                       {.allow_state = true}, &graph));
   int count = 0;
   RenameFunctions(&graph, [&](const std::string&) {
     return absl::StrCat("function_", count++);
@@ -102,8 +103,8 @@ HR_OP(DatasetFingerprint)
 StatusOr<std::string> TakeReturned(GraphDef* def) {
   std::string returned;
   auto* nodes = def->mutable_node();
-  const auto end = std::remove_if(
-      nodes->begin(), nodes->end(), [&](const NodeDef& n) {
+  const auto end =
+      std::remove_if(nodes->begin(), nodes->end(), [&](const NodeDef& n) {
         if (n.op() != "_Retval" || n.input_size() == 0) return false;
         returned = n.input(0);
         return true;
@@ -111,6 +112,18 @@ StatusOr<std::string> TakeReturned(GraphDef* def) {
   nodes->erase(end, nodes->end());
   if (returned.empty()) return NotFound("FetchOutputs node : not found");
   return absl::StrContains(returned, ':') ? returned : returned + ":0";
+}
+
+// Variables without a name of their own have none: nobody else finds them.
+void LeaveUnnamed(GraphDef* def) {
+  // Upstream's name of what has no name.
+  constexpr char kAnonymous[] = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
+  for (NodeDef& n : *def->mutable_node()) {
+    const OpDef* op = FindOp(n.op());
+    if (op == nullptr || !op->Has(OpTrait::kUnnamedState)) continue;
+    std::string& name = *(*n.mutable_attr())["shared_name"].mutable_s();
+    if (name.empty()) name = kAnonymous;
+  }
 }
 
 Status FromGraph(KernelContext& c) {
@@ -127,14 +140,17 @@ Status FromGraph(KernelContext& c) {
   RenameFunctions(&def, [](const std::string& old) {
     return FunctionLibrary::NewName(old);
   });
+  LeaveUnnamed(&def);
   const auto graph = std::make_shared<Graph>();
+  // Its functions are found process-wide: the dataset calls them when it is
+  // walked, and holds those that it names.
+  graph->is_body = true;
   ImportResults results;
   HR_RETURN_IF_ERROR(ImportGraphDef(def, options, graph.get(), &results));
-  HR_ASSIGN_OR_RETURN(
-      const auto plan,
-      Executable::Make(*graph, {}, results.returned, {},
-                       graph->library().get()));
-  // Variables and tables of the graph are its own.
+  HR_ASSIGN_OR_RETURN(const auto plan,
+                      Executable::Make(*graph, {}, results.returned, {},
+                                       graph->library().get()));
+  // What the graph's nodes name, the process need not have.
   ResourceManager resources;
   LibraryCaller caller(graph->library());
   RunServices services = c.services();

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/match.h"
 #include "base/stack_room.h"
 #include "data/anonymous_resource.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -47,9 +46,9 @@ bool KeepsState(const OpDef& op) {
   if (!op.is_stateful || op.Has(OpTrait::kAssertion) || op.Has(kPrintsOut)) {
     return false;
   }
-  const bool dataset = !op.outputs.empty() &&
+  const bool dataset = op.outputs.size() == 1 &&
                        op.outputs[0].type == DType::kVariant &&
-                       absl::StrContains(op.name, "Dataset");
+                       op.FindAttr("output_shapes") != nullptr;
   return !dataset && !CallsFunctions(op);
 }
 
@@ -150,10 +149,10 @@ class DatasetWriter {
     if (auto* table = dynamic_cast<const Table*>(resource)) {
       return AddTable(*table);
     }
-    return Unimplemented(
-        "a dataset that holds a ",
-        resource ? resource->DebugString() : absl::StrCat("handle of ", handle.name),
-        " cannot be written as a graph");
+    return Unimplemented("a dataset that holds a ",
+                         resource ? resource->DebugString()
+                                  : absl::StrCat("handle of ", handle.name),
+                         " cannot be written as a graph");
   }
 
   // The handle that `maker` gives, when `filler` has run.
@@ -192,7 +191,8 @@ class DatasetWriter {
     HR_RETURN_IF_ERROR(table.Export(&keys, &values));
     NodeDef node;
     node.set_op("HashTableV2");
-    const auto put_types = [&](NodeDef* to, const char* key, const char* value) {
+    const auto put_types = [&](NodeDef* to, const char* key,
+                               const char* value) {
       (*to->mutable_attr())[key].set_type(TypeToProto(table.key_dtype()));
       (*to->mutable_attr())[value].set_type(TypeToProto(table.value_dtype()));
     };
@@ -222,10 +222,9 @@ class DatasetWriter {
             "Failed to serialize the input pipeline graph: ", node.def().name,
             " is stateful.");
       }
-      HR_RETURN_IF_ERROR(
-          EachFunction(node.op().attrs(), [&](const std::string& called) {
-            return AddFunction(called);
-          }));
+      HR_RETURN_IF_ERROR(EachFunction(
+          node.op().attrs(),
+          [&](const std::string& called) { return AddFunction(called); }));
     }
     FunctionDef& def = *graph_.mutable_library()->add_function();
     HR_RETURN_IF_ERROR(ExportFunction(*f, &def));

@@ -21,7 +21,8 @@ inline constexpr OpRole kSendRole =
 inline constexpr OpRole kReceiveRole =
     static_cast<OpRole>(static_cast<int>(OpRole::kPopBack) + 2);
 
-// "SOURCE;incarnation in 16 hexadecimal digits;DESTINATION;edge;frame:iteration"
+// "SOURCE;incarnation in 16 hexadecimal
+// digits;DESTINATION;edge;frame:iteration"
 struct RendezvousKey {
   DeviceName source;
   uint64_t incarnation = 0;  // of the source: another one in each process

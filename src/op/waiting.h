@@ -47,9 +47,9 @@ inline bool IsWouldWait(const Status& s) {
 class AwaitingKernel {
  public:
   virtual ~AwaitingKernel() = default;
-  // Behind a Run that ended with WouldWait(), on its thread: calls `ready` once,
-  // perhaps at once, on any thread, when the next Run would not end so. `ready`
-  // may be called when the run is over.
+  // Behind a Run that ended with WouldWait(), on its thread: calls `ready`
+  // once, perhaps at once, on any thread, when the next Run would not end so.
+  // `ready` may be called when the run is over.
   virtual void Await(std::function<void()> ready) = 0;
 };
 

@@ -7,6 +7,7 @@
 #include "op/processor.h"
 #include "op/rendezvous.h"
 #include "runtime/references.h"
+#include "runtime/stateful_kernels.h"
 
 namespace headrace {
 namespace {
@@ -69,13 +70,18 @@ class Maker {
     if (n->def().Is(kSendRole) || n->def().Is(kReceiveRole)) {
       out.role = n->def().role;
     }
+    auto* const kernels = StatefulKernelsScope::current();
+    // (Those that meet others belong to a processor as well.)
+    if (kernels && !n->def().Has(kMeetsOthers)) {
+      out.kernel = kernels->Of(*n, *out.op);
+      if (out.kernel) return OkStatus();
+    }
     StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*out.op);
     if (!kernel.ok()) return AtNode(kernel.status(), n->name());
-    const auto named = n->def().Has(kMeetsOthers)
-                           ? ProcessorNamed(n->device())
-                           : std::nullopt;
-    out.kernel = named ? OnProcessor(*std::move(kernel), *named)
-                       : *std::move(kernel);
+    const auto named =
+        n->def().Has(kMeetsOthers) ? ProcessorNamed(n->device()) : std::nullopt;
+    out.kernel =
+        named ? OnProcessor(*std::move(kernel), *named) : *std::move(kernel);
     return OkStatus();
   }
 
@@ -181,8 +187,7 @@ class Maker {
   // A key of a rendezvous names no iteration.
   Status CheckEnds() const {
     for (const FrameGraph::FrameNode& n : g_.nodes) {
-      if (n.frame == 0 ||
-          (n.role != kSendRole && n.role != kReceiveRole)) {
+      if (n.frame == 0 || (n.role != kSendRole && n.role != kReceiveRole)) {
         continue;
       }
       return Unimplemented("Node ", n.name, ": the loop '",

@@ -15,6 +15,7 @@
 #include "runtime/frame_graph.h"
 #include "runtime/frames.h"
 #include "runtime/references.h"
+#include "runtime/stateful_kernels.h"
 
 namespace headrace {
 namespace {
@@ -218,6 +219,9 @@ class Writer {
     Call call;
     HR_ASSIGN_OR_RETURN(call.op, NamedOp(*n));
     call.inputs.assign(inputs.begin(), inputs.end());
+    if (auto* kernels = StatefulKernelsScope::current()) {
+      call.kernel = kernels->Of(*n, *call.op);
+    }
     call.name = n->name();
     // A target runs for what it may refuse, though nobody reads it.
     call.effect = HasSideEffect(n->def()) || asked_.contains(n);
@@ -316,7 +320,7 @@ class Writer {
   WaitTracker* const waits_;
   WaitTracker::Body graph_body_;
   WaitTracker::Body* body_ = &graph_body_;
-  WaitSet behind_;  // of the node that is written
+  WaitSet behind_;      // of the node that is written
   int processor_ = -1;  // of the call that is written out
 };
 

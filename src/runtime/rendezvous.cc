@@ -95,8 +95,9 @@ bool LocalRendezvous::Forget(const RendezvousKey& key, int64_t number) {
   const auto it = places_.find(key.text);
   if (it == places_.end()) return false;
   auto& waiters = it->second.waiters;
-  const auto w = std::find_if(waiters.begin(), waiters.end(),
-                              [&](const Waiter& x) { return x.number == number; });
+  const auto w =
+      std::find_if(waiters.begin(), waiters.end(),
+                   [&](const Waiter& x) { return x.number == number; });
   if (w == waiters.end()) return false;
   done = std::move(w->done);
   waiters.erase(w);

@@ -117,12 +117,12 @@ struct Cut {
   Cut() : builder(std::make_shared<Graph>(), GraphBuilder::Kind::kPlain) {}
 
   AttrMap Attrs(const char* type, const char* edge, bool sends) {
-    return {{type, DType::kFloat},
-            {"tensor_name", edge},
-            {"send_device", sends ? kWorker : kPs},
-            {"recv_device", sends ? kPs : kWorker},
-            {"send_device_incarnation",
-             static_cast<int64_t>(0x977357710510b532)}};
+    return {
+        {type, DType::kFloat},
+        {"tensor_name", edge},
+        {"send_device", sends ? kWorker : kPs},
+        {"recv_device", sends ? kPs : kWorker},
+        {"send_device_incarnation", static_cast<int64_t>(0x977357710510b532)}};
   }
   Edge Recv(const char* edge, bool alive) {
     AttrMap attrs = Attrs("tensor_type", edge, false);
@@ -168,8 +168,9 @@ TEST(CutGraphTest, SendsWaitForNoOther) {
   for (const bool alive : {true, false}) {
     Cut cut;
     Edge a = cut.Recv("a", alive), b = cut.Recv("b", alive);
-    Edge c = cut.Add("Const", {}, {{"dtype", DType::kFloat},
-                                   {"value", Tensor::Scalar<float>(5)}});
+    Edge c = cut.Add(
+        "Const", {},
+        {{"dtype", DType::kFloat}, {"value", Tensor::Scalar<float>(5)}});
     Node* first = cut.Send("first", c);
     Node* sum = cut.Send("sum", cut.Add("AddV2", {a, b}, {}));
     LocalRendezvous r;

@@ -201,7 +201,7 @@ def _array(x, dtype):
         x = x.numpy()
     if dtype == dtypes.string:
         array = np.asarray(x)
-        if array.dtype.kind not in "OSU":
+        if array.size and array.dtype.kind not in "OSU":
             raise TypeError(f"{x!r} is no string")
         return np.asarray(
             [v.encode() if isinstance(v, str) else v for v in array.ravel().tolist()],

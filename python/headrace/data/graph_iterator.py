@@ -49,6 +49,12 @@ class GraphIterator(Iterator):
             )
         return _initializer(dataset, self._resource, name)
 
+    def get_next(self, name=None):
+        """Tensors of the next element; OutOfRangeError at the end, in a run."""
+        return self._unpack(
+            raw.IteratorGetNext(self._resource, name=name, **self._attributes)
+        )
+
     def string_handle(self, name=None):
         """A text that names it in this process."""
         return raw.IteratorToStringHandle(self._resource, name=name)
@@ -89,8 +95,10 @@ def _spec(types, shapes):
 def _named(spec, shared_name):
     name = shared_name
     if name is None:
-        name = stack.current().unique_name("iterator", mark_as_used=False)
-        name = f"_{id(stack.current())}_{name}"
+        # Each its own, whatever the operations' names: the number is never the same, as
+        # the iterator adds an operation.
+        graph = stack.current()
+        name = f"_{id(graph)}_iterator_{graph._core.num_nodes}"
     handle = raw.IteratorV2(container="", shared_name=name, **flat(spec))
     return GraphIterator(handle, spec)
 

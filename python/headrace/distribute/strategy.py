@@ -332,8 +332,8 @@ class StrategyExtended:
         return collected(made, copies)
 
     def _checked(self, kwargs):
-        sync = kwargs.get("synchronization")
-        sync = _SYNC.AUTO if sync is None else _SYNC(getattr(sync, "value", sync))
+        name = kwargs.get("name")
+        sync = _member(_SYNC, kwargs.get("synchronization"), "synchronization", name)
         if sync == _SYNC.NONE:
             raise ValueError(
                 "`NONE` variable synchronization mode is not supported with "
@@ -342,10 +342,8 @@ class StrategyExtended:
             )
         if sync == _SYNC.ON_READ and kwargs.get("trainable"):
             raise ValueError(_ON_READ_TRAINABLE)
-        aggregation = kwargs.get("aggregation")
-        if aggregation is None:
-            aggregation = _no_aggregation()
-        aggregation = tf.VariableAggregation(getattr(aggregation, "value", aggregation))
+        kind, given = tf.VariableAggregation, kwargs.get("aggregation")
+        aggregation = _member(kind, given, "aggregation", name)
         return {**kwargs, "synchronization": sync, "aggregation": aggregation}
 
     def variable_created_in_scope(self, v):
@@ -594,6 +592,18 @@ class StrategyExtended:
 
 def _no_aggregation():
     return tf.VariableAggregation.NONE
+
+
+def _member(kind, value, what, name):
+    """A mode of a variable, the first of its kind unless told. ValueError for another."""
+    if value is None:
+        return next(iter(kind))
+    try:
+        return kind(getattr(value, "value", value))
+    except ValueError:
+        raise ValueError(
+            f"Invalid variable {what} mode: {value} for variable: {name}"
+        ) from None
 
 
 def _value_of_first(first):

@@ -223,6 +223,10 @@ class DistributedVariable(ResourceVariable):
     def _saved_value(self):
         return self._primary.value()
 
+    def _saved_variable(self):
+        """The plain variable that SavedModels have in its place."""
+        return self._primary
+
     def _restore_from_tensors(self, restored_tensors):
         value = restored_tensors["VARIABLE_VALUE"]
         return tf.group(*self._restored(tf.convert_to_tensor(value)))
@@ -276,11 +280,16 @@ class MirroredVariable(DistributedVariable):
 
         def write(strategy, value):
             reduced = _reduced(strategy, self, value)
-            for i, one in enumerate(self._copies):
+            return [
                 getattr(one, method)(values.select(i, reduced), **kwargs)
+                for i, one in enumerate(self._copies)
+            ]
 
         # The values are read once all copies are written.
-        replica.merge_call(write, args=(_tensor_of(value, self.dtype),))
+        done = replica.merge_call(write, args=(_tensor_of(value, self.dtype),))
+        if stack.plain_graph() is not None:
+            with tf.control_dependencies([getattr(d, "op", d) for d in done]):
+                return copy._read()
         return copy._read() if kwargs.get("read_value", True) else None
 
     def _scatter(self, op, sparse_delta, name):
@@ -346,6 +355,14 @@ class SyncOnReadVariable(DistributedVariable):
 
     def _saved_value(self):
         return self._together()
+
+    def _saved_variable(self):
+        if self._aggregation in (_MEAN, _FIRST):
+            self.assign(self._together())  # then each copy is what they are together
+            return self._primary
+        name, value = self._shared_name, self._together()
+        self._kept_for_saving = ResourceVariable(value, trainable=False, name=name)
+        return self._kept_for_saving
 
     def _restored(self, value):
         return [_operation(copy.assign(v)) for copy, v in self._shares(value)]

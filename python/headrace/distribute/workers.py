@@ -3,7 +3,7 @@ the transport between processes is not there yet."""
 
 from headrace.context import errors
 from headrace.distribute import mirrored, strategy
-from headrace.distribute.cluster_resolver.tf_config import TFConfigClusterResolver
+from headrace.distribute.resolver.tf_config import TFConfigClusterResolver
 from headrace.distribute.options import CommunicationImplementation, Options, ReduceOp
 
 
@@ -27,12 +27,12 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
 
     _is_chief = True
 
-    def __init__(self, container_strategy, cluster_resolver, options):
+    def __init__(self, container_strategy, cluster_resolver, options, devices=None):
         self._cluster_resolver = cluster_resolver or TFConfigClusterResolver()
         count = _workers(self._cluster_resolver)
         if count > 1:
             raise no_transport(f"MultiWorkerMirroredStrategy of {count} workers")
-        super().__init__(container_strategy, strategy.all_devices()[:1])
+        super().__init__(container_strategy, devices or strategy.all_devices()[:1])
         self._communication_options = options
 
 
@@ -57,6 +57,14 @@ class MultiWorkerMirroredStrategy(strategy.Strategy):
                 "tf.distribute.experimental.CommunicationOptions"
             )
         super().__init__(CollectiveAllReduceExtended(self, cluster_resolver, options))
+
+    @classmethod
+    def _from_local_devices(cls, devices, communication_options=None):
+        """The strategy of a worker that is alone, on several of its devices."""
+        made = cls(communication_options=communication_options)
+        options = made._extended._communication_options
+        made._extended = CollectiveAllReduceExtended(made, None, options, devices)
+        return made
 
 
 def _options_of(communication):

@@ -5,7 +5,7 @@ import json
 import os
 
 from headrace.context.properties import read_only
-from headrace.distribute.cluster_spec import ClusterSpec
+from headrace.distribute.resolver.cluster_spec import ClusterSpec
 from headrace.framework.support import protos, signatures
 
 _DEFAULT = object()  # not given

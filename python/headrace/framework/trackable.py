@@ -4,6 +4,8 @@ The graph itself, keys and restoring are native (src/train). An edge does not
 keep its child: Python objects keep each other.
 """
 
+import contextlib
+
 from headrace._load import _headrace
 from headrace.framework import dtypes
 
@@ -229,6 +231,25 @@ def _new_node(value):
     for name, child in value._trackable_items():
         node.attach(name, node_of(child))
     return node
+
+
+@contextlib.contextmanager
+def other_node(value, parent, name, children):
+    """Within, `value`, the child `name` of `parent`, has a node of these children alone,
+    {name: object}, and no slots: for files of another layout."""
+    usual = node_of(value)
+    try:
+        object.__setattr__(value, _NODE, None)
+        node = _new_node(value)
+        for other, _ in node.children():
+            node.detach(other)
+        for child, owner in children.items():
+            node.attach(child, node_of(owner))
+        node_of(parent).attach(name, node)
+        yield
+    finally:
+        object.__setattr__(value, _NODE, usual)
+        node_of(parent).attach(name, usual)
 
 
 class _Kept:

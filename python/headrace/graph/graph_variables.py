@@ -63,6 +63,14 @@ def where_it_is_read(graph, caching_device):
     return cached
 
 
+def beside_itself(graph, scope, by_function=True):
+    """A variable and what makes its first value are placed together, where a function
+    makes it: as the contexts around say, or as a group of the variable's name."""
+    if not by_function or graph._node_attrs.get("_class"):
+        return contextlib.nullcontext()
+    return graph._attributes({"_class": [f"loc:@{scope.rstrip('/')}"]})
+
+
 class MayBeSlice:
     """A variable that may be a part of a larger one, as savers then see it."""
 
@@ -95,9 +103,7 @@ class GraphVariable(MayBeSlice, variables.ResourceVariable):
             graph.control_dependencies(None),
             graph.name_scope(name or "Variable") as scope,
         ):
-            # The handle and what makes the first value are placed together.
-            group = {"_class": [f"loc:@{scope.rstrip('/')}"]}
-            with graph.name_scope("Initializer"), graph._attributes(group):
+            with graph.name_scope("Initializer"), beside_itself(graph, scope):
                 value = initial_value() if callable(initial_value) else initial_value
                 value = to_tensor(value, dtype)
             check_outside(graph, value, callable(initial_value))
@@ -112,8 +118,7 @@ class GraphVariable(MayBeSlice, variables.ResourceVariable):
         """Adds the nodes: handle, whether it has a value, first value, read."""
         self._shared_name = scope.rstrip("/")
         self._initial_value = value
-        group = {"_class": [f"loc:@{self._shared_name}"]}
-        with graph._attributes(group):
+        with beside_itself(graph, scope):
             handle = raw.VarHandleOp(
                 dtype=value.dtype,
                 shape=shape,
@@ -125,7 +130,8 @@ class GraphVariable(MayBeSlice, variables.ResourceVariable):
         with graph._exactly_at(handle.device):
             with graph.name_scope("IsInitialized"):
                 raw.VarIsInitializedOp(handle)
-            raw.AssignVariableOp(handle, value, name=f"{scope}Assign/")
+            with graph._attributes({"_class": None}):
+                raw.AssignVariableOp(handle, value, name=f"{scope}Assign/")
             self._initializer = graph._last_operation()
             cached = self._caching_device
             with graph.name_scope("Read"), where_it_is_read(graph, cached):

@@ -27,6 +27,8 @@ def guarded(graph, value, name):
     order = _behind(value.op, known) if known else None
     copied = {}  # names of copies by those of their operations
     for op in order or ():
+        if op.type in _WHOLE:
+            continue
         if any(t.op.name in known or t.op.name in copied for t in op.inputs):
             copied[op.name] = f"{op.name}_{name}"
     if value.op.name not in copied:
@@ -76,6 +78,8 @@ def _copy(graph, ops, copied, known, value):
         node = definition.node.add()
         node.CopyFrom(op.node_def)
         node.name = copied[op.name]
+        # (RefSwitch and its like; what comes in place of the variable is a value.)
+        node.op = op.type.removeprefix("Ref")
         node.input[:] = [text(t) for t in op.inputs]
         node.attr.pop("_class", None)
     wanted = f"{copied[value.op.name]}:{value.value_index}"

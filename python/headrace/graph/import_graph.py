@@ -85,10 +85,10 @@ def import_graph_def(
         graph._core, bytes_, prefix, uniquify, inputs, elements
     )
     if unused:
-        missing = [key for key in input_map if _input_name(key) in unused]
+        missing = [n for n in map(_input_name, input_map) if n in unused]
         raise ValueError(
             "Attempted to map inputs that were not found in graph_def: "
-            f"[{', '.join(map(str, missing))}]"
+            f"[{', '.join(missing)}]"
         )
     if return_elements is None:
         return None

@@ -82,11 +82,13 @@ class RefVariable(graph_variables.MayBeSlice):
             graph.control_dependencies(None),
             graph.name_scope(name or "Variable") as scope,
         ):
-            value = _initial(graph, initial_value, dtype)
-            self._make(graph, scope, value, shape, validate_shape)
+            by_function = callable(initial_value)
+            with graph_variables.beside_itself(graph, scope, by_function):
+                value = _initial(graph, initial_value, dtype)
+            self._make(graph, scope, value, shape, validate_shape, by_function)
         graph_variables.collect(graph, self, collections, self.trainable)
 
-    def _make(self, graph, scope, value, shape, validate_shape):
+    def _make(self, graph, scope, value, shape, validate_shape, by_function):
         """Adds the nodes: the variable, its assignment and the value that is read."""
         if shape is not None:
             shape = tensor_shape.as_shape(shape)
@@ -95,7 +97,8 @@ class RefVariable(graph_variables.MayBeSlice):
         if validate_shape and not shape.is_fully_defined():
             raise ValueError(f"initial_value must have a shape specified: {value}")
         self.initial_value = value
-        self._reference = raw.VariableV2(shape=shape, dtype=value.dtype, name=scope)
+        with graph_variables.beside_itself(graph, scope, by_function):
+            self._reference = raw.VariableV2(shape=shape, dtype=value.dtype, name=scope)
         first = guarded_values.guarded(graph, value, scope.rstrip("/"))
         self.initializer = raw.Assign(
             self._reference,

@@ -121,7 +121,9 @@ def of(dtype):
 
 
 def deserialize(config, custom_objects=None):
-    """The policy of a configuration."""
+    """The policy of a configuration; ValueError for one of something else."""
+    if config.get("class_name") != "Policy":
+        raise ValueError(f"Unknown policy: {config}")
     return of(config)
 
 

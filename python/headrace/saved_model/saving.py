@@ -195,7 +195,9 @@ class _Saver:
     def _add(self, obj):
         w = self._writer
         if isinstance(obj, _headrace.VariableBase):
-            return self._add_variable(obj)
+            # A strategy's variable is saved as one of its copies.
+            whole = hasattr(obj, "_saved_variable")
+            return self._add_variable(obj._saved_variable() if whole else obj)
         if getattr(obj, "_should_act_as_resource_variable", False):
             return self._add_variable(_stood_for(obj, self._options))
         if isinstance(obj, Function):
@@ -463,6 +465,8 @@ def _identifier(obj):
     ):
         if isinstance(obj, cls):
             return identifier
+    if hasattr(type(obj), "_saved_identifier"):
+        return obj._saved_identifier
     return "_generic_user_object"
 
 

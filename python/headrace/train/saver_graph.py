@@ -155,18 +155,27 @@ def saveables(variables):
     return found
 
 
-def _strings(values):
-    return conversion.constant(values, dtype=dtypes.string, shape=[len(values)])
+def _called(items, op):
+    """(name, names, slices) of an operation of that kind: its own name, and what it
+    is told of the items, tensors of strings that are named under it."""
+    graph = stack.current()  # None: eager, where names are for nothing
+    name = graph.unique_name(op, mark_as_used=False) if graph else op
+    told = {
+        "tensor_names": [s.name for s in items],
+        "shape_and_slices": [s.slice_spec for s in items],
+    }
+    made = [
+        conversion.constant(texts, dtypes.string, [len(texts)], f"{name}/{what}/")
+        for what, texts in told.items()
+    ]
+    return f"{name}/", *made
 
 
 def _add_save(prefix, items, first_format):
-    names = _strings([s.name for s in items])
-    slices = _strings([s.slice_spec for s in items])
     tensors = [s.to_save() for s in items]
-    if first_format:
-        raw.SaveSlices(prefix, names, slices, tensors, name="SaveSlices")
-    else:
-        raw.SaveV2(prefix, names, slices, tensors, name="SaveV2")
+    name, *told = _called(items, "SaveSlices" if first_format else "SaveV2")
+    save = raw.SaveSlices if first_format else raw.SaveV2
+    save(prefix, *told, tensors, name=name)
     with execution.control_dependencies([stack.last_operation()]):
         return array_ops.identity(prefix, name="control_dependency")
 
@@ -224,13 +233,8 @@ def restore(filename, items, sequentially, reshape):
 
 
 def _restore_together(filename, items, reshape):
-    values = raw.RestoreV2(
-        filename,
-        _strings([s.name for s in items]),
-        _strings([s.slice_spec for s in items]),
-        dtypes=[s.dtype for s in items],
-        name="RestoreV2",
-    )
+    name, *told = _called(items, "RestoreV2")
+    values = raw.RestoreV2(filename, *told, dtypes=[s.dtype for s in items], name=name)
     return [item.assign(value, reshape) for item, value in zip(items, values)]
 
 

@@ -30,6 +30,28 @@ from headrace.v1 import (
 from headrace.v1.partial_runs import PartialRun
 
 
+def _flat_items(feed_dict):
+    """Pairs of a feed: keys that are tuples and what is within, with their values'
+    parts. ValueError where these are not as many."""
+    flat = {}
+    for key, value in feed_dict.items():
+        keys, values = [key], [value]
+        if nest.is_nested(key) and not getattr(key, "_is_composite_tensor", False):
+            keys, values = nest.flatten(key), nest.flatten(value)
+        if len(keys) != len(values):
+            raise ValueError(
+                f"Could not flatten dictionary. Key had {len(keys)} elements, but value "
+                f"had {len(values)} elements. Key: {keys}, value: {values}."
+            )
+        for k, v in zip(keys, values):
+            if k in flat:
+                raise ValueError(
+                    f"Cannot flatten dict because this key is not unique: {k}"
+                )
+            flat[k] = v
+    return flat.items()
+
+
 class _AsDefault:
     def __init__(self, session):
         self._session = session
@@ -340,7 +362,7 @@ class BaseSession:
 
     def _feeds(self, feed_dict):
         feeds, values = [], []
-        for key, value in (feed_dict or {}).items():
+        for key, value in _flat_items(feed_dict or {}):
             for k, v in self._expanded(key, value):
                 try:
                     tensor = self._graph.as_graph_element(k, allow_operation=False)
@@ -357,8 +379,6 @@ class BaseSession:
         if getattr(type(key), "_is_composite_tensor", False):
             parts = key._fed(value) if hasattr(key, "_fed") else value
             return list(zip(key._components(), parts))
-        if isinstance(key, (list, tuple)):
-            return list(zip(key, value))
         return [(key, value)]
 
     def _value(self, tensor, value):

@@ -99,8 +99,23 @@ def test_older_names_of_specs():
 
 
 def test_what_pipelines_do_not_do_is_said():
-    for name in ("DatasetToGraph", "DatasetToGraphV2", "DataServiceDatasetV4"):
+    for name in ("RegisterDatasetV2", "DataServiceDatasetV4"):
         with pytest.raises(AttributeError, match=f"raw_ops.{name} is not supported: "):
             getattr(tf.raw_ops, name)
     with pytest.raises(AttributeError, match="there is no data service"):
         tf.data.experimental.service.distribute  # noqa: B018
+
+
+def test_iterators_of_a_graph_are_different_ones():
+    with tf.Graph().as_default(), v1.Session() as session:
+        a = v1.data.make_initializable_iterator(D.range(3))
+        b = v1.data.make_initializable_iterator(D.from_tensors((1, 2.0)))
+        session.run([a.initializer, b.initializer])
+        first, second = a.get_next("first"), b.get_next("second")
+        assert first.op.name == "first" and second[1].name == "second:1"
+        assert session.run([first, second]) == [0, (1, 2.0)]
+
+
+def test_a_generator_may_give_an_empty_list_of_texts():
+    made = D.from_generator(lambda: iter([[], ["a"]]), tf.string, [None])
+    assert [x.numpy().tolist() for x in made] == [[], [b"a"]]

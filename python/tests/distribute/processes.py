@@ -8,7 +8,7 @@ import sys
 import time
 
 # A task: it says when it is there, and joins.
-_TASK = """
+TASK = """
 import json, sys
 import headrace as tf
 job, index, cluster = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
@@ -33,29 +33,30 @@ def free_ports(count):
 class Cluster:
     """The addresses of so many tasks a job, and the processes that were started."""
 
-    def __init__(self, python=sys.executable, program=_TASK, **jobs):
+    def __init__(self, **jobs):
         ports = iter(free_ports(sum(jobs.values())))
         self.spec = {
             job: [f"127.0.0.1:{next(ports)}" for _ in range(count)]
             for job, count in jobs.items()
         }
-        self._python, self._program = python, program
         self.processes = {}
 
     def target(self, job, index=0):
         return f"grpc://{self.spec[job][index]}"
 
-    def begin(self, job, index=0):
+    def begin(self, job, index=0, python=sys.executable, program=TASK):
         """Starts a task, and does not wait for it."""
         self.processes[job, index] = subprocess.Popen(
-            [self._python, "-c", self._program, job, str(index), json.dumps(self.spec)],
+            [python, "-c", program, job, str(index), json.dumps(self.spec)],
             stdout=subprocess.PIPE,
             text=True,
         )
 
     def await_ready(self, job, index=0):
         process = self.processes[job, index]
-        assert process.stdout.readline() == "ready\n", process.wait(_SOON)
+        # Others' libraries may say something before.
+        while (line := process.stdout.readline()) != "ready\n":
+            assert line, process.wait(_SOON)
 
     def start(self, job, index=0):
         self.begin(job, index)

@@ -646,3 +646,45 @@ def test_partitioners_refuse():
         PARTS.MinSizePartitioner(0)
     with pytest.raises(ValueError, match="Cannot partition variable along axis 0 when"):
         PARTS.MinSizePartitioner(1)(tf.TensorShape([]), tf.float32)
+
+
+def test_saved_models(strategy, tmp_path):
+    module = tf.Module()
+    with strategy.scope():
+        module.v = tf.Variable(2.0)
+        module.total = tf.Variable(
+            1.0, synchronization=ON_READ, aggregation=Aggregation.SUM
+        )
+        module.mean = tf.Variable(
+            1.0, synchronization=ON_READ, aggregation=Aggregation.MEAN
+        )
+    strategy.run(lambda: module.mean.assign(number() * 4.0))
+    module.f = tf.function(lambda x: x * module.v, input_signature=[tf.TensorSpec([])])
+    tf.saved_model.save(module, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    assert float(loaded.f(tf.constant(3.0))) == 6.0
+    found = [float(v) for v in (loaded.v, loaded.total, loaded.mean)]
+    assert found == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize("what", ["synchronization", "aggregation"])
+def test_modes_that_are_none(strategy, what):
+    with strategy.scope():
+        with pytest.raises(
+            ValueError, match=f"Invalid variable {what} mode: x for vari"
+        ):
+            tf.Variable(1.0, name="v", **{what: "x"})
+
+
+def test_in_sessions(strategy):
+    with tf.Graph().as_default():
+        with strategy.scope():
+            v = tf.compat.v1.get_variable(
+                "v", initializer=1.0, aggregation=Aggregation.SUM, use_resource=True
+            )
+        assert [c.name for c in tf.compat.v1.global_variables()] == ["v:0"]
+        result = strategy.run(lambda: v.assign_add(number() + 1.0))
+        with tf.compat.v1.Session() as session:
+            session.run(tf.compat.v1.global_variables_initializer())
+            assert session.run(list(result.values)) == [4.0, 4.0]
+            assert session.run([c.read_value() for c in v.values]) == [4.0, 4.0]

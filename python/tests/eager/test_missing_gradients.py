@@ -233,3 +233,17 @@ def test_what_gradients_may_begin_with(target, given, error, text):
         with pytest.raises(error, match=text):
             tf.gradients(of[target], x, grad_ys=of[given] if given else None)
         assert tf.gradients(of["c"], x, grad_ys=of["c"])[0] is not None
+
+
+def test_an_operation_may_take_the_gradient_of_another_kind():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        x = tf.constant([-2.0, 3.0])
+        with graph.gradient_override_map({"Sign": "Identity"}):
+            y = tf.sign(x)
+        slope = v1.gradients(y, x, grad_ys=tf.constant([5.0, 7.0]))[0]
+        assert session.run([y, slope])[1].tolist() == [5, 7]
+        with graph.gradient_override_map({"Sign": "MatMul"}):  # has attributes more
+            y = tf.sign(x)
+        with pytest.raises(LookupError):
+            v1.gradients(y, x)

@@ -1,6 +1,7 @@
 """What sessions take for fetches; messages are those of TensorFlow 2.21."""
 
 import headrace as tf
+import numpy as np
 import pytest
 
 v1 = tf.compat.v1
@@ -51,3 +52,33 @@ def test_results_of_loops(run):
     assert run(v1.while_loop(below(3), more, [0])) == 3
     assert run(v1.while_loop(below(3), more, [0], return_same_structure=True)) == [3]
     assert run(tf.while_loop(below(3), lambda i: [i + 1], [0])) == [3]
+
+
+def test_keys_of_feeds_may_be_nested():
+    with tf.Graph().as_default(), v1.Session() as session:
+        a, b, c = (v1.placeholder(tf.float32, [], name=n) for n in "abc")
+        total = a + 2 * b + 4 * c
+        state = v1.nn.rnn_cell.LSTMStateTuple
+        assert session.run(total, {(a, (b, c)): (1, (2, 3))}) == 17
+        assert session.run(total, {(state(a, b), c): [state(1, 2), 3]}) == 17
+        assert session.run(total, {((a,), b): (1, 2), c: 3}) == 17
+        with pytest.raises(ValueError, match="Key had 2 elements, but value had 3 ele"):
+            session.run(total, {(a, b): (1, 2, 3), c: 3})
+        with pytest.raises(ValueError, match="this key is not unique: Tensor"):
+            session.run(total, {(a, b): (1, 2), (b, c): (2, 3)})
+
+
+def test_a_random_operation_goes_on_whatever_is_fetched():
+    # Its place in its stream is the session's, as in TensorFlow 2.21.
+    with tf.Graph().as_default(), v1.Session() as session:
+        drawn = v1.random_uniform([2], seed=3)
+        twice, loop = drawn * 2, v1.while_loop(lambda i: i < 1, lambda i: i + 1, [0])
+        found = [session.run(drawn), session.run(twice) / 2]
+        found += [session.run([drawn, loop])[0], session.run([twice, drawn])[1]]
+        assert len({float(f[0]) for f in found}) == 4
+        again = v1.random_uniform([2], seed=3)
+        for f in found:
+            np.testing.assert_array_equal(session.run(again), f)
+    with tf.Graph().as_default(), v1.Session() as session:  # each session its own
+        drawn = v1.random_uniform([2], seed=3)
+        np.testing.assert_array_equal(session.run(drawn), found[0])

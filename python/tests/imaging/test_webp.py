@@ -88,7 +88,10 @@ def test_images_of_any_format():
 @pytest.mark.parametrize(
     "call, text",
     [
-        (lambda f: raw.DecodeWebP(contents=f["lossless"], channels=1), "3 or 4 channels"),
+        (
+            lambda f: raw.DecodeWebP(contents=f["lossless"], channels=1),
+            "3 or 4 channels",
+        ),
         (
             lambda f: raw.DecodeWebP(contents=f["lossless"], channels=2),
             "`channels` must be 0, 1, 3 or 4 but got 2",

@@ -11,6 +11,8 @@ import pytest
 import whole_cases
 
 import headrace as tf
+from headrace import _protos
+from headrace.keras.engine import folder
 
 h5py = pytest.importorskip("h5py")
 GOLDEN = pathlib.Path(__file__).parents[3] / "tests/golden/keras/whole"
@@ -270,3 +272,50 @@ def test_asks_before_it_replaces(tmp_path, monkeypatch):
     monkeypatch.setattr("builtins.input", lambda text: "y")
     model.save(path, overwrite=False)
     assert zipfile.is_zipfile(path)
+
+
+def test_folders_say_what_tf_keras_needs_of_each_layer(tmp_path):
+    """tf_keras 2.21 loads such folders as a Sequential and a Functional (tried by hand);
+    these are the rows by which it does."""
+    model = tf.keras.Sequential(
+        [
+            tf.keras.layers.Input((3,)),
+            tf.keras.layers.Dense(4),
+            tf.keras.layers.Dense(2),
+        ],
+        name="seq",
+    )
+    model.compile("adam", "mse")
+    model.fit(np.ones([4, 3]), np.ones([4, 2]), verbose=0)
+    path = str(tmp_path / "seq")
+    model.save(path, save_format="tf")
+    saved = _protos.message(folder._MESSAGE)()
+    with open(path + "/keras_metadata.pb", "rb") as f:
+        saved.ParseFromString(f.read())
+    rows = {n.node_path: (n.identifier, json.loads(n.metadata)) for n in saved.nodes}
+    assert [(p, r[0]) for p, r in rows.items()] == [
+        ("root", "_tf_keras_sequential"),
+        ("root.layer_with_weights-0", "_tf_keras_layer"),
+        ("root.layer_with_weights-1", "_tf_keras_layer"),
+    ]
+    row = rows["root.layer_with_weights-0"][1]
+    assert (row["class_name"], row["config"]["units"]) == ("Dense", 4)
+    assert row["build_input_shape"] == {"class_name": "TensorShape", "items": [None, 3]}
+    graph = _protos.message("tensorflow.SavedModel")()
+    with open(path + "/saved_model.pb", "rb") as f:
+        graph.ParseFromString(f.read())
+    nodes = graph.meta_graphs[0].object_graph_def.nodes
+    below = {c.local_name: nodes[c.node_id] for c in nodes[0].children}
+    optimizer = below["optimizer"]
+    assert optimizer.user_object.identifier == "experimentalOptimizer"
+    names = {c.local_name for c in optimizer.children}
+    assert not optimizer.slot_variables and names == {
+        *("_variables", "_iterations", "_learning_rate", "_momentums", "_velocities")
+    }
+    # The model itself goes on with slots, and reads what it wrote.
+    again = tf.keras.models.load_model(path)
+    assert int(again.optimizer.iterations) == 1
+    names = {
+        n for n, _ in tf.train.list_variables(tf.train.Checkpoint(m=model).save(path))
+    }
+    assert any(".OPTIMIZER_SLOT" in name for name in names)

@@ -205,11 +205,16 @@ def members_that_say_their_ranks(tf, raw):
     pairs = []
     nothing = tf.zeros([0, 0], tf.int32)
     inputs = [[1.0, 4.0], [3.0, 2.0]]
-    merged = {"Add": [4.0, 6.0], "Mul": [3.0, 8.0], "Min": [1.0, 2.0], "Max": [3.0, 4.0]}
+    merged = {
+        "Add": [4.0, 6.0],
+        "Mul": [3.0, 8.0],
+        "Min": [1.0, 2.0],
+        "Max": [3.0, 4.0],
+    }
     key = next(_keys)
 
     def work(i):
-        size, group, rank = _ints(tf, 2, key, 1 - i)
+        size, group, rank = _ints(tf, 2, key, i)
         door = raw.CollectiveInitializeCommunicator(
             group_key=group, rank=rank, group_size=size
         )
@@ -221,7 +226,9 @@ def members_that_say_their_ranks(tf, raw):
         reduced = [raw.CollectiveReduceV3(reduction=kind, **how) for kind in merged]
         return [*reduced, raw.CollectiveAllToAllV3(**how)]
 
-    for given, exchanged in zip(_threads(2, work), [[2.0, 4.0], [3.0, 1.0]], strict=True):
+    for given, exchanged in zip(
+        _threads(2, work), [[1.0, 3.0], [4.0, 2.0]], strict=True
+    ):
         for x, wanted in zip(given, [*merged.values(), exchanged], strict=True):
             pairs += [x, np.float32(wanted)]
     for device, group in [(0, 11), (3, 12), (4, 10), (5, 10)]:

@@ -8,7 +8,7 @@ from rows_of_data import _elements, _kinds, _range
 
 def _nodes(tf, serialized):
     graph = tf.compat.v1.GraphDef.FromString(serialized.numpy())
-    return ["{}({})".format(n.name, ",".join(n.input)) for n in graph.node]
+    return tf.constant(["{}({})".format(n.name, ",".join(n.input)) for n in graph.node])
 
 
 _BATCHED = [
@@ -38,7 +38,7 @@ def datasets_there_and_back(tf, raw):
     pairs = []
     for op in (raw.DatasetToGraph, raw.DatasetToGraphV2):
         graph = op(input_dataset=made)
-        pairs += [_nodes(tf, graph), np.array(_BATCHED, object)]
+        pairs += [_nodes(tf, graph), np.array([n.encode() for n in _BATCHED], object)]
         back = raw.DatasetFromGraph(graph_def=graph)
         rows = _elements(tf, raw, back, tf.int64, shapes=[[None]])
         pairs += [np.concatenate([np.ravel(x) for x in rows]), np.arange(5)]
@@ -60,7 +60,7 @@ def checked_pipelines(tf, raw):
             input_dataset=_range(tf, raw, 3), transformations=wanted, **_kinds(tf)
         )
         try:
-            return np.array([int(x[0]) for x in _elements(tf, raw, made)])
+            return np.array([int(x) for x in _elements(tf, raw, made)])
         except tf.errors.InvalidArgumentError:
             return np.array([-1])
 

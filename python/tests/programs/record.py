@@ -3,9 +3,11 @@
 PYTHON python/tests/programs/record.py [NAME ...]
 
 The output of each program with tf_keras, as Keras 2 is what headrace.keras is, or with
-Keras 3 where the program's first line says so.
+Keras 3 where the program's first line says so. Programs whose first line names 2.15 use
+estimators, which TensorFlow had until then: that version's PYTHON records these alone.
 """
 
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -13,6 +15,7 @@ import sys
 
 HERE = pathlib.Path(__file__).parent
 GOLDEN = HERE.parents[2] / "tests" / "golden" / "programs"
+OLD = importlib.util.find_spec("tensorflow_estimator") is not None
 
 
 def main(names):
@@ -20,7 +23,10 @@ def main(names):
         if name == "record" or name.startswith("test_"):
             continue
         with open(HERE / f"{name}.py") as f:
-            legacy = "0" if "Keras 3" in f.readline() else "1"
+            line = f.readline()
+        if ("2.15" in line) != OLD:
+            continue
+        legacy = "0" if OLD or "Keras 3" in line else "1"
         environment = dict(
             os.environ, TF_USE_LEGACY_KERAS=legacy, TF_CPP_MIN_LOG_LEVEL="3"
         )

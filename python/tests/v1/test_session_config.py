@@ -114,7 +114,6 @@ def test_devices_of_a_session():
         ({"graph": 3}, TypeError, 'must be a tf.Graph, but got "int"'),
         ({"target": 3}, TypeError, 'must be a string, but got "int"'),
         ({"target": "x"}, tf.errors.NotFoundError, "No session factory registered"),
-        ({"target": "grpc://a:1"}, NotImplementedError, "grpc://a:1"),
     ],
 )
 def test_wrong_arguments(arguments, error, match):

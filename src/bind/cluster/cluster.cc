@@ -11,9 +11,9 @@
 #include "bind/python/graph_object.h"
 #include "bind/value/numpy_array.h"
 #include "bind/value/tensor_object.h"
-#include "distributed/client.h"
 #include "distributed/load.h"
-#include "distributed/server.h"
+#include "distributed/task/client.h"
+#include "distributed/task/server.h"
 
 namespace nb = nanobind;
 
@@ -114,9 +114,8 @@ class ClusterSessionCore {
     }
     std::vector<Tensor> fetched;
     tensorflow::RunMetadata metadata;
-    Unlocked([&] {
-      return session_->Run(std::move(request), &fetched, &metadata);
-    });
+    Unlocked(
+        [&] { return session_->Run(std::move(request), &fetched, &metadata); });
     return nb::make_tuple(Arrays(std::move(fetched)), Written(metadata));
   }
 
@@ -140,9 +139,8 @@ class ClusterSessionCore {
                    nb::sequence feeds, nb::sequence values) {
     StepRequest request = RequestOf(fetches, nb::list(), feeds, values);
     std::vector<Tensor> fetched;
-    Unlocked([&] {
-      return session_->RunPart(run, std::move(request), &fetched);
-    });
+    Unlocked(
+        [&] { return session_->RunPart(run, std::move(request), &fetched); });
     return Arrays(std::move(fetched));
   }
 
@@ -257,9 +255,8 @@ void ResetCluster(const std::string& target,
     for (const std::string& c : containers) request.add_container(c);
     for (const std::string& f : filters) request.add_device_filters(f);
     tensorflow::ResetResponse response;
-    return stub->Call(
-        "Reset", request, &response,
-        distributed::Clock::now() + distributed::kRendezvousTime);
+    return stub->Call("Reset", request, &response,
+                      distributed::Clock::now() + distributed::kRendezvousTime);
   });
 }
 

@@ -20,6 +20,7 @@
 #include "runtime/executable.h"
 #include "runtime/function_caller.h"
 #include "runtime/placement.h"
+#include "runtime/stateful_kernels.h"
 #include "runtime/waiting_steps.h"
 
 namespace nb = nanobind;
@@ -51,7 +52,10 @@ class SessionCore {
 
   // The session's Python object keeps that of the graph.
   explicit SessionCore(PyGraph& g)
-      : graph_(g.graph()), builder_(g.builder()), caller_(graph_->library()) {
+      : graph_(g.graph()),
+        builder_(g.builder()),
+        caller_(graph_->library()),
+        kernels_(graph_.get()) {
     services_.resources = &resources_;
     services_.functions = &caller_;
   }
@@ -196,6 +200,7 @@ class SessionCore {
       Status placed = CheckPlacement(out, targets, processors);
       if (!placed.ok()) ThrowStatus(placed);
     }
+    const StatefulKernelsScope kept(&kernels_);
     StatusOr<std::unique_ptr<Executable>> made =
         Executable::Make(*graph_, in, out, targets, graph_->library().get());
     if (!made.ok()) ThrowStatus(made.status());
@@ -228,6 +233,7 @@ class SessionCore {
   std::shared_ptr<Graph> graph_;
   const GraphBuilder& builder_;
   LibraryCaller caller_;
+  StatefulKernels kernels_;
   ResourceManager resources_;
   CancellationToken closing_;
   RunServices services_;

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "data/anonymous_resource.h"
 #include "base/random/philox.h"
+#include "data/anonymous_resource.h"
 #include "op/op.h"
 #include "op/resource.h"
 

@@ -11,9 +11,9 @@ StatusOr<std::shared_ptr<MasterSession>> Master::Create(
       worker_->cluster()->def().default_session_config();
   config.MergeFrom(request.config());
   *request.mutable_config() = std::move(config);
-  HR_ASSIGN_OR_RETURN(auto session,
-                      MasterSession::Make(worker_, request,
-                                          DeadlineOr(deadline, kRendezvousTime)));
+  HR_ASSIGN_OR_RETURN(
+      auto session, MasterSession::Make(worker_, request,
+                                        DeadlineOr(deadline, kRendezvousTime)));
   {
     MutexLock lock(mutex_);
     if (!stopped_) {

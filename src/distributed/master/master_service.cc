@@ -22,16 +22,16 @@ StatusOr<StepRequest> StepOf(const RunStepRequest& request) {
 
 Status RunStep(Master& master, const RunStepRequest& request,
                RunStepResponse* response) {
-  HR_RETURN_IF_ERROR(master.requests.Track(request.request_id(),
-                                           "RunStep (Master)", request));
+  HR_RETURN_IF_ERROR(
+      master.requests.Track(request.request_id(), "RunStep (Master)", request));
   HR_ASSIGN_OR_RETURN(const auto session,
                       master.Find(request.session_handle()));
   HR_ASSIGN_OR_RETURN(StepRequest step, StepOf(request));
   const std::vector<std::string> names = step.fetches;
   std::vector<Tensor> fetched;
   if (request.partial_run_handle().empty()) {
-    HR_RETURN_IF_ERROR(session->Run(std::move(step), &fetched,
-                                    response->mutable_metadata()));
+    HR_RETURN_IF_ERROR(
+        session->Run(std::move(step), &fetched, response->mutable_metadata()));
   } else {
     HR_RETURN_IF_ERROR(session->RunPart(request.partial_run_handle(),
                                         std::move(step), &fetched));
@@ -172,9 +172,8 @@ MasterTable TableOf(const std::shared_ptr<Master>& m) {
         return Create(*m, in, deadline, out);
       });
   Add<ExtendSessionRequest, ExtendSessionResponse>(
-      &table, "ExtendSession", [m](const auto& in, auto, auto* out) {
-        return Extend(*m, in, out);
-      });
+      &table, "ExtendSession",
+      [m](const auto& in, auto, auto* out) { return Extend(*m, in, out); });
   Add<CloseSessionRequest, CloseSessionResponse>(
       &table, "CloseSession", [m](const auto& in, auto, auto*) {
         return m->Close(in.session_handle());
@@ -183,18 +182,17 @@ MasterTable TableOf(const std::shared_ptr<Master>& m) {
       &table, "ListDevices", [m](const auto& in, auto deadline, auto* out) {
         return ListDevices(*m, in, deadline, out);
       });
-  Add<ResetRequest, ResetResponse>(
-      &table, "Reset", [m](const auto& in, auto deadline, auto*) {
-        return m->Reset(in, deadline);
-      });
-  Add<RunStepRequest, RunStepResponse>(
-      &table, "RunStep", [m](const auto& in, auto, auto* out) {
-        return RunStepOrSay(*m, in, out);
-      });
+  Add<ResetRequest, ResetResponse>(&table, "Reset",
+                                   [m](const auto& in, auto deadline, auto*) {
+                                     return m->Reset(in, deadline);
+                                   });
+  Add<RunStepRequest, RunStepResponse>(&table, "RunStep",
+                                       [m](const auto& in, auto, auto* out) {
+                                         return RunStepOrSay(*m, in, out);
+                                       });
   Add<PartialRunSetupRequest, PartialRunSetupResponse>(
-      &table, "PartialRunSetup", [m](const auto& in, auto, auto* out) {
-        return SetUp(*m, in, out);
-      });
+      &table, "PartialRunSetup",
+      [m](const auto& in, auto, auto* out) { return SetUp(*m, in, out); });
   Add<MakeCallableRequest, MakeCallableResponse>(
       &table, "MakeCallable", [m](const auto& in, auto, auto* out) {
         return MakeCallable(*m, in, out);

@@ -117,10 +117,9 @@ StatusOr<std::shared_ptr<MasterSession>> MasterSession::Make(
     HR_RETURN_IF_ERROR(made->SetGraph(request.graph_def()));
   }
   const auto& filters = request.config().device_filters();
-  HR_ASSIGN_OR_RETURN(
-      made->tasks_,
-      FindTasks(*made->worker_, *made->cluster_,
-                {filters.begin(), filters.end()}, deadline));
+  HR_ASSIGN_OR_RETURN(made->tasks_,
+                      FindTasks(*made->worker_, *made->cluster_,
+                                {filters.begin(), filters.end()}, deadline));
   HR_RETURN_IF_ERROR(made->MakeWorkerSessions(deadline));
   return made;
 }
@@ -354,7 +353,8 @@ Status MasterSession::RunPart(const std::string& name, StepRequest request,
     MutexLock lock(mutex_);
     const auto it = partial_runs_.find(name);
     if (it == partial_runs_.end()) {
-      return InvalidArgument("Must run 'setup' before performing partial runs!");
+      return InvalidArgument(
+          "Must run 'setup' before performing partial runs!");
     }
     run = it->second;
   }

@@ -68,7 +68,8 @@ class MasterSession {
 
   MasterSession() = default;
   Status MakeWorkerSessions(Clock::time_point deadline);
-  Status SetGraph(tensorflow::GraphDef def) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status SetGraph(tensorflow::GraphDef def)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StatusOr<std::shared_ptr<const Plan>> PlanOf(const StepRequest& request);
   StatusOr<std::shared_ptr<const Plan>> MakePlan(const StepRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

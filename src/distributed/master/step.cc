@@ -9,8 +9,8 @@ namespace {
 // Where an error comes from, as upstream says it.
 Status From(const DeviceName& task, const Status& s) {
   if (s.ok()) return s;
-  Status named(s.code(), absl::StrCat("From ", task.ToString(), ":\n",
-                                      s.message()));
+  Status named(s.code(),
+               absl::StrCat("From ", task.ToString(), ":\n", s.message()));
   return named;
 }
 
@@ -54,8 +54,7 @@ void Step::Start(StepPart& part, Calls& calls) {
   }
   for (const auto& [key, to] : part.fetches) request.add_recv_key(key);
   calls.Start(*part.task->channel, absl::StrCat(kWorkerService, "RunGraph"),
-              WriteMessage(request), {},
-              [&part](const Answer& answer) {
+              WriteMessage(request), {}, [&part](const Answer& answer) {
                 return From(part.task->name, ReadRun(answer, &part));
               });
 }

@@ -15,7 +15,7 @@ struct StepPart {
   StepPart(const Task& t, const std::string& g) : task(&t), graph(g) {}
 
   const Task* task;
-  std::string graph;  // its handle there
+  std::string graph;                                     // its handle there
   std::vector<std::pair<std::string, Tensor>> feeds;     // by key
   std::vector<std::pair<std::string, Tensor*>> fetches;  // and where to
   tensorflow::StepStats stats;

@@ -17,9 +17,10 @@ struct Task {
   std::vector<tensorflow::DeviceAttributes> devices;
 };
 
-// Those of the cluster that one of `filters` (names of devices, perhaps in part)
-// stands for, all without filters; `worker`'s own always, first. Waits for
-// those that are not up yet, until `deadline`; tells of it every ten seconds.
+// Those of the cluster that one of `filters` (names of devices, perhaps in
+// part) stands for, all without filters; `worker`'s own always, first. Waits
+// for those that are not up yet, until `deadline`; tells of it every ten
+// seconds.
 StatusOr<std::vector<Task>> FindTasks(Worker& worker, Cluster& cluster,
                                       const std::vector<std::string>& filters,
                                       Clock::time_point deadline);

@@ -224,10 +224,12 @@ StatusOr<ReadMessage> ReadResponse(const Bytes& bytes) {
 
 StatusOr<Bytes> EncodeReceived(const ReceivedTensor& received) {
   Bytes content;
-  std::string proto;
-  if (!received.is_dead) {
-    HR_ASSIGN_OR_RETURN(proto, ProtoOf(received.tensor, &content));
+  Tensor tensor = received.tensor;
+  if (received.is_dead) {
+    // TensorFlow ends the process of a reader that is told no dtype.
+    HR_ASSIGN_OR_RETURN(tensor, Tensor::Allocate(DType::kFloat, Shape({0})));
   }
+  HR_ASSIGN_OR_RETURN(const std::string proto, ProtoOf(tensor, &content));
   std::string head = Head(received, proto, content.size());
   if (content.size() > kAlone) {
     Bytes message(std::move(head));

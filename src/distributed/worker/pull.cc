@@ -115,10 +115,10 @@ class Puller : public std::enable_shared_from_this<Puller> {
 };
 
 // Reads a request, and waits for what it asks for.
-void Give(const std::shared_ptr<Worker>& worker,
-          const std::shared_ptr<ServerCall>& call, const Bytes& bytes,
-          std::function<void(const tensorflow::RecvTensorRequest&, SentValue)>
-              give) {
+void Give(
+    const std::shared_ptr<Worker>& worker,
+    const std::shared_ptr<ServerCall>& call, const Bytes& bytes,
+    std::function<void(const tensorflow::RecvTensorRequest&, SentValue)> give) {
   const auto request = std::make_shared<tensorflow::RecvTensorRequest>();
   Status s = ReadMessage(bytes, request.get());
   if (s.ok()) {
@@ -159,8 +159,8 @@ struct Sending : std::enable_shared_from_this<Sending> {
 
 std::function<void()> Pull(std::shared_ptr<Channel> channel, int64_t step,
                            const std::string& key, LocalRendezvous::Done done) {
-  const auto puller = std::make_shared<Puller>(std::move(channel), step, key,
-                                               std::move(done));
+  const auto puller =
+      std::make_shared<Puller>(std::move(channel), step, key, std::move(done));
   puller->Begin();
   return [puller] { puller->Cancel(); };
 }

@@ -160,9 +160,9 @@ StatusOr<std::shared_ptr<Executable>> RegisteredGraph::PartialPlan() {
   if (!partial_plan_) {
     std::vector<Node*> targets = targets_;
     targets.insert(targets.end(), client_ends_.begin(), client_ends_.end());
-    HR_ASSIGN_OR_RETURN(partial_plan_,
-                        Executable::Make(*graph_, {}, {}, targets,
-                                         graph_->library().get()));
+    HR_ASSIGN_OR_RETURN(
+        partial_plan_,
+        Executable::Make(*graph_, {}, {}, targets, graph_->library().get()));
   }
   return partial_plan_;
 }

@@ -25,10 +25,13 @@ class RegisteredGraph {
   // `feeds` by key, moved from; `fetched` as `keys` says. InvalidArgument for
   // keys that the graph does not have, or has and is not given.
   Status Run(const RunServices& services, Named feeds,
-             const std::vector<std::string>& keys, std::vector<Tensor>* fetched);
+             const std::vector<std::string>& keys,
+             std::vector<Tensor>* fetched);
   // A run whose feeds and fetches go by the rendezvous, step by step.
   Status RunPartial(const RunServices& services);
-  bool HasFetch(const std::string& key) const { return fetch_at_.contains(key); }
+  bool HasFetch(const std::string& key) const {
+    return fetch_at_.contains(key);
+  }
   bool HasFeed(const std::string& key) const { return feed_at_.contains(key); }
   // The graph as it was registered.
   const tensorflow::GraphDef& def() const { return def_; }

@@ -15,8 +15,8 @@ class StepRendezvous : public LocalRendezvous,
                        public std::enable_shared_from_this<StepRendezvous> {
  public:
   // Begins to fetch the key's value; `done` is called once. What ends it.
-  using Fetch = std::function<std::function<void()>(const RendezvousKey& key,
-                                                    Done done)>;
+  using Fetch =
+      std::function<std::function<void()>(const RendezvousKey& key, Done done)>;
 
   explicit StepRendezvous(DeviceName task) : task_(std::move(task)) {}
 

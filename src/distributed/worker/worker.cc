@@ -91,8 +91,7 @@ Status Worker::CreateSession(
   session->handle = request.session_handle();
   session->cluster = cluster_;
   if (request.server_def().cluster().job_size() > 0) {
-    HR_ASSIGN_OR_RETURN(session->cluster,
-                        cluster_->With(request.server_def()));
+    HR_ASSIGN_OR_RETURN(session->cluster, cluster_->With(request.server_def()));
   }
   session->resources = &resources_;
   if (request.isolate_session_state()) {
@@ -119,6 +118,10 @@ Status Worker::DeleteSession(const std::string& handle) {
   if (const auto it = sessions_.find(handle); it != sessions_.end()) {
     last = std::move(it->second);
     sessions_.erase(it);
+  }
+  // Nobody is left to feed them.
+  for (const auto& [step, run] : partial_runs_) {
+    if (run->session == last) run->token.Cancel();
   }
   return OkStatus();
 }
@@ -207,8 +210,8 @@ Status Worker::RunWhole(GraphRun& run, RegisteredGraph& graph,
   const StopScope stop(run.token);
   std::optional<timeline::OfThisThread> ran;
   if (run.trace) ran.emplace();
-  HR_RETURN_IF_ERROR(graph.Run(services, std::move(run.feeds), run.fetches,
-                               &result->fetched));
+  HR_RETURN_IF_ERROR(
+      graph.Run(services, std::move(run.feeds), run.fetches, &result->fetched));
   if (ran) {
     AddStepStats(ran->events(), &result->step_stats);
     for (auto& device : *result->step_stats.mutable_dev_stats()) {
@@ -295,7 +298,8 @@ void Worker::CleanUp(int64_t step) {
   std::shared_ptr<PartialRun> part;
   {
     MutexLock lock(mutex_);
-    if (auto node = partial_runs_.extract(step)) part = std::move(node.mapped());
+    if (auto node = partial_runs_.extract(step))
+      part = std::move(node.mapped());
   }
   if (part) part->token.Cancel();
   steps_.CleanUp(step);
@@ -326,8 +330,7 @@ std::function<void()> Worker::Receive(
     if (d.name() == key->source.ToString()) device = &d;
   }
   if (device == nullptr) {
-    return refuse(
-        InvalidArgument(key->source.ToString(), " unknown device."));
+    return refuse(InvalidArgument(key->source.ToString(), " unknown device."));
   }
   if (device->incarnation() != key->incarnation) {
     return refuse(Aborted(

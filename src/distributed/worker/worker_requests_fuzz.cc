@@ -1,6 +1,6 @@
-// Any bytes as a request to a worker: the first byte says which method, the rest
-// is the message. Graphs are registered and planned; what runs is a graph of the
-// fuzzer's own, whatever the request feeds, fetches and names.
+// Any bytes as a request to a worker: the first byte says which method, the
+// rest is the message. Graphs are registered and planned; what runs is a graph
+// of the fuzzer's own, whatever the request feeds, fetches and names.
 #include <cstddef>
 #include <cstdint>
 

@@ -32,8 +32,8 @@ StatusOr<GraphRun> RunOf(const RunGraphRequest& request) {
   return run;
 }
 
-Status RunGraph(Worker& worker, CallScope& scope, const RunGraphRequest& request,
-                RunGraphResponse* response) {
+Status RunGraph(Worker& worker, CallScope& scope,
+                const RunGraphRequest& request, RunGraphResponse* response) {
   HR_RETURN_IF_ERROR(worker.run_requests.Track(request.request_id(),
                                                "RunGraph (Worker)", request));
   HR_ASSIGN_OR_RETURN(GraphRun run, RunOf(request));
@@ -44,7 +44,8 @@ Status RunGraph(Worker& worker, CallScope& scope, const RunGraphRequest& request
   for (size_t i = 0; i < keys.size(); ++i) {
     auto* recv = response->add_recv();
     recv->set_name(keys[i]);
-    HR_RETURN_IF_ERROR(TensorToProto(result.fetched[i], recv->mutable_tensor()));
+    HR_RETURN_IF_ERROR(
+        TensorToProto(result.fetched[i], recv->mutable_tensor()));
   }
   if (request.exec_opts().record_timeline()) {
     *response->mutable_step_stats() = std::move(result.step_stats);
@@ -89,14 +90,14 @@ std::map<std::string, Method> WorkerMethods(std::shared_ptr<Worker> w) {
           [w](CallScope&, const DeleteWorkerSessionRequest& in, auto*) {
             return w->DeleteSession(in.session_handle());
           }));
-  add("RegisterGraph",
-      OnThread<RegisterGraphRequest, RegisterGraphResponse>(
-          [w](CallScope&, RegisterGraphRequest in,
-              RegisterGraphResponse* out) -> Status {
-            HR_ASSIGN_OR_RETURN(*out->mutable_graph_handle(),
-                                w->RegisterGraph(std::move(in)));
-            return OkStatus();
-          }));
+  add("RegisterGraph", OnThread<RegisterGraphRequest, RegisterGraphResponse>(
+                           [w](CallScope&, RegisterGraphRequest in,
+                               RegisterGraphResponse* out) -> Status {
+                             HR_ASSIGN_OR_RETURN(
+                                 *out->mutable_graph_handle(),
+                                 w->RegisterGraph(std::move(in)));
+                             return OkStatus();
+                           }));
   add("DeregisterGraph",
       OnThread<DeregisterGraphRequest, DeregisterGraphResponse>(
           [w](CallScope&, const DeregisterGraphRequest& in, auto*) {

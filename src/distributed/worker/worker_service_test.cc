@@ -53,9 +53,9 @@ class WorkerServiceTest : public testing::Test {
     Tensor two = *Tensor::Allocate(DType::kFloat, headrace::Shape({2}));
     two.data<float>()[0] = 1;
     two.data<float>()[1] = 2;
-    EXPECT_TRUE(TensorToProto(
-                    two, (*a->mutable_attr())["value"].mutable_tensor())
-                    .ok());
+    EXPECT_TRUE(
+        TensorToProto(two, (*a->mutable_attr())["value"].mutable_tensor())
+            .ok());
     NodeDef* b = AddNode(&graph, "b", "Neg");
     b->add_input("a");
     (*b->mutable_attr())["T"].set_type(DT_FLOAT);
@@ -195,8 +195,8 @@ TEST_F(WorkerServiceTest, BadRequestsHaveUpstreamsWords) {
   receive.set_rendezvous_key("garbage");
   EXPECT_EQ(Call("RecvTensor", receive, &received),
             InvalidArgument("Invalid  rendezvous key: garbage"));
-  receive.set_rendezvous_key(absl::StrCat(kDevice, ";00000000deadbeef;", kOther,
-                                          ";edge_1_b;0:0"));
+  receive.set_rendezvous_key(
+      absl::StrCat(kDevice, ";00000000deadbeef;", kOther, ";edge_1_b;0:0"));
   EXPECT_EQ(
       Call("RecvTensor", receive, &received),
       Aborted("RecvTensor expects a different device incarnation: 3735928559 "
@@ -211,8 +211,8 @@ TEST_F(WorkerServiceTest, BadRequestsHaveUpstreamsWords) {
   EXPECT_EQ(StatusOf(refused).code(), absl::StatusCode::kInvalidArgument);
   for (const char* name : {"Logging", "Tracing"}) {
     EXPECT_EQ(
-        StatusOf(
-            StartCall(methods_, absl::StrCat(kWorkerService, name), "")->answer()),
+        StatusOf(StartCall(methods_, absl::StrCat(kWorkerService, name), "")
+                     ->answer()),
         Unimplemented(name));
   }
 }

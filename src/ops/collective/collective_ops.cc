@@ -96,8 +96,8 @@ Status Gather(KernelContext& c) {
   // Messages speak of the result.
   int64_t rows = 0;
   if (__builtin_mul_overflow(call.shape[0], keys.group_size, &rows)) {
-    return InvalidArgument("a gather of ", keys.group_size, " tensors of shape ",
-                           call.shape, " is too large");
+    return InvalidArgument("a gather of ", keys.group_size,
+                           " tensors of shape ", call.shape, " is too large");
   }
   call.shape.set_dim(0, rows);
   return RunCollective(c, call);
@@ -111,10 +111,9 @@ Status ReduceScatter(KernelContext& c) {
   call.input = c.input(0);
   call.shape = call.input.shape();
   if (call.shape[0] % keys.group_size != 0) {
-    return InvalidArgument("input to reduce-scatter: first dimension size (",
-                           call.shape[0],
-                           ") must be a multiple of the group size (",
-                           keys.group_size, ")");
+    return InvalidArgument(
+        "input to reduce-scatter: first dimension size (", call.shape[0],
+        ") must be a multiple of the group size (", keys.group_size, ")");
   }
   return RunCollective(c, call);
 }
@@ -245,14 +244,13 @@ constexpr char kGathers[] = "The rows of all members, one behind the other.";
 constexpr char kSends[] = "Gives a tensor to all members.";
 constexpr char kReceives[] = "The tensor that another member gives.";
 
-const OpRegistrar reduce =
-    Timed(Merging(First(CollectiveOp("CollectiveReduce", kReduces,
-                                     UnchangedShape,
-                                     ComputeOwn<Reduce<KeysOfAttrs>>)
-                            .Input("input: T"),
-                        kNumbers))
-              .Attr("subdiv_offsets: list(int)")
-              .Attr("wait_for: list(int) = []"));
+const OpRegistrar reduce = Timed(
+    Merging(First(CollectiveOp("CollectiveReduce", kReduces, UnchangedShape,
+                               ComputeOwn<Reduce<KeysOfAttrs>>)
+                      .Input("input: T"),
+                  kNumbers))
+        .Attr("subdiv_offsets: list(int)")
+        .Attr("wait_for: list(int) = []"));
 const OpRegistrar gather =
     Timed(First(CollectiveOp("CollectiveGather", kGathers, DeclaredRows,
                              ComputeOwn<Gather<KeysOfAttrs>>)
@@ -271,12 +269,11 @@ const OpRegistrar receive =
                 kSent)
               .Attr("shape: shape"));
 
-const OpRegistrar reduce_v2 = Divided(
-    Ordered(Timed(Merging(Second(CollectiveOp("CollectiveReduceV2", kReduces,
-                                              UnchangedShape,
-                                              ComputeOwn<Reduce<KeysFrom<1>>>)
-                                     .Input("input: T"))
-                              .Attr(kNumbers)))));
+const OpRegistrar reduce_v2 = Divided(Ordered(Timed(
+    Merging(Second(CollectiveOp("CollectiveReduceV2", kReduces, UnchangedShape,
+                                ComputeOwn<Reduce<KeysFrom<1>>>)
+                       .Input("input: T"))
+                .Attr(kNumbers)))));
 const OpRegistrar reduce_scatter_v2 = Divided(Ordered(Timed(Merging(
     Second(CollectiveOp("CollectiveReduceScatterV2",
                         "Merges the tensors of all members; each gets some of "
@@ -289,24 +286,23 @@ const OpRegistrar gather_v2 =
                                       ComputeOwn<Gather<KeysFrom<1>>>)
                              .Input("input: T"))
                       .Attr(kGathered)));
-const OpRegistrar all_to_all_v2 = Ordered(
-    Timed(Second(CollectiveOp("CollectiveAllToAllV2",
-                              "Row i of each member, for member i.",
-                              UnchangedShape, ComputeOwn<AllToAll>)
-                     .Input("input: T"))
-              .Attr(kNumbers)));
+const OpRegistrar all_to_all_v2 =
+    Ordered(Timed(Second(CollectiveOp("CollectiveAllToAllV2",
+                                      "Row i of each member, for member i.",
+                                      UnchangedShape, ComputeOwn<AllToAll>)
+                             .Input("input: T"))
+                      .Attr(kNumbers)));
 const OpRegistrar send_v2 =
     Timed(Second(CollectiveOp("CollectiveBcastSendV2", kSends, UnchangedShape,
                               ComputeOwn<Send<KeysFrom<1>>>)
                      .Input("input: T"))
               .Attr(kSent));
-const OpRegistrar receive_v2 =
-    Timed(Second(CollectiveOp("CollectiveBcastRecvV2", kReceives,
-                              ShapeFromInput<3>,
-                              ComputeOwn<Receive<KeysFrom<0>>>))
-              .Input("shape: Tshape")
-              .Attr(kSent)
-              .Attr("Tshape: {int32, int64} = int32"));
+const OpRegistrar receive_v2 = Timed(
+    Second(CollectiveOp("CollectiveBcastRecvV2", kReceives, ShapeFromInput<3>,
+                        ComputeOwn<Receive<KeysFrom<0>>>))
+        .Input("shape: Tshape")
+        .Attr(kSent)
+        .Attr("Tshape: {int32, int64} = int32"));
 
 }  // namespace
 }  // namespace headrace

@@ -25,8 +25,8 @@ class Communicator : public Resource {
     CollectiveCall call;
     call.kind = kind;
     call.member = member_;
-    call.instance_key = static_cast<int64_t>(kind) << 40 |
-                        next_[static_cast<int>(kind)]++;
+    call.instance_key =
+        static_cast<int64_t>(kind) << 40 | next_[static_cast<int>(kind)]++;
     return call;
   }
 
@@ -88,8 +88,7 @@ StatusOr<CollectiveCall> NextCall(const KernelContext& c, CollectiveKind kind) {
       auto communicator,
       ResourceAs<Communicator>(c.input(1), c.services().resources));
   if (c.input(2).num_elements() > 0) {
-    return absl::UnimplementedError(
-        "Group assignments are not supported yet.");
+    return absl::UnimplementedError("Group assignments are not supported yet.");
   }
   CollectiveCall call = communicator->Next(kind);
   if (const float s = c.op().float_attr("timeout_seconds"); s > 0) {
@@ -149,8 +148,8 @@ const OpRegistrar all_to_all_v3 =
 std::string Show(const Tensor& t) {
   // As many as upstream shows.
   constexpr int64_t kShown = 3;
-  std::string text = absl::StrCat("Tensor<type: int32 shape: ",
-                                  t.shape().ToString(), " values: ");
+  std::string text = absl::StrCat(
+      "Tensor<type: int32 shape: ", t.shape().ToString(), " values: ");
   const int32_t* v = t.data<int32_t>();
   const int64_t n = std::min(t.num_elements(), kShown);
   absl::StrAppend(&text, "[", absl::StrJoin(v, v + n, " "),

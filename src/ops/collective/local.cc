@@ -39,7 +39,7 @@ struct Group {
   std::set<int> members;  // in the order of ranks
   // Members that wait for the others, and for which instance.
   std::set<std::pair<int, int64_t>> joining;
-  Status status;          // why no call succeeds any more
+  Status status;  // why no call succeeds any more
   std::map<int64_t, Instance> instances;
 
   bool full() const { return static_cast<int64_t>(members.size()) == size; }
@@ -55,9 +55,8 @@ Clock::time_point DeadlineOf(const GroupMember& m) {
   if (!(m.timeout_seconds > 0 && m.timeout_seconds < kLongest)) {
     return Clock::time_point::max();
   }
-  return Clock::now() +
-         std::chrono::microseconds(
-             static_cast<int64_t>(m.timeout_seconds * 1e6));
+  return Clock::now() + std::chrono::microseconds(
+                            static_cast<int64_t>(m.timeout_seconds * 1e6));
 }
 
 int Id(const GroupMember& m) { return m.rank >= 0 ? m.rank : m.processor; }
@@ -88,8 +87,9 @@ class Local : public CollectiveEngine {
       instance->round = nullptr;
       HR_RETURN_IF_ERROR(Finish(group, *round, call));
     } else {
-      const Status s = Await(group, call.member, [&] { return round->done; },
-                             "Collective has timed out during execution.");
+      const Status s = Await(
+          group, call.member, [&] { return round->done; },
+          "Collective has timed out during execution.");
       if (!s.ok() && !round->done) {
         round->given.erase(rank);
         return s;
@@ -184,9 +184,9 @@ class Local : public CollectiveEngine {
     }
     group.members.insert(Id(m));
     if (group.full()) changed_.NotifyAll();
-    const Status s =
-        Await(group, m, [&] { return group.full(); },
-              "Collective has timed out waiting for other workers.");
+    const Status s = Await(
+        group, m, [&] { return group.full(); },
+        "Collective has timed out waiting for other workers.");
     group.joining.erase(call);
     // It may come again, or another one in its place.
     if (!s.ok() && !group.full() && !group.IsJoining(Id(m))) {

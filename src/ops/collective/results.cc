@@ -37,9 +37,11 @@ void MergeInto(const std::string& op, const Tensor& from, Tensor& to) {
     Take<T>(from, to, as_wide([](W a, W b) { return Times(a, b); }));
   } else if (op == "Min") {
     // A NaN stays, whichever side it is on.
-    Take<T>(from, to, as_wide([](W a, W b) { return b < a || b != b ? b : a; }));
+    Take<T>(from, to,
+            as_wide([](W a, W b) { return b < a || b != b ? b : a; }));
   } else {
-    Take<T>(from, to, as_wide([](W a, W b) { return b > a || b != b ? b : a; }));
+    Take<T>(from, to,
+            as_wide([](W a, W b) { return b > a || b != b ? b : a; }));
   }
 }
 
@@ -118,8 +120,7 @@ StatusOr<std::vector<Tensor>> CollectiveResults(
       return Scattered(all, size);
     }
     case CollectiveKind::kGather: {
-      HR_ASSIGN_OR_RETURN(Tensor all,
-                          JoinedRows(inputs, 0, inputs[0].dim(0)));
+      HR_ASSIGN_OR_RETURN(Tensor all, JoinedRows(inputs, 0, inputs[0].dim(0)));
       return std::vector<Tensor>(size, all);
     }
     case CollectiveKind::kAllToAll: {

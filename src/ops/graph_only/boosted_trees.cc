@@ -100,8 +100,9 @@ constexpr TextOp kBoostedTrees[] = {
     {"BoostedTreesPredict",
      "tree_ensemble_handle: resource; bucketized_features: "
      "num_bucketized_features * int32",
-     "logits: float", "num_bucketized_features: int >= 1; logits_dimension: int",
-     "*; n", "n @logits_dimension", true, "What the trees predict."},
+     "logits: float",
+     "num_bucketized_features: int >= 1; logits_dimension: int", "*; n",
+     "n @logits_dimension", true, "What the trees predict."},
     {"BoostedTreesQuantileStreamResourceAddSummaries",
      "quantile_stream_resource_handle: resource; summaries: num_features * "
      "float",

@@ -54,7 +54,8 @@ Status RnnGradient(GradientContext& g) {
   ValueList inputs(g.inputs().begin(), g.inputs().end());
   for (int i = 0; i < kResults; ++i) inputs.push_back(g.output(i));
   for (int i = 0; i < kResults; ++i) inputs.push_back(g.grad_or_zeros(i));
-  for (int i = kResults; i < g.num_outputs(); ++i) inputs.push_back(g.output(i));
+  for (int i = kResults; i < g.num_outputs(); ++i)
+    inputs.push_back(g.output(i));
   AttrMap attrs = g.op().attrs();
   attrs.Erase("is_training");
   const char* const back = first   ? "CudnnRNNBackprop"
@@ -69,7 +70,10 @@ Status RnnGradient(GradientContext& g) {
 
 OpBuilder RnnForward(const char* name, bool third) {
   OpBuilder b(name);
-  b.Input("input: T").Input("input_h: T").Input("input_c: T").Input("params: T");
+  b.Input("input: T")
+      .Input("input_h: T")
+      .Input("input_c: T")
+      .Input("params: T");
   if (third) b.Input("sequence_lengths: int32");
   b.Output("output: T")
       .Output("output_h: T")
@@ -99,7 +103,10 @@ Status RnnBackRule(ShapeContext& c) {
 
 OpBuilder RnnBack(const char* name, bool third) {
   OpBuilder b(name);
-  b.Input("input: T").Input("input_h: T").Input("input_c: T").Input("params: T");
+  b.Input("input: T")
+      .Input("input_h: T")
+      .Input("input_c: T")
+      .Input("params: T");
   if (third) b.Input("sequence_lengths: int32");
   b.Input("output: T")
       .Input("output_h: T")
@@ -128,9 +135,9 @@ const OpRegistrar rnn_back_v3 = RnnBack("CudnnRNNBackpropV3", true)
 
 constexpr TextOp kWeights[] = {
     {"CudnnRNNParamsSize",
-     "num_layers: int32; num_units: int32; input_size: int32",
-     "params_size: S", "T: {bfloat16, half, float, double}; S: {int32, int64}",
-     "*; *; *", "1", false, "How many weights cuDNN's layers have."},
+     "num_layers: int32; num_units: int32; input_size: int32", "params_size: S",
+     "T: {bfloat16, half, float, double}; S: {int32, int64}", "*; *; *", "1",
+     false, "How many weights cuDNN's layers have."},
     {"CudnnRNNCanonicalToParams",
      "num_layers: int32; num_units: int32; input_size: int32; weights: "
      "num_params * T; biases: num_params * T",
@@ -153,8 +160,7 @@ constexpr TextOp kWeights[] = {
      "weights: num_params_weights * T; biases: num_params_biases * T",
      "T: {bfloat16, half, float, double}; num_params_weights: int >= 1; "
      "num_params_biases: int >= 1",
-     "*; *; *; ?", "? ?; ?", false,
-     "Weights and biases out of cuDNN's order."},
+     "*; *; *; ?", "? ?; ?", false, "Weights and biases out of cuDNN's order."},
 };
 // Those of the second version, and the first row, know of projections.
 const bool weights = [] {

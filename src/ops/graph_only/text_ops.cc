@@ -69,10 +69,9 @@ class ShapesByText {
     if (known < 0) {
       sizes_[name] = size;
     } else if (known != size) {
-      return c_.Refuse(
-          DimensionsDiffer(size, known),
-          InvalidArgument("Dimensions must be equal, but are ", size, " and ",
-                          known));
+      return c_.Refuse(DimensionsDiffer(size, known),
+                       InvalidArgument("Dimensions must be equal, but are ",
+                                       size, " and ", known));
     }
     return OkStatus();
   }

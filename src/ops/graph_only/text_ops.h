@@ -1,6 +1,6 @@
 // Ops that upstream's package for CPUs knows and has no kernel of. Graphs that
-// hold them are read, shaped, differentiated and written; what runs them is told
-// that there is no kernel, as upstream tells it.
+// hold them are read, shaped, differentiated and written; what runs them is
+// told that there is no kernel, as upstream tells it.
 #pragma once
 
 #include "op/op.h"

@@ -103,8 +103,8 @@ StatusOr<Tensor> DecodeWebP(StringView bytes, int64_t channels, bool animated) {
       Tensor image,
       Tensor::Allocate(DType::kUint8, Shape{1, height, width, has}));
   const auto decode = has == 4 ? WebPDecodeRGBAInto : WebPDecodeRGBInto;
-  if (decode(data, bytes.size(), image.data<uint8_t>(),
-             height * width * has, static_cast<int>(width * has)) == nullptr) {
+  if (decode(data, bytes.size(), image.data<uint8_t>(), height * width * has,
+             static_cast<int>(width * has)) == nullptr) {
     return InvalidArgument("Failed to decode WebP image.");
   }
   return image;

@@ -61,9 +61,7 @@ class Call {
   }
   // Long enough to come to wait; a call that is slower makes a test easier,
   // never fail.
-  void LetWait() {
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
-  }
+  void LetWait() { std::this_thread::sleep_for(std::chrono::milliseconds(60)); }
   bool done() const { return done_; }
   void Cancel() { token_.Cancel(); }
   Status Join() {

@@ -99,8 +99,7 @@ class Recv : public End, public AwaitingKernel {
 
 // What the other side knows of the value, where who cut the graph says it.
 Status RecvShape(ShapeContext& c) {
-  const auto* shapes =
-      c.op().attrs().Get<std::vector<Shape>>("_output_shapes");
+  const auto* shapes = c.op().attrs().Get<std::vector<Shape>>("_output_shapes");
   if (shapes && shapes->size() == 1) c.set_output(0, shapes->front());
   return OkStatus();
 }

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "serving/json/json_float.h"
 #include "serving/json/json_string.h"
 #include "serving/json/json_text.h"
 
@@ -11,6 +12,10 @@ namespace {
 // Numbers of fewer characters before their exponent, and without one, cannot
 // be over what a double holds.
 constexpr ptrdiff_t kSurelyFinite = 300;
+
+// Floats that are kept of a list at least, and of a body at most: they come on
+// top of the tensor that they are for.
+constexpr size_t kShortestRun = 8, kMostKept = size_t{1} << 20;
 
 class JsonChecker {
  public:
@@ -136,27 +141,83 @@ class JsonChecker {
     }
   }
   // Behind an element of a list: goes on behind those that are numbers without
-  // an exponent, as most of long lists are. What else follows, and what is near
-  // the text's end, is left to Value.
+  // an exponent, as most of long lists are, and keeps them if the member is
+  // wanted. What else follows, and what is near the text's end, is left to
+  // Value.
   void PlainNumbers() {
-    while (end_ - p_ > 16 && *p_ == ',') {
-      const char* p = p_ + 1;
-      if (*p == ' ') [[likely]]
-        ++p;
-      p += *p == '-';
-      const char* start = p;
-      while (end_ - p > 8 && *p >= '0' && *p <= '9') ++p;
-      if (p == start || (*start == '0' && p - start > 1)) return;
-      if (*p == '.') {
-        start = p + 1;
-        p = PastDigits(start, end_);
-        if (p == start) return;
+    std::vector<float>* kept = member_ ? &member_->floats.values : nullptr;
+    const char* begin = p_;
+    size_t first = kept ? kept->size() : 0;
+    for (PlainNumber number; PastPlainNumber(&number); NoteRead()) {
+      if (kept == nullptr) continue;
+      float value;
+      if (kept->size() < kMostKept && number.Value(&value)) {
+        kept->push_back(value);
+        continue;
       }
-      if (p == end_ || (*p != ',' && *p != ']')) return;
-      if (p - p_ >= kSurelyFinite) return;
-      p_ = p;
-      NoteRead();
+      KeepRun(begin, number.begin, first);
+      begin = p_;
+      first = kept->size();
     }
+    if (kept != nullptr) KeepRun(begin, p_, first);
+  }
+
+  struct PlainNumber {
+    const char* begin;  // the comma
+    uint64_t digits;
+    ptrdiff_t count, behind;  // digits in all, and behind the point
+    bool minus;
+
+    bool Value(float* out) const {
+      if (count > 19 || behind > kMostPower ||
+          !NearestFloat(digits, -static_cast<int>(behind), out)) {
+        return false;
+      }
+      *out = minus ? -*out : *out;
+      return true;
+    }
+  };
+
+  // Past a comma and a number, or false, and stays.
+  bool PastPlainNumber(PlainNumber* number) {
+    if (end_ - p_ <= 16 || *p_ != ',') return false;
+    const char* p = p_ + 1;
+    if (*p == ' ') [[likely]]
+      ++p;
+    number->minus = *p == '-';
+    p += number->minus;
+    const char* start = p;
+    uint64_t digits = 0;
+    for (; end_ - p > 8 && *p >= '0' && *p <= '9'; ++p) {
+      digits = digits * 10 + static_cast<uint64_t>(*p - '0');
+    }
+    number->count = p - start;
+    number->behind = 0;
+    if (p == start || (*start == '0' && p - start > 1)) return false;
+    if (*p == '.') {
+      start = p + 1;
+      // Zeros before other digits have no weight.
+      if (digits == 0) number->count = -CountZeros(start, end_);
+      p = ReadDigits(start, end_, &digits);
+      if (p == start) return false;
+      number->behind = p - start;
+      number->count += number->behind;
+    }
+    if (p == end_ || (*p != ',' && *p != ']')) return false;
+    if (p - p_ >= kSurelyFinite) return false;
+    number->digits = digits;
+    number->begin = p_;
+    p_ = p;
+    return true;
+  }
+
+  // The floats from `first` on lie from `begin` to `end`; few are not worth it.
+  void KeepRun(const char* begin, const char* end, size_t first) {
+    JsonFloats& floats = member_->floats;
+    const size_t count = floats.values.size() - first;
+    if (count < kShortestRun) return floats.values.resize(first);
+    floats.runs.push_back(
+        {begin, end, static_cast<int64_t>(first), static_cast<int64_t>(count)});
   }
 
   // A value within a list or object has been read.

@@ -66,6 +66,13 @@ inline const char* ReadDigits(const char* p, const char* end,
   return p;
 }
 
+// Zeros at `p`.
+inline ptrdiff_t CountZeros(const char* p, const char* end) {
+  const char* start = p;
+  while (p != end && *p == '0') ++p;
+  return p - start;
+}
+
 // Reads the number at `p` as std::from_chars does, with the nearest float. The
 // end of the number, or null where from_chars has to look: more than 19 digits,
 // an exponent far from 0, or a value so near to the middle of two floats that
@@ -81,9 +88,9 @@ inline const char* FastFloat(const char* p, const char* end, float* out) {
   }
   ptrdiff_t count = p - start, exponent = 0;
   if (count == 0) return nullptr;
-  if (digits == 0) count = 0;  // of no weight
   if (p != end && *p == '.') {
     start = ++p;
+    if (digits == 0) count = -CountZeros(p, end);  // zeros have no weight
     p = ReadDigits(p, end, &digits);
     if (p == start) return nullptr;
     exponent = start - p;

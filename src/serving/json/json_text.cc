@@ -154,6 +154,23 @@ StringView JsonReader::Key() {
   return key;
 }
 
+const JsonFloats::Run* JsonFloats::RunBehind(const char* p) const {
+  const auto it = std::lower_bound(
+      runs.begin(), runs.end(), p,
+      [](const Run& run, const char* at) { return run.begin < at; });
+  return it == runs.end() ? nullptr : &*it;
+}
+
+const char* JsonReader::NextFloats() const {
+  const auto* run = floats_ == nullptr ? nullptr : floats_->RunBehind(p_);
+  return run == nullptr ? nullptr : run->begin;
+}
+
+absl::Span<const float> JsonReader::FloatsAhead() const {
+  const auto* run = floats_->RunBehind(p_);
+  return absl::MakeConstSpan(floats_->values).subspan(run->first, run->count);
+}
+
 int64_t JsonReader::NumbersAhead() {
   int64_t count = 0;
   const char* stop = PastNumbers(p_, end_, &count);

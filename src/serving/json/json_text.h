@@ -10,10 +10,27 @@
 
 namespace headrace::serving {
 
+// Numbers of lists as floats, which checking them gives nearly for nothing.
+struct JsonFloats {
+  // Elements that follow one another, from the comma before the first one to
+  // behind the last one.
+  struct Run {
+    const char* begin;
+    const char* end;
+    int64_t first, count;  // among `values`
+  };
+  // The first one that begins there or behind it, or null.
+  const Run* RunBehind(const char* p) const;
+
+  std::vector<Run> runs;  // in the order of the text
+  std::vector<float> values;
+};
+
 // A member of the outermost object.
 struct JsonMember {
   StringView value;   // empty: there is no such member
   int64_t items = 0;  // of a list: how many it has
+  JsonFloats floats;  // of lists in it that are long, as far as they were read
 };
 
 // A body that begins with one well-formed value; what follows that is ignored.
@@ -40,6 +57,10 @@ class JsonReader {
  public:
   explicit JsonReader(StringView checked)
       : p_(checked.data()), end_(checked.data() + checked.size()) {}
+  // `member` outlives the reader.
+  explicit JsonReader(const JsonMember& member) : JsonReader(member.value) {
+    floats_ = &member.floats;
+  }
 
   // Of the value it stands at.
   JsonKind kind() const { return JsonKindOf(*p_); }
@@ -61,6 +82,11 @@ class JsonReader {
   // Behind an element of a list: how many more there are where nothing but
   // numbers and literals follows, to whose end it goes; else 0, and stays.
   int64_t NumbersAhead();
+  // Where floats are known next, here or further on; null where nowhere.
+  const char* NextFloats() const;
+  // There: what they are, and past them.
+  absl::Span<const float> FloatsAhead() const;
+  void PassFloats() { p_ = floats_->RunBehind(p_)->end; }
 
  private:
   void SkipSpace() {
@@ -68,6 +94,7 @@ class JsonReader {
   }
   const char* p_;
   const char* end_;
+  const JsonFloats* floats_ = nullptr;
 };
 
 // What a checked string says, given with its quotes.

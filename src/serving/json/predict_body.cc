@@ -136,7 +136,7 @@ StatusOr<Tensors> ReadRows(const JsonMember& instances,
   if (JsonKindOf(instances.value) != JsonKind::kArray) {
     return InvalidArgument("Expecting 'instances' to be an list/array");
   }
-  JsonReader at(instances.value);
+  JsonReader at(instances);
   if (!at.Enter()) return InvalidArgument("No values in 'instances' array");
   if (AtPlainObject(at)) {
     return ReadObjectRows(at, instances.items, arguments, may_lack);
@@ -149,12 +149,11 @@ StatusOr<Tensors> ReadRows(const JsonMember& instances,
   return ReadPlainRows(at, instances.items, arguments[0]);
 }
 
-StatusOr<Tensors> ReadNamedColumns(StringView inputs,
+StatusOr<Tensors> ReadNamedColumns(JsonReader at,
                                    absl::Span<const Argument> arguments,
                                    const MayLack& may_lack) {
   Tensors tensors(arguments.size());
   std::vector<bool> seen(arguments.size());
-  JsonReader at(inputs);
   size_t keys = 0;
   for (bool more = at.Enter(); more; more = at.Next(), ++keys) {
     const size_t i = PlaceOf(at.Key(), arguments, keys);
@@ -175,10 +174,10 @@ StatusOr<Tensors> ReadNamedColumns(StringView inputs,
   return tensors;
 }
 
-StatusOr<Tensors> ReadColumns(StringView inputs,
+StatusOr<Tensors> ReadColumns(JsonReader inputs,
                               absl::Span<const Argument> arguments,
                               const MayLack& may_lack) {
-  if (AtPlainObject(JsonReader(inputs))) {
+  if (AtPlainObject(inputs)) {
     return ReadNamedColumns(inputs, arguments, may_lack);
   }
   if (arguments.size() != 1) {
@@ -210,13 +209,13 @@ StatusOr<std::string> SignatureNameOf(const JsonMember& member) {
 
 StatusOr<PredictBody> PredictBody::Parse(StringView text) {
   constexpr StringView kNames[] = {"signature_name", "instances", "inputs"};
-  HR_ASSIGN_OR_RETURN(const JsonBody body, CheckJson(text, kNames));
+  HR_ASSIGN_OR_RETURN(JsonBody body, CheckJson(text, kNames));
   HR_RETURN_IF_ERROR(CheckIsObject(body));
   PredictBody made;
   made.value_ = body.value;
-  made.signature_name_ = body.members[0];
-  made.instances_ = body.members[1];
-  made.inputs_ = body.members[2];
+  made.signature_name_ = std::move(body.members[0]);
+  made.instances_ = std::move(body.members[1]);
+  made.inputs_ = std::move(body.members[2]);
   return made;
 }
 
@@ -243,7 +242,7 @@ StatusOr<PredictBody::Inputs> PredictBody::Read(
     return Inputs{PredictFormat::kRows, std::move(tensors)};
   }
   HR_ASSIGN_OR_RETURN(Tensors tensors,
-                      ReadColumns(inputs_.value, arguments, may_lack));
+                      ReadColumns(JsonReader(inputs_), arguments, may_lack));
   return Inputs{PredictFormat::kColumns, std::move(tensors)};
 }
 

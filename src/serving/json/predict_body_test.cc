@@ -44,7 +44,10 @@ TEST(PredictBody, LongListsOfFloats) {
   const char* numbers[] = {"0.5",  "-12.25", "1e-3",         "0",
                            "-0.0", "NaN",    "-Inf",         "3.4e38",
                            "7",    "1e9",    "16777217.0001"};
-  for (int wrong = 0; wrong < 3; ++wrong) {
+  for (int turn = 0; turn < 6; ++turn) {
+    const int wrong = turn % 3;
+    // Few and many that are plain.
+    const size_t step = turn < 3 ? 1 : 43;
     std::string text = "{\"instances\": [";
     for (int row = 0; row < 50; ++row) {
       absl::StrAppend(&text, row == 0 ? "[" : ", [");
@@ -52,7 +55,9 @@ TEST(PredictBody, LongListsOfFloats) {
       const int columns = row == 40 ? 20 + wrong % 3 - wrong / 2 * 3 : 20;
       for (int i = 0; i < columns; ++i) {
         absl::StrAppend(&text, i == 0 ? "" : ", ",
-                        numbers[(row * row + i * i * i) % std::size(numbers)]);
+                        (row * row + i * i * i) % step == 0
+                            ? numbers[(row + i) % std::size(numbers)]
+                            : absl::StrCat(row, ".", i * 7919));
       }
       absl::StrAppend(&text, "]");
     }

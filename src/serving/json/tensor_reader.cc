@@ -1,5 +1,6 @@
 #include "serving/json/tensor_reader.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <system_error>
@@ -87,20 +88,31 @@ Status ReadElement(JsonReader& at, T* out) {
   }
 }
 
-// Behind a number of a list: reads those that follow where they are simple, at
-// most so many, and gives how many there were.
+// Behind a number of a list: reads those that follow where they are known or
+// simple, at most so many, and gives how many there were.
 int64_t ReadFloats(JsonReader& at, int64_t most, float* out) {
-  const char* p = at.here();
   int64_t count = 0;
-  for (; count < most && at.end() - p > 2 && *p == ','; ++count) {
-    const char* number = p + 1;
+  const char* known = at.NextFloats();
+  while (count < most && at.end() - at.here() > 2) {
+    if (at.here() == known) {
+      const auto floats = at.FloatsAhead();
+      const auto size = static_cast<int64_t>(floats.size());
+      if (size > most - count) break;  // the list is too long
+      std::copy(floats.begin(), floats.end(), out + count);
+      count += size;
+      at.PassFloats();
+      known = at.NextFloats();
+      continue;
+    }
+    const char* number = at.here();
+    if (*number++ != ',') break;
     if (*number == ' ') [[likely]]
       ++number;
     number = FastFloat(number, at.end(), out + count);
     if (number == nullptr) break;
-    p = number;
+    ++count;
+    at.MoveTo(number);
   }
-  at.MoveTo(p);
   return count;
 }
 
@@ -244,9 +256,8 @@ Status TensorRows::Fill(JsonReader& at) {
   }
 }
 
-StatusOr<Tensor> ReadTensor(StringView value, DType dtype) {
+StatusOr<Tensor> ReadTensor(JsonReader at, DType dtype) {
   TensorRows one(dtype);
-  JsonReader at(value);
   HR_RETURN_IF_ERROR(one.Add(at));
   return one.Finish();
 }

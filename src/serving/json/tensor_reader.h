@@ -46,7 +46,7 @@ class TensorRows {
   std::vector<int64_t> counts_;  // of elements, in the lists around the reader
 };
 
-// The tensor that a checked value is.
-StatusOr<Tensor> ReadTensor(StringView value, DType dtype);
+// The tensor that the value is that `at` stands at.
+StatusOr<Tensor> ReadTensor(JsonReader at, DType dtype);
 
 }  // namespace headrace::serving

@@ -52,12 +52,11 @@ Status ForMembers(JsonReader& at, StringView what, F f) {
   return OkStatus();
 }
 
-// Calls f(reader) for each element of a list: f goes past the element.
+// Calls f(reader) for each element of the list that `at` stands at: f goes past
+// the element.
 template <typename F>
-Status ForElements(StringView list, StringView what, F f) {
-  if (list.empty()) return OkStatus();
-  if (JsonKindOf(list) != JsonKind::kArray) return NotA(what, "a list", list);
-  JsonReader at(list);
+Status ForElements(JsonReader at, StringView what, F f) {
+  if (at.kind() != JsonKind::kArray) return NotA(what, "a list", at.Skip());
   for (bool more = at.Enter(); more; more = at.Next()) {
     HR_RETURN_IF_ERROR(f(at));
   }
@@ -125,11 +124,12 @@ struct InputBody {
 Status ReadShape(StringView list, InputBody* in) {
   std::vector<int64_t> sizes;
   const std::string what = absl::StrCat(in->what, ": its shape");
-  HR_RETURN_IF_ERROR(ForElements(list, what, [&](JsonReader& at) -> Status {
-    HR_ASSIGN_OR_RETURN(const int64_t n, IntegerIn(at.Skip(), what));
-    sizes.push_back(n);
-    return OkStatus();
-  }));
+  HR_RETURN_IF_ERROR(
+      ForElements(JsonReader(list), what, [&](JsonReader& at) -> Status {
+        HR_ASSIGN_OR_RETURN(const int64_t n, IntegerIn(at.Skip(), what));
+        sizes.push_back(n);
+        return OkStatus();
+      }));
   HR_ASSIGN_OR_RETURN(in->shape, ShapeOfSizes(sizes, in->what));
   return OkStatus();
 }
@@ -298,7 +298,7 @@ StatusOr<InferBody> ReadInferBody(StringView body, StringView header_length) {
     return InvalidArgument("the request has no 'inputs'");
   }
   HR_RETURN_IF_ERROR(ForElements(
-      json.members[2].value, "'inputs'", [&](JsonReader& at) -> Status {
+      JsonReader(json.members[2]), "'inputs'", [&](JsonReader& at) -> Status {
         HR_ASSIGN_OR_RETURN(NamedTensor input, ReadBodyInput(at, &binary));
         made.request.inputs.push_back(std::move(input));
         return OkStatus();
@@ -307,8 +307,9 @@ StatusOr<InferBody> ReadInferBody(StringView body, StringView header_length) {
     return InvalidArgument("the body has ", binary.size(),
                            " bytes after its inputs' binary data");
   }
+  if (json.members[3].value.empty()) return made;
   HR_RETURN_IF_ERROR(
-      ForElements(json.members[3].value, "'outputs'",
+      ForElements(JsonReader(json.members[3]), "'outputs'",
                   [&](JsonReader& at) { return ReadOutput(at, &made); }));
   return made;
 }

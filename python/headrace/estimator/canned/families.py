@@ -7,6 +7,7 @@ from headrace.estimator.canned.models import CannedEstimator
 from headrace.estimator.canned.networks import Baseline, Linear, Network
 from headrace.estimator.heads.classes import BinaryClassHead, MultiClassHead
 from headrace.estimator.heads.numbers import RegressionHead
+from headrace.v1 import partitioned_variables
 
 
 class Family(CannedEstimator):
@@ -57,6 +58,14 @@ def _columns(columns):
     return list(columns) if isinstance(columns, (list, tuple, set)) else [columns]
 
 
+def _cut(given, name):
+    """The partitioner of that name; TensorFlow 1's models, which alone take any, have
+    their variables in one part each without it, which names of slots tell."""
+    if not {"partitioner", "input_layer_partitioner"} & set(given):
+        return None
+    return given.get(name) or partitioned_variables.fixed_size_partitioner(1)
+
+
 class DNNFamily(Family):
     """Hidden layers."""
 
@@ -76,7 +85,8 @@ def _network(given, columns, prefix):
         given[f"{prefix}activation_fn"],
         given[f"{prefix}dropout"],
         given["batch_norm"],
-        given.get("input_layer_partitioner"),
+        _cut(given, None),
+        _cut(given, "input_layer_partitioner"),
     )
 
 
@@ -87,7 +97,7 @@ class LinearFamily(Family):
 
     def _new_parts(self, given):
         columns, optimizer = _columns(given["feature_columns"]), given["optimizer"]
-        model = Linear(columns, given["sparse_combiner"], given.get("partitioner"))
+        model = Linear(columns, given["sparse_combiner"], _cut(given, "partitioner"))
         rate = min(self._rate, 1.0 / math.sqrt(max(len(columns), 1)))
         return [model], lambda: [(self._optimizer(optimizer, rate), "linear")]
 
@@ -113,7 +123,7 @@ class CombinedFamily(Family):
             parts.append(_network(given, dnn, "dnn_"))
             plan.append((given["dnn_optimizer"], self._dnn_rate, "dnn"))
         if linear:
-            partitioner = given.get("input_layer_partitioner")
+            partitioner = _cut(given, "input_layer_partitioner")
             combiner = given["linear_sparse_combiner"]
             parts.append(Linear(linear, combiner, partitioner, described=True))
             rate = min(self._linear_rate, 1.0 / math.sqrt(len(linear)))

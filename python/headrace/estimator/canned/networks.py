@@ -33,16 +33,18 @@ class Network:
         dropout,
         batch_norm,
         partitioner=None,
+        input_partitioner=None,
     ):
         self._hidden_units, self._columns = hidden_units, feature_columns
         self._activation_fn, self._dropout = activation_fn, dropout
         self._batch_norm, self._partitioner = batch_norm, partitioner
+        self._input_partitioner = input_partitioner
 
     def logits(self, features, units, training):
         """[batch, units]."""
-        with variable_scope(self.scope):
+        with variable_scope(self.scope, partitioner=self._partitioner):
             with variable_scope(
-                "input_from_feature_columns", partitioner=self._partitioner
+                "input_from_feature_columns", partitioner=self._input_partitioner
             ):
                 net = layers_v1.dense_input(features, self._columns)
             for number, size in enumerate(self._hidden_units):

@@ -1,5 +1,7 @@
 """Optimizers of ready-made estimators: by name, made, or made by a function."""
 
+import contextlib
+
 from headrace import _api as tf
 from headrace.estimator.heads.base import updates_of
 from headrace.keras.optimizer import legacy
@@ -7,6 +9,7 @@ from headrace.keras.optimizer.base import BaseOptimizer
 from headrace.v1 import collections
 from headrace.v1.train import global_step, optimizers
 from headrace.v1.train.optimizer import Optimizer
+from headrace.v1.variable_scope import variable_scope
 
 _NAMES = {
     "Adagrad": legacy.Adagrad,
@@ -82,12 +85,20 @@ class Plan:
         for place, (optimizer, scope) in enumerate(self._parts):
             variables = graph.get_collection(keys.TRAINABLE_VARIABLES, f"{scope}/")
             if isinstance(optimizer, Optimizer):
-                done.append(optimizer.minimize(loss, var_list=variables))
+                with self._slots_within(scope):
+                    done.append(optimizer.minimize(loss, var_list=variables))
                 continue
             if place == 0:
                 optimizer.iterations = global_step.get_or_create_global_step()
             done.append(updates_of(optimizer, loss, variables))
         return tf.group(*done)
+
+    def _slots_within(self, scope):
+        """Where slots are made: those of a model of one part within its scope, as
+        upstream's, whose names in checkpoints tell it."""
+        if len(self._parts) > 1:
+            return contextlib.nullcontext()
+        return variable_scope(scope, auxiliary_name_scope=False)
 
     def counts(self):
         """Whether the first optimizer counts the step itself."""

@@ -35,9 +35,9 @@ class LayerScale(tf.keras.layers.Layer):
 def _patches(net, filters, size, name, norm, conv, first=False):
     """A convolution without overlaps, ahead of it or behind it a normalization, as one
     Sequential."""
-    layers = tf.keras.layers
-    parts = [layers.Conv2D(filters, size, strides=size, name=conv)]
-    parts.insert(int(first), layers.LayerNormalization(epsilon=_EPSILON, name=norm))
+    parts = [tf.keras.layers.Conv2D(filters, size, strides=size, name=conv)]
+    normalization = tf.keras.layers.LayerNormalization(epsilon=_EPSILON, name=norm)
+    parts.insert(int(first), normalization)
     net.then(tf.keras.Sequential(parts, name=name))
 
 

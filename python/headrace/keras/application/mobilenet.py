@@ -49,9 +49,10 @@ def _check_ready(wanted, sizes, alphas):
 
 
 def _rows(wanted):
-    rows = wanted.input_shape[0]
-    square = rows == wanted.input_shape[1] and rows in (*_SIZES, 96)
-    return rows if square else 224
+    """The side that the names of models and of their ready weights say."""
+    rows, columns = wanted.input_shape[:2]
+    ready = rows == columns and rows in (*_SIZES, 96)
+    return rows if ready or wanted.weights != "imagenet" else 224
 
 
 _1 = (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)

@@ -39,6 +39,7 @@ class Layer(tracking.Tracking):
     """Computation with weights: `build` makes them, `call` computes."""
 
     _keras_module = "keras.layers"
+    _saved_identifier = "_tf_keras_layer"  # what SavedModels call the kind of object
     supports_masking = False
     input_spec = None
     _keeps_shape = False  # whether outputs always have the inputs' shape

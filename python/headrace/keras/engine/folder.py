@@ -1,11 +1,14 @@
 """Whole models in SavedModels: what Keras says of them lies in keras_metadata.pb."""
 
+import contextlib
+import inspect
 import json
 import os
 
 from headrace import _api as tf
 from headrace import _protos
 from headrace.framework.settings import logging
+from headrace.framework.trackable import node_of, other_node, owner_of
 from headrace.keras import serialization
 from headrace.keras.engine import export, hdf5, hdf5_file, objects, whole_config
 
@@ -32,25 +35,97 @@ def write(
             f"Model {model.name} cannot be saved because the input shape is not "
             "available: call it, or build it from inputs, first."
         )
-    tf.saved_model.save(model, path, signatures=signatures, options=options)
+    with _listing(model):
+        tf.saved_model.save(model, path, signatures=signatures, options=options)
     told = _metadata_of(model)
     if told is None:
         return
     saved = _protos.message(_MESSAGE)()
-    node = saved.nodes.add(
-        node_id=0, node_path="root", identifier=_identifier(model), metadata=told
-    )
-    node.version.producer, node.version.min_consumer = 2, 1
+    for number, place, found in _nodes(model, path):
+        identifier = type(found)._saved_identifier
+        row = told if found is model else _metadata_of_part(found)
+        node = saved.nodes.add(
+            node_id=number, node_path=place, identifier=identifier, metadata=row
+        )
+        node.version.producer, node.version.min_consumer = 2, 1
     with open(os.path.join(path, _METADATA), "wb") as f:
         f.write(saved.SerializeToString())
 
 
-def _identifier(model):
-    if isinstance(model, tf.keras.Sequential):
-        return "_tf_keras_sequential"
-    if hasattr(model, "_network"):
-        return "_tf_keras_network"
-    return "_tf_keras_model"
+@contextlib.contextmanager
+def _listing(model):
+    """Within, the model's optimizer is saved with lists in place of slots, if it is of
+    those since Keras 2.11: tf_keras reads no other files of these."""
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    if optimizer is None or optimizer._is_legacy or not optimizer.variables:
+        yield
+        return
+    names = ("_variables", "_iterations", "_learning_rate", "loss_scale")
+    names += tuple(optimizer._slot_lists.values())
+    known = {name: owner_of(node) for name, node in node_of(optimizer).attached()}
+    children = {name: known[name] for name in names if known.get(name) is not None}
+    optimizer._saved_identifier = "experimentalOptimizer"
+    try:
+        with other_node(optimizer, model, "optimizer", children):
+            yield
+    finally:
+        del optimizer._saved_identifier
+
+
+def _nodes(model, path):
+    """(number, place, object) of the layers and metrics of the SavedModel just written,
+    by their numbers in its graph of objects."""
+    saved = _protos.message("tensorflow.SavedModel")()
+    with open(os.path.join(path, "saved_model.pb"), "rb") as f:
+        saved.ParseFromString(f.read())
+    nodes = saved.meta_graphs[0].object_graph_def.nodes
+    found, queue = {0: ("root", model)}, [0]
+    while queue:
+        number = queue.pop(0)
+        place, thing = found[number]
+        below = dict(node_of(thing).attached())
+        for child in nodes[number].children:
+            node = below.get(child.local_name)
+            owner = None if node is None else owner_of(node)
+            if child.node_id not in found and _is_told_of(owner):
+                found[child.node_id] = (f"{place}.{child.local_name}", owner)
+                if isinstance(owner, tf.keras.Model):  # other layers make their parts
+                    queue.append(child.node_id)
+    return [(n, *found[n]) for n in sorted(found)]
+
+
+def _shapes(shapes):
+    """Shapes as tf_keras writes them into JSON."""
+    if isinstance(shapes, tf.TensorShape):
+        sizes = None if shapes.rank is None else shapes.as_list()
+        return {"class_name": "TensorShape", "items": sizes}
+    if isinstance(shapes, dict):
+        return {name: _shapes(shape) for name, shape in shapes.items()}
+    return shapes and [_shapes(shape) for shape in shapes]
+
+
+def _is_told_of(thing):
+    return isinstance(thing, (tf.keras.layers.Layer, tf.keras.metrics.Metric))
+
+
+def _metadata_of_part(part):
+    """What Keras says of a layer or metric of a model, as JSON."""
+    row = hdf5_file.short(hdf5_file.first_kind(serialization.serialize(part)))
+    told = {"name": part.name, "dtype": part.dtype, **row}
+    if isinstance(part, tf.keras.layers.Layer):
+        takes = inspect.signature(part.call).parameters
+        told = {
+            **told,
+            "trainable": part.trainable,
+            "expects_training_arg": "training" in takes,
+            "batch_input_shape": part._keras.batch_input_shape,
+            "stateful": part.stateful,
+            "must_restore_from_config": False,
+            "preserve_input_structure_in_config": False,
+            "autocast": part._autocast,
+            "build_input_shape": _shapes(part._keras.seen_shape),
+        }
+    return json.dumps(told, default=whole_config.jsonable)
 
 
 def _metadata_of(model):
@@ -70,7 +145,8 @@ def _metadata_of(model):
         "trainable": model.trainable,
         "dtype": model.dtype,
         **row,
-        "build_input_shape": whole_config.shape_of(model),
+        "build_input_shape": _shapes(model._keras.seen_shape)
+        or whole_config.shape_of(model),
         "is_graph_network": getattr(model, "_network", None) is not None,
         "must_restore_from_config": False,
         "keras_version": hdf5._KERAS_VERSION,

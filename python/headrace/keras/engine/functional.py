@@ -15,6 +15,7 @@ from headrace.keras.engine.model import Model
 class Functional(Model):
     """A Model of inputs and outputs; tf.keras.Model(inputs, outputs) makes one."""
 
+    _saved_identifier = "_tf_keras_network"
     _keras_module = "tf_keras.src.engine.functional"  # where files of tf_keras have it
     _registered_as = "Functional"
 

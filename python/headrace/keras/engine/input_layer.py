@@ -12,6 +12,8 @@ from headrace.keras.base.keras_tensor import KerasTensor
 class InputLayer(Layer):
     """Stands for an input of a functional model."""
 
+    _saved_identifier = "_tf_keras_input_layer"
+
     def __init__(
         self,
         input_shape=None,

@@ -25,6 +25,7 @@ class Model(Trainer, Layer):
     `__init__`, the computation in `call`.
     """
 
+    _saved_identifier = "_tf_keras_model"
     _keras_module = "keras"
     _own_weights_last = True
 

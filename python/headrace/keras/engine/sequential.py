@@ -26,6 +26,7 @@ class Sequential(functional.Functional):
     first layer says it, else by `build` or the first call.
     """
 
+    _saved_identifier = "_tf_keras_sequential"
     _keras_module = "keras"
 
     def __init__(self, layers=None, name=None):

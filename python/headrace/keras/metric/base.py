@@ -15,6 +15,7 @@ from headrace.keras.base.graph_updates import Ordered
 class Metric(Layer):
     """Keeps a state: update_state takes values in, result says what they give."""
 
+    _saved_identifier = "_tf_keras_metric"
     _keras_module = "keras.metrics"
     _is_metric = True
 

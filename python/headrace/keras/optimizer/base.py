@@ -43,6 +43,7 @@ class BaseOptimizer(AutoTrackable):
       _writes_lists: whether checkpoints get these lists in place of slots.
     """
 
+    _saved_identifier = "tf_deprecated_optimizer"
     _slot_groups = ()
     _slot_labels = {}
     _slot_lists = {}

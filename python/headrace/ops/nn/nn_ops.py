@@ -342,9 +342,9 @@ def moments(x, axes, shift=None, keepdims=False, name=None):
     """The mean and variance over `axes`."""
     x = _tensor(x)
     y = not_half(x)
-    mean = reduction_ops.reduce_mean(y, axes, True)
+    mean = reduction_ops.reduce_mean(y, axes, True, name="mean")
     squares = elementwise_ops.squared_difference(y, array_ops.stop_gradient(mean))
-    variance = reduction_ops.reduce_mean(squares, axes, True)
+    variance = reduction_ops.reduce_mean(squares, axes, True, name="variance")
     return tuple(without_axes(m, axes, keepdims, x.dtype) for m in (mean, variance))
 
 
@@ -418,19 +418,20 @@ def general_dropout(x, rate, uniform_sampler, noise_shape=None, name=None):
         )
     if known and rate == 0:
         return x
-    # Of a known rate in double: 1 / (1 - 0.8) is 5.
-    scale = conversion.to_tensor(1.0 / (1.0 - rate), x.dtype) if known else None
     given = getattr(rate, "dtype", x.dtype)
     if isinstance(rate, _headrace.Tensor) and given != x.dtype:
         raise ValueError(
             "`x.dtype` must be compatible with `rate.dtype`. Received: "
             f"x.dtype={x.dtype!r} and rate.dtype={given!r}"
         )
-    rate = conversion.convert_to_tensor(rate, dtype=x.dtype)
-    if scale is None:
-        one = conversion.to_tensor(1.0, x.dtype)
-        scale = one / (one - rate)
-    scaled = x * scale
+    # No other operations than upstream's: seeds of a graph's random operations count
+    # those before them.
+    if known:
+        # In double: 1 / (1 - 0.8) is 5.
+        scaled = raw.Mul(x, conversion.to_tensor(1.0 / (1.0 - rate), x.dtype))
+    else:
+        rate = conversion.convert_to_tensor(rate, dtype=x.dtype)
+        scaled = raw.RealDiv(x, raw.Sub(conversion.to_tensor(1.0, x.dtype), rate))
     shape = array_ops.shape(x) if noise_shape is None else noise_shape
     if isinstance(shape, (list, tuple)) and None in shape:
         shape = [d if n is None else n for n, d in zip(shape, x.shape.as_list())]

@@ -1,5 +1,7 @@
 """tf.compat.v1.layers.BatchNormalization."""
 
+import contextlib
+
 from headrace import _api as tf
 from headrace._load import _headrace, raw
 from headrace.framework import execution
@@ -231,12 +233,16 @@ class BatchNormalization(Weighted, Layer):
             self._noted(average, value, self.momentum, training)
 
     def _moved(self, average, value, momentum, read=False):
-        with tf.name_scope("AssignMovingAvg"):
+        placed = contextlib.nullcontext()
+        if hasattr(average, "_reference"):
+            placed = average.graph.colocate_with(average.op)
+        with tf.name_scope("AssignMovingAvg") as scope, placed:
             rate = 1.0 - momentum
             if not isinstance(rate, _headrace.Tensor):
                 rate = tf.constant(rate, average.dtype.base_dtype, name="decay")
-            change = (average.read_value() - tf.cast(value, average.dtype)) * rate
-            return average.assign_sub(change, read_value=read)
+            change = (average.value() - tf.cast(value, average.dtype)) * rate
+            name = scope if hasattr(average, "_reference") else None
+            return average.assign_sub(change, read_value=read, name=name)
 
     def _change(self, function, otherwise, training):
         """The operation of a change that is made in training."""

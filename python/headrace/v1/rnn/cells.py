@@ -347,10 +347,8 @@ class LSTMCell(LayerRNNCell):
         units, shards = self._num_units, self._num_unit_shards
         size = self._depth(inputs_shape) + self.output_size
         self._kernel = self._weight("kernel", [size, 4 * units], shards)
-        initial = None
-        if self._initializer is None:
-            initial = initializers_v1.Zeros(dtype=self._dtype)
-        self._bias = self.add_variable("bias", shape=[4 * units], initializer=initial)
+        zeros = initializers_v1.Zeros(dtype=self._dtype)
+        self._bias = self.add_variable("bias", shape=[4 * units], initializer=zeros)
         if self._use_peepholes:
             for name in ("w_f_diag", "w_i_diag", "w_o_diag"):
                 setattr(self, f"_{name}", self._weight(name, [units]))

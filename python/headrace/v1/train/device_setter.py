@@ -2,7 +2,7 @@
 
 import itertools
 
-from headrace.distribute.cluster_spec import ClusterSpec
+from headrace.distribute.resolver.cluster_spec import ClusterSpec
 from headrace.framework.devices import DeviceSpec
 from headrace.framework.settings import logging
 from headrace.framework.tensor_shape import TensorShape

@@ -103,8 +103,12 @@ def read_of(graph=None):
     if step is None:
         return None
     name = step.name.partition(":")[0]
+    # The node that was made with the variable: it stands before all updates in the
+    # graph's order, so that a run which updates the step reads it from before.
+    value = step
+    if hasattr(step, "read_value"):
+        value = getattr(step, "_graph_element", step.value)()
     with graph.as_default(), graph.name_scope(f"{name}/"):
-        value = step.read_value() if hasattr(step, "read_value") else step
         read = value + 0
     graph.add_to_collection(_READ_KEY, read)
     return read

@@ -82,23 +82,31 @@ class ExponentialMovingAverage:
             if not in_plain_graph():
                 return slot_variable(v, self._name, v.read_value, taken)
             v.graph.add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, v)
-            begin = getattr(v, "initialized_value", lambda: v.initial_value)
-            return slot_variable(v, self._name, begin, taken)
+            begin = getattr(v, "initialized_value", None)
+            value = begin() if begin else v.initial_value
+            return slot_variable(v, self._name, value, taken)
 
     def _decay_now(self):
         decay = tf.convert_to_tensor(self._decay, tf.float32, name="decay")
         if self._num_updates is None:
             return decay
-        count = tf.cast(self._num_updates, tf.float32)
+        count = self._num_updates
+        if hasattr(count, "_reference"):
+            count = count.read_value()
+        count = tf.cast(count, tf.float32)
         return tf.minimum(decay, (1.0 + count) / (10.0 + count))
 
     def _moved(self, v, decay):
         average = self._averages[_key(v)][1]
         dtype = v.dtype.base_dtype
-        with tf.name_scope("AssignMovingAvg"):
+        with tf.name_scope("AssignMovingAvg") as scope:
             rest = tf.cast(1.0 - decay, dtype)
             if is_variable(v) or not self._zero_debias:
-                return average.assign_sub((average - v) * rest)
+                if not hasattr(average, "_reference"):
+                    return average.assign_sub((average - v) * rest)
+                # As it is behind the control dependencies here, such as the step.
+                value = v.read_value() if hasattr(v, "_reference") else v
+                return average.assign_sub((average - value) * rest, name=scope)
             if _key(v) not in self._counts:
                 self._counts[_key(v)] = _counters(average, dtype)
             biased, steps = self._counts[_key(v)]

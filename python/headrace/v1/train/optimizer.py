@@ -1,6 +1,7 @@
 """tf.compat.v1.train.Optimizer: what the optimizers of graphs share."""
 
 import contextlib
+import functools
 
 from headrace import _api as tf
 from headrace._load import _headrace, raw
@@ -62,7 +63,17 @@ class Optimizer(AutoTrackable):
     _slots_begin = {}  # slots, and what they begin with: a number or its attribute
     _slot_inputs = {}  # slots that the op calls otherwise, and how
     _number_inputs = {}  # the op's input -> the attribute with the number
+    _more_numbers = ()  # attributes with numbers that the op does not take
     _attributes = {}  # parameters that are kept under names of their own
+    _tensors = {}  # the attributes' numbers, as tensors of a graph
+    # What these are called where it is not the attribute's name.
+    _number_names = {
+        "_lr": "learning_rate",
+        "_l1": "l1_regularization_strength",
+        "_l2": "l2_regularization_strength",
+        "_shrinkage": "l2_shrinkage_regularization_strength",
+        "_power": "learning_rate_power",
+    }
 
     def _begin(self):
         """What a constructor made by `takes` does behind keeping its parameters."""
@@ -167,7 +178,9 @@ class Optimizer(AutoTrackable):
             owner = getattr(given[0][1], "_distribute_strategy", None)
             if owner is not None:  # outside of its scope: all copies change alike
                 with owner.scope():
-                    return self._apply_to_copies(owner, given, global_step, name, "MEAN")
+                    return self._apply_to_copies(
+                        owner, given, global_step, name, "MEAN"
+                    )
             return self._apply_here(given, global_step, name)
         if mode.copy is not None and mode.replica is None:
             return self._apply_here(given, global_step, name)
@@ -207,8 +220,7 @@ class Optimizer(AutoTrackable):
 
     def _apply_one(self, gradient, variable):
         constraint = getattr(variable, "constraint", None)
-        scope = "update_" + name_of(variable).replace("/", "_")
-        with tf.name_scope(scope), _beside(variable):
+        with tf.name_scope(f"update_{name_of(variable)}"), beside(variable):
             if not isinstance(gradient, tf.IndexedSlices):
                 self._apply_dense(tf.convert_to_tensor(gradient), variable)
                 if constraint is not None:
@@ -248,7 +260,8 @@ class Optimizer(AutoTrackable):
         if global_step is None:
             result = tf.group(*self._updates, name=scope)
         else:
-            with graph.control_dependencies(self._updates):
+            done = tf.group(*self._updates, name="update")
+            with graph.control_dependencies([done]), beside(global_step):
                 result = _counted(global_step, scope)
         collection = graph.get_collection_ref(GraphKeys.TRAIN_OP)
         if result not in collection:
@@ -270,7 +283,14 @@ class Optimizer(AutoTrackable):
         return self._name
 
     def _prepare(self):
-        """Makes tensors of what numbers and functions the optimizer was given."""
+        """Makes tensors of what numbers and functions the optimizer was given: in a
+        graph once for all variables."""
+        object.__setattr__(self, "_tensors", {})
+        if in_plain_graph():
+            for name in (*self._number_inputs.values(), *self._more_numbers):
+                value = self._value(getattr(self, name))
+                label = self._number_names.get(name, name.removeprefix("_"))
+                self._tensors[name] = tf.convert_to_tensor(value, name=label)
 
     def _finish(self):
         """After all updates."""
@@ -282,7 +302,7 @@ class Optimizer(AutoTrackable):
             for name in self._slots_begin
         }
         numbers = {
-            name: self._number(getattr(self, attribute), variable)
+            name: self._number(attribute, variable)
             for name, attribute in self._number_inputs.items()
         }
         return {**slots, **numbers}
@@ -308,9 +328,11 @@ class Optimizer(AutoTrackable):
         """A number, or what a function gives now."""
         return value() if callable(value) and not is_resource(value) else value
 
-    def _number(self, value, variable):
-        """`value` as a tensor like the variable."""
-        value = tf.convert_to_tensor(self._value(value))
+    def _number(self, attribute, variable):
+        """The number of that attribute as a tensor like the variable."""
+        value = self._tensors.get(attribute)
+        if value is None:
+            value = tf.convert_to_tensor(self._value(getattr(self, attribute)))
         return tf.cast(value, variable.dtype.base_dtype)
 
     def _done(self, result):
@@ -349,7 +371,7 @@ class Optimizer(AutoTrackable):
             if _key(variable) in row
         ]
         taken = sum(s.name.startswith(f"{name_of(variable)}/{op_name}") for s in known)
-        with _beside(variable):
+        with beside(variable):
             slot = slot_variable(variable, op_name, value, taken)
         slots[_key(variable)] = variable, slot
         if is_resource(variable):
@@ -361,13 +383,18 @@ class Optimizer(AutoTrackable):
         return self._make_slot(variable, slot_name, op_name, filled(variable, 0))
 
     def _make_plain(self, name, value):
-        """A variable of the optimizer itself."""
+        """A variable of the optimizer itself: in a graph where the first variable lies,
+        and of its kind."""
         key = name, stack.outside_functions()
         found = self._plain.get(key)
         if found is None:
-            make = variable_v1 if in_plain_graph() else tf.Variable
+            make = tf.Variable
+            if in_plain_graph():
+                first = self._first_variable
+                resource = first is None or is_resource(first)
+                make = functools.partial(variable_v1, use_resource=resource)
             full = f"{self._name}/{name}" if self._own_scope else name
-            with _beside(self._first_variable):
+            with beside(self._first_variable):
                 found = self._plain[key] = make(value, trainable=False, name=full)
             if is_resource(found):
                 attach_new(node_of(self), name, found)
@@ -400,11 +427,15 @@ def _graph_of(variable):
     return getattr(variable.handle, "graph", None)
 
 
-def _beside(variable):
-    """A context: what a graph makes inside lies where the variable does."""
+@contextlib.contextmanager
+def beside(variable):
+    """What a graph makes inside lies where the variable does, and says so."""
     if variable is None or not in_plain_graph():
-        return contextlib.nullcontext()
-    return stack.current()._exactly_at(variable.device)
+        yield
+        return
+    graph = stack.current()
+    with graph._exactly_at(variable.device), graph.colocate_with(variable):
+        yield
 
 
 def filled(variable, value):
@@ -412,12 +443,14 @@ def filled(variable, value):
     variable has when it starts, where it may change."""
 
     def make():
-        one = tf.constant(value, variable.dtype.base_dtype)
-        shape = variable.shape
-        if not shape.is_fully_defined():
-            initial = getattr(variable, "initial_value", None)
-            shape = tf.shape(variable if initial is None else initial)
-        return tf.fill(shape, one)
+        dtype, shape = variable.dtype.base_dtype, variable.shape
+        if shape.is_fully_defined():
+            if isinstance(value, int):  # 0 or 1
+                return (tf.ones if value else tf.zeros)(shape, dtype)
+            return tf.constant(value, dtype, shape)
+        initial = getattr(variable, "initial_value", None)
+        shape = tf.shape(variable if initial is None else initial)
+        return tf.fill(shape, tf.constant(value, dtype))
 
     return make
 
@@ -453,7 +486,7 @@ def slot_variable(primary, op_name, value, taken):
     graph = stack.current()
     with variable_scope(None, base, auxiliary_name_scope=False) as scope:
         name = scope.name
-    with graph.name_scope(""):
+    with graph.name_scope(""), graph.colocate_with(primary):
         slot = variable_v1(
             initial_value=value,
             trainable=False,
@@ -462,6 +495,7 @@ def slot_variable(primary, op_name, value, taken):
         )
     info = getattr(primary, "_save_slice_info", None)
     if info is not None:
-        suffix = name.partition(name_of(primary) + "/")[2] or op_name
+        # Upstream's rule: of a name that begins with a scope, too, as many characters go.
+        suffix = name[len(name_of(primary)) + 1 :]
         slot._set_save_slice_info(info.renamed(f"{info.full_name}/{suffix}"))
     return slot

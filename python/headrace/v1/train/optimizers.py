@@ -3,7 +3,7 @@
 from headrace import _api as tf
 from headrace._load import raw
 from headrace.framework.support import signatures
-from headrace.v1.train.optimizer import Optimizer, is_resource
+from headrace.v1.train.optimizer import Optimizer, beside, is_resource
 
 
 _ATTRIBUTES = {
@@ -45,14 +45,16 @@ def check_positive(name, value):
 class GradientDescentOptimizer(Optimizer):
     """Takes `learning_rate` times the gradient from each variable."""
 
+    _more_numbers = ("_learning_rate",)
+
     __init__ = takes("learning_rate, use_locking=False, name='GradientDescent'")
 
     def _apply_dense(self, gradient, variable):
-        rate = self._number(self._learning_rate, variable)
+        rate = self._number("_learning_rate", variable)
         self._update("ApplyGradientDescent", variable, alpha=rate, delta=gradient)
 
     def _apply_sparse(self, values, rows, variable):
-        rate = self._number(self._learning_rate, variable)
+        rate = self._number("_learning_rate", variable)
         _add_rows(self, variable, rows, -values * rate)
 
 
@@ -105,14 +107,21 @@ class AdamOptimizer(Optimizer):
         return self._plain_variable("beta1_power"), self._plain_variable("beta2_power")
 
     def _arguments(self, variable):
-        powers = [self._number(p, variable) for p in self._get_beta_accumulators()]
-        arguments = {"beta1_power": powers[0], "beta2_power": powers[1]}
-        return {**arguments, **super()._arguments(variable)}
+        powers = dict(zip(("beta1_power", "beta2_power"), self._powers(variable)))
+        return {**powers, **super()._arguments(variable)}
+
+    def _powers(self, variable):
+        """The values of the accumulators, like the variable."""
+        dtype = variable.dtype.base_dtype
+        return [
+            tf.cast(tf.convert_to_tensor(p), dtype)
+            for p in self._get_beta_accumulators()
+        ]
 
     def _apply_sparse(self, values, rows, variable):
-        beta1, beta2 = (self._number(b, variable) for b in (self._beta1, self._beta2))
-        p1, p2 = (self._number(p, variable) for p in self._get_beta_accumulators())
-        rate = self._number(self._lr, variable) * tf.sqrt(1 - p2) / (1 - p1)
+        beta1, beta2 = (self._number(b, variable) for b in ("_beta1", "_beta2"))
+        p1, p2 = self._powers(variable)
+        rate = self._number("_lr", variable) * tf.sqrt(1 - p2) / (1 - p1)
         means = {}
         for name, beta, part in (
             ("m", beta1, values * (1 - beta1)),
@@ -124,16 +133,17 @@ class AdamOptimizer(Optimizer):
                 added = _add_rows(self, slot, rows, part)
             with tf.control_dependencies([added]):
                 means[name] = slot.read_value()
-        change = rate * means["m"] / (tf.sqrt(means["v"]) + self._epsilon)
+        epsilon = self._number("_epsilon", variable)
+        change = rate * means["m"] / (tf.sqrt(means["v"]) + epsilon)
         self._done(variable.assign_sub(change, read_value=False))
 
     def _assign(self, variable, value):
         return self._done(variable.assign(value, read_value=False))
 
     def _finish(self):
-        powers = zip(self._get_beta_accumulators(), (self._beta1, self._beta2))
-        for power, beta in powers:
-            self._assign(power, power.read_value() * self._number(beta, power))
+        for power, beta in zip(self._get_beta_accumulators(), ("_beta1", "_beta2")):
+            with beside(power):
+                self._assign(power, power.value() * self._number(beta, power))
 
 
 class AdagradOptimizer(Optimizer):
@@ -160,6 +170,7 @@ class AdadeltaOptimizer(Optimizer):
     _op = "Adadelta"
     _slots_begin = {"accum": 0, "accum_update": 0}
     _number_inputs = numbers("lr rho epsilon")
+    _number_names = {}
 
     __init__ = takes(
         "learning_rate=0.001, rho=0.95, epsilon=1e-8, use_locking=False, "
@@ -192,6 +203,7 @@ class FtrlOptimizer(Optimizer):
 
     _slots_begin = {"accum": "_initial", "linear": 0}
     _number_inputs = numbers("lr=learning_rate l1")
+    _more_numbers = ("_l2", "_beta", "_power", "_shrinkage")
 
     __init__ = takes(
         "learning_rate, learning_rate_power=-0.5, initial_accumulator_value=0.1, "
@@ -219,10 +231,10 @@ class FtrlOptimizer(Optimizer):
 
     def _arguments(self, variable):
         arguments = super()._arguments(variable)
-        l2 = self._number(self._l2, variable)
-        beta = self._number(self._beta, variable) / (2.0 * arguments["lr"])
+        l2 = self._number("_l2", variable)
+        beta = self._number("_beta", variable) / (2.0 * arguments["lr"])
         arguments["l2"] = l2 + beta
-        arguments["lr_power"] = self._number(self._power, variable)
+        arguments["lr_power"] = self._number("_power", variable)
         if self._shrinkage > 0:
-            arguments["l2_shrinkage"] = self._number(self._shrinkage, variable)
+            arguments["l2_shrinkage"] = self._number("_shrinkage", variable)
         return arguments

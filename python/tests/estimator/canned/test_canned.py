@@ -326,3 +326,26 @@ def test_functions_of_logits():
 def test_wrong_arguments(make, text):
     with pytest.raises(ValueError, match=text):
         make().train(rows(TWO))
+
+
+# Names as TensorFlow 2.15 has them.
+def test_slots_of_tensorflow_1():
+    v1 = tf.compat.v1.estimator
+    estimator = v1.DNNClassifier([4], [NUMBER], config=config())
+    estimator.train(rows(TWO))
+    names = set(estimator.get_variable_names())
+    assert "dnn/hiddenlayer_0/kernel/t_0/Adagrad" in names
+    assert "dnn/logits/bias/t_0/Adagrad" in names
+    estimator = v1.LinearClassifier([NUMBER], config=config())
+    estimator.train(rows(TWO))
+    found = {n for n in estimator.get_variable_names() if "Ftrl" in n}
+    assert "linear/linear_model/bias_weights/part_0/Ftrl" in found
+    assert all("/part_0/" in n for n in found)
+    both = v1.DNNLinearCombinedClassifier(
+        linear_feature_columns=[NUMBER],
+        dnn_feature_columns=[NUMBER],
+        dnn_hidden_units=[2],
+        config=config(),
+    )
+    both.train(rows(TWO))
+    assert "dnn/hiddenlayer_0/kernel/Adagrad" in both.get_variable_names()

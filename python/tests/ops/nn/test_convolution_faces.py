@@ -86,3 +86,27 @@ def test_causal_over_batches():
     layer = tf.keras.layers.Conv1D(4, 3, padding="causal")
     x = numbers(2, 3, 5, 2)
     np.testing.assert_allclose(layer(x)[1], layer(x[1]), rtol=1e-5)
+
+
+def test_a_bias_behind_a_convolution_whose_filter_has_a_gradient():
+    # Both passes of one geometry, each of one task: their primitives are two. The first
+    # run, without plans for the shape, makes the gradient's.
+    images, targets = np.random.RandomState(0).rand(2, 8, 2, 2, 3).astype("f4")
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, [None, 2, 2, 3])
+        w = tf.compat.v1.get_variable(
+            "w", [1, 1, 3, 3], initializer=tf.ones_initializer
+        )
+        b = tf.compat.v1.get_variable("b", [3], initializer=tf.zeros_initializer)
+        y = tf.nn.bias_add(tf.nn.conv2d(x, w, 1, "SAME"), b)
+        off = tf.reduce_mean(y, [1, 2]) - targets.mean((1, 2))
+        loss = tf.reduce_mean(off * off)
+        slope = tf.compat.v1.gradients(loss, w)[0]
+        change = tf.compat.v1.assign_sub(w, 0.5 * slope)
+        session.run(tf.compat.v1.global_variables_initializer())
+        kernel, rows = np.ones([3, 3]), images.mean((1, 2))
+        for _ in range(3):
+            found = session.run([loss, change], {x: images})[0]
+            off = rows @ kernel - targets.mean((1, 2))
+            np.testing.assert_allclose(found, np.mean(off**2), rtol=1e-4)
+            kernel -= 0.5 * 2 * rows.T @ off / off.size

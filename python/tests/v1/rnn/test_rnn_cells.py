@@ -189,3 +189,20 @@ def test_cells_of_both_kinds_in_the_others_loops():
     assert outputs.shape == (2, 4, 3) and [s.shape for s in state] == [(2, 3)] * 2
     stacked = keras.StackedRNNCells([keras.LSTMCell(3), keras.GRUCell(2)])
     assert v1.nn.dynamic_rnn(stacked, x, dtype=tf.float32)[0].shape == (2, 4, 2)
+
+
+def test_an_initializer_is_for_kernels():
+    ones = tf.ones_initializer()
+    with tf.Graph().as_default(), v1.Session() as session:
+        with v1.variable_scope("s", initializer=ones):
+            cell = cells.LSTMCell(2, initializer=ones, use_peepholes=True)
+            cell(tf.ones([1, 2]), cell.zero_state(1, tf.float32))
+        session.run(v1.global_variables_initializer())
+        values = {v.op.name: session.run(v) for v in v1.global_variables()}
+        assert {n.rpartition("/")[2] for n, v in values.items() if v.all()} == {
+            "kernel",
+            "w_f_diag",
+            "w_i_diag",
+            "w_o_diag",
+        }
+        assert not values["s/lstm_cell/bias"].any()

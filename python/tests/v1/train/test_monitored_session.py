@@ -364,3 +364,26 @@ def test_saver_makes_its_folder_but_none_above(graph, tmp_path):
         for deep in (tmp_path / "no" / "such" / "c", tmp_path / "made/c.index" / "c"):
             with pytest.raises(ValueError, match="Parent directory of .* can't save"):
                 train.Saver().save(session, str(deep))
+
+
+def test_summaries_come_every_so_many_steps_by_reference_too(tmp_path):
+    v1.disable_resource_variables()
+    try:
+        with tf.Graph().as_default():
+            v = v1.get_variable("v", initializer=0.0)
+            v1.summary.scalar("v", v)
+            step = train.get_or_create_global_step()
+            both = tf.group(v.assign_add(1.0), step.assign_add(1))
+            with train.MonitoredTrainingSession(
+                checkpoint_dir=str(tmp_path),
+                save_summaries_steps=4,
+                save_checkpoint_steps=100,
+                log_step_count_steps=None,
+            ) as session:
+                for _ in range(10):
+                    session.run(both)
+    finally:
+        v1.enable_resource_variables()
+    (name,) = tmp_path.glob("events*")
+    steps = [e.step for e in train.summary_iterator(str(name)) if e.summary.value]
+    assert steps == [1, 5, 9]  # as of TensorFlow 2.21

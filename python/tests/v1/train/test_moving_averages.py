@@ -125,3 +125,27 @@ def test_averages_restored_in_the_variables_places(tmp_path):
         assert path.endswith("m-7")
         v1.train.Saver(average.variables_to_restore()).restore(session, path)
         assert session.run(a).tolist() == [2.0]
+
+
+def test_variables_by_reference():
+    # Behind the step: the average sees what the step made of variable and count. Values
+    # and names of TensorFlow 2.21.
+    v1.disable_resource_variables()
+    v1.disable_control_flow_v2()
+    try:
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            w = v1.get_variable("w", initializer=[1.0, 2.0])
+            count = v1.train.get_or_create_global_step()
+            average = Average(0.9, num_updates=count)
+            grow = tf.group(w.assign_add([1.0, -0.5]), count.assign_add(1))
+            with tf.control_dependencies([grow]):
+                track = average.apply([w])
+            session.run(v1.global_variables_initializer())
+            session.run(track)
+            found = session.run(average.average(w))
+            np.testing.assert_allclose(found, [1.8181818, 1.5909091], rtol=1e-6)
+            op = graph.get_operation_by_name("ExponentialMovingAverage/AssignMovingAvg")
+            assert (op.type, op.colocation_groups()) == ("AssignSub", [b"loc:@w"])
+    finally:
+        v1.enable_resource_variables()
+        v1.enable_control_flow_v2()

@@ -275,3 +275,85 @@ def test_powers_that_adam_counts_with():
     optimizer.apply_gradients([(tf.constant(1.0), v)])
     powers = [float(p) for p in optimizer._get_beta_accumulators()]
     assert powers == pytest.approx([0.9**2, 0.999**2], rel=1e-6)
+
+
+def nodes(*wanted):
+    """{name: (inputs, groups)} of the default graph's nodes with these beginnings."""
+    return {
+        n.name: (list(n.input), list(n.attr["_class"].list.s))
+        for n in v1.get_default_graph().as_graph_def().node
+        if n.name.startswith(wanted)
+    }
+
+
+# Names, inputs and places as TensorFlow 2.21 has them.
+def test_nodes_of_updates():
+    v1.disable_resource_variables()
+    try:
+        with tf.Graph().as_default():
+            with v1.variable_scope("s"):
+                v = v1.get_variable("v", [3], initializer=tf.zeros_initializer())
+            grad = tf.constant([1.0, 2.0, 3.0], name="grad")
+            train.AdamOptimizer().apply_gradients([(grad, v)])
+            there = [b"loc:@s/v"]
+            assert nodes("beta1", "s/v/Adam/", "Adam") == {
+                "beta1_power/initial_value": ([], there),
+                "beta1_power": ([], there),
+                "beta1_power/Assign": (
+                    ["beta1_power", "beta1_power/initial_value"],
+                    there,
+                ),
+                "beta1_power/read": (["beta1_power"], there),
+                "s/v/Adam/Initializer/zeros": ([], there),
+                "s/v/Adam/Assign": (["s/v/Adam", "s/v/Adam/Initializer/zeros"], there),
+                "s/v/Adam/read": (["s/v/Adam"], there),
+                "Adam/learning_rate": ([], []),
+                "Adam/beta1": ([], []),
+                "Adam/beta2": ([], []),
+                "Adam/epsilon": ([], []),
+                "Adam/update_s/v/ApplyAdam": (
+                    ["s/v", "s/v/Adam", "s/v/Adam_1", "beta1_power/read"]
+                    + ["beta2_power/read", "Adam/learning_rate", "Adam/beta1"]
+                    + ["Adam/beta2", "Adam/epsilon", "grad"],
+                    there,
+                ),
+                "Adam/mul": (
+                    ["beta1_power/read", "Adam/beta1", "^Adam/update_s/v/ApplyAdam"],
+                    there,
+                ),
+                "Adam/Assign": (["beta1_power", "Adam/mul"], there),
+                "Adam/mul_1": (
+                    ["beta2_power/read", "Adam/beta2", "^Adam/update_s/v/ApplyAdam"],
+                    there,
+                ),
+                "Adam/Assign_1": (["beta2_power", "Adam/mul_1"], there),
+                "Adam": (
+                    ["^Adam/update_s/v/ApplyAdam", "^Adam/Assign", "^Adam/Assign_1"],
+                    [],
+                ),
+            }
+    finally:
+        v1.enable_resource_variables()
+
+
+def test_nodes_of_an_update_that_counts():
+    v1.disable_resource_variables()
+    try:
+        with tf.Graph().as_default():
+            v = v1.get_variable("v", [3], initializer=tf.zeros_initializer())
+            step = train.get_or_create_global_step()
+            grad = tf.constant([1.0, 2.0, 3.0])
+            optimizer = train.GradientDescentOptimizer(0.1)
+            optimizer.apply_gradients([(grad, v)], global_step=step)
+            rate = "GradientDescent/learning_rate"
+            update = "GradientDescent/update_v/ApplyGradientDescent"
+            counted = [b"loc:@global_step"]
+            assert nodes("GradientDescent") == {
+                rate: ([], []),
+                update: (["v", rate, "Const"], [b"loc:@v"]),
+                "GradientDescent/update": ([f"^{update}"], []),
+                "GradientDescent/value": (["^GradientDescent/update"], counted),
+                "GradientDescent": (["global_step", "GradientDescent/value"], counted),
+            }
+    finally:
+        v1.enable_resource_variables()

@@ -28,9 +28,10 @@ using Key = std::array<int64_t, 30>;
 // More steps than an integer has room for are not taken.
 constexpr size_t kMostSteps = 16;
 
-// Pass and steps as one number.
+// Pass and steps as one number: octal digits, none of which is 0, so that the
+// first one is always the pass.
 int64_t CodeOf(ConvPass pass, const FinishSteps& steps) {
-  int64_t code = static_cast<int64_t>(pass);
+  int64_t code = static_cast<int64_t>(pass) + 1;
   for (const FinishStep& s : steps) code = code * 8 + s.kind + 1;
   return code;
 }

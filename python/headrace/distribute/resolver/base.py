@@ -3,7 +3,7 @@
 import abc
 import collections
 
-from headrace.distribute.cluster_spec import ClusterSpec
+from headrace.distribute.resolver.cluster_spec import ClusterSpec
 from headrace.framework.settings import config
 
 

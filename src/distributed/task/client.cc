@@ -1,11 +1,11 @@
-#include "distributed/client.h"
+#include "distributed/task/client.h"
 
 #include <utility>
 
 #include "absl/strings/strip.h"
 #include "distributed/master/master_service.h"
 #include "distributed/messages.h"
-#include "distributed/server.h"
+#include "distributed/task/server.h"
 #include "graph/export.h"
 #include "tensor/tensor_proto.h"
 
@@ -46,10 +46,15 @@ class RemoteStub : public MasterStub {
     for (const std::string& f : r.fetches) request.add_fetch(f);
     for (const std::string& t : r.targets) request.add_target(t);
     *request.mutable_options() = r.options;
+    // Servers of TensorFlow leave it to the caller.
+    CallOptions options;
+    if (const int64_t ms = r.options.timeout_in_ms(); ms > 0) {
+      options.deadline = Clock::now() + std::chrono::milliseconds(ms);
+    }
     tensorflow::RunStepResponse response;
     HR_RETURN_IF_ERROR(CallAndWait(*channel_,
                                    absl::StrCat(kMasterService, "RunStep"),
-                                   request, &response, {}));
+                                   request, &response, options));
     if (response.status_code() != 0) {
       return Status(static_cast<absl::StatusCode>(response.status_code()),
                     response.status_error_message());
@@ -136,9 +141,8 @@ StatusOr<tensorflow::GraphDef> ClientSession::Grown() {
 
 Clock::time_point ClientSession::CreateDeadline() const {
   const int64_t ms = config_.operation_timeout_in_ms();
-  return Clock::now() +
-         (ms > 0 ? std::chrono::milliseconds(ms)
-                 : std::chrono::milliseconds(kRendezvousTime));
+  return Clock::now() + (ms > 0 ? std::chrono::milliseconds(ms)
+                                : std::chrono::milliseconds(kRendezvousTime));
 }
 
 Status ClientSession::ExtendLocked() {
@@ -184,6 +188,9 @@ StatusOr<std::string> ClientSession::Handle() {
 Status ClientSession::Run(StepRequest request, std::vector<Tensor>* fetched,
                           tensorflow::RunMetadata* metadata) {
   HR_ASSIGN_OR_RETURN(const std::string handle, Handle());
+  if (request.options.timeout_in_ms() <= 0) {
+    request.options.set_timeout_in_ms(config_.operation_timeout_in_ms());
+  }
   return master_->Run(handle, "", std::move(request), fetched, metadata);
 }
 

@@ -36,8 +36,9 @@ class MasterStub {
 class ClientSession {
  public:
   // Makes no session yet: the first run does, with the graph as it is then.
-  ClientSession(std::unique_ptr<MasterStub> master, std::shared_ptr<Graph> graph,
-                tensorflow::ConfigProto config, std::string target)
+  ClientSession(std::unique_ptr<MasterStub> master,
+                std::shared_ptr<Graph> graph, tensorflow::ConfigProto config,
+                std::string target)
       : master_(std::move(master)),
         graph_(std::move(graph)),
         config_(std::move(config)),

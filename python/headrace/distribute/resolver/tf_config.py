@@ -3,8 +3,8 @@
 import json
 import os
 
-from headrace.distribute.cluster_resolver.base import WithLayer, address_of
-from headrace.distribute.cluster_spec import ClusterSpec
+from headrace.distribute.resolver.base import WithLayer, address_of
+from headrace.distribute.resolver.cluster_spec import ClusterSpec
 
 _VARIABLE = "TF_CONFIG"
 

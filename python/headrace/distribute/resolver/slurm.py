@@ -3,8 +3,8 @@
 import os
 import re
 
-from headrace.distribute.cluster_resolver.base import WithLayer
-from headrace.distribute.cluster_spec import ClusterSpec
+from headrace.distribute.resolver.base import WithLayer
+from headrace.distribute.resolver.cluster_spec import ClusterSpec
 
 _MOST = 1 << 20  # tasks or hosts of a list: more are a mistake
 

@@ -1,10 +1,10 @@
 // Graphs on two tasks of one process, by sessions of one of them.
 #include <thread>
 
-#include "distributed/client.h"
 #include "distributed/local_transport.h"
 #include "distributed/messages.h"
-#include "distributed/server.h"
+#include "distributed/task/client.h"
+#include "distributed/task/server.h"
 #include "graph/builder.h"
 #include "gtest/gtest.h"
 #include "op/registry.h"
@@ -71,17 +71,17 @@ class TwoTasks : public testing::Test {
   // A variable of that name on the parameter server, what makes it 10, and what
   // it holds.
   void AddVariable() {
-    Edge v = Add("v", "VarHandleOp", {},
-                 {{"dtype", DType::kFloat}, {"shape", Shape()},
-                  {"shared_name", "v"}},
-                 kPsTask);
+    Edge v = Add(
+        "v", "VarHandleOp", {},
+        {{"dtype", DType::kFloat}, {"shape", Shape()}, {"shared_name", "v"}},
+        kPsTask);
     Add("init", "AssignVariableOp", {v, Constant("ten", 10, kWorkerTask)}, {},
         "");
     Add("read", "ReadVariableOp", {v}, {{"dtype", DType::kFloat}}, "");
     Add("add", "AssignAddVariableOp", {v, Constant("one", 1, kWorkerTask)}, {},
         "");
-    Add("twice", "Mul", {Edge{graph_->FindNode("read"), 0},
-                         Constant("two", 2, kWorkerTask)},
+    Add("twice", "Mul",
+        {Edge{graph_->FindNode("read"), 0}, Constant("two", 2, kWorkerTask)},
         {}, kWorkerTask);
   }
 
@@ -133,8 +133,8 @@ TEST_F(TwoTasks, VariablesLiveOnTheirTask) {
 TEST_F(TwoTasks, LargeTensorsComeInParts) {
   Tensor many = *Tensor::Allocate(DType::kFloat, Shape({700'001}));
   for (int i = 0; i < 700'001; ++i) many.data<float>()[i] = i % 1000;
-  Edge c = Add("many", "Const", {},
-               {{"dtype", DType::kFloat}, {"value", many}}, kPsTask);
+  Edge c = Add("many", "Const", {}, {{"dtype", DType::kFloat}, {"value", many}},
+               kPsTask);
   Edge twice = Add("twice", "AddV2", {c, c}, {}, kPsTask);
   Edge there = Add("there", "Neg", {twice}, {}, kWorkerTask);
   Add("back", "Neg", {there}, {}, kPsTask);

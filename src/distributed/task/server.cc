@@ -1,4 +1,4 @@
-#include "distributed/server.h"
+#include "distributed/task/server.h"
 
 #include "absl/strings/numbers.h"
 #include "distributed/channels.h"
@@ -126,9 +126,8 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
   at.port = made->listener_->port();
   *own = absl::StrCat(at.host, ":", at.port);
   made->target_ = absl::StrCat("grpc://", *own);
-  const Dial dial =
-      Dialling(*options.transport, options.connect, own_version.task,
-               options.allows_tensorflow);
+  const Dial dial = Dialling(*options.transport, options.connect,
+                             own_version.task, options.allows_tensorflow);
   HR_ASSIGN_OR_RETURN(auto cluster, Cluster::Make(def, dial));
   made->worker_ = std::make_shared<Worker>(
       std::move(cluster), Processors(def.default_session_config()));

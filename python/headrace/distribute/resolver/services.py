@@ -3,8 +3,8 @@
 import enum
 
 from headrace.context import errors
-from headrace.distribute.cluster_resolver.base import WithLayer
-from headrace.distribute.cluster_spec import ClusterSpec
+from headrace.distribute.resolver.base import WithLayer
+from headrace.distribute.resolver.cluster_spec import ClusterSpec
 
 
 class ExecutableLocation(enum.Enum):

@@ -1,1 +1,0 @@
-"""tf.distribute.cluster_resolver: where the tasks of a cluster are said."""

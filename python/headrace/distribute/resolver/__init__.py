@@ -1,0 +1,1 @@
+"""Clusters, and where their tasks are said."""
