@@ -5,7 +5,7 @@ import atexit
 from headrace._load import _headrace
 from headrace.context.errors import NotFoundError
 from headrace.context.properties import read_only
-from headrace.distribute.cluster_spec import ClusterSpec
+from headrace.distribute.resolver.cluster_spec import ClusterSpec
 from headrace.framework.support import protos
 
 _running = []  # cores: a server lives until the process ends
