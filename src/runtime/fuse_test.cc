@@ -273,10 +273,10 @@ TEST(Fuse, PartsMayBeUnequalShapedAnewAndReadByOthers) {
   for (int64_t n : {7, 100}) {
     std::string plan = Compare(
         [&](OpScope& s, const Values& v) -> std::vector<Value> {
-          ValueList g = s.List(
-              "SplitV",
-              {v[0], s.Int32s({3, static_cast<int32_t>(n)}), s.Int32(-1)},
-              {{"num_split", int64_t{2}}});
+          ValueList g =
+              s.All("SplitV",
+                    {v[0], s.Int32s({3, static_cast<int32_t>(n)}), s.Int32(-1)},
+                    {{"num_split", int64_t{2}}});
           Value tail =
               s("Slice", {v[0], s.Int32s({0, 0, 3}),
                           s.Int32s({-1, -1, static_cast<int32_t>(n)})});
@@ -286,8 +286,8 @@ TEST(Fuse, PartsMayBeUnequalShapedAnewAndReadByOthers) {
           return {y, s("Mul", {s("Tanh", {tail}), tail}), g[0], g[1]};
         },
         {Numbers({2, 5, 3 + n})});
-    EXPECT_THAT(plan, testing::HasSubstr("SplitV")) << plan;
-    EXPECT_THAT(plan, testing::Not(testing::HasSubstr("Slice"))) << plan;
+    EXPECT_NE(plan.find("SplitV"), std::string::npos) << plan;
+    EXPECT_EQ(plan.find("Slice"), std::string::npos) << plan;
   }
 }
 
@@ -342,7 +342,7 @@ TEST(Fuse, OtherJoinsStay) {
           }
         },
         in);
-    EXPECT_THAT(plan, testing::HasSubstr("ConcatV2")) << plan;
+    EXPECT_NE(plan.find("ConcatV2"), std::string::npos) << plan;
   }
 }
 

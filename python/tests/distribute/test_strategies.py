@@ -684,7 +684,10 @@ def test_in_sessions(strategy):
             )
         assert [c.name for c in tf.compat.v1.global_variables()] == ["v:0"]
         result = strategy.run(lambda: v.assign_add(number() + 1.0))
-        with tf.compat.v1.Session() as session:
+        two = tf.compat.v1.ConfigProto(
+            device_count={"CPU": 2}, allow_soft_placement=True
+        )
+        with tf.compat.v1.Session(config=two) as session:
             session.run(tf.compat.v1.global_variables_initializer())
             assert session.run(list(result.values)) == [4.0, 4.0]
             assert session.run([c.read_value() for c in v.values]) == [4.0, 4.0]

@@ -38,7 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   // The first piece as the head of parts, the others as what follows it.
   TensorParts parts(1 << 20);
-  for (const Bytes::Piece& p : InPieces(text, piece).pieces()) {
+  const Bytes cut = InPieces(text, piece);
+  for (const Bytes::Piece& p : cut.pieces()) {
     if (!parts.Add(Bytes(std::string(p.data, p.size))).ok()) return 0;
   }
   (void)parts.Finish();

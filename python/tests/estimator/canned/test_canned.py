@@ -242,7 +242,7 @@ def test_of_tensorflow_1():
     found = estimator.train(rows(NUMBERS)).evaluate(rows(NUMBERS))
     assert found["average_loss"] == pytest.approx(2.8987012, rel=1e-4)
     assert found["loss"] == pytest.approx(23.18961, rel=1e-4)  # of a batch, summed
-    assert "linear/linear_model/x/weights/Ftrl" in variables(estimator)
+    assert "linear/linear_model/x/weights/part_0/Ftrl" in variables(estimator)
     cut = v1.estimator.DNNClassifier(
         [4],
         [NUMBER],
