@@ -2,8 +2,8 @@
 
 The engine's rooms know ops by the roles, traits and hooks that the ops' own files set. A
 name may stand where an op is emitted: in gradients, in front ends and in the ops' files.
-What is registered is read from the sources: HR_OP rows, the macros that end in them, and
-the names that families' functions get, whole or in parts.
+What is registered is read from the sources: HR_OP rows, the macros that end in them,
+tables of TextOp, and the names that families' functions get, whole or in parts.
 """
 
 import os
@@ -24,6 +24,8 @@ FREE = ("_test.cc", "_fuzz.cc")  # and what tests share, test_*
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 NAME = re.compile(r'"(_?[A-Z]\w+)"')
 ROW = re.compile(r"\bHR_OP\((\w+)\)")
+TEXTS = re.compile(r"\bTextOp (\w+)\[\] = \{\n(.*?)\n\};", re.DOTALL)
+TEXT_ROW = re.compile(r'^    \{"(\w+)"', re.MULTILINE)
 SPEC = re.compile(r'"([A-Z]\w*): (?:type|list|int|func|\{)')  # an attribute's
 BUILDER = re.compile(
     r"\b(?:OpBuilder (?=\w+\()|bool (?=RegisterLike\())(\w+)\(const char\*"
@@ -122,13 +124,17 @@ class Registered:
             if path.endswith(".h"):
                 continue
             full = _expanded(text, {**everywhere, **_macros(text)})
-            if ROW.search(full) or re.search(r"\b(OpBuilder|OpRegistrar)\b", full):
+            if ROW.search(full) or re.search(
+                r"\b(OpBuilder|OpRegistrar|TextOp)\b", full
+            ):
                 self._read(path, full, builders)
 
     def _read(self, path, text, builders):
         makes = "|".join(sorted(builders.union(BUILDER.findall(text))))
         makes = re.compile(rf"\b(?:OpBuilder(?: \w+)?|(?:{makes})(?:<[^<>]*>)?)\($")
         names, parts = set(ROW.findall(text)), set()
+        for table in TEXTS.finditer(text):
+            names.update(TEXT_ROW.findall(table[2]))
         built = re.search(r"\bOpBuilder \w+\((?!\")", text)
         for m in NAME.finditer(text):
             before = text[max(m.start() - 200, 0) : m.start()].rstrip()

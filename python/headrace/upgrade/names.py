@@ -42,9 +42,8 @@ def derived(name):
     it is still there; another name of the same; its place in tf.compat.v1; itself, if it
     is unknown."""
     today, old, by_target = _tables()
-    if name in today:
-        return name
-    if name not in old:
+    # (What every module has, as "__version__", needs no new name.)
+    if name in today or name not in old or name.startswith("__"):
         return name
     same = by_target.get(old[name])
     return min(same, key=lambda n: (len(n), n)) if same else "compat.v1." + name

@@ -118,7 +118,11 @@ with tf.Graph().as_default(), tf.Session() as sess:
     print(names)
     threads = tf.train.start_queue_runners(sess, coord)
     key = sess.run(one[3])
-    print(key.startswith(files[0].encode()), both[0].shape, padded.shape)
+    print(
+        key.startswith((files[0].encode(), files[1].encode())),
+        both[0].shape,
+        padded.shape,
+    )
     print(sess.run(padded).shape[0], sess.run(both)[1].shape)
     coord.request_stop()
     coord.join(threads, stop_grace_period_secs=10, ignore_live_threads=True)

@@ -1,4 +1,5 @@
 // FileSystemSetConfiguration: options of file systems, of which none has any.
+// Reach: none, as it only asks which schemes are known.
 #include "base/files/file_system.h"
 #include "op/op.h"
 

@@ -62,6 +62,7 @@ class Iterator(Sequence):
         return self
 
     def __next__(self):
+        """The next batch; it goes round for ever."""
         self._sow()
         if self.batch_index == 0:
             self._set_index_array()
