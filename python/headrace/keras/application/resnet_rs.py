@@ -46,7 +46,7 @@ def _block(net, filters, stride, widens, drop, name):
     _conv(net, 4 * filters, 1, 1, f"{name}__conv_3").bn(f"{name}__batch_norm_3")
     _squeezed(net, filters, f"{name}__se_")
     if drop:
-        net.drop(drop, noise_shape=(None, 1, 1, 1), name=f"{name}__drop_connect")
+        net.drop(drop, noise_shape=(None, 1, 1, 1), name=f"{name}__drop")
     net.x = short.add(net).x
     net.act("relu", name=f"{name}__output_act")
 
