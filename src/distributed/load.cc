@@ -107,7 +107,7 @@ StatusOr<Transport*> Load() {
 }  // namespace
 
 StatusOr<Transport*> LoadTransport() {
-  static Mutex mutex;
+  static Mutex mutex;  // of `loaded`
   static Transport* loaded = nullptr;
   const MutexLock lock(mutex);
   if (loaded == nullptr) {

@@ -6,7 +6,7 @@ namespace headrace::distributed {
 namespace {
 
 uint64_t RandomBits() {
-  static Mutex mutex;
+  static Mutex mutex;  // of `bits`
   static std::mt19937_64* const bits = [] {
     std::random_device device;
     std::seed_seq seed{device(), device(), device(), device()};
