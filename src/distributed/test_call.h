@@ -54,7 +54,7 @@ class TestCall : public ServerCall {
   }
 
  private:
-  const Metadata metadata_;
+  const Metadata metadata_{};
   mutable Mutex mutex_;
   CondVar changed_;
   std::optional<Answer> answer_ ABSL_GUARDED_BY(mutex_);
