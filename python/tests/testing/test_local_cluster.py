@@ -15,9 +15,10 @@ def test_tasks_of_one_process_share_variables():
             v = v1.get_variable("v", initializer=[1.0, 2.0])
         with v1.device("/job:worker/task:1"):
             added = v1.assign_add(v, [1.0, 10.0])
-        with v1.Session(workers[0].target) as first, v1.Session(
-            workers[1].target
-        ) as second:
+        with (
+            v1.Session(workers[0].target) as first,
+            v1.Session(workers[1].target) as second,
+        ):
             first.run(v.initializer)
             assert second.run(added).tolist() == [2.0, 12.0]
             assert first.run(v * 2.0).tolist() == [4.0, 24.0]
