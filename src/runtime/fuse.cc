@@ -43,8 +43,9 @@ struct Group {
   int64_t inner = 0;
   std::vector<int> calls;
   bool open = true;
-  bool reduces = false;  // inner is decided
-  int join = -1;         // the call that joins some of its results
+  bool reduces = false;         // inner is decided
+  int join = -1;                // the call that joins some of its results
+  std::vector<ValueId> joined;  // these, in order
   int merged_into = -1;
 };
 
@@ -320,8 +321,8 @@ class Fuser {
   // Takes call `index`, which joins results of groups by columns, as the end of
   // their group: these are stored where it wants them.
   bool TakeJoin(int index) {
-    const std::vector<ValueId> values = JoinedColumns(p_, p_.calls[index]);
-    int group = -1, hosts = 0;
+    std::vector<ValueId> values = JoinedColumns(p_, p_.calls[index]);
+    int hosts = 0;
     std::vector<int> found;
     for (ValueId v : values) {
       const int g = GroupOf(v);
@@ -342,7 +343,7 @@ class Fuser {
     }
     // A group is the tail of one product at most.
     if (values.empty() || (found.size() > 1 && hosts > 0)) return false;
-    group = found[0];
+    const int group = found[0];
     for (int g : found) {
       if (g != group) Merge(group, g);
     }
@@ -352,6 +353,7 @@ class Fuser {
     const Shape& shape = p_.values[values[0]].shape;
     groups_[group].inner = shape[shape.rank() - 1];
     groups_[group].join = index;
+    groups_[group].joined = std::move(values);
     groups_[group].open = false;
     return true;
   }
@@ -415,9 +417,7 @@ class Fuser {
     for (int i : g.calls) {
       for (ValueId v : Operands(p_.calls[i])) ++inside[base_[v]];
     }
-    if (g.join >= 0) {
-      for (ValueId v : JoinedColumns(p_, p_.calls[g.join])) ++inside[base_[v]];
-    }
+    for (ValueId v : g.joined) ++inside[base_[v]];
     const int host = HostOf(g, inside);
     // A chain of one gains nothing: its own kernel is as fast, and reports
     // under its own name.
@@ -575,15 +575,14 @@ class Fuser {
       const absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t>& reg,
       Parts* parts) {
     Call& join = p_.calls[g.join];
-    const std::vector<ValueId> values = JoinedColumns(p_, join);
     int64_t first = 0;
-    for (ValueId v : values) {
+    for (ValueId v : g.joined) {
       const int16_t y = reg.at({base_[v], Layout::kFull});
       auto made = std::find_if(parts->code.begin(), parts->code.end(),
                                [&](const auto& i) { return i.y == y; });
       made->joined = static_cast<int16_t>(parts->call.outputs.size());
       made->first = first;
-      made->width = g.inner * static_cast<int64_t>(values.size());
+      made->width = g.inner * static_cast<int64_t>(g.joined.size());
       first += g.inner;
     }
     parts->call.outputs.push_back(join.outputs[0]);
