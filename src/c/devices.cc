@@ -2,9 +2,9 @@
 
 #include <random>
 
-#include "absl/strings/str_cat.h"
 #include "c/session.h"
 #include "c/status.h"
+#include "op/processor.h"
 
 namespace headrace::capi {
 namespace {
@@ -30,13 +30,9 @@ T OfDevice(const TF_DeviceList* list, int index, TF_Status* status, T otherwise,
 
 }  // namespace
 
-std::string NameOfProcessor(int number) {
-  return absl::StrCat("/job:localhost/replica:0/task:0/device:CPU:", number);
-}
-
 TF_DeviceList* ListProcessors(int count) {
   auto list = std::make_unique<TF_DeviceList>();
-  for (int i = 0; i < count; ++i) list->names.push_back(NameOfProcessor(i));
+  for (int i = 0; i < count; ++i) list->names.push_back(ProcessorName(i));
   return list.release();
 }
 

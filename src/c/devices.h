@@ -12,8 +12,7 @@ struct TF_DeviceList {
 
 namespace headrace::capi {
 
-// "/job:localhost/replica:0/task:0/device:CPU:N".
-std::string NameOfProcessor(int number);
+// Named as op/processor.h names them.
 TF_DeviceList* ListProcessors(int count);
 
 }  // namespace headrace::capi

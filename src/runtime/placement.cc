@@ -6,11 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "op/processor.h"
 
 namespace headrace {
 namespace {
-
-constexpr StringView kProcessor = "/job:localhost/replica:0/task:0/device:CPU:";
 
 // "job:localhost", "device:CPU:0", "cpu:*" and the like.
 bool PartMatches(StringView part, int processors) {
@@ -38,7 +37,7 @@ bool IsHere(StringView device, int processors) {
 std::string Devices(int processors) {
   std::string all;
   for (int i = 0; i < processors; ++i) {
-    absl::StrAppend(&all, i ? ", " : "", kProcessor, i);
+    absl::StrAppend(&all, i ? ", " : "", ProcessorName(i));
   }
   return all;
 }

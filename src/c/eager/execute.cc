@@ -4,6 +4,7 @@
 #include "c/devices.h"
 #include "c/eager/op.h"
 #include "c/status.h"
+#include "op/processor.h"
 #include "op/registry.h"
 
 namespace headrace::capi {
@@ -12,7 +13,7 @@ Status CheckEagerDevice(const TFE_Context& context, const char* name) {
   if (name == nullptr || *name == '\0') return OkStatus();
   const std::string wanted = absl::AsciiStrToLower(name);
   for (int i = 0; i < context.config.processors; ++i) {
-    const std::string full = absl::AsciiStrToLower(NameOfProcessor(i));
+    const std::string full = absl::AsciiStrToLower(ProcessorName(i));
     // Parts of the name will do: "/device:CPU:0", "CPU:0", "/cpu:0".
     if (full.ends_with(wanted)) return OkStatus();
     if (wanted.ends_with(absl::StrCat("cpu:", i)) &&
@@ -22,8 +23,7 @@ Status CheckEagerDevice(const TFE_Context& context, const char* name) {
     }
   }
   return InvalidArgument("Could not satisfy device specification '", name,
-                         "'. All available devices [", NameOfProcessor(0),
-                         "].");
+                         "'. All available devices [", ProcessorName(0), "].");
 }
 
 namespace {
@@ -80,7 +80,7 @@ void RecordRun(TFE_Context* context, const TFE_Op& op, int64_t begin) {
   MutexLock lock(context->mutex);
   tensorflow::StepStats& stats = context->recorded;
   if (stats.dev_stats_size() == 0) {
-    stats.add_dev_stats()->set_device(NameOfProcessor(0));
+    stats.add_dev_stats()->set_device(ProcessorName(0));
   }
   auto* node = stats.mutable_dev_stats(0)->add_node_stats();
   node->set_node_name(op.name);

@@ -3,6 +3,7 @@
 #include "c/eager/context.h"
 #include "c/status.h"
 #include "c/tensor.h"
+#include "op/processor.h"
 
 struct TFE_TensorDebugInfo {
   headrace::Shape shape;
@@ -81,7 +82,7 @@ int64_t TFE_TensorHandleDim(TFE_TensorHandle* h, int dim_index,
 }
 
 const char* TFE_TensorHandleDeviceName(TFE_TensorHandle* h, TF_Status* status) {
-  static const std::string& name = *new std::string(capi::NameOfProcessor(0));
+  static const std::string& name = *new std::string(headrace::ProcessorName(0));
   return capi::OfHandle<const char*>(
       h, status, nullptr, [](const Tensor&) { return name.c_str(); });
 }
