@@ -28,7 +28,7 @@ namespace headrace::distributed {
 
 // Raised with each change of this header: the library of gRPC's transport that
 // is loaded must be of the same.
-inline constexpr int kTransportInterface = 2;
+inline constexpr int kTransportInterface = 3;
 
 // Names in lower case, as HTTP/2 has them; a name that ends in "-bin" may have
 // any bytes for its value.
@@ -58,6 +58,10 @@ struct CallOptions {
   // any thread: until then the peer is held up, so that what is not yet read
   // takes bounded memory.
   std::function<void(Bytes part, std::function<void()> next)> on_part;
+  // Of calls whose answer has no body: a part is handed out when it comes. Else
+  // it may be known for one only when the next has come, as the last message is
+  // the answer.
+  bool parts_alone = false;
 };
 
 // Why a call of that path with that metadata cannot be sent; empty where it

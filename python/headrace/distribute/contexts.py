@@ -133,9 +133,11 @@ class ReplicaContextBase:
     @property
     def replica_id_in_sync_group(self):
         """The number of the replica: an int32 scalar."""
-        return tf.convert_to_tensor(self._replica, tf.int32)
+        return tf.convert_to_tensor(self._replica_id_in_sync_group, tf.int32)
 
-    _replica_id_in_sync_group = property(lambda self: self._replica)
+    @property
+    def _replica_id_in_sync_group(self):
+        return self._replica + self._strategy.extended._replica_offset
 
     @property
     def num_replicas_in_sync(self):
@@ -211,10 +213,7 @@ class ReplicaContext(ReplicaContextBase):
 
     def _reduce_together(self, op, flat):
         def merge(strategy, *given):
-            return [
-                strategy.extended._reduce_to(op, value, destinations=value)
-                for value in given
-            ]
+            return strategy.extended._reduce_each(op, given)
 
         return self.merge_call(merge, args=tuple(flat))
 

@@ -6,11 +6,12 @@ loops, iterators and optionals are those of tf.data.
 
 from headrace import _api as tf
 from headrace.autograph import loops
+from headrace.context import errors
 
 from headrace.distribute import values
 from headrace.distribute.options import InputContext, InputReplicationMode
 from headrace.data import autograph_loops
-from headrace.data.dataset import Dataset
+from headrace.data.dataset import Dataset, made_of
 from headrace.data.iterator import Iterator, OwnedIterator
 from headrace.data.optional import OptionalImpl
 from headrace.elements import nest
@@ -203,16 +204,18 @@ def divided(strategy, dataset, options):
         raise AttributeError(
             f"'{type(dataset).__name__}' object has no attribute '_variant_tensor'"
         )
-    count = strategy.num_replicas_in_sync
+    extended, count = strategy.extended, strategy.num_replicas_in_sync
     size = _batch_size(dataset.element_spec)
     if count == 1:
         return DistributedDataset(strategy, dataset.map(lambda *e: (_one(e),)))
     policy = dataset.options().experimental_distribute.auto_shard_policy
-    if policy in _WHOLE:
+    files = _own_files(dataset, policy, *extended._shards)
+    if files is not None or policy in _WHOLE:
+        dataset = dataset if files is None else files
         return _in_turns(strategy, _rebatched(dataset, count), DistributedDataset)
 
     def share(*element):
-        return _shares(_one(element), count, size)
+        return _own(_shares(_one(element), count, size), *extended._shards)
 
     return DistributedDataset(strategy, dataset.map(share))
 
@@ -220,6 +223,33 @@ def divided(strategy, dataset, options):
 _POLICY = tf.data.experimental.AutoShardPolicy
 # By these a batch that is cut short leaves the last replicas without.
 _WHOLE = (_POLICY.OFF, _POLICY.FILE, _POLICY.HINT)
+
+
+def _own_files(dataset, policy, workers, index):
+    """What a dataset has of its files for one of several workers; None where workers share
+    elements."""
+    if workers == 1 or policy not in (_POLICY.AUTO, _POLICY.FILE):
+        return None
+    by_files = {"auto_shard_policy": int(_POLICY.FILE)}
+    try:
+        return made_of(
+            "AutoShardDataset", dataset, num_workers=workers, index=index, **by_files
+        )
+    except errors.OpError:
+        if policy == _POLICY.FILE:
+            raise
+        return None  # not of files
+
+
+def _own(shares, workers, index):
+    """The shares of one of several workers."""
+    return tuple(shares[index::workers])
+
+
+def own_shares(extended, structure):
+    """A structure of global batches as a list of what this worker's replicas get."""
+    count = extended._num_replicas_in_sync
+    return list(_own(shares_of(structure, count), *extended._shards))
 
 
 def _one(element):
@@ -301,7 +331,8 @@ def _rebatched(dataset, count):
 
 def from_function(strategy, dataset_fn, options):
     """The DistributedDataset of a function of an InputContext."""
-    count = strategy.num_replicas_in_sync
+    count, local = strategy.num_replicas_in_sync, len(strategy.extended._devices)
+    workers, worker = strategy.extended._shards
     each = options.experimental_replication_mode == InputReplicationMode.PER_REPLICA
     if options.experimental_place_dataset_on_device and not each:
         raise ValueError(
@@ -309,10 +340,11 @@ def from_function(strategy, dataset_fn, options):
             "must also specify `PER_REPLICA` for the replication mode"
         )
     if each:
-        made = [dataset_fn(InputContext(count, i, count)) for i in range(count)]
+        own = range(worker * local, (worker + 1) * local)
+        made = [dataset_fn(InputContext(count, i, count)) for i in own]
         joined = Dataset.zip(tuple(map(_checked, made)))
         return DistributedDatasetsFromFunction(strategy, joined)
-    dataset = _checked(dataset_fn(InputContext(1, 0, count)))
+    dataset = _checked(dataset_fn(InputContext(workers, worker, count)))
     return _in_turns(strategy, dataset, DistributedDatasetsFromFunction)
 
 
@@ -327,7 +359,7 @@ def _checked(dataset):
 def _in_turns(strategy, dataset, kind):
     """The first element for the first replica, the next for the next; where they run out
     the last replicas get batches without rows."""
-    count = strategy.num_replicas_in_sync
+    count = len(strategy.extended._devices)
     if count == 1:
         return kind(strategy, dataset.map(lambda *e: (_one(e),)))
     spec = dataset.element_spec

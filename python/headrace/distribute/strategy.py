@@ -222,6 +222,7 @@ class StrategyExtended:
     should_checkpoint = True
     should_save_summary = True
     _shards = 1, 0  # of how many workers' input which
+    _replica_offset = 0  # the number of this worker's first replica
 
     def __init__(self, container_strategy):
         self._container = weakref.ref(container_strategy)
@@ -421,11 +422,11 @@ class StrategyExtended:
     def _run_shares(self, fn, batch):
         """The results of fn(share) for each replica, of a global batch in equal parts, or
         of one whose leaves are values of replicas."""
-        strategy, count = self._container_strategy(), self._num_replicas_in_sync
+        strategy, count = self._container_strategy(), len(self._devices)
         if any(map(values.is_distributed, tf.nest.flatten(batch))):
             shares = [values.select(i, batch) for i in range(count)]
         else:
-            shares = datasets.shares_of(batch, count)
+            shares = datasets.own_shares(self, batch)
         with self._run_scope(strategy):
             share = values.Parts(shares)
             return self._run_all(strategy, fn, (share,), {})
@@ -439,19 +440,32 @@ class StrategyExtended:
             with contexts.entering(strategy):
                 found = self._reduce_to(op, value, self._devices[0])
             return values.values_of(found)[0]
+        total, count = self._local_sums(value, axis)
+        if op == contexts.ReduceOp.SUM:
+            return total
+        dtype = total.dtype if total.dtype.is_floating else tf.float64
+        return tf.cast(total, dtype) / tf.cast(count, dtype)
+
+    def _local_sums(self, value, axis):
+        """(sum over a dimension, its size) of this worker's replicas together."""
         given = [tf.convert_to_tensor(v) for v in values.values_of(value)]
         if any(v.shape.rank == 0 for v in given):
             raise ValueError(
                 f"Invalid reduction dimension {axis} for input with 0 dimensions."
             )
         sums = [tf.reduce_sum(v, axis=axis) for v in given]
-        total = tf.add_n(sums) if len(sums) > 1 else sums[0]
-        if op == contexts.ReduceOp.SUM:
-            return total
         counts = [tf.shape(v, out_type=tf.int64)[axis] for v in given]
-        count = tf.add_n(counts) if len(counts) > 1 else counts[0]
-        dtype = total.dtype if total.dtype.is_floating else tf.float64
-        return tf.cast(total, dtype) / tf.cast(count, dtype)
+        total = tf.add_n(sums) if len(sums) > 1 else sums[0]
+        return total, tf.add_n(counts) if len(counts) > 1 else counts[0]
+
+    def _sum_workers(self, total):
+        """The sum of what workers have each; other strategies have one."""
+        return total
+
+    def _reduce_each(self, op, given, destinations=None):
+        """A list of what _reduce_to gives, where each value itself is unless told."""
+        destinations = given if destinations is None else destinations
+        return [self._reduce_to(op, v, d) for v, d in zip(given, destinations)]
 
     def _gather(self, value, axis):
         contexts.require_scope_or_none(self._container_strategy())
@@ -487,9 +501,11 @@ class StrategyExtended:
 
     def batch_reduce_to(self, reduce_op, value_destination_pairs, options=None):
         """A list of what reduce_to gives for each (value, destinations)."""
-        return [
-            self.reduce_to(reduce_op, v, d, options) for v, d in value_destination_pairs
-        ]
+        del options
+        contexts.require_scope_or_none(self._container_strategy())
+        pairs = list(value_destination_pairs)
+        given, destinations = [v for v, _ in pairs], [d for _, d in pairs]
+        return self._reduce_each(reduce_op_of(reduce_op), given, destinations)
 
     def broadcast_to(self, tensor, destinations):
         """A value for all replicas; of Python's numbers themselves."""
@@ -555,12 +571,12 @@ class StrategyExtended:
         flat = tf.nest.flatten(value)
         if not any(map(values.is_distributed, flat)):
             return (value,)
-        count = self._num_replicas_in_sync
-        return tuple(values.select(i, value) for i in range(count))
+        return tuple(values.select(i, value) for i in range(len(self._devices)))
 
     def _distribute_values(self, value_fn):
-        count = self._num_replicas_in_sync
-        found = [value_fn(ValueContext(i, count)) for i in range(count)]
+        first, count = self._replica_offset, self._num_replicas_in_sync
+        own = range(first, first + len(self._devices))
+        found = [value_fn(ValueContext(i, count)) for i in own]
         return values.regroup(found, always=True)
 
     # --- datasets ---

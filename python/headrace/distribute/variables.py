@@ -330,7 +330,7 @@ def _reduced(strategy, variable, value):
         return values.values_of(value)[0]
     op = ReduceOp.from_variable_aggregation(aggregation)
     if not values.is_distributed(value):  # all replicas gave one object
-        value = values.PerReplica([value] * strategy.num_replicas_in_sync)
+        value = values.PerReplica([value] * len(variable._copies))
     return strategy.extended.reduce_to(op, value, destinations=variable)
 
 
@@ -339,7 +339,8 @@ class SyncOnReadVariable(DistributedVariable):
     what they are together."""
 
     def _read(self):
-        if self._which() is not None or len(self._copies) == 1:
+        alone = self._distribute_strategy.num_replicas_in_sync == 1
+        if self._which() is not None or alone:
             return super()._read()
         return self._together()
 
@@ -348,10 +349,12 @@ class SyncOnReadVariable(DistributedVariable):
         if self._aggregation == _FIRST:
             return self._primary._read()
         op = ReduceOp.from_variable_aggregation(self._aggregation)
-        total = tf.add_n([copy._read() for copy in self._copies])
+        found = [copy._read() for copy in self._copies]
+        total = tf.add_n(found) if len(found) > 1 else found[0]
+        total = self._distribute_strategy.extended._sum_workers(total)
         if op == ReduceOp.SUM:
             return total
-        return _divided(total, len(self._copies))
+        return _divided(total, self._distribute_strategy.num_replicas_in_sync)
 
     def _saved_value(self):
         return self._together()
@@ -373,7 +376,8 @@ class SyncOnReadVariable(DistributedVariable):
             ReduceOp.from_variable_aggregation(_NONE)
         if self._aggregation == _SUM:
             value = tf.convert_to_tensor(value, self.dtype)
-            value = tf.cast(value / len(self._copies), self.dtype)
+            count = self._distribute_strategy.num_replicas_in_sync
+            value = tf.cast(value / count, self.dtype)
         return [(copy, value) for copy in self._copies]
 
     def _write_all(self, method, value, kwargs):

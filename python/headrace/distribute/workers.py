@@ -1,8 +1,8 @@
-"""Strategies of several workers, and what coordinates them, as far as one process goes:
-the transport between processes is not there yet."""
+"""Strategies of several workers, and what coordinates them."""
 
 from headrace.context import errors
 from headrace.distribute import mirrored, strategy
+from headrace.distribute.multi_worker import CollectiveAllReduceExtended
 from headrace.distribute.resolver.tf_config import TFConfigClusterResolver
 from headrace.distribute.options import CommunicationImplementation, Options, ReduceOp
 
@@ -14,39 +14,22 @@ def no_transport(what):
     )
 
 
-def _workers(resolver):
-    """How many tasks of a cluster train."""
-    spec = resolver.cluster_spec()
-    return sum(
-        spec.num_tasks(job) for job in spec.jobs if job in ("chief", "worker", "master")
-    )
-
-
-class CollectiveAllReduceExtended(mirrored.MirroredExtended):
-    """A worker that is alone: the first device of this process."""
-
-    _is_chief = True
-
-    def __init__(self, container_strategy, cluster_resolver, options, devices=None):
-        self._cluster_resolver = cluster_resolver or TFConfigClusterResolver()
-        count = _workers(self._cluster_resolver)
-        if count > 1:
-            raise no_transport(f"MultiWorkerMirroredStrategy of {count} workers")
-        super().__init__(container_strategy, devices or strategy.all_devices()[:1])
-        self._communication_options = options
-
-
 class MultiWorkerMirroredStrategy(strategy.Strategy):
-    """Trains on several workers, whose variables are copies of each other. A worker that
-    is alone trains on its first device.
+    """Trains on several workers, whose variables are copies of each other: each runs the
+    same program, begins with the first one's values, and gradients are summed. A worker
+    trains on its first device.
+
+    Where one fails or ends, the others' next sums are an UnavailableError.
 
     Args:
       cluster_resolver: a ClusterResolver; what TF_CONFIG says by default.
       communication_options: CommunicationOptions.
 
     Raises:
-      ValueError: for other options.
-      UnimplementedError: for several workers.
+      ValueError: for other options, and where the resolver does not say which worker this
+        is.
+      UnimplementedError: for NCCL between several workers.
+      errors.OpError: where this worker cannot listen at its address.
     """
 
     def __init__(self, cluster_resolver=None, communication_options=None):

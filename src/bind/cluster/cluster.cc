@@ -14,6 +14,7 @@
 #include "distributed/load.h"
 #include "distributed/task/client.h"
 #include "distributed/task/server.h"
+#include "ops/collective/collective.h"
 
 namespace nb = nanobind;
 
@@ -235,6 +236,10 @@ class ServerCore {
   void Join() {
     Unlocked([&] { return server_->Join(); });
   }
+  // Collectives of this process go by this task from now on.
+  void UseCollectives() {
+    UseCollectiveEngine(server_->worker()->collectives());
+  }
   void Stop() {
     Unlocked([&] {
       server_->Stop();
@@ -275,6 +280,7 @@ void AddCluster(nb::module_& m) {
       .def_prop_ro("target", &ServerCore::target)
       .def("start", &ServerCore::Start)
       .def("join", &ServerCore::Join)
+      .def("use_collectives", &ServerCore::UseCollectives)
       .def("stop", &ServerCore::Stop);
   m.def("reset_cluster", &ResetCluster);
 }

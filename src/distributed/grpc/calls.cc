@@ -97,7 +97,8 @@ class StreamCall : public GrpcCall {
   StreamCall(Called called, const CallOptions& options,
              std::function<void(Answer)> done)
       : GrpcCall(std::move(called), options, std::move(done)),
-        on_part_(options.on_part) {}
+        on_part_(options.on_part),
+        parts_alone_(options.parts_alone) {}
 
   static std::shared_ptr<ClientCall> Start(std::shared_ptr<StreamCall> call,
                                            grpc::GenericStub& stub,
@@ -146,7 +147,13 @@ class StreamCall : public GrpcCall {
       const MutexLock lock(mutex_);
       reads_ = false;
       if (ok) {
-        part = std::exchange(held_, std::move(incoming_));
+        if (parts_alone_) {
+          part = std::move(incoming_);
+          // The empty message is the answer.
+          if (part->Length() == 0) part.reset();
+        } else {
+          part = std::exchange(held_, std::move(incoming_));
+        }
         incoming_ = grpc::ByteBuffer();
         if (!part) return ReadNext();
         is_handed_out_ = true;
@@ -190,7 +197,7 @@ class StreamCall : public GrpcCall {
       if (last && !is_handed_out) on_part_(FromBuffer(*last), [] {});
     } else if (last) {
       answer.body = FromBuffer(*last);
-    } else {
+    } else if (!parts_alone_) {
       answer = {13, called_.path + " at " + called_.address +
                         " ended without an answer"};
     }
@@ -207,6 +214,7 @@ class StreamCall : public GrpcCall {
   }
 
   const decltype(CallOptions::on_part) on_part_;
+  const bool parts_alone_;
   Self self_;  // until it ends
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
   grpc::ByteBuffer incoming_;

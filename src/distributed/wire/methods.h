@@ -65,6 +65,19 @@ HR_METHOD(GetStepSequence, kAtOnce)
 // Ours alone: RecvTensor's answer in parts (tensor_codec.h).
 inline constexpr RemoteMethod kPullTensor{"/headrace.WorkerService/PullTensor",
                                           kStep};
+// Of collectives (src/distributed/collective): members find each other, and are
+// there for each other until one ends the group; both give each other one part;
+// one takes parts.
+inline constexpr RemoteMethod kJoinGroup{"/headrace.WorkerService/JoinGroup",
+                                         kGathering, false, true};
+inline constexpr RemoteMethod kWatchGroup{"/headrace.WorkerService/WatchGroup",
+                                          kGathering};
+inline constexpr RemoteMethod kEndGroup{"/headrace.WorkerService/EndGroup",
+                                        kAtOnce};
+inline constexpr RemoteMethod kSwapParts{"/headrace.WorkerService/SwapParts",
+                                         kStep};
+inline constexpr RemoteMethod kPullParts{"/headrace.WorkerService/PullParts",
+                                         kStep};
 }  // namespace worker
 
 namespace eager_service {

@@ -20,6 +20,29 @@ constexpr char kStandardContainer[] = "localhost";
 
 std::string NameOf(const DeviceName& task) { return task.ToString(); }
 
+// Of groups: whom the configuration says, else the first chief or worker, else
+// the first task.
+DeviceName LeaderOf(const Cluster& cluster) {
+  DeviceName said;
+  const std::string& text = cluster.def()
+                                .default_session_config()
+                                .experimental()
+                                .collective_group_leader();
+  if (!text.empty() && DeviceName::Parse(text, &said) && said.job &&
+      said.task) {
+    return DeviceName::OfTask(*said.job, *said.task);
+  }
+  const auto& tasks = cluster.tasks();
+  for (const char* job : {"chief", "worker"}) {
+    const auto it = tasks.lower_bound({job, 0});
+    if (it != tasks.end() && it->first.first == job) {
+      return DeviceName::OfTask(job, it->first.second);
+    }
+  }
+  return DeviceName::OfTask(tasks.begin()->first.first,
+                            tasks.begin()->first.second);
+}
+
 }  // namespace
 
 // What a master has made here.
@@ -68,6 +91,15 @@ Worker::Worker(std::shared_ptr<Cluster> cluster, int processors)
     device.set_xla_global_id(-1);
     device_names_.push_back(std::move(name));
   }
+  RemoteCollectivesOptions meeting;
+  meeting.task = task_;
+  meeting.incarnation = incarnation();
+  meeting.leader = LeaderOf(*cluster_);
+  meeting.channel_of = [cluster = cluster_](const DeviceName& task) {
+    return cluster->ChannelOf(task);
+  };
+  collectives_ = RemoteCollectives::Make(std::move(meeting));
+  GiveCollectives(resources_);
   common_->cluster = cluster_;
   common_->resources = &resources_;
 }
@@ -76,6 +108,7 @@ Worker::~Worker() { Stop(); }
 
 void Worker::Stop() {
   const Status why = Cancelled("the server is stopped");
+  collectives_->Stop();
   std::map<int64_t, std::shared_ptr<PartialRun>> partial;
   {
     MutexLock lock(mutex_);
@@ -96,6 +129,7 @@ Status Worker::CreateSession(
   session->resources = &resources_;
   if (request.isolate_session_state()) {
     session->own = std::make_unique<ResourceManager>();
+    GiveCollectives(*session->own);
     session->resources = session->own.get();
   }
   session->master_task = request.master_task();
@@ -171,6 +205,21 @@ Status Worker::DeregisterGraph(
   return OkStatus();  // the graph ends behind the lock, or with its last run
 }
 
+// Members of a lone task meet as those of a program do.
+void Worker::GiveCollectives(ResourceManager& resources) {
+  if (cluster_->tasks().size() > 1) GiveEngine(collectives_, resources);
+}
+
+RunServices Worker::ServicesOf(const Session& session,
+                               const RegisteredGraph& graph,
+                               int64_t step) const {
+  RunServices services;
+  services.resources = session.resources;
+  services.functions = graph.caller();
+  services.step_id = step;
+  return services;
+}
+
 StepRendezvous::Fetch Worker::FetchFor(const std::shared_ptr<Session>& session,
                                        int64_t step) {
   return [session, step](const RendezvousKey& key,
@@ -194,10 +243,7 @@ Status Worker::Run(GraphRun run, GraphRunResult* result) {
   if (run.is_partial) {
     return RunPart(run, session, graph, rendezvous, result);
   }
-  RunServices services;
-  services.resources = session->resources;
-  services.functions = graph->caller();
-  services.step_id = run.step;
+  const RunServices services = ServicesOf(*session, *graph, run.step);
   const RendezvousScope meeting(rendezvous.get());
   const Status s = RunWhole(run, *graph, services, result);
   // Who waits for what this step was to send need not wait any longer.
@@ -243,11 +289,9 @@ Status Worker::RunPart(GraphRun& run, std::shared_ptr<Session> session,
     part = found;
   }
   if (first) {
-    HR_RETURN_IF_ERROR(RunOnOwnThread([part, step = run.step] {
-      RunServices services;
-      services.resources = part->session->resources;
-      services.functions = part->graph->caller();
-      services.step_id = step;
+    const RunServices services =
+        ServicesOf(*part->session, *part->graph, run.step);
+    HR_RETURN_IF_ERROR(RunOnOwnThread([part, services] {
       const RendezvousScope meeting(part->rendezvous.get());
       const StopScope stop(&part->token);
       Status s = part->graph->RunPartial(services);
@@ -306,7 +350,10 @@ void Worker::CleanUp(int64_t step) {
 }
 
 void Worker::CleanUpAll(const std::vector<std::string>& containers) {
-  if (containers.empty()) resources_.ClearContainer(kStandardContainer);
+  if (containers.empty()) {
+    resources_.ClearContainer(kStandardContainer);
+    collectives_->Forget(Cancelled("the cluster was reset"));
+  }
   for (const std::string& c : containers) resources_.ClearContainer(c);
 }
 

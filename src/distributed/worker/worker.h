@@ -10,6 +10,7 @@
 
 #include "base/cancellation.h"
 #include "distributed/cluster.h"
+#include "distributed/collective/engine.h"
 #include "distributed/worker/registered_graph.h"
 #include "distributed/worker/request_ids.h"
 #include "distributed/worker/steps.h"
@@ -49,6 +50,10 @@ class Worker {
   }
   uint64_t incarnation() const { return devices_[0].incarnation(); }
   const std::shared_ptr<Cluster>& cluster() const { return cluster_; }
+  // Of groups whose members are devices of the cluster's tasks.
+  const std::shared_ptr<RemoteCollectives>& collectives() const {
+    return collectives_;
+  }
 
   Status CreateSession(const tensorflow::CreateWorkerSessionRequest& request);
   Status DeleteSession(const std::string& handle);
@@ -80,6 +85,9 @@ class Worker {
                                                const std::string& handle);
   StatusOr<std::shared_ptr<RegisteredGraph>> GraphOf(Session& session,
                                                      const std::string& handle);
+  void GiveCollectives(ResourceManager& resources);
+  RunServices ServicesOf(const Session& session, const RegisteredGraph& graph,
+                         int64_t step) const;
   StepRendezvous::Fetch FetchFor(const std::shared_ptr<Session>& session,
                                  int64_t step);
   Status RunWhole(GraphRun& run, RegisteredGraph& graph,
@@ -93,6 +101,7 @@ class Worker {
   const DeviceName task_;
   std::vector<tensorflow::DeviceAttributes> devices_;
   std::vector<DeviceName> device_names_;
+  std::shared_ptr<RemoteCollectives> collectives_;
   ResourceManager resources_;  // of all sessions that are not isolated
   Steps steps_;
   Mutex mutex_;

@@ -134,6 +134,15 @@ std::map<std::string, Method> WorkerMethods(std::shared_ptr<Worker> w) {
       call->Finish(AnswerOf(Unimplemented(name)));
     });
   }
+  if (w) {
+    methods.merge(w->collectives()->Methods());
+  } else {
+    for (const RemoteMethod& m :
+         {worker::kJoinGroup, worker::kWatchGroup, worker::kEndGroup,
+          worker::kSwapParts, worker::kPullParts}) {
+      methods[m.path] = nullptr;
+    }
+  }
   return methods;
 }
 

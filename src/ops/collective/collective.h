@@ -69,6 +69,19 @@ std::shared_ptr<CollectiveEngine> TheCollectiveEngine();
 // Null: LocalCollectives(), anew.
 void UseCollectiveEngine(std::shared_ptr<CollectiveEngine> engine);
 
+// The one that a run's resources have, else TheCollectiveEngine().
+std::shared_ptr<CollectiveEngine> EngineOf(const RunServices& services);
+// Runs with these resources have that engine from now on.
+void GiveEngine(std::shared_ptr<CollectiveEngine> engine,
+                ResourceManager& resources);
+
+// Why two calls that meet do not agree; OK where they do. `device` is that of
+// `call`.
+Status CheckAgreement(const CollectiveCall& first, const CollectiveCall& call,
+                      const std::string& device);
+// Internal unless one member of a broadcast, by rank, gives the tensor.
+Status CheckSources(int64_t instance_key, absl::Span<const int> sources,
+                    int64_t size);
 // InvalidArgument unless the input has one row for each member.
 Status CheckAllToAll(const CollectiveCall& call);
 
@@ -76,5 +89,12 @@ Status CheckAllToAll(const CollectiveCall& call);
 // depend on who came first.
 StatusOr<std::vector<Tensor>> CollectiveResults(
     const CollectiveCall& call, absl::Span<const Tensor> inputs);
+
+// Of a reduction: to[i] is a[i] merged with b[i], for n elements; `to` may be
+// either. `size` members have been merged where they are finished.
+void MergeElements(const CollectiveCall& call, const void* a, const void* b,
+                   void* to, int64_t n);
+void FinishElements(const CollectiveCall& call, int64_t size, void* at,
+                    int64_t n);
 
 }  // namespace headrace

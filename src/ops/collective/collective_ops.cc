@@ -69,7 +69,7 @@ CollectiveCall CallOf(const KernelContext& c, CollectiveKind kind,
 }
 
 Status RunCollective(KernelContext& c, const CollectiveCall& call) {
-  HR_ASSIGN_OR_RETURN(Tensor result, TheCollectiveEngine()->Run(call));
+  HR_ASSIGN_OR_RETURN(Tensor result, EngineOf(c.services())->Run(call));
   c.set_output(0, std::move(result));
   return OkStatus();
 }

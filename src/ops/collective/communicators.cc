@@ -60,7 +60,7 @@ Status MakeCommunicator(KernelContext& c) {
   }
   const GroupMember member{key, size, rank, ThisProcessor(),
                            c.op().float_attr("timeout_seconds")};
-  HR_RETURN_IF_ERROR(TheCollectiveEngine()->Join(member));
+  HR_RETURN_IF_ERROR(EngineOf(c.services())->Join(member));
   ResourceHandle handle;
   handle.device = ProcessorName(member.processor);
   handle.container = "collective_op_group";
@@ -101,7 +101,7 @@ StatusOr<CollectiveCall> NextCall(const KernelContext& c, CollectiveKind kind) {
 }
 
 Status RunNext(KernelContext& c, const CollectiveCall& call) {
-  HR_ASSIGN_OR_RETURN(Tensor result, TheCollectiveEngine()->Run(call));
+  HR_ASSIGN_OR_RETURN(Tensor result, EngineOf(c.services())->Run(call));
   c.set_output(0, std::move(result));
   return OkStatus();
 }

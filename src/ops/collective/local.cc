@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/mutex.h"
 #include "op/processor.h"
+#include "op/resource.h"
 #include "ops/collective/collective.h"
 #include "ops/queue/await_change.h"
 
@@ -202,11 +203,6 @@ class Local : public CollectiveEngine {
         "its own (tf.config.set_logical_device_configuration), or a rank");
   }
 
-  static std::string KindText(const CollectiveCall& c) {
-    return absl::StrCat("type ", static_cast<int>(c.kind), " and data_type ",
-                        static_cast<int>(c.dtype));
-  }
-
   // That of the call's key, with which the call agrees.
   StatusOr<Instance*> InstanceOf(Group& group, const CollectiveCall& call)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -218,30 +214,9 @@ class Local : public CollectiveEngine {
       if (group.instances.size() > kMostInstances) Forget(group, &instance);
       return &instance;
     }
-    const CollectiveCall& first = instance.first;
-    if (first.kind != call.kind || first.dtype != call.dtype) {
-      return Fail(group, Internal("Collective instance ", call.instance_key,
-                                  " expected ", KindText(first), " but got ",
-                                  KindText(call)));
-    }
-    if (first.shape != call.shape) {
-      return Fail(
-          group,
-          InvalidArgument(
-              "Shape mismatch in the collective instance ", call.instance_key,
-              ". Op at device ", ProcessorName(call.member.processor),
-              " expected shape ", call.shape,
-              " but another member in the group expected shape ", first.shape,
-              ". This is likely due to different input shapes at different "
-              "members of the collective op."));
-    }
-    if (first.merge_op != call.merge_op || first.final_op != call.final_op) {
-      return Fail(group,
-                  InvalidArgument("Collective instance ", call.instance_key,
-                                  " expected merge_op ", first.merge_op,
-                                  " and final_op ", first.final_op, " but got ",
-                                  call.merge_op, " and ", call.final_op));
-    }
+    const Status s = CheckAgreement(instance.first, call,
+                                    ProcessorName(call.member.processor));
+    if (!s.ok()) return Fail(group, s);
     return &instance;
   }
   // One in which nobody waits.
@@ -261,9 +236,8 @@ class Local : public CollectiveEngine {
     }
     for (const auto& [other, input] : round.given) {
       if (!input.has_buffer()) continue;
-      return Fail(group, Internal("Instance ", call.instance_key,
-                                  " already has source ", other,
-                                  ", received second claim from ", rank));
+      return Fail(group, CheckSources(call.instance_key, {other, rank},
+                                      group.size));
     }
     return OkStatus();
   }
@@ -292,6 +266,14 @@ class Local : public CollectiveEngine {
   Status aborted_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Where a task's resources have its engine: no name of a program's container.
+constexpr char kEngineContainer[] = "/collectives", kEngineName[] = "engine";
+
+struct GivenEngine : Resource {
+  std::string DebugString() const override { return "collectives"; }
+  std::shared_ptr<CollectiveEngine> engine;
+};
+
 struct Chosen {
   Mutex mutex;
   std::shared_ptr<CollectiveEngine> engine ABSL_GUARDED_BY(mutex);
@@ -302,6 +284,22 @@ Chosen& TheChosen() {
 }
 
 }  // namespace
+
+std::shared_ptr<CollectiveEngine> EngineOf(const RunServices& services) {
+  if (services.resources == nullptr) return TheCollectiveEngine();
+  const auto found = services.resources->LookUp(kEngineContainer, kEngineName);
+  const auto given =
+      found.ok() ? std::dynamic_pointer_cast<GivenEngine>(*found) : nullptr;
+  return given ? given->engine : TheCollectiveEngine();
+}
+
+void GiveEngine(std::shared_ptr<CollectiveEngine> engine,
+                ResourceManager& resources) {
+  auto given = std::make_shared<GivenEngine>();
+  given->engine = std::move(engine);
+  resources.Create(kEngineContainer, kEngineName, std::move(given))
+      .IgnoreError();  // it is there
+}
 
 std::unique_ptr<CollectiveEngine> LocalCollectives() {
   return std::make_unique<Local>();

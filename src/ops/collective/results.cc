@@ -9,58 +9,51 @@
 namespace headrace {
 namespace {
 
-// Takes `from` into `to`, element by element.
-template <typename T, typename F>
-void Take(const Tensor& from, Tensor& to, F merge) {
-  const T* const b = from.data<T>();
-  T* const a = to.data<T>();
-  // Some nanoseconds for three numbers that come from and go to memory.
-  constexpr double kNanoseconds = 1;
-  ParallelFor(to.num_elements(), kNanoseconds, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) a[i] = merge(a[i], b[i]);
-  });
-}
-
 // Upstream rounds after each step, also of small types, whose numbers are
 // merged as floats.
-template <typename T>
-void MergeInto(const std::string& op, const Tensor& from, Tensor& to) {
+template <typename T, typename F>
+void MergeAll(F merge, const T* a, const T* b, T* to, int64_t n) {
   using W = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
-  const auto as_wide = [](auto f) {
-    return [f](T a, T b) {
-      return static_cast<T>(f(static_cast<W>(a), static_cast<W>(b)));
-    };
-  };
-  if (op == "Add") {
-    Take<T>(from, to, as_wide([](W a, W b) { return Plus(a, b); }));
-  } else if (op == "Mul") {
-    Take<T>(from, to, as_wide([](W a, W b) { return Times(a, b); }));
-  } else if (op == "Min") {
-    // A NaN stays, whichever side it is on.
-    Take<T>(from, to,
-            as_wide([](W a, W b) { return b < a || b != b ? b : a; }));
-  } else {
-    Take<T>(from, to,
-            as_wide([](W a, W b) { return b > a || b != b ? b : a; }));
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] = static_cast<T>(merge(static_cast<W>(a[i]), static_cast<W>(b[i])));
   }
 }
+
+template <typename T>
+void MergeBy(const std::string& op, const T* a, const T* b, T* to, int64_t n) {
+  using W = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
+  if (op == "Add") {
+    MergeAll([](W x, W y) { return Plus(x, y); }, a, b, to, n);
+  } else if (op == "Mul") {
+    MergeAll([](W x, W y) { return Times(x, y); }, a, b, to, n);
+  } else if (op == "Min") {
+    // A NaN stays, whichever side it is on.
+    MergeAll([](W x, W y) { return y < x || y != y ? y : x; }, a, b, to, n);
+  } else {
+    MergeAll([](W x, W y) { return y > x || y != y ? y : x; }, a, b, to, n);
+  }
+}
+
+// Some nanoseconds for three numbers that come from and go to memory.
+constexpr double kNanosecondsAnElement = 1;
 
 StatusOr<Tensor> Merged(const CollectiveCall& call,
                         absl::Span<const Tensor> inputs) {
   // A copy also of a lone member's, whose memory may be its own for the call.
   HR_ASSIGN_OR_RETURN(Tensor all, inputs[0].Clone());
-  DispatchDType(call.dtype, RealTypes{}, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using W = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
-    for (const Tensor& t : inputs.subspan(1)) {
-      MergeInto<T>(call.merge_op, t, all);
-    }
-    if (call.final_op != "Div") return;
-    const W size = static_cast<W>(inputs.size());
-    Take<T>(all, all, [size](T a, T) {
-      return static_cast<T>(static_cast<W>(a) / size);
-    });
-  });
+  const auto size = static_cast<int64_t>(DTypeSize(call.dtype));
+  char* const to = static_cast<char*>(all.raw());
+  ParallelFor(all.num_elements(), kNanosecondsAnElement,
+              [&](int64_t begin, int64_t end) {
+                char* const at = to + begin * size;
+                for (const Tensor& t : inputs.subspan(1)) {
+                  MergeElements(call, at,
+                                static_cast<const char*>(t.raw()) + begin * size,
+                                at, end - begin);
+                }
+                FinishElements(call, static_cast<int64_t>(inputs.size()), at,
+                               end - begin);
+              });
   return all;
 }
 
@@ -97,7 +90,71 @@ StatusOr<std::vector<Tensor>> Scattered(const Tensor& all, int64_t size) {
   return results;
 }
 
+std::string KindText(const CollectiveCall& c) {
+  return absl::StrCat("type ", static_cast<int>(c.kind), " and data_type ",
+                      static_cast<int>(c.dtype));
+}
+
 }  // namespace
+
+void MergeElements(const CollectiveCall& call, const void* a, const void* b,
+                   void* to, int64_t n) {
+  DispatchDType(call.dtype, RealTypes{}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    MergeBy(call.merge_op, static_cast<const T*>(a), static_cast<const T*>(b),
+            static_cast<T*>(to), n);
+  });
+}
+
+void FinishElements(const CollectiveCall& call, int64_t size, void* at,
+                    int64_t n) {
+  if (call.final_op != "Div") return;
+  DispatchDType(call.dtype, RealTypes{}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using W = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
+    T* const v = static_cast<T*>(at);
+    const W by = static_cast<W>(size);
+    for (int64_t i = 0; i < n; ++i) {
+      v[i] = static_cast<T>(static_cast<W>(v[i]) / by);
+    }
+  });
+}
+
+Status CheckAgreement(const CollectiveCall& first, const CollectiveCall& call,
+                      const std::string& device) {
+  if (first.kind != call.kind || first.dtype != call.dtype) {
+    return Internal("Collective instance ", call.instance_key, " expected ",
+                    KindText(first), " but got ", KindText(call));
+  }
+  if (first.shape != call.shape) {
+    return InvalidArgument(
+        "Shape mismatch in the collective instance ", call.instance_key,
+        ". Op at device ", device, " expected shape ", call.shape,
+        " but another member in the group expected shape ", first.shape,
+        ". This is likely due to different input shapes at different members "
+        "of the collective op.");
+  }
+  if (first.merge_op != call.merge_op || first.final_op != call.final_op) {
+    return InvalidArgument("Collective instance ", call.instance_key,
+                           " expected merge_op ", first.merge_op,
+                           " and final_op ", first.final_op, " but got ",
+                           call.merge_op, " and ", call.final_op);
+  }
+  return OkStatus();
+}
+
+Status CheckSources(int64_t instance_key, absl::Span<const int> sources,
+                    int64_t size) {
+  if (sources.empty()) {
+    return Internal("Instance ", instance_key,
+                    " found no source for broadcast.  This could mean that "
+                    "there were group_size=",
+                    size, " BcastRecvs but no BcastSend.");
+  }
+  if (sources.size() == 1) return OkStatus();
+  return Internal("Instance ", instance_key, " already has source ", sources[0],
+                  ", received second claim from ", sources[1]);
+}
 
 Status CheckAllToAll(const CollectiveCall& call) {
   const int64_t rows = call.shape.rank() > 0 ? call.shape[0] : 0;
@@ -140,10 +197,7 @@ StatusOr<std::vector<Tensor>> CollectiveResults(
       break;
     }
   }
-  return Internal("Instance ", call.instance_key,
-                  " found no source for broadcast.  This could mean that there "
-                  "were group_size=",
-                  size, " BcastRecvs but no BcastSend.");
+  return CheckSources(call.instance_key, {}, size);
 }
 
 }  // namespace headrace

@@ -1,0 +1,308 @@
+"""What strategies of several processes share: who takes part, and how tensors go between
+them."""
+
+import itertools
+
+from headrace import _api as tf
+from headrace.context import errors
+from headrace.distribute import contexts, cross_device, mirrored, strategy, values
+from headrace.distribute.options import CommunicationImplementation, ReduceOp
+from headrace.distribute.resolver.tf_config import TFConfigClusterResolver
+from headrace.distribute.server import Server
+from headrace.framework import nest
+
+_TRAINING = ("chief", "master", "worker")  # jobs whose tasks train, as groups sort them
+# What travels as another dtype that holds all of its values.
+_SENT_AS = {
+    tf.int8: tf.int32,
+    tf.uint8: tf.int32,
+    tf.int16: tf.int32,
+    tf.uint16: tf.int32,
+    tf.uint32: tf.int64,
+    tf.bfloat16: tf.float32,
+}
+_BITS = {tf.complex64: tf.float32, tf.complex128: tf.float64, tf.uint64: tf.int64}
+_SENT = (tf.float16, tf.float32, tf.float64, tf.int32, tf.int64)
+# Small gradients go together in packs of so many bytes, where options say nothing.
+_PACK_BYTES = 1 << 20
+
+_group_keys = itertools.count(1)  # the same strategies in the same order everywhere
+_servers = {}  # of this process, by cluster and task
+
+
+def tasks_of(resolver):
+    """The (job, index) of all tasks that train, in order."""
+    spec = resolver.cluster_spec()
+    return [
+        (job, index)
+        for job in _TRAINING
+        if job in spec.jobs
+        for index in spec.task_indices(job)
+    ]
+
+
+def _join_cluster(resolver):
+    """Starts this process's task, once, and has collectives go by it."""
+    spec = resolver.cluster_spec()
+    task = resolver.task_type, resolver.task_id
+    key = (str(spec.as_dict()), task)
+    if key not in _servers:
+        _servers[key] = Server(spec, *task, protocol="grpc")
+        _servers[key]._core.use_collectives()
+    return _servers[key]
+
+
+class Workers:
+    """The processes of a strategy, each of which calls the same methods in the same order.
+
+    Attributes:
+      count: how many there are.
+      index: which one this is.
+    """
+
+    def __init__(self, resolver, options):
+        tasks = tasks_of(resolver)
+        task = resolver.task_type, resolver.task_id
+        self.count, self.index = len(tasks), 0
+        if self.count <= 1 or resolver.task_type == "evaluator":
+            self.count = 1
+            return
+        if None in task:
+            raise ValueError(
+                "the cluster has several workers, and the ClusterResolver does not say which "
+                "one this is: task_type and task_id"
+            )
+        if task not in tasks:
+            raise ValueError(
+                f"`task_type` and `task_id` are {task!r}, which is none of the workers "
+                f"{tasks}"
+            )
+        if options.implementation == CommunicationImplementation.NCCL:
+            raise errors.UnimplementedError._of(
+                "CommunicationImplementation.NCCL: workers talk over TCP here, by RING"
+            )
+        self.index = tasks.index(task)
+        self._timeout = options.timeout_seconds or 0.0
+        self._group = next(_group_keys)
+        self._instances = itertools.count(1)
+        self._server = _join_cluster(resolver)
+
+    def _keys(self):
+        return dict(
+            group_size=self.count,
+            group_key=self._group,
+            instance_key=next(self._instances),
+            timeout_seconds=self._timeout,
+        )
+
+    def sum(self, value):
+        """The sum of a tensor of all workers; of numbers."""
+        sent, back = _sendable(value)
+        total = tf.raw_ops.CollectiveReduceV2(
+            input=sent, ordering_token=[], merge_op="Add", final_op="Id", **self._keys()
+        )
+        return back(total)
+
+    def rows(self, value):
+        """The rows of all workers' tensors after each other, which may be of different
+        numbers."""
+        sent, back = _sendable(value)
+        count = tf.shape(sent)[0]
+        counts = self._gathered(tf.reshape(count, [1]))
+        longest = tf.reduce_max(counts)
+        rank = sent.shape.rank
+        padding = [[0, longest - count], *[[0, 0]] * (rank - 1)]
+        padded = self._gathered(tf.pad(sent, padding))
+        parts = [
+            padded[w * longest : w * longest + counts[w]] for w in range(self.count)
+        ]
+        found = tf.concat(parts, 0)
+        found.set_shape([None, *sent.shape[1:]])
+        return back(found)
+
+    def _gathered(self, value):
+        return tf.raw_ops.CollectiveGatherV2(
+            input=value, ordering_token=[], **self._keys()
+        )
+
+    def of_first(self, value):
+        """The first worker's value of a tensor, which all have in one shape."""
+        sent, back = _sendable(value)
+        if self.index == 0:
+            return back(tf.raw_ops.CollectiveBcastSendV2(input=sent, **self._keys()))
+        shape = tf.shape(sent)
+        got = tf.raw_ops.CollectiveBcastRecvV2(shape=shape, T=sent.dtype, **self._keys())
+        got.set_shape(sent.shape)
+        return back(got)
+
+    def slices(self, value):
+        """The IndexedSlices of all workers after each other."""
+        return tf.IndexedSlices(
+            self.rows(value.values),
+            self.rows(tf.convert_to_tensor(value.indices)),
+            value.dense_shape,
+        )
+
+
+def _sendable(value):
+    """(a tensor as it travels, what makes of such a one one like `value`)."""
+    value = tf.convert_to_tensor(value)
+    dtype = value.dtype
+    if dtype in _SENT:
+        return value, lambda x: x
+    if dtype == tf.bool:
+        return tf.cast(value, tf.int32), lambda x: tf.cast(x, tf.bool)
+    if dtype in _SENT_AS:
+        return tf.cast(value, _SENT_AS[dtype]), lambda x: tf.cast(x, dtype)
+    if dtype in _BITS:
+        return tf.bitcast(value, _BITS[dtype]), lambda x: tf.bitcast(x, dtype)
+    raise errors.UnimplementedError._of(
+        f"tensors of {dtype.name} do not travel between workers"
+    )
+
+
+class CollectiveAllReduceExtended(mirrored.MirroredExtended):
+    """A copy of each variable on each worker's devices; values of workers go together by
+    collectives."""
+
+    def __init__(self, container_strategy, cluster_resolver, options, devices=None):
+        self._cluster_resolver = cluster_resolver or TFConfigClusterResolver()
+        self._communication_options = options
+        self._workers = Workers(self._cluster_resolver, options)
+        super().__init__(container_strategy, devices or strategy.all_devices()[:1])
+        self._shards = self._workers.count, self._workers.index
+        self._replica_offset = self._workers.index * len(self._devices)
+
+    experimental_between_graph = True
+    _is_chief = property(lambda self: self._workers.index == 0)
+    experimental_should_init = should_checkpoint = should_save_summary = property(
+        lambda self: self._is_chief, doc="Whether this worker is the first one."
+    )
+    _several = property(lambda self: self._workers.count > 1)
+
+    @property
+    def _num_replicas_in_sync(self):
+        return self._workers.count * len(self._devices)
+
+    def _create_variable(self, next_creator, **kwargs):
+        initial = kwargs.get("initial_value")
+        if self._several and initial is not None:
+
+            def value():
+                found = initial() if callable(initial) else initial
+                return self._workers.of_first(
+                    tf.convert_to_tensor(found, kwargs.get("dtype"))
+                )
+
+            kwargs["initial_value"] = value
+        return super()._create_variable(next_creator, **kwargs)
+
+    # --- values ---
+
+    def _sum_workers(self, total):
+        if not self._several:
+            return total
+        if isinstance(total, tf.IndexedSlices):
+            return self._workers.slices(total)
+        return self._workers.sum(total)
+
+    def _reduce_to(self, op, value, destinations):
+        if not self._several:
+            return super()._reduce_to(op, value, destinations)
+        return self._reduce_each(op, [value], [destinations])[0]
+
+    def _reduce_each(self, op, given, destinations=None):
+        if not self._several:
+            return super()._reduce_each(op, given, destinations)
+        destinations = given if destinations is None else destinations
+        found, sums = list(given), {}
+        for i, value in enumerate(given):
+            contexts.require_scope_or_none(self._container_strategy())
+            if value is None or (isinstance(value, (int, float)) and value == 0):
+                found[i] = 0
+            elif not (isinstance(value, values.Mirrored) and op == ReduceOp.MEAN):
+                local = [
+                    p if isinstance(p, tf.IndexedSlices) else tf.convert_to_tensor(p)
+                    for p in values.values_of(value)
+                ]
+                sums[i] = cross_device._total(local) if len(local) > 1 else local[0]
+        for i, total in self._sum_packs(sums):
+            if op == ReduceOp.MEAN:
+                total = cross_device._divided(total, self._num_replicas_in_sync)
+            found[i] = cross_device._copies_at(total, destinations[i])
+        return found
+
+    def _sum_packs(self, sums):
+        """(number, sum of all workers) pairs: small tensors of one dtype go together."""
+        limit = self._communication_options.bytes_per_pack or _PACK_BYTES
+        pack, size, done = [], 0, []
+
+        def send():
+            if len(pack) == 1:
+                done.append((pack[0], self._sum_workers(sums[pack[0]])))
+            elif pack:
+                done.extend(self._sum_pack({i: sums[i] for i in pack}))
+            pack.clear()
+
+        for i, value in sums.items():
+            bytes_of = None
+            if not isinstance(value, tf.IndexedSlices):
+                count = value.shape.num_elements()
+                bytes_of = None if count is None else count * value.dtype.size
+            if bytes_of is None or bytes_of > limit:
+                done.append((i, self._sum_workers(value)))
+                continue
+            if pack and (
+                size + bytes_of > limit or sums[pack[0]].dtype != value.dtype
+            ):
+                send()
+                size = 0
+            pack.append(i)
+            size += bytes_of
+        send()
+        return done
+
+    def _sum_pack(self, parts):
+        flat = tf.concat([tf.reshape(p, [-1]) for p in parts.values()], 0)
+        sizes = [p.shape.num_elements() for p in parts.values()]
+        sums = tf.split(self._sum_workers(flat), sizes)
+        return [
+            (i, tf.reshape(total, part.shape))
+            for (i, part), total in zip(parts.items(), sums)
+        ]
+
+    def _reduce(self, op, value, axis):
+        if not self._several or axis is None:
+            return super()._reduce(op, value, axis)
+        contexts.require_scope_or_none(self._container_strategy())
+        total, count = self._local_sums(value, axis)
+        with contexts.entering(self._container_strategy()):
+            total = self._sum_workers(total)
+            if op == ReduceOp.SUM:
+                return total
+            count = self._sum_workers(count)
+        dtype = total.dtype if total.dtype.is_floating else tf.float64
+        return tf.cast(total, dtype) / tf.cast(count, dtype)
+
+    def _gather_to(self, value, axis):
+        if not self._several:
+            return super()._gather_to(value, axis)
+        local = value
+        if values.is_distributed(value):
+            one = values.PerReplica([tf.zeros([])])
+            local = values.values_of(self._cross_device._gather(value, one, axis))[0]
+        local = tf.convert_to_tensor(local)
+        rank = local.shape.rank
+        if rank is None or not -rank <= axis < rank:
+            raise ValueError(
+                f"gather: there is no axis {axis} in values of {rank} dimensions"
+            )
+        axis %= rank
+        order = [axis, *(d for d in range(rank) if d != axis)]
+        back = [order.index(d) for d in range(rank)]
+        if axis == 0:
+            return self._workers.rows(local)
+        return tf.transpose(self._workers.rows(tf.transpose(local, order)), back)
+
+    def _configure(self, session_config, cluster_spec, task_type, task_id):
+        del session_config, cluster_spec, task_type, task_id  # the resolver says them

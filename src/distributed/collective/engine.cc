@@ -1,0 +1,754 @@
+#include "distributed/collective/engine.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "distributed/collective/ways.h"
+#include "distributed/messages.h"
+#include "distributed/wire/methods.h"
+#include "ops/queue/await_change.h"
+
+namespace headrace::distributed {
+namespace {
+
+// Behind a member's death or leaving, for what others have of it already: with
+// the nine seconds that a silent peer takes to be noticed within ten.
+constexpr std::chrono::milliseconds kGrace{900};
+// Of a task that stops, for peers to take what they are to get.
+constexpr std::chrono::seconds kLingers{3};
+// Calls that a member's own has not met yet: of strangers, and of peers that
+// are ahead.
+constexpr size_t kMostEarly = 4096;
+
+Status AbortedBy(const Status& why) {
+  return Status(why.code(),
+                absl::StrCat("Collective ops is aborted by: ", why.message(),
+                             "\nThe error could be from a previous "
+                             "operation. Restart your program to reset."));
+}
+
+DeviceName TaskOf(DeviceName device) {
+  device.type.reset();
+  device.id.reset();
+  return device;
+}
+
+// As much of a call as a peer tells of its own.
+StatusOr<CollectiveCall> CallOf(const CollectiveHeader& header) {
+  CollectiveCall call;
+  call.kind = static_cast<CollectiveKind>(header.kind());
+  call.member.group_key = header.group_key();
+  call.instance_key = header.instance_key();
+  call.dtype = static_cast<DType>(header.dtype());
+  HR_ASSIGN_OR_RETURN(call.shape, Shape::Make(std::vector<int64_t>(
+                                      header.dims().begin(),
+                                      header.dims().end())));
+  call.merge_op = header.merge_op();
+  call.final_op = header.final_op();
+  return call;
+}
+
+void RunAll(const std::vector<std::function<void()>>& then) {
+  for (const auto& f : then) f();
+}
+
+// An answer that a thread waits for.
+struct Awaited {
+  Mutex mutex;
+  CondVar changed;
+  bool there ABSL_GUARDED_BY(mutex) = false;
+  Answer answer ABSL_GUARDED_BY(mutex);
+
+  static std::function<void(Answer)> Taker(std::shared_ptr<Awaited> self) {
+    return [self](Answer a) {
+      MutexLock lock(self->mutex);
+      self->answer = std::move(a);
+      self->there = true;
+      self->changed.NotifyAll();
+    };
+  }
+  // As CheckStop allows.
+  StatusOr<Answer> Wait() {
+    MutexLock lock(mutex);
+    while (!there) HR_RETURN_IF_ERROR(AwaitChange(mutex, changed));
+    return answer;
+  }
+};
+
+// Before a task is asked again; false where the caller is to stop.
+bool WaitABit() {
+  Mutex mutex;
+  CondVar never;
+  MutexLock lock(mutex);
+  for (int i = 0; i < 5; ++i) {
+    if (!AwaitChange(mutex, never).ok()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// --- groups ---
+
+std::string RemoteCollectives::DeviceOf(const GroupMember& member) const {
+  DeviceName name = options_.task;
+  name.type = "CPU";
+  name.id = member.processor;
+  return name.ToString();
+}
+
+std::string RemoteCollectives::NameOf(const GroupMember& member) const {
+  if (member.rank < 0) return absl::StrCat("Device ", DeviceOf(member));
+  return absl::StrCat("Rank ", member.rank, " (", DeviceOf(member), ")");
+}
+
+Status RemoteCollectives::StatusOfGroup(const Group& group) {
+  if (group.status.ok() || Clock::now() < group.ended) return OkStatus();
+  return AbortedBy(group.status);
+}
+
+StatusOr<RemoteCollectives::GroupRef> RemoteCollectives::FindOrMake(
+    const GroupMember& m) {
+  if (!aborted_.ok()) return AbortedBy(aborted_);
+  GroupRef& group = groups_[m.group_key];
+  if (!group) {
+    group = std::make_shared<Group>();
+    group->size = m.group_size;
+    group->ranked = m.rank >= 0;
+  }
+  HR_RETURN_IF_ERROR(group->status.ok() ? OkStatus() : AbortedBy(group->status));
+  if (group->ranked != (m.rank >= 0)) {
+    return InvalidArgument(
+        "group_key ", m.group_key, " is that of members which ",
+        group->ranked ? "have ranks of their own" : "are devices",
+        "; take another one for these");
+  }
+  if (group->size != m.group_size) {
+    return Internal(NameOf(m), " is joining a group with size", m.group_size,
+                    ", but that group has size ", group->size,
+                    " (group_key=", m.group_key, ")");
+  }
+  return group;
+}
+
+Status RemoteCollectives::AskLeader(const GroupMember& m,
+                                    JoinGroupResponse* response) {
+  JoinGroupRequest request;
+  request.set_group_key(static_cast<int32_t>(m.group_key));
+  request.set_group_size(static_cast<int32_t>(m.group_size));
+  request.set_rank(m.rank);
+  request.set_device(DeviceOf(m));
+  request.set_incarnation(options_.incarnation);
+  const std::shared_ptr<Channel> channel = ChannelTo(options_.leader);
+  if (!channel) {
+    return InvalidArgument("No worker known as ", options_.leader.ToString(),
+                           ", which is to lead groups");
+  }
+  CallOptions options;
+  const auto patience =
+      m.timeout_seconds > 0 && m.timeout_seconds < 1e8
+          ? std::chrono::milliseconds(
+                static_cast<int64_t>(m.timeout_seconds * 1e3))
+          : options_.begin;
+  options.deadline = Clock::now() + patience;
+  options.wait_for_ready = true;
+  StatusOr<Answer> answer = Answer();
+  Status s;
+  do {
+    const auto awaited = std::make_shared<Awaited>();
+    const auto call =
+        channel->Start(worker::kJoinGroup.path, WriteMessage(request), options,
+                       Awaited::Taker(awaited));
+    answer = awaited->Wait();
+    if (!answer.ok()) {
+      call->Cancel();
+      return answer.status();
+    }
+    s = StatusOf(*answer);
+    // A leader that is being started, or started again, is waited for.
+  } while (absl::IsUnavailable(s) && Clock::now() < options.deadline &&
+           WaitABit());
+  if (absl::IsDeadlineExceeded(s)) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "Collective has timed out waiting for other workers. ", NameOf(m),
+        " waited ", absl::StrFormat("%.1f", patience.count() / 1e3),
+        " s for the ", m.group_size, " members of group ", m.group_key, " at ",
+        options_.leader.ToString(), ": ", s.message()));
+  }
+  HR_RETURN_IF_ERROR(s);
+  return ReadMessage(answer->body, response);
+}
+
+Status RemoteCollectives::Complete(Group& group,
+                                   const JoinGroupResponse& response) {
+  std::vector<DeviceName> devices;
+  for (const std::string& text : response.devices()) {
+    DeviceName name;
+    if (!DeviceName::Parse(text, &name) || !name.full()) {
+      return InvalidArgument("a member of a group is no device: ", text);
+    }
+    devices.push_back(std::move(name));
+  }
+  if (response.group() == 0 ||
+      static_cast<int64_t>(devices.size()) != group.size) {
+    return InvalidArgument("the leader tells of ", devices.size(),
+                           " members of a group of ", group.size);
+  }
+  if (group.id != 0) {
+    return group.id == response.group()
+               ? OkStatus()
+               : Aborted("the leader of the group was restarted");
+  }
+  group.id = response.group();
+  group.names = std::make_shared<const MemberNames>(response.devices().begin(),
+                                                    response.devices().end());
+  group.devices = std::move(devices);
+  return OkStatus();
+}
+
+StatusOr<int> RemoteCollectives::RankOf(const Group& group,
+                                        const GroupMember& m) {
+  if (m.rank >= 0) return m.rank;
+  const std::string own = DeviceOf(m);
+  for (size_t i = 0; i < group.names->size(); ++i) {
+    if ((*group.names)[i] == own) return static_cast<int>(i);
+  }
+  return Internal(NameOf(m),
+                  " is joining a group that is already full (group_key=",
+                  m.group_key, ")");
+}
+
+Status RemoteCollectives::JoinGroup(const GroupMember& m, GroupRef* group,
+                                    int* rank) {
+  {
+    MutexLock lock(mutex_);
+    HR_ASSIGN_OR_RETURN(*group, FindOrMake(m));
+    if ((*group)->id != 0) {
+      HR_ASSIGN_OR_RETURN(*rank, RankOf(**group, m));
+      if ((*group)->watching.contains(*rank)) return OkStatus();
+    }
+    if (m.rank >= 0 && !(*group)->joining.insert(m.rank).second) {
+      return InvalidArgument(
+          "Duplicate ranks specified for group members. Received ranks: ",
+          m.rank, ",", m.rank);
+    }
+  }
+  JoinGroupResponse response;
+  Status s = AskLeader(m, &response);
+  Ending then;
+  {
+    MutexLock lock(mutex_);
+    (*group)->joining.erase(m.rank);
+    if (s.ok()) s = Complete(**group, response);
+    if (s.ok()) {
+      const StatusOr<int> found = RankOf(**group, m);
+      s = found.status();
+      if (found.ok()) *rank = *found;
+    }
+    if (s.ok()) s = StatusOfGroup(**group);
+    if (s.ok()) {
+      for (const auto& arrival : std::exchange((*group)->early, {})) {
+        Place(**group, arrival, &then);
+      }
+    }
+  }
+  RunAll(then);
+  if (s.ok()) Watch(*group, m.group_key, *rank);
+  return s;
+}
+
+Status RemoteCollectives::Join(const GroupMember& member) {
+  GroupRef group;
+  int rank = 0;
+  return JoinGroup(member, &group, &rank);
+}
+
+// Each member asks the next one whether it is there, and says it to all where
+// it is not.
+void RemoteCollectives::Watch(const GroupRef& group, int64_t key, int rank) {
+  WatchGroupRequest request;
+  DeviceName next;
+  std::string name;
+  {
+    MutexLock lock(mutex_);
+    if (!group->watching.insert(rank).second) return;
+    const int after = static_cast<int>((rank + 1) % group->size);
+    next = group->devices[after];
+    if (next.SameTask(options_.task)) return;
+    name = MemberText(*group->names, after);
+    request.set_group(group->id);
+    request.set_group_key(static_cast<int32_t>(key));
+    request.set_from(rank);
+  }
+  const auto channel = ChannelTo(next);
+  if (!channel) return;
+  auto call = channel->Start(
+      worker::kWatchGroup.path, WriteMessage(request), {},
+      [weak = weak_from_this(), group, key, rank, name](const Answer& answer) {
+        const auto self = weak.lock();
+        if (!self) return;
+        const Status s = StatusOf(answer);
+        if (s.ok()) {
+          return self->EndGroup(
+              group, key, Unavailable(name, " has left: its program ended"),
+              rank, /*soon=*/true);
+        }
+        self->EndGroup(group, key,
+                       Status(s.code(), absl::StrCat(name, " is gone: ",
+                                                     s.message())),
+                       rank, absl::IsUnavailable(s));
+      });
+  MutexLock lock(mutex_);
+  group->watches.push_back(std::move(call));
+}
+
+// --- ends ---
+
+void RemoteCollectives::End(Group& group, int64_t key, const Status& why,
+                            int from, bool tells, bool soon, Ending* then) {
+  const Clock::time_point at = Clock::now() + (soon ? kGrace : kGrace * 0);
+  const bool first = group.status.ok();
+  if (!first && group.ended <= at) return;
+  if (first) group.status = why;
+  group.ended = at;
+  changed_.NotifyAll();
+  for (auto& watch : std::exchange(group.watches, {})) {
+    then->push_back([watch] { watch->Cancel(); });
+  }
+  if (!soon) {
+    const Status told = AbortedBy(group.status);
+    for (auto& [place, spot] : group.spots) {
+      for (const auto& turn : spot.turns) {
+        then->push_back([turn, told] { turn->Fail(told); });
+      }
+      for (const auto& arrival : spot.early) {
+        then->push_back(
+            [arrival, told] { arrival->call->Finish(AnswerOf(told)); });
+      }
+      spot.early.clear();
+    }
+    for (const auto& arrival : std::exchange(group.early, {})) {
+      then->push_back(
+          [arrival, told] { arrival->call->Finish(AnswerOf(told)); });
+    }
+  }
+  if (!tells || !first) return;
+  EndGroupRequest request;
+  request.set_group(group.id);
+  request.set_group_key(static_cast<int32_t>(key));
+  request.set_from(from);
+  request.set_code(static_cast<int>(why.code()));
+  request.set_message(std::string(why.message()));
+  request.set_soon(soon);
+  const Bytes bytes = WriteMessage(request);
+  std::set<std::string> told;
+  for (const DeviceName& device : group.devices) {
+    const DeviceName task = TaskOf(device);
+    if (task.SameTask(options_.task)) continue;
+    if (!told.insert(task.ToString()).second) continue;
+    then->push_back([this, task, bytes] {
+      const auto channel = ChannelTo(task);
+      if (!channel) return;
+      CallOptions options;
+      options.deadline = Clock::now() + worker::kEndGroup.deadline;
+      channel->Start(worker::kEndGroup.path, bytes, options,
+                     [](const Answer&) {});
+    });
+  }
+}
+
+void RemoteCollectives::EndGroup(const GroupRef& group, int64_t key,
+                                 const Status& why, int from, bool soon) {
+  Ending then;
+  {
+    MutexLock lock(mutex_);
+    End(*group, key, why, from, /*tells=*/true, soon, &then);
+  }
+  RunAll(then);
+}
+
+void RemoteCollectives::Abort(const Status& why) {
+  Ending then;
+  {
+    MutexLock lock(mutex_);
+    aborted_ = why;
+    for (auto& [key, group] : groups_) {
+      End(*group, key, why, 0, /*tells=*/true, /*soon=*/false, &then);
+    }
+  }
+  RunAll(then);
+}
+
+void RemoteCollectives::Forget(const Status& why) {
+  Ending then;
+  leader_->Forget(why);
+  {
+    MutexLock lock(mutex_);
+    for (auto& [key, group] : std::exchange(groups_, {})) {
+      End(*group, key, why, 0, /*tells=*/true, /*soon=*/false, &then);
+    }
+  }
+  RunAll(then);
+}
+
+void RemoteCollectives::Stop() {
+  std::vector<std::shared_ptr<ServerCall>> watchers;
+  const Clock::time_point until = Clock::now() + kLingers;
+  std::unique_ptr<Listener> listener;
+  {
+    MutexLock lock(mutex_);
+    const auto owes = [&] {
+      for (const auto& [key, group] : groups_) {
+        if (group->status.ok() && !group->spots.empty()) return true;
+      }
+      return false;
+    };
+    while (owes() && Clock::now() < until) {
+      changed_.WaitFor(mutex_, std::chrono::milliseconds(20));
+    }
+    for (auto& [key, group] : groups_) {
+      for (auto& w : std::exchange(group->watchers, {})) {
+        watchers.push_back(std::move(w));
+      }
+    }
+  }
+  for (const auto& w : watchers) {
+    w->Finish(AnswerOf(OkStatus(), WriteMessage(Nothing())));
+  }
+  Ending then;
+  leader_->Forget(Aborted("the leader of the group is stopped"));
+  {
+    MutexLock lock(mutex_);
+    aborted_ = Unavailable("the server is stopped");
+    for (auto& [key, group] : groups_) {
+      End(*group, key, aborted_, 0, /*tells=*/false, /*soon=*/false, &then);
+    }
+    listener = std::move(listener_);
+    own_ = nullptr;
+  }
+  RunAll(then);
+  if (listener) listener->Stop(Clock::now());
+}
+
+// --- calls ---
+
+StatusOr<std::shared_ptr<Turn>> RemoteCollectives::Begin(
+    const GroupRef& group, const CollectiveCall& call, int rank, int step,
+    std::set<int> askers) {
+  const SpotKey key{rank, call.instance_key, step};
+  Turn::Options options;
+  options.call = call;
+  options.call.input = Tensor();
+  options.step = step;
+  options.rank = rank;
+  options.askers = std::move(askers);
+  options.begin = options_.begin;
+  options.part = options_.part;
+  if (call.member.timeout_seconds > 0 && call.member.timeout_seconds < 1e8) {
+    options.begin = options.part = std::chrono::milliseconds(
+        static_cast<int64_t>(call.member.timeout_seconds * 1e3));
+  }
+  options.over = [this, group] {
+    MutexLock lock(mutex_);
+    return StatusOfGroup(*group);
+  };
+  options.settled = [weak = weak_from_this(), group, key] {
+    if (const auto self = weak.lock()) self->Settle(group, key);
+  };
+  Ending then;
+  std::shared_ptr<Turn> turn;
+  {
+    MutexLock lock(mutex_);
+    HR_RETURN_IF_ERROR(group->status.ok() ? OkStatus()
+                                          : AbortedBy(group->status));
+    options.group = group->id;
+    options.names = group->names;
+    Spot& spot = group->spots[key];
+    if (!spot.turns.empty() && !spot.turns.back()->left()) {
+      return InvalidArgument(
+          NameOf(call.member), " takes part in group ", call.member.group_key,
+          " by two calls at the same time; give each member a logical device "
+          "of its own (tf.config.set_logical_device_configuration), or a rank");
+    }
+    turn = std::make_shared<Turn>(std::move(options));
+    spot.turns.push_back(turn);
+    for (const auto& arrival : std::exchange(spot.early, {})) {
+      Place(*group, arrival, &then);
+    }
+  }
+  RunAll(then);
+  return turn;
+}
+
+void RemoteCollectives::Settle(const GroupRef& group, const SpotKey& key) {
+  std::deque<std::shared_ptr<Turn>> over;  // end behind the lock
+  MutexLock lock(mutex_);
+  const auto at = group->spots.find(key);
+  if (at == group->spots.end()) return;
+  auto& turns = at->second.turns;
+  for (auto it = turns.begin(); it != turns.end();) {
+    if (!(*it)->settled()) {
+      ++it;
+      continue;
+    }
+    over.push_back(std::move(*it));
+    it = turns.erase(it);
+  }
+  if (turns.empty() && at->second.early.empty()) {
+    group->spots.erase(at);
+    changed_.NotifyAll();
+  }
+}
+
+StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& call) {
+  GroupRef group;
+  int rank = 0;
+  HR_RETURN_IF_ERROR(JoinGroup(call.member, &group, &rank));
+  if (group->size == 1) {
+    HR_ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                        CollectiveResults(call, {call.input}));
+    return std::move(results[0]);
+  }
+  std::vector<std::shared_ptr<Channel>> channels(group->size);
+  bool began = false;
+  Meeting meeting{call, rank, static_cast<int>(group->size),
+                  [&](int step, std::set<int> askers) {
+                    auto turn = Begin(group, call, rank, step, askers);
+                    began = began || turn.ok();
+                    return turn;
+                  },
+                  [&](int of) -> Channel& {
+                    channels[of] = ChannelTo(group->devices[of]);
+                    return *channels[of];
+                  }};
+  for (const DeviceName& device : group->devices) {
+    if (ChannelTo(device)) continue;
+    return InvalidArgument("No worker known as ", device.ToString());
+  }
+  StatusOr<Tensor> result = GoTogether(meeting);
+  // Others would wait for ever for a member that went away.
+  if (!result.ok() && began) {
+    EndGroup(group, call.member.group_key, result.status(), rank,
+             /*soon=*/false);
+  }
+  return result;
+}
+
+void RemoteCollectives::Disagree(Group& group, Status why,
+                                 const Arrival& arrival, Ending* then) {
+  why = Status(why.code(),
+               absl::StrCat(why.message(), " (",
+                            MemberText(*group.names, arrival.header.to()),
+                            " and ",
+                            MemberText(*group.names, arrival.header.from()),
+                            " do not agree)"));
+  then->push_back(
+      [call = arrival.call, why] { call->Finish(AnswerOf(why)); });
+  End(group, arrival.header.group_key(), why, arrival.header.to(),
+      /*tells=*/true, /*soon=*/false, then);
+}
+
+void RemoteCollectives::Place(Group& group,
+                              const std::shared_ptr<Arrival>& arrival,
+                              Ending* then) {
+  const CollectiveHeader& h = arrival->header;
+  const auto refuse = [&](Status why) {
+    then->push_back([arrival, why] { arrival->call->Finish(AnswerOf(why)); });
+  };
+  if (h.group() != group.id) {
+    return refuse(Aborted("a member of another life of group ", h.group_key(),
+                          ": restart all members"));
+  }
+  if (h.from() < 0 || h.from() >= group.size || h.to() < 0 ||
+      h.to() >= group.size || h.from() == h.to() ||
+      !group.devices[h.to()].SameTask(options_.task)) {
+    return refuse(InvalidArgument("rank ", h.from(), " asks rank ", h.to(),
+                                  " of a group of ", group.size));
+  }
+  if (Status s = StatusOfGroup(group); !s.ok()) return refuse(s);
+  const StatusOr<CollectiveCall> call = CallOf(h);
+  if (!call.ok()) return refuse(call.status());
+  Spot& spot = group.spots[{h.to(), h.instance_key(), h.step()}];
+  for (const auto& turn : spot.turns) {
+    if (turn->HasAsked(h.from())) continue;
+    const Status agrees = turn->left() && !turn->Expects(h.from())
+                              ? Internal("it is over")
+                              : CheckAgreement(turn->call(), *call,
+                                               (*group.names)[h.from()]);
+    if (agrees.ok() && turn->Claim(h.from())) {
+      then->push_back([turn, arrival] {
+        turn->Arrive(arrival->header.from(), arrival->call,
+                     std::move(arrival->payload), arrival->swaps);
+      });
+      return;
+    }
+    if (!agrees.ok() && !turn->left()) {
+      return Disagree(group, agrees, *arrival, then);
+    }
+  }
+  if (spot.early.size() >= kMostEarly) {
+    return refuse(absl::ResourceExhaustedError(
+        absl::StrCat("too many calls wait for rank ", h.to())));
+  }
+  spot.early.push_back(arrival);
+  // A caller that goes away is waited for no more.
+  const SpotKey key{h.to(), h.instance_key(), h.step()};
+  then->push_back([this, key, group_key = static_cast<int64_t>(h.group_key()),
+                   held = std::weak_ptr<Arrival>(arrival)] {
+    const auto waits = held.lock();
+    if (!waits) return;
+    waits->call->OnCancel([weak = weak_from_this(), key, group_key, held] {
+      const auto self = weak.lock();
+      const auto gone = held.lock();
+      if (!self || !gone) return;
+      MutexLock lock(self->mutex_);
+      const auto group = self->groups_.find(group_key);
+      if (group == self->groups_.end()) return;
+      const auto spot = group->second->spots.find(key);
+      if (spot != group->second->spots.end()) std::erase(spot->second.early, gone);
+    });
+  });
+}
+
+// --- what other tasks call ---
+
+StatusOr<RemoteCollectives::GroupRef> RemoteCollectives::MemberGroup(
+    uint64_t id, int64_t key, int from) {
+  const auto at = groups_.find(key);
+  if (at == groups_.end()) {
+    return aborted_.ok() ? InvalidArgument("no member of group ", key, " is at ",
+                                           options_.task.ToString())
+                         : AbortedBy(aborted_);
+  }
+  const GroupRef& group = at->second;
+  if (group->id != 0 && group->id != id) {
+    return Aborted("rank ", from, " is of another life of group ", key,
+                   ": restart all members");
+  }
+  return group;
+}
+
+void RemoteCollectives::AnswerAsk(std::shared_ptr<ServerCall> call,
+                                  const Bytes& bytes, bool swaps) {
+  auto arrival = std::make_shared<Arrival>();
+  Status s = SplitHeader(bytes, &arrival->header, &arrival->payload);
+  arrival->call = call;
+  arrival->swaps = swaps;
+  Ending then;
+  if (s.ok()) {
+    MutexLock lock(mutex_);
+    const auto group =
+        MemberGroup(arrival->header.group(), arrival->header.group_key(),
+                    arrival->header.from());
+    s = group.status();
+    if (s.ok() && (*group)->id != 0) {
+      Place(**group, arrival, &then);
+    } else if (s.ok() && (*group)->early.size() < kMostEarly) {
+      // It knows all members, which this task is yet to be told.
+      (*group)->early.push_back(arrival);
+    } else if (s.ok()) {
+      s = absl::ResourceExhaustedError("too many calls of a group to come");
+    }
+  }
+  if (!s.ok()) call->Finish(AnswerOf(s));
+  RunAll(then);
+}
+
+void RemoteCollectives::AnswerWatch(const std::shared_ptr<ServerCall>& call,
+                                    const Bytes& bytes) {
+  WatchGroupRequest request;
+  Status s = ReadMessage(bytes, &request);
+  if (s.ok()) {
+    MutexLock lock(mutex_);
+    const auto group = MemberGroup(request.group(), request.group_key(),
+                                   request.from());
+    s = group.status();
+    if (s.ok()) s = StatusOfGroup(**group);
+    if (s.ok() && (*group)->watchers.size() >= kMostEarly) {
+      s = absl::ResourceExhaustedError("too many watch a group");
+    }
+    if (s.ok()) (*group)->watchers.push_back(call);
+  }
+  if (!s.ok()) return call->Finish(AnswerOf(s));
+  call->OnCancel([weak = weak_from_this(), key = request.group_key(),
+                  held = std::weak_ptr<ServerCall>(call)] {
+    const auto self = weak.lock();
+    const auto gone = held.lock();
+    if (!self || !gone) return;
+    MutexLock lock(self->mutex_);
+    const auto group = self->groups_.find(key);
+    if (group != self->groups_.end()) std::erase(group->second->watchers, gone);
+  });
+}
+
+void RemoteCollectives::AnswerEnd(const std::shared_ptr<ServerCall>& call,
+                                  const Bytes& bytes) {
+  EndGroupRequest request;
+  Status s = ReadMessage(bytes, &request);
+  Ending then;
+  if (s.ok()) {
+    MutexLock lock(mutex_);
+    const auto group = MemberGroup(request.group(), request.group_key(),
+                                   request.from());
+    s = group.status();
+    const bool known = request.code() > 0 && request.code() <= 16;
+    if (s.ok() && (*group)->id == request.group()) {
+      End(**group, request.group_key(),
+          Status(known ? static_cast<absl::StatusCode>(request.code())
+                       : absl::StatusCode::kUnknown,
+                 request.message()),
+          request.from(), /*tells=*/false, request.soon(), &then);
+    }
+  }
+  RunAll(then);
+  call->Finish(AnswerOf(s, s.ok() ? WriteMessage(Nothing()) : Bytes()));
+}
+
+std::map<std::string, Method> RemoteCollectives::Methods() {
+  const auto self = shared_from_this();
+  using Call = std::shared_ptr<ServerCall>;
+  std::map<std::string, Method> methods;
+  methods[worker::kJoinGroup.path] = [self](Call call, const Bytes& bytes) {
+    JoinGroupRequest request;
+    const Status s = ReadMessage(bytes, &request);
+    if (!s.ok()) return call->Finish(AnswerOf(s));
+    self->leader_->Join(request, std::move(call));
+  };
+  methods[worker::kWatchGroup.path] = [self](const Call& call,
+                                             const Bytes& bytes) {
+    self->AnswerWatch(call, bytes);
+  };
+  methods[worker::kEndGroup.path] = [self](const Call& call,
+                                           const Bytes& bytes) {
+    self->AnswerEnd(call, bytes);
+  };
+  methods[worker::kSwapParts.path] = [self](Call call, const Bytes& bytes) {
+    self->AnswerAsk(std::move(call), bytes, /*swaps=*/true);
+  };
+  methods[worker::kPullParts.path] = [self](Call call, const Bytes& bytes) {
+    self->AnswerAsk(std::move(call), bytes, /*swaps=*/false);
+  };
+  return methods;
+}
+
+std::shared_ptr<Channel> RemoteCollectives::ChannelTo(
+    const DeviceName& device) {
+  if (!device.SameTask(options_.task)) {
+    return options_.channel_of(TaskOf(device));
+  }
+  MutexLock lock(mutex_);
+  if (own_ || !aborted_.ok()) return own_;
+  auto network = LocalNetwork::Create();
+  if (!network.ok()) return nullptr;
+  network_ = *std::move(network);
+  inner_ = network_->Of("own:1");
+  ListenOptions listen;
+  listen.address = "own:1";
+  listen.methods = Methods();
+  std::string error;
+  listener_ = inner_->Listen(std::move(listen), &error);
+  if (listener_) own_ = inner_->Connect("own:1", {});
+  return own_;
+}
+
+}  // namespace headrace::distributed

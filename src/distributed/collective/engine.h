@@ -1,0 +1,150 @@
+// Collectives of members that are devices of a cluster's tasks.
+//
+// Members find each other by the task that leads. From then on they talk with
+// each other alone: who asks another for its part tells what it is about, so
+// that two who do not agree know it before a byte is looked at.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/device_name.h"
+#include "base/mutex.h"
+#include "distributed/collective/leader.h"
+#include "distributed/collective/turn.h"
+#include "distributed/local_transport.h"
+#include "ops/collective/collective.h"
+
+namespace headrace::distributed {
+
+struct RemoteCollectivesOptions {
+  DeviceName task;           // this one
+  uint64_t incarnation = 0;  // of its life
+  DeviceName leader;
+  // Null where there is no such task.
+  std::function<std::shared_ptr<Channel>(const DeviceName& task)> channel_of;
+  // How long, where a call does not say, members are waited for to come, and
+  // then from part to part.
+  std::chrono::milliseconds begin{600'000}, part{60'000};
+};
+
+// Thread-safe.
+class RemoteCollectives
+    : public CollectiveEngine,
+      public std::enable_shared_from_this<RemoteCollectives> {
+ public:
+  static std::shared_ptr<RemoteCollectives> Make(
+      RemoteCollectivesOptions options) {
+    return std::shared_ptr<RemoteCollectives>(
+        new RemoteCollectives(std::move(options)));
+  }
+
+  Status Join(const GroupMember& member) override;
+  StatusOr<Tensor> Run(const CollectiveCall& call) override;
+  void Abort(const Status& why) override;
+
+  // By path: what other tasks call.
+  std::map<std::string, Method> Methods();
+  // Groups are forgotten: their members join anew.
+  void Forget(const Status& why);
+  // Gives peers time to take what they are to get, says that this task leaves,
+  // and ends the rest.
+  void Stop();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // A peer's call that came before the member's own.
+  struct Arrival {
+    CollectiveHeader header;
+    std::shared_ptr<ServerCall> call;
+    Bytes payload;
+    bool swaps = false;
+  };
+  // Where calls of one instance meet, for one member here.
+  struct Spot {
+    std::deque<std::shared_ptr<Turn>> turns;  // in order
+    std::deque<std::shared_ptr<Arrival>> early;
+  };
+  struct SpotKey {
+    int rank = 0;
+    int64_t instance = 0;
+    int step = 0;
+    auto operator<=>(const SpotKey&) const = default;
+  };
+  struct Group {
+    int64_t size = 0;
+    bool ranked = false;
+    uint64_t id = 0;  // 0: not all have joined
+    std::shared_ptr<const MemberNames> names;
+    std::vector<DeviceName> devices;
+    std::set<int> joining;  // ranks that members say
+    std::set<int> watching;
+    Status status;  // why no call succeeds any more, from `ended` on
+    Clock::time_point ended;
+    std::map<SpotKey, Spot> spots;
+    std::vector<std::shared_ptr<Arrival>> early;
+    std::vector<std::shared_ptr<ServerCall>> watchers;
+    std::vector<std::shared_ptr<ClientCall>> watches;
+  };
+  using GroupRef = std::shared_ptr<Group>;
+  using Ending = std::vector<std::function<void()>>;
+
+  explicit RemoteCollectives(RemoteCollectivesOptions options)
+      : options_(std::move(options)) {}
+
+  // The member's group, once all have joined, and its rank.
+  Status JoinGroup(const GroupMember& member, GroupRef* group, int* rank);
+  StatusOr<GroupRef> FindOrMake(const GroupMember& member)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status AskLeader(const GroupMember& member, JoinGroupResponse* response);
+  Status Complete(Group& group, const JoinGroupResponse& response)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StatusOr<int> RankOf(const Group& group, const GroupMember& member);
+  void Watch(const GroupRef& group, int64_t key, int rank);
+
+  StatusOr<std::shared_ptr<Turn>> Begin(const GroupRef& group,
+                                        const CollectiveCall& call, int rank,
+                                        int step, std::set<int> askers);
+  // Puts a call where it belongs; what is to be done behind the lock.
+  void Place(Group& group, const std::shared_ptr<Arrival>& arrival,
+             Ending* then) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Disagree(Group& group, Status why, const Arrival& arrival, Ending* then)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Settle(const GroupRef& group, const SpotKey& key);
+  // The group's end. `tells`: the other members, as rank `from`; `soon`: what
+  // is under way may end well.
+  void End(Group& group, int64_t key, const Status& why, int from, bool tells,
+           bool soon, Ending* then) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status StatusOfGroup(const Group& group)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndGroup(const GroupRef& group, int64_t key, const Status& why, int from,
+                bool soon);
+
+  void AnswerAsk(std::shared_ptr<ServerCall> call, const Bytes& bytes,
+                 bool swaps);
+  void AnswerWatch(const std::shared_ptr<ServerCall>& call,
+                   const Bytes& bytes);
+  void AnswerEnd(const std::shared_ptr<ServerCall>& call, const Bytes& bytes);
+  StatusOr<GroupRef> MemberGroup(uint64_t id, int64_t key, int from)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  std::shared_ptr<Channel> ChannelTo(const DeviceName& device);
+  std::string NameOf(const GroupMember& member) const;
+  std::string DeviceOf(const GroupMember& member) const;
+
+  const RemoteCollectivesOptions options_;
+  const std::shared_ptr<GroupLeader> leader_ = std::make_shared<GroupLeader>();
+  Mutex mutex_;
+  CondVar changed_;
+  Status aborted_ ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, GroupRef> groups_ ABSL_GUARDED_BY(mutex_);
+  // Of members of one process with each other.
+  std::shared_ptr<LocalNetwork> network_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Transport> inner_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Listener> listener_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Channel> own_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace headrace::distributed
