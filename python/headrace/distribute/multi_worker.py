@@ -9,7 +9,6 @@ from headrace.distribute import contexts, cross_device, mirrored, strategy, valu
 from headrace.distribute.options import CommunicationImplementation, ReduceOp
 from headrace.distribute.resolver.tf_config import TFConfigClusterResolver
 from headrace.distribute.server import Server
-from headrace.framework import nest
 
 _TRAINING = ("chief", "master", "worker")  # jobs whose tasks train, as groups sort them
 # What travels as another dtype that holds all of its values.
@@ -131,7 +130,9 @@ class Workers:
         if self.index == 0:
             return back(tf.raw_ops.CollectiveBcastSendV2(input=sent, **self._keys()))
         shape = tf.shape(sent)
-        got = tf.raw_ops.CollectiveBcastRecvV2(shape=shape, T=sent.dtype, **self._keys())
+        got = tf.raw_ops.CollectiveBcastRecvV2(
+            shape=shape, T=sent.dtype, **self._keys()
+        )
         got.set_shape(sent.shape)
         return back(got)
 
@@ -252,9 +253,7 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
             if bytes_of is None or bytes_of > limit:
                 done.append((i, self._sum_workers(value)))
                 continue
-            if pack and (
-                size + bytes_of > limit or sums[pack[0]].dtype != value.dtype
-            ):
+            if pack and (size + bytes_of > limit or sums[pack[0]].dtype != value.dtype):
                 send()
                 size = 0
             pack.append(i)

@@ -320,3 +320,32 @@ def test_a_port_is_listened_at_once():
     server = tf.distribute.Server.create_local_server()
     with pytest.raises(errors.UnknownError, match="Could not start gRPC server"):
         tf.distribute.Server({"worker": [server.target.removeprefix("grpc://")]})
+
+
+def test_tasks_sum_together(clean):
+    raw = tf.raw_ops
+
+    def reduced(task, instance):
+        with v1.device(f"/job:worker/task:{task}"):
+            keys = dict(group_size=2, group_key=7, instance_key=instance)
+            given = tf.constant([1.0 + task, 10.0])
+            return raw.CollectiveReduceV2(
+                input=given, ordering_token=[], merge_op="Add", final_op="Div", **keys
+            )
+
+    with tf.Graph().as_default() as graph:
+        fetches = [reduced(0, 3), reduced(1, 3)]
+        alone = reduced(1, 4)
+    with v1.Session(clean.target("ps"), graph=graph) as session:
+        for _ in range(3):
+            assert [x.tolist() for x in session.run(fetches)] == [[1.5, 10.0]] * 2
+        # One whose partner does not run ends when its step does.
+        with pytest.raises(errors.DeadlineExceededError):
+            session.run(alone, options=v1.RunOptions(timeout_in_ms=300))
+        with pytest.raises(errors.OpError, match="is aborted by"):
+            while True:  # the task learns of the step's end soon
+                session.run(fetches)
+    # A reset begins anew.
+    v1.Session.reset(clean.target("ps"))
+    with v1.Session(clean.target("worker"), graph=graph) as session:
+        assert [x.tolist() for x in session.run(fetches)] == [[1.5, 10.0]] * 2

@@ -40,9 +40,9 @@ StatusOr<CollectiveCall> CallOf(const CollectiveHeader& header) {
   call.member.group_key = header.group_key();
   call.instance_key = header.instance_key();
   call.dtype = static_cast<DType>(header.dtype());
-  HR_ASSIGN_OR_RETURN(call.shape, Shape::Make(std::vector<int64_t>(
-                                      header.dims().begin(),
-                                      header.dims().end())));
+  HR_ASSIGN_OR_RETURN(call.shape,
+                      Shape::Make(std::vector<int64_t>(header.dims().begin(),
+                                                       header.dims().end())));
   call.merge_op = header.merge_op();
   call.final_op = header.final_op();
   return call;
@@ -116,7 +116,8 @@ StatusOr<RemoteCollectives::GroupRef> RemoteCollectives::FindOrMake(
     group->size = m.group_size;
     group->ranked = m.rank >= 0;
   }
-  HR_RETURN_IF_ERROR(group->status.ok() ? OkStatus() : AbortedBy(group->status));
+  HR_RETURN_IF_ERROR(group->status.ok() ? OkStatus()
+                                        : AbortedBy(group->status));
   if (group->ranked != (m.rank >= 0)) {
     return InvalidArgument(
         "group_key ", m.group_key, " is that of members which ",
@@ -145,11 +146,10 @@ Status RemoteCollectives::AskLeader(const GroupMember& m,
                            ", which is to lead groups");
   }
   CallOptions options;
-  const auto patience =
-      m.timeout_seconds > 0 && m.timeout_seconds < 1e8
-          ? std::chrono::milliseconds(
-                static_cast<int64_t>(m.timeout_seconds * 1e3))
-          : options_.begin;
+  const auto patience = m.timeout_seconds > 0 && m.timeout_seconds < 1e8
+                            ? std::chrono::milliseconds(
+                                  static_cast<int64_t>(m.timeout_seconds * 1e3))
+                            : options_.begin;
   options.deadline = Clock::now() + patience;
   options.wait_for_ready = true;
   StatusOr<Answer> answer = Answer();
@@ -213,9 +213,9 @@ StatusOr<int> RemoteCollectives::RankOf(const Group& group,
   for (size_t i = 0; i < group.names->size(); ++i) {
     if ((*group.names)[i] == own) return static_cast<int>(i);
   }
-  return Internal(NameOf(m),
-                  " is joining a group that is already full (group_key=",
-                  m.group_key, ")");
+  return Internal(
+      NameOf(m),
+      " is joining a group that is already full (group_key=", m.group_key, ")");
 }
 
 Status RemoteCollectives::JoinGroup(const GroupMember& m, GroupRef* group,
@@ -293,10 +293,10 @@ void RemoteCollectives::Watch(const GroupRef& group, int64_t key, int rank) {
               group, key, Unavailable(name, " has left: its program ended"),
               rank, /*soon=*/true);
         }
-        self->EndGroup(group, key,
-                       Status(s.code(), absl::StrCat(name, " is gone: ",
-                                                     s.message())),
-                       rank, absl::IsUnavailable(s));
+        self->EndGroup(
+            group, key,
+            Status(s.code(), absl::StrCat(name, " is gone: ", s.message())),
+            rank, absl::IsUnavailable(s));
       });
   MutexLock lock(mutex_);
   group->watches.push_back(std::move(call));
@@ -346,15 +346,22 @@ void RemoteCollectives::End(Group& group, int64_t key, const Status& why,
     const DeviceName task = TaskOf(device);
     if (task.SameTask(options_.task)) continue;
     if (!told.insert(task.ToString()).second) continue;
-    then->push_back([this, task, bytes] {
-      const auto channel = ChannelTo(task);
-      if (!channel) return;
-      CallOptions options;
-      options.deadline = Clock::now() + worker::kEndGroup.deadline;
-      channel->Start(worker::kEndGroup.path, bytes, options,
-                     [](const Answer&) {});
-    });
+    ++telling_;
+    then->push_back([this, task, bytes] { Tell(task, bytes); });
   }
+}
+
+void RemoteCollectives::Tell(const DeviceName& task, const Bytes& bytes) {
+  CallOptions options;
+  options.deadline = Clock::now() + worker::kEndGroup.deadline;
+  const auto told = [self = shared_from_this()](const Answer&) {
+    MutexLock lock(self->mutex_);
+    --self->telling_;
+    self->changed_.NotifyAll();
+  };
+  const auto channel = ChannelTo(task);
+  if (!channel) return told({});
+  channel->Start(worker::kEndGroup.path, bytes, options, told);
 }
 
 void RemoteCollectives::EndGroup(const GroupRef& group, int64_t key,
@@ -392,12 +399,13 @@ void RemoteCollectives::Forget(const Status& why) {
 }
 
 void RemoteCollectives::Stop() {
-  std::vector<std::shared_ptr<ServerCall>> watchers;
+  std::vector<std::pair<std::shared_ptr<ServerCall>, Status>> watchers;
   const Clock::time_point until = Clock::now() + kLingers;
   std::unique_ptr<Listener> listener;
   {
     MutexLock lock(mutex_);
-    const auto owes = [&] {
+    const auto owes = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      if (telling_ > 0) return true;
       for (const auto& [key, group] : groups_) {
         if (group->status.ok() && !group->spots.empty()) return true;
       }
@@ -408,12 +416,12 @@ void RemoteCollectives::Stop() {
     }
     for (auto& [key, group] : groups_) {
       for (auto& w : std::exchange(group->watchers, {})) {
-        watchers.push_back(std::move(w));
+        watchers.emplace_back(std::move(w), group->status);
       }
     }
   }
-  for (const auto& w : watchers) {
-    w->Finish(AnswerOf(OkStatus(), WriteMessage(Nothing())));
+  for (const auto& [w, status] : watchers) {
+    w->Finish(AnswerOf(status, WriteMessage(Nothing())));
   }
   Ending then;
   leader_->Forget(Aborted("the leader of the group is stopped"));
@@ -536,14 +544,13 @@ StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& call) {
 
 void RemoteCollectives::Disagree(Group& group, Status why,
                                  const Arrival& arrival, Ending* then) {
-  why = Status(why.code(),
-               absl::StrCat(why.message(), " (",
-                            MemberText(*group.names, arrival.header.to()),
-                            " and ",
-                            MemberText(*group.names, arrival.header.from()),
-                            " do not agree)"));
-  then->push_back(
-      [call = arrival.call, why] { call->Finish(AnswerOf(why)); });
+  why = Status(
+      why.code(),
+      absl::StrCat(why.message(), " (",
+                   MemberText(*group.names, arrival.header.to()), " and ",
+                   MemberText(*group.names, arrival.header.from()),
+                   " do not agree)"));
+  then->push_back([call = arrival.call, why] { call->Finish(AnswerOf(why)); });
   End(group, arrival.header.group_key(), why, arrival.header.to(),
       /*tells=*/true, /*soon=*/false, then);
 }
@@ -571,10 +578,10 @@ void RemoteCollectives::Place(Group& group,
   Spot& spot = group.spots[{h.to(), h.instance_key(), h.step()}];
   for (const auto& turn : spot.turns) {
     if (turn->HasAsked(h.from())) continue;
-    const Status agrees = turn->left() && !turn->Expects(h.from())
-                              ? Internal("it is over")
-                              : CheckAgreement(turn->call(), *call,
-                                               (*group.names)[h.from()]);
+    const Status agrees =
+        turn->left() && !turn->Expects(h.from())
+            ? Internal("it is over")
+            : CheckAgreement(turn->call(), *call, (*group.names)[h.from()]);
     if (agrees.ok() && turn->Claim(h.from())) {
       then->push_back([turn, arrival] {
         turn->Arrive(arrival->header.from(), arrival->call,
@@ -605,7 +612,8 @@ void RemoteCollectives::Place(Group& group,
       const auto group = self->groups_.find(group_key);
       if (group == self->groups_.end()) return;
       const auto spot = group->second->spots.find(key);
-      if (spot != group->second->spots.end()) std::erase(spot->second.early, gone);
+      if (spot != group->second->spots.end())
+        std::erase(spot->second.early, gone);
     });
   });
 }
@@ -616,8 +624,8 @@ StatusOr<RemoteCollectives::GroupRef> RemoteCollectives::MemberGroup(
     uint64_t id, int64_t key, int from) {
   const auto at = groups_.find(key);
   if (at == groups_.end()) {
-    return aborted_.ok() ? InvalidArgument("no member of group ", key, " is at ",
-                                           options_.task.ToString())
+    return aborted_.ok() ? InvalidArgument("no member of group ", key,
+                                           " is at ", options_.task.ToString())
                          : AbortedBy(aborted_);
   }
   const GroupRef& group = at->second;
@@ -660,8 +668,8 @@ void RemoteCollectives::AnswerWatch(const std::shared_ptr<ServerCall>& call,
   Status s = ReadMessage(bytes, &request);
   if (s.ok()) {
     MutexLock lock(mutex_);
-    const auto group = MemberGroup(request.group(), request.group_key(),
-                                   request.from());
+    const auto group =
+        MemberGroup(request.group(), request.group_key(), request.from());
     s = group.status();
     if (s.ok()) s = StatusOfGroup(**group);
     if (s.ok() && (*group)->watchers.size() >= kMostEarly) {
@@ -688,8 +696,8 @@ void RemoteCollectives::AnswerEnd(const std::shared_ptr<ServerCall>& call,
   Ending then;
   if (s.ok()) {
     MutexLock lock(mutex_);
-    const auto group = MemberGroup(request.group(), request.group_key(),
-                                   request.from());
+    const auto group =
+        MemberGroup(request.group(), request.group_key(), request.from());
     s = group.status();
     const bool known = request.code() > 0 && request.code() <= 16;
     if (s.ok() && (*group)->id == request.group()) {

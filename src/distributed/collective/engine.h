@@ -119,13 +119,13 @@ class RemoteCollectives
            bool soon, Ending* then) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status StatusOfGroup(const Group& group)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tell(const DeviceName& task, const Bytes& bytes);
   void EndGroup(const GroupRef& group, int64_t key, const Status& why, int from,
                 bool soon);
 
   void AnswerAsk(std::shared_ptr<ServerCall> call, const Bytes& bytes,
                  bool swaps);
-  void AnswerWatch(const std::shared_ptr<ServerCall>& call,
-                   const Bytes& bytes);
+  void AnswerWatch(const std::shared_ptr<ServerCall>& call, const Bytes& bytes);
   void AnswerEnd(const std::shared_ptr<ServerCall>& call, const Bytes& bytes);
   StatusOr<GroupRef> MemberGroup(uint64_t id, int64_t key, int from)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -138,6 +138,7 @@ class RemoteCollectives
   const std::shared_ptr<GroupLeader> leader_ = std::make_shared<GroupLeader>();
   Mutex mutex_;
   CondVar changed_;
+  int telling_ ABSL_GUARDED_BY(mutex_) = 0;  // ends that others do not know yet
   Status aborted_ ABSL_GUARDED_BY(mutex_);
   std::map<int64_t, GroupRef> groups_ ABSL_GUARDED_BY(mutex_);
   // Of members of one process with each other.

@@ -54,9 +54,8 @@ class Tasks {
     std::vector<StatusOr<Tensor>> results(engines.size(), Internal("not run"));
     std::vector<std::thread> threads;
     for (size_t i = 0; i < engines.size(); ++i) {
-      threads.emplace_back([&, i] {
-        results[i] = engines[i]->Run(call(static_cast<int>(i)));
-      });
+      threads.emplace_back(
+          [&, i] { results[i] = engines[i]->Run(call(static_cast<int>(i))); });
     }
     for (std::thread& t : threads) t.join();
     return results;
@@ -191,8 +190,7 @@ TEST(RemoteCollectives, LateLinks) {
   Tasks tasks(3, options);
   for (int64_t turn = 0; turn < 10; ++turn) {
     const auto sums = tasks.All([&](int i) {
-      return CallOfKind(CollectiveKind::kReduce, 3, 4,
-                        Odd(i, Shape{turn % 2 == 0 ? 7 : 7}));
+      return CallOfKind(CollectiveKind::kReduce, 3, 4, Odd(i, Shape{7}));
     });
     const auto large = tasks.All([&](int i) {
       return CallOfKind(CollectiveKind::kReduce, 3, 5, Odd(i, Shape{90'000}));
@@ -351,10 +349,13 @@ TEST(RemoteCollectives, AbortAndCancellation) {
       token.Cancel();
     }
     thread.join();
-    const auto code = aborts ? absl::StatusCode::kUnavailable
-                             : absl::StatusCode::kCancelled;
+    const auto code =
+        aborts ? absl::StatusCode::kUnavailable : absl::StatusCode::kCancelled;
     EXPECT_EQ(waits.status().code(), code) << waits.status();
-    EXPECT_EQ(tasks.engines[1]->Run(call(1)).status().code(), code);
+    // What the other one had brought may still be taken.
+    StatusOr<Tensor> other = tasks.engines[1]->Run(call(1));
+    if (other.ok()) other = tasks.engines[1]->Run(call(1));
+    EXPECT_EQ(other.status().code(), code);
   }
 }
 
@@ -392,47 +393,42 @@ TEST(RemoteCollectives, StrangersAreRefused) {
   for (const auto& r : tasks.All(call)) EXPECT_TRUE(r.ok()) << r.status();
 }
 
-// A member that sends too little, or too much.
+// Of a stranger that knows what members know.
 TEST(RemoteCollectives, PartsOfWrongSizes) {
   Tasks tasks(2);
-  const auto call = [](int i) {
-    return CallOfKind(CollectiveKind::kReduce, 2, 1, Odd(i, Shape{2}));
-  };
-  uint64_t group = 0;
-  {
-    JoinGroupRequest request;
-    request.set_group_key(1);
-    request.set_group_size(2);
-    request.set_rank(-1);
-    request.set_device("/job:w/replica:0/task:0/device:CPU:0");
-    request.set_incarnation(100);
-    StatusOr<Tensor> waits = Internal("not run");
-    std::thread thread([&] { waits = tasks.engines[1]->Run(call(1)); });
-    JoinGroupResponse response;
-    CallOptions options;
-    options.deadline = Clock::now() + std::chrono::seconds(20);
-    ASSERT_TRUE(CallAndWait(*tasks.To(0), worker::kJoinGroup.path, request,
-                            &response, options)
-                    .ok());
-    group = response.group();
-    CollectiveHeader header;
-    header.set_group(group);
-    header.set_group_key(1);
-    header.set_to(1);
-    header.set_instance_key(1);
-    header.set_dtype(static_cast<int>(DType::kFloat));
-    header.add_dims(2);
-    header.set_merge_op("Add");
-    header.set_final_op("Id");
-    const Answer answer =
-        CallAndWait(*tasks.To(1), worker::kSwapParts.path,
-                    WithHeader(header, Bytes(std::string("abc"))), options);
-    thread.join();
-    ASSERT_FALSE(waits.ok());
-    EXPECT_NE(waits.status().message().find("3 bytes where 8"),
-              StringView::npos)
-        << waits.status();
-  }
+  const CollectiveCall call =
+      CallOfKind(CollectiveKind::kReduce, 2, 1, Odd(1, Shape{2}));
+  StatusOr<Tensor> waits = Internal("not run");
+  std::thread thread([&] { waits = tasks.engines[1]->Run(call); });
+  ASSERT_EQ(tasks.engines[0]->Join(call.member), OkStatus());
+  JoinGroupRequest request;
+  request.set_group_key(1);
+  request.set_group_size(2);
+  request.set_rank(-1);
+  request.set_device("/job:w/replica:0/task:0/device:CPU:0");
+  request.set_incarnation(100);
+  JoinGroupResponse response;
+  CallOptions options;
+  options.deadline = Clock::now() + std::chrono::seconds(20);
+  ASSERT_EQ(CallAndWait(*tasks.To(0), worker::kJoinGroup.path, request,
+                        &response, options),
+            OkStatus());
+  CollectiveHeader header;
+  header.set_group(response.group());
+  header.set_group_key(1);
+  header.set_to(1);
+  header.set_instance_key(1);
+  header.set_dtype(static_cast<int>(DType::kFloat));
+  header.add_dims(2);
+  header.set_merge_op("Add");
+  header.set_final_op("Id");
+  const Answer answer =
+      CallAndWait(*tasks.To(1), worker::kSwapParts.path,
+                  WithHeader(header, Bytes(std::string("abc"))), options);
+  thread.join();
+  ASSERT_FALSE(waits.ok());
+  EXPECT_NE(waits.status().message().find("3 bytes where 8"), StringView::npos)
+      << waits.status();
 }
 
 TEST(RemoteCollectives, MembersOfOneTask) {

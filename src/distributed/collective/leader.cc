@@ -3,7 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "base/device_name.h"
 #include "distributed/messages.h"
-#include "distributed/worker/request_ids.h"
+#include "distributed/request_ids.h"
 
 namespace headrace::distributed {
 namespace {
@@ -35,9 +35,9 @@ void EndAll(const std::vector<std::shared_ptr<ServerCall>>& calls,
 void GroupLeader::Join(const JoinGroupRequest& request,
                        std::shared_ptr<ServerCall> call) {
   if (request.group_size() <= 0 || request.rank() >= request.group_size()) {
-    return call->Finish(AnswerOf(
-        InvalidArgument(NameOfMember(request), " joins a group of size ",
-                        request.group_size())));
+    return call->Finish(AnswerOf(InvalidArgument(NameOfMember(request),
+                                                 " joins a group of size ",
+                                                 request.group_size())));
   }
   Calls waiting;
   std::shared_ptr<const JoinGroupResponse> whole;
@@ -102,9 +102,9 @@ Status GroupLeader::Add(Group& group, const JoinGroupRequest& request,
   const auto at = group.members.find(place);
   if (at != group.members.end() && at->second.device != request.device()) {
     if (!group.whole) take_waiting();
-    return InvalidArgument(
-        "Duplicate ranks specified for group members: rank ", request.rank(),
-        " is ", at->second.device, " and ", request.device());
+    return InvalidArgument("Duplicate ranks specified for group members: rank ",
+                           request.rank(), " is ", at->second.device, " and ",
+                           request.device());
   }
   if (group.whole) {
     if (at == group.members.end()) {
@@ -113,10 +113,10 @@ Status GroupLeader::Add(Group& group, const JoinGroupRequest& request,
                       request.group_key(), ")");
     }
     if (at->second.incarnation == request.incarnation()) return OkStatus();
-    return Aborted(NameOfMember(request),
-                   " was restarted, and the group (group_key=",
-                   request.group_key(),
-                   ") is that of its earlier life: restart all members");
+    return Aborted(
+        NameOfMember(request),
+        " was restarted, and the group (group_key=", request.group_key(),
+        ") is that of its earlier life: restart all members");
   }
   Member& member = group.members[place];
   member.device = request.device();
@@ -156,8 +156,7 @@ void GroupLeader::Forget(const Status& why) {
     MutexLock lock(mutex_);
     for (auto& [key, group] : groups_) {
       for (auto& [place, member] : group.members) {
-        waiting.insert(waiting.end(), member.calls.begin(),
-                       member.calls.end());
+        waiting.insert(waiting.end(), member.calls.begin(), member.calls.end());
       }
     }
     groups_.clear();

@@ -44,10 +44,9 @@ std::string MemberText(const MemberNames& names, int rank) {
 }
 
 std::string CallText(const CollectiveCall& call) {
-  return absl::StrCat(KindName(call.kind), " of ",
-                      Tensor(call.dtype, call.shape).Describe(), ", group ",
-                      call.member.group_key, ", instance ",
-                      ShownInstance(call));
+  return absl::StrCat(
+      KindName(call.kind), " of ", Tensor(call.dtype, call.shape).Describe(),
+      ", group ", call.member.group_key, ", instance ", ShownInstance(call));
 }
 
 Bytes WithHeader(const CollectiveHeader& header, Bytes payload) {
@@ -168,7 +167,8 @@ void Turn::Arrive(int from, std::shared_ptr<ServerCall> call, Bytes payload,
   }
   if (!over.ok()) return call->Finish(AnswerOf(over));
   // A member that went away before it got all of it.
-  call->OnCancel([self = shared_from_this(), from] { self->Sent(from, false); });
+  call->OnCancel(
+      [self = shared_from_this(), from] { self->Sent(from, false); });
   Pump(from);
 }
 
@@ -250,12 +250,12 @@ Status Turn::Late(int from, Clock::time_point since) const {
   const std::chrono::duration<double> waited = Clock::now() - since;
   const auto in = in_.find(from);
   const int64_t parts = in == in_.end() ? 0 : in->second.taken;
-  return absl::DeadlineExceededError(absl::StrCat(
-      "Collective has timed out during execution: ",
-      MemberText(*options_.names, options_.rank), " waited ",
-      absl::StrFormat("%.1f", waited.count()), " s for ",
-      MemberText(*options_.names, from), ", which sent ", parts, " parts, in ",
-      CallText(call())));
+  return absl::DeadlineExceededError(
+      absl::StrCat("Collective has timed out during execution: ",
+                   MemberText(*options_.names, options_.rank), " waited ",
+                   absl::StrFormat("%.1f", waited.count()), " s for ",
+                   MemberText(*options_.names, from), ", which sent ", parts,
+                   " parts, in ", CallText(call())));
 }
 
 StatusOr<Bytes> Turn::Take(int from) {

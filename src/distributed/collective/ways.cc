@@ -8,7 +8,8 @@ namespace headrace::distributed {
 namespace {
 
 // A row for each kind: the bytes that go at once to all others together, where
-// both ways took as long with two processes on loopback (benchmarks/collective.cc).
+// both ways took as long with two processes on loopback
+// (benchmarks/collective.cc).
 struct Limit {
   CollectiveKind kind;
   size_t bytes;
@@ -121,8 +122,8 @@ int64_t Mod(int64_t a, int64_t n) { return (a % n + n) % n; }
 // fails.
 template <typename F>
 Status ForParts(Range range, int64_t element, F f) {
-  int64_t part = std::clamp(range.size() / kPartsAChunk, kShortestPart,
-                            kLongestPart);
+  int64_t part =
+      std::clamp(range.size() / kPartsAChunk, kShortestPart, kLongestPart);
   part = std::max<int64_t>(part / element, 1) * element;
   for (int64_t at = range.begin; at < range.end; at += part) {
     const int64_t end = std::min(at + part, range.end);
@@ -200,8 +201,7 @@ class Ring {
   StatusOr<Tensor> Run(bool scatters) {
     Shape shape = m_.call.input.shape();
     if (scatters) shape.set_dim(0, shape[0] / m_.size);
-    HR_ASSIGN_OR_RETURN(Tensor result,
-                        Tensor::Allocate(m_.call.dtype, shape));
+    HR_ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(m_.call.dtype, shape));
     HR_ASSIGN_OR_RETURN(auto begun, m_.begin(0, {right_}));
     const TurnScope turn(begun);
     turn->Ask(left_, m_.channel(left_), /*swaps=*/false, {});
@@ -366,8 +366,8 @@ StatusOr<Tensor> FromOne(const Meeting& m) {
   if (at_once) {
     if (gives) return result;
     const std::string flat = all[source].Flat();
-    HR_RETURN_IF_ERROR(CheckSize(all[source],
-                                 static_cast<int64_t>(result.bytes()) + 1));
+    HR_RETURN_IF_ERROR(
+        CheckSize(all[source], static_cast<int64_t>(result.bytes()) + 1));
     std::memcpy(to, flat.data() + 1, result.bytes());
     return result;
   }
@@ -376,8 +376,7 @@ StatusOr<Tensor> FromOne(const Meeting& m) {
   const int next = (m.rank + 1) % m.size;
   const int before = static_cast<int>(Mod(m.rank - 1, m.size));
   HR_ASSIGN_OR_RETURN(
-      auto begun,
-      m.begin(1, hands_on ? std::set<int>{next} : std::set<int>{}));
+      auto begun, m.begin(1, hands_on ? std::set<int>{next} : std::set<int>{}));
   const TurnScope turn(begun);
   const Range whole{0, static_cast<int64_t>(result.bytes())};
   const Source kept = SourceOf(result);

@@ -1,6 +1,6 @@
 #include "distributed/master/step.h"
 
-#include "distributed/worker/request_ids.h"
+#include "distributed/request_ids.h"
 #include "tensor/tensor_proto.h"
 
 namespace headrace::distributed {

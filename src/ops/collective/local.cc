@@ -236,8 +236,8 @@ class Local : public CollectiveEngine {
     }
     for (const auto& [other, input] : round.given) {
       if (!input.has_buffer()) continue;
-      return Fail(group, CheckSources(call.instance_key, {other, rank},
-                                      group.size));
+      return Fail(group,
+                  CheckSources(call.instance_key, {other, rank}, group.size));
     }
     return OkStatus();
   }

@@ -47,9 +47,10 @@ StatusOr<Tensor> Merged(const CollectiveCall& call,
               [&](int64_t begin, int64_t end) {
                 char* const at = to + begin * size;
                 for (const Tensor& t : inputs.subspan(1)) {
-                  MergeElements(call, at,
-                                static_cast<const char*>(t.raw()) + begin * size,
-                                at, end - begin);
+                  MergeElements(
+                      call, at,
+                      static_cast<const char*>(t.raw()) + begin * size, at,
+                      end - begin);
                 }
                 FinishElements(call, static_cast<int64_t>(inputs.size()), at,
                                end - begin);

@@ -1,4 +1,4 @@
-#include "distributed/worker/request_ids.h"
+#include "distributed/request_ids.h"
 
 #include <random>
 

@@ -1,0 +1,149 @@
+"""All-reduce of 4 B, 64 KB, 4 MB and 64 MB by two processes on loopback: this package's
+MultiWorkerMirroredStrategy beside, where their interpreters are given, TensorFlow's RING and
+PyTorch's Gloo. Medians, by turns.
+
+    collective.py [--tensorflow PYTHON] [--torch PYTHON] [--turns N]
+"""
+
+import argparse
+import socket
+import statistics
+import subprocess
+import sys
+
+SIZES = (4, 64 << 10, 4 << 20, 64 << 20)
+REPEATS = {4: 60, 64 << 10: 60, 4 << 20: 20, 64 << 20: 6}
+
+_OF_STRATEGY = """
+import json, os, sys
+os.environ["TF_CONFIG"] = json.dumps({
+    "cluster": {"worker": sys.argv[2].split(",")},
+    "task": {"type": "worker", "index": int(sys.argv[1])}})
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import MODULE as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy(
+    communication_options=tf.distribute.experimental.CommunicationOptions(
+        implementation=tf.distribute.experimental.CommunicationImplementation.RING))
+def reducer(size):
+    x = tf.ones([size // 4])
+    @tf.function
+    def reduced():
+        def of_replica():
+            context = tf.distribute.get_replica_context()
+            return tf.reduce_max(context.all_reduce("SUM", x)[:1])
+        return strategy.run(of_replica)
+    return lambda: reduced().numpy()
+"""
+_OF_TORCH = """
+import os, sys
+import torch
+import torch.distributed as dist
+host, port = sys.argv[2].split(",")[0].split(":")
+os.environ.update(MASTER_ADDR=host, MASTER_PORT=port)
+dist.init_process_group("gloo", rank=int(sys.argv[1]), world_size=2)
+def reducer(size):
+    x = torch.ones(size // 4)
+    def reduced():
+        y = x.clone()
+        dist.all_reduce(y)
+        return float(y[0])
+    return reduced
+"""
+_LOOP = """
+import time
+reducers = {}
+print("ready", flush=True)
+for line in sys.stdin:
+    size, repeats = map(int, line.split())
+    if size not in reducers:
+        reducers[size] = reducer(size)
+        for _ in range(3):
+            assert reducers[size]() == 2.0
+    took = []
+    for _ in range(repeats):
+        since = time.perf_counter()
+        reducers[size]()
+        took.append(time.perf_counter() - since)
+    print(" ".join(map(str, took)), flush=True)
+os._exit(0)
+"""
+
+
+def _addresses():
+    sockets = [socket.socket() for _ in range(2)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    found = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
+    for s in sockets:
+        s.close()
+    return ",".join(found)
+
+
+class Pair:
+    """Two processes that reduce when they are told."""
+
+    def __init__(self, python, program):
+        addresses = _addresses()
+        self.processes = [
+            subprocess.Popen(
+                [python, "-c", program + _LOOP, str(i), addresses],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for i in range(2)
+        ]
+        for p in self.processes:
+            while (line := p.stdout.readline()) != "ready\n":
+                assert line, "a process ended"
+
+    def run(self, size):
+        for p in self.processes:
+            p.stdin.write(f"{size} {REPEATS[size]}\n")
+            p.stdin.flush()
+        lines = [p.stdout.readline() for p in self.processes]
+        return [float(t) for t in lines[0].split()]
+
+    def stop(self):
+        for p in self.processes:
+            p.kill()
+            p.wait()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tensorflow")
+    parser.add_argument("--torch")
+    parser.add_argument("--turns", type=int, default=4)
+    given = parser.parse_args()
+    pairs = {
+        "headrace": Pair(sys.executable, _OF_STRATEGY.replace("MODULE", "headrace"))
+    }
+    if given.tensorflow:
+        program = _OF_STRATEGY.replace("MODULE", "tensorflow")
+        pairs["tensorflow"] = Pair(given.tensorflow, program)
+    if given.torch:
+        pairs["torch"] = Pair(given.torch, _OF_TORCH)
+    took = {(name, size): [] for name in pairs for size in SIZES}
+    try:
+        for _ in range(given.turns):
+            for size in SIZES:
+                for name, pair in pairs.items():
+                    took[name, size] += pair.run(size)
+    finally:
+        for pair in pairs.values():
+            pair.stop()
+    for size in SIZES:
+        own = took["headrace", size]
+        text = f"{size:>9} B  headrace {statistics.median(own) * 1e3:.3f} ms"
+        text += f" (best {min(own) * 1e3:.3f})"
+        for name in list(pairs)[1:]:
+            other = took[name, size]
+            ratio = statistics.median(own) / statistics.median(other)
+            best = min(own) / min(other)
+            text += f"   / {name} {ratio:.2f} (best {best:.2f})"
+        print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""MultiWorkerMirroredStrategy of several processes."""
+
+import json
+import os
+
+import headrace as tf
+import numpy as np
+import processes
+import pytest
+import worker_programs
+
+_PROGRAM = (
+    "import sys; sys.path.insert(0, {!r}); import worker_programs as p; p.main({!r})"
+)
+
+
+def run(name, count, but=()):
+    """What each of `count` workers found; nothing is waited for of those in `but`."""
+    cluster = processes.Cluster(worker=count)
+    program = _PROGRAM.format(os.path.dirname(__file__), name)
+    try:
+        for i in range(count):
+            cluster.begin("worker", i, program=program)
+        lines = [
+            cluster.processes["worker", i].stdout.read().splitlines()
+            for i in range(count)
+            if i not in but
+        ]
+        return [json.loads(line[-1]) for line in lines]
+    finally:
+        cluster.stop()
+
+
+def alike(found):
+    for other in found[1:]:
+        assert other == found[0]
+    return found[0]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_values_go_together(count):
+    found = run("values", count)
+    total = sum(range(count))
+    for worker, got in enumerate(found):
+        assert got["replicas"] == count and got["value"] == worker
+        assert got["variables"] == [[1.0, 2.0], True, [5]]
+        assert got["is_chief"] == (worker == 0)
+        assert got["input"] == [
+            f"tf.distribute.InputContext(input pipeline id {worker}, total: {count})"
+        ]
+        assert got["eager"] == got["traced"]
+        number, sums, mean, rows, gathered, columns = got["eager"]
+        assert number == worker
+        assert sums == [[count + total, 2.0 * count + total], [float(total)] * 3]
+        assert mean == [total / count]
+        assert rows == [[float(count - i)] * 2 for i in range(count)]
+        assert gathered == [[float(w)] * 2 for w in range(count) for _ in range(w + 1)]
+        assert columns == [[float(w) for w in range(count) for _ in range(w + 1)]]
+        assert got["read"] == 2 * sum(range(1, count + 1))
+        assert got["mean"] == (count + total) / (2 * count)
+        assert got["sum"] == [float(count), float(total)]
+        assert got["gather"] == [[w] for w in range(count)]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_training_is_that_of_one_process(count):
+    found = alike(run("train", count))
+    weights = [tf.Variable(tf.ones([3, 1])), tf.Variable([0.5])]
+    optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
+    batches = tf.data.Dataset.from_tensor_slices(worker_programs.data())
+    for i, (x, y) in enumerate(batches.batch(6).repeat(4)):
+        loss = worker_programs.gradient_step(weights, optimizer, x, y, 6.0)
+        np.testing.assert_allclose(found["losses"][i], loss, rtol=1e-6)
+    for got, want in zip(found["weights"], weights):
+        np.testing.assert_allclose(got, want.numpy(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_keras_fits(count):
+    found = alike(run("fit", count))
+    tf.keras.utils.set_random_seed(0)
+    model = worker_programs.model()
+    x, y = worker_programs.data()
+    history = model.fit(x, y, batch_size=6, epochs=3, shuffle=False, verbose=0)
+    for got, want in zip(found["weights"], model.get_weights()):
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-6)
+    for name, want in history.history.items():
+        np.testing.assert_allclose(found["history"][name], want, rtol=1e-5)
+    evaluated = model.evaluate(x, y, batch_size=6, verbose=0)
+    np.testing.assert_allclose(found["evaluated"], evaluated, rtol=1e-5)
+    assert all(np.isfinite(w).all() for w in found["uneven"])
+
+
+def test_workers_read_files_of_their_own(tmp_path, monkeypatch):
+    for i in range(4):
+        (tmp_path / f"{i}.txt").write_text("".join(f"{i}{j}\n" for j in range(4)))
+    monkeypatch.setenv("FILES", str(tmp_path))
+    found = run("files", 2)
+    assert found[0] == [f"{i}{j}" for i in (0, 2) for j in range(4)]
+    assert found[1] == [f"{i}{j}" for i in (1, 3) for j in range(4)]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_death_is_an_error_soon(count):
+    for got in run("death", count, but=[count - 1]):
+        assert got["class"] == "UnavailableError", got
+        assert got["seconds"] < 10 and f"rank {count - 1}" in got["text"], got
+
+
+def test_a_worker_that_does_not_come():
+    first, second = run("stall", 2)
+    assert first["class"] == "DeadlineExceededError" and 1.5 < first["seconds"] < 5
+    assert "waited 2.0 s for rank 1" in first["text"], first
+    assert second["class"] == "DeadlineExceededError", second
+
+
+def test_workers_that_do_not_agree():
+    for got in run("disagree", 2):
+        assert got["class"] == "InvalidArgumentError", got
+        for part in ("Shape mismatch", "task:0", "task:1", "[2]", "[3]"):
+            assert part in got["text"], got
+
+
+def test_who_is_no_worker():
+    def of(task, **options):
+        resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+            tf.train.ClusterSpec({"worker": ["127.0.0.1:1", "127.0.0.1:2"]}), *task
+        )
+        made = tf.distribute.experimental.CommunicationOptions(**options)
+        return tf.distribute.MultiWorkerMirroredStrategy(resolver, made)
+
+    with pytest.raises(ValueError, match="task_type and task_id"):
+        of(())
+    with pytest.raises(ValueError, match="none of the workers"):
+        of(("", "ps", 0))
+    with pytest.raises(tf.errors.UnimplementedError, match="NCCL"):
+        of(("", "worker", 0), implementation="NCCL")
