@@ -53,6 +53,17 @@ class _OfReplicas:
         """The structure of PerReplicaSpecs of an element."""
         return _spec_of(self._inner.element_spec)
 
+    # Whether workers may have different numbers of elements, and end together.
+    _ends_together = False
+
+    def _of_this_worker(self, element):
+        """An element whose leaves say that they are no global batch, also where this
+        worker has but one replica."""
+        extended = self._strategy.extended
+        if extended._shards[0] == 1 or len(extended._devices) > 1:
+            return element
+        return values.map_leaves(lambda x: values.PerReplica((x,)), element)
+
 
 class _OptionalOfReplicas(OptionalImpl):
     """An Optional of the tuple of replicas' elements, as one element of theirs."""
@@ -77,7 +88,9 @@ class DistributedDataset(_OfReplicas, DistributedDatasetInterface):
 
     def __iter__(self):
         """A DistributedIterator, also within a tf.function."""
-        return DistributedIterator(self._strategy, OwnedIterator(self._inner))
+        made = DistributedIterator(self._strategy, OwnedIterator(self._inner))
+        made._ends_together = self._ends_together and tf.executing_eagerly()
+        return made
 
     @property
     def cardinality(self):
@@ -103,7 +116,16 @@ class DistributedIterator(_OfReplicas, DistributedIteratorInterface):
 
     def __next__(self):
         """The next element; StopIteration at the end."""
-        return _per_replica(next(self._inner))
+        if not self._ends_together:
+            return _per_replica(next(self._inner))
+        found = self._inner.get_next_as_optional()
+        has_value = found.has_value()
+        workers = self._strategy.extended._workers
+        if int(workers.sum(tf.cast(has_value, tf.int32))) == 0:
+            raise StopIteration
+        if has_value:
+            return _per_replica(found.get_value())
+        return _per_replica(nest.map_structure(_no_rows, self._inner.element_spec))
 
     next = __next__
 
@@ -212,7 +234,9 @@ def divided(strategy, dataset, options):
     files = _own_files(dataset, policy, *extended._shards)
     if files is not None or policy in _WHOLE:
         dataset = dataset if files is None else files
-        return _in_turns(strategy, _rebatched(dataset, count), DistributedDataset)
+        made = _in_turns(strategy, _rebatched(dataset, count), DistributedDataset)
+        made._ends_together = files is not None
+        return made
 
     def share(*element):
         return _own(_shares(_one(element), count, size), *extended._shards)

@@ -13,7 +13,7 @@ namespace {
 
 // Behind a member's death or leaving, for what others have of it already: with
 // the nine seconds that a silent peer takes to be noticed within ten.
-constexpr std::chrono::milliseconds kGrace{900};
+constexpr std::chrono::milliseconds kGrace{500};
 // Of a task that stops, for peers to take what they are to get.
 constexpr std::chrono::seconds kLingers{3};
 // Calls that a member's own has not met yet: of strangers, and of peers that

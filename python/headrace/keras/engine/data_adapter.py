@@ -207,21 +207,23 @@ class IterableSource:
     def _known_size(self):
         if self._is_sequence:
             return len(self._data)
-        if hasattr(self._data, "cardinality"):
-            known = self._data.cardinality  # of distributed ones a number
-            size = int(known() if callable(known) else known)
-            if size == -1:
-                raise ValueError(
-                    "When providing an infinite dataset, you must specify the number of "
-                    "steps to run (if you did not intend to create an infinite dataset, "
-                    "make sure to not call `repeat()` on the dataset)."
-                )
-            return size if size >= 0 else None
-        return None
+        size = self._cardinality()
+        if size == -1:
+            raise ValueError(
+                "When providing an infinite dataset, you must specify the number of "
+                "steps to run (if you did not intend to create an infinite dataset, "
+                "make sure to not call `repeat()` on the dataset)."
+            )
+        return size if size is not None and size >= 0 else None
+
+    def _cardinality(self):
+        known = getattr(self._data, "cardinality", None)  # of distributed ones a number
+        return None if known is None else int(known() if callable(known) else known)
 
     def _walk(self):
         if not self._is_sequence:
-            return iter(self._data)
+            mark = getattr(self._data, "_of_this_worker", None)  # a distributed one's
+            return iter(self._data) if mark is None else map(mark, self._data)
         order = list(range(len(self._data)))
         if self._shuffle:
             np.random.shuffle(order)
@@ -235,9 +237,7 @@ class IterableSource:
         """Whether every epoch walks over the data from its beginning."""
         if self._is_sequence or self._endless is None:
             return True
-        return hasattr(self._data, "cardinality") and (
-            int(self._data.cardinality()) == self._wanted
-        )
+        return self._cardinality() == self._wanted
 
     def epoch(self):
         if self._wanted is None:
