@@ -77,7 +77,8 @@ def test_training_is_that_of_one_process(count):
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_keras_fits(count):
+def test_keras_fits(count, tmp_path, monkeypatch):
+    monkeypatch.setenv("FILES", str(tmp_path))
     found = alike(run("fit", count))
     tf.keras.utils.set_random_seed(0)
     model = worker_programs.model()
@@ -90,6 +91,13 @@ def test_keras_fits(count):
     evaluated = model.evaluate(x, y, batch_size=6, verbose=0)
     np.testing.assert_allclose(found["evaluated"], evaluated, rtol=1e-5)
     assert all(np.isfinite(w).all() for w in found["uneven"])
+    # One of the workers wrote, and what a single process reads.
+    names = [f"epoch{e}.index" for e in (1, 2, 3)]
+    assert sorted(p.name for p in tmp_path.glob("*.index")) == names
+    assert [p.name for p in (tmp_path / "backup").iterdir()] == ["chief"]
+    model.load_weights(tmp_path / "epoch3").expect_partial()
+    for got, want in zip(model.get_weights(), found["weights"]):
+        np.testing.assert_array_equal(got, np.array(want, np.float32))
 
 
 def test_workers_read_files_of_their_own(tmp_path, monkeypatch):

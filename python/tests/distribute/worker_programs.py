@@ -125,7 +125,18 @@ def fit(worker):
     with strategy.scope():
         made = model()
     x, y = data()
-    history = made.fit(x, y, batch_size=6, epochs=3, shuffle=False, verbose=0)
+    folder = os.environ["FILES"]
+    callbacks = [
+        tf.keras.callbacks.ModelCheckpoint(
+            os.path.join(folder, "epoch{epoch}"), save_weights_only=True
+        ),
+        tf.keras.callbacks.BackupAndRestore(
+            os.path.join(folder, "backup"), delete_checkpoint=False
+        ),
+    ]
+    history = made.fit(
+        x, y, batch_size=6, epochs=3, shuffle=False, verbose=0, callbacks=callbacks
+    )
     found = {
         "weights": [w.tolist() for w in made.get_weights()],
         "history": history.history,

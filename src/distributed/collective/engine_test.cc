@@ -3,6 +3,7 @@
 #include "distributed/collective/engine.h"
 
 #include <algorithm>
+#include <map>
 #include <thread>
 
 #include "base/cancellation.h"
@@ -176,6 +177,39 @@ TEST(RemoteCollectives, MeansAndOtherTypes) {
         ASSERT_EQ(sum->data<int64_t>()[k], 2 * k);
       }
     }
+  }
+}
+
+// Claim S003-C34: round a ring each sends 2 (P - 1) / P of the data, and none
+// is special.
+TEST(RemoteCollectives, S003C34AllSendAlike) {
+  Mutex mutex;
+  std::map<std::string, int64_t> sent;
+  LocalOptions options;
+  options.travel = [&](const std::string& from, const std::string&,
+                       size_t bytes) {
+    MutexLock lock(mutex);
+    sent[from] += static_cast<int64_t>(bytes);
+    return std::optional<Clock::duration>(Clock::duration(0));
+  };
+  constexpr int kSize = 3;
+  constexpr int64_t kElements = 300'000;
+  Tasks tasks(kSize, options);
+  const auto sums = tasks.All([&](int i) {
+    Tensor x = *Tensor::Allocate(DType::kFloat, Shape{kElements});
+    std::fill_n(x.data<float>(), kElements, static_cast<float>(i + 1));
+    return CallOfKind(CollectiveKind::kReduce, kSize, 1, x);
+  });
+  for (const auto& sum : sums) {
+    ASSERT_TRUE(sum.ok()) << sum.status();
+    EXPECT_EQ(
+        std::count(sum->data<float>(), sum->data<float>() + kElements, 6.f),
+        kElements);
+  }
+  MutexLock lock(mutex);
+  const double wanted = 2.0 * (kSize - 1) / kSize * kElements * sizeof(float);
+  for (int i = 0; i < kSize; ++i) {
+    EXPECT_NEAR(sent[Tasks::Address(i)] / wanted, 1, 0.01) << i;
   }
 }
 

@@ -1,7 +1,9 @@
 """Callbacks that save: ModelCheckpoint and BackupAndRestore."""
 
+import contextlib
 import os
 import shutil
+import tempfile
 
 from headrace import _api as tf
 from headrace.framework.settings import logging
@@ -89,12 +91,29 @@ class ModelCheckpoint(Callback):
             self.best = current
         elif self.verbose > 0:
             print(f"\nEpoch {epoch + 1}: saving model to {path}")
-        if self.save_weights_only:
-            self.model.save_weights(path, overwrite=True, options=self.options)
-        elif path.endswith(".keras"):
-            self.model.save(path, overwrite=True)
-        else:
-            self.model.save(path, overwrite=True, options=self.options)
+        with _place_of(self.model, path) as path:
+            if self.save_weights_only:
+                self.model.save_weights(path, overwrite=True, options=self.options)
+            elif path.endswith(".keras"):
+                self.model.save(path, overwrite=True)
+            else:
+                self.model.save(path, overwrite=True, options=self.options)
+
+
+def _writes(model):
+    """Whether what this process saves stays."""
+    return model.distribute_strategy.extended.should_checkpoint
+
+
+@contextlib.contextmanager
+def _place_of(model, path):
+    """Where a worker writes: all have to, as some values are of all of them, and what
+    others than the first write goes away."""
+    if _writes(model):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield os.path.join(folder, os.path.basename(path))
 
 
 @takes(
@@ -139,7 +158,11 @@ class BackupAndRestore(Callback):
 
     def _save(self, epoch):
         self._last_epoch.assign(epoch)
-        self._manager.save()
+        if _writes(self.model):
+            self._manager.save()
+            return
+        with _place_of(self.model, "checkpoint") as path:
+            self._checkpoint.write(path)
 
     def on_epoch_begin(self, epoch, logs=None):
         """Notes the epoch."""
@@ -160,5 +183,5 @@ class BackupAndRestore(Callback):
 
     def on_train_end(self, logs=None):
         """Removes the folder, unless delete_checkpoint is False."""
-        if self.delete_checkpoint:
+        if self.delete_checkpoint and _writes(self.model):
             shutil.rmtree(self.backup_dir, ignore_errors=True)
