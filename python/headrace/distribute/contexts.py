@@ -183,7 +183,8 @@ class ReplicaContext(ReplicaContextBase):
         Args:
           reduce_op: a ReduceOp, or its name.
           value: a structure of tensors and IndexedSlices.
-          options: CommunicationOptions; of one process they change nothing.
+          options: CommunicationOptions, in the place of the strategy's; of one process
+            they change nothing.
         """
         op = reduce_op_of(reduce_op)
         if isinstance(op, str) or not isinstance(op, ReduceOp):
@@ -196,8 +197,8 @@ class ReplicaContext(ReplicaContextBase):
 
         @tf.custom_gradient
         def reduced(*xs):
-            ys = self._reduce_together(op, list(xs))
-            return ys, lambda *dys: self.all_reduce(op, list(dys))
+            ys = self._reduce_together(op, list(xs), options)
+            return ys, lambda *dys: self.all_reduce(op, list(dys), options)
 
         found = list(flat)
         if dense:
@@ -207,13 +208,14 @@ class ReplicaContext(ReplicaContextBase):
                 found[i] = y
         rows = [i for i, x in enumerate(kept) if x is None]
         if rows:
-            for i, y in zip(rows, self._reduce_together(op, [flat[i] for i in rows])):
+            parts = self._reduce_together(op, [flat[i] for i in rows], options)
+            for i, y in zip(rows, parts):
                 found[i] = y
         return tf.nest.pack_sequence_as(value, found)
 
-    def _reduce_together(self, op, flat):
+    def _reduce_together(self, op, flat, options):
         def merge(strategy, *given):
-            return strategy.extended._reduce_each(op, given)
+            return strategy.extended._reduce_each(op, given, options=options)
 
         return self.merge_call(merge, args=tuple(flat))
 
@@ -223,7 +225,8 @@ class ReplicaContext(ReplicaContextBase):
         Args:
           value: a structure of tensors of one rank, equal but for that dimension.
           axis: the dimension.
-          options: CommunicationOptions; of one process they change nothing.
+          options: CommunicationOptions, in the place of the strategy's; of one process
+            they change nothing.
 
         Raises:
           NotImplementedError: for IndexedSlices.
@@ -234,12 +237,12 @@ class ReplicaContext(ReplicaContextBase):
 
         @tf.custom_gradient
         def gathered(*xs):
-            ys = self._gather_together(list(xs), axis)
+            ys = self._gather_together(list(xs), axis, options)
             sizes = [tf.shape(x)[axis] for x in xs]
 
             def gradient(*dys):
                 # Of the sum of what all replicas say, the rows that came from here.
-                sums = self.all_reduce(ReduceOp.SUM, list(dys))
+                sums = self.all_reduce(ReduceOp.SUM, list(dys), options)
                 return [
                     _own_part(total, size, self, axis)
                     for total, size in zip(sums, sizes)
@@ -251,9 +254,10 @@ class ReplicaContext(ReplicaContextBase):
         found = found if isinstance(found, (list, tuple)) else [found]
         return tf.nest.pack_sequence_as(value, list(found))
 
-    def _gather_together(self, flat, axis):
+    def _gather_together(self, flat, axis, options):
         def merge(strategy, *given):
-            return [strategy.extended._gather_to(value, axis) for value in given]
+            gather = strategy.extended._gather_to
+            return [gather(value, axis, options) for value in given]
 
         return self.merge_call(merge, args=tuple(flat))
 

@@ -68,7 +68,7 @@ class _DefaultExtended(StrategyExtended):
     def _reduce_to(self, op, value, destinations):
         return value
 
-    def _gather_to(self, value, axis):
+    def _gather_to(self, value, axis, options=None):
         return value
 
     def update(self, var, fn, args=(), kwargs=None, group=True):

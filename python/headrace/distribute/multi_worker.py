@@ -1,6 +1,7 @@
 """What strategies of several processes share: who takes part, and how tensors go between
 them."""
 
+import contextlib
 import itertools
 
 from headrace import _api as tf
@@ -76,31 +77,38 @@ class Workers:
                 f"`task_type` and `task_id` are {task!r}, which is none of the workers "
                 f"{tasks}"
             )
-        if options.implementation == CommunicationImplementation.NCCL:
-            raise errors.UnimplementedError._of(
-                "CommunicationImplementation.NCCL: workers talk over TCP here, by RING"
-            )
         self.index = tasks.index(task)
-        self._timeout = options.timeout_seconds or 0.0
+        self.options = _checked(options)
         self._group = next(_group_keys)
         self._instances = itertools.count(1)
         self._server = _join_cluster(resolver)
 
-    def _keys(self):
-        return dict(
-            group_size=self.count,
-            group_key=self._group,
-            instance_key=next(self._instances),
-            timeout_seconds=self._timeout,
-        )
+    def _call(self, op, **given):
+        """A collective of the workers' first processors, whatever device is in force."""
+        with tf.device("/cpu:0"):
+            return op(
+                **given,
+                group_size=self.count,
+                group_key=self._group,
+                instance_key=next(self._instances),
+                timeout_seconds=self.options.timeout_seconds or 0.0,
+            )
+
+    @contextlib.contextmanager
+    def using(self, options):
+        """A context whose collectives go by other options; None: by the same."""
+        kept = self.options
+        self.options = kept if options is None else _checked(options)
+        try:
+            yield
+        finally:
+            self.options = kept
 
     def sum(self, value):
         """The sum of a tensor of all workers; of numbers."""
         sent, back = _sendable(value)
-        total = tf.raw_ops.CollectiveReduceV2(
-            input=sent, ordering_token=[], merge_op="Add", final_op="Id", **self._keys()
-        )
-        return back(total)
+        op, how = tf.raw_ops.CollectiveReduceV2, dict(merge_op="Add", final_op="Id")
+        return back(self._call(op, input=sent, ordering_token=[], **how))
 
     def rows(self, value):
         """The rows of all workers' tensors after each other, which may be of different
@@ -120,19 +128,16 @@ class Workers:
         return back(found)
 
     def _gathered(self, value):
-        return tf.raw_ops.CollectiveGatherV2(
-            input=value, ordering_token=[], **self._keys()
-        )
+        op = tf.raw_ops.CollectiveGatherV2
+        return self._call(op, input=value, ordering_token=[])
 
     def of_first(self, value):
         """The first worker's value of a tensor, which all have in one shape."""
         sent, back = _sendable(value)
         if self.index == 0:
-            return back(tf.raw_ops.CollectiveBcastSendV2(input=sent, **self._keys()))
-        shape = tf.shape(sent)
-        got = tf.raw_ops.CollectiveBcastRecvV2(
-            shape=shape, T=sent.dtype, **self._keys()
-        )
+            return back(self._call(tf.raw_ops.CollectiveBcastSendV2, input=sent))
+        op, shape = tf.raw_ops.CollectiveBcastRecvV2, tf.shape(sent)
+        got = self._call(op, shape=shape, T=sent.dtype)
         got.set_shape(sent.shape)
         return back(got)
 
@@ -143,6 +148,14 @@ class Workers:
             self.rows(tf.convert_to_tensor(value.indices)),
             value.dense_shape,
         )
+
+
+def _checked(options):
+    if options.implementation == CommunicationImplementation.NCCL:
+        raise errors.UnimplementedError._of(
+            "CommunicationImplementation.NCCL: workers talk over TCP here, by RING"
+        )
+    return options
 
 
 def _sendable(value):
@@ -212,14 +225,18 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
             return super()._reduce_to(op, value, destinations)
         return self._reduce_each(op, [value], [destinations])[0]
 
-    def _reduce_each(self, op, given, destinations=None):
+    def _reduce_each(self, op, given, destinations=None, options=None):
         if not self._several:
             return super()._reduce_each(op, given, destinations)
+        with self._workers.using(options):
+            return self._reduce_by_workers(op, given, destinations)
+
+    def _reduce_by_workers(self, op, given, destinations):
         destinations = given if destinations is None else destinations
         found, sums = list(given), {}
         for i, value in enumerate(given):
             contexts.require_scope_or_none(self._container_strategy())
-            if value is None or (isinstance(value, (int, float)) and value == 0):
+            if value is None:
                 found[i] = 0
             elif not (isinstance(value, values.Mirrored) and op == ReduceOp.MEAN):
                 local = [
@@ -235,7 +252,7 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
 
     def _sum_packs(self, sums):
         """(number, sum of all workers) pairs: small tensors of one dtype go together."""
-        limit = self._communication_options.bytes_per_pack or _PACK_BYTES
+        limit = self._workers.options.bytes_per_pack or _PACK_BYTES
         pack, size, done = [], 0, []
 
         def send():
@@ -283,9 +300,13 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
         dtype = total.dtype if total.dtype.is_floating else tf.float64
         return tf.cast(total, dtype) / tf.cast(count, dtype)
 
-    def _gather_to(self, value, axis):
+    def _gather_to(self, value, axis, options=None):
         if not self._several:
             return super()._gather_to(value, axis)
+        with self._workers.using(options):
+            return self._gather_by_workers(value, axis)
+
+    def _gather_by_workers(self, value, axis):
         local = value
         if values.is_distributed(value):
             one = values.PerReplica([tf.zeros([])])

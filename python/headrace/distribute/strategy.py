@@ -462,8 +462,9 @@ class StrategyExtended:
         """The sum of what workers have each; other strategies have one."""
         return total
 
-    def _reduce_each(self, op, given, destinations=None):
-        """A list of what _reduce_to gives, where each value itself is unless told."""
+    def _reduce_each(self, op, given, destinations=None, options=None):
+        """A list of what _reduce_to gives, where each value itself is unless told; options
+        are those of several workers."""
         destinations = given if destinations is None else destinations
         return [self._reduce_to(op, v, d) for v, d in zip(given, destinations)]
 
@@ -471,7 +472,7 @@ class StrategyExtended:
         contexts.require_scope_or_none(self._container_strategy())
         return values.values_of(self._gather_to(value, axis))[0]
 
-    def _gather_to(self, value, axis):
+    def _gather_to(self, value, axis, options=None):
         """The values of replicas after each other, for each of them."""
         if not values.is_distributed(value):
             return tf.convert_to_tensor(value)
@@ -486,9 +487,8 @@ class StrategyExtended:
           destinations: a distributed value, a variable, or a device.
           options: CommunicationOptions; of one process they change nothing.
         """
-        del options
-        contexts.require_scope_or_none(self._container_strategy())
-        return self._reduce_to(reduce_op_of(reduce_op), value, destinations)
+        pairs = [(value, destinations)]
+        return self.batch_reduce_to(reduce_op, pairs, options)[0]
 
     def _reduce_to(self, op, value, destinations):
         if isinstance(value, values.Mirrored) and op == contexts.ReduceOp.MEAN:
@@ -501,11 +501,11 @@ class StrategyExtended:
 
     def batch_reduce_to(self, reduce_op, value_destination_pairs, options=None):
         """A list of what reduce_to gives for each (value, destinations)."""
-        del options
         contexts.require_scope_or_none(self._container_strategy())
         pairs = list(value_destination_pairs)
         given, destinations = [v for v, _ in pairs], [d for _, d in pairs]
-        return self._reduce_each(reduce_op_of(reduce_op), given, destinations)
+        op = reduce_op_of(reduce_op)
+        return self._reduce_each(op, given, destinations, options)
 
     def broadcast_to(self, tensor, destinations):
         """A value for all replicas; of Python's numbers themselves."""

@@ -7,20 +7,9 @@
 namespace headrace::distributed {
 namespace {
 
-// A row for each kind: the bytes that go at once to all others together, where
-// both ways took as long with two processes on loopback
-// (benchmarks/collective.cc).
-struct Limit {
-  CollectiveKind kind;
-  size_t bytes;
-};
-constexpr Limit kLimits[] = {
-    {CollectiveKind::kReduce, 64 << 10},
-    {CollectiveKind::kReduceScatter, 64 << 10},
-    {CollectiveKind::kGather, 256 << 10},
-    {CollectiveKind::kAllToAll, 256 << 10},
-    {CollectiveKind::kBroadcast, 256 << 10},
-};
+// The bytes that go at once to all others together: two processes on loopback
+// take as long for a sum either way (benchmarks/collective.py).
+constexpr size_t kSwapped = 256 << 10;
 
 // gRPC sends messages of a megabyte fastest; a stream is cut into some parts,
 // so that parts are worked on while others are on their way.
@@ -344,7 +333,7 @@ StatusOr<Tensor> FromOne(const Meeting& m) {
   const Tensor& input = m.call.input;
   const bool gives = input.has_buffer();
   const Tensor described(m.call.dtype, m.call.shape);
-  const bool at_once = GoesAtOnce(m.call.kind, described.bytes(), m.size);
+  const bool at_once = GoesAtOnce(described.bytes(), m.size);
   std::string own(gives ? "S" : "R");
   if (gives && at_once) {
     own.append(static_cast<const char*>(input.raw()), input.bytes());
@@ -398,16 +387,13 @@ StatusOr<Tensor> FromOne(const Meeting& m) {
 
 }  // namespace
 
-bool GoesAtOnce(CollectiveKind kind, size_t bytes, int size) {
-  for (const Limit& limit : kLimits) {
-    if (limit.kind == kind) return bytes * (size - 1) <= limit.bytes;
-  }
-  return true;
+bool GoesAtOnce(size_t bytes, int size) {
+  return bytes * static_cast<size_t>(size - 1) <= kSwapped;
 }
 
 StatusOr<Tensor> GoTogether(const Meeting& m) {
   if (m.call.kind == CollectiveKind::kBroadcast) return FromOne(m);
-  if (GoesAtOnce(m.call.kind, m.call.input.bytes(), m.size)) return AtOnce(m);
+  if (GoesAtOnce(m.call.input.bytes(), m.size)) return AtOnce(m);
   if (m.call.kind == CollectiveKind::kGather ||
       m.call.kind == CollectiveKind::kAllToAll) {
     return InStreams(m);

@@ -19,10 +19,10 @@ struct Meeting {
   std::function<Channel&(int rank)> channel;
 };
 
-// How many bytes of a member's are swapped as one part with each other; more
-// go round or in streams. Never by time, so that all choose alike and sums have
+// Whether a member's bytes are swapped as one part with each other; more go
+// round or in streams. Never by time, so that all choose alike and sums have
 // the same order in every run.
-bool GoesAtOnce(CollectiveKind kind, size_t bytes, int size);
+bool GoesAtOnce(size_t bytes, int size);
 
 // What the collective gives this member.
 StatusOr<Tensor> GoTogether(const Meeting& meeting);

@@ -64,11 +64,18 @@ struct Harness {
   Methods methods;
 };
 
+// Whether a call may wait for ever for what others send or for members of a
+// group, and is forgotten when its caller goes.
+bool WaitsForOthers(const std::string& path) {
+  return absl::EndsWith(path, "RecvTensor") ||
+         absl::StartsWith(path, "/headrace.WorkerService/");
+}
+
 // What `waits` may wait for ever, by right, until its caller goes.
 void Ask(Harness& h, const std::string& path, std::string bytes, bool waits) {
   const auto call = StartCall(h.methods, path, std::move(bytes));
   if (waits) call->Cancel();
-  if (!absl::EndsWith(path, "RecvTensor")) (void)call->answer();
+  if (!WaitsForOthers(path)) (void)call->answer();
 }
 
 }  // namespace
@@ -98,7 +105,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     h->worker->CleanUp(request.step_id());
     return 0;
   }
-  Ask(*h, method->first, std::move(bytes),
-      absl::EndsWith(method->first, "RecvTensor"));
+  Ask(*h, method->first, std::move(bytes), WaitsForOthers(method->first));
   return 0;
 }
