@@ -45,9 +45,9 @@ def register_keras_serializable(package="Custom", name=None):
     return decorated
 
 
-def get_registered_name(item):
+def get_registered_name(obj):
     """The name that register_keras_serializable gave, else the plain one."""
-    return getattr(item, "_keras_registered_name", item.__name__)
+    return getattr(obj, "_keras_registered_name", obj.__name__)
 
 
 def get_registered_object(name, custom_objects=None, module_objects=None):

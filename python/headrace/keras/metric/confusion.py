@@ -140,7 +140,7 @@ def _only_top(y_pred, k):
     return y_pred * kept + low * (1.0 - kept)
 
 
-@takes("thresholds=None, name=None, dtype=None, **kwargs")
+@takes("thresholds=None, name=None, dtype=None")
 class _OneCount(_Counts):
     _config_without = ("top_k", "class_id")
 

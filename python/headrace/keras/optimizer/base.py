@@ -424,7 +424,9 @@ class BaseOptimizer(AutoTrackable):
 
     def _update_sparse(self, gradient, variable, slots, known):
         """Gradients of rows; by default as a whole tensor."""
-        self._update(tf.convert_to_tensor(gradient), variable, slots, known)
+        size = tf.shape(variable, gradient.indices.dtype)
+        whole = tf.IndexedSlices(gradient.values, gradient.indices, size)
+        self._update(tf.convert_to_tensor(whole), variable, slots, known)
 
     # --- all values ---
 
