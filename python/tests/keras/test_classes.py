@@ -110,3 +110,45 @@ def test_recurrent_layers_take_arguments_by_place(v1):
     assert again.get_config() == config and config["dropout"] == 0.5
     hard = config["recurrent_activation"] == "hard_sigmoid"
     assert hard == v1
+
+
+def test_masks_that_leave_nothing():
+    x = tf.constant([[1.0, 2, 3], [3.0, 1, 2]])
+    mask = tf.constant([[True, True, False], [False, False, False]])
+    layers = keras.layers
+    for axis, last in ((-1, [1 / 3] * 3), ([0, 1], [0.0] * 3)):
+        found = layers.Softmax(axis=axis, robust_masking=True)(x * 1e10, mask).numpy()
+        assert found[0].tolist() == [0.0, 1.0, 0.0] and found[1] == pytest.approx(last)
+    config = layers.Softmax(robust_masking=True).get_config()
+    assert config["robust_masking"] and layers.Softmax.from_config(config)
+    assert "robust_masking" not in layers.Softmax().get_config()
+    query = tf.reshape(tf.sin(tf.range(12.0)), (1, 3, 4))
+    seen = tf.constant(
+        [[[True, True, False], [False, True, False], [True, False, False]]]
+    )
+    layer = layers.MultiHeadAttention(1, 2, softmax_robust_masking=True)
+    _, scores = layer(query, query, attention_mask=seen, return_attention_scores=True)
+    assert (scores.numpy()[0, 0] > 0).tolist() == seen.numpy()[0].tolist()
+    assert layer.get_config()["softmax_robust_masking"] is True
+
+
+def test_older_formats_of_configurations():
+    for space, item in (
+        (keras.layers, keras.layers.Dense(2, name="d")),
+        (keras.optimizers, keras.optimizers.SGD(0.5)),
+        (
+            keras.optimizers.schedules,
+            keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5),
+        ),
+    ):
+        old = space.serialize(item, use_legacy_format=True)
+        assert set(old) == {"class_name", "config"}
+        again = space.deserialize(old, use_legacy_format=True)
+        assert type(again) is type(item)
+    assert keras.activations.deserialize(name="relu") is keras.activations.relu
+    called = []
+    callback = keras.callbacks.LambdaCallback(
+        None, None, lambda *_, **__: called.append(1)
+    )
+    callback.on_batch_begin(0, {})
+    assert called == [1]

@@ -73,8 +73,8 @@ class CSVLogger(Callback):
 
 
 @takes(
-    "on_epoch_begin=None, on_epoch_end=None, on_train_begin=None, on_train_end=None, "
-    "on_train_batch_begin=None, on_train_batch_end=None, **kwargs"
+    "on_epoch_begin=None, on_epoch_end=None, on_batch_begin=None, on_batch_end=None, "
+    "on_train_begin=None, on_train_end=None, **kwargs"
 )
 class LambdaCallback(Callback):
     """Calls the functions it is given where their names say: on_epoch_end(epoch, logs)."""

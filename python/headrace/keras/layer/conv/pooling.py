@@ -79,10 +79,11 @@ class _GlobalAverage(_GlobalPooling):
     _reduce = staticmethod(tf.reduce_mean)
 
 
+@takes("data_format='channels_last', **kwargs")
 class GlobalAveragePooling1D(_GlobalAverage):
     """The mean over time, of what the mask shows."""
 
-    rank, _defaults = 1, LAST
+    rank = 1
     supports_masking = True
 
     def call(self, inputs, mask=None):
