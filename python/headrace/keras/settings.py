@@ -300,3 +300,23 @@ def in_train_phase(x, alt, training=None):
 def in_test_phase(x, alt, training=None):
     """`x` outside of training, `alt` in it; either may be a function that gives it."""
     return in_train_phase(alt, x, training)
+
+
+_shows_progress = True
+
+
+def enable_interactive_logging():
+    """Progress of fit() and its like goes to the console, as at a program's start."""
+    global _shows_progress
+    _shows_progress = True
+
+
+def disable_interactive_logging():
+    """Progress goes to the log, as messages of the level INFO."""
+    global _shows_progress
+    _shows_progress = False
+
+
+def is_interactive_logging_enabled():
+    """Whether progress goes to the console."""
+    return _shows_progress

@@ -84,6 +84,38 @@ class LambdaCallback(Callback):
         given.clear()
 
 
+class BaseLogger(Callback):
+    """Puts the means of an epoch's batches, by their sizes, into its logs; of
+    `stateful_metrics` the last values."""
+
+    def __init__(self, stateful_metrics=None):
+        super().__init__()
+        self.stateful_metrics = set(stateful_metrics or [])
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """Begins with nothing seen."""
+        self.seen, self.totals = 0, {}
+
+    def on_batch_end(self, batch, logs=None):
+        """Adds the values of a batch of `size` in the logs, 0 where it does not say."""
+        logs = logs or {}
+        size = logs.get("size", 0) * logs.get("num_steps", 1)
+        self.seen += size
+        for name, value in logs.items():
+            if name in self.stateful_metrics:
+                self.totals[name] = value
+            else:
+                self.totals[name] = self.totals.get(name, 0) + value * size
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Writes the means of the metrics that set_params() names into the logs."""
+        for name in self.params["metrics"] if logs is not None else ():
+            if name in self.totals:
+                stateful = name in self.stateful_metrics
+                value = self.totals[name]
+                logs[name] = value if stateful else value / self.seen
+
+
 class TerminateOnNaN(Callback):
     """Stops training when the loss is no number."""
 

@@ -7,6 +7,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace.context import late, strategies
 from headrace.context.properties import read_only
+from headrace.keras import settings
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
 from headrace.keras.callback.progress import ProgbarLogger
@@ -513,7 +514,9 @@ class Trainer:
 
 
 def _verbosity(verbose):
-    return 1 if verbose == "auto" else int(verbose)
+    if verbose == "auto":
+        return 1 if settings.is_interactive_logging_enabled() else 2
+    return int(verbose)
 
 
 def _no_batches(kind):
