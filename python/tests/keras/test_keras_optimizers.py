@@ -212,3 +212,38 @@ def test_constructors_say_what_all_optimizers_take():
     assert optimizer.weight_decay == 0.5 and optimizer.jit_compile is False
     with pytest.raises(TypeError, match="Optimizer.__init__.. missing 1 required"):
         tf.keras.optimizers.Optimizer()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "adam", "adamw"),
+    [
+        ("float16", [0.76318359375, 1.7744140625], [0.76171875, 1.771484375]),
+        ("bfloat16", [1.0, 2.0], [1.0, 2.0]),
+        (
+            "float64",
+            [0.7601243738672357, 1.7717703760693686],
+            [0.759031665743006, 1.769482799348583],
+        ),
+    ],
+)
+def test_adam_rounds_as_upstream(dtype, adam, adamw):
+    for make, wanted in ((optimizers.Adam, adam), (optimizers.AdamW, adamw)):
+        optimizer, v = make(0.1), tf.Variable([1.0, 2.0], dtype=dtype)
+        step = tf.function(lambda g: optimizer.apply_gradients([(g, v)]))  # noqa: B023
+        optimizer.build([v])
+        for g in ([0.1, 0.2], [1e-4, 3.0], [0.5, -0.5]):
+            step(tf.constant(g, dtype))
+        assert v.numpy().astype(float) == pytest.approx(wanted, rel=1e-15)
+
+
+def test_steps_that_are_given():
+    for make in (optimizers.SGD, optimizers.legacy.SGD):
+        optimizer = make(0.1)
+        optimizer.iterations = tf.Variable(5, dtype=tf.int64, name="mine")
+        optimizer.apply_gradients([(tf.constant(1.0), tf.Variable(1.0))])
+        assert int(optimizer.iterations) == 6 and optimizer.iterations.name == "mine:0"
+        with pytest.raises(RuntimeError, match="Cannot set `iterations` to a new Vari"):
+            optimizer.iterations = tf.Variable(5, dtype=tf.int64)
+        optimizer = make(0.1)
+        optimizer.iterations = 3
+        assert int(optimizer.iterations) == 3

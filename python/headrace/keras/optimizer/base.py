@@ -175,6 +175,8 @@ class BaseOptimizer(AutoTrackable):
                 "Cannot set `iterations` to a new Variable after the Optimizer weights "
                 "have been created."
             )
+        if not isinstance(variable, tf.Variable):
+            variable = self._new_variable(variable, "iteration", tf.int64)
         self._attach_step(variable)
 
     def _rate(self, dtype=tf.float32):
@@ -197,6 +199,10 @@ class BaseOptimizer(AutoTrackable):
         if callable(value) and not isinstance(value, tf.Variable):
             value = value()
         return tf.cast(value, dtype)
+
+    def _power(self, name, dtype, step):
+        """A hyper-parameter, rounded to 32 bits, to the power of a step."""
+        return tf.pow(BaseOptimizer._value(self, name, dtype), step)
 
     # --- slots ---
 

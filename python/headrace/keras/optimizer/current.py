@@ -80,6 +80,22 @@ class Optimizer(BaseOptimizer):
                 f"ema_overwrite_frequency={often}"
             )
 
+    def _value(self, name, dtype):
+        """A hyper-parameter as a tensor, in float64 as exact as it was given, which its
+        variable of 32 bits is not."""
+        if dtype != tf.float64:
+            return super()._value(name, dtype)
+        return self._as_given(name, dtype, lambda value: value)
+
+    def _as_given(self, name, dtype, function):
+        """function(a hyper-parameter), of the number that was given if it is that yet."""
+        found, given = BaseOptimizer._value(self, name, dtype), self._hypers[name]
+        if not isinstance(given, (int, float)):
+            return function(found)
+        kept = tf.cast(tf.constant(given, tf.float32), dtype)
+        exact = tf.constant(function(given), dtype)
+        return tf.where(found == kept, exact, function(found))
+
     # --- the learning rate of a schedule ---
 
     def _hyper(self, name):
@@ -228,6 +244,29 @@ class Adam(rules.AdamRule, Optimizer):
         if self.adaptive_epsilon:
             known["epsilon"] *= tf.sqrt(1.0 - known["beta2_power"])
         return known
+
+    def _update(self, gradient, variable, slots, known):
+        if variable.dtype.size > 2:
+            super()._update(gradient, variable, slots, known)
+            return
+        # Each step is rounded to 16 bits, as upstream's are.
+        m, v = slots["m"], slots["v"]
+        left = [
+            self._as_given(name, variable.dtype, lambda beta: 1.0 - beta)
+            for name in ("beta_1", "beta_2")
+        ]
+        m.assign_add((gradient - m) * left[0], read_value=False)
+        v.assign_add((gradient * gradient - v) * left[1], read_value=False)
+        mean = v._read()
+        if self.amsgrad:
+            slots["vhat"].assign(
+                tf.maximum(slots["vhat"]._read(), mean), read_value=False
+            )
+            mean = slots["vhat"]._read()
+        rate = known["lr"] * tf.sqrt(1.0 - known["beta2_power"])
+        rate /= 1.0 - known["beta1_power"]
+        step = m._read() * rate / (tf.sqrt(mean) + known["epsilon"])
+        variable.assign_sub(step, read_value=False)
 
 
 class AdamW(Adam):
