@@ -2,9 +2,15 @@
 
 import collections
 import csv
+import json
 import math
 import os
+import urllib.parse
+import urllib.request
 
+import numpy as np
+
+from headrace.framework.settings import logging
 from headrace.keras.callback.base import Callback
 from headrace.keras.classes import takes
 
@@ -114,6 +120,37 @@ class BaseLogger(Callback):
                 stateful = name in self.stateful_metrics
                 value = self.totals[name]
                 logs[name] = value if stateful else value / self.seen
+
+
+@takes(
+    "root='http://localhost:9000', path='/publish/epoch/end/', field='data', "
+    "headers=None, send_as_json=False"
+)
+class RemoteMonitor(Callback):
+    """Posts each epoch's logs to a server at root + path: JSON, by itself with
+    `send_as_json`, else as a form's field."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Posts {"epoch": epoch, ...logs}; a warning where nobody is there."""
+        sent = {"epoch": epoch}
+        for name, value in (logs or {}).items():
+            sent[name] = value.item() if isinstance(value, _NUMPY) else value
+        text = json.dumps(sent)
+        kind = "json" if self.send_as_json else "x-www-form-urlencoded"
+        if not self.send_as_json:
+            text = urllib.parse.urlencode({self.field: text})
+        headers = {"Content-Type": f"application/{kind}", **(self.headers or {})}
+        url, data = self.root + self.path, text.encode()
+        try:
+            request = urllib.request.Request(url, data, headers)
+            urllib.request.urlopen(request).close()
+        except OSError:
+            logging.warn(
+                f"Warning: could not reach RemoteMonitor root server at {self.root}"
+            )
+
+
+_NUMPY = (np.ndarray, np.generic)
 
 
 class TerminateOnNaN(Callback):
