@@ -157,3 +157,69 @@ def test_second_names():
     callbacks = keras.callbacks
     assert callbacks.experimental.BackupAndRestore is callbacks.BackupAndRestore
     assert tf.compat.v1.keras.models.LinearModel is keras.experimental.LinearModel
+
+
+Creator = keras.utils.experimental.DatasetCreator
+
+
+def rows_of(context, seen):
+    seen.append((context.num_input_pipelines, context.num_replicas_in_sync))
+    x = np.sin(np.arange(12)).reshape(4, 3).astype("float32")
+    rows = tf.data.Dataset.from_tensor_slices((x, np.arange(4.0)))
+    return rows.repeat().batch(2)
+
+
+def small_model():
+    layer = keras.layers.Dense(1, kernel_initializer="ones", input_shape=(3,))
+    model = keras.Sequential([layer])
+    model.compile("sgd", "mse")
+    return model
+
+
+def test_datasets_that_are_made_where_they_are_read():
+    seen = []
+    made = Creator(lambda context: rows_of(context, seen))
+    how = {"steps_per_epoch": 2, "verbose": 0}
+    losses = small_model().fit(made, epochs=2, **how).history["loss"]
+    np.testing.assert_allclose(losses, [6.66882, 6.10846], atol=1e-5)
+    assert seen == [(1, 1)]
+    model = small_model()
+    assert model.evaluate(made, steps=2, verbose=0) == pytest.approx(6.79178, abs=1e-5)
+    assert model.predict(made, steps=2, verbose=0).shape == (4, 1)
+    validated = model.fit(made, validation_data=made, validation_steps=1, **how)
+    assert sorted(validated.history) == ["loss", "val_loss"]
+
+
+def test_datasets_of_replicas_are_made_for_all():
+    seen = []
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        model = small_model()
+    made = Creator(lambda context: rows_of(context, seen))
+    losses = model.fit(made, steps_per_epoch=1, verbose=0).history["loss"]
+    assert losses == pytest.approx([6.79178], abs=1e-5) and seen == [(1, 2)]
+
+
+def test_datasets_that_cannot_be_made():
+    made = Creator(lambda context: rows_of(context, []))
+    for error, words, call in (
+        (TypeError, "must be a `callable`. Received: 3", lambda: Creator(3)),
+        (TypeError, "must be a `tf.distribute.InputO", lambda: Creator(len, 5)),
+        (
+            TypeError,
+            "must return a Dataset. It returns",
+            lambda: small_model().fit(Creator(lambda c: [1]), steps_per_epoch=1),
+        ),
+        (
+            ValueError,
+            "`steps_per_epoch`, `validation_st",
+            lambda: small_model().fit(made),
+        ),
+        (
+            ValueError,
+            "`y` argument is not supported when using dataset",
+            lambda: small_model().fit(made, np.ones(2), steps_per_epoch=1),
+        ),
+    ):
+        with pytest.raises(error, match=words):
+            call()
