@@ -1,6 +1,7 @@
 """tf.keras.utils.experimental.DatasetCreator."""
 
 from headrace import _api as tf
+from headrace.context import late, strategies
 
 
 class DatasetCreator:
@@ -16,7 +17,7 @@ class DatasetCreator:
                 "`dataset_fn` for `DatasetCreator` must be a `callable`. Received: "
                 f"{dataset_fn}"
             )
-        if input_options and not isinstance(input_options, tf.distribute.InputOptions):
+        if input_options and not isinstance(input_options, late.InputOptions):
             raise TypeError(
                 "`input_options` for `DatasetCreator` must be a "
                 f"`tf.distribute.InputOptions`. Received: {input_options}"
@@ -42,5 +43,5 @@ class DatasetCreator:
                 "`pss_evaluation_shards` argument must be provided in `Model.fit`, "
                 "`Model.evaluate`, or `Model.predict`."
             )
-        strategy = tf.distribute.get_strategy()
+        strategy = strategies.strategy() or late.default_strategy()
         return strategy.distribute_datasets_from_function(self, self.input_options)
