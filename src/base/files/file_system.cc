@@ -8,7 +8,6 @@
 #include "base/files/memory_file_system.h"
 #include "base/fork_mutex.h"
 #include "base/mutex.h"
-#include "base/remote/hdfs_file_system.h"
 #include "base/sandbox.h"
 
 namespace headrace {
@@ -18,9 +17,6 @@ struct Schemes {
   Schemes() {
     by_name["file"] = PosixFileSystem();
     by_name["ram"] = new MemoryFileSystem;
-    for (const char* name : {"hdfs", "webhdfs", "swebhdfs"}) {
-      by_name[name] = HdfsFileSystem();
-    }
   }
   ProcessMutex mutex;
   std::map<std::string, FileSystem*, std::less<>> by_name

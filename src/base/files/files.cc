@@ -11,9 +11,9 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "base/files/remote_file_system.h"
 #include "base/files/replace_file.h"
 #include "base/host_name.h"
-#include "base/remote/remote_file_system.h"
 #include "base/thread_pool.h"
 
 namespace headrace {

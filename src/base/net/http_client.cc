@@ -117,8 +117,7 @@ size_t TakeBody(char* data, size_t, size_t n, void* user) {
 
 size_t GiveBody(char* data, size_t, size_t room, void* user) {
   auto* t = static_cast<Transfer*>(user);
-  const size_t n =
-      std::min<uint64_t>(room, t->request.body_size - t->sent);
+  const size_t n = std::min<uint64_t>(room, t->request.body_size - t->sent);
   t->error.Update(Guarded("the bytes of a request", [&] {
     return t->request.body(t->sent, absl::MakeSpan(data, n));
   }));
@@ -355,11 +354,11 @@ Status HttpClient::Do(const HttpRequest& request, HttpAnswer* answer) {
   pool_->GiveBack(handle);
   if (!transfer.error.ok()) return transfer.error;
   if (status.ok()) return status;
-  return Status(status.code(), absl::StrCat(PlaceOf(request.url), ": ",
-                                            status.message()));
+  return Status(status.code(),
+                absl::StrCat(PlaceOf(request.url), ": ", status.message()));
 }
 
-#else   // no headers of libcurl
+#else  // no headers of libcurl
 class HttpClient::Pool {};
 
 Status HttpClient::Do(const HttpRequest&, HttpAnswer*) {

@@ -141,10 +141,10 @@ class TestHttpServer {
 // An answer with its length, or (`claimed`) with another one.
 inline std::string HttpText(int status, StringView body,
                             StringView headers = "", int64_t claimed = -1) {
-  return absl::StrCat(
-      "HTTP/1.1 ", status, " X\r\nConnection: close\r\nContent-Length: ",
-      claimed < 0 ? static_cast<int64_t>(body.size()) : claimed, "\r\n",
-      headers, "\r\n", body);
+  return absl::StrCat("HTTP/1.1 ", status,
+                      " X\r\nConnection: close\r\nContent-Length: ",
+                      claimed < 0 ? static_cast<int64_t>(body.size()) : claimed,
+                      "\r\n", headers, "\r\n", body);
 }
 
 }  // namespace headrace

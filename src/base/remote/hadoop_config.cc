@@ -91,8 +91,9 @@ StatusOr<std::vector<std::string>> HdfsAddresses(const HadoopConfig& config,
   if (IsService(config, authority)) {
     out = ServiceAddresses(config, authority);
     if (!out.empty()) return out;
-    return InvalidArgument("the name service ", authority,
-                           " has no dfs.namenode.http-address in hdfs-site.xml");
+    return InvalidArgument(
+        "the name service ", authority,
+        " has no dfs.namenode.http-address in hdfs-site.xml");
   }
   const std::string host(StringView(authority).substr(0, authority.rfind(':')));
   // The configuration is that of the default cluster.
@@ -190,8 +191,8 @@ StatusOr<HdfsPath> ParseHdfsPath(StringView path) {
   return out;
 }
 
-StatusOr<std::vector<std::string>> NameNodeAddresses(
-    const HadoopConfig& config, const HdfsPath& path) {
+StatusOr<std::vector<std::string>> NameNodeAddresses(const HadoopConfig& config,
+                                                     const HdfsPath& path) {
   HdfsPath whole = path;
   if (path.authority.empty()) {
     const std::string standard = config.Get("fs.defaultFS");
@@ -217,12 +218,13 @@ StatusOr<std::vector<std::string>> NameNodeAddresses(
     if (IsService(config, whole.authority)) {
       return ServiceAddresses(config, whole.authority);
     }
-    const bool has_port =
-        whole.authority.find(':', whole.authority.rfind(']') + 1) !=
-        std::string::npos;
+    const bool has_port = whole.authority.find(':', whole.authority.rfind(']') +
+                                                        1) != std::string::npos;
     return std::vector<std::string>{
         absl::StrCat(secure ? "https://" : "http://", whole.authority,
-                     has_port ? "" : secure ? ":9871" : ":9870")};
+                     has_port ? ""
+                     : secure ? ":9871"
+                              : ":9870")};
   }
   return InvalidArgument("fs.defaultFS is ", whole.Cluster(),
                          ", which is no HDFS");

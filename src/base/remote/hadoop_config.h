@@ -42,8 +42,8 @@ StatusOr<HdfsPath> ParseHdfsPath(StringView path);
 // between), of the configuration, or the host's at the ports 9870 and 50070.
 // An authority may be a name service's; none is that of fs.defaultFS.
 // InvalidArgument where none can be told.
-StatusOr<std::vector<std::string>> NameNodeAddresses(
-    const HadoopConfig& config, const HdfsPath& path);
+StatusOr<std::vector<std::string>> NameNodeAddresses(const HadoopConfig& config,
+                                                     const HdfsPath& path);
 
 // HADOOP_USER_NAME, else the user of this process; "" where it has no name.
 std::string HadoopUser();

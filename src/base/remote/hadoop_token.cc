@@ -68,8 +68,7 @@ StatusOr<std::vector<HadoopToken>> ParseHadoopTokens(StringView bytes) {
     HR_RETURN_IF_ERROR(in.Text().status());  // its password
     HR_ASSIGN_OR_RETURN(const StringView kind, in.Text());
     HR_ASSIGN_OR_RETURN(const StringView service, in.Text());
-    const StringView whole =
-        begin.substr(0, begin.size() - in.rest().size());
+    const StringView whole = begin.substr(0, begin.size() - in.rest().size());
     tokens.push_back({std::string(kind), std::string(service),
                       absl::WebSafeBase64Escape(whole)});
   }

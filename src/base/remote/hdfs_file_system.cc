@@ -9,11 +9,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/files/files.h"
+#include "base/files/remote_file_system.h"
 #include "base/fork_mutex.h"
 #include "base/mutex.h"
 #include "base/remote/hadoop_config.h"
 #include "base/remote/hadoop_token.h"
-#include "base/remote/remote_file_system.h"
 #include "base/remote/remote_reader.h"
 #include "base/remote/spooled_writer.h"
 #include "base/remote/webhdfs_client.h"
@@ -26,7 +26,7 @@ using ClientPtr = std::shared_ptr<WebHdfsClient>;
 
 // What clients depend on beside the cluster.
 constexpr const char* kVariables[] = {
-    "HADOOP_CONF_DIR",  "HADOOP_HOME",         "HADOOP_TOKEN_FILE_LOCATION",
+    "HADOOP_CONF_DIR",  "HADOOP_HOME",           "HADOOP_TOKEN_FILE_LOCATION",
     "HADOOP_USER_NAME", "HEADRACE_HDFS_TIMEOUT", "HEADRACE_WEBHDFS"};
 constexpr double kLongestPatience = 86400;  // seconds
 // How often the rest of an append is sent, whose begin arrived.
@@ -106,12 +106,12 @@ class HdfsUpload : public Upload {
               bool /*last*/) override {
     if (base_ + sent > 0) return SendRest(spool, sent, size);
     bool ignored = false;
-    return client_->Write("PUT", path_,
-                          {{"op", "CREATE"}, {"overwrite", "true"}}, size,
-                          [&](uint64_t offset, absl::Span<char> out) {
-                            return spool.Read(offset, out);
-                          },
-                          &ignored);
+    return client_->Write(
+        "PUT", path_, {{"op", "CREATE"}, {"overwrite", "true"}}, size,
+        [&](uint64_t offset, absl::Span<char> out) {
+          return spool.Read(offset, out);
+        },
+        &ignored);
   }
 
  private:
@@ -307,6 +307,14 @@ class Hdfs : public RemoteFileSystem {
   ProcessMutex mutex_;
   std::map<std::string, ClientPtr> clients_ ABSL_GUARDED_BY(mutex_);
 };
+
+const bool hdfs_is_registered = [] {
+  bool done = true;
+  for (const char* scheme : {"hdfs", "webhdfs", "swebhdfs"}) {
+    done &= RegisterFileSystem(scheme, HdfsFileSystem()).ok();
+  }
+  return done;
+}();
 
 }  // namespace
 

@@ -29,10 +29,11 @@ std::string Redirect(StringView place, const Request& r) {
   return HttpText(307, "",
                   absl::StrCat("Location: http://", place, r.target, "\r\n"));
 }
-std::string Refusal(StringView exception, StringView message, int status = 403) {
-  return HttpText(status, absl::StrCat("{\"RemoteException\":{\"exception\":\"",
-                                       exception, "\",\"message\":\"", message,
-                                       "\"}}"));
+std::string Refusal(StringView exception, StringView message,
+                    int status = 403) {
+  return HttpText(
+      status, absl::StrCat("{\"RemoteException\":{\"exception\":\"", exception,
+                           "\",\"message\":\"", message, "\"}}"));
 }
 size_t NumberIn(const Request& r, StringView name) {
   const size_t at = r.target.find(absl::StrCat(name, "="));
@@ -72,9 +73,8 @@ class HdfsFiles : public testing::Test {
 
 TEST_F(HdfsFiles, ReadsByARedirectInRanges) {
   const std::string bytes = Bytes(3000000);
-  TestHttpServer data([&](const Request& r) {
-    return HttpText(200, PartOf(bytes, r));
-  });
+  TestHttpServer data(
+      [&](const Request& r) { return HttpText(200, PartOf(bytes, r)); });
   TestHttpServer names([&](const Request& r) {
     return r.Has("op=OPEN") ? Redirect(data.place(), r) : FileOf(bytes.size());
   });
@@ -96,9 +96,8 @@ TEST_F(HdfsFiles, ReadsByARedirectInRanges) {
 
 TEST_F(HdfsFiles, ReadsAheadInOrderEqualBytes) {
   const std::string bytes = Bytes(9000001);
-  TestHttpServer data([&](const Request& r) {
-    return HttpText(200, PartOf(bytes, r));
-  });
+  TestHttpServer data(
+      [&](const Request& r) { return HttpText(200, PartOf(bytes, r)); });
   TestHttpServer names([&](const Request& r) {
     return r.Has("op=OPEN") ? Redirect(data.place(), r) : FileOf(bytes.size());
   });
@@ -113,20 +112,19 @@ TEST_F(HdfsFiles, ReadsAheadInOrderEqualBytes) {
 
 TEST_F(HdfsFiles, PassesByADeadDataNode) {
   const std::string bytes = Bytes(1000), dead = DeadPlace();
-  TestHttpServer data([&](const Request& r) {
-    return HttpText(200, PartOf(bytes, r));
-  });
+  TestHttpServer data(
+      [&](const Request& r) { return HttpText(200, PartOf(bytes, r)); });
   const std::string dead_port = dead.substr(dead.find(':') + 1);
   TestHttpServer names([&](const Request& r) {
     if (r.Has("op=GETFILESTATUS")) return FileOf(bytes.size());
     if (r.Has("op=GET_BLOCK_LOCATIONS")) {
       return HttpText(
-          200, absl::StrCat(
-                   R"({"LocatedBlocks":{"locatedBlocks":[{"locations":[)"
-                   R"({"ipAddr":"127.0.0.1","hostName":"a","infoPort":1,)"
-                   R"("xferPort":2},{"ipAddr":"127.0.0.1","hostName":"b",)"
-                   R"("infoPort":)",
-                   dead_port, R"(,"xferPort":9866}]}]}})"));
+          200,
+          absl::StrCat(R"({"LocatedBlocks":{"locatedBlocks":[{"locations":[)"
+                       R"({"ipAddr":"127.0.0.1","hostName":"a","infoPort":1,)"
+                       R"("xferPort":2},{"ipAddr":"127.0.0.1","hostName":"b",)"
+                       R"("infoPort":)",
+                       dead_port, R"(,"xferPort":9866}]}]}})"));
     }
     const bool told = r.Has("excludedatanodes=127.0.0.1:9866");
     return Redirect(told ? data.place() : dead, r);
@@ -348,8 +346,9 @@ TEST_F(HdfsFiles, TellsErrorsByTheirClasses) {
 TEST_F(HdfsFiles, WaitsForSafeModeToEnd) {
   std::atomic<int> count{0};
   TestHttpServer names([&](const Request&) {
-    return ++count < 3 ? Refusal("SafeModeException", "Name node is in safe "
-                                                      "mode.")
+    return ++count < 3 ? Refusal("SafeModeException",
+                                 "Name node is in safe "
+                                 "mode.")
                        : HttpText(200, R"({"boolean":true})");
   });
   EXPECT_TRUE(DeleteRecursively(fs_, "webhdfs://" + names.place() + "/f").ok());
@@ -384,12 +383,12 @@ TEST_F(HdfsFiles, ListsAndRefusesNamesThatLeadOut) {
   std::string name = "b";
   TestHttpServer names([&](const Request&) {
     return HttpText(
-        200, absl::StrCat(
-                 R"({"FileStatuses":{"FileStatus":[{"pathSuffix":"z","type":)"
-                 R"("DIRECTORY","length":0,"modificationTime":0},)"
-                 R"({"pathSuffix":")",
-                 name,
-                 R"(","type":"FILE","length":3,"modificationTime":0}]}})"));
+        200,
+        absl::StrCat(
+            R"({"FileStatuses":{"FileStatus":[{"pathSuffix":"z","type":)"
+            R"("DIRECTORY","length":0,"modificationTime":0},)"
+            R"({"pathSuffix":")",
+            name, R"(","type":"FILE","length":3,"modificationTime":0}]}})"));
   });
   const std::string path = "webhdfs://" + names.place() + "/d";
   EXPECT_EQ(*fs_->List(path), (std::vector<std::string>{"b", "z"}));
@@ -406,8 +405,7 @@ TEST_F(HdfsFiles, FollowsRedirectsToNothingElse) {
   ASSERT_TRUE(WriteFileAtomically(PosixFileSystem(), secret, "secret").ok());
   TestHttpServer names([&](const Request& r) {
     if (r.Has("op=GETFILESTATUS")) return FileOf(6);
-    return HttpText(307, "",
-                    absl::StrCat("Location: file://", secret, "\r\n"));
+    return HttpText(307, "", absl::StrCat("Location: file://", secret, "\r\n"));
   });
   const auto got = ReadWholeFile(fs_, "webhdfs://" + names.place() + "/f");
   EXPECT_TRUE(absl::IsInvalidArgument(got.status())) << got.status();

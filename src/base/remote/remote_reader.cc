@@ -103,9 +103,8 @@ class RemoteReader : public RandomAccessFile {
     const bool in_order = offset >= behind && offset - behind <= kLoneBlock;
     size_t done = 0;
     while (done < out.size()) {
-      HR_ASSIGN_OR_RETURN(
-          const size_t n,
-          ReadPart(offset + done, out.subspan(done), in_order));
+      HR_ASSIGN_OR_RETURN(const size_t n,
+                          ReadPart(offset + done, out.subspan(done), in_order));
       if (n == 0) break;  // the file has become shorter
       done += n;
     }
@@ -120,9 +119,9 @@ class RemoteReader : public RandomAccessFile {
       return shared_->source->Fetch(offset, out);
     }
     if (block == nullptr) {
-      block = NewBlock(offset, in_order ? NextSize() : std::max<uint64_t>(
-                                                           kLoneBlock,
-                                                           out.size()));
+      block = NewBlock(
+          offset,
+          in_order ? NextSize() : std::max<uint64_t>(kLoneBlock, out.size()));
       // (Of many a file only the first bytes are read.)
       if (in_order && offset > 0) ReadAhead(block->end());
       shared_->Fetch(block);

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/files/posix_writer.h"
+#include "base/files/remote_file_system.h"
 #include "base/guard.h"
 #include "base/mutex.h"
 
@@ -20,7 +21,7 @@ std::string SpoolFolder() {
   return folder != nullptr && *folder != '\0' ? folder : "/tmp";
 }
 
-class SpooledWriter : public WritableFile {
+class SpooledWriter : public RemoteWritableFile {
  public:
   SpooledWriter(std::unique_ptr<Upload> upload, uint64_t base, std::string path)
       : upload_(std::move(upload)), base_(base), path_(std::move(path)) {}
@@ -125,8 +126,8 @@ Status Spool::Write(uint64_t offset, StringView data) {
                static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
-      return ErrnoStatus(errno, absl::StrCat("a file in ", SpoolFolder(),
-                                             " (TMPDIR)"));
+      return ErrnoStatus(
+          errno, absl::StrCat("a file in ", SpoolFolder(), " (TMPDIR)"));
     }
     offset += n;
     data.remove_prefix(n);

@@ -67,8 +67,7 @@ StatusOr<std::string> DataPlace(const JsonValue& location, StringView place) {
   const JsonValue* secure = location.Find("infoSecurePort");
   for (const std::string& name : {ip->text, host->text}) {
     if (place == absl::StrCat(name, ":", http) ||
-        (secure != nullptr &&
-         place == absl::StrCat(name, ":", secure->text))) {
+        (secure != nullptr && place == absl::StrCat(name, ":", secure->text))) {
       return absl::StrCat(ip->text, ":", data);
     }
   }
@@ -96,8 +95,7 @@ constexpr struct {
      HdfsTrouble::kNone},
     {"IllegalArgumentException", Code::kInvalidArgument, HdfsTrouble::kNone},
     {"InvalidPathException", Code::kInvalidArgument, HdfsTrouble::kNone},
-    {"UnsupportedOperationException", Code::kUnimplemented,
-     HdfsTrouble::kNone},
+    {"UnsupportedOperationException", Code::kUnimplemented, HdfsTrouble::kNone},
     {"NSQuotaExceededException", Code::kResourceExhausted, HdfsTrouble::kNone},
     {"DSQuotaExceededException", Code::kResourceExhausted, HdfsTrouble::kNone},
     {"QuotaExceededException", Code::kResourceExhausted, HdfsTrouble::kNone},
@@ -131,9 +129,10 @@ HdfsError ErrorOfClass(StringView name, StringView message, StringView path) {
 HdfsError ErrorOfStatus(const HttpAnswer& answer, StringView path) {
   StringView shown = answer.body;
   shown = shown.substr(0, kShownBytes);
-  const std::string text =
-      absl::StrCat(path, ": HTTP status ", answer.status, " without a reason "
-                   "of WebHDFS", shown.empty() ? "" : ": ", shown);
+  const std::string text = absl::StrCat(path, ": HTTP status ", answer.status,
+                                        " without a reason "
+                                        "of WebHDFS",
+                                        shown.empty() ? "" : ": ", shown);
   switch (answer.status) {
     case 401:
     case 403:

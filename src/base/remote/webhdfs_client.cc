@@ -28,9 +28,8 @@ std::string PlaceIn(StringView url) {
   const size_t scheme = url.find("://");
   if (scheme == StringView::npos) return "";
   const size_t begin = scheme + 3;
-  return std::string(
-      url.substr(begin, std::min(url.find_first_of("/?", begin), url.size()) -
-                            begin));
+  return std::string(url.substr(
+      begin, std::min(url.find_first_of("/?", begin), url.size()) - begin));
 }
 
 // Whether another try may help: the peer, not the request, was at fault.
@@ -81,8 +80,7 @@ WebHdfsClient::WebHdfsClient(HttpClient* http, WebHdfsOptions options)
 
 std::string WebHdfsClient::UrlOf(const std::string& path,
                                  const Parameters& parameters) const {
-  std::string url =
-      absl::StrCat("/webhdfs/v1", PercentEncode(path, "/"));
+  std::string url = absl::StrCat("/webhdfs/v1", PercentEncode(path, "/"));
   char mark = '?';
   const auto add = [&](StringView name, StringView value) {
     absl::StrAppend(&url, StringView(&mark, 1), name, "=",
@@ -247,15 +245,15 @@ Status WebHdfsClient::ReadOnce(const std::string& path, ReadState* state) {
 StatusOr<size_t> WebHdfsClient::Read(const std::string& path, uint64_t offset,
                                      absl::Span<char> out) {
   ReadState state{offset, out};
+  Status failed;  // the last one of a DataNode
   Tries tries(options_);
   for (;;) {
     const size_t had = state.done;
     Status status = ReadOnce(path, &state);
     if (state.done == out.size()) return state.done;
     if (status.ok()) {  // cut, or shorter than it was
-      HR_ASSIGN_OR_RETURN(
-          const std::string json,
-          Call("GET", path, {{"op", "GETFILESTATUS"}}));
+      HR_ASSIGN_OR_RETURN(const std::string json,
+                          Call("GET", path, {{"op", "GETFILESTATUS"}}));
       HR_ASSIGN_OR_RETURN(const FileStat stat, ParseFileStatus(json));
       if (stat.size <= offset + state.done) return state.done;
       status = Unavailable("an answer was cut after ", state.done, " of ",
@@ -266,8 +264,11 @@ StatusOr<size_t> WebHdfsClient::Read(const std::string& path, uint64_t offset,
     if (state.done - had >= kMuch) tries = Tries(options_);
     if (state.location.empty()) {
       if (state.excluded.empty()) return status;  // no NameNode answers
-      state.excluded.clear();  // it knows no other DataNode
+      // It knows no other DataNode.
+      state.excluded.clear();
+      status = failed;
     } else {
+      failed = status;
       Exclude(path, offset + state.done, state.location, &state.excluded);
       if (state.excluded.size() == 1) continue;  // at once from the next
     }
@@ -279,8 +280,7 @@ StatusOr<size_t> WebHdfsClient::Read(const std::string& path, uint64_t offset,
 Status WebHdfsClient::Write(
     StringView method, const std::string& path, const Parameters& parameters,
     uint64_t size,
-    const std::function<Status(uint64_t, absl::Span<char>)>& body,
-    bool* sent) {
+    const std::function<Status(uint64_t, absl::Span<char>)>& body, bool* sent) {
   Tries tries(options_);
   Parameters asked = parameters;
   for (;;) {
@@ -317,8 +317,7 @@ Status WebHdfsClient::Write(
     asked = parameters;
     if (tries.done % 2 == 1) {
       const std::string place = PlaceIn(location);
-      asked.emplace_back("excludedatanodes",
-                         place.substr(0, place.rfind(':')));
+      asked.emplace_back("excludedatanodes", place.substr(0, place.rfind(':')));
     }
   }
 }

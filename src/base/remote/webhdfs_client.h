@@ -60,7 +60,8 @@ class WebHdfsClient {
  private:
   struct Tries;
   struct ReadState;
-  std::string UrlOf(const std::string& path, const Parameters& parameters) const;
+  std::string UrlOf(const std::string& path,
+                    const Parameters& parameters) const;
   // One answer of a NameNode below 400.
   Status Ask(StringView method, const std::string& path,
              const Parameters& parameters, Tries* tries, HttpAnswer* answer,
@@ -75,7 +76,7 @@ class WebHdfsClient {
 
   HttpClient* const http_;
   const WebHdfsOptions options_;
-  std::atomic<size_t> active_{0};       // of name_nodes, the one that answered
+  std::atomic<size_t> active_{0};      // of name_nodes, the one that answered
   std::atomic<bool> kerberos_{false};  // a NameNode has asked for it
 };
 

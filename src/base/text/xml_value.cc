@@ -140,9 +140,11 @@ class XmlParser {
   Status ParseEntity(std::string* out) {
     constexpr struct {
       const char *name, *text;
-    } kEntities[] = {
-        {"amp;", "&"}, {"lt;", "<"}, {"gt;", ">"}, {"quot;", "\""},
-        {"apos;", "'"}};
+    } kEntities[] = {{"amp;", "&"},
+                     {"lt;", "<"},
+                     {"gt;", ">"},
+                     {"quot;", "\""},
+                     {"apos;", "'"}};
     for (const auto& e : kEntities) {
       if (!TakeText(e.name)) continue;
       *out += e.text;

@@ -13,6 +13,13 @@ class RemoteFileSystem : public FileSystem {
   virtual Status DeleteTree(const std::string& path) = 0;
 };
 
+// A file that others see when it is sent.
+class RemoteWritableFile : public WritableFile {};
+
+// Has readers see what was appended: Sync of a RemoteWritableFile. They see
+// that of other files anyway.
+Status ShowToReaders(WritableFile* file);
+
 // PermissionDenied in a sandbox that may not read (or write) the file, or not
 // talk to other machines.
 Status CheckRemoteFile(StringView path, bool write);

@@ -1,8 +1,13 @@
-#include "base/remote/remote_file_system.h"
+#include "base/files/remote_file_system.h"
 
 #include "base/sandbox.h"
 
 namespace headrace {
+
+Status ShowToReaders(WritableFile* file) {
+  const bool remote = dynamic_cast<RemoteWritableFile*>(file) != nullptr;
+  return remote ? file->Sync() : OkStatus();
+}
 
 Status CheckRemoteFile(StringView path, bool write) {
   HR_RETURN_IF_ERROR(CheckSandboxFile(path, write));
