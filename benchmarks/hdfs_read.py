@@ -13,6 +13,7 @@ import headrace as tf
 
 ROOT, WEB = os.environ["HEADRACE_TEST_HDFS"], os.environ["HEADRACE_WEBHDFS"]
 CHUNK = 1 << 20
+TO = os.environ.get("CURL_OUTPUT", "/dev/null")
 
 
 def whole(path):
@@ -33,7 +34,7 @@ def records(path):
 
 def curl(path):
     url = f"http://{WEB}/webhdfs/v1/{path.rsplit('/', 1)[1]}?op=OPEN"
-    subprocess.run(["curl", "-sfL", "-o", "/dev/null", url], check=True)
+    subprocess.run(["curl", "-sfL", "-o", TO, url], check=True)
 
 
 def seconds(read, path):

@@ -97,7 +97,7 @@ server() {  # server NAME CONFIGURATION CLASS [ARGUMENT ...], in the background
   done
   open+=(--add-exports java.security.jgss/sun.security.krb5=ALL-UNNAMED
          --add-opens java.security.jgss/sun.security.krb5=ALL-UNNAMED)
-  java -Xmx256m -Dfile.encoding=UTF-8 "${open[@]}" -cp "$path" "org.apache.hadoop.hdfs.server.$class" "$@" \
+  java -Xmx256m "${open[@]}" -cp "$path" "org.apache.hadoop.hdfs.server.$class" "$@" \
     >"$folder/$name.log" 2>&1 </dev/null &
   echo $! >"$folder/$name.pid"
 }

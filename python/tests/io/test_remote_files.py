@@ -43,17 +43,17 @@ def put(path, text):
 def test_folders(root):
     gfile.makedirs(f"{root}/a/b")
     gfile.mkdir(f"{root}/a")
-    put(f"{root}/a/x ä+", "x")
-    assert gfile.isdir(f"{root}/a") and not gfile.isdir(f"{root}/a/x ä+")
-    assert gfile.exists(f"{root}/a/x ä+") and not gfile.exists(f"{root}/c")
-    assert sorted(gfile.listdir(f"{root}/a")) == ["b", "x ä+"]
-    assert gfile.glob(f"{root}/*/x*") == [f"{root}/a/x ä+"]
+    put(f"{root}/a/x y+", "x")
+    assert gfile.isdir(f"{root}/a") and not gfile.isdir(f"{root}/a/x y+")
+    assert gfile.exists(f"{root}/a/x y+") and not gfile.exists(f"{root}/c")
+    assert sorted(gfile.listdir(f"{root}/a")) == ["b", "x y+"]
+    assert gfile.glob(f"{root}/*/x*") == [f"{root}/a/x y+"]
     assert gfile.glob([f"{root}/?", f"{root}/n*"]) == [f"{root}/a"]
-    walked = [(f"{root}/a", ["b"], ["x ä+"]), (f"{root}/a/b", [], [])]
+    walked = [(f"{root}/a", ["b"], ["x y+"]), (f"{root}/a/b", [], [])]
     assert list(gfile.walk(f"{root}/a")) == walked
     assert list(gfile.walk(f"{root}/a", topdown=False)) == walked[::-1]
     assert list(gfile.walk(f"{root}/none")) == []
-    stat = gfile.stat(f"{root}/a/x ä+")
+    stat = gfile.stat(f"{root}/a/x y+")
     assert stat.length == 1 and not stat.is_directory
     assert abs(stat.mtime_nsec / 1e9 - time.time()) < 600
     assert gfile.stat(f"{root}/a").is_directory

@@ -55,7 +55,7 @@ namespace {
 
 constexpr size_t kMostHeaderBytes = size_t{1} << 20;
 constexpr long kSlowest = 4 << 10;      // bytes a second, see HttpRequest
-constexpr long kBuffer = 512 << 10;     // of libcurl, the largest it takes
+constexpr long kBuffer = 128 << 10;     // of libcurl; a core's cache holds it
 constexpr size_t kMostIdleHandles = 8;  // each with its connections
 
 // What the callbacks of one request share. An error ends the transfer.

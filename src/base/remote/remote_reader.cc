@@ -17,14 +17,14 @@
 namespace headrace {
 namespace {
 
-// The first block of reads in order, and the largest: at a gigabit, 4 MiB take
-// 32 ms, beside which a request's few are little.
-constexpr uint64_t kFirstBlock = 256 << 10, kLargestBlock = 4 << 20;
+// The first block of reads in order, and the largest: at a gigabit, 8 MiB take
+// 64 ms, beside which a request's few are little.
+constexpr uint64_t kFirstBlock = 256 << 10, kLargestBlock = 8 << 20;
 // A read elsewhere fetches this much: indices are read in pieces of that.
 constexpr uint64_t kLoneBlock = 64 << 10;
 // From here on, a read takes no copy.
 constexpr size_t kDirectRead = 2 << 20;
-constexpr int kBlocksAhead = 2;
+constexpr int kBlocksAhead = 1;
 constexpr size_t kMostBlocks = 4;  // a reader keeps
 constexpr int64_t kMostAhead = int64_t{256} << 20;
 constexpr std::chrono::milliseconds kLook{100};
@@ -32,17 +32,23 @@ constexpr std::chrono::milliseconds kLook{100};
 std::atomic<int64_t> bytes_ahead{0};  // of all readers
 
 struct Block {
-  explicit Block(uint64_t o, uint64_t n) : offset(o), bytes(n) {
+  Block(uint64_t o, size_t n)
+      : offset(o),
+        capacity(n),
+        bytes(std::make_unique_for_overwrite<char[]>(n)) {
     bytes_ahead += static_cast<int64_t>(n);
   }
-  ~Block() { bytes_ahead -= static_cast<int64_t>(bytes.size()); }
+  ~Block() { bytes_ahead -= static_cast<int64_t>(capacity); }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  uint64_t end() const { return offset + bytes.size(); }
+  uint64_t end() const { return offset + capacity; }
+
+  absl::Span<char> room() { return {bytes.get(), capacity}; }
 
   const uint64_t offset;
-  std::vector<char> bytes;
+  const size_t capacity;
+  const std::unique_ptr<char[]> bytes;
   const pid_t pid = getpid();  // whose thread fetches it
   // Of the reader's mutex.
   bool ready = false;
@@ -63,12 +69,12 @@ struct Shared {
   void Fetch(const BlockPtr& block) {
     StatusOr<size_t> n = size_t{0};
     const Status status = Guarded("reading ahead", [&] {
-      n = source->Fetch(block->offset, absl::MakeSpan(block->bytes));
+      n = source->Fetch(block->offset, block->room());
       return n.status();
     });
     const MutexLock lock(mutex);
     block->status = status;
-    block->size = n.ok() ? std::min(*n, block->bytes.size()) : 0;
+    block->size = n.ok() ? std::min(*n, block->capacity) : 0;
     block->ready = true;
     changed.NotifyAll();
   }
@@ -137,7 +143,7 @@ class RemoteReader : public RandomAccessFile {
     const uint64_t at = offset - block->offset;
     if (at >= block->size) return size_t{0};
     const size_t n = std::min<uint64_t>(out.size(), block->size - at);
-    std::memcpy(out.data(), block->bytes.data() + at, n);
+    std::memcpy(out.data(), &block->bytes[at], n);
     return n;
   }
 
