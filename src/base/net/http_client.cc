@@ -363,7 +363,7 @@ class HttpClient::Pool {};
 
 Status HttpClient::Do(const HttpRequest&, HttpAnswer*) {
   return Unimplemented(
-      "files of hdfs://, webhdfs:// and s3:// need libcurl, whose headers were "
+      "files of hdfs:// and webhdfs:// need libcurl, whose headers were "
       "not there when this was built (libcurl4-openssl-dev)");
 }
 #endif
