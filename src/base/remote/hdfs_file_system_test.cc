@@ -194,7 +194,7 @@ TEST_F(HdfsFiles, GivesUpAByteASecond) {
     if (r.Has("op=GETFILESTATUS")) return FileOf(100000);
     if (!r.Has("op=OPEN")) return Refusal("IOException", "no");
     if (r.Has("excludedatanodes")) {
-      return Refusal("IOException", "Failed to find datanode, suggest");
+      return Refusal("IOException", "No active nodes contain this block");
     }
     return Redirect(data.place(), r);
   });

@@ -259,7 +259,11 @@ StatusOr<size_t> WebHdfsClient::Read(const std::string& path, uint64_t offset,
       status = Unavailable("an answer was cut after ", state.done, " of ",
                            out.size(), " bytes");
     }
-    if (!IsTransient(status)) return status;
+    // NameNodes have several words for that they know no other DataNode.
+    const bool knows_no_other = absl::IsUnknown(status) &&
+                                state.location.empty() &&
+                                !state.excluded.empty();
+    if (!knows_no_other && !IsTransient(status)) return status;
     // Who gave much may be asked on; a new count begins.
     if (state.done - had >= kMuch) tries = Tries(options_);
     if (state.location.empty()) {
