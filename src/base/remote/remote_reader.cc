@@ -17,15 +17,15 @@
 namespace headrace {
 namespace {
 
-// The first block of reads in order, and the largest: at a gigabit, 8 MiB take
-// 64 ms, beside which a request's few are little.
-constexpr uint64_t kFirstBlock = 256 << 10, kLargestBlock = 8 << 20;
+// The first block of reads in order, and the largest: at a gigabit, 16 MiB take
+// 0.13 s, beside which a request's few are little.
+constexpr uint64_t kFirstBlock = 256 << 10, kLargestBlock = 16 << 20;
 // A read elsewhere fetches this much: indices are read in pieces of that.
 constexpr uint64_t kLoneBlock = 64 << 10;
 // From here on, a read takes no copy.
 constexpr size_t kDirectRead = 2 << 20;
-constexpr int kBlocksAhead = 1;
-constexpr size_t kMostBlocks = 4;  // a reader keeps
+constexpr int kBlocksAhead = 2;
+constexpr size_t kMostBlocks = 3;  // a reader keeps
 constexpr int64_t kMostAhead = int64_t{256} << 20;
 constexpr std::chrono::milliseconds kLook{100};
 

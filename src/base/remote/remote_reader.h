@@ -17,10 +17,10 @@ class RangeSource {
   virtual StatusOr<size_t> Fetch(uint64_t offset, absl::Span<char> out) = 0;
 };
 
-// Reads of one place after another fetch ahead: blocks that grow to 8 MiB, one
-// on its way while the last is read. Large reads go straight to their place.
-// All readers of a process keep at most 256 MiB so; with more, they fetch what
-// is asked for alone.
+// Reads of one place after another fetch ahead: blocks that grow to 16 MiB, two
+// of them on their way while the last is read. Large reads go straight to their
+// place. All readers of a process keep at most 256 MiB so; with more, they
+// fetch what is asked for alone.
 std::unique_ptr<RandomAccessFile> NewRemoteReader(
     std::shared_ptr<RangeSource> source, uint64_t size, std::string path);
 
