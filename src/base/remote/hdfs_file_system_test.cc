@@ -54,6 +54,27 @@ std::string DeadPlace() {
   return TestHttpServer([](const Request&) { return std::string(); }).place();
 }
 
+// What servers and the test change and look at.
+class SharedText {
+ public:
+  std::string Get() {
+    const MutexLock lock(mutex_);
+    return text_;
+  }
+  void Set(StringView text) {
+    const MutexLock lock(mutex_);
+    text_ = std::string(text);
+  }
+  void Add(StringView text) {
+    const MutexLock lock(mutex_);
+    text_.append(text.data(), text.size());
+  }
+
+ private:
+  Mutex mutex_;
+  std::string text_ ABSL_GUARDED_BY(mutex_);
+};
+
 class HdfsFiles : public testing::Test {
  protected:
   void SetUp() override {
@@ -256,61 +277,62 @@ TEST_F(HdfsFiles, AsksTheOtherNameNode) {
 TEST_F(HdfsFiles, WritesInTwoSteps) {
   const std::string dead = DeadPlace();
   std::atomic<int> creates{0};
-  std::string content;  // of the one DataNode, one request at a time
+  SharedText content;  // of the one DataNode
   TestHttpServer data([&](const Request& r) {
     if (r.method == "POST") {
-      content += r.body;
+      content.Add(r.body);
       return HttpText(200, "");
     }
-    content = r.body;
+    content.Set(r.body);
     return HttpText(201, "");
   });
   TestHttpServer names([&](const Request& r) {
-    if (r.Has("op=GETFILESTATUS")) return FileOf(content.size());
+    if (r.Has("op=GETFILESTATUS")) return FileOf(content.Get().size());
     EXPECT_EQ(r.body, "");
     if (r.method == "PUT" && ++creates == 2) return Redirect(dead, r);
     return Redirect(data.place(), r);
   });
   const std::string path = "webhdfs://" + names.place() + "/new";
   auto file = *fs_->OpenToWrite(path, WriteMode::kTruncate);
-  EXPECT_EQ(content, "");
+  EXPECT_EQ(content.Get(), "");
   EXPECT_TRUE(file->WriteAt(3, "def").ok());
   EXPECT_TRUE(file->WriteAt(0, "abc").ok());
   EXPECT_TRUE(file->Sync().ok());  // its first DataNode is dead
-  EXPECT_EQ(content, "abcdef");
+  EXPECT_EQ(content.Get(), "abcdef");
   EXPECT_TRUE(absl::IsUnimplemented(file->WriteAt(0, "x")));
   EXPECT_TRUE(file->Append("ghi").ok());
   EXPECT_EQ(file->size(), 9);
   EXPECT_TRUE(file->Close().ok());
-  EXPECT_EQ(content, "abcdefghi");
+  EXPECT_EQ(content.Get(), "abcdefghi");
   EXPECT_FALSE(file->Append("x").ok());
   auto more = *fs_->OpenToWrite(path, WriteMode::kAppend);
   EXPECT_TRUE(more->Append("jk").ok());
   EXPECT_EQ(more->size(), 11);
   more.reset();
-  EXPECT_EQ(content, "abcdefghijk");
+  EXPECT_EQ(content.Get(), "abcdefghijk");
 }
 
 TEST_F(HdfsFiles, AnAppendThatBreaksGoesOnBehindWhatArrived) {
-  std::string content = "abc";
-  int posts = 0;
+  SharedText content;
+  content.Set("abc");
+  std::atomic<int> posts{0};
   TestHttpServer data([&](const Request& r) {
     if (++posts > 1) {
-      content += r.body;
+      content.Add(r.body);
       return HttpText(200, "");
     }
-    content += r.body.substr(0, 2);  // and the connection breaks
+    content.Add(r.body.substr(0, 2));  // and the connection breaks
     return std::string();
   });
   TestHttpServer names([&](const Request& r) {
-    return r.method == "GET" ? FileOf(content.size())
+    return r.method == "GET" ? FileOf(content.Get().size())
                              : Redirect(data.place(), r);
   });
   auto file = *fs_->OpenToWrite("webhdfs://" + names.place() + "/f",
                                 WriteMode::kAppend);
   EXPECT_TRUE(file->Append("defgh").ok());
   EXPECT_TRUE(file->Close().ok());
-  EXPECT_EQ(content, "abcdefgh");
+  EXPECT_EQ(content.Get(), "abcdefgh");
 }
 
 TEST_F(HdfsFiles, TellsErrorsByTheirClasses) {
