@@ -357,6 +357,11 @@ class StrategyExtended:
         self._check_own(colocate_with_variable)
         return contextlib.nullcontext()  # copies lie on the replicas' devices anyway
 
+    def _near(self, variable):
+        """A context whose variables lie where that one does: all do."""
+        del variable
+        return contextlib.nullcontext()
+
     def _check_own(self, variable):
         """ValueError for a variable that was made in another scope."""
         if not self.variable_created_in_scope(variable):

@@ -107,8 +107,7 @@ _creators = strategies.carry(_Creators())
 
 @contextlib.contextmanager
 def first_values_to(taker):
-    """Variables of this process that are made inside hand their first values to
-    taker(tensor) and keep none."""
+    """Variables made inside keep no first values: taker(tensor) gets them."""
     before, _creators.taker = _creators.taker, taker
     try:
         yield
@@ -180,7 +179,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
     SaveSliceInfo = SaveSliceInfo
 
     _device = _CPU
-    _runner = None  # of functions that captured it, where its value lies elsewhere
+    _runner = None  # of functions that captured it, whose value lies elsewhere
 
     def __init__(
         self,

@@ -9,9 +9,7 @@ from headrace.framework.cancellation import Cancellation
 
 # As many functions wait at most; who schedules more waits for room. TensorFlow's number.
 MOST_WAITING = 256 * 1024
-_CANCELLED = (
-    "The corresponding function is cancelled. Please reschedule the function."
-)
+_CANCELLED = "The corresponding function is cancelled. Please reschedule the function."
 
 
 class RemoteValue:

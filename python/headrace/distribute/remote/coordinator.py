@@ -31,8 +31,7 @@ _NO_WORKER = (
 )
 # What says that a task is gone, or has forgotten what it was told.
 _LOST = (errors.UnavailableError, errors.AbortedError)
-_PROBE_SECONDS = 5  # for a worker's answer that may have come back
-_PAUSE_SECONDS = 0.2  # between two such questions
+_PAUSE_SECONDS = 0.2  # between two questions whether a worker has come back
 _MOST_SECONDS_AWAY = 3600  # after which a worker is given up, as in TensorFlow
 
 
@@ -134,7 +133,7 @@ class _Worker(threading.Thread):
         until = time.monotonic() + _MOST_SECONDS_AWAY
         while time.monotonic() < until and not self._queue.stopped:
             try:
-                self.task.check(_PROBE_SECONDS)
+                self.task.probe()
             except errors.OpError:
                 time.sleep(_PAUSE_SECONDS)
                 continue

@@ -5,19 +5,21 @@ import weakref
 
 from headrace import _api as tf
 from headrace._load import _headrace, raw
-from headrace.context import stack, strategies
+from headrace.context import strategies
 from headrace.context.properties import read_only
 from headrace.data.dataset import Dataset
 from headrace.data.functions import flat
 from headrace.data.iterator import IteratorSpec, OwnedIterator
 from headrace.distribute.remote.closures import PerWorkerValue, RemoteValue
-from headrace.distribute.remote.tasks import CONTAINER, building, constant
+from headrace.distribute.remote.tasks import CONTAINER, constant
 
 _numbers = itertools.count()
 _NOT_IN_FUNCTIONS = (
     "__iter__() is not supported inside of tf.function or in graph mode."
 )
-_NO_ITERATING = "Iterating over an `AsyncDistributedIterator` is not supported right now."
+_NO_ITERATING = (
+    "Iterating over an `AsyncDistributedIterator` is not supported right now."
+)
 
 
 class _WorkersIterator(RemoteValue):

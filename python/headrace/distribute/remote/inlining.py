@@ -14,7 +14,7 @@ _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _BRANCHES = ("If", "StatelessIf")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _op(name):
     return protos.OpDef.FromString(_headrace.export_op_named(name))
 
@@ -73,7 +73,9 @@ class _Body:
         output, _, index = rest.partition(":")
         made = self._nodes[node]
         if made.op in self._graph.functions:  # a call by the function's own name
-            names = [a.name for a in self._graph.functions[made.op].signature.output_arg]
+            names = [
+                a.name for a in self._graph.functions[made.op].signature.output_arg
+            ]
             return f"{self._prefix}{node}:{names.index(output)}"
         place = _place(_op(made.op), made.attr, output, index)
         return f"{self._prefix}{node}:{place}"

@@ -289,7 +289,9 @@ class _Cut:
             fetched = [n for n in outputs if n not in self._arguments]
             return [_Step(sorted(fed), fetched, list(effects))]
         read = {
-            (_source(i), self._level(n.name)) for n in self.graph_def.node for i in n.input
+            (_source(i), self._level(n.name))
+            for n in self.graph_def.node
+            for i in n.input
         }
         return [self._step(level, read) for level in range(self._last + 1)]
 
@@ -351,7 +353,9 @@ class _Loop:
         if len(functions) > 1:
             new = outputs[0]
             changed = [i for i in self._carried if new[i] != arguments[i]]
-            kept = [(new[i], k) for i, k in self._kept.items() if new[i] != arguments[i]]
+            kept = [
+                (new[i], k) for i, k in self._kept.items() if new[i] != arguments[i]
+            ]
         wanted = [*(outputs[0][i] for i in changed), outputs[-1][0]]
         how = carried, wanted, effects, "loop", kept
         return Program(task, made, bound, *how), changed

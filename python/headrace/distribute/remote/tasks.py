@@ -4,6 +4,7 @@ graph that grows by what the task is to do."""
 import collections
 import contextlib
 import re
+import socket
 import threading
 import weakref
 
@@ -21,6 +22,7 @@ _RESOURCE, _VARIANT = dtypes.resource, dtypes.variant
 # State of coordinators: one that starts anew clears what an earlier one has left.
 CONTAINER = "headrace_coordinator"
 
+_PROBE_SECONDS = 5  # for the answer of a task that may have come back
 _cleared = set()  # targets whose tasks have no state of earlier processes
 _keepers = {}  # handle id -> what makes such a resource on a task: function(task)
 
@@ -61,6 +63,7 @@ class Task:
 
     def _begin(self):
         self.graph, self._core = Graph(), None
+        self._sent = 0  # nodes that the session knows
         self._resources = {}  # key -> a tensor of the graph
         self._placed = weakref.WeakKeyDictionary()  # ConcreteFunction -> Programs
 
@@ -83,15 +86,21 @@ class Task:
             made.operation_timeout_in_ms = int(seconds * 1000)
         return made.SerializeToString()
 
-    def check(self, seconds=None):
-        """Raises where the task, or one that the session knows, cannot be reached, or
-        has begun a new life; with `seconds` by a session of its own."""
-        if seconds is None:
-            if self._core is not None:
-                self._core.devices()
-            return
+    def check(self):
+        """Raises where the task cannot be reached, or has begun a new life since the
+        session was made."""
+        with self.lock:
+            if self._core is None:
+                self.probe()
+                return
+            nothing = self.resource("nothing", lambda: tf.no_op()._node)
+            self.run([], [nothing])
+
+    def probe(self):
+        """Raises where the task, or one that the session knows, does not answer soon."""
+        graph = Graph()
         core = _headrace.ClusterSessionCore(
-            Graph()._core, self._target, self.config(seconds)
+            graph._core, self._target, self.config(_PROBE_SECONDS)
         )
         try:
             core.devices()
@@ -135,8 +144,25 @@ class Task:
             self._core = _headrace.ClusterSessionCore(
                 self.graph._core, self._target, self.config()
             )
+            self._sent = self.graph._core.num_nodes  # the session takes its time
+        if self._sent != self.graph._core.num_nodes:
+            self._knock()
         found, _ = self._core.run(fetches, targets, feeds, values, b"")
+        self._sent = self.graph._core.num_nodes
         return found
+
+    def _knock(self):
+        """UnavailableError where nobody listens at the address: calls that make a graph
+        grow would wait long for who may yet come."""
+        host, _, port = self._target.removeprefix("grpc://").rpartition(":")
+        try:
+            socket.create_connection(
+                (host.strip("[]"), int(port)), _PROBE_SECONDS
+            ).close()
+        except OSError as e:
+            raise errors.UnavailableError._of(
+                f"failed to connect to {self.name} at {host}:{port}: {e}"
+            ) from None
 
     def resource(self, key, make):
         """The tensor of the graph that make() gave when it was first asked for `key`."""
@@ -184,7 +210,9 @@ class Task:
         """The same as a list of tensors; `leaves` has all that the function takes."""
         leaves = [self.captured(x) if _is_resource(x) else x for x in leaves]
         bound = {
-            i: x for i, x in enumerate(leaves) if isinstance(x, _headrace.SymbolicTensor)
+            i: x
+            for i, x in enumerate(leaves)
+            if isinstance(x, _headrace.SymbolicTensor)
         }
         known = self._placed.setdefault(concrete, {})
         key = tuple((i, x._id) for i, x in bound.items())
@@ -195,7 +223,9 @@ class Task:
     def outputs(self, concrete):
         """The tensors that a ConcreteFunction without arguments gives, in the graph."""
         graph, given = concrete.graph, self._captures(concrete)
-        for placeholder, value in zip(concrete.inputs, graph.deferred_values()):
+        with stack.entering(None):
+            values = graph.deferred_values()
+        for placeholder, value in zip(concrete.inputs, values):
             with building(self.graph):
                 given[placeholder.name] = constant(value)
         wanted = [t.name for t in concrete.outputs]

@@ -8,7 +8,6 @@ from headrace import _api as tf
 from headrace._load import _headrace, raw
 from headrace.distribute import values, variables
 from headrace.distribute.remote.tasks import CONTAINER, building
-from headrace.framework.variables import ResourceVariable
 
 _process, _numbers = secrets.token_hex(8), itertools.count()
 
@@ -77,7 +76,6 @@ class Store:
             return self.server.call(concrete, concrete._leaves(args, {}))
 
 
-
 class RemoteVariable(variables.DistributedVariable):
     """A variable whose value is kept by a parameter server. Traced functions see a
     variable of theirs, and a server's resource is put in its place; elsewhere each read
@@ -91,6 +89,10 @@ class RemoteVariable(variables.DistributedVariable):
         weakref.finalize(self, server.leave, self._store.name)
 
     _on_task = property(lambda self: self._store.handle)
+    _is_cast = property(
+        lambda self: self._primary._is_cast,
+        lambda self, is_cast: setattr(self._primary, "_is_cast", is_cast),
+    )
     _stored_dtype = property(lambda self: self._primary._stored_dtype)
 
     def _ask(self, method, *args, **kwargs):
@@ -207,10 +209,10 @@ class RemoteVariable(variables.DistributedVariable):
         return [] if _headrace.is_eager() else [getattr(done, "op", done)]
 
     def _saved_variable(self):
-        self._kept_for_saving = ResourceVariable(
-            self.value(), trainable=self.trainable, name=self._shared_name
-        )
-        return self._kept_for_saving
+        """The variable that functions captured, with the server's value: this process
+        has a copy from then on."""
+        self._primary._assign(self.value())
+        return self._primary
 
     def __repr__(self):
         return tf.Variable.__repr__(self)
