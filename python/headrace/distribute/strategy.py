@@ -384,6 +384,10 @@ class StrategyExtended:
         del var_list
         return self.parameter_devices
 
+    # What has Keras' steps run elsewhere: a function of a tf.function and a batch that
+    # gives a RemoteValue. None: they are called.
+    _schedule = None
+
     # --- replicas ---
 
     def call_for_each_replica(self, fn, args=(), kwargs=None):

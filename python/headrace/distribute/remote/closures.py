@@ -44,6 +44,10 @@ class Result(RemoteValue):
             raise self._error
         return self._value
 
+    def _so_far(self):
+        """The value where it is there, else None."""
+        return self._value if self._settled.is_set() else None
+
     def fetch(self):
         """The value, waited for, with arrays in the place of tensors."""
         return as_arrays(self.get())

@@ -113,7 +113,10 @@ class _Worker(threading.Thread):
             error,
         )
         closure.result._set(error=error)
-        self._queue.failed(error)
+        if closure.cancellation.cancelled:  # by an error before, which is raised
+            self._queue.finished()
+        else:
+            self._queue.failed(error)
         return True
 
     def _lost(self, closure, error):

@@ -1,5 +1,6 @@
 """tf.distribute.ParameterServerStrategy: variables on servers, steps on workers."""
 
+import collections
 import contextlib
 import itertools
 
@@ -10,10 +11,12 @@ from headrace.context.properties import read_only
 from headrace.distribute import contexts, strategy, values
 from headrace.distribute.options import InputContext
 from headrace.distribute.remote import tasks
+from headrace.distribute.remote.coordinator import ClusterCoordinator
 from headrace.distribute.remote.sharded import partitioned
 from headrace.distribute.remote.variables import RemoteVariable
 from headrace.framework.variables import first_values_to
 
+_AHEAD = 3  # steps a worker that are scheduled and have not run
 _NONE = tf.VariableSynchronization.NONE
 _COORDINATOR = "/job:chief/replica:0/task:0/device:CPU:0"
 
@@ -28,6 +31,7 @@ class ParameterServerExtended(strategy.StrategyExtended):
         self._cluster = tasks.Cluster(cluster_resolver.cluster_spec())
         self._devices = ("/device:CPU:0",)  # of the worker that a function runs on
         self._turn = itertools.count()
+        self._ahead = collections.deque()  # results of steps of Keras
         self._beside = []  # servers of variables that others are to be made beside
 
     _num_workers = property(lambda self: len(self._cluster.workers))
@@ -99,6 +103,22 @@ class ParameterServerExtended(strategy.StrategyExtended):
 
     def _grouped(self, results, group):
         return results[0] if group else tuple(results)
+
+    # --- Keras ---
+
+    def _schedule(self, function, data):
+        """Has a worker run a step of a batch; not many are ahead of those that run, as
+        they hold their batches. A RemoteValue."""
+        coordinator = ClusterCoordinator(self._container_strategy())
+        if len(self._ahead) >= _AHEAD * self._num_workers:
+            self._ahead.popleft()._settled.wait()
+        self._ahead.append(coordinator.schedule(function, (data,)))
+        return self._ahead[-1]
+
+    def _join(self):
+        """Waits until all steps have run."""
+        self._ahead.clear()
+        ClusterCoordinator(self._container_strategy()).join()
 
     # --- datasets ---
 
