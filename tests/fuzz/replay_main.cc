@@ -1,6 +1,7 @@
 // Runs a fuzz target over the files of the folders and files named, once each,
 // so that a build without libFuzzer still tests the kept corpus (a target that
-// has no corpus yet gets the empty input alone): headrace_replays TARGET PATH...
+// has no corpus yet gets the empty input alone): headrace_replays TARGET
+// PATH...
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -10,7 +11,8 @@
 #include <string>
 #include <string_view>
 
-#define REPLAY(name) extern "C" int replay_##name(const uint8_t* data, size_t size);
+#define REPLAY(name) \
+  extern "C" int replay_##name(const uint8_t* data, size_t size);
 #include "replays.inc"
 #undef REPLAY
 
