@@ -64,6 +64,9 @@ class PerWorkerValue:
                 )
         self._values = tuple(values)
 
+    def _keep_place(self):
+        """Has nobody take its place on workers when it is gone."""
+
 
 def as_arrays(structure):
     """The structure with what tensors hold in their place."""
@@ -141,16 +144,16 @@ class Queue:
         with self._changed:
             self._done()
 
-    def failed(self, error):
+    def failed(self, closure, error):
         """One has failed: those that wait are cancelled, those that run are asked to
-        end."""
+        end. Where one before has had it cancelled, nothing follows from its error."""
         with self._changed:
-            if self._error is None:
+            if not closure.cancellation.cancelled:
                 self._error = error
-            self._cancellation.cancel()
-            self._cancellation = Cancellation()
-            while self._waiting:
-                self._waiting.popleft().cancel()
+                self._cancellation.cancel()
+                self._cancellation = Cancellation()
+                while self._waiting:
+                    self._waiting.popleft().cancel()
             self._done()
 
     def wait(self):

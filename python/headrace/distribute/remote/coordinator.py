@@ -32,6 +32,7 @@ _NO_WORKER = (
 # What says that a task is gone, or has forgotten what it was told.
 _LOST = (errors.UnavailableError, errors.AbortedError)
 _PAUSE_SECONDS = 0.2  # between two questions whether a worker has come back
+_SECONDS_TO_END = 2  # that a process waits for calls which it ends
 _MOST_SECONDS_AWAY = 3600  # after which a worker is given up, as in TensorFlow
 
 
@@ -60,6 +61,7 @@ class _Worker(threading.Thread):
         while (closure := self._queue.take()) is not None:
             if not self._process(closure):
                 return
+            del closure  # its arguments may end while this waits
 
     def _process(self, closure):
         """Runs one; False where the worker is given up."""
@@ -74,6 +76,10 @@ class _Worker(threading.Thread):
         except errors.CancelledError as e:
             if not closure.cancellation.cancelled:
                 return self._failed(closure, e)
+            # What it was asked to end may go on for a moment.
+            for x in tf.nest.flatten((closure.args, closure.kwargs)):
+                if isinstance(x, PerWorkerValue):
+                    x._keep_place()
             closure.cancel()
             self._queue.finished()
         except Exception as e:
@@ -113,10 +119,7 @@ class _Worker(threading.Thread):
             error,
         )
         closure.result._set(error=error)
-        if closure.cancellation.cancelled:  # by an error before, which is raised
-            self._queue.finished()
-        else:
-            self._queue.failed(error)
+        self._queue.failed(closure, error)
         return True
 
     def _lost(self, closure, error):
@@ -247,8 +250,12 @@ class ClusterCoordinator:
 
 def _stop(reference):
     coordinator = reference()
-    if coordinator is not None:
-        coordinator._queue.stop()
+    if coordinator is None:
+        return
+    coordinator._queue.stop()
+    until = time.monotonic() + _SECONDS_TO_END
+    for worker in coordinator._workers:
+        worker.join(max(0.0, until - time.monotonic()))
 
 
 def _spec_of(x):

@@ -24,15 +24,19 @@ _NO_ITERATING = (
 
 class _WorkersIterator(RemoteValue):
     """The iterator of one worker: made when a function first uses it there, and anew in
-    each life of the worker."""
+    each life of the worker. It takes the place of an earlier one of the same dataset that
+    is gone, if there is one, so that graphs do not grow."""
 
     def __init__(self, dataset, key):
-        self._dataset, self._key = dataset, key
+        self._dataset, self._key, self._number = dataset, key, next(_numbers)
         self._type_spec = IteratorSpec(dataset.element_spec)
 
     def _on(self, task):
         """The iterator as functions on a task take it."""
-        handle = task.resource(self._key, lambda: self._made(task))
+        handle, begin = task.resource(self._key, lambda: self._made(task))
+        if task.users.get(self._key) != self._number:
+            task.run([], [begin])
+            task.users[self._key] = self._number
         return OwnedIterator(element_spec=self._dataset.element_spec, resource=handle)
 
     def _made(self, task):
@@ -42,8 +46,7 @@ class _WorkersIterator(RemoteValue):
             **flat(self._dataset.element_spec),
         )
         done = raw.MakeIterator(self._dataset._variant_on(task), handle)
-        task.run([], [done._node])
-        return handle
+        return handle, done._node
 
 
 class PerWorkerDistributedIterator(PerWorkerValue):
@@ -51,10 +54,12 @@ class PerWorkerDistributedIterator(PerWorkerValue):
     takes elements of its worker's."""
 
     def __init__(self, dataset, workers):
-        key = f"per_worker_iterator_{next(_numbers)}"
+        key = dataset._take_key()
         super().__init__([_WorkersIterator(dataset, key) for _ in workers])
-        for worker in workers:
-            weakref.finalize(self, worker.task.leave, key)
+        self._give_place = weakref.finalize(self, dataset._free.append, key)
+
+    def _keep_place(self):
+        self._give_place.detach()
 
     _type_spec = property(lambda self: self._values[0]._type_spec)
 
@@ -76,6 +81,16 @@ class PerWorkerDataset:
 
     def __init__(self, element_spec, workers):
         self._element_spec, self._workers = element_spec, workers
+        self._free = []  # names of iterators on workers that nobody uses
+        tasks = [worker.task for worker in workers]
+        self._keys = []
+        weakref.finalize(self, _leave, self._keys, tasks)
+
+    def _take_key(self):
+        if not self._free:
+            self._keys.append(f"per_worker_iterator_{next(_numbers)}")
+            self._free.append(self._keys[-1])
+        return self._free.pop()
 
     element_spec = read_only(
         "_element_spec", "The nested structure of specs that an element has."
@@ -107,6 +122,12 @@ class PerWorkerDatasetFromDataset(PerWorkerDataset):
 
     def _variant_on(self, task):
         return raw.DatasetFromGraph(constant(self._graph))
+
+
+def _leave(keys, tasks):
+    for task in tasks:
+        for key in keys:
+            task.leave(key)
 
 
 def per_worker(dataset_fn, workers, strategy):

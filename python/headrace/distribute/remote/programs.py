@@ -59,6 +59,7 @@ class Program:
         wanted = [n if ":" in n else f"{n}:0" for n in names]
         found = task.import_graph(cut.graph_def, bound, [*wanted, *targets], name)
         tensors = dict(zip(names, found))
+        self.scope = found[0].op.name.removesuffix(_source(names[0])) if names else ""
         nodes = dict(zip(targets, (o._node for o in found[len(names) :])))
         self._steps = [_Placed(step, tensors, nodes) for step in steps]
         for left, level, keep in leaves:

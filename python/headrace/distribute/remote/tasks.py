@@ -10,7 +10,7 @@ import weakref
 
 from headrace import _api as tf
 from headrace._load import _headrace, raw
-from headrace.context import errors, stack
+from headrace.context import call_stacks, errors, stack
 from headrace.distribute.remote import inlining
 from headrace.distribute.remote.programs import Program
 from headrace.framework import dtypes, variables
@@ -64,7 +64,8 @@ class Task:
     def _begin(self):
         self.graph, self._core = Graph(), None
         self._sent = 0  # nodes that the session knows
-        self._resources = {}  # key -> a tensor of the graph
+        self._resources = {}  # key -> a tensor of the graph, or a tuple with one
+        self.users = {}  # key -> who uses a resource that others have used before
         self._placed = weakref.WeakKeyDictionary()  # ConcreteFunction -> Programs
 
     container = CONTAINER
@@ -120,10 +121,11 @@ class Task:
         with self.lock:
             done = []
             while self._garbage:
-                handle = self._resources.pop(self._garbage.popleft(), None)
-                if handle is None:
+                made = self._resources.pop(self._garbage.popleft(), None)
+                if made is None:
                     continue
                 with building(self.graph):
+                    handle = made[0] if isinstance(made, tuple) else made
                     gone = raw.DestroyResourceOp(handle, ignore_lookup_error=True)
                 done.append(gone._node)
             if done:
@@ -165,7 +167,8 @@ class Task:
             ) from None
 
     def resource(self, key, make):
-        """The tensor of the graph that make() gave when it was first asked for `key`."""
+        """What make() gave when it was first asked for `key`: a tensor of the graph, or a
+        tuple that begins with one."""
         if key not in self._resources:
             with building(self.graph):
                 self._resources[key] = make()
@@ -218,7 +221,11 @@ class Task:
         key = tuple((i, x._id) for i, x in bound.items())
         if key not in known:
             known[key] = _placed(self, concrete, bound)
-        return known[key].run([x for i, x in enumerate(leaves) if i not in bound])
+        try:
+            return known[key].run([x for i, x in enumerate(leaves) if i not in bound])
+        except errors.OpError as e:
+            call_stacks.explain_run(e, concrete._graph, known[key].scope)
+            raise
 
     def outputs(self, concrete):
         """The tensors that a ConcreteFunction without arguments gives, in the graph."""

@@ -214,23 +214,42 @@ def test_datasets_of_workers(strategy, coordinator, run):
 
     data = coordinator.create_per_worker_dataset(dataset_fn)
     assert data.element_spec == tf.TensorSpec([None], tf.int64)
-    iterator = iter(data)
-    for call in (lambda: next(iterator), iterator.get_next):
+    for call in (next, lambda iterator: iterator.get_next()):
         with pytest.raises(NotImplementedError, match="AsyncDistributedIterator"):
-            call()
+            call(iter(data))
+    iterator = iter(data)
     found = sorted(run(take, iterator).tolist() for _ in range(3))
     assert found[0] == [0, 2] and len(traces) == 1
     with pytest.raises(errors.OutOfRangeError, match="End of sequence"):
         for _ in range(7):
             coordinator.schedule(take, args=(iterator,))
         coordinator.join()
-    assert run(take, iter(data)).tolist() == [0, 2]
+    for _ in range(5):
+        assert run(take, iter(data)).tolist() == [0, 2]
     with pytest.raises(ValueError, match="Unexpected dataset type!"):
         coordinator.create_per_worker_dataset(3)
     with pytest.raises(AttributeError, match="element_spec"):
         coordinator.create_per_worker_dataset(lambda: 3)
     with pytest.raises(RuntimeError, match="not supported inside of tf.function"):
         tf.function(lambda: iter(data))()
+
+
+def test_iterators_take_each_others_place(coordinator, run):
+    data = coordinator.create_per_worker_dataset(tf.data.Dataset.range(1000))
+
+    def sizes():
+        for _ in range(20):  # so that each worker has had one
+            coordinator.schedule(take, args=(iterator,))
+        coordinator.join()
+        return [len(w.task.graph.get_operations()) for w in coordinator._workers]
+
+    iterator = iter(data)
+    first = sizes()
+    for _ in range(3):
+        del iterator
+        iterator = iter(data)
+        assert run(take, iterator) == 0
+        assert sizes() == first
 
 
 def test_datasets_of_input_contexts(strategy, coordinator, run):
@@ -279,8 +298,10 @@ def test_the_first_error_is_raised_once(coordinator):
     wrong = coordinator.schedule(bad, args=(tf.constant(2.0),))
     with pytest.raises(errors.InvalidArgumentError, match="mine"):
         coordinator.join()
-    with pytest.raises(errors.InvalidArgumentError, match="mine"):
+    with pytest.raises(errors.InvalidArgumentError) as e:
         wrong.fetch()
+    assert str(e.value).startswith("Graph execution error:\n\nDetected at node ")
+    assert "in bad" in str(e.value) and "{{node assert_equal/" in str(e.value)
     coordinator.join()
     assert coordinator.schedule(bad, args=(tf.constant(1.0),)).fetch() == 1.0
 
