@@ -73,7 +73,7 @@ class ParameterServerExtended(strategy.StrategyExtended):
 
     @contextlib.contextmanager
     def _near(self, variable):
-        self._beside.append(variable._store.server)
+        self._beside.append(variable._store.home)
         try:
             yield
         finally:

@@ -22,6 +22,7 @@ _RESOURCE, _VARIANT = dtypes.resource, dtypes.variant
 # State of coordinators: one that starts anew clears what an earlier one has left.
 CONTAINER = "headrace_coordinator"
 
+_MOST_VARIABLES = 32  # in one graph
 _PROBE_SECONDS = 5  # for the answer of a task that may have come back
 _cleared = set()  # targets whose tasks have no state of earlier processes
 _keepers = {}  # handle id -> what makes such a resource on a task: function(task)
@@ -59,6 +60,7 @@ class Task:
         self.name, self.lock = name, threading.RLock()
         self._target, self._filters = f"grpc://{address}", [name, *others]
         self._garbage = collections.deque()  # keys of resources
+        self._small = None  # a Task of the same server
         self._begin()
 
     def _begin(self):
@@ -69,6 +71,19 @@ class Task:
         self._placed = weakref.WeakKeyDictionary()  # ConcreteFunction -> Programs
 
     container = CONTAINER
+
+    def for_variable(self):
+        """A Task of the same server whose graph has few variables: a session looks at all
+        of its graph whenever that grows."""
+        with self.lock:
+            if self._core is None:
+                self.run([], [self._nothing()])  # whose end tells of the server's
+            if self._small is None or len(self._small._resources) >= _MOST_VARIABLES:
+                self._small = Task(self.name, self._target.removeprefix("grpc://"))
+            return self._small
+
+    def _nothing(self):
+        return self.resource("nothing", lambda: tf.no_op()._node)
 
     def building(self):
         """A context in which operations go into the task's graph."""
@@ -94,8 +109,7 @@ class Task:
             if self._core is None:
                 self.probe()
                 return
-            nothing = self.resource("nothing", lambda: tf.no_op()._node)
-            self.run([], [nothing])
+            self.run([], [self._nothing()])
 
     def probe(self):
         """Raises where the task, or one that the session knows, does not answer soon."""
@@ -149,7 +163,10 @@ class Task:
             self._sent = self.graph._core.num_nodes  # the session takes its time
         if self._sent != self.graph._core.num_nodes:
             self._knock()
-        found, _ = self._core.run(fetches, targets, feeds, values, b"")
+        try:
+            found, _ = self._core.run(fetches, targets, feeds, values, b"")
+        except (errors.UnavailableError, errors.AbortedError) as e:
+            raise type(e)._of(f"{self.name}: {e.message}") from None
         self._sent = self.graph._core.num_nodes
         return found
 

@@ -12,14 +12,27 @@ from headrace.distribute.remote.tasks import CONTAINER, building
 _process, _numbers = secrets.token_hex(8), itertools.count()
 
 
-class Store:
-    """A variable's value on a server, and the operations on it in the server's session."""
+_READS = ("ReadVariableOp", "VarIsInitializedOp")
+_OPS = {
+    "assign": "AssignVariableOp",
+    "assign_add": "AssignAddVariableOp",
+    "assign_sub": "AssignSubVariableOp",
+}
 
-    def __init__(self, server, name, dtype, shape):
-        self.server, self._dtype, self._shape = server, dtype, shape
+
+class Store:
+    """A variable's value on a server, `home`, and the operations on it in a session of
+    the server's."""
+
+    def __init__(self, home, name, dtype, shape):
+        self.home, self.server = home, home.for_variable()
+        self._dtype, self._shape = dtype, shape
         self.name = f"{name}_{_process}_{next(_numbers)}"
-        self._nodes, self._traced = {}, {}
-        server.collect()
+        self._traced = {}  # functions, by what they do
+        with self.server.lock:
+            handle = self.handle(self.server)
+            with building(self.server.graph):
+                self._nodes = {op: self._made(op, handle) for op in self._ops()}
 
     def handle(self, task):
         """The resource in the graph of a task."""
@@ -35,15 +48,14 @@ class Store:
 
         return task.resource(self.name, make)
 
-    def _node(self, op):
-        """(what is fetched, what is run, what is fed) of an op of the variable."""
-        if op not in self._nodes:
-            handle = self.handle(self.server)
-            with building(self.server.graph):
-                self._nodes[op] = self._made(op, handle)
-        return self._nodes[op]
+    def _ops(self):
+        """What is asked of the variable's kind, made at once, as graphs grow slowly."""
+        is_number = self._dtype.is_floating or self._dtype.is_integer
+        adding = (*_OPS.values(),) if is_number or self._dtype.is_complex else ()
+        return dict.fromkeys(("AssignVariableOp", *adding, *_READS))
 
     def _made(self, op, handle):
+        """(what is fetched, what is run, what is fed) of an op of the variable."""
         if op == "ReadVariableOp":
             return [raw.ReadVariableOp(handle, dtype=self._dtype)], [], []
         if op == "VarIsInitializedOp":
@@ -56,7 +68,7 @@ class Store:
         """The value: a tensor."""
         with self.server.lock:
             self.server.collect()
-            fetched, _, _ = self._node(op)
+            fetched, _, _ = self._nodes[op]
             found = self.server.run(fetched)[0]
         return _headrace.make_tensor(found, fetched[0].dtype)
 
@@ -64,7 +76,7 @@ class Store:
         """Has the server run an assignment."""
         with self.server.lock:
             self.server.collect()
-            _, targets, feeds = self._node(op)
+            _, targets, feeds = self._nodes[op]
             self.server.run([], targets, feeds, [value])
 
     def run(self, key, function, args):
@@ -86,7 +98,7 @@ class RemoteVariable(variables.DistributedVariable):
         self._store = Store(server, local._shared_name, local.dtype, local.shape)
         local._device = f"{server.name}/device:CPU:0"
         self._store.write("AssignVariableOp", first)
-        weakref.finalize(self, server.leave, self._store.name)
+        weakref.finalize(self, self._store.server.leave, self._store.name)
 
     _on_task = property(lambda self: self._store.handle)
     _is_cast = property(
@@ -218,10 +230,3 @@ class RemoteVariable(variables.DistributedVariable):
         return tf.Variable.__repr__(self)
 
     __str__ = __repr__
-
-
-_OPS = {
-    "assign": "AssignVariableOp",
-    "assign_add": "AssignAddVariableOp",
-    "assign_sub": "AssignSubVariableOp",
-}

@@ -114,16 +114,21 @@ def test_checkpoints_and_saved_models(strategy, tmp_path):
 
 
 def test_values_end_with_their_objects(strategy):
-    server = strategy._cluster.servers
-    kept = [len(s._resources) for s in server]
-    for _ in range(4):
-        v = make(strategy, np.zeros(10))
-        v.numpy()
-        del v
+    made = [make(strategy, float(i)) for i in range(6)]
+    tasks = {v._store.server for v in made}
+    names = [v._store.name for v in made]
+    del made
     last = [make(strategy, 0.0) for _ in range(2)]
-    counts = zip(server, kept)
-    assert all(len(s._resources) <= before + 2 for s, before in counts)
+    for task in tasks:
+        task.collect()
+        assert not any(name in task._resources for name in names)
     assert all(v.numpy() == 0.0 for v in last)
+
+
+def test_many_variables_lie_in_small_graphs(strategy):
+    made = [make(strategy, float(i)) for i in range(100)]
+    assert len({v._store.server for v in made}) >= 3
+    assert [v.numpy() for v in made] == list(range(100))
 
 
 def test_the_cluster_is_checked():
