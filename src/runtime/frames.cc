@@ -214,7 +214,8 @@ class FrameRunner {
         if (!failed.ok()) waits_.Cancel();
       }
       if (failed.ok()) failed = StartLate();
-      if (!waits_.any()) continue;
+      // What ended at once may have let others go on, who others wait for.
+      if (!waits_.any() || (failed.ok() && !queue_.empty())) continue;
       const WaitingSteps::Ended ended = waits_.Next();
       const Status s = ended.again ? TryAgain(ended.key) : EndWaiting(ended);
       // The first to fail counts, and what this run ended is no failure.
@@ -302,7 +303,7 @@ class FrameRunner {
       const auto work = [this, w] {
         return ComputeAt(w->ready, absl::MakeSpan(w->outputs));
       };
-      if (late_.empty() && !waits_.any()) {
+      if (late_.empty() && queue_.empty() && !waits_.any()) {
         Status s = work();
         if (s.ok()) Finish(r, absl::MakeSpan(w->outputs), false);
         under_way_.pop_back();

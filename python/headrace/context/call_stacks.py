@@ -82,8 +82,11 @@ def _replace(error, text):
     error.args = (text,) + tuple(error.args[1:])
 
 
-def explain_run(error, graph):
-    """Puts where the failing node was made into the error of a function's run."""
+def explain_run(error, graph, scope=""):
+    """Puts where the failing node was made into the error of a function's run, which was
+    put into another graph in that scope."""
+    if scope:
+        _replace(error, error.message.replace(f"{{{{node {scope}", "{{node "))
     if error.message.startswith("Graph execution error"):
         return
     name, where = _node_of(error, graph)

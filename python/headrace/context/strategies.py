@@ -71,6 +71,28 @@ def copy_of(its_strategy):
     return found.copy if found is not None and found.strategy is its_strategy else None
 
 
+class _Worker(threading.local):
+    index = None
+
+
+_worker = _Worker()
+
+
+def worker_index():
+    """The number of the worker that this thread makes something for, or None."""
+    return _worker.index
+
+
+@contextlib.contextmanager
+def for_worker(index):
+    """A context in which this thread makes something for a worker."""
+    before, _worker.index = _worker.index, index
+    try:
+        yield
+    finally:
+        _worker.index = before
+
+
 def call_number():
     """What traces of this thread's calls belong to."""
     found = mode()

@@ -358,6 +358,11 @@ class StrategyExtended:
         self._check_own(colocate_with_variable)
         return contextlib.nullcontext()  # copies lie on the replicas' devices anyway
 
+    def _near(self, variable):
+        """A context whose variables lie where that one does: all do."""
+        del variable
+        return contextlib.nullcontext()
+
     def _check_own(self, variable):
         """ValueError for a variable that was made in another scope."""
         if not self.variable_created_in_scope(variable):
@@ -379,6 +384,10 @@ class StrategyExtended:
         """The devices of what an optimizer has for all variables."""
         del var_list
         return self.parameter_devices
+
+    # What has Keras' steps run elsewhere: a function of a tf.function and a batch that
+    # gives a RemoteValue. None: they are called.
+    _schedule = None
 
     # --- replicas ---
 

@@ -104,6 +104,15 @@ def _is_variable(x):
     return isinstance(x, _headrace.VariableBase)
 
 
+def _with_parts(leaves):
+    """Sharded variables as their parts."""
+    for path, leaf in leaves:
+        if getattr(leaf, "is_sharded_variable", False):
+            yield from (((*path, i), part) for i, part in enumerate(leaf.variables))
+        else:
+            yield path, leaf
+
+
 def _walk(module, path, seen, recursive, predicate, key, with_path):
     submodules = []
     ignored = module._TF_MODULE_IGNORED_PROPERTIES
@@ -116,7 +125,7 @@ def _walk(module, path, seen, recursive, predicate, key, with_path):
             leaves = nest.flatten_with_paths(value)
         except TypeError:
             leaves = [((), value)]
-        for leaf_path, leaf in leaves:
+        for leaf_path, leaf in _with_parts(leaves):
             full = path + (name, *leaf_path)
             if id(leaf) in seen:
                 continue

@@ -99,9 +99,20 @@ class _Creators(threading.local):
 
     def __init__(self):
         self.scopes = []
+        self.taker = None  # who keeps first values in the variables' place
 
 
 _creators = strategies.carry(_Creators())
+
+
+@contextlib.contextmanager
+def first_values_to(taker):
+    """Variables made inside keep no first values: taker(tensor) gets them."""
+    before, _creators.taker = _creators.taker, taker
+    try:
+        yield
+    finally:
+        _creators.taker = before
 
 
 @contextlib.contextmanager
@@ -168,6 +179,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
     SaveSliceInfo = SaveSliceInfo
 
     _device = _CPU
+    _runner = None  # of functions that captured it, whose value lies elsewhere
 
     def __init__(
         self,
@@ -214,7 +226,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         return "cd2c89b7-88b7-44c8-ad83-06c2a9158347"  # upstream's "anonymous"
 
     def _initialize(self, value):
-        self._assign(value)
+        (self._assign if _creators.taker is None else _creators.taker)(value)
 
     @staticmethod
     def _declared_shape(value, shape):

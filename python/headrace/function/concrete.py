@@ -2,7 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.context import call_stacks, stack
-from headrace.context.errors import OpError
+from headrace.context.errors import OpError, UnimplementedError
 from headrace.context.properties import read_only
 from headrace.eager import named_gradients
 from headrace.framework import nest, type_spec
@@ -32,6 +32,9 @@ def _type_of_result(value):
 class ConcreteFunction:
     """A function traced for one signature. Calls take tensors of its types."""
 
+    # What runs it where it is called outside of graphs, as variables that it captured lie
+    # in other processes: a function of it and its tensors that gives all its results.
+    _runner = None
     _runs_first = None  # the ConcreteFunction that its first call runs in its place
 
     def __init__(self, core, graph, function_type, results, python_name):
@@ -64,11 +67,23 @@ class ConcreteFunction:
             named_gradients.keep(gradients)
         if self._graph.deferred:
             leaves = [*leaves, *self._graph.deferred_values()]
+        if self._runner is not None and _headrace.is_eager():
+            self._check_away()
+            return self._pack(self._runner(self, leaves))
         try:
             return self._pack(self._core.call(leaves, gradients))
         except OpError as e:
             self._explain(e)
             raise
+
+    def _check_away(self):
+        """UnimplementedError where a tape would want the gradient of what runs
+        elsewhere."""
+        if _headrace.has_recorders() and self.trainable_variables:
+            raise UnimplementedError._of(
+                f"the gradient of {self.name.decode()}, whose variables lie in other "
+                "processes: the tape is to be within the function"
+            )
 
     def _pack(self, tensors):
         return func_graph.rebuild(self._results, tensors)

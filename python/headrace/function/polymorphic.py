@@ -11,7 +11,7 @@ from headrace.framework.settings import tracebacks
 from headrace.framework.support import markup
 from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TensorSpec, TypeSpec
-from headrace.function import attributes, trace_types, tracing
+from headrace.function import attributes, away, trace_types, tracing
 from headrace.function.function_type import P, Parameters
 from headrace.function.instances import Instances
 from headrace.function.protocol import PolymorphicFunction
@@ -185,9 +185,12 @@ class Function(_headrace.FunctionBase, Trackable):
         """`leaves` are what it runs with; `kept`: so do calls of the same signature."""
         if concrete._graph.deferred:
             leaves, kept = [*leaves, *concrete._graph.deferred_values()], False
+        core = concrete._core
+        if concrete._runner is not None and _headrace.is_eager():
+            core, kept = away.core_of(concrete), False
         # None: Python packs the results, or there are none.
         results = concrete._results if concrete._native else None
-        return concrete, concrete._core, results, None if kept else leaves
+        return concrete, core, results, None if kept else leaves
 
     def _answer_first(self, concrete, leaves):
         """The first call runs the trace that made the variables: what their first

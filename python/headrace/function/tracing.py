@@ -162,6 +162,7 @@ def trace(
     graph._function_type = function_type
     made = ConcreteFunction(core, graph, function_type, results, name)
     made._kept_variables = captured if keeps_variables else ()
+    made._runner = next(filter(None, (v._runner for v in captured)), None)
     return made
 
 

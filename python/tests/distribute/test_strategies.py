@@ -499,30 +499,6 @@ def test_worker_that_is_alone(monkeypatch):
         distribute.MultiWorkerMirroredStrategy(communication_options=3)
 
 
-def test_parameter_servers_need_transport():
-    def of(**jobs):
-        spec = tf.train.ClusterSpec(jobs)
-        return distribute.cluster_resolver.SimpleClusterResolver(spec)
-
-    make = distribute.ParameterServerStrategy
-    for resolver, text in (
-        (of(), "Cluster spec must be non-empty"),
-        (of(ps=["a"]), "There must be at least one worker"),
-        (of(worker=["a"]), "There must be at least one ps"),
-        (of(chief=["a", "b"], worker=["c"], ps=["d"]), "at most one 'chief' job"),
-    ):
-        with pytest.raises(ValueError, match=text):
-            make(resolver)
-    with pytest.raises(tf.errors.UnimplementedError, match="the transport"):
-        make(of(worker=["c"], ps=["d"]))
-    with pytest.raises(AttributeError, match="_cluster_coordinator"):
-        distribute.coordinator.ClusterCoordinator(distribute.get_strategy())
-    with pytest.raises(AssertionError, match="should only take `RemoteValue`s"):
-        distribute.coordinator.PerWorkerValue([1])
-    with pytest.raises(RuntimeError, match="Cannot retrieve the worker index"):
-        distribute.coordinator.experimental_get_current_worker_index()
-
-
 def test_cross_device_ops(strategy):
     own = strategy.run(lambda: number() + 1.0)
     op = distribute.ReduceOp

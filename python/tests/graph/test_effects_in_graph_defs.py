@@ -102,3 +102,17 @@ def test_parts_of_graphs_are_written_as_they_are():
     concrete = tf.function(lambda x: v + x).get_concrete_function(1.0)
     assert [op.name for op in concrete.graph.get_operations()][-1] == "Identity"
     assert not concrete.graph.get_operation_by_name("Identity").control_inputs
+
+
+def test_functions_that_are_called_say_the_order_too():
+    v = tf.Variable(1.0)
+
+    @tf.function
+    def inner(x):
+        v.assign_add(x, read_value=False)
+        return v.read_value()
+
+    (function,) = graph_def(lambda x: inner(x), tf.TensorSpec([])).library.function
+    names = {n.op: n.name for n in function.node_def}
+    (read,) = (n for n in function.node_def if n.op == "ReadVariableOp")
+    assert f"^{names['AssignAddVariableOp']}" in read.input

@@ -27,6 +27,7 @@ nb::bytes ExportGraphBytes(PyGraph& g, bool add_shapes,
   tensorflow::GraphDef def;
   ExportOptions options;
   options.add_shapes = add_shapes;
+  options.effect_order = true;
   if (function && function->function->function()->body == g.graph()) {
     options.effects_of = function->function->function().get();
     StatusOr<const OpDef*> nothing = LookUpOp("NoOp");

@@ -210,9 +210,11 @@ class Layer(tracking.Tracking):
                 synchronization=synchronization,
                 aggregation=aggregation,
             )
-            graph_updates.keep(variable)
+            for part in tracking.parts_of(variable):
+                graph_updates.keep(part)
         if is_cast and self._read_in is not None and dtype.is_floating:
-            variable._is_cast = True
+            for part in tracking.parts_of(variable):
+                part._is_cast = True
         if regularizer is not None:
             self._regularize(variable, regularizer, name)
         self._track_weight(tracked_as or name or "Variable", variable)
@@ -221,7 +223,7 @@ class Layer(tracking.Tracking):
     def _regularize(self, variable, penalty, name):
         def loss():
             with tf.name_scope(f"{name or 'weight'}/Regularizer"):
-                return penalty(variable._read())
+                return penalty(tf.convert_to_tensor(variable))
 
         self._keras.loss_functions.append(loss)
 

@@ -61,6 +61,12 @@ def attach_new(node, name, variable):
     start_restored(variable)
 
 
+def parts_of(variable):
+    """The variables that a weight is made of: one, or the parts of a sharded one."""
+    is_sharded = getattr(variable, "is_sharded_variable", False)
+    return variable.variables if is_sharded else [variable]
+
+
 class Tracking(tf.Module):
     """Base of layers: finds what is assigned to attributes."""
 
@@ -91,6 +97,10 @@ class Tracking(tf.Module):
 
     def _remember(self, value):
         state = self._keras
+        if getattr(value, "is_sharded_variable", False):
+            for part in value.variables:
+                self._remember(part)
+            return
         if isinstance(value, _headrace.VariableBase):
             if not any(v is value for v in state.own):
                 state.own.append(value)
@@ -123,7 +133,7 @@ class Tracking(tf.Module):
 
     def _track_weight(self, name, variable):
         """A variable of add_weight: known to checkpoints by `name`."""
-        self._keras.own.append(variable)
+        self._keras.own.extend(parts_of(variable))
         self._keras.names.append((name, variable))
         attach_new(node_of(self), name, variable)
 

@@ -174,7 +174,8 @@ class CallbackList:
 
 
 def _numbers(logs):
-    """Logs for callbacks: numbers in place of tensors."""
+    """Logs for callbacks: numbers in place of tensors; of a worker, waited for."""
+    logs = logs.get() if hasattr(logs, "fetch") else logs
     if not logs:
         return {}
     return tf.nest.map_structure(_number, dict(logs))

@@ -192,6 +192,8 @@ class ProgbarLogger(Callback):
     def _update(self, batch, logs):
         self._open()
         self._seen = batch + 1
+        if hasattr(logs, "fetch"):  # of a worker: nobody waits for it here
+            logs = logs._so_far()
         if self.verbose == 1:
             self._bar.update(self._seen, list((logs or {}).items()), finalize=False)
 

@@ -33,6 +33,10 @@ def _joined(*outputs):
     return tf.concat(outputs, 0)
 
 
+def _call(function, data):
+    return function(data)
+
+
 class Steps:
     """Calls a step: traced for the shapes that come first, then for any shape.
 
@@ -50,9 +54,11 @@ class Steps:
             self._graph = None if graph is None else weakref.ref(graph)
             return in_graph(own or method.__get__(model))(data)
 
-        strategy = model._keras.strategy
+        strategy, self._schedule = model._keras.strategy, None
         if strategy is not None:
             step = _of_replicas(step, strategy, kind)
+            if kind != "predict" and not eager:  # whose results are wanted in order
+                self._schedule = strategy.extended._schedule
         step.__name__ = kind + "_function"
         self._step = step
         self._exact = None if eager else tf.function(step)
@@ -71,7 +77,8 @@ class Steps:
             return self._step(data)
         if self._open is None:
             self._watch(data)
-        return (self._exact if self._open is None else self._open)(data)
+        function = self._exact if self._open is None else self._open
+        return (self._schedule or _call)(function, data)
 
     def _watch(self, data):
         """Counts shapes by those of the first tensor."""

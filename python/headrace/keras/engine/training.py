@@ -382,7 +382,19 @@ class Trainer:
             if not source.ran_out:
                 source.warn_empty()
             return None
-        return _numbers(logs)
+        return self._of_all(logs)
+
+    def _of_all(self, logs):
+        """The last step's logs as numbers; of steps that run on workers when all have
+        run, with what metrics are then."""
+        if not hasattr(logs, "fetch"):
+            return _numbers(logs)
+        self._keras.strategy.extended._join()
+        found = _numbers(logs)
+        for metric in self.metrics:
+            if metric.name in found:
+                found[metric.name] = _number(metric.result())
+        return found
 
     def _measure(self, source, callbacks):
         """One walk over the data with test_step: the logs as numbers."""
@@ -398,7 +410,7 @@ class Trainer:
         if logs is None:
             source.warn_empty()
             raise _no_batches("test")
-        logs = _numbers(logs)
+        logs = self._of_all(logs)
         callbacks.on_test_end(logs)
         return logs
 
@@ -549,6 +561,7 @@ def _number(x):
 
 
 def _numbers(logs):
+    logs = logs.get() if hasattr(logs, "fetch") else logs  # of a worker
     if not isinstance(logs, dict):
         raise RuntimeError(
             f"A step must return a dict of logs, but it returned {type(logs).__name__}"

@@ -9,6 +9,7 @@ which TensorFlow restores into tf.keras.optimizers.legacy: ours in
 tf.keras.optimizers.experimental write the lists that they read instead.
 """
 
+import contextlib
 import re
 
 from headrace import _api as tf
@@ -254,7 +255,8 @@ class BaseOptimizer(AutoTrackable):
                 value = make(shape or variable.shape, dtype=variable.dtype)
             else:
                 value = initializer
-        slot = self._new_variable(value, name, variable.dtype)
+        with _beside(variable):
+            slot = self._new_variable(value, name, variable.dtype)
         slots[slot_name] = slot
         node_of(self).attach_slot(node_of(variable), slot_name, node_of(slot))
         start_restored(slot)
@@ -518,6 +520,16 @@ def _map(gradient, function):
         return function(gradient)
     return tf.IndexedSlices(
         function(gradient.values), gradient.indices, gradient.dense_shape
+    )
+
+
+def _beside(variable):
+    """A context whose variables lie where that one does."""
+    strategy = getattr(variable, "_distribute_strategy", None)
+    return (
+        contextlib.nullcontext()
+        if strategy is None
+        else strategy.extended._near(variable)
     )
 
 

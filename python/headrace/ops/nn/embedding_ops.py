@@ -21,6 +21,14 @@ def _rows(params, ids, name=None):
     return array_ops.gather(params, ids, name=name)
 
 
+def _row_count(part, dtype):
+    """A tensor; variables, which may lie elsewhere, are not read for it."""
+    if isinstance(part, _headrace.VariableBase) and part.shape.rank:
+        if part.shape[0] is not None:
+            return conversion.to_tensor(part.shape[0], dtype)
+    return array_ops.shape(part, out_type=dtype)[0]
+
+
 def _places(ids, params, strategy):
     """(the part, the row there) of each id."""
     count = conversion.to_tensor(len(params), ids.dtype)
@@ -31,7 +39,7 @@ def _places(ids, params, strategy):
             "Only 'mod' and 'div' are supported partition strategies: "
             f"partition_strategy={strategy}"
         )
-    sizes = [array_ops.shape(p, out_type=ids.dtype)[0] for p in params]
+    sizes = [_row_count(p, ids.dtype) for p in params]
     total = reduction_ops.add_n(sizes)
     each, extra = total // count, total % count
     one = conversion.to_tensor(1, ids.dtype)
@@ -48,6 +56,8 @@ def lookup(params, ids, strategy="mod", max_norm=None, name=None):
     """The rows at `ids` of a list of parts that make up one embedding."""
     if params is None:
         raise ValueError("params must be specified")
+    if getattr(params, "is_sharded_variable", False):
+        params, strategy = params.variables, "div"
     parts = list(params) if isinstance(params, (list, tuple)) else [params]
     if not parts:
         raise ValueError("Length of params is currently 0. Need at least one param.")

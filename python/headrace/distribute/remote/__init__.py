@@ -1,0 +1,1 @@
+"""Variables and functions on the tasks of a cluster that this process coordinates."""
