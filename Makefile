@@ -102,7 +102,7 @@ build-fuzz: bootstrap build-asan/build.ninja
 	@bash tools/bootstrap.sh fuzz
 	@cmake --build build-asan -j $(JOBS) --target headrace_uncovered
 	@test -f build-fuzz/build.ninja || cmake --preset fuzz
-	@cmake --build --preset fuzz -j $(JOBS)
+	@cmake --build --preset fuzz -j $(JOBS) --target $(or $(FUZZERS),headrace_fuzzers)
 
 fuzz: build-fuzz
 	bash tools/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)

@@ -1,7 +1,8 @@
 # C++ tests: one program, one CTest entry a room (tests/test_main.cc picks the
 # tests whose files lie in it). Fuzzers: with HR_FUZZ each x_fuzz.cc of a room is
-# linked with libFuzzer and the rooms up to its own; otherwise with everything
-# and a driver that replays its kept corpus, so that every build tests it.
+# linked with libFuzzer and the rooms up to its own; otherwise all are linked with
+# everything and a driver that replays the kept corpora, so that every build tests
+# them.
 
 # The rooms whose coverage tells a fuzzer little, most of the files: its build
 # takes them from the address sanitizer's (HR_FUZZ_ARCHIVE, made by this target).
@@ -81,30 +82,39 @@ function(hr_fuzzer name source)
 endfunction()
 
 file(GLOB_RECURSE HR_FUZZERS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_fuzz.cc)
-add_custom_target(headrace_fuzzers)
-add_custom_target(headrace_replays)
 if(NOT HR_SERVING)
   list(FILTER HR_FUZZERS EXCLUDE REGEX "/src/serving/")
 endif()
-foreach(source ${HR_FUZZERS})
-  get_filename_component(name ${source} NAME_WE)
-  if(HR_FUZZ)
+if(HR_FUZZ)
+  add_custom_target(headrace_fuzzers)
+  foreach(source ${HR_FUZZERS})
+    get_filename_component(name ${source} NAME_WE)
     hr_fuzzer(${name} ${source})
-  elseif(HR_TESTS)
-    add_executable(${name} ${source} tests/fuzz/replay_main.cc)
-    target_link_libraries(${name} PRIVATE headrace_objects)
-    if(source MATCHES "/src/c/")
-      target_sources(${name} PRIVATE $<TARGET_OBJECTS:hr_c>
-                     $<TARGET_OBJECTS:hr_c_proto>)
-    elseif(source MATCHES "/src/serving/")
-      target_sources(${name} PRIVATE $<TARGET_OBJECTS:hr_c_proto>)
-      target_link_libraries(${name} PRIVATE headrace_serving_objects)
-    endif()
-    add_dependencies(headrace_replays ${name})
-    add_test(NAME replay_${name}
-             COMMAND ${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+  endforeach()
+elseif(HR_TESTS)
+  # All in one program, as each would have the whole library in it: the entry of
+  # each is renamed, and replays.inc lists them.
+  set(replays)
+  foreach(source ${HR_FUZZERS})
+    get_filename_component(name ${source} NAME_WE)
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
+        LLVMFuzzerTestOneInput=replay_${name})
+    string(APPEND replays "REPLAY(${name})\n")
+    add_test(NAME replay_${name} COMMAND headrace_replays ${name}
+             ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+  endforeach()
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/replays.inc
+       CONTENT "${replays}")
+  add_executable(headrace_replays ${HR_FUZZERS} tests/fuzz/replay_main.cc)
+  set_property(SOURCE tests/fuzz/replay_main.cc APPEND PROPERTY
+      INCLUDE_DIRECTORIES ${PROJECT_BINARY_DIR}/generated)
+  target_sources(headrace_replays PRIVATE $<TARGET_OBJECTS:hr_c>
+                 $<TARGET_OBJECTS:hr_c_proto>)
+  target_link_libraries(headrace_replays PRIVATE headrace_objects)
+  if(HR_SERVING)
+    target_link_libraries(headrace_replays PRIVATE headrace_serving_objects)
   endif()
-endforeach()
+endif()
 
 if(NOT HR_TESTS)
   return()

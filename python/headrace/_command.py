@@ -33,6 +33,8 @@ def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    # What `run -n` starts Python programs with.
+    os.environ.setdefault("HEADRACE_PYTHON", sys.executable)
     server = _server() if sys.argv[1:2] == ["serve"] else None
     if server is not None and sys.argv[2:] != ["--help"]:
         os.execv(server, ["headrace-serving", *sys.argv[2:]])

@@ -26,11 +26,11 @@ StatusOr<int> RunOne(const CommandDef& command,
     PrintHelp(command, out);
     return kDone;
   }
-  if (command.run_raw != nullptr) return command.run_raw(args, out);
-  HR_ASSIGN_OR_RETURN(
-      const Arguments parsed,
-      Arguments::Parse(args, command.positionals, command.options));
   try {
+    if (command.run_raw != nullptr) return command.run_raw(args, out);
+    HR_ASSIGN_OR_RETURN(
+        const Arguments parsed,
+        Arguments::Parse(args, command.positionals, command.options));
     return command.run(parsed, out);
   } catch (...) {
     return CaughtStatus(command.name);

@@ -1,7 +1,8 @@
-// Runs a signature once.
+// Runs a signature once, or starts the tasks of a cluster.
 #include "absl/strings/str_cat.h"
 #include "base/files/files.h"
 #include "command/command.h"
+#include "command/launch/launch.h"
 #include "command/model/callable.h"
 #include "command/text/array_text.h"
 #include "command/text/json_tensor.h"
@@ -11,7 +12,8 @@ namespace headrace::command {
 namespace {
 
 constexpr PositionalDef kRunPositionals[] = {
-    {"PATH", "A SavedModel's folder, or a graph (.pb, .pbtxt)."}};
+    {"PATH",
+     "A SavedModel's folder, a graph (.pb, .pbtxt), or, with -n, a program."}};
 
 constexpr OptionDef kRunOptions[] = {
     kInputOption,
@@ -24,7 +26,16 @@ constexpr OptionDef kRunOptions[] = {
     kPolicyOption,
     {"outdir", 'o', "FOLDER", "Write each output to FOLDER/NAME.npy."},
     {"overwrite", 0, "", "Replace files that are there already."},
-    {"json", 0, "", "Print JSON."}};
+    {"json", 0, "", "Print JSON."},
+    kWorkersOption,
+    kPsOption,
+    kChiefOption,
+    kEvaluatorOption,
+    kModuleOption,
+    kPortOption,
+    kRestartsOption,
+    kGraceOption,
+    kLogsOption};
 
 // The name of an output as that of a file: no way out of the folder.
 StatusOr<std::string> FileNameOf(const std::string& output) {
@@ -69,7 +80,7 @@ void PrintJson(const Callable& callable, const std::vector<Tensor>& results,
   out.Print(json.Take());
 }
 
-StatusOr<int> RunRun(const Arguments& args, Output& out) {
+StatusOr<int> RunModel(const Arguments& args, Output& out) {
   HR_ASSIGN_OR_RETURN(const Source source, FindSource(args.positionals()[0]));
   HR_ASSIGN_OR_RETURN(const auto callable, OpenCallable(source, args));
   HR_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
@@ -92,15 +103,28 @@ StatusOr<int> RunRun(const Arguments& args, Output& out) {
   return kDone;
 }
 
+StatusOr<int> Run(absl::Span<const std::string> args, Output& out) {
+  if (AsksToLaunch(args)) return Launch(args, out);
+  HR_ASSIGN_OR_RETURN(const Arguments parsed,
+                      Arguments::Parse(args, kRunPositionals, kRunOptions));
+  return RunModel(parsed, out);
+}
+
 }  // namespace
 
 const CommandDef kRunCommand = {
     "run",
-    "Run a model's signature, or a graph, once.",
+    "Run a model's signature, or a graph, once; or the tasks of a cluster.",
     kRunPositionals,
     kRunOptions,
     "Outputs are printed, or written as .npy with --outdir. A graph takes its\n"
-    "placeholders as inputs.",
-    RunRun};
+    "placeholders as inputs.\n"
+    "With -n, PATH is a program (Python's where it ends in .py): each task is "
+    "a\n"
+    "process of it on this machine, told its place by TF_CONFIG, and its "
+    "lines\n"
+    "come out behind its name. The first that fails ends the others.",
+    nullptr,
+    Run};
 
 }  // namespace headrace::command

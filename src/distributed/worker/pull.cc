@@ -44,11 +44,11 @@ class Puller : public std::enable_shared_from_this<Puller> {
   void Begin() {
     CallOptions options;
     options.metadata.emplace(kTakesParts, "1");
-    Hold(channel_->Start(worker::kRecvTensor.path, RequestOf(step_, key_),
-                         options,
-                         [self = shared_from_this()](const Answer& answer) {
-                           self->Answered(answer);
-                         }));
+    Hold(1, channel_->Start(worker::kRecvTensor.path, RequestOf(step_, key_),
+                            options,
+                            [self = shared_from_this()](const Answer& answer) {
+                              self->Answered(answer);
+                            }));
   }
   void Cancel() {
     std::shared_ptr<ClientCall> call;
@@ -61,22 +61,33 @@ class Puller : public std::enable_shared_from_this<Puller> {
   }
 
  private:
-  void Hold(std::shared_ptr<ClientCall> call) {
+  // Calls may end before Start has returned them.
+  void Hold(int which, std::shared_ptr<ClientCall> call) {
     bool ends;
     {
       MutexLock lock(mutex_);
+      if (which < current_) return;
+      current_ = which;
       call_ = call;
       ends = cancelled_;
     }
     if (ends && call) call->Cancel();
   }
-
-  void Answered(const Answer& answer) {
-    if (Status s = StatusOf(answer); !s.ok()) return done_(std::move(s));
-    if (answer.metadata.contains(kInParts)) return TakeParts();
-    StatusOr<ReceivedTensor> received = DecodeReceived(answer.body);
+  // The call is let go, as it holds this object by what takes its parts.
+  void End(StatusOr<ReceivedTensor> received) {
+    {
+      MutexLock lock(mutex_);
+      current_ = kOver;
+      call_ = nullptr;
+    }
     if (!received.ok()) return done_(received.status());
     done_(SentOf(*std::move(received)));
+  }
+
+  void Answered(const Answer& answer) {
+    if (Status s = StatusOf(answer); !s.ok()) return End(std::move(s));
+    if (answer.metadata.contains(kInParts)) return TakeParts();
+    End(DecodeReceived(answer.body));
   }
 
   void TakeParts() {
@@ -87,21 +98,21 @@ class Puller : public std::enable_shared_from_this<Puller> {
       if (self->broken_.ok()) return next();
       self->Cancel();
     };
-    Hold(channel_->Start(worker::kPullTensor.path, RequestOf(step_, key_),
-                         options,
-                         [self = shared_from_this()](const Answer& answer) {
-                           self->EndParts(StatusOf(answer));
-                         }));
+    Hold(2, channel_->Start(worker::kPullTensor.path, RequestOf(step_, key_),
+                            options,
+                            [self = shared_from_this()](const Answer& answer) {
+                              self->EndParts(StatusOf(answer));
+                            }));
   }
 
   void EndParts(Status s) {
     if (!broken_.ok()) s = broken_;
-    if (!s.ok()) return done_(std::move(s));
-    StatusOr<ReceivedTensor> received = parts_.Finish();
-    if (!received.ok()) return done_(received.status());
-    done_(SentOf(*std::move(received)));
+    if (!s.ok()) return End(std::move(s));
+    End(parts_.Finish());
   }
 
+  // Behind the second call.
+  static constexpr int kOver = 3;
   const std::shared_ptr<Channel> channel_;
   const int64_t step_;
   const std::string key_;
@@ -111,6 +122,8 @@ class Puller : public std::enable_shared_from_this<Puller> {
   Status broken_;
   Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  // Which call is under way, the first or that for the parts.
+  int current_ ABSL_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<ClientCall> call_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -43,7 +43,10 @@ TEST(JsonWriter, NumbersAreAsPrintfHasThem) {
     std::memcpy(&value, &bits, 4);
     // Those of everyday sizes, with few digits and with many.
     if (i % 4 == 0) value = static_cast<int>(bits % 2000001) / 1000.0f;
-    if (i % 4 == 1) value = std::ldexp(value, -std::ilogb(value) + i % 40 - 16);
+    if (i % 4 == 1) {
+      int exponent;
+      value = std::ldexp(std::frexp(value, &exponent), i % 40 - 15);
+    }
     if (i % 4 == 2) {
       value = static_cast<float>(static_cast<int>(bits % 2000001) *
                                  std::pow(10.0, i % 17 - 13));

@@ -1,0 +1,58 @@
+// `headrace run -n WORKERS PROGRAM`: the tasks of a cluster on this machine,
+// each a process of the same program that finds its place in TF_CONFIG.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "command/command.h"
+#include "command/launch/task_processes.h"
+
+namespace headrace::command {
+
+inline constexpr OptionDef kWorkersOption = {
+    "workers", 'n', "NUMBER",
+    "Start PATH, a program, so many times, as the workers of a cluster. What "
+    "follows it are its own arguments."};
+inline constexpr OptionDef kPsOption = {
+    "ps", 0, "NUMBER",
+    "With -n: so many parameter servers beside the workers."};
+inline constexpr OptionDef kChiefOption = {
+    "chief", 0, "", "With -n: a chief beside the workers."};
+inline constexpr OptionDef kEvaluatorOption = {
+    "evaluator", 0, "", "With -n: an evaluator beside the workers."};
+inline constexpr OptionDef kModuleOption = {
+    "module", 'm', "", "With -n: PATH is the name of a Python module."};
+inline constexpr OptionDef kPortOption = {
+    "port_base", 0, "PORT",
+    "With -n: the first task listens here, the others behind it; without, at "
+    "ports that are free."};
+inline constexpr OptionDef kRestartsOption = {
+    "restarts", 0, "NUMBER",
+    "With -n: start a task that failed again, each so many times."};
+inline constexpr OptionDef kGraceOption = {
+    "grace", 0, "SECONDS",
+    "With -n: what tasks have to end in before they are killed (1.5)."};
+inline constexpr OptionDef kLogsOption = {
+    "logs", 0, "FOLDER",
+    "With -n: write what each task prints to FOLDER/JOB-INDEX.log."};
+
+// Whether the options of a command line, which end where its first other
+// argument stands, have -n.
+bool AsksToLaunch(absl::Span<const std::string> args);
+
+// Starts the tasks and waits for them. Gives what the first to fail ended with
+// (128 and its number for a signal), or 128 and that of the signal that this
+// process got; kDone where all but the parameter servers ended well.
+StatusOr<int> Launch(absl::Span<const std::string> args, Output& out);
+
+// What `args` asks for, without starting it. UsageError for what cannot be;
+// ports that are not told are found free, and may be taken again.
+struct LaunchPlan {
+  std::vector<TaskProgram> tasks;
+  Supervision supervision;
+  std::string logs;  // a folder, or empty
+};
+StatusOr<LaunchPlan> PlanLaunch(absl::Span<const std::string> args);
+
+}  // namespace headrace::command
