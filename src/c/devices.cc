@@ -48,7 +48,10 @@ namespace capi = headrace::capi;
 TF_DeviceList* TF_SessionListDevices(TF_Session* session, TF_Status* status) {
   return capi::OrNull(status, [&]() -> headrace::StatusOr<TF_DeviceList*> {
     HR_RETURN_IF_ERROR(capi::NotNull(session, "session"));
-    if (session->cluster) return session->cluster->ListDevices();
+    if (session->cluster) {
+      const headrace::StopScope closing(&session->closing);
+      return session->cluster->ListDevices();
+    }
     return capi::ListProcessors(session->config.processors);
   });
 }

@@ -199,6 +199,7 @@ void TF_SessionPRunSetup(TF_Session* session, const TF_Output* inputs,
           "Must specify at least one target to fetch or execute.");
     }
     if (session->cluster) {
+      const headrace::StopScope closing(&session->closing);
       HR_ASSIGN_OR_RETURN(const std::string name,
                           session->cluster->SetUpPartialRun(plan));
       *handle = capi::HandleText(name);

@@ -230,6 +230,7 @@ void TF_DeleteSession(TF_Session* session, TF_Status* status) {
 void TF_ExtendSession(TF_Session* session, TF_Status* status) {
   capi::Into(status, [&]() -> Status {
     HR_RETURN_IF_ERROR(capi::NotNull(session, "session"));
+    const headrace::StopScope closing(&session->closing);
     return session->cluster ? session->cluster->Extend() : OkStatus();
   });
 }
