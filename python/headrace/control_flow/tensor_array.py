@@ -1,5 +1,7 @@
 """tf.TensorArray: a list of tensors that loops write and read."""
 
+import inspect
+
 from headrace._load import _headrace
 from headrace.control_flow import (
     eager_array,
@@ -62,6 +64,9 @@ def _create(
         return eager_array.EagerArray(dtype, int(size), *how, clear)
     _check_size(size)
     return list_array.ListArray.reserve(dtype, size, *how)
+
+
+TensorArray.__signature__ = inspect.signature(_create)
 
 
 def _check_size(size):

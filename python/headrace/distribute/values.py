@@ -1,15 +1,13 @@
 """Values that differ by replica, and structures of them."""
 
 from headrace.context import strategies
+from headrace.distribute import kinds
+from headrace.distribute.kinds import DistributedValues
 from headrace.framework import nest, type_spec, variables
 
 
-class DistributedValues:
-    """A value for each replica."""
-
-
-class PerReplica(DistributedValues):
-    """Values of replicas that may differ.
+class _OfReplicas(DistributedValues):
+    """A tensor or composite for each replica.
 
     Attributes:
       values: a tuple of them, by replica.
@@ -62,7 +60,11 @@ class Parts(DistributedValues):
         self.values = tuple(values)
 
 
-class Mirrored(PerReplica):
+class PerReplica(_OfReplicas, kinds.PerReplica):
+    """Values of replicas that may differ."""
+
+
+class Mirrored(_OfReplicas, kinds.Mirrored):
     """One value that each replica has a copy of."""
 
     def __tf_tensor__(self, dtype=None, name=None):

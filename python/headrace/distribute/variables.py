@@ -7,7 +7,7 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import stack, strategies
 from headrace.context.properties import read_only
-from headrace.distribute import values
+from headrace.distribute import kinds, values
 from headrace.distribute.options import ReduceOp
 from headrace.framework.support import plain_scalars
 from headrace.framework.variables import ResourceVariable
@@ -22,7 +22,7 @@ _SCATTER_OF_ROWS = (
 )
 
 
-class DistributedVariable(ResourceVariable):
+class DistributedVariable(ResourceVariable, kinds.DistributedValues):
     """A variable of copies, one for each replica; what is asked of it is asked of the copy
     that is meant here, of the first where none is.
 
@@ -269,7 +269,7 @@ def _operation(done):
     return getattr(done, "op", done) if not _headrace.is_eager() else done
 
 
-class MirroredVariable(DistributedVariable):
+class MirroredVariable(DistributedVariable, kinds.Mirrored):
     """A variable of which all copies have one value, as long as writes in replicas go by
     an aggregation: their sum or mean, or the first replica's."""
 

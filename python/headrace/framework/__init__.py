@@ -20,6 +20,8 @@ late.register(
         "spec_as_proto": "elements.spec_protos:as_proto",
         "spec_of_proto": "elements.spec_protos:from_proto",
         "default_strategy": "distribute.default:strategy",
+        "InputOptions": "distribute.options:InputOptions",
+        "keras_session": "v1.keras.sessions:get_session",
         "cond": "control_flow.branches:cond",
         "for_rows": "control_flow.vectorizing:for_rows",
         "in_graph": "autograph.calls:in_graph",

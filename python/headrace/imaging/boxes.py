@@ -34,6 +34,12 @@ combined_non_max_suppression CombinedNonMaxSuppression(boxes, scores,
         max_output_size_per_class, max_total_size, iou_threshold=0.5,
         score_threshold=-inf, pad_per_class=False, clip_boxes=True, name=None)
     The best boxes of all classes of each image.
+generate_bounding_box_proposals GenerateBoundingBoxProposals(scores, bbox_deltas,
+        image_info, anchors, nms_threshold=0.7, pre_nms_topn=6000, min_size=16,
+        post_nms_topn=300, name=None)
+    Boxes for two-stage detection: the best of each image, by scores of anchors and
+    the steps away from these, as (boxes, their scores). TensorFlow computes them on
+    GPUs alone, and graphs hold the operation here; a call is NotFoundError.
 """,
 )
 

@@ -73,7 +73,13 @@ def mish(x):
 _NAMES = serialization.functions_of(globals())  # so far
 _NAMES.update(serialization.functions_of(vars(newer)))
 _NAMES.update(silu=swish, hard_swish=newer.hard_silu)
-_get, deserialize = serialization.getter(_NAMES, "activation function")
+_get, _deserialize = serialization.getter(_NAMES, "activation function")
+
+
+def deserialize(name, custom_objects=None, use_legacy_format=False):
+    """The activation of a name or a config, of either format; ValueError for an unknown
+    one."""
+    return _deserialize(name, custom_objects)
 
 
 def get(identifier):

@@ -25,6 +25,30 @@ repeat_elements repeat(x->input, rep->repeats, axis)
     x with each element along `axis` `rep` times.
 gather gather(reference->params, indices)
     The rows of those indices.
+abs abs(x)
+    |x|, element by element.
+cos cos(x)
+    The cosine, element by element.
+exp exp(x)
+    e^x, element by element.
+log math.log(x)
+    The natural logarithm, element by element.
+maximum maximum(x, y)
+    The larger of two, element by element.
+minimum minimum(x, y)
+    The smaller of two, element by element.
+shape shape(x->input)
+    The sizes of x, an int32 tensor.
+sigmoid sigmoid(x)
+    1 / (1 + exp(-x)), element by element.
+sin sin(x)
+    The sine, element by element.
+softsign nn.softsign(x->features)
+    x / (|x| + 1), element by element.
+square square(x)
+    x * x, element by element.
+tanh tanh(x)
+    The hyperbolic tangent, element by element.
 pow pow(x, a->y)
     x^a, element by element.
 round round(x)
@@ -49,6 +73,19 @@ l2_normalize math.l2_normalize(x, axis=None)
     x over its norm along `axis`.
 """,
 )
+
+
+def sqrt(x):
+    """The square root of each element, 0 of negative ones."""
+    x = tf.convert_to_tensor(x)
+    return tf.sqrt(tf.maximum(x, tf.zeros([], x.dtype)))
+
+
+def stop_gradient(variables):
+    """A tensor as a constant to gradients; of a list, an iterator over such."""
+    if isinstance(variables, (list, tuple)):
+        return map(tf.stop_gradient, variables)
+    return tf.stop_gradient(variables)
 
 
 def _made(function, what):

@@ -126,6 +126,30 @@ def add_function_classes(scope, base, table, doc, common):
 _ROW = re.compile(r"(\w+) ([\w.]+)(?:\((.*)\))?")
 
 
+def with_defaults(base, **changed):
+    """The constructor of a base with other defaults for some of its parameters."""
+    parameters = [
+        p.replace(default=changed.get(p.name, p.default))
+        for p in signatures.parameters_of(base.__init__)
+    ]
+
+    def begin(self, **given):
+        base.__init__(self, **given)
+
+    return signatures.function_of(signatures.named("__init__"), parameters, begin)
+
+
+class OfConstructor:
+    """As `__signature__` of a class: what inspect.signature() says of the class is what
+    its constructor takes, whatever __new__ a base has."""
+
+    def __get__(self, instance, cls):
+        if instance is not None:
+            raise AttributeError("__signature__")
+        own = signatures.parameters_of(cls.__init__)[1:]
+        return inspect.Signature(own)
+
+
 def _hands_on(base, function, parameters):
     def begin(self, **given):
         base.__init__(self, function, **given)

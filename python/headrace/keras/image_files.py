@@ -1,12 +1,8 @@
 """Images as arrays and files: load_img and its kin. By Pillow where it is wanted."""
 
-import hashlib
 import io
 import os
 import pathlib
-import shutil
-import tarfile
-import zipfile
 
 import numpy as np
 
@@ -133,57 +129,3 @@ def save_img(path, x, data_format=None, file_format=None, scale=True, **kwargs):
     if img.mode == "RGBA" and file_format in ("jpg", "jpeg"):
         img = img.convert("RGB")
     img.save(path, format=file_format, **kwargs)
-
-
-def get_file(
-    fname=None,
-    origin=None,
-    untar=False,
-    md5_hash=None,
-    file_hash=None,
-    cache_subdir="datasets",
-    hash_algorithm="auto",
-    extract=False,
-    archive_format="auto",
-    cache_dir=None,
-):
-    """The path of a file in the cache (~/.keras), or of a local `origin` (file://).
-
-    Nothing is downloaded: NotImplementedError where the file is not in the cache yet.
-    ValueError where a hash, md5 or sha256 by its length, is another.
-    """
-    if not origin:
-        raise ValueError(
-            'Please specify the "origin" argument (URL of the file to download).'
-        )
-    base = cache_dir or os.path.join(os.path.expanduser("~"), ".keras")
-    fname = os.path.basename(origin) if not fname else os.fspath(fname)
-    path = os.path.join(base, cache_subdir, fname)
-    if os.path.isabs(fname):
-        path = fname
-    if origin.startswith("file://"):
-        path = origin[len("file://") :]
-    if not os.path.exists(path):
-        raise NotImplementedError(
-            f"get_file does not download: put {origin} at {path}, or name a local file "
-            "as file://PATH"
-        )
-    wanted = file_hash or md5_hash
-    if wanted and _hash(path, hash_algorithm, wanted) != wanted:
-        raise ValueError(f"Incomplete or corrupted file: {path} has another hash")
-    if not (untar or extract):
-        return path
-    folder = os.path.dirname(path)
-    if tarfile.is_tarfile(path):
-        with tarfile.open(path) as archive:
-            archive.extractall(folder, filter="data")
-    elif zipfile.is_zipfile(path):
-        shutil.unpack_archive(path, folder, "zip")
-    return path.removesuffix(".tar.gz") if untar else path
-
-
-def _hash(path, algorithm, wanted):
-    if algorithm == "auto":
-        algorithm = "sha256" if len(wanted) == 64 else "md5"
-    with open(path, "rb") as f:
-        return hashlib.file_digest(f, algorithm).hexdigest()

@@ -45,9 +45,9 @@ def register_keras_serializable(package="Custom", name=None):
     return decorated
 
 
-def get_registered_name(item):
+def get_registered_name(obj):
     """The name that register_keras_serializable gave, else the plain one."""
-    return getattr(item, "_keras_registered_name", item.__name__)
+    return getattr(obj, "_keras_registered_name", obj.__name__)
 
 
 def get_registered_object(name, custom_objects=None, module_objects=None):
@@ -219,3 +219,34 @@ def getter(names, kind):
     ValueError for anything else, or where the name is unknown.
     """
     return get, of
+
+
+def serialize_legacy(instance):
+    """The name of a function, or a dict of class_name and config alone."""
+    made = serialize(instance)
+    if isinstance(made, dict):
+        return {key: made[key] for key in ("class_name", "config")}
+    if made is not None and made is instance:
+        raise ValueError(
+            f"Cannot serialize {instance} because it doesn't implement `get_config()`."
+        )
+    return made
+
+
+def deserialize_legacy(
+    identifier, module_objects=None, custom_objects=None, printable_module_name="object"
+):
+    """What serialize_legacy() gave a name or dict of, found in `custom_objects`, what is
+    registered, or `module_objects`: {name: class or function}. None and functions as they
+    are."""
+    if identifier is None or inspect.isfunction(identifier):
+        return identifier
+    if not isinstance(identifier, (str, dict)):
+        raise ValueError(f"Could not interpret serialized object: {identifier}")
+    if isinstance(identifier, dict) and not {"class_name", "config"} <= set(identifier):
+        raise ValueError(
+            f"Improper config format for {identifier}. Expecting python dict contains "
+            "`class_name` and `config` as keys"
+        )
+    names = module_objects or {}
+    return deserialize(identifier, names, printable_module_name, custom_objects)

@@ -1,13 +1,14 @@
 """Global settings of Keras: float type, data format, unique names, seeds."""
 
 import collections
+import contextlib
 import random
 import re
 
 import numpy as np
 
 from headrace import _api as tf
-from headrace.context import stack
+from headrace.context import late, stack
 from headrace.framework.settings import random_seed
 from headrace.ops.faces import add_calls
 
@@ -101,6 +102,18 @@ def set_learning_phase(value):
     _phase = int(value)
 
 
+@contextlib.contextmanager
+def learning_phase_scope(value):
+    """A `with` block in which the phase is 0 or 1."""
+    global _phase
+    before = _phase
+    set_learning_phase(value)
+    try:
+        yield
+    finally:
+        _phase = before
+
+
 def phase_that_was_set():
     """The phase as a bool; None where nobody set it."""
     return None if _phase is None else bool(_phase)
@@ -174,7 +187,11 @@ def int_shape(x):
 
 def variable(value, dtype=None, name=None, constraint=None):
     """A variable, in Keras' float type unless told."""
-    return tf.Variable(value, dtype=dtype or floatx(), name=name, constraint=constraint)
+    made = tf.Variable(value, dtype=dtype or floatx(), name=name, constraint=constraint)
+    if not tf.executing_eagerly() and not tf.inside_function():
+        # Keras' session gives it its value.
+        made.graph.__dict__.setdefault("_keras_variables", []).append(made)
+    return made
 
 
 def constant(value, dtype=None, shape=None, name=None):
@@ -191,6 +208,8 @@ def cast_to_floatx(x):
 
 def get_value(x):
     """The tensor's or variable's value as an array."""
+    if hasattr(x, "graph") and not tf.executing_eagerly():
+        return late.keras_session().run(x)
     return x.numpy() if hasattr(x, "numpy") else x
 
 
@@ -276,3 +295,28 @@ def in_train_phase(x, alt, training=None):
     training = learning_phase() if training is None else training
     chosen = x if training else alt
     return chosen() if callable(chosen) else chosen
+
+
+def in_test_phase(x, alt, training=None):
+    """`x` outside of training, `alt` in it; either may be a function that gives it."""
+    return in_train_phase(alt, x, training)
+
+
+_shows_progress = True
+
+
+def enable_interactive_logging():
+    """Progress of fit() and its like goes to the console, as at a program's start."""
+    global _shows_progress
+    _shows_progress = True
+
+
+def disable_interactive_logging():
+    """Progress goes to the log, as messages of the level INFO."""
+    global _shows_progress
+    _shows_progress = False
+
+
+def is_interactive_logging_enabled():
+    """Whether progress goes to the console."""
+    return _shows_progress

@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from headrace import _api as tf
+from headrace.keras import initializer as initializers
+
 
 class Sequence:
     """Batches by number: subclasses have __getitem__ and __len__."""
@@ -90,3 +93,32 @@ def pad_sequences(
         else:
             out[i, : len(kept)] = kept
     return out
+
+
+def warmstart_embedding_matrix(
+    base_vocabulary,
+    new_vocabulary,
+    base_embeddings,
+    new_embeddings_initializer="uniform",
+):
+    """Embeddings of a new vocabulary [words, width]: those of words that the base has
+    from its rows, the others' from an initializer.
+
+    Vocabularies are lists of words, or paths of files with a word a line.
+    """
+    base, new = map(_words, (base_vocabulary, new_vocabulary))
+    embeddings = np.asarray(base_embeddings)
+    make = initializers.get(new_embeddings_initializer)
+    out = np.array(make(shape=(len(new), embeddings.shape[1]), dtype=embeddings.dtype))
+    rows = {word: i for i, word in enumerate(base)}
+    for i, word in enumerate(new):
+        if word in rows:
+            out[i] = embeddings[rows[word]]
+    return tf.constant(out)
+
+
+def _words(vocabulary):
+    if isinstance(vocabulary, str):
+        with tf.io.gfile.GFile(vocabulary) as file:
+            return file.read().splitlines()
+    return [w.decode() if isinstance(w, bytes) else w for w in vocabulary]

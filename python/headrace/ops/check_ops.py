@@ -349,6 +349,7 @@ add_faces(
     """
 check_numerics CheckNumerics(tensor, message, name=None)
     The tensor, after a check that no element is NaN or infinite.
+check_pinned CheckPinned(tensor, name=None)
 """,
 )
 

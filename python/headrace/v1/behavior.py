@@ -105,6 +105,11 @@ def control_flow_v2_enabled():
     return stack.control_flow_v2_enabled()
 
 
+def output_all_intermediates(state):
+    """Whether branches and loops of graphs hand out what their gradients need: `state`
+    is True, False or None. Gradients find it here either way, so nothing changes."""
+
+
 def disable_v2_behavior():
     """All of TensorFlow 1's ways: graphs by default, Dimension objects, tensors that
     equal themselves only, reference variables."""

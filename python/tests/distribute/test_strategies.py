@@ -691,3 +691,25 @@ def test_in_sessions(strategy):
             session.run(tf.compat.v1.global_variables_initializer())
             assert session.run(list(result.values)) == [4.0, 4.0]
             assert session.run([c.read_value() for c in v.values]) == [4.0, 4.0]
+
+
+def test_kinds_of_values(strategy):
+    kinds = tf.types.experimental.distributed
+    with strategy.scope():
+        kept = tf.Variable(1.0)
+        own = tf.Variable(1.0, synchronization=ON_READ, aggregation=Aggregation.SUM)
+    ran = strategy.run(number)
+    reduced = strategy.extended.reduce_to("SUM", ran, kept)
+    dataset = tf.data.Dataset.range(4).batch(2)
+    element = next(iter(strategy.experimental_distribute_dataset(dataset)))
+    for value, per_replica, mirrored in (
+        (kept, False, True),
+        (own, False, False),
+        (ran, True, False),
+        (reduced, False, True),
+        (element, True, False),
+    ):
+        assert isinstance(value, distribute.DistributedValues)
+        assert isinstance(value, kinds.PerReplica) == per_replica
+        assert isinstance(value, kinds.Mirrored) == mirrored
+    assert not isinstance(tf.Variable(1.0), distribute.DistributedValues)

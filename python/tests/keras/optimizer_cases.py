@@ -30,6 +30,12 @@ def optimizers(module):
         "adadelta": lambda: module.Adadelta(1.0),
         "adamax": lambda: module.Adamax(0.1),
         "nadam": lambda: module.Nadam(0.1),
+        "adam_adaptive": lambda: module.Adam(0.1, adaptive_epsilon=True, epsilon=0.1),
+        "lion": lambda: module.Lion(0.1, weight_decay=0.1),
+        "adafactor": lambda: module.Adafactor(0.5),
+        "adafactor_schedule": lambda: module.Adafactor(
+            decay(0.5, 2, 0.5), clip_threshold=0.5, weight_decay=0.1
+        ),
     }
 
 

@@ -35,6 +35,11 @@ K = tf.keras.backend
         (lambda: K.all(tf.constant([0, 1])), False),
         (lambda: K.zeros((2,)), [0, 0]),
         (lambda: K.eye(2), [[1, 0], [0, 1]]),
+        (lambda: K.sqrt([-1.0, 4.0]), [0.0, 2.0]),
+        (lambda: K.abs([-1, 2]), [1, 2]),
+        (lambda: K.maximum([1.0, 2.0], [2.0, 1.0]), [2.0, 2.0]),
+        (lambda: K.shape(np.ones((2, 3))), [2, 3]),
+        (lambda: next(K.stop_gradient([tf.constant(1.0)])), 1.0),
     ],
 )
 def test_functions(found, expected):

@@ -1,7 +1,5 @@
 """Images as arrays and files, and files in the cache."""
 
-import hashlib
-
 import numpy as np
 import pytest
 
@@ -31,18 +29,3 @@ def test_images(tmp_path):
     assert U.img_to_array(U.load_img(path, color_mode="grayscale")).shape == (6, 8, 1)
     with pytest.raises(ValueError, match="Unsupported channel number: 2"):
         U.array_to_img(RAMP[..., :2])
-
-
-def test_get_file(tmp_path):
-    (tmp_path / "datasets").mkdir()
-    path = tmp_path / "datasets" / "a.txt"
-    path.write_text("hi")
-    kept = {"cache_dir": str(tmp_path)}
-    assert U.get_file("a.txt", "https://x.org/a.txt", **kept) == str(path)
-    assert U.get_file(origin=f"file://{path}") == str(path)
-    right = hashlib.sha256(b"hi").hexdigest()
-    U.get_file("a.txt", "https://x.org/a.txt", file_hash=right, **kept)
-    with pytest.raises(ValueError, match="corrupted"):
-        U.get_file("a.txt", "https://x.org/a.txt", file_hash="0" * 64, **kept)
-    with pytest.raises(NotImplementedError, match="does not download"):
-        U.get_file("b.txt", "https://x.org/b.txt", **kept)

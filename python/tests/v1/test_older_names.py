@@ -1,6 +1,7 @@
 """What tf.compat.v1 keeps of older programs, as TensorFlow 2.21 has it."""
 
 import gc
+import inspect
 import os
 
 import numpy as np
@@ -223,3 +224,44 @@ def test_names_under_others():
     np.testing.assert_allclose(
         v1.spectral.dct([1.0, 2.0]), [6.0, -1.4142135], rtol=1e-5
     )
+
+
+def test_names_of_operations():
+    values = tf.constant([[1, 2]], tf.quint8), tf.constant([[3, 4]], tf.quint8)
+    out, low, high = v1.quantized_concat(0, values, [0.0, 0.0], [255.0, 255.0])
+    assert tf.cast(out, tf.int32).numpy().tolist() == [[1, 2], [3, 4]]
+    assert (float(low), float(high)) == (0.0, 255.0)
+    prints = v1.train.sdca_fprint(["a"])
+    assert prints.numpy().tolist() == [[7969074168056553668, 5955762262185338209]]
+    arguments = list(inspect.signature(v1.train.sdca_optimizer).parameters)
+    assert arguments[-2:] == ["adaptative", "name"] and len(arguments) == 17
+    with tf.Graph().as_default(), v1.Session() as session:
+        weights = v1.get_variable("w", initializer=[1.0, -0.05], use_resource=False)
+        session.run(v1.global_variables_initializer())
+        session.run(v1.train.sdca_shrink_l1([weights._ref()], l1=0.1, l2=1.0))
+        np.testing.assert_allclose(session.run(weights), [0.9, 0.0])
+
+
+def test_intermediates_are_always_there():
+    for state in (True, False, None):
+        v1.experimental.output_all_intermediates(state)
+        with tf.Graph().as_default(), v1.Session() as session:
+            x = tf.constant(2.0)
+            y = tf.while_loop(lambda y: y < 50.0, lambda y: y * y, [x])[0]
+            assert session.run(v1.gradients(y, x)) == [8 * 2.0**7]
+    v1.experimental.output_all_intermediates(None)
+
+
+def test_names_whose_operations_need_a_gpu():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not pinned"):
+        tf.check_pinned([1.0])
+    given = [tf.zeros(s) for s in ([1, 2, 2, 1], [1, 2, 2, 4], [1, 5], [2, 2, 4])]
+    with pytest.raises(tf.errors.NotFoundError, match="Could not find device for node"):
+        tf.image.generate_bounding_box_proposals(*given)
+
+    @tf.function
+    def traced():
+        return tf.image.generate_bounding_box_proposals(*given)
+
+    boxes, scores = traced.get_concrete_function().structured_outputs
+    assert boxes.shape.as_list() == [1, 300, 4] and scores.shape.as_list() == [1, 300]

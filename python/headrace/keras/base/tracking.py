@@ -8,6 +8,7 @@ from headrace.context import late
 from headrace.context.properties import read_only
 from headrace.framework import data_structures
 from headrace.framework.trackable import _PLAIN, node_of
+from headrace.keras.classes import OfConstructor
 
 _losing = weakref.WeakSet()  # layers that hold losses of a call
 
@@ -62,6 +63,8 @@ def attach_new(node, name, variable):
 
 class Tracking(tf.Module):
     """Base of layers: finds what is assigned to attributes."""
+
+    __signature__ = OfConstructor()
 
     def __new__(cls, *args, **kwargs):
         self = super().__new__(cls)

@@ -2,9 +2,15 @@
 
 import collections
 import csv
+import json
 import math
 import os
+import urllib.parse
+import urllib.request
 
+import numpy as np
+
+from headrace.framework.settings import logging
 from headrace.keras.callback.base import Callback
 from headrace.keras.classes import takes
 
@@ -73,8 +79,8 @@ class CSVLogger(Callback):
 
 
 @takes(
-    "on_epoch_begin=None, on_epoch_end=None, on_train_begin=None, on_train_end=None, "
-    "on_train_batch_begin=None, on_train_batch_end=None, **kwargs"
+    "on_epoch_begin=None, on_epoch_end=None, on_batch_begin=None, on_batch_end=None, "
+    "on_train_begin=None, on_train_end=None, **kwargs"
 )
 class LambdaCallback(Callback):
     """Calls the functions it is given where their names say: on_epoch_end(epoch, logs)."""
@@ -82,6 +88,69 @@ class LambdaCallback(Callback):
     def _before(self, given):
         self.__dict__.update({k: v for k, v in given.items() if v is not None})
         given.clear()
+
+
+class BaseLogger(Callback):
+    """Puts the means of an epoch's batches, by their sizes, into its logs; of
+    `stateful_metrics` the last values."""
+
+    def __init__(self, stateful_metrics=None):
+        super().__init__()
+        self.stateful_metrics = set(stateful_metrics or [])
+
+    def on_epoch_begin(self, epoch, logs=None):
+        """Begins with nothing seen."""
+        self.seen, self.totals = 0, {}
+
+    def on_batch_end(self, batch, logs=None):
+        """Adds the values of a batch of `size` in the logs, 0 where it does not say."""
+        logs = logs or {}
+        size = logs.get("size", 0) * logs.get("num_steps", 1)
+        self.seen += size
+        for name, value in logs.items():
+            if name in self.stateful_metrics:
+                self.totals[name] = value
+            else:
+                self.totals[name] = self.totals.get(name, 0) + value * size
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Writes the means of the metrics that set_params() names into the logs."""
+        for name in self.params["metrics"] if logs is not None else ():
+            if name in self.totals:
+                stateful = name in self.stateful_metrics
+                value = self.totals[name]
+                logs[name] = value if stateful else value / self.seen
+
+
+@takes(
+    "root='http://localhost:9000', path='/publish/epoch/end/', field='data', "
+    "headers=None, send_as_json=False"
+)
+class RemoteMonitor(Callback):
+    """Posts each epoch's logs to a server at root + path: JSON, by itself with
+    `send_as_json`, else as a form's field."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        """Posts {"epoch": epoch, ...logs}; a warning where nobody is there."""
+        sent = {"epoch": epoch}
+        for name, value in (logs or {}).items():
+            sent[name] = value.item() if isinstance(value, _NUMPY) else value
+        text = json.dumps(sent)
+        kind = "json" if self.send_as_json else "x-www-form-urlencoded"
+        if not self.send_as_json:
+            text = urllib.parse.urlencode({self.field: text})
+        headers = {"Content-Type": f"application/{kind}", **(self.headers or {})}
+        url, data = self.root + self.path, text.encode()
+        try:
+            request = urllib.request.Request(url, data, headers)
+            urllib.request.urlopen(request).close()
+        except OSError:
+            logging.warn(
+                f"Warning: could not reach RemoteMonitor root server at {self.root}"
+            )
+
+
+_NUMPY = (np.ndarray, np.generic)
 
 
 class TerminateOnNaN(Callback):

@@ -5,6 +5,8 @@ import time
 
 import numpy as np
 
+from headrace.framework.settings import logging
+from headrace.keras import settings
 from headrace.keras.callback.base import Callback
 from headrace.keras.classes import takes
 
@@ -111,8 +113,7 @@ class Progbar:
     def _show(self, line, finalize):
         back = "\b" * self._line + "\r"
         short = max(self._line - len(line), 0) if self._line else 0
-        sys.stdout.write(back + line + " " * short + ("\n" if finalize else ""))
-        sys.stdout.flush()
+        _show(back + line + " " * short + ("\n" if finalize else ""))
         self._line = len(line)
 
     def _show_summary(self, current, now):
@@ -123,8 +124,16 @@ class Progbar:
         seconds = now - self._start
         line += " -" + self._rate(seconds).replace("/step", "/epoch")
         line += " -" + self._rate(self._per_step(current, now))
-        sys.stdout.write(line + "\n")
+        _show(line + "\n")
+
+
+def _show(text):
+    """Progress on the console, or as a message of the log."""
+    if settings.is_interactive_logging_enabled():
+        sys.stdout.write(text)
         sys.stdout.flush()
+    else:
+        logging.info("%s", text.strip("\b\r\n"))
 
 
 def _number(value):
@@ -204,7 +213,7 @@ class ProgbarLogger(Callback):
         """Begins a line, under "Epoch n/m" where there are several."""
         self._begin()
         if self.verbose and self.epochs > 1:
-            print(f"Epoch {epoch + 1}/{self.epochs}")
+            _show(f"Epoch {epoch + 1}/{self.epochs}\n")
 
     def on_train_batch_end(self, batch, logs=None):
         """Moves the line on."""

@@ -10,6 +10,7 @@ from headrace._load import _headrace
 from headrace.framework.settings import logging
 from headrace.keras import settings
 from headrace.keras.engine import shuffling
+from headrace.keras.engine.dataset_creator import DatasetCreator
 from headrace.keras.utility import Sequence
 
 _DEFAULT_BATCH = 32
@@ -42,6 +43,8 @@ def is_iterable_source(x):
         return False
     if isinstance(x, tf.experimental.ExtensionType):
         return False
+    if isinstance(x, DatasetCreator):
+        return True
     return hasattr(x, "element_spec") or hasattr(x, "__next__") or is_sequence(x)
 
 
@@ -291,13 +294,16 @@ def source(
     """What gives the batches of each epoch."""
     weigh = None if class_weight is None else _weigher(class_weight)
     if is_iterable_source(x):
-        kind = "dataset" if hasattr(x, "element_spec") else "python generator"
+        made = hasattr(x, "element_spec") or isinstance(x, DatasetCreator)
+        kind = "dataset" if made else "python generator"
         kind = "`keras.utils.Sequence`" if is_sequence(x) else kind
         for name, value in (("y", y), ("sample_weight", sample_weight)):
             if value is not None:
                 raise ValueError(
                     f"`{name}` argument is not supported when using {kind} as input."
                 )
+        if isinstance(x, DatasetCreator):
+            x = x._dataset(steps)
         return IterableSource(x, steps, shuffle, weigh)
     if x is None:
         raise ValueError("fit, evaluate and predict need data: x is None")

@@ -24,10 +24,11 @@ class InputLayer(Layer):
         name=None,
         ragged=None,
         type_spec=None,
+        optional=False,
         **kwargs,
     ):
         given = {"input_tensor": input_tensor, "sparse": sparse, "ragged": ragged}
-        given["optional"] = kwargs.pop("optional", False)
+        given["optional"] = optional
         for key, value in given.items():
             if value:
                 raise NotImplementedError(f"InputLayer: {key} is not supported")
@@ -79,7 +80,7 @@ def _check_alone(shape, batch_size, dtype):
 @signatures.taking(
     signatures.from_text(
         "batch_size=None, name=None, dtype=None, sparse=None, tensor=None, "
-        "ragged=None, type_spec=None, **kwargs"
+        "ragged=None, type_spec=None, optional=False, **kwargs"
     )
 )
 def Input(shape=None, **given):

@@ -7,6 +7,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace.context import late, strategies
 from headrace.context.properties import read_only
+from headrace.keras import settings
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
 from headrace.keras.callback.progress import ProgbarLogger
@@ -294,7 +295,7 @@ class Trainer:
             (x, y, sample_weight), validation_data = data_adapter.split(
                 (x, y, sample_weight), validation_split
             )
-        source = data_adapter.source(
+        source = self._source(
             x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight
         )
         callbacks = self._callback_list(
@@ -302,9 +303,8 @@ class Trainer:
         )
         validation = None
         if validation_data is not None:
-            validation = _validation(
-                validation_data, validation_batch_size or batch_size, validation_steps
-            )
+            size = validation_batch_size or batch_size
+            validation = self._validation(validation_data, size, validation_steps)
         self.stop_training = False
         logs = None
         source.begin()
@@ -426,11 +426,20 @@ class Trainer:
         self._assert_compiled()
         if kwargs:
             raise TypeError(f"Invalid keyword arguments: {list(kwargs)}")
-        source = data_adapter.source(
-            x, y, sample_weight, batch_size=batch_size, steps=steps
-        )
+        source = self._source(x, y, sample_weight, batch_size=batch_size, steps=steps)
         callbacks = self._callback_list(callbacks, _verbosity(verbose), source.steps, 1)
         return self._result(self._measure(source, callbacks), return_dict)
+
+    def _source(self, *args, **kwargs):
+        """What gives batches, made in the strategy's scope: it may ask that for them."""
+        with _in_scope(self._keras.strategy):
+            return data_adapter.source(*args, **kwargs)
+
+    def _validation(self, data, batch_size, steps):
+        if data_adapter.is_iterable_source(data):
+            return self._source(data, steps=steps)
+        x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(data)
+        return self._source(x, y, sample_weight, batch_size=batch_size, steps=steps)
 
     def predict(
         self,
@@ -447,7 +456,7 @@ class Trainer:
 
         `x` is as fit() takes it; targets in a dataset are left out.
         """
-        source = data_adapter.source(x, batch_size=batch_size, steps=steps)
+        source = self._source(x, batch_size=batch_size, steps=steps)
         callbacks = self._callback_list(callbacks, _verbosity(verbose), source.steps, 1)
         callbacks.on_predict_begin()
         outputs = self._batches(
@@ -513,7 +522,9 @@ class Trainer:
 
 
 def _verbosity(verbose):
-    return 1 if verbose == "auto" else int(verbose)
+    if verbose == "auto":
+        return 1 if settings.is_interactive_logging_enabled() else 2
+    return int(verbose)
 
 
 def _no_batches(kind):
@@ -552,13 +563,6 @@ def _joined(results):
     leaves = zip(*[tf.nest.flatten(r) for r in results])
     arrays = [np.concatenate([_array(x) for x in column]) for column in leaves]
     return tf.nest.pack_sequence_as(results[0], arrays)
-
-
-def _validation(data, batch_size, steps):
-    if data_adapter.is_iterable_source(data):
-        return data_adapter.source(data, steps=steps)
-    x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(data)
-    return data_adapter.source(x, y, sample_weight, batch_size=batch_size, steps=steps)
 
 
 def _validates(epoch, frequency):

@@ -67,22 +67,38 @@ class ThresholdedReLU(_Elementwise):
         return inputs * tf.cast(inputs > self.theta, inputs.dtype)
 
 
-@takes("axis=-1, **kwargs")
+def masked(scores, mask, robust):
+    """Scores of which softmax leaves what a mask hides next to nothing, or nothing."""
+    if robust:
+        low = tf.constant(scores.dtype.min / 2, scores.dtype)
+        return tf.where(tf.cast(mask, tf.bool), scores, low)
+    low = -65504.0 if scores.dtype == tf.float16 else -1e9
+    return scores + (1.0 - tf.cast(mask, scores.dtype)) * low
+
+
+@takes("axis=-1, robust_masking=False, **kwargs")
 class Softmax(_Elementwise):
-    """Probabilities along an axis; with a mask, over what it shows."""
+    """Probabilities along an axis; with a mask, over what it shows: all others are about
+    0, or with `robust_masking` 0 however large they were."""
+
+    _config_without = ("robust_masking",)
 
     def call(self, inputs, mask=None):
         """Numbers that sum up to 1 along `axis`; about 0 where `mask`, a bool tensor,
         hides.
         """
         if mask is not None:
-            low = -65504.0 if inputs.dtype == tf.float16 else -1e9
-            inputs += (1.0 - tf.cast(mask, inputs.dtype)) * low
+            inputs = masked(inputs, mask, self.robust_masking)
         if isinstance(self.axis, (tuple, list)) and len(self.axis) > 1:
             total = tf.reduce_logsumexp(inputs, axis=self.axis, keepdims=True)
             return tf.exp(inputs - total)
         axis = self.axis[0] if isinstance(self.axis, (tuple, list)) else self.axis
         return tf.nn.softmax(inputs, axis=axis)
+
+    def get_config(self):
+        """A dict of the arguments; robust_masking where it is true."""
+        config = super().get_config()
+        return {**config, "robust_masking": True} if self.robust_masking else config
 
 
 @takes("shared_axes=None, **kwargs", "alpha", before="shared_axes", activity=False)

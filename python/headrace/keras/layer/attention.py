@@ -3,11 +3,10 @@
 from headrace import _api as tf
 from headrace.keras import initializer as initializers
 from headrace.keras.base.base_layer import Layer
+from headrace.keras.layer.advanced_activation import masked
 from headrace.keras.layer.einsum_dense import EinsumDense
 from headrace.keras.layer.noise import Dropout
 from headrace.keras.layer.parts import option_names, takes
-
-_LOW = -1e9
 
 
 def _fresh(option):
@@ -23,8 +22,9 @@ _HIDDEN = ("num_heads", "key_dim", "value_dim", "dropout", "use_bias", "attentio
 
 @takes(
     "num_heads, key_dim, value_dim=None, dropout=0.0, use_bias=True, "
-    "output_shape=None, attention_axes=None, **kwargs",
+    "output_shape=None, attention_axes=None, softmax_robust_masking=False, **kwargs",
     *("kernel", "bias"),
+    before="softmax_robust_masking",
 )
 class MultiHeadAttention(Layer):
     """Attention of several heads, over the steps of [batch, time, features]."""
@@ -32,6 +32,7 @@ class MultiHeadAttention(Layer):
     supports_masking = True
     _config_attributes = {name: f"_{name}" for name in _HIDDEN}
     _config_attributes["output_shape"] = "_output_size"
+    _config_without = ("softmax_robust_masking",)
 
     def _begin(self):
         if self._attention_axes is not None:
@@ -136,14 +137,19 @@ class MultiHeadAttention(Layer):
         out = self._output_dense(tf.einsum(self._mix_equation, shared, v))
         return (out, scores) if return_attention_scores else out
 
+    def get_config(self):
+        """A dict of the arguments; softmax_robust_masking where it is true."""
+        config = super().get_config()
+        more = {"softmax_robust_masking": True} if self.softmax_robust_masking else {}
+        return {**config, **more}
+
     def _shares(self, scores, mask):
         """How much of each key a query sees: softmax over the axes of keys."""
         count = len(self._attention_axes)
         if mask is not None:
             while mask.shape.rank < scores.shape.rank:
                 mask = tf.expand_dims(mask, -2 * count - 1)
-            low = tf.float16.min if scores.dtype == tf.float16 else _LOW
-            scores = scores + (1.0 - tf.cast(mask, scores.dtype)) * low
+            scores = masked(scores, mask, self.softmax_robust_masking)
         if count == 1:
             return tf.nn.softmax(scores)
         axes = list(range(-count, 0))

@@ -9,6 +9,7 @@ from headrace.keras.classes import add_classes
 from headrace.keras.layer.parts import takes
 
 
+@takes("**kwargs")
 class _Merge(Layer):
     """Joins a list of tensors, element by element."""
 

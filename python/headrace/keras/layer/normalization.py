@@ -217,7 +217,11 @@ class LayerNormalization(Weighted, Layer):
         )
 
 
-@takes("groups=32, axis=-1, epsilon=1e-3, **kwargs")
+@takes(
+    "groups=32, axis=-1, epsilon=1e-3, center=True, scale=True, **kwargs",
+    *("beta", "gamma"),
+    activity=False,
+)
 class GroupNormalization(LayerNormalization):
     """Normalizes groups of channels."""
 

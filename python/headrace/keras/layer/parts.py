@@ -23,11 +23,14 @@ _INITIALIZERS |= dict.fromkeys(("bias", "beta", "alpha", "moving_mean"), "zeros"
 _INITIALIZERS |= dict.fromkeys(("gamma", "moving_variance"), "ones")
 
 
-def takes(text, *weights, initialized=(), before="kwargs", activity=True, **fixed):
+def takes(
+    text, *weights, initialized=(), before="kwargs", activity=True, between="", **fixed
+):
     """classes.takes() for layers: adds the parameters of `weights` to those in the text.
 
     Of those in `initialized` there is an initializer only. They come before the
-    parameter `before`; with `activity` the activity_regularizer is among them.
+    parameter `before`, those of the text `between` behind the initializers; with
+    `activity` the activity_regularizer is among them.
     """
     names = [
         name
@@ -43,7 +46,10 @@ def takes(text, *weights, initialized=(), before="kwargs", activity=True, **fixe
     def decorate(cls):
         parameters = signatures.from_text(f"self, {text}")
         place = [p.name for p in parameters].index(before)
-        parameters[place:place] = map(of, names)
+        added = [of(name) for name in names]
+        middle = len(weights) + len(initialized)
+        added[middle:middle] = signatures.from_text(between)
+        parameters[place:place] = added
         return with_constructor(cls, parameters, fixed, {"activity_regularizer"})
 
     return decorate

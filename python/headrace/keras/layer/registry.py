@@ -29,8 +29,8 @@ def _all():
     return _classes
 
 
-def deserialize(config, custom_objects=None):
-    """The layer of a configuration."""
+def deserialize(config, custom_objects=None, use_legacy_format=False):
+    """The layer of a configuration, of either format."""
     return serialization.deserialize(config, _all(), "layer", custom_objects)
 
 
@@ -44,4 +44,4 @@ def around(cls, config, custom_objects, *inner):
     return cls(**{**config, **layers})
 
 
-serialize = serialization.serialize
+serialize = serialization.serializer("layer")

@@ -35,6 +35,10 @@ class Metric(Layer):
         super().__init__(name=name, dtype=dtype, **kwargs)
         self.built = True
 
+    def __repr__(self):
+        given = ",".join(f"{k}={v}" for k, v in self.get_config().items())
+        return f"{type(self).__name__}({given})"
+
     def __call__(self, *args, **kwargs):
         """Updates the state and gives the result."""
         update = in_graph(self.update_state)(*args, **kwargs)

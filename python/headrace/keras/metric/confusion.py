@@ -81,13 +81,16 @@ class _Counts(Metric):
         return tf.math.divide_no_nan(part, part + other)
 
 
-def confusion(y_true, y_pred, thresholds, weight=None):
-    """{"tp", "fp", "tn", "fn"}: weighted counts at each threshold."""
-    label = tf.reshape(tf.cast(y_true, tf.bool), [1, -1])
-    score = tf.reshape(y_pred, [1, -1])
-    limits = tf.reshape(tf.constant(thresholds, y_pred.dtype), [-1, 1])
+def confusion(y_true, y_pred, thresholds, weight=None, columns=()):
+    """{"tp", "fp", "tn", "fn"}: weighted counts at each threshold; with `columns`,
+    (their number,), those of each column."""
+    rows = [1, -1, *columns]
+    label = tf.reshape(tf.cast(y_true, tf.bool), rows)
+    score = tf.reshape(y_pred, rows)
+    limits = [-1] + [1] * (len(rows) - 1)
+    limits = tf.reshape(tf.constant(thresholds, y_pred.dtype), limits)
     positive = score > limits
-    weight = None if weight is None else tf.reshape(weight, [1, -1])
+    weight = None if weight is None else tf.reshape(weight, rows)
 
     def count(a, b):
         hits = tf.cast(tf.logical_and(a, b), y_pred.dtype)
@@ -117,7 +120,7 @@ def interpolated_pr(tp, fp, fn):
     )
     area = slope * (gain + offset * tf.math.log(ratio))
     whole = tf.maximum(tp[1:] + fn[1:], 0)
-    return tf.reduce_sum(tf.math.divide_no_nan(area, whole))
+    return tf.reduce_sum(tf.math.divide_no_nan(area, whole), axis=0)
 
 
 def area(x, y, method):
@@ -129,7 +132,7 @@ def area(x, y, method):
         heights = pick(first, second)
     else:
         heights = (first + second) / 2.0
-    return tf.reduce_sum((x[:-1] - x[1:]) * heights)
+    return tf.reduce_sum((x[:-1] - x[1:]) * heights, axis=0)
 
 
 def _only_top(y_pred, k):
@@ -140,7 +143,7 @@ def _only_top(y_pred, k):
     return y_pred * kept + low * (1.0 - kept)
 
 
-@takes("thresholds=None, name=None, dtype=None, **kwargs")
+@takes("thresholds=None, name=None, dtype=None")
 class _OneCount(_Counts):
     _config_without = ("top_k", "class_id")
 
@@ -198,13 +201,23 @@ class Recall(_Counts):
     "label_weights=None, from_logits=False"
 )
 class AUC(Metric):
-    """The area under the ROC or precision-recall curve, by trapezoids."""
+    """The area under the ROC or precision-recall curve, by trapezoids.
+
+    With `multi_label` the mean of each column's area, by `label_weights` if given;
+    without, these weigh the columns' elements.
+    """
 
     _config_without = ("thresholds",)
 
     def _begin(self):
-        if self.multi_label or self.num_labels or self.label_weights is not None:
-            raise NotImplementedError("AUC: multi_label is not supported")
+        if self.num_labels and not self.multi_label:
+            raise ValueError("`num_labels` is needed only when `multi_label` is True.")
+        if self.label_weights is not None:
+            self.label_weights = np.asarray(self.label_weights, "float32")
+            tf.debugging.assert_non_negative(
+                self.label_weights,
+                message="All values of `label_weights` must be non-negative.",
+            )
         if self.curve not in ("ROC", "PR"):
             raise ValueError(f"Invalid AUC curve value: {self.curve}.")
         method, count = self.summation_method, self.num_thresholds
@@ -221,27 +234,72 @@ class AUC(Metric):
             inner = [(i + 1) / (count - 1) for i in range(count - 2)]
         self.num_thresholds = len(inner) + 2
         self._limits = np.array([-1e-7, *inner, 1.0 + 1e-7])
+        self._columns = None
+        if self.num_labels or not self.multi_label:
+            self._make([self.num_labels] if self.multi_label else [])
+
+    def _make(self, columns):
         for label in _NAMES.values():
-            weight = self.add_weight(label, shape=(self.num_thresholds,))
+            weight = self.add_weight(label, shape=(self.num_thresholds, *columns))
             setattr(self, label, weight)
+        self._columns = columns
+
+    def _check_columns(self, shape):
+        """Makes or checks the counts of predictions of that shape."""
+        if self.multi_label and shape.rank != 2:
+            raise ValueError(
+                "`y_pred` must have rank 2 when `multi_label=True`. Found rank "
+                f"{shape.rank}. Full shape received for `y_pred`: {shape}"
+            )
+        if self._columns is None:
+            with tf.init_scope():
+                self._make([shape[-1]])
+        wanted = [*self._columns]
+        if self.label_weights is not None:
+            wanted.append(len(self.label_weights))
+        if any(n != shape[-1] for n in wanted):
+            raise ValueError(
+                f"Number of labels is not consistent: predictions have {shape[-1]}, "
+                f"`num_labels` is {self.num_labels}, `label_weights` are "
+                f"{self.label_weights}"
+            )
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         """Adds the counts of a batch at each of the thresholds.
 
         `y_true` is 0 or 1, of as many elements as `y_pred`, which is in [0, 1], or any
-        number with from_logits.
+        number with from_logits. With multi_label it is [samples, labels].
         """
         y_pred = tf.cast(y_pred, self._dtype)
         if self.from_logits:
             y_pred = tf.sigmoid(y_pred)
         y_true = tf.reshape(tf.cast(y_true, self._dtype), tf.shape(y_pred))
+        self._check_columns(y_pred.shape)
         weight = _weights(sample_weight, y_pred, self._dtype)
-        counts = confusion(y_true, y_pred, self._limits.tolist(), weight)
+        if self.label_weights is not None and not self.multi_label:
+            weight = self._label_weights() * (
+                tf.ones_like(y_pred) if weight is None else weight
+            )
+        limits = self._limits.tolist()
+        counts = confusion(y_true, y_pred, limits, weight, self._columns)
         for part, label in _NAMES.items():
             getattr(self, label).assign_add(counts[part])
 
+    def _label_weights(self):
+        return tf.constant(self.label_weights, self._dtype)
+
     def result(self):
         """The area: a scalar, the sum of the strips between neighbouring thresholds."""
+        areas = self._areas()
+        if not self.multi_label:
+            return areas
+        if self.label_weights is None:
+            return tf.reduce_mean(areas)
+        weights = self._label_weights()
+        total = tf.reduce_sum(areas * weights)
+        return tf.math.divide_no_nan(total, tf.reduce_sum(weights))
+
+    def _areas(self):
         tp, tn, fp, fn = (getattr(self, name)._read() for name in _NAMES.values())
         if self.curve == "PR" and self.summation_method == "interpolation":
             return interpolated_pr(tp, fp, fn)
@@ -253,5 +311,8 @@ class AUC(Metric):
         return area(x, y, self.summation_method)
 
     def get_config(self):
-        """A dict of the arguments; multi_label is always False."""
-        return super().get_config()
+        """A dict of the arguments, `thresholds` among them where they were given."""
+        config = super().get_config()
+        if self.thresholds is not None:
+            config["thresholds"] = sorted(self.thresholds)
+        return config

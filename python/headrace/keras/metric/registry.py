@@ -2,10 +2,18 @@
 
 from headrace.keras import loss as losses
 from headrace.keras import serialization
-from headrace.keras.metric import accuracy, base, confusion, overlap, reductions, scores
+from headrace.keras.metric import (
+    accuracy,
+    base,
+    confusion,
+    overlap,
+    reductions,
+    regression,
+    scores,
+)
 
 _CLASSES = {"Metric": base.Metric}
-for _module in (reductions, accuracy, confusion, overlap, scores):
+for _module in (reductions, accuracy, confusion, overlap, scores, regression):
     _CLASSES.update(serialization.classes_of(vars(_module), base.Metric))
 NAMES = serialization.functions_of(losses.NAMES)
 NAMES.update(serialization.functions_of(vars(accuracy)))

@@ -175,6 +175,8 @@ class BaseOptimizer(AutoTrackable):
                 "Cannot set `iterations` to a new Variable after the Optimizer weights "
                 "have been created."
             )
+        if not isinstance(variable, tf.Variable):
+            variable = self._new_variable(variable, "iteration", tf.int64)
         self._attach_step(variable)
 
     def _rate(self, dtype=tf.float32):
@@ -197,6 +199,10 @@ class BaseOptimizer(AutoTrackable):
         if callable(value) and not isinstance(value, tf.Variable):
             value = value()
         return tf.cast(value, dtype)
+
+    def _power(self, name, dtype, step):
+        """A hyper-parameter, rounded to 32 bits, to the power of a step."""
+        return tf.pow(BaseOptimizer._value(self, name, dtype), step)
 
     # --- slots ---
 
@@ -424,7 +430,9 @@ class BaseOptimizer(AutoTrackable):
 
     def _update_sparse(self, gradient, variable, slots, known):
         """Gradients of rows; by default as a whole tensor."""
-        self._update(tf.convert_to_tensor(gradient), variable, slots, known)
+        size = tf.shape(variable, gradient.indices.dtype)
+        whole = tf.IndexedSlices(gradient.values, gradient.indices, size)
+        self._update(tf.convert_to_tensor(whole), variable, slots, known)
 
     # --- all values ---
 

@@ -2,22 +2,21 @@
 
 from headrace import _api as tf
 from headrace.framework.settings import logging
+from headrace.framework.support import signatures
 from headrace.framework.trackable import node_of
 from headrace.keras.classes import add_classes
-from headrace.keras.optimizer import nadam, rules  # noqa: F401 (in the table)
+from headrace.keras.optimizer import nadam, newer, rules  # noqa: F401 (in the table)
 from headrace.keras.optimizer.base import BaseOptimizer
 from headrace.keras.optimizer.schedule import LearningRateSchedule
 
-_COMMON = {
-    "weight_decay": None,
-    "clipnorm": None,
-    "global_clipnorm": None,
-    "clipvalue": None,
-    "use_ema": False,
-    "ema_momentum": 0.99,
-    "ema_overwrite_frequency": None,
-    "jit_compile": False,
-}
+_PARAMETERS = signatures.from_text(
+    "weight_decay=None, clipnorm=None, clipvalue=None, global_clipnorm=None, "
+    "use_ema=False, ema_momentum=0.99, ema_overwrite_frequency=None, jit_compile=True"
+)
+# In the order of configurations.
+_COMMON = ("weight_decay", "clipnorm", "global_clipnorm", "clipvalue", "use_ema")
+_COMMON += ("ema_momentum", "ema_overwrite_frequency", "jit_compile")
+_DEFAULTS = {p.name: p.default for p in _PARAMETERS}
 
 
 def _deprecated(name, argument, value):
@@ -44,7 +43,7 @@ class Optimizer(BaseOptimizer):
     _defaults = {}
 
     def _set_up(self, name, learning_rate, hypers, common):
-        common = {**_COMMON, **self._defaults, **common}
+        common = {**_DEFAULTS, **self._defaults, **common}
         for old in ("decay", "lr"):
             if old in common:
                 common.update(_deprecated(name, old, common.pop(old)))
@@ -61,7 +60,7 @@ class Optimizer(BaseOptimizer):
         BaseOptimizer.__init__(
             self, name, learning_rate, hypers, limits, common["weight_decay"]
         )
-        self.jit_compile = common["jit_compile"]
+        self.jit_compile = False  # as upstream's where there is no GPU
         self.use_ema = common["use_ema"]
         self.ema_momentum = common["ema_momentum"]
         self.ema_overwrite_frequency = common["ema_overwrite_frequency"]
@@ -80,6 +79,22 @@ class Optimizer(BaseOptimizer):
                 "`ema_overwrite_frequency` must be an integer > 1 or None. Received: "
                 f"ema_overwrite_frequency={often}"
             )
+
+    def _value(self, name, dtype):
+        """A hyper-parameter as a tensor, in float64 as exact as it was given, which its
+        variable of 32 bits is not."""
+        if dtype != tf.float64:
+            return super()._value(name, dtype)
+        return self._as_given(name, dtype, lambda value: value)
+
+    def _as_given(self, name, dtype, function):
+        """function(a hyper-parameter), of the number that was given if it is that yet."""
+        found, given = BaseOptimizer._value(self, name, dtype), self._hypers[name]
+        if not isinstance(given, (int, float)):
+            return function(found)
+        kept = tf.cast(tf.constant(given, tf.float32), dtype)
+        exact = tf.constant(function(given), dtype)
+        return tf.where(found == kept, exact, function(found))
 
     # --- the learning rate of a schedule ---
 
@@ -156,8 +171,8 @@ class Optimizer(BaseOptimizer):
     def _update(self, gradient, variable, slots, known):
         self.update_step(gradient, variable)
 
-    def __init__(self, name="Optimizer", learning_rate=0.0, **kwargs):
-        self._set_up(name, learning_rate, {}, kwargs)
+    def __init__(self, name, weight_decay=0, **kwargs):
+        self._set_up(name, 0.0, {}, {"weight_decay": weight_decay, **kwargs})
 
     def add_variable_from_reference(
         self, model_variable, variable_name, shape=None, initial_value=None
@@ -211,7 +226,47 @@ class SGD(rules.SGDRule, Optimizer):
 
 
 class Adam(rules.AdamRule, Optimizer):
-    """Steps by running means of the gradient and its square."""
+    """Steps by running means of the gradient and its square; with `adaptive_epsilon`
+    epsilon is that of the paper's first algorithm, which grows with the steps."""
+
+    __init__ = rules.takes(
+        "learning_rate=0.001, beta_1=0.9, beta_2=0.999, epsilon=1e-7, "
+        "adaptive_epsilon=False, amsgrad=False, name='Adam'"
+    )
+
+    def _set_up(self, name, learning_rate, hypers, common):
+        adaptive = common.pop("adaptive_epsilon", False)
+        super()._set_up(name, learning_rate, hypers, common)
+        self.adaptive_epsilon = adaptive
+
+    def _coefficients(self, dtype):
+        known = super()._coefficients(dtype)
+        if self.adaptive_epsilon:
+            known["epsilon"] *= tf.sqrt(1.0 - known["beta2_power"])
+        return known
+
+    def _update(self, gradient, variable, slots, known):
+        if variable.dtype.size > 2:
+            super()._update(gradient, variable, slots, known)
+            return
+        # Each step is rounded to 16 bits, as upstream's are.
+        m, v = slots["m"], slots["v"]
+        left = [
+            self._as_given(name, variable.dtype, lambda beta: 1.0 - beta)
+            for name in ("beta_1", "beta_2")
+        ]
+        m.assign_add((gradient - m) * left[0], read_value=False)
+        v.assign_add((gradient * gradient - v) * left[1], read_value=False)
+        mean = v._read()
+        if self.amsgrad:
+            slots["vhat"].assign(
+                tf.maximum(slots["vhat"]._read(), mean), read_value=False
+            )
+            mean = slots["vhat"]._read()
+        rate = known["lr"] * tf.sqrt(1.0 - known["beta2_power"])
+        rate /= 1.0 - known["beta1_power"]
+        step = m._read() * rate / (tf.sqrt(mean) + known["epsilon"])
+        variable.assign_sub(step, read_value=False)
 
 
 class AdamW(Adam):
@@ -243,8 +298,30 @@ Adamax(rules.AdamaxRule, Optimizer)
     Adam with the largest gradient in place of the mean square.
 Nadam(nadam.NadamRule, Optimizer)
     Adam with Nesterov's momentum.
+Lion(newer.LionRule, Optimizer)
+    Steps by the sign of a running mean of the gradient.
+Adafactor(newer.AdafactorRule, Optimizer)
+    Adam with little memory: of a matrix's squares the means of rows and columns.
 """,
 )
 
 NAMES = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl", "Adadelta", "Adamax")
-NAMES += ("Nadam",)
+NAMES += ("Nadam", "Lion", "Adafactor")
+
+
+def _spell_out(cls):
+    """Gives the constructor of a class what all optimizers take, by name."""
+    init, own = cls.__init__, signatures.parameters_of(cls.__init__)
+    names = [p.name for p in own]
+    place = names.index("name" if cls is not Optimizer else "kwargs")
+    own[place:place] = [
+        p.replace(default=cls._defaults.get(p.name, p.default))
+        for p in _PARAMETERS
+        if p.name not in names
+    ]
+    cls.__init__ = signatures.function_of(init, own, init)
+    cls.__init__.__qualname__ = f"{cls.__name__}.__init__"
+
+
+for _cls in (Optimizer, *map(globals().get, NAMES)):
+    _spell_out(_cls)

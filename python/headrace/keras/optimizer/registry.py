@@ -14,7 +14,7 @@ def add(name, cls):
     _CLASSES[name.lower()] = cls
 
 
-def deserialize(config, custom_objects=None, **kwargs):
+def deserialize(config, custom_objects=None, use_legacy_format=False, **kwargs):
     """The optimizer of a configuration; a class of a room of its own stays there."""
     if isinstance(config, dict):
         room = _ROOMS.get(str(config.get("module")).rpartition(".")[2])
@@ -43,4 +43,4 @@ def get(identifier, **kwargs):
     raise ValueError(f"Could not interpret optimizer identifier: {identifier}")
 
 
-serialize = serialization.serialize
+serialize = serialization.serializer("optimizer")

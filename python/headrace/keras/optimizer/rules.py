@@ -127,7 +127,9 @@ def _with_betas(rule, dtype, powers):
     step = tf.cast(rule.iterations._read() + 1, dtype)
     known = {"lr": rule._rate(dtype), "epsilon": tf.constant(rule.epsilon, dtype)}
     known["beta1"], known["beta2"] = (rule._value(n, dtype) for n in rule._config_names)
-    known.update({f"{name}_power": tf.pow(known[name], step) for name in powers})
+    for name, hyper in zip(("beta1", "beta2"), rule._config_names):
+        if name in powers:
+            known[f"{name}_power"] = rule._power(hyper, dtype, step)
     return known
 
 

@@ -165,4 +165,4 @@ class CosineDecayRestarts(LearningRateSchedule):
 
 _CLASSES = serialization.classes_of(globals(), LearningRateSchedule)
 _, deserialize = serialization.getter(_CLASSES, "decay")
-serialize = serialization.serialize
+serialize = serialization.serializer("learning_rate_schedule")

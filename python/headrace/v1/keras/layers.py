@@ -1,46 +1,44 @@
 """tf.compat.v1.keras.layers that differ from those of tf.keras."""
 
+from headrace.keras.classes import add_classes, with_defaults
 from headrace.keras.layer import normalization
 from headrace.keras.layer.rnn import cells, recurrent
+from headrace.keras.layer.rnn.recurrent import layer_init
 
 
-class _HardSigmoid:
-    """Gates by hard_sigmoid unless told otherwise, as Keras 1's."""
-
-    def __init__(self, units, activation="tanh", *args, **kwargs):
-        if not args:
-            kwargs.setdefault("recurrent_activation", "hard_sigmoid")
-        super().__init__(units, activation, *args, **kwargs)
-
-
-class LSTMCell(_HardSigmoid, cells.LSTMCell):
-    """One step of an LSTM; gates by hard_sigmoid."""
-
-
-class GRUCell(_HardSigmoid, cells.GRUCell):
-    """One step of a GRU; gates by hard_sigmoid, reset before the product."""
-
-    def __init__(self, units, *args, reset_after=False, **kwargs):
-        super().__init__(units, *args, reset_after=reset_after, **kwargs)
+_HARD = {"recurrent_activation": "hard_sigmoid"}
 
 
 class _Layer:
     """A recurrent layer that says the implementation of TensorFlow 1's."""
 
-    def __init__(self, units, *args, **kwargs):
-        super().__init__(units, *args, **{"implementation": 1, **kwargs})
+    def __init__(self, **kwargs):
+        super().__init__(**{"implementation": 1, **kwargs})
 
 
-class LSTM(_Layer, recurrent.LSTM):
-    """Long short-term memory: [batch, steps, features] to [batch, (steps,) units]."""
+def _around(cell, loop="unroll=False"):
+    """What a row says of its cell."""
+    return {"_cell_class": cell, "__init__": layer_init(_Layer, cell, loop)}
 
-    _cell_class = LSTMCell
 
-
-class GRU(_Layer, recurrent.GRU):
-    """Gated recurrent units: [batch, steps, features] to [batch, (steps,) units]."""
-
-    _cell_class = GRUCell
+add_classes(
+    globals(),
+    """
+LSTMCell(cells.LSTMCell, __init__=with_defaults(cells.LSTMCell, **_HARD))
+    One step of an LSTM; gates by hard_sigmoid.
+GRUCell(cells.GRUCell, __init__=with_defaults(cells.GRUCell, reset_after=False, **_HARD))
+    One step of a GRU; gates by hard_sigmoid, reset before the product.
+""",
+)
+add_classes(
+    globals(),
+    """
+LSTM(_Layer, recurrent.LSTM, **_around(LSTMCell))
+    Long short-term memory: [batch, steps, features] to [batch, (steps,) units].
+GRU(_Layer, recurrent.GRU, **_around(GRUCell, "unroll=False, reset_after=False"))
+    Gated recurrent units: [batch, steps, features] to [batch, (steps,) units].
+""",
+)
 
 
 class BatchNormalization(normalization.BatchNormalization):

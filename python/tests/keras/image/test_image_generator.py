@@ -191,7 +191,10 @@ def test_fit_and_standardize():
 
 def test_model_fits_batches():
     model = tf.keras.Sequential(
-        [tf.keras.layers.Flatten(input_shape=(5, 6, 3)), tf.keras.layers.Dense(1)]
+        [
+            tf.keras.layers.Flatten(input_shape=(5, 6, 3)),
+            tf.keras.layers.Dense(1, kernel_initializer="zeros"),
+        ]
     )
     model.compile("sgd", "mse")
     batches = I.ImageDataGenerator(rescale=1 / 255.0).flow(

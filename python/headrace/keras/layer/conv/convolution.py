@@ -1,9 +1,10 @@
 """Convolutions."""
 
 from headrace import _api as tf
+from headrace.framework.support import signatures
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.classes import add_classes
+from headrace.keras.classes import add_classes, with_defaults
 from headrace.keras.layer.parts import Weighted, takes, tuple_of
 
 
@@ -17,6 +18,9 @@ def output_length(size, kernel, padding, stride, dilation=1):
     return (size - reach + stride) // stride
 
 
+LAST = {"data_format": "channels_last"}
+
+
 def check_padding(given, known):
     """ValueError for a padding that is none of some names."""
     if given.lower() not in known:
@@ -26,10 +30,32 @@ def check_padding(given, known):
         )
 
 
+_PER_AXIS = ("pool_size", "strides", "dilation_rate", "size", "padding", "cropping")
+
+
+def of_axes(base, rank):
+    """{parameter: default} of those of a class that have one value for all axes."""
+    found = {}
+    for p in signatures.parameters_of(base.__init__):
+        one = p.default[0] if isinstance(p.default, tuple) else p.default
+        if p.name in _PER_AXIS and isinstance(one, (int, tuple)):
+            found[p.name] = one if rank == 1 else (one,) * rank
+    return found
+
+
 class OnSpace(Layer):
     """What works on `rank` axes of space, which the data format places."""
 
     rank = 2
+    _defaults = {}  # those of parameters that differ from the base's
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "rank" in vars(cls) and "__init__" not in vars(cls):
+            base = cls.__mro__[1]
+            changed = {**of_axes(base, cls.rank), **cls._defaults}
+            cls.__init__ = with_defaults(base, **changed)
+            cls.__init__.__qualname__ = f"{cls.__name__}.__init__"
 
     def _first(self):
         """The first of the axes."""
@@ -183,7 +209,7 @@ class _Convolution(Weighted, OnWindows):
 add_classes(
     globals(),
     """
-Conv1D(_Convolution, rank=1, _paddings=("valid", "same", "causal"))
+Conv1D(_Convolution, rank=1, _paddings=("valid", "same", "causal"), _defaults=LAST)
     A convolution over time.
 Conv2D(_Convolution, rank=2)
     A convolution over images.

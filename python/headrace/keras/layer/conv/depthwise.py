@@ -40,8 +40,8 @@ class _OfChannels(_Convolution):
 
 
 @takes(
-    "kernel_size, strides=1, padding='valid', depth_multiplier=1, data_format=None, "
-    "dilation_rate=1, activation=None, use_bias=True, **kwargs",
+    "kernel_size, strides=(1, 1), padding='valid', depth_multiplier=1, "
+    "data_format=None, dilation_rate=(1, 1), activation=None, use_bias=True, **kwargs",
     *("depthwise", "bias"),
     filters=None,
 )
@@ -66,8 +66,8 @@ class DepthwiseConv2D(_OfChannels):
 
 
 @takes(
-    "filters, kernel_size, strides=1, padding='valid', data_format=None, "
-    "dilation_rate=1, depth_multiplier=1, activation=None, use_bias=True, **kwargs",
+    "filters, kernel_size, strides=(1, 1), padding='valid', data_format=None, "
+    "dilation_rate=(1, 1), depth_multiplier=1, activation=None, use_bias=True, **kwargs",
     *("depthwise", "pointwise", "bias"),
 )
 class SeparableConv2D(_OfChannels):

@@ -78,7 +78,7 @@ def _one_pair(value, name):
     return (tuple_of(value, 2, name, allow_zero=True),)
 
 
-@takes("cropping=1, data_format=None, **kwargs")
+@takes("cropping=((1, 1),), data_format=None, **kwargs")
 class _Cropping(_OfAxes):
     def _length(self, size, axis):
         return max(size - sum(self.cropping[axis]), 0)
@@ -149,7 +149,7 @@ class _UpSampling(_OfAxes):
 _RESIZES = ("bilinear", "bicubic", "area", "lanczos3", "lanczos5", "gaussian")
 
 
-@takes("size=2, data_format=None, interpolation='nearest', **kwargs")
+@takes("size=(2, 2), data_format=None, interpolation='nearest', **kwargs")
 class UpSampling2D(_UpSampling):
     """Repeats rows and columns, or interpolates between them."""
 

@@ -5,6 +5,7 @@ from headrace.framework import execution
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
 from headrace.keras.layer.conv.convolution import (
+    LAST,
     OnSpace,
     OnWindows,
     check_padding,
@@ -78,6 +79,7 @@ class _GlobalAverage(_GlobalPooling):
     _reduce = staticmethod(tf.reduce_mean)
 
 
+@takes("data_format='channels_last', **kwargs")
 class GlobalAveragePooling1D(_GlobalAverage):
     """The mean over time, of what the mask shows."""
 
@@ -103,19 +105,19 @@ class GlobalAveragePooling1D(_GlobalAverage):
 add_classes(
     globals(),
     """
-MaxPooling1D(_Max, rank=1)
+MaxPooling1D(_Max, rank=1, _defaults=LAST)
     The largest of each window of steps: [batch, steps, channels].
 MaxPooling2D(_Max, rank=2, _named=True)
     The largest of each window of an image.
 MaxPooling3D(_Max, rank=3)
     The largest of each window of a volume.
-AveragePooling1D(_Average, rank=1)
+AveragePooling1D(_Average, rank=1, _defaults=LAST)
     The mean of each window of steps: [batch, steps, channels].
 AveragePooling2D(_Average, rank=2)
     The mean of each window of an image.
 AveragePooling3D(_Average, rank=3)
     The mean of each window of a volume.
-GlobalMaxPooling1D(_GlobalMax, rank=1)
+GlobalMaxPooling1D(_GlobalMax, rank=1, _defaults=LAST)
     The largest of all steps: [batch, channels].
 GlobalMaxPooling2D(_GlobalMax, rank=2)
     The largest of all places of an image: [batch, channels].

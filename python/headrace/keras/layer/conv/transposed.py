@@ -88,8 +88,7 @@ class Conv3DTranspose(_Transposed):
     rank = 3
     _config_without = ("dilation_rate",)
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def _begin(self):
         if self.dilation_rate != (1, 1, 1):
             raise NotImplementedError(
                 f"Conv3DTranspose: dilation_rate={self.dilation_rate}"

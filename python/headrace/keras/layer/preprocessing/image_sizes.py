@@ -8,23 +8,23 @@ METHODS = ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5")
 METHODS += ("gaussian", "mitchellcubic")
 
 
-def smart_resize(images, size, interpolation="bilinear"):
+def smart_resize(x, size, interpolation="bilinear"):
     """Images of a size, cut around the middle where their sides' ratio is another."""
-    images = tf.convert_to_tensor(images)
-    rank = images.shape.rank
+    x = tf.convert_to_tensor(x)
+    rank = x.shape.rank
     if rank not in (3, 4):
         raise ValueError(
             "Expected an image array with shape `(height, width, channels)`, or "
             f"`(batch_size, height, width, channels)`, but got input with incorrect "
-            f"rank, of shape {images.shape}."
+            f"rank, of shape {x.shape}."
         )
-    rows, cols = sides_of(images)
+    rows, cols = sides_of(x)
     wanted_rows, wanted_cols = size
     keep_rows = _minimum(_scaled(cols, wanted_rows, wanted_cols), rows)
     keep_cols = _minimum(_scaled(rows, wanted_cols, wanted_rows), cols)
     top, left = (rows - keep_rows) // 2, (cols - keep_cols) // 2
-    images = images[..., top : top + keep_rows, left : left + keep_cols, :]
-    return tf.image.resize(images, size, interpolation)
+    x = x[..., top : top + keep_rows, left : left + keep_cols, :]
+    return tf.image.resize(x, size, interpolation)
 
 
 def sides_of(images):

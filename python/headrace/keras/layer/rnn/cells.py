@@ -11,6 +11,9 @@ from headrace.keras.layer import registry
 from headrace.keras.layer.parts import Weighted, takes, times_kernel
 
 
+_WEIGHTS = ("kernel", "recurrent", "bias")
+
+
 def within_one(share):
     """A share to drop: a number from 0 to 1."""
     return min(1.0, max(0.0, share))
@@ -19,7 +22,7 @@ def within_one(share):
 @takes(
     "units, activation='tanh', recurrent_activation=None, use_bias=True, "
     "dropout=0.0, recurrent_dropout=0.0, **kwargs",
-    *("kernel", "recurrent", "bias"),
+    *_WEIGHTS,
     before="dropout",
     activity=False,
 )
@@ -126,6 +129,13 @@ def _dropped(state, drop):
     return state if drop is None else state * drop
 
 
+@takes(
+    "units, activation='tanh', use_bias=True, dropout=0.0, recurrent_dropout=0.0, "
+    "**kwargs",
+    *_WEIGHTS,
+    before="dropout",
+    activity=False,
+)
 class SimpleRNNCell(_Cell):
     """activation(x @ kernel + h @ recurrent_kernel + bias)."""
 
@@ -153,7 +163,11 @@ def new_lstm_bias(cell, units):
 
 @takes(
     "units, activation='tanh', recurrent_activation='sigmoid', use_bias=True, "
-    "unit_forget_bias=True, **kwargs"
+    "dropout=0.0, recurrent_dropout=0.0, **kwargs",
+    *_WEIGHTS,
+    between="unit_forget_bias=True",
+    before="dropout",
+    activity=False,
 )
 class LSTMCell(_Cell):
     """Long short-term memory; gates in the order input, forget, cell, output."""
@@ -185,7 +199,10 @@ def lstm_step(cell, z, c, axis):
 
 @takes(
     "units, activation='tanh', recurrent_activation='sigmoid', use_bias=True, "
-    "reset_after=True, **kwargs"
+    "dropout=0.0, recurrent_dropout=0.0, reset_after=True, **kwargs",
+    *_WEIGHTS,
+    before="dropout",
+    activity=False,
 )
 class GRUCell(_Cell):
     """Gated recurrent unit; gates in the order update, reset, candidate."""

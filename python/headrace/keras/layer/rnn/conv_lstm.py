@@ -3,10 +3,10 @@
 from headrace import _api as tf
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.classes import add_classes
-from headrace.keras.layer.conv.convolution import OnWindows
+from headrace.keras.layer.conv.convolution import OnWindows, of_axes
 from headrace.keras.layer.parts import Weighted, takes
 from headrace.keras.layer.rnn import cells
-from headrace.keras.layer.rnn.recurrent import _WithCell
+from headrace.keras.layer.rnn.recurrent import _WithCell, layer_init
 
 _CONVOLUTIONS = (tf.nn.conv1d, tf.nn.conv2d, tf.nn.conv3d)
 
@@ -115,18 +115,18 @@ class _ConvLSTM(_WithCell):
     _names_cell = False
     _says_implementation = False
 
-    def __init__(self, filters, kernel_size, *args, **kwargs):
+    def __init__(self, **kwargs):
         if kwargs.pop("unroll", False):
             raise TypeError(
                 "Unrolling is not possible with convolutional RNNs. Received: unroll=True"
             )
         if kwargs.pop("time_major", False):
             raise NotImplementedError(f"{type(self).__name__}: time_major=True")
-        super().__init__(filters, kernel_size, *args, **kwargs)
+        super().__init__(**kwargs)
         self.input_spec = InputSpec(ndim=self.rank + 3)
 
-    def _cell_class(self, *args, **kwargs):
-        return ConvLSTMCell(self.rank, *args, **kwargs)
+    def _cell_class(self, **kwargs):
+        return ConvLSTMCell(self.rank, **kwargs)
 
     def _initial_states(self, inputs):
         if self.stateful:
@@ -164,14 +164,25 @@ class _ConvLSTM(_WithCell):
         return step, every
 
 
+def _of_rank(rank):
+    """What a row says of its rank."""
+    loop = "dropout=0.0, recurrent_dropout=0.0"
+    return {
+        "rank": rank,
+        "__init__": layer_init(
+            _ConvLSTM, ConvLSTMCell, loop, **of_axes(ConvLSTMCell, rank)
+        ),
+    }
+
+
 add_classes(
     globals(),
     """
-ConvLSTM1D(_ConvLSTM, rank=1)
+ConvLSTM1D(_ConvLSTM, **_of_rank(1))
     [batch, steps, length, channels].
-ConvLSTM2D(_ConvLSTM, rank=2)
+ConvLSTM2D(_ConvLSTM, **_of_rank(2))
     [batch, steps, rows, columns, channels].
-ConvLSTM3D(_ConvLSTM, rank=3)
+ConvLSTM3D(_ConvLSTM, **_of_rank(3))
     [batch, steps, and volumes of channels].
 """,
 )

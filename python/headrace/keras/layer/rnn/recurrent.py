@@ -2,6 +2,7 @@
 
 from headrace import _api as tf
 from headrace.context.properties import read_only
+from headrace.framework.support import signatures
 from headrace.keras import regularizer, serialization
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.call_context import context
@@ -210,7 +211,7 @@ class _WithCell(RNN):
     _cell_class = None
     _cell_name = None
 
-    def __init__(self, units, *args, **kwargs):
+    def __init__(self, **kwargs):
         of_layer = {k: kwargs.pop(k) for k in _LOOP + _LAYER if k in kwargs}
         activity = kwargs.pop("activity_regularizer", None)
         if "input_length" in kwargs:
@@ -218,7 +219,7 @@ class _WithCell(RNN):
             if "input_dim" in of_layer:
                 of_layer["input_shape"] = (length, of_layer.pop("input_dim"))
         dtype = {"dtype": of_layer["dtype"]} if "dtype" in of_layer else {}
-        cell = self._cell_class(units, *args, name=self._cell_name, **dtype, **kwargs)
+        cell = self._cell_class(name=self._cell_name, **dtype, **kwargs)
         super().__init__(cell, **of_layer)
         self.activity_regularizer = regularizer.get(activity)
         self._implementation = kwargs.get("implementation", 2)
@@ -244,14 +245,52 @@ class _WithCell(RNN):
         return config
 
 
+def layer_init(base, cell, loop, **changed):
+    """The constructor of a layer around a cell: the cell's parameters, some with
+    defaults that are `changed`, the layer's activity_regularizer among them, and those
+    of the text `loop`, which come last. It hands all on to base.__init__, without a `rank`, which layers know."""
+    own = [
+        p.replace(default=changed.get(p.name, p.default))
+        for p in signatures.parameters_of(cell.__init__)
+        if p.name != "rank"
+    ]
+    names = [p.name for p in own]
+    place = names.index("bias_regularizer") + 1
+    own.insert(place, signatures.parameter("activity_regularizer", None))
+    behind = signatures.from_text(
+        "return_sequences=False, return_state=False, go_backwards=False, "
+        f"stateful=False, {loop}, **kwargs"
+    )
+    last = {p.name for p in behind}
+
+    def begin(self, **given):
+        base.__init__(self, **given)
+
+    parameters = [p for p in own if p.name not in last] + behind
+    return signatures.function_of(signatures.named("__init__"), parameters, begin)
+
+
+def _around(cell, name, loop="unroll=False"):
+    """What a row says of its cell."""
+    return {
+        "_cell_class": cell,
+        "_cell_name": name,
+        "__init__": layer_init(_WithCell, cell, loop),
+    }
+
+
+_SIMPLE = _around(cells.SimpleRNNCell, "simple_rnn_cell")
+_LSTM = _around(cells.LSTMCell, "lstm_cell", "time_major=False, unroll=False")
+_GRU = "unroll=False, time_major=False, reset_after=True"
+_GRU = _around(cells.GRUCell, "gru_cell", _GRU)
 add_classes(
     globals(),
     """
-SimpleRNN(_WithCell, _cell_class=cells.SimpleRNNCell, _cell_name="simple_rnn_cell")
+SimpleRNN(_WithCell, **_SIMPLE)
     The plain recurrent layer: its output is its state.
-LSTM(_WithCell, _cell_class=cells.LSTMCell, _cell_name="lstm_cell")
+LSTM(_WithCell, **_LSTM)
     Long short-term memory: [batch, steps, features] to [batch, (steps,) units].
-GRU(_WithCell, _cell_class=cells.GRUCell, _cell_name="gru_cell")
+GRU(_WithCell, **_GRU)
     Gated recurrent units: [batch, steps, features] to [batch, (steps,) units].
 """,
 )
