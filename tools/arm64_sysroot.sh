@@ -10,7 +10,7 @@ mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 packages=(
   libc6-dev libstdc++-12-dev libgomp1
   libdnnl-dev libeigen3-dev libprotobuf-dev libabsl-dev libleveldb-dev libre2-dev
-  libsnappy-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libwebp-dev libxsimd-dev
+  libsnappy-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libwebp-dev libxsimd-dev libcurl4-openssl-dev
   libhwy-dev
   libgtest-dev
 )

@@ -16,7 +16,7 @@ build_packages=(
   libabsl-dev libleveldb-dev libre2-dev libsnappy-dev zlib1g-dev
   libpng-dev libjpeg62-turbo-dev libwebp-dev
   libxsimd-dev libhwy-dev libgtest-dev python3-venv python3-dev
-  libgrpc++-dev libevent-dev libssl-dev
+  libgrpc++-dev libevent-dev libssl-dev libcurl4-openssl-dev
 )
 lint_packages=(clang-format clang)
 fuzz_packages=(clang libclang-rt-14-dev)

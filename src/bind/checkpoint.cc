@@ -10,6 +10,7 @@
 #include "base/files/files.h"
 #include "bind/python/call_stops.h"
 #include "bind/python/status.h"
+#include "bind/structured_value.h"
 #include "bind/trackable_object.h"
 #include "bind/value/convert.h"
 #include "bind/value/dtype_object.h"
@@ -232,12 +233,6 @@ void AddRestoration(nb::module_& m) {
 
 // ---------------------------------------------------------------- readers
 
-nb::object DTypeOf(tensorflow::DataType dtype) {
-  PyObject* o = DTypeObject(static_cast<headrace::DType>(dtype));
-  if (o == nullptr) nb::raise_python_error();
-  return nb::steal(o);
-}
-
 CheckpointTensor LookUp(const CheckpointReader& reader,
                         const std::string& key) {
   return ValueOrRaise(reader.Lookup(key));
@@ -276,7 +271,7 @@ void AddReader(nb::module_& m) {
            [](const CheckpointReader& r) {
              nb::dict out;
              for (const auto& key : r.keys()) {
-               out[key.c_str()] = DTypeOf(LookUp(r, key).dtype);
+               out[key.c_str()] = DTypeOfProto(LookUp(r, key).dtype);
              }
              return out;
            })
@@ -360,12 +355,6 @@ void AddState(nb::module_& m) {
         nb::arg("latest"), nb::arg("all"), nb::arg("file"),
         nb::arg("timestamps") = std::vector<double>(),
         nb::arg("preserved") = 0.0, nb::arg("keep_absolute") = false);
-  m.def("write_file_atomically",
-        [](const std::string& path, const nb::bytes& data) {
-          const LocatedPath place(path);
-          RaiseUnlessOk(WriteFileAtomically(
-              place.fs, place.local, StringView(data.c_str(), data.size())));
-        });
   m.def("delete_checkpoint", [](const std::string& prefix) {
     const LocatedPath place(prefix);
     const Status status = DeleteCheckpoint(place.fs, place.local);

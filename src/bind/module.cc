@@ -12,6 +12,7 @@
 #include "bind/checkpoint.h"
 #include "bind/cluster/cluster.h"
 #include "bind/command.h"
+#include "bind/files.h"
 #include "bind/function/named_functions.h"
 #include "bind/function/named_gradient.h"
 #include "bind/function/tape_object.h"
@@ -68,6 +69,7 @@ NB_MODULE(_headrace, m) {
   AddNumberChecks(m);
   AddCheckpoint(m);
   AddRecords(m);
+  AddFiles(m);
   AddGraph(m);
   AddConcreteFunction(m);
   AddTraces(m);

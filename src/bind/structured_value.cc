@@ -142,16 +142,23 @@ void SetTagged(const nb::tuple& from, StructuredValue* value) {
 
 nb::object SpecOf(const tensorflow::TensorSpecProto& spec) {
   return nb::make_tuple("tensor_spec", ShapeOfProto(spec.shape()),
-                        DTypeOf(spec.dtype()), NameOrNone(spec.name()));
+                        DTypeOfProto(spec.dtype()), NameOrNone(spec.name()));
 }
 
 nb::object BoundedOf(const tensorflow::BoundedTensorSpecProto& spec) {
   return nb::make_tuple("bounded_tensor_spec", ShapeOfProto(spec.shape()),
-                        DTypeOf(spec.dtype()), TensorOfProto(spec.minimum()),
+                        DTypeOfProto(spec.dtype()),
+                        TensorOfProto(spec.minimum()),
                         TensorOfProto(spec.maximum()), NameOrNone(spec.name()));
 }
 
 }  // namespace
+
+nb::object DTypeOfProto(tensorflow::DataType dtype) {
+  PyObject* o = DTypeObject(static_cast<headrace::DType>(dtype));
+  if (o == nullptr) nb::raise_python_error();
+  return nb::steal(o);
+}
 
 nb::object ToPython(const StructuredValue& value) {
   switch (value.kind_case()) {
@@ -169,7 +176,7 @@ nb::object ToPython(const StructuredValue& value) {
     case StructuredValue::kTensorShapeValue:
       return ShapeOfProto(value.tensor_shape_value());
     case StructuredValue::kTensorDtypeValue:
-      return DTypeOf(value.tensor_dtype_value());
+      return DTypeOfProto(value.tensor_dtype_value());
     case StructuredValue::kTensorSpecValue:
       return SpecOf(value.tensor_spec_value());
     case StructuredValue::kBoundedTensorSpecValue:

@@ -7,6 +7,9 @@
 
 namespace headrace::bind {
 
+// The object of a data type.
+nanobind::object DTypeOfProto(tensorflow::DataType dtype);
+
 // None, bools, ints, floats, texts, shapes and dtypes are themselves; all else
 // is a tuple that begins with what it is:
 //

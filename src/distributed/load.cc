@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "base/mutex.h"
+#include "base/shared_library.h"
 #include "distributed/interface.h"
 
 namespace headrace::distributed {
@@ -48,43 +48,16 @@ std::vector<std::string> Places() {
   return places;
 }
 
-// Whether another copy of what gRPC stands on is shown to the whole process, as
-// TensorFlow shows its own: it would be called in place of gRPC's.
-bool OthersShow() {
-  constexpr struct {
-    const char *symbol, *library;
-  } kRows[] = {{"grpc_init", "libgrpc"},
-               {"SSL_CTX_new", "libssl"},
-               {"_ZN3re23RE2D1Ev", "libre2"}};
-  for (const auto& row : kRows) {
-    Dl_info where;
-    void* found = dlsym(RTLD_DEFAULT, row.symbol);
-    if (found == nullptr || dladdr(found, &where) == 0) continue;
-    const StringView path = where.dli_fname;
-    if (!absl::StartsWith(path.substr(path.rfind('/') + 1), row.library)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 StatusOr<void*> Open() {
-  std::string errors;
-  // Its own libraries first: not where nothing is in the way, as what takes the
-  // place of malloc is then passed over, too.
-  const int flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE |
-                    (OthersShow() ? RTLD_DEEPBIND : 0);
-  for (const std::string& place : Places()) {
-    // Never unloaded: gRPC's threads run in it.
-    void* library = dlopen(place.c_str(), flags);
-    if (library != nullptr) return library;
-    const char* error = dlerror();
-    absl::StrAppend(&errors, errors.empty() ? "" : "; ",
-                    error != nullptr ? error : place);
-  }
+  // What gRPC stands on, of which a process may show other copies.
+  constexpr ShownSymbol kSymbols[] = {{"grpc_init", "libgrpc"},
+                                      {"SSL_CTX_new", "libssl"},
+                                      {"_ZN3re23RE2D1Ev", "libre2"}};
+  StatusOr<void*> library = OpenSharedLibrary(Places(), kSymbols);
+  if (library.ok()) return library;
   return FailedPrecondition(
       "tasks of a cluster talk over gRPC, which needs ", kLibrary,
-      ", and it cannot be loaded (", errors,
+      ", and it cannot be loaded (", library.status().message(),
       "). It comes with `pip install headrace-serving`, with the component "
       "grpc "
       "of the C++ library, or by HEADRACE_GRPC_LIBRARY=/path/to/",

@@ -5,6 +5,7 @@
 
 #include "base/coding.h"
 #include "base/crc32c.h"
+#include "base/files/remote_file_system.h"
 
 namespace headrace {
 namespace {
@@ -20,7 +21,12 @@ StatusOr<std::unique_ptr<RecordWriter>> RecordWriter::Create(
     WritableFile* file, Compression compression,
     const DeflateOptions& options) {
   HR_ASSIGN_OR_RETURN(auto sink, OpenByteSink(file, compression, options));
-  return std::unique_ptr<RecordWriter>(new RecordWriter(std::move(sink)));
+  return std::unique_ptr<RecordWriter>(new RecordWriter(file, std::move(sink)));
+}
+
+Status RecordWriter::Flush() {
+  HR_RETURN_IF_ERROR(sink_->Flush());
+  return ShowToReaders(file_);
 }
 
 Status RecordWriter::Write(StringView record) {

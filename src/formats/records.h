@@ -25,14 +25,15 @@ class RecordWriter {
 
   Status Write(StringView record);
   // Readers of the file can see all records after this.
-  Status Flush() { return sink_->Flush(); }
+  Status Flush();
   // Must be called at the end; the file is neither synced nor closed.
   Status Finish() { return sink_->Finish(); }
 
  private:
-  explicit RecordWriter(std::unique_ptr<ByteSink> sink)
-      : sink_(std::move(sink)) {}
+  RecordWriter(WritableFile* file, std::unique_ptr<ByteSink> sink)
+      : file_(file), sink_(std::move(sink)) {}
 
+  WritableFile* const file_;
   const std::unique_ptr<ByteSink> sink_;
 };
 

@@ -11,6 +11,7 @@ from headrace.data.functions import DatasetFunction, flat
 from headrace.elements import nest
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.type_spec import TensorSpec
+from headrace.io import gfile
 from headrace.train.checkpoint import Checkpoint
 from headrace.train.checkpoint_state import CheckpointManager
 
@@ -140,7 +141,7 @@ def load(path, element_spec=None, compression=None, reader_func=None, wait=False
     """
     path = os.fspath(path)
     if wait:  # the metadata come last
-        while not os.path.exists(os.path.join(path, _METADATA)):
+        while not gfile.exists(os.path.join(path, _METADATA)):
             time.sleep(_WAIT)
     if element_spec is None:
         element_spec = saved_spec.read(path)

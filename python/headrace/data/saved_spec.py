@@ -5,7 +5,6 @@ import os
 from headrace._load import _headrace
 from headrace.context import errors
 from headrace.elements import nest, structured
-from headrace.framework.interop.system_errors import system_errors
 from headrace.framework.type_spec import TypeSpec
 from headrace.io import gfile
 
@@ -29,19 +28,14 @@ def write(path, data):
     """Puts a serialised spec into a folder, which is made."""
     gfile.makedirs(path)
     file = os.path.join(path, _FILE)
-    with system_errors(file):
-        with open(file + ".tmp", "wb") as f:
-            f.write(data)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(file + ".tmp", file)
+    _headrace.write_file_atomically(file, data)
 
 
 def read(path):
     """The spec in a folder."""
     file = os.path.join(path, _FILE)
     try:
-        with system_errors(file), open(file, "rb") as f:
+        with gfile.GFile(file, "rb") as f:
             data = f.read()
     except errors.NotFoundError:
         raise errors.NotFoundError._of(

@@ -1,12 +1,11 @@
 """tf.estimator.experimental's hooks that stop training early."""
 
-import glob
 import operator
 import os
 
 from headrace import _api as tf
 from headrace.framework.settings import logging
-from headrace.io import tf_record
+from headrace.io import gfile, tf_record
 from headrace.v1 import collections
 from headrace.v1.train import basic_hooks, global_step
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
@@ -70,7 +69,7 @@ def make_early_stopping_hook(
 def _evaluations(eval_dir):
     """[(step, {metric: value})] that events of a folder tell, by step."""
     found = {}
-    for path in glob.glob(os.path.join(eval_dir, "*.tfevents.*")):
+    for path in gfile.glob(os.path.join(eval_dir, "*.tfevents.*")):
         for event in tf_record.summary_iterator(path):
             values = {
                 v.tag: v.simple_value

@@ -1,14 +1,13 @@
 """tf.estimator's exporters: when train_and_evaluate writes models to be served."""
 
 import abc
-import glob
 import inspect
 import os
 
 from headrace import _api as tf
 from headrace.context.properties import read_only
 from headrace.framework.settings import logging
-from headrace.io import tf_record
+from headrace.io import gfile, tf_record
 
 _COMPARED = ("best_eval_result", "current_eval_result")
 
@@ -178,7 +177,7 @@ class BestExporter(_Saving):
     def _best_before(self, pattern, current):
         """The best of the evaluations in event files, but for the current one."""
         best, step = None, (current or {}).get("global_step")
-        for path in glob.glob(pattern):
+        for path in gfile.glob(pattern):
             for event in tf_record.summary_iterator(path):
                 values = {
                     v.tag: v.simple_value

@@ -3,30 +3,33 @@
 import collections
 import errno
 import functools
-import glob as globs
 import inspect
 import os
-import shutil
 
 from headrace.context import errors
 from headrace.context.properties import read_only
 from headrace.framework.interop.system_errors import system_errors
+from headrace.io import local_files, remote_files
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
 Stat = collections.namedtuple("Stat", ["length", "mtime_nsec", "is_directory"])
 
 
 def _path(path):
-    """The path on this machine of a path that may name its file system."""
+    """The path on this machine of a path that may name its file system, or itself
+    where that is another one."""
     path = os.fsdecode(os.fspath(path))
-    scheme, separator, rest = path.partition("://")
-    if not separator:
-        return path
-    if scheme != "file":
-        raise errors.UnimplementedError._of(
-            f"File system scheme '{scheme}' not implemented (file: '{path}')"
-        )
-    return rest
+    return path.removeprefix("file://")
+
+
+def _is_remote(path):
+    return "://" in path
+
+
+def _files(path):
+    """What reaches a path: local_files, or remote_files where it names a file system,
+    as in hdfs://."""
+    return remote_files if _is_remote(_path(path)) else local_files
 
 
 def _named_alike(path, found):
@@ -76,7 +79,8 @@ class GFile:
         if self._file is None:
             # Bytes below: places are counted in them.
             with system_errors(self._name):
-                self._file = open(self._name, self._mode + "b")
+                opened = remote_files.open if _is_remote(self._name) else open
+                self._file = opened(self._name, self._mode + "b")
             if self._mode == "a+":
                 self._file.seek(0)
         return self._file
@@ -146,6 +150,7 @@ class GFile:
         """Hands what was written to the system; does nothing where no file is open."""
         if self._file is not None and not self._file.closed:
             self._file.flush()
+            self._file.raw.flush()  # to another machine
 
     def close(self):
         """Closes the file; a later read or write opens it anew, as its mode says."""
@@ -174,92 +179,87 @@ class GFile:
 
 def exists(path):
     """True where there is a file or folder."""
-    return os.path.exists(_path(path))
+    return _files(path).exists(_path(path))
 
 
 def isdir(path):
     """True where there is a folder."""
-    return os.path.isdir(_path(path))
+    return _files(path).isdir(_path(path))
 
 
 @_of_path
 def mkdir(path):
     """Makes a folder; nothing where it is there."""
-    if not os.path.isdir(path):
-        os.mkdir(path)
+    files = _files(path)
+    if not files.isdir(path):
+        files.mkdir(path)
 
 
 @_of_path
 def makedirs(path):
     """Makes a folder and those above it; none where the path is longer than the system
     takes."""
-    try:
-        os.stat(path)
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise
-    missing = []  # the deepest first; as many as the path has names
-    while path and not os.path.isdir(path):
-        missing.append(path)
-        path = os.path.dirname(path.rstrip("/"))
-    for folder in reversed(missing):
-        try:
-            os.mkdir(folder)
-        except FileExistsError:
-            if not os.path.isdir(folder):
-                raise NotADirectoryError(errno.ENOTDIR, "") from None
+    _files(path).makedirs(path)
 
 
 @_of_path
 def remove(path):
     """Removes a file."""
-    if os.path.isdir(path):
+    files = _files(path)
+    if files.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "")
-    os.remove(path)
+    files.remove(path)
 
 
 @_of_path
 def rmtree(path):
     """Removes a folder and all below it."""
-    if not os.path.exists(path):
+    files = _files(path)
+    if not files.exists(path):
         raise errors.NotFoundError._of(f"{path} not found")
-    shutil.rmtree(path)
+    files.rmtree(path)
 
 
 @_of_path
 def listdir(path):
     """The names in a folder, in no order."""
-    if not os.path.isdir(path):
+    files = _files(path)
+    if not files.isdir(path):
         raise errors.NotFoundError._of(f"Could not find directory {path}")
-    return os.listdir(path)
+    return files.listdir(path)
 
 
 @_of_path
 def stat(path):
     """A Stat: length in bytes, mtime_nsec, is_directory."""
-    found = os.stat(path)
-    return Stat(found.st_size, found.st_mtime_ns, os.path.isdir(path))
+    return Stat(*_files(path).stat(path))
 
 
 def _check_move(src, dst, overwrite):
-    if not os.path.exists(src):
+    if not _files(src).exists(src):
         raise FileNotFoundError(errno.ENOENT, "")
-    if not overwrite and os.path.exists(dst):
+    if not overwrite and _files(dst).exists(dst):
         raise errors.AlreadyExistsError._of("file already exists")
+
+
+def _files_of_both(src, dst):
+    return _files(dst) if _files(src) is local_files else _files(src)
 
 
 @_of_path
 def copy(src, dst, overwrite=False):
-    """Copies a file."""
-    _check_move(src, _path(dst), overwrite)
-    shutil.copyfile(src, _path(dst))
+    """Copies a file, also from one file system to another."""
+    dst = _path(dst)
+    _check_move(src, dst, overwrite)
+    _files_of_both(src, dst).copyfile(src, dst)
 
 
 @_of_path
 def rename(src, dst, overwrite=False):
     """Moves a file or folder."""
-    _check_move(src, _path(dst), overwrite)
-    os.replace(src, _path(dst))
+    dst = _path(dst)
+    _check_move(src, dst, overwrite)
+    _files_of_both(src, dst).replace(src, dst)
 
 
 def glob(pattern):
@@ -268,7 +268,7 @@ def glob(pattern):
     return [
         _named_alike(p, path)
         for p in ([pattern] if single else pattern)
-        for path in sorted(globs.glob(_path(p)))
+        for path in sorted(_files(p).glob(_path(p)))
     ]
 
 
@@ -278,7 +278,8 @@ def walk(top, topdown=True, onerror=None):
     onerror is called with the error of a folder that cannot be read, which is
     otherwise passed over.
     """
-    for folder, folders, files in os.walk(_path(top), topdown=topdown, onerror=onerror):
+    steps = _files(top).walk(_path(top), topdown=topdown, onerror=onerror)
+    for folder, folders, files in steps:
         yield _named_alike(top, folder), sorted(folders), sorted(files)
 
 
@@ -289,4 +290,4 @@ def join(path, *paths):
 
 def get_registered_schemes():
     """The kinds of file systems that paths may name: "" is the local one."""
-    return ["", "file"]
+    return ["", "file", "ram", "hdfs", "webhdfs", "swebhdfs"]

@@ -3,6 +3,7 @@
 import os
 
 from headrace._load import _headrace
+from headrace.io import gfile
 from headrace.train import checkpoint_state
 
 CheckpointReader = _headrace.CheckpointReader
@@ -12,7 +13,7 @@ CheckpointReader.get_variable_to_dtype_map = lambda self: self._dtypes()
 def prefix_of(path):
     """The checkpoint itself, or a folder's newest; ValueError where it has none."""
     path = os.fspath(path)
-    if os.path.isdir(path):
+    if gfile.isdir(path):
         latest = checkpoint_state.latest_checkpoint(path)
         if latest is None:
             raise ValueError(

@@ -10,6 +10,7 @@ from headrace.context import errors
 from headrace.context.properties import read_only
 from headrace.framework.settings import logging
 from headrace.framework.support import protos, signatures
+from headrace.io import gfile
 
 
 def _proto(latest, paths, timestamps, last_preserved):
@@ -129,8 +130,8 @@ def get_checkpoint_mtimes(checkpoint_prefixes):
     times = []
     for prefix in checkpoint_prefixes:
         for path in (f"{prefix}.index", prefix):
-            if os.path.exists(path):
-                times.append(os.path.getmtime(path))
+            if gfile.exists(path):
+                times.append(gfile.stat(path).mtime_nsec / 1e9)
                 break
     return times
 
@@ -142,14 +143,14 @@ def remove_checkpoint(
     checkpoint_prefix = os.fspath(checkpoint_prefix)
     shards = re.fullmatch(r"(.*)-\?+(-of-\d+)", checkpoint_prefix)
     if shards:  # of the first format
-        for path in glob.glob(glob.escape(shards[1]) + "-?????" + shards[2]):
-            os.remove(path)
+        for path in gfile.glob(glob.escape(shards[1]) + "-?????" + shards[2]):
+            gfile.remove(path)
         checkpoint_prefix = shards[1]
     else:
         _headrace.delete_checkpoint(checkpoint_prefix)
     meta = f"{checkpoint_prefix}.{meta_graph_suffix}"
-    if os.path.exists(meta):
-        os.remove(meta)
+    if gfile.exists(meta):
+        gfile.remove(meta)
 
 
 def latest_checkpoint(checkpoint_dir, latest_filename=None):

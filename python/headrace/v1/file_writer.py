@@ -10,7 +10,7 @@ from headrace.context import stack
 from headrace.context.locks import ForkLock
 from headrace.framework import dtypes, execution
 from headrace.framework.support import protos
-from headrace.io import tf_record
+from headrace.io import gfile, tf_record
 from headrace.summary import writer
 from headrace.v1 import meta_graph
 
@@ -20,7 +20,7 @@ def _new_path(logdir, suffix):
     host = socket.gethostname()
     base = os.path.join(logdir, f"events.out.tfevents.{int(time.time()):010d}.{host}")
     path, number = base + suffix, 0
-    while os.path.exists(path):
+    while gfile.exists(path):
         number += 1
         path = f"{base}.{number}{suffix}"
     return path

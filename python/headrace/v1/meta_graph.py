@@ -10,6 +10,7 @@ from headrace.framework.settings import logging, versions
 from headrace.framework.support import protos
 from headrace.graph import import_graph
 from headrace.graph.graph_keys import GraphKeys
+from headrace.io import gfile
 from headrace.v1 import collections, imported_variables, saver
 
 
@@ -189,9 +190,9 @@ def read_meta_graph_file(path):
     from google.protobuf import message, text_format
 
     path = os.fspath(path)
-    if not os.path.exists(path):
+    if not gfile.exists(path):
         raise OSError(f"File does not exist. Received: {path}.")
-    with open(path, "rb") as file:
+    with gfile.GFile(path, "rb") as file:
         data = file.read()
     meta = protos.MetaGraphDef()
     try:

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "base/files/remote_file_system.h"
 #include "base/files/replace_file.h"
 #include "base/host_name.h"
 #include "base/thread_pool.h"
@@ -217,6 +218,9 @@ Status CreateDirectories(FileSystem* fs, const std::string& path) {
 }
 
 Status DeleteRecursively(FileSystem* fs, const std::string& path) {
+  if (auto* remote = dynamic_cast<RemoteFileSystem*>(fs)) {
+    return remote->DeleteTree(path);
+  }
   // A link, even one to a folder, is deleted itself and never followed.
   const Status deleted = fs->Delete(path);
   if (deleted.ok()) return deleted;

@@ -6,7 +6,7 @@
 #include "base/files/files.h"
 #include "command/model/callable.h"
 #include "command/text/json_example.h"
-#include "command/text/json_value.h"
+#include "command/text/json_value_tensor.h"
 #include "command/text/npy.h"
 
 namespace headrace::command {

@@ -4,7 +4,7 @@
 
 #include "command/text/array_text.h"
 #include "command/text/json_tensor.h"
-#include "command/text/json_value.h"
+#include "command/text/json_value_tensor.h"
 #include "command/text/npy.h"
 
 namespace headrace::command {

@@ -1,7 +1,7 @@
 // tf.train.Examples as they are given in JSON.
 #pragma once
 
-#include "command/text/json_value.h"
+#include "base/text/json_value.h"
 
 namespace headrace::command {
 

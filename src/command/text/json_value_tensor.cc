@@ -1,7 +1,7 @@
-// Tensors from JSON.
+#include "command/text/json_value_tensor.h"
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
-#include "command/text/json_value.h"
 
 namespace headrace::command {
 namespace {

@@ -5,6 +5,7 @@ import os
 from headrace.context import stack
 from headrace.framework.settings import logging
 from headrace.framework.support import protos, signatures
+from headrace.io import gfile
 from headrace.v1 import collections, file_writer, meta_graph, timelines
 from headrace.v1.train import basic_hooks, global_step
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
@@ -316,7 +317,7 @@ class ProfilerHook(SessionRunHook):
         logging.info("Saving timeline for %d into '%s'.", step, path)
         graph = graph if self._show_dataflow else None
         text = timelines.chrome_trace(metadata.step_stats, graph, self._show_memory)
-        with open(path, "w", encoding="utf8") as file:
+        with gfile.GFile(path, "w") as file:
             file.write(text)
         self._writer.add_run_metadata(metadata, f"step_{step}", step)
 

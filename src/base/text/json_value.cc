@@ -1,10 +1,10 @@
-#include "command/text/json_value.h"
+#include "base/text/json_value.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "base/utf8.h"
 
-namespace headrace::command {
+namespace headrace {
 namespace {
 
 constexpr int kDeepest = 100;
@@ -197,4 +197,4 @@ StatusOr<JsonValue> ParseJson(StringView text) {
   return JsonParser(text).Parse();
 }
 
-}  // namespace headrace::command
+}  // namespace headrace

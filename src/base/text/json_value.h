@@ -1,13 +1,12 @@
-// JSON as inputs of models are given in it: on command lines and in files.
+// JSON as values: what command lines, files and other machines' answers give.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/status.h"
-#include "tensor/tensor.h"
 
-namespace headrace::command {
+namespace headrace {
 
 struct JsonValue {
   enum class Kind { kNull, kBool, kNumber, kText, kList, kObject };
@@ -25,9 +24,4 @@ struct JsonValue {
 // deeper than 100.
 StatusOr<JsonValue> ParseJson(StringView text);
 
-// The elements of nested lists as a tensor. {"b64": "..."} is a text of any
-// bytes. InvalidArgument where lists of one level differ in length, or an
-// element is no `dtype`; Unimplemented for dtypes that no text stands for.
-StatusOr<Tensor> TensorFromJson(const JsonValue& value, DType dtype);
-
-}  // namespace headrace::command
+}  // namespace headrace

@@ -1,4 +1,4 @@
-#include "command/text/json_value.h"
+#include "command/text/json_value_tensor.h"
 
 #include "command/text/array_text.h"
 #include "command/text/json_tensor.h"
