@@ -74,6 +74,7 @@ image: configured
 	bash tools/image.sh
 
 c-package: configured
+	@bash tools/bootstrap.sh c-package
 	@cmake --build build -j $(JOBS) --target headrace_c
 	bash tools/c_package.sh
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what a step needs and is not there yet; quick when all is there.
-#   tools/bootstrap.sh [build] [lint] [fuzz] [wheel] [soak]
+#   tools/bootstrap.sh [build] [lint] [fuzz] [wheel] [c-package] [soak]
 # build: Debian packages and .venv with what building and testing need
 # lint:  formatters and clang      fuzz: clang with libFuzzer
+# c-package: what its archives are made with
 # soak:  what TensorFlow's own tests import, in .venv
 # wheel: what make wheel builds with, in build-wheel/, a venv for each Python
 # PYTHON names the interpreter that .venv, or that of the wheel, is made with.
@@ -108,6 +109,7 @@ for step in "${@:-build}"; do
       install_packages "${lint_packages[@]}"
       pip_install tools/requirements-lint.txt
       ;;
+    c-package) install_packages libdeflate-tools ;;
     fuzz) install_packages "${fuzz_packages[@]}" ;;
     soak) pip_install tools/requirements-soak.txt ;;
     wheel)

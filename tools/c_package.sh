@@ -62,8 +62,9 @@ case $(uname -m) in
   *) filter= ;;
 esac
 
-packed | gzip -9n >"dist/$name.tar.gz"
-packed | xz -c $filter --lzma2=preset=9e >"dist/$name.tar.xz"
+# (A gzip that looks for the shortest form: 3% less than gzip's own.)
+packed | libdeflate-gzip -12 -c >"dist/$name.tar.gz"
+packed | xz -c $filter --lzma2=preset=9e,lc=4 >"dist/$name.tar.xz"
 
 try=$(mktemp -d)
 trap 'rm -rf "$try"' EXIT

@@ -2,11 +2,14 @@
 #include <memory>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "c/buffer.h"
 #include "c/devices.h"
 #include "c/session.h"
 #include "c/status.h"
+#include "distributed/task/process.h"
 #include "graph/import.h"
+#include "tensorflow/core/protobuf/config.pb.h"
 
 struct TF_DeprecatedSession {
   TF_Graph* graph;
@@ -95,6 +98,28 @@ std::optional<NamedCall> NamedOrError(TF_DeprecatedSession* s,
   return call;
 }
 
+Status Reset(const TF_SessionOptions* options, const char** containers,
+             int count) {
+  HR_RETURN_IF_ERROR(NotNull(options, "opt"));
+  HR_RETURN_IF_ERROR(CheckList(containers, count, "names of containers"));
+  if (!absl::StartsWith(options->target, "grpc://")) {
+    return Unimplemented(
+        "TF_Reset: sessions of this process share no containers");
+  }
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) {
+    HR_RETURN_IF_ERROR(NotNull(containers[i], "the name of a container"));
+    names.emplace_back(containers[i]);
+  }
+  tensorflow::ConfigProto config;
+  const std::string& said = options->config_proto;
+  HR_RETURN_IF_ERROR(
+      ReadProto(said.data(), said.size(), "ConfigProto", &config));
+  return distributed::ResetCluster(
+      options->target, names,
+      {config.device_filters().begin(), config.device_filters().end()});
+}
+
 }  // namespace
 }  // namespace headrace::capi
 
@@ -124,10 +149,7 @@ void TF_DeleteDeprecatedSession(TF_DeprecatedSession* s, TF_Status* status) {
 
 void TF_Reset(const TF_SessionOptions* opt, const char** containers,
               int ncontainers, TF_Status* status) {
-  capi::Into(status, [] {
-    return headrace::Unimplemented(
-        "TF_Reset: sessions of this process share no containers");
-  });
+  capi::Into(status, [&] { return capi::Reset(opt, containers, ncontainers); });
 }
 
 void TF_ExtendGraph(TF_DeprecatedSession* s, const void* proto,

@@ -14,7 +14,7 @@ constexpr int64_t kMemoryOfProcessor = int64_t{256} << 20;  // bytes
 
 Status CheckDevice(const TF_DeviceList* list, int index) {
   HR_RETURN_IF_ERROR(NotNull(list, "list"));
-  if (index >= 0 && index < static_cast<int>(list->names.size())) {
+  if (index >= 0 && index < static_cast<int>(list->devices.size())) {
     return OkStatus();
   }
   return InvalidArgument("index out of bounds");
@@ -32,7 +32,12 @@ T OfDevice(const TF_DeviceList* list, int index, TF_Status* status, T otherwise,
 
 TF_DeviceList* ListProcessors(int count) {
   auto list = std::make_unique<TF_DeviceList>();
-  for (int i = 0; i < count; ++i) list->names.push_back(ProcessorName(i));
+  // Devices come to be with the process: which one it is tells them apart.
+  static const uint64_t process = uint64_t{std::random_device()()} << 32 | 1;
+  for (int i = 0; i < count; ++i) {
+    list->devices.push_back(
+        {ProcessorName(i), "CPU", kMemoryOfProcessor, process + i});
+  }
   return list.release();
 }
 
@@ -43,6 +48,10 @@ namespace capi = headrace::capi;
 TF_DeviceList* TF_SessionListDevices(TF_Session* session, TF_Status* status) {
   return capi::OrNull(status, [&]() -> headrace::StatusOr<TF_DeviceList*> {
     HR_RETURN_IF_ERROR(capi::NotNull(session, "session"));
+    if (session->cluster) {
+      const headrace::StopScope closing(&session->closing);
+      return session->cluster->ListDevices();
+    }
     return capi::ListProcessors(session->config.processors);
   });
 }
@@ -50,31 +59,31 @@ TF_DeviceList* TF_SessionListDevices(TF_Session* session, TF_Status* status) {
 void TF_DeleteDeviceList(TF_DeviceList* list) { delete list; }
 
 int TF_DeviceListCount(const TF_DeviceList* list) {
-  return list ? static_cast<int>(list->names.size()) : 0;
+  return list ? static_cast<int>(list->devices.size()) : 0;
 }
 
 const char* TF_DeviceListName(const TF_DeviceList* list, int index,
                               TF_Status* status) {
-  return capi::OfDevice<const char*>(
-      list, index, status, nullptr, [&] { return list->names[index].c_str(); });
+  return capi::OfDevice<const char*>(list, index, status, nullptr, [&] {
+    return list->devices[index].name.c_str();
+  });
 }
 
 const char* TF_DeviceListType(const TF_DeviceList* list, int index,
                               TF_Status* status) {
-  return capi::OfDevice<const char*>(list, index, status, nullptr,
-                                     [] { return "CPU"; });
+  return capi::OfDevice<const char*>(list, index, status, nullptr, [&] {
+    return list->devices[index].type.c_str();
+  });
 }
 
 int64_t TF_DeviceListMemoryBytes(const TF_DeviceList* list, int index,
                                  TF_Status* status) {
   return capi::OfDevice<int64_t>(list, index, status, -1,
-                                 [] { return capi::kMemoryOfProcessor; });
+                                 [&] { return list->devices[index].memory; });
 }
 
 uint64_t TF_DeviceListIncarnation(const TF_DeviceList* list, int index,
                                   TF_Status* status) {
-  // Devices come to be with the process: which one it is tells them apart.
-  static const uint64_t process = uint64_t{std::random_device()()} << 32 | 1;
-  return capi::OfDevice<uint64_t>(list, index, status, 0,
-                                  [&] { return process + index; });
+  return capi::OfDevice<uint64_t>(
+      list, index, status, 0, [&] { return list->devices[index].incarnation; });
 }

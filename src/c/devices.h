@@ -7,12 +7,17 @@
 #include "tensorflow/c/c_api.h"
 
 struct TF_DeviceList {
-  std::vector<std::string> names;  // all processors
+  struct Device {
+    std::string name, type;
+    int64_t memory = 0;  // bytes
+    uint64_t incarnation = 0;
+  };
+  std::vector<Device> devices;
 };
 
 namespace headrace::capi {
 
-// Named as op/processor.h names them.
+// Those of this process, named as op/processor.h names them.
 TF_DeviceList* ListProcessors(int count);
 
 }  // namespace headrace::capi

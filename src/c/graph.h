@@ -32,6 +32,14 @@ struct TF_Graph {
   // Grows when nodes change that were there already, as plans must be made anew
   // then.
   uint64_t changes ABSL_GUARDED_BY(mutex) = 0;
+  // Those nodes, in the order of their changes: masters of clusters have them
+  // as they were.
+  std::vector<const headrace::Node*> changed ABSL_GUARDED_BY(mutex);
+  void NoteChange(const headrace::Node* node)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    ++changes;
+    changed.push_back(node);
+  }
 
   TF_Operation* OperationOf(headrace::Node* node)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);

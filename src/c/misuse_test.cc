@@ -175,17 +175,35 @@ TEST_F(CApiMisuse, BytesAreChecked) {
 }
 
 TEST_F(CApiMisuse, WhatIsNotThereSaysSo) {
-  EXPECT_EQ(TF_NewServer(nullptr, 0, status_), nullptr);
-  ExpectError(TF_UNIMPLEMENTED, "TF_Server");
+  TF_Reset(nullptr, nullptr, 0, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "opt");
   TF_RegisterFilesystemPlugin("x.so", status_);
   ExpectError(TF_UNIMPLEMENTED);
   EXPECT_EQ(TF_LoadLibrary("/no/such/library.so", status_), nullptr);
   ExpectError(TF_NOT_FOUND, "/no/such/library.so");
   TF_SessionOptions* options = TF_NewSessionOptions();
-  TF_SetTarget(options, "grpc://host:1");
+  TF_Reset(options, nullptr, 0, status_);
+  ExpectError(TF_UNIMPLEMENTED, "TF_Reset");
+  TF_SetTarget(options, "tpu://host:1");
   EXPECT_EQ(TF_NewSession(graph_, options, status_), nullptr);
   ExpectError(TF_NOT_FOUND, "No session factory registered");
   TF_DeleteSessionOptions(options);
+}
+
+// What a server does is in tests/c/servers.c.
+TEST_F(CApiMisuse, ServersThatAreNone) {
+  EXPECT_EQ(TF_NewServer(nullptr, 0, status_), nullptr);
+  ExpectError(TF_NOT_FOUND, "No server factory registered");
+  EXPECT_EQ(TF_NewServer(nullptr, 5, status_), nullptr);
+  ExpectError(TF_INVALID_ARGUMENT, "ServerDef");
+  TF_ServerStart(nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "server");
+  TF_ServerStop(nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "server");
+  TF_ServerJoin(nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "server");
+  EXPECT_STREQ(TF_ServerTarget(nullptr), "");
+  TF_DeleteServer(nullptr);
 }
 
 }  // namespace

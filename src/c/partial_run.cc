@@ -152,7 +152,11 @@ Status StepOf(TF_Session* session, const char* handle, const Request& step,
     feeds.push_back(std::move(t));
   }
   std::vector<Tensor> fetched;
-  {
+  if (session->cluster) {
+    const StopScope closing(&session->closing);
+    HR_RETURN_IF_ERROR(
+        session->cluster->RunPart(handle, step, std::move(feeds), &fetched));
+  } else {
     MutexLock lock(session->partial_mutex);
     auto it = session->partial.find(handle);
     if (it == session->partial.end()) {
@@ -193,6 +197,13 @@ void TF_SessionPRunSetup(TF_Session* session, const TF_Output* inputs,
     if (plan.fetches.empty() && plan.targets.empty()) {
       return headrace::InvalidArgument(
           "Must specify at least one target to fetch or execute.");
+    }
+    if (session->cluster) {
+      const headrace::StopScope closing(&session->closing);
+      HR_ASSIGN_OR_RETURN(const std::string name,
+                          session->cluster->SetUpPartialRun(plan));
+      *handle = capi::HandleText(name);
+      return headrace::OkStatus();
     }
     headrace::MutexLock lock(session->partial_mutex);
     const std::string name =

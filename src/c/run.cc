@@ -54,6 +54,27 @@ struct RunCall {
     return CheckList(targets, ntargets, "targets");
   }
 
+  // Their operations are the graph's.
+  template <typename Tensors>
+  Status ReadFeeds(TF_Tensor* const* values, Tensors* feeds) const {
+    for (int i = 0; i < ninputs; ++i) {
+      HR_ASSIGN_OR_RETURN(Tensor t, ToTensor(values[i]));
+      const DType wanted =
+          BaseType(inputs[i].oper->node->output_type(inputs[i].index));
+      if (t.dtype() != wanted) {
+        return InvalidArgument("Expects arg[", i, "] to be ", DTypeName(wanted),
+                               " but ", DTypeName(t.dtype()), " is provided");
+      }
+      feeds->push_back(std::move(t));
+    }
+    return OkStatus();
+  }
+
+  StatusOr<Request> ReadRequest() const {
+    return RequestOf(session, inputs, ninputs, outputs, noutputs, targets,
+                     ntargets);
+  }
+
   // The key of the plan, of numbers that need not be right: KeyOf's for a
   // request that is.
   StatusOr<TF_Session::Key> Key() const {
@@ -98,6 +119,26 @@ Status SetResults(std::vector<Tensor> results, TF_Tensor** output_values) {
   return OkStatus();
 }
 
+Status RunInCluster(const RunCall& call, const TF_Buffer* options,
+                    TF_Tensor* const* values, TF_Tensor** results,
+                    TF_Buffer* metadata) {
+  TF_Session& session = *call.session;
+  HR_ASSIGN_OR_RETURN(const Request request, call.ReadRequest());
+  tensorflow::RunOptions read;
+  if (options) {
+    HR_RETURN_IF_ERROR(
+        ReadProto(options->data, options->length, "RunOptions", &read));
+  }
+  std::vector<Tensor> feeds, fetched;
+  HR_RETURN_IF_ERROR(call.ReadFeeds(values, &feeds));
+  const StopScope closing(&session.closing);
+  tensorflow::RunMetadata said;
+  HR_RETURN_IF_ERROR(
+      session.cluster->Run(request, read, std::move(feeds), &fetched, &said));
+  if (metadata) HR_RETURN_IF_ERROR(SetBuffer(metadata, said));
+  return SetResults(std::move(fetched), results);
+}
+
 [[gnu::hot]] Status RunSession(const RunCall& call, const TF_Buffer* options,
                                TF_Tensor* const* values, TF_Tensor** results,
                                TF_Buffer* metadata) {
@@ -105,6 +146,9 @@ Status SetResults(std::vector<Tensor> results, TF_Tensor** output_values) {
   TF_Session& session = *call.session;
   for (int i = 0; i < call.noutputs; ++i) results[i] = nullptr;
   HR_RETURN_IF_ERROR(session.CheckOpen());
+  if (session.cluster) [[unlikely]] {
+    return RunInCluster(call, options, values, results, metadata);
+  }
   HR_ASSIGN_OR_RETURN(RunSettings settings,
                       SettingsOf(session, options, metadata));
   const StopScope closing(&session.closing, /*paced=*/true);
@@ -113,23 +157,11 @@ Status SetResults(std::vector<Tensor> results, TF_Tensor** output_values) {
   HR_ASSIGN_OR_RETURN(TF_Session::Key key, call.Key());
   TF_Session::Plan plan = session.FindPlan(key);
   if (!plan) [[unlikely]] {
-    HR_ASSIGN_OR_RETURN(
-        Request request,
-        RequestOf(call.session, call.inputs, call.ninputs, call.outputs,
-                  call.noutputs, call.targets, call.ntargets));
+    HR_ASSIGN_OR_RETURN(const Request request, call.ReadRequest());
     HR_ASSIGN_OR_RETURN(plan, session.PlanOf(key, request));
   }
   absl::InlinedVector<Tensor, 4> feeds;
-  for (int i = 0; i < call.ninputs; ++i) {
-    HR_ASSIGN_OR_RETURN(Tensor t, ToTensor(values[i]));
-    const DType wanted =
-        BaseType(call.inputs[i].oper->node->output_type(call.inputs[i].index));
-    if (t.dtype() != wanted) {
-      return InvalidArgument("Expects arg[", i, "] to be ", DTypeName(wanted),
-                             " but ", DTypeName(t.dtype()), " is provided");
-    }
-    feeds.push_back(std::move(t));
-  }
+  HR_RETURN_IF_ERROR(call.ReadFeeds(values, &feeds));
   std::vector<Tensor> fetched;
   std::optional<timeline::OfThisThread> ran;
   if (settings.trace) ran.emplace();

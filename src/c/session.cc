@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "c/buffer.h"
 #include "c/partial_run.h"
 #include "c/status.h"
@@ -31,6 +32,7 @@ TF_Session::~TF_Session() {
     plans_.clear();
   }
   resources_.Clear();
+  cluster.reset();
   graph->RemoveSession();
 }
 
@@ -93,7 +95,7 @@ Status TF_Session::Close() {
   last_.reset();
   plans_.clear();
   resources_.Clear();
-  return OkStatus();
+  return cluster ? cluster->Close() : OkStatus();
 }
 
 namespace headrace::capi {
@@ -121,14 +123,21 @@ StatusOr<TF_Session*> NewSession(TF_Graph* g,
         "the graph is a part of a loop, which sessions do "
         "not run");
   }
-  if (!options->target.empty() && options->target != "local") {
+  std::unique_ptr<ClusterSession> cluster;
+  if (absl::StartsWith(options->target, "grpc://")) {
+    HR_ASSIGN_OR_RETURN(cluster, ClusterSession::Make(g, options->target,
+                                                      options->config_proto));
+  } else if (!options->target.empty() && options->target != "local") {
     return NotFound(
         "No session factory registered for the given session options: "
         "{target: \"",
         options->target,
-        "\" config: } Registered factories are {DIRECT_SESSION}.");
+        "\" config: } Registered factories are {GRPC_SESSION, "
+        "DIRECT_SESSION}.");
   }
-  return new TF_Session(g, options->config);
+  auto session = std::make_unique<TF_Session>(g, options->config);
+  session->cluster = std::move(cluster);
+  return session.release();
 }
 
 TF_Session::Key KeyOf(const Request& r) {
@@ -161,10 +170,15 @@ StatusOr<std::vector<Tensor>> RunRequest(TF_Session* session,
                                          const Request& request,
                                          std::vector<Tensor> feeds) {
   HR_RETURN_IF_ERROR(session->CheckOpen());
-  HR_ASSIGN_OR_RETURN(TF_Session::Plan plan,
-                      session->PlanOf(KeyOf(request), request));
   const StopScope closing(&session->closing);
   std::vector<Tensor> results;
+  if (session->cluster) {
+    HR_RETURN_IF_ERROR(session->cluster->Run(request, {}, std::move(feeds),
+                                             &results, nullptr));
+    return results;
+  }
+  HR_ASSIGN_OR_RETURN(TF_Session::Plan plan,
+                      session->PlanOf(KeyOf(request), request));
   HR_RETURN_IF_ERROR(session->Run(*plan, absl::MakeSpan(feeds), &results));
   return results;
 }
@@ -186,7 +200,9 @@ void TF_SetConfig(TF_SessionOptions* options, const void* proto,
                   size_t proto_len, TF_Status* status) {
   capi::Into(status, [&]() -> Status {
     HR_RETURN_IF_ERROR(capi::NotNull(options, "options"));
-    return capi::ReadConfig(proto, proto_len, &options->config);
+    HR_RETURN_IF_ERROR(capi::ReadConfig(proto, proto_len, &options->config));
+    options->config_proto.assign(static_cast<const char*>(proto), proto_len);
+    return OkStatus();
   });
 }
 
@@ -212,5 +228,9 @@ void TF_DeleteSession(TF_Session* session, TF_Status* status) {
 }
 
 void TF_ExtendSession(TF_Session* session, TF_Status* status) {
-  capi::Into(status, [&] { return capi::NotNull(session, "session"); });
+  capi::Into(status, [&]() -> Status {
+    HR_RETURN_IF_ERROR(capi::NotNull(session, "session"));
+    const headrace::StopScope closing(&session->closing);
+    return session->cluster ? session->cluster->Extend() : OkStatus();
+  });
 }

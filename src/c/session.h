@@ -9,7 +9,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
+#include "c/cluster_session.h"
 #include "c/graph.h"
+#include "c/request.h"
 #include "op/resource.h"
 #include "runtime/executable.h"
 #include "runtime/function_caller.h"
@@ -28,13 +30,6 @@ struct SessionConfig {
 // InvalidArgument for bytes that are no ConfigProto, or counts below 1.
 Status ReadConfig(const void* proto, size_t length, SessionConfig* config);
 
-// What a run is asked.
-struct Request {
-  std::vector<Edge> feeds;
-  std::vector<Edge> fetches;
-  std::vector<Node*> targets;
-};
-
 class PartialRun;
 
 }  // namespace headrace::capi
@@ -42,6 +37,7 @@ class PartialRun;
 struct TF_SessionOptions {
   std::string target;
   headrace::capi::SessionConfig config;
+  std::string config_proto;  // as it was given, for masters of clusters
 };
 
 // Thread-safe. Counted in by its graph.
@@ -68,6 +64,8 @@ struct TF_Session {
 
   TF_Graph* const graph;
   const headrace::capi::SessionConfig config;
+  // Null for sessions of this process.
+  std::unique_ptr<headrace::capi::ClusterSession> cluster;
   headrace::CancellationToken closing;
 
   headrace::Mutex partial_mutex;
@@ -89,7 +87,8 @@ struct TF_Session {
 
 namespace headrace::capi {
 
-// NotFound, with upstream's text, for targets other than this process.
+// NotFound, with upstream's text, for targets that are neither this process nor
+// "grpc://host:port", whose master need not be there yet.
 StatusOr<TF_Session*> NewSession(TF_Graph* g, const TF_SessionOptions* options);
 TF_Session::Key KeyOf(const Request& r);
 // What callers name, checked: outputs and operations of the session's graph.

@@ -41,7 +41,7 @@ Status UpdateEdge(TF_Graph* g, TF_Output source, TF_Input to) {
                            DTypeName(wanted));
   }
   n->SetInput(to.index, e);
-  ++g->changes;
+  g->NoteChange(n);
   return OkStatus();
 }
 
@@ -60,7 +60,7 @@ Status ChangeAttrs(TF_Graph* g, TF_Operation* oper, F&& change) {
                            " outputs, it has ", n->num_outputs());
   }
   n->set_op(std::move(op));
-  ++g->changes;
+  g->NoteChange(n);
   return OkStatus();
 }
 
@@ -86,7 +86,7 @@ void Quietly(TF_Graph* g, TF_Operation* oper, F&& change) {
   OrElse(0, [&] {
     MutexLock lock(g->mutex);
     change(oper->node);
-    ++g->changes;
+    g->NoteChange(oper->node);
     return 0;
   });
 }

@@ -632,15 +632,21 @@ TF_CAPI_EXPORT TF_Buffer* TF_ApiDefMapGet(TF_ApiDefMap* api_def_map,
                                           const char* name, size_t name_len,
                                           TF_Status* status);
 
-// --- Servers of clusters. Unimplemented; a server never comes to be.
+// --- Servers of clusters: tasks, which sessions reach whose target is theirs.
+// They talk over gRPC, whose library is loaded with the first of them.
 typedef struct TF_Server TF_Server;
 
+// Of a serialised ServerDef: it listens, and answers once it is started.
 TF_CAPI_EXPORT TF_Server* TF_NewServer(const void* proto, size_t proto_len,
                                        TF_Status* status);
 TF_CAPI_EXPORT void TF_ServerStart(TF_Server* server, TF_Status* status);
+// Ends its sessions and steps; it cannot be started again.
 TF_CAPI_EXPORT void TF_ServerStop(TF_Server* server, TF_Status* status);
+// Waits for its stop. One that was not started is not waited for.
 TF_CAPI_EXPORT void TF_ServerJoin(TF_Server* server, TF_Status* status);
+// "grpc://host:port", which is the server's.
 TF_CAPI_EXPORT const char* TF_ServerTarget(TF_Server* server);
+// Stops it; who waits for it in TF_ServerJoin is let go.
 TF_CAPI_EXPORT void TF_DeleteServer(TF_Server* server);
 
 // Called with every line that the library would have logged.

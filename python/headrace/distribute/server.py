@@ -3,7 +3,6 @@
 import atexit
 
 from headrace._load import _headrace
-from headrace.context.errors import NotFoundError
 from headrace.context.properties import read_only
 from headrace.distribute.resolver.cluster_spec import ClusterSpec
 from headrace.framework.support import protos
@@ -90,12 +89,6 @@ class Server:
         said = _server_def(
             server_or_cluster_def, job_name, task_index, protocol, config
         )
-        if said.protocol != "grpc":
-            raise NotFoundError._of(
-                "No server factory registered for the given ServerDef: "
-                f"goo.gle/debugstr   \n{said}\nThe available server factories are: "
-                "[ GRPC_SERVER ]"
-            )
         self._server_def = said
         self._core = _headrace.ServerCore(said.SerializeToString())
         _running.append(self._core)

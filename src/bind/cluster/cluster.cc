@@ -3,7 +3,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -11,9 +10,7 @@
 #include "bind/python/graph_object.h"
 #include "bind/value/numpy_array.h"
 #include "bind/value/tensor_object.h"
-#include "distributed/load.h"
-#include "distributed/task/client.h"
-#include "distributed/task/server.h"
+#include "distributed/task/process.h"
 #include "ops/collective/collective.h"
 
 namespace nb = nanobind;
@@ -22,7 +19,6 @@ namespace headrace::bind {
 namespace {
 
 using distributed::ClientSession;
-using distributed::MasterStub;
 using distributed::Server;
 using distributed::StepRequest;
 
@@ -53,26 +49,6 @@ nb::bytes Written(const google::protobuf::MessageLite& message) {
   return nb::bytes(text.data(), text.size());
 }
 
-// Whether TensorFlow's servers, tasks and clients may be talked with.
-bool AllowsTensorflow() {
-  const char* said = std::getenv("HEADRACE_TENSORFLOW_PEERS");
-  return said != nullptr && StringView(said) == "1";
-}
-
-// TensorFlow's servers hang up on who asks often whether they are there.
-distributed::ConnectOptions ConnectOptions() {
-  distributed::ConnectOptions options;
-  options.probes = !AllowsTensorflow();
-  return options;
-}
-
-StatusOr<std::unique_ptr<MasterStub>> StubOf(const std::string& target) {
-  HR_ASSIGN_OR_RETURN(auto* transport, distributed::LoadTransport());
-  return MasterStub::Of(
-      target, distributed::Dialling(*transport, ConnectOptions(), "a client",
-                                    AllowsTensorflow()));
-}
-
 std::string NameOf(const Value& v) {
   return absl::StrCat(v.node()->name(), ":", v.index());
 }
@@ -92,7 +68,7 @@ class ClusterSessionCore {
       : graph_(g.graph()) {
     const auto proto = Parsed<tensorflow::ConfigProto>(config);
     Unlocked([&]() -> Status {
-      HR_ASSIGN_OR_RETURN(auto stub, StubOf(target));
+      HR_ASSIGN_OR_RETURN(auto stub, distributed::StubOf(target));
       session_ = std::make_unique<ClientSession>(std::move(stub), graph_, proto,
                                                  target);
       return OkStatus();
@@ -222,11 +198,7 @@ class ServerCore {
   explicit ServerCore(const nb::bytes& server_def) {
     const auto def = Parsed<tensorflow::ServerDef>(server_def);
     Unlocked([&]() -> Status {
-      distributed::ServerOptions options;
-      HR_ASSIGN_OR_RETURN(options.transport, distributed::LoadTransport());
-      options.connect = ConnectOptions();
-      options.allows_tensorflow = AllowsTensorflow();
-      HR_ASSIGN_OR_RETURN(server_, Server::Make(def, options));
+      HR_ASSIGN_OR_RETURN(server_, distributed::NewServer(def));
       return OkStatus();
     });
   }
@@ -254,15 +226,8 @@ class ServerCore {
 void ResetCluster(const std::string& target,
                   const std::vector<std::string>& containers,
                   const std::vector<std::string>& filters) {
-  Unlocked([&]() -> Status {
-    HR_ASSIGN_OR_RETURN(const auto stub, StubOf(target));
-    tensorflow::ResetRequest request;
-    for (const std::string& c : containers) request.add_container(c);
-    for (const std::string& f : filters) request.add_device_filters(f);
-    tensorflow::ResetResponse response;
-    return stub->Call("Reset", request, &response,
-                      distributed::Clock::now() + distributed::kRendezvousTime);
-  });
+  Unlocked(
+      [&] { return distributed::ResetCluster(target, containers, filters); });
 }
 
 }  // namespace

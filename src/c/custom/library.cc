@@ -1,18 +1,7 @@
-// Libraries that are loaded at run time, servers, listeners.
+// Libraries that are loaded at run time, listeners.
 #include "c/custom/op_library.h"
 #include "c/status.h"
 #include "tensorflow/c/c_api.h"
-
-namespace headrace::capi {
-namespace {
-
-Status NoServers() {
-  return Unimplemented(
-      "servers of clusters (TF_Server) are not part of this library yet");
-}
-
-}  // namespace
-}  // namespace headrace::capi
 
 namespace capi = headrace::capi;
 
@@ -39,29 +28,6 @@ void TF_RegisterFilesystemPlugin(const char* plugin_filename,
         "is not part of this library");
   });
 }
-
-TF_Server* TF_NewServer(const void* proto, size_t proto_len,
-                        TF_Status* status) {
-  return capi::OrNull(status, []() -> headrace::StatusOr<TF_Server*> {
-    return capi::NoServers();
-  });
-}
-
-void TF_ServerStart(TF_Server* server, TF_Status* status) {
-  capi::Into(status, capi::NoServers);
-}
-
-void TF_ServerStop(TF_Server* server, TF_Status* status) {
-  capi::Into(status, capi::NoServers);
-}
-
-void TF_ServerJoin(TF_Server* server, TF_Status* status) {
-  capi::Into(status, capi::NoServers);
-}
-
-const char* TF_ServerTarget(TF_Server* server) { return ""; }
-
-void TF_DeleteServer(TF_Server* server) {}
 
 // The library logs nothing: errors are told by statuses, and tf.print writes
 // where it is told to.

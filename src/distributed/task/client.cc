@@ -117,12 +117,12 @@ StatusOr<std::unique_ptr<MasterStub>> MasterStub::Of(const std::string& target,
 }
 
 // What the graph has that the master does not.
-StatusOr<tensorflow::GraphDef> ClientSession::Grown() {
+StatusOr<tensorflow::GraphDef> ClientSession::Grown(int end) {
   tensorflow::GraphDef def;
   ExportOptions options;
   options.effect_order = true;
   bool calls = false;
-  for (int i = sent_; i < graph_->num_nodes(); ++i) {
+  for (int i = sent_; i < end; ++i) {
     const Node& n = *graph_->node(i);
     HR_RETURN_IF_ERROR(ExportNode(n, options, def.add_node()));
     for (const auto& [name, value] : n.op().attrs()) {
@@ -147,9 +147,14 @@ Clock::time_point ClientSession::CreateDeadline() const {
 
 Status ClientSession::ExtendLocked() {
   if (closed_) return Cancelled("Session has been closed.");
-  const int nodes = graph_->num_nodes();
-  if (!handle_.empty() && nodes == sent_) return OkStatus();
-  HR_ASSIGN_OR_RETURN(tensorflow::GraphDef grown, Grown());
+  int nodes = 0;
+  tensorflow::GraphDef grown;
+  {
+    MutexLock lock(graph_mutex_);
+    nodes = graph_->num_nodes();
+    if (!handle_.empty() && nodes == sent_) return OkStatus();
+    HR_ASSIGN_OR_RETURN(grown, Grown(nodes));
+  }
   if (handle_.empty()) {
     tensorflow::CreateSessionRequest request;
     *request.mutable_graph_def() = std::move(grown);
@@ -218,6 +223,11 @@ StatusOr<tensorflow::ListDevicesResponse> ClientSession::ListDevices() {
   HR_RETURN_IF_ERROR(
       master_->Call("ListDevices", request, &response, CreateDeadline()));
   return response;
+}
+
+int ClientSession::sent() {
+  MutexLock lock(mutex_);
+  return sent_;
 }
 
 Status ClientSession::Close() {

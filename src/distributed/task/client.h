@@ -36,13 +36,15 @@ class MasterStub {
 class ClientSession {
  public:
   // Makes no session yet: the first run does, with the graph as it is then.
+  // `of_graph`, where there is one, is held while the graph is read.
   ClientSession(std::unique_ptr<MasterStub> master,
                 std::shared_ptr<Graph> graph, tensorflow::ConfigProto config,
-                std::string target)
+                std::string target, Mutex* of_graph = nullptr)
       : master_(std::move(master)),
         graph_(std::move(graph)),
         config_(std::move(config)),
-        target_(std::move(target)) {}
+        target_(std::move(target)),
+        graph_mutex_(of_graph != nullptr ? *of_graph : no_other_reads_) {}
   ~ClientSession() { Close().IgnoreError(); }
 
   // Sends what the graph has gained; makes the session where there is none.
@@ -55,11 +57,15 @@ class ClientSession {
   Status RunPart(const std::string& run, StepRequest request,
                  std::vector<Tensor>* fetched);
   StatusOr<tensorflow::ListDevicesResponse> ListDevices();
+  // How many of the graph's nodes the master has.
+  int sent();
   // Twice is once.
   Status Close();
 
  private:
-  StatusOr<tensorflow::GraphDef> Grown() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The nodes that are not sent, up to `end` and no more.
+  StatusOr<tensorflow::GraphDef> Grown(int end)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_, graph_mutex_);
   Status ExtendLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StatusOr<std::string> Handle();
   Clock::time_point CreateDeadline() const;
@@ -68,6 +74,8 @@ class ClientSession {
   const std::shared_ptr<Graph> graph_;
   const tensorflow::ConfigProto config_;
   const std::string target_;
+  Mutex no_other_reads_;
+  Mutex& graph_mutex_;
   Mutex mutex_;
   std::string handle_ ABSL_GUARDED_BY(mutex_);
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,0 +1,58 @@
+#include "distributed/task/process.h"
+
+#include <cstdlib>
+
+#include "distributed/load.h"
+
+namespace headrace::distributed {
+namespace {
+
+// Whether TensorFlow's servers, tasks and clients may be talked with.
+bool AllowsTensorflow() {
+  const char* said = std::getenv("HEADRACE_TENSORFLOW_PEERS");
+  return said != nullptr && StringView(said) == "1";
+}
+
+// TensorFlow's servers hang up on who asks often whether they are there.
+ConnectOptions OptionsOfProcess() {
+  ConnectOptions options;
+  options.probes = !AllowsTensorflow();
+  return options;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Server>> NewServer(const tensorflow::ServerDef& def) {
+  if (def.protocol() != "grpc") {
+    return NotFound(
+        "No server factory registered for the given ServerDef: "
+        "goo.gle/debugstr   \n",
+        def.DebugString(),
+        "\nThe available server factories are: [ GRPC_SERVER ]");
+  }
+  ServerOptions options;
+  HR_ASSIGN_OR_RETURN(options.transport, LoadTransport());
+  options.connect = OptionsOfProcess();
+  options.allows_tensorflow = AllowsTensorflow();
+  return Server::Make(def, options);
+}
+
+StatusOr<std::unique_ptr<MasterStub>> StubOf(const std::string& target) {
+  HR_ASSIGN_OR_RETURN(auto* transport, LoadTransport());
+  return MasterStub::Of(target, Dialling(*transport, OptionsOfProcess(),
+                                         "a client", AllowsTensorflow()));
+}
+
+Status ResetCluster(const std::string& target,
+                    const std::vector<std::string>& containers,
+                    const std::vector<std::string>& device_filters) {
+  HR_ASSIGN_OR_RETURN(const auto stub, StubOf(target));
+  tensorflow::ResetRequest request;
+  for (const std::string& c : containers) request.add_container(c);
+  for (const std::string& f : device_filters) request.add_device_filters(f);
+  tensorflow::ResetResponse response;
+  return stub->Call("Reset", request, &response,
+                    Clock::now() + kRendezvousTime);
+}
+
+}  // namespace headrace::distributed

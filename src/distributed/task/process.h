@@ -1,0 +1,26 @@
+// Servers and masters as programs name them: over gRPC, and by what the
+// process' environment says of TensorFlow's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "distributed/task/client.h"
+#include "distributed/task/server.h"
+
+namespace headrace::distributed {
+
+// A server that is not started. NotFound, with upstream's text, for protocols
+// other than "grpc", and Server::Make's and LoadTransport's errors.
+StatusOr<std::unique_ptr<Server>> NewServer(const tensorflow::ServerDef& def);
+// MasterStub::Of, with LoadTransport's errors.
+StatusOr<std::unique_ptr<MasterStub>> StubOf(const std::string& target);
+// Closes all sessions of the target's master, and forgets what the tasks of the
+// cluster hold in these containers, or in the standard one where there are
+// none.
+Status ResetCluster(const std::string& target,
+                    const std::vector<std::string>& containers,
+                    const std::vector<std::string>& device_filters);
+
+}  // namespace headrace::distributed
