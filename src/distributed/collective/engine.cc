@@ -14,8 +14,8 @@ namespace {
 // Behind a member's death or leaving, for what others have of it already: with
 // the nine seconds that a silent peer takes to be noticed within ten.
 constexpr std::chrono::milliseconds kGrace{500};
-// Of a task that stops, for peers to take what they are to get: peers that share
-// a processor may be seconds behind. A stop of the program ends it.
+// Of a task that stops, for peers to take what they are to get: peers that
+// share a processor may be seconds behind. A stop of the program ends it.
 constexpr std::chrono::seconds kLingers{10};
 // Calls that a member's own has not met yet: of strangers, and of peers that
 // are ahead.

@@ -183,13 +183,17 @@ TEST(RemoteCollectives, MeansAndOtherTypes) {
 // Claim S003-C34: round a ring each sends 2 (P - 1) / P of the data, and none
 // is special.
 TEST(RemoteCollectives, S003C34AllSendAlike) {
-  Mutex mutex;
-  std::map<std::string, int64_t> sent;
+  struct Sent {
+    Mutex mutex;
+    std::map<std::string, int64_t> bytes;
+  };
+  // The network's thread may be behind the end of the test.
+  const auto sent = std::make_shared<Sent>();
   LocalOptions options;
-  options.travel = [&](const std::string& from, const std::string&,
-                       size_t bytes) {
-    MutexLock lock(mutex);
-    sent[from] += static_cast<int64_t>(bytes);
+  options.travel = [sent](const std::string& from, const std::string&,
+                          size_t bytes) {
+    MutexLock lock(sent->mutex);
+    sent->bytes[from] += static_cast<int64_t>(bytes);
     return std::optional<Clock::duration>(Clock::duration(0));
   };
   constexpr int kSize = 3;
@@ -206,19 +210,19 @@ TEST(RemoteCollectives, S003C34AllSendAlike) {
         std::count(sum->data<float>(), sum->data<float>() + kElements, 6.f),
         kElements);
   }
-  MutexLock lock(mutex);
+  MutexLock lock(sent->mutex);
   const double wanted = 2.0 * (kSize - 1) / kSize * kElements * sizeof(float);
   for (int i = 0; i < kSize; ++i) {
-    EXPECT_NEAR(sent[Tasks::Address(i)] / wanted, 1, 0.01) << i;
+    EXPECT_NEAR(sent->bytes[Tasks::Address(i)] / wanted, 1, 0.01) << i;
   }
 }
 
 // Links that are late by chance change nothing.
 TEST(RemoteCollectives, LateLinks) {
-  std::atomic<uint32_t> seed{7};
+  const auto seed = std::make_shared<std::atomic<uint32_t>>(7);
   LocalOptions options;
-  options.travel = [&](const std::string&, const std::string&, size_t) {
-    const uint32_t x = seed.fetch_add(0x9e3779b9) >> 20;
+  options.travel = [seed](const std::string&, const std::string&, size_t) {
+    const uint32_t x = seed->fetch_add(0x9e3779b9) >> 20;
     return std::optional<Clock::duration>(std::chrono::microseconds(x % 3000));
   };
   Tasks tasks(3, options);
@@ -319,10 +323,10 @@ TEST(RemoteCollectives, AMemberThatDoesNotComeIsNamed) {
 }
 
 TEST(RemoteCollectives, LostLinksEndAtTheDeadline) {
-  std::atomic<bool> cut{false};
+  const auto cut = std::make_shared<std::atomic<bool>>(false);
   LocalOptions options;
-  options.travel = [&](const std::string& from, const std::string&, size_t) {
-    return cut && from == Tasks::Address(1)
+  options.travel = [cut](const std::string& from, const std::string&, size_t) {
+    return *cut && from == Tasks::Address(1)
                ? std::nullopt
                : std::optional<Clock::duration>(Clock::duration(0));
   };
@@ -331,7 +335,7 @@ TEST(RemoteCollectives, LostLinksEndAtTheDeadline) {
     return CallOfKind(CollectiveKind::kReduce, 2, 1, Odd(i, Shape{80'000}));
   };
   for (const auto& r : tasks.All(call)) ASSERT_TRUE(r.ok()) << r.status();
-  cut = true;
+  *cut = true;
   for (const auto& r : tasks.All(call)) {
     EXPECT_TRUE(absl::IsDeadlineExceeded(r.status())) << r.status();
   }
