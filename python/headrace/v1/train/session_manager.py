@@ -25,6 +25,12 @@ def _restoring(before=None):
     return signatures.taking(parameters, before)
 
 
+# Between two looks whether another process has initialized the variables. TensorFlow
+# waits recovery_wait_secs each time, which is no less than half a minute of a program
+# whose chief was a moment late; here that is the most.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+
+
 class SessionManager:
     """Makes sessions whose variables are restored from a checkpoint or initialized."""
 
@@ -120,7 +126,7 @@ class SessionManager:
 
     def wait_for_session(self, master, config=None, max_wait_secs=float("inf")):
         """A session whose variables another process initialized."""
-        begun = time.time()
+        begun, pause, told = time.time(), _FIRST_PAUSE, None
         while True:
             session = sessions.Session(master, graph=self._graph, config=config)
             good, message = self._try_run_local_init_op(session)
@@ -129,13 +135,16 @@ class SessionManager:
             if good:
                 return session
             session.close()
-            if time.time() - begun + self._recovery_wait_secs > max_wait_secs:
+            pause = min(2 * pause, _LONGEST_PAUSE, self._recovery_wait_secs)
+            if time.time() - begun + pause > max_wait_secs:
                 raise errors.DeadlineExceededError._of(
                     f"Session was not ready after waiting {max_wait_secs} secs."
                 )
-            logging.info("Waiting for model to be ready.  Ready_for_local_init_op: "
-                         "%s", message)  # fmt: skip
-            time.sleep(self._recovery_wait_secs)
+            if message != told:
+                told = message
+                logging.info("Waiting for model to be ready.  Ready_for_local_init_op: "
+                             "%s", message)  # fmt: skip
+            time.sleep(pause)
 
     # --- whether a session is ready ---
 
