@@ -63,11 +63,11 @@ StatusOr<std::unique_ptr<ClusterSession>> ClusterSession::Make(
 Status ClusterSession::CheckUnchanged() {
   const int sent = client_->sent();
   MutexLock lock(graph_->mutex);
-  const auto& changed = graph_->changed;
-  for (; seen_ < changed.size(); ++seen_) {
-    if (changed[seen_]->id() >= sent) continue;
+  for (; seen_ < graph_->changed.size(); ++seen_) {
+    const Node& node = *graph_->changed[seen_];
+    if (node.id() >= sent) continue;
     return FailedPrecondition(
-        "Operation '", changed[seen_]->name(),
+        "Operation '", node.name(),
         "' was changed after it was sent to the session's master, which has it "
         "as it was: make a new session");
   }
