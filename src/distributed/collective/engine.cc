@@ -1,5 +1,6 @@
 #include "distributed/collective/engine.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -11,9 +12,13 @@
 namespace headrace::distributed {
 namespace {
 
-// Behind a member's death or leaving, for what others have of it already: with
-// the nine seconds that a silent peer takes to be noticed within ten.
+// Behind a member's death, for what others have of it already: with the nine
+// seconds that a silent peer takes to be noticed within ten.
 constexpr std::chrono::milliseconds kGrace{500};
+// Behind a member that left: it owed nothing to what is under way, which may
+// wait for others that share its processor.
+constexpr std::chrono::milliseconds kGraceOfLeft{5000};
+constexpr std::chrono::milliseconds kNoGrace{0};
 // Of a task that stops, for peers to take what they are to get: peers that
 // share a processor may be seconds behind. A stop of the program ends it.
 constexpr std::chrono::seconds kLingers{10};
@@ -292,12 +297,12 @@ void RemoteCollectives::Watch(const GroupRef& group, int64_t key, int rank) {
         if (s.ok()) {
           return self->EndGroup(
               group, key, Unavailable(name, " has left: its program ended"),
-              rank, /*soon=*/true);
+              rank, kGraceOfLeft);
         }
         self->EndGroup(
             group, key,
             Status(s.code(), absl::StrCat(name, " is gone: ", s.message())),
-            rank, absl::IsUnavailable(s));
+            rank, absl::IsUnavailable(s) ? kGrace : kNoGrace);
       });
   MutexLock lock(mutex_);
   group->watches.push_back(std::move(call));
@@ -306,8 +311,9 @@ void RemoteCollectives::Watch(const GroupRef& group, int64_t key, int rank) {
 // --- ends ---
 
 void RemoteCollectives::End(Group& group, int64_t key, const Status& why,
-                            int from, bool tells, bool soon, Ending* then) {
-  const Clock::time_point at = Clock::now() + (soon ? kGrace : kGrace * 0);
+                            int from, bool tells,
+                            std::chrono::milliseconds grace, Ending* then) {
+  const Clock::time_point at = Clock::now() + grace;
   const bool first = group.status.ok();
   if (!first && group.ended <= at) return;
   if (first) group.status = why;
@@ -316,7 +322,7 @@ void RemoteCollectives::End(Group& group, int64_t key, const Status& why,
   for (auto& watch : std::exchange(group.watches, {})) {
     then->push_back([watch] { watch->Cancel(); });
   }
-  if (!soon) {
+  if (grace == kNoGrace) {
     const Status told = AbortedBy(group.status);
     for (auto& [place, spot] : group.spots) {
       for (const auto& turn : spot.turns) {
@@ -340,7 +346,7 @@ void RemoteCollectives::End(Group& group, int64_t key, const Status& why,
   request.set_from(from);
   request.set_code(static_cast<int>(why.code()));
   request.set_message(std::string(why.message()));
-  request.set_soon(soon);
+  request.set_grace_ms(static_cast<int32_t>(grace.count()));
   const Bytes bytes = WriteMessage(request);
   std::set<std::string> told;
   for (const DeviceName& device : group.devices) {
@@ -366,11 +372,12 @@ void RemoteCollectives::Tell(const DeviceName& task, const Bytes& bytes) {
 }
 
 void RemoteCollectives::EndGroup(const GroupRef& group, int64_t key,
-                                 const Status& why, int from, bool soon) {
+                                 const Status& why, int from,
+                                 std::chrono::milliseconds grace) {
   Ending then;
   {
     MutexLock lock(mutex_);
-    End(*group, key, why, from, /*tells=*/true, soon, &then);
+    End(*group, key, why, from, /*tells=*/true, grace, &then);
   }
   RunAll(then);
 }
@@ -381,7 +388,7 @@ void RemoteCollectives::Abort(const Status& why) {
     MutexLock lock(mutex_);
     aborted_ = why;
     for (auto& [key, group] : groups_) {
-      End(*group, key, why, 0, /*tells=*/true, /*soon=*/false, &then);
+      End(*group, key, why, 0, /*tells=*/true, kNoGrace, &then);
     }
   }
   RunAll(then);
@@ -393,7 +400,7 @@ void RemoteCollectives::Forget(const Status& why) {
   {
     MutexLock lock(mutex_);
     for (auto& [key, group] : std::exchange(groups_, {})) {
-      End(*group, key, why, 0, /*tells=*/true, /*soon=*/false, &then);
+      End(*group, key, why, 0, /*tells=*/true, kNoGrace, &then);
     }
   }
   RunAll(then);
@@ -408,7 +415,8 @@ void RemoteCollectives::Stop() {
     const auto owes = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       if (telling_ > 0) return true;
       for (const auto& [key, group] : groups_) {
-        if (group->status.ok() && !group->spots.empty()) return true;
+        const bool goes_on = group->status.ok() || Clock::now() < group->ended;
+        if (goes_on && !group->spots.empty()) return true;
       }
       return false;
     };
@@ -430,7 +438,7 @@ void RemoteCollectives::Stop() {
     MutexLock lock(mutex_);
     aborted_ = Unavailable("the server is stopped");
     for (auto& [key, group] : groups_) {
-      End(*group, key, aborted_, 0, /*tells=*/false, /*soon=*/false, &then);
+      End(*group, key, aborted_, 0, /*tells=*/false, kNoGrace, &then);
     }
     listener = std::move(listener_);
     own_ = nullptr;
@@ -537,8 +545,7 @@ StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& call) {
   StatusOr<Tensor> result = GoTogether(meeting);
   // Others would wait for ever for a member that went away.
   if (!result.ok() && began) {
-    EndGroup(group, call.member.group_key, result.status(), rank,
-             /*soon=*/false);
+    EndGroup(group, call.member.group_key, result.status(), rank, kNoGrace);
   }
   return result;
 }
@@ -553,7 +560,7 @@ void RemoteCollectives::Disagree(Group& group, Status why,
                    " do not agree)"));
   then->push_back([call = arrival.call, why] { call->Finish(AnswerOf(why)); });
   End(group, arrival.header.group_key(), why, arrival.header.to(),
-      /*tells=*/true, /*soon=*/false, then);
+      /*tells=*/true, kNoGrace, then);
 }
 
 void RemoteCollectives::Place(Group& group,
@@ -706,7 +713,10 @@ void RemoteCollectives::AnswerEnd(const std::shared_ptr<ServerCall>& call,
           Status(known ? static_cast<absl::StatusCode>(request.code())
                        : absl::StatusCode::kUnknown,
                  request.message()),
-          request.from(), /*tells=*/false, request.soon(), &then);
+          request.from(), /*tells=*/false,
+          std::clamp(std::chrono::milliseconds(request.grace_ms()), kNoGrace,
+                     kGraceOfLeft),
+          &then);
     }
   }
   RunAll(then);

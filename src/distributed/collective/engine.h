@@ -113,15 +113,16 @@ class RemoteCollectives
   void Disagree(Group& group, Status why, const Arrival& arrival, Ending* then)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Settle(const GroupRef& group, const SpotKey& key);
-  // The group's end. `tells`: the other members, as rank `from`; `soon`: what
-  // is under way may end well.
+  // The group's end. `tells`: the other members, as rank `from`; `grace`: for
+  // so long what is under way may end well.
   void End(Group& group, int64_t key, const Status& why, int from, bool tells,
-           bool soon, Ending* then) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+           std::chrono::milliseconds grace, Ending* then)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status StatusOfGroup(const Group& group)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tell(const DeviceName& task, const Bytes& bytes);
   void EndGroup(const GroupRef& group, int64_t key, const Status& why, int from,
-                bool soon);
+                std::chrono::milliseconds grace);
 
   void AnswerAsk(std::shared_ptr<ServerCall> call, const Bytes& bytes,
                  bool swaps);
