@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 
-# A task: it says when it is there, and joins.
+# A task: it says when it is there, and joins. What a shell runs in the background has
+# SIGINT ignored, and so its tasks would.
 TASK = """
-import json, sys
+import json, signal, sys
 import headrace as tf
+signal.signal(signal.SIGINT, signal.default_int_handler)
 job, index, cluster = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 server = tf.distribute.Server(cluster, job_name=job, task_index=index)
 print("ready", flush=True)
