@@ -50,6 +50,8 @@ StatusOr<Written> TakeApart(StringView arg,
   return w;
 }
 
+bool IsOption(StringView arg) { return arg.size() > 1 && arg[0] == '-'; }
+
 Status CheckCount(size_t given, absl::Span<const PositionalDef> wanted) {
   size_t needed = 0;
   for (const PositionalDef& p : wanted) needed += p.optional ? 0 : 1;
@@ -71,41 +73,58 @@ bool IsUsageError(const Status& s) {
   return s.GetPayload(kUsagePayload).has_value();
 }
 
+Status Arguments::TakeOption(absl::Span<const std::string> args,
+                             absl::Span<const OptionDef> options, size_t* i) {
+  HR_ASSIGN_OR_RETURN(Written w, TakeApart(args[*i], options));
+  ++*i;
+  if (!w.option->value.empty() && !w.value) {
+    if (*i == args.size()) {
+      return UsageError(
+          absl::StrCat(Shown(*w.option), " needs a ", w.option->value));
+    }
+    w.value = args[(*i)++];
+  }
+  std::vector<std::string>& values = options_[std::string(w.option->name)];
+  if (!values.empty() && !w.option->repeats) {
+    return UsageError(absl::StrCat(Shown(*w.option), " is given twice"));
+  }
+  values.push_back(w.value.value_or(""));
+  return OkStatus();
+}
+
 StatusOr<Arguments> Arguments::Parse(
     absl::Span<const std::string> args,
     absl::Span<const PositionalDef> positionals,
     absl::Span<const OptionDef> options) {
   Arguments made;
   bool only_positionals = false;
-  for (size_t i = 0; i < args.size(); ++i) {
+  for (size_t i = 0; i < args.size();) {
     const std::string& arg = args[i];
     if (!only_positionals && arg == "--") {
       only_positionals = true;
-      continue;
-    }
-    if (only_positionals || arg.size() < 2 || arg[0] != '-') {
-      if (made.positionals_.size() == positionals.size()) {
-        return UsageError(absl::StrCat("unexpected argument ", arg));
-      }
+      ++i;
+    } else if (!only_positionals && IsOption(arg)) {
+      HR_RETURN_IF_ERROR(made.TakeOption(args, options, &i));
+    } else if (made.positionals_.size() == positionals.size()) {
+      return UsageError(absl::StrCat("unexpected argument ", arg));
+    } else {
       made.positionals_.push_back(arg);
-      continue;
+      ++i;
     }
-    HR_ASSIGN_OR_RETURN(Written w, TakeApart(arg, options));
-    if (!w.option->value.empty() && !w.value) {
-      if (i + 1 == args.size()) {
-        return UsageError(
-            absl::StrCat(Shown(*w.option), " needs a ", w.option->value));
-      }
-      w.value = args[++i];
-    }
-    std::vector<std::string>& values =
-        made.options_[std::string(w.option->name)];
-    if (!values.empty() && !w.option->repeats) {
-      return UsageError(absl::StrCat(Shown(*w.option), " is given twice"));
-    }
-    values.push_back(w.value.value_or(""));
   }
   HR_RETURN_IF_ERROR(CheckCount(made.positionals_.size(), positionals));
+  return made;
+}
+
+StatusOr<Arguments> Arguments::ParseLeading(absl::Span<const std::string> args,
+                                            absl::Span<const OptionDef> options,
+                                            size_t* count) {
+  Arguments made;
+  *count = 0;
+  while (*count < args.size() && IsOption(args[*count]) &&
+         args[*count] != "--") {
+    HR_RETURN_IF_ERROR(made.TakeOption(args, options, count));
+  }
   return made;
 }
 

@@ -42,6 +42,11 @@ class Arguments {
   static StatusOr<Arguments> Parse(absl::Span<const std::string> args,
                                    absl::Span<const PositionalDef> positionals,
                                    absl::Span<const OptionDef> options);
+  // Of the options alone that begin a command line: they end at its first other
+  // argument, or at `--`. *count: how many of `args` they take.
+  static StatusOr<Arguments> ParseLeading(absl::Span<const std::string> args,
+                                          absl::Span<const OptionDef> options,
+                                          size_t* count);
 
   const std::vector<std::string>& positionals() const { return positionals_; }
   bool Has(StringView option) const;
@@ -58,6 +63,11 @@ class Arguments {
   std::vector<std::string> List(StringView option) const;
 
  private:
+  // The option at args[*i], and its value where that is the next one; *i comes
+  // to stand behind them.
+  Status TakeOption(absl::Span<const std::string> args,
+                    absl::Span<const OptionDef> options, size_t* i);
+
   std::vector<std::string> positionals_;
   std::map<std::string, std::vector<std::string>, std::less<>> options_;
 };

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -25,42 +24,6 @@ constexpr OptionDef kLaunchOptions[] = {
 // A machine takes no more, and a number that was meant for something else
 // would.
 constexpr int kMostTasks = 1024;
-
-// The option that `arg` begins with, and whether its value is in it, too.
-struct Found {
-  const OptionDef* option = nullptr;
-  bool has_value = false;
-};
-Found FindOption(StringView arg) {
-  const bool is_long = absl::StartsWith(arg, "--");
-  const size_t end = is_long ? std::min(arg.find('='), arg.size()) : 2;
-  for (const OptionDef& o : kLaunchOptions) {
-    if (is_long ? arg.substr(2, end - 2) == o.name : arg[1] == o.letter) {
-      return {&o, end < arg.size()};
-    }
-  }
-  return {};
-}
-
-// The arguments before the program.
-struct Before {
-  size_t count = 0;
-  bool has_workers = false;
-};
-Before OptionsOf(absl::Span<const std::string> args) {
-  Before before;
-  size_t& n = before.count;
-  while (n < args.size() && args[n].size() > 1 && args[n][0] == '-') {
-    if (args[n] == "--") break;
-    const Found found = FindOption(args[n]);
-    ++n;
-    if (found.option == nullptr) continue;
-    before.has_workers |= found.option->name == kWorkersOption.name;
-    if (!found.option->value.empty() && !found.has_value) ++n;
-  }
-  n = std::min(n, args.size());
-  return before;
-}
 
 // Ports of this machine's own address that nobody listens at. They are held
 // until all are found, so that none is found twice.
@@ -180,14 +143,16 @@ StatusOr<std::vector<int>> PortsOf(const Arguments& args, int count) {
 }  // namespace
 
 bool AsksToLaunch(absl::Span<const std::string> args) {
-  return OptionsOf(args).has_workers;
+  size_t count;
+  const auto options =
+      Arguments::ParseLeading(args, kRunCommand.options, &count);
+  return options.ok() && options->Has(kWorkersOption.name);
 }
 
 StatusOr<LaunchPlan> PlanLaunch(absl::Span<const std::string> args) {
-  const size_t options = OptionsOf(args).count;
-  HR_ASSIGN_OR_RETURN(
-      const Arguments parsed,
-      Arguments::Parse(args.first(options), {}, kLaunchOptions));
+  size_t options;
+  HR_ASSIGN_OR_RETURN(const Arguments parsed,
+                      Arguments::ParseLeading(args, kLaunchOptions, &options));
   absl::Span<const std::string> program = args.subspan(options);
   if (!program.empty() && program[0] == "--") program.remove_prefix(1);
   if (program.empty()) return UsageError("the program to start is missing");
