@@ -74,7 +74,7 @@ class ClientSession {
   const std::shared_ptr<Graph> graph_;
   const tensorflow::ConfigProto config_;
   const std::string target_;
-  Mutex no_other_reads_;
+  Mutex no_other_reads_;  // stands in for a graph's lock where none was given
   Mutex& graph_mutex_;
   Mutex mutex_;
   std::string handle_ ABSL_GUARDED_BY(mutex_);
