@@ -379,6 +379,11 @@ TEST(StructuredFunction, ThreadsTraceAndCall) {
 
 // A child has no thread that would let the lock of a trace under way go.
 TEST(StructuredFunction, ForkedChildrenTrace) {
+#ifdef __SANITIZE_THREAD__
+  // Its allocator's locks are not opened in a child: what another thread held
+  // of them, one that just ends, stands still there for good.
+  GTEST_SKIP() << "the thread sanitizer does not serve forked children";
+#endif
   std::atomic<bool> begun = false, end = false;
   const auto f = tf::function([&](const tf::Tensor& x, bool waits) {
     begun = true;
