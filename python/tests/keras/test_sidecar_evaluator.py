@@ -90,3 +90,44 @@ def test_checkpoints_of_something_else(tmp_path):
 def test_the_older_name_warns(tmp_path):
     made = keras.experimental.SidecarEvaluator(_model(), _data(), str(tmp_path))
     assert isinstance(made, keras.utils.SidecarEvaluator)
+
+
+def _exporting(tmp_path, pattern, **kwargs):
+    """A function that evaluates a checkpoint of a kernel of that value and gives the
+    names of what was exported."""
+    trained, checkpoints = _model(), tmp_path / "ck"
+    checkpoint = tf.train.Checkpoint(model=trained, optimizer=trained.optimizer)
+    manager = tf.train.CheckpointManager(checkpoint, str(checkpoints), max_to_keep=5)
+    callback = keras.callbacks.SidecarEvaluatorModelExport(
+        export_filepath=str(tmp_path / "out" / "e{epoch}"),
+        checkpoint_filepath=str(checkpoints / pattern),
+        **kwargs,
+    )
+    evaluator = _evaluator(checkpoints, callback, max_evaluations=1)
+
+    def step(value):
+        trained.layers[0].kernel.assign([[value], [value]])
+        manager.save()
+        evaluator.start()
+        out = tmp_path / "out"
+        return sorted(p.name for p in out.iterdir()) if out.exists() else []
+
+    return step
+
+
+def test_the_best_is_exported(tmp_path):
+    step = _exporting(tmp_path, "ckpt-{epoch}", monitor="loss", mode="min")
+    assert step(3.0) == ["e1"]
+    assert step(2.0) == ["e1", "e2"]
+    assert step(2.5) == ["e1", "e2"]
+    loaded = keras.models.load_model(str(tmp_path / "out" / "e2"))
+    np.testing.assert_array_equal(loaded.layers[0].kernel, [[2.0], [2.0]])
+
+
+def test_exports_that_cannot_be(tmp_path):
+    assert _exporting(tmp_path, "ckpt-{epoch}", monitor="nothing")(3.0) == []
+    for pattern in "other-{epoch}", "ckpt-1":
+        with pytest.raises(ValueError, match="no checkpoint is called like"):
+            _exporting(tmp_path, pattern)(2.0)
+    with pytest.raises(TypeError, match="save_best_only"):
+        _exporting(tmp_path, "ckpt-{epoch}", save_best_only=True)
