@@ -32,7 +32,7 @@ class ExportArchive(AutoTrackable):
     def __init__(self):
         self._endpoint_names = []
         self._tracked = []
-        self.tensorflow_version = tf.__version__
+        self.tensorflow_version = tf.version.VERSION
         self.variables = []
         self.trainable_variables = []
         self.non_trainable_variables = []

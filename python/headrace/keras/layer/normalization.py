@@ -2,6 +2,7 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.context import strategies
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer.parts import Weighted, takes
@@ -140,9 +141,9 @@ class BatchNormalization(Weighted, Layer):
         shown = ones if mask is None else _shown(mask, inputs) * ones
         parts = (shown, inputs * shown, tf.square(inputs) * shown)
         sums = [tf.reduce_sum(x, axes, keepdims=keepdims) for x in parts]
-        context = tf.distribute.get_replica_context()
-        if context is not None:
-            sums = context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
+        replica = strategies.replica()
+        if replica is not None:
+            sums = replica.all_reduce("SUM", sums)
         count, total, squares = sums
         mean = total / count
         return mean, squares / count - tf.square(mean)
