@@ -45,6 +45,7 @@ class ConcreteFunction:
     _runner = None
     _runs_first = None  # the ConcreteFunction that its first call runs in its place
     _any_shapes = None  # the native function for tensors of any shapes
+    _has_closures = False  # in the place of captured tensors
     _changed = None  # what is to be told of other captures
 
     def __init__(self, core, graph, function_type, results, python_name):
@@ -78,7 +79,7 @@ class ConcreteFunction:
             named_gradients.keep(gradients)
         if self._graph.deferred:
             leaves = [*leaves, *self._graph.deferred_values()]
-        if self._captures:
+        if self._has_closures:
             self._captures.tensors()
         if self._runner is not None and _headrace.is_eager():
             self._check_away()
@@ -320,6 +321,7 @@ class ConcreteFunction:
         self._tell_change()
 
     def _tell_change(self):
+        self._has_closures = self._captures.has_closures
         if self._changed is not None:
             self._changed()
 

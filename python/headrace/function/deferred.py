@@ -109,7 +109,8 @@ class Captures:
     def _graph(self):
         return self._concrete.graph
 
-    def __bool__(self):
+    @property
+    def has_closures(self):
         """Whether there are closures in places of captured tensors."""
         return bool(self._closures)
 

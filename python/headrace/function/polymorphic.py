@@ -186,7 +186,7 @@ class Function(_headrace.FunctionBase, Trackable):
         """`leaves` are what it runs with; `kept`: so do calls of the same signature."""
         if concrete._graph.deferred:
             leaves, kept = [*leaves, *concrete._graph.deferred_values()], False
-        if concrete._captures:
+        if concrete._has_closures:
             concrete._captures.tensors()
             kept = False
         core = concrete._core
