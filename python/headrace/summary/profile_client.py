@@ -95,7 +95,7 @@ def trace(
     duration = _positive(duration_ms)
     import_grpc("")
     hosts = _hosts(worker_list or service_addr)
-    options = profiler.ProfilerOptions() if options is None else options
+    options = profiler.checked_options(options)
     left = num_tracing_attempts - 1
     while True:
         print(f"Starting to trace for {duration} ms. Remaining attempt(s): {left}")

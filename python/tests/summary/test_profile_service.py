@@ -72,6 +72,8 @@ def test_options_reach_the_server(tmp_path, address):
         profiler.client.trace(
             address, str(tmp_path), 50, num_tracing_attempts=1, options=options
         )
+    with pytest.raises(TypeError, match="ProfilerOptions"):
+        profiler.client.trace(address, str(tmp_path), 50, options={"delay_ms": 1})
 
 
 def test_attempts_of_a_server_that_is_not_there(tmp_path, capsys):
