@@ -169,7 +169,7 @@ StatusOr<DatasetPtr> ReadDatasetGraph(GraphDef def, RunServices services) {
   // What the graph's nodes name, the process need not have.
   ResourceManager resources;
   LibraryCaller caller(graph->library());
-    services.resources = &resources;
+  services.resources = &resources;
   services.functions = &caller;
   std::vector<Tensor> made;
   HR_RETURN_IF_ERROR(plan->Run(services, {}, &made));

@@ -9,9 +9,9 @@ class Through : public Channel {
   Through(Channels& channels, const std::string& address,
           const RemoteMethod& method)
       : channels_(channels), address_(address), method_(method) {}
-  std::shared_ptr<ClientCall> Start(
-      const std::string&, Bytes request, const CallOptions& options,
-      std::function<void(Answer)> done) override {
+  std::shared_ptr<ClientCall> Start(const std::string&, Bytes request,
+                                    const CallOptions& options,
+                                    std::function<void(Answer)> done) override {
     return channels_.Start(address_, method_, std::move(request), options,
                            std::move(done));
   }

@@ -18,8 +18,6 @@ constexpr int64_t kNewsWait = 1'000;
 constexpr std::chrono::milliseconds kBackOff{100};
 // Until a stop is felt, and who is to be asked again is.
 constexpr std::chrono::milliseconds kLooks{20};
-// Calls that may be under way: as many as elements are asked for, by each.
-constexpr size_t kMostCalls = 4096;
 // How long a dispatcher may be away while it is read.
 constexpr std::chrono::minutes kDispatcherAway{10};
 
@@ -99,8 +97,8 @@ Status Reader::BeatOnce() {
     request.set_blocked_round(block_round_);
   }
   ClientHeartbeatResponse news;
-  HR_RETURN_IF_ERROR(Ask(*channels_, options_.dispatcher, kClientHeartbeat,
-                         request, &news));
+  HR_RETURN_IF_ERROR(
+      Ask(*channels_, options_.dispatcher, kClientHeartbeat, request, &news));
   TakeNews(news);
   return OkStatus();
 }
@@ -108,12 +106,21 @@ Status Reader::BeatOnce() {
 void Reader::TakeNews(const ClientHeartbeatResponse& news) {
   MutexLock lock(mutex_);
   std::map<int64_t, Task> tasks;
+  int others = 0;
   for (const ServiceTask& what : news.tasks()) {
-    if (options_.local_only && !DataWorker::Find(what.address())) continue;
+    if (options_.local_only && !DataWorker::Find(what.address())) {
+      ++others;
+      continue;
+    }
     const auto old = tasks_.find(what.id());
     Task& task = tasks[what.id()];
     if (old != tasks_.end()) task = std::move(old->second);
     task.what = what;
+  }
+  if (others > 0 && tasks.empty()) {
+    failed_ = InvalidArgument(
+        "Local reads require local tf.data workers, but no local worker is "
+        "found.");
   }
   // Those that are gone, but are yet to answer.
   for (auto& [id, task] : tasks_) {
@@ -148,8 +155,8 @@ bool Reader::ChooseTask(GetElementsRequest* request, std::string* address) {
   last_asked_ = task.what.id();
   task.asked = true;
   request->set_task_id(task.what.id());
-  request->set_most(static_cast<int>(std::max<int64_t>(
-      1, room / static_cast<int64_t>(idle.size()))));
+  request->set_most(static_cast<int>(
+      std::max<int64_t>(1, room / static_cast<int64_t>(idle.size()))));
   request->set_consumer(-1);
   request->set_round(-1);
   *address = task.what.address();
@@ -184,6 +191,8 @@ bool Reader::ChooseRound(GetElementsRequest* request, std::string* address) {
   }
   Task* task = nullptr;
   if (!FindRound(chosen, &task)) return false;
+  // A task's rounds one after the other, so that they come in order.
+  if (task->asked && !task->what.lost()) return false;
   Round& round = rounds_[chosen];
   next_round_ = std::max(next_round_, chosen + 1);
   if (task->what.lost()) {
@@ -192,6 +201,7 @@ bool Reader::ChooseRound(GetElementsRequest* request, std::string* address) {
     return ChooseRound(request, address);
   }
   round.state = Round::kAsked;
+  task->asked = true;
   request->set_task_id(task->what.id());
   request->set_most(1);
   request->set_consumer(options_.consumer);
@@ -204,6 +214,7 @@ void Reader::AskMore() {
   while (true) {
     GetElementsRequest request;
     std::string address;
+    int64_t number = 0;
     {
       MutexLock lock(mutex_);
       if (closed_ || !failed_.ok()) return;
@@ -212,48 +223,53 @@ void Reader::AskMore() {
         return;
       }
       outstanding_ += request.most();
+      number = next_call_++;
+      calls_[number] = nullptr;
     }
     request.set_trainer(options_.trainer);
     auto call = channels_->Start(
         address, kGetElements, WriteMessage(request), {},
-        [self = shared_from_this(), request](const Answer& answer) {
-          self->Answered(request, answer);
+        [self = shared_from_this(), number, request](const Answer& answer) {
+          self->Answered(number, request, answer);
         });
     MutexLock lock(mutex_);
-    calls_.push_back(call);
-    if (calls_.size() > kMostCalls) calls_.pop_front();
-    if (closed_) call->Cancel();
+    // It may have ended by now.
+    if (const auto at = calls_.find(number); at != calls_.end()) {
+      at->second = call;
+    }
+    if (closed_ && call) call->Cancel();
   }
 }
 
-void Reader::Answered(const GetElementsRequest& request, const Answer& answer) {
-  StatusOr<ReadElements> elements = StatusOf(answer);
-  if (answer.ok()) elements = ReadAnswer(answer.body);
+void Reader::Answered(int64_t number, const GetElementsRequest& request,
+                      const Answer& answer) {
+  StatusOr<ReadElements> elements =
+      answer.ok() ? ReadAnswer(answer.body)
+                  : StatusOr<ReadElements>(StatusOf(answer));
   {
     MutexLock lock(mutex_);
     outstanding_ -= request.most();
+    calls_.erase(number);
     if (closed_) return;
+    const auto task = tasks_.find(request.task_id());
+    if (task != tasks_.end()) task->second.asked = false;
     if (in_rounds()) {
       AcceptRound(request.round(), std::move(elements));
     } else {
-      Accept(request, std::move(elements));
+      Accept(task == tasks_.end() ? nullptr : &task->second,
+             std::move(elements));
     }
     changed_.NotifyAll();
   }
   AskMore();
 }
 
-void Reader::Accept(const GetElementsRequest& request,
-                    StatusOr<ReadElements> elements) {
-  const auto at = tasks_.find(request.task_id());
-  if (at == tasks_.end()) return;
-  Task& task = at->second;
-  task.asked = false;
+void Reader::Accept(Task* task, StatusOr<ReadElements> elements) {
   if (!elements.ok()) {
-    task.again = Clock::now() + kBackOff;
+    if (task != nullptr) task->again = Clock::now() + kBackOff;
     if (!MayComeBack(elements.status())) failed_ = elements.status();
   } else {
-    task.ended = task.ended || elements->end;
+    if (task != nullptr) task->ended = task->ended || elements->end;
     for (auto& item : elements->items) ready_.push_back(std::move(item));
   }
 }
@@ -293,9 +309,7 @@ bool Reader::TakeReady(StatusOr<Element>* out) {
   return true;
 }
 
-bool Reader::AtEnd() const {
-  return finished_ && outstanding_ == 0;
-}
+bool Reader::AtEnd() const { return finished_ && outstanding_ == 0; }
 
 Status Reader::Next(Element* out, bool* end) {
   StatusOr<Element> taken = Element();
@@ -323,7 +337,7 @@ Status Reader::Next(Element* out, bool* end) {
 
 void Reader::Close() {
   token_.Cancel();
-  std::deque<std::shared_ptr<ClientCall>> calls;
+  std::map<int64_t, std::shared_ptr<ClientCall>> calls;
   {
     MutexLock lock(mutex_);
     if (closed_) return;
@@ -331,7 +345,9 @@ void Reader::Close() {
     calls.swap(calls_);
     changed_.NotifyAll();
   }
-  for (const auto& call : calls) call->Cancel();
+  for (const auto& [number, call] : calls) {
+    if (call) call->Cancel();
+  }
   ReleaseClientRequest request;
   request.set_client_id(client_id_);
   channels_->Start(options_.dispatcher, kReleaseClient, WriteMessage(request),

@@ -19,9 +19,10 @@ struct ReaderOptions {
   std::string dispatcher;      // "host:port"
   ServiceIteration iteration;  // what is opened
   int64_t consumer = -1;       // of coordinated reads
-  int64_t most_outstanding = -1;  // elements asked for and not yet given; -1: 16
-  bool local_only = false;        // tasks of this process' workers alone
-  std::string trainer;            // of a shared cache
+  int64_t most_outstanding =
+      -1;                   // elements asked for and not yet given; -1: 16
+  bool local_only = false;  // tasks of this process' workers alone
+  std::string trainer;      // of a shared cache
 };
 
 // Thread-safe. Answers come on the transport's threads; a thread of its own
@@ -66,9 +67,10 @@ class Reader : public std::enable_shared_from_this<Reader> {
   int64_t most() const;
   bool ChooseRound(GetElementsRequest* request, std::string* address)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Answered(const GetElementsRequest& request, const Answer& answer);
-  void Accept(const GetElementsRequest& request,
-              StatusOr<ReadElements> elements)
+  void Answered(int64_t number, const GetElementsRequest& request,
+                const Answer& answer);
+  // `task`: whose they are; null where it is gone.
+  void Accept(Task* task, StatusOr<ReadElements> elements)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What a round that came, or did not, means for it.
   void AcceptRound(int64_t round, StatusOr<ReadElements> elements)
@@ -89,7 +91,9 @@ class Reader : public std::enable_shared_from_this<Reader> {
   int64_t last_asked_ ABSL_GUARDED_BY(mutex_) = 0;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::deque<std::shared_ptr<ClientCall>> calls_ ABSL_GUARDED_BY(mutex_);
+  // Under way; null: about to be.
+  std::map<int64_t, std::shared_ptr<ClientCall>> calls_ ABSL_GUARDED_BY(mutex_);
+  int64_t next_call_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t outstanding_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<StatusOr<Element>> ready_ ABSL_GUARDED_BY(mutex_);
   // Of coordinated reads: those asked for, by number; which is given next,

@@ -7,6 +7,7 @@
 #include "base/cancellation.h"
 #include "data/dataset.h"
 #include "distributed/data_service/splits.h"
+#include "tensorflow/core/framework/graph.pb.h"
 
 namespace headrace::distributed::data_service {
 namespace {
@@ -18,16 +19,17 @@ constexpr int64_t kLongestWait = 5'000;
 // How many rounds behind the furthest consumer a new task begins: they are
 // asked for ahead.
 constexpr int64_t kRoundsAhead = 16;
+constexpr int64_t kMostConsumers = 100'000;
 // Until a stop is felt.
-constexpr std::chrono::milliseconds kLooksForStop{100};
+constexpr std::chrono::milliseconds kWaitsAtOnce{100};
 
 std::string HostOf(const std::string& address) {
   return address.substr(0, address.rfind(':'));
 }
 
 Clock::time_point EndOfWait(int64_t wait_ms) {
-  return Clock::now() + std::chrono::milliseconds(std::clamp<int64_t>(
-                            wait_ms, 0, kLongestWait));
+  return Clock::now() + std::chrono::milliseconds(
+                            std::clamp<int64_t>(wait_ms, 0, kLongestWait));
 }
 
 bool IsStatic(int policy) { return policy >= kFile && policy <= kHint; }
@@ -69,13 +71,22 @@ Status Dispatcher::Update(const DispatcherUpdate& update) {
 
 Status Dispatcher::CheckRequested(const ServiceDataset& dataset) {
   const auto at = state_.datasets.find(dataset.id());
-  if (at == state_.datasets.end() ||
-      at->second.element_spec() == dataset.element_spec()) {
-    return OkStatus();
+  if (at == state_.datasets.end()) return OkStatus();
+  const ServiceDataset& has = at->second;
+  std::string differs;
+  if (has.element_spec() != dataset.element_spec()) {
+    differs = " with different element_spec";
+  } else if (has.cardinality() != dataset.cardinality()) {
+    differs = absl::StrCat(": modified: cardinality: ", has.cardinality(),
+                           " -> ", dataset.cardinality());
   }
-  return InvalidArgument("Datasets with the same ID should have the same ",
-                         "structure, got diff for dataset ID ", dataset.id(),
-                         ".");
+  if (differs.empty()) return OkStatus();
+  return InvalidArgument(
+      "Failed to register dataset: Datasets with the same ID should have the "
+      "same structure, got diff for dataset ID ",
+      dataset.id(), differs,
+      ". To fix this error, make sure you're registering the same dataset "
+      "with the same ID.");
 }
 
 Status Dispatcher::Register(const RegisterDatasetRequest& request,
@@ -100,10 +111,19 @@ Status Dispatcher::Get(const GetDatasetRequest& request,
   MutexLock lock(mutex_);
   const auto at = state_.datasets.find(request.id());
   if (at == state_.datasets.end()) {
-    return NotFound("Dataset id ", request.id(), " not found. It might be ",
-                    "registered with another dispatcher, or with none.");
+    return NotFound("Dataset id ", request.id(), " not found. It must be ",
+                    "registered with `register_dataset` before calling ",
+                    "`from_dataset_id`.");
   }
-  *response->mutable_dataset() = at->second;
+  ServiceDataset& out = *response->mutable_dataset();
+  if (!request.without_graph()) {
+    out = at->second;
+    return OkStatus();
+  }
+  out.set_id(at->second.id());
+  out.set_element_spec(at->second.element_spec());
+  out.set_compression(at->second.compression());
+  out.set_cardinality(at->second.cardinality());
   return OkStatus();
 }
 
@@ -112,7 +132,8 @@ Status Dispatcher::Get(const GetDatasetRequest& request,
 namespace {
 
 // A second client of a job wants the same.
-Status CheckSameJob(const ServiceIteration& has, const ServiceIteration& wants) {
+Status CheckSameJob(const ServiceIteration& has,
+                    const ServiceIteration& wants) {
   std::string differs;
   const auto compare = [&](const char* what, const auto& a, const auto& b) {
     if (a != b) {
@@ -120,7 +141,6 @@ Status CheckSameJob(const ServiceIteration& has, const ServiceIteration& wants) 
                       ">. ");
     }
   };
-  compare("dataset id", has.dataset_id(), wants.dataset_id());
   compare("processing mode", has.policy(), wants.policy());
   compare("number of consumers", has.num_consumers(), wants.num_consumers());
   compare("cross-trainer cache", has.cross_trainer(), wants.cross_trainer());
@@ -134,7 +154,8 @@ Status CheckSpec(const ServiceIteration& spec, const ServiceDataset& dataset) {
   if (spec.policy() < kOff || spec.policy() > kHint) {
     return InvalidArgument("ProcessingMode ", spec.policy(), " is invalid.");
   }
-  if (spec.num_consumers() < 0 || spec.repetition() < 0) {
+  if (spec.num_consumers() < 0 || spec.num_consumers() > kMostConsumers ||
+      spec.repetition() < 0) {
     return InvalidArgument("a job of ", spec.num_consumers(),
                            " consumers cannot be opened");
   }
@@ -170,10 +191,10 @@ StatusOr<int64_t> Dispatcher::MakeIteration(ServiceIteration spec) {
     for (const auto& [address, worker] : workers_) {
       const auto index = IndexOf(address);
       if (index.ok()) continue;
-      return Status(index.status().code(),
-                    absl::StrCat("Failed to get or create iteration for job ",
-                                 "with id ", spec.id(), ": ",
-                                 index.status().message()));
+      return Status(
+          index.status().code(),
+          absl::StrCat("Failed to get or create iteration for job ", "with id ",
+                       spec.id(), ": ", index.status().message()));
     }
   }
   spec.clear_sources();
@@ -222,8 +243,8 @@ Status Dispatcher::Open(OpenIterationRequest request,
 
 StatusOr<int> Dispatcher::IndexOf(const std::string& address) const {
   const auto& all = options_.worker_addresses;
-  for (const std::string& wanted : {address, HostOf(address) + ":%port%",
-                                    HostOf(address)}) {
+  for (const std::string& wanted :
+       {address, HostOf(address) + ":%port%", HostOf(address)}) {
     const auto at = std::find(all.begin(), all.end(), wanted);
     if (at != all.end()) return static_cast<int>(at - all.begin());
   }
@@ -313,7 +334,7 @@ Status Dispatcher::Split(const GetSplitRequest& request,
   split.set_source(at);
   const int64_t count = iteration->spec.sources(at);
   // The first worker that comes to the end begins the next repetition.
-  response->set_end(count >= 0 && source.next >= count);
+  response->set_end(request.past_end() || (count >= 0 && source.next >= count));
   response->set_index(source.next);
   split.set_repetition(source.repetition + (response->end() ? 1 : 0));
   split.set_next(response->end() ? 0 : source.next + 1);
@@ -324,10 +345,10 @@ Status Dispatcher::Split(const GetSplitRequest& request,
 // --- who is there ---
 
 Status Dispatcher::WaitUntil(Clock::time_point end) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      end - Clock::now());
-  changed_.WaitFor(mutex_, std::clamp(left, std::chrono::milliseconds(1),
-                                      kLooksForStop));
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+  changed_.WaitFor(
+      mutex_, std::clamp(left, std::chrono::milliseconds(1), kWaitsAtOnce));
   if (stopped_) return Unavailable("the dispatcher is stopping");
   return CheckTokens();
 }

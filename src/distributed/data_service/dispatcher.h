@@ -81,8 +81,7 @@ class Dispatcher {
   bool News(const WorkerHeartbeatRequest& request,
             WorkerHeartbeatResponse* response)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status Lose(const std::string& address)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status Lose(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status DropUnused(Clock::time_point now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits a while for changes; an error where that has no use any more.

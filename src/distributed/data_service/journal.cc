@@ -32,7 +32,7 @@ Status Replay(const RandomAccessFile* file, DispatcherState* state) {
 StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& folder,
                                                  DispatcherState* state) {
   std::string local;
-  HR_ASSIGN_OR_RETURN(FileSystem* fs, FileSystemFor(folder, &local));
+  HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(folder, &local));
   HR_RETURN_IF_ERROR(CreateDirectories(fs, local));
   const std::string path = JoinPath(local, "dispatcher.journal");
   const std::string fresh = JoinPath(local, "dispatcher.journal.new");

@@ -6,9 +6,9 @@
 
 namespace headrace::distributed::data_service {
 
-#define HR_METHOD(name, ...)             \
-  inline constexpr RemoteMethod k##name{ \
-      "/headrace.DataService/" #name, __VA_ARGS__};
+#define HR_METHOD(name, ...)                                            \
+  inline constexpr RemoteMethod k##name{"/headrace.DataService/" #name, \
+                                        __VA_ARGS__};
 // Of dispatchers. What registers and opens is the first that a client asks, and
 // waits for a dispatcher that may still be starting.
 HR_METHOD(RegisterDataset, kGathering, true, true)

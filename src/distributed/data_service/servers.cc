@@ -67,9 +67,9 @@ class DispatchServerImpl : public DispatchServer {
   ~DispatchServerImpl() override { Stop(); }
 
   Status Listen(Transport& transport, const std::string& address) {
-    HR_ASSIGN_OR_RETURN(listener_,
-                        ListenAt(transport, address, DispatcherMethods(nullptr),
-                                 services_));
+    HR_ASSIGN_OR_RETURN(
+        listener_,
+        ListenAt(transport, address, DispatcherMethods(nullptr), services_));
     port_ = listener_->port();
     return OkStatus();
   }
@@ -132,12 +132,12 @@ class WorkerServerImpl : public WorkerServer {
 
   Status Listen(Transport& transport, const std::string& address,
                 WorkerOptions options) {
-    HR_ASSIGN_OR_RETURN(listener_,
-                        ListenAt(transport, address, DataWorkerMethods(nullptr),
-                                 services_));
+    HR_ASSIGN_OR_RETURN(
+        listener_,
+        ListenAt(transport, address, DataWorkerMethods(nullptr), services_));
     port_ = listener_->port();
-    options.address = absl::StrReplaceAll(
-        options.address, {{"%port%", absl::StrCat(port_)}});
+    options.address =
+        absl::StrReplaceAll(options.address, {{"%port%", absl::StrCat(port_)}});
     worker_ = std::make_shared<DataWorker>(std::move(options),
                                            ChannelsOver(transport));
     return OkStatus();
@@ -202,14 +202,14 @@ StatusOr<std::unique_ptr<DispatchServer>> DispatchServer::Make(
     DispatcherOptions options) {
   auto made = std::make_unique<DispatchServerImpl>(std::move(options));
   HR_RETURN_IF_ERROR(made->Listen(transport, address));
-  return made;
+  return std::unique_ptr<DispatchServer>(std::move(made));
 }
 
 StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Make(
     Transport& transport, const std::string& address, WorkerOptions options) {
   auto made = std::make_unique<WorkerServerImpl>();
   HR_RETURN_IF_ERROR(made->Listen(transport, address, std::move(options)));
-  return made;
+  return std::unique_ptr<WorkerServer>(std::move(made));
 }
 
 std::shared_ptr<Channels> ChannelsOver(Transport& transport) {
@@ -230,10 +230,11 @@ std::map<std::string, Method> DispatcherMethods(std::shared_ptr<Dispatcher> d) {
       [d](const GetDatasetRequest& in, GetDatasetResponse* out) {
         return d->Get(in, out);
       });
-  m[kOpenIteration.path] = OnThread<OpenIterationRequest, OpenIterationResponse>(
-      [d](CallScope&, OpenIterationRequest in, OpenIterationResponse* out) {
-        return d->Open(std::move(in), out);
-      });
+  m[kOpenIteration.path] =
+      OnThread<OpenIterationRequest, OpenIterationResponse>(
+          [d](CallScope&, OpenIterationRequest in, OpenIterationResponse* out) {
+            return d->Open(std::move(in), out);
+          });
   m[kClientHeartbeat.path] =
       OnThread<ClientHeartbeatRequest, ClientHeartbeatResponse>(
           [d](CallScope&, const ClientHeartbeatRequest& in,

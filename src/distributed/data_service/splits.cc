@@ -1,5 +1,6 @@
 #include "distributed/data_service/splits.h"
 
+#include "base/mutex.h"
 #include "function/dataset_writer.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -16,6 +17,21 @@ void Gather(const DatasetPtr& dataset, std::vector<DatasetPtr>* sources) {
   for (const DatasetPtr& input : inputs) Gather(input, sources);
 }
 
+// Where an iterator stands among those of a walk: its prefix, but for the
+// numbers of repetitions ("FiniteRepeat[3]").
+std::string PlaceOf(const std::string& prefix) {
+  constexpr StringView kRepeat = "Repeat[";
+  std::string out;
+  size_t at = 0;
+  while (true) {
+    const size_t found = prefix.find(kRepeat, at);
+    if (found == std::string::npos) return out + prefix.substr(at);
+    out += prefix.substr(at, found + kRepeat.size() - at);
+    at = prefix.find(']', found);
+    if (at == std::string::npos) return out;
+  }
+}
+
 // Goes to the elements that it is told to give, one after the other.
 class SharedSource : public DatasetIterator {
  public:
@@ -28,7 +44,9 @@ class SharedSource : public DatasetIterator {
   Status Start(PullContext& c) override { return all_->Start(c); }
   Status Next(PullContext& c, Element* out, bool* end) override {
     int64_t index = 0;
-    if (!ended_) HR_RETURN_IF_ERROR(ask_(source_, repetition_, &index, &ended_));
+    if (!ended_) {
+      HR_RETURN_IF_ERROR(ask_(source_, repetition_, false, &index, &ended_));
+    }
     *end = ended_;
     if (ended_) return OkStatus();
     if (index < at_) {
@@ -39,8 +57,8 @@ class SharedSource : public DatasetIterator {
     HR_RETURN_IF_ERROR(all_->Skip(c, index - at_, &skipped));
     at_ = index + 1;
     HR_RETURN_IF_ERROR(all_->Next(c, out, end));
-    ended_ = *end;
-    return OkStatus();
+    if (!*end) return OkStatus();
+    return ask_(source_, repetition_, true, &index, &ended_);
   }
   Status Save(PullContext&, StateWriter&) override { return NoPlace(); }
   Status Restore(PullContext&, const StateReader&) override {
@@ -74,7 +92,7 @@ class Shares : public SourceShares {
     const auto numbers = numbers_.find(&source);
     // What a rewrite put there, or a function made.
     if (numbers == numbers_.end()) return all;
-    const auto [at, is_new] = places_.try_emplace(all->prefix());
+    const auto [at, is_new] = places_.try_emplace(PlaceOf(all->prefix()));
     Place& place = at->second;
     if (is_new) {
       // One dataset in several places: the first place to start has the first
@@ -83,8 +101,8 @@ class Shares : public SourceShares {
       const size_t last = numbers->second.size() - 1;
       place.source = numbers->second[std::min<size_t>(taken++, last)];
     }
-    return std::make_unique<SharedSource>(
-        std::move(all), place.source, ask_, place.repetitions++);
+    return std::make_unique<SharedSource>(std::move(all), place.source, ask_,
+                                          place.repetitions++);
   }
 
  private:
@@ -150,12 +168,7 @@ StatusOr<std::vector<int64_t>> CountSources(const std::string& graph) {
   Gather(dataset, &sources);
   std::vector<int64_t> counts;
   for (const DatasetPtr& source : sources) {
-    const int64_t n = source->Cardinality();
-    if (n == kUnknownCardinality) {
-      return Unimplemented("Cannot create split providers for dataset of type ",
-                           source->kind(), "Dataset");
-    }
-    counts.push_back(n);
+    counts.push_back(source->Cardinality());
   }
   return counts;
 }

@@ -18,14 +18,14 @@ namespace headrace::distributed::data_service {
 StatusOr<DatasetPtr> DatasetOfGraph(const std::string& graph, FileShard hint);
 
 // How many elements the sources of a dataset have, in the order of a walk
-// through its inputs; -1: without end. FailedPrecondition for sources that can
-// not be divided, as nobody knows where they end.
+// through its inputs, as Dataset::Cardinality says.
 StatusOr<std::vector<int64_t>> CountSources(const std::string& graph);
 
 // Asks who divides for the next element of a source: its number, or that there
-// is none left of that repetition.
-using AskForSplit = std::function<Status(int source, int64_t repetition,
-                                         int64_t* index, bool* end)>;
+// is none left of that repetition. `past_end`: the one before was behind the
+// source's end, which nobody knew.
+using AskForSplit = std::function<Status(
+    int source, int64_t repetition, bool past_end, int64_t* index, bool* end)>;
 
 // What a walk along `dataset` gives of its sources.
 std::shared_ptr<SourceShares> SharesOf(const Dataset& dataset, AskForSplit ask);

@@ -31,7 +31,7 @@ struct IterationState {
   ServiceIteration spec;
   std::vector<Source> sources;
   std::map<int64_t, ServiceTask> tasks;  // not ended; of rounds also lost ones
-  std::set<std::string> done;  // workers whose task came to its end
+  std::set<std::string> done;            // workers whose task came to its end
   // Not kept: since when nobody reads, and what a client is told of.
   int64_t version = 1;
   int64_t num_clients = 0;

@@ -31,10 +31,9 @@ Status WorkerTask::Check(const GetElementsRequest& request) const {
   const int64_t consumers = work_.iteration.num_consumers();
   if (consumers > 0 &&
       (request.consumer() < 0 || request.consumer() >= consumers)) {
-    return FailedPrecondition("Requesting data for consumer index ",
-                              request.consumer(),
-                              ", but the task is configured for only ",
-                              consumers, " consumers");
+    return FailedPrecondition(
+        "Requesting data for consumer index ", request.consumer(),
+        ", but the task is configured for only ", consumers, " consumers");
   }
   if (consumers > 0 && request.round() < 0) {
     return FailedPrecondition("coordinated reads ask for rounds");
@@ -48,8 +47,7 @@ Status WorkerTask::Check(const GetElementsRequest& request) const {
 
 Packed WorkerTask::MakeOne(Iteration* walk, bool* end) {
   Element element;
-  Status s = Guarded("a pipeline",
-                     [&] { return walk->Next(&element, end); });
+  Status s = Guarded("a pipeline", [&] { return walk->Next(&element, end); });
   if (s.ok() && *end && work_.iteration.num_consumers() > 0) {
     s = FailedPrecondition(
         "Round robin reads require that the input dataset has infinite "
@@ -101,8 +99,8 @@ void WorkerTask::Fill() {
   std::shared_ptr<Iteration> walk;
   const Status begun = Guarded("a pipeline", [&]() -> Status {
     HR_RETURN_IF_ERROR(work_.broken);
-    HR_ASSIGN_OR_RETURN(walk, Iteration::Begin(work_.dataset, ServicesOfWalks(),
-                                               work_.shares));
+    HR_ASSIGN_OR_RETURN(
+        walk, Iteration::Begin(work_.dataset, ServicesOfWalks(), work_.shares));
     return OkStatus();
   });
   bool end = false;
@@ -175,10 +173,10 @@ bool WorkerTask::TakeOfRound(const GetElementsRequest& request,
       return true;
     }
   }
-  out->push_back(Pack(FailedPrecondition("round ", request.round(),
-                                         " is over for consumer ",
-                                         request.consumer()),
-                      false));
+  out->push_back(
+      Pack(FailedPrecondition("round ", request.round(),
+                              " is over for consumer ", request.consumer()),
+           false));
   return true;
 }
 

@@ -3,17 +3,17 @@
 #include <random>
 
 #include "base/job_threads.h"
+#include "data/transform/shard.h"
 #include "distributed/data_service/ask.h"
 #include "distributed/data_service/methods.h"
 #include "distributed/data_service/splits.h"
-#include "data/transform/shard.h"
 
 namespace headrace::distributed::data_service {
 namespace {
 
 // Before a dispatcher that did not answer is asked again.
-constexpr std::chrono::milliseconds kBackOff{200};
-// DataServiceMetadata's number.
+constexpr std::chrono::milliseconds kHeartbeatBackOff{200};
+// DataServiceMetadata's numbers from which on elements are packed.
 constexpr int kSnappy = 2;
 
 uint64_t RandomLife() {
@@ -30,6 +30,22 @@ struct Known {
 Known& TheKnown() {
   static Known* const known = new Known;
   return *known;
+}
+
+// While a dispatcher is started anew. A number that it gave away and that did
+// not come is gone.
+Status AskForLong(Channels& channels, const std::string& dispatcher,
+                  const GetSplitRequest& request, GetSplitResponse* response) {
+  CallOptions options;
+  options.wait_for_ready = true;
+  const Clock::time_point begun = Clock::now();
+  while (true) {
+    const Status s =
+        Ask(channels, dispatcher, kGetSplit, request, response, options);
+    const bool away = absl::IsUnavailable(s) || absl::IsDeadlineExceeded(s);
+    if (!away || Clock::now() - begun > kGathering) return s;
+    HR_RETURN_IF_ERROR(CheckStop());
+  }
 }
 
 StatusOr<DatasetPtr> OwnPart(DatasetPtr dataset, int policy,
@@ -76,7 +92,7 @@ void DataWorker::Beat() {
     const Status s = Heartbeat(options_.heartbeat, {});
     if (s.ok()) continue;
     MutexLock lock(mutex_);
-    if (!stopped_) changed_.WaitFor(mutex_, kBackOff);
+    if (!stopped_) changed_.WaitFor(mutex_, kHeartbeatBackOff);
   }
 }
 
@@ -119,12 +135,12 @@ Status DataWorker::Add(const ServiceTask& task,
   GetDatasetRequest request;
   request.set_id(iteration.dataset_id());
   GetDatasetResponse response;
-  HR_RETURN_IF_ERROR(Ask(*channels_, options_.dispatcher, kGetDataset, request,
-                         &response));
+  HR_RETURN_IF_ERROR(
+      Ask(*channels_, options_.dispatcher, kGetDataset, request, &response));
   TaskWork work;
   work.task = task;
   work.iteration = iteration;
-  work.by_snappy = response.dataset().compression() == kSnappy;
+  work.by_snappy = response.dataset().compression() >= kSnappy;
   const auto made = [&]() -> StatusOr<DatasetPtr> {
     HR_ASSIGN_OR_RETURN(
         DatasetPtr whole,
@@ -140,15 +156,17 @@ Status DataWorker::Add(const ServiceTask& task,
   const auto weak = weak_from_this();
   if (made.ok() && iteration.policy() == kDynamic) {
     work.shares = SharesOf(
-        *work.dataset, [channels = channels_, dispatcher = options_.dispatcher,
-                        id = iteration.id()](int source, int64_t repetition,
-                                             int64_t* index, bool* end) {
+        *work.dataset,
+        [channels = channels_, dispatcher = options_.dispatcher,
+         id = iteration.id()](int source, int64_t repetition, bool past_end,
+                              int64_t* index, bool* end) {
           GetSplitRequest ask;
           ask.set_iteration_id(id);
           ask.set_source(source);
           ask.set_repetition(repetition);
+          ask.set_past_end(past_end);
           GetSplitResponse split;
-          HR_RETURN_IF_ERROR(Ask(*channels, dispatcher, kGetSplit, ask, &split));
+          HR_RETURN_IF_ERROR(AskForLong(*channels, dispatcher, ask, &split));
           *index = split.index();
           *end = split.end();
           return OkStatus();

@@ -49,8 +49,7 @@ class DataWorker : public std::enable_shared_from_this<DataWorker> {
   Mutex mutex_;
   CondVar changed_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<int64_t, std::shared_ptr<WorkerTask>> tasks_
-      ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, std::shared_ptr<WorkerTask>> tasks_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headrace::distributed::data_service
