@@ -326,7 +326,7 @@ def test_registered_datasets(one):
 # --- arguments ---
 
 
-def test_arguments(one):
+def test_arguments(one, tmp_path):
     def refused(text, mode=OFF, target=one.target, error=ValueError, **arguments):
         with pytest.raises(error, match=text):
             list(numbers(2).apply(service.distribute(mode, target, **arguments)))
@@ -358,7 +358,7 @@ def test_arguments(one):
     with pytest.raises(AttributeError, match="'int' object has no attribute 'options'"):
         service.register_dataset(one.target, 3)
     with pytest.raises(tf.errors.UnimplementedError, match="data service"):
-        tf.train.Checkpoint(i=iter(one.apply(numbers(3)))).write("/tmp/x")
+        tf.train.Checkpoint(i=iter(one.apply(numbers(3)))).write(str(tmp_path / "x"))
 
 
 def test_servers():
@@ -425,7 +425,7 @@ if kind == "worker":
 else:
     server = service.DispatchServer(service.DispatcherConfig(
         port=int(argument), work_dir=folder or None, fault_tolerant_mode=bool(folder),
-        worker_timeout_ms=1000))
+        worker_timeout_ms=None if folder else 1000))
 print(server._address, flush=True)
 server.join()
 """

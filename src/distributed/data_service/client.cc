@@ -178,7 +178,9 @@ bool Reader::ChooseRound(GetElementsRequest* request, std::string* address) {
   const Clock::time_point now = Clock::now();
   int64_t chosen = -1;
   for (auto& [number, round] : rounds_) {
-    if (round.state != Round::kAgain || now < round.again) continue;
+    if (round.state != Round::kAgain) continue;
+    // Later ones wait for it: a task's rounds come in order.
+    if (now < round.again) return false;
     chosen = number;
     break;
   }

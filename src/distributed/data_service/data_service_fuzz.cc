@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "distributed/data_service/element_wire.h"
 #include "distributed/data_service/methods.h"
+#include "distributed/data_service/policy.h"
 #include "distributed/data_service/servers.h"
 #include "distributed/local_transport.h"
 #include "distributed/test_call.h"

@@ -1,12 +1,16 @@
 // The data service over the transport within the process: a dispatcher, workers
 // and readers, and what a dispatcher finds in its journal.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <thread>
 
 #include "data/iterate/test_walk.h"
 #include "distributed/data_service/ask.h"
 #include "distributed/data_service/client.h"
 #include "distributed/data_service/methods.h"
+#include "distributed/data_service/policy.h"
 #include "distributed/data_service/servers.h"
 #include "distributed/local_transport.h"
 #include "function/dataset_writer.h"

@@ -20,13 +20,13 @@ void Gather(const DatasetPtr& dataset, std::vector<DatasetPtr>* sources) {
 // Where an iterator stands among those of a walk: its prefix, but for the
 // numbers of repetitions ("FiniteRepeat[3]").
 std::string PlaceOf(const std::string& prefix) {
-  constexpr StringView kRepeat = "Repeat[";
+  const std::string repeat = "Repeat[";
   std::string out;
   size_t at = 0;
   while (true) {
-    const size_t found = prefix.find(kRepeat, at);
+    const size_t found = prefix.find(repeat, at);
     if (found == std::string::npos) return out + prefix.substr(at);
-    out += prefix.substr(at, found + kRepeat.size() - at);
+    out += prefix.substr(at, found + repeat.size() - at);
     at = prefix.find(']', found);
     if (at == std::string::npos) return out;
   }
