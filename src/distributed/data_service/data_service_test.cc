@@ -134,7 +134,7 @@ TEST_F(DataServiceTest, DynamicSplitsGiveEachElementOnce) {
   StartWorker("w:2");
   EXPECT_EQ(Sorted(Read(Pipeline().Range(50).Finish(), kDynamic)), UpTo(50));
   // Two rounds of a source.
-  const auto twice = Pipeline().Range(3).Count("RepeatDataset", 2).Finish();
+  const auto twice = Pipeline().Range(3).Count("Repeat", 2).Finish();
   EXPECT_EQ(Sorted(Read(twice, kDynamic)),
             (std::vector<int64_t>{0, 0, 1, 1, 2, 2}));
   // Without division each worker gives all.
@@ -204,8 +204,7 @@ TEST_F(DataServiceTest, ALostWorkerDoesNotHoldOthersUp) {
 TEST_F(DataServiceTest, CoordinatedConsumersGetOneElementEachOfARound) {
   StartDispatcher();
   StartWorker("w:1");
-  const auto endless =
-      Pipeline().Range(1000).Count("RepeatDataset", -1).Finish();
+  const auto endless = Pipeline().Range(1000).Count("Repeat", -1).Finish();
   const std::string id = Register(endless);
   auto a = Open(id, kOff, "job", 2, 0), b = Open(id, kOff, "job", 2, 1);
   ASSERT_TRUE(a.ok() && b.ok());
