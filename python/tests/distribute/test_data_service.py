@@ -286,6 +286,40 @@ def test_workers_come_and_go():
         served.stop()
 
 
+def test_a_dispatcher_may_come_late():
+    late = service.DispatchServer(start=False)  # calls are Unavailable until start()
+    late.stop()
+    port = int(late._address.partition(":")[2])
+    servers = []
+
+    def begin():
+        servers.append(service.DispatchServer(service.DispatcherConfig(port=port)))
+        servers.append(service.WorkerServer(service.WorkerConfig(late._address)))
+
+    timer = threading.Timer(0.3, begin)
+    timer.start()
+    read = numbers(4).apply(service.distribute(OFF, late.target))
+    assert [int(x) for x in read] == [0, 1, 2, 3]
+    timer.join()
+    for server in reversed(servers):
+        server.stop()
+
+
+@pytest.mark.parametrize("waits", ["to register", "for workers"])
+def test_a_signal_ends_what_waits(waits):
+    dispatcher = service.DispatchServer()
+    target = dispatcher.target
+    if waits == "to register":
+        dispatcher.stop()
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    begun = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        list(numbers(4).apply(service.distribute(OFF, target)))
+    assert time.monotonic() - begun < 3
+    dispatcher.stop()
+
+
 # --- registered datasets ---
 
 
