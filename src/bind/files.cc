@@ -16,14 +16,10 @@ namespace nb = nanobind;
 namespace headrace::bind {
 namespace {
 
-// f(), without the GIL: it may wait for another machine. Raises its error.
+// f() without the GIL; raises its error.
 template <typename F>
 auto RunUnlocked(F&& f) {
-  const CallStops stops;
-  auto result = [&] {
-    WithoutGil unlocked;
-    return f();
-  }();
+  auto result = CallWithoutGil(f);
   if constexpr (std::is_same_v<decltype(result), Status>) {
     RaiseUnlessOk(result);
   } else {

@@ -54,7 +54,7 @@ class ClusterSessionCore {
                      const nb::bytes& config)
       : graph_(g.graph()) {
     const auto proto = Parsed<tensorflow::ConfigProto>(config);
-    Unlocked([&]() -> Status {
+    RunUnlocked([&]() -> Status {
       HR_ASSIGN_OR_RETURN(auto stub, distributed::StubOf(target));
       session_ = std::make_unique<ClientSession>(std::move(stub), graph_, proto,
                                                  target);
@@ -78,7 +78,7 @@ class ClusterSessionCore {
     }
     std::vector<Tensor> fetched;
     tensorflow::RunMetadata metadata;
-    Unlocked(
+    RunUnlocked(
         [&] { return session_->Run(std::move(request), &fetched, &metadata); });
     return nb::make_tuple(Arrays(std::move(fetched)), Written(metadata));
   }
@@ -92,7 +92,7 @@ class ClusterSessionCore {
     for (const std::string& name : request.fetches) setup.add_fetch(name);
     for (const std::string& name : request.targets) setup.add_target(name);
     std::string run;
-    Unlocked([&]() -> Status {
+    RunUnlocked([&]() -> Status {
       HR_ASSIGN_OR_RETURN(run, session_->SetUpPartialRun(setup));
       return OkStatus();
     });
@@ -103,7 +103,7 @@ class ClusterSessionCore {
                    nb::sequence feeds, nb::sequence values) {
     StepRequest request = RequestOf(fetches, nb::list(), feeds, values);
     std::vector<Tensor> fetched;
-    Unlocked(
+    RunUnlocked(
         [&] { return session_->RunPart(run, std::move(request), &fetched); });
     return Arrays(std::move(fetched));
   }
@@ -111,7 +111,7 @@ class ClusterSessionCore {
   // (name, type, bytes, incarnation) of each device.
   nb::list Devices() {
     tensorflow::ListDevicesResponse response;
-    Unlocked([&]() -> Status {
+    RunUnlocked([&]() -> Status {
       HR_ASSIGN_OR_RETURN(response, session_->ListDevices());
       return OkStatus();
     });
@@ -128,7 +128,7 @@ class ClusterSessionCore {
   }
 
   void Close() {
-    Unlocked([&] {
+    RunUnlocked([&] {
       session_->Close().IgnoreError();  // the master may be gone
       return OkStatus();
     });
@@ -184,7 +184,7 @@ class ServerCore {
  public:
   explicit ServerCore(const nb::bytes& server_def) {
     const auto def = Parsed<tensorflow::ServerDef>(server_def);
-    Unlocked([&]() -> Status {
+    RunUnlocked([&]() -> Status {
       HR_ASSIGN_OR_RETURN(server_, distributed::NewServer(def));
       return OkStatus();
     });
@@ -193,14 +193,14 @@ class ServerCore {
   void Start() { server_->Start(); }
   std::string target() const { return server_->target(); }
   void Join() {
-    Unlocked([&] { return server_->Join(); });
+    RunUnlocked([&] { return server_->Join(); });
   }
   // Collectives of this process go by this task from now on.
   void UseCollectives() {
     UseCollectiveEngine(server_->worker()->collectives());
   }
   void Stop() {
-    Unlocked([&] {
+    RunUnlocked([&] {
       server_->Stop();
       return OkStatus();
     });
@@ -213,7 +213,7 @@ class ServerCore {
 void ResetCluster(const std::string& target,
                   const std::vector<std::string>& containers,
                   const std::vector<std::string>& filters) {
-  Unlocked(
+  RunUnlocked(
       [&] { return distributed::ResetCluster(target, containers, filters); });
 }
 

@@ -29,10 +29,10 @@ class DataServerCore {
       : server_(std::move(server)) {}
 
   void Start() {
-    Unlocked([&] { return server_->Start(); });
+    RunUnlocked([&] { return server_->Start(); });
   }
   void Join() {
-    Unlocked([&] { return server_->Join(); });
+    RunUnlocked([&] { return server_->Join(); });
   }
   void Stop() {
     WithoutGil unlocked(true);
@@ -59,7 +59,7 @@ std::unique_ptr<DispatchServerCore> MakeDispatchServer(
   SetTime(gc_timeout, &options.gc_timeout);
   SetTime(worker_timeout, &options.worker_timeout);
   std::unique_ptr<DispatchServer> server;
-  Unlocked([&]() -> Status {
+  RunUnlocked([&]() -> Status {
     HR_ASSIGN_OR_RETURN(server,
                         NewDispatchServer(protocol, port, std::move(options)));
     return OkStatus();
@@ -76,7 +76,7 @@ std::unique_ptr<WorkerServerCore> MakeWorkerServer(
   SetTime(heartbeat, &options.heartbeat);
   SetTime(timeout, &options.dispatcher_timeout);
   std::unique_ptr<WorkerServer> server;
-  Unlocked([&]() -> Status {
+  RunUnlocked([&]() -> Status {
     HR_ASSIGN_OR_RETURN(server,
                         NewWorkerServer(protocol, port, std::move(options)));
     return OkStatus();
@@ -93,7 +93,7 @@ int NumWorkers(DispatchServerCore& core) {
 nb::tuple Describe(const std::string& protocol, const std::string& dispatcher,
                    const std::string& id) {
   ServiceDataset dataset;
-  Unlocked([&]() -> Status {
+  RunUnlocked([&]() -> Status {
     HR_ASSIGN_OR_RETURN(dataset, DescribeDataset(protocol, dispatcher, id));
     return OkStatus();
   });
