@@ -237,6 +237,11 @@ Status DeleteRecursively(FileSystem* fs, const std::string& path) {
 
 Status CopyFile(FileSystem* from_fs, const std::string& from, FileSystem* to_fs,
                 const std::string& to) {
+  if (auto* remote = dynamic_cast<RemoteFileSystem*>(from_fs);
+      remote != nullptr && from_fs == to_fs) {
+    const Status copied = remote->Copy(from, to);
+    if (!absl::IsUnimplemented(copied)) return copied;
+  }
   HR_ASSIGN_OR_RETURN(auto in, from_fs->OpenToRead(from));
   HR_ASSIGN_OR_RETURN(auto out, to_fs->OpenToWrite(to, WriteMode::kTruncate));
   std::vector<char> buffer(kCopyBytes);
