@@ -7,29 +7,12 @@
 
 #include "base/files/files.h"
 #include "bind/checkpoint.h"
-#include "bind/python/call_stops.h"
-#include "bind/python/python.h"
-#include "bind/python/status.h"
+#include "bind/unlocked.h"
 
 namespace nb = nanobind;
 
 namespace headrace::bind {
 namespace {
-
-// f(), without the GIL: it may wait for another machine. Raises its error.
-template <typename F>
-auto RunUnlocked(F&& f) {
-  const CallStops stops;
-  auto result = [&] {
-    WithoutGil unlocked;
-    return f();
-  }();
-  if constexpr (std::is_same_v<decltype(result), Status>) {
-    RaiseUnlessOk(result);
-  } else {
-    return ValueOrRaise(std::move(result));
-  }
-}
 
 // f(file system, its path).
 template <typename F>

@@ -1,11 +1,16 @@
-"""An S3 server of this process for tests: objects in memory, signatures checked, pages
-of three keys, and faults on demand."""
+"""An S3 server for tests: one bucket, objects in memory, signatures checked, pages of
+three keys. `python fake_s3.py` prints its address and serves. Of a process of its own,
+as what reads files here may hold the interpreter meanwhile."""
 
 import hashlib
 import hmac
+import json
 import re
+import subprocess
+import sys
 import threading
 import time
+import urllib.request
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -27,10 +32,9 @@ def _tag(data):
 class Refused(Exception):
     """An answer that is an error."""
 
-    def __init__(self, status, code, message="no", **headers):
+    def __init__(self, status, code, message="no"):
         super().__init__(code)
         self.status, self.code, self.message = status, code, message
-        self.headers = headers
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -49,8 +53,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def _xml(self, root, inner, status=200, **headers):
-        self._answer(status, f"<{root}>{inner}</{root}>".encode(), **headers)
+    def _xml(self, root, inner, status=200):
+        self._answer(status, f"<{root}>{inner}</{root}>".encode())
 
     def _serve(self):
         target = urlsplit(self.path)
@@ -58,10 +62,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.query = dict(parse_qsl(target.query, keep_blank_values=True))
         _, self.bucket, *key = unquote(target.path).split("/", 2)
         self.key = key[0] if key else ""
-        self.fake.requests.append((self.command, self.path))
+        if self.bucket == "_state":
+            return self._tell_state()
+        self.fake.requests.append(f"{self.command} {self.path}")
         try:
-            for fault in list(self.fake.faults):
-                fault(self)
+            if self.fake.busy > 0:
+                self.fake.busy -= 1
+                raise Refused(503, "SlowDown", "Reduce your request rate")
+            if self.fake.refused and self.fake.refused in self.path:
+                raise Refused(403, "AccessDenied", "No more")
             self._check_signature(target)
             if self.bucket not in self.fake.buckets:
                 raise Refused(404, "NoSuchBucket", "The bucket does not exist")
@@ -69,14 +78,23 @@ class _Handler(BaseHTTPRequestHandler):
                 getattr(self, f"_{self.command.lower()}")()
         except Refused as r:
             inner = f"<Code>{r.code}</Code><Message>{r.message}</Message>"
-            self._xml("Error", inner, r.status, **r.headers)
+            self._xml("Error", inner, r.status)
+        return None
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve
 
+    def _tell_state(self):
+        """What the test sets, and sees."""
+        vars(self.fake).update(json.loads(self.body or "{}"))
+        told = {
+            "keys": sorted(self.fake.buckets["bucket"]),
+            "uploads": list(self.fake.uploads),
+            "requests": self.fake.requests,
+        }
+        self._answer(200, json.dumps(told).encode())
+        self.fake.requests = []
+
     def _check_signature(self, target):
-        if not self.fake.signed:
-            assert "Authorization" not in self.headers
-            return
         found = re.fullmatch(
             r"AWS4-HMAC-SHA256 Credential=(\S+?)/(\d+)/(\S+?)/s3/aws4_request,"
             r"SignedHeaders=(\S+),Signature=(\w+)",
@@ -128,10 +146,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _get(self):
         if not self.key:
             return self._list()
-        data, when = self._find(self.key)
-        if self.headers.get("If-Match", _tag(data)) != _tag(data):
+        data, when, tag = self._find(self.key)
+        if self.headers.get("If-Match", tag) != tag:
             raise Refused(412, "PreconditionFailed")
-        headers = {"ETag": _tag(data), "Last_Modified": formatdate(when, usegmt=True)}
+        headers = {"ETag": tag, "Last_Modified": formatdate(when, usegmt=True)}
         size = len(data)
         if self.command == "HEAD":
             return self._answer(200, Content_Length=str(size), **headers)
@@ -177,14 +195,17 @@ class _Handler(BaseHTTPRequestHandler):
             return self.body
         bucket, key = unquote(source).lstrip("/").split("/", 1)
         assert bucket == self.bucket
-        data = self._find(key)[0]
-        if self.headers.get("x-amz-copy-source-if-match", _tag(data)) != _tag(data):
+        data, _, tag = self._find(key)
+        if self.headers.get("x-amz-copy-source-if-match", tag) != tag:
             raise Refused(412, "PreconditionFailed")
         if wanted := self.headers.get("x-amz-copy-source-range"):
             first, last = map(int, wanted.removeprefix("bytes=").split("-"))
             assert last < len(data)
             return data[first : last + 1]
         return data
+
+    def _store(self, data):
+        self._objects[self.key] = data, time.time(), _tag(data)
 
     def _put(self):
         data = self._content()
@@ -194,7 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.headers.get("If-None-Match") == "*" and self.key in self._objects:
             raise Refused(412, "PreconditionFailed")
         else:
-            self._objects[self.key] = data, time.time()
+            self._store(data)
         if "x-amz-copy-source" in self.headers:
             return self._xml("CopyObjectResult", f"<ETag>{_tag(data)}</ETag>")
         return self._answer(200, ETag=_tag(data))
@@ -218,7 +239,7 @@ class _Handler(BaseHTTPRequestHandler):
         told = [e.text for e in ElementTree.fromstring(self.body).iter("ETag")]
         assert told == [_tag(parts[i + 1]) for i in range(len(parts))]
         data = b"".join(parts[i + 1] for i in range(len(parts)))
-        self._objects[self.key] = data, time.time()
+        self._store(data)
         return self._xml("CompleteMultipartUploadResult", f"<ETag>{_tag(data)}</ETag>")
 
     def _delete(self):
@@ -229,19 +250,21 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(204)
 
 
-class FakeS3:
-    """One server: `buckets` by name, each a dict of key to (bytes, time); `uploads` not
-    complete; `requests` so far; `faults`, called with each handler before it serves."""
-
+class _Fake:
     def __init__(self):
         self.buckets, self.uploads, self.requests = {"bucket": {}}, {}, []
-        self.faults, self.signed, self.count = [], True, 0
+        self.busy, self.refused, self.count = 0, "", 0
         self.lock = threading.Lock()
-        handler = type("Handler", (_Handler,), {"fake": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+
+class FakeS3:
+    """A server that runs until close(): its bucket is "bucket"."""
+
+    def __init__(self):
+        self._process = subprocess.Popen(
+            [sys.executable, __file__], stdout=subprocess.PIPE, text=True
+        )
+        self.url = self._process.stdout.readline().strip()
 
     def settings(self):
         """Environment variables that lead to it."""
@@ -254,7 +277,28 @@ class FakeS3:
             "HEADRACE_S3_TIMEOUT": "20",
         }
 
+    def state(self, **changes):
+        """Its keys, the uploads that are not complete, and the requests since the last
+        call. Changes: `busy`, how many requests are told to come later; `refused`, of
+        which paths requests are denied."""
+        data = json.dumps(changes).encode()
+        request = urllib.request.Request(f"{self.url}/_state", data)
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
     def close(self):
         """Ends it."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._process.kill()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+def _main():
+    handler = type("Handler", (_Handler,), {"fake": _Fake()})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    print(f"http://127.0.0.1:{server.server_port}", flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    _main()

@@ -112,6 +112,26 @@ S3Error ByStatus(int status) {
   }
 }
 
+bool IsTime(const std::tm& t) {
+  const auto within = [](int n, int most) { return n >= 0 && n <= most; };
+  return within(t.tm_mday, 31) && within(t.tm_hour, 23) &&
+         within(t.tm_min, 59) && within(t.tm_sec, 60) && t.tm_year >= 1900 &&
+         t.tm_year < 2200;
+}
+
+std::string XmlText(StringView text) {
+  std::string out;
+  for (const char c : text) {
+    const auto u = static_cast<unsigned char>(c);
+    if (u < ' ' || c == '&' || c == '<' || c == '>') {
+      absl::StrAppend(&out, "&#", static_cast<int>(u), ";");
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 StatusOr<int64_t> ParseHttpTime(StringView text) {
@@ -126,8 +146,7 @@ StatusOr<int64_t> ParseHttpTime(StringView text) {
         absl::SimpleAtoi(words[3], &utc.tm_year) &&
         absl::SimpleAtoi(clock[0], &utc.tm_hour) &&
         absl::SimpleAtoi(clock[1], &utc.tm_min) &&
-        absl::SimpleAtoi(clock[2], &utc.tm_sec) && utc.tm_year >= 1900 &&
-        utc.tm_year < 2200) {
+        absl::SimpleAtoi(clock[2], &utc.tm_sec) && IsTime(utc)) {
       utc.tm_mon = static_cast<int>(month / 3);
       utc.tm_year -= 1900;
       return timegm(&utc) * kNanosecondsPerSecond;
@@ -205,23 +224,6 @@ Status ParseDeletions(StringView xml) {
       absl::StrCat(error->Text("Key"), ": ", error->Text("Message"), " (", code,
                    ")"));
 }
-
-namespace {
-
-std::string XmlText(StringView text) {
-  std::string out;
-  for (const char c : text) {
-    const auto u = static_cast<unsigned char>(c);
-    if (u < ' ' || c == '&' || c == '<' || c == '>') {
-      absl::StrAppend(&out, "&#", static_cast<int>(u), ";");
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-}  // namespace
 
 std::string DeletionXml(absl::Span<const std::string> keys) {
   std::string out = "<Delete><Quiet>true</Quiet>";

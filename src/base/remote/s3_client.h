@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/fork_mutex.h"
 #include "base/mutex.h"
 #include "base/net/http_client.h"
 #include "base/remote/s3_answer.h"
@@ -79,7 +80,7 @@ class S3Client {
   HttpClient* const http_;
   const S3Settings settings_;
   std::atomic<int64_t> clock_{0};  // the server's less ours, seconds
-  Mutex mutex_;
+  ForkMutex mutex_;
   std::map<std::string, std::string> regions_ ABSL_GUARDED_BY(mutex_);
 };
 

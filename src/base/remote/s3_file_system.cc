@@ -283,10 +283,23 @@ class S3Files : public RemoteFileSystem {
     HR_ASSIGN_OR_RETURN(const S3Target t, Find(path, /*write=*/true));
     HR_ASSIGN_OR_RETURN(const FileStat stat, StatOf(t));
     if (!stat.is_directory) return DeleteKey(t, t.path.key);
-    return ListPages(t, false, 0, [&](const S3Page& page) -> StatusOr<bool> {
-      HR_RETURN_IF_ERROR(DeleteKeys(t, page.keys));
-      return true;
-    });
+    // Folders' markers last, inner ones first: servers that keep folders refuse
+    // those that are not empty.
+    std::vector<std::string> markers;
+    HR_RETURN_IF_ERROR(
+        ListPages(t, false, 0, [&](S3Page page) -> StatusOr<bool> {
+          const auto files = std::stable_partition(
+              page.keys.begin(), page.keys.end(),
+              [](const std::string& key) { return absl::EndsWith(key, "/"); });
+          markers.insert(markers.end(), page.keys.begin(), files);
+          page.keys.erase(page.keys.begin(), files);
+          HR_RETURN_IF_ERROR(DeleteKeys(t, page.keys));
+          if (markers.size() <= kMostNames) return true;
+          return ResourceExhausted(path, ": it has more than ", kMostNames,
+                                   " folders");
+        }));
+    std::reverse(markers.begin(), markers.end());
+    return DeleteKeys(t, markers);
   }
 
   StatusOr<std::vector<std::string>> List(const std::string& path) override {
@@ -345,7 +358,7 @@ class S3Files : public RemoteFileSystem {
       return InvalidArgument(from.shown(), " -> ", to.shown(),
                              ": a folder is not moved into itself");
     }
-    HR_ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysIn(from));
+    HR_ASSIGN_OR_RETURN(std::vector<std::string> keys, KeysIn(from));
     for (const std::string& key : keys) {
       const S3Path target = to.of(absl::StrCat(
           to.prefix(), StringView(key).substr(from.prefix().size())));
@@ -356,6 +369,7 @@ class S3Files : public RemoteFileSystem {
       }
       HR_RETURN_IF_ERROR(copied);
     }
+    std::reverse(keys.begin(), keys.end());  // folders behind what they hold
     return DeleteKeys(from, keys);
   }
 

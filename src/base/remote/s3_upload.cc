@@ -162,6 +162,7 @@ class S3Upload : public Upload {
   Status Send(const Spool& spool, uint64_t sent, uint64_t size,
               bool /*last*/) override {
     const uint64_t total = base_ + size;
+    HR_RETURN_IF_ERROR(replaced_);
     HR_RETURN_IF_ERROR(FindBase());
     const uint64_t kept = std::min(base_ + sent, there_.size);
     StatusOr<std::string> tag = std::string();
@@ -175,12 +176,10 @@ class S3Upload : public Upload {
     }
     // What arrived of a call that failed is not known.
     there_ = tag.ok() ? S3Version{total, *tag} : S3Version();
-    if (absl::IsAborted(tag.status())) {
-      return FailedPrecondition(
-          S3Client::Shown(path_),
-          ": the object was replaced while it was appended to");
-    }
-    return tag.status();
+    if (!absl::IsAborted(tag.status())) return tag.status();
+    return replaced_ = FailedPrecondition(
+               S3Client::Shown(path_),
+               ": the object was replaced while it was appended to");
   }
 
  private:
@@ -199,8 +198,8 @@ class S3Upload : public Upload {
       if (size == base_) head_ = std::move(head);
     }
     if (size >= base_) return OkStatus();
-    return FailedPrecondition(S3Client::Shown(path_),
-                              ": the object has become shorter");
+    return replaced_ = FailedPrecondition(S3Client::Shown(path_),
+                                          ": the object has become shorter");
   }
 
   Status ReadAt(const Spool& spool, uint64_t offset,
@@ -255,6 +254,7 @@ class S3Upload : public Upload {
   const S3Path path_;
   const uint64_t base_;
   S3Version there_;   // tag "": not known
+  Status replaced_;   // by another: nothing can be appended
   std::string head_;  // the first base_ bytes, where they are few
 };
 
