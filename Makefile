@@ -20,7 +20,7 @@ PY := .venv/bin/python
 export PYTHON
 
 .PHONY: build demo demo-serving test test-cc test-python smoke bench docs wheel serving-wheel image c-package asan tsan fuzz \
-        soak upstream-turn asan-python format lint lint-format lint-locks clean bootstrap build-asan \
+        soak test-cluster soak-cluster upstream-turn asan-python format lint lint-format lint-locks clean bootstrap build-asan \
         build-tsan build-asan-python build-fuzz fuzz-ops configured
 .DEFAULT_GOAL := build
 
@@ -114,6 +114,10 @@ fuzz-ops: build-asan-python
 soak: build build-fuzz build-asan-python
 	@bash tools/bootstrap.sh soak
 	bash tools/soak.sh
+
+# All that several processes do together, with a real HDFS; and deaths of them.
+test-cluster soak-cluster: %-cluster: build
+	bash tools/cluster.sh $*
 
 # One group of TensorFlow's own tests, another one each time.
 upstream-turn: build

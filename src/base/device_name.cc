@@ -76,6 +76,13 @@ DeviceName DeviceName::OfTask(StringView job, int task) {
   return name;
 }
 
+DeviceName DeviceName::Task() const {
+  DeviceName out = *this;
+  out.type.reset();
+  out.id.reset();
+  return out;
+}
+
 std::string DeviceName::ToString() const {
   std::string out;
   if (job) absl::StrAppend(&out, "/job:", *job);

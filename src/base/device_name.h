@@ -21,6 +21,9 @@ struct DeviceName {
   // All parts but the device's.
   static DeviceName OfTask(StringView job, int task);
 
+  // The same with what is the device's left open.
+  DeviceName Task() const;
+
   // Parts in their order, the open ones left out.
   std::string ToString() const;
   // Whether nothing is open.

@@ -76,15 +76,10 @@ void WriteValues(const GraphValues& values, const std::string& prefix,
                  int64_t max_shard_bytes) {
   // Before the GIL goes: a path that names no file system raises.
   const LocatedPath place(prefix);
-  Status status;
-  {
-    // Files may be slow: other threads of Python run on.
-    const CallStops stops;
-    WithoutGil unlocked;
-    status = values.Write(place.fs, place.local,
-                          {.max_shard_bytes = max_shard_bytes});
-  }
-  RaiseUnlessOk(status);
+  RaiseUnlessOk(CallWithoutGil([&] {
+    return values.Write(place.fs, place.local,
+                        {.max_shard_bytes = max_shard_bytes});
+  }));
 }
 
 // Shards that hold the object graph too, as a piece.
@@ -96,17 +91,11 @@ void WritePieces(const std::string& prefix,
     pieces.emplace_back();
     for (const PyPiece& piece : shard) pieces.back().push_back(ToPiece(piece));
   }
-  Status status;
-  {
-    const CallStops stops;
-    WithoutGil unlocked;
-    status = PrepareFolder(place.fs, place.local);
-    if (status.ok()) {
-      // On the disk before the caller records the checkpoint as complete.
-      status = WriteShards(place.fs, place.local, pieces, "", /*sync=*/true);
-    }
-  }
-  RaiseUnlessOk(status);
+  RaiseUnlessOk(CallWithoutGil([&]() -> Status {
+    HR_RETURN_IF_ERROR(PrepareFolder(place.fs, place.local));
+    // On the disk before the caller records the checkpoint as complete.
+    return WriteShards(place.fs, place.local, pieces, "", /*sync=*/true);
+  }));
 }
 
 nb::object ValueToPython(const Tensor& t) {

@@ -7,7 +7,6 @@
 #include "base/guard.h"
 #include "base/mutex.h"
 #include "bind/python/call_stops.h"
-#include "bind/python/python.h"
 #include "bind/python/status.h"
 #include "formats/records.h"
 
@@ -60,10 +59,10 @@ class FileTurns {
   template <typename F>
   Status Take(F&& f) {
     if (!remote_) return f();
-    const CallStops stops;
-    WithoutGil unlocked;
-    const MutexLock lock(mutex_);
-    return f();
+    return CallWithoutGil([&]() -> Status {
+      const MutexLock lock(mutex_);
+      return f();
+    });
   }
 
  private:

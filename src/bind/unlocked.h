@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "bind/python/call_stops.h"
-#include "bind/python/python.h"
 #include "bind/trackable_object.h"
 
 namespace headrace::bind {
@@ -13,11 +12,7 @@ namespace headrace::bind {
 // f(), without the GIL. Raises its error.
 template <typename F>
 auto RunUnlocked(F&& f) {
-  const CallStops stops;
-  auto result = [&] {
-    WithoutGil unlocked;
-    return f();
-  }();
+  auto result = CallWithoutGil(f);
   if constexpr (std::is_same_v<decltype(result), Status>) {
     RaiseUnlessOk(result);
   } else {

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/strip.h"
 #include "c/buffer.h"
 #include "c/status.h"
 #include "distributed/task/process.h"
@@ -11,20 +9,6 @@
 
 namespace headrace::capi {
 namespace {
-
-Status CheckTarget(const std::string& target) {
-  StringView address = target;
-  absl::ConsumePrefix(&address, "grpc://");
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  if (colon == StringView::npos || colon == 0 ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
-      port > 65535) {
-    return InvalidArgument("Could not interpret \"", address,
-                           "\" as a host-port pair.");
-  }
-  return OkStatus();
-}
 
 std::string NameOf(const Edge& e) {
   return absl::StrCat(e.node->name(), ":", e.index);
@@ -50,7 +34,6 @@ ClusterSession::~ClusterSession() = default;
 
 StatusOr<std::unique_ptr<ClusterSession>> ClusterSession::Make(
     TF_Graph* g, const std::string& target, const std::string& config) {
-  HR_RETURN_IF_ERROR(CheckTarget(target));
   tensorflow::ConfigProto read;
   HR_RETURN_IF_ERROR(
       ReadProto(config.data(), config.size(), "ConfigProto", &read));

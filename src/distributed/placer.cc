@@ -156,12 +156,7 @@ class Placer {
     Group& group = groups_[Root(n)];
     if (group.device) return group.device;
     group.device = Best(group.asked);
-    if (!group.device && devices_.soft) {
-      DeviceName task = group.asked;
-      task.type.reset();
-      task.id.reset();
-      group.device = Best(task);
-    }
+    if (!group.device && devices_.soft) group.device = Best(group.asked.Task());
     if (group.device) return group.device;
     const Node* asker = group.asker ? group.asker : n;
     std::vector<std::string> all;

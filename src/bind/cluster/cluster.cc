@@ -22,16 +22,10 @@ using distributed::ClientSession;
 using distributed::Server;
 using distributed::StepRequest;
 
-// f(), a Status, without the GIL, as CheckStop allows; raises its error.
+// f(), a Status, without the GIL; raises its error.
 template <typename F>
-void Unlocked(F&& f) {
-  Status s;
-  {
-    const CallStops stops;
-    s = stops.status();
-    WithoutGil unlocked(true);
-    if (s.ok()) s = f();
-  }
+void RunUnlocked(F&& f) {
+  const Status s = CallWithoutGil(f);
   if (!s.ok()) ThrowStatus(s);
 }
 
@@ -67,7 +61,7 @@ class ClusterSessionCore {
                      const nb::bytes& config)
       : graph_(g.graph()) {
     const auto proto = Parsed<tensorflow::ConfigProto>(config);
-    Unlocked([&]() -> Status {
+    RunUnlocked([&]() -> Status {
       HR_ASSIGN_OR_RETURN(auto stub, distributed::StubOf(target));
       session_ = std::make_unique<ClientSession>(std::move(stub), graph_, proto,
                                                  target);
@@ -91,7 +85,7 @@ class ClusterSessionCore {
     }
     std::vector<Tensor> fetched;
     tensorflow::RunMetadata metadata;
-    Unlocked(
+    RunUnlocked(
         [&] { return session_->Run(std::move(request), &fetched, &metadata); });
     return nb::make_tuple(Arrays(std::move(fetched)), Written(metadata));
   }
@@ -105,7 +99,7 @@ class ClusterSessionCore {
     for (const std::string& name : request.fetches) setup.add_fetch(name);
     for (const std::string& name : request.targets) setup.add_target(name);
     std::string run;
-    Unlocked([&]() -> Status {
+    RunUnlocked([&]() -> Status {
       HR_ASSIGN_OR_RETURN(run, session_->SetUpPartialRun(setup));
       return OkStatus();
     });
@@ -116,7 +110,7 @@ class ClusterSessionCore {
                    nb::sequence feeds, nb::sequence values) {
     StepRequest request = RequestOf(fetches, nb::list(), feeds, values);
     std::vector<Tensor> fetched;
-    Unlocked(
+    RunUnlocked(
         [&] { return session_->RunPart(run, std::move(request), &fetched); });
     return Arrays(std::move(fetched));
   }
@@ -124,7 +118,7 @@ class ClusterSessionCore {
   // (name, type, bytes, incarnation) of each device.
   nb::list Devices() {
     tensorflow::ListDevicesResponse response;
-    Unlocked([&]() -> Status {
+    RunUnlocked([&]() -> Status {
       HR_ASSIGN_OR_RETURN(response, session_->ListDevices());
       return OkStatus();
     });
@@ -141,7 +135,7 @@ class ClusterSessionCore {
   }
 
   void Close() {
-    Unlocked([&] {
+    RunUnlocked([&] {
       session_->Close().IgnoreError();  // the master may be gone
       return OkStatus();
     });
@@ -197,7 +191,7 @@ class ServerCore {
  public:
   explicit ServerCore(const nb::bytes& server_def) {
     const auto def = Parsed<tensorflow::ServerDef>(server_def);
-    Unlocked([&]() -> Status {
+    RunUnlocked([&]() -> Status {
       HR_ASSIGN_OR_RETURN(server_, distributed::NewServer(def));
       return OkStatus();
     });
@@ -206,14 +200,14 @@ class ServerCore {
   void Start() { server_->Start(); }
   std::string target() const { return server_->target(); }
   void Join() {
-    Unlocked([&] { return server_->Join(); });
+    RunUnlocked([&] { return server_->Join(); });
   }
   // Collectives of this process go by this task from now on.
   void UseCollectives() {
     UseCollectiveEngine(server_->worker()->collectives());
   }
   void Stop() {
-    Unlocked([&] {
+    RunUnlocked([&] {
       server_->Stop();
       return OkStatus();
     });
@@ -226,7 +220,7 @@ class ServerCore {
 void ResetCluster(const std::string& target,
                   const std::vector<std::string>& containers,
                   const std::vector<std::string>& filters) {
-  Unlocked(
+  RunUnlocked(
       [&] { return distributed::ResetCluster(target, containers, filters); });
 }
 

@@ -79,12 +79,7 @@ std::string ReasonOf(const std::vector<nb::tuple>& changes) {
 // Waits without the GIL; raises what ends the wait.
 void EnterTracing(TracingLock& lock) {
   if (lock.TryAcquire()) return;
-  const CallStops stops;
-  Status s = stops.status();
-  if (s.ok()) {
-    const WithoutGil unlocked;
-    s = lock.Acquire();
-  }
+  const Status s = CallWithoutGil([&] { return lock.Acquire(); });
   if (!s.ok()) ThrowStatus(s);
 }
 

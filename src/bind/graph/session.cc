@@ -219,11 +219,7 @@ class SessionCore {
       const ScopedThreadLimit limit(
           intra_op > 0 ? intra_op : std::numeric_limits<int>::max());
       // Runs of several threads overlap; each has a workspace of its own.
-      const CallStops stops;
-      s = stops.status();
-      WithoutGil unlocked(true);
-      if (s.ok()) [[likely]]
-        s = plan.Run(services_, feeds, &results);
+      s = CallWithoutGil([&] { return plan.Run(services_, feeds, &results); });
     }
     if (!s.ok()) ThrowStatus(s);
     return results;

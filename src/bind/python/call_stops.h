@@ -43,6 +43,16 @@ class CallStops {
   Scopes* scopes_ = nullptr;  // null: nothing is asked
 };
 
+// f(), a Status or a StatusOr, without the GIL: it may wait, for files or other
+// machines. Where the call is to end before it begins, the error of that.
+template <typename F>
+auto CallWithoutGil(F&& f) -> decltype(f()) {
+  const CallStops stops;
+  HR_RETURN_IF_ERROR(stops.status());
+  const WithoutGil unlocked;
+  return f();
+}
+
 // At most 95 years, which any clock can tell. `seconds` is a number.
 std::chrono::nanoseconds TimeOf(double seconds);
 

@@ -33,12 +33,6 @@ Status AbortedBy(const Status& why) {
                              "operation. Restart your program to reset."));
 }
 
-DeviceName TaskOf(DeviceName device) {
-  device.type.reset();
-  device.id.reset();
-  return device;
-}
-
 // As much of a call as a peer tells of its own.
 StatusOr<CollectiveCall> CallOf(const CollectiveHeader& header) {
   CollectiveCall call;
@@ -350,7 +344,7 @@ void RemoteCollectives::End(Group& group, int64_t key, const Status& why,
   const Bytes bytes = WriteMessage(request);
   std::set<std::string> told;
   for (const DeviceName& device : group.devices) {
-    const DeviceName task = TaskOf(device);
+    const DeviceName task = device.Task();
     if (task.SameTask(options_.task)) continue;
     if (!told.insert(task.ToString()).second) continue;
     ++telling_;
@@ -753,7 +747,7 @@ std::map<std::string, Method> RemoteCollectives::Methods() {
 std::shared_ptr<Channel> RemoteCollectives::ChannelTo(
     const DeviceName& device) {
   if (!device.SameTask(options_.task)) {
-    return options_.channel_of(TaskOf(device));
+    return options_.channel_of(device.Task());
   }
   MutexLock lock(mutex_);
   if (own_ || !aborted_.ok()) return own_;

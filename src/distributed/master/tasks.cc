@@ -20,9 +20,7 @@ StatusOr<bool> Passes(const DeviceName& task,
     if (!DeviceName::Parse(filter, &name)) {
       return InvalidArgument("Invalid device filter: ", filter);
     }
-    name.type.reset();
-    name.id.reset();
-    if (name.Covers(task)) return true;
+    if (name.Task().Covers(task)) return true;
   }
   return false;
 }

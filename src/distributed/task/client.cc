@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "distributed/master/master_service.h"
 #include "distributed/messages.h"
@@ -107,8 +108,16 @@ class LocalStub : public MasterStub {
 StatusOr<std::unique_ptr<MasterStub>> MasterStub::Of(const std::string& target,
                                                      const Dial& dial) {
   StringView address = target;
-  if (!absl::ConsumePrefix(&address, "grpc://") || address.empty()) {
+  if (!absl::ConsumePrefix(&address, "grpc://")) {
     return InvalidArgument("\"", target, "\" is no target of a cluster");
+  }
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  if (colon == StringView::npos || colon == 0 ||
+      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
+      port > 65535) {
+    return InvalidArgument("Could not interpret \"", address,
+                           "\" as a host-port pair.");
   }
   if (auto master = Server::FindMaster(target)) {
     return std::make_unique<LocalStub>(std::move(master));

@@ -16,7 +16,7 @@ class MasterStub {
  public:
   virtual ~MasterStub() = default;
   // `target` is "grpc://host:port" of a server, perhaps one of this process.
-  // InvalidArgument where it is none.
+  // InvalidArgument where it is no such name.
   static StatusOr<std::unique_ptr<MasterStub>> Of(const std::string& target,
                                                   const Dial& dial);
 

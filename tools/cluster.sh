@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# tools/cluster.sh test|soak: all that several processes do together, with the real
+# components that can be had here: an HDFS (tools/hdfs.sh), an S3 (tools/s3.sh), and
+# TensorFlow where HEADRACE_TENSORFLOW_PYTHON names a Python that has it. What cannot be
+# had is left out, and said. soak: HEADRACE_KILLS (20) deaths of each kind, with another seed each time.
+# Ends non-zero when any part fails, after all have run.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+way=${1:?test or soak}
+failed=() left_out=()
+hdfs=$PWD/.hdfs s3=$PWD/.s3
+trap 'bash tools/hdfs.sh stop "$hdfs" >/dev/null 2>&1; bash tools/s3.sh stop "$s3"' EXIT
+
+part() {  # name command...
+  local name=$1 from=$SECONDS
+  shift
+  echo "=== $name"
+  "$@" </dev/null || failed+=("$name")
+  echo "--- $name: $((SECONDS - from)) s"
+}
+
+python_tests() { bash tools/pytest.sh -q "$@"; }
+
+if setting=$(bash tools/hdfs.sh start "$hdfs"); then
+  eval "$setting"
+else
+  left_out+=("files of a real HDFS: tools/hdfs.sh did not start one, see above")
+fi
+if setting=$(bash tools/s3.sh start "$s3"); then
+  eval "$setting"
+else
+  left_out+=("files of a real S3: tools/s3.sh did not start one, see above")
+fi
+[ -n "${HEADRACE_TENSORFLOW_PYTHON:-}" ] ||
+  left_out+=("clusters with TensorFlow: HEADRACE_TENSORFLOW_PYTHON names no Python")
+
+if [ "$way" = soak ]; then
+  part "deaths" env HEADRACE_KILLS="${HEADRACE_KILLS:-20}" \
+    HEADRACE_SEED="${HEADRACE_SEED:-$RANDOM}" \
+    bash tools/pytest.sh -q -s python/tests/distribute/test_deaths.py
+else
+  part "tasks, servers and collectives in C++" \
+    ctest --test-dir build -R '^cc_(base|distributed|command)$' --output-on-failure
+  part "strategies, servers and sessions" python_tests python/tests/distribute
+  part "remote files" python_tests python/tests/io/test_remote_files.py \
+    python/tests/io/test_s3_files.py
+  part "digits on clusters" bash examples/cluster_digits.sh
+  if [ -n "${HEADRACE_TEST_HDFS:-}" ]; then
+    digits=$HEADRACE_TEST_HDFS/examples/digits.bin
+    part "digits from HDFS" env CLUSTER_DATA="$digits" PYTHONPATH=python bash -c '
+      .venv/bin/python -c "import sys, headrace as tf
+tf.io.gfile.makedirs(sys.argv[1].rsplit(\"/\", 1)[0])
+tf.io.gfile.copy(\"examples/data/digits.bin\", sys.argv[1], overwrite=True)" "$CLUSTER_DATA" &&
+        bash examples/cluster_digits.sh'
+  fi
+fi
+
+[ "${#left_out[@]}" = 0 ] || printf 'LEFT OUT: %s\n' "${left_out[@]}"
+if [ "${#failed[@]}" != 0 ]; then
+  printf 'FAILED: %s\n' "${failed[@]}"
+  exit 1
+fi
+echo "cluster: all parts that ran passed"
