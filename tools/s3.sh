@@ -37,7 +37,7 @@ start() {
 END
   "$weed" server -dir="$folder/data" -ip=127.0.0.1 -ip.bind=127.0.0.1 \
     -master.port=$((port + 1)) -volume.port=$((port + 2)) -filer -filer.port=$((port + 3)) \
-    -s3 -s3.port="$port" -s3.config="$folder/keys.json" \
+    -s3 -s3.port="$port" -s3.port.iceberg=0 -s3.port.lance=0 -s3.config="$folder/keys.json" \
     >"$folder/log" 2>&1 </dev/null &
   echo $! >"$folder/pid"
   for ((i = 0; i < 120; ++i)); do

@@ -141,7 +141,8 @@ StatusOr<int64_t> ParseHttpTime(StringView text) {
   if (words.size() == 6) {
     const std::vector<StringView> clock = absl::StrSplit(words[4], ':');
     const size_t month = kMonths.find(words[2]);
-    if (clock.size() == 3 && words[2].size() == 3 && month % 3 == 0 &&
+    if (clock.size() == 3 && words[2].size() == 3 &&
+        month != StringView::npos && month % 3 == 0 &&
         absl::SimpleAtoi(words[1], &utc.tm_mday) &&
         absl::SimpleAtoi(words[3], &utc.tm_year) &&
         absl::SimpleAtoi(clock[0], &utc.tm_hour) &&

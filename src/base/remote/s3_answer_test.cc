@@ -61,6 +61,7 @@ TEST(S3Answer, Times) {
             1665597000000000000);
   for (const char* bad :
        {"", "Wed, 12 Oct 2022", "Wed, 12 anF 2022 17:50:00 GMT",
+        "Wed, 12 May 1899 17:50:00 GMT", "Wed, 12 Xyz 2022 17:50:00 GMT",
         "Wed, 12 Oct 9999999 17:50:00 GMT", "Wed, 12 Oct 2022 17:50 GMT",
         "Wed, x Oct 2022 17:50:00 GMT",
         "Wed, 2147483647 Oct 2022 2147483647:2147483647:2147483647 GMT"}) {
