@@ -161,12 +161,12 @@ def sparse_bincount(
         for what, bound in (("minlength", minlength), ("maxlength", maxlength)):
             if bound is not None and bound < 0:
                 raise ValueError(f"{what}={bound} must be >= 0.")
-        counts = _weights_of(values, weights, dtypes.int32)
         if kind == "Dense" and parts["values"].dtype not in (
             dtypes.int32,
             dtypes.int64,
         ):
             parts["values"] = math_ops.cast(parts["values"], dtypes.int64)
+        counts = _weights_of(values, weights, parts["values"].dtype)
         if axis in (None, 0):
             kind, parts = "Dense", {"values": array_ops.reshape(parts["values"], [-1])}
             if weights is not None:

@@ -78,8 +78,6 @@ def _padded_shapes(spec, shapes):
 def _padded_shape(shape):
     """A padded shape that a user gave as a vector."""
     try:
-        if isinstance(shape, int):
-            raise TypeError("a size is no shape")
         return as_int(shape_vector(tensor_shape.as_shape(shape)))
     except (TypeError, ValueError):
         vector = conversion.convert_to_tensor(shape)

@@ -130,13 +130,12 @@ def repeat(x, n):
 
 
 def arange(start, stop=None, step=1, dtype="int32"):
-    """The numbers from start (or 0) up to stop."""
+    """The numbers from start (or 0) up to stop; they are cast where `dtype` is another
+    than int32, and else stay as tf.range gives them."""
     if stop is None and start < 0:
         start = 0
-    return tf.cast(
-        tf.range(start, delta=step) if stop is None else tf.range(start, stop, step),
-        dtype,
-    )
+    found = tf.range(start, delta=step) if stop is None else tf.range(start, stop, step)
+    return found if dtype == "int32" else tf.cast(found, dtype)
 
 
 def any(x, axis=None, keepdims=False):

@@ -23,24 +23,39 @@ struct Color {
   F a, b, c;
 };
 
+template <typename F>
+HR_INLINE F Largest(Color<F> x) {
+  const F most = x.b < x.c ? x.c : x.b;
+  return x.a < most ? most : x.a;
+}
+template <typename F>
+HR_INLINE F Least(Color<F> x) {
+  const F less = x.c < x.b ? x.c : x.b;
+  return less < x.a ? less : x.a;
+}
+
+// The hue of a colour of that largest part and range, 0 where it has none; the
+// circle has 6 / kSixths.
+template <int kSixths, typename F>
+HR_INLINE F Hue(Color<F> rgb, F v, F range) {
+  const F r = rgb.a, g = rgb.b, b = rgb.c;
+  // Infinite for grey, whose hue is set to 0 at the end: a select is cheaper
+  // than a branch in a vector loop.
+  const F norm = 1 / (kSixths * range);
+  const F from = r == v ? g - b : g == v ? b - r : r - g;
+  // Red begins at 0, green at a third, blue at two thirds of the circle.
+  const F turn = r == v ? F(0) : g == v ? F(2) / kSixths : F(4) / kSixths;
+  F h = norm * from + turn;
+  // Reds that lean to blue come out negative.
+  h = h < 0 ? h + F(6) / kSixths : h;
+  return range > 0 ? h : F(0);
+}
+
 // Hue in [0, 1), saturation and value; 0 where a colour has no hue.
 template <typename F>
 HR_INLINE Color<F> ToHsv(Color<F> rgb) {
-  const F r = rgb.a, g = rgb.b, b = rgb.c;
-  const F most = g < b ? b : g, v = r < most ? most : r;
-  const F less = b < g ? b : g, low = less < r ? less : r;
-  const F range = v - low;
-  const F s = v > 0 ? range / v : F(0);
-  // Infinite for grey, whose hue is set to 0 at the end: a select is cheaper
-  // than a branch in a vector loop.
-  const F norm = 1 / (6 * range);
-  const F from = r == v ? g - b : g == v ? b - r : r - g;
-  // Red begins at 0, green at a third, blue at two thirds of the circle.
-  const F turn = r == v ? F(0) : g == v ? F(2) / 6 : F(4) / 6;
-  F h = norm * from + turn;
-  // Reds that lean to blue come out negative.
-  h = h < 0 ? h + 1 : h;
-  return {range > 0 ? h : F(0), s, v};
+  const F v = Largest(rgb), range = v - Least(rgb);
+  return {Hue<6>(rgb, v, range), v > 0 ? range / v : F(0), v};
 }
 
 template <typename F>
@@ -57,19 +72,33 @@ HR_INLINE Color<F> ToRgb(Color<F> hsv) {
           Part(2 - Abs(dh - 4), s, v)};
 }
 
+// The colour of a hue, in sixths of the circle, whose parts are from `low` to
+// `high`; these two come out to the bit.
+template <typename F>
+HR_INLINE F Between(F x, F low, F high, F range) {
+  return x < 1 ? low + Clamp(x, F(0), F(1)) * range : high;
+}
+template <typename F>
+HR_INLINE Color<F> OfRange(F hue, F low, F high, F range) {
+  return {Between(Abs(hue - 3) - 1, low, high, range),
+          Between(2 - Abs(hue - 2), low, high, range),
+          Between(2 - Abs(hue - 4), low, high, range)};
+}
+
 template <typename F, ColorChange kChange>
 HR_INLINE Color<F> Changed(Color<F> x, F by) {
   if (kChange == ColorChange::kToHsv) return ToHsv(x);
   if (kChange == ColorChange::kToRgb) return ToRgb(x);
-  Color<F> hsv = ToHsv(x);
+  const F high = Largest(x), low = Least(x), range = high - low;
+  const F hue = Hue<1>(x, high, range);
   if (kChange == ColorChange::kHue) {
     // The hue is a place on a circle.
-    const F turned = hsv.a + by;
-    hsv.a = turned - Floor(turned);
-  } else {
-    hsv.b = Clamp(hsv.b * by, F(0), F(1));
+    const F turned = hue + 6 * by;
+    return OfRange(turned - 6 * Floor(turned / 6), low, high, range);
   }
-  return ToRgb(hsv);
+  const F s = Clamp(high > 0 ? range / high * by : F(0), F(0), F(1));
+  const F kept = s * high, least = high - kept;
+  return OfRange(hue, least, least + kept, kept);
 }
 
 template <typename F, ColorChange kChange>

@@ -289,11 +289,13 @@ class BaseOptimizer(AutoTrackable):
     # --- gradients ---
 
     def minimize(self, loss, var_list, grad_loss=None, name=None, tape=None):
-        """Computes gradients of the loss and applies them."""
+        """Computes gradients of the loss and applies them. Legacy optimizers give what
+        apply_gradients() does, others nothing."""
         if callable(var_list):
             var_list = var_list()
         pairs = self.compute_gradients(loss, var_list, tape, grad_loss)
-        return self.apply_gradients(pairs, name=name)
+        applied = self.apply_gradients(pairs, name=name)
+        return applied if self._is_legacy else None
 
     def compute_gradients(self, loss, var_list, tape=None, grad_loss=None):
         """A list of (gradient, variable); the gradient is None where the loss has none.
