@@ -37,7 +37,7 @@ class PyFileReader {
         nullptr, static_cast<Py_ssize_t>(std::min(count, there)));
     if (out == nullptr) throw nb::python_error();
     nb::bytes bytes = nb::steal<nb::bytes>(out);
-    char* const data = PyBytes_AS_STRING(out);
+    char* const data = PyBytes_AsString(out);
     const size_t n = RunUnlocked([&] {
       return file_->ReadSome(offset, absl::MakeSpan(data, bytes.size()));
     });

@@ -9,6 +9,7 @@ from headrace.keras import serialization
 _ROOMS = {
     "tf_keras.src.engine.functional": "keras.layer.registry",
     "keras": "keras.layer.registry",
+    "keras.experimental": "keras.premade.linear",
     "keras.layers": "keras.layer.registry",
     "keras.optimizers": "keras.optimizer.registry",
     "keras.optimizers.legacy": "keras.optimizer.registry",
