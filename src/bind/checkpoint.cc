@@ -347,7 +347,7 @@ void AddState(nb::module_& m) {
         nb::arg("preserved") = 0.0, nb::arg("keep_absolute") = false);
   m.def("delete_checkpoint", [](const std::string& prefix) {
     const LocatedPath place(prefix);
-    RunUnlocked([&] {
+    FilesUnlocked([&] {
       const Status status = DeleteCheckpoint(place.fs, place.local);
       // What is gone already is deleted.
       return absl::IsNotFound(status) ? OkStatus() : status;
@@ -355,13 +355,13 @@ void AddState(nb::module_& m) {
   });
   m.def("checkpoint_exists", [](const std::string& prefix) {
     const LocatedPath place(prefix);
-    return RunUnlocked([&]() -> StatusOr<bool> {
+    return FilesUnlocked([&]() -> StatusOr<bool> {
       return CheckpointExists(place.fs, place.local);
     });
   });
   m.def("make_folder", [](const std::string& path) {
     const LocatedPath place(path);
-    RunUnlocked([&] { return CreateDirectories(place.fs, place.local); });
+    FilesUnlocked([&] { return CreateDirectories(place.fs, place.local); });
   });
   nb::class_<PyRotation>(m, "CheckpointRotation")
       .def(nb::init<const std::string&, int, double>())

@@ -11,7 +11,7 @@ namespace headrace::bind {
 
 // f(), without the GIL. Raises its error.
 template <typename F>
-auto RunUnlocked(F&& f) {
+auto FilesUnlocked(F&& f) {
   auto result = CallWithoutGil(f);
   if constexpr (std::is_same_v<decltype(result), Status>) {
     RaiseUnlessOk(result);
