@@ -7,30 +7,17 @@
 
 #include "base/files/files.h"
 #include "bind/checkpoint.h"
-#include "bind/python/call_stops.h"
-#include "bind/python/python.h"
-#include "bind/python/status.h"
+#include "bind/unlocked.h"
 
 namespace nb = nanobind;
 
 namespace headrace::bind {
 namespace {
 
-// f() without the GIL; raises its error.
-template <typename F>
-auto RunUnlocked(F&& f) {
-  auto result = CallWithoutGil(f);
-  if constexpr (std::is_same_v<decltype(result), Status>) {
-    RaiseUnlessOk(result);
-  } else {
-    return ValueOrRaise(std::move(result));
-  }
-}
-
 // f(file system, its path).
 template <typename F>
 auto AtPath(const std::string& path, F&& f) {
-  return RunUnlocked([&]() -> decltype(f(nullptr, path)) {
+  return FilesUnlocked([&]() -> decltype(f(nullptr, path)) {
     std::string local;
     HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(path, &local));
     return f(fs, local);
@@ -51,7 +38,7 @@ class PyFileReader {
     if (out == nullptr) throw nb::python_error();
     nb::bytes bytes = nb::steal<nb::bytes>(out);
     char* const data = PyBytes_AsString(out);
-    const size_t n = RunUnlocked([&] {
+    const size_t n = FilesUnlocked([&] {
       return file_->ReadSome(offset, absl::MakeSpan(data, bytes.size()));
     });
     if (n == bytes.size()) return bytes;
@@ -70,14 +57,14 @@ class PyFileWriter {
               p, append ? WriteMode::kAppend : WriteMode::kTruncate);
         })) {}
   void Write(const nb::bytes& data) {
-    RunUnlocked(
+    FilesUnlocked(
         [&] { return file_->Append(StringView(data.c_str(), data.size())); });
   }
   void Sync() {
-    RunUnlocked([&] { return file_->Sync(); });
+    FilesUnlocked([&] { return file_->Sync(); });
   }
   void Close() {
-    RunUnlocked([&] { return file_->Close(); });
+    FilesUnlocked([&] { return file_->Close(); });
   }
   uint64_t size() const { return file_->size(); }
 
