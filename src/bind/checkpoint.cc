@@ -10,9 +10,9 @@
 #include "base/files/files.h"
 #include "bind/python/call_stops.h"
 #include "bind/python/status.h"
+#include "bind/python/unlocked.h"
 #include "bind/structured_value.h"
 #include "bind/trackable_object.h"
-#include "bind/unlocked.h"
 #include "bind/value/convert.h"
 #include "bind/value/dtype_object.h"
 #include "bind/value/tensor_object.h"
@@ -347,7 +347,7 @@ void AddState(nb::module_& m) {
         nb::arg("preserved") = 0.0, nb::arg("keep_absolute") = false);
   m.def("delete_checkpoint", [](const std::string& prefix) {
     const LocatedPath place(prefix);
-    FilesUnlocked([&] {
+    RunUnlocked([&] {
       const Status status = DeleteCheckpoint(place.fs, place.local);
       // What is gone already is deleted.
       return absl::IsNotFound(status) ? OkStatus() : status;
@@ -355,13 +355,13 @@ void AddState(nb::module_& m) {
   });
   m.def("checkpoint_exists", [](const std::string& prefix) {
     const LocatedPath place(prefix);
-    return FilesUnlocked([&]() -> StatusOr<bool> {
+    return RunUnlocked([&]() -> StatusOr<bool> {
       return CheckpointExists(place.fs, place.local);
     });
   });
   m.def("make_folder", [](const std::string& path) {
     const LocatedPath place(path);
-    FilesUnlocked([&] { return CreateDirectories(place.fs, place.local); });
+    RunUnlocked([&] { return CreateDirectories(place.fs, place.local); });
   });
   nb::class_<PyRotation>(m, "CheckpointRotation")
       .def(nb::init<const std::string&, int, double>())

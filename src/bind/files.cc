@@ -7,7 +7,7 @@
 
 #include "base/files/files.h"
 #include "bind/checkpoint.h"
-#include "bind/unlocked.h"
+#include "bind/python/unlocked.h"
 
 namespace nb = nanobind;
 
@@ -17,7 +17,7 @@ namespace {
 // f(file system, its path).
 template <typename F>
 auto AtPath(const std::string& path, F&& f) {
-  return FilesUnlocked([&]() -> decltype(f(nullptr, path)) {
+  return RunUnlocked([&]() -> decltype(f(nullptr, path)) {
     std::string local;
     HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(path, &local));
     return f(fs, local);
@@ -38,7 +38,7 @@ class PyFileReader {
     if (out == nullptr) throw nb::python_error();
     nb::bytes bytes = nb::steal<nb::bytes>(out);
     char* const data = PyBytes_AsString(out);
-    const size_t n = FilesUnlocked([&] {
+    const size_t n = RunUnlocked([&] {
       return file_->ReadSome(offset, absl::MakeSpan(data, bytes.size()));
     });
     if (n == bytes.size()) return bytes;
@@ -57,14 +57,14 @@ class PyFileWriter {
               p, append ? WriteMode::kAppend : WriteMode::kTruncate);
         })) {}
   void Write(const nb::bytes& data) {
-    FilesUnlocked(
+    RunUnlocked(
         [&] { return file_->Append(StringView(data.c_str(), data.size())); });
   }
   void Sync() {
-    FilesUnlocked([&] { return file_->Sync(); });
+    RunUnlocked([&] { return file_->Sync(); });
   }
   void Close() {
-    FilesUnlocked([&] { return file_->Close(); });
+    RunUnlocked([&] { return file_->Close(); });
   }
   uint64_t size() const { return file_->size(); }
 

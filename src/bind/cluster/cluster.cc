@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "bind/cluster/unlocked.h"
 #include "bind/python/graph_object.h"
+#include "bind/python/unlocked.h"
 #include "bind/value/numpy_array.h"
 #include "bind/value/tensor_object.h"
 #include "distributed/task/process.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "bind/cluster/cluster.h"
-#include "bind/cluster/unlocked.h"
+#include "bind/python/unlocked.h"
 #include "distributed/data_service/process.h"
 
 namespace nb = nanobind;
