@@ -218,7 +218,9 @@ def _brief(tensor):
 
 def _constant_of_mixed(value, dtype):
     if not _headrace.is_eager():
-        raise TypeError(_NO_CONSTANT)
+        if _has_tensors(value):
+            raise TypeError(_NO_CONSTANT)
+        return _headrace.make_tensor(_plain(value), dtype)
     return _headrace.to_tensor(value, dtype)
 
 

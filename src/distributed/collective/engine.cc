@@ -16,8 +16,9 @@ namespace {
 // seconds that a silent peer takes to be noticed within ten.
 constexpr std::chrono::milliseconds kGrace{500};
 // Behind a member that left: it owed nothing to what is under way, which may
-// wait for others that share its processor.
-constexpr std::chrono::milliseconds kGraceOfLeft{5000};
+// wait for others that share its processor. Who waits for the member itself is
+// told within ten seconds.
+constexpr std::chrono::milliseconds kGraceOfLeft{9000};
 constexpr std::chrono::milliseconds kNoGrace{0};
 // Of a task that stops, for peers to take what they are to get: peers that
 // share a processor may be seconds behind. A stop of the program ends it.
