@@ -41,9 +41,9 @@ def built(function):
         (lambda x, y: 1.0 - x[:, 1:], {"tf.__operators__.getitem", "tf.math.subtract"}),
         (
             lambda x, y: x[:, : tf.shape(y)[1] - 1],
-            {"tf.shape", "tf.__operators__.getitem", "tf.math.subtract"},
+            {"tf.compat.v1.shape", "tf.__operators__.getitem", "tf.math.subtract"},
         ),
-        (lambda x, y: tf.shape(x), {"tf.shape"}),
+        (lambda x, y: tf.shape(x), {"tf.compat.v1.shape"}),
     ],
 )
 def test_functions_become_layers(function, names):
