@@ -67,8 +67,12 @@ def _described(x):
     return KerasTensor(x.shape, x.dtype, mask_spec=spec)
 
 
-def _run(layer, args, kwargs):
-    """The described outputs of the layer's call in a scratch graph."""
+def _run(layer, args, kwargs, keeps_losses=False):
+    """The described outputs of the layer's call in a scratch graph.
+
+    What the layers below add as losses there is kept as described until their next call,
+    or dropped.
+    """
     graph = FuncGraph("keras_graph")
     with graph.as_default():
 
@@ -79,14 +83,15 @@ def _run(layer, args, kwargs):
         outputs = layer(*inner_args, **inner_kwargs)
         described = tf.nest.map_structure(_described, outputs)
     for below in layer._flatten_layers():
-        below._keras.call_losses.clear()
-        tracking._losing.discard(below)
+        losses = below._keras.call_losses if keeps_losses else []
+        below._keras.call_losses = [_described(x) for x in losses]
+        (tracking._losing.add if losses else tracking._losing.discard)(below)
     return described
 
 
 def call(layer, args, kwargs):
     """The KerasTensors of layer(*args, **kwargs)."""
-    outputs = _run(layer, args, kwargs)
+    outputs = _run(layer, args, kwargs, keeps_losses=True)
     Node(layer, args, kwargs, outputs)
     return outputs
 

@@ -10,6 +10,7 @@ class GraphNetwork:
     Attributes:
       layers: by distance from the outputs, farthest first, as upstream.
       nodes: in the order in which they run.
+      beside: the layers that run for no output: those of losses and metrics.
     """
 
     def __init__(self, inputs, outputs):
@@ -28,9 +29,13 @@ class GraphNetwork:
                 "The list of inputs passed to the model contains the same input multiple "
                 f"times. All inputs should only appear once. Received inputs={inputs}"
             )
+        self.beside = []
         self._visit_all()
         self._order()
         self._plan()
+        self._check_names()
+
+    def _check_names(self):
         names = [layer.name for layer in self.layers]
         for name in names:
             if names.count(name) != 1:
@@ -110,6 +115,20 @@ class GraphNetwork:
             self.steps.append((node, single, out))
         self.results = [register(x) for x in self.flat_outputs]
         self.registers = registers
+
+    def add(self, tensor):
+        """From now on makes `tensor`, too, whenever it runs.
+
+        ValueError where it is not computed from the inputs.
+        """
+        more = GraphNetwork(self.inputs, tensor)
+        nodes, layers = set(map(id, self.nodes)), set(map(id, self.layers))
+        self.nodes += [n for n in more.nodes if id(n) not in nodes]
+        added = [x for x in more.layers if id(x) not in layers]
+        self.layers += added
+        self.beside += added
+        self._check_names()
+        self._plan()
 
     def run(self, flat_inputs):
         """The outputs, in their structure, of tensors in place of the inputs."""

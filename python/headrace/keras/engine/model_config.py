@@ -172,11 +172,11 @@ class _Rebuilder:
 
 
 def rebuild(config):
-    """(inputs, outputs) of a functional model's configuration."""
+    """(what made them, inputs, outputs) of a functional model's configuration."""
     rebuilder = _Rebuilder(config)
     rebuilder.run()
     inputs = rebuilder.found(config["input_layers"])
-    return inputs, rebuilder.found(config["output_layers"])
+    return rebuilder, inputs, rebuilder.found(config["output_layers"])
 
 
 def clone_model(model, input_tensors=None, clone_function=None):
