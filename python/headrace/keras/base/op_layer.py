@@ -123,6 +123,14 @@ class TFOpLambda(Layer):
             "function": self.symbol,
         }
 
+    @classmethod
+    def from_config(cls, config):
+        """A layer of the function that a configuration names.
+
+        ValueError for a function that it may not name, TypeError where one is missing.
+        """
+        return cls(**config)
+
 
 class SlicingOpLambda(TFOpLambda):
     """Indexing and masking of KerasTensors as a layer."""

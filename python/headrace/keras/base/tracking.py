@@ -144,6 +144,10 @@ class Tracking(tf.Module):
         known = {n for n, _ in items}
         return items + [i for i in self._keras.names if i[0] not in known]
 
+    def _model_children(self):
+        """What SavedModels have of it and checkpoints have not: the metrics of calls."""
+        return {f"metric_{i}": m for i, m in enumerate(self._keras.metrics)}
+
     # --- what is below ---
 
     def _modules(self):

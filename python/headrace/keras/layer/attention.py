@@ -143,6 +143,13 @@ class MultiHeadAttention(Layer):
         more = {"softmax_robust_masking": True} if self.softmax_robust_masking else {}
         return {**config, **more}
 
+    @classmethod
+    def from_config(cls, config):
+        """A new layer, without weights; those of tf_keras say the shapes that they were
+        built for, which this learns from its first call."""
+        shapes = ("query_shape", "key_shape", "value_shape")
+        return super().from_config({k: config[k] for k in config if k not in shapes})
+
     def _shares(self, scores, mask):
         """How much of each key a query sees: softmax over the axes of keys."""
         count = len(self._attention_axes)
