@@ -145,8 +145,13 @@ class Tracking(tf.Module):
         return items + [i for i in self._keras.names if i[0] not in known]
 
     def _model_children(self):
-        """What SavedModels have of it and checkpoints have not: the metrics of calls."""
-        return {f"metric_{i}": m for i, m in enumerate(self._keras.metrics)}
+        """What SavedModels have of it and checkpoints have not: metrics of its calls, where
+        tf_keras looks for them."""
+        if not self._keras.metrics:
+            return {}
+        found = tf.__internal__.tracking.AutoTrackable()
+        found.layer_metrics = {m.name: m for m in self._keras.metrics}
+        return {"keras_api": found}
 
     # --- what is below ---
 

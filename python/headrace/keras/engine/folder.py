@@ -84,6 +84,8 @@ def _nodes(model, path):
         number = queue.pop(0)
         place, thing = found[number]
         below = dict(node_of(thing).attached())
+        for child, metric in _metrics_of(thing, nodes, number):
+            found[child] = (f"{place}.keras_api.layer_metrics.{metric.name}", metric)
         for child in nodes[number].children:
             node = below.get(child.local_name)
             owner = None if node is None else owner_of(node)
@@ -92,6 +94,16 @@ def _nodes(model, path):
                 if isinstance(owner, tf.keras.Model):  # other layers make their parts
                     queue.append(child.node_id)
     return [(n, *found[n]) for n in sorted(found)]
+
+
+def _metrics_of(thing, nodes, number):
+    """(number, metric) of the metrics of a layer's calls."""
+    for name in ("keras_api", "layer_metrics"):
+        number = {c.local_name: c.node_id for c in nodes[number].children}.get(name)
+        if number is None:
+            return []
+    numbers = {c.local_name: c.node_id for c in nodes[number].children}
+    return [(numbers[m.name], m) for m in thing._keras.metrics]
 
 
 def _shapes(shapes):
