@@ -24,6 +24,7 @@ class State:
         self.names = []  # of those that add_weight made, for checkpoints
         self.parts = []  # layers, modules and containers, in order of assignment
         self.metrics = []
+        self.api = None  # what SavedModels hold these by
         self.call_losses = []  # tensors of add_loss
         self.loss_functions = []  # callables
         self.inbound = []  # nodes of functional graphs
@@ -149,8 +150,10 @@ class Tracking(tf.Module):
         tf_keras looks for them."""
         if not self._keras.metrics:
             return {}
-        found = tf.__internal__.tracking.AutoTrackable()
-        found.layer_metrics = {m.name: m for m in self._keras.metrics}
+        found = self._keras.api
+        if found is None or len(found.layer_metrics) != len(self._keras.metrics):
+            found = self._keras.api = tf.__internal__.tracking.AutoTrackable()
+            found.layer_metrics = {m.name: m for m in self._keras.metrics}
         return {"keras_api": found}
 
     # --- what is below ---
