@@ -11,7 +11,11 @@ class KerasTensor:
     Attributes:
       history: (layer, index of the layer's call, index of the output).
       mask_spec: the TensorSpec of the mask that will come with it, or None.
+      inferred_value: of integers that shapes are made of, a list with None for those
+        that are not known yet; else None.
     """
+
+    inferred_value = None
 
     def __init__(self, shape, dtype, name=None, mask_spec=None):
         self._set_spec(tf.TensorSpec(shape, dtype, name), name, mask_spec)
@@ -59,10 +63,14 @@ class KerasTensor:
         if not isinstance(self.type_spec, tf.TensorSpec):
             return f"<KerasTensor: type_spec={self.type_spec!r}{layer}>"
         shape = tuple(self.shape.as_list()) if self.shape.rank is not None else None
-        return f"<KerasTensor: shape={shape} dtype={self.dtype.name}{layer}>"
+        known = self.inferred_value
+        known = "" if known is None else f" inferred_value={known}"
+        return f"<KerasTensor: shape={shape} dtype={self.dtype.name}{known}{layer}>"
 
     def __str__(self):
         parts = [f"type_spec={self.type_spec!r}"]
+        if self.inferred_value is not None:
+            parts.append(f"inferred_value={self.inferred_value}")
         if self.name:
             parts.append(f"name='{self.name}'")
         if self.history:
