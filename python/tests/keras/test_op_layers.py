@@ -217,7 +217,9 @@ def test_layers_with_more_arguments():
     inputs = [cases.A, cases.B]
     for x, y in zip(again(inputs), model(inputs)):
         np.testing.assert_array_equal(x, y)
-    old = json.loads(json.dumps(config["layers"][3]).replace('["b"', '["_KERAS_TENSOR", "b"'))
+    old = json.loads(
+        json.dumps(config["layers"][3]).replace('["b"', '["_KERAS_TENSOR", "b"')
+    )
     config["layers"][3] = old  # as older versions of ours wrote them
     again = K.Model.from_config(config, {"Scaled": Scaled})
     np.testing.assert_array_equal(again(inputs)[1], model(inputs)[1])
@@ -286,7 +288,11 @@ def test_models_trained_by_added_losses_alone():
 def test_losses_of_sequential_models():
     model = K.Sequential([K.layers.Dense(1, input_shape=(3,), name="d")])
     model.add_loss(tf.reduce_sum(model.outputs[0]))
-    assert [type(x).__name__ for x in model.layers] == ["Dense", "TFOpLambda", "AddLoss"]
+    assert [type(x).__name__ for x in model.layers] == [
+        "Dense",
+        "TFOpLambda",
+        "AddLoss",
+    ]
     model.compile("sgd", "mse")
     loss = model.evaluate(ONES, ZEROS, verbose=0)
     y = model(ONES).numpy()

@@ -67,8 +67,8 @@ def _stand_in(graph, tensor):
 
 def _described(x):
     """The KerasTensor of a tensor of the scratch graph."""
-    if isinstance(x, tf.experimental.ExtensionType):
-        return KerasTensor.of_spec(x._type_spec)
+    if getattr(type(x), "_is_composite_tensor", False):
+        return KerasTensor.of_spec(tf.type_spec_from_value(x))
     if not isinstance(x, tf.Tensor):
         return x
     mask = getattr(x, "_keras_mask", None)

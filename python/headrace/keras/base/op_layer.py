@@ -115,7 +115,9 @@ class TFOpLambda(Layer):
         try:
             function_of(self.symbol)
         except ValueError as e:
-            raise NotImplementedError(f"The configuration of {self.name}: {e}") from None
+            raise NotImplementedError(
+                f"The configuration of {self.name}: {e}"
+            ) from None
         return {
             "name": self.name,
             "trainable": self.trainable,

@@ -108,7 +108,10 @@ def _nodes(model, path):
                 queue.append(child.node_id)
         if isinstance(thing, tf.keras.layers.Layer):
             for child, metric in _metrics_of(thing, nodes, number):
-                found[child] = (f"{place}.keras_api.layer_metrics.{metric.name}", metric)
+                found[child] = (
+                    f"{place}.keras_api.layer_metrics.{metric.name}",
+                    metric,
+                )
     return [(n, *found[n]) for n in sorted(found)]
 
 

@@ -228,6 +228,8 @@ def _conform(x, declared):
     if not isinstance(x, tf.Tensor):
         if isinstance(x, tf.experimental.ExtensionType):
             return x
+        if getattr(type(x), "_is_composite_tensor", False):
+            return x if x.dtype == declared.dtype else tf.cast(x, declared.dtype)
         x = tf.convert_to_tensor(x)
     if x.dtype != declared.dtype and not (
         x.dtype == tf.string or declared.dtype == tf.string
