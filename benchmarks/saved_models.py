@@ -5,7 +5,7 @@
 PYTHON is an interpreter that has TensorFlow 2 and tf-keras; it writes the models into
 FOLDER (a new one unless told), which are used again where they are there already. Each
 figure is from processes of their own, ours and TensorFlow's in turns: the least of
-ROUNDS. Seconds from the end of the import on, `memory` in MB: by how much the process's
+ROUNDS, ours as a part of TensorFlow's, and that of the medians. Seconds from the end of the import on, `memory` in MB: by how much the process's
 peak lies over what it held behind the import.
 
 "objects" is `tf.saved_model.load` and a first call, "session" is the loader of
@@ -15,6 +15,7 @@ TensorFlow 1 and a first run of the signature.
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -110,8 +111,8 @@ def call(python, *arguments):
     return made.stdout
 
 
-def least(rounds):
-    return {key: min(r[key] for r in rounds) for key in rounds[0]}
+def each(measure, rounds):
+    return {key: measure(r[key] for r in rounds) for key in rounds[0]}
 
 
 def main():
@@ -137,11 +138,13 @@ def main():
                 ):
                     text = call(python, "child", module, way, name, folder)
                     rounds.append(json.loads(text.splitlines()[-1]))
-            a, b = least(ours), least(theirs)
+            a, b = each(min, ours), each(min, theirs)
+            c, d = each(statistics.median, ours), each(statistics.median, theirs)
             for key in a:
                 print(
                     f"{name:9} {way:8} {key:11}"
-                    f"{a[key]:10.4f} {b[key]:10.4f} {a[key] / b[key]:8.3f}",
+                    f"{a[key]:10.4f} {b[key]:10.4f} {a[key] / b[key]:8.3f}"
+                    f" {c[key] / d[key]:8.3f}",
                     flush=True,
                 )
 

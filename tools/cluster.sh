@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # tools/cluster.sh test|soak: all that several processes do together, with the real
-# components that can be had here: an HDFS (tools/hdfs.sh), and TensorFlow where
-# HEADRACE_TENSORFLOW_PYTHON names a Python that has it. What cannot be had is left out,
-# and said. soak: HEADRACE_KILLS (20) deaths of each kind, with another seed each time.
+# components that can be had here: an HDFS (tools/hdfs.sh), an S3 (tools/s3.sh), and
+# TensorFlow where HEADRACE_TENSORFLOW_PYTHON names a Python that has it. What cannot be
+# had is left out, and said. soak: HEADRACE_KILLS (20) deaths of each kind, with another seed each time.
 # Ends non-zero when any part fails, after all have run.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 way=${1:?test or soak}
 failed=() left_out=()
-hdfs=$PWD/.hdfs
-trap 'bash tools/hdfs.sh stop "$hdfs" >/dev/null 2>&1' EXIT
+hdfs=$PWD/.hdfs s3=$PWD/.s3
+trap 'bash tools/hdfs.sh stop "$hdfs" >/dev/null 2>&1; bash tools/s3.sh stop "$s3"' EXIT
 
 part() {  # name command...
   local name=$1 from=$SECONDS
@@ -26,6 +26,11 @@ if setting=$(bash tools/hdfs.sh start "$hdfs"); then
 else
   left_out+=("files of a real HDFS: tools/hdfs.sh did not start one, see above")
 fi
+if setting=$(bash tools/s3.sh start "$s3"); then
+  eval "$setting"
+else
+  left_out+=("files of a real S3: tools/s3.sh did not start one, see above")
+fi
 [ -n "${HEADRACE_TENSORFLOW_PYTHON:-}" ] ||
   left_out+=("clusters with TensorFlow: HEADRACE_TENSORFLOW_PYTHON names no Python")
 
@@ -37,7 +42,8 @@ else
   part "tasks, servers and collectives in C++" \
     ctest --test-dir build -R '^cc_(base|distributed|command)$' --output-on-failure
   part "strategies, servers and sessions" python_tests python/tests/distribute
-  part "remote files" python_tests python/tests/io/test_remote_files.py
+  part "remote files" python_tests python/tests/io/test_remote_files.py \
+    python/tests/io/test_s3_files.py
   part "digits on clusters" bash examples/cluster_digits.sh
   if [ -n "${HEADRACE_TEST_HDFS:-}" ]; then
     digits=$HEADRACE_TEST_HDFS/examples/digits.bin

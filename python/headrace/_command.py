@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 
-from headrace import _load, _names
+import headrace._load as _load  # (asked as a name of the package it brings the engine)
+from headrace import _names
 
 
 def _server():

@@ -10,6 +10,7 @@
 #include "base/files/files.h"
 #include "bind/python/call_stops.h"
 #include "bind/python/status.h"
+#include "bind/python/unlocked.h"
 #include "bind/structured_value.h"
 #include "bind/trackable_object.h"
 #include "bind/value/convert.h"
@@ -346,17 +347,21 @@ void AddState(nb::module_& m) {
         nb::arg("preserved") = 0.0, nb::arg("keep_absolute") = false);
   m.def("delete_checkpoint", [](const std::string& prefix) {
     const LocatedPath place(prefix);
-    const Status status = DeleteCheckpoint(place.fs, place.local);
-    // What is gone already is deleted.
-    if (!absl::IsNotFound(status)) RaiseUnlessOk(status);
+    RunUnlocked([&] {
+      const Status status = DeleteCheckpoint(place.fs, place.local);
+      // What is gone already is deleted.
+      return absl::IsNotFound(status) ? OkStatus() : status;
+    });
   });
   m.def("checkpoint_exists", [](const std::string& prefix) {
     const LocatedPath place(prefix);
-    return CheckpointExists(place.fs, place.local);
+    return RunUnlocked([&]() -> StatusOr<bool> {
+      return CheckpointExists(place.fs, place.local);
+    });
   });
   m.def("make_folder", [](const std::string& path) {
     const LocatedPath place(path);
-    RaiseUnlessOk(CreateDirectories(place.fs, place.local));
+    RunUnlocked([&] { return CreateDirectories(place.fs, place.local); });
   });
   nb::class_<PyRotation>(m, "CheckpointRotation")
       .def(nb::init<const std::string&, int, double>())

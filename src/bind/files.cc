@@ -7,25 +7,12 @@
 
 #include "base/files/files.h"
 #include "bind/checkpoint.h"
-#include "bind/python/call_stops.h"
-#include "bind/python/python.h"
-#include "bind/python/status.h"
+#include "bind/python/unlocked.h"
 
 namespace nb = nanobind;
 
 namespace headrace::bind {
 namespace {
-
-// f() without the GIL; raises its error.
-template <typename F>
-auto RunUnlocked(F&& f) {
-  auto result = CallWithoutGil(f);
-  if constexpr (std::is_same_v<decltype(result), Status>) {
-    RaiseUnlessOk(result);
-  } else {
-    return ValueOrRaise(std::move(result));
-  }
-}
 
 // f(file system, its path).
 template <typename F>
@@ -50,7 +37,7 @@ class PyFileReader {
         nullptr, static_cast<Py_ssize_t>(std::min(count, there)));
     if (out == nullptr) throw nb::python_error();
     nb::bytes bytes = nb::steal<nb::bytes>(out);
-    char* const data = PyBytes_AS_STRING(out);
+    char* const data = PyBytes_AsString(out);
     const size_t n = RunUnlocked([&] {
       return file_->ReadSome(offset, absl::MakeSpan(data, bytes.size()));
     });

@@ -26,7 +26,6 @@
 #include "bind/saved_model.h"
 #include "bind/value/dtype_object.h"
 #include "bind/value/number_checks.h"
-#include "bind/value/numpy_array.h"
 #include "bind/value/tensor_object.h"
 #include "bind/value/variable_object.h"
 #include "headrace/version.h"
@@ -47,7 +46,7 @@ NB_MODULE(_headrace, m) {
   }
   // What a tape in a program's globals keeps may outlive the module at exit.
   nb::set_leak_warnings(false);
-  if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||
+  if (!AddDTypeObject(module) || !AddTensorTypes(module) ||
       !AddVariableType(module) || !AddOpFunctions(module) ||
       !AddTensorFunctions(module) || !AddDlpack(module) ||
       !AddFunctionType(module) || !AddDispatched(module) ||

@@ -3,7 +3,10 @@
 #include <nanobind/stl/string.h>
 
 #include "base/files/file_system.h"
+#include "base/files/remote_file_system.h"
 #include "base/guard.h"
+#include "base/mutex.h"
+#include "bind/python/call_stops.h"
 #include "bind/python/status.h"
 #include "formats/records.h"
 
@@ -45,7 +48,28 @@ StringView BytesOf(nb::handle record) {
   return StringView(bytes, size);
 }
 
-// All calls hold the GIL, so a writer is used by one thread at a time.
+// One thread at a time uses a writer or an iterator. Calls of files of this
+// machine hold the GIL, which would cost a small record more than it takes to
+// let go; those of other machines, which may take seconds, let others run.
+class FileTurns {
+ public:
+  void Begin(const FileSystem* fs) {
+    remote_ = dynamic_cast<const RemoteFileSystem*>(fs) != nullptr;
+  }
+  template <typename F>
+  Status Take(F&& f) {
+    if (!remote_) return f();
+    return CallWithoutGil([&]() -> Status {
+      const MutexLock lock(mutex_);
+      return f();
+    });
+  }
+
+ private:
+  bool remote_ = false;
+  Mutex mutex_;
+};
+
 class PyRecordWriter {
  public:
   PyRecordWriter(const std::string& path, const std::string& compression,
@@ -53,28 +77,34 @@ class PyRecordWriter {
     const Compression kind = Check(ParseCompression(compression));
     std::string local;
     FileSystem* const fs = Check(FileSystemFor(path, &local));
-    // As upstream: a writer begins the file anew.
-    file_ = Check(fs->OpenToWrite(local, WriteMode::kTruncate));
-    writer_ = Check(RecordWriter::Create(file_.get(), kind, options));
+    turns_.Begin(fs);
+    Check(turns_.Take([&]() -> Status {
+      // As upstream: a writer begins the file anew.
+      HR_ASSIGN_OR_RETURN(file_, fs->OpenToWrite(local, WriteMode::kTruncate));
+      HR_ASSIGN_OR_RETURN(writer_,
+                          RecordWriter::Create(file_.get(), kind, options));
+      return OkStatus();
+    }));
   }
   void Write(nb::handle record) {
-    CheckOpen();
-    Check(writer_->Write(BytesOf(record)));
+    const StringView bytes = BytesOf(record);
+    TakeOpen([&] { return writer_->Write(bytes); });
   }
   void Flush() {
-    CheckOpen();
-    Check(writer_->Flush());
+    TakeOpen([&] { return writer_->Flush(); });
   }
   void Close() {
-    if (writer_ == nullptr) return;
-    // Moved out first: a further close() finds nothing, whatever fails below.
-    const auto writer = std::move(writer_);
-    const auto file = std::move(file_);
-    // Both happen, the first error is raised: a file that could not be finished
-    // must still be closed.
-    Status status = writer->Finish();
-    status.Update(file->Close());
-    Check(status);
+    Check(turns_.Take([&] {
+      if (writer_ == nullptr) return OkStatus();
+      // Moved out first: a further close() finds nothing, whatever fails below.
+      const auto writer = std::move(writer_);
+      const auto file = std::move(file_);
+      // Both happen, the first error is raised: a file that could not be
+      // finished must still be closed.
+      Status status = writer->Finish();
+      status.Update(file->Close());
+      return status;
+    }));
   }
   // What is left is written as far as it goes, as upstream's does.
   ~PyRecordWriter() {
@@ -86,9 +116,14 @@ class PyRecordWriter {
   }
 
  private:
-  void CheckOpen() const {
-    if (writer_ == nullptr) Check(FailedPrecondition("Writer is closed."));
+  template <typename F>
+  void TakeOpen(F&& f) {
+    Check(turns_.Take([&]() -> Status {
+      if (writer_ != nullptr) return f();
+      return FailedPrecondition("Writer is closed.");
+    }));
   }
+  FileTurns turns_;
   std::unique_ptr<WritableFile> file_;
   std::unique_ptr<RecordWriter> writer_;
 };
@@ -103,22 +138,37 @@ class PyRecordIterator {
     std::string local;
     FileSystem* const fs = Check(FileSystemFor(path, &local));
     plain_ = kind == Compression::kNone;
-    file_ = Check(fs->OpenToRead(local));
+    turns_.Begin(fs);
+    Check(turns_.Take([&]() -> Status {
+      HR_ASSIGN_OR_RETURN(file_, fs->OpenToRead(local));
+      return OkStatus();
+    }));
     reader_ = std::make_unique<RecordReader>(file_.get(), kind);
   }
   nb::bytes Next() {
-    const StatusOr<bool> more = reader_->Next(&record_);
-    // A compressed stream says itself where it ends; cut short, it is damaged.
-    const bool cut = absl::IsDataLoss(more.status()) && plain_ &&
-                     file_->size() - reader_->offset() < kHeaderBytes;
-    if (cut || (more.ok() && !*more)) throw nb::stop_iteration();
-    Check(more.status());
-    return nb::bytes(record_.data(), record_.size());
+    std::string record;
+    record.swap(record_);  // its room is used again
+    bool ended = false;
+    const Status status = turns_.Take([&] {
+      const StatusOr<bool> more = reader_->Next(&record);
+      // A compressed stream says itself where it ends; cut short, it is
+      // damaged.
+      const bool cut = absl::IsDataLoss(more.status()) && plain_ &&
+                       file_->size() - reader_->offset() < kHeaderBytes;
+      ended = cut || (more.ok() && !*more);
+      return more.status();
+    });
+    if (ended) throw nb::stop_iteration();
+    Check(status);
+    nb::bytes bytes(record.data(), record.size());
+    record_.swap(record);
+    return bytes;
   }
   uint64_t offset() const { return reader_->offset(); }
 
  private:
   static constexpr uint64_t kHeaderBytes = 12;  // of a record (records.h)
+  FileTurns turns_;
   bool plain_;
   std::unique_ptr<RandomAccessFile> file_;
   std::unique_ptr<RecordReader> reader_;

@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "tensorflow/c/eager/c_api.h"
+#include "tensorflow/core/protobuf/tensorflow_server.pb.h"
 
 namespace {
 
@@ -204,6 +205,33 @@ TEST_F(CApiMisuse, ServersThatAreNone) {
   ExpectError(TF_INVALID_ARGUMENT, "server");
   EXPECT_STREQ(TF_ServerTarget(nullptr), "");
   TF_DeleteServer(nullptr);
+}
+
+// The protocol comes last: without its end nothing is listened at.
+TEST_F(CApiMisuse, ServerDefsThatAreCut) {
+  tensorflow::ServerDef def;
+  auto* job = def.mutable_cluster()->add_job();
+  job->set_name("local");
+  (*job->mutable_tasks())[0] = "localhost:0";
+  def.set_job_name("local");
+  def.set_protocol("grpc");
+  const std::string bytes = def.SerializeAsString();
+  for (size_t cut = 0; cut < bytes.size(); ++cut) {
+    EXPECT_EQ(TF_NewServer(bytes.data(), cut, status_), nullptr) << cut;
+    ExpectError(TF_GetCode(status_) == TF_NOT_FOUND ? TF_NOT_FOUND
+                                                    : TF_INVALID_ARGUMENT,
+                "ServerDef");
+  }
+}
+
+TEST_F(CApiMisuse, MoreProcessorsThanMemoryHolds) {
+  tensorflow::ConfigProto config;
+  (*config.mutable_device_count())["CPU"] = INT32_MAX;
+  const std::string bytes = config.SerializeAsString();
+  TF_SessionOptions* options = TF_NewSessionOptions();
+  TF_SetConfig(options, bytes.data(), bytes.size(), status_);
+  ExpectError(TF_INVALID_ARGUMENT, "device_count[\"CPU\"] is at most 1024");
+  TF_DeleteSessionOptions(options);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "c/buffer.h"
 #include "c/partial_run.h"
 #include "c/status.h"
+#include "distributed/processors.h"
 #include "runtime/placement.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
@@ -106,10 +107,7 @@ Status ReadConfig(const void* proto, size_t length, SessionConfig* config) {
   SessionConfig made;
   made.soft_placement = read.allow_soft_placement();
   made.timeout_ms = read.operation_timeout_in_ms();
-  if (auto it = read.device_count().find("CPU");
-      it != read.device_count().end() && it->second > 0) {
-    made.processors = it->second;
-  }
+  HR_ASSIGN_OR_RETURN(made.processors, distributed::ProcessorsOf(read));
   *config = made;
   return OkStatus();
 }

@@ -92,6 +92,21 @@ Status Arguments::TakeOption(absl::Span<const std::string> args,
   return OkStatus();
 }
 
+Status Arguments::CheckTogether(absl::Span<const OptionDef> options) const {
+  for (const OptionDef& o : options) {
+    if (!Has(o.name)) continue;
+    if (!o.needs.empty() && !Has(o.needs)) {
+      return UsageError(absl::StrCat(Shown(o), " needs --", o.needs));
+    }
+    for (StringView other :
+         absl::StrSplit(o.excludes, ',', absl::SkipEmpty())) {
+      if (!Has(other)) continue;
+      return UsageError(absl::StrCat(Shown(o), " does not go with --", other));
+    }
+  }
+  return OkStatus();
+}
+
 StatusOr<Arguments> Arguments::Parse(
     absl::Span<const std::string> args,
     absl::Span<const PositionalDef> positionals,
@@ -113,6 +128,7 @@ StatusOr<Arguments> Arguments::Parse(
     }
   }
   HR_RETURN_IF_ERROR(CheckCount(made.positionals_.size(), positionals));
+  HR_RETURN_IF_ERROR(made.CheckTogether(options));
   return made;
 }
 
@@ -125,6 +141,7 @@ StatusOr<Arguments> Arguments::ParseLeading(absl::Span<const std::string> args,
          args[*count] != "--") {
     HR_RETURN_IF_ERROR(made.TakeOption(args, options, count));
   }
+  HR_RETURN_IF_ERROR(made.CheckTogether(options));
   return made;
 }
 

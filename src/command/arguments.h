@@ -20,6 +20,25 @@ struct OptionDef {
   StringView value;  // what it takes ("FILE"); empty: it is a switch
   StringView help;
   bool repeats = false;
+  StringView needs;     // the option that it means nothing without
+  StringView excludes;  // options that it does not go with, between commas
+  unsigned kinds = 0;   // of what the path must name (source.h); 0: any
+
+  constexpr OptionDef Needing(StringView option) const {
+    OptionDef o = *this;
+    o.needs = option;
+    return o;
+  }
+  constexpr OptionDef Without(StringView options) const {
+    OptionDef o = *this;
+    o.excludes = options;
+    return o;
+  }
+  constexpr OptionDef Of(unsigned source_kinds) const {
+    OptionDef o = *this;
+    o.kinds = source_kinds;
+    return o;
+  }
 };
 
 // What begins a command line.
@@ -36,8 +55,9 @@ bool IsUsageError(const Status& s);
 // What was given. Options that the table lacks are never asked for.
 class Arguments {
  public:
-  // UsageError for options that are not in `options`, values that are missing
-  // or too many, and a number of positional arguments that is not asked for.
+  // UsageError for options that are not in `options` or not with what they
+  // need or exclude, values that are missing or too many, and a number of
+  // positional arguments that is not asked for.
   // `--` ends the options; `-` is an argument.
   static StatusOr<Arguments> Parse(absl::Span<const std::string> args,
                                    absl::Span<const PositionalDef> positionals,
@@ -67,6 +87,8 @@ class Arguments {
   // to stand behind them.
   Status TakeOption(absl::Span<const std::string> args,
                     absl::Span<const OptionDef> options, size_t* i);
+  // Of all options, once they are taken.
+  Status CheckTogether(absl::Span<const OptionDef> options) const;
 
   std::vector<std::string> positionals_;
   std::map<std::string, std::vector<std::string>, std::less<>> options_;

@@ -1,5 +1,7 @@
 #include "command/arguments.h"
 
+#include "absl/strings/str_split.h"
+#include "command/command.h"
 #include "gtest/gtest.h"
 
 namespace headrace::command {
@@ -47,6 +49,43 @@ TEST(Arguments, NumbersHaveLimits) {
   }
   EXPECT_EQ(*ParseLine({"p", "-n10"})->Int("count", 0, 0, 10), 10);
   EXPECT_EQ(*ParseLine({"p", "-n0.5"})->Number("count", 0, 0, 1), 0.5);
+}
+
+TEST(Arguments, OptionsComeWithWhatTheyNeedAndWithoutWhatTheyExclude) {
+  constexpr OptionDef kPair[] = {
+      {"first", 0, "", ""},
+      OptionDef{"second", 0, "", ""}.Needing("first"),
+      OptionDef{"third", 0, "", ""}.Without("second,first")};
+  const auto status = [&](std::vector<std::string> args) {
+    return Arguments::Parse(args, {}, kPair).status();
+  };
+  EXPECT_TRUE(status({"--second", "--first"}).ok());
+  EXPECT_TRUE(status({"--third"}).ok());
+  EXPECT_EQ(status({"--second"}).message(), "--second needs --first");
+  EXPECT_EQ(status({"--third", "--first"}).message(),
+            "--third does not go with --first");
+  EXPECT_TRUE(IsUsageError(status({"--second"})));
+  size_t count;
+  EXPECT_TRUE(IsUsageError(
+      Arguments::ParseLeading({"--second", "x"}, kPair, &count).status()));
+}
+
+TEST(Arguments, TablesNameOptionsOfTheirOwn) {
+  for (const CommandDef* command : AllCommands()) {
+    const auto has = [&](StringView name) {
+      for (const OptionDef& o : command->options) {
+        if (o.name == name) return true;
+      }
+      return false;
+    };
+    for (const OptionDef& o : command->options) {
+      EXPECT_TRUE(o.needs.empty() || has(o.needs)) << o.name;
+      for (StringView name :
+           absl::StrSplit(o.excludes, ',', absl::SkipEmpty())) {
+        EXPECT_TRUE(has(name)) << command->name << " " << name;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ inline constexpr int kUsage = 2;   // it was called wrongly
 // and what was expected.
 using RunFn = StatusOr<int> (*)(const Arguments& args, Output& out);
 
-// The same for commands that read their arguments themselves.
+// The same for commands that read their arguments themselves, --help too.
 using RawRunFn = StatusOr<int> (*)(absl::Span<const std::string> args,
                                    Output& out);
 
@@ -47,6 +47,9 @@ void PrintHelp(Output& out);
 void PrintHelp(const CommandDef& command, Output& out);
 // "Usage: headrace show PATH [options]".
 std::string UsageLine(const CommandDef& command);
+
+// Whether -h or --help is among the arguments, before any "--".
+bool AsksForHelp(absl::Span<const std::string> args);
 
 // Runs the command line `args`, the program's name left out: what it prints
 // goes to `out`, errors to `err`. Gives what the process ends with. Throws

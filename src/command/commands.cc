@@ -12,22 +12,14 @@ constexpr const CommandDef* kCommands[] = {
     &kFreezeCommand, &kOptimizeCommand, &kUpgradeCommand, &kSvgCommand,
     &kBenchCommand,  &kServeCommand,    &kHelpCommand,    &kCompletionCommand};
 
-bool AsksForHelp(absl::Span<const std::string> args) {
-  for (const std::string& arg : args) {
-    if (arg == "--") return false;
-    if (arg == "--help" || arg == "-h") return true;
-  }
-  return false;
-}
-
 StatusOr<int> RunOne(const CommandDef& command,
                      absl::Span<const std::string> args, Output& out) {
-  if (AsksForHelp(args)) {
-    PrintHelp(command, out);
-    return kDone;
-  }
   try {
     if (command.run_raw != nullptr) return command.run_raw(args, out);
+    if (AsksForHelp(args)) {
+      PrintHelp(command, out);
+      return kDone;
+    }
     HR_ASSIGN_OR_RETURN(
         const Arguments parsed,
         Arguments::Parse(args, command.positionals, command.options));

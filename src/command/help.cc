@@ -57,6 +57,14 @@ constexpr PositionalDef kHelpPositionals[] = {
 const CommandDef kHelpCommand = {
     "help", "Help on a command.", kHelpPositionals, {}, "", RunHelp};
 
+bool AsksForHelp(absl::Span<const std::string> args) {
+  for (const std::string& arg : args) {
+    if (arg == "--") return false;
+    if (arg == "--help" || arg == "-h") return true;
+  }
+  return false;
+}
+
 std::string UsageLine(const CommandDef& command) {
   std::string line = absl::StrCat("Usage: headrace ", command.name);
   for (const PositionalDef& p : command.positionals) {

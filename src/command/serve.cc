@@ -22,7 +22,11 @@ std::string ServerBeside() {
   return absl::StrCat(own.substr(0, own.rfind('/') + 1), kServer);
 }
 
-StatusOr<int> RunServe(absl::Span<const std::string> args, Output&) {
+StatusOr<int> RunServe(absl::Span<const std::string> args, Output& out) {
+  if (AsksForHelp(args)) {
+    PrintHelp(kServeCommand, out);
+    return kDone;
+  }
   std::string name = kServer;
   std::vector<std::string> rest(args.begin(), args.end());
   std::vector<char*> argv = {name.data()};

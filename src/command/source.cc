@@ -1,6 +1,7 @@
 #include "command/source.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/coding.h"
 #include "base/crc32c.h"
@@ -154,6 +155,15 @@ bool LooksLikeText(StringView bytes) {
          bytes.find_first_of(":{") != StringView::npos;
 }
 
+std::string KindNames(unsigned kinds) {
+  std::vector<StringView> names;
+  for (unsigned k = 0; k <= static_cast<unsigned>(SourceKind::kRecords); ++k) {
+    const auto kind = static_cast<SourceKind>(k);
+    if ((kinds & Kinds(kind)) != 0) names.push_back(KindName(kind));
+  }
+  return absl::StrJoin(names, " or ");
+}
+
 bool IsPlausible(const GraphDef& g) {
   if (g.node_size() == 0 && !g.has_library() && !g.has_versions()) return false;
   for (const auto& n : g.node()) {
@@ -201,6 +211,20 @@ StatusOr<Source> FindSource(const std::string& path) {
   }
   if (stat.status().code() != absl::StatusCode::kNotFound) return stat.status();
   return NotFound(path, ": there is no such file, folder or checkpoint");
+}
+
+StatusOr<Source> FindSource(const Arguments& args,
+                            absl::Span<const OptionDef> options) {
+  HR_ASSIGN_OR_RETURN(Source s, FindSource(args.positionals()[0]));
+  for (const OptionDef& o : options) {
+    if (o.kinds == 0 || !args.Has(o.name) || (o.kinds & Kinds(s.kind)) != 0) {
+      continue;
+    }
+    return UsageError(absl::StrCat("--", o.name, " belongs to ",
+                                   KindNames(o.kinds), ", and ", s.given,
+                                   " is ", KindName(s.kind)));
+  }
+  return s;
 }
 
 StatusOr<ModelFile> ReadModel(const Source& s) {

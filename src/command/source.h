@@ -7,6 +7,7 @@
 
 #include "base/files/file_system.h"
 #include "base/status.h"
+#include "command/arguments.h"
 #include "saved_model/model_file.h"
 #include "tensorflow/core/protobuf/meta_graph.pb.h"
 
@@ -22,6 +23,14 @@ enum class SourceKind {
 };
 // "a SavedModel", for messages.
 StringView KindName(SourceKind kind);
+// What OptionDef::Of takes: Kinds(SourceKind::kGraph, SourceKind::kMetaGraph).
+template <typename... Kind>
+constexpr unsigned Kinds(Kind... kinds) {
+  return ((1u << static_cast<unsigned>(kinds)) | ...);
+}
+inline constexpr unsigned kModels = Kinds(SourceKind::kSavedModel);
+inline constexpr unsigned kGraphs =
+    Kinds(SourceKind::kGraph, SourceKind::kMetaGraph);
 
 struct Source {
   SourceKind kind;
@@ -38,6 +47,10 @@ struct Source {
 // NotFound where nothing is there; InvalidArgument for what is none of these;
 // DataLoss for graphs that are damaged.
 StatusOr<Source> FindSource(const std::string& path);
+// What the first argument names; UsageError for an option that belongs to
+// sources of other kinds.
+StatusOr<Source> FindSource(const Arguments& args,
+                            absl::Span<const OptionDef> options);
 
 // The model of a source of that kind; its errors name the file.
 StatusOr<ModelFile> ReadModel(const Source& s);

@@ -85,6 +85,9 @@ StatusOr<IteratorPtr> Dataset::Iterate(PullContext& c,
     return other->Resolved(c)->Iterate(c, parent);
   }
   IteratorPtr iterator = NewIterator(absl::StrCat(parent, "::", kind()));
+  if (c.shares && inputs().empty()) {
+    iterator = c.shares->Of(*this, std::move(iterator));
+  }
   HR_RETURN_IF_ERROR(iterator->Start(c));
   return iterator;
 }

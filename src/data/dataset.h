@@ -48,6 +48,19 @@ struct FileShard {
   int64_t count = 1, index = 0;
 };
 
+class Dataset;
+class DatasetIterator;
+using IteratorPtr = std::unique_ptr<DatasetIterator, NestedDelete>;
+
+// Which elements of its sources a walk gives, of several that share these.
+class SourceShares {
+ public:
+  virtual ~SourceShares() = default;
+  // What is left for this walk of `all`, which goes along `source`, a dataset
+  // without inputs.
+  virtual IteratorPtr Of(const Dataset& source, IteratorPtr all) = 0;
+};
+
 // What the iterators of one walk share. Copies share it too.
 struct PullContext {
   RunServices services;  // of the functions that are called
@@ -59,6 +72,8 @@ struct PullContext {
   bool inner = false;
   // Which files are read by iterators that start; of all: those of count 1.
   FileShard files;
+  // Null: all elements of all sources.
+  std::shared_ptr<SourceShares> shares;
   // Where iterators tell how long they take; null: nowhere.
   std::shared_ptr<const StatsTarget> stats;
   // Set by iterators that keep threads of their own.
@@ -71,6 +86,7 @@ struct PullContext {
     PullContext c = *this;
     c.inner = true;
     c.files = {};
+    c.shares = nullptr;
     return c;
   }
 };
@@ -114,7 +130,6 @@ class DatasetIterator {
  private:
   const std::string prefix_;
 };
-using IteratorPtr = std::unique_ptr<DatasetIterator, NestedDelete>;
 
 // Elements by their numbers, in any order. One thread at a time.
 class ElementReader {

@@ -133,6 +133,22 @@ Status FromGraph(KernelContext& c) {
   GraphDef def;
   // As upstream: what does not parse returns nothing.
   if (!def.ParseFromString(c.input(0).scalar<std::string>())) def.Clear();
+  HR_ASSIGN_OR_RETURN(DatasetPtr made,
+                      ReadDatasetGraph(std::move(def), c.services()));
+  c.set_output(0, DatasetTensor(std::move(made)));
+  return OkStatus();
+}
+
+HR_OP(DatasetFromGraph)
+    .Input("graph_def: string")
+    .Output("handle: variant")
+    .Doc("The dataset that a graph returns.")
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<FromGraph>);
+
+}  // namespace
+
+StatusOr<DatasetPtr> ReadDatasetGraph(GraphDef def, RunServices services) {
   ImportOptions options;
   HR_ASSIGN_OR_RETURN(options.return_elements.emplace_back(),
                       TakeReturned(&def));
@@ -153,22 +169,11 @@ Status FromGraph(KernelContext& c) {
   // What the graph's nodes name, the process need not have.
   ResourceManager resources;
   LibraryCaller caller(graph->library());
-  RunServices services = c.services();
   services.resources = &resources;
   services.functions = &caller;
   std::vector<Tensor> made;
   HR_RETURN_IF_ERROR(plan->Run(services, {}, &made));
-  HR_RETURN_IF_ERROR(DatasetOf(made[0]).status());
-  c.set_output(0, std::move(made[0]));
-  return OkStatus();
+  return DatasetOf(made[0]);
 }
 
-HR_OP(DatasetFromGraph)
-    .Input("graph_def: string")
-    .Output("handle: variant")
-    .Doc("The dataset that a graph returns.")
-    .Shape(ScalarShape)
-    .Cpu(ComputeOwn<FromGraph>);
-
-}  // namespace
 }  // namespace headrace

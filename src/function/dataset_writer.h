@@ -27,6 +27,12 @@ Status WriteDatasetGraph(const Dataset& dataset, const FunctionLibrary* library,
                          const DatasetGraphOptions& options,
                          tensorflow::GraphDef* graph);
 
+// The dataset that a graph returns: walked with resources of the graph's own
+// and functions under new names. `services` are those of the run that asks; of
+// them the caller of functions and the resources are not used.
+StatusOr<DatasetPtr> ReadDatasetGraph(tensorflow::GraphDef graph,
+                                      RunServices services);
+
 // The bytes of a graph, the same for equal ones.
 std::string SortedBytes(const tensorflow::GraphDef& graph);
 // Gives every function of the graph's library, in the order in which nodes come

@@ -91,10 +91,12 @@ constexpr AbsentOps kAbsent[] = {
      "CreateSummaryDbWriter IteratorGetModelProto ListSnapshotChunksDataset "
      "SnapshotChunkDataset"},
     {"wanted", "this format is not read yet", "DecodeJxl"},
-    {"cluster", "there is no data service; share files with Dataset.shard",
+    {"cluster",
+     "of the data service there are RegisterDatasetV2 and DataServiceDatasetV4",
      "DataServiceDataset DataServiceDatasetV2 DataServiceDatasetV3 "
-     "DataServiceDatasetV4 DistributedSave RegisterDataset "
-     "RegisterDatasetV2"},
+     "RegisterDataset"},
+    {"cluster", "the data service does not save; use Dataset.save",
+     "DistributedSave"},
     {"wanted", "files of LMDB are not read",
      "ExperimentalLMDBDataset LMDBDataset LMDBReader"},
     {"wanted", "use tf.data.experimental.SqlDataset",

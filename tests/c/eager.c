@@ -207,6 +207,13 @@ static void Strings(TFE_Context* c, TF_Status* s) {
   TF_DeleteTensor(t);
 }
 
+// What contexts have not, and say by name.
+static void OtherProcesses(TFE_Context* c, TF_Status* s) {
+  const char def[] = "\x12\x05local";
+  TFE_ContextSetServerDef(c, 0, def, sizeof def - 1, s);
+  CHECK_ERROR(s, TF_UNIMPLEMENTED, "TFE_ContextSetServerDef");
+}
+
 int main(void) {
   TF_Status* s = TF_NewStatus();
   TFE_Context* c = Context(s);
@@ -219,6 +226,7 @@ int main(void) {
   Variable(c, s);
   Functions(c, s);
   Strings(c, s);
+  OtherProcesses(c, s);
   TFE_DeleteContext(c);
   TF_DeleteStatus(s);
   printf("eager: ok\n");

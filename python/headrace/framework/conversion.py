@@ -180,19 +180,25 @@ def _is_data(value):
     return isinstance(value, _DATA)
 
 
+_NO_CONSTANT = "Expected any non-tensor type, but got a tensor instead."
+
+
 def constant(value, dtype=None, shape=None, name="Const"):
-    """A constant tensor of Python or NumPy data (or of an eager tensor's value)."""
+    """A constant tensor of Python or NumPy data (or of an eager tensor's value).
+
+    TypeError for tensors of graphs, whose values are not known.
+    """
     if dtype is not None:
         dtype = dtypes.as_dtype(dtype)
     if isinstance(value, _headrace.Tensor):
         tensor = value
+        if not isinstance(tensor, _headrace.EagerTensor):
+            raise TypeError(_NO_CONSTANT)
         if dtype is not None and tensor.dtype != dtype:
             raise TypeError(
                 f"Expected tensor {_brief(tensor)} with dtype {dtype!r}, but got dtype "
                 f"{tensor.dtype!r}."
             )
-        if not isinstance(tensor, _headrace.EagerTensor):
-            return tensor
     elif isinstance(value, _headrace.VariableBase):
         tensor = value._read()
     elif isinstance(value, (list, tuple)) and _headrace.holds_tensors(value):
@@ -212,7 +218,7 @@ def _brief(tensor):
 
 def _constant_of_mixed(value, dtype):
     if not _headrace.is_eager():
-        return _headrace.make_tensor(_plain(value), dtype)
+        raise TypeError(_NO_CONSTANT)
     return _headrace.to_tensor(value, dtype)
 
 

@@ -1,6 +1,7 @@
 """Attributes that tf.function writes into the functions that it makes."""
 
 _KNOWN = (
+    "_disable_acd",
     "_implements",
     "_noinline",
     "_tf_data_function",
@@ -8,8 +9,8 @@ _KNOWN = (
     "api_preferred_device",
     "runtime_constant_optimization",
 )
-# They would change what a function does.
-_REFUSED = ("_disable_acd", "disable_summaries_at_runtime")
+# It would change what a function does.
+_REFUSED = ("disable_summaries_at_runtime",)
 
 
 def checked(attributes, implements=None):

@@ -1,13 +1,21 @@
 """Concrete functions: one trace of a function, callable by itself."""
 
+import functools
+import weakref
+
 from headrace._load import _headrace
 from headrace.context import call_stacks, stack
-from headrace.context.errors import OpError, UnimplementedError
+from headrace.context.errors import (
+    InvalidArgumentError,
+    OpError,
+    UnimplementedError,
+)
 from headrace.context.properties import read_only
 from headrace.eager import named_gradients
 from headrace.framework import nest, type_spec
 from headrace.framework.support import protos
 from headrace.function import trace_types
+from headrace.function.deferred import Captures
 from headrace.function.function_type import P, is_missing
 from headrace.graph import func_graph
 
@@ -36,6 +44,9 @@ class ConcreteFunction:
     # in other processes: a function of it and its tensors that gives all its results.
     _runner = None
     _runs_first = None  # the ConcreteFunction that its first call runs in its place
+    _any_shapes = None  # the native function for tensors of any shapes
+    _has_closures = False  # in the place of captured tensors
+    _changed = None  # what is to be told of other captures
 
     def __init__(self, core, graph, function_type, results, python_name):
         self._core = core
@@ -48,6 +59,7 @@ class ConcreteFunction:
         self._of_specs = False  # it was asked for with TensorSpecs
         self._is_new = False  # no call of its Function has run it yet
         self._kept_variables = ()
+        graph._concrete = weakref.ref(self)
         function_type.output = _output_type(results.structure, results.tensors)
 
     # --- calling ---
@@ -67,14 +79,37 @@ class ConcreteFunction:
             named_gradients.keep(gradients)
         if self._graph.deferred:
             leaves = [*leaves, *self._graph.deferred_values()]
+        if self._has_closures:
+            self._captures.tensors()
         if self._runner is not None and _headrace.is_eager():
             self._check_away()
             return self._pack(self._runner(self, leaves))
         try:
-            return self._pack(self._core.call(leaves, gradients))
+            return self._pack(self._call_core(leaves, gradients))
         except OpError as e:
             self._explain(e)
             raise
+
+    def _call_core(self, leaves, gradients):
+        """The tensors that it gives. Eager calls may give tensors of other shapes, which
+        are not known to fit before the operations run."""
+        try:
+            return self._core.call(leaves, gradients)
+        except InvalidArgumentError:
+            if not _headrace.is_eager():
+                raise
+            if self._any_shapes is None or not self._of_other_shapes(leaves):
+                self._any_shapes = _headrace.core_for_shapes(self._core, leaves)
+                if self._any_shapes is None:
+                    raise
+        return self._any_shapes.call(leaves, gradients)
+
+    def _of_other_shapes(self, leaves):
+        return any(
+            not x.shape.is_compatible_with(value.shape)
+            for x, value in zip(self.inputs, leaves)
+            if isinstance(value, _headrace.Tensor)
+        )
 
     def _check_away(self):
         """UnimplementedError where a tape would want the gradient of what runs
@@ -141,8 +176,12 @@ class ConcreteFunction:
         )
 
     def _cast(self, value, t, out):
-        """Dtypes of tensors are checked by the call itself."""
+        """Dtypes of tensors are checked by the call itself, as are eager ones' shapes."""
         if type(t) is type_spec.TensorSpec and isinstance(value, _headrace.Tensor):
+            if not (_headrace.is_eager() or t.shape.is_compatible_with(value.shape)):
+                given = type_spec.TensorSpec(value.shape, value.dtype)
+                wanted = type_spec.TensorSpec(t.shape, t.dtype)
+                raise TypeError(f"Can not cast {given!r} to {wanted!r}")
             out.append(value)
         elif isinstance(t, type_spec.VariableSpec) and isinstance(
             value, _headrace.Tensor
@@ -194,7 +233,22 @@ class ConcreteFunction:
                     f"{shown}: expected argument #{i}(zero-based) to be a Tensor; got "
                     f"{type(x).__name__} ({x})."
                 )
+        if not _headrace.is_eager():
+            self._check_shapes(flat)
         return flat
+
+    def _check_shapes(self, flat):
+        for x, value in zip(self.inputs, flat):
+            if not isinstance(value, _headrace.Tensor) or x.dtype != value.dtype:
+                continue
+            if not x.shape.is_compatible_with(value.shape):
+                raise TypeError(
+                    f"Tensor {value} is not compatible with the shape this function was "
+                    f"traced with. Expected shape {x.shape}, but got shape {value.shape}."
+                    "\n\nIf you called get_concrete_function, you may need to pass a "
+                    "tf.TensorSpec(..., shape=...) with a less specific shape, having "
+                    "None on axes which can vary."
+                )
 
     def _call_with_flat_signature(self, args, kwargs):
         return self._call_flat(self._flat(args, kwargs))
@@ -227,17 +281,49 @@ class ConcreteFunction:
         """A list of the outer tensors and variables' handles that each call passes
         along.
         """
-        return self._core.captured_inputs()
+        return self._captures.tensors()
+
+    @functools.cached_property
+    def _captures(self):
+        return Captures(self)
+
+    @property
+    def _captured_inputs(self):
+        return self._captures.all()
 
     def set_external_captures(self, captures):
-        """Calls use these values in place of the captured ones."""
-        self._core.set_captured_inputs(list(captures))
+        """Calls use these values, tensors or closures that give some, in place of the
+        captured ones; ValueError where their number is another."""
+        self._captures.set(captures)
+        self._tell_change()
 
-    def replace_capture_with_deferred_capture(self, *args, **kwargs):
-        """Not supported: raises NotImplementedError."""
-        raise NotImplementedError(
-            "ConcreteFunction.replace_capture_with_deferred_capture is not supported"
-        )
+    def replace_capture_with_deferred_capture(
+        self, tensor, closure, spec, placeholder=None, default_value=None
+    ):
+        """Each call takes what `closure()` gives then in the place of a captured tensor.
+
+        Args:
+          tensor: the captured tensor.
+          closure: a function without arguments.
+          spec: a TensorSpec that the closure's values fit.
+          placeholder: what stands for the capture in `graph`; found by `tensor` without.
+          default_value: None alone is supported.
+
+        Raises:
+          ValueError: `tensor` was not captured, or the spec does not fit it.
+          NotImplementedError: for a default_value.
+        """
+        if default_value is not None:
+            raise NotImplementedError(
+                "replace_capture_with_deferred_capture: default_value is not supported"
+            )
+        self._captures.replace(tensor, closure, spec, placeholder)
+        self._tell_change()
+
+    def _tell_change(self):
+        self._has_closures = self._captures.has_closures
+        if self._changed is not None:
+            self._changed()
 
     variables = read_only(
         "_graph.variables",

@@ -13,6 +13,7 @@ from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TensorSpec, TypeSpec
 from headrace.function import attributes, away, trace_types, tracing
 from headrace.function.function_type import P, Parameters
+from headrace.function.implementing import Implementing
 from headrace.function.instances import Instances
 from headrace.function.protocol import PolymorphicFunction
 from headrace.function.retraces import Retraces, watch_of
@@ -185,6 +186,9 @@ class Function(_headrace.FunctionBase, Trackable):
         """`leaves` are what it runs with; `kept`: so do calls of the same signature."""
         if concrete._graph.deferred:
             leaves, kept = [*leaves, *concrete._graph.deferred_values()], False
+        if concrete._has_closures:
+            concrete._captures.tensors()
+            kept = False
         core = concrete._core
         if concrete._runner is not None and _headrace.is_eager():
             core, kept = away.core_of(concrete), False
@@ -307,6 +311,7 @@ class Function(_headrace.FunctionBase, Trackable):
             self._name,
             creation,
             self._options["autograph"],
+            keeps_effects="_disable_acd" not in (self._options["attributes"] or ()),
             own_variables=own_variables,
             keeps_variables=self._options["keeps_variables"],
             attributes=self._options["attributes"],
@@ -458,11 +463,11 @@ class Function(_headrace.FunctionBase, Trackable):
         functools.update_wrapper(method, function)
         bound = function.__get__(_living(reference, function))
         method.__signature__ = Parameters(bound).signature
-        return _Method(method, self._options, reference, function)
+        return self._method_class(method, self._options, reference, function)
 
     def _with(self, options):
         """A Function of the same Python function."""
-        return Function(self._python_function, options)
+        return _class_of(options)(self._python_function, options)
 
     def _clone(self, python_function):
         """The same options for another Python function, under the same name."""
@@ -515,8 +520,24 @@ class _Method(Function):
         return self._function.__get__(_living(self._self, self._function))
 
 
+Function._method_class = _Method
+
+
+class _ImplementingMethod(Implementing, _Method):
+    pass
+
+
+class _Implementing(Implementing, Function):
+    _method_class = _ImplementingMethod
+
+
+def _class_of(options):
+    implements = "_implements" in (options["attributes"] or ())
+    return _Implementing if implements else Function
+
+
 def _rebuild(python_function, options, name):
-    made = Function(python_function, options)
+    made = _class_of(options)(python_function, options)
     made._name = name
     return made
 
@@ -615,6 +636,6 @@ def function(
         if isinstance(inner, Function):
             return inner._with(options)
         _check_python_function(inner)
-        return Function(inner, options)
+        return _class_of(options)(inner, options)
 
     return decorated if func is None else decorated(func)

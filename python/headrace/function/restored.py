@@ -4,7 +4,6 @@ import functools
 
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.context.errors import InvalidArgumentError
 from headrace.framework import nest
 from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TypeSpec, flat_tensor_specs
@@ -45,7 +44,6 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
 
     _gradients = None
     _made_graph = None
-    _any_shapes = None  # the same for tensors of any shapes
     positional = None  # how many tensors calls may give by position; None: as traced
     keywords = None  # what they are called, in order; None: as in the graph
 
@@ -101,14 +99,7 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
         what it captured becomes constants."""
         if stack.plain_graph() is not None:
             return _headrace.call_in_plain_graph(self._core, leaves)
-        try:
-            return self._core.call(leaves, None)
-        except InvalidArgumentError:
-            core = self._any_shapes or _headrace.core_for_shapes(self._core, leaves)
-            if core is None:
-                raise
-        self._any_shapes = core
-        return core.call(leaves, None)
+        return self._call_core(leaves, None)
 
     def _most_positional(self, arguments):
         if self.positional is None:

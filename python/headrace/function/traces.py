@@ -46,6 +46,11 @@ class Traces(_headrace.Traces):
                 traces.remove(concrete)
                 traces._forget()
 
+        def changed():
+            if (traces := own()) is not None:
+                traces._forget()
+
+        concrete._changed = changed
         concrete._needs = [weakref.ref(x, gone) for x in needed if x is not None]
 
     def _forget(self):

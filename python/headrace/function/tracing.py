@@ -1,5 +1,6 @@
 """Tracing: a Python function becomes a graph."""
 
+import re
 import sys
 import threading
 
@@ -225,11 +226,22 @@ def _slot(parameter, t, graph):
             for i, item in enumerate(t.items)
         )
     if parameter.kind == P.VAR_KEYWORD:
+        _check_names(t.keys)
         return {
             k: trace_types.placeholder(item, graph, k, out)
             for k, item in zip(t.keys, t.items)
         }
     return trace_types.placeholder(t, graph, parameter.name, out)
+
+
+def _check_names(keys):
+    """ValueError where keywords become the same names of parameters."""
+    made = {re.sub("[^a-zA-Z0-9_]", "_", k) for k in keys}
+    if len(made) < len(keys):
+        raise ValueError(
+            "Name collision after sanitization. Please rename tf.function input "
+            f"parameters. Original: {sorted(keys)}, Sanitized: {sorted(made)}"
+        )
 
 
 def _call(function, parameters, slots, wrap_errors):

@@ -10,6 +10,12 @@ from headrace.graph.graph import Graph
 from headrace.graph.graph_keys import GraphKeys
 from headrace.graph.operation import Operation
 
+_OF_VARIABLES = (
+    GraphKeys.GLOBAL_VARIABLES,
+    GraphKeys.LOCAL_VARIABLES,
+    GraphKeys.TRAINABLE_VARIABLES,
+)
+
 
 class FuncGraph(Graph):
     """A function's body: arguments, results, and what it captured from outside."""
@@ -29,6 +35,16 @@ class FuncGraph(Graph):
         self.variable_arguments = {}  # what stands for them, by their alias_id
         self.outer_controls = []  # what a call has to wait for; of branches and loops
         self._function_type = None
+        if outer is not None:
+            self._copy_collections(outer)
+
+    def _copy_collections(self, outer):
+        """Collections of the graph around it, of which those of variables stay common."""
+        for key, values in outer._collections.items():
+            if not str(key).startswith("__"):  # what the outer graph alone has
+                self._collections[key] = list(values)
+        for key in _OF_VARIABLES:
+            self._collections[key] = outer.get_collection_ref(key)
 
     def share_variables(self, outer):
         """Of the body of a branch or loop: variables are looked up by name and listed
@@ -36,11 +52,7 @@ class FuncGraph(Graph):
         self._named_variables = outer._named_variables
         self._scope_names_used = outer._scope_names_used
         self._variable_scope = outer._variable_scope
-        for key in (
-            GraphKeys.GLOBAL_VARIABLES,
-            GraphKeys.LOCAL_VARIABLES,
-            GraphKeys.TRAINABLE_VARIABLES,
-        ):
+        for key in _OF_VARIABLES:
             self._collections[key] = outer.get_collection_ref(key)
 
     is_control_flow_graph = read_only(

@@ -290,4 +290,4 @@ def join(path, *paths):
 
 def get_registered_schemes():
     """The kinds of file systems that paths may name: "" is the local one."""
-    return ["", "file", "ram", "hdfs", "webhdfs", "swebhdfs"]
+    return ["", "file", "ram", "hdfs", "webhdfs", "swebhdfs", "s3"]

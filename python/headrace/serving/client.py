@@ -30,7 +30,7 @@ _PROTOCOLS = {
 }
 
 
-class _Deadline:
+class Deadline:
     """When a call ends, all its tries together."""
 
     def __init__(self, seconds):
@@ -196,7 +196,7 @@ class Client:
     def ready(self, model=None, *, version=None, timeout=None):
         """True where the server, or that model, takes requests: asked once. A server
         that cannot be reached is not ready."""
-        deadline = _Deadline(self._timeout if timeout is None else timeout)
+        deadline = Deadline(self._timeout if timeout is None else timeout)
         try:
             if model is None:
                 return self._try(self._protocol.server_ready, deadline)
@@ -215,7 +215,7 @@ class Client:
             raise failures.unavailable(f"no answer from the server: {e!r}") from None
 
     def _call(self, ask, timeout):
-        deadline = _Deadline(self._timeout if timeout is None else timeout)
+        deadline = Deadline(self._timeout if timeout is None else timeout)
         tried = 0
         while True:
             try:

@@ -12,13 +12,13 @@ _OPTIONS = [
 ]
 
 
-def _import_grpc():
+def import_grpc(instead=" (http:// addresses need none)"):
+    """The module of gRPC; ImportError that says what else may do where it is not there."""
     try:
         import grpc
     except ImportError:
         raise ImportError(
-            "gRPC needs the grpcio package: pip install grpcio "
-            "(http:// addresses need none)"
+            f"gRPC needs the grpcio package: pip install grpcio{instead}"
         ) from None
     return grpc
 
@@ -27,7 +27,7 @@ class GrpcWire:
     """A channel to one server."""
 
     def __init__(self, address, tls, metadata):
-        self._grpc = _import_grpc()
+        self._grpc = import_grpc()
         self._metadata = tuple(metadata)
         if tls:
             self._channel = self._grpc.secure_channel(

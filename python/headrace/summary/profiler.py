@@ -33,18 +33,24 @@ def _level(options, name):
     return int(value)
 
 
-def start(logdir, options=None):
-    """Begins the profile of the process.
-
-    `logdir`: the folder under which `stop` writes `plugins/profile/TIME/HOST.xplane.pb`.
-    AlreadyExistsError where one is under way, whoever started it.
-    """
+def checked_options(options):
+    """The ProfilerOptions, or those without arguments for None; TypeError for others."""
     options = ProfilerOptions() if options is None else options
     if not isinstance(options, ProfilerOptions):
         raise TypeError(
             "`options` must be a tf.profiler.experimental.ProfilerOptions, got "
             f"{options!r}"
         )
+    return options
+
+
+def start(logdir, options=None):
+    """Begins the profile of the process.
+
+    `logdir`: the folder under which `stop` writes `plugins/profile/TIME/HOST.xplane.pb`.
+    AlreadyExistsError where one is under way, whoever started it.
+    """
+    options = checked_options(options)
     if _level(options, "python_tracer_level") != 0:
         raise NotImplementedError(
             "ProfilerOptions.python_tracer_level: calls of Python functions are not "

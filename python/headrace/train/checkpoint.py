@@ -59,7 +59,8 @@ class Checkpoint(AutoTrackable):
     def __init__(self, root=None, **kwargs):
         self._save_counter = None
         set_here = object.__setattr__
-        set_here(self, "_attached", [])  # children beside those of root
+        # Children beside those of root; None is root itself, which files list too.
+        set_here(self, "_attached", [])
         set_here(self, "_writes", AsyncWrites())
         set_here(self, "_session_writer", None)  # of a plain graph
         # A weak reference stays one: it does not keep the root.
@@ -84,6 +85,8 @@ class Checkpoint(AutoTrackable):
                     f"Cannot create a Checkpoint with keyword argument {name} if "
                     f"root.{name} already exists."
                 )
+        if root is not None and node_of(root).child("root") is None:
+            self._attached.append(("root", None))
 
     @property
     def _root(self):
@@ -91,6 +94,20 @@ class Checkpoint(AutoTrackable):
 
     @property
     def root(self):
+        """`root` of the constructor, or what was assigned."""
+        found = self.__dict__.get("root", self._root)
+        if found is None:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute 'root'"
+            )
+        return found
+
+    @root.setter
+    def root(self, value):
+        self.__dict__["root"] = value
+
+    @property
+    def _start(self):
         """The object that saving starts from: `root` of the constructor,
         else this one."""
         return self if self._root is None else self._root
@@ -126,10 +143,13 @@ class Checkpoint(AutoTrackable):
         return items
 
     def _extra_nodes(self):
-        return [(name, node_of(value)) for name, value in self._attached]
+        return [
+            (name, node_of(self._root if value is None else value))
+            for name, value in self._attached
+        ]
 
     def _gather(self):
-        return _headrace.gather_graph(node_of(self.root), self._extra_nodes())
+        return _headrace.gather_graph(node_of(self._start), self._extra_nodes())
 
     def _write(self, path, options, after=None):
         """Writes to `path`, then calls after(path) and the options' callbacks, here
@@ -222,7 +242,7 @@ class Checkpoint(AutoTrackable):
     def read(self, save_path, options=None):
         """Gives the objects the values of a checkpoint that `write` wrote."""
         if save_path is None:
-            return load_status.InitializationOnlyStatus(self.root)
+            return load_status.InitializationOnlyStatus(self._start)
         operations = None
         in_graph = _in_plain_graph("read")
         self._writes.wait()
@@ -231,17 +251,17 @@ class Checkpoint(AutoTrackable):
             operations = graph_checkpoint.begin(path)
         restoration = _headrace.restore_graph(
             path,
-            node_of(self.root),
+            node_of(self._start),
             self._extra_nodes(),
             bool((options or _DEFAULT).experimental_skip_slot_variables),
         )
-        return load_status.of(restoration, self.root, operations)
+        return load_status.of(restoration, self._start, operations)
 
     def restore(self, save_path, options=None):
         """Gives the objects the values of a checkpoint; those that are attached later
         get theirs then. The result says what was matched."""
         if save_path is None:
-            return load_status.InitializationOnlyStatus(self.root)
+            return load_status.InitializationOnlyStatus(self._start)
         # The counter exists from here on and is restored with the rest.
         _in_plain_graph("restore")
         self.save_counter  # noqa: B018

@@ -58,6 +58,14 @@ def test_modules_and_logs(tmp_path):
     assert '"index": 1' in text
 
 
+def test_programs_have_their_own_help(tmp_path, line):
+    path = tmp_path / "own.py"
+    path.write_text("import sys; print(sys.argv[1:])")
+    done = program("run", "-n", 1, path, "--help", text=True)
+    assert lines(done.stdout, "worker 0") == ["['--help']"]
+    assert line("run", "-n", 1, "--help").startswith("Usage: headrace run")
+
+
 def test_calls_that_cannot_be(line):
     assert "the program to start is missing" in line.fails("run", "-n", 2, code=2)
     assert "--workers" in line.fails("run", "-n", 0, "a.py", code=2)

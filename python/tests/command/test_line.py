@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 from command_line import golden, program
@@ -49,9 +50,53 @@ def test_version(line):
         (["help", "nothing"], "there is no command nothing"),
         (["completion", "fish"], "no completion for fish"),
         (["freeze", "a"], "--output is missing"),
+        (["run", "a", "-n", 2], "--workers stands before the program"),
+        (["run", "a", "--ps=1"], "--ps needs --workers"),
+        (["run", "--logs", "b", "a"], "--logs needs --workers"),
+        (["run", "-i", "x=1", "-n", 2, "a"], "unknown option -i"),
+        (["run", "a", "--overwrite"], "--overwrite needs --outdir"),
+        (["run", "a", "--json", "-o", "b"], "--json does not go with --outdir"),
+        (["bench", "a", "--safe", "--policy=b"], "--safe does not go with --policy"),
+        (["show", "a", "--all", "-n", 1], "--all does not go with --limit"),
     ],
 )
 def test_wrong_usage_ends_with_2(line, args, message):
+    assert message in line.fails(*args, code=2)
+
+
+MODEL = golden("saved_models/plain")
+CHECKPOINT = golden("checkpoints/many_keys/ckpt-1")
+RECORDS = golden("records/plain.tfrecord")
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["show", MODEL, "--tensor", "a"], "--tensor belongs to a checkpoint, and"),
+        (["show", MODEL, "--limit", 1], "--limit belongs to a TFRecord file, and"),
+        (["show", CHECKPOINT, "--tag_set=a"], "--tag_set belongs to a SavedModel, and"),
+        (
+            ["show", RECORDS, "--signature_def=a"],
+            "records/plain.tfrecord is a TFRecord",
+        ),
+        (["run", MODEL, "--outputs", "a"], "belongs to a GraphDef or a MetaGraphDef"),
+        (["bench", MODEL, "--outputs", "a"], "plain is a SavedModel"),
+        (["freeze", MODEL, "-c", "a", "-o", "b"], "--checkpoint belongs to a GraphDef"),
+        (["optimize", MODEL, "--outputs=a", "-o", "b"], "--outputs belongs to"),
+        (["svg", "GRAPH", "--tag_set", "serve"], "--tag_set belongs to a SavedModel"),
+        (
+            ["diff", "GRAPH", "GRAPH", "-t", 1],
+            "--tolerance belongs to a SavedModel or a",
+        ),
+    ],
+)
+def test_options_that_the_path_has_no_use_for(line, tmp_path, args, message):
+    path = tmp_path / "g.pb"
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.constant(1.0, name="c")
+    path.write_bytes(graph.as_graph_def().SerializeToString())
+    args = [path if a == "GRAPH" else a for a in args]
     assert message in line.fails(*args, code=2)
 
 
@@ -94,6 +139,21 @@ def test_as_a_program(tmp_path):
     assert program("show").returncode == 2
 
 
+WITHOUT_NUMPY = """
+import sys
+from headrace import _command
+code = _command.run(["show", sys.argv[1]])
+print("numpy" in sys.modules, "headrace.framework" in sys.modules)
+sys.exit(code)
+"""
+
+
+def test_showing_a_model_imports_neither_numpy_nor_the_package():
+    line = [sys.executable, "-c", WITHOUT_NUMPY, MODEL]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("False False\n")
+
+
 def test_a_closed_pipe_ends_quietly(tmp_path):
     values = {f"v{i}": tf.Variable(float(i)) for i in range(3000)}
     prefix = tf.train.Checkpoint(**values).write(str(tmp_path / "c"))
@@ -110,8 +170,6 @@ def test_a_closed_pipe_ends_quietly(tmp_path):
 
 
 def shown(prefix):
-    import sys
-
     return f"{sys.executable} -m headrace._command show {prefix} --all"
 
 

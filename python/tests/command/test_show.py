@@ -92,6 +92,11 @@ def test_saved_model_as_json(line):
         "shape": [-1],
         "name": "serving_default_x:0",
     }
+    one = ("--signature_def", "serving_default")
+    assert (
+        line.json("show", golden("saved_models/plain"), *one)
+        == graph["signatures"]["serving_default"]
+    )
     assert len(graph["functions"]["chosen"]) == 3
     assert {v["name"] for v in graph["variables"]} >= {"v"}
 

@@ -72,3 +72,74 @@ def test_values_that_do_not_fit():
         now[0] = wrong
         with pytest.raises(TypeError, match="Can not cast TensorSpec"):
             f()
+
+
+def _of_two_captures():
+    x, y = tf.constant(1.0), tf.constant(2.0)
+    function = tf.function(lambda: x + y * 10.0)
+    return x, y, function, function.get_concrete_function()
+
+
+def test_a_closure_in_the_place_of_a_capture():
+    _, y, function, concrete = _of_two_captures()
+    now = [4.0]
+    assert float(function()) == 21.0
+    concrete.replace_capture_with_deferred_capture(
+        y, lambda: now[0], spec=tf.TensorSpec([])
+    )
+    assert float(concrete()) == 41.0
+    now[0] = 7.0
+    assert float(concrete()) == 71.0
+    assert float(function()) == 71.0
+    now[0] = 8.0
+    assert float(function()) == 81.0
+    assert [float(t) for t in concrete.captured_inputs] == [8.0, 1.0]
+
+    outer = tf.function(lambda: concrete() * 2.0)
+    assert float(outer()) == 162.0
+    now[0] = 9.0
+    assert float(outer()) == 182.0
+    concrete.set_external_captures([tf.constant(3.0), tf.constant(4.0)])
+    now[0] = 10.0
+    assert float(concrete()) == float(function()) == 34.0
+
+
+def test_a_capture_that_its_placeholder_names():
+    *_, concrete = _of_two_captures()
+    concrete.graph.replace_capture_with_deferred_capture(
+        None, lambda: 5.0, tf.TensorSpec([]), concrete.inputs[0]
+    )
+    assert float(concrete()) == 51.0
+
+
+def test_captures_and_closures_change_places():
+    captured, now = tf.constant([1.0]), [2.0]
+
+    @tf.function
+    def f():
+        return _capture(lambda: [now[0]], tf.TensorSpec([1])) * 10.0 + captured
+
+    concrete = f.get_concrete_function()
+    tensor, closure = concrete._captured_inputs
+    assert concrete().numpy() == [21.0]
+    concrete.set_external_captures([closure, tensor])
+    now[0] = 3.0
+    assert concrete().numpy() == [13.0]
+    with pytest.raises(ValueError, match="1 captured tensors and 1 closures, got 3"):
+        concrete.set_external_captures([tensor] * 3)
+
+
+def test_closures_that_do_not_fit():
+    x, y, _, concrete = _of_two_captures()
+    replace = concrete.replace_capture_with_deferred_capture
+    with pytest.raises(ValueError, match="Attempting to substitute closure with spec"):
+        replace(x, lambda: 1.0, spec=tf.TensorSpec([2]))
+    with pytest.raises(ValueError, match="Attempting to substitute closure with spec"):
+        replace(x, lambda: 1.0, spec=tf.TensorSpec([], tf.int32))
+    with pytest.raises(ValueError, match="Did not find `tensor` argument 9.0"):
+        replace(tf.constant(9.0), lambda: 1.0, spec=tf.TensorSpec([]))
+    with pytest.raises(NotImplementedError, match="default_value"):
+        replace(x, lambda: 1.0, spec=tf.TensorSpec([]), default_value=1.0)
+    replace(y, lambda: tf.constant(1), spec=tf.TensorSpec([]))
+    with pytest.raises(TypeError, match="Can not cast"):
+        concrete()

@@ -92,7 +92,6 @@ def test_attributes_that_are_refused():
     for attributes, error in (
         ({"color": "red"}, ValueError),
         ({"_noinline": 3}, ValueError),
-        ({"_disable_acd": True}, NotImplementedError),
         ({"disable_summaries_at_runtime": True}, NotImplementedError),
     ):
         with pytest.raises(error, match=next(iter(attributes))):

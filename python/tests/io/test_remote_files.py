@@ -1,5 +1,7 @@
-"""Files of the file systems that paths name: ram://, and an HDFS that tools/hdfs.sh
-has started (eval "$(tools/hdfs.sh start)"); without one, its tests are skipped."""
+"""Files of the file systems that paths name: ram://, an S3 server of this process, and
+an HDFS that tools/hdfs.sh has started (eval "$(tools/hdfs.sh start)"); without one, its
+tests are skipped. HEADRACE_TEST_S3=s3://bucket/folder names a real S3, as the AWS tools'
+variables lead to it."""
 
 import os
 import signal
@@ -11,17 +13,38 @@ import time
 import headrace as tf
 import numpy as np
 import pytest
+from fake_s3 import FakeS3
 
 gfile, errors = tf.io.gfile, tf.errors
 HDFS = os.environ.get("HEADRACE_TEST_HDFS")
+S3 = os.environ.get("HEADRACE_TEST_S3")
 needs_hdfs = pytest.mark.skipif(
     not HDFS, reason='no HDFS: eval "$(tools/hdfs.sh start)" starts one'
 )
 
 
-@pytest.fixture(params=["ram:/", pytest.param(HDFS, marks=needs_hdfs, id="hdfs")])
+@pytest.fixture
+def fake_s3(monkeypatch):
+    fake = FakeS3()
+    for name, value in fake.settings().items():
+        monkeypatch.setenv(name, value)
+    yield "s3://bucket"
+    fake.close()
+
+
+@pytest.fixture(
+    params=[
+        "ram:/",
+        "fake_s3",
+        pytest.param(HDFS, marks=needs_hdfs, id="hdfs"),
+        pytest.param(S3, marks=pytest.mark.skipif(not S3, reason="no S3"), id="s3"),
+    ]
+)
 def root(request):
-    folder = f"{request.param}/headrace-test-{os.getpid()}"
+    place = request.param
+    if place == "fake_s3":
+        place = request.getfixturevalue(place)
+    folder = f"{place}/headrace-test-{os.getpid()}"
     gfile.makedirs(folder)
     yield folder
     gfile.rmtree(folder)
@@ -125,7 +148,9 @@ def test_errors(root):
 
 
 def test_schemes():
-    assert {"", "file", "ram", "hdfs", "webhdfs"} <= set(gfile.get_registered_schemes())
+    assert {"", "file", "ram", "hdfs", "webhdfs", "s3"} <= set(
+        gfile.get_registered_schemes()
+    )
     with pytest.raises(
         errors.UnimplementedError,
         match="File system scheme 'zz' not implemented \\(file: 'zz://a'\\)",

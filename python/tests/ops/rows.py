@@ -78,6 +78,10 @@ GRAPH_ONLY = [
 ]
 EXCUSED = {
     **dict.fromkeys(GRAPH_ONLY, "TensorFlow has no kernel of it for CPUs"),
+    **dict.fromkeys(
+        ["RegisterDatasetV2", "DataServiceDatasetV4"],
+        "they need servers: tests/distribute/test_data_service.py",
+    ),
     "CheckPinned": "TensorFlow's fails on CPUs",
     "FileSystemSetConfiguration": "TensorFlow's file systems have no options",
     "AnonymousRandomSeedGenerator": "TensorFlow's cannot be run",

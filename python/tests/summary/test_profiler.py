@@ -196,7 +196,3 @@ def test_what_is_refused(tmp_path):
         profiler.start(str(tmp_path), {"host_tracer_level": 1})
     with pytest.raises(TypeError, match="logdir"):
         profiler.start(None)
-    with pytest.raises(AttributeError, match=r"profiler.experimental.server"):
-        profiler.server.start(6009)
-    with pytest.raises(AttributeError, match=r"profiler.experimental.client"):
-        profiler.client.trace("grpc://localhost:6009", str(tmp_path), 1)

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <random>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/files/remote_file_system.h"
 #include "base/files/replace_file.h"
@@ -207,10 +208,16 @@ Status CreateDirectories(FileSystem* fs, const std::string& path) {
     if (stat->is_directory) return OkStatus();
     return FailedPrecondition(path, " is not a directory");
   }
+  // (The latter: what should be a folder is a file, which is told below.)
+  if (!absl::IsNotFound(stat.status()) &&
+      !absl::IsFailedPrecondition(stat.status())) {
+    return stat.status();
+  }
   std::string shorter = path;
   while (shorter.size() > 1 && shorter.back() == '/') shorter.pop_back();
   const std::string parent(DirName(shorter));
-  if (!parent.empty() && parent != shorter) {
+  // "s3:/" is the scheme of "s3://bucket".
+  if (!parent.empty() && parent != shorter && !absl::EndsWith(parent, ":/")) {
     HR_RETURN_IF_ERROR(CreateDirectories(fs, parent));
   }
   const Status status = fs->CreateDirectory(shorter);
@@ -237,6 +244,11 @@ Status DeleteRecursively(FileSystem* fs, const std::string& path) {
 
 Status CopyFile(FileSystem* from_fs, const std::string& from, FileSystem* to_fs,
                 const std::string& to) {
+  if (auto* remote = dynamic_cast<RemoteFileSystem*>(from_fs);
+      remote != nullptr && from_fs == to_fs) {
+    const Status copied = remote->Copy(from, to);
+    if (!absl::IsUnimplemented(copied)) return copied;
+  }
   HR_ASSIGN_OR_RETURN(auto in, from_fs->OpenToRead(from));
   HR_ASSIGN_OR_RETURN(auto out, to_fs->OpenToWrite(to, WriteMode::kTruncate));
   std::vector<char> buffer(kCopyBytes);

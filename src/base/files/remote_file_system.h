@@ -11,6 +11,11 @@ class RemoteFileSystem : public FileSystem {
  public:
   // Deletes a folder with all in it, or a file, without a call for each.
   virtual Status DeleteTree(const std::string& path) = 0;
+  // Copies a file within the file system, replacing `to`; Unimplemented where
+  // the bytes have to pass here.
+  virtual Status Copy(const std::string& from, const std::string& to) {
+    return Unimplemented(from, " -> ", to, ": no copy within a file system");
+  }
 };
 
 // A file that others see when it is sent.

@@ -51,7 +51,7 @@ StatusOr<Curl> Load() {
   const StatusOr<void*> library = OpenSharedLibrary(places, kSymbols);
   if (library.ok()) return FindAll(*library);
   return FailedPrecondition(
-      "files of hdfs:// and webhdfs:// are read by libcurl, and it "
+      "files of hdfs://, webhdfs:// and s3:// are read by libcurl, and it "
       "cannot be loaded (",
       library.status().message(),
       "). Debian's package is libcurl4; HEADRACE_CURL_LIBRARY=/path/to/"

@@ -15,6 +15,10 @@
 
 namespace headrace {
 
+// Answers that are kept in memory have at most so many bytes: a list of a
+// million files has some 300 MB.
+inline constexpr size_t kMostHttpBody = size_t{1} << 30;
+
 struct HttpRequest {
   std::string method = "GET";
   std::string url;                   // percent-encoded
@@ -26,6 +30,12 @@ struct HttpRequest {
   // Takes the answer's bytes where its status is 2xx; false ends the transfer.
   // Without it, and of other statuses, they are the answer's `body`.
   std::function<bool(StringView bytes)> take;
+  // Of the answer's `body`; more is ResourceExhausted.
+  size_t most_body = kMostHttpBody;
+  // HTTPS: whether the peer's certificate is looked at, and by which file of
+  // trusted ones, "": CURL_CA_BUNDLE, else the system's.
+  bool verify = true;
+  std::string certificates;
   // Kerberos (SPNEGO), by the tickets of this process' user.
   bool negotiate = false;
   // To be connected; the whole request, 0: as long as it moves; and how long it
@@ -44,10 +54,6 @@ struct HttpAnswer {
   // The last one's value; "" where there is none.
   StringView Header(StringView lower_name) const;
 };
-
-// Answers that are kept in memory have at most so many bytes: a list of a
-// million files has some 300 MB.
-inline constexpr size_t kMostHttpBody = size_t{1} << 30;
 
 // Keeps connections between requests. Thread-safe; a forked child has
 // connections of its own.

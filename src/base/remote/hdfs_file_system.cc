@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <map>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/files/files.h"
 #include "base/files/remote_file_system.h"
-#include "base/fork_mutex.h"
-#include "base/mutex.h"
 #include "base/remote/hadoop_config.h"
 #include "base/remote/hadoop_token.h"
+#include "base/remote/remote_clients.h"
 #include "base/remote/remote_reader.h"
 #include "base/remote/spooled_writer.h"
 #include "base/remote/webhdfs_client.h"
@@ -28,7 +25,6 @@ using ClientPtr = std::shared_ptr<WebHdfsClient>;
 constexpr const char* kVariables[] = {
     "HADOOP_CONF_DIR",  "HADOOP_HOME",           "HADOOP_TOKEN_FILE_LOCATION",
     "HADOOP_USER_NAME", "HEADRACE_HDFS_TIMEOUT", "HEADRACE_WEBHDFS"};
-constexpr double kLongestPatience = 86400;  // seconds
 // How often the rest of an append is sent, whose begin arrived.
 constexpr int kAppendTries = 5;
 
@@ -61,17 +57,8 @@ StatusOr<ClientPtr> MakeClient(const HdfsPath& path) {
   options.user = HadoopUser();
   options.cluster = path.Cluster();
   HR_ASSIGN_OR_RETURN(options.token, GivenToken(path.authority));
-  if (const char* text = std::getenv("HEADRACE_HDFS_TIMEOUT");
-      text != nullptr && *text != '\0') {
-    double seconds = 0;
-    if (!absl::SimpleAtod(text, &seconds) || !(seconds > 0) ||
-        seconds > kLongestPatience) {
-      return InvalidArgument("HEADRACE_HDFS_TIMEOUT is '", text,
-                             "', no number of seconds");
-    }
-    options.patience = std::chrono::milliseconds(
-        std::max<int64_t>(1, static_cast<int64_t>(seconds * 1000)));
-  }
+  HR_ASSIGN_OR_RETURN(options.limits.patience,
+                      PatienceOf("HEADRACE_HDFS_TIMEOUT"));
   return std::make_shared<WebHdfsClient>(HttpClient::Shared(),
                                          std::move(options));
 }
@@ -263,20 +250,9 @@ class Hdfs : public RemoteFileSystem {
   StatusOr<Place> Find(const std::string& path, bool write) {
     HR_RETURN_IF_ERROR(CheckRemoteFile(path, write));
     HR_ASSIGN_OR_RETURN(HdfsPath parsed, ParseHdfsPath(path));
-    std::string key = parsed.Cluster();
-    for (const char* name : kVariables) {
-      const char* value = std::getenv(name);
-      absl::StrAppend(&key, "\n", value == nullptr ? "" : value);
-    }
-    {
-      const MutexLock lock(mutex_);
-      if (const auto found = clients_.find(key); found != clients_.end()) {
-        return Place{found->second, parsed.path, parsed.Cluster()};
-      }
-    }
-    HR_ASSIGN_OR_RETURN(ClientPtr client, MakeClient(parsed));
-    const MutexLock lock(mutex_);
-    client = clients_.emplace(std::move(key), client).first->second;
+    HR_ASSIGN_OR_RETURN(ClientPtr client,
+                        clients_.Find(parsed.Cluster() + ValuesOf(kVariables),
+                                      [&] { return MakeClient(parsed); }));
     return Place{std::move(client), parsed.path, parsed.Cluster()};
   }
 
@@ -304,8 +280,7 @@ class Hdfs : public RemoteFileSystem {
     return ErrnoStatus(ENOENT, path);
   }
 
-  ProcessMutex mutex_;
-  std::map<std::string, ClientPtr> clients_ ABSL_GUARDED_BY(mutex_);
+  RemoteClients<WebHdfsClient> clients_;
 };
 
 const bool hdfs_is_registered = [] {

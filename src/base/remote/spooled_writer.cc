@@ -23,8 +23,12 @@ std::string SpoolFolder() {
 
 class SpooledWriter : public RemoteWritableFile {
  public:
-  SpooledWriter(std::unique_ptr<Upload> upload, uint64_t base, std::string path)
-      : upload_(std::move(upload)), base_(base), path_(std::move(path)) {}
+  SpooledWriter(std::unique_ptr<Upload> upload, uint64_t base, std::string path,
+                bool unsent)
+      : upload_(std::move(upload)),
+        base_(base),
+        path_(std::move(path)),
+        changed_(unsent) {}
   ~SpooledWriter() override {
     Guarded("closing a file", [this] { return Close(); }).IgnoreError();
   }
@@ -69,6 +73,7 @@ class SpooledWriter : public RemoteWritableFile {
     }
     HR_RETURN_IF_ERROR(spool_.Write(offset - base_, data));
     size_ = std::max<uint64_t>(size_, offset - base_ + data.size());
+    sent_ = std::min(sent_, offset - base_);  // the rest has changed
     changed_ = true;
     return OkStatus();
   }
@@ -93,7 +98,7 @@ class SpooledWriter : public RemoteWritableFile {
   mutable Mutex mutex_;
   Spool spool_;
   uint64_t size_ ABSL_GUARDED_BY(mutex_) = 0, sent_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool changed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool changed_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   Status broken_ ABSL_GUARDED_BY(mutex_);
 };
@@ -149,9 +154,10 @@ Status Spool::Read(uint64_t offset, absl::Span<char> out) const {
 }
 
 StatusOr<std::unique_ptr<WritableFile>> NewSpooledWriter(
-    std::unique_ptr<Upload> upload, uint64_t base, std::string path) {
-  auto writer =
-      std::make_unique<SpooledWriter>(std::move(upload), base, std::move(path));
+    std::unique_ptr<Upload> upload, uint64_t base, std::string path,
+    bool unsent) {
+  auto writer = std::make_unique<SpooledWriter>(std::move(upload), base,
+                                                std::move(path), unsent);
   HR_RETURN_IF_ERROR(writer->Open());
   return writer;
 }

@@ -31,8 +31,8 @@ class Spool {
 class Upload {
  public:
   virtual ~Upload() = default;
-  // Makes the file have `size` bytes, those of the spool, of which `sent` were
-  // sent by calls before; `last`: nothing follows.
+  // Makes the file have `size` bytes, those of the spool, of which the first
+  // `sent` were sent by calls before; `last`: nothing follows.
   virtual Status Send(const Spool& spool, uint64_t sent, uint64_t size,
                       bool last) = 0;
   // Where the file cannot be changed before what was sent.
@@ -41,8 +41,10 @@ class Upload {
 
 // `base`: bytes that the file has already, before those of the spool. WriteAt
 // into them, and into what was sent where an upload only appends, is
-// Unimplemented.
+// Unimplemented. `unsent`: there is no file yet, and one is sent even if
+// nothing is written.
 StatusOr<std::unique_ptr<WritableFile>> NewSpooledWriter(
-    std::unique_ptr<Upload> upload, uint64_t base, std::string path);
+    std::unique_ptr<Upload> upload, uint64_t base, std::string path,
+    bool unsent = false);
 
 }  // namespace headrace

@@ -2,23 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
-#include "base/cancellation.h"
+#include "base/remote/tries.h"
 
 namespace headrace {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Milliseconds = std::chrono::milliseconds;
-
-constexpr Milliseconds kFirstPause{100}, kLongestPause{2000}, kSlice{50};
-// A machine that is there answers a connection at once, one that is not, never.
-constexpr Milliseconds kConnect{5000};
-// Bytes; who gives fewer before it fails counts as one that gave none.
-constexpr size_t kMuch = 256 << 10;
 // DataNodes that hang are left after this part of the patience, so that others
 // are asked, too.
 constexpr int kStalls = 4;
@@ -32,40 +23,7 @@ std::string PlaceIn(StringView url) {
       begin, std::min(url.find_first_of("/?", begin), url.size()) - begin));
 }
 
-// Whether another try may help: the peer, not the request, was at fault.
-bool IsTransient(const Status& s) {
-  return absl::IsUnavailable(s) || absl::IsDeadlineExceeded(s);
-}
-
 }  // namespace
-
-// How long and how often one call goes on.
-struct WebHdfsClient::Tries {
-  explicit Tries(const WebHdfsOptions& o)
-      : most(o.tries), end(Clock::now() + o.patience) {}
-
-  // Waits for the next try; false where there is none.
-  StatusOr<bool> Again() {
-    if (++done >= most || Clock::now() >= end) return false;
-    const auto until = std::min(Clock::now() + pause, end);
-    pause = std::min(pause * 2, kLongestPause);
-    while (Clock::now() < until) {
-      HR_RETURN_IF_ERROR(CheckStop());
-      std::this_thread::sleep_for(kSlice);
-    }
-    return true;
-  }
-  Milliseconds left() const {
-    return std::max(Milliseconds(1), std::chrono::duration_cast<Milliseconds>(
-                                         end - Clock::now()));
-  }
-
-  int most;
-  Clock::time_point end;
-  int done = 0;
-  Milliseconds pause = kFirstPause;
-  bool reached = false;  // a try that failed may have been done
-};
 
 struct WebHdfsClient::ReadState {
   uint64_t offset;
@@ -134,10 +92,10 @@ Status WebHdfsClient::Ask(StringView method, const std::string& path,
     request.method = std::string(method);
     request.url = options_.name_nodes[node] + UrlOf(path, parameters);
     request.headers = {"Content-Type: application/octet-stream"};
-    request.connect = std::min(kConnect, tries->left());
+    request.connect = std::min(kConnectTime, tries->left());
     request.whole = tries->left();
     // The answer of a list may take a NameNode long; bytes may come at once.
-    request.stall = options_.patience;
+    request.stall = options_.limits.patience;
     request.take = take;
     last = AskOnce(&request, answer);
     HdfsTrouble trouble = HdfsTrouble::kStandby;
@@ -166,7 +124,7 @@ StatusOr<std::string> WebHdfsClient::Call(StringView method,
                                           const std::string& path,
                                           const Parameters& parameters,
                                           bool* repeated) {
-  Tries tries(options_);
+  Tries tries(options_.limits);
   HttpAnswer answer;
   const Status status = Ask(method, path, parameters, &tries, &answer);
   if (repeated != nullptr) *repeated = tries.reached;
@@ -181,9 +139,9 @@ HttpRequest WebHdfsClient::Transfer(StringView method, std::string url) const {
   request.method = std::string(method);
   request.url = std::move(url);
   request.headers = {"Content-Type: application/octet-stream"};
-  request.connect = std::min(kConnect, options_.patience);
-  request.whole = Milliseconds(0);
-  request.stall = options_.patience / kStalls;
+  request.connect = std::min(kConnectTime, options_.limits.patience);
+  request.whole = std::chrono::milliseconds(0);
+  request.stall = options_.limits.patience / kStalls;
   return request;
 }
 
@@ -219,7 +177,7 @@ Status WebHdfsClient::ReadOnce(const std::string& path, ReadState* state) {
     parameters.emplace_back("excludedatanodes",
                             absl::StrJoin(state->excluded, ","));
   }
-  Tries tries(options_);
+  Tries tries(options_.limits);
   // It may know no other DataNode: then all are tried again.
   if (!state->excluded.empty()) tries.most = 1;
   HttpAnswer answer;
@@ -246,7 +204,7 @@ StatusOr<size_t> WebHdfsClient::Read(const std::string& path, uint64_t offset,
                                      absl::Span<char> out) {
   ReadState state{offset, out};
   Status failed;  // the last one of a DataNode
-  Tries tries(options_);
+  Tries tries(options_.limits);
   for (;;) {
     const size_t had = state.done;
     Status status = ReadOnce(path, &state);
@@ -265,7 +223,7 @@ StatusOr<size_t> WebHdfsClient::Read(const std::string& path, uint64_t offset,
                                 !state.excluded.empty();
     if (!knows_no_other && !IsTransient(status)) return status;
     // Who gave much may be asked on; a new count begins.
-    if (state.done - had >= kMuch) tries = Tries(options_);
+    if (state.done - had >= kMuchRead) tries = Tries(options_.limits);
     if (state.location.empty()) {
       if (state.excluded.empty()) return status;  // no NameNode answers
       // It knows no other DataNode.
@@ -285,7 +243,7 @@ Status WebHdfsClient::Write(
     StringView method, const std::string& path, const Parameters& parameters,
     uint64_t size,
     const std::function<Status(uint64_t, absl::Span<char>)>& body, bool* sent) {
-  Tries tries(options_);
+  Tries tries(options_.limits);
   Parameters asked = parameters;
   for (;;) {
     HttpAnswer answer;
@@ -312,7 +270,8 @@ Status WebHdfsClient::Write(
       status = Named(path, status);
       if (!IsTransient(status)) return status;
     }
-    tries.end = Clock::now() + options_.patience;  // the transfer took its time
+    tries.end = Tries::Clock::now() +
+                options_.limits.patience;  // the transfer took its time
     if (*sent && method == "POST") return status;
     HR_ASSIGN_OR_RETURN(const bool again, tries.Again());
     if (!again) return status;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include "absl/types/span.h"
 #include "base/net/http_client.h"
+#include "base/remote/tries.h"
 #include "base/remote/webhdfs_answer.h"
 #include "base/status.h"
 
@@ -21,10 +21,7 @@ struct WebHdfsOptions {
   std::string user;                     // "": none is told
   std::string token;                    // a delegation token, "": none
   std::string cluster;                  // "hdfs://host:port", for errors
-  // For one call with all its tries; of what has a body, as long as it moves.
-  std::chrono::milliseconds patience{60000};
-  // How often what fails by a machine is tried.
-  int tries = 8;
+  TryLimits limits;
 };
 
 // Thread-safe.
@@ -58,7 +55,6 @@ class WebHdfsClient {
   }
 
  private:
-  struct Tries;
   struct ReadState;
   std::string UrlOf(const std::string& path,
                     const Parameters& parameters) const;

@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
+#include "bind/python/unlocked.h"
 #include "bind/value/numpy_array.h"
 #include "bind/value/tensor_object.h"
 #include "distributed/task/process.h"
@@ -21,13 +21,6 @@ namespace {
 using distributed::ClientSession;
 using distributed::Server;
 using distributed::StepRequest;
-
-// f(), a Status, without the GIL; raises its error.
-template <typename F>
-void RunUnlocked(F&& f) {
-  const Status s = CallWithoutGil(f);
-  if (!s.ok()) ThrowStatus(s);
-}
 
 template <typename Message>
 Message Parsed(const nb::bytes& bytes) {
@@ -242,6 +235,7 @@ void AddCluster(nb::module_& m) {
       .def("use_collectives", &ServerCore::UseCollectives)
       .def("stop", &ServerCore::Stop);
   m.def("reset_cluster", &ResetCluster);
+  AddDataService(m);
 }
 
 }  // namespace headrace::bind

@@ -6,5 +6,7 @@
 namespace headrace::bind {
 
 void AddCluster(nanobind::module_& m);
+// A part of it.
+void AddDataService(nanobind::module_& m);
 
 }  // namespace headrace::bind

@@ -17,6 +17,39 @@
 namespace headrace::bind {
 namespace {
 
+// NumPy's C interface is loaded where it is first needed: to import NumPy takes
+// longer than all else that `headrace show` does.
+[[gnu::cold]] bool LoadNumpy() {
+  return OrPark([] { return _import_array(); }) >= 0;
+}
+
+// False with an error set.
+bool NeedNumpy() {
+  if (PyArray_API != nullptr) [[likely]]
+    return true;
+  return LoadNumpy();
+}
+
+// Before anybody has imported NumPy there are no objects of its types. An error
+// that is set stays as it is.
+[[gnu::cold]] bool LoadNumpyIfImported() {
+  PyObject *type, *error, *traceback;
+  PyErr_Fetch(&type, &error, &traceback);
+  const Ref name(PyUnicode_FromString("numpy"));
+  const Ref numpy(name ? PyImport_GetModule(name.get()) : nullptr);
+  const bool loaded = numpy && LoadNumpy();
+  PyErr_Clear();
+  PyErr_Restore(type, error, traceback);
+  return loaded;
+}
+
+// Whether there can be objects of NumPy's types; its interface is loaded then.
+bool HaveNumpy() {
+  if (PyArray_API != nullptr) [[likely]]
+    return true;
+  return LoadNumpyIfImported();
+}
+
 // Type numbers of NumPy's own types; -1: none.
 int OwnTypeNumber(DType d) {
   switch (d) {
@@ -239,9 +272,11 @@ PyObject* StringArray(const Tensor& t, int rank, npy_intp* dims) {
 
 }  // namespace
 
-bool ImportNumpy() { return _import_array() >= 0; }
-
 DType DTypeOfNumpy(PyObject* o) {
+  if (!NeedNumpy()) {
+    PyErr_Clear();
+    return DType::kInvalid;
+  }
   if (!PyArray_DescrCheck(o) && !PyType_Check(o) && !PyUnicode_Check(o)) {
     // An object that carries its dtype, as pandas and friends have.
     return DType::kInvalid;
@@ -264,14 +299,18 @@ DType DTypeOfNumpy(PyObject* o) {
 }
 
 PyObject* NumpyDType(DType d) {
+  if (!NeedNumpy()) return nullptr;
   // A reference's array has the type of what it refers to.
   return reinterpret_cast<PyObject*>(DescrOf(BaseType(d)));
 }
 
-bool IsArray(PyObject* o) { return PyArray_Check(o); }
-bool IsNumpyScalar(PyObject* o) { return PyArray_CheckScalar(o); }
+bool IsArray(PyObject* o) { return HaveNumpy() && PyArray_Check(o); }
+bool IsNumpyScalar(PyObject* o) {
+  return HaveNumpy() && PyArray_CheckScalar(o);
+}
 
 DType ArrayDType(PyObject* array) {
+  if (!HaveNumpy()) return DType::kInvalid;
   if (PyArray_Check(array)) {
     return OfDescr(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array)));
   }
@@ -297,6 +336,7 @@ void CopyValues(PyArrayObject* from, Tensor* to) {
 }  // namespace
 
 [[gnu::hot]] bool ArrayToTensor(PyObject* object, DType wanted, Tensor* out) {
+  if (!NeedNumpy()) return false;
   // Scalars become arrays of rank 0.
   Ref held = PyArray_Check(object)
                  ? Ref::Borrow(object)
@@ -343,6 +383,7 @@ void CopyValues(PyArrayObject* from, Tensor* to) {
 }
 
 bool ViewOfArray(PyObject* array, Tensor* out) {
+  if (!NeedNumpy()) return false;
   auto* a = reinterpret_cast<PyArrayObject*>(array);
   const DType d =
       PyArray_Check(array) ? OfDescr(PyArray_DESCR(a)) : DType::kInvalid;
@@ -364,6 +405,7 @@ bool ViewOfArray(PyObject* array, Tensor* out) {
 
 [[gnu::hot]] PyObject* TensorToArray(const Tensor& t, PyObject* owner,
                                      bool copy) {
+  if (!NeedNumpy()) return nullptr;
   int rank = t.rank();
   // NumPy 2 allows 64 dimensions, 1.x 32: one build keeps to what both have.
   if (rank > NPY_MAXDIMS_LEGACY_ITERS) {
@@ -407,6 +449,7 @@ PyObject* TensorToNumpy(const Tensor& t, PyObject* owner) {
       const std::string& s = t.scalar<std::string>();
       return PyBytes_FromStringAndSize(s.data(), s.size());
     }
+    if (!NeedNumpy()) return nullptr;
     PyArray_Descr* descr = DescrOf(t.dtype());
     if (descr == nullptr) return nullptr;
     // As upstream's numpy(): np.float32(1.0), not an array of rank 0.

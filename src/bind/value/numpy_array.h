@@ -1,4 +1,5 @@
-// Tensors to NumPy arrays and back.
+// Tensors to NumPy arrays and back. NumPy is imported by the first of these
+// functions that needs it.
 #pragma once
 
 #include "base/status.h"
@@ -6,9 +7,6 @@
 #include "tensor/tensor.h"
 
 namespace headrace::bind {
-
-// Imports NumPy's C interface; false with an error set.
-bool ImportNumpy();
 
 // The type that a NumPy dtype (or what np.dtype accepts) stands for, or
 // kInvalid without an error set.

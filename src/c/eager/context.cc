@@ -169,8 +169,9 @@ void TFE_ContextSetServerDef(TFE_Context* ctx, int keep_alive_secs,
                              TF_Status* status) {
   capi::Into(status, [] {
     return headrace::Unimplemented(
-        "TFE_ContextSetServerDef: workers of other processes are not part of "
-        "this library yet");
+        "TFE_ContextSetServerDef is not supported: operations of a context run "
+        "at once, in this process alone; TF_NewServer makes a task of a "
+        "cluster, and sessions with its target run on the cluster");
   });
 }
 

@@ -29,8 +29,10 @@ constexpr PositionalDef kDiffPositionals[] = {
     {"B", "Another of the same kind."}};
 
 constexpr OptionDef kDiffOptions[] = {
-    {"tolerance", 't', "NUMBER",
-     "Values that differ by no more are the same (0)."},
+    OptionDef{"tolerance", 't', "NUMBER",
+              "Of checkpoints and SavedModels: values that differ by no more "
+              "are the same (0)."}
+        .Of(kModels | Kinds(SourceKind::kCheckpoint)),
     {"json", 0, "", "Print JSON."}};
 
 struct Difference {
@@ -343,7 +345,7 @@ void WriteDifferences(const Differences& found, Output& out) {
 StatusOr<int> RunDiff(const Arguments& args, Output& out) {
   HR_ASSIGN_OR_RETURN(const double tolerance,
                       args.Number("tolerance", 0, 0, 1e300));
-  HR_ASSIGN_OR_RETURN(const Source a, FindSource(args.positionals()[0]));
+  HR_ASSIGN_OR_RETURN(const Source a, FindSource(args, kDiffOptions));
   HR_ASSIGN_OR_RETURN(const Source b, FindSource(args.positionals()[1]));
   const bool graphs = a.graph && b.graph;
   if (a.kind != b.kind && !graphs) {

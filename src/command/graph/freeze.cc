@@ -18,11 +18,10 @@ constexpr PositionalDef kFreezePositionals[] = {
     {"PATH", "A SavedModel's folder, or a graph (.pb, .pbtxt, .meta)."}};
 
 constexpr OptionDef kFreezeOptions[] = {
-    kOutputOption,
-    kTagSetOption,
-    kSignatureOption,
-    {"checkpoint", 'c', "PREFIX",
-     "Of a graph: the checkpoint with the values of its variables."},
+    kOutputOption, kTagSetOption, kSignatureOption,
+    OptionDef{"checkpoint", 'c', "PREFIX",
+              "Of a graph: the checkpoint with the values of its variables."}
+        .Of(kGraphs),
     kOutputsOption};
 
 constexpr OptionDef kOptimizeOptions[] = {kOutputOption, kTagSetOption,
@@ -35,12 +34,9 @@ StatusOr<std::string> OutputPath(const Arguments& args) {
 }
 
 StatusOr<FrozenGraph> Frozen(const Arguments& args) {
-  HR_ASSIGN_OR_RETURN(const Source source, FindSource(args.positionals()[0]));
+  HR_ASSIGN_OR_RETURN(const Source source, FindSource(args, kFreezeOptions));
   const std::optional<std::string> prefix = args.Get("checkpoint");
-  if (source.kind == SourceKind::kSavedModel) {
-    if (prefix) return UsageError("--checkpoint belongs to a graph");
-    return FreezeModel(source, args);
-  }
+  if (source.kind == SourceKind::kSavedModel) return FreezeModel(source, args);
   if (!source.graph) {
     return InvalidArgument(source.given,
                            ": expected a SavedModel or a graph, got ",
@@ -79,7 +75,7 @@ StatusOr<int> RunFreeze(const Arguments& args, Output& out) {
 
 StatusOr<int> RunOptimize(const Arguments& args, Output& out) {
   HR_ASSIGN_OR_RETURN(const std::string path, OutputPath(args));
-  HR_ASSIGN_OR_RETURN(const Source source, FindSource(args.positionals()[0]));
+  HR_ASSIGN_OR_RETURN(const Source source, FindSource(args, kOptimizeOptions));
   FrozenGraph frozen;
   int before;
   if (source.graph) {

@@ -232,7 +232,7 @@ StatusOr<std::vector<const NodeDef*>> NodesOf(const GraphDef& graph,
 StatusOr<int> RunSvg(const Arguments& args, Output& out) {
   HR_ASSIGN_OR_RETURN(const int64_t depth,
                       args.Int("depth", 0, 1, kDeepestNames));
-  HR_ASSIGN_OR_RETURN(const Source source, FindSource(args.positionals()[0]));
+  HR_ASSIGN_OR_RETURN(const Source source, FindSource(args, kSvgOptions));
   FrozenGraph frozen;
   if (!source.graph) {
     if (source.kind != SourceKind::kSavedModel) {

@@ -14,28 +14,38 @@ inline constexpr OptionDef kWorkersOption = {
     "workers", 'n', "NUMBER",
     "Start PATH, a program, so many times, as the workers of a cluster. What "
     "follows it are its own arguments."};
-inline constexpr OptionDef kPsOption = {
-    "ps", 0, "NUMBER",
-    "With -n: so many parameter servers beside the workers."};
-inline constexpr OptionDef kChiefOption = {
-    "chief", 0, "", "With -n: a chief beside the workers."};
-inline constexpr OptionDef kEvaluatorOption = {
-    "evaluator", 0, "", "With -n: an evaluator beside the workers."};
-inline constexpr OptionDef kModuleOption = {
-    "module", 'm', "", "With -n: PATH is the name of a Python module."};
-inline constexpr OptionDef kPortOption = {
-    "port_base", 0, "PORT",
-    "With -n: the first task listens here, the others behind it; without, at "
-    "ports that are free."};
-inline constexpr OptionDef kRestartsOption = {
-    "restarts", 0, "NUMBER",
-    "With -n: start a task that failed again, each so many times."};
-inline constexpr OptionDef kGraceOption = {
-    "grace", 0, "SECONDS",
-    "With -n: what tasks have to end in before they are killed (1.5)."};
-inline constexpr OptionDef kLogsOption = {
-    "logs", 0, "FOLDER",
-    "With -n: write what each task prints to FOLDER/JOB-INDEX.log."};
+inline constexpr OptionDef kPsOption =
+    OptionDef{"ps", 0, "NUMBER",
+              "With -n: so many parameter servers beside the workers."}
+        .Needing("workers");
+inline constexpr OptionDef kChiefOption =
+    OptionDef{"chief", 0, "", "With -n: a chief beside the workers."}.Needing(
+        "workers");
+inline constexpr OptionDef kEvaluatorOption =
+    OptionDef{"evaluator", 0, "", "With -n: an evaluator beside the workers."}
+        .Needing("workers");
+inline constexpr OptionDef kModuleOption =
+    OptionDef{"module", 'm', "",
+              "With -n: PATH is the name of a Python module."}
+        .Needing("workers");
+inline constexpr OptionDef kPortOption =
+    OptionDef{"port_base", 0, "PORT",
+              "With -n: the first task listens here, the others behind it; "
+              "without, at ports that are free."}
+        .Needing("workers");
+inline constexpr OptionDef kRestartsOption =
+    OptionDef{"restarts", 0, "NUMBER",
+              "With -n: start a task that failed again, each so many times."}
+        .Needing("workers");
+inline constexpr OptionDef kGraceOption =
+    OptionDef{
+        "grace", 0, "SECONDS",
+        "With -n: what tasks have to end in before they are killed (1.5)."}
+        .Needing("workers");
+inline constexpr OptionDef kLogsOption =
+    OptionDef{"logs", 0, "FOLDER",
+              "With -n: write what each task prints to FOLDER/JOB-INDEX.log."}
+        .Needing("workers");
 
 // Whether the options of a command line, which end where its first other
 // argument stands, have -n.

@@ -103,7 +103,7 @@ StatusOr<int> RunBench(const Arguments& args, Output& out) {
   HR_ASSIGN_OR_RETURN(const int64_t batch, args.Int("batch", 1, 1, kMostBatch));
   Measured m;
   const Clock::time_point begin = Clock::now();
-  HR_ASSIGN_OR_RETURN(const Source source, FindSource(args.positionals()[0]));
+  HR_ASSIGN_OR_RETURN(const Source source, FindSource(args, kBenchOptions));
   HR_ASSIGN_OR_RETURN(const auto callable, OpenCallable(source, args));
   m.open = MillisecondsSince(begin);
   HR_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,

@@ -13,21 +13,27 @@
 namespace headrace::command {
 
 // The options that choose what is called: of run, bench and freeze.
-inline constexpr OptionDef kSafeOption = {
-    "safe", 0, "",
-    "Confine the model: no files but its own, no network, Python, processes or "
-    "prints; 4 GiB, 60 seconds a call."};
+inline constexpr OptionDef kSafeOption =
+    OptionDef{"safe", 0, "",
+              "Confine the model: no files but its own, no network, Python, "
+              "processes or prints; 4 GiB, 60 seconds a call."}
+        .Without("policy");
 inline constexpr OptionDef kPolicyOption = {
     "policy", 0, "FILE", "Confine the model to the safety policy in FILE."};
-inline constexpr OptionDef kTagSetOption = {
-    "tag_set", 0, "TAGS",
-    "Of a SavedModel: the graph with these tags, between commas."};
-inline constexpr OptionDef kSignatureOption = {
-    "signature_def", 0, "KEY",
-    "Of a SavedModel: the signature (serving_default, or the only one)."};
-inline constexpr OptionDef kOutputsOption = {
-    "outputs", 0, "NAMES",
-    "Of a graph: what is computed, between commas (what no node reads)."};
+inline constexpr OptionDef kTagSetOption =
+    OptionDef{"tag_set", 0, "TAGS",
+              "Of a SavedModel: the graph with these tags, between commas."}
+        .Of(kModels);
+inline constexpr OptionDef kSignatureOption =
+    OptionDef{
+        "signature_def", 0, "KEY",
+        "Of a SavedModel: the signature (serving_default, or the only one)."}
+        .Of(kModels);
+inline constexpr OptionDef kOutputsOption =
+    OptionDef{
+        "outputs", 0, "NAMES",
+        "Of a graph: what is computed, between commas (what no node reads)."}
+        .Of(kGraphs);
 // And those that give inputs.
 inline constexpr OptionDef kInputOption = {
     "input", 'i', "NAME=VALUE",

@@ -25,8 +25,9 @@ constexpr OptionDef kRunOptions[] = {
     kSafeOption,
     kPolicyOption,
     {"outdir", 'o', "FOLDER", "Write each output to FOLDER/NAME.npy."},
-    {"overwrite", 0, "", "Replace files that are there already."},
-    {"json", 0, "", "Print JSON."},
+    OptionDef{"overwrite", 0, "", "Replace files that are there already."}
+        .Needing("outdir"),
+    OptionDef{"json", 0, "", "Print JSON."}.Without("outdir"),
     kWorkersOption,
     kPsOption,
     kChiefOption,
@@ -81,7 +82,7 @@ void PrintJson(const Callable& callable, const std::vector<Tensor>& results,
 }
 
 StatusOr<int> RunModel(const Arguments& args, Output& out) {
-  HR_ASSIGN_OR_RETURN(const Source source, FindSource(args.positionals()[0]));
+  HR_ASSIGN_OR_RETURN(const Source source, FindSource(args, kRunOptions));
   HR_ASSIGN_OR_RETURN(const auto callable, OpenCallable(source, args));
   HR_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
                       InputsOf(*callable, args, 0));
@@ -105,8 +106,18 @@ StatusOr<int> RunModel(const Arguments& args, Output& out) {
 
 StatusOr<int> Run(absl::Span<const std::string> args, Output& out) {
   if (AsksToLaunch(args)) return Launch(args, out);
+  if (AsksForHelp(args)) {
+    PrintHelp(kRunCommand, out);
+    return kDone;
+  }
   HR_ASSIGN_OR_RETURN(const Arguments parsed,
                       Arguments::Parse(args, kRunPositionals, kRunOptions));
+  if (parsed.Has(kWorkersOption.name)) {
+    return UsageError(absl::StrCat(
+        "--", kWorkersOption.name,
+        " stands before the program that it starts, ",
+        "and a model has no workers: headrace run -n NUMBER PROGRAM ..."));
+  }
   return RunModel(parsed, out);
 }
 

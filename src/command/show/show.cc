@@ -10,18 +10,23 @@ constexpr PositionalDef kShowPositionals[] = {
 
 constexpr OptionDef kShowOptions[] = {
     {"json", 0, "", "Print JSON."},
-    {"all", 'a', "",
-     "Also a checkpoint's values, a graph's nodes, an event file's events, all "
-     "records."},
-    {"tag_set", 0, "TAGS",
-     "Of a SavedModel: the graph with these tags, between commas."},
-    {"signature_def", 0, "KEY", "Of a SavedModel: this signature."},
-    {"tensor", 0, "NAME", "Of a checkpoint: this tensor with its values.",
-     true},
-    {"limit", 'n', "COUNT", "Of records: how many are shown (3)."}};
+    OptionDef{"all", 'a', "",
+              "Also a checkpoint's values, a graph's nodes, an event file's "
+              "events, all records. (SavedModels are shown whole without it.)"}
+        .Without("signature_def,tensor,limit"),
+    OptionDef{"tag_set", 0, "TAGS",
+              "Of a SavedModel: the graph with these tags, between commas."}
+        .Of(kModels),
+    OptionDef{"signature_def", 0, "KEY", "Of a SavedModel: this signature."}.Of(
+        kModels),
+    OptionDef{"tensor", 0, "NAME",
+              "Of a checkpoint: this tensor with its values.", true}
+        .Of(Kinds(SourceKind::kCheckpoint)),
+    OptionDef{"limit", 'n', "COUNT", "Of records: how many are shown (3)."}.Of(
+        Kinds(SourceKind::kRecords))};
 
 StatusOr<int> RunShow(const Arguments& args, Output& out) {
-  HR_ASSIGN_OR_RETURN(const Source source, FindSource(args.positionals()[0]));
+  HR_ASSIGN_OR_RETURN(const Source source, FindSource(args, kShowOptions));
   switch (source.kind) {
     case SourceKind::kSavedModel:
       HR_RETURN_IF_ERROR(ShowModel(source, args, out));

@@ -133,16 +133,20 @@ void WriteTensors(StringView key,
   json.End();
 }
 
+void WriteSignature(const SignatureDef& signature, JsonWriter& json) {
+  json.BeginObject();
+  WriteTensors("inputs", signature.inputs(), json);
+  WriteTensors("outputs", signature.outputs(), json);
+  json.Member("method_name", signature.method_name());
+  json.End();
+}
+
 void WriteSignatures(const MetaGraphDef& graph, JsonWriter& json) {
   json.Key("signatures");
   json.BeginObject();
   for (const auto& [key, signature] : Sorted(graph.signature_def())) {
     json.Key(key);
-    json.BeginObject();
-    WriteTensors("inputs", signature->inputs(), json);
-    WriteTensors("outputs", signature->outputs(), json);
-    json.Member("method_name", signature->method_name());
-    json.End();
+    WriteSignature(*signature, json);
   }
   json.End();
 }
@@ -214,11 +218,17 @@ StatusOr<std::vector<const MetaGraphDef*>> Chosen(tensorflow::SavedModel* model,
 
 Status ShowOneSignature(const std::vector<const MetaGraphDef*>& graphs,
                         const std::string& key, const Source& source,
-                        Output& out) {
+                        bool as_json, Output& out) {
   for (const MetaGraphDef* g : graphs) {
     auto it = g->signature_def().find(key);
     if (it == g->signature_def().end()) continue;
-    PrintSignature(it->second, 0, out);
+    if (as_json) {
+      JsonWriter json;
+      WriteSignature(it->second, json);
+      out.Print(json.Take());
+    } else {
+      PrintSignature(it->second, 0, out);
+    }
     return OkStatus();
   }
   return NotFound(source.given, ": the SavedModel has no signature ", key);
@@ -236,6 +246,9 @@ void PrintSignature(const SignatureDef& signature, int levels, Output& out) {
 Status ShowModel(const Source& source, const Arguments& args, Output& out) {
   HR_ASSIGN_OR_RETURN(const auto model, ReadModel(source));
   HR_ASSIGN_OR_RETURN(const auto graphs, Chosen(model.get(), args));
+  if (const auto key = args.Get("signature_def")) {
+    return ShowOneSignature(graphs, *key, source, args.Has("json"), out);
+  }
   if (args.Has("json")) {
     JsonWriter json;
     json.BeginObject();
@@ -248,9 +261,6 @@ Status ShowModel(const Source& source, const Arguments& args, Output& out) {
     json.End();
     out.Print(json.Take());
     return OkStatus();
-  }
-  if (const auto key = args.Get("signature_def")) {
-    return ShowOneSignature(graphs, *key, source, out);
   }
   for (const MetaGraphDef* g : graphs) PrintMetaGraph(*g, out);
   for (const MetaGraphDef* g : graphs) {

@@ -44,7 +44,8 @@ bool ReadsAhead(const PullContext& c, DatasetPtr last) {
 }  // namespace
 
 StatusOr<std::shared_ptr<Iteration>> Iteration::Begin(
-    DatasetPtr dataset, const RunServices& services) {
+    DatasetPtr dataset, const RunServices& services,
+    std::shared_ptr<SourceShares> shares) {
   HR_RETURN_IF_ERROR(dataset->CheckDepth());
   std::shared_ptr<Iteration> walk(new Iteration(std::move(dataset)));
   MutexLock lock(walk->mutex_);
@@ -57,6 +58,7 @@ StatusOr<std::shared_ptr<Iteration>> Iteration::Begin(
   };
   s.context.services = services;
   s.context.token = &s.token;
+  s.context.shares = std::move(shares);
   // Those of the last dataset go over those before it.
   for (const Dataset* d : All(*walk->dataset_)) {
     d->SetOptions(&s.context.options);

@@ -16,8 +16,10 @@ namespace headrace {
 // they may wait for locks of who ended it.
 class Iteration {
  public:
+  // `shares`: PullContext's.
   static StatusOr<std::shared_ptr<Iteration>> Begin(
-      DatasetPtr dataset, const RunServices& services);
+      DatasetPtr dataset, const RunServices& services,
+      std::shared_ptr<SourceShares> shares = nullptr);
   ~Iteration();
   Status Next(Element* out, bool* end);
   StatusOr<Tensor> Save();

@@ -131,6 +131,7 @@ class ShardDataset : public InputDataset {
         index_(index),
         require_non_empty_(require_non_empty) {}
   StatusOr<ElementReaderPtr> Reader(PullContext& c) const override {
+    HR_RETURN_IF_ERROR(CheckFilled());
     HR_ASSIGN_OR_RETURN(ElementReaderPtr from, input().Reader(c));
     return ReadAt(std::move(from), [n = shards_, first = index_](int64_t i) {
       return first + i * n;
@@ -139,6 +140,7 @@ class ShardDataset : public InputDataset {
   StringView kind() const override { return "Shard"; }
   int64_t Count() const override {
     const int64_t n = input().Cardinality();
+    if (shards_ < 0) return kUnknownCardinality;
     return n < 0 ? n : n / shards_ + (index_ < n % shards_);
   }
 
@@ -152,6 +154,10 @@ class ShardDataset : public InputDataset {
   class Iterator : public InputIterator<ShardDataset> {
    public:
     using InputIterator::InputIterator;
+    Status Start(PullContext& c) override {
+      HR_RETURN_IF_ERROR(dataset().CheckFilled());
+      return InputIterator::Start(c);
+    }
     Status Next(PullContext& c, Element* out, bool* end) override {
       if (!input_) {
         *end = true;
@@ -200,7 +206,14 @@ class ShardDataset : public InputDataset {
   }
 
  private:
-  const int64_t shards_, index_;
+  Status CheckFilled() const {
+    if (shards_ >= 0) return OkStatus();
+    return FailedPrecondition(
+        "a shard whose numbers are left open (SHARD_HINT) is one of workers of "
+        "the data service, under ShardingPolicy.HINT");
+  }
+
+  const int64_t shards_, index_;  // -1 both: left open
   const bool require_non_empty_;
 };
 
@@ -217,12 +230,14 @@ Status MakeShard(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(const int64_t shards, IntInput(c, 1, "num_shards"));
   HR_ASSIGN_OR_RETURN(const int64_t index, IntInput(c, 2, "index"));
-  if (shards <= 0) {
+  constexpr int64_t kLeftOpen = -1;  // tf.data.experimental.SHARD_HINT
+  const bool open = shards == kLeftOpen && index == kLeftOpen;
+  if (shards <= 0 && !open) {
     return InvalidArgument(
         "Number of shards must be greater than zero (currently num_shards = ",
         shards, ").");
   }
-  if (index < 0 || index >= shards) {
+  if ((index < 0 || index >= shards) && !open) {
     return InvalidArgument("Index must be between 0 and ", shards - 1,
                            " (currently index = ", index, ").");
   }

@@ -10,6 +10,14 @@ namespace headrace {
 DatasetPtr ShardOf(DatasetPtr input, int64_t count, int64_t index,
                    bool of_files);
 
+// How a worker's part of a dataset is found, as upstream numbers it.
+enum class AutoShard { kOff = -1, kAuto = 0, kFile = 1, kData = 2, kHint = 3 };
+
+// The part of worker `index` of so many: of the files that are read, or of the
+// elements. NotFound by kFile for sources that read none.
+StatusOr<DatasetPtr> AutoShardOf(DatasetPtr input, int64_t workers,
+                                 int64_t index, AutoShard policy);
+
 // A walk along `input`, an element of which stands for a file: of the walk's
 // shard of them.
 inline StatusOr<IteratorPtr> IterateFiles(const DatasetPtr& input,

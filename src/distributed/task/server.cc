@@ -4,6 +4,7 @@
 #include "distributed/channels.h"
 #include "distributed/introducing_channel.h"
 #include "distributed/master/master_service.h"
+#include "distributed/processors.h"
 #include "distributed/worker/worker_service.h"
 
 namespace headrace::distributed {
@@ -47,11 +48,6 @@ StatusOr<HostPort> ParseAddress(const std::string& address, int port) {
   return out;
 }
 
-int Processors(const tensorflow::ConfigProto& config) {
-  const auto it = config.device_count().find("CPU");
-  return it != config.device_count().end() && it->second > 0 ? it->second : 1;
-}
-
 Status CheckTask(const tensorflow::ServerDef& def) {
   for (const auto& job : def.cluster().job()) {
     if (job.name() != def.job_name()) continue;
@@ -90,6 +86,8 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
                                                const ServerOptions& options) {
   std::unique_ptr<Server> made(new Server);
   HR_RETURN_IF_ERROR(CheckTask(def));
+  HR_ASSIGN_OR_RETURN(const int processors,
+                      ProcessorsOf(def.default_session_config()));
   std::string* const own = OwnAddress(&def);
   HR_ASSIGN_OR_RETURN(HostPort at, ParseAddress(*own, def.port()));
   made->services_ = std::make_shared<Services>();
@@ -129,8 +127,7 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
   const Dial dial = Dialling(*options.transport, options.connect,
                              own_version.task, options.allows_tensorflow);
   HR_ASSIGN_OR_RETURN(auto cluster, Cluster::Make(def, dial));
-  made->worker_ = std::make_shared<Worker>(
-      std::move(cluster), Processors(def.default_session_config()));
+  made->worker_ = std::make_shared<Worker>(std::move(cluster), processors);
   made->master_ = std::make_shared<Master>(made->worker_);
   return made;
 }

@@ -143,7 +143,7 @@ TEST(ModelConfigCheck, GoodOnesPass) {
   EXPECT_EQ(CheckConfig(ConfigFrom("model_config_list {}"), {}), OkStatus());
   EXPECT_EQ(CheckConfig({}, {}), OkStatus());
   const Status s =
-      CheckConfig(ConfigFrom(ListOf(ModelOf("m", "s3://bucket/m"))), {});
+      CheckConfig(ConfigFrom(ListOf(ModelOf("m", "gs://bucket/m"))), {});
   EXPECT_EQ(s.code(), absl::StatusCode::kUnimplemented) << s;
 }
 

@@ -138,7 +138,7 @@ TEST_F(ManagerTest, ARefusedReloadChangesNothing) {
       {ModelText("b") + ModelText("a", "version_labels { key: 'y' value: 2 }"),
        absl::StatusCode::kFailedPrecondition},
       {ModelText("b") +
-           "config { name: 'c' base_path: 's3://c' model_platform: "
+           "config { name: 'c' base_path: 'gs://c' model_platform: "
            "'tensorflow' }",
        absl::StatusCode::kUnimplemented},
   };

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 
@@ -98,6 +99,44 @@ class ModelCheckpoint(Callback):
                 self.model.save(path, overwrite=True)
             else:
                 self.model.save(path, overwrite=True, options=self.options)
+
+
+class SidecarEvaluatorModelExport(ModelCheckpoint):
+    """Saves the model of a tf.keras.utils.SidecarEvaluator where it was never better.
+
+    Args:
+      export_filepath: where to; `{epoch}` is the checkpoint's number.
+      checkpoint_filepath: the names of the checkpoints that are evaluated, as
+        "folder/ckpt-{epoch}".
+      kwargs: of ModelCheckpoint: `monitor`, `mode`, `save_weights_only`, ...
+    """
+
+    def __init__(self, export_filepath, checkpoint_filepath, **kwargs):
+        super().__init__(filepath=export_filepath, save_best_only=True, **kwargs)
+        self._checkpoint_filepath = os.fspath(checkpoint_filepath)
+
+    def on_test_begin(self, logs=None):
+        """Finds the checkpoint; ValueError where there is none of such a name."""
+        self._epoch = _latest_epoch(self._checkpoint_filepath)
+
+    def on_test_end(self, logs=None):
+        """Saves, if the metric is better than before."""
+        self._save(self._epoch - 1, None, logs)
+
+
+def _latest_epoch(pattern):
+    """The number in the newest checkpoint's name."""
+    parts = pattern.split("{epoch}")
+    name = re.compile(r"(\d+)".join(map(re.escape, parts)) + r"\.index")
+    found = tf.io.gfile.glob("*".join(parts) + ".index")
+    matches = [m for m in map(name.fullmatch, found) if m and m.groups()]
+    if not matches:
+        raise ValueError(
+            f"no checkpoint is called like checkpoint_filepath, {pattern!r}, which is to "
+            "have {epoch} in the place of their number"
+        )
+    newest = max(matches, key=lambda m: tf.io.gfile.stat(m[0]).mtime_nsec)
+    return int(newest[1])
 
 
 def _writes(model):

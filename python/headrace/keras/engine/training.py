@@ -70,7 +70,7 @@ class Trainer:
         names = self.output_names if hasattr(self, "output_names") else None
         with _in_scope(plain.strategy):
             _check_scope(plain.strategy, (metrics, weighted_metrics))
-            self.optimizer = self._scaling(registry.get(optimizer))
+            self.optimizer = self._optimizer_of(optimizer)
             plain.losses = compiled.Losses(loss, loss_weights, names)
             plain.compiled_metrics = compiled.Metrics(metrics, weighted_metrics, names)
         plain.compiled_with = dict(
@@ -88,6 +88,12 @@ class Trainer:
         plain.steps_per_execution = steps_per_execution or 1
         self.jit_compile = bool(jit_compile)
         self.train_function = self.test_function = self.predict_function = None
+
+    def _optimizer_of(self, given):
+        """The optimizer, or optimizers of a list, for models that divide their work."""
+        if isinstance(given, (list, tuple)):
+            return [self._optimizer_of(one) for one in given]
+        return self._scaling(registry.get(given))
 
     def _scaling(self, optimizer):
         """The optimizer, its loss scaled where the model computes in float16."""
@@ -324,8 +330,9 @@ class Trainer:
             callbacks.on_epoch_end(epoch, logs)
             if self.stop_training:
                 break
-        if self.optimizer.use_ema and epochs:
-            self.optimizer.finalize_variable_values(self.trainable_variables)
+        for optimizer in tf.nest.flatten(self.optimizer) if epochs else ():
+            if optimizer.use_ema:
+                optimizer.finalize_variable_values(self.trainable_variables)
         callbacks.on_train_end(logs)
         return self.history
 

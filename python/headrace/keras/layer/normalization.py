@@ -2,6 +2,7 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.context import strategies
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer.parts import Weighted, takes
@@ -29,15 +30,14 @@ def _listed(axis):
     activity=False,
 )
 class BatchNormalization(Weighted, Layer):
-    """Normalizes by the batch while training, by running averages otherwise."""
+    """Normalizes by the batch while training, by running averages otherwise.
+
+    With `synchronized` the moments are those of the batches of all replicas together.
+    """
 
     supports_masking = True
     _config_without = ("synchronized",)
     _keeps_shape = True
-
-    def _begin(self):
-        if self.synchronized:
-            raise NotImplementedError("BatchNormalization: synchronized")
 
     def _axes(self, rank):
         given = _listed(self.axis)
@@ -92,9 +92,10 @@ class BatchNormalization(Weighted, Layer):
         training = bool(training) and self.trainable
         rank = inputs.shape.rank
         axes = self._axes(rank)
-        if rank == 4 and axes == [3]:
+        fused = rank == 4 and not self.synchronized
+        if fused and axes == [3]:
             return self._call_fused(inputs, training)
-        if rank == 4 and axes == [1]:
+        if fused and axes == [1]:
             out = self._call_fused(tf.transpose(inputs, [0, 2, 3, 1]), training)
             return tf.transpose(out, [0, 3, 1, 2])
         others = [i for i in range(rank) if i not in axes]
@@ -121,11 +122,11 @@ class BatchNormalization(Weighted, Layer):
         )
 
     def _moments(self, inputs, axes, keepdims, mask):
+        if self.synchronized:
+            return self._moments_of_all(inputs, axes, keepdims, mask)
         if mask is None:
             return tf.nn.moments(inputs, axes, keepdims=keepdims)
-        shown = tf.cast(mask, inputs.dtype)
-        while shown.shape.rank < inputs.shape.rank:
-            shown = tf.expand_dims(shown, -1)
+        shown = _shown(mask, inputs)
         count = tf.reduce_sum(shown * tf.ones_like(inputs), axes, keepdims=True)
         mean = tf.reduce_sum(inputs * shown, axes, keepdims=True) / count
         squares = tf.math.squared_difference(inputs, mean) * shown
@@ -133,6 +134,19 @@ class BatchNormalization(Weighted, Layer):
         if not keepdims:
             mean, variance = tf.squeeze(mean, axes), tf.squeeze(variance, axes)
         return mean, variance
+
+    def _moments_of_all(self, inputs, axes, keepdims, mask):
+        """Those of the batches of all replicas: from sums, which can be added up."""
+        ones = tf.ones_like(inputs)
+        shown = ones if mask is None else _shown(mask, inputs) * ones
+        parts = (shown, inputs * shown, tf.square(inputs) * shown)
+        sums = [tf.reduce_sum(x, axes, keepdims=keepdims) for x in parts]
+        replica = strategies.replica()
+        if replica is not None:
+            sums = replica.all_reduce("SUM", sums)
+        count, total, squares = sums
+        mean = total / count
+        return mean, squares / count - tf.square(mean)
 
     def _update(self, mean, variance):
         """Moves the running averages."""
@@ -157,6 +171,27 @@ class BatchNormalization(Weighted, Layer):
         if training:
             self._update(found[1], found[2])
         return found[0]
+
+
+@takes(
+    "axis=-1, momentum=0.99, epsilon=1e-3, center=True, scale=True, **kwargs",
+    *("beta", "gamma"),
+    initialized=("moving_mean", "moving_variance"),
+    activity=False,
+)
+class SyncBatchNormalization(BatchNormalization):
+    """BatchNormalization whose moments are those of all replicas together."""
+
+    def _begin(self):
+        self.synchronized = True
+
+
+def _shown(mask, inputs):
+    """A mask as factors of the inputs."""
+    shown = tf.cast(mask, inputs.dtype)
+    while shown.shape.rank < inputs.shape.rank:
+        shown = tf.expand_dims(shown, -1)
+    return shown
 
 
 @takes(

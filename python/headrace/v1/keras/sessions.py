@@ -4,6 +4,7 @@ from headrace.context import sessions, stack
 from headrace.v1 import collections
 from headrace.v1.session import Session
 
+_manual = [False]  # whether the program gives variables their first values
 _kept = []  # the session of set_session(), or the last one that was made
 
 
@@ -20,8 +21,16 @@ def get_session(op_input_list=()):
         if not _kept or _kept[0].graph is not graph:
             _kept[:] = [Session(graph=graph)]
         session = _kept[0]
-    _initialize(session)
+    if not _manual[0]:
+        _initialize(session)
     return session
+
+
+def manual_variable_initialization(value):
+    """Whether the program itself runs the initializers of variables in graphs; else
+    get_session() does. Variables of programs that run eagerly begin with their values.
+    """
+    _manual[0] = bool(value)
 
 
 def set_session(session):

@@ -246,7 +246,7 @@ def test_damaged_protos():
 
 
 def _gradients(compute, *inputs):
-    inputs = [tf.constant(x) for x in inputs]
+    inputs = [tf.convert_to_tensor(x) for x in inputs]
     with tf.GradientTape() as tape:
         tape.watch(inputs)
         y = tf.reduce_sum(compute(*inputs))

@@ -125,3 +125,25 @@ def test_keras_has_a_session():
         assert k.backend.get_session() is not mine
     with tf.Graph().as_default() as graph:
         assert k.backend.get_session().graph is graph
+
+
+def test_programs_may_initialize_variables_themselves():
+    switch = k.backend.manual_variable_initialization
+    assert switch is tf.keras.backend.manual_variable_initialization
+    try:
+        switch(True)
+        with tf.Graph().as_default():
+            v = k.backend.variable(3.0)
+            session = k.backend.get_session()
+            with pytest.raises(tf.errors.FailedPreconditionError):
+                session.run(v)
+            session.run(tf.compat.v1.global_variables_initializer())
+            assert k.backend.get_session().run(v) == 3.0
+        switch(0)
+        with tf.Graph().as_default():
+            v = k.backend.variable(4.0)
+            assert k.backend.get_session().run(v) == 4.0
+    finally:
+        switch(False)
+    dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
+    assert dense(tf.ones([1, 2])).numpy() == [[2.0]]

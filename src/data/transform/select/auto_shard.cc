@@ -7,9 +7,6 @@
 namespace headrace {
 namespace {
 
-// As upstream numbers them.
-enum Policy { kOff = -1, kAuto = 0, kFile = 1, kData = 2, kHint = 3 };
-
 // The first source that reads no files, if there is one.
 const Dataset* SourceWithoutFiles(const Dataset& dataset) {
   if (dataset.reads_files()) return nullptr;
@@ -48,35 +45,20 @@ class FileShardDataset : public InputDataset {
 };
 
 Status MakeAutoShard(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(const int64_t workers, IntInput(c, 1, "num_workers"));
   HR_ASSIGN_OR_RETURN(const int64_t index, IntInput(c, 2, "index"));
   const int64_t policy = c.op().int_attr("auto_shard_policy");
-  if (workers < 1) {
-    return InvalidArgument("num_workers must be greater than zero.");
-  }
-  if (index < 0 || index >= workers) {
-    return InvalidArgument("index must be between 0 and ", workers - 1);
-  }
-  if (policy < kOff || policy > kHint) {
+  if (policy < static_cast<int>(AutoShard::kOff) ||
+      policy > static_cast<int>(AutoShard::kHint)) {
     return InvalidArgument("auto_shard_policy is invalid.");
   }
-  // (A hint is a shard whose numbers are left open, which `Dataset.shard` does
-  // not make here: nothing is to be done.)
-  if (policy == kOff || policy == kHint) return SetDataset(c, std::move(input));
-  const Dataset* other = SourceWithoutFiles(*input);
-  if (policy == kFile && other != nullptr) {
-    return NotFound("Found an unshardable source dataset: ", other->kind(),
-                    "Dataset");
-  }
-  if (policy == kData || other != nullptr) {
-    const DatasetPtr shard = ShardOf(std::move(input), workers, index, false);
-    NoteCall(c, *shard);
-    return SetDataset(c, shard);
-  }
-  return SetDataset<FileShardDataset>(c, std::move(spec), std::move(input),
-                                      FileShard{workers, index});
+  const Dataset* const whole = input.get();
+  HR_ASSIGN_OR_RETURN(DatasetPtr part,
+                      AutoShardOf(std::move(input), workers, index,
+                                  static_cast<AutoShard>(policy)));
+  if (part.get() != whole) NoteCall(c, *part);
+  return SetDataset(c, std::move(part));
 }
 
 HR_OP(AutoShardDataset)
@@ -101,4 +83,29 @@ HR_OP(AutoShardDataset)
     });
 
 }  // namespace
+
+StatusOr<DatasetPtr> AutoShardOf(DatasetPtr input, int64_t workers,
+                                 int64_t index, AutoShard policy) {
+  if (workers < 1) {
+    return InvalidArgument("num_workers must be greater than zero.");
+  }
+  if (index < 0 || index >= workers) {
+    return InvalidArgument("index must be between 0 and ", workers - 1);
+  }
+  // (A hint is a shard whose numbers are left open, which `Dataset.shard` does
+  // not make here: nothing is to be done.)
+  if (policy == AutoShard::kOff || policy == AutoShard::kHint) return input;
+  const Dataset* other = SourceWithoutFiles(*input);
+  if (policy == AutoShard::kFile && other != nullptr) {
+    return NotFound("Found an unshardable source dataset: ", other->kind(),
+                    "Dataset");
+  }
+  if (policy == AutoShard::kData || other != nullptr) {
+    return ShardOf(std::move(input), workers, index, false);
+  }
+  ElementSpec spec = input->spec();
+  return DatasetPtr(MakeNested<const FileShardDataset>(
+      std::move(spec), std::move(input), FileShard{workers, index}));
+}
+
 }  // namespace headrace

@@ -1,9 +1,10 @@
-"""tf.keras.experimental.LinearModel."""
+"""tf.keras.experimental.LinearModel and WideDeepModel."""
 
 from headrace import _api as tf
 from headrace.keras import activation as activations
 from headrace.keras import initializer as initializers
 from headrace.keras import regularizer, serialization
+from headrace.keras.engine import data_adapter, objects
 from headrace.keras.engine.model import Model
 
 _KEPT = ("units", "activation", "use_bias", "kernel_initializer", "bias_initializer")
@@ -13,6 +14,8 @@ _KEPT += ("kernel_regularizer", "bias_regularizer")
 class LinearModel(Model):
     """The sum of Dense layers without a bias, one for each input of a list, tuple or dict,
     with one bias and an activation."""
+
+    _keras_module = "keras.experimental"
 
     def __init__(
         self,
@@ -94,3 +97,84 @@ class LinearModel(Model):
 
 def _is_size(value):
     return value is None or isinstance(value, int)
+
+
+class WideDeepModel(Model):
+    """The sum of what a linear and a deep model give, and an activation.
+
+    Args:
+      linear_model: a model, as LinearModel.
+      dnn_model: another.
+      activation: a function or its name.
+    Inputs are a pair, one for each model, or what both take. Compiled with a list of two
+    optimizers the first trains the linear model, the second the other.
+    """
+
+    _keras_module = "keras.experimental"
+
+    def __init__(self, linear_model, dnn_model, activation=None, **kwargs):
+        super().__init__(**kwargs)
+        self.linear_model, self.dnn_model = linear_model, dnn_model
+        self.activation = activations.get(activation)
+
+    def call(self, inputs, training=None):
+        """The tensors of both models, added up."""
+        pair = inputs
+        if not (isinstance(inputs, (list, tuple)) and len(inputs) == 2):
+            pair = inputs, inputs
+        models = self.linear_model, self.dnn_model
+        results = [m(x, training=training) for m, x in zip(models, pair)]
+        return tf.nest.map_structure(
+            lambda wide, deep: self.activation(wide + deep), *results
+        )
+
+    def train_step(self, data):
+        """One step of fit on a batch: {name: scalar} of the metrics.
+
+        ValueError for a list of other than two optimizers.
+        """
+        if not isinstance(self.optimizer, (list, tuple)):
+            return super().train_step(data)
+        if len(self.optimizer) != 2:
+            raise ValueError(
+                "WideDeepModel takes one optimizer, or a list of two, of the linear and "
+                f"the other model: got {len(self.optimizer)}"
+            )
+        x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(data)
+        with tf.GradientTape() as tape:
+            y_pred = self(x, training=True)
+            loss = self.compute_loss(x, y, y_pred, sample_weight)
+        models = self.linear_model, self.dnn_model
+        weights = [m.trainable_variables for m in models]
+        gradients = tape.gradient(loss, weights)
+        for optimizer, grads, own in zip(self.optimizer, gradients, weights):
+            optimizer.apply_gradients(zip(grads, own))
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def get_config(self):
+        """The arguments as a dict, for from_config()."""
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            "dtype": self.dtype,
+            "linear_model": serialization.serialize(self.linear_model),
+            "dnn_model": serialization.serialize(self.dnn_model),
+            "activation": serialization.serialize(self.activation),
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        """A model of the dict that get_config() gave."""
+        own = dict(config)
+        with serialization.CustomObjectScope(custom_objects or {}):
+            for name in "linear_model", "dnn_model":
+                own[name] = objects.deserialize_keras_object(own[name])
+            return cls(**own)
+
+
+_NAMES = {"LinearModel": LinearModel, "WideDeepModel": WideDeepModel}
+
+
+def deserialize(config, custom_objects=None):
+    """A model of the configuration of one."""
+    return serialization.deserialize(config, _NAMES, "model", custom_objects)

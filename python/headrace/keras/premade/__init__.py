@@ -1,0 +1,1 @@
+"""Whole models that are there to be used: linear, wide and deep, sharpness-aware."""
