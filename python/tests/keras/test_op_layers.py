@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import pathlib
+import pickle
 
 import numpy as np
 import op_layer_cases as cases
@@ -76,6 +77,16 @@ def test_clones_and_saved_models(name, tmp_path):
 def _saved(model, folder):
     model.save(os.path.join(folder, "saved"))
     return K.models.load_model(os.path.join(folder, "saved"))
+
+
+@pytest.mark.parametrize(
+    "again", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))]
+)
+def test_copies(again):
+    model = cases.forms(tf)
+    inputs = cases.INPUTS["forms"]
+    for x, y in zip(again(model)(inputs), model(inputs)):
+        np.testing.assert_array_equal(x, y)
 
 
 SLICE = {"start": None, "stop": None, "step": None}

@@ -4,6 +4,13 @@ from headrace import _api as tf
 from headrace.keras.base.keras_tensor import KerasTensor
 
 
+class _Register:
+    """Stands for a value in the arguments of a call."""
+
+    def __init__(self, place):
+        self.place = place
+
+
 class GraphNetwork:
     """The nodes between inputs and outputs.
 
@@ -111,10 +118,11 @@ class GraphNetwork:
             if len(node.args) == 1 and not node.kwargs:
                 if isinstance(node.args[0], KerasTensor):
                     single = register(node.args[0])
+            taken = node.mapped(lambda x: _Register(register(x)))
             out = [register(x) for x in tf.nest.flatten(node.outputs)]
-            self.steps.append((node, single, out))
+            self.steps.append((node.layer, single, taken, out))
         self.results = [register(x) for x in self.flat_outputs]
-        self.registers = registers
+        self.count = len(registers)
 
     def add(self, tensor):
         """From now on makes `tensor`, too, whenever it runs.
@@ -132,14 +140,18 @@ class GraphNetwork:
 
     def run(self, flat_inputs):
         """The outputs, in their structure, of tensors in place of the inputs."""
-        values = [None] * len(self.registers)
+        values = [None] * self.count
         values[: len(flat_inputs)] = flat_inputs
-        for node, single, out in self.steps:
+
+        def filled(x):
+            return values[x.place] if isinstance(x, _Register) else x
+
+        for layer, single, taken, out in self.steps:
             if single is not None:
-                result = node.layer(values[single])
+                result = layer(values[single])
             else:
-                args, kwargs = node.mapped(lambda x: values[self.registers[id(x)]])
-                result = node.layer(*args, **kwargs)
+                args, kwargs = tf.nest.map_structure(filled, taken)
+                result = layer(*args, **kwargs)
             if len(out) == 1 and isinstance(result, tf.Tensor):
                 values[out[0]] = result
             else:
