@@ -49,8 +49,9 @@ def is_iterable_source(x):
 
 
 def _is_composite(x):
-    """Whether x is a value of several tensors, such as a ragged one."""
-    return getattr(type(x), "_is_composite_tensor", False)
+    """Whether x is a value of several tensors with rows, such as a ragged one."""
+    is_one = getattr(type(x), "_is_composite_tensor", False)
+    return is_one and not hasattr(x, "element_spec")  # as datasets are
 
 
 def is_sequence(x):
