@@ -172,7 +172,7 @@ def of_package(package):
 
 # The rooms whose public functions make operations: they are handed out as functions
 # that dispatchers may answer for.
-_DISPATCHED = (
+DISPATCHED = (
     *(
         "ops.",
         "algorithms.",
@@ -193,7 +193,7 @@ _replaced = {}  # by row: what `replace` put in the place of an object
 def _handed_out(row, value):
     if row in _replaced:
         return _replaced[row]
-    if not row.startswith(_DISPATCHED) or isinstance(value, type):
+    if not row.startswith(DISPATCHED) or isinstance(value, type):
         return value
     native = sys.modules["headrace"]._load._headrace
     if not callable(value) or isinstance(value, native.DispatchedFunction):
@@ -222,6 +222,8 @@ def row_of(public):
     rows = sys.modules["headrace"]._root
     for part in public.split("."):
         rows = rows.get(part) if isinstance(rows, dict) else None
+        if isinstance(rows, dict) and "@" in rows:
+            _share(rows, rows.pop("@"))
     return rows if isinstance(rows, str) else None
 
 
@@ -252,7 +254,9 @@ def main_name(target):
         space, _, name = public.rpartition(".")
         if _FIRST_OF.get(name) == space:
             return -1
-        return _FIRST.index(space) if space in _FIRST else len(_FIRST)
+        if space in _FIRST:
+            return _FIRST.index(space)
+        return len(_FIRST) + space.startswith("compat.")
 
     return min(_names_of(target), key=rank, default=None)
 

@@ -43,8 +43,9 @@ def reverse(x, axes):
 
 
 def is_sparse(tensor):
-    """Whether it is a SparseTensor."""
-    return isinstance(tensor, tf.SparseTensor)
+    """Whether it is a SparseTensor, or stands for one in a model."""
+    spec = getattr(tensor, "type_spec", None)
+    return isinstance(tensor, tf.SparseTensor) or isinstance(spec, tf.SparseTensorSpec)
 
 
 def to_dense(tensor):

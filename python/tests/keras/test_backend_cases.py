@@ -57,8 +57,6 @@ def test_wrong_arguments():
             call()
     with pytest.raises(TypeError, match="`strides` is a tuple"):
         K.depthwise_conv2d(x, kernel, strides=2)
-    with pytest.raises(NotImplementedError, match="sparse and ragged values"):
-        K.placeholder((2, 3), sparse=True)
     with pytest.raises(ValueError, match="Unrolling requires a fixed number of timest"):
         tf.function(
             lambda x: K.rnn(lambda x, s: (x, s), x, [], unroll=True)[0],

@@ -41,9 +41,9 @@ def built(function):
         (lambda x, y: 1.0 - x[:, 1:], {"tf.__operators__.getitem", "tf.math.subtract"}),
         (
             lambda x, y: x[:, : tf.shape(y)[1] - 1],
-            {"tf.shape", "tf.__operators__.getitem", "tf.math.subtract"},
+            {"tf.compat.v1.shape", "tf.__operators__.getitem", "tf.math.subtract"},
         ),
-        (lambda x, y: tf.shape(x), {"tf.shape"}),
+        (lambda x, y: tf.shape(x), {"tf.compat.v1.shape"}),
     ],
 )
 def test_functions_become_layers(function, names):
@@ -73,6 +73,24 @@ def test_what_needs_values_says_so():
     y = tf.nn.relu(x)
     y.set_shape([2, None])
     assert y.shape == [2, 4]
+
+
+def test_sizes_that_are_known_reach_shapes():
+    x = tf.keras.Input((2, 4), name="q")
+    s = tf.shape(x)
+    values = [s, s[1] * s[2], 3 + s[1:], tf.stack([s[0], 8]), -s]
+    assert [v.inferred_value for v in values] == [
+        *([None, 2, 4], [8], [5, 7], [None, 8], [None] * 3)
+    ]
+    assert "dtype=int32 inferred_value=[None, 2, 4] (created" in repr(s)
+    assert "dtype=tf.int32, name=None), inferred_value=[None, 2, 4]," in str(s)
+    for shape in ([-1, s[1] * s[2]], [s[0], 8]):
+        y = tf.reshape(x, shape)
+        assert y.shape.as_list() == [None, 8]
+        model = tf.keras.Model(x, tf.keras.layers.Dense(3)(y))
+        assert model(np.ones([5, 2, 4], "float32")).shape == [5, 3]
+    for other in (tf.cast(x, tf.int32), s[1] > 0, tf.shape(x, tf.int64)):
+        assert other.inferred_value is None
 
 
 def test_programs_without_such_models_have_no_dispatcher():

@@ -1,6 +1,7 @@
 """Calls of layers with KerasTensors: shapes are inferred, nodes recorded."""
 
 from headrace import _api as tf
+from headrace._load import _headrace
 from headrace.framework.type_spec import flat_tensor_specs, of_flat_tensors
 from headrace.graph.func_graph import FuncGraph
 from headrace.keras.base import tracking
@@ -30,6 +31,9 @@ class Node:
         return tf.nest.map_structure(value, (self.args, self.kwargs))
 
 
+_MOST_AXES = 254  # of tensors
+
+
 def is_symbolic(args, kwargs):
     for value in (*args, *kwargs.values()):
         if isinstance(value, KerasTensor):
@@ -50,7 +54,12 @@ def _placeholder(graph, spec):
 
 def _stand_in(graph, tensor):
     """A symbolic tensor of a scratch graph in place of a KerasTensor."""
-    inner = _placeholder(graph, tensor.type_spec)
+    known = tensor.inferred_value
+    if known is None or all(x is None for x in known):
+        inner = _placeholder(graph, tensor.type_spec)
+    else:  # a shape that has these sizes
+        of = _placeholder(graph, tf.TensorSpec(known, tf.bool))
+        inner = tf.reshape(tf.shape(of), tensor.shape)
     if tensor.mask_spec is not None:
         inner._keras_mask = _placeholder(graph, tensor.mask_spec)
     return inner
@@ -58,17 +67,38 @@ def _stand_in(graph, tensor):
 
 def _described(x):
     """The KerasTensor of a tensor of the scratch graph."""
-    if isinstance(x, tf.experimental.ExtensionType):
-        return KerasTensor.of_spec(x._type_spec)
+    if getattr(type(x), "_is_composite_tensor", False):
+        return KerasTensor.of_spec(tf.type_spec_from_value(x))
     if not isinstance(x, tf.Tensor):
         return x
     mask = getattr(x, "_keras_mask", None)
     spec = None if mask is None else tf.TensorSpec(mask.shape, mask.dtype)
-    return KerasTensor(x.shape, x.dtype, mask_spec=spec)
+    made = KerasTensor(x.shape, x.dtype, mask_spec=spec)
+    made.inferred_value = _sizes(x)
+    return made
 
 
-def _run(layer, args, kwargs):
-    """The described outputs of the layer's call in a scratch graph."""
+def _sizes(x):
+    """What is known of integers that may be a shape, or one size of it."""
+    if x.dtype != tf.int32 or x.shape.rank not in (0, 1):
+        return None
+    if isinstance(x, _headrace.EagerTensor):
+        return None
+    if x.shape.rank and not 0 < (x.shape[0] or 0) <= _MOST_AXES:
+        return None
+    try:
+        unknown = _placeholder(x.graph, tf.TensorSpec(None, tf.bool))
+        return tf.reshape(unknown, tf.reshape(x, [-1])).shape.as_list()
+    except ValueError:  # no shape: numbers below -1, or several of -1
+        return None
+
+
+def _run(layer, args, kwargs, keeps_losses=False):
+    """The described outputs of the layer's call in a scratch graph.
+
+    What the layers below add as losses there is kept as described until their next call,
+    or dropped.
+    """
     graph = FuncGraph("keras_graph")
     with graph.as_default():
 
@@ -79,14 +109,15 @@ def _run(layer, args, kwargs):
         outputs = layer(*inner_args, **inner_kwargs)
         described = tf.nest.map_structure(_described, outputs)
     for below in layer._flatten_layers():
-        below._keras.call_losses.clear()
-        tracking._losing.discard(below)
+        losses = below._keras.call_losses if keeps_losses else []
+        below._keras.call_losses = [_described(x) for x in losses]
+        (tracking._losing.add if losses else tracking._losing.discard)(below)
     return described
 
 
 def call(layer, args, kwargs):
     """The KerasTensors of layer(*args, **kwargs)."""
-    outputs = _run(layer, args, kwargs)
+    outputs = _run(layer, args, kwargs, keeps_losses=True)
     Node(layer, args, kwargs, outputs)
     return outputs
 

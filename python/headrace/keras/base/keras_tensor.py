@@ -1,10 +1,8 @@
 """What layers are called with to describe a functional model."""
 
-import collections
-
 from headrace import _api as tf
+from headrace.context import late
 from headrace.context.properties import read_only
-from headrace.keras.base import dispatch
 
 
 class KerasTensor:
@@ -13,7 +11,11 @@ class KerasTensor:
     Attributes:
       history: (layer, index of the layer's call, index of the output).
       mask_spec: the TensorSpec of the mask that will come with it, or None.
+      inferred_value: of integers that shapes are made of, a list with None for those
+        that are not known yet; else None.
     """
+
+    inferred_value = None
 
     def __init__(self, shape, dtype, name=None, mask_spec=None):
         self._set_spec(tf.TensorSpec(shape, dtype, name), name, mask_spec)
@@ -61,10 +63,14 @@ class KerasTensor:
         if not isinstance(self.type_spec, tf.TensorSpec):
             return f"<KerasTensor: type_spec={self.type_spec!r}{layer}>"
         shape = tuple(self.shape.as_list()) if self.shape.rank is not None else None
-        return f"<KerasTensor: shape={shape} dtype={self.dtype.name}{layer}>"
+        known = self.inferred_value
+        known = "" if known is None else f" inferred_value={known}"
+        return f"<KerasTensor: shape={shape} dtype={self.dtype.name}{known}{layer}>"
 
     def __str__(self):
         parts = [f"type_spec={self.type_spec!r}"]
+        if self.inferred_value is not None:
+            parts.append(f"inferred_value={self.inferred_value}")
         if self.name:
             parts.append(f"name='{self.name}'")
         if self.history:
@@ -98,55 +104,67 @@ class KerasTensor:
     __array_priority__ = 100
 
 
-_OPERATORS = {
-    "__add__": ("__operators__.add", lambda a, b: a + b),
-    "__radd__": ("__operators__.add", lambda a, b: b + a),
-    "__sub__": ("math.subtract", lambda a, b: a - b),
-    "__rsub__": ("math.subtract", lambda a, b: b - a),
-    "__mul__": ("math.multiply", lambda a, b: a * b),
-    "__rmul__": ("math.multiply", lambda a, b: b * a),
-    "__truediv__": ("math.truediv", lambda a, b: a / b),
-    "__rtruediv__": ("math.truediv", lambda a, b: b / a),
-    "__floordiv__": ("math.floordiv", lambda a, b: a // b),
-    "__mod__": ("math.floormod", lambda a, b: a % b),
-    "__pow__": ("math.pow", lambda a, b: a**b),
-    "__rpow__": ("math.pow", lambda a, b: b**a),
-    "__matmul__": ("linalg.matmul", lambda a, b: a @ b),
-    "__rmatmul__": ("linalg.matmul", lambda a, b: b @ a),
-    "__lt__": ("math.less", lambda a, b: a < b),
-    "__le__": ("math.less_equal", lambda a, b: a <= b),
-    "__gt__": ("math.greater", lambda a, b: a > b),
-    "__ge__": ("math.greater_equal", lambda a, b: a >= b),
-    "__neg__": ("math.negative", lambda a: -a),
-    "__abs__": ("math.abs", abs),
-}
-_Slice = collections.namedtuple("_Slice", ["start", "stop", "step"])
+# Operators and the functions that they are: of truth values and of integers, where these
+# differ. Those that end in "r" have a reflected method.
+_OPERATORS = """
+add __operators__.add r
+sub math.subtract r
+mul math.multiply r
+truediv math.truediv r
+floordiv compat.v1.floor_div r
+mod math.floormod r
+pow math.pow r
+matmul linalg.matmul r
+and math.logical_and bitwise.bitwise_and r
+or math.logical_or bitwise.bitwise_or r
+xor math.logical_xor bitwise.bitwise_xor r
+lt math.less
+le math.less_equal
+gt math.greater
+ge math.greater_equal
+neg math.negative
+abs math.abs
+invert math.logical_not bitwise.invert
+"""
 
 
-def _parts(key):
-    """A key in which KerasTensors are found: slices as tuples."""
-    if isinstance(key, tuple):
-        return tuple(_parts(k) for k in key)
-    return _Slice(key.start, key.stop, key.step) if isinstance(key, slice) else key
+def _operator(symbol, of_integers=None, is_reflected=False):
+    def method(self, *others):
+        operands = [self, *others]
+        if is_reflected:
+            is_float = type(others[0]) is int and self.dtype.is_floating
+            operands = [float(others[0]) if is_float else others[0], self]
+        is_bitwise = of_integers and self.dtype != tf.bool
+        name = of_integers if is_bitwise else symbol
+        return late.keras_layer_of(name, operands, {"name": None})
+
+    return method
 
 
-def _key(parts):
-    if isinstance(parts, _Slice):
-        return slice(*parts)
-    return tuple(_key(p) for p in parts) if isinstance(parts, tuple) else parts
+for _line in _OPERATORS.strip().split("\n"):
+    _name, *_symbols = _line.split()
+    _has_reflected = _symbols[-1] == "r"
+    if _has_reflected:
+        _symbols.pop()
+        _method = _operator(*_symbols, is_reflected=True)
+        setattr(KerasTensor, f"__r{_name}__", _method)
+    setattr(KerasTensor, f"__{_name}__", _operator(*_symbols))
 
 
 def _item(self, key):
-    name, function = "__operators__.getitem", lambda a, parts: a[_key(parts)]
-    return dispatch.as_layer(name, function, (self, _parts(key)), {})
+    spec = _spec_of(key)
+    return late.keras_layer_of("__operators__.getitem", (self, spec), {})
 
 
-def _operator(name, function):
-    return lambda self, *others: dispatch.as_layer(name, function, (self, *others), {})
+def _spec_of(key):
+    """The slice_spec of what stands in the brackets: slices are dicts."""
+    if isinstance(key, tuple):
+        return tuple(_spec_of(part) for part in key)
+    if isinstance(key, slice):
+        return {"start": key.start, "stop": key.stop, "step": key.step}
+    return key
 
 
-for _method, (_name, _function) in _OPERATORS.items():
-    setattr(KerasTensor, _method, _operator(_name, _function))
 KerasTensor.__getitem__ = _item
 
 

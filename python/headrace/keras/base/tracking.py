@@ -8,6 +8,8 @@ from headrace.context import late
 from headrace.context.properties import read_only
 from headrace.framework import data_structures
 from headrace.framework.trackable import _PLAIN, node_of
+from headrace.keras.base.call_context import context
+from headrace.keras.base.keras_tensor import KerasTensor
 from headrace.keras.classes import OfConstructor
 
 _losing = weakref.WeakSet()  # layers that hold losses of a call
@@ -22,6 +24,7 @@ class State:
         self.names = []  # of those that add_weight made, for checkpoints
         self.parts = []  # layers, modules and containers, in order of assignment
         self.metrics = []
+        self.api = None  # what SavedModels hold these by
         self.call_losses = []  # tensors of add_loss
         self.loss_functions = []  # callables
         self.inbound = []  # nodes of functional graphs
@@ -142,6 +145,17 @@ class Tracking(tf.Module):
         known = {n for n, _ in items}
         return items + [i for i in self._keras.names if i[0] not in known]
 
+    def _model_children(self):
+        """What SavedModels have of it and checkpoints have not: metrics of its calls, where
+        tf_keras looks for them."""
+        if not self._keras.metrics:
+            return {}
+        found = self._keras.api
+        if found is None or len(found.layer_metrics) != len(self._keras.metrics):
+            found = self._keras.api = tf.__internal__.tracking.AutoTrackable()
+            found.layer_metrics = {m.name: m for m in self._keras.metrics}
+        return {"keras_api": found}
+
     # --- what is below ---
 
     def _modules(self):
@@ -238,16 +252,32 @@ class Tracking(tf.Module):
     # --- losses and metrics ---
 
     def add_loss(self, losses, **kwargs):
-        """Adds scalars (inside call) or callables that give them."""
+        """Adds scalars (inside call) or callables that give them; to a functional model
+        KerasTensors, too, which are computed in each of its calls.
+
+        ValueError for other values outside of a call.
+        """
         kwargs.pop("inputs", None)
         if kwargs:
-            raise TypeError(f"Unknown keyword arguments: {list(kwargs)}")
+            raise TypeError(f"Unknown keyword arguments: {kwargs.keys()}")
         for loss in tf.nest.flatten(losses):
             if callable(loss):
                 self._keras.loss_functions.append(loss)
+            elif isinstance(loss, KerasTensor):
+                self._add_keras_loss(loss)
             elif loss is not None:
+                if not (context.names or isinstance(loss, _headrace.SymbolicTensor)):
+                    raise ValueError(
+                        "Expected a symbolic Tensors or a callable for the loss value. "
+                        "Please wrap your loss computation in a zero argument `lambda`."
+                    )
                 self._keras.call_losses.append(tf.convert_to_tensor(loss))
                 _losing.add(self)
+
+    def _add_keras_loss(self, loss):
+        """A loss of a model that is being described, of which a layer knows nothing:
+        training says so."""
+        self._keras.loss_functions.append(lambda: loss)
 
     def _clear_losses(self):
         if _losing:
@@ -280,14 +310,25 @@ class Tracking(tf.Module):
     _own_metrics = read_only("_keras.metrics")
 
     def add_metric(self, value, name=None, **kwargs):
-        """Keeps the mean of a tensor as a metric of that name."""
-        if kwargs.pop("aggregation", "mean") not in (None, "mean") or kwargs:
-            raise TypeError(f"Unknown keyword arguments: {list(kwargs)}")
+        """Keeps the mean of a tensor as a metric of that name; in a functional model also
+        of a KerasTensor, which is computed in each of its calls.
+
+        `aggregation`, "mean" or None, is kept in configurations. ValueError for a layer
+        that gets a KerasTensor.
+        """
+        aggregation = kwargs.pop("aggregation", None)
+        if kwargs:
+            raise TypeError(
+                f"Unknown keyword arguments: {kwargs.keys()}. Expected `aggregation`."
+            )
         if name is None:
             raise ValueError(
                 "Please provide a name for your metric like "
                 "`self.add_metric(tf.reduce_sum(inputs), name='mean_activation')`"
             )
+        if isinstance(value, KerasTensor):
+            self._add_keras_metric(value, name, aggregation)
+            return
         state = self._keras
         found = next((m for m in state.metrics if m.name == name), None)
         if found is None:
@@ -295,3 +336,9 @@ class Tracking(tf.Module):
                 found = late.Mean(name=name)
             state.metrics.append(found)
         found.update_state(value)
+
+    def _add_keras_metric(self, value, name, aggregation):
+        raise ValueError(
+            f"{self._name} cannot keep {value!r} as the metric {name}: KerasTensors are "
+            "for `add_metric` of a functional model"
+        )

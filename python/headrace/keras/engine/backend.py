@@ -21,9 +21,14 @@ def placeholder(
     dtype = tf.as_dtype(dtype or tf.keras.backend.floatx())
     if shape is None and ndim is not None:
         shape = (None,) * ndim
+    if tf.executing_eagerly() and (sparse or ragged):
+        return input_layer.Input(
+            batch_shape=shape, dtype=dtype, name=name, sparse=sparse, ragged=ragged
+        )
     if sparse or ragged:
         raise NotImplementedError(
-            "keras.backend.placeholder: sparse and ragged values are not supported"
+            "keras.backend.placeholder: sparse and ragged values of graphs are not "
+            "supported: use tf.compat.v1.sparse_placeholder or ragged.placeholder"
         )
     if tf.executing_eagerly():
         spec = tf.TensorSpec(shape, dtype, name)

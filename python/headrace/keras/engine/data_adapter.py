@@ -41,11 +41,17 @@ def is_iterable_source(x):
     """Datasets, generators and sequences, which hold x, y and weights together."""
     if isinstance(x, (tf.Tensor, np.ndarray, list, tuple, dict)):
         return False
-    if isinstance(x, tf.experimental.ExtensionType):
+    if _is_composite(x):
         return False
     if isinstance(x, DatasetCreator):
         return True
     return hasattr(x, "element_spec") or hasattr(x, "__next__") or is_sequence(x)
+
+
+def _is_composite(x):
+    """Whether x is a value of several tensors with rows, such as a ragged one."""
+    is_one = getattr(type(x), "_is_composite_tensor", False)
+    return is_one and not hasattr(x, "element_spec")  # as datasets are
 
 
 def is_sequence(x):
@@ -63,7 +69,7 @@ def _tensor(x, view=False):
 
     With `view` it sees the array's memory: for what is only copied from.
     """
-    if isinstance(x, tf.Tensor):
+    if isinstance(x, tf.Tensor) or _is_composite(x):
         return x
     if isinstance(x, tf.Variable):
         return x.read_value()
@@ -307,7 +313,7 @@ def source(
         return IterableSource(x, steps, shuffle, weigh)
     if x is None:
         raise ValueError("fit, evaluate and predict need data: x is None")
-    if any(isinstance(part, tf.experimental.ExtensionType) for part in _leaves(x, y)):
+    if any(map(_is_composite, _leaves(x, y))):
         parts = pack_x_y_sample_weight(x, *map(_tensors, (y, sample_weight)))
         return _source_of_rows(parts, batch_size, steps, shuffle, weigh)
     if weigh is not None:
@@ -320,7 +326,7 @@ def _leaves(*structures):
 
 
 def _source_of_rows(parts, batch_size, steps, shuffle, weigh):
-    """Batches of extension types, which datasets know how to cut into rows."""
+    """Batches of sparse, ragged and extension types, which datasets know how to cut into rows."""
     rows = tf.data.Dataset.from_tensor_slices(parts)
     if shuffle:
         rows = rows.shuffle(int(rows.cardinality()))

@@ -24,7 +24,7 @@ def specs_of(model):
     if declared is not None:
         names = iter(model.input_names)
         return tf.nest.map_structure(
-            lambda x: tf.TensorSpec(x.shape, x.dtype, next(names)), declared.inputs
+            lambda x: _named_spec(x, next(names)), declared.inputs
         )
     seen = getattr(model._keras, "seen_inputs", None)
     if seen is None:
@@ -37,6 +37,12 @@ def specs_of(model):
         names = sorted(seen)
     named = [tf.TensorSpec(s.shape, s.dtype, n) for s, n in zip(leaves, names)]
     return tf.nest.pack_sequence_as(seen, named)
+
+
+def _named_spec(x, name):
+    if isinstance(x.type_spec, tf.TensorSpec):
+        return tf.TensorSpec(x.shape, x.dtype, name)
+    return x.type_spec
 
 
 def _call_of(model, specs):

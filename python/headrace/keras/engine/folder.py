@@ -10,6 +10,7 @@ from headrace import _protos
 from headrace.framework.settings import logging
 from headrace.framework.trackable import node_of, other_node, owner_of
 from headrace.keras import serialization
+from headrace.keras.base.tracking import Tracking
 from headrace.keras.engine import export, hdf5, hdf5_file, objects, whole_config
 
 _METADATA = "keras_metadata.pb"
@@ -35,7 +36,7 @@ def write(
             f"Model {model.name} cannot be saved because the input shape is not "
             "available: call it, or build it from inputs, first."
         )
-    with _listing(model):
+    with _listing(model), _with_metrics(model):
         tf.saved_model.save(model, path, signatures=signatures, options=options)
     told = _metadata_of(model)
     if told is None:
@@ -50,6 +51,21 @@ def write(
         node.version.producer, node.version.min_consumer = 2, 1
     with open(os.path.join(path, _METADATA), "wb") as f:
         f.write(saved.SerializeToString())
+
+
+@contextlib.contextmanager
+def _with_metrics(model):
+    """Within, the values of metrics of layers' calls are saved, too."""
+    held = []
+    try:
+        for layer in model._flatten_layers():
+            for name, child in Tracking._model_children(layer).items():
+                node_of(layer).attach(name, node_of(child))
+                held.append((layer, name))
+        yield
+    finally:
+        for layer, name in held:
+            node_of(layer).detach(name)
 
 
 @contextlib.contextmanager
@@ -89,9 +105,24 @@ def _nodes(model, path):
             owner = None if node is None else owner_of(node)
             if child.node_id not in found and _is_told_of(owner):
                 found[child.node_id] = (f"{place}.{child.local_name}", owner)
-                if isinstance(owner, tf.keras.Model):  # other layers make their parts
-                    queue.append(child.node_id)
+                queue.append(child.node_id)
+        if isinstance(thing, tf.keras.layers.Layer):
+            for child, metric in _metrics_of(thing, nodes, number):
+                found[child] = (
+                    f"{place}.keras_api.layer_metrics.{metric.name}",
+                    metric,
+                )
     return [(n, *found[n]) for n in sorted(found)]
+
+
+def _metrics_of(thing, nodes, number):
+    """(number, metric) of the metrics of a layer's calls."""
+    for name in ("keras_api", "layer_metrics"):
+        number = {c.local_name: c.node_id for c in nodes[number].children}.get(name)
+        if number is None:
+            return []
+    numbers = {c.local_name: c.node_id for c in nodes[number].children}
+    return [(numbers[m.name], m) for m in thing._keras.metrics]
 
 
 def _shapes(shapes):

@@ -4,7 +4,7 @@ from headrace import _api as tf
 from headrace.context.properties import read_only
 from headrace.framework.trackable import node_of
 from headrace.keras import serialization, settings
-from headrace.keras.base import dispatch, functional_call
+from headrace.keras.base import dispatch, functional_call, op_layer
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.base.keras_tensor import KerasTensor
 from headrace.keras.engine import model_config
@@ -36,9 +36,10 @@ class Functional(Model):
         if isinstance(inputs, list) and len(inputs) == 1:
             inputs = inputs[0]
         state = self._keras
+        gone = self._network.beside if self._network else []
         state.network = network = GraphNetwork(inputs, outputs)
         state.parts = list(network.layers) + [
-            p for p in state.parts if not any(p is x for x in network.layers)
+            p for p in state.parts if not any(p is x for x in network.layers + gone)
         ]
         self.built = True
         self._attach_layers()
@@ -57,6 +58,26 @@ class Functional(Model):
                 node.attach(f"layer_with_weights-{with_weights}", node_of(layer))
                 with_weights += 1
             node.attach(f"layer-{i}", node_of(layer))
+
+    def _run_beside(self, tensor):
+        """Makes a tensor of a loss or metric a part of every call."""
+        self._network.add(tensor)
+        parts = self._keras.parts
+        parts += [x for x in self._network.beside if not any(x is p for p in parts)]
+        self._attach_layers()
+
+    def _add_keras_loss(self, loss):
+        if self._network is None:
+            super()._add_keras_loss(loss)
+        else:
+            self._run_beside(op_layer.AddLoss(unconditional=False)(loss))
+
+    def _add_keras_metric(self, value, name, aggregation):
+        if self._network is None:
+            super()._add_keras_metric(value, name, aggregation)
+        else:
+            layer = op_layer.AddMetric(aggregation or "mean", name)
+            self._run_beside(layer(value))
 
     def _check_savable(self):
         """Before saving: layers may have got weights since."""
@@ -192,8 +213,10 @@ class Functional(Model):
         with serialization.CustomObjectScope(custom_objects or {}):
             if not model_config.is_functional(config):
                 return cls(**config)
-            inputs, outputs = model_config.rebuild(config)
+            rebuilder, inputs, outputs = model_config.rebuild(config)
             made = cls(inputs=inputs, outputs=outputs, name=config.get("name"))
+            for tensor in rebuilder.beside(made.layers):
+                made._run_beside(tensor)
             made.trainable = config.get("trainable", True)
             return made
 
@@ -205,6 +228,8 @@ def _conform(x, declared):
     if not isinstance(x, tf.Tensor):
         if isinstance(x, tf.experimental.ExtensionType):
             return x
+        if getattr(type(x), "_is_composite_tensor", False):
+            return x if x.dtype == declared.dtype else tf.cast(x, declared.dtype)
         x = tf.convert_to_tensor(x)
     if x.dtype != declared.dtype and not (
         x.dtype == tf.string or declared.dtype == tf.string

@@ -4,12 +4,20 @@ from headrace import _api as tf
 from headrace.keras.base.keras_tensor import KerasTensor
 
 
+class _Register:
+    """Stands for a value in the arguments of a call."""
+
+    def __init__(self, place):
+        self.place = place
+
+
 class GraphNetwork:
     """The nodes between inputs and outputs.
 
     Attributes:
       layers: by distance from the outputs, farthest first, as upstream.
       nodes: in the order in which they run.
+      beside: the layers that run for no output: those of losses and metrics.
     """
 
     def __init__(self, inputs, outputs):
@@ -28,9 +36,13 @@ class GraphNetwork:
                 "The list of inputs passed to the model contains the same input multiple "
                 f"times. All inputs should only appear once. Received inputs={inputs}"
             )
+        self.beside = []
         self._visit_all()
         self._order()
         self._plan()
+        self._check_names()
+
+    def _check_names(self):
         names = [layer.name for layer in self.layers]
         for name in names:
             if names.count(name) != 1:
@@ -106,21 +118,40 @@ class GraphNetwork:
             if len(node.args) == 1 and not node.kwargs:
                 if isinstance(node.args[0], KerasTensor):
                     single = register(node.args[0])
+            taken = node.mapped(lambda x: _Register(register(x)))
             out = [register(x) for x in tf.nest.flatten(node.outputs)]
-            self.steps.append((node, single, out))
+            self.steps.append((node.layer, single, taken, out))
         self.results = [register(x) for x in self.flat_outputs]
-        self.registers = registers
+        self.count = len(registers)
+
+    def add(self, tensor):
+        """From now on makes `tensor`, too, whenever it runs.
+
+        ValueError where it is not computed from the inputs.
+        """
+        more = GraphNetwork(self.inputs, tensor)
+        nodes, layers = set(map(id, self.nodes)), set(map(id, self.layers))
+        self.nodes += [n for n in more.nodes if id(n) not in nodes]
+        added = [x for x in more.layers if id(x) not in layers]
+        self.layers += added
+        self.beside += added
+        self._check_names()
+        self._plan()
 
     def run(self, flat_inputs):
         """The outputs, in their structure, of tensors in place of the inputs."""
-        values = [None] * len(self.registers)
+        values = [None] * self.count
         values[: len(flat_inputs)] = flat_inputs
-        for node, single, out in self.steps:
+
+        def filled(x):
+            return values[x.place] if isinstance(x, _Register) else x
+
+        for layer, single, taken, out in self.steps:
             if single is not None:
-                result = node.layer(values[single])
+                result = layer(values[single])
             else:
-                args, kwargs = node.mapped(lambda x: values[self.registers[id(x)]])
-                result = node.layer(*args, **kwargs)
+                args, kwargs = tf.nest.map_structure(filled, taken)
+                result = layer(*args, **kwargs)
             if len(out) == 1 and isinstance(result, tf.Tensor):
                 values[out[0]] = result
             else:

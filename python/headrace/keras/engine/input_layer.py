@@ -27,8 +27,11 @@ class InputLayer(Layer):
         optional=False,
         **kwargs,
     ):
-        given = {"input_tensor": input_tensor, "sparse": sparse, "ragged": ragged}
-        given["optional"] = optional
+        if sparse and ragged:
+            raise ValueError(
+                "Cannot set both `sparse` and `ragged` to `True` in a Keras `Input`."
+            )
+        given = {"input_tensor": input_tensor, "optional": optional}
         for key, value in given.items():
             if value:
                 raise NotImplementedError(f"InputLayer: {key} is not supported")
@@ -50,19 +53,25 @@ class InputLayer(Layer):
         super().__init__(dtype=dtype or settings.floatx(), name=name)
         self._keras.batch_input_shape = None if shape is None else tuple(shape)
         self.built = True
-        self.sparse = self.ragged = False
+        if sparse:
+            type_spec = tf.SparseTensorSpec(shape, self.dtype)
+        elif ragged:
+            last = max((i for i, n in enumerate(shape) if i and n is None), default=0)
+            type_spec = tf.RaggedTensorSpec(shape, self.dtype, ragged_rank=last)
+        self.sparse = isinstance(type_spec, tf.SparseTensorSpec)
+        self.ragged = isinstance(type_spec, tf.RaggedTensorSpec)
         made = KerasTensor(shape, self.dtype, name=name)
-        if isinstance(type_spec, tf.experimental.ExtensionTypeSpec):
+        if not isinstance(type_spec, tf.TensorSpec | None):
             made = KerasTensor.of_spec(type_spec, name)
         Node(self, (), {}, made)
 
     def get_config(self):
-        """A dict of shape, dtype and name; sparse and ragged are always False."""
+        """A dict of shape, dtype, name and whether it is sparse or ragged."""
         return {
             "batch_input_shape": self._keras.batch_input_shape,
             "dtype": self.dtype,
-            "sparse": False,
-            "ragged": False,
+            "sparse": self.sparse,
+            "ragged": self.ragged,
             "name": self.name,
         }
 

@@ -1,7 +1,12 @@
 """Functional models as configurations, and back."""
 
+import inspect
+
+import numpy as np
+
 from headrace import _api as tf
 from headrace.keras import serialization
+from headrace.keras.base import op_layer
 from headrace.keras.base.keras_tensor import KerasTensor
 from headrace.keras.layer import registry
 
@@ -10,6 +15,7 @@ def _layer_rows(model):
     """(layer, its nodes in the model, in order)."""
     network = model._network
     inside = {id(node) for node in network.nodes}
+    inside |= {id(x.node) for x in network.flat_inputs}  # also where nothing needs them
     return [
         (layer, [n for n in layer.inbound_nodes if id(n) in inside])
         for layer in network.layers
@@ -48,24 +54,48 @@ def _references(tensors, reference):
 
 
 def _call(node, reference):
-    """One call: [[layer, node, tensor, kwargs], …] of its first argument."""
+    """One call: its first argument's structure of [layer, node, tensor, kwargs], or of
+    ["_CONSTANT_VALUE", -1, value, kwargs]; in kwargs tensors are [layer, node, tensor]."""
 
     def plain(x):
-        return ["_KERAS_TENSOR", *reference(x)] if isinstance(x, KerasTensor) else x
+        if isinstance(x, KerasTensor):
+            return reference(x)
+        return _as_lists(x)
 
-    kwargs = {k: tf.nest.map_structure(plain, v) for k, v in node.kwargs.items()}
-    if len(node.args) != 1:
-        raise NotImplementedError(
-            f"The configuration of a call of {node.layer.name} with several positional "
-            "arguments is not supported"
-        )
+    names = list(inspect.signature(node.layer.call).parameters)
+    given = {**dict(zip(names[1:], node.args[1:])), **node.kwargs}
+    kwargs = {k: tf.nest.map_structure(plain, v) for k, v in given.items()}
+
+    def row(x):
+        if isinstance(x, KerasTensor):
+            return [*reference(x), kwargs]
+        return ["_CONSTANT_VALUE", -1, _as_lists(x), kwargs]
+
     first = node.args[0]
-    tensors = list(first) if isinstance(first, (list, tuple)) else [first]
-    return [[*reference(x), kwargs if i == 0 else {}] for i, x in enumerate(tensors)]
+    if isinstance(node.layer, op_layer.TFOpLambda) or isinstance(first, dict):
+        return tf.nest.map_structure(row, first)
+    return [row(x) for x in tf.nest.flatten(first)]
+
+
+def _as_lists(x):
+    """Arrays and tensors as lists, all else as it is."""
+    if isinstance(x, tf.Tensor):
+        x = x.numpy()
+    return x.tolist() if isinstance(x, (np.ndarray, np.generic)) else x
 
 
 def is_functional(config):
     return all(k in config for k in ("layers", "input_layers", "output_layers"))
+
+
+def _is_reference(value):
+    """Whether a value of a call is a tensor, or a constant, and what goes with it."""
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) in (3, 4)
+        and isinstance(value[0], str)
+        and all(isinstance(x, int) for x in value[1 : 2 if value[1] == -1 else 3])
+    )
 
 
 class _Rebuilder:
@@ -87,11 +117,30 @@ class _Rebuilder:
             self._tensors[name, place, i] = x
 
     def _argument(self, value):
-        if isinstance(value, list) and value and value[0] == "_KERAS_TENSOR":
-            return self._tensors[tuple(value[1:])]
-        if isinstance(value, list):
-            return [self._argument(v) for v in value]
+        """A value with its tensors: KeyError where one is not made yet."""
+        if _is_reference(value) and value[0] == "_CONSTANT_VALUE":
+            return value[2]
+        if _is_reference(value) and value[0] in self.layers:
+            return self._tensors[tuple(value[:3])]
+        if isinstance(value, dict):
+            return {k: self._argument(v) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            if value and value[0] == "_KERAS_TENSOR":  # as we wrote them once
+                return self._tensors[tuple(value[1:])]
+            return type(value)(self._argument(v) for v in value)
         return value
+
+    def _arguments(self, name, call):
+        """(the first argument, the others by name) of a call."""
+        first = self._argument(call)
+        is_list = isinstance(call, list) and not _is_reference(call)
+        keeps = isinstance(self.layers[name], op_layer.TFOpLambda)
+        if is_list and len(first) == 1 and not keeps:
+            first = first[0]
+        row = call
+        while row and not _is_reference(row):
+            row = next(iter(row.values())) if isinstance(row, dict) else row[0]
+        return first, self._argument(row[3] if len(row) == 4 else {})
 
     def run(self):
         waiting = self.calls
@@ -99,17 +148,20 @@ class _Rebuilder:
             left = []
             for name, place, call in waiting:
                 try:
-                    inputs = [self._tensors[tuple(row[:3])] for row in call]
-                    kwargs = {k: self._argument(v) for k, v in call[0][3].items()}
+                    first, kwargs = self._arguments(name, call)
                 except KeyError:
                     left.append((name, place, call))
                     continue
-                given = inputs[0] if len(inputs) == 1 else inputs
-                self._keep(name, place, self.layers[name](given, **kwargs))
+                self._keep(name, place, self.layers[name](first, **kwargs))
             if len(left) == len(waiting):
                 names = sorted({name for name, _, _ in left})
                 raise ValueError(f"The inputs of layers {names} are not in the config")
             waiting = left
+
+    def beside(self, layers):
+        """The tensors that other layers than these make."""
+        inside = {layer.name for layer in layers}
+        return [x for (name, _, _), x in self._tensors.items() if name not in inside]
 
     def found(self, references):
         """The tensors of input_layers or output_layers, in their structure."""
@@ -120,11 +172,11 @@ class _Rebuilder:
 
 
 def rebuild(config):
-    """(inputs, outputs) of a functional model's configuration."""
+    """(what made them, inputs, outputs) of a functional model's configuration."""
     rebuilder = _Rebuilder(config)
     rebuilder.run()
     inputs = rebuilder.found(config["input_layers"])
-    return inputs, rebuilder.found(config["output_layers"])
+    return rebuilder, inputs, rebuilder.found(config["output_layers"])
 
 
 def clone_model(model, input_tensors=None, clone_function=None):

@@ -8,6 +8,8 @@ from headrace.keras import serialization
 # Where the classes of a configuration's "module" are known by name.
 _ROOMS = {
     "tf_keras.src.engine.functional": "keras.layer.registry",
+    "tf_keras.src.engine.base_layer": "keras.layer.registry",
+    "tf_keras.src.layers.core.tf_op_layer": "keras.layer.registry",
     "keras": "keras.layer.registry",
     "keras.experimental": "keras.premade.linear",
     "keras.layers": "keras.layer.registry",

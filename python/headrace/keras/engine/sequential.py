@@ -142,7 +142,7 @@ class Sequential(functional.Functional):
         """A list of the layers, first to last, without the InputLayer."""
         stack = self._keras.stack
         first = stack[1:] if stack and isinstance(stack[0], InputLayer) else stack
-        return list(first)
+        return list(first) + (self._network.beside if self._network else [])
 
     # --- building ---
 
@@ -254,6 +254,11 @@ class Sequential(functional.Functional):
 
     def get_config(self):
         """The name, the layers' configs and the shape that the model was built for."""
+        if self._network is not None and self._network.beside:
+            raise NotImplementedError(
+                f"The configuration of {self.name}, a Sequential model with losses or "
+                "metrics of KerasTensors, is not supported: use a functional model"
+            )
         layers = [serialization.serialize(x) for x in self._keras.stack]
         config = {"name": self.name, "layers": copy.deepcopy(layers)}
         shape = self._keras.seen_shape

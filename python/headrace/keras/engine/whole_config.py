@@ -55,6 +55,8 @@ def jsonable(value):
     """What json.dumps makes of values that are not JSON's."""
     if isinstance(value, tf.TensorShape):
         return value.as_list()
+    if value is Ellipsis:
+        return {"class_name": "__ellipsis__"}
     if isinstance(value, tf.DType):
         return value.name
     if hasattr(value, "numpy"):

@@ -17,6 +17,7 @@ def _fresh(option):
     return option
 
 
+_SHAPES = ("query_shape", "key_shape", "value_shape")
 _HIDDEN = ("num_heads", "key_dim", "value_dim", "dropout", "use_bias", "attention_axes")
 
 
@@ -41,6 +42,7 @@ class MultiHeadAttention(Layer):
             self._attention_axes = given
         self._value_dim = self._value_dim or self._key_dim
         self._query_dense = None
+        self._keras.built_for = dict.fromkeys(_SHAPES)
 
     _keras_3_names = {
         f"_{part}_dense": f"{part}_dense"
@@ -127,6 +129,8 @@ class MultiHeadAttention(Layer):
                 )
         if self._query_dense is None:
             self._make(query.shape.as_list())
+            shapes = [x.shape.as_list() for x in (query, key, value)]
+            self._keras.built_for = dict(zip(_SHAPES, shapes))
         mask = self._mask(query, value, key, attention_mask, use_causal_mask)
         q = self._query_dense(query)
         k = self._key_dense(key)
@@ -138,10 +142,21 @@ class MultiHeadAttention(Layer):
         return (out, scores) if return_attention_scores else out
 
     def get_config(self):
-        """A dict of the arguments; softmax_robust_masking where it is true."""
+        """A dict of the arguments, softmax_robust_masking where it is true, and the
+        shapes of the first call, None before it."""
         config = super().get_config()
         more = {"softmax_robust_masking": True} if self.softmax_robust_masking else {}
-        return {**config, **more}
+        return {**config, **more, **self._keras.built_for}
+
+    @classmethod
+    def from_config(cls, config):
+        """A new layer, without weights, which are made for the shapes of its first
+        call."""
+        config = dict(config)
+        shapes = {name: config.pop(name, None) for name in _SHAPES}
+        made = super().from_config(config)
+        made._keras.built_for = shapes
+        return made
 
     def _shares(self, scores, mask):
         """How much of each key a query sees: softmax over the axes of keys."""

@@ -52,8 +52,10 @@ class Dense(Weighted, Layer):
 
     def call(self, inputs):
         """activation(inputs @ kernel + bias) over the last axis: [..., n] to [...,
-        units].
+        units]; of a sparse matrix a dense one, of ragged rows ragged ones.
         """
+        if isinstance(inputs, tf.RaggedTensor):
+            return inputs.with_flat_values(self.call(inputs.flat_values))
         if inputs.dtype != self._computed:
             inputs = tf.cast(inputs, self._computed)
         out = times_kernel(inputs, self.kernel, self.units)

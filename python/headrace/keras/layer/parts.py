@@ -87,6 +87,9 @@ def times_kernel(inputs, kernel, size):
     if not isinstance(inputs, _headrace.Tensor):
         if isinstance(inputs, tf.experimental.ExtensionType):
             return tf.matmul(inputs, kernel)  # as its type says
+        if isinstance(inputs, tf.SparseTensor):
+            out = tf.sparse.sparse_dense_matmul(inputs, kernel)
+            return shaped(out, [inputs.shape[0], size])
     rank = inputs.shape.rank
     if rank == 2 or rank is None:
         return _matmul(a=inputs, b=kernel)

@@ -127,12 +127,15 @@ class RNN(Layer):
         The output of the last step, [batch, units], or with return_sequences of all,
         [batch, time, units]; with return_state a list of it and the states. Where
         `mask`, [batch, time], is False, output and states are those of the step before.
+        Ragged inputs end where their rows do; ValueError for a mask of such.
         """
-        mask = tf.nest.flatten(mask)[0]
+        mask, lengths = tf.nest.flatten(mask)[0], None
+        if isinstance(inputs, tf.RaggedTensor):
+            inputs, mask, lengths = self._padded(inputs, mask)
         if not self.time_major:
             inputs = tf.nest.map_structure(self._swapped, inputs)
             mask = None if mask is None else tf.transpose(mask, [1, 0])
-        if self.go_backwards:
+        if self.go_backwards and lengths is None:
             inputs = tf.nest.map_structure(lambda x: tf.reverse(x, [0]), inputs)
             mask = None if mask is None else tf.reverse(mask, [0])
         if initial_state is None:
@@ -157,7 +160,25 @@ class RNN(Layer):
             out = every
             if not self.time_major:
                 out = tf.nest.map_structure(self._swapped, every)
+            if lengths is not None:
+                out = tf.RaggedTensor.from_tensor(out, lengths)
         return [out, *states] if self.return_state else out
+
+    def _padded(self, inputs, mask):
+        """(rows of one length in the order of the steps, what of them is true, lengths)."""
+        if mask is not None:
+            raise ValueError(
+                f"The mask that was passed in was {mask}, which cannot be applied to "
+                "RaggedTensor inputs. Please make sure that there is no mask injected by "
+                "upstream layers."
+            )
+        if self.time_major:
+            raise ValueError(f"{self.name}: ragged inputs have the batch first")
+        lengths = inputs.row_lengths()
+        rows = inputs.to_tensor()
+        if self.go_backwards:
+            rows = tf.reverse_sequence(rows, lengths, seq_axis=1)
+        return rows, tf.sequence_mask(lengths, tf.shape(rows)[1]), lengths
 
     @staticmethod
     def _swapped(x):
