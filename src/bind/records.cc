@@ -67,7 +67,7 @@ class FileTurns {
 
  private:
   bool remote_ = false;
-  Mutex mutex_;
+  Mutex mutex_;  // held for a turn, where the files are remote
 };
 
 class PyRecordWriter {
