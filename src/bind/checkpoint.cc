@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_join.h"
 #include "base/files/files.h"
-#include "bind/python/call_stops.h"
 #include "bind/python/status.h"
 #include "bind/python/unlocked.h"
 #include "bind/structured_value.h"
@@ -76,10 +75,10 @@ void WriteValues(const GraphValues& values, const std::string& prefix,
                  int64_t max_shard_bytes) {
   // Before the GIL goes: a path that names no file system raises.
   const LocatedPath place(prefix);
-  RaiseUnlessOk(CallWithoutGil([&] {
+  RunUnlocked([&] {
     return values.Write(place.fs, place.local,
                         {.max_shard_bytes = max_shard_bytes});
-  }));
+  });
 }
 
 // Shards that hold the object graph too, as a piece.
@@ -91,11 +90,11 @@ void WritePieces(const std::string& prefix,
     pieces.emplace_back();
     for (const PyPiece& piece : shard) pieces.back().push_back(ToPiece(piece));
   }
-  RaiseUnlessOk(CallWithoutGil([&]() -> Status {
+  RunUnlocked([&]() -> Status {
     HR_RETURN_IF_ERROR(PrepareFolder(place.fs, place.local));
     // On the disk before the caller records the checkpoint as complete.
     return WriteShards(place.fs, place.local, pieces, "", /*sync=*/true);
-  }));
+  });
 }
 
 nb::object ValueToPython(const Tensor& t) {

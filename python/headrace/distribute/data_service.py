@@ -14,7 +14,7 @@ from headrace.data.dataset import Dataset, as_int, made
 from headrace.data.functions import DatasetFunction, flat
 from headrace.data.options import ExternalStatePolicy
 from headrace.framework import conversion, dtypes
-from headrace.framework.support import protos
+from headrace.framework.support import protos, signatures
 
 
 class ShardingPolicy(enum.IntEnum):
@@ -210,17 +210,21 @@ def _read(policy, service, dataset_id, spec, job_name, target_workers, reads):
     return made("DataServiceDatasetV4", variant, spec, (), [like], name)
 
 
+_READS = signatures.from_text(
+    "consumer_index=None, num_consumers=None, max_outstanding_requests=None, "
+    "data_transfer_protocol=None"
+)
+
+
+@signatures.taking(_READS, before="compression")
 def distribute(
     processing_mode,
     service,
     job_name=None,
-    consumer_index=None,
-    num_consumers=None,
-    max_outstanding_requests=None,
-    data_transfer_protocol=None,
     compression="AUTO",
     cross_trainer_cache=None,
     target_workers="AUTO",
+    **reads,
 ):
     """For Dataset.apply: what comes before it is done by the workers of a data service.
 
@@ -248,17 +252,11 @@ def distribute(
     _check_compression(compression)
     if job_name is not None:
         _text(job_name, "job_name")
-    reads = {
-        "consumer_index": consumer_index,
-        "num_consumers": num_consumers,
-        "max_outstanding_requests": max_outstanding_requests,
-        "data_transfer_protocol": data_transfer_protocol,
-        "cross_trainer_cache": cross_trainer_cache,
-    }
+    reads["cross_trainer_cache"] = cross_trainer_cache
 
     def apply(dataset):
         dataset_id = register_dataset(service, dataset, compression)
-        _check_job(job_name, consumer_index, num_consumers)
+        _check_job(job_name, reads["consumer_index"], reads["num_consumers"])
         spec = dataset.element_spec
         return _read(policy, service, dataset_id, spec, job_name, target_workers, reads)
 
@@ -285,18 +283,16 @@ def _spec_at(service, dataset_id):
     )
 
 
+@signatures.taking(_READS, before="cross_trainer_cache")
 def from_dataset_id(
     processing_mode,
     service,
     dataset_id,
     element_spec=None,
     job_name=None,
-    consumer_index=None,
-    num_consumers=None,
-    max_outstanding_requests=None,
-    data_transfer_protocol=None,
     cross_trainer_cache=None,
     target_workers="AUTO",
+    **reads,
 ):
     """The elements of a dataset that somebody registered, as workers make them.
 
@@ -315,13 +311,7 @@ def from_dataset_id(
       errors.NotFoundError: where no dataset has that id.
     """
     policy = _policy(processing_mode)
-    _check_job(job_name, consumer_index, num_consumers)
+    _check_job(job_name, reads["consumer_index"], reads["num_consumers"])
     spec = _spec_at(service, dataset_id) if element_spec is None else element_spec
-    reads = {
-        "consumer_index": consumer_index,
-        "num_consumers": num_consumers,
-        "max_outstanding_requests": max_outstanding_requests,
-        "data_transfer_protocol": data_transfer_protocol,
-        "cross_trainer_cache": cross_trainer_cache,
-    }
+    reads["cross_trainer_cache"] = cross_trainer_cache
     return _read(policy, service, dataset_id, spec, job_name, target_workers, reads)

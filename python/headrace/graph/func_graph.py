@@ -43,6 +43,9 @@ class FuncGraph(Graph):
         for key, values in outer._collections.items():
             if not str(key).startswith("__"):  # what the outer graph alone has
                 self._collections[key] = list(values)
+        self._share_collections(outer)
+
+    def _share_collections(self, outer):
         for key in _OF_VARIABLES:
             self._collections[key] = outer.get_collection_ref(key)
 
@@ -52,8 +55,7 @@ class FuncGraph(Graph):
         self._named_variables = outer._named_variables
         self._scope_names_used = outer._scope_names_used
         self._variable_scope = outer._variable_scope
-        for key in _OF_VARIABLES:
-            self._collections[key] = outer.get_collection_ref(key)
+        self._share_collections(outer)
 
     is_control_flow_graph = read_only(
         "is_branch", "Whether it is the body of a branch or loop."

@@ -91,11 +91,8 @@ class ClusterSessionCore {
     for (const auto& [name, tensor] : request.feeds) setup.add_feed(name);
     for (const std::string& name : request.fetches) setup.add_fetch(name);
     for (const std::string& name : request.targets) setup.add_target(name);
-    std::string run;
-    RunUnlocked([&]() -> Status {
-      HR_ASSIGN_OR_RETURN(run, session_->SetUpPartialRun(setup));
-      return OkStatus();
-    });
+    const std::string run =
+        RunUnlocked([&] { return session_->SetUpPartialRun(setup); });
     return run;
   }
 
@@ -110,11 +107,8 @@ class ClusterSessionCore {
 
   // (name, type, bytes, incarnation) of each device.
   nb::list Devices() {
-    tensorflow::ListDevicesResponse response;
-    RunUnlocked([&]() -> Status {
-      HR_ASSIGN_OR_RETURN(response, session_->ListDevices());
-      return OkStatus();
-    });
+    const tensorflow::ListDevicesResponse response =
+        RunUnlocked([&] { return session_->ListDevices(); });
     nb::list out;
     const auto add = [&](const auto& devices) {
       for (const auto& d : devices) {
@@ -184,10 +178,7 @@ class ServerCore {
  public:
   explicit ServerCore(const nb::bytes& server_def) {
     const auto def = Parsed<tensorflow::ServerDef>(server_def);
-    RunUnlocked([&]() -> Status {
-      HR_ASSIGN_OR_RETURN(server_, distributed::NewServer(def));
-      return OkStatus();
-    });
+    server_ = RunUnlocked([&] { return distributed::NewServer(def); });
   }
 
   void Start() { server_->Start(); }

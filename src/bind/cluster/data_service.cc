@@ -58,13 +58,8 @@ std::unique_ptr<DispatchServerCore> MakeDispatchServer(
   SetTime(gc_interval, &options.gc_interval);
   SetTime(gc_timeout, &options.gc_timeout);
   SetTime(worker_timeout, &options.worker_timeout);
-  std::unique_ptr<DispatchServer> server;
-  RunUnlocked([&]() -> Status {
-    HR_ASSIGN_OR_RETURN(server,
-                        NewDispatchServer(protocol, port, std::move(options)));
-    return OkStatus();
-  });
-  return std::make_unique<DispatchServerCore>(std::move(server));
+  return std::make_unique<DispatchServerCore>(RunUnlocked(
+      [&] { return NewDispatchServer(protocol, port, std::move(options)); }));
 }
 
 std::unique_ptr<WorkerServerCore> MakeWorkerServer(
@@ -75,13 +70,8 @@ std::unique_ptr<WorkerServerCore> MakeWorkerServer(
   options.address = address;
   SetTime(heartbeat, &options.heartbeat);
   SetTime(timeout, &options.dispatcher_timeout);
-  std::unique_ptr<WorkerServer> server;
-  RunUnlocked([&]() -> Status {
-    HR_ASSIGN_OR_RETURN(server,
-                        NewWorkerServer(protocol, port, std::move(options)));
-    return OkStatus();
-  });
-  return std::make_unique<WorkerServerCore>(std::move(server));
+  return std::make_unique<WorkerServerCore>(RunUnlocked(
+      [&] { return NewWorkerServer(protocol, port, std::move(options)); }));
 }
 
 int NumWorkers(DispatchServerCore& core) {
@@ -92,11 +82,8 @@ int NumWorkers(DispatchServerCore& core) {
 // (element_spec as a StructuredValue, cardinality) of a registered dataset.
 nb::tuple Describe(const std::string& protocol, const std::string& dispatcher,
                    const std::string& id) {
-  ServiceDataset dataset;
-  RunUnlocked([&]() -> Status {
-    HR_ASSIGN_OR_RETURN(dataset, DescribeDataset(protocol, dispatcher, id));
-    return OkStatus();
-  });
+  const ServiceDataset dataset =
+      RunUnlocked([&] { return DescribeDataset(protocol, dispatcher, id); });
   const std::string& spec = dataset.element_spec();
   return nb::make_tuple(nb::bytes(spec.data(), spec.size()),
                         dataset.cardinality());

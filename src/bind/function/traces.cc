@@ -6,9 +6,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "bind/python/call_stops.h"
 #include "bind/python/graph_object.h"
 #include "bind/python/python.h"
+#include "bind/python/unlocked.h"
 #include "function/retraces.h"
 #include "function/tracing_lock.h"
 
@@ -79,8 +79,7 @@ std::string ReasonOf(const std::vector<nb::tuple>& changes) {
 // Waits without the GIL; raises what ends the wait.
 void EnterTracing(TracingLock& lock) {
   if (lock.TryAcquire()) return;
-  const Status s = CallWithoutGil([&] { return lock.Acquire(); });
-  if (!s.ok()) ThrowStatus(s);
+  RunUnlocked([&] { return lock.Acquire(); });
 }
 
 int TraverseTraces(PyObject* self, visitproc visit, void* arg) {

@@ -140,7 +140,7 @@ class ShardDataset : public InputDataset {
   StringView kind() const override { return "Shard"; }
   int64_t Count() const override {
     const int64_t n = input().Cardinality();
-    if (shards_ < 0) return kUnknownCardinality;
+    if (shards_ == kShardHint) return kUnknownCardinality;
     return n < 0 ? n : n / shards_ + (index_ < n % shards_);
   }
 
@@ -207,13 +207,13 @@ class ShardDataset : public InputDataset {
 
  private:
   Status CheckFilled() const {
-    if (shards_ >= 0) return OkStatus();
+    if (shards_ != kShardHint) return OkStatus();
     return FailedPrecondition(
         "a shard whose numbers are left open (SHARD_HINT) is one of workers of "
         "the data service, under ShardingPolicy.HINT");
   }
 
-  const int64_t shards_, index_;  // -1 both: left open
+  const int64_t shards_, index_;  // kShardHint both: left open
   const bool require_non_empty_;
 };
 
@@ -230,8 +230,7 @@ Status MakeShard(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(const int64_t shards, IntInput(c, 1, "num_shards"));
   HR_ASSIGN_OR_RETURN(const int64_t index, IntInput(c, 2, "index"));
-  constexpr int64_t kLeftOpen = -1;  // tf.data.experimental.SHARD_HINT
-  const bool open = shards == kLeftOpen && index == kLeftOpen;
+  const bool open = shards == kShardHint && index == kShardHint;
   if (shards <= 0 && !open) {
     return InvalidArgument(
         "Number of shards must be greater than zero (currently num_shards = ",

@@ -10,6 +10,10 @@ namespace headrace {
 DatasetPtr ShardOf(DatasetPtr input, int64_t count, int64_t index,
                    bool of_files);
 
+// The count and index of a shard that a worker of the data service is to fill
+// in: tf.data.experimental.SHARD_HINT.
+inline constexpr int64_t kShardHint = -1;
+
 // How a worker's part of a dataset is found, as upstream numbers it.
 enum class AutoShard { kOff = -1, kAuto = 0, kFile = 1, kData = 2, kHint = 3 };
 

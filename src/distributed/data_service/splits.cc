@@ -1,15 +1,13 @@
 #include "distributed/data_service/splits.h"
 
 #include "base/mutex.h"
+#include "data/transform/shard.h"
 #include "function/dataset_writer.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
 namespace headrace::distributed::data_service {
 namespace {
-
-// tf.data.experimental.SHARD_HINT.
-constexpr int64_t kLeftOpen = -1;
 
 void Gather(const DatasetPtr& dataset, std::vector<DatasetPtr>* sources) {
   const std::vector<DatasetPtr> inputs = dataset->inputs();
@@ -122,7 +120,7 @@ bool IsLeftOpen(const tensorflow::NodeDef& n) {
   if (n.op() != "Const" || value == n.attr().end()) return false;
   const auto t = TensorFromProto(value->second.tensor());
   return t.ok() && t->dtype() == DType::kInt64 && t->num_elements() == 1 &&
-         *t->data<int64_t>() == kLeftOpen;
+         *t->data<int64_t>() == kShardHint;
 }
 
 // Puts a worker's numbers in place of those that are left open.

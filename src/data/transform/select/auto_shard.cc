@@ -92,8 +92,7 @@ StatusOr<DatasetPtr> AutoShardOf(DatasetPtr input, int64_t workers,
   if (index < 0 || index >= workers) {
     return InvalidArgument("index must be between 0 and ", workers - 1);
   }
-  // (A hint is a shard whose numbers are left open, which `Dataset.shard` does
-  // not make here: nothing is to be done.)
+  // (A hint is filled in by workers of the data service alone.)
   if (policy == AutoShard::kOff || policy == AutoShard::kHint) return input;
   const Dataset* other = SourceWithoutFiles(*input);
   if (policy == AutoShard::kFile && other != nullptr) {
