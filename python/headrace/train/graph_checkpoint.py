@@ -57,21 +57,24 @@ def _restore_nodes(variable, prefix, key):
 
 
 def own_tensors(owner):
-    """Called natively: {name: tensor} of an object's own values in the current graph,
-    whose nodes are made once."""
-    known = stack.current().__dict__.setdefault(
-        "_own_tensors", weakref.WeakKeyDictionary()
-    )
-    if owner not in known:
-        known[owner] = owner._serialize_to_tensors()
-    return known[owner]
+    """Called natively: {name: tensor} of an object's own values: in a plain graph nodes
+    that are made once, in a trace eager ones, as nothing of the trace reads them."""
+    graph = stack.plain_graph()
+    if graph is None:
+        with stack.entering(None):
+            return owner._serialize_to_tensors()
+    known = graph.__dict__.setdefault("_own_tensors", {})
+    kept = known.get(id(owner))
+    if kept is None or kept[0]() is not owner:  # variables cannot be keys
+        kept = known[id(owner)] = weakref.ref(owner), owner._serialize_to_tensors()
+    return kept[1]
 
 
 def restored_object(owner, prefix, names, keys):
     """Called natively: adds the operations that give an object its own values, {name:
     tensor}, those of `keys`; an empty key is not in the checkpoint."""
     found = [(n, k) for n, k in zip(names, keys) if k]
-    if owner._restored_at_once:
+    if owner._restored_at_once or stack.plain_graph() is None:
         with stack.entering(None):
             _restore_values(owner, prefix, found)
         return

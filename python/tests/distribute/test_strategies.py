@@ -682,3 +682,30 @@ def test_kinds_of_values(strategy):
         assert isinstance(value, kinds.PerReplica) == per_replica
         assert isinstance(value, kinds.Mirrored) == mirrored
     assert not isinstance(tf.Variable(1.0), distribute.DistributedValues)
+
+
+def test_late_values_of_an_optimizer_in_a_trace(tmp_path):
+    # Slots that a traced step makes get what a checkpoint has for them, once.
+    def made():
+        strategy = tf.distribute.MirroredStrategy()
+        with strategy.scope():
+            v = tf.Variable([1.0, 2.0])
+            optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
+
+        @tf.function
+        def step():
+            strategy.run(lambda: optimizer.apply_gradients([(tf.ones([2]), v)]))
+
+        return v, step, tf.train.Checkpoint(v=v, optimizer=optimizer)
+
+    v, step, checkpoint = made()
+    step()
+    path = checkpoint.write(str(tmp_path / "c"))
+    step()
+    step()
+    wanted = v.numpy()
+    v, step, checkpoint = made()
+    checkpoint.read(path)
+    step()
+    step()
+    np.testing.assert_array_equal(v.numpy(), wanted)
