@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -34,6 +35,12 @@ Message Parsed(const nb::bytes& bytes) {
 nb::bytes Written(const google::protobuf::MessageLite& message) {
   const std::string text = message.SerializeAsString();
   return nb::bytes(text.data(), text.size());
+}
+
+std::chrono::milliseconds MillisecondsOf(double seconds) {
+  constexpr double kMost = 1e9;  // three decades are as good as ever
+  return std::chrono::milliseconds(
+      static_cast<int64_t>(std::clamp(seconds, 0.0, kMost) * 1e3));
 }
 
 std::string NameOf(const Value& v) {
@@ -190,6 +197,32 @@ class ServerCore {
   void UseCollectives() {
     UseCollectiveEngine(server_->worker()->collectives());
   }
+  // (number, devices by rank) of the generation that this task is in
+  // (distributed/collective/membership.h); times in seconds.
+  nb::tuple Regroup(int64_t key, const std::vector<std::string>& tasks,
+                    size_t fewest, double all_within, double timeout) {
+    distributed::GroupSearch search;
+    search.group_key = key;
+    for (const std::string& task : tasks) {
+      if (!DeviceName::Parse(task, &search.tasks.emplace_back())) {
+        throw nb::value_error("no task");
+      }
+    }
+    search.fewest = fewest;
+    search.all_within = MillisecondsOf(all_within);
+    search.timeout = MillisecondsOf(timeout);
+    const headrace::Generation found = RunUnlocked(
+        [&] { return server_->worker()->collectives()->Regroup(search); });
+    nb::list devices;
+    for (const std::string& device : found.devices()) devices.append(device);
+    return nb::make_tuple(found.number(), devices);
+  }
+  // The class' number and the text of a group's end; (0, "") while it is well.
+  nb::tuple GroupStatus(int64_t key) {
+    const Status s = server_->worker()->collectives()->GroupStatus(key);
+    return nb::make_tuple(static_cast<int>(s.code()), std::string(s.message()));
+  }
+  void LeaveGroup(int64_t key) { server_->worker()->collectives()->Leave(key); }
   void Stop() {
     RunUnlocked([&] {
       server_->Stop();
@@ -224,6 +257,9 @@ void AddCluster(nb::module_& m) {
       .def("start", &ServerCore::Start)
       .def("join", &ServerCore::Join)
       .def("use_collectives", &ServerCore::UseCollectives)
+      .def("regroup", &ServerCore::Regroup)
+      .def("group_status", &ServerCore::GroupStatus)
+      .def("leave_group", &ServerCore::LeaveGroup)
       .def("stop", &ServerCore::Stop);
   m.def("reset_cluster", &ResetCluster);
   AddDataService(m);

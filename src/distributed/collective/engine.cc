@@ -285,14 +285,25 @@ void RemoteCollectives::Watch(const GroupRef& group, int64_t key, int rank) {
   if (!channel) return;
   auto call = channel->Start(
       worker::kWatchGroup.path, WriteMessage(request), {},
-      [weak = weak_from_this(), group, key, rank, name](const Answer& answer) {
+      [weak = weak_from_this(), group, key, rank, name,
+       device = next.ToString()](const Answer& answer) {
         const auto self = weak.lock();
         if (!self) return;
+        {
+          // Where the group has ended this task let go of the call itself: what
+          // is under way keeps its grace.
+          MutexLock lock(self->mutex_);
+          if (!group->status.ok()) return;
+        }
         const Status s = StatusOf(answer);
+        if (absl::IsUnavailable(s)) self->membership_->Gone(key, device);
         if (s.ok()) {
+          WatchGroupResponse left;
+          const bool soon = ReadMessage(answer.body, &left).ok() &&
+                            group->changes && !left.done();
           return self->EndGroup(
               group, key, Unavailable(name, " has left: its program ended"),
-              rank, kGraceOfLeft);
+              rank, soon ? kGrace : kGraceOfLeft);
         }
         self->EndGroup(
             group, key,
@@ -402,7 +413,12 @@ void RemoteCollectives::Forget(const Status& why) {
 }
 
 void RemoteCollectives::Stop() {
-  std::vector<std::pair<std::shared_ptr<ServerCall>, Status>> watchers;
+  struct Watcher {
+    std::shared_ptr<ServerCall> call;
+    int64_t key;
+    Status status;
+  };
+  std::vector<Watcher> watchers;
   const Clock::time_point until = Clock::now() + kLingers;
   std::unique_ptr<Listener> listener;
   {
@@ -420,12 +436,14 @@ void RemoteCollectives::Stop() {
     }
     for (auto& [key, group] : groups_) {
       for (auto& w : std::exchange(group->watchers, {})) {
-        watchers.emplace_back(std::move(w), group->status);
+        watchers.push_back({std::move(w), key, group->status});
       }
     }
   }
-  for (const auto& [w, status] : watchers) {
-    w->Finish(AnswerOf(status, WriteMessage(Nothing())));
+  for (const auto& [call, key, status] : watchers) {
+    WatchGroupResponse response;
+    response.set_done(membership_->HasLeft(key));
+    call->Finish(AnswerOf(status, WriteMessage(response)));
   }
   Ending then;
   leader_->Forget(Aborted("the leader of the group is stopped"));
@@ -735,6 +753,10 @@ std::map<std::string, Method> RemoteCollectives::Methods() {
   methods[worker::kEndGroup.path] = [self](const Call& call,
                                            const Bytes& bytes) {
     self->AnswerEnd(call, bytes);
+  };
+  methods[worker::kSeekGroup.path] = [self](const Call& call,
+                                            const Bytes& bytes) {
+    self->membership_->Answer(call, bytes);
   };
   methods[worker::kSwapParts.path] = [self](Call call, const Bytes& bytes) {
     self->AnswerAsk(std::move(call), bytes, /*swaps=*/true);

@@ -13,6 +13,7 @@
 #include "base/device_name.h"
 #include "base/mutex.h"
 #include "distributed/collective/leader.h"
+#include "distributed/collective/membership.h"
 #include "distributed/collective/turn.h"
 #include "distributed/local_transport.h"
 #include "ops/collective/collective.h"
@@ -37,13 +38,23 @@ class RemoteCollectives
  public:
   static std::shared_ptr<RemoteCollectives> Make(
       RemoteCollectivesOptions options) {
-    return std::shared_ptr<RemoteCollectives>(
+    std::shared_ptr<RemoteCollectives> made(
         new RemoteCollectives(std::move(options)));
+    made->StartMembership();
+    return made;
   }
 
   Status Join(const GroupMember& member) override;
   StatusOr<Tensor> Run(const CollectiveCall& call) override;
   void Abort(const Status& why) override;
+
+  // Makes the group anew with those who seek the same (membership.h): what was
+  // under way in it ends. The generation that this task is in.
+  StatusOr<Generation> Regroup(const GroupSearch& search);
+  // This task takes no part in such a group any more.
+  void Leave(int64_t key) { membership_->Leave(key); }
+  // Why no new call of a group succeeds; OK where there is none.
+  Status GroupStatus(int64_t key);
 
   // By path: what other tasks call.
   std::map<std::string, Method> Methods();
@@ -76,7 +87,8 @@ class RemoteCollectives
   struct Group {
     int64_t size = 0;
     bool ranked = false;
-    uint64_t id = 0;  // 0: not all have joined
+    bool changes = false;  // others take its place as members come and go
+    uint64_t id = 0;       // 0: not all have joined
     std::shared_ptr<const MemberNames> names;
     std::vector<DeviceName> devices;
     std::set<int> joining;  // ranks that members say
@@ -93,6 +105,13 @@ class RemoteCollectives
 
   explicit RemoteCollectives(RemoteCollectivesOptions options)
       : options_(std::move(options)) {}
+
+  void StartMembership();
+  void EndByKey(int64_t key, const Status& why);
+  // In the place of a group that ends: one whose members are yet to be told.
+  GroupRef Renew(int64_t key);
+  Status Install(const GroupRef& group, int64_t key, const Generation& found,
+                 int* rank);
 
   // The member's group, once all have joined, and its rank.
   Status JoinGroup(const GroupMember& member, GroupRef* group, int* rank);
@@ -137,6 +156,7 @@ class RemoteCollectives
 
   const RemoteCollectivesOptions options_;
   const std::shared_ptr<GroupLeader> leader_ = std::make_shared<GroupLeader>();
+  std::shared_ptr<Membership> membership_;
   Mutex mutex_;
   CondVar changed_;
   int telling_ ABSL_GUARDED_BY(mutex_) = 0;  // ends that others do not know yet

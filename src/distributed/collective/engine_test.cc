@@ -8,6 +8,7 @@
 
 #include "base/cancellation.h"
 #include "distributed/call_and_wait.h"
+#include "distributed/collective/test_tasks.h"
 #include "distributed/messages.h"
 #include "distributed/wire/methods.h"
 #include "gtest/gtest.h"
@@ -16,80 +17,6 @@ namespace headrace::distributed {
 namespace {
 
 using std::chrono::milliseconds;
-
-// Tasks "w:0", "w:1" and so on, with an engine each.
-class Tasks {
- public:
-  explicit Tasks(int count, LocalOptions options = {},
-                 milliseconds begin = milliseconds(20'000))
-      : network_(*LocalNetwork::Create(std::move(options))) {
-    for (int i = 0; i < count; ++i) {
-      transports_.push_back(network_->Of(Address(i)));
-      Transport* const transport = transports_.back().get();
-      RemoteCollectivesOptions o;
-      o.task = DeviceName::OfTask("w", i);
-      o.incarnation = 100 + i;
-      o.leader = DeviceName::OfTask("w", 0);
-      o.begin = o.part = begin;
-      o.channel_of = [transport](const DeviceName& task) {
-        return transport->Connect(Address(*task.task), {});
-      };
-      engines.push_back(RemoteCollectives::Make(std::move(o)));
-      ListenOptions listen;
-      listen.address = Address(i);
-      listen.methods = engines.back()->Methods();
-      std::string error;
-      listeners.push_back(transport->Listen(std::move(listen), &error));
-      EXPECT_NE(listeners.back(), nullptr) << error;
-    }
-  }
-  ~Tasks() {
-    for (auto& e : engines) e->Stop();
-    listeners.clear();
-  }
-
-  static std::string Address(int i) { return absl::StrCat("w:", i + 1); }
-  // What call(i) gives on the thread of each task.
-  template <typename F>
-  std::vector<StatusOr<Tensor>> All(F call) {
-    std::vector<StatusOr<Tensor>> results(engines.size(), Internal("not run"));
-    std::vector<std::thread> threads;
-    for (size_t i = 0; i < engines.size(); ++i) {
-      threads.emplace_back(
-          [&, i] { results[i] = engines[i]->Run(call(static_cast<int>(i))); });
-    }
-    for (std::thread& t : threads) t.join();
-    return results;
-  }
-  std::shared_ptr<Channel> To(int i) {
-    strangers_.push_back(network_->Of("stranger:1"));
-    return strangers_.back()->Connect(Address(i), {});
-  }
-
-  std::vector<std::shared_ptr<RemoteCollectives>> engines;
-  std::vector<std::unique_ptr<Listener>> listeners;
-
- private:
-  const std::shared_ptr<LocalNetwork> network_;
-  std::vector<std::unique_ptr<Transport>> transports_, strangers_;
-};
-
-CollectiveCall CallOfKind(CollectiveKind kind, int size, int64_t instance,
-                          Tensor input) {
-  CollectiveCall call;
-  call.kind = kind;
-  call.member = {.group_key = 1, .group_size = size};
-  call.instance_key = instance;
-  call.dtype = input.dtype();
-  call.shape = input.shape();
-  call.merge_op = "Add";
-  call.final_op = "Id";
-  call.input = std::move(input);
-  if (kind == CollectiveKind::kGather) {
-    call.shape.set_dim(0, call.shape[0] * size);
-  }
-  return call;
-}
 
 // Of odd values, whose sum depends on the order.
 Tensor Odd(int rank, const Shape& shape) {

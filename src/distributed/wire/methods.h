@@ -74,6 +74,10 @@ inline constexpr RemoteMethod kWatchGroup{"/headrace.WorkerService/WatchGroup",
                                           kGathering};
 inline constexpr RemoteMethod kEndGroup{"/headrace.WorkerService/EndGroup",
                                         kAtOnce};
+// Of groups whose members change: a task tells another that it seeks one.
+inline constexpr RemoteMethod kSeekGroup{"/headrace.WorkerService/SeekGroup",
+                                         std::chrono::milliseconds(1'000),
+                                         false, true};
 inline constexpr RemoteMethod kSwapParts{"/headrace.WorkerService/SwapParts",
                                          kStep};
 inline constexpr RemoteMethod kPullParts{"/headrace.WorkerService/PullParts",

@@ -139,7 +139,7 @@ std::map<std::string, Method> WorkerMethods(std::shared_ptr<Worker> w) {
   } else {
     for (const RemoteMethod& m :
          {worker::kJoinGroup, worker::kWatchGroup, worker::kEndGroup,
-          worker::kSwapParts, worker::kPullParts}) {
+          worker::kSeekGroup, worker::kSwapParts, worker::kPullParts}) {
       methods[m.path] = nullptr;
     }
   }

@@ -1,0 +1,365 @@
+#include "distributed/collective/membership.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "distributed/messages.h"
+#include "distributed/request_ids.h"
+#include "distributed/wire/methods.h"
+#include "ops/queue/await_change.h"
+
+namespace headrace::distributed {
+namespace {
+
+// How often a task is asked, at first and later, as a program that starts may
+// wait for minutes.
+constexpr std::chrono::milliseconds kAskEvery{50}, kAskLater{250};
+constexpr std::chrono::seconds kAtFirst{3};
+// How often a task says nothing until it is taken for gone: a machine with much
+// else to do answers late.
+constexpr int kMostSilent = 2;
+
+}  // namespace
+
+int RankIn(const Generation& generation, const std::string& device,
+           uint64_t incarnation) {
+  for (int i = 0; i < generation.devices_size(); ++i) {
+    if (generation.devices(i) == device && i < generation.incarnations_size() &&
+        generation.incarnations(i) == incarnation) {
+      return i;
+    }
+  }
+  return -1;
+}
+
+std::string Membership::DeviceOf(const DeviceName& task) const {
+  DeviceName name = task;
+  name.type = "CPU";
+  name.id = 0;
+  return name.ToString();
+}
+
+Status Membership::Begin(const GroupSearch& search) {
+  const auto is_own = [this](const DeviceName& task) {
+    return task.SameTask(options_.task);
+  };
+  const size_t count = search.tasks.size();
+  if (std::count_if(search.tasks.begin(), search.tasks.end(), is_own) != 1) {
+    return InvalidArgument(options_.task.ToString(),
+                           " is not once among the tasks that may take part");
+  }
+  if (search.fewest < 1 || search.fewest > count) {
+    return InvalidArgument("at least ", search.fewest, " of ", count,
+                           " tasks cannot take part");
+  }
+  Group& group = groups_[search.group_key];
+  if (group.own.seeks()) {
+    return InvalidArgument(options_.task.ToString(), " seeks group ",
+                           search.group_key, " already");
+  }
+  group.search = ++searches_;
+  GroupTask& own = group.own;
+  own.set_group_key(static_cast<int32_t>(search.group_key));
+  own.set_device(DeviceOf(options_.task));
+  own.set_incarnation(options_.incarnation);
+  own.set_seeks(true);
+  own.set_left(false);
+  group.peers.clear();
+  group.refused = OkStatus();
+  for (const DeviceName& task : search.tasks) {
+    if (!is_own(task)) group.peers[DeviceOf(task)];
+  }
+  return OkStatus();
+}
+
+StatusOr<Generation> Membership::Seek(const GroupSearch& search) {
+  const Clock::time_point since = Clock::now();
+  std::map<std::string, Peer> peers;  // let go behind the lock
+  Status s;
+  Generation found;
+  {
+    MutexLock lock(mutex_);
+    HR_RETURN_IF_ERROR(Begin(search));
+    Group& group = groups_[search.group_key];
+    while (s.ok() && !Settle(search, since)) {
+      if (s = group.refused; !s.ok()) break;
+      if (OthersLeft(search)) {
+        s = absl::OutOfRangeError(
+            absl::StrCat("members of group ", search.group_key,
+                         " have done their work, and left"));
+        break;
+      }
+      if (Clock::now() - since > search.timeout) {
+        s = Late(search, since);
+        break;
+      }
+      {
+        MutexUnlock open(mutex_);
+        AskAll(search, since);
+      }
+      s = AwaitChange(mutex_, changed_);
+    }
+    group.own.set_seeks(false);
+    group.own.clear_gone();
+    group.search = 0;
+    found = group.own.generation();
+    peers.swap(group.peers);
+  }
+  for (auto& [device, peer] : peers) {
+    if (peer.call) peer.call->Cancel();
+  }
+  HR_RETURN_IF_ERROR(s);
+  return found;
+}
+
+void Membership::AskAll(const GroupSearch& search, Clock::time_point since) {
+  const auto every = Clock::now() - since < kAtFirst ? kAskEvery : kAskLater;
+  for (const DeviceName& task : search.tasks) {
+    if (task.SameTask(options_.task)) continue;
+    const std::string device = DeviceOf(task);
+    Bytes request;
+    int64_t number = 0;
+    {
+      MutexLock lock(mutex_);
+      Group& group = groups_[search.group_key];
+      Peer& peer = group.peers[device];
+      if (peer.call || Clock::now() - peer.asked < every) continue;
+      peer.asked = Clock::now();
+      request = WriteMessage(group.own);
+      number = group.search;
+    }
+    const auto channel = options_.channel_of(task);
+    const auto told = [weak = weak_from_this(), key = search.group_key, number,
+                       device](const ::headrace::distributed::Answer& answer) {
+      if (const auto self = weak.lock()) {
+        self->Told(key, number, device, answer);
+      }
+    };
+    if (!channel) {
+      told(AnswerOf(NotFound("no such task in the cluster")));
+      continue;
+    }
+    CallOptions options;
+    options.deadline = Clock::now() + worker::kSeekGroup.deadline;
+    auto call = channel->Start(worker::kSeekGroup.path, std::move(request),
+                               options, told);
+    MutexLock lock(mutex_);
+    Group& group = groups_[search.group_key];
+    Peer& peer = group.peers[device];
+    // It may have been answered by now.
+    if (peer.answered < peer.asked) peer.call = std::move(call);
+  }
+}
+
+void Membership::Told(int64_t key, int64_t search, const std::string& device,
+                      const ::headrace::distributed::Answer& answer) {
+  GroupTask told;
+  Status s = StatusOf(answer);
+  if (s.ok()) s = ReadMessage(answer.body, &told);
+  std::shared_ptr<ClientCall> over;  // let go behind the lock
+  MutexLock lock(mutex_);
+  Group& group = groups_[key];
+  if (group.search != search) return;
+  Peer& peer = group.peers[device];
+  over = std::move(peer.call);
+  peer.call = nullptr;
+  peer.answered = Clock::now();
+  changed_.NotifyAll();
+  if (s.ok()) {
+    peer.state = Peer::State::kThere;
+    peer.silent = 0;
+    peer.told = std::move(told);
+    return;
+  }
+  peer.why = std::string(s.message());
+  if (absl::IsFailedPrecondition(s)) group.refused = s;
+  const bool silent = absl::IsDeadlineExceeded(s);
+  peer.silent = silent ? peer.silent + 1 : 0;
+  if (!silent) {
+    peer.state = Peer::State::kAway;
+  } else if (peer.silent >= kMostSilent) {
+    peer.state = Peer::State::kSilent;
+  }
+}
+
+bool Membership::Settle(const GroupSearch& search, Clock::time_point since) {
+  Group& group = groups_[search.group_key];
+  const GroupTask& own = group.own;
+  for (const auto& [device, peer] : group.peers) {
+    const Generation& made = peer.told.generation();
+    // That of who seeks is over.
+    if (!peer.told.seeks() && made.number() > own.generation().number() &&
+        RankIn(made, own.device(), own.incarnation()) >= 0) {
+      *group.own.mutable_generation() = made;
+      return true;
+    }
+  }
+  if (!MayMake(search, since)) return false;
+  Make(search);
+  return true;
+}
+
+// The first of those that seek, and only when nobody is to be waited for.
+bool Membership::MayMake(const GroupSearch& search, Clock::time_point since) {
+  Group& group = groups_[search.group_key];
+  std::set<std::string> gone(group.own.gone().begin(), group.own.gone().end());
+  int64_t newest = group.own.generation().number();
+  size_t seeking = 1;
+  for (const auto& [device, peer] : group.peers) {
+    if (peer.state != Peer::State::kThere) continue;
+    gone.insert(peer.told.gone().begin(), peer.told.gone().end());
+    if (!peer.told.seeks()) continue;
+    ++seeking;
+    newest = std::max(newest, peer.told.generation().number());
+  }
+  const bool late = Clock::now() - since > options_.patience;
+  bool own_passed = false;
+  for (const DeviceName& task : search.tasks) {
+    if (task.SameTask(options_.task)) {
+      own_passed = true;
+      continue;
+    }
+    const std::string device = DeviceOf(task);
+    const Peer& peer = group.peers[device];
+    switch (peer.state) {
+      case Peer::State::kUnknown:
+        // Who saw its connection break knows more than who waits for an answer.
+        if (!gone.contains(device)) return false;
+        break;
+      case Peer::State::kThere:
+        if (peer.told.seeks()) {
+          if (!own_passed) return false;  // it is that one's to do
+          break;
+        }
+        // One that was in no generation may come later.
+        if (peer.told.left() || peer.told.generation().number() == 0) break;
+        // A member that does not know yet that its group has ended, or of a
+        // group that this task is to be taken into.
+        if (!late || peer.told.generation().number() > newest) return false;
+        break;
+      case Peer::State::kSilent:
+      case Peer::State::kAway:
+        break;
+    }
+  }
+  if (seeking < search.fewest) return false;
+  return newest > 0 || seeking == search.tasks.size() ||
+         Clock::now() - since > search.all_within;
+}
+
+bool Membership::OthersLeft(const GroupSearch& search) {
+  size_t may_come = 1;
+  bool left = false;
+  for (const auto& [device, peer] : groups_[search.group_key].peers) {
+    const bool there = peer.state == Peer::State::kThere;
+    left = left || (there && peer.told.left());
+    if (peer.state == Peer::State::kUnknown || (there && !peer.told.left())) {
+      ++may_come;
+    }
+  }
+  return left && may_come < search.fewest;
+}
+
+void Membership::Make(const GroupSearch& search) {
+  Group& group = groups_[search.group_key];
+  Generation made;
+  int64_t number = group.own.generation().number();
+  for (const DeviceName& task : search.tasks) {
+    const bool is_own = task.SameTask(options_.task);
+    const Peer peer = is_own ? Peer() : group.peers[DeviceOf(task)];
+    const GroupTask& told = is_own ? group.own : peer.told;
+    if (!is_own && peer.state != Peer::State::kThere) continue;
+    number = std::max(number, told.generation().number());
+    if (!told.seeks()) continue;
+    made.add_devices(told.device());
+    made.add_incarnations(told.incarnation());
+  }
+  made.set_number(number + 1);
+  made.set_group(static_cast<uint64_t>(NewRequestId()));
+  *group.own.mutable_generation() = std::move(made);
+}
+
+Status Membership::Late(const GroupSearch& search, Clock::time_point since) {
+  Group& group = groups_[search.group_key];
+  std::vector<std::string> known;
+  for (const auto& [device, peer] : group.peers) {
+    std::string text = absl::StrCat(device, " ");
+    switch (peer.state) {
+      case Peer::State::kUnknown:
+        absl::StrAppend(&text, "has not answered");
+        break;
+      case Peer::State::kThere:
+        absl::StrAppend(&text, peer.told.left()    ? "has left"
+                               : peer.told.seeks() ? "is there"
+                                                   : "does not seek a group");
+        break;
+      case Peer::State::kSilent:
+      case Peer::State::kAway:
+        absl::StrAppend(&text, "is not there (", peer.why, ")");
+        break;
+    }
+    known.push_back(std::move(text));
+  }
+  const std::chrono::duration<double> waited = Clock::now() - since;
+  return absl::DeadlineExceededError(absl::StrCat(
+      DeviceOf(options_.task), " waited ",
+      absl::StrFormat("%.1f", waited.count()), " s for ", search.fewest, " of ",
+      search.tasks.size(), " tasks to make group ", search.group_key,
+      ", behind generation ", group.own.generation().number(), ": ",
+      absl::StrJoin(known, "; ")));
+}
+
+void Membership::Leave(int64_t key) {
+  MutexLock lock(mutex_);
+  groups_[key].own.set_left(true);
+}
+
+bool Membership::HasLeft(int64_t key) {
+  MutexLock lock(mutex_);
+  const auto at = groups_.find(key);
+  return at != groups_.end() && at->second.own.left();
+}
+
+void Membership::Gone(int64_t key, const std::string& device) {
+  MutexLock lock(mutex_);
+  const auto at = groups_.find(key);
+  if (at == groups_.end()) return;
+  at->second.own.add_gone(device);
+  changed_.NotifyAll();
+}
+
+void Membership::Answer(const std::shared_ptr<ServerCall>& call,
+                        const Bytes& bytes) {
+  GroupTask asker;
+  if (Status s = ReadMessage(bytes, &asker); !s.ok()) {
+    return call->Finish(AnswerOf(s));
+  }
+  GroupTask own;
+  Status ends;
+  {
+    MutexLock lock(mutex_);
+    const auto at = groups_.find(asker.group_key());
+    if (at != groups_.end()) own = at->second.own;
+    const Generation& generation = own.generation();
+    if (!own.seeks() && !own.left() && generation.number() > 0) {
+      const bool is_member =
+          RankIn(generation, asker.device(), asker.incarnation()) >= 0;
+      // A member that has not been told of this generation is told now. One
+      // from outside is let in by the first member, who can be reached by all
+      // that make the next generation.
+      if (is_member && asker.generation().number() >= generation.number()) {
+        ends = Aborted(asker.device(), " seeks the generation behind ",
+                       generation.number(), " of group ", asker.group_key());
+      } else if (!is_member && generation.devices(0) == own.device()) {
+        ends = Aborted(asker.device(), " joins group ", asker.group_key(),
+                       " behind generation ", generation.number());
+      }
+    }
+  }
+  if (!ends.ok()) options_.end(asker.group_key(), ends);
+  call->Finish(AnswerOf(OkStatus(), WriteMessage(own)));
+}
+
+}  // namespace headrace::distributed

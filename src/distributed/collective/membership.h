@@ -1,0 +1,113 @@
+// Who is in a group whose members come and go: by generations, which tasks
+// agree on by asking each other.
+//
+// Who seeks asks all tasks of its cluster again and again. The first of those
+// that are there and seek makes the next generation, once all that are there
+// seek, and tells it as its answer. Members of a generation that are asked by a
+// task from outside end their group, so that they come to seek, too.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/device_name.h"
+#include "base/mutex.h"
+#include "distributed/transport.h"
+#include "headrace/collective.pb.h"
+
+namespace headrace::distributed {
+
+// What a task seeks.
+struct GroupSearch {
+  int64_t group_key = 0;
+  // All tasks that may take part, this one among them. Ranks are in this order.
+  std::vector<DeviceName> tasks;
+  // Fewer make no generation. At most half of the tasks: where the network is
+  // cut in two, both halves may go on, each with a state of its own.
+  size_t fewest = 1;
+  // How long the first generation waits for all tasks.
+  std::chrono::milliseconds all_within{0};
+  std::chrono::milliseconds timeout{0};
+};
+
+// Of one task. Thread-safe.
+class Membership : public std::enable_shared_from_this<Membership> {
+ public:
+  struct Options {
+    DeviceName task;
+    uint64_t incarnation = 0;
+    std::function<std::shared_ptr<Channel>(const DeviceName& task)> channel_of;
+    // Has the task's group of that key end, so that its members seek.
+    std::function<void(int64_t key, const Status& why)> end;
+    // How long a task that is there may take until it seeks, too.
+    std::chrono::milliseconds patience{60'000};
+  };
+  explicit Membership(Options options) : options_(std::move(options)) {}
+
+  // Waits for the generation that this task is in, as CheckStop allows.
+  // InvalidArgument for a search that cannot be, or while another one is under
+  // way; FailedPrecondition where a task is of another version; OutOfRange
+  // where members have left (Leave) and too few remain; DeadlineExceeded, which
+  // says what is known of each task.
+  StatusOr<Generation> Seek(const GroupSearch& search);
+  // The task takes no part in it any more.
+  void Leave(int64_t key);
+  bool HasLeft(int64_t key);
+  // A member's connection broke.
+  void Gone(int64_t key, const std::string& device);
+  // What other tasks call.
+  void Answer(const std::shared_ptr<ServerCall>& call, const Bytes& bytes);
+
+ private:
+  // What is known of another task.
+  struct Peer {
+    enum class State { kUnknown, kThere, kSilent, kAway };
+    State state = State::kUnknown;
+    int silent = 0;  // how often in a row
+    GroupTask told;
+    std::string why;  // it is not there
+    Clock::time_point asked, answered;
+    std::shared_ptr<ClientCall> call;  // under way
+  };
+  struct Group {
+    GroupTask own;
+    std::map<std::string, Peer> peers;  // by device
+    // Of the search under way, for answers that come late.
+    int64_t search = 0;
+    Status refused;  // by a task of another version
+  };
+
+  Status Begin(const GroupSearch& search) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AskAll(const GroupSearch& search, Clock::time_point since);
+  void Told(int64_t key, int64_t search, const std::string& device,
+            const ::headrace::distributed::Answer& answer);
+  // Takes over a generation that another task made with this one in it, or
+  // makes one where that is this task's to do. False: neither.
+  bool Settle(const GroupSearch& search, Clock::time_point since)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayMake(const GroupSearch& search, Clock::time_point since)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether there are too few, and members have left.
+  bool OthersLeft(const GroupSearch& search)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Make(const GroupSearch& search) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status Late(const GroupSearch& search, Clock::time_point since)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string DeviceOf(const DeviceName& task) const;
+
+  const Options options_;
+  Mutex mutex_;
+  CondVar changed_;
+  int64_t searches_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<int64_t, Group> groups_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The rank of a device of that life in a generation; -1: it is not in it.
+int RankIn(const Generation& generation, const std::string& device,
+           uint64_t incarnation);
+
+}  // namespace headrace::distributed

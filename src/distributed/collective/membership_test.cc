@@ -1,0 +1,185 @@
+#include "distributed/collective/membership.h"
+
+#include <thread>
+
+#include "distributed/collective/test_tasks.h"
+
+namespace headrace::distributed {
+namespace {
+
+using std::chrono::milliseconds;
+
+GroupSearch SearchOf(int tasks, size_t fewest) {
+  GroupSearch search;
+  search.group_key = 1;
+  for (int i = 0; i < tasks; ++i) {
+    search.tasks.push_back(DeviceName::OfTask("w", i));
+  }
+  search.fewest = fewest;
+  search.all_within = search.timeout = milliseconds(20'000);
+  return search;
+}
+
+// What each of these tasks finds, each on a thread of its own.
+std::vector<StatusOr<Generation>> SeekAll(Tasks& tasks,
+                                          const std::vector<int>& which,
+                                          const GroupSearch& search) {
+  std::vector<StatusOr<Generation>> found(which.size(), Internal("not run"));
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < which.size(); ++i) {
+    threads.emplace_back(
+        [&, i] { found[i] = tasks.engines[which[i]]->Regroup(search); });
+  }
+  for (std::thread& t : threads) t.join();
+  return found;
+}
+
+void ExpectGeneration(const std::vector<StatusOr<Generation>>& found,
+                      const std::vector<int>& members, int64_t at_least) {
+  for (const auto& one : found) {
+    ASSERT_TRUE(one.ok()) << one.status();
+    EXPECT_GE(one->number(), at_least);
+    EXPECT_EQ(one->group(), found[0]->group());
+    ASSERT_EQ(one->devices_size(), static_cast<int>(members.size()));
+    for (size_t i = 0; i < members.size(); ++i) {
+      EXPECT_EQ(
+          one->devices(static_cast<int>(i)),
+          absl::StrCat("/job:w/replica:0/task:", members[i], "/device:CPU:0"));
+    }
+  }
+}
+
+// The sum of one and a large tensor of so many members.
+void ExpectSums(Tasks& tasks, const std::vector<int>& which) {
+  for (const int64_t n : {1, 200'000}) {
+    std::vector<std::thread> threads;
+    for (const int i : which) {
+      threads.emplace_back([&, i] {
+        Tensor x = *Tensor::Allocate(DType::kFloat, Shape{n});
+        std::fill_n(x.data<float>(), n, 1.f + static_cast<float>(i));
+        float wanted = 0;
+        for (const int k : which) wanted += 1.f + static_cast<float>(k);
+        const auto sum = tasks.engines[i]->Run(
+            CallOfKind(CollectiveKind::kReduce, static_cast<int>(which.size()),
+                       n, std::move(x)));
+        ASSERT_TRUE(sum.ok()) << sum.status();
+        EXPECT_EQ(sum->data<float>()[n - 1], wanted);
+      });
+    }
+    for (std::thread& t : threads) t.join();
+  }
+}
+
+Status StatusSoon(Tasks& tasks, int of) {
+  const auto end = Clock::now() + std::chrono::seconds(20);
+  Status s;
+  while (s.ok() && Clock::now() < end) {
+    s = tasks.engines[of]->GroupStatus(1);
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return s;
+}
+
+TEST(Membership, MembersGoAndComeBack) {
+  Tasks tasks(4);
+  const GroupSearch search = SearchOf(4, 3);
+  ExpectGeneration(SeekAll(tasks, {0, 1, 2, 3}, search), {0, 1, 2, 3}, 1);
+  ExpectSums(tasks, {0, 1, 2, 3});
+  for (const int dies : {3, 0}) {
+    tasks.End(dies);
+    std::vector<int> left;
+    for (int i = 0; i < 4; ++i) {
+      if (i != dies) left.push_back(i);
+    }
+    for (const int i : left) EXPECT_FALSE(StatusSoon(tasks, i).ok());
+    ExpectGeneration(SeekAll(tasks, left, search), left, 2);
+    ExpectSums(tasks, left);
+    // It comes back, and the others hear of it.
+    tasks.engines[dies]->Stop();
+    tasks.Start(dies, milliseconds(20'000));
+    std::thread comes([&] {
+      const auto found = tasks.engines[dies]->Regroup(search);
+      EXPECT_TRUE(found.ok()) << found.status();
+    });
+    const Status why = StatusSoon(tasks, left[0]);
+    EXPECT_TRUE(absl::IsAborted(why)) << why;
+    EXPECT_NE(why.message().find("joins group 1"), std::string::npos) << why;
+    ExpectGeneration(SeekAll(tasks, left, search), {0, 1, 2, 3}, 3);
+    comes.join();
+    ExpectSums(tasks, {0, 1, 2, 3});
+  }
+}
+
+TEST(Membership, FewerBeginWhenTheTimeIsOver) {
+  Tasks tasks(3);
+  GroupSearch search = SearchOf(3, 2);
+  search.all_within = milliseconds(300);
+  ExpectGeneration(SeekAll(tasks, {1, 2}, search), {1, 2}, 1);
+  ExpectSums(tasks, {1, 2});
+}
+
+TEST(Membership, WhoIsNotThereIsTold) {
+  Tasks tasks(3);
+  tasks.End(2);
+  GroupSearch search = SearchOf(3, 2);
+  search.timeout = milliseconds(500);
+  const Status s = tasks.engines[0]->Regroup(search).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(s)) << s;
+  for (const char* part :
+       {"task:0/device:CPU:0 waited 0.5 s for 2 of 3 tasks to make group 1",
+        "task:1/device:CPU:0 does not seek a group",
+        "task:2/device:CPU:0 is not there ("}) {
+    EXPECT_NE(s.message().find(part), std::string::npos) << s;
+  }
+  EXPECT_FALSE(tasks.engines[0]->GroupStatus(1).ok());
+}
+
+TEST(Membership, WhoLeftIsNotWaitedFor) {
+  Tasks tasks(2);
+  const GroupSearch search = SearchOf(2, 2);
+  ExpectGeneration(SeekAll(tasks, {0, 1}, search), {0, 1}, 1);
+  tasks.engines[1]->Leave(1);
+  const Status s = tasks.engines[0]->Regroup(search).status();
+  EXPECT_TRUE(absl::IsOutOfRange(s)) << s;
+}
+
+TEST(Membership, SearchesThatCannotBe) {
+  Tasks tasks(2);
+  for (const size_t fewest : {0, 3}) {
+    const Status s = tasks.engines[0]->Regroup(SearchOf(2, fewest)).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(s)) << s;
+  }
+  GroupSearch others = SearchOf(2, 1);
+  others.tasks.erase(others.tasks.begin());
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(tasks.engines[0]->Regroup(others).status()));
+}
+
+TEST(Membership, ASilentTaskIsPassedOver) {
+  struct Silent {
+    Mutex mutex;
+    std::string task;
+  };
+  const auto silent = std::make_shared<Silent>();
+  LocalOptions options;
+  options.travel = [silent](const std::string& from, const std::string& to,
+                            size_t) -> std::optional<Clock::duration> {
+    MutexLock lock(silent->mutex);
+    if (from == silent->task || to == silent->task) return std::nullopt;
+    return Clock::duration(0);
+  };
+  Tasks tasks(3, options);
+  const GroupSearch search = SearchOf(3, 2);
+  ExpectGeneration(SeekAll(tasks, {0, 1, 2}, search), {0, 1, 2}, 1);
+  {
+    MutexLock lock(silent->mutex);
+    silent->task = Tasks::Address(0);
+  }
+  const auto since = Clock::now();
+  ExpectGeneration(SeekAll(tasks, {1, 2}, search), {1, 2}, 2);
+  EXPECT_LT(Clock::now() - since, std::chrono::seconds(8));
+  ExpectSums(tasks, {1, 2});
+}
+
+}  // namespace
+}  // namespace headrace::distributed

@@ -1,0 +1,90 @@
+// Groups that are made anew, by generations.
+#include <utility>
+
+#include "distributed/collective/engine.h"
+
+namespace headrace::distributed {
+
+void RemoteCollectives::StartMembership() {
+  Membership::Options o;
+  o.task = options_.task;
+  o.incarnation = options_.incarnation;
+  o.channel_of = options_.channel_of;
+  o.patience = options_.part;
+  o.end = [weak = weak_from_this()](int64_t key, const Status& why) {
+    if (const auto self = weak.lock()) self->EndByKey(key, why);
+  };
+  membership_ = std::make_shared<Membership>(std::move(o));
+}
+
+void RemoteCollectives::EndByKey(int64_t key, const Status& why) {
+  GroupRef group;
+  {
+    MutexLock lock(mutex_);
+    const auto at = groups_.find(key);
+    if (at == groups_.end() || at->second->id == 0) return;
+    group = at->second;
+  }
+  EndGroup(group, key, why, 0, std::chrono::milliseconds(0));
+}
+
+Status RemoteCollectives::GroupStatus(int64_t key) {
+  MutexLock lock(mutex_);
+  if (!aborted_.ok()) return aborted_;
+  const auto at = groups_.find(key);
+  // New calls fail at once, whatever grace those under way have.
+  return at == groups_.end() ? OkStatus() : at->second->status;
+}
+
+RemoteCollectives::GroupRef RemoteCollectives::Renew(int64_t key) {
+  EndByKey(key, Aborted("a member makes the group anew"));
+  auto group = std::make_shared<Group>();
+  group->changes = true;
+  MutexLock lock(mutex_);
+  // What peers ask that know the next generation already waits in it.
+  groups_[key] = group;
+  return group;
+}
+
+Status RemoteCollectives::Install(const GroupRef& group, int64_t key,
+                                  const Generation& found, int* rank) {
+  JoinGroupResponse response;
+  response.set_group(found.group());
+  *response.mutable_devices() = found.devices();
+  GroupMember member;
+  member.group_key = key;
+  member.group_size = found.devices_size();
+  std::vector<std::function<void()>> then;
+  {
+    MutexLock lock(mutex_);
+    if (!aborted_.ok()) return aborted_;
+    group->size = member.group_size;
+    HR_RETURN_IF_ERROR(Complete(*group, response));
+    HR_ASSIGN_OR_RETURN(*rank, RankOf(*group, member));
+    for (const auto& arrival : std::exchange(group->early, {})) {
+      Place(*group, arrival, &then);
+    }
+  }
+  for (const auto& f : then) f();
+  return OkStatus();
+}
+
+StatusOr<Generation> RemoteCollectives::Regroup(const GroupSearch& search) {
+  {
+    MutexLock lock(mutex_);
+    if (!aborted_.ok()) return aborted_;
+  }
+  const GroupRef group = Renew(search.group_key);
+  StatusOr<Generation> found = membership_->Seek(search);
+  int rank = 0;
+  Status s = found.status();
+  if (s.ok()) s = Install(group, search.group_key, *found, &rank);
+  if (!s.ok()) {
+    EndGroup(group, search.group_key, s, 0, std::chrono::milliseconds(0));
+    return s;
+  }
+  Watch(group, search.group_key, rank);
+  return found;
+}
+
+}  // namespace headrace::distributed
