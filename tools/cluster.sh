@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # tools/cluster.sh test|soak: all that several processes do together, with the real
-# components that can be had here: an HDFS (tools/hdfs.sh), an S3 (tools/s3.sh), and
-# TensorFlow where HEADRACE_TENSORFLOW_PYTHON names a Python that has it. What cannot be
-# had is left out, and said. soak: HEADRACE_KILLS (20) deaths of each kind, with another seed each time.
+# components that can be had here: an HDFS (tools/hdfs.sh), an S3 (tools/s3.sh), a Slurm
+# (tools/slurm.sh), Debian's Open MPI and MPICH, TensorFlow where
+# HEADRACE_TENSORFLOW_PYTHON names a Python that has it, and torchrun where it is found or
+# HEADRACE_TORCHRUN names it. What cannot be had is left out, and said. soak: HEADRACE_KILLS (20) deaths of each kind, with another seed each time.
 # Ends non-zero when any part fails, after all have run.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 way=${1:?test or soak}
 failed=() left_out=()
-hdfs=$PWD/.hdfs s3=$PWD/.s3
-trap 'bash tools/hdfs.sh stop "$hdfs" >/dev/null 2>&1; bash tools/s3.sh stop "$s3"' EXIT
+hdfs=$PWD/.hdfs s3=$PWD/.s3 slurm=$PWD/.slurm
+trap 'bash tools/hdfs.sh stop "$hdfs" >/dev/null 2>&1; bash tools/s3.sh stop "$s3"
+      bash tools/slurm.sh stop "$slurm"' EXIT
 
 part() {  # name command...
   local name=$1 from=$SECONDS
@@ -31,6 +33,19 @@ if setting=$(bash tools/s3.sh start "$s3"); then
 else
   left_out+=("files of a real S3: tools/s3.sh did not start one, see above")
 fi
+if setting=$(bash tools/slurm.sh start "$slurm"); then
+  eval "$setting"
+else
+  left_out+=("tasks that srun starts: tools/slurm.sh did not start one, see above")
+fi
+for mpi in openmpi mpich; do
+  command -v mpirun.$mpi >/dev/null ||
+    apt-get install -y -q "$([ $mpi = mpich ] && echo mpich || echo openmpi-bin)" \
+      >/dev/null 2>&1 ||
+    left_out+=("tasks that mpirun of $mpi starts: it cannot be installed")
+done
+command -v "${HEADRACE_TORCHRUN:-torchrun}" >/dev/null ||
+  left_out+=("tasks that torchrun starts: there is none, HEADRACE_TORCHRUN names none")
 [ -n "${HEADRACE_TENSORFLOW_PYTHON:-}" ] ||
   left_out+=("clusters with TensorFlow: HEADRACE_TENSORFLOW_PYTHON names no Python")
 

@@ -18,21 +18,27 @@ class Mode:
       number: of traces that are made in it.
     """
 
-    __slots__ = ("strategy", "replica", "copy", "is_default", "number")
+    __slots__ = ("strategy", "replica", "copy", "is_default")
 
     def __init__(self, strategy, replica=None, copy=None, is_default=False):
         self.strategy, self.replica, self.copy = strategy, replica, copy
         self.is_default = is_default
-        self.number = 0 if is_default else _number(strategy, replica is not None, copy)
+
+    @property
+    def number(self):
+        if self.is_default:
+            return _number()
+        return _number(id(self.strategy), self.replica is not None, self.copy)
 
 
 # Traces belong to what they were made under: each has a number of its own.
-_numbers = {}
+_numbers = {(0,): 0}
 _next_number = itertools.count(1)
+_age = [0]  # how often all traces became old
 
 
-def _number(strategy, in_replica, copy):
-    key = id(strategy), in_replica, copy
+def _number(*of):
+    key = (_age[0], *of)
     found = _numbers.get(key)
     if found is None:
         found = _numbers[key] = next(_next_number)
@@ -96,7 +102,15 @@ def for_worker(index):
 def call_number():
     """What traces of this thread's calls belong to."""
     found = mode()
-    return 0 if found is None else found.number
+    return _number() if found is None else found.number
+
+
+def make_traces_anew():
+    """Has functions be traced anew when they are next called, as what traces found no
+    longer holds."""
+    _age[0] += 1
+    _numbers.clear()
+    _headrace.set_call_context(call_number())
 
 
 @contextlib.contextmanager

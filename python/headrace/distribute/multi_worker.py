@@ -8,7 +8,7 @@ from headrace import _api as tf
 from headrace.context import errors
 from headrace.distribute import contexts, cross_device, mirrored, strategy, values
 from headrace.distribute.options import CommunicationImplementation, ReduceOp
-from headrace.distribute.resolver.tf_config import TFConfigClusterResolver
+from headrace.distribute.resolver.launched import default_resolver
 from headrace.distribute.server import Server
 
 _TRAINING = ("chief", "master", "worker")  # jobs whose tasks train, as groups sort them
@@ -179,15 +179,17 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
     """A copy of each variable on each worker's devices; values of workers go together by
     collectives."""
 
+    _Workers = Workers
+
     def __init__(self, container_strategy, cluster_resolver, options, devices=None):
-        self._cluster_resolver = cluster_resolver or TFConfigClusterResolver()
+        self._cluster_resolver = cluster_resolver or default_resolver()
         self._communication_options = options
-        self._workers = Workers(self._cluster_resolver, options)
+        self._workers = self._Workers(self._cluster_resolver, options)
         super().__init__(container_strategy, devices or strategy.all_devices()[:1])
-        self._shards = self._workers.count, self._workers.index
-        self._replica_offset = self._workers.index * len(self._devices)
 
     experimental_between_graph = True
+    _shards = property(lambda self: (self._workers.count, self._workers.index))
+    _replica_offset = property(lambda self: self._workers.index * len(self._devices))
     _is_chief = property(lambda self: self._workers.index == 0)
     experimental_should_init = should_checkpoint = should_save_summary = property(
         lambda self: self._is_chief, doc="Whether this worker is the first one."

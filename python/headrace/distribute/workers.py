@@ -3,7 +3,7 @@
 from headrace.context import errors
 from headrace.distribute import mirrored, strategy
 from headrace.distribute.multi_worker import CollectiveAllReduceExtended
-from headrace.distribute.resolver.tf_config import TFConfigClusterResolver
+from headrace.distribute.resolver.launched import default_resolver
 from headrace.distribute.options import CommunicationImplementation, Options, ReduceOp
 
 
@@ -22,7 +22,8 @@ class MultiWorkerMirroredStrategy(strategy.Strategy):
     Where one fails or ends, the others' next sums are an UnavailableError.
 
     Args:
-      cluster_resolver: a ClusterResolver; what TF_CONFIG says by default.
+      cluster_resolver: a ClusterResolver; by default what TF_CONFIG, else a launcher's
+        variables say.
       communication_options: CommunicationOptions.
 
     Raises:
@@ -32,6 +33,8 @@ class MultiWorkerMirroredStrategy(strategy.Strategy):
       errors.OpError: where this worker cannot listen at its address.
     """
 
+    _Extended = CollectiveAllReduceExtended
+
     def __init__(self, cluster_resolver=None, communication_options=None):
         options = Options() if communication_options is None else communication_options
         if not isinstance(options, Options):
@@ -39,7 +42,7 @@ class MultiWorkerMirroredStrategy(strategy.Strategy):
                 "communication_options must be an instance of "
                 "tf.distribute.experimental.CommunicationOptions"
             )
-        super().__init__(CollectiveAllReduceExtended(self, cluster_resolver, options))
+        super().__init__(self._Extended(self, cluster_resolver, options))
 
     @classmethod
     def _from_local_devices(cls, devices, communication_options=None):
@@ -84,7 +87,7 @@ class ParameterServerStrategyV1(strategy.StrategyV1):
     lie on its first CPU. UnimplementedError for a cluster of several tasks."""
 
     def __init__(self, cluster_resolver=None):
-        resolver = cluster_resolver or TFConfigClusterResolver()
+        resolver = cluster_resolver or default_resolver()
         spec = resolver.cluster_spec()
         if sum(map(spec.num_tasks, spec.jobs)) > 1:
             raise no_transport("ParameterServerStrategy")
