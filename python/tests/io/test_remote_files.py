@@ -235,17 +235,21 @@ print("begun", flush=True)
 while True:
     v.assign_add(tf.ones_like(v))
     manager.save()
+    print("saved", flush=True)
 """
 
 
 @needs_hdfs
 def test_killed_writers_leave_whole_checkpoints(hdfs_root):
     last = 0.0
-    for wait in (0.3, 0.55, 0.8, 1.05, 1.3):
+    waits = (0.3, 0.55, 0.8, 1.05, 1.3)
+    for wait in waits:
         program = subprocess.Popen(
             [sys.executable, "-c", _WRITER, f"{hdfs_root}/c"], stdout=subprocess.PIPE
         )
         assert program.stdout.readline() == b"begun\n"
+        if wait == waits[-1]:  # however slow the machine is, one has been written
+            assert program.stdout.readline() == b"saved\n"
         time.sleep(wait)
         program.send_signal(signal.SIGKILL)
         program.wait()
