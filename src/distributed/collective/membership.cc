@@ -68,7 +68,9 @@ Status Membership::Begin(const GroupSearch& search) {
   own.set_left(false);
   group.peers.clear();
   group.refused = OkStatus();
+  group.tasks.clear();
   for (const DeviceName& task : search.tasks) {
+    group.tasks.insert(DeviceOf(task));
     if (!is_own(task)) group.peers[DeviceOf(task)];
   }
   return OkStatus();
@@ -338,12 +340,17 @@ void Membership::Answer(const std::shared_ptr<ServerCall>& call,
   }
   GroupTask own;
   Status ends;
+  bool is_stranger = false;
   {
     MutexLock lock(mutex_);
     const auto at = groups_.find(asker.group_key());
-    if (at != groups_.end()) own = at->second.own;
+    if (at != groups_.end()) {
+      own = at->second.own;
+      is_stranger = !at->second.tasks.contains(asker.device());
+    }
     const Generation& generation = own.generation();
-    if (!own.seeks() && !own.left() && generation.number() > 0) {
+    if (!is_stranger && !own.seeks() && !own.left() &&
+        generation.number() > 0) {
       const bool is_member =
           RankIn(generation, asker.device(), asker.incarnation()) >= 0;
       // A member that has not been told of this generation is told now. One
@@ -357,6 +364,11 @@ void Membership::Answer(const std::shared_ptr<ServerCall>& call,
                        " behind generation ", generation.number());
       }
     }
+  }
+  if (is_stranger) {
+    return call->Finish(AnswerOf(InvalidArgument(
+        asker.device(), " is none of the tasks that may be in group ",
+        asker.group_key())));
   }
   if (!ends.ok()) options_.end(asker.group_key(), ends);
   call->Finish(AnswerOf(OkStatus(), WriteMessage(own)));

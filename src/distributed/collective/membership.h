@@ -76,6 +76,7 @@ class Membership : public std::enable_shared_from_this<Membership> {
   struct Group {
     GroupTask own;
     std::map<std::string, Peer> peers;  // by device
+    std::set<std::string> tasks;        // devices of all that may take part
     // Of the search under way, for answers that come late.
     int64_t search = 0;
     Status refused;  // by a task of another version

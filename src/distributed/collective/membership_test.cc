@@ -2,7 +2,10 @@
 
 #include <thread>
 
+#include "distributed/call_and_wait.h"
 #include "distributed/collective/test_tasks.h"
+#include "distributed/messages.h"
+#include "distributed/wire/methods.h"
 
 namespace headrace::distributed {
 namespace {
@@ -153,6 +156,31 @@ TEST(Membership, SearchesThatCannotBe) {
   others.tasks.erase(others.tasks.begin());
   EXPECT_TRUE(
       absl::IsInvalidArgument(tasks.engines[0]->Regroup(others).status()));
+}
+
+TEST(Membership, StrangersEndNothing) {
+  Tasks tasks(2);
+  const GroupSearch search = SearchOf(2, 2);
+  ExpectGeneration(SeekAll(tasks, {0, 1}, search), {0, 1}, 1);
+  CallOptions options;
+  options.deadline = Clock::now() + std::chrono::seconds(20);
+  GroupTask stranger, answer;
+  stranger.set_group_key(1);
+  stranger.set_device("/job:w/replica:0/task:7/device:CPU:0");
+  stranger.set_seeks(true);
+  const Status s = CallAndWait(*tasks.To(0), worker::kSeekGroup.path, stranger,
+                               &answer, options);
+  EXPECT_TRUE(absl::IsInvalidArgument(s)) << s;
+  EXPECT_FALSE(CallAndWait(*tasks.To(0), worker::kSeekGroup.path,
+                           Bytes("\xff\xff"), options)
+                   .ok());
+  // A group that this task does not know.
+  stranger.set_group_key(9);
+  EXPECT_TRUE(CallAndWait(*tasks.To(0), worker::kSeekGroup.path, stranger,
+                          &answer, options)
+                  .ok());
+  EXPECT_TRUE(tasks.engines[0]->GroupStatus(1).ok());
+  ExpectSums(tasks, {0, 1});
 }
 
 TEST(Membership, ASilentTaskIsPassedOver) {
