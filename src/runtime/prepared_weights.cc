@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
+
 namespace headrace {
 namespace {
 
@@ -74,6 +76,48 @@ void PreparedWeights::EndRepeated() {
   made_ = nullptr;
   last_ = nullptr;
   seen_ = 0;
+}
+
+StatusOr<std::shared_ptr<const void>> RunWeights::Get(
+    const ProductKernel& product, const KernelContext& c) {
+  MutexLock lock(mutex_);
+  if (!made_) HR_ASSIGN_OR_RETURN(made_, product.Prepare(c));
+  return made_;
+}
+
+void RunWeights::Clear() {
+  MutexLock lock(mutex_);
+  made_ = nullptr;
+}
+
+std::vector<int> SharedWeights(
+    const Program& p, absl::Span<const PreparedWeights::Source> sources) {
+  std::vector<int> number(p.calls.size(), -1);
+  absl::flat_hash_map<ValueId, std::vector<int>> readers;
+  for (size_t i = 0; i < p.calls.size(); ++i) {
+    const auto* product =
+        dynamic_cast<const ProductKernel*>(p.calls[i].kernel.get());
+    if (product && product->prepares() &&
+        sources[i] == PreparedWeights::Source::kNone) {
+      readers[p.calls[i].inputs[product->weights()]].push_back(
+          static_cast<int>(i));
+    }
+  }
+  const auto preparer = [&](int call) -> const ProductKernel& {
+    return dynamic_cast<const ProductKernel&>(*p.calls[call].kernel).preparer();
+  };
+  int count = 0;
+  for (const auto& [weights, calls] : readers) {
+    // Those that prepare what the first does: others do by themselves.
+    for (int call : calls) {
+      if (call == calls[0] || !preparer(call).PreparesAs(preparer(calls[0]))) {
+        continue;
+      }
+      if (number[calls[0]] < 0) number[calls[0]] = count++;
+      number[call] = number[calls[0]];
+    }
+  }
+  return number;
 }
 
 std::vector<PreparedWeights::Source> WeightSources(const Program& p) {

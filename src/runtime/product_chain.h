@@ -45,6 +45,9 @@ class ProductChain : public ProductKernel, public KnowsWork {
   bool prepares() const override { return p_.product->prepares(); }
   // Inputs whose memory output 0 may take over, as OpDef::in_place_inputs.
   uint32_t in_place_inputs() const;
+  const ProductKernel& preparer() const override {
+    return p_.finished ? *this : p_.product->preparer();
+  }
   CallWork WorkOf(absl::Span<const Shape* const> inputs,
                   absl::Span<const Shape* const> outputs) const override;
   StatusOr<std::shared_ptr<const void>> Prepare(

@@ -63,6 +63,13 @@ class ProductKernel : public Kernel {
   // and apart from the inputs; null where preparing does not pay.
   virtual StatusOr<std::shared_ptr<const void>> Prepare(
       const KernelContext& c) const = 0;
+  // The kernel that prepares for this one: itself, or one that it is made of.
+  virtual const ProductKernel& preparer() const { return *this; }
+  // Of two preparers: whether what `other` makes of the same weights serves
+  // this one.
+  virtual bool PreparesAs(const ProductKernel& other) const {
+    return this == &other;
+  }
   // The product with these steps, null where the kernel cannot do them. Bits
   // may differ from those of the steps one by one by what rounding the sum
   // first does.

@@ -113,6 +113,12 @@ class MatMulKernel : public ProductKernel, public KnowsWork {
     return std::shared_ptr<const void>(std::make_shared<Made>(std::move(made)));
   }
 
+  bool PreparesAs(const ProductKernel& other) const override {
+    const auto* o = dynamic_cast<const MatMulKernel*>(&other);
+    return o && prepares() && o->prepares() &&
+           first_column_ == o->first_column_ && columns_ == o->columns_;
+  }
+
   Status RunPrepared(KernelContext& c, const void* prepared,
                      const Tail* tail) const override {
     GemmDims d = DimsOf(c);
