@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/cancellation.h"
+#include "base/flush_denormals.h"
 #include "base/stack_room.h"
 #include "base/thread_pool.h"
 #include "base/timeline.h"
@@ -337,6 +338,7 @@ Status Executable::RunBeside(Workspace& f, const Beside& group) {
 
 [[gnu::hot]] Status Executable::RunHere(Workspace& f, absl::Span<Tensor> feeds,
                                         std::vector<Tensor>* fetches) {
+  const FlushDenormals flushed;
   Status s = CheckStackRoom("functions that call each other");
   if (s.ok()) s = SetFeeds(f, feeds);
   if (s.ok()) s = RunSteps(f);

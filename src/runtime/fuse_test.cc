@@ -160,6 +160,28 @@ TEST(Fuse, PreparedWeightsFollowTheirVariable) {
   }
 }
 
+// Weights that a run makes are prepared once for all products that read them
+// alike.
+TEST(Fuse, ProductsShareWhatTheyPrepare) {
+  auto body = [](OpScope& g, const Values& v) -> std::vector<Value> {
+    Value w = g("Mul", {v[1], g.Scalar(DType::kFloat, 0.5)}), x = v[0];
+    auto product = [&](const Value& a, const Value& b) {
+      return g("MatMul", {a, b}, {{"transpose_b", true}});
+    };
+    for (int turn = 0; turn < 4; ++turn) {
+      x = g("Relu", {g("AddV2", {product(x, w), v[2]})});
+      x = g("Mul", {x, g.Scalar(DType::kFloat, 1.0 / 64)});
+    }
+    // Some of its columns, and rows that are too few to prepare anything for.
+    Value part =
+        g("Slice", {product(v[0], w), g.Int32s({0, 32}), g.Int32s({32, 64})});
+    Value few = g("Slice", {v[0], g.Int32s({0, 0}), g.Int32s({3, 160})});
+    return {x, part, product(few, w)};
+  };
+  Compare(body,
+          {Numbers({32, 160}), Numbers({160, 160}, 3), Numbers({160}, 5)});
+}
+
 // Sums of several, and what is broadcast first, fuse as well; same bits.
 TEST(Fuse, SumsAndBroadcasts) {
   Tensor x = Numbers({6, 40}), y = Numbers({6, 40}, 3), z = Numbers({6, 40}, 5);

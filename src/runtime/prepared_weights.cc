@@ -81,7 +81,9 @@ void PreparedWeights::EndRepeated() {
 StatusOr<std::shared_ptr<const void>> RunWeights::Get(
     const ProductKernel& product, const KernelContext& c) {
   MutexLock lock(mutex_);
-  if (!made_) HR_ASSIGN_OR_RETURN(made_, product.Prepare(c));
+  if (!made_) {
+    HR_ASSIGN_OR_RETURN(made_, product.Prepare(c));
+  }
   return made_;
 }
 
