@@ -6,9 +6,10 @@ from headrace.control_flow import flow_contexts
 from headrace.keras.layer.parts import shaped
 
 # Steps that traced code writes out; longer sequences loop in the graph, whose turns
-# share what they pack and sum up weights' gradients at once. Turns of a few rows gain
-# nothing by that, and frames of TensorFlow 1's loops run op by op.
-_MOST_UNROLLED, _MOST_UNROLLED_SMALL, _FEW_ROWS = 16, 256, 4
+# share what they pack and sum up weights' gradients at once. Turns of few rows or
+# columns gain nothing by that, and frames of TensorFlow 1's loops run op by op.
+_MOST_UNROLLED, _MOST_UNROLLED_SMALL = 16, 256
+_FEW_ROWS, _FEW_COLUMNS = 4, 256
 
 
 def scan(step, inputs, states, mask=None, unroll=False, keep_all=True):
@@ -22,14 +23,20 @@ def scan(step, inputs, states, mask=None, unroll=False, keep_all=True):
     first = tf.nest.flatten(inputs)[0]
     length = first.shape[0]
     eager = isinstance(first, _headrace.EagerTensor)
-    batch = first.shape[1]
-    small = flow_contexts.wanted() or (batch is not None and batch <= _FEW_ROWS)
-    most = _MOST_UNROLLED_SMALL if small else _MOST_UNROLLED
+    most = _MOST_UNROLLED_SMALL if _are_small(first) else _MOST_UNROLLED
     if length is not None and (eager or unroll or length <= most):
         return _scan_unrolled(step, inputs, states, mask, keep_all)
     if unroll:
         raise ValueError("Unrolling requires a fixed number of timesteps.")
     return _scan_in_graph(step, inputs, states, mask, keep_all)
+
+
+def _are_small(inputs):
+    """Whether turns over inputs, [time, batch, ...], have little to do."""
+    batch, columns = inputs.shape[1], inputs.shape[2:].num_elements()
+    if flow_contexts.wanted() or (batch is not None and batch <= _FEW_ROWS):
+        return True
+    return columns is not None and columns < _FEW_COLUMNS
 
 
 def shown(mask, like):
