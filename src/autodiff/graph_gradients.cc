@@ -122,9 +122,10 @@ class NestedBackward {
 
 // Ones like target number `i`, where the walk back begins.
 Value NamedOnes(OpScope& s, const Value& target, int i) {
-  if (!IsPlain(target.dtype())) return OnesFor(s, target);
+  const DType dtype = BaseType(target.dtype());
+  if (!IsPlain(dtype)) return OnesFor(s, target);
   Value shape = s.ShapeOf(target);
-  StatusOr<Tensor> one = ScalarOf(target.dtype(), 1);
+  StatusOr<Tensor> one = ScalarOf(dtype, 1);
   if (!one.ok()) return OnesFor(s, target);
   return Named(s, absl::StrCat("grad_ys_", i), "Fill",
                {shape, {"Const", *std::move(one)}});
