@@ -73,6 +73,14 @@ def test_names_lead_to_gradients():
         np.testing.assert_array_equal(sess.run(w), 1 - 0.5 * wanted)
 
 
+def test_gradients_of_references():
+    with tf.Graph().as_default():
+        v = v1.Variable(3.0, use_resource=False)
+        (given,) = tf.gradients(v._ref(), v)
+        with v1.Session() as sess:
+            assert sess.run(given) == 1
+
+
 def test_gates():
     def control_inputs(gate):
         with tf.Graph().as_default():
