@@ -13,13 +13,18 @@ class Node:
 
     def __init__(self, name, types, entries=()):
         self.name, self.types, self.entries = name, set(types), list(entries)
-        self.children = {}  # by name
+        self.parent, self.children = None, {}  # by name
         self.shown = []  # of the children, and of those of hidden ones
         self.own, self.total, self.accounted = Stats(), Stats(), False
 
     def child(self, name, types):
         """The child of that name, made where it is not there."""
-        return self.children.setdefault(name, Node(name, types))
+        return self.children.get(name) or self.put(Node(name, types))
+
+    def put(self, node):
+        """Makes the node a child."""
+        self.children[node.name], node.parent = node, self
+        return node
 
     @property
     def entry(self):
@@ -52,8 +57,7 @@ def by_graph(facts):
         while todo:
             entry, above, rest = todo.pop()
             if rest is None:
-                node = Node(entry.name, entry.types, [entry])
-                above.children[entry.name] = node
+                node = above.put(Node(entry.name, entry.types, [entry]))
                 rest = iter([source for source, _ in entry.inputs])
             else:
                 node = above.children[entry.name]
@@ -121,9 +125,7 @@ class TreeView:
         self._options = options
         self.root = self._begin(root)
         self._account(self.root)
-        self.root.shown = self._visible_of(self.root, 1)
-        if options.account_displayed_op_only:
-            self._add_shown(self.root)
+        self._show()
 
     def _begin(self, root):
         """A root above the first nodes that the options begin with."""
@@ -132,20 +134,17 @@ class TreeView:
         while open_nodes:
             node = open_nodes.pop()
             if self._options.fits(node.name, "start_name"):
-                begun.children[node.name] = node
+                begun.put(node)
             else:
                 open_nodes += list(node.children.values())[::-1]
         return begun
 
-    def _nodes_below_first(self, root):
+    def _account(self, root):
+        options = self._options
         order = [root]
         for node in order:
             order += node.children.values()
-        return reversed(order)
-
-    def _account(self, root):
-        options = self._options
-        for node in self._nodes_below_first(root):
+        for node in reversed(order):
             node.total = Stats()
             node.accounted = node is not root and any(
                 options.fits(t, "account_type") for t in node.types
@@ -161,35 +160,25 @@ class TreeView:
             elif node is not root and node.total.definition_count:
                 node.total.definition_count += 1
 
-    def _visible_of(self, root, depth):
-        """The shown children of a node, and those of its hidden ones."""
-        below, order = {}, [(root, depth)]
-        for node, at in order:
-            if node is root or not self._options.fits(node.name, "trim_name"):
-                order += [(child, at + 1) for child in node.children.values()]
-        for node, at in reversed(order):
-            children = below.pop(id(node), [])
-            if node is root:
-                return self._sorted(children)
-            parent = self._parent_of(root, node)
-            seen = below.setdefault(id(parent), [])
-            if not _is_shown(node, at, self._options, node.total):
-                seen += children
+    def _show(self):
+        """Finds the shown children of each node: its own, and those of hidden ones."""
+        options, order = self._options, [(self.root, 1)]
+        for node, depth in order:
+            if node is self.root or not options.fits(node.name, "trim_name"):
+                order += [(child, depth + 1) for child in node.children.values()]
+        below = {id(node): [] for node, _ in order}
+        for node, depth in reversed(order):
+            children = below.pop(id(node))
+            if node is self.root:
+                node.shown = self._sorted(children)
+            elif not _is_shown(node, depth, options, node.total):
+                below[id(node.parent)] += children
+                continue
             elif node.accounted or children:
                 node.shown = self._sorted(children)
-                if self._options.account_displayed_op_only:
-                    self._add_shown(node)
-                seen.append(node)
-        return []
-
-    def _parent_of(self, root, node):
-        if not hasattr(self, "_parents"):
-            self._parents, open_nodes = {}, [root]
-            for above in open_nodes:
-                for child in above.children.values():
-                    self._parents[id(child)] = above
-                    open_nodes.append(child)
-        return self._parents[id(node)]
+                below[id(node.parent)].append(node)
+            if options.account_displayed_op_only:
+                self._add_shown(node)
 
     def _add_shown(self, node):
         node.total = Stats(definition_count=1)
