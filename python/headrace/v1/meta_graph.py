@@ -119,11 +119,16 @@ def export_meta_graph(
         _strip_defaults(meta.graph_def)
     if clear_devices:
         _clear_devices(meta.graph_def)
+    if not meta.meta_info_def.HasField("stripped_op_list"):
+        _list_ops(meta)
     if saver_def is not None:
         meta.saver_def.CopyFrom(saver_def)
     keys = graph.get_all_collection_keys()
     for key in keys if collection_list is None else collection_list:
         if clear_extraneous_savers and key == collections.GraphKeys.SAVERS:
+            if saver_def is not None:
+                only = saver_def.SerializeToString()
+                meta.collection_def[key].bytes_list.value.append(only)
             continue
         add_collection_def(meta, key, graph, scope)
     if scope is not None and scope.unbound:
@@ -155,6 +160,18 @@ def add_collection_def(meta, key, graph, scope=None):
 def _clear_devices(graph_def):
     for node in graph_def.node:
         node.device = ""
+
+
+def _list_ops(meta):
+    """Lists the definitions of all ops that the graph and its functions have."""
+    nodes = list(meta.graph_def.node)
+    functions = set()
+    for function in meta.graph_def.library.function:
+        functions.add(function.signature.name)
+        nodes.extend(function.node_def)
+    for name in sorted({node.op for node in nodes} - functions):
+        op = _headrace.export_op_named(name)
+        meta.meta_info_def.stripped_op_list.op.add().ParseFromString(op)
 
 
 def _nodes_with_defaults(graph_def):
@@ -284,6 +301,9 @@ def _restore_collections(graph, meta, scope, predicate):
                 proto, context = _CONTEXTS[key]
                 found_proto = getattr(protos, proto).FromString(value)
                 value = context.from_proto(found_proto, scope)
+            elif kind == "bytes_list" and key == GraphKeys.SAVERS:
+                made = protos.SaverDef.FromString(value)
+                value = saver.Saver.from_proto(made, import_scope=scope)
             graph.add_to_collection(key, value)
     return variables
 

@@ -103,3 +103,36 @@ def test_savers_in_scopes():
         assert part.filename_tensor_name == whole.filename_tensor_name[2:]
         assert part.restore_op_name == whole.restore_op_name[2:]
         assert saver.to_proto(export_scope="other") is None
+
+
+def test_what_a_meta_graph_lists(graph):
+    meta = v1.train.export_meta_graph(graph=graph)
+    ops = [op.name for op in meta.meta_info_def.stripped_op_list.op]
+    assert ops == sorted({node.op for node in graph.as_graph_def().node})
+    add = next(
+        op for op in meta.meta_info_def.stripped_op_list.op if op.name == "AddV2"
+    )
+    assert [arg.name for arg in add.input_arg] == ["x", "y"] and not add.summary
+
+
+def test_savers_in_collections(tmp_path):
+    with tf.Graph().as_default():
+        v = variable("v", False)
+        savers = [v1.train.Saver({"a": v}, name=name) for name in ("one", "two")]
+        for saver in savers:
+            v1.add_to_collection("savers", saver)
+        with v1.Session() as sess:
+            sess.run(v.initializer)
+            v.load([4.0, 5.0], sess)
+            path = savers[0].save(sess, str(tmp_path / "m"))
+        whole = v1.train.export_meta_graph()
+        only = savers[1].export_meta_graph(clear_extraneous_savers=True)
+    assert len(values(whole, "savers", "bytes_list")) == 2
+    (left,) = values(only, "savers", "bytes_list")
+    assert left == savers[1].to_proto().SerializeToString()
+    with tf.Graph().as_default(), v1.Session() as sess:
+        v1.train.import_meta_graph(whole, import_scope="i")
+        first, second = v1.get_collection("savers")
+        assert second.to_proto().restore_op_name == "i/two/restore_all"
+        first.restore(sess, path)
+        np.testing.assert_array_equal(sess.run("i/v:0"), [4, 5])
