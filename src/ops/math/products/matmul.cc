@@ -1,6 +1,7 @@
 // MatMul: the product of two matrices.
 #include "absl/strings/str_join.h"
 #include "base/thread_pool.h"
+#include "op/float_ops.h"
 #include "op/op.h"
 #include "op/passes/call_work.h"
 #include "op/passes/product_kernel.h"
@@ -281,6 +282,12 @@ HR_OP(MatMul)
     .GradientSkips({}, {0})
     .Vectorize(VectorizeMatMul)
     .Cpu(Bind<MatMulKernel>);
+
+double MatMulFloatOps(FloatOpsContext& c) {
+  return 2 * c.output() *
+         c.input_dim(0, c.op().bool_attr("transpose_a") ? 0 : 1);
+}
+const FloatOps matmul_float_ops({"MatMul"}, MatMulFloatOps);
 
 }  // namespace
 }  // namespace headrace
