@@ -53,8 +53,10 @@ class Network:
     ):
         kind = f"{window}x{window} {channels}->{filters} @{size}"
         kind += " stride 2" * (stride == 2) + " residue" * (residue is not None)
-        how = dict(window=window, channels=channels, filters=filters, stride=stride)
-        return self.add("conv", x, kind=kind, residue=residue, relu=relu, **how)
+        how = {"window": window, "channels": channels, "filters": filters}
+        return self.add(
+            "conv", x, kind=kind, residue=residue, relu=relu, stride=stride, **how
+        )
 
     def block(self, x, channels, width, stride):
         y = self.conv(x, 1, channels, width, self.size)

@@ -71,7 +71,7 @@ class Model:
             y = self.node(step, [y, *with_it[step]], to)
 
     def pool(self, layer, name, x):
-        how = dict(kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+        how = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
         self.node("MaxPool", [x], name, **how)
 
     def mean(self, layer, name, x):
