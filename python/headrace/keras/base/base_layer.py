@@ -273,6 +273,18 @@ class Layer(tracking.Tracking):
             config["batch_input_shape"] = self._keras.batch_input_shape
         return {**config, **serialization.config_of(self)}
 
+    def get_build_config(self):
+        """{"input_shape": the shapes that it was built for}, which
+        build_from_config() takes; None before it is built."""
+        shape = plain_shapes(self._keras.seen_shape)
+        return None if shape is None else {"input_shape": shape}
+
+    def build_from_config(self, config):
+        """Builds it for what get_build_config() gave."""
+        shape = config.get("input_shape")
+        if shape is not None:
+            self.build(shapes_from(shape))
+
     def _recorded_config(self):
         """What a class that says nothing itself was made with."""
         cls = type(self)
@@ -573,6 +585,28 @@ def shapes_of(inputs):
     if not all(hasattr(x, "shape") for x in tf.nest.flatten(inputs)):
         return None
     return tf.nest.map_structure(lambda x: x.shape, inputs)
+
+
+def plain_shapes(shapes):
+    """A shape as a tuple, shapes in their structure; None where there are none."""
+    if isinstance(shapes, tf.TensorShape):
+        return None if shapes.rank is None else tuple(shapes.as_list())
+    if isinstance(shapes, dict):
+        return {key: plain_shapes(value) for key, value in shapes.items()}
+    if isinstance(shapes, (list, tuple)):
+        if all(x is None or isinstance(x, int) for x in shapes):
+            return tuple(shapes)
+        return [plain_shapes(x) for x in shapes]
+    return shapes
+
+
+def shapes_from(plain):
+    """What build() takes, of plain_shapes() or what JSON made of it."""
+    if isinstance(plain, dict):
+        return {key: shapes_from(value) for key, value in plain.items()}
+    if any(isinstance(x, (list, tuple, dict)) for x in plain):
+        return [shapes_from(x) for x in plain]
+    return tuple(plain)
 
 
 def _initial(init, dtype, name, layer_name):

@@ -66,13 +66,14 @@ class InputLayer(Layer):
         Node(self, (), {}, made)
 
     def get_config(self):
-        """A dict of shape, dtype, name and whether it is sparse or ragged."""
+        """A dict of shape, dtype, name and whether it is sparse, ragged or optional."""
         return {
             "batch_input_shape": self._keras.batch_input_shape,
             "dtype": self.dtype,
             "sparse": self.sparse,
             "ragged": self.ragged,
             "name": self.name,
+            "optional": False,
         }
 
 

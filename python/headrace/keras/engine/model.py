@@ -9,7 +9,7 @@ from headrace.keras import serialization
 from headrace.keras.base import functional_call
 from headrace.keras.base.base_layer import Layer, shapes_of
 from headrace.keras.base.tracking import unique
-from headrace.keras.engine import export, hdf5
+from headrace.keras.engine import export, hdf5, objects
 from headrace.keras.engine.training import Trainer
 
 _FORGOTTEN = (
@@ -262,6 +262,15 @@ class Model(Trainer, Layer):
         config = self._recorded_config()
         return {} if config is None else config
 
+    def get_compile_config(self):
+        """What compile() was told, for compile_from_config(); None before it was."""
+        return objects.of_compiled(self)
+
+    def compile_from_config(self, config):
+        """Compiles it as get_compile_config() told, and makes the optimizer's
+        variables."""
+        objects.compile_like(self, config)
+
     def to_json(self, **kwargs):
         """The config as JSON, for model_from_json(); without weights.
 
@@ -273,17 +282,20 @@ class Model(Trainer, Layer):
             "keras_version": "2.21.0",
             "backend": "tensorflow",
         }
-        return json.dumps(config, default=whole_config.jsonable, **kwargs)
+        return json.dumps(config, default=objects.jsonable, **kwargs)
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A new model, without trained weights, of what get_config() gave.
 
-        Configs of functional models give these; a subclass gets the config as
-        arguments.
+        Configs of functional models give these; a subclass with a constructor gets the
+        config as arguments.
         """
-        if cls is Model:
-            return functional.Functional.from_config(config, custom_objects)
+        if not serialization.overrides(cls, "__init__"):
+            of_graph = functional.Functional.from_config.__func__
+            return of_graph(
+                functional.Functional if cls is Model else cls, config, custom_objects
+            )
         with serialization.CustomObjectScope(custom_objects or {}):
             return cls(**config)
 
@@ -312,4 +324,4 @@ def _check_format(path, save_format):
 
 
 # Last, for they have models of their own kinds.
-from headrace.keras.engine import functional, summary, whole, whole_config  # noqa: E402
+from headrace.keras.engine import functional, summary, whole  # noqa: E402
