@@ -382,7 +382,7 @@ template <>
 const GemmLoops<double>* DoubleGemm<CpuLevel::HR_LEVEL>() {
   static constexpr GemmLoops<double> loops = {
       kRows,        kWidth<double>,  kLanes<double>,
-      kSmallDepth,  AnyTile<double>, TileAndFetch<double>,
+      kSmallDepth,  AnyTile<double>, nullptr,
       Pack<double>, Small<double>,   RowTimesMatrix<double>,
       Dots<double>};
   return &loops;

@@ -21,7 +21,8 @@ struct GemmLoops {
   void (*tile)(const T* a, int64_t a_row, int64_t a_col, const T* b,
                int64_t b_row, T* c, int64_t c_row, int rows, int cols,
                int64_t k, bool add);
-  // The same, while k lines of the cache are fetched from `next` on.
+  // The same, while k lines of the cache are fetched from `next` on; of floats
+  // alone.
   void (*tile_and_fetch)(const T* a, int64_t a_row, int64_t a_col, const T* b,
                          int64_t b_row, T* c, int64_t c_row, int rows, int cols,
                          int64_t k, bool add, const void* next);
