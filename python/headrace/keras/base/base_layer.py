@@ -50,9 +50,8 @@ class Layer(tracking.Tracking):
         for key in kwargs:
             if key not in _ALLOWED:
                 raise TypeError("Keyword argument not understood:", key)
-        if dynamic:
-            raise NotImplementedError("Layer: dynamic=True is not supported")
         state = self._keras
+        state.dynamic = bool(dynamic)
         if not (isinstance(trainable, bool) or trainable in (0, 1)):
             raise TypeError(
                 f"Expected `trainable` argument to be a boolean, but got: {trainable}"
@@ -107,6 +106,12 @@ class Layer(tracking.Tracking):
 
     # --- what it is ---
 
+    @property
+    def dynamic(self):
+        """Whether it, or a layer below, was made with dynamic=True: its call is run
+        eagerly alone, so that compute_output_shape tells the shapes of its outputs."""
+        return any(layer._keras.dynamic for layer in self._flatten_layers())
+
     def __repr__(self):
         name, built = getattr(self, "_name", None), getattr(self, "built", False)
         return f"<{type(self).__name__} name={name}, built={built}>"
@@ -133,11 +138,6 @@ class Layer(tracking.Tracking):
     def name_scope(self):
         """A tf.name_scope of the layer's name."""
         return name_scope(self._name + "/")
-
-    @property
-    def dynamic(self):
-        """False: layers that only run eagerly are not marked as such."""
-        return False
 
     @property
     def stateful(self):
@@ -269,6 +269,8 @@ class Layer(tracking.Tracking):
             return config
         config = {"name": self.name, "trainable": self.trainable}
         config["dtype"] = policy.config_of(self._dtype_policy)
+        if self.dynamic:
+            config["dynamic"] = True
         if self._keras.batch_input_shape is not None:
             config["batch_input_shape"] = self._keras.batch_input_shape
         return {**config, **serialization.config_of(self)}

@@ -73,8 +73,7 @@ def _input_like(tensor, layer):
     if tensor is None:
         return InputLayer.from_config(layer.get_config()).output
     tensor = tf.convert_to_tensor(tensor)
-    name = f"input_wrapper_for_{layer.name}"
-    return Input(batch_shape=tensor.shape, dtype=tensor.dtype, name=name)
+    return Input(tensor=tensor, name=f"input_wrapper_for_{layer.name}")
 
 
 def _functional(model, input_tensors, clone):

@@ -227,7 +227,7 @@ class Functional(Model):
 
 def _conform(x, declared):
     """x as the declared input: its dtype, and its rank where an axis of 1 is short."""
-    if isinstance(x, KerasTensor):
+    if isinstance(x, KerasTensor) or x is None and declared.history[0].optional:
         return x
     if not isinstance(x, tf.Tensor):
         if isinstance(x, tf.experimental.ExtensionType):

@@ -165,18 +165,23 @@ class Model(Trainer, Layer):
         """Prints a table of the layers: name, kind, shape of the output and parameters.
 
         `line_length` is in characters; `positions` are where the columns end, as parts
-        of it or in characters; `print_fn` gets each line, print() otherwise. ValueError
-        before the model is built; `layer_range` is not supported.
+        of it or in characters; `print_fn` gets each line, print() otherwise; `layer_range`:
+        patterns of the names of the first and the last layer that are shown. ValueError
+        before the model is built, and for patterns that fit no layer.
         """
         if not self.built:
             raise ValueError(
                 "This model has not yet been built. Build the model first by calling "
                 "`build()` or by calling the model on a batch of data."
             )
-        if layer_range is not None:
-            raise NotImplementedError("summary: layer_range is not supported")
         summary.show(
-            self, line_length, positions, print_fn, expand_nested, show_trainable
+            self,
+            line_length,
+            positions,
+            print_fn,
+            expand_nested,
+            show_trainable,
+            layer_range,
         )
 
     # --- weights on disk ---
