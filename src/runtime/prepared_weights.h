@@ -66,6 +66,12 @@ class RunWeights {
 std::vector<int> SharedWeights(
     const Program& p, absl::Span<const PreparedWeights::Source> sources);
 
+// Per value of `p`: where it comes from; kNone for what calls compute or
+// change.
+std::vector<PreparedWeights::Source> ValueSources(const Program& p);
+// Per value of `p`: whether it is made of constants and of variables that `p`
+// does not write alone.
+std::vector<bool> SteadyValues(const Program& p);
 // Per call of `p` (kernels bound): where the weights of a product come from,
 // kNone for other calls and for weights that the calls compute or change.
 std::vector<PreparedWeights::Source> WeightSources(const Program& p);
