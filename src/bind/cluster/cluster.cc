@@ -226,6 +226,7 @@ void AddCluster(nb::module_& m) {
       .def("use_collectives", &ServerCore::UseCollectives)
       .def("stop", &ServerCore::Stop);
   m.def("reset_cluster", &ResetCluster);
+  AddRemoteContext(m);
   AddDataService(m);
 }
 
