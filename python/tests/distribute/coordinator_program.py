@@ -54,9 +54,8 @@ def main():
     def fails():
         return tf.reshape(tf.range(4), tf.stack([tf.cast(v[1], tf.int32) + 3]))
 
-    coordinator.schedule(fails)
     try:
-        coordinator.join()
+        coordinator.schedule(fails).fetch()
     except tf.errors.InvalidArgumentError as e:
         told("failed", "the requested shape has 3" in str(e))
 
