@@ -554,7 +554,8 @@ def part_tail(work, ours, rival):
             f"{np.median(used[:, 0]):.0f}, beside loads {np.median(used[:, 1]):.0f} us "
             f"({len(calm)} of {len(rows)} rounds in which the floor's own did not double); "
             f"to p50 at rest {np.median(used[:, 1]) / rest_p50:.2f}, to p99.9 at rest "
-            f"{np.median(used[:, 1] / used[:, 0]):.2f}",
+            f"{np.median(used[:, 1] / used[:, 0]):.2f}; the floor's p99.9 beside loads to its "
+            f"own at rest {np.median(rows[:, 3] / rows[:, 2]):.2f}",
             flush=True,
         )
 

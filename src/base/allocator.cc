@@ -36,10 +36,15 @@ constexpr bool kCached = true;
 
 // Size classes: multiples of 64 (a cache line, and the alignment of vectors) up
 // to 1 KiB, then eight to a doubling, so that at most an eighth of a block is
-// wasted and a block that is freed fits requests of about its size.
+// wasted and a block that is freed fits requests of about its size. From
+// kMapped on each has kBeside more, for a tensor's header, which may take a
+// page (Buffer::Allocate), and a vector behind its data: weights of 2^n or 9 *
+// 2^n bytes would otherwise take the next class, an eighth more memory.
 constexpr size_t kFineLimit = 1024, kFineStep = 64;
 constexpr int kFineClasses = kFineLimit / kFineStep;
 constexpr int kStepsLog = 3;
+constexpr size_t kMapped = 128 << 10;  // from here on blocks are mappings
+constexpr size_t kBeside = 8 << 10;
 // 64 TiB, half of a process' address space: larger requests are refused at
 // once.
 constexpr int kMaxLog = 46;
@@ -50,6 +55,7 @@ constexpr int ClassOf(size_t bytes) {
   if (bytes <= kFineLimit) {
     return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / kFineStep);
   }
+  if (bytes > kMapped) bytes = std::max(kMapped, bytes - kBeside);
   const int log = std::bit_width(bytes - 1) - 1;  // 2^log < bytes <= 2^(log+1)
   const size_t step = size_t{1} << (log - kStepsLog);
   const size_t index = (bytes - 1 - (size_t{1} << log)) / step;
@@ -61,11 +67,17 @@ constexpr size_t BytesOf(int size_class) {
   const int i = size_class - kFineClasses;
   const int log = 10 + (i >> kStepsLog);
   const size_t steps = (i & ((1 << kStepsLog) - 1)) + 1;
-  return (size_t{1} << log) + (steps << (log - kStepsLog));
+  const size_t bytes = (size_t{1} << log) + (steps << (log - kStepsLog));
+  return bytes < kMapped ? bytes : bytes + kBeside;
 }
 static_assert(BytesOf(ClassOf(1)) == 64 && BytesOf(ClassOf(1024)) == 1024);
 static_assert(BytesOf(ClassOf(1025)) == 1152 && ClassOf(1152) == 16);
-static_assert(BytesOf(ClassOf(kMaxBytes)) == kMaxBytes);
+static_assert(BytesOf(ClassOf(kMapped)) == kMapped + kBeside);
+static_assert(BytesOf(ClassOf(kMapped + kBeside)) == kMapped + kBeside);
+static_assert(BytesOf(ClassOf((9 << 20) + kBeside)) == (9 << 20) + kBeside);
+static_assert(BytesOf(ClassOf((9 << 20) + kBeside + 1)) ==
+              (10 << 20) + kBeside);
+static_assert(BytesOf(ClassOf(kMaxBytes)) == kMaxBytes + kBeside);
 
 // What a thread keeps for itself: 32 KiB is what most small tensors stay below,
 // and larger ones cost so much to fill that the lock does not show. 2 MiB bound
@@ -79,7 +91,6 @@ constexpr int kBatch = 32;
 // one thread and freed in another, as a server's requests are, are otherwise
 // made anew until the other has 2 MiB of them.
 constexpr int kThreadBlocks = 8 * kBatch;
-constexpr size_t kMapped = 128 << 10;  // from here on blocks are mappings
 constexpr size_t kHugePage = 2 << 20;
 // Smaller blocks share regions, as a huge page of their own would waste up to 2
 // MiB each; a region is eight of the largest of them. Blocks of huge pages made
@@ -126,8 +137,6 @@ struct Region {
   size_t left ABSL_GUARDED_BY(mutex) = 0;
 
   void* Cut(size_t bytes) {
-    static const size_t page = sysconf(_SC_PAGESIZE);
-    bytes = (bytes + page - 1) / page * page;
     MutexLock lock(mutex);
     // The rest of the old region is less than this block: the system gets it
     // back instead of a list of rests being kept.
@@ -154,6 +163,9 @@ void* SystemAllocate(size_t bytes) {
     void* p = nullptr;
     return posix_memalign(&p, Allocator::kAlignment, bytes) == 0 ? p : nullptr;
   }
+  // Mappings are of whole pages, and those of the system may be larger ones.
+  static const size_t page = sysconf(_SC_PAGESIZE);
+  bytes = (bytes + page - 1) / page * page;
   if (bytes < kCut) return TheRegion().Cut(bytes);
   void* const p = MapHuge(bytes);
   if (p != nullptr) NoteMapped(p, bytes);
@@ -165,7 +177,7 @@ void SystemFree(void* p, size_t bytes) {
     std::free(p);
   } else {
     if (bytes >= kCut) NoteUnmapped(p);
-    munmap(p, bytes);
+    munmap(p, bytes);  // up to the end of the last page
   }
 }
 

@@ -44,14 +44,17 @@ TEST(Allocator, BlocksAreAlignedAndDisjoint) {
   for (Piece& x : pieces) A().Deallocate(x.p, x.bytes);
 }
 
+// What is there for a tensor of so many MiB and what lies beside its data.
+constexpr size_t MiB(size_t count) { return (count << 20) + (8 << 10); }
+
 TEST(Allocator, CountsUseAndPeak) {
   const int64_t before = A().stats().bytes_in_use;
   A().ResetPeak();
-  void* p = A().Allocate(1 << 20);
-  EXPECT_EQ(A().stats().bytes_in_use, before + (1 << 20));
-  A().Deallocate(p, 1 << 20);
+  void* p = A().Allocate(MiB(1));
+  EXPECT_EQ(A().stats().bytes_in_use, before + MiB(1));
+  A().Deallocate(p, MiB(1));
   EXPECT_EQ(A().stats().bytes_in_use, before);
-  EXPECT_EQ(A().stats().peak_bytes, before + (1 << 20));
+  EXPECT_EQ(A().stats().peak_bytes, before + MiB(1));
   A().Deallocate(nullptr, 100);
   EXPECT_EQ(A().stats().bytes_in_use, before);
 }
@@ -91,14 +94,14 @@ TEST(Allocator, IdleMemoryGoesBack) {
 }
 
 TEST(Allocator, LimitIsKept) {
-  A().SetLimit(A().stats().bytes_in_use + (4 << 20));
-  void* p = A().Allocate(3 << 20);
+  A().SetLimit(A().stats().bytes_in_use + MiB(3) + MiB(1));
+  void* p = A().Allocate(MiB(3));
   EXPECT_NE(p, nullptr);
-  EXPECT_EQ(A().Allocate(2 << 20), nullptr);
-  void* q = A().Allocate(1 << 20);
+  EXPECT_EQ(A().Allocate(MiB(2)), nullptr);
+  void* q = A().Allocate(MiB(1));
   EXPECT_NE(q, nullptr);
-  A().Deallocate(p, 3 << 20);
-  A().Deallocate(q, 1 << 20);
+  A().Deallocate(p, MiB(3));
+  A().Deallocate(q, MiB(1));
   A().SetLimit(0);
 }
 

@@ -228,7 +228,8 @@ CheckpointTensor LookUp(const CheckpointReader& reader,
 }
 
 nb::object GetTensor(const CheckpointReader& reader, const std::string& key) {
-  return ValueToPython(ValueOrRaise(ReadCheckpointTensor(reader, key)))
+  return ValueToPython(ValueOrRaise(CallWithoutGil(
+                           [&] { return ReadCheckpointTensor(reader, key); })))
       .attr("numpy")();
 }
 
@@ -278,8 +279,8 @@ void AddReader(nb::module_& m) {
       });
   m.def("open_checkpoint", [](const std::string& prefix) {
     const LocatedPath place(prefix);
-    return std::shared_ptr<CheckpointReader>(
-        ValueOrRaise(CheckpointReader::Open(place.fs, place.local)));
+    return std::shared_ptr<CheckpointReader>(ValueOrRaise(CallWithoutGil(
+        [&] { return CheckpointReader::Open(place.fs, place.local); })));
   });
 }
 
@@ -287,8 +288,8 @@ void AddReader(nb::module_& m) {
 
 nb::object ReadState(const std::string& folder, const std::string& file) {
   const LocatedPath place(folder);
-  const auto state =
-      ValueOrRaise(ReadCheckpointState(place.fs, place.local, file));
+  const auto state = ValueOrRaise(CallWithoutGil(
+      [&] { return ReadCheckpointState(place.fs, place.local, file); }));
   if (!state) return nb::none();
   nb::object preserved = nb::none();
   if (state->last_preserved) preserved = nb::float_(*state->last_preserved);
@@ -307,8 +308,10 @@ void WriteState(const std::string& folder, const std::string& latest,
   state.timestamps = timestamps;
   // Zero stands for "never": protos leave it out, as upstream does.
   if (preserved > 0) state.last_preserved = preserved;
-  RaiseUnlessOk(
-      WriteCheckpointState(place.fs, place.local, state, file, keep_absolute));
+  RaiseUnlessOk(CallWithoutGil([&] {
+    return WriteCheckpointState(place.fs, place.local, state, file,
+                                keep_absolute);
+  }));
 }
 
 // CheckpointRotation with its errors raised.
@@ -332,8 +335,10 @@ class PyRotation {
   static CheckpointRotation Open(const std::string& folder, int max_to_keep,
                                  double hours) {
     const LocatedPath place(folder);
-    return ValueOrRaise(
-        CheckpointRotation::Open(place.fs, place.local, {max_to_keep, hours}));
+    return ValueOrRaise(CallWithoutGil([&] {
+      return CheckpointRotation::Open(place.fs, place.local,
+                                      {max_to_keep, hours});
+    }));
   }
   CheckpointRotation rotation_;
 };

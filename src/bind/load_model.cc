@@ -32,7 +32,7 @@ using ModelPtr = std::shared_ptr<LoadedModel>;
 
 // Raises OSError where there is no such file or it is damaged.
 ModelFile ReadModel(const std::string& folder) {
-  auto file = ReadSavedModel(folder);
+  auto file = CallWithoutGil([&] { return ReadSavedModel(folder); });
   if (absl::IsUnimplemented(file.status())) ThrowStatus(file.status());
   if (!file.ok()) RaiseAs(PyExc_OSError, file.status());
   return *std::move(file);
@@ -50,7 +50,7 @@ tensorflow::MetaGraphDef* GraphOrRaise(
 
 // The FingerprintDef of a folder; OSError where there is none.
 nb::bytes FingerprintIn(const std::string& folder) {
-  auto found = ReadFingerprint(folder);
+  auto found = CallWithoutGil([&] { return ReadFingerprint(folder); });
   if (found.ok()) return Serialized(*found);
   RaiseAs(absl::IsNotFound(found.status()) ? PyExc_FileNotFoundError
                                            : PyExc_RuntimeError,
@@ -69,7 +69,8 @@ void WriteInChunks(const std::string& folder, nb::bytes bytes) {
   std::string local;
   auto fs = FileSystemFor(folder, &local);
   if (!fs.ok()) ThrowStatus(fs.status());
-  const Status s = WriteSavedModel(model->get(), *fs, local, true);
+  const Status s = CallWithoutGil(
+      [&] { return WriteSavedModel(model->get(), *fs, local, true); });
   if (!s.ok()) ThrowStatus(s);
 }
 

@@ -98,4 +98,9 @@ def serialize(activation, use_legacy_format=False):
             "`@keras.saving.register_keras_serializable()` to register any custom "
             "activations."
         )
-    return serialization.serialize(activation)
+    if serialization.is_function(activation) and activation.__name__ in _NAMES:
+        return activation.__name__
+    made = serialization.serialize(activation)
+    if serialization.is_function(activation):
+        made["config"] = serialization.get_registered_name(activation)
+    return made

@@ -175,7 +175,7 @@ class LossFunctionWrapper(Loss):
         """A dict of reduction, name, the function and its further arguments."""
         config = super().get_config()
         config.update(self._fn_kwargs)
-        config["fn"] = serialization.serialize(self.fn)
+        config["fn"] = serialization.function_name(self.fn)
         return config
 
 

@@ -2,6 +2,8 @@
 
 import inspect
 
+from headrace import _api as tf
+from headrace import _names
 from headrace.framework.support import signatures
 
 _custom = {}
@@ -69,34 +71,80 @@ def in_safe_mode():
 
 
 def public_module(item):
-    """keras.layers for a class of ours, the module of anybody else's."""
+    """keras.layers for a class of ours, the module of anybody else's; None for what a
+    program itself defines, which no other can import."""
     if item.__module__.startswith("headrace.keras"):
         return getattr(item, "_keras_module", item.__module__)
-    return item.__module__
+    return None if item.__module__ == "__main__" else item.__module__
 
 
-def serialize(item):
-    """None, a name (functions), or {module, class_name, config, registered_name}."""
-    if item is None or isinstance(item, (int, float, str, bool)):
-        return item
-    if inspect.isfunction(item) or inspect.isbuiltin(item):
-        return item.__name__
-    if not hasattr(item, "get_config"):
-        if hasattr(item, "__name__"):
-            return item.__name__
-        raise ValueError(
-            f"Cannot serialize {item} because it doesn't implement `get_config()`."
+def serialize(obj):
+    """`obj` as what JSON can hold: numbers and texts as they are, lists and dicts of
+    such, objects and functions as {module, class_name, config, registered_name}, of
+    layers with what they were built for, of models with how they were compiled.
+
+    TypeError for an object without get_config().
+    """
+    if obj is None or isinstance(obj, (int, float, str, bool)):
+        return obj
+    if isinstance(obj, (list, tuple)):
+        return type(obj)(map(serialize, obj))
+    if isinstance(obj, dict):
+        return {key: serialize(value) for key, value in obj.items()}
+    if isinstance(obj, tf.TensorShape):
+        return obj.as_list()
+    if isinstance(obj, tf.DType):
+        return obj.name
+    if isinstance(obj, bytes):
+        return {"class_name": "__bytes__", "config": {"value": obj.decode("utf-8")}}
+    if isinstance(obj, tf.Tensor):
+        value = {"value": obj.numpy().tolist(), "dtype": obj.dtype.name}
+        return {"class_name": "__tensor__", "config": value}
+    if not hasattr(obj, "get_config"):
+        if is_function(obj):
+            return _of_function(obj)
+        raise TypeError(
+            f"Cannot serialize object {obj} of type {type(obj)}. To be serializable, a "
+            "class must implement the `get_config()` method."
         )
-    cls = type(item)
-    own = not hasattr(cls, "_keras_module")
-    return {
+    cls = type(obj)
+    ours = cls.__module__.startswith("headrace.")
+    config = {
         "module": public_module(cls),
         "class_name": cls.__name__,
-        "config": item.get_config(),
-        "registered_name": get_registered_name(cls)
-        if own
-        else vars(cls).get("_registered_as"),
+        "config": obj.get_config(),
+        "registered_name": vars(cls).get("_registered_as")
+        if ours
+        else get_registered_name(cls),
     }
+    for key in ("build_config", "compile_config"):
+        told = getattr(obj, f"get_{key}", None)
+        value = None if told is None else told()
+        if value is not None:
+            config[key] = value
+    return config
+
+
+def is_function(item):
+    """Whether it is known by a name alone."""
+    return (
+        callable(item) and hasattr(item, "__name__") and not hasattr(item, "get_config")
+    )
+
+
+def _of_function(function):
+    kind = type(function).__name__ if inspect.isbuiltin(function) else "function"
+    return {
+        "module": "builtins",
+        "class_name": kind,
+        "config": function.__name__,
+        "registered_name": kind,
+    }
+
+
+def function_name(item):
+    """The name of a function, alone; of other objects what serialize() gives."""
+    return item.__name__ if is_function(item) else serialize(item)
 
 
 def serializer(name):
@@ -114,6 +162,15 @@ def serializer(name):
     """
     parameters = signatures.from_text(f"{name}, use_legacy_format=False")
     return signatures.function_of(signatures.named("serialize", doc), parameters, call)
+
+
+def overrides(cls, name):
+    """Whether a class of the user's has a method of its own."""
+    return any(
+        name in vars(part)
+        for part in cls.__mro__
+        if part is not object and not part.__module__.startswith("headrace.")
+    )
 
 
 def config_names(cls):
@@ -146,7 +203,11 @@ def config_of(item):
     attributes = getattr(item, "_config_attributes", {})
     names = config_names(type(item))
     kept = {name: getattr(item, attributes.get(name, name)) for name in names}
-    return {k: serialize(v) if callable(v) else v for k, v in kept.items()}
+    of_function = _names.module("keras.activation").serialize
+    return {
+        k: of_function(v) if is_function(v) else serialize(v) if callable(v) else v
+        for k, v in kept.items()
+    }
 
 
 def classes_of(names, base):
@@ -184,6 +245,8 @@ def deserialize(config, names, kind, custom_objects=None):
         return found() if inspect.isclass(found) else found
     if not isinstance(config, dict) or "class_name" not in config:
         raise ValueError(f"Improper config format for {kind}: {config}")
+    if config["class_name"] == "function":
+        return find(config["config"], names, kind, custom_objects)
     name = config.get("registered_name") or config["class_name"]
     try:
         cls = find(name, names, kind, custom_objects)
@@ -223,14 +286,14 @@ def getter(names, kind):
 
 def serialize_legacy(instance):
     """The name of a function, or a dict of class_name and config alone."""
-    made = serialize(instance)
-    if isinstance(made, dict):
-        return {key: made[key] for key in ("class_name", "config")}
-    if made is not None and made is instance:
+    if instance is None or is_function(instance):
+        return instance and instance.__name__
+    if not hasattr(instance, "get_config"):
         raise ValueError(
             f"Cannot serialize {instance} because it doesn't implement `get_config()`."
         )
-    return made
+    made = serialize(instance)
+    return {key: made[key] for key in ("class_name", "config")}
 
 
 def deserialize_legacy(

@@ -170,5 +170,10 @@ def test_names_of_what_is_serialized():
         assert older == {key: found[key] for key in ("class_name", "config")}
         again = space.deserialize(found).get_config()
         assert again == space.deserialize(older).get_config() == made.get_config()
-    assert k.losses.serialize(k.losses.mean_squared_error) == "mean_squared_error"
+    assert k.losses.serialize(k.losses.mean_squared_error) == {
+        "module": "builtins",
+        "class_name": "function",
+        "config": "mean_squared_error",
+        "registered_name": "function",
+    }
     assert k.losses.deserialize(name="mse") is k.losses.mean_squared_error

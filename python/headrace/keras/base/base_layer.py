@@ -50,9 +50,8 @@ class Layer(tracking.Tracking):
         for key in kwargs:
             if key not in _ALLOWED:
                 raise TypeError("Keyword argument not understood:", key)
-        if dynamic:
-            raise NotImplementedError("Layer: dynamic=True is not supported")
         state = self._keras
+        state.dynamic = bool(dynamic)
         if not (isinstance(trainable, bool) or trainable in (0, 1)):
             raise TypeError(
                 f"Expected `trainable` argument to be a boolean, but got: {trainable}"
@@ -107,6 +106,12 @@ class Layer(tracking.Tracking):
 
     # --- what it is ---
 
+    @property
+    def dynamic(self):
+        """Whether it, or a layer below, was made with dynamic=True: its call is run
+        eagerly alone, so that compute_output_shape tells the shapes of its outputs."""
+        return any(layer._keras.dynamic for layer in self._flatten_layers())
+
     def __repr__(self):
         name, built = getattr(self, "_name", None), getattr(self, "built", False)
         return f"<{type(self).__name__} name={name}, built={built}>"
@@ -133,11 +138,6 @@ class Layer(tracking.Tracking):
     def name_scope(self):
         """A tf.name_scope of the layer's name."""
         return name_scope(self._name + "/")
-
-    @property
-    def dynamic(self):
-        """False: layers that only run eagerly are not marked as such."""
-        return False
 
     @property
     def stateful(self):
@@ -269,9 +269,23 @@ class Layer(tracking.Tracking):
             return config
         config = {"name": self.name, "trainable": self.trainable}
         config["dtype"] = policy.config_of(self._dtype_policy)
+        if self.dynamic:
+            config["dynamic"] = True
         if self._keras.batch_input_shape is not None:
             config["batch_input_shape"] = self._keras.batch_input_shape
         return {**config, **serialization.config_of(self)}
+
+    def get_build_config(self):
+        """{"input_shape": the shapes that it was built for}, which
+        build_from_config() takes; None before it is built."""
+        shape = plain_shapes(self._keras.seen_shape)
+        return None if shape is None else {"input_shape": shape}
+
+    def build_from_config(self, config):
+        """Builds it for what get_build_config() gave."""
+        shape = config.get("input_shape")
+        if shape is not None:
+            self.build(shapes_from(shape))
 
     def _recorded_config(self):
         """What a class that says nothing itself was made with."""
@@ -573,6 +587,28 @@ def shapes_of(inputs):
     if not all(hasattr(x, "shape") for x in tf.nest.flatten(inputs)):
         return None
     return tf.nest.map_structure(lambda x: x.shape, inputs)
+
+
+def plain_shapes(shapes):
+    """A shape as a tuple, shapes in their structure; None where there are none."""
+    if isinstance(shapes, tf.TensorShape):
+        return None if shapes.rank is None else tuple(shapes.as_list())
+    if isinstance(shapes, dict):
+        return {key: plain_shapes(value) for key, value in shapes.items()}
+    if isinstance(shapes, (list, tuple)):
+        if all(x is None or isinstance(x, int) for x in shapes):
+            return tuple(shapes)
+        return [plain_shapes(x) for x in shapes]
+    return shapes
+
+
+def shapes_from(plain):
+    """What build() takes, of plain_shapes() or what JSON made of it."""
+    if isinstance(plain, dict):
+        return {key: shapes_from(value) for key, value in plain.items()}
+    if any(isinstance(x, (list, tuple, dict)) for x in plain):
+        return [shapes_from(x) for x in plain]
+    return tuple(plain)
 
 
 def _initial(init, dtype, name, layer_name):

@@ -4,6 +4,7 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework.type_spec import flat_tensor_specs, of_flat_tensors
 from headrace.graph.func_graph import FuncGraph
+from headrace.keras import serialization
 from headrace.keras.base import tracking
 from headrace.keras.base.keras_tensor import KerasTensor
 
@@ -115,9 +116,25 @@ def _run(layer, args, kwargs, keeps_losses=False):
     return described
 
 
+def _declared(layer, inputs):
+    """The outputs of a layer that is not run for KerasTensors, as it tells their shapes."""
+    if not serialization.overrides(type(layer), "compute_output_shape"):
+        raise NotImplementedError(
+            "Please run in eager mode or implement the `compute_output_shape` method on "
+            f"your layer ({type(layer).__name__})."
+        )
+    if not layer.built:
+        layer._build_for(inputs)
+    shape = layer.compute_output_shape(tf.nest.map_structure(lambda x: x.shape, inputs))
+    return KerasTensor(tf.TensorShape(shape), layer.compute_dtype)
+
+
 def call(layer, args, kwargs):
     """The KerasTensors of layer(*args, **kwargs)."""
-    outputs = _run(layer, args, kwargs, keeps_losses=True)
+    if layer._keras.dynamic:
+        outputs = _declared(layer, args[0])
+    else:
+        outputs = _run(layer, args, kwargs, keeps_losses=True)
     Node(layer, args, kwargs, outputs)
     return outputs
 

@@ -35,6 +35,7 @@ class State:
         self.initial_weights = None
         self.batch_input_shape = None
         self.seen_shape = None  # of the first inputs
+        self.dynamic = False  # whether its call runs eagerly alone
 
 
 def unique(items):

@@ -11,7 +11,7 @@ from headrace.framework.settings import logging
 from headrace.framework.trackable import node_of, other_node, owner_of
 from headrace.keras import serialization
 from headrace.keras.base.tracking import Tracking
-from headrace.keras.engine import export, hdf5, hdf5_file, objects, whole_config
+from headrace.keras.engine import export, hdf5, hdf5_file, objects
 
 _METADATA = "keras_metadata.pb"
 _MESSAGE = "third_party.tensorflow.python.keras.protobuf.SavedMetadata"
@@ -156,7 +156,7 @@ def _metadata_of_part(part):
             "autocast": part._autocast,
             "build_input_shape": _shapes(part._keras.seen_shape),
         }
-    return json.dumps(told, default=whole_config.jsonable)
+    return json.dumps(told, default=objects.jsonable)
 
 
 def _metadata_of(model):
@@ -177,7 +177,7 @@ def _metadata_of(model):
         "dtype": model.dtype,
         **row,
         "build_input_shape": _shapes(model._keras.seen_shape)
-        or whole_config.shape_of(model),
+        or (model.get_build_config() or {}).get("input_shape"),
         "is_graph_network": getattr(model, "_network", None) is not None,
         "must_restore_from_config": False,
         "keras_version": hdf5._KERAS_VERSION,
@@ -186,7 +186,7 @@ def _metadata_of(model):
     }
     if compiled is not None:
         told["training_config"] = hdf5_file.training_config(model, compiled)
-    return json.dumps(told, default=whole_config.jsonable)
+    return json.dumps(told, default=objects.jsonable)
 
 
 def read(path, custom_objects, compile, safe_mode):
@@ -207,7 +207,7 @@ def read(path, custom_objects, compile, safe_mode):
     if shape is not None:
         config["build_config"] = {"input_shape": shape}
     try:
-        model = whole_config.model_of(config, custom_objects, safe_mode)
+        model = objects.model_of(config, custom_objects, safe_mode)
     except TypeError as e:
         raise ValueError(
             f"{path}: the model cannot be made by its configuration; give its classes "

@@ -5,6 +5,7 @@ from headrace.context.properties import read_only
 from headrace.framework.trackable import node_of
 from headrace.keras import serialization, settings
 from headrace.keras.base import dispatch, functional_call, op_layer
+from headrace.keras.base.base_layer import plain_shapes
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.base.keras_tensor import KerasTensor
 from headrace.keras.engine import model_config
@@ -199,11 +200,19 @@ class Functional(Model):
 
     # --- configuration ---
 
+    def get_build_config(self):
+        """{"input_shape": the shape of the input, or a list of those}; None before
+        they are known."""
+        if self._network is None:
+            return super().get_build_config()
+        shapes = [plain_shapes(x.shape) for x in self._network.flat_inputs]
+        return {"input_shape": shapes[0] if len(shapes) == 1 else shapes}
+
     def get_config(self):
         """The layers, their configs and how they are connected: a dict that JSON can
         hold.
         """
-        if type(self) is not Functional:
+        if serialization.overrides(type(self), "__init__"):
             return super().get_config()
         return model_config.of_functional(self)
 
@@ -213,17 +222,12 @@ class Functional(Model):
         with serialization.CustomObjectScope(custom_objects or {}):
             if not model_config.is_functional(config):
                 return cls(**config)
-            rebuilder, inputs, outputs = model_config.rebuild(config)
-            made = cls(inputs=inputs, outputs=outputs, name=config.get("name"))
-            for tensor in rebuilder.beside(made.layers):
-                made._run_beside(tensor)
-            made.trainable = config.get("trainable", True)
-            return made
+            return model_config.rebuild(config, cls)
 
 
 def _conform(x, declared):
     """x as the declared input: its dtype, and its rank where an axis of 1 is short."""
-    if isinstance(x, KerasTensor):
+    if isinstance(x, KerasTensor) or x is None and declared.history[0].optional:
         return x
     if not isinstance(x, tf.Tensor):
         if isinstance(x, tf.experimental.ExtensionType):

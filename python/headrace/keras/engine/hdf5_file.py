@@ -6,13 +6,15 @@ import numpy as np
 
 from headrace.framework.settings import logging
 from headrace.keras import serialization
-from headrace.keras.engine import hdf5, objects, whole_config
+from headrace.keras.engine import hdf5, objects
 from headrace.keras.optimizer import registry as optimizers
 
 
 def first_kind(config):
     """A configuration with layers as Keras 2's first files have them."""
     if isinstance(config, dict):
+        if config.get("class_name") == "function":
+            return config["config"]
         config = {key: first_kind(value) for key, value in config.items()}
         if isinstance(config.get("layers"), list):
             config["layers"] = [short(row) for row in config["layers"]]
@@ -24,7 +26,8 @@ def first_kind(config):
 def short(row):
     if not isinstance(row, dict) or "class_name" not in row:
         return row
-    row = {k: v for k, v in row.items() if k != "module"}
+    newer = ("module", "build_config", "compile_config")
+    row = {k: v for k, v in row.items() if k not in newer}
     registered = row.pop("registered_name", None)
     return {**row, "class_name": registered or row["class_name"]}
 
@@ -49,14 +52,14 @@ def write(model, path, include_optimizer):
         file.attrs["keras_version"] = hdf5._KERAS_VERSION.encode()
         file.attrs["backend"] = b"tensorflow"
         file.attrs["model_config"] = json.dumps(
-            whole, default=whole_config.jsonable
+            whole, default=objects.jsonable
         ).encode()
         hdf5._write_layers(model, file.create_group("model_weights"))
         if compiled is None:
             return
         training = training_config(model, compiled)
         file.attrs["training_config"] = json.dumps(
-            training, default=whole_config.jsonable
+            training, default=objects.jsonable
         ).encode()
         if model.optimizer.variables:
             group = file.create_group("optimizer_weights")
@@ -70,7 +73,8 @@ def training_config(model, compiled):
         name = f"Custom>{name}"
     config = {"class_name": name, "config": optimizer["config"]}
     names = ("loss", "metrics", "weighted_metrics", "loss_weights")
-    return {**{k: compiled[k] for k in names}, "optimizer_config": config}
+    told = {k: first_kind(compiled[k]) for k in names}
+    return {**told, "optimizer_config": config}
 
 
 def read(path, custom_objects, compile, safe_mode):
@@ -84,7 +88,7 @@ def read(path, custom_objects, compile, safe_mode):
         state = []
         if "optimizer_weights" in file:
             state = [np.asarray(x) for x in hdf5._named_data(file["optimizer_weights"])]
-    model = whole_config.model_of(config, custom_objects, safe_mode)
+    model = objects.model_of(config, custom_objects, safe_mode)
     if model.built:
         hdf5.load(model, path)
     if not compile:

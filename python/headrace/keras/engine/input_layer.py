@@ -31,10 +31,14 @@ class InputLayer(Layer):
             raise ValueError(
                 "Cannot set both `sparse` and `ragged` to `True` in a Keras `Input`."
             )
-        given = {"input_tensor": input_tensor, "optional": optional}
-        for key, value in given.items():
-            if value:
-                raise NotImplementedError(f"InputLayer: {key} is not supported")
+        if input_tensor is not None:
+            if dtype is not None and input_tensor.dtype != tf.as_dtype(dtype):
+                raise ValueError(
+                    "`input_tensor.dtype` differs from `dtype`. Received: "
+                    f"input_tensor.dtype={input_tensor.dtype} but expected dtype={dtype}"
+                )
+            dtype = input_tensor.dtype
+            kwargs["batch_input_shape"] = input_tensor.shape.as_list()
         if type_spec is not None:
             _check_alone(input_shape, batch_size, dtype)
         if name is None:
@@ -58,6 +62,7 @@ class InputLayer(Layer):
         elif ragged:
             last = max((i for i, n in enumerate(shape) if i and n is None), default=0)
             type_spec = tf.RaggedTensorSpec(shape, self.dtype, ragged_rank=last)
+        self.optional = bool(optional)
         self.sparse = isinstance(type_spec, tf.SparseTensorSpec)
         self.ragged = isinstance(type_spec, tf.RaggedTensorSpec)
         made = KerasTensor(shape, self.dtype, name=name)
@@ -66,13 +71,14 @@ class InputLayer(Layer):
         Node(self, (), {}, made)
 
     def get_config(self):
-        """A dict of shape, dtype, name and whether it is sparse or ragged."""
+        """A dict of shape, dtype, name and whether it is sparse, ragged or optional."""
         return {
             "batch_input_shape": self._keras.batch_input_shape,
             "dtype": self.dtype,
             "sparse": self.sparse,
             "ragged": self.ragged,
             "name": self.name,
+            "optional": self.optional,
         }
 
 
@@ -93,9 +99,12 @@ def _check_alone(shape, batch_size, dtype):
     )
 )
 def Input(shape=None, **given):
-    """A KerasTensor to start a functional model with."""
+    """A KerasTensor to start a functional model with; `tensor` gives it a tensor's shape,
+    with the batch, and dtype. An `optional` one may be None in calls of the model.
+    """
     dispatch.install()
-    if shape is None and given["type_spec"] is None and "batch_shape" not in given:
+    known = (shape, given["type_spec"], given["tensor"])
+    if all(x is None for x in known) and "batch_shape" not in given:
         raise ValueError(
             "Please provide to Input a `shape` or a `tensor` or a `type_spec` "
             "argument. Note that `shape` does not include the batch dimension."

@@ -9,7 +9,7 @@ from headrace.keras import serialization
 from headrace.keras.base import functional_call
 from headrace.keras.base.base_layer import Layer, shapes_of
 from headrace.keras.base.tracking import unique
-from headrace.keras.engine import export, hdf5
+from headrace.keras.engine import export, hdf5, objects
 from headrace.keras.engine.training import Trainer
 
 _FORGOTTEN = (
@@ -165,18 +165,23 @@ class Model(Trainer, Layer):
         """Prints a table of the layers: name, kind, shape of the output and parameters.
 
         `line_length` is in characters; `positions` are where the columns end, as parts
-        of it or in characters; `print_fn` gets each line, print() otherwise. ValueError
-        before the model is built; `layer_range` is not supported.
+        of it or in characters; `print_fn` gets each line, print() otherwise; `layer_range`:
+        patterns of the names of the first and the last layer that are shown. ValueError
+        before the model is built, and for patterns that fit no layer.
         """
         if not self.built:
             raise ValueError(
                 "This model has not yet been built. Build the model first by calling "
                 "`build()` or by calling the model on a batch of data."
             )
-        if layer_range is not None:
-            raise NotImplementedError("summary: layer_range is not supported")
         summary.show(
-            self, line_length, positions, print_fn, expand_nested, show_trainable
+            self,
+            line_length,
+            positions,
+            print_fn,
+            expand_nested,
+            show_trainable,
+            layer_range,
         )
 
     # --- weights on disk ---
@@ -262,6 +267,15 @@ class Model(Trainer, Layer):
         config = self._recorded_config()
         return {} if config is None else config
 
+    def get_compile_config(self):
+        """What compile() was told, for compile_from_config(); None before it was."""
+        return objects.of_compiled(self)
+
+    def compile_from_config(self, config):
+        """Compiles it as get_compile_config() told, and makes the optimizer's
+        variables."""
+        objects.compile_like(self, config)
+
     def to_json(self, **kwargs):
         """The config as JSON, for model_from_json(); without weights.
 
@@ -273,17 +287,20 @@ class Model(Trainer, Layer):
             "keras_version": "2.21.0",
             "backend": "tensorflow",
         }
-        return json.dumps(config, default=whole_config.jsonable, **kwargs)
+        return json.dumps(config, default=objects.jsonable, **kwargs)
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A new model, without trained weights, of what get_config() gave.
 
-        Configs of functional models give these; a subclass gets the config as
-        arguments.
+        Configs of functional models give these; a subclass with a constructor gets the
+        config as arguments.
         """
-        if cls is Model:
-            return functional.Functional.from_config(config, custom_objects)
+        if not serialization.overrides(cls, "__init__"):
+            of_graph = functional.Functional.from_config.__func__
+            return of_graph(
+                functional.Functional if cls is Model else cls, config, custom_objects
+            )
         with serialization.CustomObjectScope(custom_objects or {}):
             return cls(**config)
 
@@ -312,4 +329,4 @@ def _check_format(path, save_format):
 
 
 # Last, for they have models of their own kinds.
-from headrace.keras.engine import functional, summary, whole, whole_config  # noqa: E402
+from headrace.keras.engine import functional, summary, whole  # noqa: E402

@@ -24,26 +24,35 @@ def _layer_rows(model):
 
 def of_functional(model):
     """The configuration of a functional model."""
+    config = {"name": model.name, "trainable": model.trainable}
+    graph, layers = _graph(model)
+    graph["layers"] = [
+        {**serialization.serialize(layer), **row}
+        for row, layer in zip(graph["layers"], layers)
+    ]
+    return {**config, **graph}
+
+
+def _graph(model):
+    """(how the layers of a functional model call each other, the layers)."""
     rows = _layer_rows(model)
     places = {id(n): i for _, nodes in rows for i, n in enumerate(nodes)}
 
     def reference(x):
         return [x.history[0].name, places[id(x.node)], x.history[2]]
 
-    layers = []
-    for layer, nodes in rows:
-        row = serialization.serialize(layer)
-        row["name"] = layer.name
-        row["inbound_nodes"] = [_call(n, reference) for n in nodes if n.parents]
-        layers.append(row)
+    calls = [[_call(n, reference) for n in nodes if n.parents] for _, nodes in rows]
+    layers = [layer for layer, _ in rows]
     network = model._network
-    return {
-        "name": model.name,
-        "trainable": model.trainable,
-        "layers": layers,
+    graph = {
+        "layers": [
+            {"name": layer.name, "inbound_nodes": call}
+            for layer, call in zip(layers, calls)
+        ],
         "input_layers": _references(network.inputs, reference),
         "output_layers": _references(network.outputs, reference),
     }
+    return graph, layers
 
 
 def _references(tensors, reference):
@@ -99,15 +108,15 @@ def _is_reference(value):
 
 
 class _Rebuilder:
-    """Makes layers and calls them in the order in which inputs become known."""
+    """Calls layers, by the names that they have in a configuration, in the order in
+    which inputs become known."""
 
-    def __init__(self, config):
+    def __init__(self, config, layers):
         self.layers, self.calls = {}, []
         self._tensors = {}  # (layer, call, output) -> KerasTensor
-        for row in config["layers"]:
-            layer = registry.deserialize(row)
+        for row, layer in zip(config["layers"], layers):
             self.layers[row["name"]] = layer
-            if not row["inbound_nodes"]:
+            if not row["inbound_nodes"]:  # an input
                 self._keep(row["name"], 0, layer.output)
             for i, call in enumerate(row["inbound_nodes"]):
                 self.calls.append((row["name"], i, call))
@@ -171,18 +180,26 @@ class _Rebuilder:
         return tensors[0] if len(tensors) == 1 else tensors
 
 
-def rebuild(config):
-    """(what made them, inputs, outputs) of a functional model's configuration."""
-    rebuilder = _Rebuilder(config)
+def rebuild(config, cls):
+    """The functional model of a configuration, as one of `cls`."""
+    layers = [registry.deserialize(row) for row in config["layers"]]
+    made = _connected(config, layers, cls, config.get("name"))
+    made.trainable = config.get("trainable", True)
+    return made
+
+
+def again(model, made, cls):
+    """A functional model of `cls` like `model`, of made(layer) for each of its layers."""
+    graph, layers = _graph(model)
+    return _connected(graph, [made(layer) for layer in layers], cls, model.name)
+
+
+def _connected(graph, layers, cls, name):
+    rebuilder = _Rebuilder(graph, layers)
     rebuilder.run()
-    inputs = rebuilder.found(config["input_layers"])
-    return rebuilder, inputs, rebuilder.found(config["output_layers"])
-
-
-def clone_model(model, input_tensors=None, clone_function=None):
-    """A model of the same layers with new weights."""
-    if input_tensors is not None or clone_function is not None:
-        raise NotImplementedError(
-            "clone_model: input_tensors and clone_function are not supported"
-        )
-    return type(model).from_config(model.get_config())
+    inputs = rebuilder.found(graph["input_layers"])
+    outputs = rebuilder.found(graph["output_layers"])
+    made = cls(inputs=inputs, outputs=outputs, name=name)
+    for tensor in rebuilder.beside(made.layers):
+        made._run_beside(tensor)
+    return made

@@ -2,8 +2,10 @@
 
 import contextlib
 
+from headrace import _api as tf
 from headrace import _names
 from headrace.keras import serialization
+from headrace.keras.base.base_layer import Layer
 
 # Where the classes of a configuration's "module" are known by name.
 _ROOMS = {
@@ -26,26 +28,9 @@ _ROOMS = {
     "keras.constraints": "keras.constraint",
     "keras.activations": "keras.activation",
 }
-_PLAIN = (str, int, float, bool, bytes, type(None))
 # What compile() is told, in the order of files.
 COMPILED = ("optimizer", "loss", "metrics", "loss_weights", "weighted_metrics")
 COMPILED += ("run_eagerly", "steps_per_execution", "jit_compile")
-
-
-def serialize_keras_object(obj):
-    """`obj` as what JSON can hold: numbers and texts as they are, lists and dicts of
-    such, objects with get_config as {module, class_name, config, registered_name},
-    functions by their names.
-
-    ValueError for an object without get_config().
-    """
-    if isinstance(obj, _PLAIN):
-        return obj
-    if isinstance(obj, (list, tuple)):
-        return [serialize_keras_object(x) for x in obj]
-    if isinstance(obj, dict):
-        return {key: serialize_keras_object(value) for key, value in obj.items()}
-    return serialization.serialize(obj)
 
 
 def deserialize_keras_object(config, custom_objects=None, safe_mode=True, **kwargs):
@@ -87,6 +72,10 @@ def _object(config):
         config = {**config, "config": {**inner, "fn": fn}}
     if name == "function":
         return function(inner)
+    if name == "__bytes__":
+        return inner["value"].encode("utf-8")
+    if name == "__tensor__":
+        return tf.constant(inner["value"], inner["dtype"])
     if name == "__tuple__":
         return tuple(_object(x) for x in config.get("items", inner))
     room = _ROOMS.get(config.get("module"))
@@ -143,7 +132,7 @@ def of_compiled(model):
     given = model._keras.compiled_with
     if given is None or "optimizer" not in given:
         return None
-    found = {name: serialize_keras_object(given[name]) for name in COMPILED}
+    found = {name: serialization.serialize(given[name]) for name in COMPILED}
     if not isinstance(given["optimizer"], str):  # its rate may have changed since
         found["optimizer"] = serialization.serialize(model.optimizer)
     return found
@@ -158,3 +147,31 @@ def compile_like(model, config):
     model.compile(**given)
     if model.built and model.optimizer is not None:
         model.optimizer.build(model.trainable_variables)
+
+
+def model_of(config, custom_objects, safe_mode):
+    """The model of a configuration, built where this says a shape."""
+    if not isinstance(config, dict) or "class_name" not in config:
+        raise ValueError(f"The configuration is no model's: {str(config)[:200]}")
+    model = deserialize_keras_object(config, custom_objects, safe_mode)
+    if not isinstance(model, Layer):
+        raise ValueError(f"The configuration is of {type(model)}, not of a model")
+    built = config.get("build_config")
+    if built and not model.built:
+        model.build_from_config(built)
+    return model
+
+
+def jsonable(value):
+    """What json.dumps makes of values that are not JSON's."""
+    if isinstance(value, tf.TensorShape):
+        return value.as_list()
+    if value is Ellipsis:
+        return {"class_name": "__ellipsis__"}
+    if isinstance(value, tf.DType):
+        return value.name
+    if hasattr(value, "numpy"):
+        value = value.numpy()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{value!r} of {type(value)} cannot be written as JSON")

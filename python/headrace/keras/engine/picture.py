@@ -7,6 +7,7 @@ import subprocess
 
 from headrace import _api as tf
 from headrace.framework.settings import logging
+from headrace.keras.engine import summary
 from headrace.keras.engine.layout import Box, Picture
 from headrace.keras.engine.sequential import Sequential
 
@@ -105,15 +106,7 @@ def _chosen(model, layer_range):
             "layer_range must be of shape (2,) with two strings. Received: "
             f"layer_range={layer_range}"
         )
-    names = [layer.name for layer in model.layers]
-    fits = [[i for i, n in enumerate(names) if re.match(p, n)] for p in layer_range]
-    if not all(fits):
-        raise ValueError(
-            "Passed layer_names do not match the layer names in the model. Received: "
-            f"{layer_range}"
-        )
-    first, last = min(fits[0] + fits[1]), max(fits[0] + fits[1])
-    return model.layers[first : last + 1]
+    return summary.between(model, layer_range)
 
 
 class Dot:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 from headrace import _api as tf
 from headrace.framework.support import markup
@@ -63,8 +64,41 @@ class _Table:
         self._out("|" + " " * (width - 2) + "|" if nested else " " * width)
 
 
-def show(model, line_length, positions, out, expand_nested, show_trainable):
+def between(model, names):
+    """The layers from one to another, whose names two patterns fit at their begin;
+    ValueError where one fits none."""
+    fits = [
+        [i for i, layer in enumerate(model.layers) if re.match(name, layer.name)]
+        for name in names
+    ]
+    if not all(fits):
+        raise ValueError(
+            "Passed layer_names do not match the layer names in the model. Received: "
+            f"{names}"
+        )
+    return model.layers[min(fits[0] + fits[1]) : max(fits[0] + fits[1]) + 1]
+
+
+def _shown(model, layer_range):
+    if layer_range is None:
+        return model.layers
+    if len(layer_range) != 2:
+        raise ValueError(
+            "layer_range must be a list or tuple of length 2. Received: layer_range = "
+            f"{layer_range} of length {len(layer_range)}"
+        )
+    if not all(isinstance(name, str) for name in layer_range):
+        raise ValueError(
+            f"layer_range should contain string type only. Received: {layer_range}"
+        )
+    return between(model, layer_range)
+
+
+def show(
+    model, line_length, positions, out, expand_nested, show_trainable, layer_range=None
+):
     """Prints the layers, their outputs' shapes and numbers of weights."""
+    layers = _shown(model, layer_range)
     out = out or print
     connected = not _is_sequential_like(model)
     if line_length is None:
@@ -84,7 +118,7 @@ def show(model, line_length, positions, out, expand_nested, show_trainable):
     table.row(heads)
     out("=" * line_length)
     model_of = model if connected else None
-    for layer in model.layers:
+    for layer in layers:
         _layer(layer, table, model_of, show_trainable)
         if expand_nested and getattr(layer, "layers", None):
             out("|" + "¯" * (line_length - 2) + "|")

@@ -124,11 +124,13 @@ class Trainer:
 
     @property
     def run_eagerly(self):
-        """Whether steps run without tf.function: as compile() said, else tf.config's
-        way.
+        """Whether steps run without tf.function: as compile() said, else where a layer
+        is dynamic, and in tf.config's way.
         """
         own = self._keras.run_eagerly
-        return tf.config.functions_run_eagerly() if own is None else own
+        if own is not None:
+            return own
+        return tf.config.functions_run_eagerly() or self.dynamic
 
     @run_eagerly.setter
     def run_eagerly(self, value):

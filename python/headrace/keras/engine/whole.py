@@ -10,7 +10,7 @@ import os
 import zipfile
 
 from headrace.keras import serialization
-from headrace.keras.engine import folder, hdf5, hdf5_file, objects, whole_config
+from headrace.keras.engine import folder, hdf5, hdf5_file, objects
 from headrace.keras.layer import registry as layers
 
 _VERSION = hdf5._KERAS_VERSION
@@ -55,7 +55,7 @@ def model_from_yaml(yaml_string, custom_objects=None):
 def _write_archive(model, path):
     now = datetime.datetime.now().strftime("%Y-%m-%d@%H:%M:%S")
     metadata = {"keras_version": _VERSION, "date_saved": now}
-    config = json.dumps(whole_config.of_whole(model), default=whole_config.jsonable)
+    config = json.dumps(serialization.serialize(model), default=objects.jsonable)
     weights = hdf5.to_bytes(model)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(_METADATA, json.dumps(metadata))
@@ -72,10 +72,10 @@ def _read_archive(path, custom_objects, compile, safe_mode):
         raise OSError(f"{path} is no .keras file: {e}") from None
     except KeyError as e:
         raise ValueError(f"{path} is no .keras file: {e.args[0]}") from None
-    model = whole_config.model_of(config, custom_objects, safe_mode)
+    model = objects.model_of(config, custom_objects, safe_mode)
     if compile and config.get("compile_config"):
         with serialization.CustomObjectScope(custom_objects or {}):
-            objects.compile_like(model, config["compile_config"])
+            model.compile_from_config(config["compile_config"])
     hdf5.from_bytes(model, weights, path)
     return model
 

@@ -116,7 +116,7 @@ class MeanMetricWrapper(Mean):
         """A dict of name, dtype, the function and its further arguments."""
         config = super().get_config()
         if type(self) is MeanMetricWrapper:
-            config["fn"] = serialization.serialize(self._fn)
+            config["fn"] = serialization.function_name(self._fn)
         config.update(self._fn_kwargs)
         return config
 
