@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
 #include "base/threads.h"
+#include "distributed/eager/called_functions.h"
 #include "distributed/request_ids.h"
 #include "distributed/wire/methods.h"
 #include "distributed/worker/pull.h"
@@ -72,34 +73,6 @@ class Fetching {
 // Whether the value comes here; of others only a name does.
 bool Comes(DType dtype) {
   return dtype != DType::kResource && dtype != DType::kVariant;
-}
-
-// The functions that a function's nodes call, and those that these call.
-Status AddCalled(const Function& f, std::map<std::string, FunctionPtr>* all);
-Status AddNamed(const AttrMap& attrs, const FunctionLibrary* library,
-                std::map<std::string, FunctionPtr>* all) {
-  const auto add = [&](const FuncRef& called) -> Status {
-    if (called.name.empty() || all->contains(called.name)) return OkStatus();
-    HR_ASSIGN_OR_RETURN(const FunctionPtr f,
-                        FindFunction(library, called.name));
-    all->emplace(called.name, f);
-    return AddCalled(*f, all);
-  };
-  for (const auto& [name, value] : attrs) {
-    if (const FuncRef* one = std::get_if<FuncRef>(&value)) {
-      HR_RETURN_IF_ERROR(add(*one));
-    } else if (const auto* list = std::get_if<std::vector<FuncRef>>(&value)) {
-      for (const FuncRef& f : *list) HR_RETURN_IF_ERROR(add(f));
-    }
-  }
-  return OkStatus();
-}
-Status AddCalled(const Function& f, std::map<std::string, FunctionPtr>* all) {
-  for (int i = 0; i < f.body->num_nodes(); ++i) {
-    HR_RETURN_IF_ERROR(
-        AddNamed(f.body->node(i)->op().attrs(), f.body->library().get(), all));
-  }
-  return OkStatus();
 }
 
 }  // namespace
@@ -309,7 +282,7 @@ Tensor NameOf(DType dtype, const HandlePtr& handle,
 struct RemoteContext::Run {
   int64_t op = 0;
   Operation operation;
-  std::map<std::string, FunctionPtr> functions;  // that it needs
+  FunctionsByName functions;  // that it needs
   std::vector<DType> output_types;
   std::shared_ptr<const HandleData> data;  // of its first output
   std::shared_ptr<RemotePlace> place;
@@ -383,7 +356,7 @@ Status DevicePlace::Call(const FunctionPtr& function,
   run.operation.set_name(function->name);
   run.operation.set_is_function(true);
   run.functions.emplace(function->name, function);
-  HR_RETURN_IF_ERROR(AddCalled(*function, &run.functions));
+  HR_RETURN_IF_ERROR(AddCalled(*function->body, nullptr, &run.functions));
   run.output_types = function->result_types();
   HR_RETURN_IF_ERROR(run.SetInputs(*task_, inputs));
   HR_RETURN_IF_ERROR(context_->Execute(*task_, *device_, run));

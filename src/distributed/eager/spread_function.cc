@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autodiff/function_gradient.h"
+#include "distributed/eager/called_functions.h"
 #include "distributed/handshake.h"
 #include "distributed/wire/methods.h"
 #include "graph/export.h"
@@ -67,6 +68,12 @@ StatusOr<std::shared_ptr<SpreadFunction>> SpreadFunction::Make(
   // Calls lie on one task as a whole.
   HR_ASSIGN_OR_RETURN(const std::shared_ptr<Function> f,
                       CloneInlined(function, library));
+  FunctionsByName called;
+  HR_RETURN_IF_ERROR(AddCalled(*f->body, library, &called));
+  for (const auto& [name, other] : called) {
+    if (f->body->library()->Find(name)) continue;
+    HR_RETURN_IF_ERROR(f->body->library()->Add(other));
+  }
   ExportOptions options;
   options.effects_of = f.get();
   options.nothing = FindOp("NoOp");
