@@ -18,11 +18,12 @@ def told(name, value):
 
 
 def refused(name, call):
-    """The class and text of what a call raises, without the name of the op's function."""
+    """The class and text of what a call raises, without the operation's name: who sends
+    it may learn of the error with a later one."""
     try:
         call()
     except tf.errors.OpError as e:
-        text = e.message.replace("{{function_node __wrapped__", "").split("}} ")[-1]
+        text = e.message.split("}} ")[-1].split(" [Op:")[0].removesuffix(" name: ")
         told(name, [type(e).__name__, text])
 
 
@@ -49,7 +50,7 @@ def main():
 
         told("called", step(a, 2))
         told("again", step(here, 1))
-        refused("reshape", lambda: tf.reshape(a, [3]))
+        refused("reshape", lambda: tf.reshape(a, [3]).numpy())
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(v * v)
         told("gradient", tape.gradient(loss, v))

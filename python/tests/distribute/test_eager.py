@@ -30,8 +30,7 @@ _WANTED = [
         "reshape",
         [
             "InvalidArgumentError",
-            "Input to reshape is a tensor with 2 values, but the requested shape has 3 "
-            "[Op:Reshape]",
+            "Input to reshape is a tensor with 2 values, but the requested shape has 3",
         ],
     ],
     ["gradient", [48.0, 58.0]],
@@ -41,16 +40,14 @@ _WANTED = [
         "device",
         [
             "InvalidArgumentError",
-            "/job:nobody/replica:0/task:0/device:CPU:0 unknown device. [Op:Identity] "
-            "name: ",
+            "/job:nobody/replica:0/task:0/device:CPU:0 unknown device.",
         ],
     ],
     [
         "device",
         [
             "InvalidArgumentError",
-            "/job:worker/replica:0/task:0/device:CPU:9 unknown device. [Op:Identity] "
-            "name: ",
+            "/job:worker/replica:0/task:0/device:CPU:9 unknown device.",
         ],
     ],
     ["big", 599998.0],
