@@ -99,12 +99,58 @@ TEST_F(EagerServiceTest, RunsOpsOnWhatIsSent) {
   ASSERT_EQ(Enqueue({SendTwo(1), Op("Neg", 2, 1)}, &response), OkStatus());
   ASSERT_EQ(response.queue_response_size(), 2);
   EXPECT_EQ(response.queue_response(1).shape(0).dim(0).size(), 2);
-  EXPECT_EQ(response.queue_response(1).device(0), kDevice);
   const auto context = contexts_->Find(7);
   ASSERT_TRUE(context.ok());
   EXPECT_EQ((*context)->handles().Get(2, 0)->data<float>()[1], -2);
   ASSERT_EQ(Enqueue({Drop(1), Drop(2)}, &response), OkStatus());
   EXPECT_EQ((*context)->handles().size(), 0u);
+}
+
+TEST_F(EagerServiceTest, OutputsOfNoNumberGoWithTheAnswer) {
+  ASSERT_EQ(Create(7), OkStatus());
+  EnqueueResponse response;
+  ASSERT_EQ(Enqueue({SendTwo(1), Op("Neg", -1, 1)}, &response), OkStatus());
+  const auto t = TensorFromProto(response.queue_response(1).tensor(0));
+  ASSERT_TRUE(t.ok());
+  EXPECT_EQ(t->data<float>()[1], -2);
+}
+
+TEST_F(EagerServiceTest, FunctionsAndTheirPartsRun) {
+  ASSERT_EQ(Create(7), OkStatus());
+  QueueItem add;
+  auto& function = *add.mutable_register_function()->mutable_function_def();
+  auto& signature = *function.mutable_signature();
+  signature.set_name("doubled");
+  signature.add_input_arg()->set_name("x");
+  signature.mutable_input_arg(0)->set_type(tensorflow::DT_FLOAT);
+  signature.add_output_arg()->set_name("y");
+  signature.mutable_output_arg(0)->set_type(tensorflow::DT_FLOAT);
+  auto* node = function.add_node_def();
+  node->set_name("sum");
+  node->set_op("AddV2");
+  node->add_input("x");
+  node->add_input("x");
+  (*node->mutable_attr())["T"].set_type(tensorflow::DT_FLOAT);
+  (*function.mutable_ret())["y"] = "sum:z:0";
+  EnqueueResponse response;
+  // Twice is once.
+  ASSERT_EQ(Enqueue({SendTwo(1), add, add, Op("doubled", 2, 1)}, &response),
+            OkStatus());
+  const auto context = contexts_->Find(7);
+  EXPECT_EQ((*context)->handles().Get(2, 0)->data<float>()[1], 4);
+  RunComponentFunctionRequest part;
+  part.set_context_id(7);
+  *part.mutable_operation() = Op("doubled", 3, 2).operation();
+  part.add_output_num(5);
+  RunComponentFunctionResponse ran;
+  EXPECT_TRUE(absl::IsInternal(Call("RunComponentFunction", part, &ran)));
+  part.mutable_operation()->set_is_component_function(true);
+  ASSERT_EQ(Call("RunComponentFunction", part, &ran), OkStatus());
+  EXPECT_EQ((*context)->handles().Get(3, 5)->data<float>()[1], 8);
+  QueueItem remove;
+  remove.mutable_remove_function()->set_function_name("doubled");
+  EXPECT_EQ(Enqueue({remove}, &response), OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(Enqueue({Op("doubled", 9, 1)}, &response)));
 }
 
 TEST_F(EagerServiceTest, TensorsAreFetchedByTheRendezvousOfTheContext) {
