@@ -228,7 +228,7 @@ CheckpointTensor LookUp(const CheckpointReader& reader,
 }
 
 nb::object GetTensor(const CheckpointReader& reader, const std::string& key) {
-  return ValueToPython(ValueOrRaise(CallWithoutGil(
+  return ValueToPython(ValueOrRaise(Unlocked(
                            [&] { return ReadCheckpointTensor(reader, key); })))
       .attr("numpy")();
 }
@@ -279,7 +279,7 @@ void AddReader(nb::module_& m) {
       });
   m.def("open_checkpoint", [](const std::string& prefix) {
     const LocatedPath place(prefix);
-    return std::shared_ptr<CheckpointReader>(ValueOrRaise(CallWithoutGil(
+    return std::shared_ptr<CheckpointReader>(ValueOrRaise(Unlocked(
         [&] { return CheckpointReader::Open(place.fs, place.local); })));
   });
 }
@@ -288,7 +288,7 @@ void AddReader(nb::module_& m) {
 
 nb::object ReadState(const std::string& folder, const std::string& file) {
   const LocatedPath place(folder);
-  const auto state = ValueOrRaise(CallWithoutGil(
+  const auto state = ValueOrRaise(Unlocked(
       [&] { return ReadCheckpointState(place.fs, place.local, file); }));
   if (!state) return nb::none();
   nb::object preserved = nb::none();
@@ -308,7 +308,7 @@ void WriteState(const std::string& folder, const std::string& latest,
   state.timestamps = timestamps;
   // Zero stands for "never": protos leave it out, as upstream does.
   if (preserved > 0) state.last_preserved = preserved;
-  RaiseUnlessOk(CallWithoutGil([&] {
+  RaiseUnlessOk(Unlocked([&] {
     return WriteCheckpointState(place.fs, place.local, state, file,
                                 keep_absolute);
   }));
@@ -335,7 +335,7 @@ class PyRotation {
   static CheckpointRotation Open(const std::string& folder, int max_to_keep,
                                  double hours) {
     const LocatedPath place(folder);
-    return ValueOrRaise(CallWithoutGil([&] {
+    return ValueOrRaise(Unlocked([&] {
       return CheckpointRotation::Open(place.fs, place.local,
                                       {max_to_keep, hours});
     }));

@@ -8,6 +8,7 @@
 #include "bind/python/graph_object.h"
 #include "bind/python/safe_mode.h"
 #include "bind/python/serialized.h"
+#include "bind/python/unlocked.h"
 #include "bind/saved_model.h"
 #include "bind/structured_value.h"
 #include "bind/value/dtype_object.h"
@@ -32,7 +33,9 @@ using ModelPtr = std::shared_ptr<LoadedModel>;
 
 // Raises OSError where there is no such file or it is damaged.
 ModelFile ReadModel(const std::string& folder) {
-  auto file = CallWithoutGil([&] { return ReadSavedModel(folder); });
+  // The program asks for the file, not a model: no safe mode that it is within
+  // is asked.
+  auto file = Unlocked([&] { return ReadSavedModel(folder); });
   if (absl::IsUnimplemented(file.status())) ThrowStatus(file.status());
   if (!file.ok()) RaiseAs(PyExc_OSError, file.status());
   return *std::move(file);
@@ -50,7 +53,7 @@ tensorflow::MetaGraphDef* GraphOrRaise(
 
 // The FingerprintDef of a folder; OSError where there is none.
 nb::bytes FingerprintIn(const std::string& folder) {
-  auto found = CallWithoutGil([&] { return ReadFingerprint(folder); });
+  auto found = Unlocked([&] { return ReadFingerprint(folder); });
   if (found.ok()) return Serialized(*found);
   RaiseAs(absl::IsNotFound(found.status()) ? PyExc_FileNotFoundError
                                            : PyExc_RuntimeError,
@@ -69,8 +72,8 @@ void WriteInChunks(const std::string& folder, nb::bytes bytes) {
   std::string local;
   auto fs = FileSystemFor(folder, &local);
   if (!fs.ok()) ThrowStatus(fs.status());
-  const Status s = CallWithoutGil(
-      [&] { return WriteSavedModel(model->get(), *fs, local, true); });
+  const Status s =
+      Unlocked([&] { return WriteSavedModel(model->get(), *fs, local, true); });
   if (!s.ok()) ThrowStatus(s);
 }
 

@@ -1,6 +1,7 @@
 """Signatures of models that are saved: functions of named tensors."""
 
 import collections.abc
+import re
 
 from headrace._load import _headrace
 from headrace.context import stack
@@ -197,13 +198,19 @@ def _normalized(outputs, concrete, key):
     return named
 
 
-def output_specs(value):
-    """The specs of a function's structured outputs."""
-    if value is None or isinstance(value, TensorSpec):
-        return value
-    if isinstance(value, _headrace.Tensor):
-        return TensorSpec(value.shape, value.dtype)
+def output_specs(value, name="unknown"):
+    """The specs of a function's structured outputs, named by their places: "a_0" for the
+    first of those under "a"."""
+    if value is None:
+        return None
+    if isinstance(value, _headrace.Tensor | TensorSpec):
+        return TensorSpec(value.shape, value.dtype, name)
     spec = getattr(value, "_type_spec", None)
     if spec is not None:
         return spec
-    return nest.rebuild(value, [output_specs(v) for v in nest.children(value)])
+    outer = "" if name == "unknown" else f"{name}_"
+    specs = []
+    for key, part in nest.yield_items(value):
+        place = re.sub(r"[^A-Za-z0-9_.\\/-]", "_", f"{outer}{key}")
+        specs.append(output_specs(part, "tensor_" * place[:1].isdigit() + place))
+    return nest.rebuild(value, specs)

@@ -123,3 +123,28 @@ def test_attributes_that_are_defaults_are_left_out(tmp_path):
     assert not set(node.attr) & {"T", "Tout"}
     loaded = tf.saved_model.load(str(tmp_path))
     assert np.asarray(loaded.signatures["serving_default"]()["output_0"]) == 1 + 2j
+
+
+def test_outputs_are_named_by_their_places(tmp_path):
+    """As TensorFlow's files name them."""
+    spec = [tf.TensorSpec([None], tf.float32, "x")]
+
+    class Model(tf.Module):
+        single = tf.function(lambda self, x: x * 2.0, spec)
+        several = tf.function(lambda self, x: [x, (x, None, {"z z": x})], spec)
+        nested = tf.function(lambda self, x: {"a": (x, x), "b": {"c": x}}, spec)
+
+    model = Model()
+    tf.saved_model.save(model, tmp_path, {"one": model.single})
+    loaded = tf.saved_model.load(tmp_path)
+
+    def names(function):
+        outputs = function.concrete_functions[0].structured_outputs
+        return tf.nest.map_structure(lambda s: s and s.name, outputs)
+
+    assert names(loaded.single) == "unknown"
+    places = ["tensor_0", ("tensor_1_0", None, {"z z": "tensor_1_2_z_z"})]
+    assert names(loaded.several) == places
+    assert names(loaded.nested) == {"a": ("a_0", "a_1"), "b": {"c": "b_c"}}
+    (output,) = loaded.signatures["one"].structured_outputs.values()
+    assert output.name == "output_0"

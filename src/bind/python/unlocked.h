@@ -9,6 +9,13 @@
 
 namespace headrace::bind {
 
+// f() without the GIL, whatever cancellation or safe mode the caller is within.
+template <typename F>
+auto Unlocked(F&& f) {
+  const WithoutGil unlocked;
+  return f();
+}
+
 // f(), a Status or a StatusOr, without the GIL. Raises its error.
 template <typename F>
 auto RunUnlocked(F&& f) {
