@@ -1,5 +1,6 @@
 """tf.device and device names."""
 
+import contextlib
 import threading
 
 from headrace._load import _headrace
@@ -157,6 +158,14 @@ def placed():
         return _state.place
     index = _processor_of(current())
     return f"/job:localhost/replica:0/task:0/device:CPU:{index}"
+
+
+def here():
+    """A context in which operations run in this process, whatever tf.device says."""
+    if not cluster.devices():
+        return contextlib.nullcontext()
+    job, task = cluster.own()
+    return device(f"/job:{job}/replica:0/task:{task}/device:CPU:0")
 
 
 class device:

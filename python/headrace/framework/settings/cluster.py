@@ -44,6 +44,11 @@ def devices():
     return _Connection.devices
 
 
+def own():
+    """(job, task) of this process."""
+    return _Connection.own
+
+
 def place(spec):
     """Has operations of this thread run on the device of a DeviceSpec, which may be
     another task's. Its full name there, or None where it is this process's."""
