@@ -193,3 +193,57 @@ def test_a_task_that_dies_is_told():
         cluster.stop()
         if client is not None:
             client.kill()
+
+
+_TWO = """
+import sys, json
+import headrace as tf
+spec = tf.train.ClusterSpec(json.loads(sys.argv[1]))
+tf.config.experimental_connect_to_cluster(spec)
+with tf.device("/job:ps/task:0"):
+    v = tf.Variable([1.0, 2.0])
+with tf.device("/job:ps/task:1"):
+    w = tf.Variable([[1.0], [3.0]])
+    elements = [int(x) for x in tf.data.Dataset.range(3)]
+here = tf.Variable(1.0)
+
+@tf.function
+def loss_of(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.matmul(x, w) ** 2) + tf.reduce_sum(v)
+    for variable, gradient in zip([v, w], tape.gradient(loss, [v, w])):
+        variable.assign_sub(0.01 * gradient)
+    return loss
+
+losses = [float(loss_of(tf.constant([[1.0, 1.0]]))) for _ in range(2)]
+print(json.dumps([losses, v.numpy().tolist(), elements]))
+
+@tf.function
+def mixed():
+    return here + v
+
+try:
+    mixed()
+except tf.errors.InvalidArgumentError as e:
+    print("is a resource of this process" in e.message)
+"""
+
+
+def test_a_function_of_variables_on_two_tasks():
+    cluster = processes.Cluster(ps=2)
+    try:
+        cluster.start_all()
+        ran = subprocess.run(
+            [sys.executable, "-c", _TWO, json.dumps(cluster.spec)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert ran.returncode == 0, ran.stderr[-3000:]
+        told, refused = ran.stdout.splitlines()
+        losses, v, elements = json.loads(told)
+        assert losses == pytest.approx([19.0, 17.7256], abs=1e-4)
+        assert v == pytest.approx([0.98, 1.98], abs=1e-6)
+        assert elements == [0, 1, 2] and refused == "True"
+    finally:
+        cluster.stop()
