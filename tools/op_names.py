@@ -13,7 +13,7 @@ ROOMS = ("op", "graph", "eager", "autodiff", "vectorize", "runtime")
 ROOMS += ("function", "bind")
 # Where gradients, the tape and front ends emit ops by name: files, and whole rooms.
 EMITTERS = ("autodiff/", "eager/", "vectorize/", "function/", "bind/")
-EMITTERS += ("op/gradient.cc", "op/vectorize.cc", "op/emitter.cc")
+EMITTERS += ("op/gradient.cc", "op/vectorize.cc", "op/emitter.cc", "op/spelled_out.cc")
 EMITTERS += ("graph/builder.cc", "graph/flow_context.cc")
 TABLES = (
     "bind/call/operators.cc",
@@ -159,6 +159,15 @@ class Registered:
         return any(self._defines(path, name) for path in self.of_file)
 
 
+def _in_named_call(text, at):
+    """Whether the literal at `at` is of Named(): its op, or the name of a node."""
+    depth, i = 0, at - 1
+    while i >= 0 and (depth or text[i] != "("):
+        depth += (text[i] == ")") - (text[i] == "(")
+        i -= 1
+    return re.search(r"\bNamed$", text[:i]) is not None
+
+
 def _is_emitted(path, text, at):
     """Whether the literal at `at` is the op that a call or a row of a table names."""
     depth, i = 0, at - 1
@@ -186,7 +195,12 @@ def check(src):
                 known[m[1]] = m[1] in registered
             if not known[m[1]] or m[1] in registered.of_file.get(path, ()):
                 continue
-            if path.startswith(EMITTERS) and _is_emitted(path, text, m.start()):
+            named = _in_named_call(text, m.start())
+            if (
+                named
+                or path.startswith(EMITTERS)
+                and _is_emitted(path, text, m.start())
+            ):
                 emitted += 1
             else:
                 faults.append((path, m, f'names the op "{m[1]}"'))

@@ -7,6 +7,8 @@ imported side by side. Wants the `protobuf` package, on first use only, and no e
 import os
 
 FILE = os.path.join(os.path.dirname(__file__), "headrace_protos.desc")
+_PACKAGES = ("tensorflow.", "tensorflow.serving.", "tensorflow.error.")
+_PACKAGES += ("tensorflow.tfprof.",)
 _state = {}
 
 
@@ -68,7 +70,7 @@ def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(name)
     pool = _pool()
-    for package in ("tensorflow.", "tensorflow.serving.", "tensorflow.error."):
+    for package in _PACKAGES:
         try:
             pool.FindMessageTypeByName(package + name)
         except KeyError:

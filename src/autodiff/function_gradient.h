@@ -88,6 +88,8 @@ struct GraphGradientOptions {
   // Values behind which nothing is sought.
   absl::Span<const Value> stop;
   bool place_with_ops = false;  // what a call's gradient makes: with the call
+  // Whether the gradients that one call makes wait for each other.
+  bool gate_calls = false;
 };
 // d(targets)/d(sources), emitted through the current emitter (tf.gradients).
 // Inside a function's body the way back goes through what it captured, out to

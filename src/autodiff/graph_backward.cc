@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "autodiff/loop_backward.h"
+#include "graph/names_under.h"
+#include "op/registry.h"
 
 namespace headrace {
 
@@ -83,12 +85,27 @@ Status GraphBackward::CheckNotAround() {
   return OkStatus();
 }
 
+Gradient GraphBackward::SumOf(absl::Span<const Gradient> parts) {
+  std::vector<Value> dense;
+  for (const Gradient& g : parts) {
+    if (!g.is_slices()) dense.push_back(g.dense);
+  }
+  // Where names matter the op is always the one that upstream has.
+  if (names_ == nullptr || parts.size() < 2 || dense.size() < parts.size()) {
+    return SumGradients(scope_, parts);
+  }
+  Gradient sum;
+  OpScope& s = scope_;
+  sum.dense = s("AddN", dense);
+  return sum;
+}
+
 // With places: the sum of what came from a device is made beside what the
 // earliest call in the graph gave, whose gradient comes last; the sum of these
 // beside what the gradient is of.
 Gradient GraphBackward::Sum(const Edge& e, absl::Span<const Gradient> parts) {
   if (builder_ == nullptr || parts.size() < 2) {
-    return SumGradients(scope_, parts);
+    return SumOf(parts);
   }
   auto made_by = [](const Gradient& g) -> const Node* {
     const Value& v = g.is_slices() ? g.values : g.dense;
@@ -110,10 +127,10 @@ Gradient GraphBackward::Sum(const Edge& e, absl::Span<const Gradient> parts) {
   for (const auto& [device, own] : by_device) {
     const Node* first = made_by(own.back());
     PlacedWith place(builder_, first ? *first : *e.node);
-    sums.push_back(SumGradients(scope_, own));
+    sums.push_back(SumOf(own));
   }
   PlacedWith place(builder_, *e.node);
-  return SumGradients(scope_, sums);
+  return SumOf(sums);
 }
 
 Status GraphBackward::CallGradient(const Node* n, GradientContext& g) {
@@ -123,6 +140,55 @@ Status GraphBackward::CallGradient(const Node* n, GradientContext& g) {
     if (it != origins_->end()) copied = it->second.get();
   }
   return CallGradientOfNode(*n, g, copied);
+}
+
+Status GraphBackward::CallNamed(const Node* n, std::vector<bool> wanted,
+                                GradientContext& g) {
+  NamesUnder names(names_, names_->UniqueScope(n->name() + "_grad"));
+  if (CallsFunctions(n->def())) {
+    g.set_wanted(std::move(wanted));
+    HR_RETURN_IF_ERROR(CallGradient(n, g));
+  } else {
+    // Upstream's graphs have the gradients of all inputs.
+    const SpelledIn spelled(names_);
+    HR_RETURN_IF_ERROR(CallGradient(n, g));
+  }
+  return gates_ ? Gate(g) : OkStatus();
+}
+
+Status GraphBackward::Gate(GradientContext& g) {
+  std::vector<Value*> gated;
+  std::vector<Node*> made;
+  for (Gradient& r : g.results()) {
+    Value& v = r.is_slices() ? r.values : r.dense;
+    if (!v.is_symbolic() || v.graph() != names_->graph()) continue;
+    gated.push_back(&v);
+    if (std::find(made.begin(), made.end(), v.node()) == made.end()) {
+      made.push_back(v.node());
+    }
+  }
+  // What is in a branch or loop waits there as it is.
+  if (gated.size() < 2 || names_->context() != nullptr) return OkStatus();
+  NamesUnder tuple(names_, names_->UniqueScope("tuple"));
+  const std::vector<Node*> around = names_->control_inputs();
+  std::vector<Node*> waits = around;
+  waits.insert(waits.end(), made.begin(), made.end());
+  names_->SetControlInputs(waits);
+  names_->SetNextName("group_deps");
+  g("NoOp", {});
+  names_->SetControlInputs(around);
+  HR_RETURN_IF_ERROR(g.status());
+  waits = around;
+  waits.push_back(names_->graph()->node(names_->graph()->num_nodes() - 1));
+  names_->SetControlInputs(waits);
+  for (Value* v : gated) {
+    PlacedWith place(names_, *v->node());
+    names_->SetNextName("control_dependency");
+    *v = g("Identity", {*v});
+    if (!g.ok()) break;
+  }
+  names_->SetControlInputs(around);
+  return g.status();
 }
 
 Node* GraphBackward::UnitOf(Node* n) const {
@@ -194,9 +260,13 @@ Status GraphBackward::BackThroughCall(Node* n) {
                    for (const Edge& e : to)
                      outputs.push_back(graph_->Output(e));
                    GradientContext g(n->op_ptr(), inputs, outputs, gradients);
-                   g.set_wanted(std::move(wanted));
                    PlacedWith place(builder_, *n);
-                   HR_RETURN_IF_ERROR(CallGradient(n, g));
+                   if (names_) {
+                     HR_RETURN_IF_ERROR(CallNamed(n, std::move(wanted), g));
+                   } else {
+                     g.set_wanted(std::move(wanted));
+                     HR_RETURN_IF_ERROR(CallGradient(n, g));
+                   }
                    *results = std::move(g.results());
                    return OkStatus();
                  });

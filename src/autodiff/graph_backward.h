@@ -26,6 +26,12 @@ class GraphBackward : public Backward<Edge> {
 
   // What gradients make with `builder` is placed with what they are of.
   void PlaceBy(GraphBuilder* builder) { builder_ = builder; }
+  // What a call's gradient makes with `builder` is named in a scope of its own,
+  // and is what upstream's graphs have there.
+  void NameBy(GraphBuilder* builder) { names_ = builder; }
+  // The gradients that one call makes are handed on when all of them are there.
+  // Wants NameBy.
+  void GateCalls() { gates_ = true; }
   // The graph has loops and branches of TensorFlow 1; borrowed for the walk.
   void GoThrough(FlowGradients* flow) { flow_ = flow; }
   // InvalidArgument where something sought is behind what goes round in a loop
@@ -54,11 +60,17 @@ class GraphBackward : public Backward<Edge> {
   std::vector<Node*> Between();
 
   Status CallGradient(const Node* n, GradientContext& g);
+  // Where names matter: in a scope of the node's name.
+  Status CallNamed(const Node* n, std::vector<bool> wanted, GradientContext& g);
+  Status Gate(GradientContext& g);
+  Gradient SumOf(absl::Span<const Gradient> parts);
   Gradient Sum(const Edge& e, absl::Span<const Gradient> parts) override;
 
   std::shared_ptr<Graph> graph_;
   const Origins* origins_;
   GraphBuilder* builder_ = nullptr;
+  GraphBuilder* names_ = nullptr;
+  bool gates_ = false;
   FlowGradients* flow_ = nullptr;
   absl::flat_hash_map<const FlowMap::Guard*, FlowContext*> contexts_;
   friend class LoopWalk;

@@ -6,6 +6,7 @@
 #include "autodiff/function_gradient.h"
 #include "autodiff/graph_backward.h"
 #include "autodiff/loop_backward.h"
+#include "graph/names_under.h"
 #include "op/gradient_source.h"
 
 namespace headrace {
@@ -18,6 +19,8 @@ class NestedBackward {
       : builders_(options.builders) {
     for (GraphBuilder* b : builders_) {
       walks_.emplace_back(b->graph());
+      walks_.back().NameBy(builders_[0]);
+      if (options.gate_calls) walks_.back().GateCalls();
       if (options.place_with_ops) walks_.back().PlaceBy(builders_[0]);
     }
     leads_.resize(builders_.size());
@@ -117,6 +120,17 @@ class NestedBackward {
   size_t last_ = 0;  // the outermost level that has a source
 };
 
+// Ones like target number `i`, where the walk back begins.
+Value NamedOnes(OpScope& s, const Value& target, int i) {
+  const DType dtype = BaseType(target.dtype());
+  if (!IsPlain(dtype)) return OnesFor(s, target);
+  Value shape = s.ShapeOf(target);
+  StatusOr<Tensor> one = ScalarOf(dtype, 1);
+  if (!one.ok()) return OnesFor(s, target);
+  return Named(s, absl::StrCat("grad_ys_", i), "Fill",
+               {shape, {"Const", *std::move(one)}});
+}
+
 }  // namespace
 
 StatusOr<std::vector<Gradient>> GraphGradients(
@@ -144,7 +158,8 @@ StatusOr<std::vector<Gradient>> GraphGradients(
     if (i < output_gradients.size() && output_gradients[i]) {
       g = output_gradients[i];
     } else {
-      g.dense = OnesFor(s, target);
+      const SpelledIn spelled(options.builders[0]);
+      g.dense = NamedOnes(s, target, static_cast<int>(i));
     }
     HR_RETURN_IF_ERROR(s.status());
     walks.at(level).Arrive(EdgeOf(target), std::move(g));

@@ -3,6 +3,7 @@
 
 #include "autodiff/graph_backward.h"
 #include "autodiff/loop_backward.h"
+#include "graph/names_under.h"
 
 namespace headrace {
 
@@ -242,15 +243,13 @@ Status LoopWalk::Back() {
                          "Merge, Switch and NextIteration");
   }
   if (!FindActive()) return OkStatus();
-  const std::string outer_scope = builder_->scope();
-  builder_->set_scope(builder_->UniqueScope(loop_.exits[0]->name() + "_grad"));
+  const NamesUnder names(
+      builder_, builder_->UniqueScope(loop_.exits[0]->name() + "_grad"));
   auto* c = builder_->NewContext<BackwardLoopContext>(
       builder_->context(), builder_->scope() + "while_context",
       loop_.variables[0].enter->op().int_attr("parallel_iterations"), flow_,
       loop_);
-  Status made = MakeTurns(c);
-  builder_->set_scope(outer_scope);
-  return made;
+  return MakeTurns(c);
 }
 
 Status GraphBackward::BackThroughLoop(const FlowMap::Loop& loop) {

@@ -15,6 +15,7 @@
 
 #include "base/cancellation.h"
 #include "base/cpu_count.h"
+#include "base/flush_denormals.h"
 #include "base/guard.h"
 #include "base/mutex.h"
 #include "base/sandbox.h"
@@ -57,6 +58,7 @@ struct ParallelLoop {
   absl::FunctionRef<void(int64_t)> chunk;
   const int64_t chunks;
   const int max_workers;
+  const bool flushes = FlushDenormals::On();  // the caller's arithmetic
   std::atomic<int64_t> next{0};
   std::atomic<int> workers{0};  // raised under the pool's lock only
   std::atomic<bool> failed{false};
@@ -243,7 +245,10 @@ class Pool {
   bool RunSome() {
     std::function<void()> job;
     if (ParallelLoop* loop = TakeLoop(&job)) {
-      loop->Work();
+      {
+        const FlushDenormals as_its_caller(loop->flushes);
+        loop->Work();
+      }
       loop->workers.fetch_sub(1, std::memory_order_release);
       // *loop may be gone from here on.
       left_.fetch_add(1);
@@ -329,11 +334,13 @@ void RunOnUserPool(UserThreadPool& user, int64_t chunks, int helpers,
   struct State {
     absl::FunctionRef<void(int64_t)> chunk;
     const int64_t chunks;
+    const bool flushes = FlushDenormals::On();  // the caller's arithmetic
     std::atomic<int64_t> next{0};
     std::atomic<int64_t> done{0};  // ended, or never to begin
     std::atomic<bool> failed{false};
     std::exception_ptr error;  // of the first chunk that threw
     void Work() {
+      const FlushDenormals as_its_caller(flushes);
       for (int64_t i; (i = next.fetch_add(1)) < chunks;) {
         int64_t ended = 1;
         try {

@@ -3,24 +3,11 @@
 #include "autodiff/function_gradient.h"
 #include "c/graph.h"
 #include "c/status.h"
+#include "graph/names_under.h"
 #include "op/emitter.h"
 
 namespace headrace::capi {
 namespace {
-
-// Names are made under `prefix` while it lives.
-class NamesUnder {
- public:
-  NamesUnder(GraphBuilder* builder, const std::string& scope)
-      : builder_(builder), saved_(builder->scope()) {
-    builder->set_scope(scope);
-  }
-  ~NamesUnder() { builder_->set_scope(saved_); }
-
- private:
-  GraphBuilder* builder_;
-  std::string saved_;
-};
 
 struct GradientCall {
   TF_Graph* g;

@@ -171,6 +171,8 @@ Value OpScope::ShapeOf(const Value& x, DType out) {
   const Shape& s = x.shape();
   // A constant where the shape is known, so that what is computed of it folds.
   if (!s.fully_known()) return (*this)("Shape", {x}, {{"out_type", out}});
+  // Named like the op that it stands for, as upstream has it.
+  CurrentEmitter()->SetNextName("Shape");
   if (out == DType::kInt64) return Const(Tensor::Vector(s));
   std::vector<int32_t> dims(s.dims().begin(), s.dims().end());
   return Int32s(dims);

@@ -3,6 +3,7 @@
 #include "op/no_such_gradient.h"
 #include "op/registered_gradient.h"
 #include "op/registry.h"
+#include "op/spelled_out.h"
 
 namespace headrace {
 
@@ -219,6 +220,7 @@ Value GradientContext::ReduceTo(const Value& g, const Value& x) {
 }
 
 void GradientContext::SetBroadcast(const Value& ga, const Value& gb) {
+  if (SpelledOut::Now()) return SetSpelledBroadcast(*this, ga, gb);
   if (ga) set(0, ReduceTo(ga, input(0)));
   if (gb) set(1, ReduceTo(gb, input(1)));
 }

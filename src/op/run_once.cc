@@ -1,6 +1,7 @@
 #include "op/run_once.h"
 
 #include "absl/container/fixed_array.h"
+#include "base/flush_denormals.h"
 #include "op/rendezvous.h"
 #include "op/run_kernel.h"
 #include "op/shape_context.h"
@@ -49,6 +50,7 @@ namespace {
                             absl::Span<Tensor* const> inputs,
                             absl::Span<Tensor* const> outputs,
                             const RunServices& services, int64_t most_bytes) {
+  const FlushDenormals flushed;
   KernelContext context(op, inputs.data(), outputs.data(), services);
   return RunAsKernel(context, [&](KernelContext& c) -> Status {
     HR_RETURN_IF_ERROR(MakeOutputs(op, kernel, inputs, outputs, most_bytes));

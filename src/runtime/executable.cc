@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/cancellation.h"
+#include "base/flush_denormals.h"
 #include "base/stack_room.h"
 #include "base/thread_pool.h"
 #include "base/timeline.h"
@@ -33,6 +34,7 @@ StatusOr<std::unique_ptr<Executable::Workspace>> Executable::NewWorkspace() {
   }
   f->slots.resize(slots_.size());
   f->ruled.resize(num_rules_);
+  f->weights = std::vector<RunWeights>(num_shared_weights_);
   for (size_t v = 0; v < slots_.size(); ++v) {
     const Slot& slot = slots_[v];
     if (slot.constant.has_buffer()) {
@@ -231,13 +233,24 @@ Status Executable::RunProduct(Workspace& f, int i) {
   const Step& s = steps_[i];
   KernelContext& c = f.contexts[i];
   return RunAsKernel(c, [&](KernelContext&) -> Status {
-    HR_ASSIGN_OR_RETURN(auto prepared,
-                        prepared_[s.prepared]->Get(*s.product, c, f.repeated));
+    HR_ASSIGN_OR_RETURN(
+        auto prepared,
+        s.shared_weights >= 0
+            ? f.weights[s.shared_weights].Get(*s.product, c)
+            : prepared_[s.prepared]->Get(*s.product, c, f.repeated));
     return s.product->RunPrepared(c, prepared.get(), nullptr);
   });
 }
 
 [[gnu::hot]] Status Executable::RunSteps(Workspace& f) {
+  if (f.weights.empty()) [[likely]]
+    return RunAllGroups(f);
+  Status s = RunAllGroups(f);
+  for (RunWeights& w : f.weights) w.Clear();
+  return s;
+}
+
+[[gnu::hot]] Status Executable::RunAllGroups(Workspace& f) {
   const bool timed = timeline::On();
   if (!overlap_.any()) [[likely]]
     return RunGroups(f, 0, num_steps(), timed);
@@ -325,6 +338,7 @@ Status Executable::RunBeside(Workspace& f, const Beside& group) {
 
 [[gnu::hot]] Status Executable::RunHere(Workspace& f, absl::Span<Tensor> feeds,
                                         std::vector<Tensor>* fetches) {
+  const FlushDenormals flushed;
   Status s = CheckStackRoom("functions that call each other");
   if (s.ok()) s = SetFeeds(f, feeds);
   if (s.ok()) s = RunSteps(f);

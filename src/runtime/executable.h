@@ -78,6 +78,7 @@ class Executable {
     absl::InlinedVector<ValueId, 2> pin;       // may not be taken over here
     const ProductKernel* product = nullptr;    // with weights worth preparing
     int prepared = -1;                         // its place in prepared_
+    int shared_weights = -1;                   // or in a workspace's
     uint32_t reusable = 0;  // inputs that output 0 may take the memory of
     bool dynamic = false;   // shapes to be found, or checked, at the run
     int rule = -1;          // its place in Workspace::ruled, if dynamic
@@ -113,7 +114,7 @@ class Executable {
   bool KnownView(const Call& call,
                  const std::vector<bool>& from_workspace) const;
   Step StepOf(Program& p, const MemoryPlan& plan, int c,
-              PreparedWeights::Source weights, bool guess,
+              PreparedWeights::Source weights, int shared_weights, bool guess,
               const std::vector<bool>& from_workspace);
   void SetBeside(absl::Span<const SideGroup> groups,
                  const std::vector<int>& step_of);
@@ -134,6 +135,7 @@ class Executable {
   Status RunHere(Workspace& f, absl::Span<Tensor> feeds,
                  std::vector<Tensor>* fetches);
   Status RunSteps(Workspace& f);
+  Status RunAllGroups(Workspace& f);
   // Steps [begin, end), with the groups among them.
   Status RunGroups(Workspace& f, int begin, int end, bool timed);
   // The steps of overlap_.
@@ -180,6 +182,7 @@ class Executable {
   std::unique_ptr<ShapePlans> by_shape_;  // where feeds' shapes vary
   SandboxPtr sandbox_;                    // what it runs in, or null
   int num_rules_ = 0;                     // dynamic steps
+  int num_shared_weights_ = 0;            // RunWeights of a workspace
   size_t arena_bytes_ = 0;
   std::atomic<Workspace*> spare_{nullptr};
   Mutex mutex_;

@@ -5,6 +5,7 @@
 #include "runtime/column_parts.h"
 #include "runtime/fused_kernel.h"
 #include "runtime/plan_op.h"
+#include "runtime/prepared_weights.h"
 #include "runtime/product_chain.h"
 #include "runtime/program.h"
 
@@ -49,44 +50,6 @@ struct Group {
   int merged_into = -1;
 };
 
-// The operand's layout in a group of `shape`; false when there is none. Sets
-// *inner for rows and columns.
-bool LayoutOf(const Shape& operand, const Shape& shape, Layout* layout,
-              int64_t* inner) {
-  int64_t count = operand.num_elements(), all = shape.num_elements();
-  *inner = 0;
-  int lead = shape.rank() - operand.rank();
-  if (lead < 0) return false;
-  if (count == all) {
-    *layout = Layout::kFull;
-    return true;
-  }
-  if (count == 1) {
-    *layout = Layout::kScalar;
-    return true;
-  }
-  // A row: equal trailing dims behind ones. A column: equal leading dims
-  // before ones.
-  auto dim = [&](int i) { return i < lead ? 1 : operand[i - lead]; };
-  int first = 0, last = shape.rank();
-  while (first < shape.rank() && dim(first) == 1) ++first;
-  while (last > 0 && dim(last - 1) == 1) --last;
-  bool row = true, column = true;
-  for (int i = first; i < shape.rank(); ++i) row = row && dim(i) == shape[i];
-  for (int i = 0; i < last; ++i) column = column && dim(i) == shape[i];
-  if (row) {
-    *layout = Layout::kRow;
-    *inner = count;
-    return true;
-  }
-  if (column) {
-    *layout = Layout::kColumn;
-    *inner = all / count;
-    return true;
-  }
-  return false;
-}
-
 bool IsReduction(const Call& call) {
   return call.op->def().Has(OpTrait::kRowReduction);
 }
@@ -100,6 +63,7 @@ class Fuser {
         maker_(p.values.size(), -1),
         base_(p.values.size()),
         is_column_(p.values.size()),
+        steady_(SteadyValues(p)),
         role_(p.calls.size(), Role::kNone) {}
 
   Status Run() {
@@ -288,7 +252,7 @@ class Fuser {
       int g = GroupOf(v);
       if (g < 0 || !groups_[g].open || g == joined) continue;
       if (joined >= 0) {
-        Merge(joined, g);
+        if (!EachHasAProduct(groups_[joined], groups_[g])) Merge(joined, g);
         continue;
       }
       if (groups_[g].calls.size() >= kMostInstructions) continue;
@@ -358,16 +322,23 @@ class Fuser {
     return true;
   }
 
-  bool ReadsProduct(const Group& g) const {
+  bool ReadsProduct(const Group& g, bool handed = false) const {
     for (int i : g.calls) {
       for (ValueId v : Operands(p_.calls[i])) {
         const int made = maker_[base_[v]];
-        if (made >= 0 && p_.calls[made].op->def().Has(OpTrait::kTakesTail)) {
-          return true;
+        if (made < 0 || !p_.calls[made].op->def().Has(OpTrait::kTakesTail)) {
+          continue;
         }
+        const auto* product =
+            dynamic_cast<ProductKernel*>(p_.calls[made].kernel.get());
+        if (!handed || (product && product->hands_rows())) return true;
       }
     }
     return false;
+  }
+  // Two convolutions do what is behind each of them by themselves.
+  bool EachHasAProduct(const Group& a, const Group& b) const {
+    return ReadsProduct(a, true) && ReadsProduct(b, true);
   }
 
   void Merge(int into, int g) {
@@ -611,7 +582,10 @@ class Fuser {
         made.product->hands_rows() && TakesOver(*chain, parts->loaded, product);
     const auto at =
         std::find(parts->loaded.begin(), parts->loaded.end(), product);
-    made.steps = FinishOf(*chain, static_cast<int>(at - parts->loaded.begin()));
+    const bool weights = steady_[host.inputs[made.product->weights()]];
+    made.steps =
+        FinishOf(*chain, static_cast<int>(at - parts->loaded.begin()),
+                 [&](int r) { return weights && steady_[parts->loaded[r]]; });
     if (!made.steps.empty()) made.finished = made.product->Finished(made.steps);
     made.chain = std::move(chain);
     parts->call.kernel = std::make_shared<ProductChain>(std::move(made));
@@ -678,13 +652,14 @@ class Fuser {
   Program& p_;
   std::vector<Group> groups_;
   std::vector<int> group_of_value_;
-  std::vector<int> uses_;         // of a value or reshapes of it
-  std::vector<int> maker_;        // the call that makes a value
-  std::vector<ValueId> base_;     // what a reshape looks at, else itself
-  std::vector<bool> is_column_;   // made as one element a row of its group
-  std::vector<ColumnPart> part_;  // per value
-  std::vector<Role> role_;        // per call that is in a group
-  std::vector<bool> reshape_;     // per call
+  std::vector<int> uses_;           // of a value or reshapes of it
+  std::vector<int> maker_;          // the call that makes a value
+  std::vector<ValueId> base_;       // what a reshape looks at, else itself
+  std::vector<bool> is_column_;     // made as one element a row of its group
+  const std::vector<bool> steady_;  // per value
+  std::vector<ColumnPart> part_;    // per value
+  std::vector<Role> role_;          // per call that is in a group
+  std::vector<bool> reshape_;       // per call
   absl::flat_hash_map<ValueId, int> moved_to_;  // where a fused call makes it
 };
 

@@ -160,6 +160,106 @@ TEST(Fuse, PreparedWeightsFollowTheirVariable) {
   }
 }
 
+// Weights that a run makes are prepared once for all products that read them
+// alike.
+TEST(Fuse, ProductsShareWhatTheyPrepare) {
+  auto body = [](OpScope& g, const Values& v) -> std::vector<Value> {
+    Value w = g("Mul", {v[1], g.Scalar(DType::kFloat, 0.5)}), x = v[0];
+    auto product = [&](const Value& a, const Value& b) {
+      return g("MatMul", {a, b}, {{"transpose_b", true}});
+    };
+    for (int turn = 0; turn < 4; ++turn) {
+      x = g("Relu", {g("AddV2", {product(x, w), v[2]})});
+      x = g("Mul", {x, g.Scalar(DType::kFloat, 1.0 / 64)});
+    }
+    // Some of its columns, and rows that are too few to prepare anything for.
+    Value part =
+        g("Slice", {product(v[0], w), g.Int32s({0, 32}), g.Int32s({32, 64})});
+    Value few = g("Slice", {v[0], g.Int32s({0, 0}), g.Int32s({3, 160})});
+    return {x, part, product(few, w)};
+  };
+  Compare(body,
+          {Numbers({32, 160}), Numbers({160, 160}, 3), Numbers({160}, 5)});
+}
+
+// A scale of constants is part of the filter; sums of these numbers are exact
+// either way.
+TEST(Fuse, ConvolutionsTakeASteadyScaleIn) {
+  const std::vector<int64_t> ones(4, 1);
+  for (const char* op : {"Conv2D", "DepthwiseConv2dNative"}) {
+    for (int64_t channels : {8, 64}) {
+      const bool depthwise = op[0] == 'D';
+      const int64_t out = depthwise ? 16 * 2 : channels;
+      const Shape filter{3, 3, 16, depthwise ? 2 : channels};
+      std::string plan = Compare(
+          [&](OpScope& s, const Values& v) -> std::vector<Value> {
+            Value y = s(op, {v[0], s.Const(Numbers(filter))},
+                        {{"strides", ones}, {"padding", "SAME"}});
+            y = s("Mul", {y, s.Const(Numbers({out}))});
+            y = s("AddV2", {y, s.Const(Numbers({out}, 5))});
+            return {s("Relu", {s("AddV2", {y, v[1]})})};
+          },
+          {Numbers({2, 9, 9, 16}), Numbers({2, 9, 9, out}, 3)});
+      EXPECT_EQ(Lines(plan), 1) << plan;
+    }
+  }
+}
+
+// The filter is scaled anew when the variable that holds the scale changes.
+TEST(Fuse, ScalesInFiltersFollowTheirVariable) {
+  OpScope s;
+  Value handle((*RunOp("VarHandleOp", {},
+                       {{"dtype", DType::kFloat},
+                        {"shape", Shape({64})},
+                        {"shared_name", "fuse_test_scale"}}))[0]);
+  const std::vector<int64_t> ones(4, 1);
+  for (int64_t in : {16, 32}) {  // 32: by Winograd's transforms
+    Tensor x = Numbers({2, 16, 16, in});
+    auto body = [&](OpScope& g, const Values& v) -> std::vector<Value> {
+      Value scale = g("ReadVariableOp", {v[1]}, {{"dtype", DType::kFloat}});
+      Value y = g("Conv2D", {v[0], g.Const(Numbers({3, 3, in, 64}))},
+                  {{"strides", ones}, {"padding", "SAME"}});
+      y = g("Mul", {y, g("Square", {scale})});
+      return {g("Relu", {g("AddV2", {y, g.Const(Numbers({64}))})})};
+    };
+    FunctionPtr f = Traced("fused", TypesOf({x, handle.tensor()}), body);
+    auto e = Executable::Make(*f, nullptr);
+    ASSERT_TRUE(e.ok()) << e.status();
+    RunServices services;
+    services.resources = &DefaultResources();
+    for (int round = 0; round < 9; ++round) {
+      if (round % 3 == 0) {
+        s.All("AssignVariableOp", {handle, Value(Numbers({64}, round + 1))});
+      }
+      ASSERT_TRUE(s.ok()) << s.status();
+      Tensor want = body(s, {Value(x), handle})[0].tensor();
+      std::vector<Tensor> feeds{x, handle.tensor()}, out;
+      Status status = (*e)->Run(services, absl::MakeSpan(feeds), &out);
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ(std::memcmp(out[0].raw(), want.raw(), want.bytes()), 0)
+          << round;
+    }
+  }
+}
+
+// A block's own way and its shortcut: each does its scale and shift.
+TEST(Fuse, TwoConvolutionsThatAreAddedKeepTheirSteps) {
+  const std::vector<int64_t> ones(4, 1);
+  std::string plan = Compare(
+      [&](OpScope& s, const Values& v) -> std::vector<Value> {
+        Values ways;
+        for (int i : {1, 2}) {
+          Value y = s("Conv2D", {v[0], v[i]},
+                      {{"strides", ones}, {"padding", "SAME"}});
+          ways.push_back(s("AddV2", {s("Mul", {y, v[3]}), v[4]}));
+        }
+        return {s("Relu", {s("AddV2", {ways[0], ways[1]})})};
+      },
+      {Numbers({2, 9, 9, 16}), Numbers({1, 1, 16, 64}),
+       Numbers({3, 3, 16, 64}, 5), Numbers({64}), Numbers({64}, 3)});
+  EXPECT_EQ(Lines(plan), 2) << plan;
+}
+
 // Sums of several, and what is broadcast first, fuse as well; same bits.
 TEST(Fuse, SumsAndBroadcasts) {
   Tensor x = Numbers({6, 40}), y = Numbers({6, 40}, 3), z = Numbers({6, 40}, 5);

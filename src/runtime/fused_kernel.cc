@@ -47,6 +47,42 @@ void RepeatElement(const void* x, void* y, int64_t n, int bytes) {
 
 }  // namespace
 
+bool LayoutOf(const Shape& operand, const Shape& shape, Layout* layout,
+              int64_t* inner) {
+  int64_t count = operand.num_elements(), all = shape.num_elements();
+  *inner = 0;
+  int lead = shape.rank() - operand.rank();
+  if (lead < 0) return false;
+  if (count == all) {
+    *layout = Layout::kFull;
+    return true;
+  }
+  if (count == 1) {
+    *layout = Layout::kScalar;
+    return true;
+  }
+  // A row: equal trailing dims behind ones. A column: equal leading dims
+  // before ones.
+  auto dim = [&](int i) { return i < lead ? 1 : operand[i - lead]; };
+  int first = 0, last = shape.rank();
+  while (first < shape.rank() && dim(first) == 1) ++first;
+  while (last > 0 && dim(last - 1) == 1) --last;
+  bool row = true, column = true;
+  for (int i = first; i < shape.rank(); ++i) row = row && dim(i) == shape[i];
+  for (int i = 0; i < last; ++i) column = column && dim(i) == shape[i];
+  if (row) {
+    *layout = Layout::kRow;
+    *inner = count;
+    return true;
+  }
+  if (column) {
+    *layout = Layout::kColumn;
+    *inner = all / count;
+    return true;
+  }
+  return false;
+}
+
 // One thread's registers and where each currently points.
 struct FusedKernel::Tile {
   std::vector<const char*> at;  // per register

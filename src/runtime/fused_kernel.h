@@ -22,6 +22,11 @@ enum class Layout : uint8_t {
   kPart,    // `inner` elements of each row of a wider matrix
 };
 
+// The operand's layout in a group of `shape`; false when there is none. Sets
+// *inner for rows and columns.
+bool LayoutOf(const Shape& operand, const Shape& shape, Layout* layout,
+              int64_t* inner);
+
 // Built by the fusing pass. Registers hold a tile each; register r < inputs is
 // input r.
 class FusedKernel : public Kernel, public KnowsWork {

@@ -99,12 +99,16 @@ StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   e->feeds_ = p.feeds;
   e->fetches_ = p.fetches;
   const std::vector<PreparedWeights::Source> sources = WeightSources(p);
+  const std::vector<int> shared = SharedWeights(p, sources);
+  for (int number : shared) {
+    e->num_shared_weights_ = std::max(e->num_shared_weights_, number + 1);
+  }
   std::vector<bool> from_workspace = e->AddSlots(p, plan);
   std::vector<int> step_of(p.calls.size(), -1);  // -1: part of the workspace
   for (size_t c = 0; c < p.calls.size(); ++c) {
     const bool view = !guess[c] && e->KnownView(p.calls[c], from_workspace);
-    Step step = e->StepOf(p, plan, static_cast<int>(c), sources[c], guess[c],
-                          from_workspace);
+    Step step = e->StepOf(p, plan, static_cast<int>(c), sources[c], shared[c],
+                          guess[c], from_workspace);
     if (view) {
       from_workspace[p.calls[c].outputs[0]] = true;
       e->view_steps_.push_back(std::move(step));
@@ -156,7 +160,8 @@ bool Executable::KnownView(const Call& call,
 }
 
 Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
-                                    PreparedWeights::Source weights, bool guess,
+                                    PreparedWeights::Source weights,
+                                    int shared_weights, bool guess,
                                     const std::vector<bool>& from_workspace) {
   Call& call = p.calls[c];
   Step step;
@@ -193,7 +198,10 @@ Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
       step.pin.push_back(v);
     }
   }
-  if (weights != PreparedWeights::Source::kNone) {
+  if (shared_weights >= 0) {
+    step.product = dynamic_cast<const ProductKernel*>(step.kernel);
+    step.shared_weights = shared_weights;
+  } else if (weights != PreparedWeights::Source::kNone) {
     step.product = dynamic_cast<const ProductKernel*>(step.kernel);
     step.prepared = static_cast<int>(prepared_.size());
     prepared_.push_back(std::make_unique<PreparedWeights>(weights));

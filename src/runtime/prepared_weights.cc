@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
+
 namespace headrace {
 namespace {
 
@@ -52,7 +54,7 @@ StatusOr<std::shared_ptr<const void>> PreparedWeights::Get(
     // The same buffer means the same values: we hold it, so whoever writes must
     // copy.
     if (held_.raw() == w.raw() && held_.SharesBufferWith(w) &&
-        held_.shape() == w.shape()) {
+        held_.shape() == w.shape() && product.Fits(c, made_.get())) {
       return made_;
     }
     held_ = Tensor();
@@ -76,7 +78,51 @@ void PreparedWeights::EndRepeated() {
   seen_ = 0;
 }
 
-std::vector<PreparedWeights::Source> WeightSources(const Program& p) {
+StatusOr<std::shared_ptr<const void>> RunWeights::Get(
+    const ProductKernel& product, const KernelContext& c) {
+  MutexLock lock(mutex_);
+  if (!made_) {
+    HR_ASSIGN_OR_RETURN(made_, product.Prepare(c));
+  }
+  return made_;
+}
+
+void RunWeights::Clear() {
+  MutexLock lock(mutex_);
+  made_ = nullptr;
+}
+
+std::vector<int> SharedWeights(
+    const Program& p, absl::Span<const PreparedWeights::Source> sources) {
+  std::vector<int> number(p.calls.size(), -1);
+  absl::flat_hash_map<ValueId, std::vector<int>> readers;
+  for (size_t i = 0; i < p.calls.size(); ++i) {
+    const auto* product =
+        dynamic_cast<const ProductKernel*>(p.calls[i].kernel.get());
+    if (product && product->prepares() &&
+        sources[i] == PreparedWeights::Source::kNone) {
+      readers[p.calls[i].inputs[product->weights()]].push_back(
+          static_cast<int>(i));
+    }
+  }
+  const auto preparer = [&](int call) -> const ProductKernel& {
+    return dynamic_cast<const ProductKernel&>(*p.calls[call].kernel).preparer();
+  };
+  int count = 0;
+  for (const auto& [weights, calls] : readers) {
+    // Those that prepare what the first does: others do by themselves.
+    for (int call : calls) {
+      if (call == calls[0] || !preparer(call).PreparesAs(preparer(calls[0]))) {
+        continue;
+      }
+      if (number[calls[0]] < 0) number[calls[0]] = count++;
+      number[call] = number[calls[0]];
+    }
+  }
+  return number;
+}
+
+std::vector<PreparedWeights::Source> ValueSources(const Program& p) {
   using Source = PreparedWeights::Source;
   std::vector<Source> of_value(p.values.size(), Source::kNone);
   for (ValueId v : p.feeds) of_value[v] = Source::kInput;
@@ -84,15 +130,41 @@ std::vector<PreparedWeights::Source> WeightSources(const Program& p) {
     if (p.values[v].constant.has_buffer()) of_value[v] = Source::kConstant;
   }
   const bool writes = WritesVariables(p);
-  std::vector<Source> sources(p.calls.size(), Source::kNone);
-  for (size_t i = 0; i < p.calls.size(); ++i) {
-    const Call& call = p.calls[i];
+  for (const Call& call : p.calls) {
     if (ReadsVariable(*call.op)) {
       of_value[call.outputs[0]] = writes ? Source::kNone : Source::kVariable;
     } else if (call.op->def().Is(OpRole::kPopBack)) {
       // A loop's gradient takes what the loop read in every turn from a list.
       of_value[call.outputs[1]] = Source::kInput;
     }
+  }
+  return of_value;
+}
+
+std::vector<bool> SteadyValues(const Program& p) {
+  const std::vector<PreparedWeights::Source> sources = ValueSources(p);
+  std::vector<bool> steady(p.values.size());
+  for (size_t v = 0; v < steady.size(); ++v) {
+    steady[v] = sources[v] == PreparedWeights::Source::kConstant ||
+                sources[v] == PreparedWeights::Source::kVariable;
+  }
+  for (const Call& call : p.calls) {
+    if (call.effect || call.op->def().is_stateful || CallsFunctions(*call.op) ||
+        !std::all_of(call.inputs.begin(), call.inputs.end(),
+                     [&](ValueId v) { return steady[v]; })) {
+      continue;
+    }
+    for (ValueId v : call.outputs) steady[v] = true;
+  }
+  return steady;
+}
+
+std::vector<PreparedWeights::Source> WeightSources(const Program& p) {
+  using Source = PreparedWeights::Source;
+  const std::vector<Source> of_value = ValueSources(p);
+  std::vector<Source> sources(p.calls.size(), Source::kNone);
+  for (size_t i = 0; i < p.calls.size(); ++i) {
+    const Call& call = p.calls[i];
     const auto* product = dynamic_cast<const ProductKernel*>(call.kernel.get());
     if (product && product->prepares())
       sources[i] = of_value[call.inputs[product->weights()]];

@@ -47,6 +47,31 @@ class PreparedWeights {
   std::shared_ptr<const void> made_ ABSL_GUARDED_BY(mutex_);
 };
 
+// What one run prepared of weights that several of its products read. The first
+// of them makes it. Thread-safe.
+class RunWeights {
+ public:
+  StatusOr<std::shared_ptr<const void>> Get(const ProductKernel& product,
+                                            const KernelContext& c);
+  // The run is over.
+  void Clear();
+
+ private:
+  Mutex mutex_;
+  std::shared_ptr<const void> made_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Per call of `p` (kernels bound): which weights that the run makes or changes
+// it shares with other products, which prepare the same of them; -1: none.
+std::vector<int> SharedWeights(
+    const Program& p, absl::Span<const PreparedWeights::Source> sources);
+
+// Per value of `p`: where it comes from; kNone for what calls compute or
+// change.
+std::vector<PreparedWeights::Source> ValueSources(const Program& p);
+// Per value of `p`: whether it is made of constants and of variables that `p`
+// does not write alone.
+std::vector<bool> SteadyValues(const Program& p);
 // Per call of `p` (kernels bound): where the weights of a product come from,
 // kNone for other calls and for weights that the calls compute or change.
 std::vector<PreparedWeights::Source> WeightSources(const Program& p);

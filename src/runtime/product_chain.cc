@@ -47,7 +47,8 @@ std::optional<FinishStep> StepOf(const FusedKernel& chain,
 
 }  // namespace
 
-FinishSteps FinishOf(const FusedKernel& chain, int product) {
+FinishSteps FinishOf(const FusedKernel& chain, int product,
+                     absl::FunctionRef<bool(int)> steady) {
   FinishSteps steps;
   int r = product, added = 0;
   for (const FusedKernel::Instruction& i : chain.code()) {
@@ -57,6 +58,8 @@ FinishSteps FinishOf(const FusedKernel& chain, int product) {
     if (!step || i.joined >= 0 || (i.output >= 0) != last) return {};
     if (step->kind == FinishStep::kPlusOutput && ++added > 1) return {};
     steps.push_back(*step);
+    steps.back().steady =
+        step->kind == FinishStep::kTimesRow && steady(step->input);
     r = i.y;
   }
   return steps;
@@ -68,7 +71,25 @@ StatusOr<std::shared_ptr<const void>> ProductChain::Prepare(
   Tensor* out = &made;
   Pointers in = InputsOf(c, p_.op->num_inputs());
   const KernelContext inner(*p_.op, in.data(), &out, c.services());
-  return p_.finished ? p_.finished->Prepare(inner) : p_.product->Prepare(inner);
+  return p_.finished ? p_.finished->Prepare(inner, RowsOf(c))
+                     : p_.product->Prepare(inner);
+}
+
+bool ProductChain::Fits(const KernelContext& c, const void* prepared) const {
+  // (Where the product alone was prepared nothing else was taken in.)
+  return !p_.finished || p_.finished->Fits(prepared, RowsOf(c));
+}
+
+absl::InlinedVector<const float*, 4> ProductChain::RowsOf(
+    const KernelContext& c) const {
+  absl::InlinedVector<const float*, 4> rows;
+  for (const FinishStep& s : p_.steps) {
+    const bool row =
+        s.kind == FinishStep::kTimesRow || s.kind == FinishStep::kPlusRow;
+    rows.push_back(row ? c.input(p_.chain_inputs[s.input]).data<float>()
+                       : nullptr);
+  }
+  return rows;
 }
 
 uint32_t ProductChain::in_place_inputs() const {
@@ -97,13 +118,11 @@ CallWork ProductChain::WorkOf(absl::Span<const Shape* const> inputs,
 StatusOr<bool> ProductChain::RunFinished(KernelContext& c,
                                          const void* prepared) const {
   const Tensor& out = c.output(0);
-  absl::InlinedVector<const float*, 4> rows;
   for (const FinishStep& s : p_.steps) {
-    const float* from = nullptr;
-    if (s.input >= 0) from = c.input(p_.chain_inputs[s.input]).data<float>();
-    rows.push_back(from);
+    if (s.kind != FinishStep::kPlusOutput) continue;
+    const float* from = c.input(p_.chain_inputs[s.input]).data<float>();
     // Output 0 may have taken over the memory of what is added.
-    if (s.kind != FinishStep::kPlusOutput || from == out.raw()) continue;
+    if (from == out.raw()) continue;
     ParallelFor(out.num_elements(), 0.3, [&](int64_t begin, int64_t end) {
       std::copy(from + begin, from + end, out.data<float>() + begin);
     });
@@ -112,7 +131,7 @@ StatusOr<bool> ProductChain::RunFinished(KernelContext& c,
   Tensor* made = &product;
   Pointers in = InputsOf(c, p_.op->num_inputs());
   KernelContext inner(*p_.op, in.data(), &made, c.services());
-  return p_.finished->Run(inner, prepared, rows);
+  return p_.finished->Run(inner, prepared, RowsOf(c));
 }
 
 Status ProductChain::RunPrepared(KernelContext& c, const void* prepared,

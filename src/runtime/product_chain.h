@@ -14,8 +14,9 @@ namespace headrace {
 // The steps of a chain that does nothing but what a product may do itself, in
 // that order; empty for others. `product`: the chain's register of the product.
 // Inputs of steps are registers of the chain; that of kPlusOutput is what is
-// added.
-FinishSteps FinishOf(const FusedKernel& chain, int product);
+// added. `steady`: whether a register's value is, and the product's weights.
+FinishSteps FinishOf(const FusedKernel& chain, int product,
+                     absl::FunctionRef<bool(int)> steady);
 
 // Built by the fusing pass. Inputs: the product's, then the chain's own. All
 // shapes are known.
@@ -45,14 +46,20 @@ class ProductChain : public ProductKernel, public KnowsWork {
   bool prepares() const override { return p_.product->prepares(); }
   // Inputs whose memory output 0 may take over, as OpDef::in_place_inputs.
   uint32_t in_place_inputs() const;
+  const ProductKernel& preparer() const override {
+    return p_.finished ? *this : p_.product->preparer();
+  }
   CallWork WorkOf(absl::Span<const Shape* const> inputs,
                   absl::Span<const Shape* const> outputs) const override;
   StatusOr<std::shared_ptr<const void>> Prepare(
       const KernelContext& c) const override;
+  bool Fits(const KernelContext& c, const void* prepared) const override;
   Status RunPrepared(KernelContext& c, const void* prepared,
                      const Tail* tail) const override;
 
  private:
+  // Of the steps of `finished`.
+  absl::InlinedVector<const float*, 4> RowsOf(const KernelContext& c) const;
   // False, with nothing lost, where it is to be done step by step.
   StatusOr<bool> RunFinished(KernelContext& c, const void* prepared) const;
   const Parts p_;

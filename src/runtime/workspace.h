@@ -21,6 +21,7 @@ struct Executable::Workspace {
     bool lasts = false;
   };
   std::vector<Ruled> ruled;
+  std::vector<RunWeights> weights;      // that products of the run share
   std::vector<Tensor*> pointers;        // all steps' inputs and outputs
   std::vector<KernelContext> contexts;  // one a step
   RunServices services;

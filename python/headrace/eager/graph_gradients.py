@@ -1,7 +1,7 @@
 """tf.gradients: gradients of a graph's tensors, added to the graph."""
 
 from headrace._load import _headrace
-from headrace.context import stack
+from headrace.context import late, stack
 from headrace.eager.backprop import UnconnectedGradients, _unconnected
 from headrace.framework import conversion, dtypes, execution, nest
 from headrace.framework.indexed_slices import IndexedSlices, from_gradient, to_gradient
@@ -36,14 +36,14 @@ def _check_graph():
 
 
 def _gradients(
-    ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place_with_ops
+    ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place_with_ops, gated
 ):
     _check_graph()
     graph = stack.current()
     unconnected = _unconnected(unconnected_gradients)
     wanted = nest.flatten(xs) if isinstance(xs, (list, tuple)) else [xs]
     if any(map(_has_parts, [*wanted, *_listed(ys)])):
-        options = (name, stop_gradients, unconnected_gradients, place_with_ops)
+        options = (name, stop_gradients, unconnected_gradients, place_with_ops, gated)
         return _of_parts(ys, wanted, grad_ys, *options)
     sources = wanted
     targets = [_inside(graph, _tensor(y)) for y in _listed(ys)]
@@ -63,6 +63,7 @@ def _gradients(
                 for x in _listed([] if stop_gradients is None else stop_gradients)
             ],
             place_with_ops,
+            gated,
         )
         found = [from_gradient(g) for g in found]
         if unconnected == UnconnectedGradients.ZERO:
@@ -112,10 +113,10 @@ def gradients_v1(
 ):
     """tf.compat.v1.gradients: tf.gradients, whose operations are placed with those that
     they are the gradients of where `colocate_gradients_with_ops` is true."""
-    place = bool(colocate_gradients_with_ops)
+    options = (bool(colocate_gradients_with_ops), bool(gate_gradients))
     _check_method(aggregation_method)
     return _gradients(
-        ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place
+        ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, *options
     )
 
 
@@ -125,8 +126,9 @@ gradients = signatures.twin(
     """d(sum of ys)/dx for every x in `xs`: tensors, IndexedSlices, or None.
 
     `grad_ys` are the ys' own gradients (ones where None). Nothing is sought behind
-    `stop_gradients`. Inside a function's body, gradients of what it captured go on in
-    the graphs around it.
+    `stop_gradients`. With `gate_gradients` the gradients that one operation's function
+    makes wait for each other. Inside a function's body, gradients of what it captured
+    go on in the graphs around it.
     """,
     "ys, xs, grad_ys, name, gate_gradients, aggregation_method, stop_gradients, "
     "unconnected_gradients",
@@ -144,18 +146,29 @@ def hessians(ys, xs, gate_gradients=False, aggregation_method=None, name="hessia
         for first, x in zip(firsts, _listed(xs)):
             if first is None:
                 raise ValueError("None values not supported.")
-            count = x.shape.num_elements()
-            if count is None:
-                raise NotImplementedError(
-                    f"hessians of a tensor whose shape is not known: {x.shape}"
-                )
-            flat = array_ops.reshape(first, [-1])
-            rows = [gradients(flat[i], x)[0] for i in range(count)]
-            if any(row is None for row in rows):
-                raise ValueError("None values not supported.")
-            shape = x.shape.as_list()
-            made.append(array_ops.reshape(array_ops.stack(rows), shape + shape))
+            made.append(_second(first, x))
     return made
+
+
+def _second(first, x):
+    """The derivatives of a first derivative's elements, [x's shape, x's shape]."""
+    count, flat = x.shape.num_elements(), array_ops.reshape(first, [-1])
+
+    def row(i):
+        return gradients(flat[i], x)[0]
+
+    if count is None:  # a turn of a loop each
+        places = array_ops.range(array_ops.size(flat))
+        rows = late.map_fn(row, places, fn_output_signature=x.dtype)
+        sizes = array_ops.shape(x)
+        made = array_ops.reshape(rows, array_ops.concat([sizes, sizes], 0))
+        made.set_shape(x.shape.concatenate(x.shape))
+        return made
+    rows = [row(i) for i in range(count)]
+    if any(found is None for found in rows):
+        raise ValueError("None values not supported.")
+    shape = x.shape.as_list()
+    return array_ops.reshape(array_ops.stack(rows), shape + shape)
 
 
 def _listed(values):

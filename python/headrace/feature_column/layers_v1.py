@@ -1,9 +1,9 @@
-"""tf.compat.v1.feature_column.input_layer and linear_model."""
+"""tf.compat.v1.feature_column.input_layer and linear_model, and v1.keras' layer."""
 
 import contextlib
 
 from headrace import _api as tf
-from headrace.feature_column import base, shared
+from headrace.feature_column import base, feature_layers, shared
 from headrace.feature_column.base import (
     CategoricalColumn,
     DenseColumn,
@@ -12,6 +12,18 @@ from headrace.feature_column.base import (
 from headrace.train.saver_graph import parts_of
 
 _KEYS = tf.compat.v1.GraphKeys
+
+
+class DenseFeatures(feature_layers.DenseFeatures):
+    """tf.keras.layers.DenseFeatures with a `partitioner`, for which, as nothing is
+    partitioned, NotImplementedError is raised."""
+
+    def __init__(
+        self, feature_columns, trainable=True, name=None, partitioner=None, **kwargs
+    ):
+        if partitioner is not None:
+            raise NotImplementedError("DenseFeatures: partitioner is not supported")
+        super().__init__(feature_columns, trainable, name, **kwargs)
 
 
 class _Scoped:

@@ -16,6 +16,7 @@ late.register(
         "variable_from_proto": "v1.imported_variables:from_proto",
         "restored_from": "train.graph_checkpoint:restored_from",
         "DatasetBatch": "data.dataset_batch:DatasetBatch",
+        "map_fn": "control_flow.mapping:map_fn",
         "keras_layer_of": "keras.base.op_layer:as_layer",
         "spec_as_proto": "elements.spec_protos:as_proto",
         "spec_of_proto": "elements.spec_protos:from_proto",

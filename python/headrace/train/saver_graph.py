@@ -249,8 +249,13 @@ def step_value(step, session):
 
 def scoped(saver_def, scope):
     """The same with the names of nodes imported under `scope`."""
+    return renamed(saver_def, lambda name: f"{scope}/{name}")
+
+
+def renamed(saver_def, rename):
+    """The same with the names that a function makes of those of nodes."""
     out = type(saver_def)()
     out.CopyFrom(saver_def)
     for field in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
-        setattr(out, field, f"{scope}/{getattr(saver_def, field)}")
+        setattr(out, field, rename(getattr(saver_def, field)))
     return out

@@ -28,7 +28,8 @@ def to_proto(variable, export_scope=None):
     """The VariableDef of a graph's variable, whose names begin below a scope; None of
     one that is not under it."""
     prefix = f"{export_scope}/" if export_scope else ""
-    if not variable.name.startswith(prefix):
+    node = variable.name.partition(":")[0]
+    if node != export_scope and not node.startswith(prefix):
         return None
     proto = protos.VariableDef(
         initializer_name=variable.initializer.name.removeprefix(prefix),

@@ -11,7 +11,7 @@ from headrace.framework.support import protos
 from headrace.graph import import_graph
 from headrace.graph.graph_keys import GraphKeys
 from headrace.io import gfile
-from headrace.v1 import collections, imported_variables, saver
+from headrace.v1 import collections, imported_variables, name_scopes, saver
 
 
 _NO_GRAPH = (
@@ -26,14 +26,15 @@ _CONTEXTS = {  # the protos of collections that hold control flow, and what they
 }
 
 
-def _kind_of(key, value):
+def _kind_of(key, value, scope=None):
     """(the list of a CollectionDef that holds such values, the value in it); None for
     values that have no such form. Collections of variables alone have all there is to
-    say of those, others their tensors."""
+    say of those, others their tensors; names are those within the scope."""
     if imported_variables.is_variable(value):
         if key not in imported_variables.COLLECTIONS:
-            return "node_list", value.name
-        return "bytes_list", imported_variables.to_proto(value).SerializeToString()
+            return "node_list", _name_in(scope, value)
+        proto = imported_variables.to_proto(value, scope and scope.name)
+        return "bytes_list", proto.SerializeToString()
     if hasattr(value, "type_url"):  # a message in an Any
         return "any_list", value
     if hasattr(value, "to_proto"):
@@ -45,16 +46,20 @@ def _kind_of(key, value):
     if isinstance(value, float):
         return "float_list", value
     if hasattr(value, "graph") and hasattr(value, "name"):
-        return "node_list", value.name
+        return "node_list", _name_in(scope, value)
     return None
 
 
-def _collection_of(key, values, kind):
+def _name_in(scope, value):
+    return value.name if scope is None else scope.without(value.name)
+
+
+def _collection_of(key, values, kind, scope=None):
     """A collection's values as a CollectionDef, of the kind of the first of them; None,
     and a warning, where they have no such form."""
     out, name = kind(), None
     for value in values:
-        found = _kind_of(key, value)
+        found = _kind_of(key, value, scope)
         if found == ("int64_list", value) and name == "float_list":
             found = name, float(value)
         if found is None or name not in (None, found[0]):
@@ -92,8 +97,14 @@ def export_meta_graph(
     save_debug_info=False,
     **kwargs,
 ):
-    """The graph as a MetaGraphDef, also written to `filename` where that is given."""
-    _unsupported(export_scope=export_scope, save_debug_info=save_debug_info, **kwargs)
+    """The graph as a MetaGraphDef, also written to `filename` where that is given.
+
+    With an `export_scope` what is below that name scope alone, under the names within it.
+    What it reads from outside is listed in the collection "unbound_inputs": who imports
+    it gives these in the `input_map`.
+    """
+    _unsupported(save_debug_info=save_debug_info, **kwargs)
+    scope = name_scopes.NameScope(export_scope) if export_scope else None
     if graph is None:
         execution.only_in_graphs(_NO_GRAPH)
     graph = graph or stack.default_graph()
@@ -102,24 +113,33 @@ def export_meta_graph(
         meta.meta_info_def.CopyFrom(meta_info_def)
     meta.meta_info_def.tensorflow_version = versions.VERSION
     meta.meta_info_def.stripped_default_attrs = bool(strip_default_attrs)
-    meta.graph_def.CopyFrom(graph_def or graph.as_graph_def(add_shapes=True))
+    graph_def = graph_def or graph.as_graph_def(add_shapes=True)
+    meta.graph_def.CopyFrom(scope.part_of(graph_def) if scope else graph_def)
     if strip_default_attrs:
         _strip_defaults(meta.graph_def)
     if clear_devices:
         _clear_devices(meta.graph_def)
+    if not meta.meta_info_def.HasField("stripped_op_list"):
+        _list_ops(meta)
     if saver_def is not None:
         meta.saver_def.CopyFrom(saver_def)
     keys = graph.get_all_collection_keys()
     for key in keys if collection_list is None else collection_list:
         if clear_extraneous_savers and key == collections.GraphKeys.SAVERS:
+            if saver_def is not None:
+                only = saver_def.SerializeToString()
+                meta.collection_def[key].bytes_list.value.append(only)
             continue
-        add_collection_def(meta, key, graph)
+        add_collection_def(meta, key, graph, scope)
+    if scope is not None and scope.unbound:
+        unbound = (text.encode() for text in scope.unbound)
+        meta.collection_def[name_scopes.UNBOUND].bytes_list.value.extend(unbound)
     if filename:
         write_proto(meta, os.fspath(filename), as_text)
     return meta
 
 
-def add_collection_def(meta, key, graph):
+def add_collection_def(meta, key, graph, scope=None):
     """Adds a collection of the graph to a MetaGraphDef, where its key is a text and its
     values have such a form."""
     if not isinstance(key, (str, bytes)):
@@ -127,7 +147,12 @@ def add_collection_def(meta, key, graph):
             "Only collections with string type keys will be serialized, not %r", key
         )
         return
-    found = _collection_of(key, graph.get_collection(key), protos.CollectionDef)
+    values = [
+        value
+        for value in graph.get_collection(key)
+        if scope is None or scope.has_value(value)
+    ]
+    found = _collection_of(key, values, protos.CollectionDef, scope)
     if found is not None and found.WhichOneof("kind"):
         meta.collection_def[key].CopyFrom(found)
 
@@ -135,6 +160,18 @@ def add_collection_def(meta, key, graph):
 def _clear_devices(graph_def):
     for node in graph_def.node:
         node.device = ""
+
+
+def _list_ops(meta):
+    """Lists the definitions of all ops that the graph and its functions have."""
+    nodes = list(meta.graph_def.node)
+    functions = set()
+    for function in meta.graph_def.library.function:
+        functions.add(function.signature.name)
+        nodes.extend(function.node_def)
+    for name in sorted({node.op for node in nodes} - functions):
+        op = _headrace.export_op_named(name)
+        meta.meta_info_def.stripped_op_list.op.add().ParseFromString(op)
 
 
 def _nodes_with_defaults(graph_def):
@@ -229,6 +266,7 @@ def import_meta_graph(
     meta = meta_graph_or_file
     if not hasattr(meta, "graph_def"):
         meta = read_meta_graph_file(meta)
+    name_scopes.check_bound(meta, input_map)
     graph_def = meta.graph_def
     if clear_devices:
         graph_def = type(graph_def)()
@@ -246,7 +284,7 @@ def import_meta_graph(
 def _restore_collections(graph, meta, scope, predicate):
     by_name, variables = {}, []
     for key in sorted(meta.collection_def):
-        if predicate is not None and not predicate(key):
+        if predicate is not None and not predicate(key) or key == name_scopes.UNBOUND:
             continue
         found = meta.collection_def[key]
         kind = found.WhichOneof("kind")
@@ -263,6 +301,9 @@ def _restore_collections(graph, meta, scope, predicate):
                 proto, context = _CONTEXTS[key]
                 found_proto = getattr(protos, proto).FromString(value)
                 value = context.from_proto(found_proto, scope)
+            elif kind == "bytes_list" and key == GraphKeys.SAVERS:
+                made = protos.SaverDef.FromString(value)
+                value = saver.Saver.from_proto(made, import_scope=scope)
             graph.add_to_collection(key, value)
     return variables
 

@@ -17,7 +17,7 @@ from headrace.train.checkpoint_state import (
     remove_checkpoint,
     update_checkpoint_state,
 )
-from headrace.v1 import collections, meta_graph
+from headrace.v1 import collections, meta_graph, name_scopes
 
 _V1, _V2 = 1, 2
 _META = "meta"
@@ -293,10 +293,14 @@ class Saver:
         return self.saver_def
 
     def to_proto(self, export_scope=None):
-        """The SaverDef proto; NotImplementedError with an `export_scope`."""
-        if export_scope is not None:
-            raise NotImplementedError("Saver.to_proto: export_scope is not supported")
-        return self.saver_def
+        """The SaverDef proto; with an `export_scope` under the names within it, None
+        where the operations are not below it."""
+        if not export_scope:
+            return self.saver_def
+        scope = name_scopes.NameScope(export_scope)
+        if not scope.has(self.saver_def.filename_tensor_name):
+            return None
+        return saver_graph.renamed(self.saver_def, scope.without)
 
     @staticmethod
     def from_proto(saver_def, import_scope=None):

@@ -93,6 +93,18 @@ def test_columns_that_are_refused(columns, text):
         layers.DenseFeatures(columns)
 
 
+def test_the_layer_of_tensorflow_1():
+    kind = tf.compat.v1.keras.layers.DenseFeatures
+    assert kind is not layers.DenseFeatures and kind.__name__ == "DenseFeatures"
+    layer = kind([fc.numeric_column("x", (2,)), embedded(ids("k"))], name="d")
+    assert layer({"x": [[1.0, 2.0]], "k": [[1]]}).shape[0] == 1
+    assert [v.name for v in layer.weights] == ["d/k_embedding/embedding_weights:0"]
+    again = kind.from_config(layer.get_config())
+    assert again.get_config()["partitioner"] is None
+    with pytest.raises(NotImplementedError, match="partitioner is not supported"):
+        kind([fc.numeric_column("x")], partitioner=lambda shape, dtype: [2])
+
+
 @pytest.mark.parametrize(
     "columns, features, text",
     [

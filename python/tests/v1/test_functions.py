@@ -211,6 +211,32 @@ def test_hessians():
     assert made[0].numpy().tolist() == [[6, 0], [0, 12]]
 
 
+@pytest.mark.parametrize("frames", [False, True])
+def test_hessians_of_unknown_shapes(frames):
+    switch = v1.disable_control_flow_v2 if frames else v1.enable_control_flow_v2
+    switch()
+    try:
+        with tf.Graph().as_default() as graph:
+            x = v1.placeholder(tf.float32, [None])
+            z = v1.placeholder(tf.float32, [None, 2])
+            w = v1.placeholder(tf.float32)
+            made = tf.hessians(tf.reduce_sum(x**3) + x[0] * x[1], x)
+            made += tf.hessians(tf.reduce_sum(z**2 * tf.reverse(z, [1])), z)
+            made += tf.hessians(tf.reduce_sum(tf.exp(w)), w)
+            with pytest.raises(ValueError, match="None values not supported."):
+                tf.hessians(tf.reduce_sum(x), x)
+        assert [h.shape.rank for h in made] == [2, 4, None]
+        assert made[1].shape.as_list() == [None, 2, None, 2]
+        feed = {x: [1.0, 2.0, 3.0], z: [[1.0, 2.0]], w: [0.0, 1.0]}
+        with v1.Session(graph=graph) as sess:
+            first, second, third = sess.run(made, feed)
+        assert first.tolist() == [[6, 1, 0], [1, 12, 0], [0, 0, 18]]
+        assert second.tolist() == [[[[4, 6]], [[6, 2]]]]
+        np.testing.assert_allclose(third, [[1, 0], [0, 2.7182817]], rtol=1e-6)
+    finally:
+        v1.enable_control_flow_v2()
+
+
 def test_checks_of_all_numbers():
     with pytest.raises(RuntimeError, match="not compatible with eager execution"):
         v1.add_check_numerics_ops()

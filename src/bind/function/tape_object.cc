@@ -83,16 +83,17 @@ nb::list AsList(const StatusOr<std::vector<Gradient>>& found,
 // d(targets)/d(sources) of the current graph and those around it, added to it.
 nb::list GradientsOfGraph(nb::sequence targets, nb::sequence sources,
                           nb::object given, nb::sequence stop,
-                          bool place_with_ops) {
+                          bool place_with_ops, bool gate_calls) {
   const std::vector<GraphBuilder*> builders = EnteredBuilders();
   const std::vector<Value> stops = AllWatched(stop);
   std::vector<Gradient> arriving;
   if (!given.is_none()) {
     for (nb::handle o : given) arriving.push_back(ToGradient(o));
   }
-  return AsList(GraphGradients(AllWatched(targets), AllWatched(sources),
-                               arriving, {builders, stops, place_with_ops}),
-                /*in_graph=*/true);
+  return AsList(
+      GraphGradients(AllWatched(targets), AllWatched(sources), arriving,
+                     {builders, stops, place_with_ops, gate_calls}),
+      /*in_graph=*/true);
 }
 
 // A Python function of output gradients that gives input gradients.
@@ -191,7 +192,7 @@ void AddTape(nb::module_& m) {
       .def("exit", &PyStopRecording::Exit);
   m.def("graph_gradients", &GradientsOfGraph, nb::arg("targets"),
         nb::arg("sources"), nb::arg("output_gradients").none(), nb::arg("stop"),
-        nb::arg("place_with_ops"));
+        nb::arg("place_with_ops"), nb::arg("gate_calls"));
   m.def("record_custom", &RecordCustom);
   m.def("has_recorders", &HasRecorders);
 }

@@ -16,6 +16,7 @@
 #include "bind/value/tensor_object.h"
 #include "bind/value/variable_object.h"
 #include "eager/eager_emitter.h"
+#include "graph/node_float_ops.h"
 #include "graph/partial.h"
 #include "op/thread_emitter.h"
 
@@ -401,6 +402,12 @@ void AddNode(nb::module_& m) {
       .def_prop_ro(
           "has_effect",
           [](const NodeRef& n) { return HasSideEffect(n.node->def()); })
+      // None for an op without a rule, -1 where shapes are not known.
+      .def_prop_ro("float_ops",
+                   [](const NodeRef& n) -> nb::object {
+                     const auto count = FloatOpsOf(*n.node);
+                     return count ? nb::cast(*count) : nb::none();
+                   })
       .def("output", &Output)
       .def("inputs", &Inputs)
       .def("control_inputs", &NodeControls)

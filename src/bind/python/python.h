@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "base/flush_denormals.h"
 #include "base/threads.h"
 
 #ifdef Py_LIMITED_API
@@ -194,6 +195,7 @@ class WithGil {
   explicit operator bool() const { return held_; }
 
  private:
+  const FlushDenormals plain_{false};  // kernels may flush them, Python not
   bool held_ = false;
   PyThreadState* made_ = nullptr;  // by this object
   PyGILState_STATE state_ = PyGILState_UNLOCKED;

@@ -5,7 +5,11 @@
 namespace headrace::tf::internal {
 namespace {
 
-constexpr int64_t kMostUnrolled = 256;  // longer ones loop in the graph
+// Steps that traced code writes out; longer sequences loop in the graph, whose
+// turns share what they pack and sum up weights' gradients at once. Turns of
+// few rows or columns gain nothing by that.
+constexpr int64_t kMostUnrolled = 16, kMostUnrolledSmall = 256;
+constexpr int64_t kFewRows = 4, kFewColumns = 256;
 
 // `now` where `shown` ([batch]) is true, else `before`.
 Tensor Masked(const Tensor& shown, const Tensor& now, const Tensor& before) {
@@ -59,6 +63,24 @@ Tensor NewList(const Tensor& like, const Tensor& count) {
              {"shape_type", headrace::DType::kInt32}});
 }
 
+// The rows of `t` as a list: the gradient of a row that is read from `t` itself
+// would be as large as all of them, in each turn.
+Tensor RowShape(const Tensor& t) {
+  const auto sizes = t.shape();
+  std::vector<int64_t> row;
+  for (int d = 1; d < sizes.rank(); ++d) row.push_back(sizes[d]);
+  return Ints(row);
+}
+Tensor ListOf(const Tensor& t) {
+  return Op("TensorListFromTensor", {t, RowShape(t)},
+            {{"element_dtype", Core(t.dtype())},
+             {"shape_type", headrace::DType::kInt32}});
+}
+Tensor ItemOf(const Tensor& list, const Tensor& i, const Tensor& t) {
+  return Op("TensorListGetItem", {list, i, RowShape(t)},
+            {{"element_dtype", Core(t.dtype())}});
+}
+
 ScanResult Looped(const Tensor& rows, const Tensor& mask,
                   std::vector<Tensor> states, bool keep_all,
                   const ScanStep& step) {
@@ -69,18 +91,20 @@ ScanResult Looped(const Tensor& rows, const Tensor& mask,
   std::vector<Tensor> inputs = {Int(0), count, zeros,
                                 NewList(zeros, keep_all ? count : Int(0))};
   inputs.insert(inputs.end(), states.begin(), states.end());
+  const auto listed = [](const Tensor& t) { return t ? ListOf(t) : t; };
+  const Tensor row_list = listed(rows), mask_list = listed(mask);
   const auto holds = [](absl::Span<const Value> args) {
     const std::vector<Tensor> in = TensorsOf(args);
     return ValuesOf({in[0] < in[1]});
   };
   const auto turn = [&](absl::Span<const Value> args) {
     const std::vector<Tensor> in = TensorsOf(args);
-    const auto at = [&](const Tensor& t) {
-      return Op("GatherV2", {t, in[0], Int(0)});
+    const auto at = [&](const Tensor& list, const Tensor& t) {
+      return t ? ItemOf(list, in[0], t) : t;
     };
     std::vector<Tensor> now(in.begin() + kStates, in.end());
     Tensor out = in[2];
-    Advance(step, at(rows), mask ? at(mask) : Tensor(), &out, &now);
+    Advance(step, at(row_list, rows), at(mask_list, mask), &out, &now);
     Tensor list = in[3];
     if (keep_all) list = Op("TensorListSetItem", {list, in[0], out});
     std::vector<Tensor> next = {in[0] + Int(1), in[1], out, list};
@@ -110,7 +134,11 @@ ScanResult ScanOver(const Tensor& rows, const Tensor& mask,
     Throw(ErrorCode::kInvalidArgument,
           "A recurrent layer needs at least one time step");
   }
-  if (count > 0 && (count <= kMostUnrolled || CurrentEmitter()->is_eager())) {
+  const int64_t batch = rows.shape()[1], columns = rows.shape()[2];
+  const bool small = (batch >= 0 && batch <= kFewRows) ||
+                     (columns >= 0 && columns < kFewColumns);
+  const int64_t most = small ? kMostUnrolledSmall : kMostUnrolled;
+  if (count > 0 && (count <= most || CurrentEmitter()->is_eager())) {
     return Unrolled(rows, mask, std::move(states), keep_all, count, step);
   }
   return Looped(rows, mask, std::move(states), keep_all, step);

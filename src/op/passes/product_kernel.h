@@ -23,20 +23,26 @@ struct FinishStep {
     kRelu6,
   } kind = kRelu;
   int input = -1;  // for rows: which
+  // Of kTimesRow: its row is the same from run to run, as the weights are, or
+  // changes seldom. Weights may take it in.
+  bool steady = false;
 };
 using FinishSteps = absl::InlinedVector<FinishStep, 4>;
+// The row of each step, or null.
+using FinishRows = absl::Span<const float* const>;
 
 // A product with such steps. Thread-safe.
 class FinishedProduct {
  public:
   virtual ~FinishedProduct() = default;
-  // As ProductKernel::Prepare.
+  // As ProductKernel::Prepare and Fits.
   virtual StatusOr<std::shared_ptr<const void>> Prepare(
-      const KernelContext& c) const = 0;
-  // Inputs and output 0 as the product's own; `rows`: of each step, or null.
-  // False, with output 0 as it was, where it cannot be done so.
+      const KernelContext& c, FinishRows rows) const = 0;
+  virtual bool Fits(const void* prepared, FinishRows rows) const = 0;
+  // Inputs and output 0 as the product's own. False, with output 0 as it was,
+  // where it cannot be done so.
   virtual StatusOr<bool> Run(KernelContext& c, const void* prepared,
-                             absl::Span<const float* const> rows) const = 0;
+                             FinishRows rows) const = 0;
 };
 
 // Thread-safe. Output 0 counts as a matrix whose rows are its last dimension.
@@ -63,6 +69,18 @@ class ProductKernel : public Kernel {
   // and apart from the inputs; null where preparing does not pay.
   virtual StatusOr<std::shared_ptr<const void>> Prepare(
       const KernelContext& c) const = 0;
+  // The kernel that prepares for this one: itself, or one that it is made of.
+  virtual const ProductKernel& preparer() const { return *this; }
+  // Of two preparers: whether what `other` makes of the same weights serves
+  // this one.
+  virtual bool PreparesAs(const ProductKernel& other) const {
+    return this == &other;
+  }
+  // Whether what Prepare made of these weights is good for this run: not where
+  // other inputs that it took in have changed.
+  virtual bool Fits(const KernelContext& c, const void* prepared) const {
+    return true;
+  }
   // The product with these steps, null where the kernel cannot do them. Bits
   // may differ from those of the steps one by one by what rounding the sum
   // first does.

@@ -1,5 +1,6 @@
 // BiasAdd, BiasAddV1, BiasAddGrad: a vector added along one dimension.
 #include "base/thread_pool.h"
+#include "op/float_ops.h"
 #include "op/op.h"
 #include "op/passes/simplify.h"
 #include "op/vectorize.h"
@@ -245,6 +246,9 @@ HR_OP(BiasAddGrad)
     .GradientSkips({}, {0})
     .Vectorize(VectorizeBiasGrad)
     .Cpu(Compute<RunBiasGrad>);
+
+const FloatOps bias_float_ops({"BiasAdd"}, FloatOpsPerElement<1>);
+const FloatOps bias_grad_float_ops({"BiasAddGrad"}, FloatOpsOfReduction);
 
 }  // namespace
 }  // namespace headrace

@@ -5,6 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/nn/softmax_loops.h"
 
@@ -169,14 +170,20 @@ ComputeFn Pick(const ResolvedOp& op) {
   return fn;
 }
 
+// A gradient of each row as a column.
+Value AsColumn(GradientContext& g, const Value& d) {
+  return Named(g, "ExpandDims", "ExpandDims",
+               {d, {"dim", Tensor::Scalar<int32_t>(-1)}});
+}
+
 // What reaches the logits: by the loss, and by the backprop output, which a
 // second derivative differentiates.
 Value LogitsGradient(GradientContext& g) {
   // Either output may have a gradient, or both.
   Value d = g.grad(0), dd = g.grad(1), total;
   if (d) {
-    Value column = g("ExpandDims", {d, g.Int32(-1)});
-    total = g("Mul", {column, g.output(1)});
+    Value column = AsColumn(g, d);
+    total = Named(g, "mul", "Mul", {column, g.output(1)});
   }
   if (dd) {
     Value softmax = g("Softmax", {g.input(0)});
@@ -194,9 +201,10 @@ Status DenseGradient(GradientContext& g) {
   // by way of the backprop output.
   if (Value logits = LogitsGradient(g)) g.set(0, logits);
   if (Value d = g.grad(0); d && g.wants(1)) {
-    Value column = g("ExpandDims", {d, g.Int32(-1)});
     // The loss is linear in the labels.
-    g.set(1, g("Mul", {column, g("Neg", {g("LogSoftmax", {g.input(0)})})}));
+    Value slope = g("Neg", {g("LogSoftmax", {g.input(0)})});
+    Value column = AsColumn(g, d);
+    g.set(1, Named(g, "mul", "Mul", {column, slope}));
   }
   return g.status();
 }

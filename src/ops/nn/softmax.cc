@@ -1,7 +1,9 @@
 // Softmax and LogSoftmax over the last dimension.
 #include "base/cpu_level.h"
 #include "base/thread_pool.h"
+#include "op/float_ops.h"
 #include "op/op.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/nn/softmax_loops.h"
 
@@ -65,15 +67,18 @@ ComputeFn PickSoftmax(const ResolvedOp& op) {
 
 // The sum over the last dimension, kept.
 Value LastSum(OpScope& s, const Value& v) {
-  return s("Sum", {v, s.Int32s({-1})}, {{"keep_dims", true}});
+  return Named(s, "Sum", "Sum",
+               {v, {"reduction_indices", Tensor::Vector<int32_t>({-1})}},
+               {{"keep_dims", true}});
 }
 
 Status SoftmaxGradient(GradientContext& g) {
   Value d = g.grad(), y = g.output(0);
   if (!d) return g.status();
   // y (d - sum(d y)): the Jacobian is never made.
-  Value sum = LastSum(g, g("Mul", {d, y}));
-  g.set(0, g("Mul", {g("Sub", {d, sum}), y}));
+  Value sum = LastSum(g, Named(g, "mul", "Mul", {d, y}));
+  Value apart = Named(g, "sub", "Sub", {d, sum});
+  g.set(0, Named(g, "mul", "Mul", {apart, y}));
   return g.status();
 }
 
@@ -82,7 +87,8 @@ Status LogSoftmaxGradient(GradientContext& g) {
   if (!d) return g.status();
   Value softmax = g("Exp", {g.output(0)});
   // d - sum(d) softmax.
-  g.set(0, g("Sub", {d, g("Mul", {LastSum(g, d), softmax})}));
+  Value sum = LastSum(g, d);
+  g.set(0, Named(g, "sub", "Sub", {d, Named(g, "mul", "Mul", {sum, softmax})}));
   return g.status();
 }
 
@@ -109,6 +115,8 @@ HR_OP(LogSoftmax)
     .InPlace({0})
     .Vectorize(VectorizeBroadcast)
     .Cpu(ComputeFor<PickSoftmax<true>>);
+
+const FloatOps softmax_float_ops({"Softmax"}, FloatOpsPerElement<5>);
 
 }  // namespace
 }  // namespace headrace

@@ -2,6 +2,7 @@
 // references.
 #include "base/cancellation.h"
 #include "base/thread_pool.h"
+#include "op/float_ops.h"
 #include "ops/state/variable_access.h"
 
 namespace headrace {
@@ -104,6 +105,9 @@ OpBuilder AssignRefByOp(const char* name, const char* doc) {
     AssignRefByOp<true>("AssignAdd", "Adds a value to a variable."),
     AssignRefByOp<false>("AssignSub", "Subtracts a value from a variable."),
 };
+
+const FloatOps assign_float_ops({"AssignAdd", "AssignSub"},
+                                FloatOpsPerElement<1>);
 
 }  // namespace
 }  // namespace headrace

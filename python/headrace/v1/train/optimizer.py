@@ -145,8 +145,11 @@ class Optimizer(AutoTrackable):
             loss,
             variables,
             grad_loss,
+            gate_gradients=gate_gradients == self.GATE_OP,
             colocate_gradients_with_ops=colocate_gradients_with_ops,
         )
+        if gate_gradients == self.GATE_GRAPH and any(g is not None for g in found):
+            found = tf.tuple(found)
         return list(zip(found, variables))
 
     @staticmethod

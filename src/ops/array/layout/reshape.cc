@@ -1,10 +1,12 @@
 // New shapes for the same elements: nothing is copied.
 #include "ops/array/layout/reshape.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 #include "op/passes/partial_sizes.h"
 #include "op/passes/simplify.h"
 #include "op/shared_refusal.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 
 namespace headrace {
@@ -152,6 +154,16 @@ namespace {
 // All three: the gradient has the input's shape again.
 Status ReshapeGradient(GradientContext& g) {
   Value dy = g.grad();
+  const Shape& x = g.input(0).shape();
+  // Reshape itself: with one size that is not known, the shape needs no node.
+  if (SpelledOut::Now() && g.num_inputs() == 2 && g.op().name() == "Reshape" &&
+      x.known_rank() && absl::c_count(x.dims(), -1) == 1 &&
+      absl::c_count(x.dims(), 0) == 0) {
+    std::vector<int32_t> sizes(x.dims().begin(), x.dims().end());
+    g.set(0, Named(g, "Reshape", "Reshape",
+                   {dy, {"shape", Tensor::Vector<int32_t>(sizes)}}));
+    return g.status();
+  }
   g.set(0, g("Reshape", {dy, g.ShapeOf(g.input(0))}));
   return g.status();
 }

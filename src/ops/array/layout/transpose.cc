@@ -4,6 +4,7 @@
 #include "base/thread_pool.h"
 #include "op/op.h"
 #include "op/shared_refusal.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
@@ -105,7 +106,8 @@ Status ConjugateTranspose(KernelContext& c) {
 template <bool conjugate>
 Status TransposeGradient(GradientContext& g) {
   Value back = g("InvertPermutation", {g.input(1)});
-  g.set(0, g(conjugate ? "ConjugateTranspose" : "Transpose", {g.grad(), back}));
+  g.set(0, Named(g, "transpose", conjugate ? "ConjugateTranspose" : "Transpose",
+                 {g.grad(), back}));
   return g.status();
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/thread_pool.h"
+#include "op/float_ops.h"
 #include "op/passes/simplify.h"
 #include "op/shared_refusal.h"
 #include "op/vectorize.h"
@@ -195,6 +196,10 @@ HR_OP(AccumulateNV2)
     .Shape(AddNShape)
     .Gradient(AddNGrad)
     .Cpu(MakeAddN);
+
+const FloatOps add_n_float_ops({"AddN"}, [](FloatOpsContext& c) {
+  return (c.num_inputs() - 1) * c.output();
+});
 
 }  // namespace
 }  // namespace headrace

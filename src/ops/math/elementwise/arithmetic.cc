@@ -1,5 +1,7 @@
 // Sums, products, minima and maxima of two tensors.
+#include "op/float_ops.h"
 #include "op/passes/simplify.h"
+#include "op/spelled_out.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -12,6 +14,10 @@ Status AddGrad(GradientContext& g) {
 }
 Status SubGrad(GradientContext& g) {
   Value grad = g.grad();
+  if (SpelledOut::Now()) {
+    g.SetBroadcast(grad, g("Neg", {grad}));
+    return g.status();
+  }
   g.set(0, g.ReduceTo(grad, g.input(0)));
   // The constant operand is common: its gradient is not even emitted.
   if (g.wants(1)) g.set(1, g("Neg", {g.ReduceTo(grad, g.input(1))}));
@@ -37,8 +43,15 @@ Status MulNoNanGrad(GradientContext& g) {
 }
 Status SquaredDifferenceGrad(GradientContext& g) {
   // 2 (x - y) for x, its negative for y: one part serves both.
-  Value twice = TimesScalar(g, g.grad(), 2);
-  Value part = g("Mul", {twice, g("Sub", {g.input(0), g.input(1)})});
+  StatusOr<Tensor> two = ScalarOf(g.grad().dtype(), 2);
+  HR_RETURN_IF_ERROR(two.status());
+  Value twice = g("Mul", {NamedConst(g, "scalar", *two), g.grad()});
+  Value apart = Named(g, "sub", "Sub", {g.input(0), g.input(1)});
+  Value part = Named(g, "mul", "Mul", {twice, apart});
+  if (SpelledOut::Now()) {
+    SetSpelledBroadcast(g, part, g("Neg", {part}), /*always=*/true);
+    return g.status();
+  }
   g.set(0, g.ReduceTo(part, g.input(0)));
   if (g.wants(1)) g.set(1, g("Neg", {g.ReduceTo(part, g.input(1))}));
   return g.status();
@@ -48,10 +61,16 @@ Status ChoiceGrad(GradientContext& g, const char* won) {
   Value grad = g.grad();
   Value x_won = g(won, {g.input(0), g.input(1)});
   if (!g.ok()) return g.status();
-  Value zero = g.Scalar(grad.dtype(), 0);
+  HR_ASSIGN_OR_RETURN(Tensor none, ScalarOf(grad.dtype(), 0));
+  Value zero = NamedConst(g, "zeros_like", std::move(none));
   // All of it to one side, as upstream: equal operands do not share it.
-  g.SetBroadcast(g.wants(0) ? g("SelectV2", {x_won, grad, zero}) : Value(),
-                 g.wants(1) ? g("SelectV2", {x_won, zero, grad}) : Value());
+  Value to_x = g.wants(0) ? g("SelectV2", {x_won, grad, zero}) : Value();
+  Value to_y = g.wants(1) ? g("SelectV2", {x_won, zero, grad}) : Value();
+  if (SpelledOut::Now()) {
+    SetSpelledBroadcast(g, to_x, to_y, /*always=*/true);
+  } else {
+    g.SetBroadcast(to_x, to_y);
+  }
   return g.status();
 }
 Status MaximumGrad(GradientContext& g) { return ChoiceGrad(g, "GreaterEqual"); }
@@ -150,6 +169,12 @@ constexpr char kMulTypes[] =
         .Gradient(MinimumGrad)
         .GradientSkips({}, {0}),
 };
+
+const FloatOps arithmetic_float_ops({"Add", "AddV2", "Sub", "Mul", "Maximum",
+                                     "Minimum"},
+                                    FloatOpsPerElement<1>);
+const FloatOps squared_difference_float_ops({"SquaredDifference"},
+                                            FloatOpsPerElement<2>);
 
 }  // namespace
 }  // namespace headrace

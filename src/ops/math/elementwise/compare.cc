@@ -1,6 +1,7 @@
 // Comparisons, and logic of bools.
 #include <cmath>
 
+#include "op/float_ops.h"
 #include "op/vectorize.h"
 #include "ops/math/elementwise/elementwise.h"
 
@@ -232,6 +233,10 @@ HR_OP(LogicalNot)
     .NoGradient()
     .InPlace({0})
     .Cpu(UnaryKernel);
+
+const FloatOps compare_float_ops({"Less", "LessEqual", "Greater",
+                                  "GreaterEqual", "Equal", "NotEqual"},
+                                 FloatOpsPerElement<1>);
 
 }  // namespace
 }  // namespace headrace

@@ -1,25 +1,42 @@
 // Quotients and remainders.
+#include "op/float_ops.h"
 #include "op/passes/simplify.h"
+#include "op/spelled_out.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
 namespace {
 
-// x / y with the division `divide`.
-Status DivisionGrad(GradientContext& g, const char* divide) {
+// x / y with the division `divide`; `name`: what upstream's graphs call that.
+Status DivisionGrad(GradientContext& g, const char* divide, const char* name) {
   Value grad = g.grad();
   Value x = ConjOf(g, g.input(0)), y = ConjOf(g, g.input(1));
   // -x / y / y and not -x / y^2: y^2 may overflow, and upstream's bits are
   // these.
-  g.set(0, g.ReduceTo(g(divide, {grad, y}), g.input(0)));
-  if (!g.wants(1)) return g.status();
-  Value slope = g(divide, {g(divide, {g("Neg", {x}), y}), y});
-  g.set(1, g.ReduceTo(g("Mul", {grad, slope}), g.input(1)));
+  const auto quotient = [&](const Value& a) {
+    return Named(g, name, divide, {a, y});
+  };
+  Value to_x = quotient(grad);
+  if (!g.wants(1)) {
+    g.set(0, g.ReduceTo(to_x, g.input(0)));
+    return g.status();
+  }
+  Value slope = quotient(quotient(g("Neg", {x})));
+  Value to_y = Named(g, "mul", "Mul", {grad, slope});
+  if (SpelledOut::Now()) {
+    SetSpelledBroadcast(g, to_x, to_y, /*always=*/true);
+  } else {
+    g.SetBroadcast(to_x, to_y);
+  }
   return g.status();
 }
-Status DivGrad(GradientContext& g) { return DivisionGrad(g, "Div"); }
-Status RealDivGrad(GradientContext& g) { return DivisionGrad(g, "RealDiv"); }
-Status DivNoNanGrad(GradientContext& g) { return DivisionGrad(g, "DivNoNan"); }
+Status DivGrad(GradientContext& g) { return DivisionGrad(g, "Div", "Div"); }
+Status RealDivGrad(GradientContext& g) {
+  return DivisionGrad(g, "RealDiv", "RealDiv");
+}
+Status DivNoNanGrad(GradientContext& g) {
+  return DivisionGrad(g, "DivNoNan", "div_no_nan");
+}
 Status FloorModGrad(GradientContext& g) {
   Value grad = g.grad();
   // x - floor(x / y) y: the floor is a constant for the slope.
@@ -112,6 +129,8 @@ Status SkipByOne(SimplifyContext& c) {
         .Gradient(Xlog1pyGrad)
         .GradientSkips({}, {0}),
 };
+
+const FloatOps division_float_ops({"RealDiv"}, FloatOpsPerElement<1>);
 
 }  // namespace
 }  // namespace headrace

@@ -1,11 +1,13 @@
 // Exponentials, logarithms, square roots and reciprocals.
+#include "op/float_ops.h"
+#include "op/spelled_out.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
 namespace {
 
 Status ExpGrad(GradientContext& g) {
-  g.set(0, g("Mul", {g.grad(), ConjOf(g, g.output(0))}));
+  g.set(0, Named(g, "mul", "Mul", {g.grad(), ConjOf(g, g.output(0))}));
   return g.status();
 }
 Status Expm1Grad(GradientContext& g) {
@@ -15,13 +17,16 @@ Status Expm1Grad(GradientContext& g) {
 }
 Status LogGrad(GradientContext& g) {
   // As upstream: dy * (1 / x), whose bits differ from dy / x.
-  g.set(0, g("Mul", {g.grad(), g("Reciprocal", {ConjOf(g, g.input(0))})}));
+  Value slope = g("Reciprocal", {ConjOf(g, g.input(0))});
+  g.set(0, Named(g, "mul", "Mul", {g.grad(), slope}));
   return g.status();
 }
 Status Log1pGrad(GradientContext& g) {
   Value x = ConjOf(g, g.input(0));
-  Value above = g("AddV2", {x, g.Scalar(x.dtype(), 1)});
-  g.set(0, g("Mul", {g.grad(), g("Reciprocal", {above})}));
+  HR_ASSIGN_OR_RETURN(Tensor one, ScalarOf(x.dtype(), 1));
+  Value slope =
+      g("Reciprocal", {Named(g, "add", "AddV2", {{"x", std::move(one)}, x})});
+  g.set(0, Named(g, "mul", "Mul", {g.grad(), slope}));
   return g.status();
 }
 Status SquareGrad(GradientContext& g) {
@@ -119,6 +124,11 @@ constexpr char kReciprocalTypes[] =
         .Gradient(ReciprocalGradGrad)
         .GradientSkips({}, {0}),
 };
+
+const FloatOps exponential_float_ops({"Log", "Square", "Reciprocal"},
+                                     FloatOpsPerElement<1>);
+const FloatOps rsqrt_float_ops({"Rsqrt"}, FloatOpsPerElement<2>);
+const FloatOps rsqrt_grad_float_ops({"RsqrtGrad"}, FloatOpsPerElement<4>);
 
 }  // namespace
 }  // namespace headrace

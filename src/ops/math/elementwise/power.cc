@@ -1,6 +1,7 @@
 // Powers, angles of points, neighbours of floats.
 #include <cmath>
 
+#include "op/float_ops.h"
 #include "op/vectorize.h"
 #include "ops/math/elementwise/elementwise.h"
 
@@ -83,6 +84,8 @@ HR_OP(NextAfter)
     .GradientSkips({}, {0})
     .InPlace({0, 1})
     .Cpu(BinaryOf<kNextAfter, float, double>);
+
+const FloatOps power_float_ops({"Pow"}, FloatOpsPerElement<1>);
 
 }  // namespace
 }  // namespace headrace

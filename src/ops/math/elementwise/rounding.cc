@@ -1,4 +1,6 @@
 // Signs, absolute values, rounding, and tests of floating-point numbers.
+#include "op/float_ops.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/math/elementwise/elementwise.h"
 
@@ -6,7 +8,8 @@ namespace headrace {
 namespace {
 
 Status AbsGrad(GradientContext& g) {
-  g.set(0, g("Mul", {g.grad(), g("Sign", {g.input(0)})}));
+  Value sign = g("Sign", {g.input(0)});
+  g.set(0, Named(g, "mul", "Mul", {g.grad(), sign}));
   return g.status();
 }
 Status NegGrad(GradientContext& g) {
@@ -83,6 +86,8 @@ OpBuilder FloatTestOp(const char* name, const char* doc) {
     FloatTestOp("IsInf", "Whether x is an infinity."),
     FloatTestOp("IsFinite", "Whether x is neither infinite nor not a number."),
 };
+
+const FloatOps negation_float_ops({"Neg"}, FloatOpsPerElement<1>);
 
 }  // namespace
 }  // namespace headrace

@@ -1,5 +1,6 @@
 // BatchMatMul and its later forms: products of the last two dimensions, over
 // batch dimensions that V2 and V3 broadcast.
+#include "op/float_ops.h"
 #include "op/op.h"
 #include "op/passes/call_work.h"
 #include "op/vectorize.h"
@@ -248,6 +249,13 @@ const OpRegistrar batch_matmul_v3 = WithProduct(
         .Doc("BatchMatMulV2 with a type of its own for each side and for the "
              "result.")
         .Shape(BatchMatMulShape<true>));
+
+double ProductsFloatOps(FloatOpsContext& c) {
+  return 2 * c.output() * c.input_dim(0, c.op().bool_attr("adj_x") ? -2 : -1);
+}
+const FloatOps products_float_ops({"BatchMatMul", "BatchMatMulV2",
+                                   "BatchMatMulV3"},
+                                  ProductsFloatOps);
 
 }  // namespace
 }  // namespace headrace

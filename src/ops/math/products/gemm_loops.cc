@@ -80,15 +80,19 @@ HR_INLINE Vec<double> Fma(Vec<double> a, Vec<double> b, Vec<double> c) {
 #endif
 }
 
-// kUnitCol: a_col is 1 (rows of A lie in memory), else a_row is 1.
-template <typename T, int R, bool kUnitCol>
+// kUnitCol: a_col is 1 (rows of A lie in memory), else a_row is 1. kFetch:
+// `next` counts.
+template <typename T, int R, bool kUnitCol, bool kFetch>
 void Tile(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row,
-          T* c, int64_t c_row, int cols, int64_t k, bool add) {
+          T* c, int64_t c_row, int cols, int64_t k, bool add,
+          const char* next) {
   constexpr int L = kLanes<T>;
   Vec<T> acc[R][2];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) acc[i][0] = acc[i][1] = Vec<T>{};
   for (int64_t p = 0; p < k; ++p) {
+    // Into the second cache: the first is full of what the tile reads.
+    if constexpr (kFetch) __builtin_prefetch(next + p * 64, 0, 2);
     const Vec<T> b0 = Load(b), b1 = Load(b + L);
 // Unrolled, so that the sums are registers and not memory.
 #pragma GCC unroll 16
@@ -126,27 +130,44 @@ void Tile(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row,
 
 template <typename T>
 using TileFn = void (*)(const T*, int64_t, int64_t, const T*, int64_t, T*,
-                        int64_t, int, int64_t, bool);
-template <typename T, bool kUnitCol, int... R>
+                        int64_t, int, int64_t, bool, const char*);
+template <typename T, bool kUnitCol, bool kFetch, int... R>
 struct TileTable {
-  static constexpr TileFn<T> kTiles[] = {&Tile<T, R, kUnitCol>...};
+  static constexpr TileFn<T> kTiles[] = {&Tile<T, R, kUnitCol, kFetch>...};
 };
 #if defined(__AVX512F__)
-template <typename T, bool kUnitCol>
-using Tiles =
-    TileTable<T, kUnitCol, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14>;
+template <typename T, bool kUnitCol, bool kFetch>
+using Tiles = TileTable<T, kUnitCol, kFetch, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+                        12, 13, 14>;
 #else
-template <typename T, bool kUnitCol>
-using Tiles = TileTable<T, kUnitCol, 1, 2, 3, 4, 5, 6>;
+template <typename T, bool kUnitCol, bool kFetch>
+using Tiles = TileTable<T, kUnitCol, kFetch, 1, 2, 3, 4, 5, 6>;
 #endif
+
+template <typename T, bool kFetch>
+HR_INLINE void OneTile(const T* a, int64_t a_row, int64_t a_col, const T* b,
+                       int64_t b_row, T* c, int64_t c_row, int rows, int cols,
+                       int64_t k, bool add, const void* next) {
+  const TileFn<T> f = a_col == 1 ? Tiles<T, true, kFetch>::kTiles[rows - 1]
+                                 : Tiles<T, false, kFetch>::kTiles[rows - 1];
+  f(a, a_row, a_col, b, b_row, c, c_row, cols, k, add,
+    static_cast<const char*>(next));
+}
 
 template <typename T>
 void AnyTile(const T* a, int64_t a_row, int64_t a_col, const T* b,
              int64_t b_row, T* c, int64_t c_row, int rows, int cols, int64_t k,
              bool add) {
-  const TileFn<T> f = a_col == 1 ? Tiles<T, true>::kTiles[rows - 1]
-                                 : Tiles<T, false>::kTiles[rows - 1];
-  f(a, a_row, a_col, b, b_row, c, c_row, cols, k, add);
+  OneTile<T, false>(a, a_row, a_col, b, b_row, c, c_row, rows, cols, k, add,
+                    nullptr);
+}
+
+template <typename T>
+void TileAndFetch(const T* a, int64_t a_row, int64_t a_col, const T* b,
+                  int64_t b_row, T* c, int64_t c_row, int rows, int cols,
+                  int64_t k, bool add, const void* next) {
+  OneTile<T, true>(a, a_row, a_col, b, b_row, c, c_row, rows, cols, k, add,
+                   next);
 }
 
 typedef float Four __attribute__((vector_size(16)));
@@ -351,17 +372,19 @@ using namespace HR_LEVEL;
 template <>
 const GemmLoops<float>* FloatGemm<CpuLevel::HR_LEVEL>() {
   static constexpr GemmLoops<float> loops = {
-      kRows,        kWidth<float>,         kLanes<float>,
-      kSmallDepth,  AnyTile<float>,        Pack<float>,
-      Small<float>, RowTimesMatrix<float>, Dots<float>};
+      kRows,       kWidth<float>,  kLanes<float>,
+      kSmallDepth, AnyTile<float>, TileAndFetch<float>,
+      Pack<float>, Small<float>,   RowTimesMatrix<float>,
+      Dots<float>};
   return &loops;
 }
 template <>
 const GemmLoops<double>* DoubleGemm<CpuLevel::HR_LEVEL>() {
   static constexpr GemmLoops<double> loops = {
-      kRows,         kWidth<double>,         kLanes<double>,
-      kSmallDepth,   AnyTile<double>,        Pack<double>,
-      Small<double>, RowTimesMatrix<double>, Dots<double>};
+      kRows,        kWidth<double>,  kLanes<double>,
+      kSmallDepth,  AnyTile<double>, nullptr,
+      Pack<double>, Small<double>,   RowTimesMatrix<double>,
+      Dots<double>};
   return &loops;
 }
 

@@ -21,6 +21,11 @@ struct GemmLoops {
   void (*tile)(const T* a, int64_t a_row, int64_t a_col, const T* b,
                int64_t b_row, T* c, int64_t c_row, int rows, int cols,
                int64_t k, bool add);
+  // The same, while k lines of the cache are fetched from `next` on; of floats
+  // alone.
+  void (*tile_and_fetch)(const T* a, int64_t a_row, int64_t a_col, const T* b,
+                         int64_t b_row, T* c, int64_t c_row, int rows, int cols,
+                         int64_t k, bool add, const void* next);
   // to[p * stride + i] = from[i * row + p * col] for i < n, p < k; columns
   // n .. stride of `to` become zero.
   void (*pack)(const T* from, int64_t row, int64_t col, int n, int64_t k, T* to,

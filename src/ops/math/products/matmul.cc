@@ -1,6 +1,7 @@
 // MatMul: the product of two matrices.
 #include "absl/strings/str_join.h"
 #include "base/thread_pool.h"
+#include "op/float_ops.h"
 #include "op/op.h"
 #include "op/passes/call_work.h"
 #include "op/passes/product_kernel.h"
@@ -111,6 +112,12 @@ class MatMulKernel : public ProductKernel, public KnowsWork {
     if (form == Form::kAsItLies) return std::shared_ptr<const void>();
     HR_ASSIGN_OR_RETURN(Made made, Make(form, c.input(1), d));
     return std::shared_ptr<const void>(std::make_shared<Made>(std::move(made)));
+  }
+
+  bool PreparesAs(const ProductKernel& other) const override {
+    const auto* o = dynamic_cast<const MatMulKernel*>(&other);
+    return o && prepares() && o->prepares() &&
+           first_column_ == o->first_column_ && columns_ == o->columns_;
   }
 
   Status RunPrepared(KernelContext& c, const void* prepared,
@@ -275,6 +282,12 @@ HR_OP(MatMul)
     .GradientSkips({}, {0})
     .Vectorize(VectorizeMatMul)
     .Cpu(Bind<MatMulKernel>);
+
+double MatMulFloatOps(FloatOpsContext& c) {
+  return 2 * c.output() *
+         c.input_dim(0, c.op().bool_attr("transpose_a") ? 0 : 1);
+}
+const FloatOps matmul_float_ops({"MatMul"}, MatMulFloatOps);
 
 }  // namespace
 }  // namespace headrace

@@ -143,5 +143,47 @@ TEST(BatchMatMul, Broadcasts) {
   }
 }
 
+// Products that are made one after the other while the next one's operands are
+// fetched have the bits of each by itself, on any number of threads.
+TEST(BatchMatMul, OfMiddlingSizesHasTheBitsOfEach) {
+  for (auto [m, n, k] : {std::array<int64_t, 3>{128, 128, 64},
+                         {37, 96, 200},
+                         {100, 32, 384},
+                         {128, 64, 128},
+                         {64, 128, 97},
+                         {50, 72, 150}}) {
+    for (int t = 0; t < 4; ++t) {
+      const int64_t count = 9;
+      const bool ta = t & 1, tb = t & 2;
+      Tensor a = *Tensor::Allocate(
+          DType::kFloat, ta ? Shape{count, k, m} : Shape{count, m, k});
+      Tensor b = *Tensor::Allocate(
+          DType::kFloat, tb ? Shape{count, n, k} : Shape{count, k, n});
+      for (Tensor* each : {&a, &b}) {
+        for (int64_t i = 0; i < each->num_elements(); ++i) {
+          each->data<float>()[i] = std::sin(static_cast<float>(i));
+        }
+      }
+      for (int threads : {1, 2, 4}) {
+        SetNumThreads(threads);
+        const Tensor all = (*RunOp("BatchMatMulV2", {a, b},
+                                   {{"adj_x", ta}, {"adj_y", tb}}))[0];
+        for (int64_t i = 0; i < count; ++i) {
+          const Tensor x = a.Rows(i, i + 1), y = b.Rows(i, i + 1);
+          const Tensor one =
+              (*RunOp("MatMul",
+                      {x.WithShape(x.shape().Sub(1, 3)),
+                       y.WithShape(y.shape().Sub(1, 3))},
+                      {{"transpose_a", ta}, {"transpose_b", tb}}))[0];
+          EXPECT_EQ(
+              std::memcmp(one.raw(), all.Rows(i, i + 1).raw(), one.bytes()), 0)
+              << m << " " << n << " " << k << " " << t << " " << i;
+        }
+      }
+      SetNumThreads(0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace headrace

@@ -19,9 +19,7 @@ constexpr int64_t kLargestPacked = 512 << 10;
 // Of what is summed at a time: a panel of so many rows is half of the second
 // cache's smallest size.
 constexpr int64_t kPanelDepth = 1024;
-// Estimates: 100 GFLOP/s a core; packing a number takes a third of a
-// nanosecond.
-constexpr double kPanelNsPerFlop = 1.0 / 100, kNsPacked = 0.3;
+constexpr double kNsPacked = 0.3;  // of a number, at a guess
 
 }  // namespace
 
@@ -49,30 +47,37 @@ StatusOr<Tensor> PackPanels(const GemmDims& d, const float* b) {
   return made;
 }
 
+int64_t PanelWidth() { return LoopsForGemm<float>().width; }
+
+void PanelRows(const GemmDims& d, const float* a, const float* panel, float* c,
+               int64_t begin, int64_t end, int columns, bool add) {
+  const GemmLoops<float>& loops = LoopsForGemm<float>();
+  const int64_t m = end - begin,
+                tiles = (m + loops.max_rows - 1) / loops.max_rows;
+  const auto row = [&](int64_t tile) { return begin + tile * m / tiles; };
+  for (int64_t p = 0; p < d.k; p += kPanelDepth) {
+    const int64_t depth = std::min(kPanelDepth, d.k - p);
+    for (int64_t t = 0; t < tiles; ++t) {
+      loops.tile(a + row(t) * d.a_row + p * d.a_col, d.a_row, d.a_col,
+                 panel + p * loops.width, loops.width, c + row(t) * d.c_row,
+                 d.c_row, static_cast<int>(row(t + 1) - row(t)), columns, depth,
+                 add || p > 0);
+    }
+  }
+}
+
 void PanelGemm(const GemmDims& d, const float* a, const Tensor& panels,
                float* c, GemmRowsDone* done) {
-  const GemmLoops<float>& loops = LoopsForGemm<float>();
-  const int64_t width = loops.width,
-                tiles = (d.m + loops.max_rows - 1) / loops.max_rows;
-  const auto row = [&](int64_t tile) { return tile * d.m / tiles; };
+  const int64_t width = PanelWidth();
   const float* from = panels.data<float>();
   // Columns are shared out, as each panel then is read by one processor alone.
   ParallelFor((d.n + width - 1) / width,
               2.0 * kPanelNsPerFlop * static_cast<double>(d.m * width * d.k),
               [&](int64_t begin, int64_t end) {
                 for (int64_t q = begin; q < end; ++q) {
-                  const int cols =
-                      static_cast<int>(std::min(width, d.n - q * width));
-                  for (int64_t p = 0; p < d.k; p += kPanelDepth) {
-                    const int64_t depth = std::min(kPanelDepth, d.k - p);
-                    for (int64_t t = 0; t < tiles; ++t) {
-                      loops.tile(a + row(t) * d.a_row + p * d.a_col, d.a_row,
-                                 d.a_col, from + (q * d.k + p) * width, width,
-                                 c + row(t) * d.c_row + q * width, d.c_row,
-                                 static_cast<int>(row(t + 1) - row(t)), cols,
-                                 depth, p > 0);
-                    }
-                  }
+                  const int64_t columns = std::min(width, d.n - q * width);
+                  PanelRows(d, a, from + q * width * d.k, c + q * width, 0, d.m,
+                            static_cast<int>(columns), /*add=*/false);
                 }
               });
   // No task knew when a row was complete.

@@ -2,6 +2,7 @@
 // several. NaNs are passed over.
 #include "base/cpu_level.h"
 #include "base/thread_pool.h"
+#include "op/float_ops.h"
 #include "op/op.h"
 #include "op/vectorize.h"
 #include "ops/math/reductions/arg_extreme_loops.h"
@@ -120,6 +121,8 @@ HR_OP(ArgMin)
     .NoGradient()
     .Vectorize(VectorizeOverAxes)
     .Cpu(Compute<RunArg<false>>);
+
+const FloatOps arg_extreme_float_ops({"ArgMax", "ArgMin"}, FloatOpsOfReduction);
 
 }  // namespace
 }  // namespace headrace

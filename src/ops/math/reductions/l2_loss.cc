@@ -1,6 +1,8 @@
 // L2Loss: half the sum of squares; and Cross, the product of 3-vectors.
 #include "base/thread_pool.h"
+#include "op/float_ops.h"
 #include "op/op.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/reduce.h"
@@ -28,7 +30,7 @@ Status RunL2Loss(KernelContext& c) {
 }
 
 Status L2LossGradient(GradientContext& g) {
-  if (Value d = g.grad()) g.set(0, g("Mul", {g.input(0), d}));
+  if (Value d = g.grad()) g.set(0, Named(g, "mul", "Mul", {g.input(0), d}));
   return g.status();
 }
 
@@ -123,6 +125,11 @@ HR_OP(Cross)
     .GradientSkips({}, {0})
     .Vectorize(VectorizeBatched)
     .Cpu(Compute<RunCross>);
+
+// A square and a sum for each, but for the first; then the half.
+const FloatOps l2_loss_float_ops({"L2Loss"}, [](FloatOpsContext& c) {
+  return 3 * c.input(0) - 1;
+});
 
 }  // namespace
 }  // namespace headrace

@@ -65,16 +65,20 @@ struct MinOf : SumOf<T, A> {
 constexpr int kStreams = 4;
 constexpr int64_t kApart = 64 * kBlock;  // elements
 
-// Lanes are joined in halves: a tree whose form does not depend on n.
-template <typename Op>
-[[gnu::always_inline]] inline typename Op::Acc JoinLanes(
-    typename Op::Acc* lanes) {
-  for (int half = kLanes / 2; half > 0; half /= 2) {
-    for (int j = 0; j < half; ++j) {
-      lanes[j] = Op::Join(lanes[j], lanes[j + half]);
+// Lanes are joined in halves: a tree whose form does not depend on n. Sizes are
+// constants and runs go level by level together, as the next block waits for
+// the last level.
+template <typename Op, int kHalf, int kCount>
+[[gnu::always_inline]] inline void JoinLanes(
+    typename Op::Acc (&lanes)[kCount][kLanes]) {
+#pragma GCC unroll 4
+  for (int s = 0; s < kCount; ++s) {
+#pragma GCC ivdep
+    for (int j = 0; j < kHalf; ++j) {
+      lanes[s][j] = Op::Join(lanes[s][j], lanes[s][j + kHalf]);
     }
   }
-  return lanes[0];
+  if constexpr (kHalf > 1) JoinLanes<Op, kHalf / 2>(lanes);
 }
 
 // kCount runs of at most kBlock elements, `apart` from one another, side by
@@ -109,8 +113,9 @@ void ReduceBlocks(const typename Op::In* x, int64_t apart, int64_t n,
     for (int j = 0; i + j < n; ++j) {
       lanes[s][j] = Op::Join(lanes[s][j], Op::Map(x[s * apart + i + j]));
     }
-    out[s] = JoinLanes<Op>(lanes[s]);
   }
+  JoinLanes<Op, kLanes / 2>(lanes);
+  for (int s = 0; s < kCount; ++s) out[s] = lanes[s][0];
 }
 
 // Results of blocks, which meet as the digits of a binary counter do: two of

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "op/spelled_out.h"
+
 namespace headrace {
 namespace {
 
@@ -21,9 +23,57 @@ Value Axes(OpScope& s, const Value& x, const Value& axes) {
   return s("FloorMod", {flat, RankOf(s, x)});
 }
 
+// The axes, counted from the front: "add", "mod". `rank` is x's, a constant.
+Value SpelledAxes(GradientContext& g, const Value& rank) {
+  Value above = Named(g, "add", "AddV2", {AsInt32(g, g.input(1)), rank});
+  return Named(g, "mod", "FloorMod", {above, rank});
+}
+Value SizeConst(GradientContext& g) {
+  return NamedConst(g, "Size", Tensor::Scalar<int32_t>(g.input(0).rank()));
+}
+
+// Stretched in upstream's nodes, for an input of known rank.
+Value SpelledStretch(GradientContext& g, const Value& v) {
+  const Value &x = g.input(0), &axes = g.input(1);
+  const int rank = x.rank();
+  const Tensor* known = g.Known(axes);
+  const Shape& y = g.output(0).shape();
+  if (known && known->num_elements() == rank && y.known_rank() &&
+      y.rank() == 0) {
+    const std::vector<int32_t> ones(rank, 1);
+    Value all = Named(g, "Reshape", "Reshape",
+                      {v, {"shape", Tensor::Vector<int32_t>(ones)}});
+    if (!g.ok()) return Value();
+    if (!x.shape().fully_known()) {
+      return Named(g, "Tile", "BroadcastTo", {all, g.ShapeOf(x)});
+    }
+    std::vector<int32_t> sizes(x.shape().dims().begin(),
+                               x.shape().dims().end());
+    Value shape = NamedConst(g, "Const", Tensor::Vector<int32_t>(sizes));
+    return Named(g, "Tile", "BroadcastTo", {all, shape});
+  }
+  Value shape = g.ShapeOf(x);
+  Value kept = v;
+  if (!g.op().bool_attr("keep_dims")) {
+    Value size = SizeConst(g);
+    Value at = SpelledAxes(g, size);
+    Value count = g.ShapeOf(at);
+    Value all = Named(g, "range", "Range",
+                      {{"start", Tensor::Scalar<int32_t>(0)},
+                       size,
+                       {"delta", Tensor::Scalar<int32_t>(1)}});
+    Value ones = Named(g, "ones", "Fill",
+                       {count, {"Const", Tensor::Scalar<int32_t>(1)}});
+    Value sizes = g("DynamicStitch", {all, at, shape, ones}, {{"N", 2}});
+    kept = g("Reshape", {v, sizes});
+  }
+  return g("BroadcastTo", {kept, shape});
+}
+
 // The gradient stretched over the input's shape.
 Value Stretched(GradientContext& g, const Value& v) {
   const Value& x = g.input(0);
+  if (SpelledOut::Now() && x.shape().known_rank()) return SpelledStretch(g, v);
   Value kept = v;
   if (!g.op().bool_attr("keep_dims")) {
     // The axes that went come back with size 1, so that broadcasting fits.
@@ -39,6 +89,18 @@ Value MeetCount(GradientContext& g) {
     // An empty result would divide by zero; no gradient flows then.
     const int64_t out = std::max<int64_t>(y.shape().num_elements(), 1);
     return g.Scalar(x.dtype(), x.shape().num_elements() / out);
+  }
+  if (SpelledOut::Now() && x.shape().known_rank()) {
+    Value shape = g.ShapeOf(x);
+    Value at = SpelledAxes(g, SizeConst(g));
+    Value met = Named(g, "GatherV2", "GatherV2",
+                      {shape, at, {"axis", Tensor::Scalar<int32_t>(0)}});
+    Value all = NamedConst(g, "Const", Tensor::Vector<int32_t>({0}));
+    // A scalar of axes gives a scalar, which is the product already.
+    if (!g.ok()) return Value();
+    const bool one = met.shape().known_rank() && met.rank() == 0;
+    Value count = one ? met : g("Prod", {met, all});
+    return g("Cast", {count}, {{"DstT", x.dtype()}});
   }
   Value in = g("Size", {x}), out = g("Maximum", {g("Size", {y}), g.Int32(1)});
   return g("Cast", {g("FloorDiv", {in, out})}, {{"DstT", x.dtype()}});
@@ -71,7 +133,10 @@ Status SumGradient(GradientContext& g) {
 
 Status MeanGradient(GradientContext& g) {
   Value d = g.grad();
-  if (d) g.set(0, g("RealDiv", {Stretched(g, d), MeetCount(g)}));
+  if (!d) return g.status();
+  Value stretched = Stretched(g, d);
+  Value count = MeetCount(g);
+  g.set(0, Named(g, "truediv", "RealDiv", {stretched, count}));
   return g.status();
 }
 

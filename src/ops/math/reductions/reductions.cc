@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "op/float_ops.h"
 #include "op/op.h"
 #include "op/passes/binds_calls.h"
 #include "op/passes/row_reduction.h"
@@ -279,6 +280,11 @@ const OpRegistrar all =
 const OpRegistrar any =
     WithAxes(OpBuilder("Any"), nullptr, Compute<RunLogical<Reduction::kMax>>,
              nullptr, "Logical or over axes.");
+
+const FloatOps sum_float_ops({"Sum"}, FloatOpsOfReduction);
+// The sums, and a quotient for each of these.
+const FloatOps mean_float_ops({"Mean"},
+                              [](FloatOpsContext& c) { return c.input(0); });
 
 }  // namespace
 }  // namespace headrace

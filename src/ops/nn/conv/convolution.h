@@ -55,6 +55,8 @@ class PreparedConv {
   static StatusOr<std::shared_ptr<const PreparedConv>> Make(
       const ConvGeometry& g, const float* filter,
       const FinishSteps& steps = {});
+  // Whether it reads the filter that is given to each run.
+  virtual bool reads_filter() const = 0;
   // False when `g` is not what it was made for or oneDNN failed. `filter`: as
   // in Make. Without `y`, pixels are made in memory that holds them only until
   // `done` returns.

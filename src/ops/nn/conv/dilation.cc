@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/thread_pool.h"
+#include "op/float_ops.h"
 #include "op/op.h"
 #include "ops/nn/window.h"
 
@@ -260,6 +261,10 @@ const bool registered = [] {
       .Register();
   return true;
 }();
+
+const FloatOps dilation_float_ops({"Dilation2D"}, [](FloatOpsContext& c) {
+  return 2 * c.output() * c.input_dim(1, 0) * c.input_dim(1, 1);
+});
 
 }  // namespace
 }  // namespace headrace

@@ -7,6 +7,7 @@
 
 #include "base/thread_pool.h"
 #include "ops/math/products/one_omp_thread.h"
+#include "ops/nn/conv/narrow.h"
 #include "ops/nn/conv/onednn_primitives.h"
 #include "ops/nn/conv/task_split.h"
 #include "ops/nn/conv/winograd.h"
@@ -86,6 +87,11 @@ class PackedFilters {
     }
     return OkStatus();
   }
+  // Whether some tasks take the filter as it came.
+  bool some_plain() const {
+    return std::find(of_task_.begin(), of_task_.end(), nullptr) !=
+           of_task_.end();
+  }
   // `plain`: the filter as it came.
   const void* Of(int64_t i, const ConvTask& t, const float* plain) const {
     return of_task_[i] ? of_task_[i] : plain + t.channel;
@@ -142,6 +148,8 @@ class DnnlPreparedConv : public PreparedConv {
     HR_RETURN_IF_ERROR(packed_.Pack(tasks_, primitives_, filter));
     return true;
   }
+
+  bool reads_filter() const override { return packed_.some_plain(); }
 
   bool Run(const ConvGeometry& g, const float* x, const float* filter, float* y,
            const ConvPixelsDone* done) const override {
@@ -225,14 +233,16 @@ class DnnlPreparedConv : public PreparedConv {
         {DNNL_ARG_SRC, ConvMemory(p.x, x + t.x_at)},
         {DNNL_ARG_WEIGHTS, ConvMemory(p.filter, packed_.Of(i, t, filter))},
         {DNNL_ARG_DST, ConvMemory(p.y, made)}};
+    const bool bias = StepsBias(steps_);
     for (size_t s = 0; s < rows.size(); ++s) {
-      const auto kind = steps_[s].kind;
-      if (kind != FinishStep::kTimesRow && kind != FinishStep::kPlusRow) {
-        continue;
+      if (rows[s] == nullptr) continue;
+      const int at = static_cast<int>(s) - bias;
+      if (at < 0) {
+        args.emplace(DNNL_ARG_BIAS, ConvMemory(p.bias, rows[s] + t.channel));
+      } else {
+        args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(at) | DNNL_ARG_SRC_1,
+                     ConvMemory(p.row, rows[s] + t.channel));
       }
-      const int of_step = DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(s));
-      args.emplace(of_step | DNNL_ARG_SRC_1,
-                   ConvMemory(p.row, rows[s] + t.channel));
     }
     ExecuteConv(p, std::move(args));
   }
@@ -250,6 +260,7 @@ class DnnlPreparedConv : public PreparedConv {
 StatusOr<std::shared_ptr<const PreparedConv>> PreparedConv::Make(
     const ConvGeometry& g, const float* filter, const FinishSteps& steps) {
   if (WinogradTakes(g)) return PrepareWinograd(g, filter, steps);
+  if (NarrowTakes(g)) return PrepareNarrow(g, filter, steps);
   auto made = std::make_shared<DnnlPreparedConv>(g, steps);
   HR_ASSIGN_OR_RETURN(bool ok, made->Prepare(filter));
   if (!ok) return std::shared_ptr<const PreparedConv>();
@@ -265,6 +276,10 @@ StatusOr<bool> DnnlConvForward(const ConvGeometry& g, const float* x,
 
 StatusOr<bool> DnnlConvBackwardInput(const ConvGeometry& g, const float* filter,
                                      const float* dy, float* dx) {
+  if (WinogradTakes(GradientAsConv(g))) {
+    HR_RETURN_IF_ERROR(WinogradBackwardInput(g, filter, dy, dx));
+    return true;
+  }
   const ConvTasks tasks = SplitConv(g, InputCuts());
   const Primitives primitives = PrimitivesOf(ConvPass::kInput, g, tasks);
   if (primitives.empty()) return false;

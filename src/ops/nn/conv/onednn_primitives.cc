@@ -126,8 +126,8 @@ Desc RowOf(const ConvGeometry& g) {
 
 dnnl::post_ops PostOps(const FinishSteps& steps, const Desc& row) {
   dnnl::post_ops ops;
-  for (const FinishStep& s : steps) {
-    switch (s.kind) {
+  for (size_t i = StepsBias(steps); i < steps.size(); ++i) {
+    switch (steps[i].kind) {
       case FinishStep::kTimesRow:
         ops.append_binary(dnnl::algorithm::binary_mul, row);
         break;
@@ -159,9 +159,14 @@ std::shared_ptr<ConvPrimitive> MakePrimitive(ConvPass pass,
   auto attr = UserScratchpad();
   attr.set_post_ops(PostOps(steps, p->row));
   const auto direct = d::algorithm::convolution_direct;
-  // Backward passes need a forward description as a hint.
+  if (StepsBias(steps)) {
+    p->bias = Desc({g.out_channels}, d::memory::data_type::f32,
+                   d::memory::format_tag::x);
+  }
+  // Backward passes need a forward description as a hint. (A bias of nothing is
+  // none.)
   d::convolution_forward::primitive_desc forward(
-      {d::prop_kind::forward_training, direct, s.x, s.any_filter, s.y,
+      {d::prop_kind::forward_training, direct, s.x, s.any_filter, p->bias, s.y,
        s.strides, s.dilations, s.before, s.after},
       attr, Engine());
   // Loops for any case would take a hundred times as long.
@@ -216,6 +221,10 @@ struct KeptPrimitives {
 };
 
 }  // namespace
+
+bool StepsBias(const FinishSteps& steps) {
+  return !steps.empty() && steps[0].kind == FinishStep::kPlusRow;
+}
 
 std::shared_ptr<const ConvPrimitive> ConvPrimitiveFor(
     ConvPass pass, const ConvGeometry& g, int64_t filter_channels,

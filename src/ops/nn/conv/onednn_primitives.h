@@ -16,9 +16,12 @@ struct ConvPrimitive {
   using Desc = dnnl::memory::desc;
   dnnl::primitive run, pack;  // pack: the filter to or from its own layout
   Desc x, filter, y, plain_filter, scratch;
-  Desc row;  // of a step: one number an output channel
+  Desc row, bias;  // of a step: one number an output channel
   bool packs = false;
 };
+
+// Whether the first step is added as a bias, which takes less time than a step.
+bool StepsBias(const FinishSteps& steps);
 
 // The primitive, from those kept or made anew; null when oneDNN has none, or
 // has the steps behind a forward pass only in plain loops. `filter_channels`:

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/numeric/bits.h"
 #include "absl/strings/match.h"
+#include "base/thread_pool.h"
 #include "op/passes/call_work.h"
 #include "op/passes/product_kernel.h"
 #include "op/shared_refusal.h"
 #include "ops/nn/conv/task_split.h"
+#include "ops/nn/conv/winograd.h"
 
 namespace headrace {
 namespace {
@@ -102,14 +105,20 @@ Status CheckBackprop(const ResolvedOp& op, const WindowAttrs& a,
   return OkStatus();
 }
 
+// How a pass is cut.
+ConvTasks TasksOf(const ConvGeometry& g, Result pass) {
+  if (pass == Result::kOutput) return SplitConv(g, ForwardCuts(g));
+  if (pass == Result::kFilter) return SplitConv(g, FilterCuts(g));
+  const ConvGeometry as = GradientAsConv(g);
+  return WinogradTakes(as) ? SplitConv(as, ForwardCuts(as))
+                           : SplitConv(g, InputCuts());
+}
+
 // What one pass of a convolution takes. `direct`: oneDNN takes it as it lies.
 CallWork WorkOfConv(const StatusOr<ConvGeometry>& g, Result pass, bool direct) {
   // (The run says what is wrong.)
   if (!g.ok() || g->multiplications() == 0) return {};
-  const ConvTasks tasks =
-      SplitConv(*g, pass == Result::kOutput  ? ForwardCuts(*g)
-                    : pass == Result::kInput ? InputCuts()
-                                             : FilterCuts(*g));
+  const ConvTasks tasks = TasksOf(*g, pass);
   // Copies and our own loops are cut by pixels.
   if (!direct) return {tasks.ns, g->batch * g->out_pixels()};
   return {tasks.ns * static_cast<double>(tasks.count()), tasks.count()};
@@ -128,49 +137,111 @@ StatusOr<ConvGeometry> ForwardGeometry(const KernelContext& c,
                     c.input(1).shape(), depthwise);
 }
 
-// A convolution with steps behind it, of float with the channels last.
+// A convolution with steps behind it, of float with the channels last. A steady
+// scale that comes first is part of the filter: oneDNN's steps of a row take
+// longer than all else behind a convolution of few channels.
 class FinishedConv : public FinishedProduct {
  public:
   FinishedConv(bool depthwise, int batch_dims, WindowAttrs attrs,
                FinishSteps steps)
       : depthwise_(depthwise),
+        scales_(!steps.empty() && steps[0].steady),
         batch_dims_(batch_dims),
         attrs_(std::move(attrs)),
-        steps_(std::move(steps)) {}
+        steps_(std::move(steps)) {
+    if (scales_) steps_.erase(steps_.begin());
+  }
 
   StatusOr<std::shared_ptr<const void>> Prepare(
-      const KernelContext& c) const override {
+      const KernelContext& c, FinishRows rows) const override {
     if (c.output(0).num_elements() == 0 || Empty(c)) {
       return std::shared_ptr<const void>();
     }
     HR_ASSIGN_OR_RETURN(ConvGeometry g,
                         ForwardGeometry(c, attrs_, batch_dims_, depthwise_));
-    HR_ASSIGN_OR_RETURN(
-        auto made, PreparedConv::Make(g, c.input(1).data<float>(), steps_));
+    HR_ASSIGN_OR_RETURN(auto made, Make(c, g, rows));
     return std::shared_ptr<const void>(std::move(made));
   }
 
+  bool Fits(const void* prepared, FinishRows rows) const override {
+    if (!scales_ || prepared == nullptr) return true;
+    const std::vector<float>& scale =
+        static_cast<const Prepared*>(prepared)->scale;
+    return std::equal(
+        scale.begin(), scale.end(), rows[0], [](float a, float b) {
+          return absl::bit_cast<uint32_t>(a) == absl::bit_cast<uint32_t>(b);
+        });
+  }
+
   StatusOr<bool> Run(KernelContext& c, const void* prepared,
-                     absl::Span<const float* const> rows) const override {
+                     FinishRows rows) const override {
     if (c.output(0).num_elements() == 0 || Empty(c)) return false;
     HR_ASSIGN_OR_RETURN(ConvGeometry g,
                         ForwardGeometry(c, attrs_, batch_dims_, depthwise_));
-    const float *x = c.input(0).data<float>(), *f = c.input(1).data<float>();
+    const float* x = c.input(0).data<float>();
     float* y = c.output(0).data<float>();
-    if (const auto* conv = static_cast<const PreparedConv*>(prepared)) {
-      HR_ASSIGN_OR_RETURN(const bool made, conv->RunFinished(g, x, f, y, rows));
+    const FinishRows behind = scales_ ? rows.subspan(1) : rows;
+    if (const auto* kept = static_cast<const Prepared*>(prepared)) {
+      HR_ASSIGN_OR_RETURN(
+          const bool made,
+          kept->conv->RunFinished(g, x, Filter(c, *kept), y, behind));
       if (made) return true;
     }
-    HR_ASSIGN_OR_RETURN(auto conv, PreparedConv::Make(g, f, steps_));
-    if (!conv) return false;
-    return conv->RunFinished(g, x, f, y, rows);
+    HR_ASSIGN_OR_RETURN(auto made, Make(c, g, rows));
+    if (!made) return false;
+    return made->conv->RunFinished(g, x, Filter(c, *made), y, behind);
   }
 
  private:
-  const bool depthwise_;
+  struct Prepared {
+    std::vector<float> scale;  // that the filter was multiplied by
+    Tensor scaled;             // the filter, where the convolution reads it
+    std::shared_ptr<const PreparedConv> conv;
+  };
+
+  static const float* Filter(const KernelContext& c, const Prepared& p) {
+    return (p.scaled.has_buffer() ? p.scaled : c.input(1)).data<float>();
+  }
+
+  // Null where oneDNN has no such convolution.
+  StatusOr<std::shared_ptr<const Prepared>> Make(const KernelContext& c,
+                                                 const ConvGeometry& g,
+                                                 FinishRows rows) const {
+    auto made = std::make_shared<Prepared>();
+    if (scales_) {
+      made->scale.assign(rows[0], rows[0] + g.out_channels);
+      HR_ASSIGN_OR_RETURN(made->scaled, Scaled(c.input(1), made->scale));
+    }
+    HR_ASSIGN_OR_RETURN(made->conv,
+                        PreparedConv::Make(g, Filter(c, *made), steps_));
+    if (!made->conv) return std::shared_ptr<const Prepared>();
+    if (!made->conv->reads_filter()) made->scaled = Tensor();
+    return std::shared_ptr<const Prepared>(std::move(made));
+  }
+
+  // The filter, whose last dimensions are output channels, times one number a
+  // channel.
+  static StatusOr<Tensor> Scaled(const Tensor& filter,
+                                 absl::Span<const float> scale) {
+    HR_ASSIGN_OR_RETURN(Tensor to,
+                        Tensor::Allocate(filter.dtype(), filter.shape()));
+    const int64_t n = static_cast<int64_t>(scale.size());
+    ParallelFor(filter.num_elements() / n, 0.3 * static_cast<double>(n),
+                [&](int64_t begin, int64_t end) {
+                  const float* from = filter.data<float>();
+                  for (int64_t r = begin * n; r < end * n; r += n) {
+                    for (int64_t j = 0; j < n; ++j) {
+                      to.data<float>()[r + j] = from[r + j] * scale[j];
+                    }
+                  }
+                });
+    return to;
+  }
+
+  const bool depthwise_, scales_;
   const int batch_dims_;
   const WindowAttrs attrs_;
-  const FinishSteps steps_;
+  FinishSteps steps_;  // but for the scale
 };
 
 // A convolution itself; its gradients are ConvKernels.

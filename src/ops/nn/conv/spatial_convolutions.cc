@@ -1,6 +1,7 @@
 // Conv2D, Conv3D, DepthwiseConv2dNative and the gradients that they emit,
 // which have gradients themselves.
 #include "absl/strings/match.h"
+#include "op/float_ops.h"
 #include "op/vectorize.h"
 #include "ops/nn/conv/spatial_convolution.h"
 
@@ -292,6 +293,30 @@ struct ConvRegistrations {
   }
 };
 const ConvRegistrations conv_registrations;
+
+// A product and a sum for each element of a filter at each place of a window.
+int ChannelsAt(const ResolvedOp& op) {
+  return absl::StartsWith(op.string_attr("data_format"), "NC") ? 1 : -1;
+}
+double ToInputFloatOps(FloatOpsContext& c) {
+  const double channels = c.output_dim(0, ChannelsAt(c.op()));
+  return 2 * c.output() * c.input(1) / (channels * c.Product("strides"));
+}
+double ToFilterFloatOps(FloatOpsContext& c) {
+  const double channels = c.input_dim(0, ChannelsAt(c.op()));
+  return 2 * c.output() * c.input(0) / (channels * c.Product("strides"));
+}
+double ConvFloatOps(FloatOpsContext& c) {
+  return 2 * c.output() * c.input(1) / c.input_dim(1, -1);
+}
+double DepthwiseFloatOps(FloatOpsContext& c) {
+  return 2 * c.output() * c.input_dim(1, 0) * c.input_dim(1, 1);
+}
+const FloatOps conv_float_ops({"Conv2D", "Conv3D"}, ConvFloatOps);
+const FloatOps depthwise_float_ops({"DepthwiseConv2dNative"},
+                                   DepthwiseFloatOps);
+const FloatOps to_input_float_ops({"Conv2DBackpropInput"}, ToInputFloatOps);
+const FloatOps to_filter_float_ops({"Conv2DBackpropFilter"}, ToFilterFloatOps);
 
 }  // namespace
 }  // namespace headrace

@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "base/cpu_count.h"
 #include "base/thread_pool.h"
+#include "ops/array/block_copy.h"
 #include "ops/math/products/gemm_loops.h"
 #include "ops/nn/conv/winograd_loops.h"
 
@@ -32,6 +33,11 @@ constexpr int64_t kPart = 32;
 // Fewer channels are bound by the transforms; where a filter is large it is
 // read for each block, so fewer tiles do not pay.
 constexpr int64_t kLeastChannels = 32, kLeastTiles = 28;
+// Bytes of a transformed filter that is larger than half of a core's second
+// cache.
+constexpr int64_t kFetched = 512 << 10;
+// Input channels of a task that transforms filters: what both are multiples of.
+constexpr int64_t kFilterRows = 16;
 // Rows of transformed inputs lie so many floats further apart than they are
 // long, as rows 2 KiB apart share lines of the first cache.
 constexpr int64_t kRowPad = 16;
@@ -58,24 +64,31 @@ class WinogradConv : public PreparedConv {
       : in_(g.in_channels),
         out_(g.out_channels),
         steps_(steps),
+        fetches_(kPoints * in_ * out_ * 4 > kFetched),
         gemm_(LoopsForGemm<float>()) {}
 
   // Panels of as many output channels as a register tile has.
   Status Prepare(const float* filter) {
-    const int width = gemm_.width;
     HR_ASSIGN_OR_RETURN(
         filter_, Tensor::Allocate(DType::kFloat, Shape{kPoints, in_, out_}));
     float* u = filter_.data<float>();
-    const int64_t panels = out_ / width;
-    ParallelFor(panels, in_ * width, [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin; p < end; ++p) {
-        for (int64_t c = 0; c < in_; ++c) {
-          TransformFilter(filter + c * out_ + p * width, u, p, c);
-        }
-      }
-    });
+    const WinogradLoops& loops = LoopsForWinograd();
+    const int64_t width = gemm_.width, tap = in_ * out_;
+    // Some input channels of a panel, whose columns are whole vectors.
+    const int64_t parts = in_ / kFilterRows;
+    ParallelFor(out_ / width * parts, kFilterRows * width * 0.5,
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin * kFilterRows; i < end * kFilterRows;
+                       ++i) {
+                    const int64_t panel = i / in_ * width, c = i % in_;
+                    loops.filter(filter + c * out_ + panel, tap, width,
+                                 u + panel * in_ + c * width, tap);
+                  }
+                });
     return OkStatus();
   }
+
+  bool reads_filter() const override { return false; }
 
   bool Run(const ConvGeometry& g, const float* x, const float*, float* y,
            const ConvPixelsDone* done) const override {
@@ -111,24 +124,6 @@ class WinogradConv : public PreparedConv {
  private:
   bool Fits(const ConvGeometry& g) const {
     return g.in_channels == in_ && g.out_channels == out_ && WinogradTakes(g);
-  }
-
-  void TransformFilter(const float* taps, float* u, int64_t panel,
-                       int64_t c) const {
-    const int width = gemm_.width;
-    // Panels narrower than the transform's vectors take part of one.
-    float made[kPoints * 64];
-    float some[9 * 64];
-    const int64_t n = std::max(width, 16);
-    for (int t = 0; t < 9; ++t) {
-      std::fill_n(some + t * n, n, 0.0f);
-      std::copy_n(taps + t * in_ * out_, width, some + t * n);
-    }
-    LoopsForWinograd().filter(some, n, n, made, n);
-    for (int k = 0; k < kPoints; ++k) {
-      std::copy_n(made + k * n, width,
-                  u + (k * out_ + panel * width) * in_ + c * width);
-    }
   }
 
   // What a task works in.
@@ -200,18 +195,34 @@ class WinogradConv : public PreparedConv {
     }
   }
 
+  // The filter for a point and the panel of output channels from c on.
+  const float* PanelAt(int k, int64_t c) const {
+    return filter_.data<float>() + (k * out_ + c) * in_;
+  }
+
   // The products of all 16 points for output channels [c0, c1).
   void Multiply(int64_t n, int64_t c0, int64_t c1, const Room& r) const {
     const int width = gemm_.width;
     const int64_t row = in_ + kRowPad, m_row = c1 - c0;
     for (int k = 0; k < kPoints; ++k) {
       for (int64_t c = c0; c < c1; c += width) {
-        const float* u = filter_.data<float>() + (k * out_ + c) * in_;
-        for (int64_t t = 0; t < n; t += gemm_.max_rows) {
-          const int64_t some = std::min<int64_t>(gemm_.max_rows, n - t);
-          gemm_.tile(r.v + (k * n + t) * row, row, 1, u, width,
-                     r.m + (k * n + t) * m_row + c - c0, m_row,
-                     static_cast<int>(some), width, in_, false);
+        const float* u = PanelAt(k, c);
+        // A filter that does not stay in the cache is fetched a panel ahead, a
+        // line for each step of a tile.
+        const float* next = c + width < c1
+                                ? PanelAt(k, c + width)
+                                : PanelAt(std::min(k + 1, kPoints - 1), c0);
+        for (int64_t t = 0; t < n; t += gemm_.max_rows, next += in_ * 16) {
+          const int some =
+              static_cast<int>(std::min<int64_t>(gemm_.max_rows, n - t));
+          const float* v = r.v + (k * n + t) * row;
+          float* m = r.m + (k * n + t) * m_row + c - c0;
+          if (fetches_ && t < 2 * gemm_.max_rows) {
+            gemm_.tile_and_fetch(v, row, 1, u, width, m, m_row, some, width,
+                                 in_, false, next);
+          } else {
+            gemm_.tile(v, row, 1, u, width, m, m_row, some, width, in_, false);
+          }
         }
       }
     }
@@ -271,6 +282,7 @@ class WinogradConv : public PreparedConv {
 
   const int64_t in_, out_;
   const FinishSteps steps_;
+  const bool fetches_;
   const GemmLoops<float>& gemm_;
   Tensor filter_;  // [point, panel, input channel, channel of the panel]
 };
@@ -294,6 +306,34 @@ StatusOr<std::shared_ptr<const PreparedConv>> PrepareWinograd(
   auto made = std::make_shared<WinogradConv>(g, steps);
   HR_RETURN_IF_ERROR(made->Prepare(filter));
   return std::shared_ptr<const PreparedConv>(std::move(made));
+}
+
+ConvGeometry GradientAsConv(const ConvGeometry& g) {
+  ConvGeometry t = g;
+  std::swap(t.in_channels, t.out_channels);
+  for (Window& w : t.windows) {
+    std::swap(w.in, w.out);
+    w.before = w.size - 1 - w.before;
+    w.after = w.size - 1 - w.after;
+  }
+  return t;
+}
+
+Status WinogradBackwardInput(const ConvGeometry& g, const float* filter,
+                             const float* dy, float* dx) {
+  const int64_t in = g.in_channels, out = g.out_channels, taps = 9;
+  HR_ASSIGN_OR_RETURN(Tensor turned,
+                      Tensor::Allocate(DType::kFloat, Shape{taps, out, in}));
+  // From the last tap to the first, each transposed.
+  CopyBlock(DType::kFloat, filter + (taps - 1) * in * out, turned.raw(),
+            {{taps, -in * out, in * out}, {out, 1, in}, {in, out, 1}});
+  const ConvGeometry as = GradientAsConv(g);
+  HR_ASSIGN_OR_RETURN(const auto conv,
+                      PrepareWinograd(as, turned.data<float>(), {}));
+  if (!conv->Run(as, dy, turned.data<float>(), dx, nullptr)) {
+    return ResourceExhausted("out of memory in a convolution");
+  }
+  return OkStatus();
 }
 
 }  // namespace headrace

@@ -22,4 +22,12 @@ bool WinogradTakes(const ConvGeometry& g);
 StatusOr<std::shared_ptr<const PreparedConv>> PrepareWinograd(
     const ConvGeometry& g, const float* filter, const FinishSteps& steps);
 
+// The convolution of dy, with the filter turned round, that makes the input's
+// gradient of one whose strides and dilations are 1.
+ConvGeometry GradientAsConv(const ConvGeometry& g);
+
+// The input's gradient so; `g`: of whose GradientAsConv WinogradTakes.
+Status WinogradBackwardInput(const ConvGeometry& g, const float* filter,
+                             const float* dy, float* dx);
+
 }  // namespace headrace

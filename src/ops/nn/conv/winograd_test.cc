@@ -156,6 +156,44 @@ TEST(Winograd, DoesTheStepsBehindIt) {
   EXPECT_EQ(d.y, wanted);
 }
 
+TEST(Winograd, MakesTheInputsGradient) {
+  // Paddings, the last more than a window has before and none behind.
+  for (const int64_t before : {0, 1, 3}) {
+    ConvGeometry g = Square(2, 13, 64, 48, Padding::kSame);
+    for (int i : {1, 2}) {
+      g.windows[i].before = before;
+      g.windows[i].after = before % 3;
+      ASSERT_TRUE(SolveWindow(Padding::kExplicit, &g.windows[i]).ok());
+    }
+    ASSERT_TRUE(WinogradTakes(GradientAsConv(g)));
+    const Data d = Make(g, 0, 100);
+    std::vector<float> dy(g.batch * g.out_pixels() * g.out_channels);
+    for (size_t i = 0; i < dy.size(); ++i) {
+      dy[i] = std::sin(static_cast<float>(i)) * static_cast<float>(i % 97);
+    }
+    // By loops of double.
+    const std::vector<double> wide(dy.begin(), dy.end()),
+        filter(d.filter.begin(), d.filter.end());
+    std::vector<double> exact(d.x.size());
+    ASSERT_TRUE(ConvBackwardInput(DType::kDouble, g, filter.data(), wide.data(),
+                                  exact.data())
+                    .ok());
+    double most = 0;
+    for (double v : exact) most = std::max(most, std::abs(v));
+    std::vector<float> dx(exact.size());
+    ASSERT_TRUE(
+        WinogradBackwardInput(g, d.filter.data(), dy.data(), dx.data()).ok());
+    EXPECT_LE(Worst(dx, exact), 1e-6 * most);
+    // As the op makes it, on one thread.
+    std::vector<float> again(dx.size());
+    ScopedThreadLimit one(1);
+    ASSERT_TRUE(ConvBackwardInput(DType::kFloat, g, d.filter.data(), dy.data(),
+                                  again.data())
+                    .ok());
+    EXPECT_EQ(again, dx);
+  }
+}
+
 TEST(Winograd, LeavesOtherConvolutionsAlone) {
   ConvGeometry g = Square(1, 14, 64, 64, Padding::kSame);
   EXPECT_TRUE(WinogradTakes(g));

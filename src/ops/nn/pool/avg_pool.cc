@@ -1,6 +1,7 @@
 // AvgPool, AvgPool3D and their gradients: the mean of what a window sees of
 // its input, padding left out.
 #include "absl/strings/match.h"
+#include "op/float_ops.h"
 #include "op/vectorize.h"
 #include "ops/nn/pool/pool_op.h"
 
@@ -123,6 +124,14 @@ struct AvgPoolRegistrations {
   }
 };
 const AvgPoolRegistrations avg_pool_registrations;
+
+// A sum for each element that a window sees, and back a quotient as well.
+const FloatOps avg_pool_float_ops({"AvgPool"}, [](FloatOpsContext& c) {
+  return c.Product("ksize") * c.output();
+});
+const FloatOps avg_pool_grad_float_ops({"AvgPoolGrad"}, [](FloatOpsContext& c) {
+  return 2 * c.Product("ksize") * c.input(1);
+});
 
 }  // namespace
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // MaxPool, MaxPoolV2, MaxPool3D and their gradients: the largest of what a
 // window sees. A gradient goes to the first of several equal maxima.
 #include "absl/strings/match.h"
+#include "op/float_ops.h"
 #include "op/vectorize.h"
 #include "ops/nn/pool/pool_op.h"
 
@@ -214,6 +215,14 @@ struct MaxPoolRegistrations {
   }
 };
 const MaxPoolRegistrations max_pool_registrations;
+
+// Going back, the maxima are found again, and each gets a sum.
+const FloatOps max_pool_float_ops({"MaxPool"}, [](FloatOpsContext& c) {
+  return c.Product("ksize") * c.output();
+});
+const FloatOps max_pool_grad_float_ops({"MaxPoolGrad"}, [](FloatOpsContext& c) {
+  return c.Product("ksize") * c.input(1) + c.input(2);
+});
 
 }  // namespace
 }  // namespace headrace

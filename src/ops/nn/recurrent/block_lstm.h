@@ -1,6 +1,9 @@
-// Steps of a long short-term memory with optional peepholes, and the way back:
-// what LSTMBlockCell, BlockLSTM and their gradient ops are made of.
+// A long short-term memory with optional peepholes over the steps of a
+// sequence, and the way back: what LSTMBlockCell, BlockLSTM and their gradient
+// ops are made of.
 #pragma once
+
+#include <vector>
 
 #include "op/op.h"
 
@@ -20,37 +23,57 @@ struct LstmLayout {
   int64_t state() const { return batch * cells; }
 };
 
-// One step's tensors. `w`, `b` and the peepholes serve all steps.
-template <typename T>
-struct LstmStep {
-  const T *x, *cs_prev, *h_prev, *w, *wci, *wcf, *wco, *b;
-  T *i, *cs, *f, *o, *ci, *co, *h;
+// What all steps share, and where they begin.
+struct LstmInputs {
+  const float *x, *cs_prev, *h_prev, *w, *wci, *wcf, *wco, *b;
+};
+// What steps give: [steps, batch, cells] each.
+struct LstmResults {
+  float *i, *cs, *f, *o, *ci, *co, *h;
+};
+// ResourceExhausted when memory ends; Cancelled between two steps.
+Status RunLstm(const KernelContext& c, const LstmLayout& l, int64_t steps,
+               const LstmInputs& in, const LstmResults& out);
+
+// Of steps that gave `made`, at whose cs and h the gradients `cs_grad` and
+// `h_grad` arrive.
+struct LstmBackInputs {
+  LstmInputs in;
+  const float *i, *cs, *f, *o, *ci, *co, *h, *cs_grad, *h_grad;
+};
+struct LstmGradients {
+  float *x, *cs_prev, *h_prev, *w, *wci, *wcf, *wco, *b;
+};
+Status RunLstmBack(const KernelContext& c, const LstmLayout& l, int64_t steps,
+                   const LstmBackInputs& in, const LstmGradients& out);
+
+// One step of it alone: `gates` [batch, 4 * cells] are set, as the weights'
+// columns stand, and of `out` cs_prev and the peepholes'.
+void RunLstmCellBack(const LstmLayout& l, const LstmBackInputs& in,
+                     const LstmGradients& out, float* gates);
+
+// A kernel's tensors in single precision: those of half are widened before it
+// and rounded behind it, as its sums are to be exact.
+class InFloat {
+ public:
+  // Of inputs from `first` on, and all outputs.
+  static StatusOr<InFloat> Of(const KernelContext& c, int first);
+  const float* in(int i) const { return in_[i]; }
+  float* out(int i) const { return out_[i]; }
+  // Rounds what the kernel made.
+  void Finish(const KernelContext& c) const;
+
+ private:
+  std::vector<const float*> in_;
+  std::vector<float*> out_;
+  std::vector<Tensor> wide_;
 };
 
-// One step's way back. The sums of peepholes' gradients grow; the others are
-// set. `cs_grad` and `h_grad` arrive at the step's results.
-template <typename T>
-struct LstmBackStep {
-  const T *cs_prev, *wci, *wcf, *wco, *i, *cs, *f, *o, *ci, *co;
-  const float *cs_grad, *h_grad;
-  float *cs_prev_grad, *wci_grad, *wcf_grad, *wco_grad;
-  T* gate_grads;  // [batch, 4 * cells], as the weights' columns stand
-};
-
-// T is float or half. ResourceExhausted when memory ends.
-template <typename T>
-Status RunLstmStep(const LstmLayout& l, const LstmStep<T>& s);
-template <typename T>
-void RunLstmBack(const LstmLayout& l, const LstmBackStep<T>& s);
-
-// The rows [x, h] that the weights are multiplied with.
-template <typename T>
-void JoinRows(const LstmLayout& l, const T* x, const T* h, T* rows);
-
-// Checks x (its last two dimensions count), cs_prev, h_prev, w, wci, wcf, wco
-// and b, inputs `first` and the seven behind it; sets batch and cells, -1 where
-// not known.
+// x, cs_prev, h_prev, w, wci, wcf, wco and b: inputs `first` and the seven
+// behind it. Checks them (x's last two dimensions count); sets batch and cells,
+// -1 where not known.
 Status CheckLstmInputs(ShapeContext& c, int first, int64_t* batch,
                        int64_t* cells);
+LstmInputs LstmInputsOf(const InFloat& t, int first);
 
 }  // namespace headrace

@@ -15,52 +15,27 @@ LstmLayout CellLayout(const KernelContext& c) {
   return l;
 }
 
-template <typename T>
 Status RunLstmCell(KernelContext& c) {
   LstmLayout l = CellLayout(c);
   l.forget_bias = c.op().float_attr("forget_bias");
   l.clip = c.op().float_attr("cell_clip");
-  // A product of no rows has no place to write to.
-  if (l.state() == 0) return OkStatus();
-  return RunLstmStep<T>(
-      l, {c.in<T>(0), c.in<T>(1), c.in<T>(2), c.in<T>(3), c.in<T>(4),
-          c.in<T>(5), c.in<T>(6), c.in<T>(7), c.out<T>(0), c.out<T>(1),
-          c.out<T>(2), c.out<T>(3), c.out<T>(4), c.out<T>(5), c.out<T>(6)});
+  HR_ASSIGN_OR_RETURN(const InFloat t, InFloat::Of(c, 0));
+  HR_RETURN_IF_ERROR(RunLstm(
+      c, l, 1, LstmInputsOf(t, 0),
+      {t.out(0), t.out(1), t.out(2), t.out(3), t.out(4), t.out(5), t.out(6)}));
+  t.Finish(c);
+  return OkStatus();
 }
 
-// Input `i` in single precision.
-template <typename T>
-StatusOr<Tensor> WideInput(const KernelContext& c, int i) {
-  const Tensor& x = c.input(i);
-  HR_ASSIGN_OR_RETURN(Tensor wide, c.Temporary(DType::kFloat, x.shape()));
-  std::copy_n(c.in<T>(i), x.num_elements(), wide.data<float>());
-  return wide;
-}
-
-template <typename T>
 Status RunLstmCellGrad(KernelContext& c) {
-  const LstmLayout l = CellLayout(c);
-  // The way back is computed in single precision for half, too, as its sums
-  // are.
-  HR_ASSIGN_OR_RETURN(Tensor cs_grad, WideInput<T>(c, 14));
-  HR_ASSIGN_OR_RETURN(Tensor h_grad, WideInput<T>(c, 15));
-  // cs_prev_grad and the peepholes' gradients, one after another.
-  HR_ASSIGN_OR_RETURN(
-      Tensor made, c.Temporary(DType::kFloat, Shape{l.state() + 3 * l.cells}));
-  float* sums = made.data<float>();
-  std::fill_n(sums, made.num_elements(), 0.0f);
-  float* peeps = sums + l.state();
-  RunLstmBack<T>(
-      l, {c.in<T>(1), c.in<T>(4), c.in<T>(5), c.in<T>(6), c.in<T>(8),
-          c.in<T>(9), c.in<T>(10), c.in<T>(11), c.in<T>(12), c.in<T>(13),
-          cs_grad.data<float>(), h_grad.data<float>(), sums, peeps,
-          peeps + l.cells, peeps + 2 * l.cells, c.out<T>(1)});
-  auto hand = [&](int output, const float* from, int64_t n) {
-    std::transform(from, from + n, c.out<T>(output),
-                   [](float v) { return T(v); });
-  };
-  hand(0, sums, l.state());
-  for (int k = 0; k < 3; ++k) hand(2 + k, peeps + k * l.cells, l.cells);
+  HR_ASSIGN_OR_RETURN(const InFloat t, InFloat::Of(c, 0));
+  RunLstmCellBack(
+      CellLayout(c),
+      {LstmInputsOf(t, 0), t.in(8), t.in(9), t.in(10), t.in(11), t.in(12),
+       t.in(13), nullptr, t.in(14), t.in(15)},
+      {.cs_prev = t.out(0), .wci = t.out(2), .wcf = t.out(3), .wco = t.out(4)},
+      t.out(1));
+  t.Finish(c);
   return OkStatus();
 }
 
@@ -85,15 +60,6 @@ Status LstmCellGradShape(ShapeContext& c) {
   c.set_output(1, Shape{batch, cells < 0 ? cells : 4 * cells});
   for (int i = 2; i < 5; ++i) c.set_output(i, Shape{cells});
   return OkStatus();
-}
-
-ComputeFn PickLstmCell(const ResolvedOp& op) {
-  return op.type_attr("T") == DType::kHalf ? RunLstmCell<half>
-                                           : RunLstmCell<float>;
-}
-ComputeFn PickLstmCellGrad(const ResolvedOp& op) {
-  return op.type_attr("T") == DType::kHalf ? RunLstmCellGrad<half>
-                                           : RunLstmCellGrad<float>;
 }
 
 OpBuilder LstmCellOp(const char* name) {
@@ -123,7 +89,7 @@ OpBuilder LstmCellOp(const char* name) {
         .Attr("T: {half, float}")
         .Doc("One step of a long short-term memory.")
         .Shape(LstmCellShape)
-        .Cpu(ComputeFor<PickLstmCell>),
+        .Cpu(Compute<RunLstmCell>),
     LstmCellOp("LSTMBlockCellGrad")
         .Input("i: T")
         .Input("cs: T")
@@ -142,7 +108,7 @@ OpBuilder LstmCellOp(const char* name) {
         .Attr("T: {half, float}")
         .Doc("The way back of LSTMBlockCell, up to its gates.")
         .Shape(LstmCellGradShape)
-        .Cpu(ComputeFor<PickLstmCellGrad>),
+        .Cpu(Compute<RunLstmCellGrad>),
 };
 
 }  // namespace

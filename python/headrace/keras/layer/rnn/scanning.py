@@ -2,9 +2,14 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.control_flow import flow_contexts
 from headrace.keras.layer.parts import shaped
 
-_MOST_UNROLLED = 256  # steps; longer sequences of traced code loop in the graph
+# Steps that traced code writes out; longer sequences loop in the graph, whose turns
+# share what they pack and sum up weights' gradients at once. Turns of few rows or
+# columns gain nothing by that, and frames of TensorFlow 1's loops run op by op.
+_MOST_UNROLLED, _MOST_UNROLLED_SMALL = 16, 256
+_FEW_ROWS, _FEW_COLUMNS = 4, 256
 
 
 def scan(step, inputs, states, mask=None, unroll=False, keep_all=True):
@@ -18,11 +23,20 @@ def scan(step, inputs, states, mask=None, unroll=False, keep_all=True):
     first = tf.nest.flatten(inputs)[0]
     length = first.shape[0]
     eager = isinstance(first, _headrace.EagerTensor)
-    if length is not None and (eager or unroll or length <= _MOST_UNROLLED):
+    most = _MOST_UNROLLED_SMALL if _are_small(first) else _MOST_UNROLLED
+    if length is not None and (eager or unroll or length <= most):
         return _scan_unrolled(step, inputs, states, mask, keep_all)
     if unroll:
         raise ValueError("Unrolling requires a fixed number of timesteps.")
     return _scan_in_graph(step, inputs, states, mask, keep_all)
+
+
+def _are_small(inputs):
+    """Whether turns over inputs, [time, batch, ...], have little to do."""
+    batch, columns = inputs.shape[1], inputs.shape[2:].num_elements()
+    if flow_contexts.wanted() or (batch is not None and batch <= _FEW_ROWS):
+        return True
+    return columns is not None and columns < _FEW_COLUMNS
 
 
 def shown(mask, like):
@@ -61,10 +75,17 @@ def _scan_in_graph(step, inputs, states, mask, keep_all):
     length = tf.nest.flatten(inputs)[0].shape[0]
     count = tf.shape(tf.nest.flatten(inputs)[0])[0]
 
-    def at(i):
-        return tf.nest.map_structure(lambda x: tf.gather(x, i), inputs)
+    # Rows of arrays, as a gradient of a row taken from `inputs` itself would be as
+    # large as all of them, in each turn.
+    rows = [
+        tf.TensorArray(x.dtype, size=count, element_shape=x.shape[1:]).unstack(x)
+        for x in tf.nest.flatten(inputs)
+    ]
 
-    first, _ = step(at(0), states)
+    def at(i):
+        return tf.nest.pack_sequence_as(inputs, [row.read(i) for row in rows])
+
+    first, _ = step(tf.nest.map_structure(lambda x: x[0], inputs), states)
     firsts = tf.nest.flatten(first)
     tables = [tf.TensorArray(f.dtype, size=count if keep_all else 0) for f in firsts]
 

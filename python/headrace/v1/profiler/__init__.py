@@ -1,0 +1,1 @@
+"""tf.compat.v1.profiler: what a graph's operations cost, by name, kind and line."""
