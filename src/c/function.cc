@@ -4,8 +4,7 @@
 #include "c/graph.h"
 #include "c/status.h"
 #include "graph/export.h"
-#include "graph/import.h"
-#include "op/registry.h"
+#include "runtime/op_context.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -13,24 +12,15 @@ namespace headrace::capi {
 
 Status AddToLibrary(const TF_Function& f, const TF_Function* gradient,
                     Graph* graph) {
-  const std::string& name = f.def.signature().name();
-  if (FindOp(name)) {
-    return InvalidArgument("Cannot add function '", name,
-                           "' because an op with the same name already "
-                           "exists.");
-  }
-  // A graph of functions alone: they are told apart, and checked, as those of
-  // any other.
-  tensorflow::GraphDef def;
-  def.mutable_versions()->set_producer(graph->versions().producer);
-  *def.mutable_library()->add_function() = f.def;
+  tensorflow::FunctionDefLibrary library;
+  *library.add_function() = f.def;
   if (gradient) {
-    *def.mutable_library()->add_function() = gradient->def;
-    auto* g = def.mutable_library()->add_gradient();
-    g->set_function_name(name);
+    *library.add_function() = gradient->def;
+    auto* g = library.add_gradient();
+    g->set_function_name(f.def.signature().name());
     g->set_gradient_func(gradient->def.signature().name());
   }
-  return ImportGraphDef(def, {}, graph, nullptr);
+  return AddFunctions(library, graph);
 }
 
 namespace {

@@ -73,7 +73,8 @@ class Introduced : public ServerCall {
 bool Introduces(const std::string& path) {
   for (const RemoteMethod& m :
        {master::kCreateSession, master::kListDevices, worker::kGetStatus,
-        worker::kCreateWorkerSession, worker::kJoinGroup, worker::kSeekGroup}) {
+        worker::kCreateWorkerSession, worker::kJoinGroup, worker::kSeekGroup,
+        eager_service::kCreateContext}) {
     if (path == m.path) return true;
   }
   return false;

@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,7 +29,7 @@ namespace headrace::distributed {
 
 // Raised with each change of this header: the library of gRPC's transport that
 // is loaded must be of the same.
-inline constexpr int kTransportInterface = 3;
+inline constexpr int kTransportInterface = 4;
 
 // Names in lower case, as HTTP/2 has them; a name that ends in "-bin" may have
 // any bytes for its value.
@@ -109,6 +110,11 @@ class ServerCall {
 
 using Method =
     std::function<void(std::shared_ptr<ServerCall> call, Bytes request)>;
+// One to which messages come in turn: the next when the answer to the last was
+// sent as a part. No message: the caller has no more, and the call is to be
+// finished.
+using Conversation = std::function<void(std::shared_ptr<ServerCall> call,
+                                        std::optional<Bytes> message)>;
 
 // PEM texts. Of a channel: who signs the servers' certificates, and what it
 // shows of itself. Of a listener: what it shows, and who signs the clients'
@@ -133,6 +139,9 @@ struct ConnectOptions {
 struct ListenOptions {
   std::string address;  // "host:port"; port 0: one that is free
   std::map<std::string, Method> methods;  // by path
+  // By path, too. Callers are TensorFlow's alone: a channel has none, and the
+  // transport within the process does not know them.
+  std::map<std::string, Conversation> conversations;
   // Before a call's bytes are read; an answer with a code refuses it. May be
   // empty.
   std::function<Answer(const std::string& path, const Metadata& metadata)>

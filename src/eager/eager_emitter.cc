@@ -1,10 +1,13 @@
 #include "eager/eager_emitter.h"
 
+#include <algorithm>
+
 #include "absl/container/fixed_array.h"
 #include "base/timeline.h"
 #include "op/function_caller.h"
 #include "op/kernel.h"
 #include "op/registry.h"
+#include "op/remote_place.h"
 #include "op/resource.h"
 #include "op/run_once.h"
 
@@ -53,6 +56,18 @@ const RunServices& EagerServices() {
   return run();
 }
 
+// What makes a variant, such as a dataset, does so here unless it is made of
+// what lies there: what uses it is mostly here.
+bool RunsThere(const ResolvedOp& op, absl::Span<const Tensor* const> inputs) {
+  const auto types = op.output_types();
+  if (std::find(types.begin(), types.end(), DType::kVariant) == types.end()) {
+    return true;
+  }
+  return std::any_of(inputs.begin(), inputs.end(), [](const Tensor* t) {
+    return RemoteNameOf(*t) != nullptr;
+  });
+}
+
 class Eager : public Emitter {
  public:
   [[gnu::hot]] Status Emit(const ResolvedOpPtr& op,
@@ -92,6 +107,10 @@ Emitter* EagerEmitter() {
                                absl::Span<const Tensor* const> inputs,
                                absl::Span<Tensor> outputs) {
   const timeline::Span span(timeline::Event::Kind::kOp, op.name());
+  if (RemotePlace::Any()) [[unlikely]] {
+    const auto place = PlaceFor(inputs);
+    if (place && RunsThere(op, inputs)) return place->Run(op, inputs, outputs);
+  }
   Status s = Run(op, inputs, outputs);
   return s.ok() ? s : WithOpName(s, op);
 }

@@ -6,6 +6,7 @@
 #include "base/cancellation.h"
 #include "base/mutex.h"
 #include "op/function_caller.h"
+#include "op/remote_place.h"
 #include "op/resource.h"
 #include "runtime/ran_functions.h"
 
@@ -116,8 +117,27 @@ StatusOr<Executable*> ConcreteFunction::MakeReady() {
   return executable_.get();
 }
 
+StatusOr<bool> ConcreteFunction::RunElsewhere(absl::Span<const Value> args,
+                                              ValueList* outputs) {
+  std::vector<const Tensor*> inputs;
+  for (absl::Span<const Value> some : {args, absl::MakeConstSpan(captures_)}) {
+    for (const Value& v : some) inputs.push_back(&v.tensor());
+  }
+  const auto place = PlaceFor(inputs);
+  if (!place) return false;
+  std::vector<Tensor> results;
+  HR_RETURN_IF_ERROR(place->Call(function_, inputs, &results));
+  outputs->clear();
+  for (Tensor& t : results) outputs->emplace_back(std::move(t));
+  return true;
+}
+
 [[gnu::hot]] Status ConcreteFunction::Run(absl::Span<const Value> args,
                                           ValueList* outputs) {
+  if (RemotePlace::Any()) [[unlikely]] {
+    HR_ASSIGN_OR_RETURN(const bool ran, RunElsewhere(args, outputs));
+    if (ran) return OkStatus();
+  }
   Executable* executable = ready_.load(std::memory_order_acquire);
   if (executable == nullptr) [[unlikely]] {
     HR_ASSIGN_OR_RETURN(executable, MakeReady());

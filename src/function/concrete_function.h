@@ -60,6 +60,8 @@ class ConcreteFunction {
   Status CallInTime(absl::Span<const Value> args, ValueList* outputs,
                     std::shared_ptr<void> keep);
   Status Run(absl::Span<const Value> args, ValueList* outputs);
+  // False where it is to run here.
+  StatusOr<bool> RunElsewhere(absl::Span<const Value> args, ValueList* outputs);
   StatusOr<Executable*> MakeReady();
   Status Check(absl::Span<const Value> args) const;
   Status CheckBorrowed() const;

@@ -119,6 +119,8 @@ void CallState::Written(bool ok) {
     sent_ = nullptr;
     if (end_ && call_ != nullptr) {
       std::exchange(call_, nullptr)->End(*std::move(end_));
+    } else if (ok && call_ != nullptr) {
+      call_->ReadNext();
     }
   }
   sent(ok);

@@ -105,23 +105,25 @@ void ServedCall::Come(bool ok) {
         shared_.authorize(context_.method(), context_.client_metadata());
     if (!s.ok()) return Finish(s);
   }
-  if (method_->chat) {
+  if (method_->chat || method_->converse) {
     MutexLock lock(shared_.mutex);
     shared_.chats.insert(&context_);
   }
+  if (method_->converse) return ReadNext();
   Read();
 }
 
 void ServedCall::HasRead(bool ok) {
   if (method_->chat) return Chat(ok);
+  if (method_->converse) {
+    Converse(ok);
+    return Release();
+  }
   if (!ok) return Finish(Internal("the call has no request"));
   if (method_->watch) return Watch();
-  state_ =
-      std::make_shared<CallState>(this, shared_.expired, DeadlineOf(context_));
-  runs_ = true;
+  MakeState();
   // This may be deleted as soon as the method has ended the call.
   const std::shared_ptr<CallState> state = state_;
-  if (gone_ || shared_.expired) state->Cancel();
   grpc::ByteBuffer request;
   request.Swap(&request_);
   // Kept, so that what is thrown is told before it is let go.
@@ -131,6 +133,36 @@ void ServedCall::HasRead(bool ok) {
     return OkStatus();
   });
   if (!s.ok()) state->Finish({s});
+}
+
+void ServedCall::MakeState() {
+  state_ =
+      std::make_shared<CallState>(this, shared_.expired, DeadlineOf(context_));
+  runs_ = true;
+  if (gone_ || shared_.expired) state_->Cancel();
+}
+
+void ServedCall::Converse(bool ok) {
+  if (!state_) {
+    MakeState();
+    handle_ = HandleOf(state_);
+  }
+  // As above.
+  const std::shared_ptr<CallState> state = state_;
+  const std::shared_ptr<RpcCall> handle = handle_;
+  grpc::ByteBuffer message;
+  message.Swap(&request_);
+  const Status s = Guarded("a request", [&, method = method_] {
+    method->converse(handle, ok ? &message : nullptr);
+    return OkStatus();
+  });
+  if (!s.ok()) state->Finish({s});
+}
+
+void ServedCall::ReadNext() {
+  if (!method_->converse) return;
+  ++ends_;
+  Read();
 }
 
 void ServedCall::Chat(bool ok) {

@@ -68,6 +68,7 @@ class ServedCall {
   // For its state, which holds its lock and sees that neither comes while the
   // other is under way, nor anything after an end.
   void Write(const grpc::ByteBuffer& part);
+  void ReadNext();  // of a conversation; on the queue's thread
   void End(RpcEnd end);
   grpc::GenericServerContext& context() { return context_; }
 
@@ -76,13 +77,16 @@ class ServedCall {
   void Read() { stream_.Read(&request_, &read_event_); }
   void HasRead(bool ok);
   void Chat(bool ok);
+  void Converse(bool ok);
+  void MakeState();
   void Watch();
   void Rung(bool) { Watch(); }
   void HasWritten(bool ok);
   void Finish(const Status& s, const std::string& details = "");
   void Finished(bool) { Release(); }
   void Gone(bool);
-  // Both ends of a call are told: that it is finished and that it is gone.
+  // Both ends of a call are told: that it is finished and that it is gone. So
+  // is what a conversation reads.
   void Release() {
     if (--ends_ == 0) delete this;
   }
@@ -96,7 +100,8 @@ class ServedCall {
   const RpcMethod* method_ = nullptr;
   std::list<ServedCall*>::iterator place_;
   std::shared_ptr<CallState> state_;
-  std::atomic<bool> runs_{false};  // state_ is there
+  std::shared_ptr<RpcCall> handle_;  // of a conversation, between its messages
+  std::atomic<bool> runs_{false};    // state_ is there
   int64_t seen_ = -1;
   bool gone_ = false;
   int ends_ = 2;

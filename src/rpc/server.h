@@ -52,13 +52,17 @@ class RpcCall {
   virtual void Finish(RpcEnd end) = 0;
 };
 
-// What a server knows of one of its methods: one of the three.
+// What a server knows of one of its methods: one of the four.
 struct RpcMethod {
   // One message in, any number out.
   std::function<void(std::shared_ptr<RpcCall>, grpc::ByteBuffer* request)>
       serve;
   // An answer to each message of a stream.
   std::function<StatusOr<grpc::ByteBuffer>(grpc::ByteBuffer* request)> chat;
+  // The messages of a stream, one at a time: the next comes when an answer has
+  // been sent. Null: the client has no more, and the call is to be finished.
+  std::function<void(std::shared_ptr<RpcCall>, grpc::ByteBuffer* message)>
+      converse;
   // After one message, what has changed since *seen, which it sets (-1 at
   // first); nothing where nothing has. Asked ten times a second.
   std::function<StatusOr<std::optional<grpc::ByteBuffer>>(

@@ -9,7 +9,7 @@ from headrace.data.functions import flat
 from headrace.data.holder_spec import Holder, HolderSpec
 from headrace.data.optional import OptionalImpl
 from headrace.elements import structure
-from headrace.framework import dtypes
+from headrace.framework import devices, dtypes
 from headrace.framework.support import signatures
 from headrace.framework.trackable import Trackable
 
@@ -40,7 +40,8 @@ class Iterator(Holder, Trackable):
             self._dataset = dataset
             self._element_spec = dataset.element_spec
             attributes = flat(self._element_spec)
-            self._resource = raw.AnonymousIteratorV3(**attributes)
+            with devices.here():  # where the dataset is
+                self._resource = raw.AnonymousIteratorV3(**attributes)
             raw.MakeIterator(dataset._variant_tensor, self._resource)
         else:
             self._element_spec, self._resource = element_spec, resource

@@ -1,10 +1,11 @@
 """tf.device and device names."""
 
+import contextlib
 import threading
 
 from headrace._load import _headrace
 from headrace.context import errors, stack, strategies
-from headrace.framework.settings import config
+from headrace.framework.settings import cluster, config
 
 _state = strategies.carry(threading.local())
 
@@ -153,8 +154,18 @@ def current():
 
 def placed():
     """The full name of the logical device that makes what this thread makes now."""
+    if getattr(_state, "place", None) is not None:
+        return _state.place
     index = _processor_of(current())
     return f"/job:localhost/replica:0/task:0/device:CPU:{index}"
+
+
+def here():
+    """A context in which operations run in this process, whatever tf.device says."""
+    if not cluster.devices():
+        return contextlib.nullcontext()
+    job, task = cluster.own()
+    return device(f"/job:{job}/replica:0/task:{task}/device:CPU:0")
 
 
 class device:
@@ -187,6 +198,7 @@ class device:
     @staticmethod
     def _use(name):
         _state.device = name
+        _state.place = cluster.place(DeviceSpec.from_string(name) if name else None)
         _headrace.set_processor(_processor_of(name))
 
     def _check(self, name):
@@ -195,8 +207,10 @@ class device:
         spec = DeviceSpec.from_string(name)
         if not _headrace.is_eager() or config.get_soft_device_placement():
             return
+        if spec.job not in (None, "localhost") and cluster.devices():
+            return
         local = spec.job in (None, "localhost") and not spec.task and not spec.replica
-        known = [d.name for d in config.list_logical_devices("CPU")]
+        known = [d.name for d in config.local_devices("CPU")]
         kind = (spec.device_type or "CPU").upper()
         if not local or f"/device:{kind}:{spec.device_index or 0}" not in known:
             host = "/job:localhost/replica:0/task:0"
@@ -220,4 +234,4 @@ def _processor_of(name):
     index = DeviceSpec.from_string(name).device_index if name else 0
     if not index:
         return 0
-    return index if index < len(config.list_logical_devices("CPU")) else 0
+    return index if index < len(config.local_devices("CPU")) else 0

@@ -186,8 +186,9 @@ def _ref(self):
 
 
 def _device(self):
-    """The name of the logical CPU that the tensor was made on."""
-    return f"{_CPU}{getattr(self, '_processor', 0)}"
+    """The name of the logical CPU that the tensor was made on, or of the device of
+    another task that has it."""
+    return _headrace.remote_device(self) or f"{_CPU}{getattr(self, '_processor', 0)}"
 
 
 def _cpu(self):

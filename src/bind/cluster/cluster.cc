@@ -262,6 +262,7 @@ void AddCluster(nb::module_& m) {
       .def("leave_group", &ServerCore::LeaveGroup)
       .def("stop", &ServerCore::Stop);
   m.def("reset_cluster", &ResetCluster);
+  AddRemoteContext(m);
   AddDataService(m);
 }
 

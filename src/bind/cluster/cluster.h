@@ -6,7 +6,8 @@
 namespace headrace::bind {
 
 void AddCluster(nanobind::module_& m);
-// A part of it.
+// Parts of it.
+void AddRemoteContext(nanobind::module_& m);
 void AddDataService(nanobind::module_& m);
 
 }  // namespace headrace::bind

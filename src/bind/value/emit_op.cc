@@ -7,6 +7,7 @@
 #include "bind/value/traced_errors.h"
 #include "op/no_such_gradient.h"
 #include "op/registry.h"
+#include "op/remote_place.h"
 #include "op/waiting.h"
 
 namespace headrace::bind {
@@ -17,6 +18,7 @@ bool context_used = false;
 constexpr size_t kCostly = 1 << 15;
 
 bool IsCostly(const ResolvedOp& op, absl::Span<const Value> inputs) {
+  if (RemotePlace::Any()) return true;  // it may be for another task
   size_t bytes = 0;
   const bool may_wait = !op.def().Has(OpTrait::kNeverWaits);
   for (const Value& v : inputs) {

@@ -1,18 +1,12 @@
 #include "c/eager/context.h"
 
-#include "absl/container/fixed_array.h"
-#include "absl/strings/str_cat.h"
 #include "c/buffer.h"
 #include "c/devices.h"
 #include "c/function.h"
 #include "c/status.h"
-#include "op/registry.h"
-#include "op/run_once.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
 using headrace::MutexLock;
-using headrace::OkStatus;
-using headrace::ResolvedOpPtr;
 using headrace::Status;
 using headrace::StatusOr;
 
@@ -22,90 +16,10 @@ namespace {
 // device.
 constinit thread_local int policy_of_thread = -1;
 
-// Kernels and calls that a context keeps: beyond that all are made anew.
-constexpr size_t kMostKept = 4096;
-
 }  // namespace
 
 TFE_Context::TFE_Context(const TFE_ContextOptions& options)
-    : config(options.config),
-      policy(options.policy),
-      functions(std::make_shared<headrace::Graph>()),
-      caller_(functions->library()) {
-  services_.resources = &resources;
-  services_.functions = &caller_;
-}
-
-StatusOr<ResolvedOpPtr> TFE_Context::Resolve(
-    const headrace::OpDef& def, absl::Span<const headrace::DType> inputs,
-    const headrace::AttrMap& attrs) {
-  if (!headrace::CallsFunctions(def)) {
-    return headrace::ResolveOp(def, inputs, attrs);
-  }
-  // Calls are not shared by ResolveOp, as their kernels hold functions.
-  std::string key = def.name;
-  for (headrace::DType d : inputs) absl::StrAppend(&key, ",", DTypeName(d));
-  for (const auto& [name, value] : attrs) {
-    absl::StrAppend(&key, ";", name, "=", headrace::AttrToString(value));
-  }
-  {
-    MutexLock lock(mutex);
-    auto it = calls.find(key);
-    if (it != calls.end()) return it->second;
-  }
-  HR_ASSIGN_OR_RETURN(ResolvedOpPtr op,
-                      headrace::ResolveOp(def, inputs, attrs));
-  MutexLock lock(mutex);
-  if (calls.size() >= kMostKept) calls.clear();
-  return calls.emplace(std::move(key), std::move(op)).first->second;
-}
-
-StatusOr<std::shared_ptr<headrace::Kernel>> TFE_Context::KernelOf(
-    const ResolvedOpPtr& op) {
-  {
-    MutexLock lock(mutex);
-    auto it = kernels.find(op.get());
-    if (it != kernels.end()) return it->second.second;
-  }
-  HR_ASSIGN_OR_RETURN(std::shared_ptr<headrace::Kernel> kernel,
-                      headrace::BindKernel(*op));
-  MutexLock lock(mutex);
-  if (kernels.size() >= kMostKept) kernels.clear();
-  return kernels.emplace(op.get(), std::pair(op, std::move(kernel)))
-      .first->second.second;
-}
-
-Status TFE_Context::Run(const ResolvedOpPtr& op,
-                        absl::Span<const headrace::Tensor> inputs,
-                        std::vector<headrace::Tensor>* outputs) {
-  absl::FixedArray<headrace::Tensor*, 8> in(inputs.size()),
-      out(op->num_outputs());
-  outputs->resize(op->num_outputs());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    in[i] = const_cast<headrace::Tensor*>(&inputs[i]);
-  }
-  for (size_t i = 0; i < outputs->size(); ++i) out[i] = &(*outputs)[i];
-  // State and functions are the context's; all other kernels are everybody's.
-  std::shared_ptr<headrace::Kernel> own;
-  headrace::Kernel* kernel;
-  if (op->def().is_stateful || headrace::CallsFunctions(op->def())) {
-    HR_ASSIGN_OR_RETURN(own, KernelOf(op));
-    kernel = own.get();
-  } else {
-    HR_ASSIGN_OR_RETURN(kernel, op->EagerKernel());
-  }
-  // The caller keeps its inputs: a second owner tells kernels that they may not
-  // change a variant's value in place.
-  const std::vector<headrace::Tensor> pinned(inputs.begin(), inputs.end());
-  return headrace::RunOnce(*op, *kernel, absl::MakeConstSpan(in),
-                           absl::MakeConstSpan(out), services_);
-}
-
-void TFE_Context::ClearCaches() {
-  MutexLock lock(mutex);
-  calls.clear();
-  kernels.clear();
-}
+    : config(options.config), policy(options.policy), ops(&resources) {}
 
 namespace capi = headrace::capi;
 
@@ -148,7 +62,7 @@ TF_DeviceList* TFE_ContextListDevices(TFE_Context* ctx, TF_Status* status) {
 }
 
 void TFE_ContextClearCaches(TFE_Context* ctx) {
-  if (ctx) ctx->ClearCaches();
+  if (ctx) ctx->ops.ClearCaches();
 }
 
 void TFE_ContextSetThreadLocalDevicePlacementPolicy(
@@ -183,8 +97,9 @@ void TFE_ContextAddFunctionDef(TFE_Context* ctx,
     TF_Function f;
     HR_RETURN_IF_ERROR(
         capi::ReadProto(serialized_function_def, size, "FunctionDef", &f.def));
-    MutexLock lock(ctx->mutex);
-    return capi::AddToLibrary(f, nullptr, ctx->functions.get());
+    tensorflow::FunctionDefLibrary library;
+    f.def.Swap(library.add_function());
+    return ctx->ops.AddFunctions(library);
   });
 }
 
@@ -193,8 +108,9 @@ void TFE_ContextAddFunction(TFE_Context* ctx, TF_Function* function,
   capi::Into(status, [&]() -> Status {
     HR_RETURN_IF_ERROR(capi::NotNull(ctx, "ctx"));
     HR_RETURN_IF_ERROR(capi::NotNull(function, "function"));
-    MutexLock lock(ctx->mutex);
-    return capi::AddToLibrary(*function, nullptr, ctx->functions.get());
+    tensorflow::FunctionDefLibrary library;
+    *library.add_function() = function->def;
+    return ctx->ops.AddFunctions(library);
   });
 }
 
@@ -203,19 +119,12 @@ void TFE_ContextRemoveFunction(TFE_Context* ctx, const char* name,
   capi::Into(status, [&]() -> Status {
     HR_RETURN_IF_ERROR(capi::NotNull(ctx, "ctx"));
     HR_RETURN_IF_ERROR(capi::NotNull(name, "name"));
-    if (!ctx->functions->library()->Find(name)) {
-      return headrace::InvalidArgument(
-          "Tried to remove non-existent function '", name, "'.");
-    }
-    ctx->functions->library()->Remove(name);
-    // Kernels that call it would keep it.
-    ctx->ClearCaches();
-    return OkStatus();
+    return ctx->ops.RemoveFunction(name);
   });
 }
 
 unsigned char TFE_ContextHasFunction(TFE_Context* ctx, const char* name) {
-  return ctx && name && ctx->functions->library()->Find(name) != nullptr;
+  return ctx && name && ctx->ops.FindFunction(name) != nullptr;
 }
 
 void TFE_ContextEnableRunMetadata(TFE_Context* ctx) {

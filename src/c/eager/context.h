@@ -3,15 +3,11 @@
 #pragma once
 
 #include <atomic>
-#include <map>
-#include <memory>
-#include <string>
 
 #include "base/mutex.h"
 #include "c/session.h"
-#include "graph/graph.h"
 #include "op/resource.h"
-#include "runtime/function_caller.h"
+#include "runtime/op_context.h"
 #include "tensor/tensor.h"
 #include "tensorflow/c/eager/c_api.h"
 #include "tensorflow/core/framework/step_stats.pb.h"
@@ -25,37 +21,13 @@ struct TFE_ContextOptions {
 struct TFE_Context {
   explicit TFE_Context(const TFE_ContextOptions& options);
 
-  // Runs an op with this context's variables and functions.
-  headrace::Status Run(const headrace::ResolvedOpPtr& op,
-                       absl::Span<const headrace::Tensor> inputs,
-                       std::vector<headrace::Tensor>* outputs);
-  // The same op again and again, with what its kernel keeps: state, and the
-  // functions that it calls.
-  headrace::StatusOr<headrace::ResolvedOpPtr> Resolve(
-      const headrace::OpDef& def, absl::Span<const headrace::DType> inputs,
-      const headrace::AttrMap& attrs);
-  void ClearCaches();
-
   const headrace::capi::SessionConfig config;
   const TFE_ContextDevicePlacementPolicy policy;
-  // Functions are those of a graph without nodes, which checks them.
-  headrace::Mutex mutex;
-  const std::shared_ptr<headrace::Graph> functions;
-  std::map<std::string, headrace::ResolvedOpPtr> calls ABSL_GUARDED_BY(mutex);
-  std::map<
-      const headrace::ResolvedOp*,
-      std::pair<headrace::ResolvedOpPtr, std::shared_ptr<headrace::Kernel>>>
-      kernels ABSL_GUARDED_BY(mutex);
   std::atomic<bool> recording{false};
+  headrace::Mutex mutex;
   tensorflow::StepStats recorded ABSL_GUARDED_BY(mutex);
   headrace::ResourceManager resources;
-
- private:
-  headrace::StatusOr<std::shared_ptr<headrace::Kernel>> KernelOf(
-      const headrace::ResolvedOpPtr& op);
-
-  headrace::LibraryCaller caller_;
-  headrace::RunServices services_;
+  headrace::OpContext ops;
 };
 
 struct TFE_TensorHandle {

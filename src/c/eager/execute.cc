@@ -105,7 +105,7 @@ Status Execute(TFE_Op* op, TFE_TensorHandle** results, int* count) {
   const bool record = op->context->recording;
   const int64_t begin = record ? timeline::Now() : 0;
   std::vector<Tensor> outputs;
-  Status ran = op->context->Run(resolved, op->tensors, &outputs);
+  Status ran = op->context->ops.Run(resolved, op->tensors, &outputs);
   if (record) RecordRun(op->context, *op, begin);
   if (!ran.ok()) {
     return Status(ran.code(),

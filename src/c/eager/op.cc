@@ -17,7 +17,7 @@ StatusOr<TFE_Op*> NewEagerOp(TFE_Context* context, const char* name) {
   op->name = name;
   op->def = FindOp(name);
   if (op->def) return op.release();
-  op->function = context->functions->library()->Find(name);
+  op->function = context->ops.FindFunction(name);
   if (op->function) {
     HR_ASSIGN_OR_RETURN(ResolvedOpPtr call, CallOf(*op->function));
     op->def = &call->def();
@@ -105,9 +105,8 @@ StatusOr<ResolvedOpPtr> ResolveEagerOp(TFE_Op* op) {
   std::vector<DType> types;
   for (const Tensor& t : op->tensors) types.push_back(t.dtype());
   HR_ASSIGN_OR_RETURN(ResolvedOpPtr resolved,
-                      op->context->Resolve(*op->def, types, attrs));
-  HR_RETURN_IF_ERROR(
-      CheckCall(*resolved, op->context->functions->library().get()));
+                      op->context->ops.Resolve(*op->def, types, attrs));
+  HR_RETURN_IF_ERROR(CheckCall(*resolved, op->context->ops.library()));
   return resolved;
 }
 

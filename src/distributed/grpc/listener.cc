@@ -107,6 +107,18 @@ class GrpcListener : public Listener {
                std::move(bytes));
       };
     }
+    for (const auto& [path, conversation] : options.conversations) {
+      methods[path].converse = [conversation](std::shared_ptr<RpcCall> call,
+                                              grpc::ByteBuffer* message) {
+        std::optional<Bytes> bytes;
+        if (message != nullptr) {
+          bytes = FromBuffer(*message);
+          message->Clear();
+        }
+        conversation(std::make_shared<GrpcServerCall>(std::move(call)),
+                     std::move(bytes));
+      };
+    }
     HR_ASSIGN_OR_RETURN(server_, RpcServer::Start(rpc, std::move(methods)));
     return OkStatus();
   }

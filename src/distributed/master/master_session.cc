@@ -124,6 +124,27 @@ StatusOr<std::shared_ptr<MasterSession>> MasterSession::Make(
   return made;
 }
 
+StatusOr<std::shared_ptr<MasterSession>> MasterSession::Join(
+    std::shared_ptr<Worker> worker, const std::string& session,
+    tensorflow::GraphDef graph, const std::vector<std::string>& filters,
+    Clock::time_point deadline) {
+  std::shared_ptr<MasterSession> made(new MasterSession);
+  made->handle_ = session;
+  made->owns_sessions_ = false;
+  made->config_.set_allow_soft_placement(true);
+  HR_ASSIGN_OR_RETURN(const Worker::SessionState state,
+                      worker->StateOf(session));
+  made->cluster_ = state.cluster;
+  made->worker_ = std::move(worker);
+  {
+    MutexLock lock(made->mutex_);
+    HR_RETURN_IF_ERROR(made->SetGraph(std::move(graph)));
+  }
+  HR_ASSIGN_OR_RETURN(made->tasks_, FindTasks(*made->worker_, *made->cluster_,
+                                              filters, deadline));
+  return made;
+}
+
 Status MasterSession::MakeWorkerSessions(Clock::time_point deadline) {
   Calls calls;
   for (const Task& task : tasks_) {
@@ -478,6 +499,7 @@ void MasterSession::Close() {
     partial.swap(partial_runs_);
   }
   for (const auto& [name, run] : partial) CleanUp(*run->plan, run->step);
+  if (!owns_sessions_) return;
   tensorflow::DeleteWorkerSessionRequest request;
   request.set_session_handle(handle_);
   for (const Task& task : tasks_) {

@@ -30,6 +30,13 @@ class MasterSession {
       const tensorflow::CreateSessionRequest& request,
       Clock::time_point deadline);
 
+  // The same over sessions that are there, under that name, on the tasks that
+  // `filters` stand for and on the worker's own; they stay when it closes.
+  static StatusOr<std::shared_ptr<MasterSession>> Join(
+      std::shared_ptr<Worker> worker, const std::string& session,
+      tensorflow::GraphDef graph, const std::vector<std::string>& filters,
+      Clock::time_point deadline);
+
   const std::string& handle() const { return handle_; }
   const std::vector<Task>& tasks() const { return tasks_; }
   int64_t version() const;
@@ -83,6 +90,7 @@ class MasterSession {
   std::shared_ptr<Worker> worker_;
   std::shared_ptr<Cluster> cluster_;
   std::string handle_;
+  bool owns_sessions_ = true;
   tensorflow::ConfigProto config_;
   std::vector<Task> tasks_;
   CancellationToken closing_;

@@ -43,6 +43,17 @@ StatusOr<std::unique_ptr<MasterStub>> StubOf(const std::string& target) {
                                          "a client", AllowsTensorflow()));
 }
 
+StatusOr<std::shared_ptr<RemoteContext>> ConnectEagerly(
+    const RemoteOptions& options) {
+  HR_ASSIGN_OR_RETURN(auto* transport, LoadTransport());
+  const std::string own =
+      DeviceName::OfTask(options.def.job_name(), options.def.task_index())
+          .ToString();
+  return RemoteContext::Connect(
+      options,
+      Dialling(*transport, OptionsOfProcess(), own, AllowsTensorflow()));
+}
+
 Status ResetCluster(const std::string& target,
                     const std::vector<std::string>& containers,
                     const std::vector<std::string>& device_filters) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "distributed/eager/remote_context.h"
 #include "distributed/task/client.h"
 #include "distributed/task/server.h"
 
@@ -16,6 +17,10 @@ namespace headrace::distributed {
 StatusOr<std::unique_ptr<Server>> NewServer(const tensorflow::ServerDef& def);
 // MasterStub::Of, with LoadTransport's errors.
 StatusOr<std::unique_ptr<MasterStub>> StubOf(const std::string& target);
+// Eager ops of this process on the other tasks of a cluster, of which it is
+// one itself. RemoteContext::Connect's and LoadTransport's errors.
+StatusOr<std::shared_ptr<RemoteContext>> ConnectEagerly(
+    const RemoteOptions& options);
 // Closes all sessions of the target's master, and forgets what the tasks of the
 // cluster hold in these containers, or in the standard one where there are
 // none.

@@ -2,6 +2,7 @@
 
 #include "absl/strings/numbers.h"
 #include "distributed/channels.h"
+#include "distributed/eager/eager_service.h"
 #include "distributed/introducing_channel.h"
 #include "distributed/master/master_service.h"
 #include "distributed/processors.h"
@@ -64,11 +65,17 @@ Status CheckTask(const tensorflow::ServerDef& def) {
 struct Server::Services {
   Mutex mutex;
   std::map<std::string, Method> methods ABSL_GUARDED_BY(mutex);
+  std::map<std::string, Conversation> conversations ABSL_GUARDED_BY(mutex);
 
   Method Find(const std::string& path) {
     MutexLock lock(mutex);
     const auto it = methods.find(path);
     return it == methods.end() ? Method() : it->second;
+  }
+  Conversation FindConversation(const std::string& path) {
+    MutexLock lock(mutex);
+    const auto it = conversations.find(path);
+    return it == conversations.end() ? Conversation() : it->second;
   }
 };
 
@@ -96,6 +103,7 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
   listen.tls = options.tls;
   auto paths = MasterMethods(nullptr);
   paths.merge(WorkerMethods(nullptr));
+  paths.merge(EagerMethods(nullptr));
   const PeerVersion own_version = OwnVersion(
       DeviceName::OfTask(def.job_name(), def.task_index()).ToString());
   listen.authorize = [own_version, allows = options.allows_tensorflow](
@@ -116,6 +124,15 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
       call->Finish(AnswerOf(Unavailable("the server is not started")));
     };
   }
+  for (auto& [path, unused] : EagerConversations(nullptr)) {
+    listen.conversations[path] = [services = made->services_, path = path](
+                                     const std::shared_ptr<ServerCall>& call,
+                                     std::optional<Bytes> message) {
+      const Conversation found = services->FindConversation(path);
+      if (found) return found(call, std::move(message));
+      call->Finish(AnswerOf(Unavailable("the server is not started")));
+    };
+  }
   std::string error;
   made->listener_ = options.transport->Listen(std::move(listen), &error);
   if (!made->listener_) {
@@ -129,6 +146,7 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
   HR_ASSIGN_OR_RETURN(auto cluster, Cluster::Make(def, dial));
   made->worker_ = std::make_shared<Worker>(std::move(cluster), processors);
   made->master_ = std::make_shared<Master>(made->worker_);
+  made->eager_ = std::make_shared<EagerContexts>(made->worker_);
   return made;
 }
 
@@ -137,6 +155,8 @@ void Server::Start() {
     MutexLock lock(services_->mutex);
     services_->methods = WorkerMethods(worker_);
     services_->methods.merge(MasterMethods(master_));
+    services_->methods.merge(EagerMethods(eager_));
+    services_->conversations = EagerConversations(eager_);
   }
   MutexLock lock(TheKnown().mutex);
   TheKnown().masters[target_] = master_;
@@ -170,11 +190,14 @@ void Server::Stop(std::chrono::milliseconds grace) {
       TheKnown().masters.erase(it);
     }
   }
+  eager_->Stop();
   master_->Stop();
   worker_->Stop();
   listener_->Stop(Clock::now() + grace);
   MutexLock lock(services_->mutex);
-  services_->methods.clear();  // which hold master and worker
+  // Which hold master, worker and contexts.
+  services_->methods.clear();
+  services_->conversations.clear();
 }
 
 std::shared_ptr<Master> Server::FindMaster(const std::string& target) {

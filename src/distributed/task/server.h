@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "distributed/eager/eager_contexts.h"
 #include "distributed/master/master.h"
 #include "tensorflow/core/protobuf/tensorflow_server.pb.h"
 
@@ -40,6 +41,8 @@ class Server {
   const std::string& target() const { return target_; }
   const std::shared_ptr<Worker>& worker() const { return worker_; }
   const std::shared_ptr<Master>& master() const { return master_; }
+  // Of remote clients of eager ops.
+  const std::shared_ptr<EagerContexts>& eager() const { return eager_; }
 
   // Twice is once.
   void Start();
@@ -56,6 +59,7 @@ class Server {
 
   std::shared_ptr<Worker> worker_;
   std::shared_ptr<Master> master_;
+  std::shared_ptr<EagerContexts> eager_;
   struct Services;
   std::shared_ptr<Services> services_;
   std::unique_ptr<Listener> listener_;

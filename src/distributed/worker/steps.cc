@@ -64,10 +64,11 @@ void StepRendezvous::Abort(Status why) {
   for (const auto& [key, end] : ends) end();
 }
 
-std::shared_ptr<StepRendezvous> Steps::Find(int64_t step) {
+std::shared_ptr<StepRendezvous> Steps::Find(int64_t step,
+                                            const DeviceName& task) {
   MutexLock lock(mutex_);
   Step& s = steps_[step];
-  if (!s.rendezvous) s.rendezvous = std::make_shared<StepRendezvous>(task_);
+  if (!s.rendezvous) s.rendezvous = std::make_shared<StepRendezvous>(task);
   return s.rendezvous;
 }
 

@@ -46,7 +46,11 @@ class Steps {
   explicit Steps(DeviceName task) : task_(std::move(task)) {}
   ~Steps() { AbortAll(Cancelled("the worker is gone")); }
 
-  std::shared_ptr<StepRendezvous> Find(int64_t step);  // made where it is not
+  // Made where it is not; `task`: what this one is called there.
+  std::shared_ptr<StepRendezvous> Find(int64_t step, const DeviceName& task);
+  std::shared_ptr<StepRendezvous> Find(int64_t step) {
+    return Find(step, task_);
+  }
   // Ends what waits in the step and forgets it.
   void CleanUp(int64_t step);
   // A step that nobody has run, and in which nobody waits any more, is

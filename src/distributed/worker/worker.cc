@@ -48,13 +48,18 @@ DeviceName LeaderOf(const Cluster& cluster) {
 // What a master has made here.
 struct Worker::Session {
   std::string handle;
-  std::shared_ptr<Cluster> cluster;
   ResourceManager* resources = nullptr;
   std::unique_ptr<ResourceManager> own;  // of an isolated one
   std::string master_task;
   int64_t master_incarnation = 0;
 
+  std::shared_ptr<Cluster> ClusterNow() {
+    MutexLock lock(mutex);
+    return cluster;
+  }
+
   Mutex mutex;
+  std::shared_ptr<Cluster> cluster ABSL_GUARDED_BY(mutex);
   int64_t next ABSL_GUARDED_BY(mutex) = 0;
   std::map<std::string, std::shared_ptr<RegisteredGraph>> graphs
       ABSL_GUARDED_BY(mutex);
@@ -100,7 +105,10 @@ Worker::Worker(std::shared_ptr<Cluster> cluster, int processors)
   };
   collectives_ = RemoteCollectives::Make(std::move(meeting));
   GiveCollectives(resources_);
-  common_->cluster = cluster_;
+  {
+    MutexLock lock(common_->mutex);
+    common_->cluster = cluster_;
+  }
   common_->resources = &resources_;
 }
 
@@ -118,13 +126,29 @@ void Worker::Stop() {
   steps_.AbortAll(why);
 }
 
+StatusOr<std::shared_ptr<Cluster>> Worker::ClusterOf(
+    const tensorflow::ServerDef& def) const {
+  if (def.cluster().job_size() == 0) return cluster_;
+  return cluster_->With(def);
+}
+
+Status Worker::UpdateSession(const std::string& handle,
+                             const tensorflow::ServerDef& def) {
+  HR_ASSIGN_OR_RETURN(const auto session, SessionOf(true, handle));
+  HR_ASSIGN_OR_RETURN(auto cluster, ClusterOf(def));
+  MutexLock lock(session->mutex);
+  session->cluster = std::move(cluster);
+  return OkStatus();
+}
+
 Status Worker::CreateSession(
     const tensorflow::CreateWorkerSessionRequest& request) {
   auto session = std::make_shared<Session>();
   session->handle = request.session_handle();
-  session->cluster = cluster_;
-  if (request.server_def().cluster().job_size() > 0) {
-    HR_ASSIGN_OR_RETURN(session->cluster, cluster_->With(request.server_def()));
+  HR_ASSIGN_OR_RETURN(auto cluster, ClusterOf(request.server_def()));
+  {
+    MutexLock lock(session->mutex);
+    session->cluster = std::move(cluster);
   }
   session->resources = &resources_;
   if (request.isolate_session_state()) {
@@ -224,13 +248,30 @@ StepRendezvous::Fetch Worker::FetchFor(const std::shared_ptr<Session>& session,
                                        int64_t step) {
   return [session, step](const RendezvousKey& key,
                          LocalRendezvous::Done done) -> std::function<void()> {
-    const auto channel = session->cluster->ChannelOf(key.source);
+    const auto channel = session->ClusterNow()->ChannelOf(key.source);
     if (!channel) {
       done(InvalidArgument("No worker known as ", key.source.ToString()));
       return [] {};
     }
     return Pull(channel, step, key.text, std::move(done));
   };
+}
+
+StatusOr<Worker::SessionState> Worker::StateOf(const std::string& handle) {
+  HR_ASSIGN_OR_RETURN(const auto session, SessionOf(true, handle));
+  return SessionState{session, session->resources, session->ClusterNow()};
+}
+
+StatusOr<std::shared_ptr<StepRendezvous>> Worker::Meet(
+    const std::string& handle, int64_t step) {
+  HR_ASSIGN_OR_RETURN(const auto session, SessionOf(true, handle));
+  const auto cluster = session->ClusterNow();
+  const tensorflow::ServerDef& def = cluster->def();
+  auto rendezvous =
+      steps_.Find(step, DeviceName::OfTask(def.job_name(), def.task_index()));
+  steps_.Hold(step);
+  rendezvous->SetFetch(FetchFor(session, step));
+  return rendezvous;
 }
 
 Status Worker::Run(GraphRun run, GraphRunResult* result) {
@@ -372,9 +413,13 @@ std::function<void()> Worker::Receive(
   };
   auto key = RendezvousKey::Parse(request.rendezvous_key());
   if (!key.ok()) return refuse(key.status());
+  // Clients of other clusters may call the task by another name.
   const tensorflow::DeviceAttributes* device = nullptr;
-  for (const auto& d : devices_) {
-    if (d.name() == key->source.ToString()) device = &d;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    const DeviceName& own = device_names_[i];
+    if (own.type == key->source.type && own.id == key->source.id) {
+      device = &devices_[i];
+    }
   }
   if (device == nullptr) {
     return refuse(InvalidArgument(key->source.ToString(), " unknown device."));

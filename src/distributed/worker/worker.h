@@ -56,11 +56,25 @@ class Worker {
   }
 
   Status CreateSession(const tensorflow::CreateWorkerSessionRequest& request);
+  // Its cluster is another one from now on.
+  Status UpdateSession(const std::string& handle,
+                       const tensorflow::ServerDef& def);
   Status DeleteSession(const std::string& handle);
   StatusOr<std::string> RegisterGraph(tensorflow::RegisterGraphRequest request);
   Status DeregisterGraph(const tensorflow::DeregisterGraphRequest& request);
   // On the caller's thread.
   Status Run(GraphRun run, GraphRunResult* result);
+  // A session's variables and cluster, for ops that run outside of graphs.
+  struct SessionState {
+    std::shared_ptr<const void> held;  // keeps the others
+    ResourceManager* resources = nullptr;
+    std::shared_ptr<Cluster> cluster;
+  };
+  StatusOr<SessionState> StateOf(const std::string& session);
+  // Where such ops meet those of other tasks of the session's cluster, which
+  // may call this task by another name. It stays until CleanUp.
+  StatusOr<std::shared_ptr<StepRendezvous>> Meet(const std::string& session,
+                                                 int64_t step);
   // What the step has sent and nobody has taken is gone.
   void CleanUp(int64_t step);
   // Forgets the state in these containers; none: the standard one.
@@ -81,6 +95,8 @@ class Worker {
   struct Session;
   struct PartialRun;
 
+  StatusOr<std::shared_ptr<Cluster>> ClusterOf(
+      const tensorflow::ServerDef& def) const;
   StatusOr<std::shared_ptr<Session>> SessionOf(bool in_session,
                                                const std::string& handle);
   StatusOr<std::shared_ptr<RegisteredGraph>> GraphOf(Session& session,

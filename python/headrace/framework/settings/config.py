@@ -4,6 +4,7 @@ import collections
 import re
 
 from headrace._load import _headrace
+from headrace.framework.settings import cluster
 
 PhysicalDevice = collections.namedtuple("PhysicalDevice", ["name", "device_type"])
 LogicalDevice = collections.namedtuple("LogicalDevice", ["name", "device_type"])
@@ -42,7 +43,15 @@ def list_physical_devices(device_type=None):
 
 
 def list_logical_devices(device_type=None):
-    """The devices that programs name."""
+    """The devices that programs name, those of the tasks of a cluster among them that
+    this process is connected to."""
+    others = [LogicalDevice(*d) for d in cluster.devices()]
+    others = [d for d in others if device_type in (None, d.device_type)]
+    return local_devices(device_type) + others
+
+
+def local_devices(device_type=None):
+    """Those of this process."""
     out = []
     for d in _Settings.visible:
         count = len(_Settings.logical.get(d, [None]))

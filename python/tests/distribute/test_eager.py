@@ -1,0 +1,249 @@
+"""Eager operations on the tasks of a cluster.
+
+HEADRACE_TENSORFLOW_PYTHON names a Python that has TensorFlow 2.21; without it tasks and
+clients of Headrace alone are tested.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import processes
+import pytest
+
+import headrace as tf
+
+_PROGRAM = os.path.join(os.path.dirname(__file__), "eager_program.py")
+_COORDINATOR = os.path.join(os.path.dirname(__file__), "coordinator_program.py")
+_PYTHONS = {
+    "headrace": sys.executable,
+    "tensorflow": os.environ.get("HEADRACE_TENSORFLOW_PYTHON"),
+}
+_WANTED = [
+    ["devices", ["/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:0"]],
+    ["values", [[6.0, 7.0], [6.0, 7.0, 5.0, 6.0], "ab"]],
+    ["variable", [7.0, 9.0]],
+    ["called", [[38.0, 46.0], 13.0, [2]]],
+    ["again", [[48.0, 58.0], 11.0, [2]]],
+    [
+        "reshape",
+        [
+            "InvalidArgumentError",
+            "Input to reshape is a tensor with 2 values, but the requested shape has 3",
+        ],
+    ],
+    ["gradient", [48.0, 58.0]],
+    ["queue", 7],
+    ["outside", [[30.0, 36.0], "/job:localhost"]],
+    [
+        "device",
+        [
+            "InvalidArgumentError",
+            "/job:nobody/replica:0/task:0/device:CPU:0 unknown device.",
+        ],
+    ],
+    [
+        "device",
+        [
+            "InvalidArgumentError",
+            "/job:worker/replica:0/task:0/device:CPU:9 unknown device.",
+        ],
+    ],
+    ["big", 599998.0],
+]
+
+
+def _run(client, address):
+    return subprocess.run(
+        [_PYTHONS[client], _PROGRAM, client, address],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("server", "client"),
+    [("headrace", "headrace"), ("headrace", "tensorflow"), ("tensorflow", "headrace")],
+)
+def test_ops_run_on_the_task(server, client, monkeypatch):
+    if "tensorflow" in (server, client) and not _PYTHONS["tensorflow"]:
+        pytest.skip("HEADRACE_TENSORFLOW_PYTHON is not set")
+    monkeypatch.setenv("HEADRACE_TENSORFLOW_PEERS", "1")
+    cluster = processes.Cluster(worker=1)
+    try:
+        task = processes.TASK.replace("import headrace", f"import {server}")
+        cluster.begin("worker", python=_PYTHONS[server], program=task)
+        cluster.await_ready("worker")
+        ran = _run(client, cluster.spec["worker"][0])
+        assert ran.returncode == 0, ran.stderr[-3000:]
+        lines = [line for line in ran.stdout.splitlines() if line.startswith("[")]
+        assert [json.loads(line) for line in lines] == _WANTED
+    finally:
+        cluster.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("worker", ["headrace", "tensorflow"])
+def test_tensorflows_coordinator(worker, monkeypatch):
+    """Variables on two tasks of Headrace, functions on a worker of either kind."""
+    if not _PYTHONS["tensorflow"]:
+        pytest.skip("HEADRACE_TENSORFLOW_PYTHON is not set")
+    monkeypatch.setenv("HEADRACE_TENSORFLOW_PEERS", "1")
+    cluster = processes.Cluster(worker=1, ps=2)
+    try:
+        task = processes.TASK.replace("import headrace", f"import {worker}")
+        cluster.begin("worker", python=_PYTHONS[worker], program=task)
+        for index in range(2):
+            cluster.begin("ps", index)
+        for job, index in (("worker", 0), ("ps", 0), ("ps", 1)):
+            cluster.await_ready(job, index)
+        ran = subprocess.run(
+            [_PYTHONS["tensorflow"], _COORDINATOR, json.dumps(cluster.spec)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert ran.returncode == 0, ran.stderr[-3000:]
+        lines = [line for line in ran.stdout.splitlines() if line.startswith("[")]
+        assert [json.loads(line) for line in lines] == _COORDINATED
+    finally:
+        cluster.stop()
+
+
+_COORDINATED = [
+    ["where", [f"/job:ps/replica:0/task:{i}/device:CPU:0" for i in range(2)]],
+    ["loss", 19.0],
+    [
+        "variables",
+        [
+            [0.9900000095367432, 1.9900000095367432],
+            [[0.9200000166893005], [2.9200000762939453]],
+        ],
+    ],
+    ["values", [3.0, 3.0, 7.0, 7.0]],
+    ["failed", True],
+]
+
+
+class _Api:
+    filters = tf.config.experimental.ClusterDeviceFilters
+    to_host = staticmethod(tf.config.experimental_connect_to_host)
+    to_cluster = staticmethod(tf.config.experimental_connect_to_cluster)
+
+
+def test_what_is_no_cluster_is_refused():
+    with pytest.raises(ValueError, match="Must provide at least one remote_host"):
+        _Api.to_host()
+    with pytest.raises(ValueError, match="must be a `ClusterSpec` or"):
+        _Api.to_cluster({"worker": ["localhost:1"]})
+    spec = tf.train.ClusterSpec({"worker": ["localhost:1"]})
+    with pytest.raises(ValueError, match="`cluster_device_filters` must be"):
+        _Api.to_cluster(spec, cluster_device_filters=5)
+    with pytest.raises(ValueError, match="protocol 'http'"):
+        _Api.to_cluster(spec, protocol="http")
+
+
+def test_filters_become_a_proto():
+    filters = _Api.filters()
+    filters.set_device_filters("worker", 1, ["/job:ps", "/job:worker/task:1"])
+    filters.set_device_filters("worker", 0, ["/job:ps"])
+    made = filters._as_cluster_device_filters()
+    assert [(job.name, sorted(job.tasks)) for job in made.jobs] == [("worker", [0, 1])]
+    assert list(made.jobs[0].tasks[0].device_filters) == ["/job:ps"]
+    with pytest.raises(AssertionError):
+        filters.set_device_filters("worker", 0, [4])
+
+
+_DEATH = """
+import sys
+import headrace as tf
+tf.config.experimental_connect_to_host(sys.argv[1])
+with tf.device("/job:worker/task:0"):
+    v = tf.Variable(1.0)
+    print("made", float(v.numpy()), flush=True)
+    sys.stdin.readline()
+    try:
+        v.assign_add(1.0)
+    except tf.errors.UnavailableError:
+        print("unavailable", flush=True)
+"""
+
+
+def test_a_task_that_dies_is_told():
+    cluster = processes.Cluster(worker=1)
+    client = None
+    try:
+        cluster.start("worker")
+        client = subprocess.Popen(
+            [sys.executable, "-c", _DEATH, cluster.spec["worker"][0]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert client.stdout.readline() == "made 1.0\n"
+        cluster.kill("worker")
+        client.stdin.write("\n")
+        client.stdin.flush()
+        assert client.stdout.readline() == "unavailable\n"
+        assert client.wait(60) == 0
+    finally:
+        cluster.stop()
+        if client is not None:
+            client.kill()
+
+
+_TWO = """
+import sys, json
+import headrace as tf
+spec = tf.train.ClusterSpec(json.loads(sys.argv[1]))
+tf.config.experimental_connect_to_cluster(spec)
+with tf.device("/job:ps/task:0"):
+    v = tf.Variable([1.0, 2.0])
+with tf.device("/job:ps/task:1"):
+    w = tf.Variable([[1.0], [3.0]])
+    elements = [int(x) for x in tf.data.Dataset.range(3)]
+here = tf.Variable(1.0)
+
+@tf.function
+def loss_of(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.matmul(x, w) ** 2) + tf.reduce_sum(v)
+    for variable, gradient in zip([v, w], tape.gradient(loss, [v, w])):
+        variable.assign_sub(0.01 * gradient)
+    return loss
+
+losses = [float(loss_of(tf.constant([[1.0, 1.0]]))) for _ in range(2)]
+print(json.dumps([losses, v.numpy().tolist(), elements]))
+
+@tf.function
+def mixed():
+    return here + v
+
+try:
+    mixed()
+except tf.errors.InvalidArgumentError as e:
+    print("is a resource of this process" in e.message)
+"""
+
+
+def test_a_function_of_variables_on_two_tasks():
+    cluster = processes.Cluster(ps=2)
+    try:
+        cluster.start_all()
+        ran = subprocess.run(
+            [sys.executable, "-c", _TWO, json.dumps(cluster.spec)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert ran.returncode == 0, ran.stderr[-3000:]
+        told, refused = ran.stdout.splitlines()
+        losses, v, elements = json.loads(told)
+        assert losses == pytest.approx([19.0, 17.7256], abs=1e-4)
+        assert v == pytest.approx([0.98, 1.98], abs=1e-6)
+        assert elements == [0, 1, 2] and refused == "True"
+    finally:
+        cluster.stop()
