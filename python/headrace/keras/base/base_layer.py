@@ -42,6 +42,7 @@ class Layer(tracking.Tracking):
     _saved_identifier = "_tf_keras_layer"  # what SavedModels call the kind of object
     supports_masking = False
     input_spec = None
+    _any_dynamic = False  # whether any layer of this process is
     _keeps_shape = False  # whether outputs always have the inputs' shape
     _config_without = ("trainable", "name", "dtype", "dynamic")  # all have them
     _read_in = None  # what variables are read in, unless it is what they are kept in
@@ -51,7 +52,8 @@ class Layer(tracking.Tracking):
             if key not in _ALLOWED:
                 raise TypeError("Keyword argument not understood:", key)
         state = self._keras
-        state.dynamic = bool(dynamic)
+        if dynamic:
+            state.dynamic = Layer._any_dynamic = True
         if not (isinstance(trainable, bool) or trainable in (0, 1)):
             raise TypeError(
                 f"Expected `trainable` argument to be a boolean, but got: {trainable}"
@@ -110,6 +112,8 @@ class Layer(tracking.Tracking):
     def dynamic(self):
         """Whether it, or a layer below, was made with dynamic=True: its call is run
         eagerly alone, so that compute_output_shape tells the shapes of its outputs."""
+        if not Layer._any_dynamic:
+            return False  # each step of training asks
         return any(layer._keras.dynamic for layer in self._flatten_layers())
 
     def __repr__(self):

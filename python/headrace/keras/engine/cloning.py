@@ -71,7 +71,7 @@ def _input_like(tensor, layer):
     if isinstance(tensor, KerasTensor):
         return tensor
     if tensor is None:
-        return InputLayer.from_config(layer.get_config()).output
+        return _copy(layer).output
     tensor = tf.convert_to_tensor(tensor)
     return Input(tensor=tensor, name=f"input_wrapper_for_{layer.name}")
 

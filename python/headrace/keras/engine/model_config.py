@@ -41,18 +41,19 @@ def _graph(model):
     def reference(x):
         return [x.history[0].name, places[id(x.node)], x.history[2]]
 
-    calls = [[_call(n, reference) for n in nodes if n.parents] for _, nodes in rows]
-    layers = [layer for layer, _ in rows]
     network = model._network
     graph = {
         "layers": [
-            {"name": layer.name, "inbound_nodes": call}
-            for layer, call in zip(layers, calls)
+            {
+                "name": layer.name,
+                "inbound_nodes": [_call(n, reference) for n in nodes if n.parents],
+            }
+            for layer, nodes in rows
         ],
         "input_layers": _references(network.inputs, reference),
         "output_layers": _references(network.outputs, reference),
     }
-    return graph, layers
+    return graph, [layer for layer, _ in rows]
 
 
 def _references(tensors, reference):
