@@ -130,6 +130,18 @@ bool CoversOne(const Box& crop, float covered, const std::vector<Box>& boxes) {
   return false;
 }
 
+// Whether no crop can do: then none is tried, however often it may be.
+bool Hopeless(int64_t height, int64_t width, const Wishes& w,
+              const std::vector<Box>& boxes) {
+  if (height == 0 || width == 0 || w.area[0] > w.area[1]) return true;
+  // A crop is at most so large, but for the rounding of its area.
+  const double most = std::ceil(1.0 * w.area[1] * width * height) + 1;
+  return std::none_of(boxes.begin(), boxes.end(), [&](const Box& b) {
+    const double area = b.area();
+    return area >= 1 && std::min(area, most) / area >= w.covered;
+  });
+}
+
 Status SampleShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(Wishes::Make(c.op()).status());
   const Shape &size = c.input(0), &boxes = c.input(1);
@@ -208,7 +220,11 @@ Status Sample(KernelContext& c, const Philox& generator) {
   HR_ASSIGN_OR_RETURN(auto boxes, BoxesOf(c, w, height, width));
   Draws draws(generator);
   Box crop{0, 0, width, height};
-  for (int64_t i = 0; i < w.attempts; ++i) {
+  const int64_t attempts =
+      Hopeless(height, width, w, boxes) ? 0 : w.attempts;
+  for (int64_t i = 0; i < attempts; ++i) {
+    // A thousand attempts take some tens of microseconds.
+    if (i % 1024 == 1023) HR_RETURN_IF_ERROR(c.CheckCancelled());
     const float aspect =
         draws.Float() * (w.aspect[1] - w.aspect[0]) + w.aspect[0];
     Box tried;
