@@ -142,7 +142,8 @@ Status Worker::UpdateSession(const std::string& handle,
 }
 
 Status Worker::CreateSession(
-    const tensorflow::CreateWorkerSessionRequest& request) {
+    const tensorflow::CreateWorkerSessionRequest& request,
+    ResourceManager* resources) {
   auto session = std::make_shared<Session>();
   session->handle = request.session_handle();
   HR_ASSIGN_OR_RETURN(auto cluster, ClusterOf(request.server_def()));
@@ -150,7 +151,7 @@ Status Worker::CreateSession(
     MutexLock lock(session->mutex);
     session->cluster = std::move(cluster);
   }
-  session->resources = &resources_;
+  session->resources = resources ? resources : &resources_;
   if (request.isolate_session_state()) {
     session->own = std::make_unique<ResourceManager>();
     GiveCollectives(*session->own);
