@@ -113,6 +113,50 @@ Status CheckRunsHeadrace(Channel& channel, const DeviceName& task) {
   return calls.Wait();
 }
 
+// The same of tasks by their names, parts of which may be open.
+Status CheckTasks(Cluster& cluster, const DeviceName& own,
+                  const std::set<std::string>& names) {
+  for (const std::string& name : names) {
+    DeviceName task;
+    if (!DeviceName::Parse(name, &task)) continue;
+    task = task.OrElse({own.job, 0, 0, {}, {}});
+    // (The placer tells of those that are not there.)
+    const auto channel = cluster.ChannelOf(task);
+    if (channel) HR_RETURN_IF_ERROR(CheckRunsHeadrace(*channel, task));
+  }
+  return OkStatus();
+}
+
+// The body, with the functions that it calls.
+StatusOr<tensorflow::GraphDef> ExportWith(const Function& f,
+                                          const FunctionLibrary* library) {
+  FunctionsByName called;
+  HR_RETURN_IF_ERROR(AddCalled(*f.body, library, &called));
+  for (const auto& [name, other] : called) {
+    if (f.body->library()->Find(name)) continue;
+    HR_RETURN_IF_ERROR(f.body->library()->Add(other));
+  }
+  ExportOptions options;
+  options.effects_of = &f;
+  options.nothing = FindOp("NoOp");
+  tensorflow::GraphDef def;
+  HR_RETURN_IF_ERROR(ExportGraph(*f.body, options, &def));
+  return def;
+}
+
+// Nodes that name no task go to `standard`, where there is one; the other tasks
+// that nodes name are added to `tasks`.
+void NameDevices(const DeviceName& own, const DeviceName* standard,
+                 tensorflow::GraphDef* def, std::set<std::string>* tasks) {
+  for (auto& node : *def->mutable_node()) {
+    DeviceName name;
+    if (!DeviceName::Parse(node.device(), &name)) continue;  // the placer's
+    if (standard && !name.job && !name.task) name = name.OrElse(*standard);
+    node.set_device(name.ToString());
+    if (NamesOther(node.device(), own)) tasks->insert(name.Task().ToString());
+  }
+}
+
 // The argument's node, as what gives the tensor that its task keeps.
 void PutKept(const KeptArgument& argument, DType dtype,
              tensorflow::NodeDef* node) {
@@ -172,32 +216,12 @@ StatusOr<std::shared_ptr<SpreadFunction>> SpreadFunction::Make(
     return InvalidArgument("Malformed device specification '", standard, "'");
   }
   HR_RETURN_IF_ERROR(CheckCallsOf(*f, library, arguments, own, otherwise));
-  FunctionsByName called;
-  HR_RETURN_IF_ERROR(AddCalled(*f->body, library, &called));
-  for (const auto& [name, other] : called) {
-    if (f->body->library()->Find(name)) continue;
-    HR_RETURN_IF_ERROR(f->body->library()->Add(other));
-  }
-  ExportOptions options;
-  options.effects_of = f.get();
-  options.nothing = FindOp("NoOp");
-  tensorflow::GraphDef def;
-  HR_RETURN_IF_ERROR(ExportGraph(*f->body, options, &def));
-  std::map<StringView, tensorflow::NodeDef*> nodes;
+  HR_ASSIGN_OR_RETURN(tensorflow::GraphDef def, ExportWith(*f, library));
   std::set<std::string> filters;
-  for (auto& node : *def.mutable_node()) {
-    nodes[node.name()] = &node;
-    DeviceName name;
-    if (!DeviceName::Parse(node.device(), &name)) continue;  // the placer's
-    if (!standard.empty() && !name.job && !name.task) {
-      node.set_device(name.OrElse(otherwise).ToString());
-    }
-    if (NamesOther(node.device(), own) &&
-        DeviceName::Parse(node.device(), &name)) {
-      filters.insert(name.Task().ToString());
-    }
-  }
-  DeviceName here = worker->task();
+  NameDevices(own, standard.empty() ? nullptr : &otherwise, &def, &filters);
+  std::map<StringView, tensorflow::NodeDef*> nodes;
+  for (auto& node : *def.mutable_node()) nodes[node.name()] = &node;
+  DeviceName here = own;
   here.type = "CPU";
   here.id = 0;
   KeepUsersHere(*f, arguments, nodes, here.ToString());
@@ -212,15 +236,7 @@ StatusOr<std::shared_ptr<SpreadFunction>> SpreadFunction::Make(
   }
   for (const Edge& e : f->results) made->fetches_.push_back(NameOf(e));
   for (const Node* n : f->control_outputs) made->targets_.push_back(n->name());
-  for (const std::string& filter : filters) {
-    DeviceName task;
-    if (!DeviceName::Parse(filter, &task)) continue;
-    task = task.OrElse({own.job, 0, 0, {}, {}});
-    const auto channel = state.cluster->ChannelOf(task);
-    // (The placer tells of devices that are not there.)
-    if (!channel) continue;
-    HR_RETURN_IF_ERROR(CheckRunsHeadrace(*channel, task));
-  }
+  HR_RETURN_IF_ERROR(CheckTasks(*state.cluster, own, filters));
   HR_ASSIGN_OR_RETURN(
       made->session_,
       MasterSession::Join(
