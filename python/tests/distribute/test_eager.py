@@ -368,3 +368,47 @@ def test_functions_that_name_tasks_within():
         assert lines[8] == [[4.0, 5.0], task]
     finally:
         cluster.stop()
+
+
+_OTHERWISE = """
+import json, socket, sys
+import headrace as tf
+address = json.loads(sys.argv[1])["trainer"][0]
+own = tf.Variable(2.0)
+
+@tf.function
+def scaled(x):
+    with tf.device("/job:worker/task:0"):
+        return x * own
+
+tf.config.experimental_connect_to_host(address)  # as a worker, which it is not called
+print(scaled(tf.constant([1.0, 2.0])).numpy().tolist())
+taken = socket.socket()
+taken.bind(("localhost", 0))
+taken.listen()
+chief = f"localhost:{taken.getsockname()[1]}"
+spec = tf.train.ClusterSpec({"chief": [chief], "worker": [address]})
+tf.config.experimental_connect_to_cluster(spec, job_name="chief")
+try:
+    scaled(tf.constant([1.0, 2.0]))
+except tf.errors.FailedPreconditionError as e:
+    print("to run on /job:worker/task:0" in e.message, "does not listen" in e.message)
+with tf.device("/job:worker/task:0"):
+    print((tf.constant([1.0]) + 1.0).numpy().tolist())
+"""
+
+
+def test_functions_that_name_tasks_that_are_called_otherwise():
+    cluster = processes.Cluster(trainer=1)
+    try:
+        cluster.start_all()
+        ran = subprocess.run(
+            [sys.executable, "-c", _OTHERWISE, json.dumps(cluster.spec)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert ran.returncode == 0, ran.stderr[-3000:]
+        assert ran.stdout == "[2.0, 4.0]\nTrue True\n[2.0]\n"
+    finally:
+        cluster.stop()
