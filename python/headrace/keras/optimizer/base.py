@@ -356,7 +356,8 @@ class BaseOptimizer(AutoTrackable):
         """Makes what is missing for these variables."""
         if not self._built_for.issuperset([v._key for v in variables]):
             object.__setattr__(self, "_scope", f"{self._name}/")
-            self.build(variables)
+            with tf.init_scope():  # initial values are made there, too
+                self.build(variables)
             object.__setattr__(self, "_scope", "")
         elif "iter" not in self._hyper_variables:
             self._make_hypers()
@@ -386,6 +387,10 @@ class BaseOptimizer(AutoTrackable):
             step = tf.cast(self.weight_decay, variable.dtype) * known["lr"]
             variable.assign_sub(variable._read() * step, read_value=False)
             then()
+        self._step(gradient, variable, known)
+
+    def _step(self, gradient, variable, known):
+        """What the rule does to a variable, whose dtype's coefficients are `known`."""
         slots = self._slots.get(variable._key)
         if isinstance(gradient, tf.IndexedSlices):
             self._update_sparse(gradient, variable, slots, known)

@@ -4,6 +4,8 @@ from headrace import _api as tf
 from headrace.framework.settings import logging
 from headrace.framework.support import signatures
 from headrace.framework.trackable import node_of
+from headrace.keras import initializer as initializers
+from headrace.keras import serialization
 from headrace.keras.classes import add_classes
 from headrace.keras.optimizer import nadam, newer, rules  # noqa: F401 (in the table)
 from headrace.keras.optimizer.base import BaseOptimizer
@@ -164,15 +166,53 @@ class Optimizer(BaseOptimizer):
         if self.use_ema:
             self._overwrite(var_list)
 
-    def update_step(self, gradient, variable):
-        """One variable's update, for subclasses of the user."""
-        raise NotImplementedError
-
-    def _update(self, gradient, variable, slots, known):
-        self.update_step(gradient, variable)
-
     def __init__(self, name, weight_decay=0, **kwargs):
         self._set_up(name, 0.0, {}, {"weight_decay": weight_decay, **kwargs})
+
+    # --- for subclasses of users ---
+
+    def update_step(self, gradient, variable):
+        """Updates one variable by its gradient, a tensor or tf.IndexedSlices: as the
+        class's rule says. Subclasses may define it."""
+        known = self._coefficients(variable.dtype)
+        BaseOptimizer._step(self, gradient, variable, known)
+
+    def _step(self, gradient, variable, known):
+        if type(self).update_step is Optimizer.update_step:
+            super()._step(gradient, variable, known)
+        else:
+            self.update_step(gradient, variable)
+
+    def build(self, var_list):
+        """Makes what is missing for these variables, which _index_dict numbers."""
+        super().build(var_list)
+        places = {self._var_key(v): i for i, v in enumerate(var_list)}
+        object.__setattr__(self, "_index_dict", places)
+
+    @staticmethod
+    def _var_key(variable):
+        """What tells variables apart, in _index_dict."""
+        return variable._key
+
+    def _build_learning_rate(self, learning_rate):
+        """Makes a number the learning rate: its variable; a schedule is one itself."""
+        self._hyper_variables.pop("learning_rate", None)
+        self._hypers["learning_rate"] = learning_rate
+        return self._learning_rate
+
+    @property
+    def _learning_rate(self):
+        found = self._hypers["learning_rate"]
+        return found if callable(found) else self._hyper_variable("learning_rate")
+
+    @_learning_rate.setter
+    def _learning_rate(self, value):
+        known = (
+            self._hyper_variables.get("learning_rate"),
+            self._hypers["learning_rate"],
+        )
+        if not any(value is k for k in known):
+            self._build_learning_rate(value)
 
     def add_variable_from_reference(
         self, model_variable, variable_name, shape=None, initial_value=None
@@ -181,6 +221,28 @@ class Optimizer(BaseOptimizer):
         told.
         """
         return self.add_slot(model_variable, variable_name, initial_value, shape)
+
+    def add_variable(self, shape, dtype=None, initializer="zeros", name=None):
+        """A new variable of the optimizer, which belongs to none of the model's."""
+        make = initializers.get(initializer)
+        with tf.init_scope():
+            value = make(shape, dtype=dtype or tf.float32)
+        name = name and f"{self._scope}{name}"
+        variable = self._new_variable(value, name, dtype)
+        self._make_hypers()
+        self._variables.append(variable)
+        return variable
+
+    @staticmethod
+    def _serialize_hyperparameter(hyperparameter):
+        """A number, a variable's value, or the configuration of a schedule."""
+        if isinstance(hyperparameter, LearningRateSchedule):
+            return serialization.serialize(hyperparameter)
+        if isinstance(hyperparameter, tf.Variable):
+            return hyperparameter.numpy()
+        return hyperparameter() if callable(hyperparameter) else hyperparameter
+
+    # --- configuration ---
 
     def _number(self, name):
         """A hyper-parameter as it was given, or what it was changed to since."""

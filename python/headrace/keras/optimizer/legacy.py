@@ -3,6 +3,7 @@
 from headrace.eager import graph_gradients
 from headrace.keras.classes import add_classes
 from headrace.keras.optimizer import nadam, rules
+from headrace.keras.optimizer.for_subclasses import ForSubclasses
 from headrace.keras.optimizer.base import BaseOptimizer, sum_of_replicas, with_gradients
 from headrace.keras.optimizer.schedule import LearningRateSchedule
 
@@ -14,7 +15,7 @@ def _sum_of_replicas(pairs):
     return [(g, v) for g, (_, v) in zip(gradients, pairs)]
 
 
-class Optimizer(BaseOptimizer):
+class Optimizer(ForSubclasses, BaseOptimizer):
     """Base: `decay` and `lr` are accepted, slots are made slot by slot."""
 
     _keras_module = "keras.optimizers.legacy"
@@ -27,7 +28,8 @@ class Optimizer(BaseOptimizer):
         object.__setattr__(self, "gradient_aggregator", aggregator or _sum_of_replicas)
         object.__setattr__(self, "gradient_transformers", transformers or [])
         learning_rate = kwargs.pop("lr", learning_rate)
-        hypers["decay"] = kwargs.pop("decay", 0.0)
+        hypers["decay"] = decay = kwargs.pop("decay", 0.0)
+        object.__setattr__(self, "_initial_decay", decay)
         limits = {k: kwargs.pop(k, None) for k in _LIMITS}
         if kwargs:
             raise TypeError(
@@ -49,7 +51,7 @@ class Optimizer(BaseOptimizer):
     ):
         kwargs["gradient_aggregator"] = gradient_aggregator
         kwargs["gradient_transformers"] = gradient_transformers
-        self._set_up(name, kwargs.pop("learning_rate", 0.001), {}, kwargs)
+        self._set_up(name, kwargs.pop("learning_rate", None), {}, kwargs)
 
     def __setattr__(self, name, value):
         transformers = self.__dict__.get("gradient_transformers")
@@ -107,6 +109,8 @@ class Optimizer(BaseOptimizer):
         for key in _LIMITS:
             if getattr(self, key) is not None:
                 config[key] = getattr(self, key)
+        if type(self)._update is BaseOptimizer._update:
+            return config  # a subclass without a rule of ours says what it takes
         config["learning_rate"] = self._serialized("learning_rate")
         config["decay"] = self._hypers["decay"]
         config.update({n: self._serialized(n) for n in self._config_names})

@@ -69,7 +69,7 @@ class NadamRule(rules.Rule):
                 tf.cast(product, self._product.dtype), read_value=False
             )
 
-    def _step(self, m, v, gradient, known):
+    def _change_of(self, m, v, gradient, known):
         mean = m * known["m_scale"] + gradient * known["gradient_scale"]
         return known["lr"] * mean / (tf.sqrt(v * known["v_scale"]) + known["epsilon"])
 
@@ -79,14 +79,14 @@ class NadamRule(rules.Rule):
         v = beta_2 * slots["v"]._read() + (1.0 - beta_2) * tf.square(gradient)
         slots["m"].assign(m, read_value=False)
         slots["v"].assign(v, read_value=False)
-        step = self._step(m, v, gradient, known)
+        step = self._change_of(m, v, gradient, known)
         variable.assign_sub(step, read_value=False)
 
     def _update_sparse(self, gradient, variable, slots, known):
         if not self._is_legacy:
             super()._update_sparse(gradient, variable, slots, known)
             return
-        values, rows = rules._summed_rows(gradient)
+        values, rows = rules.summed_rows(gradient)
         found = []
         for name, beta, new in (
             ("m", known["beta1"], values),
@@ -99,5 +99,5 @@ class NadamRule(rules.Rule):
                 read_value=False,
             )
             found.append(row)
-        step = self._step(*found, values, known)
+        step = self._change_of(*found, values, known)
         variable.scatter_sub(tf.IndexedSlices(step, rows))

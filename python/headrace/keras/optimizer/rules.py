@@ -5,7 +5,7 @@ from headrace._load import _headrace
 from headrace.framework.support import signatures
 
 
-def _summed_rows(gradient):
+def summed_rows(gradient):
     """(values, indices) of slices with equal indices added."""
     indices, places = tf.unique(gradient.indices)
     count = tf.shape(indices)[0]
@@ -79,7 +79,7 @@ class Rule:
         if not self._has_sparse_op:
             super()._update_sparse(gradient, variable, slots, known)
             return
-        values, rows = _summed_rows(gradient)
+        values, rows = summed_rows(gradient)
         self._apply("SparseApply", variable, slots, grad=values, indices=rows, **known)
 
 
@@ -318,7 +318,7 @@ class AdamaxRule(Rule):
         if not self._is_legacy:
             super()._update_sparse(gradient, variable, slots, known)
             return
-        values, rows = _summed_rows(gradient)
+        values, rows = summed_rows(gradient)
         m, v = (slots[n].sparse_read(rows) for n in ("m", "v"))
         m = known["beta1"] * m + (1.0 - known["beta1"]) * values
         v = tf.maximum(known["beta2"] * v, tf.abs(values))

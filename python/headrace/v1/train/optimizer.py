@@ -13,6 +13,7 @@ from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras.base.tracking import attach_new, start_restored
 from headrace.train.saver_graph import parts_of
 from headrace.v1 import collections
+from headrace.v1.train.for_subclasses import ForSubclasses
 from headrace.v1.variable_scope import variable_scope, variable_v1
 
 GraphKeys = collections.GraphKeys
@@ -48,7 +49,7 @@ _NEEDS_REPLICA = (
 )
 
 
-class Optimizer(AutoTrackable):
+class Optimizer(ForSubclasses, AutoTrackable):
     """Changes variables by gradients; subclasses make slots and update one variable.
 
     In a graph every call adds operations and returns the last of them; eagerly and in
@@ -225,7 +226,11 @@ class Optimizer(AutoTrackable):
         constraint = getattr(variable, "constraint", None)
         with tf.name_scope(f"update_{name_of(variable)}"), beside(variable):
             if not isinstance(gradient, tf.IndexedSlices):
-                self._apply_dense(tf.convert_to_tensor(gradient), variable)
+                gradient = tf.convert_to_tensor(gradient)
+                dense = self._apply_dense
+                if is_resource(variable):
+                    dense = self._resource_apply_dense
+                self._note(dense(gradient, variable))
                 if constraint is not None:
                     self._constrain(variable, constraint)
                 return
@@ -233,11 +238,12 @@ class Optimizer(AutoTrackable):
                 raise RuntimeError(
                     "Cannot use a constraint function on a sparse variable."
                 )
-            rows, places = tf.unique(gradient.indices)
-            values = tf.math.unsorted_segment_sum(
-                gradient.values, places, tf.shape(rows)[0]
-            )
-            self._apply_sparse(values, rows, variable)
+            if is_resource(variable):
+                values, rows = gradient.values, gradient.indices
+                several = self._resource_apply_sparse_duplicate_indices
+                self._note(several(values, variable, rows))
+            else:
+                self._note(self._apply_sparse_duplicate_indices(gradient, variable))
 
     def _constrain(self, variable, constraint):
         """Puts what the variable's constraint makes of its new value in place of it."""
@@ -253,17 +259,18 @@ class Optimizer(AutoTrackable):
         """The operation after all updates, called like their scope; None where they
         are done."""
         if not in_plain_graph():
-            self._finish()
+            self._after_updates()
+            self._finish([], scope)
             if global_step is not None:
                 return global_step.assign_add(1)
             return None
         graph = stack.current()
         with graph.control_dependencies(self._updates):
-            self._finish()
+            self._after_updates()
         if global_step is None:
-            result = tf.group(*self._updates, name=scope)
+            result = self._finish(self._updates, scope)
         else:
-            done = tf.group(*self._updates, name="update")
+            done = self._finish(self._updates, "update")
             with graph.control_dependencies([done]), beside(global_step):
                 result = _counted(global_step, scope)
         collection = graph.get_collection_ref(GraphKeys.TRAIN_OP)
@@ -295,8 +302,8 @@ class Optimizer(AutoTrackable):
                 label = self._number_names.get(name, name.removeprefix("_"))
                 self._tensors[name] = tf.convert_to_tensor(value, name=label)
 
-    def _finish(self):
-        """After all updates."""
+    def _after_updates(self):
+        """What else changes behind all updates."""
 
     def _arguments(self, variable):
         """What the op is given besides the variable and its gradient."""
@@ -310,13 +317,13 @@ class Optimizer(AutoTrackable):
         }
         return {**slots, **numbers}
 
-    def _apply_dense(self, gradient, variable):
+    def _change(self, gradient, variable):
         if self._op is None:
             raise NotImplementedError(f"{type(self).__name__} changes no variable")
         arguments = self._arguments(variable)
         self._update(f"Apply{self._op}", variable, grad=gradient, **arguments)
 
-    def _apply_sparse(self, values, rows, variable):
+    def _change_rows(self, values, rows, variable):
         """`values` are the gradient of the different `rows`."""
         if self._op is None:
             raise NotImplementedError(
@@ -348,6 +355,13 @@ class Optimizer(AutoTrackable):
             op = graph._last_operation()
         self._updates.append(op)
         return op
+
+    def _note(self, result):
+        """What a subclass's update gave, if it is an operation that is not noted yet."""
+        if result is not None and in_plain_graph():
+            op = getattr(result, "op", result)
+            if not any(op is known for known in self._updates):
+                self._updates.append(op)
 
     def _update(self, op, variable, **arguments):
         """An update op; variables among the arguments go by handle or reference."""
@@ -403,8 +417,8 @@ class Optimizer(AutoTrackable):
                 attach_new(node_of(self), name, found)
         return found
 
-    def _plain_variable(self, name):
-        return self._plain[name, stack.outside_functions()]
+    def _plain_variable(self, name, graph=None):
+        return self._plain.get((name, graph or stack.outside_functions()))
 
     def get_slot(self, var, name):
         """The slot of a variable, or None."""

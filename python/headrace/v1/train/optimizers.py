@@ -49,11 +49,11 @@ class GradientDescentOptimizer(Optimizer):
 
     __init__ = takes("learning_rate, use_locking=False, name='GradientDescent'")
 
-    def _apply_dense(self, gradient, variable):
+    def _change(self, gradient, variable):
         rate = self._number("_learning_rate", variable)
         self._update("ApplyGradientDescent", variable, alpha=rate, delta=gradient)
 
-    def _apply_sparse(self, values, rows, variable):
+    def _change_rows(self, values, rows, variable):
         rate = self._number("_learning_rate", variable)
         _add_rows(self, variable, rows, -values * rate)
 
@@ -118,7 +118,7 @@ class AdamOptimizer(Optimizer):
             for p in self._get_beta_accumulators()
         ]
 
-    def _apply_sparse(self, values, rows, variable):
+    def _change_rows(self, values, rows, variable):
         beta1, beta2 = (self._number(b, variable) for b in ("_beta1", "_beta2"))
         p1, p2 = self._powers(variable)
         rate = self._number("_lr", variable) * tf.sqrt(1 - p2) / (1 - p1)
@@ -140,7 +140,7 @@ class AdamOptimizer(Optimizer):
     def _assign(self, variable, value):
         return self._done(variable.assign(value, read_value=False))
 
-    def _finish(self):
+    def _after_updates(self):
         for power, beta in zip(self._get_beta_accumulators(), ("_beta1", "_beta2")):
             with beside(power):
                 self._assign(power, power.value() * self._number(beta, power))

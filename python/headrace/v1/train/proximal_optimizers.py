@@ -25,7 +25,7 @@ class ProximalGradientDescentOptimizer(Optimizer):
         "name='ProximalGradientDescent'"
     )
 
-    def _apply_dense(self, gradient, variable):
+    def _change(self, gradient, variable):
         arguments = self._arguments(variable)
         self._update(f"Apply{self._op}", variable, delta=gradient, **arguments)
 
