@@ -361,11 +361,13 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         if _headrace.is_eager():
             return self._alias(_UnreadVariable) if read_value else None
         graph = stack.current()
-        if graph.keeps_effects:
-            return self._read() if read_value else None
         op = graph._last_operation()  # to be waited for
         if not read_value:
             return op
+        if graph.keeps_effects:  # what reads later is ordered by itself
+            made = self._alias(_UnreadVariable)
+            made._assigned_by = op
+            return made
         with graph.control_dependencies([op]):
             return self._read()
 
@@ -693,9 +695,15 @@ class ResourceVariable(Variable):
 class _UnreadVariable(ResourceVariable):
     """A variable as its assignments return it: reading gives the value now."""
 
+    _assigned_by = None  # the operation, in graphs
+
     @property
     def name(self):
-        return "UnreadVariable"
+        return self._assigned_by.name if self._assigned_by else "UnreadVariable"
+
+    @property
+    def op(self):
+        return self._assigned_by
 
     _shared_name = read_only("_parent._shared_name")
     _constraint = read_only("_parent._constraint")
