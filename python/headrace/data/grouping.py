@@ -2,7 +2,6 @@
 
 import numpy as np
 
-
 from headrace._load import raw
 from headrace.data.dataset import DatasetSpec, as_bool, as_int, made, made_of, method
 from headrace.data.functions import DatasetFunction, flat

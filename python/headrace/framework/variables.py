@@ -378,16 +378,12 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         Returns the variable, or nothing with read_value=False.
         """
         self._change(self._assign, "AssignVariableOp", value, name)
-        if read_value and _headrace.is_eager():
-            return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     def assign_add(self, delta, use_locking=None, name=None, read_value=True):
         """Adds to the value; `delta` has its shape and dtype.
         Returns as assign() does."""
         self._change(self._assign_add, "AssignAddVariableOp", delta, name)
-        if read_value and _headrace.is_eager():
-            return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     def assign_sub(self, delta, use_locking=None, name=None, read_value=True):
@@ -395,8 +391,6 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         does.
         """
         self._change(self._assign_sub, "AssignSubVariableOp", delta, name)
-        if read_value and _headrace.is_eager():
-            return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     @staticmethod
@@ -701,9 +695,7 @@ class _UnreadVariable(ResourceVariable):
     def name(self):
         return self._assigned_by.name if self._assigned_by else "UnreadVariable"
 
-    @property
-    def op(self):
-        return self._assigned_by
+    op = read_only("_assigned_by")
 
     _shared_name = read_only("_parent._shared_name")
     _constraint = read_only("_parent._constraint")

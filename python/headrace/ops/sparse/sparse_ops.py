@@ -5,7 +5,7 @@ import builtins
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes, execution, tensor_shape
+from headrace.framework import conversion, dtypes, execution
 from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import composite
 from headrace.framework.sparse_tensor import (  # noqa: F401
