@@ -35,6 +35,11 @@ class TimeDistributed(Wrapper):
     def build(self, input_shape):
         """Builds the inner layer for one step: the inputs' shape without the time."""
         sizes = tf.TensorShape(input_shape).as_list()
+        if len(sizes) < 3:
+            raise ValueError(
+                "`TimeDistributed` Layer should be passed an `input_shape ` with at "
+                f"least 3 dimensions, received: {tuple(sizes)}"
+            )
         if not self.layer.built:
             self.layer.build(tf.TensorShape([sizes[0], *sizes[2:]]))
             self.layer.built = True
