@@ -201,3 +201,22 @@ def test_a_call_that_takes_all_is_told_of_training():
     layer(tf.ones([1]))
     layer(tf.ones([1]), training=True)
     assert seen == [{"training": None}, {"training": True}]
+
+
+def test_states_that_do_not_fit():
+    x = tf.ones([2, 3, 4])
+    for states in ([tf.ones([2, 2])], [tf.ones([2, 2]), tf.ones([2, 3])]):
+        with pytest.raises(ValueError, match=r"`cell.state_size` is \[2, 2\]"):
+            L.LSTM(2)(x, initial_state=states)
+    with pytest.raises(ValueError, match="Specify the batch size of your input tens"):
+        L.LSTM(2, stateful=True)(K.Input([3, 4]))
+
+
+def test_a_column_before_the_last_of_a_summary():
+    one = K.Input([2], name="one")
+    out = L.Add(name="a")([one, L.Dense(2, name="n" * 30)(one)])
+    lines = []
+    K.Model(one, out).summary(100, print_fn=lines.append, show_trainable=True)
+    # Two spaces are left before the next column.
+    cut = [line for line in lines if "'nnn" in line]
+    assert cut and all(line[98:100] == "  " for line in cut)
