@@ -220,3 +220,10 @@ def test_a_column_before_the_last_of_a_summary():
     # Two spaces are left before the next column.
     cut = [line for line in lines if "'nnn" in line]
     assert cut and all(line[98:100] == "  " for line in cut)
+
+
+def test_metrics_of_other_sizes():
+    with pytest.raises(ValueError, match=r"Shapes \(2,\) and \(1,\) are incompatible"):
+        K.metrics.Accuracy()([1, 2], [1])
+    with pytest.raises(ValueError, match=r"in \[0, 1\]. Received: \[2.0\]"):
+        K.metrics.Precision(2.0)
