@@ -1,5 +1,7 @@
 """tf.keras.losses: functions of y_true and y_pred, and classes that reduce them."""
 
+import functools
+
 from headrace import _api as tf
 from headrace.autograph.calls import in_graph
 from headrace.context import strategies
@@ -56,8 +58,23 @@ def fit_weight(weight, values):
     return weight
 
 
+def _flat_weighted(values, sample_weight):
+    """Ragged values times their weights, and the same without rows."""
+    if sample_weight is not None:
+        weight = tf.cast(sample_weight, values.dtype)
+        while weight.shape.rank < values.shape.rank:
+            weight = tf.expand_dims(weight, -1)
+        values = values * weight
+    return values, values.flat_values
+
+
 def reduce_weighted(values, sample_weight, reduction):
     """The values times their weights, reduced."""
+    if isinstance(values, tf.RaggedTensor):
+        values, flat = _flat_weighted(values, sample_weight)
+        if reduction == Reduction.NONE:
+            return values
+        values, sample_weight = flat, None
     if sample_weight is not None:
         weight = tf.cast(tf.convert_to_tensor(sample_weight), values.dtype)
         weight = fit_weight(weight, values)
@@ -120,7 +137,9 @@ class Loss:
             mask = counted if mask is None else tf.logical_and(mask, counted)
         if mask is not None:
             sample_weight = _valid_weight(mask, values, sample_weight, reduction)
-        return reduce_weighted(tf.convert_to_tensor(values), sample_weight, reduction)
+        if not isinstance(values, tf.RaggedTensor):
+            values = tf.convert_to_tensor(values)
+        return reduce_weighted(values, sample_weight, reduction)
 
     _in_compile = False  # fit and evaluate know how many replicas there are
 
@@ -161,6 +180,8 @@ class LossFunctionWrapper(Loss):
         A last axis of size 1 that one of the two lacks is taken off, unless the
         function is a sparse one.
         """
+        if any(isinstance(y, tf.RaggedTensor) for y in (y_true, y_pred)):
+            return self.fn(y_true, y_pred, **self._fn_kwargs)
         y_pred = tf.convert_to_tensor(y_pred)
         y_true = tf.convert_to_tensor(y_true)
         if self.fn not in _SPARSE:
@@ -179,7 +200,51 @@ class LossFunctionWrapper(Loss):
         return config
 
 
+def without_rows(*values):
+    """Ragged tensors among the values as their flat values; InvalidArgumentError where
+    they have other rows."""
+    ragged = [v for v in values if isinstance(v, tf.RaggedTensor)]
+    for one, other in zip(ragged, ragged[1:]):
+        _check_rows(one, other)
+    return tuple(v.flat_values if isinstance(v, tf.RaggedTensor) else v for v in values)
+
+
+def _check_rows(one, other):
+    tf.debugging.assert_equal(
+        one.row_splits, other.row_splits, "Inputs must have identical ragged splits"
+    )
+
+
 # --- functions ---
+
+
+def _takes_rows(function):
+    """Lets a loss take ragged tensors: the last axis is reduced, row by row where it is
+    the ragged one. InvalidArgumentError for rows that differ; one ragged tensor beside a
+    dense one is padded."""
+
+    @functools.wraps(function)
+    def loss(y_true, y_pred, *args, **kwargs):
+        ragged = [isinstance(y, tf.RaggedTensor) for y in (y_true, y_pred)]
+        if not any(ragged):
+            return function(y_true, y_pred, *args, **kwargs)
+        if not all(ragged):
+            y_true, y_pred = (
+                y.to_tensor() if is_ragged else y
+                for y, is_ragged in zip((y_true, y_pred), ragged)
+            )
+            return function(y_true, y_pred, *args, **kwargs)
+        _check_rows(y_true, y_pred)
+        if y_pred.ragged_rank > 1 or y_pred.flat_values.shape.rank > 1:
+            within = loss(y_true.values, y_pred.values, *args, **kwargs)
+            return y_pred.with_values(within)
+        return tf.map_fn(
+            lambda rows: function(*rows, *args, **kwargs),
+            (y_true, y_pred),
+            fn_output_signature=y_pred.dtype,
+        )
+
+    return loss
 
 
 def _smooth_pair(y_true, y_pred, smoothing, classes=None):
@@ -212,18 +277,21 @@ def _mean(x):
     return tf.reduce_mean(x, axis=-1)
 
 
+@_takes_rows
 def mean_squared_error(y_true, y_pred):
     """The mean over the last axis of (y_pred - y_true)^2: [..., d] gives [...]."""
     y_true, y_pred = pair(y_true, y_pred)
     return _mean(tf.math.squared_difference(y_pred, y_true))
 
 
+@_takes_rows
 def mean_absolute_error(y_true, y_pred):
     """The mean over the last axis of |y_pred - y_true|: [..., d] gives [...]."""
     y_true, y_pred = pair(y_true, y_pred)
     return _mean(tf.abs(y_pred - y_true))
 
 
+@_takes_rows
 def mean_absolute_percentage_error(y_true, y_pred):
     """100 times the mean over the last axis of the error's part of |y_true|."""
     y_true, y_pred = pair(y_true, y_pred)
@@ -231,6 +299,7 @@ def mean_absolute_percentage_error(y_true, y_pred):
     return 100.0 * _mean(tf.abs((y_true - y_pred) / scale))
 
 
+@_takes_rows
 def mean_squared_logarithmic_error(y_true, y_pred):
     """The mean over the last axis of (log(y_pred + 1) - log(y_true + 1))^2."""
     y_true, y_pred = pair(y_true, y_pred)
@@ -265,6 +334,7 @@ def categorical_hinge(y_true, y_pred):
     return tf.maximum(wrong - right + 1.0, 0.0)
 
 
+@_takes_rows
 def huber(y_true, y_pred, delta=1.0):
     """The last axis' mean: squares of errors up to `delta`, lines beyond."""
     y_true, y_pred = pair(y_true, y_pred)
@@ -310,6 +380,7 @@ def _logits(y_pred, from_logits):
     return (y_pred, False) if logits is None else (logits, True)
 
 
+@_takes_rows
 def binary_crossentropy(
     y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1
 ):
@@ -323,6 +394,7 @@ def binary_crossentropy(
     return tf.reduce_mean(values, axis=axis)
 
 
+@_takes_rows
 def binary_focal_crossentropy(
     y_true,
     y_pred,
@@ -344,6 +416,7 @@ def binary_focal_crossentropy(
     return tf.reduce_mean(values, axis=axis)
 
 
+@_takes_rows
 def categorical_crossentropy(
     y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1
 ):
@@ -359,6 +432,7 @@ def categorical_crossentropy(
     return -tf.reduce_sum(y_true * tf.math.log(_inside(x)), axis)
 
 
+@_takes_rows
 def categorical_focal_crossentropy(
     y_true,
     y_pred,
@@ -377,6 +451,7 @@ def categorical_focal_crossentropy(
     return tf.reduce_sum(-factor * y_true * tf.math.log(x), axis)
 
 
+@_takes_rows
 def sparse_categorical_crossentropy(
     y_true, y_pred, from_logits=False, axis=-1, ignore_class=None
 ):

@@ -81,8 +81,9 @@ def _with_mask(y_pred, sample_weight):
 
 def _fitted(target, output, weight):
     """Target and weight with the output's kind of dtype and rank."""
-    target = tf.convert_to_tensor(target)
-    flat = output.shape.rank == 2
+    if not isinstance(target, tf.RaggedTensor):
+        target = tf.convert_to_tensor(target)
+    flat = output.shape.rank == 2 and not isinstance(output, tf.RaggedTensor)
     if flat and target.shape.rank == 1:
         target = tf.expand_dims(target, -1)
     same_kind = target.dtype.is_floating == output.dtype.is_floating

@@ -27,6 +27,7 @@ class Reduce(Metric):
         of two axes or more, such as a mask's. ValueError where their rank is larger
         otherwise.
         """
+        values, sample_weight = losses.without_rows(values, sample_weight)
         values = tf.cast(values, self._dtype)
         if sample_weight is None:
             self._add(tf.reduce_sum(values), values)
@@ -97,6 +98,9 @@ class MeanMetricWrapper(Mean):
         """Adds the function's values; without weights the mask of y_pred takes their
         place.
         """
+        y_true, y_pred, sample_weight = losses.without_rows(
+            y_true, y_pred, sample_weight
+        )
         y_pred = self._in_dtype(y_pred)
         y_true = self._in_dtype(y_true)
         if self._squeezes and self._fn not in losses._SPARSE:
