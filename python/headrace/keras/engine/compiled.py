@@ -98,6 +98,12 @@ def _fitted(target, output, weight):
     return target, weight
 
 
+def _batch_of(target):
+    if isinstance(target, tf.RaggedTensor):
+        return target.nrows()
+    return tf.shape(target)[0] if target.shape.rank else 1
+
+
 class Losses:
     """The total loss of all outputs, and running means for the logs."""
 
@@ -152,7 +158,7 @@ class Losses:
             target, weight = _fitted(targets[i], outputs[i], weights[i])
             value = function(target, outputs[i], _with_mask(outputs[i], weight))
             if batch is None:
-                batch = tf.shape(target)[0] if target.shape.rank else 1
+                batch = _batch_of(target)
             if self._parts:
                 self._parts[i].update_state(value, sample_weight=batch)
             scale = self._scales[i]

@@ -3,7 +3,7 @@
 from headrace import _api as tf
 from headrace.autograph.calls import in_graph
 from headrace.keras import loss as losses
-from headrace.keras import serialization
+from headrace.keras import ragged_losses, serialization
 from headrace.keras.classes import takes
 from headrace.keras.metric.base import Metric
 
@@ -27,7 +27,6 @@ class Reduce(Metric):
         of two axes or more, such as a mask's. ValueError where their rank is larger
         otherwise.
         """
-        values, sample_weight = losses.without_rows(values, sample_weight)
         values = tf.cast(values, self._dtype)
         if sample_weight is None:
             self._add(tf.reduce_sum(values), values)
@@ -96,11 +95,11 @@ class MeanMetricWrapper(Mean):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         """Adds the function's values; without weights the mask of y_pred takes their
-        place.
+        place. Of ragged ones, whose weights are ragged too, each value counts alike.
         """
-        y_true, y_pred, sample_weight = losses.without_rows(
-            y_true, y_pred, sample_weight
-        )
+        given = (y_true, y_pred, sample_weight)
+        if ragged_losses.is_ragged(*given):
+            y_true, y_pred, sample_weight = ragged_losses.flat_values(*given)
         y_pred = self._in_dtype(y_pred)
         y_true = self._in_dtype(y_true)
         if self._squeezes and self._fn not in losses._SPARSE:
