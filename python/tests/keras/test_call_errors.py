@@ -227,3 +227,8 @@ def test_metrics_of_other_sizes():
         K.metrics.Accuracy()([1, 2], [1])
     with pytest.raises(ValueError, match=r"in \[0, 1\]. Received: \[2.0\]"):
         K.metrics.Precision(2.0)
+
+
+def test_the_place_of_an_index_that_is_no_row():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0,1\] = 5 is"):
+        L.Embedding(3, 2)(tf.constant([[1, 5]]))
