@@ -55,7 +55,9 @@ class Worker {
     return collectives_;
   }
 
-  Status CreateSession(const tensorflow::CreateWorkerSessionRequest& request);
+  // `resources`, which outlive it: of a session whose state is this process'.
+  Status CreateSession(const tensorflow::CreateWorkerSessionRequest& request,
+                       ResourceManager* resources = nullptr);
   // Its cluster is another one from now on.
   Status UpdateSession(const std::string& handle,
                        const tensorflow::ServerDef& def);
