@@ -232,7 +232,9 @@ def test_names_in_texts_of_traced_checks():
     debugging = tf.debugging
 
     def text_of(check):
-        with pytest.raises((ValueError, TypeError, tf.errors.InvalidArgumentError)) as e:
+        with pytest.raises(
+            (ValueError, TypeError, tf.errors.InvalidArgumentError)
+        ) as e:
             tf.function(lambda v: (check(v), v)[1])(tf.constant([0.5, 2.0]))
         return str(e.value)
 

@@ -122,7 +122,9 @@ class ArraySource:
             batch_size = math.ceil(self._size / steps) if steps else _DEFAULT_BATCH
         self._batch_size = int(batch_size)
         if self._batch_size < 1:
-            raise ValueError(f"Expected batch_size to be positive. Received is {batch_size}.")
+            raise ValueError(
+                f"Expected batch_size to be positive. Received is {batch_size}."
+            )
         whole = -(-self._size // self._batch_size)
         self.steps = whole if steps is None else steps
         self._whole = whole
