@@ -116,9 +116,6 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
 
 def _results(body, outputs, scope):
     if not outputs:
-        graph = stack.current()
-        if body.value is None:
-            return graph._last_operation()
         return body.value
     return bodies.like(body.value, bodies.identities(outputs, scope))
 

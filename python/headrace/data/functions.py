@@ -5,6 +5,7 @@ from headrace.autograph import calls, status
 from headrace.context import stack
 from headrace.context.properties import read_only
 from headrace.elements import structure
+from headrace.framework.dtypes import DType
 from headrace.framework.type_spec import TensorSpec
 from headrace.function import polymorphic, py_functions
 
@@ -58,8 +59,7 @@ class DatasetFunction:
             result = self._func(*values)
             if isinstance(result, list):  # as many parts, not one stacked tensor
                 result = tuple(result)
-            _check_result(result, self._transformation)
-            result = structure.normalize(result)
+            result = _normalized(result, self._transformation)
             self.output = structure.spec_of(result)
             return structure.to_tensors(self.output, result)
 
@@ -100,14 +100,19 @@ def enable_debug_mode():
     debug.on = True
 
 
-def _check_result(result, transformation):
-    """TypeError for a class, which is no value."""
-    for leaf in structure.nest.flatten(result):
-        if isinstance(leaf, type):
-            raise TypeError(
-                "Unsupported return value from function passed to "
-                f"Dataset.{transformation}(): {leaf}."
-            )
+def _normalized(result, transformation):
+    """What a function gave, as tensors; TypeError for what is no value: types, too."""
+    cause = None
+    try:
+        leaves = structure.nest.flatten(result)
+        if not any(isinstance(leaf, (type, DType)) for leaf in leaves):
+            return structure.normalize(result)
+    except (TypeError, ValueError) as e:
+        cause = e
+    shown = "reduce" if transformation == "reduce" else f"Dataset.{transformation}"
+    raise TypeError(
+        f"Unsupported return value from function passed to {shown}(): {result}."
+    ) from cause
 
 
 def _is_args(value):

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-
 from headrace._load import raw
 from headrace.data.dataset import DatasetSpec, as_bool, as_int, made, made_of, method
 from headrace.data.functions import DatasetFunction, flat
@@ -10,7 +9,7 @@ from headrace.data.padding import shape_vector
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
-from headrace.ops import check_ops
+from headrace.ops import check_ops, math_ops
 from headrace.ragged import variants
 from headrace.ragged.ragged_tensor import RaggedTensor
 from headrace.ragged.spec import RaggedTensorSpec
@@ -133,21 +132,19 @@ def sparse_batch(self, batch_size, row_shape, name=None):
     return made_of("DenseToSparseBatchDataset", self, spec, class_name=name, **how)
 
 
-def _key(f):
-    """Wraps a function so that it returns an int64 scalar."""
+def _number(f, name):
+    """Wraps a function, an argument of that name, so that it returns an int64 scalar."""
 
-    def key(*args):
+    def number(*args):
         value = conversion.convert_to_tensor(f(*args))
-        if value.dtype != dtypes.int64:
-            if not value.dtype.is_integer:
-                raise ValueError(
-                    "Invalid `key_func`. `key_func` must return a single `tf.int64` "
-                    f"scalar tensor but its return type is {value.dtype}."
-                )
-            value = raw.Cast(value, DstT=dtypes.int64)
-        return value
+        if not (value.dtype.is_integer and value.shape.is_compatible_with([])):
+            raise ValueError(
+                f"Invalid `{name}`. `{name}` must return a single `tf.int64` scalar "
+                f"tensor but its return type is {TensorSpec(value.shape, value.dtype)}."
+            )
+        return math_ops.cast(value, dtypes.int64)
 
-    return key
+    return number
 
 
 @method
@@ -174,13 +171,12 @@ def group_by_window(
 
     spec = self.element_spec
     number = TensorSpec([], dtypes.int64)
-    key = DatasetFunction(_key(key_func), "group_by_window_key", [spec])
-    size = DatasetFunction(
-        _key(window_size_func), "group_by_window_size", [number], unpack=False
-    )
-    reduce_ = DatasetFunction(
-        reduce_func, "group_by_window_reduce", [number, DatasetSpec(spec)], unpack=False
-    )
+    here = "group_by_window"
+    key = DatasetFunction(_number(key_func, "key_func"), here, [spec])
+    of_key = _number(window_size_func, "window_size_func")
+    size = DatasetFunction(of_key, here, [number], unpack=False)
+    of_window = [number, DatasetSpec(spec)]
+    reduce_ = DatasetFunction(reduce_func, here, of_window, unpack=False)
     if not isinstance(reduce_.output, DatasetSpec):
         raise TypeError(
             "Invalid `reduce_func`. `reduce_func` must return a single `tf.data."

@@ -304,6 +304,8 @@ class StateFunction:
 
     def __init__(self, func, name, source, initial_state, split):
         self._is_reduce = name == "reduce"
+        texts = ("", " but ") if self._is_reduce else ("Invalid `scan_func`. ", ", ")
+        self._prefix, self._joint = texts
         self.initial = structure.normalize(initial_state)
         self.spec = structure.spec_of(self.initial)
         while True:
@@ -331,8 +333,8 @@ class StateFunction:
             alike = mine == theirs or a.most_specific_common_supertype([b])
             if type(a) is not type(b) or not alike:
                 raise TypeError(
-                    "The element types for the new state must match the initial state. "
-                    f"Expected {mine!s} but got {theirs!s}."
+                    f"{self._prefix}The element types for the new state must match the "
+                    f"initial state. Expected {mine!s}{self._joint}got {theirs!s}."
                 )
 
     def tensors(self):

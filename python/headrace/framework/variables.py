@@ -361,11 +361,13 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         if _headrace.is_eager():
             return self._alias(_UnreadVariable) if read_value else None
         graph = stack.current()
-        if graph.keeps_effects:
-            return self._read() if read_value else None
         op = graph._last_operation()  # to be waited for
         if not read_value:
             return op
+        if graph.keeps_effects:  # what reads later is ordered by itself
+            made = self._alias(_UnreadVariable)
+            made._assigned_by = op
+            return made
         with graph.control_dependencies([op]):
             return self._read()
 
@@ -376,16 +378,12 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         Returns the variable, or nothing with read_value=False.
         """
         self._change(self._assign, "AssignVariableOp", value, name)
-        if read_value and _headrace.is_eager():
-            return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     def assign_add(self, delta, use_locking=None, name=None, read_value=True):
         """Adds to the value; `delta` has its shape and dtype.
         Returns as assign() does."""
         self._change(self._assign_add, "AssignAddVariableOp", delta, name)
-        if read_value and _headrace.is_eager():
-            return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     def assign_sub(self, delta, use_locking=None, name=None, read_value=True):
@@ -393,8 +391,6 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         does.
         """
         self._change(self._assign_sub, "AssignSubVariableOp", delta, name)
-        if read_value and _headrace.is_eager():
-            return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     @staticmethod
@@ -693,9 +689,13 @@ class ResourceVariable(Variable):
 class _UnreadVariable(ResourceVariable):
     """A variable as its assignments return it: reading gives the value now."""
 
+    _assigned_by = None  # the operation, in graphs
+
     @property
     def name(self):
-        return "UnreadVariable"
+        return self._assigned_by.name if self._assigned_by else "UnreadVariable"
+
+    op = read_only("_assigned_by")
 
     _shared_name = read_only("_parent._shared_name")
     _constraint = read_only("_parent._constraint")

@@ -61,9 +61,9 @@ def in_user_code(error, traceback):
         source = _source(filename, line, name == "None")
         lines.append(f"        {source}")
     text = f"{type(error).__name__}: {error}"
+    lines = [line.rstrip() for line in lines]
     lines += ["", *("    " + part for part in text.split("\n")), ""]
-    message = "\n".join(line if line.strip() else "" for line in lines)
-    return _with_message(error, message)
+    return _with_message(error, "\n".join(lines))
 
 
 def _with_message(error, message):

@@ -80,7 +80,8 @@ def prune(graph, feeds, fetches, name=None, input_signature=None):
     wanted = nest.map_structure(graph.as_graph_element, fetches)
     effects = [x for x in nest.flatten(wanted) if isinstance(x, Operation)]
     with graph.as_default():
-        results = func_graph.Results(wanted, fetches)
+        values = nest.map_structure(lambda x: None if x in effects else x, wanted)
+        results = func_graph.Results(values, fetches)
         tensors = list(results.tensors)
         if effects:
             with graph.control_dependencies(effects):

@@ -154,7 +154,7 @@ class Results:
         if value is None:
             return None
         if isinstance(value, Operation):
-            return None
+            self._refuse(value)
         if getattr(type(value), "_is_composite_tensor", False):
             return _Parts(value, [self._take(p) for p in value._components()])
         if nest.is_nested(value):

@@ -35,7 +35,7 @@ def sobel_edges(image):
     kernel = array_ops.transpose(
         conversion.constant([down, right], dtypes.float32), [1, 2, 0]
     )
-    channels = image.shape[-1]
+    channels = _channels(image)
     filters = array_ops.tile(array_ops.expand_dims(kernel, 2), [1, 1, channels, 1])
     padded = array_ops.pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
     made = convolution_ops.depthwise_conv2d(padded, filters, [1, 1, 1, 1], "VALID")
@@ -67,27 +67,46 @@ def _in_float(a, b, max_val):
     )
 
 
-def _images(a, b):
-    """Both as tensors; ValueError where one is known to have fewer dimensions than an
-    image."""
-    a, b = shapes.tensor(a), shapes.tensor(b)
-    for image in (a, b):
-        image.shape.with_rank_at_least(3)
-    return a, b
+def _check_sizes(a, b):
+    """That two images have the same sizes, and their batches fit: ValueError by what
+    is known of their shapes, an assertion where that is not all."""
+    one, other = a.shape, b.shape
+    one.with_rank_at_least(3)[-3:].assert_is_compatible_with(
+        other.with_rank_at_least(3)[-3:]
+    )
+    if None not in (one.rank, other.rank):
+        for m, n in zip(one.as_list()[-4::-1], other.as_list()[-4::-1]):
+            if None not in (m, n) and 1 not in (m, n) and m != n:
+                raise ValueError(f"Two images are not compatible: {one} and {other}")
+    if not (one.is_fully_defined() and other.is_fully_defined()):
+        both = [array_ops.shape(a), array_ops.shape(b)]
+        fit = elementwise_ops.greater_equal(array_ops.size(both[0]), 3)
+        check_ops.Assert(fit, both, 10)
+        fit = math_ops.equal(both[0][-3:], both[1][-3:])
+        check_ops.Assert(reduction_ops.reduce_all(fit), both, 10)
 
 
-def _same_shapes(a, b):
-    check_ops.assert_equal(array_ops.shape(a)[-3:], array_ops.shape(b)[-3:])
+def _check_window(image, size):
+    """That a window lies within the image."""
+    shape = array_ops.shape(image)
+    fits = elementwise_ops.greater_equal(shape[-3:-1], size)
+    check_ops.Assert(reduction_ops.reduce_all(fits), [shape, size], 8)
+
+
+def _channels(image):
+    """How many channels an image has: a number where that is static."""
+    size = image.shape[-1]
+    return array_ops.shape(image)[-1] if size is None else size
 
 
 def psnr(a, b, max_val, name=None):
     """The peak of the signal over the noise between two images, in decibels."""
     with name_scopes.name_scope(name or "PSNR"):
         a, b, max_val = _in_float(a, b, max_val)
-        _same_shapes(a, b)
         error = reduction_ops.reduce_mean(
             elementwise_ops.squared_difference(a, b), [-3, -2, -1]
         )
+        _check_sizes(a, b)
         ten = elementwise_ops.log(10.0)
         return 20 * elementwise_ops.log(max_val) / ten - 10 / ten * elementwise_ops.log(
             error
@@ -114,7 +133,7 @@ def _of_batch(function, images):
 
 def _ssim_parts(x, y, max_val, window, k1, k2):
     """(similarity, its part of contrast and structure), a value a channel."""
-    channels = x.shape[-1]
+    channels = _channels(x)
     filters = array_ops.tile(window, [1, 1, channels, 1])
 
     def window_means(rows):
@@ -148,8 +167,10 @@ def ssim(
 ):
     """The structural similarity of images."""
     with name_scopes.name_scope("SSIM"):
-        img1, img2, max_val = _in_float(*_images(img1, img2), max_val)
-        _same_shapes(img1, img2)
+        img1, img2 = shapes.tensor(img1), shapes.tensor(img2)
+        _check_sizes(img1, img2)
+        img1, img2, max_val = _in_float(img1, img2, max_val)
+        _check_window(img1, filter_size)
         window = _gauss(filter_size, filter_sigma)
         similar, _ = _ssim_parts(img1, img2, max_val, window, k1, k2)
         axes = [-1] if return_index_map else [-3, -2, -1]
@@ -180,13 +201,15 @@ def ssim_multiscale(
 ):
     """The structural similarity over several scales."""
     with name_scopes.name_scope("MS-SSIM"):
-        img1, img2, max_val = _in_float(*_images(img1, img2), max_val)
-        _same_shapes(img1, img2)
+        img1, img2 = shapes.tensor(img1), shapes.tensor(img2)
+        _check_sizes(img1, img2)
+        img1, img2, max_val = _in_float(img1, img2, max_val)
         window = _gauss(filter_size, filter_sigma)
         parts = []
         for scale in range(len(power_factors)):
             if scale > 0:
                 img1, img2 = (_of_batch(_halved, image) for image in (img1, img2))
+            _check_window(img1, filter_size)
             both = _ssim_parts(img1, img2, max_val, window, k1, k2)
             last = scale == len(power_factors) - 1
             parts.append(

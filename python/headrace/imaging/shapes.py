@@ -23,9 +23,12 @@ def boxed(image):
 
 def not_empty(image):
     """The image; ValueError where an image is known to hold nothing, or to be no
-    image."""
+    image, an assertion where its rank is not known."""
     shape = image.shape
     if shape.rank is None:
+        check_ops.assert_greater_equal(
+            array_ops.rank(image), 3, "'image' must be at least three-dimensional."
+        )
         return image
     if shape.rank < 3:
         raise ValueError(f"'image' (shape {shape}) must be at least three-dimensional.")

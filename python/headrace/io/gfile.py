@@ -5,6 +5,7 @@ import errno
 import functools
 import inspect
 import os
+import re
 
 from headrace.context import errors
 from headrace.context.properties import read_only
@@ -263,13 +264,21 @@ def rename(src, dst, overwrite=False):
 
 
 def glob(pattern):
-    """The paths that fit a pattern, or one of several, in order."""
+    """The paths that fit a pattern, or one of several, in order. Where a pattern begins
+    in the working folder they begin with "./"."""
     single = isinstance(pattern, (str, bytes, os.PathLike))
     return [
-        _named_alike(p, path)
+        _named_alike(p, _here(p) + path)
         for p in ([pattern] if single else pattern)
         for path in sorted(_files(p).glob(_path(p)))
     ]
+
+
+def _here(pattern):
+    """What stands before the paths that a pattern finds."""
+    text = os.fsdecode(os.fspath(pattern))
+    plain = re.split(r"[*?[\\]", text, maxsplit=1)[0]
+    return "" if plain == text or "/" in plain else "./"
 
 
 def walk(top, topdown=True, onerror=None):

@@ -155,15 +155,7 @@ class _Found:
 
     def features(self):
         out = {}
-        kinds = (
-            VarLenFeature,
-            (FixedLenFeature, FixedLenSequenceFeature),
-            SparseFeature,
-        )
-        for key, feature in sorted(
-            self.request.features.items(),
-            key=lambda item: ([not isinstance(item[1], k) for k in kinds], item[0]),
-        ):
+        for key, feature in sorted(self.request.features.items(), key=self._place):
             if isinstance(feature, VarLenFeature):
                 out[key] = self.sparse[key]
             elif isinstance(feature, SparseFeature):
@@ -177,6 +169,19 @@ class _Found:
             else:
                 out[key] = self.dense[key]
         return out
+
+    def _place(self, item):
+        """Where the result has a feature: what the op gives first, then what is put
+        together of that; within these by name."""
+        key, feature = item
+        fixed = (FixedLenFeature, FixedLenSequenceFeature)
+        groups = (
+            isinstance(feature, VarLenFeature),
+            isinstance(feature, fixed),
+            isinstance(feature, RaggedFeature) and key in self.request.ragged,
+            True,
+        )
+        return groups.index(True), key
 
     def _sparse_of(self, feature):
         keys, sizes = feature.index_key, feature.size

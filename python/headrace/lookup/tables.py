@@ -67,6 +67,26 @@ class KeyValueTensorInitializer(TableInitializerBase):
         )
 
 
+def _check_column(name, index, dtype):
+    """ValueError where a column, or what stands for a line, cannot be of that dtype."""
+    if index < -2:
+        raise ValueError(f"`{name}_index` should be >= -2, received: {index}.")
+    dtype = dtypes.as_dtype(dtype)
+    if index == TextFileIndex.LINE_NUMBER and dtype != dtypes.int64:
+        joint = "if" if name == "key" else "for"
+        of = " is" if name == "key" else ""
+        raise ValueError(
+            f"`{name}_dtype` must be int64 {joint} `{name}_index`{of} {index}, "
+            f"received: {dtype}"
+        )
+    is_text = dtype.is_integer or dtype == dtypes.string
+    if index == TextFileIndex.WHOLE_LINE and not is_text:
+        raise ValueError(
+            f"`{name}_dtype` should be either integer or string for `{name}_index` "
+            f"{index}, received: {dtype}"
+        )
+
+
 class TextFileInitializer(TableInitializerBase):
     """Contents from the lines of a file."""
 
@@ -84,7 +104,13 @@ class TextFileInitializer(TableInitializerBase):
     ):
         super().__init__(key_dtype, value_dtype)
         if not isinstance(filename, _headrace.Tensor) and not filename:
-            raise ValueError("`filename` argument required for tf.lookup tables.")
+            raise ValueError(
+                "`filename` argument required for tf.lookup.TextFileInitializer"
+            )
+        _check_column("key", key_index, key_dtype)
+        _check_column("value", value_index, value_dtype)
+        if vocab_size is not None and vocab_size <= 0:
+            raise ValueError(f"`vocab_size` should be > 0, received: {vocab_size}")
         if isinstance(filename, str) and _headrace.is_eager():
             filename = Asset(filename)
         self._filename = filename

@@ -18,8 +18,8 @@ from headrace.ops import (
 from headrace.ops.faces import add_faces
 
 
-def _tensor(x, hint=None):
-    return conversion.convert_to_tensor(x, dtype_hint=hint)
+def _tensor(x, hint=None, name=None):
+    return conversion.convert_to_tensor(x, dtype_hint=hint, name=name)
 
 
 def _summary(value, summarize):
@@ -90,8 +90,8 @@ def _refuse_statically(message, condition, parts):
 def _binary(symbol, op_name, module, compare):
     def check(x, y, message=None, summarize=None, name=None):
         same = x is y
-        x = _tensor(x, getattr(y, "dtype", None))
-        y = _tensor(y, x.dtype)
+        x = _tensor(x, getattr(y, "dtype", None), "x")
+        y = _tensor(y, x.dtype, "y")
         if not _headrace.is_eager():
             if same and symbol == "==":
                 return execution.no_op()
@@ -165,7 +165,7 @@ assert_none_equal = signatures.twin(
 
 def _unary(symbol, op_name, module, compare):
     def check(x, message=None, summarize=None, name=None):
-        x = _tensor(x)
+        x = _tensor(x, name="x")
         zero = conversion.to_tensor(0, x.dtype)
         text = _prefix(message)
         says = f"x {symbol} 0"
@@ -208,20 +208,23 @@ assert_non_negative = _unary(
 assert_non_positive = _unary("<=", "assert_non_positive", elementwise_ops, "less_equal")
 
 
+@composite("assert_near")
 def assert_near_with_data(
     x, y, rtol=None, atol=None, message=None, summarize=None, name=None, data=None
 ):
     """Asserts |x - y| <= atol + rtol * |y|."""
-    x = _tensor(x, getattr(y, "dtype", None))
-    y = _tensor(y, x.dtype)
+    x = _tensor(x, getattr(y, "dtype", None), "x")
+    y = _tensor(y, x.dtype, "y")
     real = x.dtype.real_dtype
     default = (
         10 * float(np.finfo(real.as_numpy_dtype).eps)
         if real != dtypes.bfloat16
         else 10 * 2.0**-7
     )
-    rtol = conversion.to_tensor(default if rtol is None else rtol, real)
-    atol = conversion.to_tensor(default if atol is None else atol, real)
+    rtol, atol = (
+        conversion.convert_to_tensor(default if value is None else value, real, name=n)
+        for value, n in ((rtol, "rtol"), (atol, "atol"))
+    )
     condition = reduction_ops.reduce_all(
         elementwise_ops.abs(x - y) <= atol + rtol * elementwise_ops.abs(y)
     )
@@ -233,7 +236,7 @@ def assert_near_with_data(
         f"y ({_describe(y)}) = ",
         y,
     ]
-    return Assert(condition, data, summarize, name)
+    return Assert(condition, data, summarize)
 
 
 assert_near = signatures.twin(
@@ -274,19 +277,20 @@ def assert_type(tensor, tf_type, message=None, name=None):
         )
 
 
+@composite("assert_integer")
 def assert_integer(x, message=None, name=None):
     """Asserts that x is of an integer type."""
-    x = _tensor(x)
+    x = _tensor(x, name="x")
     if not x.dtype.is_integer:
         raise TypeError(
             f'{_prefix(message)}Expected "x" to be integer type.  Found: '
-            f"{_subject(x)} of dtype {x.dtype!r}"
+            f"{_subject(x)} of dtype {x.dtype}"
         )
 
 
 def assert_scalar(tensor, message=None, name=None):
     """Asserts that the tensor is a scalar."""
-    tensor = _tensor(tensor)
+    tensor = _tensor(tensor, name=name or "assert_scalar")
     if tensor.shape.rank != 0:
         symbolic = isinstance(tensor, _headrace.SymbolicTensor)
         raise ValueError(
@@ -356,7 +360,8 @@ check_pinned CheckPinned(tensor, name=None)
 
 def assert_all_finite(x, message, name=None):
     """The tensor, after a check that no element is NaN or infinite."""
-    return check_numerics(x, message)
+    with graph_scope(name, "VerifyFinite"):
+        return check_numerics(_tensor(x, name="x"), message)
 
 
 def _flat_numbers(x):

@@ -47,8 +47,9 @@ def _label(x):
 def _check_rank(x, ranks, wanted, holds, message, name, data, summarize):
     """`holds(rank, ranks)` tells of a rank, an integer or a tensor, whether it is
     right; `wanted` are the words of it."""
-    x = x if isinstance(x, SparseTensor) else conversion.convert_to_tensor(x)
     with graph_scope(name, "assert_rank"):
+        if not isinstance(x, SparseTensor):
+            x = conversion.convert_to_tensor(x, name="x")
         pairs = [_checked_rank(rank) for rank in ranks]
         ranks = [rank for rank, _ in pairs]
         first = [check for _, check in pairs if check is not None]

@@ -75,7 +75,7 @@ def segment_ids_to_row_splits(segment_ids, num_segments=None, out_type=None, nam
 
 def split_strings(input, sep, maxsplit):
     """tf.strings.split: each string's pieces as a row."""
-    input = as_values(input)
+    input = as_values(input, dtypes.string)
     if is_ragged(input):
         return input.with_flat_values(split_strings(input.flat_values, sep, maxsplit))
     rank = input.shape.rank

@@ -1,6 +1,6 @@
 """tf.compat.v1.Session: runs parts of a graph."""
 
-import collections
+import collections.abc
 import contextlib
 import weakref
 
@@ -33,6 +33,11 @@ from headrace.v1.partial_runs import PartialRun
 def _flat_items(feed_dict):
     """Pairs of a feed: keys that are tuples and what is within, with their values'
     parts. ValueError where these are not as many."""
+    if not isinstance(feed_dict, collections.abc.Mapping):
+        raise TypeError(
+            "FlattenDictItems: 'dict' must be a dictionary or collection.Mapping type "
+            f"object, instead of {type(feed_dict).__name__!r}."
+        )
     flat = {}
     for key, value in feed_dict.items():
         keys, values = [key], [value]

@@ -184,9 +184,7 @@ class variable_scope:  # noqa: N801  (upstream's name)
         if self._reuse is False:
             self._reuse = None
         if not any(self._reuse is known for known in (None, True, AUTO_REUSE)):
-            raise ValueError(
-                f"The reuse parameter must be True or False or None. Got: {self._reuse}"
-            )
+            raise ValueError("The reuse parameter must be True or False or None.")
         self._changes = {option: getattr(self, f"_{option}") for option in _INHERITED}
         self._entered = []
 

@@ -81,3 +81,25 @@ def test_tables_and_queues():
     assert queue.dequeue_up_to(9).numpy().tolist() == [3]
     with pytest.raises(tf.errors.OutOfRangeError):
         queue.dequeue()
+
+
+def test_reset_shape():
+    diagonal = tf.sparse.eye(2)
+    assert tf.sparse.reset_shape(diagonal, [4, 3]).shape == [4, 3]
+    none = tf.SparseTensor(np.zeros([0, 2], np.int64), [], [3, 4])
+    assert tf.sparse.reset_shape(none).dense_shape.numpy().tolist() == [0, 0]
+    for shape, text in [([1, 2], "dimension sizes >= sp_input.shape"), ([2], "incomp")]:
+        with pytest.raises(ValueError, match=text):
+            tf.sparse.reset_shape(diagonal, shape)
+
+    @tf.function(
+        input_signature=[tf.SparseTensorSpec(None), tf.TensorSpec(None, "int64")]
+    )
+    def late(x, shape):
+        return tf.sparse.to_dense(tf.sparse.reset_shape(x, shape))
+
+    want = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    assert late(diagonal, tf.constant([2, 3], tf.int64)).numpy().tolist() == want
+    for shape in ([1, 2], [2, 2, 2]):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            late(diagonal, tf.constant(shape, tf.int64))

@@ -139,6 +139,7 @@ def _of_two():
 def test_values_of_eager_functions(wrap, function, types, want):
     call = wrap(lambda: tf.py_function(function, [], types))
     if isinstance(want, str):
+        call = call if types else wrap(lambda: [tf.py_function(function, [], [])][1:])
         with pytest.raises(tf.errors.InvalidArgumentError, match=want):
             call()
     else:

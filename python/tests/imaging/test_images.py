@@ -163,3 +163,44 @@ def test_padding_of_sizes_that_are_not_whole(sizes, target, place):
     found = tf.image.resize_with_pad(tf.ones((*sizes, 1)), *target)[..., 0].numpy()
     rows, columns = np.flatnonzero(found.any(1)), np.flatnonzero(found.any(0))
     assert (rows[0], rows[-1], columns[0], columns[-1]) == place
+
+
+@pytest.mark.parametrize("name", ["psnr", "ssim", "ssim_multiscale"])
+def test_likeness_of_sizes(name):
+    compare = getattr(tf.image, name)
+    images = _random.rand(2, 12, 12, 3).astype("f4")
+    with pytest.raises(ValueError, match=r"\(12, 12, 3\) and \(12, 12, 1\)"):
+        compare(images, images[..., :1], 1.0)
+    if name == "ssim_multiscale":  # later scales are smaller than the window
+        with pytest.raises(tf.errors.InvalidArgumentError, match="2, 6, 6, 3\n11"):
+            compare(images, images, 1.0)
+        return
+    unknown = tf.function(
+        lambda a, b: compare(a, b, 1.0), input_signature=[tf.TensorSpec(None)] * 2
+    )
+    other = images * 0.9
+    np.testing.assert_allclose(
+        unknown(images, other), compare(images, other, 1.0), rtol=1e-5
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[12 12 3\] \[12 12 1"):
+        unknown(images[0], images[0, :, :, :1])
+    if name == "ssim":
+        match = r"\[12 12\] \[12 12\]"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=match):
+            unknown(images[0, ..., 0], images[0, ..., 0])
+        with pytest.raises(ValueError, match="Two images are not compatible"):
+            compare(images, images[[0, 1, 1]], 1.0)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="2, 12, 12, 3\n15"):
+            compare(images, images, 1.0, filter_size=15)
+
+
+@pytest.mark.parametrize(
+    "call", [tf.image.flip_left_right, tf.image.per_image_standardization]
+)
+def test_images_whose_rank_is_found_late(call):
+    traced = tf.function(call, input_signature=[tf.TensorSpec(None)])
+    image = _random.rand(3, 4, 2).astype("f4")
+    np.testing.assert_allclose(traced(image), call(image), rtol=1e-5)
+    text = "'image.*' must be at least three-dimensional"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        traced(image[0])

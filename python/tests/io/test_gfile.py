@@ -28,6 +28,9 @@ def test_folders():
     assert sorted(gfile.listdir("a")) == ["b", "f"]
     assert gfile.glob("a/*") == ["a/b", "a/f"]
     assert gfile.glob(["a/f", "n*"]) == ["a/f"]
+    assert gfile.glob(["?/f", "*", "./*"]) == ["./a/f", "./a", "./a"]
+    found = tf.io.matching_files(["?/f", "a/b*", "a/f"])
+    assert found.numpy().tolist() == [b"./a/f", b"a/b", b"a/f"]
     assert list(gfile.walk("a")) == [("a", ["b"], ["f"]), ("a/b", [], [])]
     assert [row[0] for row in gfile.walk("a", topdown=False)] == ["a/b", "a"]
     assert list(gfile.walk("nothing")) == []

@@ -249,3 +249,17 @@ def test_serialized_tensors():
         io.parse_tensor(io.serialize_tensor([1.0]), tf.int32)
     with pytest.raises(tf.errors.InvalidArgumentError, match="Could not parse"):
         io.parse_tensor(b"\xff", tf.int32)
+
+
+def test_order_of_results():
+    wanted = {
+        "z": io.VarLenFeature(tf.int64),
+        "b": io.SparseFeature("z", "v", tf.float32, 9),
+        "a": io.RaggedFeature(
+            tf.float32, "s", [io.RaggedFeature.UniformRowLength(1)], tf.int64
+        ),
+        "s": io.RaggedFeature(tf.float32, row_splits_dtype=tf.int64),
+        "x": io.FixedLenFeature([], tf.int64, 0),
+    }
+    # What the op gives, kind by kind, then what is put together of that.
+    assert [*io.parse_example([EMPTY], wanted)] == ["z", "x", "s", "a", "b"]

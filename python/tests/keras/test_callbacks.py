@@ -113,7 +113,7 @@ def test_logs(tmp_path):
     history = fit(model(), watch, csv, batch_size=10, epochs=2)
     assert [b for b, _ in values] == [0, 1, 0, 1]
     assert values[-1][1] == history.history["loss"][-1]
-    assert (tmp_path / "log.csv").read_text().startswith("epoch,loss\n0,")
+    assert (tmp_path / "log.csv").read_text().startswith("epoch,loss,val_loss\n0,")
 
 
 def test_tensorboard(tmp_path):

@@ -148,3 +148,35 @@ def test_bools_of_any_bytes_are_zero_or_one():
     model = keras.Sequential([layers.Lambda(lambda x: tf.cast(x, tf.float32))])
     found = model.predict(odd, batch_size=16, verbose=0)
     np.testing.assert_array_equal(found[:, 0], [0.0] + [1.0] * 63)
+
+
+@pytest.mark.parametrize(
+    "how, text",
+    [
+        ({"epochs": 0}, "Expected epochs to be positive. Received is 0."),
+        ({"batch_size": -1}, "Expected batch_size to be positive. Received is -1."),
+        ({"steps_per_epoch": 0}, "steps_per_epoch must be positive, None or -1. Rec"),
+    ],
+)
+def test_counts_that_are_refused(how, text):
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match=text):
+        model.fit(np.ones((4, 2)), np.ones((4, 1)), **how)
+
+
+def test_no_data_at_all():
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    data = tf.data.Dataset.from_tensors((np.ones((4, 2)), np.ones((4, 1))))
+    text = "Expected input data to be non-empty"
+    for call in (
+        lambda: model.fit(data.take(0)),
+        lambda: model.predict(np.ones((0, 2))),
+        lambda: model.evaluate(data.take(0)),
+    ):
+        with pytest.raises(ValueError, match=text):
+            call()
+    assert len(model.fit(data, steps_per_epoch=-1, verbose=0).epoch) == 1
+    with pytest.raises(ValueError, match="`run_eagerly` and `jit_compile` at the same"):
+        model.compile("sgd", "mse", jit_compile=True, run_eagerly=True)

@@ -226,3 +226,34 @@ def test_quantize_speaks_of_its_older_name_once(caplog, monkeypatch):
         tf.quantization.quantize([0.0, 2.0], 0.0, 2.0, tf.quint8)
     (message,) = [r.getMessage() for r in caplog.records]
     assert message.startswith(f"From {__file__}:") and "quantize_v2" in message
+
+
+def test_names_in_texts_of_traced_checks():
+    debugging = tf.debugging
+
+    def text_of(check):
+        with pytest.raises(
+            (ValueError, TypeError, tf.errors.InvalidArgumentError)
+        ) as e:
+            tf.function(lambda v: (check(v), v)[1])(tf.constant([0.5, 2.0]))
+        return str(e.value)
+
+    assert "x (assert_less/x:0) = \n    [3]" in text_of(
+        lambda v: debugging.assert_less([3], 2)
+    )
+    assert "x (q/x:0) = " in text_of(lambda v: debugging.assert_positive(-1, name="q"))
+    text = text_of(lambda v: debugging.assert_greater(v, 1.0))
+    assert "[x (v:0) = ] [0.5 2] [y (assert_greater/y:0) = ] [1]" in text
+    assert "{{node assert_greater/Assert/AssertGuard/Assert}}" in text
+    text = text_of(lambda v: debugging.Assert(tf.size(v) > 5, ["few", tf.size(v)]))
+    assert "{{node Assert/Assert}}" in text  # texts and int32 are at hand
+    assert "Tensor assert_rank_in/x:0 must" in text_of(
+        lambda v: debugging.assert_rank_in([1], [2, 3])
+    )
+    assert "Found: assert_integer/x:0 of dtype <dtype: 'float32'>" in text_of(
+        lambda v: debugging.assert_integer(1.5)
+    )
+    text = text_of(lambda v: debugging.assert_near(v, [0.5, 3.0]))
+    assert "[y (assert_near/y:0) = ] [0.5 3]" in text
+    text = text_of(lambda v: debugging.assert_all_finite(v / 0.0, "no"))
+    assert "{{node VerifyFinite/CheckNumerics}}" in text

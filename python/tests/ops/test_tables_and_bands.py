@@ -57,3 +57,20 @@ def test_keys_have_the_dtype_of_any_tensor():
     assert make(np.array([3, 1]), ["a", "b"]).key_dtype == tf.int64
     table = tf.lookup.StaticHashTable(make([3, 1], [1, 2]), -1)
     assert table.lookup(tf.constant([3, 5])).numpy().tolist() == [1, -1]
+
+
+def test_columns_of_a_file_of_words():
+    line, number = (
+        tf.lookup.TextFileIndex.WHOLE_LINE,
+        tf.lookup.TextFileIndex.LINE_NUMBER,
+    )
+    for key, value, size, text in (
+        ((tf.string, -3), (tf.int64, 0), None, "`key_index` should be >= -2"),
+        ((tf.string, 0), (tf.int64, -3), None, "`value_index` should be >= -2"),
+        ((tf.string, number), (tf.int64, 0), None, "int64 if `key_index` is -1, rec"),
+        ((tf.string, line), (tf.int32, number), None, "int64 for `value_index` -1, r"),
+        ((tf.float32, line), (tf.int64, number), None, "integer or string for `key_i"),
+        ((tf.string, line), (tf.int64, number), 0, "`vocab_size` should be > 0"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            tf.lookup.TextFileInitializer("words", *key, *value, vocab_size=size)

@@ -229,7 +229,7 @@ def test_loaded_models_are_saved_again(tmp_path):
         v=tf.Variable([1.0]),
         table=table,
         f=function(
-            lambda s: (table.lookup(s), table.insert(s, [7])),
+            lambda s: (table.lookup(s), table.insert(s, [7]))[:1],
             tf.TensorSpec([1], tf.string),
         ),
     )

@@ -316,7 +316,8 @@ StatusOr<std::vector<std::string>> MatchPaths(FileSystem* fs,
     const auto names = fs->List(folder.empty() ? "." : folder);
     if (!names.ok()) continue;
     for (const std::string& name : *names) {
-      if (MatchesPattern(name, last)) found.push_back(JoinPath(folder, name));
+      if (!MatchesPattern(name, last)) continue;
+      found.push_back(folder.empty() ? "./" + name : JoinPath(folder, name));
     }
   }
   std::sort(found.begin(), found.end());

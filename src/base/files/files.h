@@ -57,7 +57,8 @@ Status LinkOrCopyFile(FileSystem* fs, const std::string& from,
 
 // Paths that match a pattern, sorted; none is no error. In each part of the
 // path `*` is any run, `?` any one character, [a-z] and [^a-z] (or [!a-z]) a
-// set, and `\` takes the next character as it is.
+// set, and `\` takes the next character as it is. What a pattern finds that
+// begins in the working folder begins with "./", as upstream.
 StatusOr<std::vector<std::string>> MatchPaths(FileSystem* fs,
                                               const std::string& pattern);
 

@@ -32,7 +32,8 @@ Status DrawShape(ShapeContext& c) {
     }
     if (boxes[2] >= 0 && boxes[2] != 4) {
       return InvalidArgument(
-          "The size of the third dimension of the box must be 4");
+          "The size of the third dimension of the box must be 4. Received: ",
+          boxes[2]);
     }
     if (images.known_rank() && images[0] >= 0 && boxes[0] >= 0 &&
         images[0] != boxes[0]) {

@@ -1,6 +1,7 @@
 // ReadFile, WriteFile, MatchingFiles, ShardedFilename, ShardedFilespec.
 #include "base/files/files.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "op/op.h"
@@ -71,6 +72,7 @@ Status Matching(KernelContext& c) {
     HR_ASSIGN_OR_RETURN(auto paths, MatchPaths(fs, path));
     found.insert(found.end(), paths.begin(), paths.end());
   }
+  std::sort(found.begin(), found.end());
   HR_RETURN_IF_ERROR(c.Allocate(0, Shape{int64_t(found.size())}));
   std::move(found.begin(), found.end(), c.out<std::string>(0));
   return OkStatus();
@@ -86,7 +88,7 @@ HR_OP(MatchingFiles)
     .Traits({kReadsFiles})
     .Input("pattern: string")
     .Output("filenames: string")
-    .Doc("Paths of the files that match patterns, sorted by pattern.")
+    .Doc("Paths of the files that match patterns, sorted.")
     .Shape(MatchingShape)
     .Cpu(ComputeOwn<Matching>);
 

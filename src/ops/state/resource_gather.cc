@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/thread_pool.h"
+#include "ops/array/index/nd_index.h"
 #include "ops/state/variable_access.h"
 
 namespace headrace {
@@ -83,8 +84,7 @@ Status Gather(KernelContext& c) {
   for (int64_t i = 0; i < n; ++i) {
     int64_t at = indices.IntAt(i);
     if (at < 0 || at >= rows) {
-      return InvalidArgument("indices[", i, "] = ", at, " is not in [0, ", rows,
-                             ")");
+      return BadIndex(indices, i, rows);
     }
   }
   Shape out = indices.shape().Concat(params.shape().Sub(b + 1, params.rank()));

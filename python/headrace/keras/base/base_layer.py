@@ -6,7 +6,6 @@ import numpy as np
 
 from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.autograph.calls import in_graph
 from headrace.context.properties import read_only
 from headrace.framework.name_scopes import name_scope
 from headrace.keras import (
@@ -18,8 +17,9 @@ from headrace.keras import (
     serialization,
     settings,
 )
-from headrace.keras.base import dispatch, functional_call, graph_updates, tracking
+from headrace.keras.base import call_errors, dispatch, functional_call, graph_updates
 from headrace.keras.base import input_spec as input_specs
+from headrace.keras.base import tracking
 from headrace.keras.base.call_context import context, spec_of
 
 _EagerTensor = _headrace.EagerTensor
@@ -385,7 +385,8 @@ class Layer(tracking.Tracking):
                 given, value = spec.given("training", args, kwargs)
                 if value is None:
                     value = self._training_mode(spec, outer)
-                    if value is not None and not (given and "training" not in kwargs):
+                    passes = value is not None or spec.catches_training
+                    if passes and not (given and "training" not in kwargs):
                         kwargs = dict(kwargs, training=value)
                 context.training = value if value is not None else outer
             elif "training" in kwargs:
@@ -403,6 +404,9 @@ class Layer(tracking.Tracking):
             context.training = outer
             if read is not self._read_in:
                 context.reads(read)
+
+    def _call_signature(self):
+        return inspect.signature(self.call)
 
     def _check_inputs(self, wanted, inputs, state):
         """Checks the inputs unless some of that shape were found right before."""
@@ -489,7 +493,7 @@ class Layer(tracking.Tracking):
                     kwargs = dict(kwargs, mask=mask)
         if "mask" in kwargs and not spec.has_mask:
             kwargs = {k: v for k, v in kwargs.items() if k != "mask"}
-        outputs = in_graph(self.call)(inputs, *rest, **kwargs)
+        outputs = call_errors.call(self, inputs, *rest, **kwargs)
         if self.activity_regularizer is not None:
             self._penalize(inputs, outputs)
         if state.masks:

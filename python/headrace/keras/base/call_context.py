@@ -42,6 +42,7 @@ class CallSpec:
         catch_all = any(p.kind == kinds.VAR_KEYWORD for p in parameters)
         self.first = self.names[0] if self.names else None
         self.has_training = "training" in by_name or catch_all
+        self.catches_training = catch_all and "training" not in by_name
         self.has_mask = "mask" in by_name or catch_all
         self.default_training = None
         if "training" in by_name:

@@ -5,7 +5,7 @@ import inspect
 from headrace import _api as tf
 from headrace import _names
 from headrace.keras import settings
-from headrace.keras.base import functional_call
+from headrace.keras.base import call_errors, functional_call
 from headrace.keras.base.base_layer import Layer
 
 _GETITEM = "__operators__.getitem"
@@ -99,7 +99,10 @@ class TFOpLambda(Layer):
     def __call__(self, *args, **kwargs):
         if functional_call.is_symbolic(args, kwargs):
             return functional_call.call(self, args, kwargs)
-        return self.call(*args, **kwargs)
+        return call_errors.call(self, *args, **kwargs)
+
+    def _call_signature(self):
+        return inspect.signature(self.function)
 
     def call(self, *args, **kwargs):
         """The function's value; what it takes by place is given by its name, too."""

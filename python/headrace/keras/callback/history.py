@@ -60,7 +60,10 @@ class CSVLogger(Callback):
         """
         logs = logs or {}
         if self._keys is None:
-            self._keys = sorted(logs)
+            # Validation may begin in a later epoch.
+            told = any(key.startswith("val_") for key in logs)
+            keys = sorted(logs)
+            self._keys = keys if told else keys + [f"val_{key}" for key in keys]
             fields = ["epoch", *self._keys]
             self._writer = csv.DictWriter(
                 self._file, fieldnames=fields, delimiter=self.sep

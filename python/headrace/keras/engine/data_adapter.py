@@ -122,7 +122,9 @@ class ArraySource:
             batch_size = math.ceil(self._size / steps) if steps else _DEFAULT_BATCH
         self._batch_size = int(batch_size)
         if self._batch_size < 1:
-            raise ValueError(f"batch_size must be positive, got {batch_size}")
+            raise ValueError(
+                f"Expected batch_size to be positive. Received is {batch_size}."
+            )
         whole = -(-self._size // self._batch_size)
         self.steps = whole if steps is None else steps
         self._whole = whole
@@ -297,7 +299,13 @@ def source(
     shuffle=False,
     class_weight=None,
 ):
-    """What gives the batches of each epoch."""
+    """What gives the batches of each epoch; `steps` of -1 are all there are."""
+    steps = None if steps == -1 else steps
+    if steps is not None and steps <= 0:
+        raise ValueError(
+            f"steps_per_epoch must be positive, None or -1. Received {steps}. See "
+            "`Model.fit`."
+        )
     weigh = None if class_weight is None else _weigher(class_weight)
     if is_iterable_source(x):
         made = hasattr(x, "element_spec") or isinstance(x, DatasetCreator)

@@ -92,16 +92,18 @@ class Functional(Model):
         network = self._network
         return super().layers if network is None else list(network.layers)
 
-    inputs = read_only(
-        "_network.flat_inputs",
-        "A flat list of the KerasTensors that the model starts from.",
-    )
+    @property
+    def inputs(self):
+        """A flat list of the KerasTensors that the model starts from; None before it has
+        a graph."""
+        return self._network and self._network.flat_inputs
 
     @property
     def outputs(self):
-        """A flat list of the KerasTensors that the model gives."""
+        """A flat list of the KerasTensors that the model gives; None before it has a
+        graph."""
         dispatch.install()
-        return self._network.flat_outputs
+        return self._network and self._network.flat_outputs
 
     input = read_only(
         "_network.inputs", "The inputs in the structure that the model was made with."

@@ -103,9 +103,35 @@ class Model(Trainer, Layer):
             f"No such layer: {name}. Existing layers are: {[x.name for x in layers]}."
         )
 
+    inputs = outputs = None  # but for models that are graphs of layers
+
+    def _check_made(self):
+        """ValueError before a `build` that makes weights has run."""
+        makes = type(self).build is not Model.build and not self._keras.dynamic
+        if makes and not self.built:
+            raise ValueError(
+                f"Weights for model {self.name!r} have not yet been created. Weights are "
+                "created when the model is first called on inputs or `build()` is called "
+                "with an `input_shape`."
+            )
+
+    @property
+    def trainable_weights(self):
+        """As of layers; ValueError before they are made."""
+        self._check_made()
+        return super().trainable_weights
+
+    @property
+    def non_trainable_weights(self):
+        """As of layers; ValueError before they are made."""
+        self._check_made()
+        return super().non_trainable_weights
+
     @property
     def weights(self):
-        """A list of all weights in the order of the layers."""
+        """A list of all weights in the order of the layers; ValueError before they are
+        made."""
+        self._check_made()
         below = [v for m in self._modules() for v in m.variables]
         own = self._keras.own  # what is the model's comes last
         mine = [v for v in own if v.trainable] + [v for v in own if not v.trainable]

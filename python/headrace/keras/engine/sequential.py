@@ -33,6 +33,7 @@ class Sequential(functional.Functional):
         Model.__init__(self, name=name)
         self._keras.stack = []  # InputLayer first, where there is one
         self._keras.inferred = None  # the shape that a call gave
+        self._keras.no_graph = False  # whether its layers only run one by one
         if layers:
             if not isinstance(layers, (list, tuple)):
                 layers = [layers]
@@ -156,10 +157,10 @@ class Sequential(functional.Functional):
             # Of features by name: the layers make their weights when they are called.
             self.built = True
             return
-        if self._network is None:
+        if self._network is None and not self._keras.no_graph:
             if input_shape is None:
                 raise ValueError("You must provide an `input_shape` argument.")
-            self._graph_for(tf.TensorShape(input_shape), None)
+            self._try_graph_for(tf.TensorShape(input_shape), None)
         self.built = True
 
     def _build_for(self, inputs):
@@ -185,6 +186,16 @@ class Sequential(functional.Functional):
         finally:
             context.names, context.training = outer, training
 
+    def _try_graph_for(self, shape, dtype):
+        """Makes the graph; where a layer does not stand that, the layers run one by one
+        from now on, and say what they do not like themselves."""
+        try:
+            self._graph_for(shape, dtype)
+        except Exception:
+            self._keras.no_graph = True
+            for layer in self.layers:
+                layer._keras.inbound.clear()
+
     def _follow(self, x):
         """Makes the graph by the first input, and wider when others come."""
         known = self._keras.inferred
@@ -192,8 +203,10 @@ class Sequential(functional.Functional):
             return
         if not isinstance(x, tf.Tensor) or x.shape.rank is None or not self.layers:
             return
+        if self._keras.no_graph:
+            return
         if known is None:
-            self._graph_for(x.shape, x.dtype)
+            self._try_graph_for(x.shape, x.dtype)
         elif not known.is_compatible_with(x.shape) and known.rank == x.shape.rank:
             old, new = known.as_list(), x.shape.as_list()
             # Weights fix the last size.

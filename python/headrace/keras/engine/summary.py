@@ -40,7 +40,8 @@ class _Table:
     def _pieces(self, cell, column):
         """A cell's lines: text that is too long goes on below."""
         start = self._positions[column - 1] if column else 1
-        room = self._positions[column] - start - (0 if column == 3 else 2)
+        last = column == len(self._positions) - 1
+        room = self._positions[column] - start - (0 if last else 2)
         out = []
         for text in cell if isinstance(cell, list) else [str(cell)]:
             while len(text) > room:

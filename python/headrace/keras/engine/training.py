@@ -66,6 +66,10 @@ class Trainer:
                 'keyword arguments include "cloning", "experimental_run_tf_function", '
                 '"distribute", "target_tensors", or "sample_weight_mode".'
             )
+        if run_eagerly and jit_compile:
+            raise ValueError(
+                "You cannot enable `run_eagerly` and `jit_compile` at the same time."
+            )
         plain = self._keras
         names = self.output_names if hasattr(self, "output_names") else None
         with _in_scope(plain.strategy):
@@ -306,6 +310,8 @@ class Trainer:
         source = self._source(
             x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight
         )
+        if epochs <= 0:
+            raise ValueError(f"Expected epochs to be positive. Received is {epochs}.")
         callbacks = self._callback_list(
             callbacks, verbose, source.steps, epochs, history=True
         )
@@ -454,7 +460,10 @@ class Trainer:
     def _source(self, *args, **kwargs):
         """What gives batches, made in the strategy's scope: it may ask that for them."""
         with _in_scope(self._keras.strategy):
-            return data_adapter.source(*args, **kwargs)
+            source = data_adapter.source(*args, **kwargs)
+        if source.steps == 0:
+            raise ValueError("Expected input data to be non-empty.")
+        return source
 
     def _validation(self, data, batch_size, steps):
         if data_adapter.is_iterable_source(data):

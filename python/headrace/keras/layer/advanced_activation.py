@@ -17,11 +17,15 @@ class ReLU(_Elementwise):
     """max(x, 0), with a slope below `threshold` and a ceiling."""
 
     def _begin(self):
-        if self.negative_slope is None or self.negative_slope < 0.0:
-            raise ValueError(
-                "negative_slope of a ReLU layer cannot be a negative value. Received: "
-                f"{self.negative_slope}"
-            )
+        for name in ("max_value", "negative_slope", "threshold"):
+            value = getattr(self, name)
+            if name == "max_value" and value is None:
+                continue
+            if value is None or value < 0.0:
+                raise ValueError(
+                    f"{name} of a ReLU layer cannot be a negative value. Received: "
+                    f"{value}"
+                )
 
     def call(self, inputs):
         """max_value above it, x from `threshold` on, negative_slope (x - threshold)
@@ -53,6 +57,12 @@ class LeakyReLU(_Elementwise):
 class ELU(_Elementwise):
     """x above zero, alpha (exp(x) - 1) below."""
 
+    def _begin(self):
+        if self.alpha is None:
+            raise ValueError(
+                "Alpha of an ELU layer cannot be None, expecting a float. Received: None"
+            )
+
     def call(self, inputs):
         """x above zero, alpha (exp(x) - 1) below."""
         return activation.elu(inputs, self.alpha)
@@ -61,6 +71,18 @@ class ELU(_Elementwise):
 @takes("theta=1.0, **kwargs")
 class ThresholdedReLU(_Elementwise):
     """x above `theta`, zero below."""
+
+    def _begin(self):
+        if self.theta is None:
+            raise ValueError(
+                "Theta of a Thresholded ReLU layer cannot be None, expecting a float. "
+                "Received: None"
+            )
+        if self.theta < 0:
+            raise ValueError(
+                "The theta value of a Thresholded ReLU layer should be >=0. Received: "
+                f"{self.theta}"
+            )
 
     def call(self, inputs):
         """x above theta, 0 elsewhere."""

@@ -14,27 +14,45 @@ class _Merge(Layer):
     """Joins a list of tensors, element by element."""
 
     supports_masking = True
+    _same_batches = True  # whether all inputs have as many samples
     _count = None  # how many inputs; None: two or more
+    _says_count = None  # how a text says that, where it says no list otherwise
 
-    def _check(self, inputs):
-        if not isinstance(inputs, (list, tuple)):
+    def _check(self, inputs, what="inputs", each="tensors"):
+        name = f"A `{type(self).__name__}` layer should be called on"
+        if not isinstance(inputs, (list, tuple)) and not self._says_count:
             raise ValueError(
                 "A merge layer should be called on a list of inputs. Received: "
-                f"inputs={inputs} (not a list of tensors)"
+                f"{what}={inputs} (not a list of {each})"
             )
-        if len(inputs) < 1 or (self._count and len(inputs) != self._count):
+        count = len(inputs) if isinstance(inputs, (list, tuple)) else 0
+        if count < 1 or (self._count and count != self._count):
+            said = "exactly 2 inputs" if self._count else "at least 1 inputs"
             raise ValueError(
-                f"A `{type(self).__name__}` layer should be called on "
-                f"{'exactly 2' if self._count else 'at least 1'} inputs. Received: "
-                f"inputs={inputs}"
+                f"{name} {self._says_count or said}. Received: {what}={inputs}"
             )
 
     def build(self, input_shape):
         """Checks that the inputs' shapes can be joined;
         ValueError where they cannot."""
-        self._check(input_shape)
-        self._check_shapes([tf.TensorShape(s) for s in input_shape])
+        shapes = input_shape
+        if isinstance(shapes, list):
+            shapes = [tuple(tf.TensorShape(s).as_list()) for s in shapes]
+        self._check(shapes, "input_shape", "shapes")
+        shapes = [tf.TensorShape(s) for s in shapes]
+        if self._same_batches:
+            self._check_batches(shapes)
+        self._check_shapes(shapes)
         self.built = True
+
+    @staticmethod
+    def _check_batches(shapes):
+        sizes = {s[0] for s in shapes if s.rank} - {None}
+        if len(sizes) > 1:
+            raise ValueError(
+                "Cannot merge tensors with different batch sizes. Got tensors with shapes "
+                f"{[tuple(s.as_list()) for s in shapes]}"
+            )
 
     def _check_shapes(self, shapes):
         """Raises ValueError where the sizes of two inputs cannot be broadcast."""
@@ -117,6 +135,9 @@ class Average(Add):
 class Concatenate(_Merge):
     """Joins along an axis."""
 
+    _same_batches = False
+    _says_count = "a list of at least 1 input"
+
     def _check_shapes(self, shapes):
         if any(s.rank is None for s in shapes):
             return
@@ -161,6 +182,8 @@ class Dot(_Merge):
     """The product of two inputs over an axis of each."""
 
     _count = 2
+    _same_batches = False
+    _says_count = "a list of 2 inputs"
 
     def _check_shapes(self, shapes):
         first, second = self._pair(shapes[0].rank, shapes[1].rank)
@@ -168,7 +191,7 @@ class Dot(_Merge):
         if a is not None and b is not None and a != b:
             raise ValueError(
                 f"Incompatible input shapes: axis values {a} (at axis {first}) != {b} "
-                f"(at axis {second}). Full input shapes: {shapes}"
+                f"(at axis {second}). Full input shapes: {', '.join(map(str, shapes))}"
             )
 
     def _pair(self, rank_a, rank_b):

@@ -16,6 +16,26 @@ def _in_floats(inputs):
     return tf.cast(inputs, tf.float32) if inputs.dtype in _HALF else inputs
 
 
+def _checked_axes(axis, rank):
+    """The axes, an integer or several, counted from the first; TypeError and ValueError
+    for what is none of inputs of that rank, or is said twice."""
+    given = _listed(axis)
+    if not all(isinstance(a, int) for a in given):
+        raise TypeError(
+            "Expected an int or a list/tuple of ints for the argument 'axis', but "
+            f"received: {axis!r}"
+        )
+    axes = [a + rank if a < 0 else a for a in given]
+    if any(not 0 <= a < rank for a in axes):
+        raise ValueError(
+            "Invalid value for `axis` argument. Expected 0 <= axis < inputs.rank (with "
+            f"inputs.rank={rank}). Received: axis={tuple(axes)}"
+        )
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"Duplicate axis: {tuple(axes)}")
+    return axes
+
+
 def _listed(axis):
     """The axes of an argument: one, or several."""
     return axis if isinstance(axis, (list, tuple)) else [axis]
@@ -40,13 +60,7 @@ class BatchNormalization(Weighted, Layer):
     _keeps_shape = True
 
     def _axes(self, rank):
-        given = _listed(self.axis)
-        if any(not -rank <= a < rank for a in given):
-            raise ValueError(
-                f"Invalid value for `axis` argument: {self.axis}, with inputs of rank "
-                f"{rank}"
-            )
-        return [a % rank for a in given]
+        return _checked_axes(self.axis, rank)
 
     def build(self, input_shape):
         """Makes gamma, beta, moving_mean and moving_variance, of the sizes of `axis`.
@@ -207,11 +221,7 @@ class LayerNormalization(Weighted, Layer):
     _keeps_shape = True
 
     def _axes(self, rank):
-        given = _listed(self.axis)
-        axes = [a % rank for a in given]
-        if len(set(axes)) != len(axes):
-            raise ValueError(f"Duplicate axis: {tuple(axes)}")
-        return axes
+        return _checked_axes(self.axis, rank)
 
     def build(self, input_shape):
         """Makes gamma and beta, of the sizes of `axis`."""
@@ -269,6 +279,7 @@ class GroupNormalization(LayerNormalization):
         ValueError where the channels are no multiple of the groups.
         """
         shape = tf.TensorShape(input_shape)
+        self._axes(shape.rank)
         size = shape[self.axis]
         if self.groups == -1:
             self.groups = size
@@ -306,6 +317,11 @@ class UnitNormalization(Layer):
     """Gives inputs the length 1."""
 
     supports_masking = True
+
+    def build(self, input_shape):
+        """Checks the axes; ValueError for what is none of such inputs."""
+        self.axis = _checked_axes(self.axis, tf.TensorShape(input_shape).rank)
+        self.built = True
 
     def call(self, inputs):
         """Inputs divided by their L2 norm along `axis`."""

@@ -51,7 +51,7 @@ class TimeDistributed(Wrapper):
         if len(sizes) < 3:
             raise ValueError(
                 "`TimeDistributed` Layer should be passed an `input_shape ` with at "
-                f"least 3 dimensions, received: {input_shape}"
+                f"least 3 dimensions, received: {tuple(sizes)}"
             )
         self.input_spec = InputSpec(shape=(None, None, *sizes[2:]))
         if not self.layer.built:

@@ -10,10 +10,14 @@ from headrace.keras.metric.reductions import MeanMetricWrapper
 
 
 def accuracy(y_true, y_pred):
-    """Where y_true and y_pred are equal: 1 or 0 an element, in Keras' float type."""
+    """Where y_true and y_pred are equal: 1 or 0 an element, in Keras' float type.
+
+    ValueError for shapes that differ.
+    """
     y_pred, y_true, _ = losses.squeeze_or_expand(
         tf.convert_to_tensor(y_pred), tf.convert_to_tensor(y_true)
     )
+    y_true.shape.assert_is_compatible_with(y_pred.shape)
     y_true = tf.cast(y_true, y_pred.dtype)
     return tf.cast(tf.equal(y_true, y_pred), settings.floatx())
 

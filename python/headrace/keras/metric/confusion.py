@@ -43,7 +43,8 @@ class _Counts(Metric):
         for t in self.thresholds:
             if t is None or (t != _LOWEST and not 0 <= t <= 1):
                 raise ValueError(
-                    f"Threshold values must be in [0, 1]. Received: {self.thresholds}"
+                    "Threshold values must be in [0, 1]. Received: "
+                    f"{list(self.thresholds)}"
                 )
         self._labels = ["accumulator"]
         if len(self._parts) > 1:

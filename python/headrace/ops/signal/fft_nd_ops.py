@@ -72,8 +72,7 @@ def _transform(op, is_half=False, real=False):
             x = conversion.convert_to_tensor(input_tensor, dtype_hint=hint)
             if real and x.dtype not in (dtypes.float32, dtypes.float64):
                 raise ValueError(
-                    "RFFT requires tf.float32 or tf.float64 inputs, got: "
-                    f"{input_tensor}"
+                    f"RFFT requires tf.float32 or tf.float64 inputs, got: {x!s}"
                 )
             lengths, axes = _plan(x, fft_length, axes, is_half)
             if fft_length is not None:

@@ -71,10 +71,13 @@ def _real(op, rank):
     def transform(input_tensor, fft_length=None, name=None):
         with graph_scope(name, own_name):
             x = conversion.convert_to_tensor(input_tensor, dtype_hint=given[0])
+            if inverse and x.dtype not in _COMPLEX:
+                raise ValueError(
+                    f"IRFFT requires tf.complex64 or tf.complex128 inputs, got: {x!s}"
+                )
             if not inverse and x.dtype not in _REAL:
                 raise ValueError(
-                    "RFFT requires tf.float32 or tf.float64 inputs, got: "
-                    f"{input_tensor}"
+                    f"RFFT requires tf.float32 or tf.float64 inputs, got: {x!s}"
                 )
             x.shape.with_rank_at_least(rank)
             lengths = _lengths(x, rank, fft_length, inverse)

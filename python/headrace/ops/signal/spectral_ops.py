@@ -231,15 +231,20 @@ def linear_to_mel_weight_matrix(
     name=None,
 ):
     """[spectrogram bins, mel bins]: triangles, evenly spaced on the mel scale."""
-    for what, value in (
-        ("num_mel_bins must be positive", num_mel_bins > 0),
-        ("lower_edge_hertz must be non-negative", lower_edge_hertz >= 0.0),
-        ("lower_edge_hertz < upper_edge_hertz", lower_edge_hertz < upper_edge_hertz),
-    ):
-        if not value:
-            raise ValueError(
-                f"{what}. Got: {num_mel_bins}, {lower_edge_hertz}, {upper_edge_hertz}"
-            )
+    if num_mel_bins <= 0:
+        raise ValueError(f"num_mel_bins must be positive. Got: {num_mel_bins}")
+    if lower_edge_hertz < 0.0:
+        raise ValueError(
+            f"lower_edge_hertz must be non-negative. Got: {lower_edge_hertz}"
+        )
+    if lower_edge_hertz >= upper_edge_hertz:
+        raise ValueError(
+            f"lower_edge_hertz {lower_edge_hertz} >= upper_edge_hertz "
+            f"{upper_edge_hertz}"
+        )
+    dtype = dtypes.as_dtype(dtype)
+    if not dtype.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Got: {dtype}")
     rate = execution.get_static_value(sample_rate)
     if rate is not None and rate <= 0:
         raise ValueError(f"sample_rate must be positive. Got: {sample_rate}")

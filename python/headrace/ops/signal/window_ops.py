@@ -120,8 +120,7 @@ def overlap_and_add(signal, frame_step, name=None):
     """The signal of frames (the last two dimensions) that lie `frame_step` apart."""
     with name_scopes.name_scope(name or "overlap_and_add"):
         signal = conversion.convert_to_tensor(signal)
-        if signal.shape.rank is not None and signal.shape.rank < 2:
-            raise ValueError("Input shape should be at least rank 2")
+        signal.shape.with_rank_at_least(2)
         step = conversion.convert_to_tensor(frame_step)
         if not step.dtype.is_integer:
             raise ValueError(f"frame_step must be an integer. Got {step.dtype}")

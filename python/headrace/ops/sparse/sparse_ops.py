@@ -2,8 +2,10 @@
 
 import builtins
 
+import numpy as np
+
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework import conversion, dtypes, execution
 from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import composite
 from headrace.framework.sparse_tensor import (  # noqa: F401
@@ -296,14 +298,22 @@ def reset_shape(sp_input, new_shape=None):
     sp = to_sparse(sp_input)
     if new_shape is None:
         most = raw.Max(sp.indices, 0, keep_dims=False)
-        return SparseTensor(sp.indices, sp.values, most + 1)
-    shape = tensor_shape.TensorShape(new_shape)
-    if shape.rank != sp.shape.rank:
-        raise ValueError(f"Shapes {sp.shape} and {shape} must have the same rank")
-    for have, want in zip(sp.shape, shape):
-        if have is not None and have > want:
-            raise ValueError(f"new_shape {shape} is smaller than {sp.shape}")
-    return SparseTensor(sp.indices, sp.values, _int64(new_shape))
+        return SparseTensor(sp.indices, sp.values, raw.Maximum(most, -1) + 1)
+    shape = _int64(new_shape)
+    shape.shape.with_rank(1).assert_is_compatible_with(sp.dense_shape.shape)
+    given = execution.get_static_value(shape)
+    sizes = sp.shape.as_list() if sp.shape.rank is not None else [None]
+    if given is not None and None not in sizes:
+        if any(have > want for have, want in zip(sizes, given)):
+            raise ValueError(
+                "Requested new_shape should have dimension sizes >= sp_input.shape. "
+                f"Found new_shape ({given}), sp_input.shape ({np.array(sizes)})."
+            )
+    else:
+        rank = array_ops.shape(sp.dense_shape)
+        check_ops.assert_equal(rank, array_ops.shape(shape, out_type=rank.dtype))
+        check_ops.assert_less_equal(sp.dense_shape, shape)
+    return SparseTensor(sp.indices, sp.values, shape)
 
 
 def map_values(op, *args, **kwargs):

@@ -153,8 +153,15 @@ def test_mel_scale():
     np.testing.assert_allclose(made, want, atol=1e-5)
     made = S.mfccs_from_log_mel_spectrograms(X)
     np.testing.assert_allclose(made, S.dct(X) / np.sqrt(46), rtol=1e-5)
-    with pytest.raises(ValueError, match="Nyquist"):
-        S.linear_to_mel_weight_matrix(upper_edge_hertz=5000.0)
+    for text, bad in (
+        ("Nyquist", {"upper_edge_hertz": 5000.0}),
+        ("num_mel_bins must be positive. Got: 0$", {"num_mel_bins": 0}),
+        ("must be non-negative. Got: -1.0$", {"lower_edge_hertz": -1.0}),
+        ("lower_edge_hertz 3800.0 >= upper", {"lower_edge_hertz": 3800.0}),
+        ("a floating point type. Got: <dtype: 'int32'>", {"dtype": tf.int32}),
+    ):
+        with pytest.raises(ValueError, match=text):
+            S.linear_to_mel_weight_matrix(**bad)
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3, 4])

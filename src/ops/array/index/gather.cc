@@ -21,22 +21,6 @@ struct GatherSizes {
   int64_t batch, outer, limit, inner, count;
 };
 
-// "indices[1,2] = 7 is not in [0, 3)".
-Status BadIndex(const Tensor& indices, int64_t at, int64_t limit) {
-  std::string place;
-  int64_t rest = at;
-  for (int d = indices.rank() - 1; d >= 0; --d) {
-    // The last dimension runs fastest, so the digits come out from the last to
-    // the first.
-    place =
-        absl::StrCat(rest % indices.dim(d), place.empty() ? "" : ",", place);
-    rest /= indices.dim(d);
-  }
-  return InvalidArgument("indices", indices.rank() == 0 ? "" : "[", place,
-                         indices.rank() == 0 ? "" : "]", " = ",
-                         IndexAt(indices, at), " is not in [0, ", limit, ")");
-}
-
 // How many rows ahead of the copy the next rows are asked for.
 constexpr int64_t kAhead = 8;
 

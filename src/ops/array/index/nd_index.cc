@@ -10,6 +10,21 @@ using NdIndexTypes = TypeList<int32_t, int64_t, int16_t, uint16_t>;
 
 }  // namespace
 
+Status BadIndex(const Tensor& indices, int64_t at, int64_t limit) {
+  std::string place;
+  int64_t rest = at;
+  for (int d = indices.rank() - 1; d >= 0; --d) {
+    // The last dimension runs fastest, so the digits come out from the last to
+    // the first.
+    place =
+        absl::StrCat(rest % indices.dim(d), place.empty() ? "" : ",", place);
+    rest /= indices.dim(d);
+  }
+  return InvalidArgument("indices", indices.rank() == 0 ? "" : "[", place,
+                         indices.rank() == 0 ? "" : "]", " = ",
+                         IndexAt(indices, at), " is not in [0, ", limit, ")");
+}
+
 StatusOr<BadIndices> BadIndicesPolicy(const ResolvedOp& op) {
   const std::string& policy = op.string_attr("bad_indices_policy");
   if (policy == "IGNORE") return BadIndices::kIgnore;

@@ -14,6 +14,10 @@ inline int64_t IndexAt(const Tensor& t, int64_t i) {
   return t.dtype() == DType::kInt16 ? t.data<int16_t>()[i] : t.IntAt(i);
 }
 
+// The error of element `at`, which is no row: "indices[1,2] = 7 is not in [0,
+// 3)".
+Status BadIndex(const Tensor& indices, int64_t at, int64_t limit);
+
 // What to do with places outside the tensor.
 enum class BadIndices { kError, kIgnore };
 // The attribute bad_indices_policy: "" and "DEFAULT" and "ERROR" refuse,

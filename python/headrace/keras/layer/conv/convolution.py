@@ -153,7 +153,8 @@ class _Convolution(Weighted, OnWindows):
     def build(self, input_shape):
         """Makes the kernel, [*kernel_size, channels / groups, filters], and the bias.
 
-        ValueError where the channels are unknown or no multiple of the groups.
+        ValueError where the channels are unknown or no multiple of the groups, and for
+        a space that is smaller than the kernel.
         """
         channels = self._channels(input_shape)
         if channels % self.groups:
@@ -162,6 +163,7 @@ class _Convolution(Weighted, OnWindows):
                 f"groups. Received groups={self.groups}, but the input has {channels} "
                 "channels."
             )
+        self.compute_output_shape(input_shape)
         shape = (*self.kernel_size, channels // self.groups, self.filters)
         self.kernel = self._new_weight("kernel", shape)
         self._finish(channels, min_ndim=self.rank + 2)
@@ -201,9 +203,20 @@ class _Convolution(Weighted, OnWindows):
         return self.activation(out) if self.activation is not None else out
 
     def compute_output_shape(self, input_shape):
-        """The shape with the new sizes of the space and `filters` channels."""
+        """The shape with the new sizes of the space and `filters` channels.
+
+        ValueError where the space is smaller than the kernel.
+        """
         sizes = tf.TensorShape(input_shape).as_list()
-        return tf.TensorShape(self._resized(sizes, self.filters))
+        made = self._resized(sizes, self.filters)
+        if any(size is not None and size < 0 for size in made):
+            raise ValueError(
+                "One of the dimensions in the output is <= 0 due to downsampling in "
+                f"{self.name}. Consider increasing the input size. Received input shape "
+                f"{sizes} which would produce output shape with a zero or negative "
+                "value in a dimension."
+            )
+        return tf.TensorShape(made)
 
 
 add_classes(

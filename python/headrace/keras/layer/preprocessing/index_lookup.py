@@ -112,7 +112,7 @@ class _IndexLookup(Encoded):
         words = [self._word(v) for v in np.asarray(vocabulary, object).reshape(-1)]
         if not words:
             raise ValueError(
-                f"Cannot set an empty vocabulary, you passed {vocabulary}."
+                f"Cannot set an empty vocabulary, you passed {list(vocabulary)}."
             )
         special = self._special()
         skipped = len(special) if words[: len(special)] == special else 0
@@ -252,7 +252,9 @@ class _IndexLookup(Encoded):
         if not self.invert and inputs.dtype != self._word_dtype:
             inputs = tf.cast(inputs, self._word_dtype)
         if self._table is None:
-            raise tf.errors.FailedPreconditionError._of("Table not initialized.")
+            raise tf.errors.FailedPreconditionError._of(
+                "Table not initialized. [Op:LookupTableFindV2] name: "
+            )
         if self.invert:
             return on_values(self._table.lookup, inputs)
         ids = on_values(self._numbers, inputs)
@@ -327,6 +329,17 @@ class IntegerLookup(_IndexLookup):
     _last_config = ("vocabulary_dtype",)
 
     def _before(self, given):
+        most, oov = given["max_tokens"], given["num_oov_indices"]
+        if most is not None and most <= 1:
+            raise ValueError(
+                "If `max_tokens` is set for `IntegerLookup`, it must be greater than 1. "
+                f"Received: max_tokens={most}."
+            )
+        if oov < 0:
+            raise ValueError(
+                "The value of `num_oov_indices` argument for `IntegerLookup` must >= 0. "
+                f"Received num_oov_indices={oov}."
+            )
         vocabulary_dtype = given["vocabulary_dtype"]
         if vocabulary_dtype not in ("int64", "int32"):
             raise ValueError(

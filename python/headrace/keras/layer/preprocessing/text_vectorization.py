@@ -72,6 +72,12 @@ class TextVectorization(PreprocessingLayer):
             tuple(range(1, ngrams + 1)) if isinstance(ngrams, int) else ngrams
         )
         given.pop("vocabulary_size", None)  # of a configuration
+        dtype = given.get("dtype")
+        if dtype is not None and tf.as_dtype(dtype) != tf.string:
+            raise ValueError(
+                "`TextVectorization` may only have a dtype of string. Received dtype: "
+                f"{dtype}."
+            )
         given["dtype"] = tf.string
         self._lookup_layer = StringLookup(
             **{name: given.pop(name) for name in _OF_LOOKUP if name in given},

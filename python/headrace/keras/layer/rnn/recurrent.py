@@ -67,7 +67,10 @@ class RNN(Layer):
         if first.shape[1] is None:
             raise ValueError(
                 "If a RNN is stateful, it needs to know its batch size. Specify the "
-                "batch size of your input tensors"
+                "batch size of your input tensors: \n- If using a Sequential model, "
+                "specify the batch size by passing a `batch_input_shape` argument to "
+                "your first layer.\n- If using the functional API, specify the batch "
+                "size by passing a `batch_shape` argument to your Input layer."
             )
         with tf.init_scope():
             made = [
@@ -119,7 +122,26 @@ class RNN(Layer):
             first, *states = args[0]
             kwargs = dict(kwargs, initial_state=states)
             args = (first, *args[1:])
+        if kwargs.get("initial_state") is not None:
+            self._check_states(tf.nest.flatten(kwargs["initial_state"]))
         return super().__call__(*args, **kwargs)
+
+    def _check_states(self, states):
+        """ValueError for states that are not as many as the cell's, or vectors of other
+        sizes."""
+        sizes = tf.nest.flatten(self.cell.state_size)
+        shapes = [tf.TensorShape(state.shape) for state in states]
+        fits = len(shapes) == len(sizes) and all(
+            shape.rank != 2 or shape[1] in (None, size)
+            for shape, size in zip(shapes, sizes)
+        )
+        if not fits and all(isinstance(size, int) for size in sizes):
+            specs = [InputSpec(shape=(None, *shape[1:])) for shape in shapes]
+            raise ValueError(
+                "An `initial_state` was passed that is not compatible with "
+                f"`cell.state_size`. Received `state_spec`={specs}; however "
+                f"`cell.state_size` is {sizes}"
+            )
 
     def call(self, inputs, mask=None, training=None, initial_state=None):
         """Runs the cell over [batch, time, ...] (time first with time_major).
