@@ -37,8 +37,10 @@ saved_model saved_model: load=loading save=saving
 summary v1: file_writer
 train v1: saver
 training v1.train: basic_hooks coordinator monitored_session moving_averages
-    optimizers proximal_optimizers queue_runner saver_hooks scaffold session_creators
-    session_run_hook timer vocabularies
+    queue_runner saver_hooks scaffold session_creators session_run_hook timer
+    vocabularies
+training v1.train.optimizer: optimizers=rules proximal_optimizers=proximal
+v1.train v1.train.optimizer: optimizers=rules proximal_optimizers=proximal
 training v1: losses
 v1 v1.layer: layers=classes
 v1 v1.metric: metrics=means

@@ -7,8 +7,9 @@ from headrace.estimator.heads.base import updates_of
 from headrace.keras.optimizer import legacy
 from headrace.keras.optimizer.base import BaseOptimizer
 from headrace.v1 import collections
-from headrace.v1.train import global_step, optimizers
-from headrace.v1.train.optimizer import Optimizer
+from headrace.v1.train import global_step
+from headrace.v1.train.optimizer import rules as optimizers
+from headrace.v1.train.optimizer.base import Optimizer
 from headrace.v1.variable_scope import variable_scope
 
 _NAMES = {

@@ -9,7 +9,7 @@ from headrace.context import stack
 from headrace.context.properties import read_only
 from headrace.framework.settings import config, logging
 from headrace.framework.trackable import AutoTrackable
-from headrace.v1.train.optimizer import Optimizer
+from headrace.v1.train.optimizer.base import Optimizer
 from headrace.v1.variable_scope import variable_v1
 
 

@@ -7,7 +7,7 @@ from headrace.context.properties import read_only
 from headrace.framework.support import signatures
 from headrace.train.saver_graph import is_variable
 from headrace.v1.collections import GraphKeys
-from headrace.v1.train.optimizer import (
+from headrace.v1.train.optimizer.base import (
     in_plain_graph,
     name_of,
     slot_variable,

@@ -4,7 +4,7 @@ from headrace import _api as tf
 from headrace.framework.settings import logging
 from headrace.graph import placement
 from headrace.v1 import accumulators, collections
-from headrace.v1.train.optimizer import Optimizer
+from headrace.v1.train.optimizer.base import Optimizer
 from headrace.v1.train.queue_runner import QueueRunner
 from headrace.v1.train.session_manager import ready as ready_in
 from headrace.v1.train.session_run_hook import SessionRunHook

@@ -1,8 +1,8 @@
 """Optimizers of tf.compat.v1.train with penalties: proximal ones, and AdagradDA."""
 
 from headrace import _api as tf
-from headrace.v1.train.optimizer import Optimizer
-from headrace.v1.train.optimizers import (
+from headrace.v1.train.optimizer.base import Optimizer
+from headrace.v1.train.optimizer.rules import (
     AdagradOptimizer,
     check_positive,
     numbers,

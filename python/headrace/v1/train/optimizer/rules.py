@@ -3,7 +3,7 @@
 from headrace import _api as tf
 from headrace._load import raw
 from headrace.framework.support import signatures
-from headrace.v1.train.optimizer import Optimizer, beside, is_resource
+from headrace.v1.train.optimizer.base import Optimizer, beside, is_resource
 
 
 _ATTRIBUTES = {

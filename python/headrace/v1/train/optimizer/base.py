@@ -13,7 +13,7 @@ from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras.base.tracking import attach_new, start_restored
 from headrace.train.saver_graph import parts_of
 from headrace.v1 import collections
-from headrace.v1.train.for_subclasses import ForSubclasses
+from headrace.v1.train.optimizer.for_subclasses import ForSubclasses
 from headrace.v1.variable_scope import variable_scope, variable_v1
 
 GraphKeys = collections.GraphKeys

@@ -1,0 +1,1 @@
+"""The optimizers of tf.compat.v1.train."""
