@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "distributed/collective/awaited.h"
 #include "distributed/collective/ways.h"
 #include "distributed/messages.h"
 #include "distributed/wire/methods.h"
@@ -52,29 +53,6 @@ StatusOr<CollectiveCall> CallOf(const CollectiveHeader& header) {
 void RunAll(const std::vector<std::function<void()>>& then) {
   for (const auto& f : then) f();
 }
-
-// An answer that a thread waits for.
-struct Awaited {
-  Mutex mutex;
-  CondVar changed;
-  bool there ABSL_GUARDED_BY(mutex) = false;
-  Answer answer ABSL_GUARDED_BY(mutex);
-
-  static std::function<void(Answer)> Taker(std::shared_ptr<Awaited> self) {
-    return [self](Answer a) {
-      MutexLock lock(self->mutex);
-      self->answer = std::move(a);
-      self->there = true;
-      self->changed.NotifyAll();
-    };
-  }
-  // As CheckStop allows.
-  StatusOr<Answer> Wait() {
-    MutexLock lock(mutex);
-    while (!there) HR_RETURN_IF_ERROR(AwaitChange(mutex, changed));
-    return answer;
-  }
-};
 
 // Before a task is asked again; false where the caller is to stop.
 bool WaitABit() {
@@ -390,6 +368,7 @@ void RemoteCollectives::EndGroup(const GroupRef& group, int64_t key,
 
 void RemoteCollectives::Abort(const Status& why) {
   Ending then;
+  ring_->Abort(why);
   {
     MutexLock lock(mutex_);
     aborted_ = why;
@@ -403,6 +382,7 @@ void RemoteCollectives::Abort(const Status& why) {
 void RemoteCollectives::Forget(const Status& why) {
   Ending then;
   leader_->Forget(why);
+  ring_->Forget(why);
   {
     MutexLock lock(mutex_);
     for (auto& [key, group] : std::exchange(groups_, {})) {
@@ -424,7 +404,7 @@ void RemoteCollectives::Stop() {
   {
     MutexLock lock(mutex_);
     const auto owes = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      if (telling_ > 0) return true;
+      if (telling_ > 0 || ring_->Owes()) return true;
       for (const auto& [key, group] : groups_) {
         const bool goes_on = group->status.ok() || Clock::now() < group->ended;
         if (goes_on && !group->spots.empty()) return true;
@@ -447,6 +427,7 @@ void RemoteCollectives::Stop() {
   }
   Ending then;
   leader_->Forget(Aborted("the leader of the group is stopped"));
+  ring_->Abort(Unavailable("the server is stopped"));
   {
     MutexLock lock(mutex_);
     aborted_ = Unavailable("the server is stopped");
@@ -531,6 +512,7 @@ void RemoteCollectives::Settle(const GroupRef& group, const SpotKey& key) {
 }
 
 StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& call) {
+  if (options_.rings && call.ring) return ring_->Run(call);
   GroupRef group;
   int rank = 0;
   HR_RETURN_IF_ERROR(JoinGroup(call.member, &group, &rank));
@@ -739,7 +721,7 @@ void RemoteCollectives::AnswerEnd(const std::shared_ptr<ServerCall>& call,
 std::map<std::string, Method> RemoteCollectives::Methods() {
   const auto self = shared_from_this();
   using Call = std::shared_ptr<ServerCall>;
-  std::map<std::string, Method> methods;
+  std::map<std::string, Method> methods = ring_->Methods();
   methods[worker::kJoinGroup.path] = [self](Call call, const Bytes& bytes) {
     JoinGroupRequest request;
     const Status s = ReadMessage(bytes, &request);
