@@ -62,7 +62,7 @@ class Workers:
       rings: whether they, some of which may be TensorFlow's, go by its messages.
     """
 
-    rings = False
+    rings, _may_ring = False, True
 
     def __init__(self, resolver, options):
         tasks = tasks_of(resolver)
@@ -85,9 +85,8 @@ class Workers:
         self.options = _checked(options)
         self._server = _join_cluster(resolver)
         # With numbers as TensorFlow's tasks count.
-        self.rings = self._server._core.rings and (
-            options.implementation == CommunicationImplementation.RING
-        )
+        ring = options.implementation == CommunicationImplementation.RING
+        self.rings = ring and self._may_ring and self._server._core.rings
         self._group = _RING_GROUP if self.rings else next(_group_keys)
         self._instances = itertools.count(_RING_FIRST if self.rings else 1)
         if self.rings:
@@ -102,9 +101,9 @@ class Workers:
             )
         return next(self._instances)
 
-    def _call(self, op, **given):
+    def _call(self, op, instance=None, **given):
         """A collective of the workers' first processors, whatever device is in force."""
-        instance = self._instance()
+        instance = self._instance() if instance is None else instance
         with tf.device("/cpu:0"):
             return op(
                 **given,
@@ -147,20 +146,24 @@ class Workers:
         shape = tf.shape(sent)
         count = shape[0]
         counts = self._gathered(shape[tf.newaxis])[:, 0]
+        return back(self._rows_of(sent, count, counts))
+
+    def _rows_of(self, sent, count, counts, instance=None):
+        """The same where the workers' numbers of rows are known."""
         longest = tf.reduce_max(counts)
         rank = sent.shape.rank
         padding = [[0, longest - count], *[[0, 0]] * (rank - 1)]
-        padded = self._gathered(tf.pad(sent, padding))
+        padded = self._gathered(tf.pad(sent, padding), instance)
         parts = [
             padded[w * longest : w * longest + counts[w]] for w in range(self.count)
         ]
         found = tf.concat(parts, 0)
         found.set_shape([None, *sent.shape[1:]])
-        return back(found)
+        return found
 
-    def _gathered(self, value):
+    def _gathered(self, value, instance=None):
         op = tf.raw_ops.CollectiveGatherV2
-        return self._call(op, input=value, ordering_token=[])
+        return self._call(op, instance, input=value, ordering_token=[])
 
     def of_first(self, value):
         """The first worker's value of a tensor, which all have in one shape."""
@@ -175,13 +178,28 @@ class Workers:
     def slices(self, value):
         """The IndexedSlices of all workers after each other."""
         if self.rings:
-            raise errors.UnimplementedError._of(
-                "sums of IndexedSlices with TensorFlow's tasks (HEADRACE_TENSORFLOW_PEERS=1 "
-                "and CommunicationImplementation.RING): convert them to tensors"
-            )
+            return self._slices_as_tensorflow(value)
         return tf.IndexedSlices(
             self.rows(value.values),
             self.rows(tf.convert_to_tensor(value.indices)),
+            value.dense_shape,
+        )
+
+    def _slices_as_tensorflow(self, value):
+        """slices() by its tasks' collectives, which in functions have other numbers where
+        all workers have as many rows."""
+        indices = tf.convert_to_tensor(value.indices)
+        count = tf.shape(indices)[0]
+        counts = self._gathered(tf.reshape(count, [1]))
+        numbers = [self._instance(), self._instance()]
+        if tf.inside_function():
+            alike = tf.reduce_all(tf.equal(counts, count))
+            others = [self._instance(), self._instance()]
+            numbers = [tf.where(alike, a, b) for a, b in zip(numbers, others)]
+        (values, back), (at, back_at) = _sendable(value.values), _sendable(indices)
+        return tf.IndexedSlices(
+            back(self._rows_of(values, count, counts, numbers[0])),
+            back_at(self._rows_of(at, count, counts, numbers[1])),
             value.dense_shape,
         )
 

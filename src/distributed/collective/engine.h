@@ -64,6 +64,8 @@ class RemoteCollectives
   bool rings() const { return options_.rings; }
   // Collectives by TensorFlow's messages fail from now on: a task is gone.
   void LoseRing(const Status& why) { ring_->Abort(why); }
+  // Why the first of them failed that did.
+  Status RingFailure() { return ring_->Failure(); }
 
   // By path: what other tasks call.
   std::map<std::string, Method> Methods();

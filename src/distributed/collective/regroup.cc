@@ -10,9 +10,8 @@ void RemoteCollectives::StartRing() {
   ring.task = options_.task;
   ring.incarnation = options_.incarnation;
   ring.leader = options_.leader;
-  ring.channel_of =
-      [weak = weak_from_this()](
-          const DeviceName& task) -> std::shared_ptr<Channel> {
+  ring.channel_of = [weak = weak_from_this()](
+                        const DeviceName& task) -> std::shared_ptr<Channel> {
     const auto self = weak.lock();
     return self ? self->ChannelTo(task) : nullptr;
   };

@@ -34,9 +34,8 @@ Status CoordinationAgent::Ask(const char* path,
   CondVar never;
   while (true) {
     const auto awaited = std::make_shared<Awaited>();
-    const auto under_way =
-        options_.channel->Start(path, WriteMessage(request), call,
-                                Awaited::Taker(awaited));
+    const auto under_way = options_.channel->Start(
+        path, WriteMessage(request), call, Awaited::Taker(awaited));
     const StatusOr<Answer> answer = awaited->Wait();
     if (!answer.ok()) {
       under_way->Cancel();
@@ -44,8 +43,8 @@ Status CoordinationAgent::Ask(const char* path,
     }
     if (answer->ok()) return ReadMessage(answer->body, response);
     const Status s = StatusOf(*answer);
-    const std::string text = absl::StrCat(options_.leader.ToString(), ": ",
-                                          s.message());
+    const std::string text =
+        absl::StrCat(options_.leader.ToString(), ": ", s.message());
     if (absl::IsDeadlineExceeded(s)) {
       return absl::DeadlineExceededError(
           absl::StrCat("waited ", options_.patience.count() / 1000,
@@ -91,11 +90,12 @@ void CoordinationAgent::Beat() {
   *request.mutable_source_task() = Self();
   CallOptions call;
   call.deadline = Clock::now() + options_.beat;
-  options_.channel->Start(
-      coordination::kHeartbeat.path, WriteMessage(request), call,
-      [weak = weak_from_this()](const Answer& answer) {
-        if (const auto self = weak.lock()) self->Answered(StatusOf(answer));
-      });
+  options_.channel->Start(coordination::kHeartbeat.path, WriteMessage(request),
+                          call,
+                          [weak = weak_from_this()](const Answer& answer) {
+                            if (const auto self = weak.lock())
+                              self->Answered(StatusOf(answer));
+                          });
   loop_->At(Clock::now() + options_.beat, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->Beat();
   });
@@ -119,19 +119,21 @@ void CoordinationAgent::Answered(const Status& s) {
   if (options_.lost) options_.lost(why);
 }
 
-void CoordinationAgent::Stop() {
+void CoordinationAgent::Stop(const Status& failure) {
   bool leaves;
   {
     MutexLock lock(mutex_);
     leaves = !std::exchange(stopped_, true);
   }
-  if (leaves) {
-    tensorflow::ShutdownTaskRequest request;
-    *request.mutable_source_task() = Self();
+  if (leaves && !failure.ok()) {
+    tensorflow::ReportErrorToServiceRequest request;
+    *request.mutable_error_origin() = Self();
+    request.set_error_code(static_cast<int>(failure.code()));
+    request.set_error_message(std::string(failure.message()));
     CallOptions call;
     call.deadline = Clock::now() + kFarewell;
     const auto awaited = std::make_shared<Awaited>();
-    options_.channel->Start(coordination::kShutdownTask.path,
+    options_.channel->Start(coordination::kReportErrorToService.path,
                             WriteMessage(request), call,
                             Awaited::Taker(awaited));
     awaited->Wait().IgnoreError();

@@ -18,9 +18,10 @@ struct AgentOptions {
   uint64_t incarnation = 0;
   std::vector<tensorflow::DeviceAttributes> devices;
   std::shared_ptr<Channel> channel;  // to the leader
-  // How often it tells that it lives, as TensorFlow's do; and how long, of the
-  // same, the leader may not answer.
-  std::chrono::milliseconds beat{5'000}, silence{10'000};
+  // How often it tells that it lives, which is when the leader looks who does
+  // not (TensorFlow's tasks: every five seconds); and how long the leader may
+  // not answer.
+  std::chrono::milliseconds beat{2'000}, silence{10'000};
   // How long others are waited for.
   std::chrono::milliseconds patience{600'000};
   // Called once where the leader is gone, or tells that another task is.
@@ -37,8 +38,9 @@ class CoordinationAgent
   // Registers, waits for all others as CheckStop allows, and tells from then on
   // that this task lives.
   Status Start();
-  // Tells the leader that this task leaves.
-  void Stop();
+  // Tells nothing more, as TensorFlow's tasks at their ends: collectives that
+  // wait for this one fail when the leader notices. A failure is told at once.
+  void Stop(const Status& failure = OkStatus());
 
  private:
   tensorflow::CoordinatedTask Self() const;

@@ -1,9 +1,12 @@
 #include <thread>
 
 #include "base/cancellation.h"
+#include "distributed/call_and_wait.h"
 #include "distributed/coordination/agent.h"
 #include "distributed/coordination/service.h"
 #include "distributed/local_transport.h"
+#include "distributed/messages.h"
+#include "distributed/wire/methods.h"
 #include "gtest/gtest.h"
 
 namespace headrace::distributed {
@@ -74,22 +77,42 @@ struct Meeting {
   std::vector<std::shared_ptr<CoordinationAgent>> agents;
 };
 
-TEST(CoordinationTest, WaitsForAllAndLetsThemLeave) {
+TEST(CoordinationTest, WhoIsSilentIsLost) {
+  Meeting m(milliseconds(150));
+  m.Start();
+  m.agents[1]->Stop();
+  EXPECT_TRUE(absl::IsUnavailable(m.Await(m.lost)));
+  EXPECT_TRUE(absl::IsUnavailable(m.Await(m.told)));
+}
+
+TEST(CoordinationTest, WhoSaysThatItLeavesIsNotMissed) {
   Meeting m(milliseconds(100));
   m.Start();
   m.agents[1]->Stop();
+  tensorflow::ShutdownTaskRequest leaves;
+  leaves.mutable_source_task()->set_job_name("w");
+  leaves.mutable_source_task()->set_task_id(1);
+  const auto channel = m.transport->Connect("w:1", {});
+  EXPECT_TRUE(CallAndWait(*channel, coordination::kShutdownTask.path,
+                          WriteMessage(leaves), {})
+                  .ok());
   std::this_thread::sleep_for(milliseconds(300));
   MutexLock lock(m.mutex);
   EXPECT_EQ(m.lost, OkStatus());
   EXPECT_EQ(m.told, OkStatus());
 }
 
-TEST(CoordinationTest, WhoIsSilentIsLost) {
-  Meeting m(milliseconds(150));
+TEST(CoordinationTest, AFailureIsToldToAll) {
+  Meeting m;
   m.Start();
-  // A third, which registered and tells nothing, would be one of strangers: the
-  // second is let go without a word.
-  tensorflow::RegisterTaskRequest again;
+  m.agents[1]->Stop(Internal("it does not agree"));
+  EXPECT_TRUE(absl::IsInternal(m.Await(m.lost)));
+  EXPECT_TRUE(absl::IsInternal(m.Await(m.told)));
+}
+
+TEST(CoordinationTest, ALeaderThatIsGoneIsNoticed) {
+  Meeting m;
+  m.Start();
   m.listener->Stop(Clock::now());
   EXPECT_TRUE(absl::IsUnavailable(m.Await(m.told)));
 }

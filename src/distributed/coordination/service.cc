@@ -134,14 +134,14 @@ Status CoordinationService::Beat(const HeartbeatRequest& request,
 }
 
 void CoordinationService::Hold(const Call& call, std::vector<Call>* calls) {
-  call->OnCancel([weak = weak_from_this(), calls,
-                  held = std::weak_ptr<ServerCall>(call)] {
-    const auto self = weak.lock();
-    const auto gone = held.lock();
-    if (!self || !gone) return;
-    MutexLock lock(self->mutex_);
-    std::erase(*calls, gone);
-  });
+  call->OnCancel(
+      [weak = weak_from_this(), calls, held = std::weak_ptr<ServerCall>(call)] {
+        const auto self = weak.lock();
+        const auto gone = held.lock();
+        if (!self || !gone) return;
+        MutexLock lock(self->mutex_);
+        std::erase(*calls, gone);
+      });
 }
 
 void CoordinationService::WaitForAll(const WaitForAllTasksRequest& request,

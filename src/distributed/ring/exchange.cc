@@ -50,9 +50,8 @@ void BufExchange::Answer(const tensorflow::RecvBufRequest& request,
   int64_t group_key = 0;
   if (!absl::SimpleAtoi(key.substr(0, key.find(':')), &group_key) ||
       key.size() > 256) {
-    return call->Finish(
-        AnswerOf(InvalidArgument("Invalid buffer rendezvous key: ",
-                                 key.substr(0, 256))));
+    return call->Finish(AnswerOf(InvalidArgument(
+        "Invalid buffer rendezvous key: ", key.substr(0, 256))));
   }
   Status s;
   Bytes content;

@@ -68,8 +68,7 @@ void InstanceLeader::Complete(
     if (is_new) order_.push_back(key);
     s = Add(instance, *asked, request.device(), request.is_source(), rank);
     response.set_source_rank(instance.source);
-    const bool waits = s.ok() &&
-                       asked->kind == CollectiveKind::kBroadcast &&
+    const bool waits = s.ok() && asked->kind == CollectiveKind::kBroadcast &&
                        instance.source < 0;
     if (waits) {
       instance.waiting.push_back(call);
@@ -92,12 +91,12 @@ void InstanceLeader::Complete(
   const Bytes body = WriteMessage(response);
   for (const auto& c : told) c->Finish(AnswerOf(s, body));
   if (!told.empty()) return;
-  call->OnCancel([weak = weak_from_this(), key,
-                  held = std::weak_ptr<ServerCall>(call)] {
-    const auto self = weak.lock();
-    const auto gone = held.lock();
-    if (self && gone) self->Remove(key, gone);
-  });
+  call->OnCancel(
+      [weak = weak_from_this(), key, held = std::weak_ptr<ServerCall>(call)] {
+        const auto self = weak.lock();
+        const auto gone = held.lock();
+        if (self && gone) self->Remove(key, gone);
+      });
 }
 
 void InstanceLeader::Remove(const Key& key,

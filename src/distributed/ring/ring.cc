@@ -147,8 +147,7 @@ StatusOr<std::function<StatusOr<Answer>()>> RingCollectives::Start(
 
 // --- who and what ---
 
-StatusOr<int> RingCollectives::RankOf(const GroupMember& member,
-                                      Group& group) {
+StatusOr<int> RingCollectives::RankOf(const GroupMember& member, Group& group) {
   const std::string own = DeviceOf(member).ToString();
   for (size_t i = 0; i < group.devices.size(); ++i) {
     if (group.devices[i].name() == own) return static_cast<int>(i);
@@ -194,9 +193,9 @@ Status RingCollectives::JoinGroup(const GroupMember& member, GroupRef* group,
   device.mutable_locality();
   device.set_incarnation(options_.incarnation);
   device.set_xla_global_id(-1);
-  HR_ASSIGN_OR_RETURN(
-      const auto wait, Start(*group, options_.leader,
-                             worker::kCompleteGroup.path, request, member));
+  HR_ASSIGN_OR_RETURN(const auto wait,
+                      Start(*group, options_.leader,
+                            worker::kCompleteGroup.path, request, member));
   HR_ASSIGN_OR_RETURN(const Answer answer, wait());
   tensorflow::CompleteGroupResponse response;
   HR_RETURN_IF_ERROR(ReadMessage(answer.body, &response));
@@ -246,9 +245,8 @@ StatusOr<int> RingCollectives::SourceOf(const GroupRef& group, int rank,
   HR_RETURN_IF_ERROR(ReadMessage(answer.body, &response));
   Instance instance{call, broadcasts ? response.source_rank() : -1};
   instance.call.input = Tensor();
-  if (broadcasts &&
-      (instance.source < 0 || instance.source >= group->size ||
-       (instance.source == rank) != call.input.has_buffer())) {
+  if (broadcasts && (instance.source < 0 || instance.source >= group->size ||
+                     (instance.source == rank) != call.input.has_buffer())) {
     return Internal("the leader names rank ", instance.source,
                     " the source of a broadcast among ", group->size);
   }
@@ -281,9 +279,8 @@ StatusOr<RingMeeting::Take> RingCollectives::AskForPart(
   request.mutable_client_locality();
   request.mutable_server_locality();
   request.set_request_id(NewRequestId());
-  HR_ASSIGN_OR_RETURN(
-      auto wait,
-      Start(group, task, worker::kRecvBuf.path, request, call.member));
+  HR_ASSIGN_OR_RETURN(auto wait, Start(group, task, worker::kRecvBuf.path,
+                                       request, call.member));
   return [wait = std::move(wait), size]() -> StatusOr<Bytes> {
     HR_ASSIGN_OR_RETURN(const Answer answer, wait());
     return DecodeBuf(answer.body, static_cast<size_t>(size));
@@ -294,13 +291,12 @@ StatusOr<Tensor> RingCollectives::RunIn(const GroupRef& group, int rank,
                                         const CollectiveCall& call) {
   HR_ASSIGN_OR_RETURN(const int source, SourceOf(group, rank, call));
   // No frames and iterations: loops make calls of their own.
-  const std::string name = absl::StrCat(call.member.group_key, ":",
-                                        call.instance_key, ":0:0");
+  const std::string name =
+      absl::StrCat(call.member.group_key, ":", call.instance_key, ":0:0");
   return GoRound(RingMeeting{
       call, rank, static_cast<int>(group->size), source,
       [&](const std::string& part, Bytes content) {
-        exchange_->Give(call.member.group_key, name + part,
-                        std::move(content));
+        exchange_->Give(call.member.group_key, name + part, std::move(content));
       },
       [&](int from, const std::string& part, int64_t size) {
         return AskForPart(group, rank, call, from, name + part, size);
@@ -344,11 +340,17 @@ void RingCollectives::End(int64_t group_key, Group& group, const Status& why) {
   {
     MutexLock lock(mutex_);
     if (group.status.ok()) group.status = why;
+    if (failed_.ok()) failed_ = why;
     calls = group.calls;
   }
   exchange_->End(group_key, AbortedBy(why));
   instances_->End(group_key, AbortedBy(why));
   for (const auto& call : calls) call->Cancel();
+}
+
+Status RingCollectives::Failure() {
+  MutexLock lock(mutex_);
+  return failed_;
 }
 
 void RingCollectives::Abort(const Status& why) {
@@ -399,10 +401,10 @@ std::map<std::string, Method> RingCollectives::Methods() {
     tensorflow::CompleteInstanceRequest request;
     Status s = self->CheckSpeaks();
     if (s.ok()) s = ReadMessage(bytes, &request);
-    const StatusOr<int> rank = s.ok() ? self->options_.groups->RankIn(
-                                            request.group_key(),
-                                            request.device())
-                                      : s;
+    const StatusOr<int> rank = s.ok()
+                                   ? self->options_.groups->RankIn(
+                                         request.group_key(), request.device())
+                                   : s;
     if (!rank.ok()) return call->Finish(AnswerOf(rank.status()));
     self->instances_->Complete(request, *rank, std::move(call));
   };

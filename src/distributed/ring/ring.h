@@ -44,6 +44,8 @@ class RingCollectives : public std::enable_shared_from_this<RingCollectives> {
   void Abort(const Status& why);
   // Groups are forgotten: their members join anew.
   void Forget(const Status& why);
+  // Why the first group ended that did; OK where none has.
+  Status Failure();
   // Whether a neighbour is yet to ask for its part.
   bool Owes() { return exchange_->Owes(); }
 
@@ -93,6 +95,7 @@ class RingCollectives : public std::enable_shared_from_this<RingCollectives> {
       std::make_shared<InstanceLeader>();
   Mutex mutex_;
   Status aborted_ ABSL_GUARDED_BY(mutex_);
+  Status failed_ ABSL_GUARDED_BY(mutex_);
   std::map<int64_t, GroupRef> groups_ ABSL_GUARDED_BY(mutex_);
 };
 

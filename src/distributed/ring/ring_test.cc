@@ -98,9 +98,8 @@ TEST(RingTest, MeansAndOtherTypes) {
     for (const int64_t n : {1, 7, 1000, 100'003}) {
       ++instance;
       const auto got = tasks.Run([&](int i) {
-        CollectiveCall call =
-            CallOfKind(CollectiveKind::kReduce, 3, instance,
-                       Counted<T>(dtype, Shape{n}, i));
+        CollectiveCall call = CallOfKind(CollectiveKind::kReduce, 3, instance,
+                                         Counted<T>(dtype, Shape{n}, i));
         call.final_op = "Div";
         return call;
       });
@@ -289,11 +288,10 @@ TEST(RingTest, StrangersGetErrors) {
   instance.set_group_key(1);
   EXPECT_TRUE(
       absl::IsInvalidArgument(ask(worker::kCompleteInstance.path, instance)));
-  EXPECT_TRUE(absl::IsUnimplemented(
-      ask(worker::kGetStepSequence.path, tensorflow::GetStepSequenceRequest())));
-  for (const char* path :
-       {worker::kRecvBuf.path, worker::kCompleteGroup.path,
-        worker::kCompleteInstance.path}) {
+  EXPECT_TRUE(absl::IsUnimplemented(ask(worker::kGetStepSequence.path,
+                                        tensorflow::GetStepSequenceRequest())));
+  for (const char* path : {worker::kRecvBuf.path, worker::kCompleteGroup.path,
+                           worker::kCompleteInstance.path}) {
     CallOptions options;
     EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(
         CallAndWait(*channel, path, Bytes(std::string("\x0f")), options))));

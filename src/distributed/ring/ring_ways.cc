@@ -67,8 +67,8 @@ class ReduceWay : RingWay {
         chunks_(m.call.input.num_elements(), element_, m.size) {}
 
   StatusOr<Tensor> Run() {
-    HR_ASSIGN_OR_RETURN(
-        result_, Tensor::Allocate(m_.call.dtype, m_.call.input.shape()));
+    HR_ASSIGN_OR_RETURN(result_,
+                        Tensor::Allocate(m_.call.dtype, m_.call.input.shape()));
     const int64_t mine = chunks_.Begin(m_.rank);
     const int64_t end = mine + chunks_.Size(m_.rank);
     HR_ASSIGN_OR_RETURN(const Source own,
@@ -85,9 +85,8 @@ class ReduceWay : RingWay {
       // waits is no more than a tensor.
       if (step == m_.size - 2) {
         for (int s = 0; s < m_.size - 1; ++s) {
-          HR_ASSIGN_OR_RETURN(
-              wholes.emplace_back(),
-              Ask(1, m_.rank - s, chunks_.Size(m_.rank - s)));
+          HR_ASSIGN_OR_RETURN(wholes.emplace_back(),
+                              Ask(1, m_.rank - s, chunks_.Size(m_.rank - s)));
         }
       }
       HR_RETURN_IF_ERROR(Merge(sums[step], m_.rank - 1 - step,
@@ -112,8 +111,8 @@ class ReduceWay : RingWay {
     if (!take) return OkStatus();
     HR_ASSIGN_OR_RETURN(const Bytes part, take());
     char* at = At(chunk);
-    const char* own = static_cast<const char*>(m_.call.input.raw()) +
-                      chunks_.Begin(chunk);
+    const char* own =
+        static_cast<const char*>(m_.call.input.raw()) + chunks_.Begin(chunk);
     ForBlocks(part, element_, [&](const char* came, int64_t n) {
       MergeElements(m_.call, came, own, at, n);
       if (last) FinishElements(m_.call, m_.size, at, n);
@@ -151,8 +150,7 @@ class GatherWay : RingWay {
     Give(0, m_.rank, source.Part(m_.rank * each, each));
     std::vector<RingMeeting::Take> takes;
     for (int step = 1; step < m_.size; ++step) {
-      HR_ASSIGN_OR_RETURN(takes.emplace_back(),
-                          Ask(0, m_.rank - step, each));
+      HR_ASSIGN_OR_RETURN(takes.emplace_back(), Ask(0, m_.rank - step, each));
     }
     for (int step = 1; step < m_.size; ++step) {
       const int64_t chunk = Mod(m_.rank - step, m_.size);
@@ -184,8 +182,7 @@ StatusOr<Tensor> Broadcast(const RingMeeting& m) {
         from = q;
       }
     }
-    HR_ASSIGN_OR_RETURN(const auto take,
-                        m.ask(from, name(from, m.rank), size));
+    HR_ASSIGN_OR_RETURN(const auto take, m.ask(from, name(from, m.rank), size));
     HR_ASSIGN_OR_RETURN(const Bytes part, take());
     CopyTo(part, to);
   }

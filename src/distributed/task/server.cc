@@ -238,10 +238,11 @@ void Server::Stop(std::chrono::milliseconds grace) {
     MutexLock lock(mutex_);
     agent = agent_;
   }
+  const Status failure = worker_->collectives()->RingFailure();
   eager_->Stop();
   master_->Stop();
   worker_->Stop();
-  if (agent) agent->Stop();
+  if (agent) agent->Stop(failure);
   coordination_->Stop(Unavailable("the server is stopped"));
   listener_->Stop(Clock::now() + grace);
   MutexLock lock(services_->mutex);

@@ -49,11 +49,11 @@ StatusOr<Bytes> DecodeBuf(const Bytes& bytes, size_t size) {
   Bytes options, extra, content;
   std::string type;
   bool dead = false;
-  HR_RETURN_IF_ERROR(EachBufField(bytes, [&](uint32_t tag, uint64_t value,
-                                          Bytes text) {
-    if (tag == (kDead << 3 | kVarint)) dead = value != 0;
-    if (tag == TextTag(kTransportOptions)) options.Append(std::move(text));
-  }));
+  HR_RETURN_IF_ERROR(
+      EachBufField(bytes, [&](uint32_t tag, uint64_t value, Bytes text) {
+        if (tag == (kDead << 3 | kVarint)) dead = value != 0;
+        if (tag == TextTag(kTransportOptions)) options.Append(std::move(text));
+      }));
   if (dead) return NoBuf("it is dead, which no part of a collective is");
   HR_RETURN_IF_ERROR(
       EachBufField(options, [&](uint32_t tag, uint64_t, Bytes text) {
@@ -63,9 +63,10 @@ StatusOr<Bytes> DecodeBuf(const Bytes& bytes, size_t size) {
         if (tag == TextTag(kValue)) extra.Append(std::move(text));
       }));
   if (type != kType) return NoBuf("it brings no RecvBufRespExtra");
-  HR_RETURN_IF_ERROR(EachBufField(extra, [&](uint32_t tag, uint64_t, Bytes text) {
-    if (tag == TextTag(kTensorContent)) content.Append(std::move(text));
-  }));
+  HR_RETURN_IF_ERROR(
+      EachBufField(extra, [&](uint32_t tag, uint64_t, Bytes text) {
+        if (tag == TextTag(kTensorContent)) content.Append(std::move(text));
+      }));
   if (content.size() != size) {
     return NoBuf(
         absl::StrCat(content.size(), " bytes where ", size, " were due"));

@@ -66,8 +66,8 @@ CollectiveCall CallOf(const KernelContext& c, CollectiveKind kind,
                  c.op().float_attr("timeout_seconds")};
   call.instance_key = keys.instance_key;
   call.dtype = c.op().output_types()[0];
-  call.ring = absl::EqualsIgnoreCase(c.op().string_attr("communication_hint"),
-                                     "ring");
+  call.ring =
+      absl::EqualsIgnoreCase(c.op().string_attr("communication_hint"), "ring");
   return call;
 }
 
