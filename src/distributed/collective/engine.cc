@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "distributed/collective/awaited.h"
 #include "distributed/collective/ways.h"
+#include "distributed/group/awaited.h"
 #include "distributed/messages.h"
 #include "distributed/wire/methods.h"
 #include "ops/queue/await_change.h"
@@ -153,6 +153,13 @@ Status RemoteCollectives::AskLeader(const GroupMember& m,
         " waited ", absl::StrFormat("%.1f", patience.count() / 1e3),
         " s for the ", m.group_size, " members of group ", m.group_key, " at ",
         options_.leader.ToString(), ": ", s.message()));
+  }
+  if (absl::IsUnimplemented(s)) {
+    return absl::UnimplementedError(absl::StrCat(
+        options_.leader.ToString(),
+        ", which is to lead groups, is TensorFlow's: all members are to ask "
+        "for CommunicationImplementation.RING (",
+        s.message(), ")"));
   }
   HR_RETURN_IF_ERROR(s);
   return ReadMessage(answer->body, response);

@@ -12,9 +12,9 @@
 
 #include "base/device_name.h"
 #include "base/mutex.h"
-#include "distributed/collective/leader.h"
 #include "distributed/collective/membership.h"
 #include "distributed/collective/turn.h"
+#include "distributed/group/leader.h"
 #include "distributed/local_transport.h"
 #include "distributed/ring/ring.h"
 #include "ops/collective/collective.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "distributed/collective/parts.h"
+#include "distributed/group/parts.h"
 
 namespace headrace::distributed {
 namespace {

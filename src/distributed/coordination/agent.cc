@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "distributed/collective/awaited.h"
+#include "distributed/group/awaited.h"
 #include "distributed/messages.h"
 #include "distributed/wire/methods.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "distributed/collective/awaited.h"
+#include "distributed/group/awaited.h"
 #include "distributed/messages.h"
 #include "distributed/request_ids.h"
 #include "distributed/service.h"

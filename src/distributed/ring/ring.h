@@ -13,7 +13,7 @@
 
 #include "base/device_name.h"
 #include "base/mutex.h"
-#include "distributed/collective/leader.h"
+#include "distributed/group/leader.h"
 #include "distributed/ring/exchange.h"
 #include "distributed/ring/instances.h"
 #include "distributed/ring/ring_ways.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "distributed/collective/parts.h"
+#include "distributed/group/parts.h"
 #include "ops/collective/collective.h"
 
 namespace headrace::distributed {

@@ -1,4 +1,4 @@
-#include "distributed/collective/leader.h"
+#include "distributed/group/leader.h"
 
 #include <set>
 
