@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import sys
+import time
 
 import numpy as np
 
@@ -126,7 +127,7 @@ def _together(s):
     def slices(count):
         return tf.IndexedSlices(
             tf.ones([count, 3]) * (_SELF + 1.0),
-            tf.constant([0, 2, 1][:count]),
+            tf.constant([0, 2, 1, 3][:count]),
             tf.constant([4, 3]),
         )
 
@@ -158,6 +159,7 @@ def death():
     add = tf.function(lambda x: s.run(lambda: replica().all_reduce("SUM", x * 1.0)))
     told("sum", add(tf.ones([3])))
     if _SELF == s.num_replicas_in_sync - 1:
+        time.sleep(1)  # until all have the sum
         os._exit(9)
     for what in ("first", "again"):
         try:

@@ -112,7 +112,7 @@ TEST(RingTest, MeansAndOtherTypes) {
   check(float(), DType::kFloat);
   check(double(), DType::kDouble);
   check(int32_t(), DType::kInt32);
-  check(Half(), DType::kHalf);
+  check(half(), DType::kHalf);
 }
 
 TEST(RingTest, BroadcastTreesAreTensorFlows) {
