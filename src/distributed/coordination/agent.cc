@@ -65,9 +65,10 @@ Status CoordinationAgent::Start() {
   *request.mutable_source_task() = Self();
   HR_RETURN_IF_ERROR(
       Ask(coordination::kRegisterTask.path, request, &registered));
-  HR_ASSIGN_OR_RETURN(loop_, EventLoop::Real());
+  HR_ASSIGN_OR_RETURN(auto loop, EventLoop::Real());
   {
     MutexLock lock(mutex_);
+    loop_ = std::move(loop);
     heard_ = Clock::now();
   }
   Beat();
@@ -84,6 +85,9 @@ void CoordinationAgent::Beat() {
   {
     MutexLock lock(mutex_);
     if (stopped_) return;
+    loop_->At(Clock::now() + options_.beat, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->Beat();
+    });
   }
   tensorflow::HeartbeatRequest request;
   request.set_incarnation(options_.incarnation);
@@ -96,9 +100,6 @@ void CoordinationAgent::Beat() {
                             if (const auto self = weak.lock())
                               self->Answered(StatusOf(answer));
                           });
-  loop_->At(Clock::now() + options_.beat, [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->Beat();
-  });
 }
 
 void CoordinationAgent::Answered(const Status& s) {
@@ -121,9 +122,11 @@ void CoordinationAgent::Answered(const Status& s) {
 
 void CoordinationAgent::Stop(const Status& failure) {
   bool leaves;
+  std::unique_ptr<EventLoop> loop;  // ends behind the lock, which it may want
   {
     MutexLock lock(mutex_);
     leaves = !std::exchange(stopped_, true);
+    loop = std::move(loop_);
   }
   if (leaves && !failure.ok()) {
     tensorflow::ReportErrorToServiceRequest request;
@@ -138,7 +141,6 @@ void CoordinationAgent::Stop(const Status& failure) {
                             Awaited::Taker(awaited));
     awaited->Wait().IgnoreError();
   }
-  loop_.reset();
 }
 
 }  // namespace headrace::distributed

@@ -53,7 +53,7 @@ class CoordinationAgent
   Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   Clock::time_point heard_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<EventLoop> loop_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headrace::distributed

@@ -22,7 +22,11 @@ struct Meeting {
     options.silence = silence;
     options.lost = [this](const Status& s) {
       MutexLock lock(mutex);
+      if (!lost.ok()) again = s;
       lost = s;
+    };
+    options.channel_of = [this](const TaskId& task) {
+      return task.second == 0 ? nullptr : transport->Connect("w:1", {});
     };
     service = std::make_shared<CoordinationService>(std::move(options));
     ListenOptions listen;
@@ -70,6 +74,7 @@ struct Meeting {
 
   Mutex mutex;
   Status lost, told;  // at the service, and at an agent
+  Status again;       // as the service told tasks, for which it is here, too
   std::shared_ptr<LocalNetwork> network = *LocalNetwork::Create({});
   std::unique_ptr<Transport> transport;
   std::shared_ptr<CoordinationService> service;
@@ -108,6 +113,7 @@ TEST(CoordinationTest, AFailureIsToldToAll) {
   m.agents[1]->Stop(Internal("it does not agree"));
   EXPECT_TRUE(absl::IsInternal(m.Await(m.lost)));
   EXPECT_TRUE(absl::IsInternal(m.Await(m.told)));
+  EXPECT_TRUE(absl::IsInternal(m.Await(m.again)));
 }
 
 TEST(CoordinationTest, ALeaderThatIsGoneIsNoticed) {

@@ -21,6 +21,11 @@ TaskId IdOf(const CoordinatedTask& task) {
   return {task.job_name(), task.task_id()};
 }
 
+absl::StatusCode CodeOf(int code) {
+  return code > 0 && code <= 16 ? static_cast<absl::StatusCode>(code)
+                                : absl::StatusCode::kUnknown;
+}
+
 void RunAll(const std::vector<std::function<void()>>& then) {
   for (const auto& f : then) f();
 }
@@ -47,6 +52,22 @@ void CoordinationService::Fail(const Status& why, Ending* then) {
     }
   }
   if (options_.lost) then->push_back([this, why] { options_.lost(why); });
+  if (!options_.channel_of) return;
+  ReportErrorToTaskRequest request;
+  request.set_error_code(static_cast<int>(why.code()));
+  request.set_error_message(std::string(why.message()));
+  const Bytes bytes = WriteMessage(request);
+  for (const auto& [id, task] : tasks_) {
+    if (!task.connected) continue;
+    then->push_back([this, id = id, bytes] {
+      CallOptions call;
+      call.deadline = Clock::now() + coordination::kReportErrorToTask.deadline;
+      if (const auto channel = options_.channel_of(id)) {
+        channel->Start(coordination::kReportErrorToTask.path, bytes, call,
+                       [](const Answer&) {});
+      }
+    });
+  }
 }
 
 void CoordinationService::Look(Ending* then) {
@@ -197,12 +218,18 @@ Status CoordinationService::Report(const ReportErrorToServiceRequest& request,
                                    Ending* then) {
   MutexLock lock(mutex_);
   HR_RETURN_IF_ERROR(Find(request.error_origin()).status());
-  const bool known = request.error_code() > 0 && request.error_code() <= 16;
-  Fail(Status(known ? static_cast<absl::StatusCode>(request.error_code())
-                    : absl::StatusCode::kUnknown,
+  Fail(Status(CodeOf(request.error_code()),
               absl::StrCat(NameOf(IdOf(request.error_origin())), ": ",
                            request.error_message())),
        then);
+  return OkStatus();
+}
+
+Status CoordinationService::Hear(const ReportErrorToTaskRequest& request) {
+  if (options_.lost) {
+    options_.lost(
+        Status(CodeOf(request.error_code()), request.error_message()));
+  }
   return OkStatus();
 }
 
@@ -235,6 +262,11 @@ std::map<std::string, Method> CoordinationService::Methods(
           after([s](const auto& request, auto*, Ending* then) {
             return s->Report(request, then);
           }));
+  methods[coordination::kReportErrorToTask.path] =
+      AtOnce<ReportErrorToTaskRequest, ReportErrorToTaskResponse>(
+          [s](const ReportErrorToTaskRequest& request, auto*) {
+            return s->Hear(request);
+          });
   methods[coordination::kShutdownTask.path] =
       AtOnce<ShutdownTaskRequest, ShutdownTaskResponse>(
           [s](const ShutdownTaskRequest& request, auto*) {

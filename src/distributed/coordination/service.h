@@ -27,8 +27,11 @@ struct CoordinationOptions {
   uint64_t incarnation = 0;
   // Who says nothing for so long is gone: as long as TensorFlow waits.
   std::chrono::milliseconds silence{10'000};
-  // Called once a task is gone, or says that it failed.
+  // Called once a task is gone, or says that it failed; and where the leader
+  // tells this of another one.
   std::function<void(const Status&)> lost;
+  // To tell tasks of it; null where there is no such task, or it is this one.
+  std::function<std::shared_ptr<Channel>(const TaskId& task)> channel_of;
 };
 
 // Thread-safe. Calls are answered behind the lock. Silence is noticed when some
@@ -71,6 +74,7 @@ class CoordinationService
   void WaitForAll(const tensorflow::WaitForAllTasksRequest& request,
                   const Call& call);
   void Poll(const tensorflow::PollForErrorRequest& request, const Call& call);
+  Status Hear(const tensorflow::ReportErrorToTaskRequest& request);
   Status Leave(const tensorflow::CoordinatedTask& task);
   Status Report(const tensorflow::ReportErrorToServiceRequest& request,
                 Ending* then);

@@ -162,6 +162,12 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
   }
   coordination.incarnation = made->worker_->incarnation();
   coordination.lost = Losing(*made->worker_);
+  coordination.channel_of = [cluster = made->worker_->cluster(),
+                             own = made->worker_->task()](
+                                const TaskId& id) -> std::shared_ptr<Channel> {
+    const DeviceName task = DeviceName::OfTask(id.first, id.second);
+    return task.SameTask(own) ? nullptr : cluster->ChannelOf(task);
+  };
   made->coordination_ =
       std::make_shared<CoordinationService>(std::move(coordination));
   return made;
