@@ -58,6 +58,9 @@ size_t BytesOf(const Event& e) {
       bytes += text->size();
     }
   }
+  for (const MadeTensor& t : e.made) {
+    bytes += sizeof(t) + t.dims.size() * sizeof(int64_t);
+  }
   return bytes;
 }
 
@@ -100,19 +103,15 @@ void Record(Event event) noexcept {
     if (event.name.size() > kMostOfName) event.name.resize(kMostOfName);
     event.thread = ThreadNumber();
     const size_t bytes = BytesOf(event);
-    for (OfThisThread* o = own_events; o; o = o->outer_) {
-      if (o->bytes_ + bytes > kMostBytes) continue;
-      o->events_.push_back(event);
-      o->bytes_ += bytes;
-    }
+    for (OfThisThread* o = own_events; o; o = o->outer_) o->Add(event, bytes);
     AddToProcess(std::move(event), bytes);
   } catch (const std::bad_alloc&) {
     CountLeftOut();
   }
 }
 
-void RecordSpan(Event::Kind kind, StringView name, StringView op,
-                int64_t begin) noexcept {
+void RecordSpan(Event::Kind kind, StringView name, StringView op, int64_t begin,
+                std::vector<MadeTensor> made) noexcept {
   const int64_t end = Now();
   try {
     Record({kind,
@@ -121,7 +120,8 @@ void RecordSpan(Event::Kind kind, StringView name, StringView op,
             std::string(op),
             begin,
             end,
-            {}});
+            {},
+            std::move(made)});
   } catch (const std::bad_alloc&) {
     CountLeftOut();
   }
@@ -136,6 +136,26 @@ OfThisThread::~OfThisThread() {
   listeners.fetch_sub(1, std::memory_order_relaxed);
   own_events = outer_;
 }
+
+std::deque<Event> OfThisThread::events() const {
+  MutexLock lock(mutex_);
+  return events_;
+}
+
+void OfThisThread::Add(const Event& event, size_t bytes) {
+  MutexLock lock(mutex_);
+  if (bytes_ + bytes > kMostBytes) return;
+  events_.push_back(event);
+  bytes_ += bytes;
+}
+
+OfThisThread* OfThisThread::Current() { return own_events; }
+
+OfThisThread::Joined::Joined(OfThisThread* joined) : saved_(own_events) {
+  if (joined) own_events = joined;
+}
+
+OfThisThread::Joined::~Joined() { own_events = saved_; }
 
 Status Start(int level, int64_t delay) {
   Process& p = TheProcess();

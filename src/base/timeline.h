@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace headrace::timeline {
@@ -21,6 +22,15 @@ int64_t Now();
 using Attribute = std::variant<int64_t, uint64_t, double, std::string>;
 // In the order in which they were given.
 using Attributes = std::vector<std::pair<std::string, Attribute>>;
+
+// A tensor that a step made.
+struct MadeTensor {
+  int dtype;  // as DataType numbers them
+  std::vector<int64_t> dims;
+  int64_t bytes;
+  uint64_t address;
+  bool taken;  // its memory is no input's, but was taken for it
+};
 
 struct Event {
   enum class Kind : uint8_t {
@@ -36,6 +46,7 @@ struct Event {
   std::string op;  // of a step
   int64_t begin = 0, end = 0;
   Attributes attributes;
+  std::vector<MadeTensor> made = {};  // by a step, in the order of its outputs
 };
 
 // How many listen; see On.
@@ -49,7 +60,8 @@ inline bool On() { return listeners.load(std::memory_order_relaxed) != 0; }
 
 // An event without attributes that ends now.
 [[gnu::cold]] void RecordSpan(Event::Kind kind, StringView name, StringView op,
-                              int64_t begin) noexcept;
+                              int64_t begin,
+                              std::vector<MadeTensor> made = {}) noexcept;
 
 // An event from its making to its end. The texts must live as long.
 class Span {
@@ -69,7 +81,8 @@ class Span {
   const StringView name_, op_;
 };
 
-// What the calling thread does while it lives.
+// What the calling thread does while it lives, and what threads do for it that
+// join.
 class OfThisThread {
  public:
   OfThisThread();
@@ -77,13 +90,32 @@ class OfThisThread {
   OfThisThread(const OfThisThread&) = delete;
   OfThisThread& operator=(const OfThisThread&) = delete;
 
-  const std::deque<Event>& events() const { return events_; }
+  // What ended so far, in the order of the ends.
+  std::deque<Event> events() const;
+
+  // The innermost one of the calling thread; null where there is none.
+  static OfThisThread* Current();
+  // While it lives, what its thread does is told to `joined`, too, which lives
+  // longer; null changes nothing.
+  class Joined {
+   public:
+    explicit Joined(OfThisThread* joined);
+    ~Joined();
+    Joined(const Joined&) = delete;
+    Joined& operator=(const Joined&) = delete;
+
+   private:
+    OfThisThread* const saved_;
+  };
 
  private:
   friend void Record(Event event) noexcept;
+  void Add(const Event& event, size_t bytes);
+
   OfThisThread* const outer_;
-  std::deque<Event> events_;
-  size_t bytes_ = 0;
+  mutable Mutex mutex_;
+  std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // What all threads did from one moment to another.

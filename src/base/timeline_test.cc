@@ -87,6 +87,28 @@ TEST(Timeline, ThreadsThatListenToThemselves) {
   EXPECT_EQ(NamesOf(outer.events()), (Names{"both", "inner"}));
 }
 
+TEST(Timeline, ThreadsThatJoinWhatAnotherListensTo) {
+  const OfThisThread outer;
+  OfThisThread* const told = OfThisThread::Current();
+  EXPECT_EQ(told, &outer);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([told] {
+      EXPECT_EQ(OfThisThread::Current(), nullptr);
+      {
+        const OfThisThread::Joined joined(told);
+        for (int i = 0; i < 100; ++i) {
+          const Span span(Kind::kStep, "joined");
+        }
+      }
+      const OfThisThread::Joined nothing(nullptr);
+      const Span span(Kind::kStep, "alone");
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(NamesOf(outer.events()), Names(200, "joined"));
+}
+
 TEST(Timeline, LongNamesAreCutAndFullMemoryIsCounted) {
   ASSERT_TRUE(Start(2, 0).ok());
   RecordSpan(Kind::kScope, std::string(1 << 20, 'a'), {}, Now());

@@ -13,6 +13,7 @@
 #include "op/run_kernel.h"
 #include "op/shape_context.h"
 #include "runtime/shape_plans.h"
+#include "runtime/step_event.h"
 #include "runtime/workspace.h"
 
 namespace headrace {
@@ -229,6 +230,16 @@ Status Executable::CheckResult(const Workspace& f, ValueId v) const {
   return OkStatus();
 }
 
+[[gnu::cold]] Status Executable::RunTimed(Workspace& f, int i) {
+  const Step& step = steps_[i];
+  StepEvent event(step.name, step.op->name());
+  for (ValueId v : step.inputs) event.AddInput(f.slots[v]);
+  HR_RETURN_IF_ERROR(RunStep(f, i));
+  for (ValueId v : step.outputs) event.AddOutput(f.slots[v]);
+  event.Record();
+  return OkStatus();
+}
+
 Status Executable::RunProduct(Workspace& f, int i) {
   const Step& s = steps_[i];
   KernelContext& c = f.contexts[i];
@@ -281,13 +292,9 @@ Status Executable::RunProduct(Workspace& f, int i) {
                                          bool timed) {
   for (int i = begin; i < end; ++i) {
     HR_RETURN_IF_ERROR(CheckStopOften());
-    const int64_t since = timed ? timeline::Now() : 0;
-    Status s = RunStep(f, i);
+    Status s = timed ? RunTimed(f, i) : RunStep(f, i);
     if (!s.ok()) [[unlikely]]
       return AtCall(s, steps_[i].name);
-    if (timed) [[unlikely]]
-      timeline::RecordSpan(timeline::Event::Kind::kStep, steps_[i].name,
-                           steps_[i].op->name(), since);
     // As soon as the last reader is done: the memory is free for the next step,
     // and a buffer with one holder may be written over.
     for (ValueId v : steps_[i].release) f.slots[v] = Tensor();

@@ -146,6 +146,7 @@ class Executable {
   Status RunBeside(Workspace& f, const Beside& group);
   void RunStrand(Workspace& f, absl::Span<const int> strand, FirstError* error);
   Status RunStep(Workspace& f, int i);
+  Status RunTimed(Workspace& f, int i);  // as an event of timelines
   Status RunProduct(Workspace& f, int i);
   Status PrepareDynamic(Workspace& f, const Step& s);
   Status RunRule(Workspace& f, const Step& s);

@@ -14,6 +14,7 @@
 #include "op/waiting.h"
 #include "runtime/frame_graph.h"
 #include "runtime/plan_op.h"
+#include "runtime/step_event.h"
 #include "runtime/waiting_steps.h"
 
 namespace headrace {
@@ -61,8 +62,15 @@ Status RunNode(const FrameGraph::FrameNode& n, const RunServices& services,
                absl::Span<Tensor* const> in, absl::Span<Tensor> out) {
   absl::InlinedVector<Tensor*, 4> outputs;
   for (Tensor& t : out) outputs.push_back(&t);
-  const timeline::Span span(timeline::Event::Kind::kStep, n.name, n.op->name());
-  return RunOnce(*n.op, *n.kernel, in, outputs, services);
+  if (!timeline::On()) [[likely]] {
+    return RunOnce(*n.op, *n.kernel, in, outputs, services);
+  }
+  StepEvent event(n.name, n.op->name());
+  for (const Tensor* t : in) event.AddInput(*t);
+  HR_RETURN_IF_ERROR(RunOnce(*n.op, *n.kernel, in, outputs, services));
+  for (const Tensor& t : out) event.AddOutput(t);
+  event.Record();
+  return OkStatus();
 }
 
 // The value behind the reference in *t, in its place.

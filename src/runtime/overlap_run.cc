@@ -2,7 +2,6 @@
 #include <queue>
 
 #include "base/cancellation.h"
-#include "base/timeline.h"
 #include "op/waiting.h"
 #include "runtime/waiting_steps.h"
 #include "runtime/workspace.h"
@@ -102,13 +101,8 @@ class Executable::OverlapRun {
   // Of step i, on whichever thread: on error with its name.
   Status Timed(int i) {
     const Step& step = e_.steps_[i];
-    const int64_t since = timed_ ? timeline::Now() : 0;
-    Status s = e_.RunStep(f_, i);
+    Status s = timed_ ? e_.RunTimed(f_, i) : e_.RunStep(f_, i);
     if (!s.ok()) return IsWouldWait(s) ? s : AtCall(s, step.name);
-    if (timed_) {
-      timeline::RecordSpan(timeline::Event::Kind::kStep, step.name,
-                           step.op->name(), since);
-    }
     for (ValueId v : step.release) f_.slots[v] = Tensor();
     return OkStatus();
   }

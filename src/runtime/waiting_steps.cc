@@ -8,6 +8,7 @@
 #include "base/job_threads.h"
 #include "base/mutex.h"
 #include "base/thread_pool.h"
+#include "base/timeline.h"
 #include "op/processor.h"
 
 namespace headrace {
@@ -51,6 +52,7 @@ struct WaitingSteps::Shared {
   std::deque<Event> ended ABSL_GUARDED_BY(mutex);
   CancellationToken token;
   StopSources sources = StopSources::OfThisThread();
+  timeline::OfThisThread* const told = timeline::OfThisThread::Current();
   const int processor = ThisProcessor();
 };
 
@@ -68,6 +70,7 @@ void WaitingSteps::Run(Job job) {
   busy_ += job.busy;
   const auto run = [shared = shared_, job]() mutable {
     const AdoptedStops adopted(shared->sources);
+    const timeline::OfThisThread::Joined told(shared->told);
     const StopScope own(&shared->token);
     const ProcessorScope placed(shared->processor);
     Status s = Guarded("a step", job.work);

@@ -4,9 +4,10 @@ from headrace import _api as tf
 from headrace.autograph.calls import in_graph
 from headrace.context import strategies
 from headrace.framework.support import signatures
-from headrace.keras import newer_losses, serialization, settings
+from headrace.keras import newer_losses, ragged_losses, serialization, settings
 from headrace.keras.classes import add_function_classes
 from headrace.keras.newer_losses import pair
+from headrace.keras.ragged_losses import is_ragged
 
 
 class Reduction:
@@ -58,6 +59,11 @@ def fit_weight(weight, values):
 
 def reduce_weighted(values, sample_weight, reduction):
     """The values times their weights, reduced."""
+    if is_ragged(values):
+        values = ragged_losses.weighted(values, sample_weight)
+        if reduction == Reduction.NONE:
+            return values
+        values, sample_weight = values.flat_values, None
     if sample_weight is not None:
         weight = tf.cast(tf.convert_to_tensor(sample_weight), values.dtype)
         weight = fit_weight(weight, values)
@@ -120,7 +126,9 @@ class Loss:
             mask = counted if mask is None else tf.logical_and(mask, counted)
         if mask is not None:
             sample_weight = _valid_weight(mask, values, sample_weight, reduction)
-        return reduce_weighted(tf.convert_to_tensor(values), sample_weight, reduction)
+        if not is_ragged(values):
+            values = tf.convert_to_tensor(values)
+        return reduce_weighted(values, sample_weight, reduction)
 
     _in_compile = False  # fit and evaluate know how many replicas there are
 
@@ -159,8 +167,10 @@ class LossFunctionWrapper(Loss):
         """The function of y_true and y_pred, with its further arguments.
 
         A last axis of size 1 that one of the two lacks is taken off, unless the
-        function is a sparse one.
+        function is a sparse one. Ragged ones are handed on as they are.
         """
+        if is_ragged(y_true, y_pred):
+            return in_graph(self.fn)(y_true, y_pred, **self._fn_kwargs)
         y_pred = tf.convert_to_tensor(y_pred)
         y_true = tf.convert_to_tensor(y_true)
         if self.fn not in _SPARSE:
@@ -212,18 +222,21 @@ def _mean(x):
     return tf.reduce_mean(x, axis=-1)
 
 
+@ragged_losses.of_rows
 def mean_squared_error(y_true, y_pred):
     """The mean over the last axis of (y_pred - y_true)^2: [..., d] gives [...]."""
     y_true, y_pred = pair(y_true, y_pred)
     return _mean(tf.math.squared_difference(y_pred, y_true))
 
 
+@ragged_losses.of_rows
 def mean_absolute_error(y_true, y_pred):
     """The mean over the last axis of |y_pred - y_true|: [..., d] gives [...]."""
     y_true, y_pred = pair(y_true, y_pred)
     return _mean(tf.abs(y_pred - y_true))
 
 
+@ragged_losses.of_rows
 def mean_absolute_percentage_error(y_true, y_pred):
     """100 times the mean over the last axis of the error's part of |y_true|."""
     y_true, y_pred = pair(y_true, y_pred)
@@ -231,6 +244,7 @@ def mean_absolute_percentage_error(y_true, y_pred):
     return 100.0 * _mean(tf.abs((y_true - y_pred) / scale))
 
 
+@ragged_losses.of_rows
 def mean_squared_logarithmic_error(y_true, y_pred):
     """The mean over the last axis of (log(y_pred + 1) - log(y_true + 1))^2."""
     y_true, y_pred = pair(y_true, y_pred)
@@ -245,18 +259,21 @@ def _signs(y_true):
     return tf.where(binary, 2.0 * y_true - 1.0, y_true)
 
 
+@ragged_losses.of_rows
 def hinge(y_true, y_pred):
     """The last axis' mean of max(1 - y_true y_pred, 0); labels -1 (or 0) and 1."""
     y_true, y_pred = pair(y_true, y_pred)
     return _mean(tf.maximum(1.0 - _signs(y_true) * y_pred, 0.0))
 
 
+@ragged_losses.of_rows
 def squared_hinge(y_true, y_pred):
     """The mean over the last axis of hinge's terms squared."""
     y_true, y_pred = pair(y_true, y_pred)
     return _mean(tf.square(tf.maximum(1.0 - _signs(y_true) * y_pred, 0.0)))
 
 
+@ragged_losses.of_rows
 def categorical_hinge(y_true, y_pred):
     """max(wrong - right + 1, 0): the best wrong score, and the right class's."""
     y_true, y_pred = pair(y_true, y_pred)
@@ -265,6 +282,7 @@ def categorical_hinge(y_true, y_pred):
     return tf.maximum(wrong - right + 1.0, 0.0)
 
 
+@ragged_losses.of_rows
 def huber(y_true, y_pred, delta=1.0):
     """The last axis' mean: squares of errors up to `delta`, lines beyond."""
     y_true, y_pred = pair(y_true, y_pred)
@@ -273,6 +291,7 @@ def huber(y_true, y_pred, delta=1.0):
     return _mean(tf.where(error <= delta, small, delta * error - 0.5 * delta**2))
 
 
+@ragged_losses.of_rows
 def log_cosh(y_true, y_pred):
     """The mean over the last axis of log(cosh(y_pred - y_true))."""
     y_true, y_pred = pair(y_true, y_pred)
@@ -280,6 +299,7 @@ def log_cosh(y_true, y_pred):
     return _mean(x + tf.math.softplus(-2.0 * x) - 0.6931471805599453)
 
 
+@ragged_losses.of_rows
 def kl_divergence(y_true, y_pred):
     """The sum over the last axis of y_true log(y_true / y_pred)."""
     y_true, y_pred = pair(y_true, y_pred)
@@ -288,12 +308,14 @@ def kl_divergence(y_true, y_pred):
     return tf.reduce_sum(y_true * tf.math.log(y_true / y_pred), axis=-1)
 
 
+@ragged_losses.of_rows
 def poisson(y_true, y_pred):
     """The mean over the last axis of y_pred - y_true log(y_pred)."""
     y_true, y_pred = pair(y_true, y_pred)
     return _mean(y_pred - y_true * tf.math.log(y_pred + settings.epsilon()))
 
 
+@ragged_losses.of_rows
 def cosine_similarity(y_true, y_pred, axis=-1):
     """Minus the product of the two unit vectors along `axis`: -1 where they agree."""
     y_true, y_pred = pair(y_true, y_pred)
@@ -310,6 +332,7 @@ def _logits(y_pred, from_logits):
     return (y_pred, False) if logits is None else (logits, True)
 
 
+@ragged_losses.of_rows
 def binary_crossentropy(
     y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1
 ):
@@ -323,6 +346,7 @@ def binary_crossentropy(
     return tf.reduce_mean(values, axis=axis)
 
 
+@ragged_losses.of_rows
 def binary_focal_crossentropy(
     y_true,
     y_pred,
@@ -344,6 +368,7 @@ def binary_focal_crossentropy(
     return tf.reduce_mean(values, axis=axis)
 
 
+@ragged_losses.of_rows
 def categorical_crossentropy(
     y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1
 ):
@@ -359,6 +384,7 @@ def categorical_crossentropy(
     return -tf.reduce_sum(y_true * tf.math.log(_inside(x)), axis)
 
 
+@ragged_losses.of_rows
 def categorical_focal_crossentropy(
     y_true,
     y_pred,
@@ -377,6 +403,7 @@ def categorical_focal_crossentropy(
     return tf.reduce_sum(-factor * y_true * tf.math.log(x), axis)
 
 
+@ragged_losses.of_rows
 def sparse_categorical_crossentropy(
     y_true, y_pred, from_logits=False, axis=-1, ignore_class=None
 ):

@@ -146,3 +146,14 @@ def test_shapes():
         x = tf.compat.v1.placeholder(tf.string, [])
         shapes = [raw.DecodeWebP(contents=x, channels=c).shape for c in (0, 3, 4)]
         assert [s.as_list() for s in shapes] == [[None] * 3 + [c] for c in (None, 3, 4)]
+
+
+@pytest.mark.parametrize("kind", sorted(_FILES))
+def test_files_that_are_cut_at_every_byte(kind):
+    file = _FILES[kind]
+    for n in range(1, len(file)):
+        for read in (tf.io.decode_webp, tf.io.decode_image):
+            try:
+                read(file[:n])
+            except tf.errors.InvalidArgumentError as e:
+                assert "WebP" in str(e)

@@ -155,3 +155,44 @@ def test_further_layers_of_ragged_rows():
         K.layers.LSTM(1)(ROWS, mask=tf.ones((2, 2), "bool"))
     with pytest.raises(ValueError, match="ragged inputs have the batch first"):
         K.layers.LSTM(1, time_major=True)(ROWS)
+
+
+TABLE = [[0.0, 1, 2], [0, 0, 0], [3, 0, 4], [5, 6, 7], [8, 9, 0]]
+
+
+def table(sparse):
+    rows = tf.keras.initializers.Constant(TABLE)
+    return K.layers.Embedding(5, 3, embeddings_initializer=rows, sparse=sparse)
+
+
+def test_embeddings_that_are_sparse():
+    layer, plain = table(True), table(False)
+    found = layer(np.array([[1, 2], [0, 4]]))
+    places = [[0, 1, 0], [0, 1, 2], [1, 0, 1], [1, 0, 2], [1, 1, 0], [1, 1, 1]]
+    assert found.indices.numpy().tolist() == places
+    assert found.values.numpy().tolist() == [3, 4, 1, 2, 8, 9]
+    given = tf.sparse.from_dense([[1, 2], [3, 0]])
+    found = layer(given)  # rows of the values that are there, whole
+    assert found.values.numpy().tolist() == [0, 0, 0, 3, 0, 4, 5, 6, 7]
+    assert found.indices.numpy().tolist() == [
+        [*place, k] for place in ([0, 0], [0, 1], [1, 0]) for k in range(3)
+    ]
+    assert found.dense_shape.numpy().tolist() == [2, 2, 3]
+    assert plain(given).numpy()[1].tolist() == [[5, 6, 7], [0, 1, 2]]
+    with pytest.raises(TypeError, match="RaggedTensor"):
+        layer(RAGGED)
+    assert plain(RAGGED).to_list()[1] == [[5, 6, 7]]
+    with tf.GradientTape() as tape:
+        loss = tf.sparse.reduce_sum(layer(np.array([[1, 2], [0, 4]])))
+    rows = tape.gradient(loss, layer.embeddings).values.numpy().tolist()
+    assert rows == [[0, 0, 0], [1, 0, 1], [0, 1, 1], [1, 1, 0]]
+
+
+def test_sparse_embeddings_in_models_and_configurations():
+    model = K.Sequential([K.Input([2]), table(True)])
+    assert isinstance(model.output.type_spec, tf.SparseTensorSpec)
+    found = model.predict(np.array([[1, 2]]), verbose=0)
+    assert found.values.numpy().tolist() == [3, 4]
+    assert "sparse" not in table(False).get_config()
+    again = K.layers.Embedding.from_config(table(True).get_config())
+    assert again.sparse

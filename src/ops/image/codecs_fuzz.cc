@@ -1,4 +1,8 @@
 // Any bytes as an image file of each format.
+#if __has_include(<webp/demux.h>)
+#include <webp/decode.h>
+#endif
+
 #include "ops/image/codecs.h"
 
 namespace headrace {
@@ -21,6 +25,19 @@ bool Small(StringView bytes) {
     case ImageFormat::kGif:
       // Each frame may be as wide and high as the largest.
       return bytes.size() < 4096;
+#if __has_include(<webp/demux.h>)
+    case ImageFormat::kWebP: {
+      int width, height;
+      if (!WebPGetInfo(reinterpret_cast<const uint8_t*>(bytes.data()),
+                       bytes.size(), &width, &height)) {
+        return true;
+      }
+      // An animation has a frame in some tens of bytes.
+      sizes[0] = height * static_cast<int64_t>(bytes.size() / 32 + 1);
+      sizes[1] = width;
+      break;
+    }
+#endif
     default:
       break;
   }
@@ -35,7 +52,10 @@ void Decode(StringView bytes) {
     how.ratio = accurate ? 1 : 2;
     (void)DecodeJpeg(bytes, how);
   }
-  for (bool animated : {false, true}) (void)DecodeGif(bytes, animated);
+  for (bool animated : {false, true}) {
+    (void)DecodeGif(bytes, animated);
+    (void)DecodeWebP(bytes, animated ? 0 : 3, animated);
+  }
   for (int64_t channels : {0, 1, 3, 4}) {
     (void)DecodePng(bytes, channels, channels % 2 == 0);
     (void)DecodeBmp(bytes, channels);

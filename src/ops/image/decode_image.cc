@@ -308,7 +308,9 @@ ImageFormat FormatOf(StringView bytes) {
   if (begins("\x89PNG\r\n\x1a\n")) return ImageFormat::kPng;
   if (begins("GIF8")) return ImageFormat::kGif;
   if (begins("BM")) return ImageFormat::kBmp;
-  if (begins("RIFF") && bytes.substr(8, 4) == "WEBP") return ImageFormat::kWebP;
+  if (bytes.size() >= 12 && begins("RIFF") && bytes.substr(8, 4) == "WEBP") {
+    return ImageFormat::kWebP;
+  }
   return ImageFormat::kUnknown;
 }
 

@@ -220,8 +220,7 @@ Status Sample(KernelContext& c, const Philox& generator) {
   HR_ASSIGN_OR_RETURN(auto boxes, BoxesOf(c, w, height, width));
   Draws draws(generator);
   Box crop{0, 0, width, height};
-  const int64_t attempts =
-      Hopeless(height, width, w, boxes) ? 0 : w.attempts;
+  const int64_t attempts = Hopeless(height, width, w, boxes) ? 0 : w.attempts;
   for (int64_t i = 0; i < attempts; ++i) {
     // A thousand attempts take some tens of microseconds.
     if (i % 1024 == 1023) HR_RETURN_IF_ERROR(c.CheckCancelled());

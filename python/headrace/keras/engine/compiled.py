@@ -81,8 +81,9 @@ def _with_mask(y_pred, sample_weight):
 
 def _fitted(target, output, weight):
     """Target and weight with the output's kind of dtype and rank."""
-    target = tf.convert_to_tensor(target)
-    flat = output.shape.rank == 2
+    if not isinstance(target, tf.RaggedTensor):
+        target = tf.convert_to_tensor(target)
+    flat = output.shape.rank == 2 and not isinstance(output, tf.RaggedTensor)
     if flat and target.shape.rank == 1:
         target = tf.expand_dims(target, -1)
     same_kind = target.dtype.is_floating == output.dtype.is_floating
@@ -95,6 +96,12 @@ def _fitted(target, output, weight):
         if flat and weight.shape.rank == 1:
             weight = tf.expand_dims(weight, -1)
     return target, weight
+
+
+def _batch_of(target):
+    if isinstance(target, tf.RaggedTensor):
+        return target.nrows()
+    return tf.shape(target)[0] if target.shape.rank else 1
 
 
 class Losses:
@@ -151,7 +158,7 @@ class Losses:
             target, weight = _fitted(targets[i], outputs[i], weights[i])
             value = function(target, outputs[i], _with_mask(outputs[i], weight))
             if batch is None:
-                batch = tf.shape(target)[0] if target.shape.rank else 1
+                batch = _batch_of(target)
             if self._parts:
                 self._parts[i].update_state(value, sample_weight=batch)
             scale = self._scales[i]

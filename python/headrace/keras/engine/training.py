@@ -578,13 +578,22 @@ def _numbers(logs):
     return {k: _number(v) for k, v in logs.items()}
 
 
+def _in_line(batches):
+    """Batches of one output, one after the other: an array, or as they are sparse or
+    ragged."""
+    if isinstance(batches[0], tf.SparseTensor):
+        return tf.sparse.concat(0, batches)
+    if isinstance(batches[0], tf.RaggedTensor):
+        return tf.concat(batches, 0)
+    return np.concatenate([_array(x) for x in batches])
+
+
 def _joined(results):
-    """Batches of outputs as arrays, one after the other."""
+    """Batches of outputs, one after the other."""
     if len(results) == 1:
         return tf.nest.map_structure(_array, results[0])
     leaves = zip(*[tf.nest.flatten(r) for r in results])
-    arrays = [np.concatenate([_array(x) for x in column]) for column in leaves]
-    return tf.nest.pack_sequence_as(results[0], arrays)
+    return tf.nest.pack_sequence_as(results[0], [_in_line(c) for c in leaves])
 
 
 def _validates(epoch, frequency):

@@ -4,6 +4,7 @@ from headrace import _api as tf
 from headrace.keras import serialization
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.call_context import context
+from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.base.keras_tensor import KerasTensor
 from headrace.keras.layer import registry
 from headrace.keras.layer.parts import shaped
@@ -27,24 +28,46 @@ class Wrapper(Layer):
         return registry.around(cls, config, custom_objects, "layer")
 
 
+def _check_is_layer(wrapper, layer):
+    if not isinstance(layer, Layer):
+        raise ValueError(
+            f"Please initialize `{type(wrapper).__name__}` layer with a "
+            f"`tf.keras.layers.Layer` instance. Received: {layer}"
+        )
+
+
 class TimeDistributed(Wrapper):
     """Applies a layer to every step of [batch, time, …]."""
 
     supports_masking = True
 
+    def __init__(self, layer, **kwargs):
+        _check_is_layer(self, layer)
+        super().__init__(layer, **kwargs)
+
     def build(self, input_shape):
         """Builds the inner layer for one step: the inputs' shape without the time."""
         sizes = tf.TensorShape(input_shape).as_list()
+        if len(sizes) < 3:
+            raise ValueError(
+                "`TimeDistributed` Layer should be passed an `input_shape ` with at "
+                f"least 3 dimensions, received: {input_shape}"
+            )
+        self.input_spec = InputSpec(shape=(None, None, *sizes[2:]))
         if not self.layer.built:
             self.layer.build(tf.TensorShape([sizes[0], *sizes[2:]]))
             self.layer.built = True
         self.built = True
 
     def call(self, inputs, training=None, mask=None):
-        """The inner layer's outputs for each step: [batch, time, ...].
+        """The inner layer's outputs for each step: [batch, time, ...]; of a
+        tf.RaggedTensor whose rows are the steps, a ragged one.
 
         The mask is not given to the inner layer.
         """
+        if isinstance(inputs, tf.RaggedTensor):
+            out = self.layer(inputs.values, training=training)
+            return inputs.with_values(out)
         sizes, dynamic = inputs.shape.as_list(), tf.shape(inputs)
         flat = tf.reshape(inputs, tf.concat([[-1], dynamic[2:]], 0))
         flat = shaped(flat, [None, *sizes[2:]])
@@ -76,11 +99,7 @@ class Bidirectional(Layer):
                 f"Invalid merge mode. Received: {merge_mode}. Merge mode should be one "
                 'of {"sum", "mul", "ave", "concat", None}'
             )
-        if not isinstance(layer, Layer):
-            raise ValueError(
-                "Please initialize `Bidirectional` layer with a `tf.keras.layers.Layer` "
-                f"instance. Received: {layer}"
-            )
+        _check_is_layer(self, layer)
         super().__init__(**kwargs)
         self.merge_mode = merge_mode
         object.__setattr__(self, "layer", layer)

@@ -3,7 +3,7 @@
 from headrace import _api as tf
 from headrace.autograph.calls import in_graph
 from headrace.keras import loss as losses
-from headrace.keras import serialization
+from headrace.keras import ragged_losses, serialization
 from headrace.keras.classes import takes
 from headrace.keras.metric.base import Metric
 
@@ -95,8 +95,11 @@ class MeanMetricWrapper(Mean):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         """Adds the function's values; without weights the mask of y_pred takes their
-        place.
+        place. Of ragged ones, whose weights are ragged too, each value counts alike.
         """
+        given = (y_true, y_pred, sample_weight)
+        if ragged_losses.is_ragged(*given):
+            y_true, y_pred, sample_weight = ragged_losses.flat_values(*given)
         y_pred = self._in_dtype(y_pred)
         y_true = self._in_dtype(y_true)
         if self._squeezes and self._fn not in losses._SPARSE:

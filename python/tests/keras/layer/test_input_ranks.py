@@ -61,3 +61,23 @@ def test_models_take_an_input_spec_of_their_own():
         assert model.input_spec.ndim == 3
         with pytest.raises(ValueError, match="expected ndim=3, found ndim=2"):
             model(tf.ones([2, 3]))
+
+
+def test_steps_that_a_layer_is_applied_to():
+    def layer():
+        return L.TimeDistributed(L.Dense(2), name="td")
+
+    for shape in ((3,), (3, 2)):
+        with pytest.raises(ValueError, match="at least 3 dimensions, received: "):
+            layer()(np.ones(shape, np.float32))
+    with pytest.raises(ValueError, match="Please initialize `TimeDistributed` layer"):
+        L.TimeDistributed(3)
+    made = layer()
+    made(np.ones([3, 2, 2], np.float32))
+    assert repr(made.input_spec) == "InputSpec(shape=(None, None, 2), ndim=3)"
+    with pytest.raises(ValueError, match=r"expected shape=\(None, None, 2\), found"):
+        made(np.ones([3, 2, 3], np.float32))
+    rows = tf.ragged.constant([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]], ragged_rank=1)
+    found = made(rows)
+    np.testing.assert_array_equal(found.values, made.layer(rows.values))
+    assert found.shape.as_list() == [2, None, 2]
