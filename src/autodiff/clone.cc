@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "autodiff/function_gradient.h"
 #include "autodiff/named_gradient.h"
+#include "base/device_name.h"
 #include "base/mutex.h"
 
 namespace headrace {
@@ -26,14 +27,28 @@ bool IsPlainCall(const ResolvedOp& op) {
   return !NamedGradientOf(op);
 }
 
+// A device's name, of which what it leaves open is as in `outer`.
+std::string Within(const std::string& inner, const std::string& outer) {
+  if (inner.empty() || outer.empty()) return inner.empty() ? outer : inner;
+  DeviceName name, around;
+  if (!DeviceName::Parse(inner, &name) || !DeviceName::Parse(outer, &around)) {
+    return inner;
+  }
+  // (Another task has other devices.)
+  const bool same = !name.job && !name.task;
+  return name.OrElse(same ? around : around.Task()).ToString();
+}
+
 class Cloner {
  public:
   Cloner(Graph* to, const FunctionLibrary* library)
       : to_(to), library_(library) {}
 
-  // Copies the nodes of `f`'s body but its arguments, which `edges` maps.
+  // Copies the nodes of `f`'s body but its arguments, which `edges` maps; what
+  // their devices leave open is as in `device`, that of the call.
   Status Copy(const Function& f, const std::string& prefix,
-              const std::shared_ptr<EdgeMap>& edges, int depth) {
+              const std::shared_ptr<EdgeMap>& edges, int depth,
+              const std::string& device) {
     HR_ASSIGN_OR_RETURN(std::vector<Node*> order, Order(*f.body));
     NodeMap nodes;
     const Origins* earlier = OriginsOf(f);
@@ -41,7 +56,8 @@ class Cloner {
       if (edges->contains(Edge{n, 0}) && n->num_outputs() == 1 && IsArg(f, n)) {
         continue;
       }
-      HR_RETURN_IF_ERROR(CopyNode(n, prefix, edges.get(), &nodes, depth));
+      HR_RETURN_IF_ERROR(
+          CopyNode(n, prefix, edges.get(), &nodes, depth, device));
       auto copy = nodes.find(n);
       if (copy == nodes.end() || !NamedGradientOf(n->op())) continue;
       auto from = std::make_shared<CopiedFrom>();
@@ -101,7 +117,7 @@ class Cloner {
   }
 
   Status CopyNode(Node* n, const std::string& prefix, EdgeMap* edges,
-                  NodeMap* nodes, int depth) {
+                  NodeMap* nodes, int depth, const std::string& device) {
     std::vector<Edge> inputs;
     for (const Edge& e : n->inputs()) inputs.push_back(edges->at(e));
     FunctionPtr f;
@@ -124,8 +140,8 @@ class Cloner {
       for (size_t i = 0; i < inputs.size(); ++i) {
         (*inner)[Edge{f->args[i], 0}] = inputs[i];
       }
-      HR_RETURN_IF_ERROR(
-          Copy(*f, absl::StrCat(prefix, n->name(), "/"), inner, depth + 1));
+      HR_RETURN_IF_ERROR(Copy(*f, absl::StrCat(prefix, n->name(), "/"), inner,
+                              depth + 1, Within(n->device(), device)));
       for (int i = 0; i < n->num_outputs(); ++i) {
         (*edges)[Edge{n, i}] = inner->at(f->results[i]);
       }
@@ -143,7 +159,7 @@ class Cloner {
         Node * copy,
         to_->AddNode(to_->UniqueName(absl::StrCat(prefix, n->name())),
                      n->op_ptr(), inputs, controls));
-    copy->set_device(n->device());
+    copy->set_device(Within(n->device(), device));
     for (int i = 0; i < n->num_outputs(); ++i) {
       copy->set_output_shape(i, n->output_shape(i));
       if (auto h = n->output_handle(i)) copy->set_output_handle(i, h);
@@ -197,7 +213,7 @@ StatusOr<std::shared_ptr<Function>> CloneInlined(
     (*edges)[Edge{n, 0}] = Edge{copy, 0};
   }
   Cloner cloner(clone->body.get(), library);
-  HR_RETURN_IF_ERROR(cloner.Copy(f, "", edges, 0));
+  HR_RETURN_IF_ERROR(cloner.Copy(f, "", edges, 0, ""));
   for (const Edge& e : f.results) clone->results.push_back(edges->at(e));
   if (!cloner.origins()->empty()) {
     MutexLock lock(clone->derived_mutex);

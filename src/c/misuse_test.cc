@@ -3,7 +3,9 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tensorflow/c/c_api_experimental.h"
 #include "tensorflow/c/eager/c_api.h"
+#include "tensorflow/c/eager/c_api_experimental.h"
 #include "tensorflow/core/protobuf/tensorflow_server.pb.h"
 
 namespace {
@@ -222,6 +224,37 @@ TEST_F(CApiMisuse, ServerDefsThatAreCut) {
                                                     : TF_INVALID_ARGUMENT,
                 "ServerDef");
   }
+}
+
+// What contexts do on clusters is in tests/c/eager_clusters.c.
+TEST_F(CApiMisuse, ContextsWithoutAClusterSaySo) {
+  TFE_ContextSetServerDef(nullptr, 0, "", 0, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "ctx");
+  TFE_ContextUpdateServerDef(nullptr, 0, "", 0, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "ctx");
+  EXPECT_FALSE(TFE_ContextCheckAlive(nullptr, "x", status_));
+  ExpectError(TF_INVALID_ARGUMENT, "ctx");
+  TFE_ContextAsyncWait(nullptr, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "ctx");
+  TFE_ContextOptions* options = TFE_NewContextOptions();
+  TFE_Context* context = TFE_NewContext(options, status_);
+  TFE_DeleteContextOptions(options);
+  TFE_ContextSetServerDef(context, 0, nullptr, 5, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "Invalid tensorflow.ServerDef");
+  TFE_ContextSetServerDefWithTimeoutAndRetries(context, -1, "\xff", 1, -1, -1,
+                                               status_, true);
+  ExpectError(TF_INVALID_ARGUMENT, "Invalid tensorflow.ServerDef");
+  TFE_ContextUpdateServerDef(context, 0, "", 0, status_);
+  ExpectError(TF_FAILED_PRECONDITION, "The context has no cluster");
+  EXPECT_FALSE(TFE_ContextCheckAlive(context, nullptr, status_));
+  ExpectError(TF_INVALID_ARGUMENT, "worker_name");
+  EXPECT_FALSE(TFE_ContextCheckAlive(context, "/job:a/task:0", status_));
+  ExpectError(TF_FAILED_PRECONDITION, "The context has no cluster");
+  TFE_ContextAsyncWait(context, status_);
+  EXPECT_EQ(TF_GetCode(status_), TF_OK);
+  TFE_DeleteContext(context);
+  EXPECT_EQ(TFE_GetServerDef(nullptr, status_), nullptr);
+  ExpectError(TF_INVALID_ARGUMENT, "text_proto");
 }
 
 TEST_F(CApiMisuse, MoreProcessorsThanMemoryHolds) {

@@ -108,8 +108,14 @@ Emitter* EagerEmitter() {
                                absl::Span<Tensor> outputs) {
   const timeline::Span span(timeline::Event::Kind::kOp, op.name());
   if (RemotePlace::Any()) [[unlikely]] {
-    const auto place = PlaceFor(inputs);
-    if (place && RunsThere(op, inputs)) return place->Run(op, inputs, outputs);
+    auto place = PlaceFor(inputs);
+    if (place && !RunsThere(op, inputs)) place = nullptr;
+    if (const auto tasks = ConnectedTasks()) {
+      HR_ASSIGN_OR_RETURN(const bool ran,
+                          tasks->Run(op, place, inputs, outputs));
+      if (ran) return OkStatus();
+    }
+    if (place) return place->Run(op, inputs, outputs);
   }
   Status s = Run(op, inputs, outputs);
   return s.ok() ? s : WithOpName(s, op);

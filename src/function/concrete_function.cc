@@ -124,9 +124,15 @@ StatusOr<bool> ConcreteFunction::RunElsewhere(absl::Span<const Value> args,
     for (const Value& v : some) inputs.push_back(&v.tensor());
   }
   const auto place = PlaceFor(inputs);
-  if (!place) return false;
   std::vector<Tensor> results;
-  HR_RETURN_IF_ERROR(place->Call(function_, inputs, &results));
+  bool ran = false;
+  if (const auto tasks = ConnectedTasks()) {
+    HR_ASSIGN_OR_RETURN(ran, tasks->Call(function_, place, inputs, &results));
+  }
+  if (!ran) {
+    if (!place) return false;
+    HR_RETURN_IF_ERROR(place->Call(function_, inputs, &results));
+  }
   outputs->clear();
   for (Tensor& t : results) outputs->emplace_back(std::move(t));
   return true;

@@ -1,5 +1,6 @@
 #include "op/remote_place.h"
 
+#include "base/mutex.h"
 #include "base/threads.h"
 
 namespace headrace {
@@ -9,7 +10,26 @@ struct PlaceOfThread {
   std::shared_ptr<RemotePlace> place;
 };
 
+struct Connected {
+  Mutex mutex;
+  std::shared_ptr<RemoteTasks> tasks ABSL_GUARDED_BY(mutex);
+};
+Connected& TheConnected() {
+  static Connected* const connected = new Connected;
+  return *connected;
+}
+
 }  // namespace
+
+std::shared_ptr<RemoteTasks> ConnectedTasks() {
+  MutexLock lock(TheConnected().mutex);
+  return TheConnected().tasks;
+}
+
+void SetConnectedTasks(std::shared_ptr<RemoteTasks> tasks) {
+  MutexLock lock(TheConnected().mutex);
+  TheConnected().tasks.swap(tasks);
+}
 
 RemotePlace* ThisPlace() {
   if (!RemotePlace::Any()) return nullptr;
@@ -32,14 +52,19 @@ const RemoteName* RemoteNameOf(const Tensor& t) {
   return nullptr;
 }
 
-std::shared_ptr<RemotePlace> PlaceFor(absl::Span<const Tensor* const> inputs) {
-  if (!RemotePlace::Any()) return nullptr;
+std::shared_ptr<RemotePlace> PlaceFor(absl::Span<const Tensor* const> inputs,
+                                      std::shared_ptr<RemotePlace> otherwise) {
   bool here = false;
   for (const Tensor* t : inputs) {
     if (const RemoteName* name = RemoteNameOf(*t)) return name->place();
     here |= t->dtype() == DType::kResource || t->dtype() == DType::kVariant;
   }
-  return here ? nullptr : OwnObject<PlaceOfThread>().place;
+  return here ? nullptr : std::move(otherwise);
+}
+
+std::shared_ptr<RemotePlace> PlaceFor(absl::Span<const Tensor* const> inputs) {
+  if (!RemotePlace::Any()) return nullptr;
+  return PlaceFor(inputs, OwnObject<PlaceOfThread>().place);
 }
 
 }  // namespace headrace

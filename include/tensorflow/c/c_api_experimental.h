@@ -112,12 +112,17 @@ TF_CAPI_EXPORT void TF_InitMain(const char* usage, int* argc, char*** argv);
 // A port that nobody listens on; 0 where there is none.
 TF_CAPI_EXPORT int TF_PickUnusedPortOrDie(void);
 
+// The bytes of a ServerDef, which is given as text. Internal where the text is
+// none.
+TF_CAPI_EXPORT TF_Buffer* TFE_GetServerDef(const char* text_proto,
+                                           TF_Status* status);
+
 // A handle of `len` bytes that are one element.
 TF_CAPI_EXPORT extern TFE_TensorHandle* TFE_NewTensorHandleFromScalar(
     TF_DataType data_type, void* data, size_t len, TF_Status* status);
 
-// ---- Unimplemented, all of them: clusters, queues of a session by number, and
-// devices that come as libraries.
+// ---- Unimplemented, all of them: groups of tasks, queues of a session by
+// number, and devices that come as libraries.
 
 TF_CAPI_EXPORT extern TF_Tensor* TF_DequeueNamedTensor(TF_Session* session,
                                                        int tensor_id,
@@ -126,8 +131,6 @@ TF_CAPI_EXPORT extern void TF_EnqueueNamedTensor(TF_Session* session,
                                                  int tensor_id,
                                                  TF_Tensor* tensor,
                                                  TF_Status* status);
-TF_CAPI_EXPORT TF_Buffer* TFE_GetServerDef(const char* text_proto,
-                                           TF_Status* status);
 TF_CAPI_EXPORT extern void TFE_EnableCollectiveOps(TFE_Context* ctx,
                                                    const void* proto,
                                                    size_t proto_len,

@@ -113,7 +113,7 @@ def _server_def(spec, job_name, task_index, filters):
 
 
 def _free_port():
-    """A port that nobody listens at: this process, whom no task calls, does not, either."""
+    """A port that nobody listens at yet."""
     with socket.socket() as s:
         s.bind(("localhost", 0))
         return s.getsockname()[1]

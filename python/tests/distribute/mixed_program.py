@@ -42,7 +42,7 @@ def main():
         with v1.device("/job:ps/task:0"):
             merged, at = tf.raw_ops.Merge(inputs=[no, minus])
         session.run(v1.global_variables_initializer())
-        told("devices", [d.name for d in sorted(session.list_devices())])
+        told("devices", sorted(d.name for d in session.list_devices()))
         told("added", session.run(added))
         told("rows", session.run(rows))
         told("loss", session.run([loss, step], {x: [[1.0, 2.0]]})[0])

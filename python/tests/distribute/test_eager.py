@@ -222,10 +222,7 @@ print(json.dumps([losses, v.numpy().tolist(), elements]))
 def mixed():
     return here + v
 
-try:
-    mixed()
-except tf.errors.InvalidArgumentError as e:
-    print("is a resource of this process" in e.message)
+print(json.dumps(mixed().numpy().tolist()))
 """
 
 
@@ -240,10 +237,178 @@ def test_a_function_of_variables_on_two_tasks():
             timeout=300,
         )
         assert ran.returncode == 0, ran.stderr[-3000:]
-        told, refused = ran.stdout.splitlines()
+        told, mixed = ran.stdout.splitlines()
         losses, v, elements = json.loads(told)
         assert losses == pytest.approx([19.0, 17.7256], abs=1e-4)
         assert v == pytest.approx([0.98, 1.98], abs=1e-6)
-        assert elements == [0, 1, 2] and refused == "True"
+        assert elements == [0, 1, 2]
+        assert json.loads(mixed) == pytest.approx([1.98, 2.98], abs=1e-6)
+    finally:
+        cluster.stop()
+
+
+_WITHIN = """
+import json, sys
+import headrace as tf
+spec = tf.train.ClusterSpec(json.loads(sys.argv[1]))
+tf.config.experimental_connect_to_cluster(spec)
+own = tf.Variable(3.0)
+with tf.device("/job:worker/task:0"):
+    v = tf.Variable([1.0, 2.0])
+
+def told(*what):
+    print(json.dumps(what))
+
+def where():
+    return tf.io.read_file("/proc/self/cmdline")
+
+@tf.function
+def inner():
+    return where()
+
+@tf.function
+def places():
+    with tf.device("/job:worker/task:1"):
+        one, called = where(), inner()
+    with tf.device("/job:worker/replica:0/task:0/device:CPU:0"):
+        zero = where()
+    return where(), zero, one, called
+
+# The fifth word of a task's command line is its number.
+def numbers():
+    return ["".join(t.numpy().decode().split("\\0")[4:5]) for t in places()]
+
+told(numbers())
+with tf.device("/job:worker/task:0"):
+    told(numbers())
+
+@tf.function
+def step(x):
+    with tf.device("/job:worker/task:1"):
+        y = x * own  # which stays here, and is read here
+    v.assign_add(y)
+    own.assign_add(1.0)
+    return tf.reduce_sum(y) + tf.reduce_sum(v)
+
+x = tf.constant([1.0, 2.0])
+told(float(step(x)), float(step(x)), float(own), v.numpy().tolist())
+with tf.GradientTape() as tape:
+    tape.watch(x)
+    loss = step(x)
+gradients = tape.gradient(loss, [x, own])
+told(float(loss), gradients[0].numpy().tolist(), float(gradients[1]))
+
+class Away(tf.keras.layers.Layer):
+    def call(self, x):
+        with tf.device("/job:worker/task:1"):
+            return x + tf.cast(tf.strings.length(where()) > 0, x.dtype)
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones"), Away()])
+model.compile("sgd", "mse")
+history = model.fit(tf.ones([4, 2]), tf.zeros([4, 1]), batch_size=4, verbose=0)
+told(history.history["loss"], model.predict(tf.ones([1, 2]), verbose=0).tolist())
+
+def refused(call):
+    try:
+        call()
+    except tf.errors.OpError as e:
+        told(type(e).__name__, e.message)
+
+@tf.function
+def turns(x):
+    def body(i, x):
+        with tf.device("/job:worker/task:1"):
+            return i + 1, x + 1.0
+    return tf.while_loop(lambda i, x: i < 3, body, [0, x])[1]
+
+@tf.function
+def nobody(x):
+    with tf.device("/job:nobody/task:3"):
+        return x + 1.0
+
+def row(x):
+    with tf.device("/job:worker/task:1"):
+        return x + 1
+
+refused(lambda: turns(x))
+refused(lambda: nobody(x))
+refused(lambda: list(tf.data.Dataset.range(3).map(row)))
+with tf.device("/job:worker/task:1"):
+    told(turns(x).numpy().tolist(), tf.reduce_sum(turns(x)).device)
+"""
+
+
+def test_functions_that_name_tasks_within():
+    cluster = processes.Cluster(worker=2)
+    try:
+        cluster.start_all()
+        ran = subprocess.run(
+            [sys.executable, "-c", _WITHIN, json.dumps(cluster.spec)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert ran.returncode == 0, ran.stderr[-3000:]
+        lines = [json.loads(line) for line in ran.stdout.splitlines()]
+        assert lines[:4] == [
+            [["", "0", "1", "1"]],
+            [["0", "0", "1", "1"]],
+            [21.0, 36.0, 5.0, [8.0, 16.0]],
+            [54.0, [5.0, 5.0], 3.0],
+        ]
+        losses, predicted = lines[4]
+        assert losses == pytest.approx([9.0])  # 1 + 1 + 1 against 0
+        assert predicted[0][0] == pytest.approx(3.0 - 0.01 * 6.0 * 3, abs=1e-5)
+        (loop, text), (unknown, device), (data, mapped) = lines[5:8]
+        assert loop == data == "UnimplementedError"
+        assert "/job:worker/task:1" in text and "as a whole" in text
+        assert "/job:worker/task:1" in mapped and "as a whole" in mapped
+        assert unknown == "InvalidArgumentError" and "/job:nobody" in device
+        task = "/job:worker/replica:0/task:1/device:CPU:0"
+        assert lines[8] == [[4.0, 5.0], task]
+    finally:
+        cluster.stop()
+
+
+_OTHERWISE = """
+import json, socket, sys
+import headrace as tf
+address = json.loads(sys.argv[1])["trainer"][0]
+own = tf.Variable(2.0)
+
+@tf.function
+def scaled(x):
+    with tf.device("/job:worker/task:0"):
+        return x * own
+
+tf.config.experimental_connect_to_host(address)  # as a worker, which it is not called
+print(scaled(tf.constant([1.0, 2.0])).numpy().tolist())
+taken = socket.socket()
+taken.bind(("localhost", 0))
+taken.listen()
+chief = f"localhost:{taken.getsockname()[1]}"
+spec = tf.train.ClusterSpec({"chief": [chief], "worker": [address]})
+tf.config.experimental_connect_to_cluster(spec, job_name="chief")
+try:
+    scaled(tf.constant([1.0, 2.0]))
+except tf.errors.FailedPreconditionError as e:
+    print("to run on /job:worker/task:0" in e.message, "does not listen" in e.message)
+with tf.device("/job:worker/task:0"):
+    print((tf.constant([1.0]) + 1.0).numpy().tolist())
+"""
+
+
+def test_functions_that_name_tasks_that_are_called_otherwise():
+    cluster = processes.Cluster(trainer=1)
+    try:
+        cluster.start_all()
+        ran = subprocess.run(
+            [sys.executable, "-c", _OTHERWISE, json.dumps(cluster.spec)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert ran.returncode == 0, ran.stderr[-3000:]
+        assert ran.stdout == "[2.0, 4.0]\nTrue True\n[2.0]\n"
     finally:
         cluster.stop()

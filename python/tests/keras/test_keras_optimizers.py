@@ -247,3 +247,60 @@ def test_steps_that_are_given():
         optimizer = make(0.1)
         optimizer.iterations = 3
         assert int(optimizer.iterations) == 3
+
+
+def test_gradients_are_aggregated_and_transformed():
+    legacy, seen = optimizers.legacy, []
+
+    def aggregate(pairs):
+        seen.append("aggregate")
+        return list(pairs)
+
+    def tenfold(pairs):
+        seen.append([v.name for _, v in pairs])
+        return [(g * 10.0, v) for g, v in pairs]
+
+    def one_more(pairs):
+        return [(g + 1.0, v) for g, v in pairs]
+
+    v, w = tf.Variable([1.0, 2.0], name="v"), tf.Variable(3.0, name="w")
+    given = {"gradient_transformers": [tenfold, one_more]}
+    opt = legacy.SGD(0.1, gradient_aggregator=aggregate, **given)
+    pairs = [(tf.constant([3.0, 4.0]), v), (tf.constant(2.0), w), (None, v)]
+    opt.apply_gradients(pairs)
+    assert seen == ["aggregate", ["v:0", "w:0"]]
+    np.testing.assert_allclose([*v.numpy(), w.numpy()], [-2.1, -2.1, 0.9], rtol=1e-6)
+    opt.apply_gradients(pairs, experimental_aggregate_gradients=False)
+    assert seen[2:] == [["v:0", "w:0"]]
+    np.testing.assert_allclose(v.numpy(), [-5.2, -6.2], rtol=1e-6)
+    opt.minimize(lambda: tf.reduce_sum(v * v) + w * w, [v, w])
+    np.testing.assert_allclose(v.numpy(), [5.1, 6.1], rtol=1e-6)
+    for limit in ("clipnorm", "clipvalue", "global_clipnorm"):
+        with pytest.raises(ValueError, match=f"`{limit}` cannot be set when"):
+            legacy.SGD(0.1, **given, **{limit: 0.5})
+        with pytest.raises(ValueError, match=f"`{limit}` cannot be set when"):
+            setattr(opt, limit, 0.5)
+    layers = tf.keras.layers
+    dense = layers.Dense(1, kernel_initializer="ones")
+    model = tf.keras.Sequential([layers.Input([1]), dense])
+    stop = legacy.Adam(
+        0.1, gradient_transformers=[lambda p: [(g * 0, v) for g, v in p]]
+    )
+    model.compile(stop, "mse")
+    model.fit(np.ones([2, 1]), np.zeros([2, 1]), verbose=0)
+    assert model.get_weights()[0].item() == 1
+
+
+def test_transformers_see_the_sums_of_replicas():
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    with strategy.scope():
+        v = tf.Variable(1.0)
+        seen = []
+
+        def look(pairs):
+            seen.extend(float(g) for g, _ in pairs)
+            return pairs
+
+        opt = optimizers.legacy.SGD(0.1, gradient_transformers=[look])
+    strategy.run(lambda: opt.apply_gradients([(tf.constant(2.0), v)]))
+    assert seen == [4.0, 4.0] and abs(v.numpy() - 0.6) < 1e-6

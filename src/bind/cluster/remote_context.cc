@@ -8,6 +8,7 @@
 #include "bind/python/unlocked.h"
 #include "bind/value/tensor_object.h"
 #include "distributed/task/process.h"
+#include "op/resource.h"
 
 namespace nb = nanobind;
 
@@ -31,8 +32,15 @@ class RemoteContextCore {
     options.deadline =
         distributed::Clock::now() +
         std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
-    context_ =
-        RunUnlocked([&] { return distributed::ConnectEagerly(options); });
+    context_ = RunUnlocked([&] {
+      Listen(&options);
+      return distributed::ConnectEagerly(options);
+    });
+    // Functions of this process may name the tasks from now on.
+    SetConnectedTasks(context_->calls());
+  }
+  ~RemoteContextCore() {
+    if (context_) Close();
   }
 
   // (name, type, bytes, incarnation) of each device.
@@ -52,18 +60,32 @@ class RemoteContextCore {
     return name;
   }
   void CheckAlive(const std::string& task) {
-    DeviceName name;
-    if (!DeviceName::Parse(task, &name)) throw nb::value_error("no task");
-    RunUnlocked([&] { return context_->CheckAlive(name); });
+    RunUnlocked([&] { return context_->CheckAlive(task); });
   }
   void Close() {
+    if (ConnectedTasks() == context_->calls()) SetConnectedTasks(nullptr);
     RunUnlocked([&] {
       context_->Close();
+      if (server_) server_->Stop();
       return OkStatus();
     });
   }
 
  private:
+  // This process as a task, which others reach where functions are spread. They
+  // alone need it: without it they say why.
+  void Listen(distributed::RemoteOptions* options) {
+    auto server = distributed::NewServer(options->def);
+    options->no_worker = server.status();
+    if (!server.ok()) return;
+    server_ = *std::move(server);
+    server_->Start();
+    options->def = server_->def();  // with the port that it listens at
+    options->worker = server_->worker();
+    options->resources = &DefaultResources();
+  }
+
+  std::unique_ptr<distributed::Server> server_;
   std::shared_ptr<RemoteContext> context_;
 };
 

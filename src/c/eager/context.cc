@@ -57,6 +57,11 @@ void TFE_DeleteContext(TFE_Context* ctx) { delete ctx; }
 TF_DeviceList* TFE_ContextListDevices(TFE_Context* ctx, TF_Status* status) {
   return capi::OrNull(status, [&]() -> StatusOr<TF_DeviceList*> {
     HR_RETURN_IF_ERROR(capi::NotNull(ctx, "ctx"));
+    if (const auto cluster = ctx->cluster()) {
+      auto list = std::make_unique<TF_DeviceList>();
+      cluster->AddDevices(list.get());
+      return list.release();
+    }
     return capi::ListProcessors(ctx->config.processors);
   });
 }
@@ -76,17 +81,6 @@ TFE_ContextDevicePlacementPolicy TFE_ContextGetDevicePlacementPolicy(
     return static_cast<TFE_ContextDevicePlacementPolicy>(policy_of_thread);
   }
   return ctx ? ctx->policy : TFE_DEVICE_PLACEMENT_SILENT;
-}
-
-void TFE_ContextSetServerDef(TFE_Context* ctx, int keep_alive_secs,
-                             const void* proto, size_t proto_len,
-                             TF_Status* status) {
-  capi::Into(status, [] {
-    return headrace::Unimplemented(
-        "TFE_ContextSetServerDef is not supported: operations of a context run "
-        "at once, in this process alone; TF_NewServer makes a task of a "
-        "cluster, and sessions with its target run on the cluster");
-  });
 }
 
 void TFE_ContextAddFunctionDef(TFE_Context* ctx,
@@ -119,7 +113,10 @@ void TFE_ContextRemoveFunction(TFE_Context* ctx, const char* name,
   capi::Into(status, [&]() -> Status {
     HR_RETURN_IF_ERROR(capi::NotNull(ctx, "ctx"));
     HR_RETURN_IF_ERROR(capi::NotNull(name, "name"));
-    return ctx->ops.RemoveFunction(name);
+    HR_RETURN_IF_ERROR(ctx->ops.RemoveFunction(name));
+    const auto cluster = ctx->cluster();
+    return cluster ? cluster->remote().RemoveFunction(name)
+                   : headrace::OkStatus();
   });
 }
 

@@ -1,4 +1,6 @@
 // Describing eager ops, and TFE_Execute.
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "base/timeline.h"
 #include "c/devices.h"
@@ -9,8 +11,9 @@
 
 namespace headrace::capi {
 
-Status CheckEagerDevice(const TFE_Context& context, const char* name) {
-  if (name == nullptr || *name == '\0') return OkStatus();
+namespace {
+
+Status CheckProcessor(const TFE_Context& context, const char* name) {
   const std::string wanted = absl::AsciiStrToLower(name);
   for (int i = 0; i < context.config.processors; ++i) {
     const std::string full = absl::AsciiStrToLower(ProcessorName(i));
@@ -26,7 +29,32 @@ Status CheckEagerDevice(const TFE_Context& context, const char* name) {
                          "'. All available devices [", ProcessorName(0), "].");
 }
 
+}  // namespace
+
+StatusOr<EagerPlace> PlaceOnContext(TFE_Context& context, const char* name) {
+  const bool none = name == nullptr || *name == '\0';
+  if (const auto cluster = context.cluster()) {
+    if (none) return cluster->Here();
+    return cluster->PlaceOf(name);
+  }
+  if (none) return EagerPlace();
+  HR_RETURN_IF_ERROR(CheckProcessor(context, name));
+  const int index = ProcessorNamed(name).value_or(0);
+  if (index == 0) return EagerPlace();
+  const std::string full = ProcessorName(index);
+  return EagerPlace{nullptr,
+                    std::make_shared<EagerDevice>(EagerDevice{full, full})};
+}
+
 namespace {
+
+// Of clusters, which may change, names alone are looked at yet.
+Status CheckDeviceName(TFE_Context& context, const char* name) {
+  if (!context.cluster()) return PlaceOnContext(context, name).status();
+  DeviceName parsed;
+  if (name == nullptr || DeviceName::Parse(name, &parsed)) return OkStatus();
+  return InvalidArgument("Malformed device specification '", name, "'");
+}
 
 Status AddTensors(TFE_Op* op, bool is_list, TFE_TensorHandle** inputs,
                   int count) {
@@ -35,7 +63,10 @@ Status AddTensors(TFE_Op* op, bool is_list, TFE_TensorHandle** inputs,
   for (int i = 0; i < count; ++i) {
     HR_RETURN_IF_ERROR(NotNull(inputs[i], "an input"));
   }
-  for (int i = 0; i < count; ++i) op->tensors.push_back(inputs[i]->tensor);
+  for (int i = 0; i < count; ++i) {
+    op->tensors.push_back(inputs[i]->tensor);
+    op->devices.push_back(inputs[i]->device);
+  }
   op->inputs.push_back({is_list, count});
   return OkStatus();
 }
@@ -75,20 +106,61 @@ int LengthOrError(TFE_Op* op, const char* name, bool is_output,
   return length;
 }
 
-void RecordRun(TFE_Context* context, const TFE_Op& op, int64_t begin) {
+void RecordRun(TFE_Context* context, const TFE_Op& op,
+               const std::string& device, int64_t begin) {
   const int64_t end = timeline::Now();
   MutexLock lock(context->mutex);
-  tensorflow::StepStats& stats = context->recorded;
-  if (stats.dev_stats_size() == 0) {
-    stats.add_dev_stats()->set_device(ProcessorName(0));
+  auto& all = *context->recorded.mutable_dev_stats();
+  auto stats = std::find_if(all.begin(), all.end(), [&](const auto& of) {
+    return of.device() == device;
+  });
+  if (stats == all.end()) {
+    all.Add()->set_device(device);
+    stats = std::prev(all.end());
   }
-  auto* node = stats.mutable_dev_stats(0)->add_node_stats();
+  auto* node = stats->add_node_stats();
   node->set_node_name(op.name);
   node->set_timeline_label(op.name);
   node->set_all_start_micros(begin / 1000);
   node->set_all_start_nanos(begin);
   node->set_all_end_rel_micros((end - begin) / 1000);
   node->set_all_end_rel_nanos(end - begin);
+}
+
+// Where the op runs: where its resources are, else where it is to.
+StatusOr<EagerPlace> PlaceOfOp(const TFE_Op& op) {
+  HR_ASSIGN_OR_RETURN(EagerPlace place,
+                      PlaceOnContext(*op.context, op.device.c_str()));
+  if (!RemotePlace::Any()) return place;
+  std::vector<const Tensor*> inputs;
+  for (const Tensor& t : op.tensors) inputs.push_back(&t);
+  auto remote = PlaceFor(inputs, place.remote);
+  if (remote == place.remote) return place;
+  if (!remote) return PlaceOnContext(*op.context, nullptr);
+  const std::string& name = remote->device();
+  return EagerPlace{remote,
+                    std::make_shared<EagerDevice>(EagerDevice{name, name})};
+}
+
+Status RunAt(const EagerPlace& place, const TFE_Op& op,
+             const ResolvedOpPtr& resolved, std::vector<Tensor>* outputs) {
+  const auto cluster = op.context->cluster();
+  if (!place.remote && !cluster) {
+    return op.context->ops.Run(resolved, op.tensors, outputs);
+  }
+  std::vector<const Tensor*> inputs;
+  for (const Tensor& t : op.tensors) inputs.push_back(&t);
+  outputs->resize(resolved->num_outputs());
+  if (cluster) {
+    HR_ASSIGN_OR_RETURN(const bool ran, cluster->remote().calls()->Run(
+                                            *resolved, place.remote, inputs,
+                                            absl::MakeSpan(*outputs)));
+    if (ran) return OkStatus();
+  }
+  if (!place.remote) {
+    return op.context->ops.Run(resolved, op.tensors, outputs);
+  }
+  return place.remote->Run(*resolved, inputs, absl::MakeSpan(*outputs));
 }
 
 Status Execute(TFE_Op* op, TFE_TensorHandle** results, int* count) {
@@ -105,8 +177,12 @@ Status Execute(TFE_Op* op, TFE_TensorHandle** results, int* count) {
   const bool record = op->context->recording;
   const int64_t begin = record ? timeline::Now() : 0;
   std::vector<Tensor> outputs;
-  Status ran = op->context->ops.Run(resolved, op->tensors, &outputs);
-  if (record) RecordRun(op->context, *op, begin);
+  HR_ASSIGN_OR_RETURN(const EagerPlace place, PlaceOfOp(*op));
+  const Status ran = RunAt(place, *op, resolved, &outputs);
+  if (record) {
+    RecordRun(op->context, *op,
+              place.device ? place.device->name : ProcessorName(0), begin);
+  }
   if (!ran.ok()) {
     return Status(ran.code(),
                   absl::StrCat(ran.message(), " [Op:", op->name, "]"));
@@ -115,6 +191,7 @@ Status Execute(TFE_Op* op, TFE_TensorHandle** results, int* count) {
   for (Tensor& t : outputs) {
     made.push_back(std::make_unique<TFE_TensorHandle>());
     made.back()->tensor = std::move(t);
+    made.back()->device = place.device;
   }
   for (size_t i = 0; i < made.size(); ++i) results[i] = made[i].release();
   *count = static_cast<int>(made.size());
@@ -170,7 +247,7 @@ TFE_Context* TFE_OpGetContext(const TFE_Op* op, TF_Status* status) {
 void TFE_OpSetDevice(TFE_Op* op, const char* device_name, TF_Status* status) {
   capi::Into(status, [&]() -> Status {
     HR_RETURN_IF_ERROR(capi::NotNull(op, "op"));
-    HR_RETURN_IF_ERROR(capi::CheckEagerDevice(*op->context, device_name));
+    HR_RETURN_IF_ERROR(capi::CheckDeviceName(*op->context, device_name));
     op->device = device_name ? device_name : "";
     return OkStatus();
   });
@@ -209,7 +286,7 @@ TFE_TensorHandle* TFE_OpGetFlatInput(const TFE_Op* op, int index,
       return headrace::InvalidArgument("input ", index, " of ",
                                        op->tensors.size(), " is asked for");
     }
-    return new TFE_TensorHandle{op->tensors[index]};
+    return new TFE_TensorHandle{op->tensors[index], op->devices[index]};
   });
 }
 

@@ -22,6 +22,7 @@ struct TFE_Op {
   };
   std::vector<Input> inputs;
   std::vector<headrace::Tensor> tensors;
+  std::vector<headrace::capi::EagerDevicePtr> devices;  // of `tensors`
   headrace::Status status;
 
   void Fail(headrace::Status s) {

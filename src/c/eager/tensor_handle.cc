@@ -24,14 +24,33 @@ T OfHandle(const TFE_TensorHandle* h, TF_Status* status, T otherwise, F&& f) {
 }
 
 StatusOr<TFE_TensorHandle*> HandleOnDevice(const TFE_TensorHandle* h,
-                                           const TFE_Context* context,
+                                           TFE_Context* context,
                                            const char* device) {
   HR_RETURN_IF_ERROR(CheckHandle(h));
   HR_RETURN_IF_ERROR(NotNull(context, "ctx"));
-  if (!CheckEagerDevice(*context, device).ok()) {
-    return InvalidArgument(device, " unknown device.");
+  auto place = PlaceOnContext(*context, device);
+  if (!place.ok()) return InvalidArgument(device, " unknown device.");
+  auto there = std::make_unique<TFE_TensorHandle>();
+  there->device = std::move(place->device);
+  if (place->remote) {
+    HR_RETURN_IF_ERROR(place->remote->Take(h->tensor, &there->tensor));
+    return there.release();
   }
-  return new TFE_TensorHandle{h->tensor};
+  if (const RemoteName* name = RemoteNameOf(h->tensor)) {
+    return InvalidArgument("a ", DTypeName(h->tensor.dtype()), " of ",
+                           name->place()->device(),
+                           " cannot be copied to this process");
+  }
+  there->tensor = h->tensor;
+  return there.release();
+}
+
+// The name of a handle's device; of `member`, which is one of EagerDevice's.
+const char* NameOfDevice(const TFE_TensorHandle* h, TF_Status* status,
+                         std::string EagerDevice::*member) {
+  static const std::string& first = *new std::string(ProcessorName(0));
+  if (!Into(status, [&] { return CheckHandle(h); })) return nullptr;
+  return h->device ? (*h->device.*member).c_str() : first.c_str();
 }
 
 }  // namespace
@@ -44,7 +63,7 @@ using headrace::Tensor;
 TFE_TensorHandle* TFE_NewTensorHandle(const TF_Tensor* t, TF_Status* status) {
   return capi::OrNull(status, [&]() -> StatusOr<TFE_TensorHandle*> {
     HR_ASSIGN_OR_RETURN(Tensor tensor, capi::ToTensor(t));
-    return new TFE_TensorHandle{std::move(tensor)};
+    return new TFE_TensorHandle{std::move(tensor), nullptr};
   });
 }
 
@@ -82,21 +101,19 @@ int64_t TFE_TensorHandleDim(TFE_TensorHandle* h, int dim_index,
 }
 
 const char* TFE_TensorHandleDeviceName(TFE_TensorHandle* h, TF_Status* status) {
-  static const std::string& name = *new std::string(headrace::ProcessorName(0));
-  return capi::OfHandle<const char*>(
-      h, status, nullptr, [](const Tensor&) { return name.c_str(); });
+  return capi::NameOfDevice(h, status, &capi::EagerDevice::name);
 }
 
 const char* TFE_TensorHandleBackingDeviceName(TFE_TensorHandle* h,
                                               TF_Status* status) {
-  return TFE_TensorHandleDeviceName(h, status);
+  return capi::NameOfDevice(h, status, &capi::EagerDevice::backing);
 }
 
 TFE_TensorHandle* TFE_TensorHandleCopySharingTensor(TFE_TensorHandle* h,
                                                     TF_Status* status) {
   return capi::OrNull(status, [&]() -> StatusOr<TFE_TensorHandle*> {
     HR_RETURN_IF_ERROR(capi::CheckHandle(h));
-    return new TFE_TensorHandle{h->tensor};
+    return new TFE_TensorHandle(*h);
   });
 }
 

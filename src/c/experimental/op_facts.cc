@@ -82,7 +82,7 @@ StatusOr<TFE_TensorHandle*> HandleOfScalar(TF_DataType type, const void* data,
   }
   HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(dtype, Shape()));
   std::memcpy(t.raw(), data, len);
-  return new TFE_TensorHandle{std::move(t)};
+  return new TFE_TensorHandle{std::move(t), nullptr};
 }
 
 // ---- Lists of shapes.

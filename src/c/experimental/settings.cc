@@ -11,10 +11,13 @@
 #include "c/function.h"
 #include "c/graph.h"
 #include "c/status.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
 #include "graph/export.h"
 #include "tensorflow/c/c_api_experimental.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/protobuf/config.pb.h"
+#include "tensorflow/core/protobuf/tensorflow_server.pb.h"
 
 namespace headrace::capi {
 namespace {
@@ -44,6 +47,24 @@ StatusOr<std::string> TextOfGraph(TF_Graph* graph) {
 TF_Buffer* BufferOf(const google::protobuf::MessageLite& proto) {
   StatusOr<TF_Buffer*> buffer = NewBuffer(proto);
   return buffer.ok() ? *buffer : nullptr;
+}
+
+// Keeps mistakes off the program's stderr.
+class Unheard : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int, google::protobuf::io::ColumnNumber,
+                const std::string&) override {}
+};
+
+StatusOr<tensorflow::ServerDef> ParseServerDef(const char* text) {
+  Unheard mistakes;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&mistakes);
+  tensorflow::ServerDef def;
+  if (!parser.ParseFromString(text, &def)) {
+    return Internal("Invalid text proto for ServerDef: ", text);
+  }
+  return def;
 }
 
 StatusOr<int> FreePort() {
@@ -169,8 +190,12 @@ void TF_EnqueueNamedTensor(TF_Session* session, int tensor_id,
 }
 
 TF_Buffer* TFE_GetServerDef(const char* text_proto, TF_Status* status) {
-  capi::Into(status, [] { return capi::NotHere("TFE_GetServerDef"); });
-  return nullptr;
+  return capi::OrNull(status, [&]() -> headrace::StatusOr<TF_Buffer*> {
+    HR_RETURN_IF_ERROR(capi::NotNull(text_proto, "text_proto"));
+    HR_ASSIGN_OR_RETURN(const tensorflow::ServerDef def,
+                        capi::ParseServerDef(text_proto));
+    return capi::NewBuffer(def);
+  });
 }
 
 void TFE_EnableCollectiveOps(TFE_Context* ctx, const void* proto,

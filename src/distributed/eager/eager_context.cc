@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "base/host_name.h"
 #include "graph/attr_proto.h"
 #include "graph/builder.h"
@@ -59,12 +58,14 @@ StatusOr<RendezvousKey> KeyOf(const Operation& operation) {
 }  // namespace
 
 StatusOr<std::shared_ptr<EagerContext>> EagerContext::Make(
-    std::shared_ptr<Worker> worker, const CreateContextRequest& request) {
+    std::shared_ptr<Worker> worker, std::shared_ptr<KeptBytes> kept_bytes,
+    const CreateContextRequest& request) {
   std::shared_ptr<EagerContext> made(new EagerContext);
   made->worker_ = std::move(worker);
+  made->handles_ = std::make_shared<Handles>(std::move(kept_bytes));
   made->id_ = static_cast<int64_t>(request.context_id());
   made->view_ = request.context_view_id();
-  made->session_ = absl::StrFormat("eager_%016x", request.context_id());
+  made->session_ = SessionOfEager(request.context_id());
   // Longer ones than a year are for ever.
   constexpr int64_t kLongest = int64_t{366} * 24 * 3600;
   if (request.keep_alive_secs() > 0 && request.keep_alive_secs() < kLongest) {

@@ -24,7 +24,7 @@ class EagerContext {
   // With a session of the worker's for variables and for meeting other tasks.
   // What Cluster::Make and Worker::CreateSession report.
   static StatusOr<std::shared_ptr<EagerContext>> Make(
-      std::shared_ptr<Worker> worker,
+      std::shared_ptr<Worker> worker, std::shared_ptr<KeptBytes> kept_bytes,
       const tensorflow::eager::CreateContextRequest& request);
   // As Close.
   ~EagerContext();
@@ -91,7 +91,7 @@ class EagerContext {
   std::atomic<Clock::rep> touched_{0};
   CancellationToken closing_;
   std::unique_ptr<OpContext> ops_;
-  std::shared_ptr<Handles> handles_ = std::make_shared<Handles>();
+  std::shared_ptr<Handles> handles_;
   Mutex mutex_;
   // Functions that could not be added, and why.
   std::map<std::string, Status> refused_ ABSL_GUARDED_BY(mutex_);

@@ -66,7 +66,7 @@ Status EagerContexts::Create(
   for (const auto& [number, context] : last) {
     if (context) context->Close();
   }
-  auto made = EagerContext::Make(worker_, request);
+  auto made = EagerContext::Make(worker_, kept_bytes_, request);
   MutexLock lock(mutex_);
   if (!made.ok() || stopped_) {
     contexts_.erase(id);

@@ -16,8 +16,10 @@ class EagerContexts {
   // More at the same time are ResourceExhausted.
   static constexpr size_t kMost = 1024;
 
-  explicit EagerContexts(std::shared_ptr<Worker> worker)
-      : worker_(std::move(worker)) {}
+  explicit EagerContexts(std::shared_ptr<Worker> worker,
+                         int64_t most_kept_bytes = KeptBytes::Standard())
+      : worker_(std::move(worker)),
+        kept_bytes_(std::make_shared<KeptBytes>(most_kept_bytes)) {}
   // As Stop.
   ~EagerContexts();
 
@@ -34,12 +36,15 @@ class EagerContexts {
 
   const std::shared_ptr<Worker>& worker() const { return worker_; }
   size_t size() const;
+  // What tensors of all contexts take.
+  int64_t kept_bytes() const { return kept_bytes_->taken(); }
 
  private:
   static Status NotThere(uint64_t id);
   Status BeginSweeping() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<Worker> worker_;
+  const std::shared_ptr<KeptBytes> kept_bytes_;
   mutable Mutex mutex_;
   CondVar changed_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

@@ -106,6 +106,24 @@ TEST_F(EagerServiceTest, RunsOpsOnWhatIsSent) {
   EXPECT_EQ((*context)->handles().size(), 0u);
 }
 
+TEST_F(EagerServiceTest, TensorsThatAreKeptAreCounted) {
+  contexts_ = std::make_shared<EagerContexts>(contexts_->worker(), 24);
+  methods_ = EagerMethods(contexts_);
+  ASSERT_EQ(Create(7), OkStatus());
+  ASSERT_EQ(Create(8), OkStatus());
+  EnqueueResponse response;
+  ASSERT_EQ(Enqueue({SendTwo(1), Op("Neg", 2, 1)}, &response), OkStatus());
+  ASSERT_EQ(Enqueue({SendTwo(1)}, &response, 8), OkStatus());
+  EXPECT_EQ(contexts_->kept_bytes(), 24);
+  EXPECT_TRUE(absl::IsResourceExhausted(Enqueue({SendTwo(2)}, &response, 8)));
+  // One in the place of another, and one more when one has gone.
+  EXPECT_TRUE(absl::IsResourceExhausted(Enqueue({SendTwo(1)}, &response)));
+  ASSERT_EQ(Enqueue({Drop(2), SendTwo(1), SendTwo(1)}, &response), OkStatus());
+  EXPECT_EQ(contexts_->kept_bytes(), 16);
+  contexts_->Close(7);
+  EXPECT_EQ(contexts_->kept_bytes(), 8);
+}
+
 TEST_F(EagerServiceTest, OutputsOfNoNumberGoWithTheAnswer) {
   ASSERT_EQ(Create(7), OkStatus());
   EnqueueResponse response;

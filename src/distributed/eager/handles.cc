@@ -1,9 +1,40 @@
 #include "distributed/eager/handles.h"
 
+#include <unistd.h>
+
 #include <numeric>
 #include <utility>
 
 namespace headrace::distributed {
+
+namespace {
+
+int64_t BytesOf(const std::vector<Tensor>& tensors) {
+  int64_t bytes = 0;
+  for (const Tensor& t : tensors) bytes += static_cast<int64_t>(t.bytes());
+  return bytes;
+}
+
+}  // namespace
+
+int64_t KeptBytes::Standard() {
+  const int64_t pages = sysconf(_SC_PHYS_PAGES);
+  const int64_t size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? pages * size / 4 * 3 : INT64_MAX;
+}
+
+Status KeptBytes::Take(int64_t bytes) {
+  int64_t taken = taken_;
+  do {
+    if (bytes > most_ - taken) {
+      return ResourceExhausted("clients keep ", taken,
+                               " bytes in tensors on "
+                               "the task; ",
+                               most_, " may be, not ", bytes, " more");
+    }
+  } while (!taken_.compare_exchange_weak(taken, taken + bytes));
+  return OkStatus();
+}
 
 Status Handles::NotThere(int64_t op, int output) {
   return InvalidArgument(
@@ -23,10 +54,12 @@ Status Handles::Put(int64_t op, const std::vector<int>& numbers,
     return ResourceExhausted("a context holds ", tensors_.size(),
                              " tensors, as many as may be");
   }
+  HR_RETURN_IF_ERROR(bytes_->Take(BytesOf(tensors)));
   for (size_t i = 0; i < numbers.size(); ++i) {
     Tensor& there = tensors_[Key{op, numbers[i]}];
     last.push_back(std::exchange(there, std::move(tensors[i])));
   }
+  bytes_->Give(BytesOf(last));
   return OkStatus();
 }
 
@@ -59,6 +92,7 @@ Status Handles::Drop(int64_t op, int output) {
   if (it == tensors_.end()) return NotThere(op, output);
   last = std::move(it->second);
   tensors_.erase(it);
+  bytes_->Give(static_cast<int64_t>(last.bytes()));
   return OkStatus();
 }
 
@@ -66,6 +100,9 @@ void Handles::Clear() {
   std::map<Key, Tensor> last;
   MutexLock lock(mutex_);
   last.swap(tensors_);
+  for (const auto& [key, t] : last) {
+    bytes_->Give(static_cast<int64_t>(t.bytes()));
+  }
 }
 
 size_t Handles::size() const {

@@ -1,28 +1,32 @@
 // The client's side of eager ops on other tasks: a context on each task of a
-// cluster, and what this process holds of it.
+// cluster.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "distributed/cluster.h"
-#include "distributed/messages.h"
-#include "op/remote_place.h"
-#include "tensorflow/core/framework/device_attributes.pb.h"
-#include "tensorflow/core/protobuf/eager_service.pb.h"
+#include "distributed/eager/remote_handle.h"
+#include "distributed/eager/spread_calls.h"
 
 namespace headrace::distributed {
 
-class RemoteHandle;
-
 struct RemoteOptions {
-  tensorflow::ServerDef def;  // with this process as one of its tasks
-  int64_t keep_alive_secs = 600;
+  tensorflow::ServerDef def;      // with this process as one of its tasks
+  int64_t keep_alive_secs = 600;  // 0: tasks keep the context for ever
   Clock::time_point deadline = Clock::time_point::max();  // of meeting all
+  // Tasks let go of all that other clients have on them.
+  bool clear_existing_contexts = false;
+  // Where functions are looked up before those of the process; may be null.
+  std::shared_ptr<const FunctionLibrary> library;
+  // What this process is for other tasks, and where state of its own parts of
+  // functions is, which outlives the context. Without a worker there are no
+  // such parts, for that reason.
+  std::shared_ptr<Worker> worker;
+  ResourceManager* resources = nullptr;
+  Status no_worker;
 };
 
 // Thread-safe.
@@ -34,60 +38,67 @@ class RemoteContext : public std::enable_shared_from_this<RemoteContext> {
   // As Close.
   ~RemoteContext();
 
+  // The cluster is another one from now on, of the same task. Tasks that are
+  // new in it, have another address or were started anew get contexts; those
+  // that it does not have any more lose theirs. Nothing changes on an error:
+  // InvalidArgument for another task, else what tasks say.
+  Status Update(const RemoteOptions& options);
   // Of the other tasks, by the names that the cluster gives them.
   std::vector<tensorflow::DeviceAttributes> devices() const;
   // What the name leaves open is the first's. Ops are InvalidArgument where no
   // task has it.
   StatusOr<std::shared_ptr<RemotePlace>> PlaceOf(const std::string& device);
-  // Whether the task answers; what it says else. InvalidArgument where there is
-  // no such task.
-  Status CheckAlive(const DeviceName& task);
+  // For functions that name tasks within.
+  const std::shared_ptr<SpreadCalls>& calls() const { return calls_; }
+  // Another function may have the name from now on.
+  Status RemoveFunction(const std::string& name);
+  // Whether the task answers; what it says else. InvalidArgument, with
+  // upstream's text, where there is no such task.
+  Status CheckAlive(const std::string& task);
   // The contexts end; tensors that are there are not to be had any more. Waits
   // for some seconds at most.
   void Close();
 
+  // What messages of its ops say.
+  uint64_t id() const { return id_; }
+  const DeviceName& own() const { return own_; }
+  int64_t NextOp() { return next_op_.fetch_add(1); }
+  // FailedPrecondition behind Close; InvalidArgument for a device of a task
+  // that the cluster does not have any more.
+  Status CheckOpen(const RemoteTask& task, const std::string& device);
+
  private:
-  friend class DevicePlace;
-  friend class RemoteHandle;
-  struct Task;
-  struct Run;
+  using Task = std::shared_ptr<RemoteTask>;
+  using Tasks = std::vector<Task>;
 
   RemoteContext() = default;
-  Status MeetTasks(Clock::time_point deadline);
-  Status MakeContexts(const RemoteOptions& options);
-  Status KeepAlive(std::chrono::milliseconds every);
-  int64_t NextOp() { return next_op_.fetch_add(1); }
-  // An output on its way here.
-  struct Coming {
-    size_t output;
-    std::string key;
-  };
-  Status CheckOpen(const tensorflow::DeviceAttributes& device);
-  Status AddBefore(Task& task, const Run& run,
-                   tensorflow::eager::EnqueueRequest* request,
-                   std::vector<std::string>* fresh);
-  std::vector<Coming> AddSends(const tensorflow::DeviceAttributes& device,
-                               const Run& run,
-                               tensorflow::eager::EnqueueRequest* request);
-  std::shared_ptr<const RemoteHandle> HandleOf(
-      Task& task, const tensorflow::DeviceAttributes& device, const Run& run,
-      size_t output);
-  Status Execute(Task& task, const tensorflow::DeviceAttributes& device,
-                 Run& run);
+  Tasks tasks() const;
+  Status MakeContexts(const RemoteOptions& options, const Tasks& tasks,
+                      const Tasks& made, uint64_t view);
+  Status UpdateContexts(const RemoteOptions& options, const Tasks& tasks,
+                        const Tasks& kept, uint64_t view);
+  Tasks StillThere(const Tasks& tasks);
+  Status BeginKeepingAlive(int64_t seconds);
+  void KeepAlive();
+  void CloseContexts(const Tasks& tasks);
+  Status MakeOwnSession(const RemoteOptions& options);
+  std::string session() const { return SessionOfEager(id_); }
 
   uint64_t id_ = 0;
-  std::shared_ptr<Cluster> cluster_;
   DeviceName own_;
-  std::vector<std::unique_ptr<Task>> tasks_;
+  std::shared_ptr<const FunctionLibrary> library_;
+  std::shared_ptr<Worker> worker_;
+  std::shared_ptr<SpreadCalls> calls_;
   std::atomic<int64_t> next_op_{1};
-  Mutex mutex_;
+  Mutex updating_;  // comes before mutex_
+  uint64_t view_ ABSL_GUARDED_BY(updating_) = 0;
+  mutable Mutex mutex_;
   CondVar changed_;
+  std::shared_ptr<Cluster> cluster_ ABSL_GUARDED_BY(mutex_);
+  Tasks tasks_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::chrono::milliseconds alive_every_ ABSL_GUARDED_BY(mutex_){};
   std::thread keeper_ ABSL_GUARDED_BY(mutex_);
 };
-
-// The device of another task that has the tensor, which came from there or is a
-// name of what lies there; empty for others.
-std::string RemoteDeviceOf(const Tensor& t);
 
 }  // namespace headrace::distributed

@@ -1,10 +1,13 @@
 #include "distributed/eager/spread_function.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "autodiff/function_gradient.h"
 #include "distributed/eager/called_functions.h"
 #include "distributed/handshake.h"
@@ -15,6 +18,75 @@
 
 namespace headrace::distributed {
 namespace {
+
+// Functions that stay calls run where their call does: where its resources are,
+// else where it says, else on `standard`.
+Status CheckCallsOf(const Function& function, const FunctionLibrary* library,
+                    const std::vector<KeptArgument>& arguments,
+                    const DeviceName& own, const DeviceName& standard) {
+  for (int i = 0; i < function.body->num_nodes(); ++i) {
+    const Node& node = *function.body->node(i);
+    if (!CallsFunctions(node.def())) continue;
+    DeviceName at;
+    if (!DeviceName::Parse(node.device(), &at)) continue;
+    at = at.OrElse(standard).Task();
+    for (const Edge& e : node.inputs()) {
+      if (e.node->output_type(e.index) != DType::kResource) continue;
+      const auto arg =
+          std::find(function.args.begin(), function.args.end(), e.node);
+      if (arg == function.args.end()) continue;
+      const KeptArgument& kept = arguments[arg - function.args.begin()];
+      at = kept.here() ? own : kept.task.Task();
+    }
+    FunctionsByName called;
+    HR_RETURN_IF_ERROR(AddNamed(node.op().attrs(), library, &called));
+    for (const auto& [name, f] : called) {
+      for (int k = 0; k < f->body->num_nodes(); ++k) {
+        const Node& inner = *f->body->node(k);
+        if (!NamesOther(inner.device(), at)) continue;
+        return CallLiesElsewhere(
+            node.def().name, at,
+            absl::StrCat("node '", inner.name(), "' (", inner.def().name,
+                         ") of ", name, ", which is to run on ",
+                         inner.device()));
+      }
+    }
+  }
+  return OkStatus();
+}
+
+// What uses a resource or variant that is given here runs here, whatever it
+// names.
+void KeepUsersHere(const Function& f,
+                   const std::vector<KeptArgument>& arguments,
+                   const std::map<StringView, tensorflow::NodeDef*>& nodes,
+                   const std::string& here) {
+  absl::flat_hash_set<const Node*> local;
+  const auto stays = [](DType t) {
+    return t == DType::kResource || t == DType::kVariant;
+  };
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].here() && stays(f.args[i]->output_type(0))) {
+      local.insert(f.args[i]);
+    }
+  }
+  // Nodes mostly come behind their inputs; until none is added.
+  for (bool added = !local.empty(); added;) {
+    added = false;
+    for (int i = 0; i < f.body->num_nodes(); ++i) {
+      const Node* n = f.body->node(i);
+      if (local.contains(n)) continue;
+      for (const Edge& e : n->inputs()) {
+        if (!local.contains(e.node) || !stays(e.node->output_type(e.index))) {
+          continue;
+        }
+        added = local.insert(n).second;
+        nodes.at(n->name())->set_device(here);
+        break;
+      }
+    }
+  }
+}
 
 std::string NameOf(const Edge& e) {
   return absl::StrCat(e.node->name(), ":", e.index);
@@ -41,6 +113,50 @@ Status CheckRunsHeadrace(Channel& channel, const DeviceName& task) {
   return calls.Wait();
 }
 
+// The same of tasks by their names, parts of which may be open.
+Status CheckTasks(Cluster& cluster, const DeviceName& own,
+                  const std::set<std::string>& names) {
+  for (const std::string& name : names) {
+    DeviceName task;
+    if (!DeviceName::Parse(name, &task)) continue;
+    task = task.OrElse({own.job, 0, 0, {}, {}});
+    // (The placer tells of those that are not there.)
+    const auto channel = cluster.ChannelOf(task);
+    if (channel) HR_RETURN_IF_ERROR(CheckRunsHeadrace(*channel, task));
+  }
+  return OkStatus();
+}
+
+// The body, with the functions that it calls.
+StatusOr<tensorflow::GraphDef> ExportWith(const Function& f,
+                                          const FunctionLibrary* library) {
+  FunctionsByName called;
+  HR_RETURN_IF_ERROR(AddCalled(*f.body, library, &called));
+  for (const auto& [name, other] : called) {
+    if (f.body->library()->Find(name)) continue;
+    HR_RETURN_IF_ERROR(f.body->library()->Add(other));
+  }
+  ExportOptions options;
+  options.effects_of = &f;
+  options.nothing = FindOp("NoOp");
+  tensorflow::GraphDef def;
+  HR_RETURN_IF_ERROR(ExportGraph(*f.body, options, &def));
+  return def;
+}
+
+// Nodes that name no task go to `standard`, where there is one; the other tasks
+// that nodes name are added to `tasks`.
+void NameDevices(const DeviceName& own, const DeviceName* standard,
+                 tensorflow::GraphDef* def, std::set<std::string>* tasks) {
+  for (auto& node : *def->mutable_node()) {
+    DeviceName name;
+    if (!DeviceName::Parse(node.device(), &name)) continue;  // the placer's
+    if (standard && !name.job && !name.task) name = name.OrElse(*standard);
+    node.set_device(name.ToString());
+    if (NamesOther(node.device(), own)) tasks->insert(name.Task().ToString());
+  }
+}
+
 // The argument's node, as what gives the tensor that its task keeps.
 void PutKept(const KeptArgument& argument, DType dtype,
              tensorflow::NodeDef* node) {
@@ -55,10 +171,33 @@ void PutKept(const KeptArgument& argument, DType dtype,
 
 }  // namespace
 
+std::string SessionOfEager(uint64_t context) {
+  return absl::StrFormat("eager_%016x", context);
+}
+
+bool NamesOther(const std::string& device, const DeviceName& task) {
+  DeviceName name;
+  if (device.empty() || !DeviceName::Parse(device, &name)) return false;
+  if (!name.job && !name.task) return false;
+  // A job that is named without a task is its first one.
+  return !name.OrElse({task.job, 0, name.job ? 0 : *task.task, {}, {}})
+              .SameTask(task);
+}
+
+Status CallLiesElsewhere(StringView call, const DeviceName& task,
+                         StringView node) {
+  return Unimplemented(
+      call, " lies on ", task.ToString(), " as a whole, and not ", node,
+      ": branches, bodies of loops and functions of datasets cannot be divided "
+      "among tasks. Put the whole of it, or a function for that part outside "
+      "of "
+      "it, under the tf.device");
+}
+
 StatusOr<std::shared_ptr<SpreadFunction>> SpreadFunction::Make(
     const std::shared_ptr<Worker>& worker, const std::string& session,
     const Function& function, const FunctionLibrary* library,
-    const std::vector<KeptArgument>& arguments) {
+    const std::vector<KeptArgument>& arguments, const std::string& standard) {
   if (arguments.size() != function.args.size()) {
     return InvalidArgument("Function ", function.name, " takes ",
                            function.args.size(), " inputs, and is given ",
@@ -68,20 +207,24 @@ StatusOr<std::shared_ptr<SpreadFunction>> SpreadFunction::Make(
   // Calls lie on one task as a whole.
   HR_ASSIGN_OR_RETURN(const std::shared_ptr<Function> f,
                       CloneInlined(function, library));
-  FunctionsByName called;
-  HR_RETURN_IF_ERROR(AddCalled(*f->body, library, &called));
-  for (const auto& [name, other] : called) {
-    if (f->body->library()->Find(name)) continue;
-    HR_RETURN_IF_ERROR(f->body->library()->Add(other));
+  HR_ASSIGN_OR_RETURN(const Worker::SessionState state,
+                      worker->StateOf(session));
+  const DeviceName own = DeviceName::OfTask(state.cluster->def().job_name(),
+                                            state.cluster->def().task_index());
+  DeviceName otherwise = own;
+  if (!standard.empty() && !DeviceName::Parse(standard, &otherwise)) {
+    return InvalidArgument("Malformed device specification '", standard, "'");
   }
-  ExportOptions options;
-  options.effects_of = f.get();
-  options.nothing = FindOp("NoOp");
-  tensorflow::GraphDef def;
-  HR_RETURN_IF_ERROR(ExportGraph(*f->body, options, &def));
+  HR_RETURN_IF_ERROR(CheckCallsOf(*f, library, arguments, own, otherwise));
+  HR_ASSIGN_OR_RETURN(tensorflow::GraphDef def, ExportWith(*f, library));
+  std::set<std::string> filters;
+  NameDevices(own, standard.empty() ? nullptr : &otherwise, &def, &filters);
   std::map<StringView, tensorflow::NodeDef*> nodes;
   for (auto& node : *def.mutable_node()) nodes[node.name()] = &node;
-  std::set<std::string> filters;
+  DeviceName here = own;
+  here.type = "CPU";
+  here.id = 0;
+  KeepUsersHere(*f, arguments, nodes, here.ToString());
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Node& node = *f->args[i];
     if (arguments[i].here()) {
@@ -93,15 +236,7 @@ StatusOr<std::shared_ptr<SpreadFunction>> SpreadFunction::Make(
   }
   for (const Edge& e : f->results) made->fetches_.push_back(NameOf(e));
   for (const Node* n : f->control_outputs) made->targets_.push_back(n->name());
-  HR_ASSIGN_OR_RETURN(const Worker::SessionState state,
-                      worker->StateOf(session));
-  for (const std::string& filter : filters) {
-    DeviceName task;
-    if (!DeviceName::Parse(filter, &task)) continue;
-    const auto channel = state.cluster->ChannelOf(task);
-    if (!channel) return InvalidArgument("No worker known as ", filter);
-    HR_RETURN_IF_ERROR(CheckRunsHeadrace(*channel, task));
-  }
+  HR_RETURN_IF_ERROR(CheckTasks(*state.cluster, own, filters));
   HR_ASSIGN_OR_RETURN(
       made->session_,
       MasterSession::Join(

@@ -11,6 +11,16 @@
 
 namespace headrace::distributed {
 
+// The session of a worker that a context of that number has.
+std::string SessionOfEager(uint64_t context);
+
+// Whether a node's device is on another task than that.
+bool NamesOther(const std::string& device, const DeviceName& task);
+// A call that lies on one task as a whole, and is given a function with such a
+// node, which is described.
+Status CallLiesElsewhere(StringView call, const DeviceName& task,
+                         StringView node);
+
 // A tensor that a task keeps, or one that is here (no task).
 struct KeptArgument {
   DeviceName task;
@@ -23,11 +33,15 @@ struct KeptArgument {
 class SpreadFunction {
  public:
   // `session`: of that name on each of the tasks. Unimplemented where one of
-  // them runs TensorFlow, which does not know such sessions.
+  // them runs TensorFlow, which does not know such sessions, and where
+  // functions that stay calls (branches, bodies of loops) name other tasks than
+  // the call. Nodes that name no device run on `standard`, or on the worker if
+  // it is empty.
   static StatusOr<std::shared_ptr<SpreadFunction>> Make(
       const std::shared_ptr<Worker>& worker, const std::string& session,
       const Function& function, const FunctionLibrary* library,
-      const std::vector<KeptArgument>& arguments);
+      const std::vector<KeptArgument>& arguments,
+      const std::string& standard = "");
 
   // `inputs`: the arguments that are here, in their order.
   Status Run(std::vector<Tensor> inputs, std::vector<Tensor>* outputs);

@@ -25,6 +25,18 @@ StatusOr<bool> Passes(const DeviceName& task,
   return false;
 }
 
+// Devices, by the name that the cluster has for their task.
+std::vector<tensorflow::DeviceAttributes> CalledAs(
+    const DeviceName& task, std::vector<tensorflow::DeviceAttributes> devices) {
+  for (auto& d : devices) {
+    DeviceName name;
+    if (!DeviceName::Parse(d.name(), &name)) continue;
+    name = {task.job, task.replica, task.task, name.type, name.id};
+    d.set_name(name.ToString());
+  }
+  return devices;
+}
+
 // Asks the tasks for their devices, once; those that did not answer are left.
 StatusOr<std::vector<Task*>> AskOnce(const std::vector<Task*>& tasks,
                                      Clock::time_point until) {
@@ -54,7 +66,8 @@ StatusOr<std::vector<Task*>> AskOnce(const std::vector<Task*>& tasks,
     }
     HR_RETURN_IF_ERROR(s);
     const auto& devices = answers[i].device_attributes();
-    tasks[i]->devices.assign(devices.begin(), devices.end());
+    tasks[i]->devices =
+        CalledAs(tasks[i]->name, {devices.begin(), devices.end()});
   }
   return left;
 }
@@ -100,10 +113,12 @@ StatusOr<std::vector<Task>> FindTasks(Worker& worker, Cluster& cluster,
                                       const std::vector<std::string>& filters,
                                       Clock::time_point deadline) {
   std::vector<Task> tasks;
-  tasks.push_back({worker.task(), nullptr, worker.devices()});
+  const DeviceName own =
+      DeviceName::OfTask(cluster.def().job_name(), cluster.def().task_index());
+  tasks.push_back({own, nullptr, CalledAs(own, worker.devices())});
   for (const auto& [key, address] : cluster.tasks()) {
     const DeviceName name = DeviceName::OfTask(key.first, key.second);
-    if (name.SameTask(worker.task())) continue;
+    if (name.SameTask(own)) continue;
     HR_ASSIGN_OR_RETURN(const bool wanted, Passes(name, filters));
     if (wanted) tasks.push_back({name, cluster.ChannelOf(name), {}});
   }

@@ -1,5 +1,6 @@
 #include "distributed/task/client.h"
 
+#include <map>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -60,20 +61,32 @@ class RemoteStub : public MasterStub {
       return Status(static_cast<absl::StatusCode>(response.status_code()),
                     response.status_error_message());
     }
-    if (response.tensor_size() != static_cast<int>(r.fetches.size())) {
-      return Internal("the master answered ", response.tensor_size(),
-                      " tensors to ", r.fetches.size(), " fetches");
-    }
-    fetched->clear();
-    for (const auto& named : response.tensor()) {
-      HR_ASSIGN_OR_RETURN(Tensor t, TensorFromProto(named.tensor()));
-      fetched->push_back(std::move(t));
-    }
+    HR_RETURN_IF_ERROR(ReadFetched(response, r.fetches, fetched));
     if (metadata) *metadata = std::move(*response.mutable_metadata());
     return OkStatus();
   }
 
  private:
+  // By their names: TensorFlow's masters answer in an order of their own.
+  static Status ReadFetched(const tensorflow::RunStepResponse& response,
+                            const std::vector<std::string>& fetches,
+                            std::vector<Tensor>* fetched) {
+    std::map<StringView, const tensorflow::TensorProto*> named;
+    for (const auto& t : response.tensor()) named[t.name()] = &t.tensor();
+    fetched->clear();
+    for (const std::string& fetch : fetches) {
+      const auto it = named.find(fetch);
+      if (it == named.end()) {
+        return Internal("the master answered ", response.tensor_size(),
+                        " tensors to ", fetches.size(), " fetches, and not ",
+                        fetch);
+      }
+      HR_ASSIGN_OR_RETURN(Tensor t, TensorFromProto(*it->second));
+      fetched->push_back(std::move(t));
+    }
+    return OkStatus();
+  }
+
   const std::shared_ptr<Channel> channel_;
 };
 

@@ -2,9 +2,11 @@
 
 namespace headrace::distributed {
 
-void StepRendezvous::SetFetch(Fetch fetch) {
+void StepRendezvous::SetFetch(Fetch fetch, DeviceName task) {
   MutexLock lock(fetch_mutex_);
-  if (!fetch_) fetch_ = std::move(fetch);
+  if (fetch_) return;
+  fetch_ = std::move(fetch);
+  task_ = std::move(task);
 }
 
 StatusOr<bool> StepRendezvous::TryReceive(const RendezvousKey& key,
@@ -20,11 +22,11 @@ void StepRendezvous::Await(const RendezvousKey& key,
 }
 
 void StepRendezvous::Begin(const RendezvousKey& key) {
-  if (key.source.SameTask(task_)) return;
   Fetch fetch;
   {
     MutexLock lock(fetch_mutex_);
-    if (over_ || !fetch_ || !begun_.insert(key.text).second) return;
+    if (over_ || !fetch_ || key.source.SameTask(task_)) return;
+    if (!begun_.insert(key.text).second) return;
     fetch = fetch_;
   }
   std::function<void()> end =
@@ -64,11 +66,10 @@ void StepRendezvous::Abort(Status why) {
   for (const auto& [key, end] : ends) end();
 }
 
-std::shared_ptr<StepRendezvous> Steps::Find(int64_t step,
-                                            const DeviceName& task) {
+std::shared_ptr<StepRendezvous> Steps::Find(int64_t step) {
   MutexLock lock(mutex_);
   Step& s = steps_[step];
-  if (!s.rendezvous) s.rendezvous = std::make_shared<StepRendezvous>(task);
+  if (!s.rendezvous) s.rendezvous = std::make_shared<StepRendezvous>();
   return s.rendezvous;
 }
 

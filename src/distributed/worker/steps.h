@@ -18,10 +18,9 @@ class StepRendezvous : public LocalRendezvous,
   using Fetch =
       std::function<std::function<void()>(const RendezvousKey& key, Done done)>;
 
-  explicit StepRendezvous(DeviceName task) : task_(std::move(task)) {}
-
-  // How values of other tasks come; the first one counts.
-  void SetFetch(Fetch fetch);
+  // How values of other tasks than `task` come, which is what this one is
+  // called in the step; the first one counts.
+  void SetFetch(Fetch fetch, DeviceName task);
   StatusOr<bool> TryReceive(const RendezvousKey& key,
                             SentValue* value) override;
   void Await(const RendezvousKey& key, std::function<void()> ready) override;
@@ -31,8 +30,8 @@ class StepRendezvous : public LocalRendezvous,
   // Unless the value is of this task, or on its way.
   void Begin(const RendezvousKey& key);
 
-  const DeviceName task_;
   Mutex fetch_mutex_;
+  DeviceName task_ ABSL_GUARDED_BY(fetch_mutex_);
   Fetch fetch_ ABSL_GUARDED_BY(fetch_mutex_);
   bool over_ ABSL_GUARDED_BY(fetch_mutex_) = false;
   std::set<std::string> begun_ ABSL_GUARDED_BY(fetch_mutex_);  // keys
@@ -43,14 +42,10 @@ class StepRendezvous : public LocalRendezvous,
 // Those under way, by number. Thread-safe.
 class Steps {
  public:
-  explicit Steps(DeviceName task) : task_(std::move(task)) {}
   ~Steps() { AbortAll(Cancelled("the worker is gone")); }
 
-  // Made where it is not; `task`: what this one is called there.
-  std::shared_ptr<StepRendezvous> Find(int64_t step, const DeviceName& task);
-  std::shared_ptr<StepRendezvous> Find(int64_t step) {
-    return Find(step, task_);
-  }
+  // Made where it is not.
+  std::shared_ptr<StepRendezvous> Find(int64_t step);
   // Ends what waits in the step and forgets it.
   void CleanUp(int64_t step);
   // A step that nobody has run, and in which nobody waits any more, is
@@ -67,7 +62,6 @@ class Steps {
     bool held = false;
   };
 
-  const DeviceName task_;
   mutable Mutex mutex_;
   std::map<int64_t, Step> steps_ ABSL_GUARDED_BY(mutex_);
 };

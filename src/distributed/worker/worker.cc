@@ -58,6 +58,12 @@ struct Worker::Session {
     return cluster;
   }
 
+  // What the session's cluster calls this task.
+  DeviceName TaskNow() {
+    const auto now = ClusterNow();
+    return DeviceName::OfTask(now->def().job_name(), now->def().task_index());
+  }
+
   Mutex mutex;
   std::shared_ptr<Cluster> cluster ABSL_GUARDED_BY(mutex);
   int64_t next ABSL_GUARDED_BY(mutex) = 0;
@@ -81,7 +87,6 @@ Worker::Worker(std::shared_ptr<Cluster> cluster, int processors, bool rings)
     : cluster_(std::move(cluster)),
       task_(DeviceName::OfTask(cluster_->def().job_name(),
                                cluster_->def().task_index())),
-      steps_(task_),
       common_(std::make_shared<Session>()) {
   for (int i = 0; i < processors; ++i) {
     DeviceName name = task_;
@@ -145,7 +150,8 @@ Status Worker::UpdateSession(const std::string& handle,
 }
 
 Status Worker::CreateSession(
-    const tensorflow::CreateWorkerSessionRequest& request) {
+    const tensorflow::CreateWorkerSessionRequest& request,
+    ResourceManager* resources) {
   auto session = std::make_shared<Session>();
   session->handle = request.session_handle();
   HR_ASSIGN_OR_RETURN(auto cluster, ClusterOf(request.server_def()));
@@ -153,7 +159,7 @@ Status Worker::CreateSession(
     MutexLock lock(session->mutex);
     session->cluster = std::move(cluster);
   }
-  session->resources = &resources_;
+  session->resources = resources ? resources : &resources_;
   if (request.isolate_session_state()) {
     session->own = std::make_unique<ResourceManager>();
     GiveCollectives(*session->own);
@@ -211,9 +217,15 @@ StatusOr<std::string> Worker::RegisterGraph(
   HR_ASSIGN_OR_RETURN(const auto session,
                       SessionOf(request.create_worker_session_called(),
                                 request.session_handle()));
+  std::vector<DeviceName> names = device_names_;
+  if (const DeviceName task = session->TaskNow(); !task.SameTask(task_)) {
+    for (const DeviceName& own : device_names_) {
+      names.push_back({task.job, task.replica, task.task, own.type, own.id});
+    }
+  }
   HR_ASSIGN_OR_RETURN(
-      auto graph, RegisteredGraph::Make(std::move(*request.mutable_graph_def()),
-                                        device_names_));
+      auto graph,
+      RegisteredGraph::Make(std::move(*request.mutable_graph_def()), names));
   MutexLock lock(session->mutex);
   std::string handle = absl::StrFormat("%016x", session->next++);
   session->graphs[handle] = std::move(graph);
@@ -268,12 +280,9 @@ StatusOr<Worker::SessionState> Worker::StateOf(const std::string& handle) {
 StatusOr<std::shared_ptr<StepRendezvous>> Worker::Meet(
     const std::string& handle, int64_t step) {
   HR_ASSIGN_OR_RETURN(const auto session, SessionOf(true, handle));
-  const auto cluster = session->ClusterNow();
-  const tensorflow::ServerDef& def = cluster->def();
-  auto rendezvous =
-      steps_.Find(step, DeviceName::OfTask(def.job_name(), def.task_index()));
+  auto rendezvous = steps_.Find(step);
   steps_.Hold(step);
-  rendezvous->SetFetch(FetchFor(session, step));
+  rendezvous->SetFetch(FetchFor(session, step), session->TaskNow());
   return rendezvous;
 }
 
@@ -283,7 +292,7 @@ Status Worker::Run(GraphRun run, GraphRunResult* result) {
   HR_ASSIGN_OR_RETURN(const auto graph, GraphOf(*session, run.graph));
   const auto rendezvous = steps_.Find(run.step);
   steps_.Hold(run.step);
-  rendezvous->SetFetch(FetchFor(session, run.step));
+  rendezvous->SetFetch(FetchFor(session, run.step), session->TaskNow());
   if (run.is_partial) {
     return RunPart(run, session, graph, rendezvous, result);
   }

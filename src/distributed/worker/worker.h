@@ -59,7 +59,9 @@ class Worker {
   // The task that tells who is in a group.
   DeviceName leader() const;
 
-  Status CreateSession(const tensorflow::CreateWorkerSessionRequest& request);
+  // `resources`, which outlive it: of a session whose state is this process'.
+  Status CreateSession(const tensorflow::CreateWorkerSessionRequest& request,
+                       ResourceManager* resources = nullptr);
   // Its cluster is another one from now on.
   Status UpdateSession(const std::string& handle,
                        const tensorflow::ServerDef& def);

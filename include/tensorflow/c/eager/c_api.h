@@ -13,7 +13,7 @@ extern "C" {
 
 // --- Contexts: where ops run, with variables and functions of their own. The
 // config is a serialised ConfigProto. Ops run in the calling thread, also where
-// async is asked for, and all on the processor, whatever the policy.
+// async is asked for, and all on processors, whatever the policy.
 typedef struct TFE_ContextOptions TFE_ContextOptions;
 typedef struct TFE_Context TFE_Context;
 
@@ -45,7 +45,12 @@ TF_CAPI_EXPORT void TFE_ContextSetThreadLocalDevicePlacementPolicy(
 TF_CAPI_EXPORT TFE_ContextDevicePlacementPolicy
 TFE_ContextGetDevicePlacementPolicy(TFE_Context* ctx);
 
-// Unimplemented: there are no remote workers.
+// Makes this process a task of a cluster, of a serialised ServerDef: it listens
+// at its address there, and ops, functions and copies may name the devices of
+// the other tasks, which are waited for (ten minutes at most) and keep what the
+// context has there for `keep_alive_secs` behind its last word; 0: for ever. A
+// resource of a task is used where it lies; other results come here, too. A
+// context that has a cluster gets another one: what it had there is gone.
 TF_CAPI_EXPORT void TFE_ContextSetServerDef(TFE_Context* ctx,
                                             int keep_alive_secs,
                                             const void* proto, size_t proto_len,

@@ -11,6 +11,7 @@ _MEETING_SECONDS = 600  # for tasks that are not up yet
 class _Connection:
     core = None
     own = ("localhost", 0)  # what this process is called
+    address = None  # where it listens
     devices = ()  # (full name, type) of the other tasks' devices
 
 
@@ -22,9 +23,14 @@ def connect(server_def):
       errors.OpError: where the tasks do not answer, or are of another version.
     """
     text = server_def.SerializeToString()
+    jobs = {job.name: job.tasks for job in server_def.cluster.job}
+    address = jobs[server_def.job_name][server_def.task_index]
+    if address == _Connection.address:
+        close()  # its port is needed
     core = _headrace.RemoteContextCore(text, _KEEP_ALIVE_SECONDS, _MEETING_SECONDS)
     close()
     _Connection.core = core
+    _Connection.address = address
     _Connection.own = (server_def.job_name, server_def.task_index)
     _Connection.devices = [(name, kind) for name, kind, *_ in core.devices()]
 
@@ -32,6 +38,7 @@ def connect(server_def):
 def close():
     """Ends the connection, if there is one."""
     core, _Connection.core, _Connection.devices = _Connection.core, None, ()
+    _Connection.address = None
     if core is not None:
         core.close()
 

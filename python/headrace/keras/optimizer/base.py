@@ -325,7 +325,7 @@ class BaseOptimizer(AutoTrackable):
         for key in kwargs:
             if key not in _AGGREGATION:
                 raise TypeError(f"apply_gradients: unknown argument {key}")
-        pairs = _with_gradients(tuple(grads_and_vars))
+        pairs = with_gradients(tuple(grads_and_vars))
         gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
         mode = strategies.mode()
         if mode is None or mode.is_default:
@@ -339,7 +339,7 @@ class BaseOptimizer(AutoTrackable):
         if mode.replica is None:
             raise RuntimeError(_NOT_IN_SCOPE)
         if _aggregates(kwargs):
-            gradients = mode.replica.all_reduce("SUM", gradients)
+            gradients = sum_of_replicas(gradients)
         given = (gradients, variables, name)
         return mode.replica.merge_call(self._apply_to_copies, args=given)
 
@@ -513,6 +513,12 @@ def _aggregates(given):
     return not skips and given.get("experimental_aggregate_gradients", True)
 
 
+def sum_of_replicas(gradients):
+    """In a replica the sums over all of them; else the gradients themselves."""
+    replica = strategies.replica()
+    return gradients if replica is None else replica.all_reduce("SUM", gradients)
+
+
 def _at_once():
     """Nothing to wait for: what was asked for is done."""
 
@@ -535,7 +541,7 @@ def _beside(variable):
     )
 
 
-def _with_gradients(pairs):
+def with_gradients(pairs):
     """Those of the pairs that have a gradient."""
     if not pairs:
         return pairs

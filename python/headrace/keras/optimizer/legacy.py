@@ -3,10 +3,15 @@
 from headrace.eager import graph_gradients
 from headrace.keras.classes import add_classes
 from headrace.keras.optimizer import nadam, rules
-from headrace.keras.optimizer.base import BaseOptimizer
+from headrace.keras.optimizer.base import BaseOptimizer, sum_of_replicas, with_gradients
 from headrace.keras.optimizer.schedule import LearningRateSchedule
 
 _LIMITS = ("clipnorm", "clipvalue", "global_clipnorm")
+
+
+def _sum_of_replicas(pairs):
+    gradients = sum_of_replicas([g for g, _ in pairs])
+    return [(g, v) for g, (_, v) in zip(gradients, pairs)]
 
 
 class Optimizer(BaseOptimizer):
@@ -17,6 +22,10 @@ class Optimizer(BaseOptimizer):
 
     def _set_up(self, name, learning_rate, hypers, kwargs):
         kwargs, hypers = dict(kwargs), dict(hypers)
+        aggregator = kwargs.pop("gradient_aggregator", None)
+        transformers = kwargs.pop("gradient_transformers", None)
+        object.__setattr__(self, "gradient_aggregator", aggregator or _sum_of_replicas)
+        object.__setattr__(self, "gradient_transformers", transformers or [])
         learning_rate = kwargs.pop("lr", learning_rate)
         hypers["decay"] = kwargs.pop("decay", 0.0)
         limits = {k: kwargs.pop(k, None) for k in _LIMITS}
@@ -35,8 +44,40 @@ class Optimizer(BaseOptimizer):
             )
         BaseOptimizer.__init__(self, name, learning_rate, hypers, limits)
 
-    def __init__(self, name, gradient_aggregator=None, **kwargs):
+    def __init__(
+        self, name, gradient_aggregator=None, gradient_transformers=None, **kwargs
+    ):
+        kwargs["gradient_aggregator"] = gradient_aggregator
+        kwargs["gradient_transformers"] = gradient_transformers
         self._set_up(name, kwargs.pop("learning_rate", 0.001), {}, kwargs)
+
+    def __setattr__(self, name, value):
+        transformers = self.__dict__.get("gradient_transformers")
+        if name in _LIMITS and value is not None and transformers:
+            raise ValueError(
+                f"`{name}` cannot be set when `gradient_transformers` is set. Instead, "
+                "use the `gradient_transformers` to specify clipping and other "
+                f"transformations. Received: val={value}, "
+                f"gradient_transformers={transformers}."
+            )
+        super().__setattr__(name, value)
+
+    def apply_gradients(
+        self, grads_and_vars, name=None, experimental_aggregate_gradients=True
+    ):
+        """Updates variables by their gradients and counts the step.
+
+        Those of replicas are summed, or what `gradient_aggregator` makes of them, then
+        each of the `gradient_transformers` makes new ones: functions of (gradient,
+        variable) pairs that give such pairs. With experimental_aggregate_gradients=False
+        nothing is summed.
+        """
+        pairs = with_gradients(tuple(grads_and_vars))
+        if experimental_aggregate_gradients:
+            pairs = self.gradient_aggregator(pairs)
+        for transformer in self.gradient_transformers:
+            pairs = transformer(pairs)
+        return super().apply_gradients(pairs, name, skip_gradients_aggregation=True)
 
     def get_gradients(self, loss, params):
         """The gradients of a graph's tensor, within what clipnorm and the like

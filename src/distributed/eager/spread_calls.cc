@@ -1,0 +1,163 @@
+#include "distributed/eager/spread_calls.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "distributed/eager/called_functions.h"
+#include "distributed/eager/remote_handle.h"
+#include "graph/graph.h"
+
+namespace headrace::distributed {
+namespace {
+
+// Functions of which it is known, and plans that are kept.
+constexpr size_t kMostFunctions = 4096;
+constexpr size_t kMostPlans = 1024;
+
+// Whether some resources or variants are of this process and some of tasks.
+bool AreOfBoth(absl::Span<const Tensor* const> inputs) {
+  bool here = false, there = false;
+  for (const Tensor* t : inputs) {
+    if (TravelsByValue(t->dtype())) continue;
+    (RemoteNameOf(*t) != nullptr ? there : here) = true;
+  }
+  return here && there;
+}
+
+}  // namespace
+
+SpreadCalls::SpreadCalls(DeviceName own, std::shared_ptr<Worker> worker,
+                         Status no_worker, std::string session,
+                         std::shared_ptr<const FunctionLibrary> library)
+    : own_(std::move(own)),
+      worker_(std::move(worker)),
+      no_worker_(std::move(no_worker)),
+      session_(std::move(session)),
+      library_(std::move(library)) {}
+
+DeviceName SpreadCalls::TaskOf(
+    const std::shared_ptr<RemotePlace>& place) const {
+  DeviceName task;
+  if (!place || !DeviceName::Parse(place->device(), &task)) return own_;
+  return task.Task();
+}
+
+StatusOr<std::string> SpreadCalls::NodeElsewhere(const FunctionPtr& function,
+                                                 const DeviceName& task) {
+  const std::string key = absl::StrCat(function->name, ";", task.ToString());
+  {
+    MutexLock lock(mutex_);
+    if (closed_) return std::string();
+    const auto it = elsewhere_.find(key);
+    if (it != elsewhere_.end()) return it->second;
+  }
+  FunctionsByName all = {{function->name, function}};
+  HR_RETURN_IF_ERROR(AddCalled(*function->body, library_.get(), &all));
+  std::string found;
+  for (const auto& [name, f] : all) {
+    for (int i = 0; i < f->body->num_nodes() && found.empty(); ++i) {
+      const Node& node = *f->body->node(i);
+      if (!NamesOther(node.device(), task)) continue;
+      found =
+          absl::StrCat("node '", node.name(), "' (", node.def().name, ") of ",
+                       name, ", which is to run on ", node.device());
+    }
+  }
+  MutexLock lock(mutex_);
+  if (elsewhere_.size() >= kMostFunctions) elsewhere_.clear();
+  return elsewhere_[key] = found;
+}
+
+StatusOr<bool> SpreadCalls::Call(const FunctionPtr& function,
+                                 const std::shared_ptr<RemotePlace>& place,
+                                 absl::Span<const Tensor* const> inputs,
+                                 std::vector<Tensor>* outputs) {
+  HR_ASSIGN_OR_RETURN(const std::string node,
+                      NodeElsewhere(function, TaskOf(place)));
+  if (node.empty() && (!worker_ || !AreOfBoth(inputs))) return false;
+  if (!worker_) {
+    return FailedPrecondition(
+        "Function ", function->name, " has a part for another task: ", node,
+        ". The other tasks would have to reach this process, which does not "
+        "listen (",
+        no_worker_.message(),
+        "). Call a function for that part within its tf.device instead");
+  }
+  std::vector<KeptArgument> arguments;
+  std::vector<Tensor> here;
+  for (const Tensor* t : inputs) {
+    KeptArgument& argument = arguments.emplace_back();
+    const auto* name = dynamic_cast<const NameHere*>(RemoteNameOf(*t));
+    if (name == nullptr) {
+      here.push_back(*t);
+      continue;
+    }
+    argument = {name->handle().task(), name->handle().op(),
+                name->handle().output()};
+  }
+  HR_ASSIGN_OR_RETURN(
+      const auto plan,
+      PlanOf(function, place ? place->device() : std::string(), arguments));
+  HR_RETURN_IF_ERROR(plan->Run(std::move(here), outputs));
+  return true;
+}
+
+StatusOr<std::shared_ptr<SpreadFunction>> SpreadCalls::PlanOf(
+    const FunctionPtr& function, const std::string& standard,
+    const std::vector<KeptArgument>& arguments) {
+  std::string key = absl::StrCat(function->name, ";", standard);
+  for (const KeptArgument& a : arguments) {
+    absl::StrAppend(&key, ";", a.task.ToString(), ",", a.op, ",", a.output);
+  }
+  {
+    MutexLock lock(mutex_);
+    const auto it = plans_.find(key);
+    if (it != plans_.end()) return it->second;
+  }
+  HR_ASSIGN_OR_RETURN(
+      auto plan, SpreadFunction::Make(worker_, session_, *function,
+                                      library_.get(), arguments, standard));
+  MutexLock lock(mutex_);
+  if (plans_.size() >= kMostPlans) plans_.clear();
+  plans_[key] = plan;
+  return plan;
+}
+
+StatusOr<bool> SpreadCalls::Run(const ResolvedOp& op,
+                                const std::shared_ptr<RemotePlace>& place,
+                                absl::Span<const Tensor* const> inputs,
+                                absl::Span<Tensor> outputs) {
+  const FuncRef* called =
+      IsFunctionCall(op.def()) ? op.attrs().Get<FuncRef>("f") : nullptr;
+  if (called != nullptr) {
+    HR_ASSIGN_OR_RETURN(const FunctionPtr f,
+                        FindFunction(library_.get(), called->name));
+    std::vector<Tensor> results;
+    HR_ASSIGN_OR_RETURN(const bool ran, Call(f, place, inputs, &results));
+    if (ran) std::move(results.begin(), results.end(), outputs.begin());
+    return ran;
+  }
+  FunctionsByName named;
+  HR_RETURN_IF_ERROR(AddNamed(op.attrs(), library_.get(), &named));
+  for (const auto& [name, f] : named) {
+    HR_ASSIGN_OR_RETURN(const std::string node,
+                        NodeElsewhere(f, TaskOf(place)));
+    if (!node.empty()) return CallLiesElsewhere(op.name(), TaskOf(place), node);
+  }
+  return false;
+}
+
+void SpreadCalls::Clear() {
+  std::map<std::string, std::shared_ptr<SpreadFunction>> last;
+  MutexLock lock(mutex_);
+  elsewhere_.clear();
+  last.swap(plans_);
+}
+
+void SpreadCalls::Close() {
+  Clear();
+  MutexLock lock(mutex_);
+  closed_ = true;
+}
+
+}  // namespace headrace::distributed
