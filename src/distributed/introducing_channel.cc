@@ -74,7 +74,8 @@ bool Introduces(const std::string& path) {
   for (const RemoteMethod& m :
        {master::kCreateSession, master::kListDevices, worker::kGetStatus,
         worker::kCreateWorkerSession, worker::kJoinGroup, worker::kSeekGroup,
-        eager_service::kCreateContext}) {
+        worker::kCompleteGroup, eager_service::kCreateContext,
+        coordination::kRegisterTask}) {
     if (path == m.path) return true;
   }
   return false;

@@ -89,7 +89,9 @@ class DistributedDataset(_OfReplicas, DistributedDatasetInterface):
     def __iter__(self):
         """A DistributedIterator, also within a tf.function."""
         made = DistributedIterator(self._strategy, OwnedIterator(self._inner))
-        made._ends_together = self._ends_together and tf.executing_eagerly()
+        workers = getattr(self._strategy.extended, "_workers", None)
+        together = self._ends_together or getattr(workers, "rings", False)
+        made._ends_together = together and tf.executing_eagerly()
         return made
 
     @property
@@ -120,8 +122,7 @@ class DistributedIterator(_OfReplicas, DistributedIteratorInterface):
             return _per_replica(next(self._inner))
         found = self._inner.get_next_as_optional()
         has_value = found.has_value()
-        workers = self._strategy.extended._workers
-        if int(workers.sum(tf.cast(has_value, tf.int32))) == 0:
+        if self._strategy.extended._workers.how_many(has_value) == 0:
             raise StopIteration
         if has_value:
             return _per_replica(found.get_value())

@@ -43,6 +43,8 @@ class _ElasticWorkers(Workers):
       generation: the number of the generation.
     """
 
+    _may_ring = False
+
     def __init__(self, resolver, options):
         super().__init__(resolver, options)
         self.tasks = [_task(job, index) for job, index in tasks_of(resolver)]

@@ -27,6 +27,7 @@ _SENT = (tf.float16, tf.float32, tf.float64, tf.int32, tf.int64)
 _PACK_BYTES = 1 << 20
 
 _group_keys = itertools.count(1)  # the same strategies in the same order everywhere
+_RING_GROUP, _RING_FIRST = 1, 100  # of each strategy
 _servers = {}  # of this process, by cluster and task
 
 
@@ -58,7 +59,10 @@ class Workers:
     Attributes:
       count: how many there are.
       index: which one this is.
+      rings: whether they, some of which may be TensorFlow's, go by its messages.
     """
+
+    rings, _may_ring = False, True
 
     def __init__(self, resolver, options):
         tasks = tasks_of(resolver)
@@ -79,19 +83,35 @@ class Workers:
             )
         self.index = tasks.index(task)
         self.options = _checked(options)
-        self._group = next(_group_keys)
-        self._instances = itertools.count(1)
         self._server = _join_cluster(resolver)
+        # With numbers as TensorFlow's tasks count.
+        ring = options.implementation == CommunicationImplementation.RING
+        self.rings = ring and self._may_ring and self._server._core.rings
+        self._group = _RING_GROUP if self.rings else next(_group_keys)
+        self._instances = itertools.count(_RING_FIRST if self.rings else 1)
+        if self.rings:
+            self._server._core.coordinate(tasks)
 
-    def _call(self, op, **given):
+    def _instance(self):
+        """The next number of a collective; in TensorFlow's counting of each call anew."""
+        if self.rings and tf.inside_function():
+            graph = tf.compat.v1.get_default_graph()
+            return graph.capture_call_time_value(
+                lambda: next(self._instances), tf.TensorSpec([], tf.int32)
+            )
+        return next(self._instances)
+
+    def _call(self, op, instance=None, **given):
         """A collective of the workers' first processors, whatever device is in force."""
+        instance = self._instance() if instance is None else instance
         with tf.device("/cpu:0"):
             return op(
                 **given,
                 group_size=self.count,
                 group_key=self._group,
-                instance_key=next(self._instances),
+                instance_key=instance,
                 timeout_seconds=self.options.timeout_seconds or 0.0,
+                communication_hint="RING" if self.rings else "auto",
             )
 
     @contextlib.contextmanager
@@ -108,32 +128,46 @@ class Workers:
         """The sum of a tensor of all workers; of numbers."""
         sent, back = _sendable(value)
         op, how = tf.raw_ops.CollectiveReduceV2, dict(merge_op="Add", final_op="Id")
-        return back(self._call(op, input=sent, ordering_token=[], **how))
+        flat = self.rings and tf.inside_function()
+        given = tf.reshape(sent, [-1]) if flat else sent
+        found = self._call(op, input=given, ordering_token=[], **how)
+        return back(tf.reshape(found, tf.shape(sent)) if flat else found)
+
+    def how_many(self, flag):
+        """How many workers say yes, an int: of a bool tensor, where ops run at once."""
+        if self.rings:
+            return int(self.sum(tf.reshape(tf.cast(flag, tf.int64), [1, 1]))[0, 0])
+        return int(self.sum(tf.cast(flag, tf.int32)))
 
     def rows(self, value):
         """The rows of all workers' tensors after each other, which may be of different
         numbers."""
         sent, back = _sendable(value)
-        count = tf.shape(sent)[0]
-        counts = self._gathered(tf.reshape(count, [1]))
+        shape = tf.shape(sent)
+        count = shape[0]
+        counts = self._gathered(shape[tf.newaxis])[:, 0]
+        return back(self._rows_of(sent, count, counts))
+
+    def _rows_of(self, sent, count, counts, instance=None):
+        """The same where the workers' numbers of rows are known."""
         longest = tf.reduce_max(counts)
         rank = sent.shape.rank
         padding = [[0, longest - count], *[[0, 0]] * (rank - 1)]
-        padded = self._gathered(tf.pad(sent, padding))
+        padded = self._gathered(tf.pad(sent, padding), instance)
         parts = [
             padded[w * longest : w * longest + counts[w]] for w in range(self.count)
         ]
         found = tf.concat(parts, 0)
         found.set_shape([None, *sent.shape[1:]])
-        return back(found)
+        return found
 
-    def _gathered(self, value):
+    def _gathered(self, value, instance=None):
         op = tf.raw_ops.CollectiveGatherV2
-        return self._call(op, input=value, ordering_token=[])
+        return self._call(op, instance, input=value, ordering_token=[])
 
     def of_first(self, value):
         """The first worker's value of a tensor, which all have in one shape."""
-        sent, back = _sendable(value)
+        sent, back = _sendable(value, self.rings)
         if self.index == 0:
             return back(self._call(tf.raw_ops.CollectiveBcastSendV2, input=sent))
         op, shape = tf.raw_ops.CollectiveBcastRecvV2, tf.shape(sent)
@@ -143,9 +177,29 @@ class Workers:
 
     def slices(self, value):
         """The IndexedSlices of all workers after each other."""
+        if self.rings:
+            return self._slices_as_tensorflow(value)
         return tf.IndexedSlices(
             self.rows(value.values),
             self.rows(tf.convert_to_tensor(value.indices)),
+            value.dense_shape,
+        )
+
+    def _slices_as_tensorflow(self, value):
+        """slices() by its tasks' collectives, which in functions have other numbers where
+        all workers have as many rows."""
+        indices = tf.convert_to_tensor(value.indices)
+        count = tf.shape(indices)[0]
+        counts = self._gathered(tf.reshape(count, [1]))
+        numbers = [self._instance(), self._instance()]
+        if tf.inside_function():
+            alike = tf.reduce_all(tf.equal(counts, count))
+            others = [self._instance(), self._instance()]
+            numbers = [tf.where(alike, a, b) for a, b in zip(numbers, others)]
+        (values, back), (at, back_at) = _sendable(value.values), _sendable(indices)
+        return tf.IndexedSlices(
+            back(self._rows_of(values, count, counts, numbers[0])),
+            back_at(self._rows_of(at, count, counts, numbers[1])),
             value.dense_shape,
         )
 
@@ -158,11 +212,12 @@ def _checked(options):
     return options
 
 
-def _sendable(value):
-    """(a tensor as it travels, what makes of such a one one like `value`)."""
+def _sendable(value, bools=False):
+    """(a tensor as it travels, what makes of such a one one like `value`). `bools`: they
+    travel as they are."""
     value = tf.convert_to_tensor(value)
     dtype = value.dtype
-    if dtype in _SENT:
+    if dtype in _SENT or (bools and dtype == tf.bool):
         return value, lambda x: x
     if dtype == tf.bool:
         return tf.cast(value, tf.int32), lambda x: tf.cast(x, tf.bool)
@@ -254,6 +309,8 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
 
     def _sum_packs(self, sums):
         """(number, sum of all workers) pairs: small tensors of one dtype go together."""
+        if self._several and self._workers.rings:
+            return self._sum_as_tensorflow(sums)
         limit = self._workers.options.bytes_per_pack or _PACK_BYTES
         pack, size, done = [], 0, []
 
@@ -279,6 +336,30 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
             size += bytes_of
         send()
         return done
+
+    def _sum_as_tensorflow(self, sums):
+        """The same in the order of its tasks: the last tensor first, slices behind; each
+        alone where ops run at once, else in packs, which end beyond their bytes."""
+        limit = self._workers.options.bytes_per_pack
+        dense = [i for i, x in sums.items() if not isinstance(x, tf.IndexedSlices)]
+        others = [i for i in sums if i not in dense]
+        packs, size = [], None
+        for i in reversed(dense):
+            if size is None or tf.executing_eagerly() or 0 < limit < size:
+                packs.append({})
+                size = 0
+            packs[-1][i] = sums[i]
+            size += (sums[i].shape.num_elements() or 0) * sums[i].dtype.size
+        done = [
+            pair
+            for pack in packs
+            for pair in (
+                self._sum_pack(pack)
+                if len(pack) > 1
+                else [(i, self._sum_workers(x)) for i, x in pack.items()]
+            )
+        ]
+        return done + [(i, self._sum_workers(sums[i])) for i in others]
 
     def _sum_pack(self, parts):
         flat = tf.concat([tf.reshape(p, [-1]) for p in parts.values()], 0)

@@ -1,11 +1,14 @@
 #include "bind/cluster/cluster.h"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "bind/python/graph_object.h"
 #include "bind/python/unlocked.h"
@@ -197,6 +200,15 @@ class ServerCore {
   void UseCollectives() {
     UseCollectiveEngine(server_->worker()->collectives());
   }
+  // Whether groups may go by TensorFlow's messages (distributed/ring/ring.h).
+  bool Rings() { return server_->worker()->collectives()->rings(); }
+  // Waits for these tasks, pairs of job and index.
+  void Coordinate(const std::vector<std::pair<std::string, int>>& tasks) {
+    RunUnlocked([&] {
+      return server_->Coordinate(
+          std::set<distributed::TaskId>(tasks.begin(), tasks.end()));
+    });
+  }
   // (number, devices by rank) of the generation that this task is in
   // (distributed/collective/membership.h); times in seconds.
   nb::tuple Regroup(int64_t key, const std::vector<std::string>& tasks,
@@ -257,6 +269,8 @@ void AddCluster(nb::module_& m) {
       .def("start", &ServerCore::Start)
       .def("join", &ServerCore::Join)
       .def("use_collectives", &ServerCore::UseCollectives)
+      .def_prop_ro("rings", &ServerCore::Rings)
+      .def("coordinate", &ServerCore::Coordinate)
       .def("regroup", &ServerCore::Regroup)
       .def("group_status", &ServerCore::GroupStatus)
       .def("leave_group", &ServerCore::LeaveGroup)

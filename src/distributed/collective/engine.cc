@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "distributed/collective/ways.h"
+#include "distributed/group/awaited.h"
 #include "distributed/messages.h"
 #include "distributed/wire/methods.h"
 #include "ops/queue/await_change.h"
@@ -52,29 +53,6 @@ StatusOr<CollectiveCall> CallOf(const CollectiveHeader& header) {
 void RunAll(const std::vector<std::function<void()>>& then) {
   for (const auto& f : then) f();
 }
-
-// An answer that a thread waits for.
-struct Awaited {
-  Mutex mutex;
-  CondVar changed;
-  bool there ABSL_GUARDED_BY(mutex) = false;
-  Answer answer ABSL_GUARDED_BY(mutex);
-
-  static std::function<void(Answer)> Taker(std::shared_ptr<Awaited> self) {
-    return [self](Answer a) {
-      MutexLock lock(self->mutex);
-      self->answer = std::move(a);
-      self->there = true;
-      self->changed.NotifyAll();
-    };
-  }
-  // As CheckStop allows.
-  StatusOr<Answer> Wait() {
-    MutexLock lock(mutex);
-    while (!there) HR_RETURN_IF_ERROR(AwaitChange(mutex, changed));
-    return answer;
-  }
-};
 
 // Before a task is asked again; false where the caller is to stop.
 bool WaitABit() {
@@ -175,6 +153,13 @@ Status RemoteCollectives::AskLeader(const GroupMember& m,
         " waited ", absl::StrFormat("%.1f", patience.count() / 1e3),
         " s for the ", m.group_size, " members of group ", m.group_key, " at ",
         options_.leader.ToString(), ": ", s.message()));
+  }
+  if (absl::IsUnimplemented(s)) {
+    return absl::UnimplementedError(absl::StrCat(
+        options_.leader.ToString(),
+        ", which is to lead groups, is TensorFlow's: all members are to ask "
+        "for CommunicationImplementation.RING (",
+        s.message(), ")"));
   }
   HR_RETURN_IF_ERROR(s);
   return ReadMessage(answer->body, response);
@@ -390,6 +375,7 @@ void RemoteCollectives::EndGroup(const GroupRef& group, int64_t key,
 
 void RemoteCollectives::Abort(const Status& why) {
   Ending then;
+  ring_->Abort(why);
   {
     MutexLock lock(mutex_);
     aborted_ = why;
@@ -403,6 +389,7 @@ void RemoteCollectives::Abort(const Status& why) {
 void RemoteCollectives::Forget(const Status& why) {
   Ending then;
   leader_->Forget(why);
+  ring_->Forget(why);
   {
     MutexLock lock(mutex_);
     for (auto& [key, group] : std::exchange(groups_, {})) {
@@ -424,7 +411,7 @@ void RemoteCollectives::Stop() {
   {
     MutexLock lock(mutex_);
     const auto owes = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      if (telling_ > 0) return true;
+      if (telling_ > 0 || ring_->Owes()) return true;
       for (const auto& [key, group] : groups_) {
         const bool goes_on = group->status.ok() || Clock::now() < group->ended;
         if (goes_on && !group->spots.empty()) return true;
@@ -447,6 +434,7 @@ void RemoteCollectives::Stop() {
   }
   Ending then;
   leader_->Forget(Aborted("the leader of the group is stopped"));
+  ring_->Abort(Unavailable("the server is stopped"));
   {
     MutexLock lock(mutex_);
     aborted_ = Unavailable("the server is stopped");
@@ -531,6 +519,7 @@ void RemoteCollectives::Settle(const GroupRef& group, const SpotKey& key) {
 }
 
 StatusOr<Tensor> RemoteCollectives::Run(const CollectiveCall& call) {
+  if (options_.rings && call.ring) return ring_->Run(call);
   GroupRef group;
   int rank = 0;
   HR_RETURN_IF_ERROR(JoinGroup(call.member, &group, &rank));
@@ -739,7 +728,7 @@ void RemoteCollectives::AnswerEnd(const std::shared_ptr<ServerCall>& call,
 std::map<std::string, Method> RemoteCollectives::Methods() {
   const auto self = shared_from_this();
   using Call = std::shared_ptr<ServerCall>;
-  std::map<std::string, Method> methods;
+  std::map<std::string, Method> methods = ring_->Methods();
   methods[worker::kJoinGroup.path] = [self](Call call, const Bytes& bytes) {
     JoinGroupRequest request;
     const Status s = ReadMessage(bytes, &request);

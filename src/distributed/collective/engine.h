@@ -12,10 +12,11 @@
 
 #include "base/device_name.h"
 #include "base/mutex.h"
-#include "distributed/collective/leader.h"
 #include "distributed/collective/membership.h"
 #include "distributed/collective/turn.h"
+#include "distributed/group/leader.h"
 #include "distributed/local_transport.h"
+#include "distributed/ring/ring.h"
 #include "ops/collective/collective.h"
 
 namespace headrace::distributed {
@@ -29,6 +30,9 @@ struct RemoteCollectivesOptions {
   // How long, where a call does not say, members are waited for to come, and
   // then from part to part.
   std::chrono::milliseconds begin{600'000}, part{60'000};
+  // Whether calls that ask for it go by TensorFlow's messages (ring/ring.h),
+  // with whomever is in their group: all members decide alike.
+  bool rings = false;
 };
 
 // Thread-safe.
@@ -41,6 +45,7 @@ class RemoteCollectives
     std::shared_ptr<RemoteCollectives> made(
         new RemoteCollectives(std::move(options)));
     made->StartMembership();
+    made->StartRing();
     return made;
   }
 
@@ -55,6 +60,12 @@ class RemoteCollectives
   void Leave(int64_t key) { membership_->Leave(key); }
   // Why no new call of a group succeeds; OK where there is none.
   Status GroupStatus(int64_t key);
+
+  bool rings() const { return options_.rings; }
+  // Collectives by TensorFlow's messages fail from now on: a task is gone.
+  void LoseRing(const Status& why) { ring_->Abort(why); }
+  // Why the first of them failed that did.
+  Status RingFailure() { return ring_->Failure(); }
 
   // By path: what other tasks call.
   std::map<std::string, Method> Methods();
@@ -107,6 +118,7 @@ class RemoteCollectives
       : options_(std::move(options)) {}
 
   void StartMembership();
+  void StartRing();
   void EndByKey(int64_t key, const Status& why);
   // In the place of a group that ends: one whose members are yet to be told.
   GroupRef Renew(int64_t key);
@@ -157,6 +169,7 @@ class RemoteCollectives
   const RemoteCollectivesOptions options_;
   const std::shared_ptr<GroupLeader> leader_ = std::make_shared<GroupLeader>();
   std::shared_ptr<Membership> membership_;
+  std::shared_ptr<RingCollectives> ring_;
   Mutex mutex_;
   CondVar changed_;
   int telling_ ABSL_GUARDED_BY(mutex_) = 0;  // ends that others do not know yet

@@ -5,6 +5,22 @@
 
 namespace headrace::distributed {
 
+void RemoteCollectives::StartRing() {
+  RingOptions ring;
+  ring.task = options_.task;
+  ring.incarnation = options_.incarnation;
+  ring.leader = options_.leader;
+  ring.channel_of = [weak = weak_from_this()](
+                        const DeviceName& task) -> std::shared_ptr<Channel> {
+    const auto self = weak.lock();
+    return self ? self->ChannelTo(task) : nullptr;
+  };
+  ring.groups = leader_;
+  ring.patience = options_.begin;
+  ring.speaks = options_.rings;
+  ring_ = std::make_shared<RingCollectives>(std::move(ring));
+}
+
 void RemoteCollectives::StartMembership() {
   Membership::Options o;
   o.task = options_.task;

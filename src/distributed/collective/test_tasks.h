@@ -15,10 +15,12 @@ namespace headrace::distributed {
 // Tasks "w:0", "w:1" and so on, with an engine each.
 class Tasks {
  public:
+  // `rings`: as RemoteCollectivesOptions has it.
   explicit Tasks(
       int count, LocalOptions options = {},
-      std::chrono::milliseconds begin = std::chrono::milliseconds(20'000))
-      : network_(*LocalNetwork::Create(std::move(options))) {
+      std::chrono::milliseconds begin = std::chrono::milliseconds(20'000),
+      bool rings = false)
+      : network_(*LocalNetwork::Create(std::move(options))), rings_(rings) {
     for (int i = 0; i < count; ++i) Start(i, begin);
   }
   // Begins a task, or begins it again in the place of one that was ended.
@@ -32,6 +34,7 @@ class Tasks {
     o.incarnation = 99 + transports_.size();
     o.leader = DeviceName::OfTask("w", 0);
     o.begin = o.part = begin;
+    o.rings = rings_;
     o.channel_of = [transport](const DeviceName& task) {
       return transport->Connect(Address(*task.task), {});
     };
@@ -76,6 +79,7 @@ class Tasks {
 
  private:
   const std::shared_ptr<LocalNetwork> network_;
+  const bool rings_;
   std::vector<std::unique_ptr<Transport>> transports_, strangers_;
 };
 

@@ -59,6 +59,13 @@ Status CheckTask(const tensorflow::ServerDef& def) {
   return Internal("Job \"", def.job_name(), "\" was not defined in cluster");
 }
 
+// What ends the collectives of a task.
+std::function<void(const Status&)> Losing(const Worker& worker) {
+  return [weak = std::weak_ptr(worker.collectives())](const Status& why) {
+    if (const auto collectives = weak.lock()) collectives->LoseRing(why);
+  };
+}
+
 }  // namespace
 
 // What calls find: nothing until the server is started.
@@ -104,6 +111,7 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
   auto paths = MasterMethods(nullptr);
   paths.merge(WorkerMethods(nullptr));
   paths.merge(EagerMethods(nullptr));
+  paths.merge(CoordinationService::Methods(nullptr));
   const PeerVersion own_version = OwnVersion(
       DeviceName::OfTask(def.job_name(), def.task_index()).ToString());
   listen.authorize = [own_version, allows = options.allows_tensorflow](
@@ -144,10 +152,50 @@ StatusOr<std::unique_ptr<Server>> Server::Make(tensorflow::ServerDef def,
   const Dial dial = Dialling(*options.transport, options.connect,
                              own_version.task, options.allows_tensorflow);
   HR_ASSIGN_OR_RETURN(auto cluster, Cluster::Make(def, dial));
-  made->worker_ = std::make_shared<Worker>(std::move(cluster), processors);
+  made->worker_ = std::make_shared<Worker>(std::move(cluster), processors,
+                                           options.allows_tensorflow);
   made->master_ = std::make_shared<Master>(made->worker_);
   made->eager_ = std::make_shared<EagerContexts>(made->worker_);
+  CoordinationOptions coordination;
+  for (const auto& [task, address] : made->worker_->cluster()->tasks()) {
+    coordination.tasks.insert(task);
+  }
+  coordination.incarnation = made->worker_->incarnation();
+  coordination.lost = Losing(*made->worker_);
+  coordination.channel_of = [cluster = made->worker_->cluster(),
+                             own = made->worker_->task()](
+                                const TaskId& id) -> std::shared_ptr<Channel> {
+    const DeviceName task = DeviceName::OfTask(id.first, id.second);
+    return task.SameTask(own) ? nullptr : cluster->ChannelOf(task);
+  };
+  made->coordination_ =
+      std::make_shared<CoordinationService>(std::move(coordination));
   return made;
+}
+
+Status Server::Coordinate(const std::set<TaskId>& tasks) {
+  std::shared_ptr<CoordinationAgent> agent;
+  {
+    MutexLock lock(mutex_);
+    if (agent_ || stopped_) return OkStatus();
+    AgentOptions options;
+    options.task = worker_->task();
+    options.leader = worker_->leader();
+    options.incarnation = worker_->incarnation();
+    options.devices = worker_->devices();
+    options.channel = worker_->cluster()->ChannelOf(options.leader);
+    options.lost = Losing(*worker_);
+    agent = agent_ = std::make_shared<CoordinationAgent>(std::move(options));
+  }
+  if (worker_->leader().SameTask(worker_->task())) {
+    coordination_->Expect(tasks);
+  }
+  const Status s = agent->Start();
+  if (s.ok()) return s;
+  agent->Stop();
+  MutexLock lock(mutex_);
+  agent_ = nullptr;  // it may be tried again
+  return s;
 }
 
 void Server::Start() {
@@ -156,6 +204,7 @@ void Server::Start() {
     services_->methods = WorkerMethods(worker_);
     services_->methods.merge(MasterMethods(master_));
     services_->methods.merge(EagerMethods(eager_));
+    services_->methods.merge(CoordinationService::Methods(coordination_));
     services_->conversations = EagerConversations(eager_);
   }
   MutexLock lock(TheKnown().mutex);
@@ -190,9 +239,17 @@ void Server::Stop(std::chrono::milliseconds grace) {
       TheKnown().masters.erase(it);
     }
   }
+  std::shared_ptr<CoordinationAgent> agent;
+  {
+    MutexLock lock(mutex_);
+    agent = agent_;
+  }
+  const Status failure = worker_->collectives()->RingFailure();
   eager_->Stop();
   master_->Stop();
   worker_->Stop();
+  if (agent) agent->Stop(failure);
+  coordination_->Stop(Unavailable("the server is stopped"));
   listener_->Stop(Clock::now() + grace);
   MutexLock lock(services_->mutex);
   // Which hold master, worker and contexts.

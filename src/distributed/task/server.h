@@ -2,8 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 
+#include "distributed/coordination/agent.h"
+#include "distributed/coordination/service.h"
 #include "distributed/eager/eager_contexts.h"
 #include "distributed/master/master.h"
 #include "tensorflow/core/protobuf/tensorflow_server.pb.h"
@@ -48,6 +51,10 @@ class Server {
   void Start();
   // Waits for Stop, as CheckStop allows.
   Status Join();
+  // Meets these tasks of the cluster, TensorFlow's among them, by the
+  // coordination service of the leader, and waits until all have come, as
+  // CheckStop allows. Collectives fail once one of them is gone. Twice is once.
+  Status Coordinate(const std::set<TaskId>& tasks);
   // Ends sessions and steps; those under way have `grace` to end.
   void Stop(std::chrono::milliseconds grace = {});
 
@@ -60,6 +67,8 @@ class Server {
   std::shared_ptr<Worker> worker_;
   std::shared_ptr<Master> master_;
   std::shared_ptr<EagerContexts> eager_;
+  std::shared_ptr<CoordinationService> coordination_;
+  std::shared_ptr<CoordinationAgent> agent_ ABSL_GUARDED_BY(mutex_);
   struct Services;
   std::shared_ptr<Services> services_;
   std::unique_ptr<Listener> listener_;

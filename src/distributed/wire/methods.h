@@ -58,7 +58,7 @@ HR_METHOD(MarkRecvFinished, kAtOnce, true)
 HR_METHOD(Logging, kAtOnce)
 HR_METHOD(Tracing, kAtOnce)
 HR_METHOD(RecvBuf, kStep)
-HR_METHOD(CompleteGroup, kGathering)
+HR_METHOD(CompleteGroup, kGathering, false, true)
 HR_METHOD(CompleteInstance, kStep)
 HR_METHOD(GetStepSequence, kAtOnce)
 #undef HR_METHOD

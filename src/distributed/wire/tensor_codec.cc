@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/numbers/bools.h"
-#include "distributed/wire/piece_reader.h"
+#include "distributed/wire/fields.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 
@@ -17,26 +17,11 @@ using tensorflow::TensorProto;
 constexpr uint32_t kTensor = 1, kIsDead = 2, kSendStart = 3, kRequireAck = 5;
 // Of TensorProto.
 constexpr uint32_t kContent = 4;
-// Wire types.
-constexpr uint32_t kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5;
 // Shorter content lies in the head.
 constexpr size_t kAlone = 1024;
 
 Status NoMessage(StringView why) {
   return InvalidArgument("not a RecvTensorResponse: ", why);
-}
-
-void PutVarint(uint64_t value, std::string* out) {
-  for (; value >= 0x80; value >>= 7) {
-    out->push_back(static_cast<char>(value | 0x80));
-  }
-  out->push_back(static_cast<char>(value));
-}
-
-size_t VarintSize(uint64_t value) {
-  size_t n = 1;
-  for (; value >= 0x80; value >>= 7) ++n;
-  return n;
 }
 
 void PutField(uint32_t number, uint64_t value, std::string* out) {
@@ -88,36 +73,11 @@ StatusOr<std::string> ProtoOf(const Tensor& tensor, Bytes* content) {
   return text;
 }
 
-// f(tag, value of a number or length of a text, the text or the bytes of a
-// number of fixed size), for each field.
+// As ForFields.
 template <typename F>
 Status EachField(const Bytes& bytes, F f) {
-  PieceReader reader(bytes);
-  while (reader.left() > 0) {
-    uint64_t tag, value = 0;
-    if (!reader.ReadVarint(&tag) || tag > UINT32_MAX || tag >> 3 == 0) {
-      return NoMessage("no field");
-    }
-    Bytes text;
-    bool read = false;
-    switch (tag & 7) {
-      case kVarint:
-        read = reader.ReadVarint(&value);
-        break;
-      case kFixed64:
-        read = reader.Take(8, &text);
-        break;
-      case kFixed32:
-        read = reader.Take(4, &text);
-        break;
-      case kLength:
-        read = reader.ReadVarint(&value) && reader.Take(value, &text);
-        break;
-    }
-    if (!read) return NoMessage("it is cut short");
-    f(static_cast<uint32_t>(tag), value, std::move(text));
-  }
-  return OkStatus();
+  const char* const why = ForFields(bytes, std::move(f));
+  return why == nullptr ? OkStatus() : NoMessage(why);
 }
 
 // TensorProto without its content, and that.
@@ -165,13 +125,6 @@ StatusOr<std::optional<Tensor>> PlainOf(const TensorProto& proto) {
     return NoMessage(absl::StrCat("a tensor of shape ", shape.ToString()));
   }
   return Tensor(static_cast<DType>(dtype), std::move(shape));
-}
-
-void CopyTo(const Bytes& bytes, char* out) {
-  for (const Bytes::Piece& piece : bytes.pieces()) {
-    std::memcpy(out, piece.data, piece.size);
-    out += piece.size;
-  }
 }
 
 // `described` with elements of these bytes, as many as it has.

@@ -83,7 +83,7 @@ struct Worker::PartialRun {
   Status status ABSL_GUARDED_BY(mutex);
 };
 
-Worker::Worker(std::shared_ptr<Cluster> cluster, int processors)
+Worker::Worker(std::shared_ptr<Cluster> cluster, int processors, bool rings)
     : cluster_(std::move(cluster)),
       task_(DeviceName::OfTask(cluster_->def().job_name(),
                                cluster_->def().task_index())),
@@ -104,10 +104,11 @@ Worker::Worker(std::shared_ptr<Cluster> cluster, int processors)
   RemoteCollectivesOptions meeting;
   meeting.task = task_;
   meeting.incarnation = incarnation();
-  meeting.leader = LeaderOf(*cluster_);
+  meeting.leader = leader();
   meeting.channel_of = [cluster = cluster_](const DeviceName& task) {
     return cluster->ChannelOf(task);
   };
+  meeting.rings = rings;
   collectives_ = RemoteCollectives::Make(std::move(meeting));
   GiveCollectives(resources_);
   {
@@ -118,6 +119,8 @@ Worker::Worker(std::shared_ptr<Cluster> cluster, int processors)
 }
 
 Worker::~Worker() { Stop(); }
+
+DeviceName Worker::leader() const { return LeaderOf(*cluster_); }
 
 void Worker::Stop() {
   const Status why = Cancelled("the server is stopped");

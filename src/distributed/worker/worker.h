@@ -40,8 +40,9 @@ struct GraphRunResult {
 // Thread-safe. Errors have upstream's codes and texts.
 class Worker {
  public:
-  // `processors`: its devices, all of type CPU.
-  Worker(std::shared_ptr<Cluster> cluster, int processors);
+  // `processors`: its devices, all of type CPU. `rings`: whether collectives
+  // may go by TensorFlow's messages.
+  Worker(std::shared_ptr<Cluster> cluster, int processors, bool rings = false);
   ~Worker();
 
   const DeviceName& task() const { return task_; }
@@ -54,6 +55,9 @@ class Worker {
   const std::shared_ptr<RemoteCollectives>& collectives() const {
     return collectives_;
   }
+
+  // The task that tells who is in a group.
+  DeviceName leader() const;
 
   // `resources`, which outlive it: of a session whose state is this process'.
   Status CreateSession(const tensorflow::CreateWorkerSessionRequest& request,

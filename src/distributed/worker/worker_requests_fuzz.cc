@@ -56,7 +56,8 @@ struct Harness {
     (*job->mutable_tasks())[0] = "ps:1";
     def.set_job_name("ps");
     worker = std::make_shared<Worker>(
-        *Cluster::Make(def, [](const std::string&) { return nullptr; }), 1);
+        *Cluster::Make(def, [](const std::string&) { return nullptr; }), 1,
+        /*rings=*/true);
     methods = WorkerMethods(worker);
     (void)worker->RegisterGraph(OwnGraph(worker->incarnation()));
   }
@@ -67,8 +68,11 @@ struct Harness {
 // Whether a call may wait for ever for what others send or for members of a
 // group, and is forgotten when its caller goes.
 bool WaitsForOthers(const std::string& path) {
-  return absl::EndsWith(path, "RecvTensor") ||
-         absl::StartsWith(path, "/headrace.WorkerService/");
+  for (const char* name :
+       {"RecvTensor", "RecvBuf", "CompleteGroup", "CompleteInstance"}) {
+    if (absl::EndsWith(path, name)) return true;
+  }
+  return absl::StartsWith(path, "/headrace.WorkerService/");
 }
 
 // What `waits` may wait for ever, by right, until its caller goes.

@@ -139,7 +139,9 @@ std::map<std::string, Method> WorkerMethods(std::shared_ptr<Worker> w) {
   } else {
     for (const RemoteMethod& m :
          {worker::kJoinGroup, worker::kWatchGroup, worker::kEndGroup,
-          worker::kSeekGroup, worker::kSwapParts, worker::kPullParts}) {
+          worker::kSeekGroup, worker::kSwapParts, worker::kPullParts,
+          worker::kCompleteGroup, worker::kCompleteInstance, worker::kRecvBuf,
+          worker::kGetStepSequence}) {
       methods[m.path] = nullptr;
     }
   }

@@ -42,6 +42,8 @@ struct CollectiveCall {
   std::string merge_op;  // of reductions: "Add", "Mul", "Min", "Max"
   std::string final_op;  // "Id", or "Div": by the size of the group
   Tensor input;          // none: it receives a broadcast
+  // CommunicationImplementation.RING: an engine may take TensorFlow's way.
+  bool ring = false;
 };
 
 // Thread-safe. Calls wait for the other members, end with CheckStop, and once

@@ -7,6 +7,7 @@
 // the ways of a network, subdiv_offsets and wait_for order them, and
 // is_stateless and ordering tokens say what a graph may run at once: none
 // changes a result.
+#include "absl/strings/match.h"
 #include "op/op.h"
 #include "op/processor.h"
 #include "ops/collective/collective.h"
@@ -65,6 +66,8 @@ CollectiveCall CallOf(const KernelContext& c, CollectiveKind kind,
                  c.op().float_attr("timeout_seconds")};
   call.instance_key = keys.instance_key;
   call.dtype = c.op().output_types()[0];
+  call.ring =
+      absl::EqualsIgnoreCase(c.op().string_attr("communication_hint"), "ring");
   return call;
 }
 

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/status.h"
 #include "distributed/transport.h"
 #include "headrace/collective.pb.h"
+#include "tensorflow/core/protobuf/worker.pb.h"
 
 namespace headrace::distributed {
 
@@ -21,6 +23,13 @@ class GroupLeader : public std::enable_shared_from_this<GroupLeader> {
   // by number. Internal, InvalidArgument or Aborted for one that cannot be a
   // member.
   void Join(const JoinGroupRequest& request, std::shared_ptr<ServerCall> call);
+  // The same of a member that speaks TensorFlow's messages (ring/ring.h), as
+  // either all of a group do or none.
+  void Join(const tensorflow::CompleteGroupRequest& request,
+            std::shared_ptr<ServerCall> call);
+  // The rank of a member of such a group. InvalidArgument where it is none, or
+  // the group is not whole.
+  StatusOr<int> RankIn(int64_t group_key, const std::string& device);
   // All who wait get the error; a group's next members begin anew.
   void Forget(const Status& why);
 
@@ -29,16 +38,24 @@ class GroupLeader : public std::enable_shared_from_this<GroupLeader> {
     std::string device;
     uint64_t incarnation = 0;
     std::vector<std::shared_ptr<ServerCall>> calls;  // that wait
+    tensorflow::DeviceAttributes attributes;         // of TensorFlow's messages
   };
   struct Group {
     int size = 0;
     bool ranked = false;
+    bool rings = false;                     // speaks TensorFlow's messages
     std::map<std::string, Member> members;  // by what sorts as ranks do
-    std::shared_ptr<const JoinGroupResponse> whole;  // once all are there
+    std::shared_ptr<const Bytes> whole;     // the answer, once all are there
   };
   using Calls = std::vector<std::shared_ptr<ServerCall>>;
 
+  void JoinAs(const JoinGroupRequest& request,
+              const tensorflow::DeviceAttributes* attributes,
+              std::shared_ptr<ServerCall> call);
+  static Bytes AnswerOfWhole(const JoinGroupRequest& request,
+                             const Group& group);
   Status Add(Group& group, const JoinGroupRequest& request,
+             const tensorflow::DeviceAttributes* attributes,
              const std::shared_ptr<ServerCall>& call, Calls* waiting)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remove(int64_t group_key, const std::shared_ptr<ServerCall>& call);

@@ -1,4 +1,6 @@
-#include "distributed/collective/leader.h"
+#include "distributed/group/leader.h"
+
+#include <set>
 
 #include "absl/strings/str_format.h"
 #include "base/device_name.h"
@@ -34,18 +36,43 @@ void EndAll(const std::vector<std::shared_ptr<ServerCall>>& calls,
 
 void GroupLeader::Join(const JoinGroupRequest& request,
                        std::shared_ptr<ServerCall> call) {
+  JoinAs(request, nullptr, std::move(call));
+}
+
+void GroupLeader::Join(const tensorflow::CompleteGroupRequest& request,
+                       std::shared_ptr<ServerCall> call) {
+  const tensorflow::DeviceAttributes& device = request.device_attributes();
+  DeviceName name;
+  if (!DeviceName::Parse(device.name(), &name) || !name.full() ||
+      *name.type != request.device_type()) {
+    return call->Finish(AnswerOf(InvalidArgument(
+        "a member of a group of devices of type ", request.device_type(),
+        " is no such device: ", device.name())));
+  }
+  JoinGroupRequest same;
+  same.set_group_key(request.group_key());
+  same.set_group_size(request.group_size());
+  same.set_rank(-1);
+  same.set_device(device.name());
+  same.set_incarnation(device.incarnation());
+  JoinAs(same, &device, std::move(call));
+}
+
+void GroupLeader::JoinAs(const JoinGroupRequest& request,
+                         const tensorflow::DeviceAttributes* attributes,
+                         std::shared_ptr<ServerCall> call) {
   if (request.group_size() <= 0 || request.rank() >= request.group_size()) {
     return call->Finish(AnswerOf(InvalidArgument(NameOfMember(request),
                                                  " joins a group of size ",
                                                  request.group_size())));
   }
   Calls waiting;
-  std::shared_ptr<const JoinGroupResponse> whole;
+  std::shared_ptr<const Bytes> whole;
   Status s;
   {
     MutexLock lock(mutex_);
     Group& group = groups_[request.group_key()];
-    s = Add(group, request, call, &waiting);
+    s = Add(group, request, attributes, call, &waiting);
     whole = group.whole;
     // Of a group that cannot be.
     if (!s.ok() && !whole) groups_.erase(request.group_key());
@@ -56,8 +83,7 @@ void GroupLeader::Join(const JoinGroupRequest& request,
   }
   if (whole) {
     waiting.push_back(std::move(call));
-    const Bytes answer = WriteMessage(*whole);
-    for (const auto& c : waiting) c->Finish(AnswerOf(OkStatus(), answer));
+    for (const auto& c : waiting) c->Finish(AnswerOf(OkStatus(), *whole));
     return;
   }
   call->OnCancel([self = weak_from_this(), key = request.group_key(),
@@ -68,8 +94,46 @@ void GroupLeader::Join(const JoinGroupRequest& request,
   });
 }
 
+Bytes GroupLeader::AnswerOfWhole(const JoinGroupRequest& request,
+                                 const Group& group) {
+  if (!group.rings) {
+    JoinGroupResponse whole;
+    whole.set_group(static_cast<uint64_t>(NewRequestId()));
+    for (const auto& [unused, m] : group.members) whole.add_devices(m.device);
+    return WriteMessage(whole);
+  }
+  tensorflow::CompleteGroupResponse whole;
+  whole.set_group_key(request.group_key());
+  whole.set_group_size(request.group_size());
+  std::set<std::string> tasks;
+  for (const auto& [unused, m] : group.members) {
+    *whole.add_device_attributes() = m.attributes;
+    whole.set_device_type(m.attributes.device_type());
+    DeviceName name;
+    DeviceName::Parse(m.device, &name);
+    tasks.insert(name.Task().ToString());
+  }
+  whole.set_num_tasks(static_cast<int32_t>(tasks.size()));
+  return WriteMessage(whole);
+}
+
+StatusOr<int> GroupLeader::RankIn(int64_t group_key,
+                                  const std::string& device) {
+  MutexLock lock(mutex_);
+  const auto at = groups_.find(group_key);
+  if (at != groups_.end() && at->second.rings && at->second.whole) {
+    int rank = 0;
+    for (const auto& [unused, member] : at->second.members) {
+      if (member.device == device) return rank;
+      ++rank;
+    }
+  }
+  return InvalidArgument("device ", device, " is in no group ", group_key);
+}
+
 // `waiting`: who gets the answer, or the error, beside `call`.
 Status GroupLeader::Add(Group& group, const JoinGroupRequest& request,
+                        const tensorflow::DeviceAttributes* attributes,
                         const std::shared_ptr<ServerCall>& call,
                         Calls* waiting) {
   const bool ranked = request.rank() >= 0;
@@ -77,6 +141,7 @@ Status GroupLeader::Add(Group& group, const JoinGroupRequest& request,
   if (is_new) {
     group.size = request.group_size();
     group.ranked = ranked;
+    group.rings = attributes != nullptr;
   }
   const auto take_waiting = [&] {
     for (auto& [place, member] : group.members) {
@@ -91,6 +156,15 @@ Status GroupLeader::Add(Group& group, const JoinGroupRequest& request,
     return Internal(NameOfMember(request), " is joining a group with size",
                     request.group_size(), ", but that group has size ",
                     group.size, " (group_key=", request.group_key(), ")");
+  }
+  if (group.rings != (attributes != nullptr)) {
+    if (!group.whole) take_waiting();
+    return InvalidArgument(
+        NameOfMember(request), group.rings ? " does not speak" : " speaks",
+        " TensorFlow's messages, as the other members of group ",
+        request.group_key(), group.rings ? " do" : " do not",
+        ": all members are to ask for CommunicationImplementation.RING, those "
+        "of Headrace with HEADRACE_TENSORFLOW_PEERS=1, or none");
   }
   if (group.ranked != ranked) {
     if (!group.whole) take_waiting();
@@ -123,14 +197,12 @@ Status GroupLeader::Add(Group& group, const JoinGroupRequest& request,
   // A restarted one comes again; nobody has been told of the first.
   if (member.incarnation != request.incarnation()) member.calls.clear();
   member.incarnation = request.incarnation();
+  if (attributes != nullptr) member.attributes = *attributes;
   if (static_cast<int>(group.members.size()) < group.size) {
     member.calls.push_back(call);
     return OkStatus();
   }
-  auto whole = std::make_shared<JoinGroupResponse>();
-  whole->set_group(static_cast<uint64_t>(NewRequestId()));
-  for (const auto& [unused, m] : group.members) whole->add_devices(m.device);
-  group.whole = std::move(whole);
+  group.whole = std::make_shared<const Bytes>(AnswerOfWhole(request, group));
   take_waiting();
   return OkStatus();
 }
