@@ -27,7 +27,7 @@ REASONS = {
     "tpu": "there is no TPU",
     "lite": "models are not converted to TensorFlow Lite",
     "mlir": "there is no MLIR",
-    "distribute": "the cluster is to come",
+    "distribute": "there is no TPU",
 }
 LISTING = """
 import inspect, sys, types
