@@ -78,7 +78,9 @@ void CompareKinds(int size) {
         const bool same = kind == CollectiveKind::kReduce ||
                           kind == CollectiveKind::kGather ||
                           kind == CollectiveKind::kBroadcast;
-        if (same) EXPECT_TRUE(SameBits(*first[i], *first[0]));
+        if (same) {
+          EXPECT_TRUE(SameBits(*first[i], *first[0]));
+        }
       }
     }
   }
