@@ -54,17 +54,6 @@ void RunAll(const std::vector<std::function<void()>>& then) {
   for (const auto& f : then) f();
 }
 
-// Before a task is asked again; false where the caller is to stop.
-bool WaitABit() {
-  Mutex mutex;
-  CondVar never;
-  MutexLock lock(mutex);
-  for (int i = 0; i < 5; ++i) {
-    if (!AwaitChange(mutex, never).ok()) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 // --- groups ---
@@ -146,7 +135,7 @@ Status RemoteCollectives::AskLeader(const GroupMember& m,
     s = StatusOf(*answer);
     // A leader that is being started, or started again, is waited for.
   } while (absl::IsUnavailable(s) && Clock::now() < options.deadline &&
-           WaitABit());
+           WaitToAskAgain().ok());
   if (absl::IsDeadlineExceeded(s)) {
     return absl::DeadlineExceededError(absl::StrCat(
         "Collective has timed out waiting for other workers. ", NameOf(m),

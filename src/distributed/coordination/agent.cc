@@ -30,8 +30,6 @@ Status CoordinationAgent::Ask(const char* path,
   CallOptions call;
   call.deadline = Clock::now() + options_.patience;
   call.wait_for_ready = true;
-  Mutex mutex;
-  CondVar never;
   while (true) {
     const auto awaited = std::make_shared<Awaited>();
     const auto under_way = options_.channel->Start(
@@ -53,8 +51,7 @@ Status CoordinationAgent::Ask(const char* path,
     if (!absl::IsUnavailable(s) || Clock::now() + kAgain >= call.deadline) {
       return Status(s.code(), text);
     }
-    MutexLock lock(mutex);
-    for (int i = 0; i < 5; ++i) HR_RETURN_IF_ERROR(AwaitChange(mutex, never));
+    HR_RETURN_IF_ERROR(WaitToAskAgain());
   }
 }
 

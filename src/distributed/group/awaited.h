@@ -32,4 +32,13 @@ struct Awaited {
   }
 };
 
+// A tenth of a second, before a task is asked again; as CheckStop says.
+inline Status WaitToAskAgain() {
+  Mutex mutex;  // of the wait alone
+  CondVar never;
+  MutexLock lock(mutex);
+  for (int i = 0; i < 5; ++i) HR_RETURN_IF_ERROR(AwaitChange(mutex, never));
+  return OkStatus();
+}
+
 }  // namespace headrace::distributed
