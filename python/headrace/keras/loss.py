@@ -66,9 +66,7 @@ def reduce_weighted(values, sample_weight, reduction):
         values, sample_weight = values.flat_values, None
     if sample_weight is not None:
         weight = tf.cast(tf.convert_to_tensor(sample_weight), values.dtype)
-        weight = fit_weight(weight, values)
-        while weight.shape.rank and weight.shape.rank < values.shape.rank:
-            weight = tf.expand_dims(weight, -1)
+        weight = ragged_losses.deepened(fit_weight(weight, values), values.shape.rank)
         values = values * weight
     if reduction == Reduction.NONE:
         return values
@@ -90,8 +88,7 @@ def _valid_weight(mask, values, sample_weight, reduction):
     if sample_weight is None:
         return mask
     weight = tf.cast(sample_weight, values.dtype)
-    while mask.shape.rank and mask.shape.rank < (weight.shape.rank or 0):
-        mask = tf.expand_dims(mask, -1)
+    mask = ragged_losses.deepened(mask, weight.shape.rank or 0)
     return fit_weight(weight, mask) * mask
 
 

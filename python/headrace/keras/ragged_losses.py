@@ -77,6 +77,13 @@ def _ragged(function, y_true, y_pred):
     return tf.RaggedTensor.from_nested_row_splits(values, outer)
 
 
+def deepened(weight, rank):
+    """A weight with axes of 1 behind its own, up to that rank; a scalar as it is."""
+    while weight.shape.rank and weight.shape.rank < rank:
+        weight = tf.expand_dims(weight, -1)
+    return weight
+
+
 def weighted(values, weight):
     """The values of a ragged loss, each times its weight: [n].
 
@@ -84,9 +91,7 @@ def weighted(values, weight):
     """
     if weight is not None:
         if not is_ragged(weight):
-            weight = tf.convert_to_tensor(weight)
-            while weight.shape.rank and weight.shape.rank < values.shape.rank:
-                weight = tf.expand_dims(weight, -1)
+            weight = deepened(tf.convert_to_tensor(weight), values.shape.rank)
         values = values * tf.cast(weight, values.dtype)
     return values
 

@@ -1,6 +1,7 @@
 """Real processes on loopback: the tasks of a cluster, for its tests."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -18,6 +19,11 @@ server = tf.distribute.Server(cluster, job_name=job, task_index=index)
 print("ready", flush=True)
 server.join()
 """
+# HEADRACE_TENSORFLOW_PYTHON names a Python that has TensorFlow 2.21.
+PYTHONS = {
+    "headrace": sys.executable,
+    "tensorflow": os.environ.get("HEADRACE_TENSORFLOW_PYTHON"),
+}
 _SOON = 120  # seconds: a busy machine takes long to import
 
 

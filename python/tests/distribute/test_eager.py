@@ -16,10 +16,6 @@ import headrace as tf
 
 _PROGRAM = os.path.join(os.path.dirname(__file__), "eager_program.py")
 _COORDINATOR = os.path.join(os.path.dirname(__file__), "coordinator_program.py")
-_PYTHONS = {
-    "headrace": sys.executable,
-    "tensorflow": os.environ.get("HEADRACE_TENSORFLOW_PYTHON"),
-}
 _WANTED = [
     ["devices", ["/device:CPU:0", "/job:worker/replica:0/task:0/device:CPU:0"]],
     ["values", [[6.0, 7.0], [6.0, 7.0, 5.0, 6.0], "ab"]],
@@ -56,11 +52,23 @@ _WANTED = [
 
 def _run(client, address):
     return subprocess.run(
-        [_PYTHONS[client], _PROGRAM, client, address],
+        [processes.PYTHONS[client], _PROGRAM, client, address],
         capture_output=True,
         text=True,
         timeout=300,
     )
+
+
+def told_by(cluster, *program, python=sys.executable):
+    """What a program prints that is given the cluster's addresses."""
+    ran = subprocess.run(
+        [python, *program, json.dumps(cluster.spec)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return ran.stdout
 
 
 @pytest.mark.slow
@@ -69,13 +77,13 @@ def _run(client, address):
     [("headrace", "headrace"), ("headrace", "tensorflow"), ("tensorflow", "headrace")],
 )
 def test_ops_run_on_the_task(server, client, monkeypatch):
-    if "tensorflow" in (server, client) and not _PYTHONS["tensorflow"]:
+    if "tensorflow" in (server, client) and not processes.PYTHONS["tensorflow"]:
         pytest.skip("HEADRACE_TENSORFLOW_PYTHON is not set")
     monkeypatch.setenv("HEADRACE_TENSORFLOW_PEERS", "1")
     cluster = processes.Cluster(worker=1)
     try:
         task = processes.TASK.replace("import headrace", f"import {server}")
-        cluster.begin("worker", python=_PYTHONS[server], program=task)
+        cluster.begin("worker", python=processes.PYTHONS[server], program=task)
         cluster.await_ready("worker")
         ran = _run(client, cluster.spec["worker"][0])
         assert ran.returncode == 0, ran.stderr[-3000:]
@@ -89,25 +97,19 @@ def test_ops_run_on_the_task(server, client, monkeypatch):
 @pytest.mark.parametrize("worker", ["headrace", "tensorflow"])
 def test_tensorflows_coordinator(worker, monkeypatch):
     """Variables on two tasks of Headrace, functions on a worker of either kind."""
-    if not _PYTHONS["tensorflow"]:
+    if not processes.PYTHONS["tensorflow"]:
         pytest.skip("HEADRACE_TENSORFLOW_PYTHON is not set")
     monkeypatch.setenv("HEADRACE_TENSORFLOW_PEERS", "1")
     cluster = processes.Cluster(worker=1, ps=2)
     try:
         task = processes.TASK.replace("import headrace", f"import {worker}")
-        cluster.begin("worker", python=_PYTHONS[worker], program=task)
+        cluster.begin("worker", python=processes.PYTHONS[worker], program=task)
         for index in range(2):
             cluster.begin("ps", index)
         for job, index in (("worker", 0), ("ps", 0), ("ps", 1)):
             cluster.await_ready(job, index)
-        ran = subprocess.run(
-            [_PYTHONS["tensorflow"], _COORDINATOR, json.dumps(cluster.spec)],
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert ran.returncode == 0, ran.stderr[-3000:]
-        lines = [line for line in ran.stdout.splitlines() if line.startswith("[")]
+        told = told_by(cluster, _COORDINATOR, python=processes.PYTHONS["tensorflow"])
+        lines = [line for line in told.splitlines() if line.startswith("[")]
         assert [json.loads(line) for line in lines] == _COORDINATED
     finally:
         cluster.stop()
@@ -230,14 +232,8 @@ def test_a_function_of_variables_on_two_tasks():
     cluster = processes.Cluster(ps=2)
     try:
         cluster.start_all()
-        ran = subprocess.run(
-            [sys.executable, "-c", _TWO, json.dumps(cluster.spec)],
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert ran.returncode == 0, ran.stderr[-3000:]
-        told, mixed = ran.stdout.splitlines()
+        out = told_by(cluster, "-c", _TWO)
+        told, mixed = out.splitlines()
         losses, v, elements = json.loads(told)
         assert losses == pytest.approx([19.0, 17.7256], abs=1e-4)
         assert v == pytest.approx([0.98, 1.98], abs=1e-6)
@@ -342,14 +338,8 @@ def test_functions_that_name_tasks_within():
     cluster = processes.Cluster(worker=2)
     try:
         cluster.start_all()
-        ran = subprocess.run(
-            [sys.executable, "-c", _WITHIN, json.dumps(cluster.spec)],
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert ran.returncode == 0, ran.stderr[-3000:]
-        lines = [json.loads(line) for line in ran.stdout.splitlines()]
+        out = told_by(cluster, "-c", _WITHIN)
+        lines = [json.loads(line) for line in out.splitlines()]
         assert lines[:4] == [
             [["", "0", "1", "1"]],
             [["0", "0", "1", "1"]],
@@ -402,13 +392,7 @@ def test_functions_that_name_tasks_that_are_called_otherwise():
     cluster = processes.Cluster(trainer=1)
     try:
         cluster.start_all()
-        ran = subprocess.run(
-            [sys.executable, "-c", _OTHERWISE, json.dumps(cluster.spec)],
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert ran.returncode == 0, ran.stderr[-3000:]
-        assert ran.stdout == "[2.0, 4.0]\nTrue True\n[2.0]\n"
+        out = told_by(cluster, "-c", _OTHERWISE)
+        assert out == "[2.0, 4.0]\nTrue True\n[2.0]\n"
     finally:
         cluster.stop()

@@ -13,10 +13,6 @@ import processes
 import pytest
 
 _PROGRAM = os.path.join(os.path.dirname(__file__), "mixed_program.py")
-_PYTHONS = {
-    "headrace": sys.executable,
-    "tensorflow": os.environ.get("HEADRACE_TENSORFLOW_PYTHON"),
-}
 _WANTED = [
     [
         "devices",
@@ -66,18 +62,18 @@ def _task(module):
     ],
 )
 def test_who_takes_part(ps, worker, client, monkeypatch):
-    if "tensorflow" in (ps, worker, client) and not _PYTHONS["tensorflow"]:
+    if "tensorflow" in (ps, worker, client) and not processes.PYTHONS["tensorflow"]:
         pytest.skip("HEADRACE_TENSORFLOW_PYTHON is not set")
     monkeypatch.setenv("HEADRACE_TENSORFLOW_PEERS", "1")
     cluster = processes.Cluster(ps=1, worker=1)
     try:
         for job, module in (("ps", ps), ("worker", worker)):
-            cluster.begin(job, python=_PYTHONS[module], program=_task(module))
+            cluster.begin(job, python=processes.PYTHONS[module], program=_task(module))
         for job in ("ps", "worker"):
             cluster.await_ready(job)
         target = cluster.target("worker")
         ran = subprocess.run(
-            [_PYTHONS[client], _PROGRAM, client, target],
+            [processes.PYTHONS[client], _PROGRAM, client, target],
             capture_output=True,
             text=True,
             timeout=300,
@@ -90,14 +86,19 @@ def test_who_takes_part(ps, worker, client, monkeypatch):
 
 
 def test_tensorflow_is_refused_unless_asked_for(monkeypatch):
-    if not _PYTHONS["tensorflow"]:
+    if not processes.PYTHONS["tensorflow"]:
         pytest.skip("HEADRACE_TENSORFLOW_PYTHON is not set")
     monkeypatch.delenv("HEADRACE_TENSORFLOW_PEERS", raising=False)
     cluster = processes.Cluster(worker=1)
     try:
         cluster.start("worker")
         ran = subprocess.run(
-            [_PYTHONS["tensorflow"], _PROGRAM, "tensorflow", cluster.target("worker")],
+            [
+                processes.PYTHONS["tensorflow"],
+                _PROGRAM,
+                "tensorflow",
+                cluster.target("worker"),
+            ],
             capture_output=True,
             text=True,
             timeout=300,

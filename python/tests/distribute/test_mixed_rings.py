@@ -14,10 +14,6 @@ import processes
 import pytest
 
 _PROGRAM = os.path.join(os.path.dirname(__file__), "ring_program.py")
-_PYTHONS = {
-    "headrace": sys.executable,
-    "tensorflow": os.environ.get("HEADRACE_TENSORFLOW_PYTHON"),
-}
 _OURS, _THEIRS = "headrace", "tensorflow"
 _GROUPS = [
     [_OURS, _OURS],
@@ -29,13 +25,13 @@ _GROUPS = [
 
 def run(what, modules):
     """What each worker told, by name."""
-    if _THEIRS in modules and not _PYTHONS[_THEIRS]:
+    if _THEIRS in modules and not processes.PYTHONS[_THEIRS]:
         pytest.skip("HEADRACE_TENSORFLOW_PYTHON is not set")
     cluster = processes.Cluster(worker=len(modules))
     spec = json.dumps(cluster.spec)
     tasks = [
         subprocess.Popen(
-            [_PYTHONS[module], _PROGRAM, module, what, "worker", str(i), spec],
+            [processes.PYTHONS[module], _PROGRAM, module, what, "worker", str(i), spec],
             env={**os.environ, "HEADRACE_TENSORFLOW_PEERS": "1"},
             stdout=subprocess.PIPE,
             text=True,

@@ -123,15 +123,9 @@ Status RemoteCollectives::AskLeader(const GroupMember& m,
   StatusOr<Answer> answer = Answer();
   Status s;
   do {
-    const auto awaited = std::make_shared<Awaited>();
-    const auto call =
-        channel->Start(worker::kJoinGroup.path, WriteMessage(request), options,
-                       Awaited::Taker(awaited));
-    answer = awaited->Wait();
-    if (!answer.ok()) {
-      call->Cancel();
-      return answer.status();
-    }
+    answer = AnswerTo(*channel, worker::kJoinGroup.path, WriteMessage(request),
+                      options);
+    HR_RETURN_IF_ERROR(answer.status());
     s = StatusOf(*answer);
     // A leader that is being started, or started again, is waited for.
   } while (absl::IsUnavailable(s) && Clock::now() < options.deadline &&

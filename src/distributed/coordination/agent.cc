@@ -31,16 +31,11 @@ Status CoordinationAgent::Ask(const char* path,
   call.deadline = Clock::now() + options_.patience;
   call.wait_for_ready = true;
   while (true) {
-    const auto awaited = std::make_shared<Awaited>();
-    const auto under_way = options_.channel->Start(
-        path, WriteMessage(request), call, Awaited::Taker(awaited));
-    const StatusOr<Answer> answer = awaited->Wait();
-    if (!answer.ok()) {
-      under_way->Cancel();
-      return answer.status();
-    }
-    if (answer->ok()) return ReadMessage(answer->body, response);
-    const Status s = StatusOf(*answer);
+    HR_ASSIGN_OR_RETURN(
+        const Answer answer,
+        AnswerTo(*options_.channel, path, WriteMessage(request), call));
+    if (answer.ok()) return ReadMessage(answer.body, response);
+    const Status s = StatusOf(answer);
     const std::string text =
         absl::StrCat(options_.leader.ToString(), ": ", s.message());
     if (absl::IsDeadlineExceeded(s)) {
@@ -132,11 +127,9 @@ void CoordinationAgent::Stop(const Status& failure) {
     request.set_error_message(std::string(failure.message()));
     CallOptions call;
     call.deadline = Clock::now() + kFarewell;
-    const auto awaited = std::make_shared<Awaited>();
-    options_.channel->Start(coordination::kReportErrorToService.path,
-                            WriteMessage(request), call,
-                            Awaited::Taker(awaited));
-    awaited->Wait().IgnoreError();
+    AnswerTo(*options_.channel, coordination::kReportErrorToService.path,
+             WriteMessage(request), call)
+        .IgnoreError();
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "distributed/transport.h"
@@ -31,6 +32,17 @@ struct Awaited {
     return answer;
   }
 };
+
+// The answer to one call; as CheckStop allows, and then the call ends.
+inline StatusOr<Answer> AnswerTo(Channel& channel, const std::string& path,
+                                 Bytes request, const CallOptions& options) {
+  const auto awaited = std::make_shared<Awaited>();
+  const auto call =
+      channel.Start(path, std::move(request), options, Awaited::Taker(awaited));
+  StatusOr<Answer> answer = awaited->Wait();
+  if (!answer.ok()) call->Cancel();
+  return answer;
+}
 
 // A tenth of a second, before a task is asked again; as CheckStop says.
 inline Status WaitToAskAgain() {

@@ -5,7 +5,7 @@ from headrace._load import _headrace
 from headrace.context import strategies
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.parts import Weighted, takes
+from headrace.keras.layer.parts import Weighted, counted_axes, takes
 
 
 _HALF = (tf.float16, tf.bfloat16)
@@ -25,15 +25,7 @@ def _checked_axes(axis, rank):
             "Expected an int or a list/tuple of ints for the argument 'axis', but "
             f"received: {axis!r}"
         )
-    axes = [a + rank if a < 0 else a for a in given]
-    if any(not 0 <= a < rank for a in axes):
-        raise ValueError(
-            "Invalid value for `axis` argument. Expected 0 <= axis < inputs.rank (with "
-            f"inputs.rank={rank}). Received: axis={tuple(axes)}"
-        )
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"Duplicate axis: {tuple(axes)}")
-    return axes
+    return counted_axes(given, rank)
 
 
 def _listed(axis):

@@ -70,6 +70,20 @@ class Weighted:
         )
 
 
+def counted_axes(axes, rank):
+    """Axes counted from the first; ValueError for what is none of inputs of that rank, or
+    is said twice."""
+    axes = [a + rank if a < 0 else a for a in axes]
+    if any(not 0 <= a < rank for a in axes):
+        raise ValueError(
+            "Invalid value for `axis` argument. Expected 0 <= axis < inputs.rank (with "
+            f"inputs.rank={rank}). Received: axis={tuple(axes)}"
+        )
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"Duplicate axis: {tuple(axes)}")
+    return axes
+
+
 def tuple_of(value, count, name, allow_zero=False):
     """`value` as `count` integers."""
     given = (value,) * count if isinstance(value, int) else tuple(value)

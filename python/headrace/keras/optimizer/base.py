@@ -480,12 +480,7 @@ class BaseOptimizer(AutoTrackable):
     # --- configuration ---
 
     def _serialized(self, name):
-        value = self._hypers[name]
-        if isinstance(value, LearningRateSchedule):
-            return serialization.serialize(value)
-        if name in self._hyper_variables:
-            return self._hyper_variables[name].numpy()
-        return value() if callable(value) else value
+        return serialized(self._hyper_variables.get(name, self._hypers[name]))
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
@@ -522,6 +517,15 @@ def sum_of_replicas(gradients):
     """In a replica the sums over all of them; else the gradients themselves."""
     replica = strategies.replica()
     return gradients if replica is None else replica.all_reduce("SUM", gradients)
+
+
+def serialized(hyper):
+    """A number, a variable's value, or the configuration of a schedule."""
+    if isinstance(hyper, LearningRateSchedule):
+        return serialization.serialize(hyper)
+    if isinstance(hyper, tf.Variable):
+        return hyper.numpy()
+    return hyper() if callable(hyper) else hyper
 
 
 def _at_once():

@@ -5,10 +5,9 @@ from headrace.framework.settings import logging
 from headrace.framework.support import signatures
 from headrace.framework.trackable import node_of
 from headrace.keras import initializer as initializers
-from headrace.keras import serialization
 from headrace.keras.classes import add_classes
 from headrace.keras.optimizer import nadam, newer, rules  # noqa: F401 (in the table)
-from headrace.keras.optimizer.base import BaseOptimizer
+from headrace.keras.optimizer.base import BaseOptimizer, serialized
 from headrace.keras.optimizer.schedule import LearningRateSchedule
 
 _PARAMETERS = signatures.from_text(
@@ -236,11 +235,7 @@ class Optimizer(BaseOptimizer):
     @staticmethod
     def _serialize_hyperparameter(hyperparameter):
         """A number, a variable's value, or the configuration of a schedule."""
-        if isinstance(hyperparameter, LearningRateSchedule):
-            return serialization.serialize(hyperparameter)
-        if isinstance(hyperparameter, tf.Variable):
-            return hyperparameter.numpy()
-        return hyperparameter() if callable(hyperparameter) else hyperparameter
+        return serialized(hyperparameter)
 
     # --- configuration ---
 

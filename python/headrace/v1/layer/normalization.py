@@ -6,7 +6,7 @@ from headrace import _api as tf
 from headrace._load import _headrace, raw
 from headrace.framework import execution
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.layer.parts import Weighted
+from headrace.keras.layer.parts import Weighted, counted_axes
 from headrace.ops.random import initializers_v1
 from headrace.v1.layer.base import Layer, takes
 
@@ -74,14 +74,7 @@ class BatchNormalization(Weighted, Layer):
         if rank is None:
             raise ValueError("Input has undefined rank.")
         given = [self.axis] if isinstance(self.axis, int) else self.axis
-        axes = [a + rank if a < 0 else a for a in given]
-        if any(not 0 <= a < rank for a in axes):
-            raise ValueError(
-                "Invalid value for `axis` argument. Expected 0 <= axis < inputs.rank "
-                f"(with inputs.rank={rank}). Received: axis={tuple(axes)}"
-            )
-        if len(set(axes)) != len(axes):
-            raise ValueError(f"Duplicate axis: {tuple(axes)}")
+        axes = counted_axes(given, rank)
         sizes = {a: shape[a] for a in axes}
         if None in sizes.values():
             raise ValueError(

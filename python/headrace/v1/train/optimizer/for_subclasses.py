@@ -1,13 +1,7 @@
 """What optimizers of users' own override and call, by TensorFlow 1's names."""
 
 from headrace import _api as tf
-
-
-def _summed(values, rows):
-    """The sums of the values of each row, and the different rows."""
-    different, places = tf.unique(rows)
-    values = tf.math.unsorted_segment_sum(values, places, tf.shape(different)[0])
-    return values, different
+from headrace.keras.optimizer.rules import summed_rows
 
 
 class ForSubclasses:
@@ -37,14 +31,14 @@ class ForSubclasses:
     def _apply_sparse_duplicate_indices(self, grad, var):
         """_apply_sparse where indices may come several times, whose gradients are
         summed."""
-        values, rows = _summed(grad.values, grad.indices)
+        values, rows = summed_rows(grad)
         slices = tf.IndexedSlices(values, rows, grad.dense_shape)
         return self._apply_sparse(slices, var)
 
     def _resource_apply_sparse_duplicate_indices(self, grad, handle, indices):
         """_resource_apply_sparse where indices may come several times, whose gradients
         are summed."""
-        values, rows = _summed(grad, indices)
+        values, rows = summed_rows(tf.IndexedSlices(grad, indices))
         return self._resource_apply_sparse(values, handle, rows)
 
     def _finish(self, update_ops, name_scope):
