@@ -57,7 +57,8 @@ struct CallOptions {
   // none, and a call whose peer sends some does not end well. The next part, or
   // the answer, comes when `next` has been called, which may be later and on
   // any thread: until then the peer is held up, so that what is not yet read
-  // takes bounded memory.
+  // takes bounded memory. A call that ends with an error may have lost the
+  // parts that came shortly before it: gRPC lets go what was not read by then.
   std::function<void(Bytes part, std::function<void()> next)> on_part;
   // Of calls whose answer has no body: a part is handed out when it comes. Else
   // it may be known for one only when the next has come, as the last message is

