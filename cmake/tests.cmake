@@ -164,6 +164,11 @@ foreach(room ${rooms})
   add_test(NAME cc_${room} COMMAND headrace_tests --room=${room})
   set_tests_properties(cc_${room} PROPERTIES LABELS "cc")
 endforeach()
+# oneDNN writes other code for processors without AVX-512.
+add_test(NAME cc_ops_avx2
+         COMMAND headrace_tests --gtest_filter=OneDnn*:*Conv*)
+set_tests_properties(cc_ops_avx2 PROPERTIES LABELS "cc" ENVIRONMENT
+                     "DNNL_MAX_CPU_ISA=AVX2;HEADRACE_CPU_LEVEL=v3")
 
 # The built libraries as another project meets them.
 add_test(NAME exported_symbols

@@ -115,6 +115,20 @@ dnnl::primitive_attr UserScratchpad() {
   return attr;
 }
 
+// What a pass needs beyond the scratchpad that oneDNN 2.6 asks for. Its filter
+// gradient of strided windows of one tap gathers the rows that count there, as
+// many channels as a vector has (8, perhaps 16), but reckons with the image's.
+size_t Overrun(ConvPass pass, const ConvGeometry& g) {
+  constexpr int64_t kVector = 16;
+  const bool strided = g.windows[0].stride > 1 || g.windows[1].stride > 1 ||
+                       g.windows[2].stride > 1;
+  if (pass != ConvPass::kFilter || !strided || g.filter_pixels() != 1 ||
+      g.in_channels >= kVector) {
+    return 0;
+  }
+  return g.out_pixels() * (kVector - g.in_channels) * sizeof(float);
+}
+
 // One number an output channel.
 Desc RowOf(const ConvGeometry& g) {
   memory::dims dims(FirstSpatial(g) == 1 ? 4 : 5, 1);
@@ -197,6 +211,8 @@ std::shared_ptr<ConvPrimitive> MakePrimitive(ConvPass pass,
     p->scratch = pd.scratchpad_desc();
     p->run = d::convolution_backward_weights(pd);
   }
+  p->scratch_bytes = p->scratch.get_size();
+  if (p->scratch_bytes > 0) p->scratch_bytes += Overrun(pass, g);
   // oneDNN may like the filter as it comes.
   p->packs = p->filter != p->plain_filter;
   if (p->packs) {
@@ -206,6 +222,11 @@ std::shared_ptr<ConvPrimitive> MakePrimitive(ConvPass pass,
         back ? p->plain_filter : p->filter));
   }
   return p;
+}
+
+StatusOr<Tensor> Room(size_t bytes) {
+  return Tensor::Allocate(DType::kInt8,
+                          Shape{static_cast<int64_t>(bytes) + 64});
 }
 
 struct OwnStream {
@@ -255,8 +276,8 @@ std::shared_ptr<const ConvPrimitive> ConvPrimitiveFor(
 void ExecuteConv(const ConvPrimitive& p,
                  std::unordered_map<int, dnnl::memory> args) {
   Tensor scratch;
-  if (p.scratch.get_size() > 0) {
-    auto room = ConvRoom(p.scratch);
+  if (p.scratch_bytes > 0) {
+    auto room = Room(p.scratch_bytes);
     if (!room.ok()) throw std::bad_alloc();
     scratch = *std::move(room);
     args.emplace(DNNL_ARG_SCRATCHPAD, ConvMemory(p.scratch, scratch.raw()));
@@ -273,9 +294,6 @@ dnnl::memory ConvMemory(const Desc& desc, const void* data) {
   return memory(desc, Engine(), const_cast<void*>(data));
 }
 
-StatusOr<Tensor> ConvRoom(const Desc& desc) {
-  return Tensor::Allocate(DType::kInt8,
-                          Shape{static_cast<int64_t>(desc.get_size()) + 64});
-}
+StatusOr<Tensor> ConvRoom(const Desc& desc) { return Room(desc.get_size()); }
 
 }  // namespace headrace

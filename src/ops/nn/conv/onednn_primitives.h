@@ -18,6 +18,7 @@ struct ConvPrimitive {
   Desc x, filter, y, plain_filter, scratch;
   Desc row, bias;  // of a step: one number an output channel
   bool packs = false;
+  size_t scratch_bytes = 0;  // what a run may write there
 };
 
 // Whether the first step is added as a bias, which takes less time than a step.
