@@ -1,0 +1,5 @@
+"""tf.experimental.dtensor.DTensorDataset: a dataset whose elements have layouts."""
+
+
+class DTensorDataset:
+    pass
