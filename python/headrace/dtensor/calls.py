@@ -12,6 +12,7 @@ from headrace._load import _headrace
 from headrace.dtensor import scopes, tensors
 from headrace.dtensor.layout import Layout
 from headrace.dtensor.propagation import Specs
+from headrace.dtensor.rules import whole
 from headrace.dtensor.tensors import DTensor, inside, laid, layout_of, with_layout
 from headrace.framework import dispatch
 from headrace.graph.func_graph import FuncGraph
@@ -144,7 +145,7 @@ def _followers(graph, layouts):
 def _with_specs(result, specs, mesh, known):
     flat = list(leaves(result))
     if specs is None or len(specs) != len(flat):
-        specs = [tensors_of_rank(v) for v in flat]
+        specs = [_whole_specs(v) for v in flat]
     rest = iter(specs)
 
     def place(value):
@@ -157,30 +158,28 @@ def _with_specs(result, specs, mesh, known):
     return mapped(place, result)
 
 
-def tensors_of_rank(value):
+def _whole_specs(value):
     """The specs of a whole tensor; None of what is none."""
     if not isinstance(value, _headrace.EagerTensor) or value.shape.rank is None:
         return None
-    return ("unsharded",) * value.shape.rank
+    return whole(value.shape.rank)
 
 
 # --- where functions are called ---
+
+
+_CONVERSION = "framework.conversion:convert_to_tensor"
+_SHAPES = ("ops.array_ops:shape", "ops.array_ops:shape_n")
 
 
 class _Any:
     """What answers for any public function, by its row of api_names.txt."""
 
     def __contains__(self, row):
-        return row not in _AS_THEY_ARE and not tensors.is_inside()
+        return not tensors.is_inside()
 
     def __getitem__(self, row):
         return _answers(row)
-
-
-_AS_THEY_ARE = {
-    "framework.conversion:convert_to_tensor",
-    "ops.nn.nn_ops:zero_fraction",
-}
 
 
 def _answers(row):
@@ -193,6 +192,14 @@ def _answers(row):
         if not _headrace.is_eager():
             with inside():
                 return function(*args, **kwargs)
+        if row == _CONVERSION:
+            args, kwargs = mapped(_read, (args, kwargs))
+            with inside():
+                return function(*args, **kwargs)
+        if row in _SHAPES:  # known without the tensor, but laid out like results
+            mesh = mesh_of(leaves((args, kwargs)))
+            with inside(), tensors.no_hook():
+                return _with_specs(function(*args, **kwargs), None, mesh, ())
         return run(function, args, kwargs)
 
     return answer
@@ -221,4 +228,11 @@ def _iterate(tensor):
 
 DTensor.__getitem__, DTensor.__iter__ = _item, _iterate
 tensors.attach_operators(_call_operator)
-dispatch.call_instead(DTensor, _Any())
+
+
+def answer_for(kind):
+    """Public functions called with objects of that class are answered here."""
+    dispatch.call_instead(kind, _Any())
+
+
+answer_for(DTensor)

@@ -11,6 +11,7 @@ from headrace.dtensor import tensors
 from headrace.dtensor.calls import leaves, mapped, mesh_of, refuse_plain
 from headrace.dtensor.layout import Layout
 from headrace.dtensor.propagation import Specs
+from headrace.dtensor.rules import whole
 from headrace.dtensor.tensors import inside, laid, layout_of, no_hook, with_layout
 from headrace.eager.backprop import GradientTape
 from headrace.framework import variables
@@ -106,7 +107,10 @@ def _laid_out(result, concrete, specs, given):
             return value
         if not isinstance(inner, _headrace.SymbolicTensor):
             return value
-        layout = Layout([*specs.of(inner)], specs.mesh)
+        found = specs.of(inner)
+        if len(found) != value.shape.rank:  # not known before it ran
+            found = whole(value.shape.rank)
+        layout = Layout([*found], specs.mesh)
         return laid(value, layout) if id(value) in known else with_layout(value, layout)
 
     return mapped(place, result)

@@ -95,7 +95,7 @@ _KINDS = ("cpu", "gpu", "tpu")
 
 
 def preferred_device_type():
-    """"CPU": there are no accelerators."""
+    """ "CPU": there are no accelerators."""
     return "CPU"
 
 
@@ -130,9 +130,7 @@ def initialize_accelerator_system(
     if experimental_enable_megcore:
         _refuse("experimental_enable_megcore is of TPUs, and there are none")
     if num_clients() > 1:
-        _refuse(
-            f"{num_clients()} clients ({_CLIENTS}): meshes lie in one process here"
-        )
+        _refuse(f"{num_clients()} clients ({_CLIENTS}): meshes lie in one process here")
     if num_logical_cpu_devices is not None:
         configuration = tf.config.LogicalDeviceConfiguration()
         tf.config.set_logical_device_configuration(

@@ -304,5 +304,3 @@ def _rank(rank):
 
 
 _MOST_RANK = 254  # of a tensor's shape
-
-

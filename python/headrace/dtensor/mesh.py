@@ -358,7 +358,7 @@ class Mesh:
         return [offset // k % n for k, n in zip(self.strides, self.shape())]
 
     def device_type(self):
-        """"CPU", or what else all of its devices are."""
+        """ "CPU", or what else all of its devices are."""
         devices = self._local or self._others or (self.single_device,)
         return min((_type_in(x) for x in devices if x), default="")
 

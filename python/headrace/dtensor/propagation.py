@@ -5,10 +5,9 @@ import weakref
 from headrace import _api as tf
 from headrace.dtensor.layout import MATCH, UNSHARDED
 from headrace.dtensor.rules import RULES, Call, whole
-from headrace.dtensor.shape_rules import reshaped  # adds the rules of its module
+from headrace.dtensor.shape_rules import RULES as _RULES_OF_SHAPES  # with those
 
-__all__ = ["Specs", "demand", "demand_like", "reshaped"]
-
+assert RULES is _RULES_OF_SHAPES
 _demanded = weakref.WeakKeyDictionary()  # by graphs: {name of a tensor: what it has}
 
 
@@ -28,14 +27,12 @@ def demand_like(tensor, other):
 
 def fitting(specs, shape, mesh):
     """The specs, of which those that divide a size unevenly are left out."""
-    if shape.rank is None:
-        return whole(0)
+    if shape.rank is None or mesh is None:
+        return whole(shape.rank)
     sizes = shape.as_list()
     specs = (*specs, *whole(len(sizes)))[: len(sizes)]
     return tuple(
-        UNSHARDED
-        if s not in mesh or (n is not None and n % mesh.dim_size(s))
-        else s
+        UNSHARDED if s not in mesh or (n is not None and n % mesh.dim_size(s)) else s
         for s, n in zip(specs, sizes)
     )
 

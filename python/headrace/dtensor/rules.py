@@ -120,9 +120,7 @@ def _branches(call):
     found = []
     for i in range(len(call.op.outputs)):
         shape = call.out(i)
-        like = {
-            s for n, s in enumerate(call.specs) if shape and call.shape(n) == shape
-        }
+        like = {s for n, s in enumerate(call.specs) if shape and call.shape(n) == shape}
         found.append(like.pop() if len(like) == 1 else whole(len(shape or ())))
     return found
 

@@ -3,7 +3,9 @@
 import math
 
 from headrace.dtensor.layout import UNSHARDED
-from headrace.dtensor.rules import broadcast, rule, whole
+from headrace.dtensor.rules import RULES, broadcast, rule, whole
+
+__all__ = ["RULES"]
 
 
 def _where_whole(call, i=0):

@@ -240,5 +240,3 @@ _OTHERS = {
     "abs": "math.abs",
     "invert": "math.logical_not",
 }
-
-

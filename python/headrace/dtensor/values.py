@@ -150,8 +150,9 @@ def pack(tensors, layout):
 def _part(value):
     if isinstance(value, DTensor):
         raise tf.errors.InvalidArgumentError(
-            None, None, "Does not support packing a Tensor that is already on dtensor "
-            "device",
+            None,
+            None,
+            "Does not support packing a Tensor that is already on dtensor device",
         )
     if isinstance(value, (tf.SparseTensor, tf.RaggedTensor)):
         return value
@@ -202,7 +203,10 @@ def _concatenated(pieces, rank):
             key = tuple((s.start, s.stop) for s in slices[:axis])
             rows.setdefault(key, []).append((slices, part))
         pieces = [
-            (row[0][0], row[0][1] if len(row) == 1 else tf.concat([p for _, p in row], axis))
+            (
+                row[0][0],
+                row[0][1] if len(row) == 1 else tf.concat([p for _, p in row], axis),
+            )
             for row in rows.values()
         ]
     return pieces[0][1]
@@ -288,5 +292,3 @@ def replicated(value, mesh):
     """The tensor or data, whole on all devices of the mesh."""
     tensor = _tensor(value)
     return laid(plain(tensor), Layout.replicated(mesh, tensor.shape.rank))
-
-

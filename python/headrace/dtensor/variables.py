@@ -4,7 +4,7 @@ import inspect
 
 from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.dtensor import scopes, tensors, values
+from headrace.dtensor import calls, scopes, tensors, values
 from headrace.dtensor.calls import refuse_plain
 from headrace.dtensor.tensors import DTensor, inside, laid, layout_of, no_hook
 from headrace.framework import variables
@@ -48,10 +48,26 @@ class _Laid:
     def __array__(self, dtype=None, copy=None):
         return self.value().__array__(dtype, copy)
 
+    def __getitem__(self, key):
+        return self.value()[key]
+
+    def __iter__(self):
+        return iter(self.value())
+
+    def __eq__(self, other):
+        return other is not None and self.value() == _value(other)
+
+    def __ne__(self, other):
+        return other is None or self.value() != _value(other)
+
+    __hash__ = variables.Variable.__hash__
+
     def __repr__(self):
         head = f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}"
-        return f"{head}, value={self.value()._text()}>" if _headrace.is_eager() else (
-            f"{head}>"
+        return (
+            f"{head}, value={self.value()._text()}>"
+            if _headrace.is_eager()
+            else (f"{head}>")
         )
 
     def __tf_tensor__(self, dtype=None, name=None):
@@ -77,6 +93,10 @@ class _Laid:
         return made
 
 
+def _value(other):
+    return other.value() if isinstance(other, _headrace.VariableBase) else other
+
+
 class _UnreadDVariable(_Laid, variables._UnreadVariable):
     """A variable as its assignments return it."""
 
@@ -89,6 +109,7 @@ class DVariable(_Laid, variables.ResourceVariable):
     """
 
     _save_as_bf16 = False
+    _serializes_itself = True
 
     def __init__(self, initial_value, *args, dtype=None, **kwargs):
         layout = kwargs.pop("layout", None)
@@ -119,6 +140,20 @@ class DVariable(_Laid, variables.ResourceVariable):
         given = {k: v for k, v in arguments.items() if k in _ARGUMENTS}
         return cls(**{**given, "initial_value": value})
 
+    def _serialize_to_tensors(self):
+        value = tensors.plain(self.value()) if _headrace.is_eager() else self._read()
+        with no_hook():
+            value = tf.cast(value, tf.bfloat16) if self._save_as_bf16 else value
+        return {"VARIABLE_VALUE": value}
+
+    def _restore_from_tensors(self, restored_tensors):
+        value = restored_tensors["VARIABLE_VALUE"]
+        if not _headrace.is_eager():
+            return self.assign(tf.cast(value, self.dtype))
+        with no_hook():
+            value = tf.cast(value, self.dtype)
+        return self.assign(values.relayout(value, self._layout))
+
     @property
     def save_as_bf16(self):
         """Whether checkpoints hold the value as bfloat16."""
@@ -139,7 +174,4 @@ def enable_save_as_bf16(variables):
 
 
 scopes._variable_class.append(DVariable)
-for _class in (DVariable, _UnreadDVariable):
-    _headrace.watch_type(_class)
-
-
+calls.answer_for(_Laid)
