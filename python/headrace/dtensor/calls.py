@@ -53,7 +53,7 @@ def mesh_of(values):
             "`tf_device.Cluster` must have same mesh configuration. List of found "
             f"inputs: {', '.join(sorted(m.to_string() for m in meshes))}",
         )
-    return meshes.pop() if meshes else scopes.current()
+    return meshes.pop() if meshes else scopes.active()
 
 
 def refuse_plain(name, position, value):
@@ -170,6 +170,7 @@ def _whole_specs(value):
 
 _CONVERSION = "framework.conversion:convert_to_tensor"
 _SHAPES = ("ops.array_ops:shape", "ops.array_ops:shape_n")
+_CONSTANTS = ("ops.array_ops:size", "ops.array_ops:rank")
 
 
 class _Any:
@@ -195,6 +196,9 @@ def _answers(row):
         if row == _CONVERSION:
             args, kwargs = mapped(_read, (args, kwargs))
             with inside():
+                return function(*args, **kwargs)
+        if row in _CONSTANTS:
+            with inside(), tensors.no_hook():
                 return function(*args, **kwargs)
         if row in _SHAPES:  # known without the tensor, but laid out like results
             mesh = mesh_of(leaves((args, kwargs)))

@@ -5,6 +5,7 @@ meshes pay nothing.
 """
 
 import functools
+import weakref
 
 from headrace._load import _headrace
 from headrace.dtensor import tensors
@@ -76,18 +77,48 @@ def _call(native, self, args, kwargs):
                 refuse_plain(_name_of(self), i, value)
     with no_hook():
         result = native(self, *args, **kwargs)
+    if mesh is None and not _lays_out(self):
+        return result
     concrete, slots = _resolved(self, args, kwargs)
     if concrete is None:
         return result
     layouts = _of_captures(concrete.graph)
-    if mesh is None and not layouts:
-        demanded = Specs(concrete.graph, {}, None).mesh
-        if demanded is None:
-            return result
-        mesh = demanded
     layouts.update(_of_arguments(concrete.graph, slots))
-    mesh = mesh or next(iter(layouts.values())).mesh
-    return _laid_out(result, concrete, Specs(concrete.graph, layouts, mesh), given)
+    if mesh is None and layouts:
+        mesh = next(iter(layouts.values())).mesh
+    specs = _specs(concrete, layouts, mesh)
+    return result if specs.mesh is None else _laid_out(result, concrete, specs, given)
+
+
+def _lays_out(function):
+    """Whether a trace gives layouts by what it captured or asked for."""
+    is_one = isinstance(function, ConcreteFunction)
+    return any(map(_one_lays_out, [function] if is_one else function._traces.all()))
+
+
+_known = weakref.WeakKeyDictionary()  # by traces: Specs, by the layouts of inputs
+
+
+def _one_lays_out(concrete):
+    kept = _known.setdefault(concrete, {})
+    if None not in kept:
+        captured = _of_captures(concrete.graph)
+        wanted = Specs(concrete.graph, {}, None).mesh is not None
+        kept[None] = bool(captured) or wanted
+    return kept[None]
+
+
+def _specs(concrete, layouts, mesh):
+    kept = _known.setdefault(concrete, {})
+    key = frozenset(layouts.items()), mesh
+    if key not in kept:
+        if len(kept) > _MOST_KEPT:
+            kept.clear()
+        kept[key] = Specs(concrete.graph, layouts, mesh)
+    return kept[key]
+
+
+_MOST_KEPT = 64  # of a trace: as many as it may have calls that differ lately
 
 
 def _name_of(function):

@@ -75,7 +75,7 @@ class Specs:
         try:
             return RULES[op.type](Call(op, inputs))
         except ValueError as e:
-            raise tf.errors.UnknownError(None, op, str(e)) from None
+            raise tf.errors.UnknownError(None, None, str(e)) from None
 
     def _set(self, tensor, specs):
         wanted = self._demands.get(tensor.name)

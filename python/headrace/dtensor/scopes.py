@@ -19,6 +19,11 @@ def current():
     return getattr(_state, "mesh", None)
 
 
+def active():
+    """The mesh in whose scope this thread is; None outside of all."""
+    return current() if devices.current().endswith("CUSTOM:0") else None
+
+
 def device_name():
     """The name of the device that stands for all meshes: with `tf.device`, operations
     give tensors with layouts on the default mesh."""
