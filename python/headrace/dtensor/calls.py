@@ -9,37 +9,14 @@ import operator
 from headrace import _api as tf
 from headrace import _names
 from headrace._load import _headrace
-from headrace.dtensor import scopes, tensors
+from headrace.dtensor import gradients, scopes, tensors
 from headrace.dtensor.layout import Layout
 from headrace.dtensor.propagation import Specs
 from headrace.dtensor.rules import whole
+from headrace.dtensor.structures import leaves, mapped
 from headrace.dtensor.tensors import DTensor, inside, laid, layout_of, with_layout
 from headrace.framework import dispatch
 from headrace.graph.func_graph import FuncGraph
-
-
-def leaves(value):
-    """What lists, tuples and dicts hold."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        for v in value:
-            yield from leaves(v)
-    else:
-        yield value
-
-
-def mapped(function, value):
-    """The structure of lists, tuples and dicts with function(leaf) for each leaf."""
-    if isinstance(value, dict):
-        made = {k: mapped(function, v) for k, v in value.items()}
-        return made if type(value) is dict else type(value)(made)
-    if isinstance(value, (list, tuple)):
-        made = [mapped(function, v) for v in value]
-        if hasattr(value, "_fields"):
-            return type(value)(*made)
-        return type(value)(made) if type(value) in (list, tuple) else made
-    return function(value)
 
 
 def mesh_of(values):
@@ -78,6 +55,7 @@ def run(function, args, kwargs):
     """function(*args, **kwargs), whose results have layouts."""
     given = list(leaves((args, kwargs)))
     mesh = mesh_of(given)
+    asked = args, kwargs
     if any(isinstance(v, _headrace.VariableBase) for v in given):
         args, kwargs = mapped(_read, (args, kwargs))
     specs = None
@@ -85,7 +63,9 @@ def run(function, args, kwargs):
         specs = _specs_of_results(function, args, kwargs, mesh)
     with inside(), tensors.no_hook():
         result = function(*args, **kwargs)
-    return _with_specs(result, specs, mesh, {id(v) for v in given})
+    result = _with_specs(result, specs, mesh, {id(v) for v in given})
+    gradients.note(function, *asked, result)
+    return result
 
 
 def _read(value):

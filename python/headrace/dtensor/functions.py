@@ -1,4 +1,4 @@
-"""Traced functions and gradients of tensors with layouts.
+"""Traced functions of tensors with layouts.
 
 Attached to their classes when the first mesh is asked for, so that programs without
 meshes pay nothing.
@@ -8,13 +8,13 @@ import functools
 import weakref
 
 from headrace._load import _headrace
-from headrace.dtensor import tensors
-from headrace.dtensor.calls import leaves, mapped, mesh_of, refuse_plain
+from headrace.dtensor import gradients, tensors
+from headrace.dtensor.calls import mesh_of, refuse_plain
 from headrace.dtensor.layout import Layout
 from headrace.dtensor.propagation import Specs
 from headrace.dtensor.rules import whole
-from headrace.dtensor.tensors import inside, laid, layout_of, no_hook, with_layout
-from headrace.eager.backprop import GradientTape
+from headrace.dtensor.structures import leaves, mapped
+from headrace.dtensor.tensors import laid, layout_of, no_hook, with_layout
 from headrace.framework import variables
 from headrace.function import trace_types
 from headrace.function.concrete import ConcreteFunction
@@ -87,7 +87,11 @@ def _call(native, self, args, kwargs):
     if mesh is None and layouts:
         mesh = next(iter(layouts.values())).mesh
     specs = _specs(concrete, layouts, mesh)
-    return result if specs.mesh is None else _laid_out(result, concrete, specs, given)
+    if specs.mesh is None:
+        return result
+    result = _laid_out(result, concrete, specs, given)
+    gradients.note(self, args, kwargs, result)
+    return result
 
 
 def _lays_out(function):
@@ -157,31 +161,5 @@ def _attach(kind):
     kind.__call__ = __call__
 
 
-def _attach_gradient():
-    plain = GradientTape.gradient
-
-    @functools.wraps(plain)
-    def gradient(self, target, sources, *args, **kwargs):
-        if not _headrace.is_eager():
-            return plain(self, target, sources, *args, **kwargs)
-        given = list(leaves(sources))
-        if all(layout_of(v) is None for v in given):
-            return plain(self, target, sources, *args, **kwargs)
-        with inside(), no_hook():
-            result = plain(self, target, sources, *args, **kwargs)
-        rest = iter(given)
-
-        def place(value):
-            layout = layout_of(next(rest))
-            if layout is None or not isinstance(value, _headrace.EagerTensor):
-                return value
-            return with_layout(value, layout)
-
-        return mapped(place, result)
-
-    GradientTape.gradient = gradient
-
-
 for _kind in (Function, ConcreteFunction):
     _attach(_kind)
-_attach_gradient()

@@ -42,6 +42,7 @@ class DTensor(EagerTensor):
     """
 
     _parts = None  # what it was packed of, where that is kept
+    _variable = None  # whose value it is: a weak reference
 
     device = backing_device = property(lambda self: DEVICE)
 
@@ -146,6 +147,12 @@ def layout_of(value):
     if isinstance(value, (DTensor, _headrace.VariableBase)):
         return getattr(value, "_layout", None)
     return None
+
+
+def variable_of(value):
+    """The variable whose value a tensor was read as; None of others."""
+    reference = getattr(value, "_variable", None) if isinstance(value, DTensor) else None
+    return None if reference is None else reference()
 
 
 # --- what eager operations give inside of a default mesh ---

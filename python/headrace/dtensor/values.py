@@ -2,8 +2,8 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace, raw
-from headrace.dtensor import propagation, scopes
-from headrace.dtensor.calls import mapped
+from headrace.dtensor import gradients, propagation, scopes
+from headrace.dtensor.structures import mapped
 from headrace.dtensor.layout import MATCH, Layout
 from headrace.dtensor.tensors import DTensor, laid, layout_of, no_hook, plain
 
@@ -81,7 +81,9 @@ def relayout(tensor, layout, name=None):
         return made
     layout = _matched(layout, layout_of(tensor))
     check_fit(layout, tensor.shape)
-    return laid(tensor, layout)
+    made = laid(tensor, layout)
+    gradients.note(relayout, (tensor, layout), {}, made)
+    return made
 
 
 def relayout_like(tensor, layout_tensor, name=None):
@@ -106,7 +108,9 @@ def relayout_like(tensor, layout_tensor, name=None):
             )
         layout = Layout.replicated(mesh, tensor.shape.rank)
     check_fit(layout, tensor.shape)
-    return laid(tensor, layout)
+    made = laid(tensor, layout)
+    gradients.note(relayout, (tensor, layout), {}, made)
+    return made
 
 
 def copy_to_mesh(tensor, layout, source_layout=None):

@@ -1,6 +1,7 @@
 """Variables whose values have a layout."""
 
 import inspect
+import weakref
 
 from headrace import _api as tf
 from headrace._load import _headrace
@@ -21,7 +22,11 @@ class _Laid:
     device = property(lambda self: tensors.DEVICE)
 
     def _laid(self, value):
-        return laid(value, self._layout) if _headrace.is_eager() else value
+        if not _headrace.is_eager():
+            return value
+        made = laid(value, self._layout)
+        made._variable = weakref.ref(self)
+        return made
 
     def value(self):
         """The value now: a tensor with the variable's layout."""
