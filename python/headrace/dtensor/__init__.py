@@ -1,5 +1,5 @@
 """tf.experimental.dtensor: tensors laid out over the devices of a mesh."""
 
-from headrace.dtensor import calls, functions, variables  # what other rooms ask for
+from headrace.dtensor import calls, functions, further, variables
 
-__all__ = ["calls", "functions", "variables"]
+__all__ = ["calls", "functions", "further", "variables"]

@@ -16,6 +16,7 @@ from headrace.dtensor.rules import whole
 from headrace.dtensor.structures import leaves, mapped
 from headrace.dtensor.tensors import laid, layout_of, no_hook, with_layout
 from headrace.framework import variables
+from headrace.framework.settings import tracebacks
 from headrace.function import trace_types
 from headrace.function.concrete import ConcreteFunction
 from headrace.function.polymorphic import Function
@@ -154,6 +155,7 @@ def _laid_out(result, concrete, specs, given):
 def _attach(kind):
     native = kind.__call__
 
+    @tracebacks.filtered
     @functools.wraps(native)
     def __call__(self, *args, **kwargs):
         return _call(native, self, args, kwargs)

@@ -47,9 +47,7 @@ class _Replay:
         self._kept = []  # objects whose ids are known
         with self.graph.as_default():
             for function, args, kwargs, result in calls:
-                traced = function(
-                    *mapped(self.of, args), **mapped(self.of, kwargs)
-                )
+                traced = function(*mapped(self.of, args), **mapped(self.of, kwargs))
                 for outer, inner in zip(leaves(result), leaves(traced)):
                     if isinstance(inner, _headrace.SymbolicTensor):
                         self._know(outer, inner)

@@ -151,7 +151,9 @@ def layout_of(value):
 
 def variable_of(value):
     """The variable whose value a tensor was read as; None of others."""
-    reference = getattr(value, "_variable", None) if isinstance(value, DTensor) else None
+    reference = (
+        getattr(value, "_variable", None) if isinstance(value, DTensor) else None
+    )
     return None if reference is None else reference()
 
 

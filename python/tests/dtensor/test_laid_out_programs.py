@@ -313,3 +313,63 @@ def test_what_is_not_saved_by_name(tmp_path, mesh, x, v):
         d.sharded_save(mesh, prefix, ["a"], ["", ""], [x, x])
     with pytest.raises(errors.UnknownError, match="shape_and_slices"):
         d.sharded_save(mesh, prefix, ["a"], ["6 4 0,6:0,4"], [x])
+
+
+# --- what dispatch does not reach ---
+
+
+def test_operations_by_their_own_names(x):
+    assert specs(tf.raw_ops.AddV2(x=x, y=x)) == ["y", U]
+    values, _ = tf.raw_ops.TopKV2(input=x, k=2)
+    assert specs(values) == ["y", U]
+    assert not d.is_dtensor(tf.raw_ops.Neg(x=tf.ones([2])))
+
+
+def test_maps_over_rows(mesh):
+    x = d.relayout(data(), d.Layout(["y", "x"], mesh))
+    found = tf.map_fn(lambda row: row * 2 + x[0], x)
+    assert specs(found) == [U, "x"]
+    np.testing.assert_array_equal(whole(found, mesh), data() * 2 + data()[0])
+    plain = tf.map_fn(lambda row: row * 2, tf.constant(data()))
+    assert not d.is_dtensor(plain)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: tf.keras.optimizers.SGD(0.01), lambda: tf.keras.optimizers.Adam(0.1)],
+)
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function])
+def test_optimizers_do_as_with_plain_variables(mesh, make, wrap):
+    def train(x, w, b):
+        optimizer = make()
+
+        @wrap
+        def step(x):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((tf.matmul(x, w) + b) ** 2)
+            gradients = tape.gradient(loss, [w, b])
+            optimizer.apply_gradients(zip(gradients, [w, b], strict=True))
+            return loss
+
+        return [float(step(x)) for _ in range(3)]
+
+    ones, zeros = np.ones((4, 2), "f"), np.zeros(2, "f")
+    w = d.DVariable(d.relayout(ones, d.Layout([U, "x"], mesh)))
+    b = d.DVariable(d.relayout(zeros, d.Layout(["x"], mesh)))
+    found = train(d.relayout(data() / 9, d.Layout(["y", U], mesh)), w, b)
+    wanted = train(tf.constant(data() / 9), tf.Variable(ones), tf.Variable(zeros))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert (specs(w), specs(b)) == ([U, "x"], ["x"])
+
+
+def test_gradients_lie_as_their_calls_do(mesh, x, v):
+    b = d.DVariable(d.relayout(tf.zeros([2]), d.Layout([U], mesh)))
+    rows = d.DVariable(d.relayout(tf.ones([4, 2]), d.Layout(["x", U], mesh)))
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        loss = tf.reduce_mean(tf.nn.relu(tf.matmul(x, v) + b))
+        of_rows = tf.reduce_mean(tf.matmul(x, rows))
+        sums = tf.reduce_sum(x * 2.0, 0)
+    assert [specs(g) for g in tape.gradient(loss, [v, b])] == [[U, "x"], ["x"]]
+    assert specs(tape.gradient(of_rows, rows)) == [U, U]
+    assert specs(tape.gradient(sums, x)) == [U, U]
