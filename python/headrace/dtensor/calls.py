@@ -37,7 +37,7 @@ def refuse_plain(name, position, value):
     """UnimplementedError for a tensor without a layout that is no scalar, and no
     integers or texts."""
     small = value.dtype.is_integer or value.dtype == tf.string
-    if value.shape.rank == 0 or small or value.dtype in (tf.resource, tf.variant):
+    if not value.shape.rank or small or value.dtype in (tf.resource, tf.variant):
         return
     shape = ",".join(map(str, value.shape.as_list()))
     raise tf.errors.UnimplementedError(

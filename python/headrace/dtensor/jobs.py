@@ -5,6 +5,7 @@ import os
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.framework.settings import config
 
 _CLIENTS = "DTENSOR_NUM_CLIENTS"
 _CLIENT = "DTENSOR_CLIENT_ID"
@@ -108,7 +109,8 @@ def initialize_accelerator_system(
 ):
     """Begins the use of meshes of all clients, and gives the type of their devices.
 
-    `num_logical_cpu_devices` makes so many logical CPUs. ValueError where it was called
+    `num_logical_cpu_devices` makes so many logical CPUs. `enable_coordination_service`
+    is of several clients: the one here has nobody to find. ValueError where it was called
     already, for unknown types of devices, and, unless `experimental_reset_context`, when
     operations have run; NotFoundError where no device of the type is there, and
     UnimplementedError for several clients, megacore and TPUs.
@@ -131,12 +133,16 @@ def initialize_accelerator_system(
         _refuse("experimental_enable_megcore is of TPUs, and there are none")
     if num_clients() > 1:
         _refuse(f"{num_clients()} clients ({_CLIENTS}): meshes lie in one process here")
-    if num_logical_cpu_devices is not None:
-        configuration = tf.config.LogicalDeviceConfiguration()
-        tf.config.set_logical_device_configuration(
-            tf.config.list_physical_devices("CPU")[0],
-            [configuration] * num_logical_cpu_devices,
+    if _headrace.context_used() and not experimental_reset_context:
+        raise ValueError(
+            "TensorFlow has already been initialized. "
+            "tf.experimental.dtensor.initialize_accelerator_system() must be called "
+            "before TensorFlow is initialized."
         )
+    if num_logical_cpu_devices is not None:
+        count = max(int(num_logical_cpu_devices), 1)
+        (cpu,) = tf.config.list_physical_devices("CPU")
+        config.divide(cpu, [tf.config.LogicalDeviceConfiguration()] * count)
     _Accelerators.initialized = True
     return kind
 
@@ -173,4 +179,3 @@ def barrier(mesh, barrier_name=None, timeout_in_ms=None):
     """Returns when all clients have come here: of one client, when what it asked for has
     run. The name is for logs, the timeout in ms; nobody is waited for."""
     mesh.local_devices()  # what is no mesh says so
-    _headrace.is_eager()

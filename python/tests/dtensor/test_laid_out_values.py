@@ -247,7 +247,11 @@ try:
     d.create_distributed_mesh([("x", 6)])
 except ValueError as e:
     print(e)
-print(d.initialize_accelerator_system("CPU"))
+try:
+    d.initialize_accelerator_system("CPU")
+except ValueError as e:
+    print(e)
+print(d.initialize_accelerator_system("CPU", experimental_reset_context=True))
 print(d.create_distributed_mesh({"x": 3, "y": 2}).shape())
 for dims in ([("x", 4)], [("x", -1)]):
     try:
@@ -259,6 +263,11 @@ for function in (d.initialize_accelerator_system, d.initialize_multi_client):
         function()
     except ValueError as e:
         print(e)
+d.shutdown_accelerator_system()
+d.initialize_accelerator_system(
+    num_logical_cpu_devices=3, experimental_reset_context=True
+)
+print(d.num_local_devices("CPU"))
 d.shutdown_accelerator_system()
 try:
     d.shutdown_accelerator_system()
@@ -285,12 +294,16 @@ def test_logical_devices():
         str([f"CPU:{i}" for i in range(6)]),
         "Accelerators are uninitialized, please run "
         "dtensor.initialize_accelerator_system() first.",
+        "TensorFlow has already been initialized. "
+        "tf.experimental.dtensor.initialize_accelerator_system() must be called before "
+        "TensorFlow is initialized.",
         "CPU",
         "[3, 2]",
         devices + "total size of the mesh of shape (4,)",
         devices + "total size of the mesh of shape (-1,)",
         already,
         already,
+        "3",
         "Accelerator system is not initialized. Call "
         "tf.experimental.dtensor.initialize_accelerator_system first.",
     ]
