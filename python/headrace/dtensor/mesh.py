@@ -15,7 +15,7 @@ MeshDimension = collections.namedtuple("MeshDimension", ["name", "size"])
 _INT64 = 2**63
 # Meshes of text may name any number of devices, which are then listed: so many are
 # more than one process has.
-_MOST_DEVICES = 1 << 20
+_MOST_DEVICES = 1 << 16
 
 
 def _known_device(name):

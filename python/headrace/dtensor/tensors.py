@@ -65,6 +65,7 @@ class DTensor(EagerTensor):
     def _value_text(self):
         parts = self._cut()
         if self._layout.is_fully_replicated() or not parts:
+            # Of a mesh without devices of this process there is the whole alone.
             return _summary(parts[0] if parts else plain(self))
         devices = self._layout.mesh.local_devices()
         named = (
@@ -76,8 +77,6 @@ class DTensor(EagerTensor):
         """The parts of the local devices, in order: a list of plain tensors."""
         if self._parts is not None:
             return list(self._parts)
-        if not self._layout.mesh.num_local_devices():
-            return [plain(self)]
         view = EagerTensor._numpy_view(self)
         return [
             tf.constant(view[slices], self.dtype)

@@ -138,7 +138,7 @@ def pack(tensors, layout):
             None, None, "pack: parts are dense tensors; sparse ones are not supported"
         )
     count = mesh.num_local_devices()
-    if len(parts) != count:
+    if len(parts) != count or not count:
         raise tf.errors.InvalidArgumentError(
             None,
             None,
@@ -235,7 +235,7 @@ def unpack(tensor):
     tensor = _tensor(tensor)
     parts = []
     with no_hook():
-        devices = tensor._layout.mesh.local_devices() or [None]
+        devices = tensor._layout.mesh.local_devices()
         for device, part in zip(devices, tensor._cut()):
             with tf.device(device):
                 parts.append(raw.Identity(part))

@@ -231,6 +231,15 @@ def test_call_with_layout(mesh, xy):
         d.call_with_layout(tf.zeros, 3, [3])
 
 
+def test_meshes_of_other_processes():
+    remote = d.Mesh.from_string("|x=2|0,1||")
+    layout = d.Layout(["x"], remote)
+    x = d.relayout([1.0, 2.0], layout)
+    assert remote.is_remote() and d.unpack(x) == [] and "value=[1 2], " in repr(x)
+    with pytest.raises(errors.InvalidArgumentError, match="expected 0 inputs"):
+        d.pack([], layout)
+
+
 PROGRAM = """
 import headrace as tf
 
