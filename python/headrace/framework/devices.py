@@ -2,9 +2,11 @@
 
 import contextlib
 import threading
+import weakref
 
 from headrace._load import _headrace
 from headrace.context import errors, stack, strategies
+from headrace.framework import tensor
 from headrace.framework.settings import cluster, config
 
 _state = strategies.carry(threading.local())
@@ -157,6 +159,8 @@ def placed():
     if getattr(_state, "place", None) is not None:
         return _state.place
     index = _processor_of(current())
+    if index == _CUSTOM:
+        return current()
     return f"/job:localhost/replica:0/task:0/device:CPU:{index}"
 
 
@@ -229,9 +233,44 @@ class device:
         return False
 
 
+# The processor of what is made on the device that stands for several: more than there
+# are of others.
+_CUSTOM = 1 << 20
+_adopts = []  # what is called with each tensor that is made there
+
+
+def on_custom_device(adopt):
+    """From now on eager tensors made on a device of the type CUSTOM are handed to
+    adopt(tensor), which may change their class but must not set attributes: natively the
+    tensor is being given its own."""
+    _adopts[:] = [adopt]
+    tensor.EagerTensor._processor = property(_processor, _set_processor)
+
+
+_of_tensors = {}  # by a tensor's id: its processor, and what takes it out again
+
+
+def _processor(made):
+    found = _of_tensors.get(id(made))
+    return found[0] if found else 0
+
+
+def _set_processor(made, index):
+    if index == _CUSTOM:
+        _adopts[0](made)
+        return
+    key = id(made)
+    _of_tensors[key] = index, weakref.ref(made, lambda _: _of_tensors.pop(key, None))
+
+
 def _processor_of(name):
     """The index of the logical CPU that a name means; 0 where there is no such one."""
-    index = DeviceSpec.from_string(name).device_index if name else 0
+    if not name:
+        return 0
+    spec = DeviceSpec.from_string(name)
+    if spec.device_type == "CUSTOM":
+        return _CUSTOM if _adopts else 0
+    index = spec.device_index
     if not index:
         return 0
     return index if index < len(config.local_devices("CPU")) else 0

@@ -208,7 +208,8 @@ def _variable_node(variable):
     parent = getattr(variable, "_parent", None)
     if parent is not None:  # what an assignment returned
         return node_of(parent)
-    if not variable._is_set_up:  # it stands for another
+    # It stands for another, or says itself what checkpoints hold.
+    if not variable._is_set_up or getattr(variable, "_serializes_itself", False):
         return _new_node(variable)
     node = _headrace.new_variable_node(variable, variable.name.partition(":")[0])
     setattr(variable, _NODE, node)

@@ -10,8 +10,20 @@ def __getattr__(name):
         text = f"tf.raw_ops.{name} is not supported: {why}" if why else text
         raise AttributeError(text)
     function = _headrace.raw_op(name)
+    for wrap in _wraps:
+        function = wrap(function)
     globals()[name] = function
     return function
+
+
+_wraps = []  # in turn, around each function
+
+
+def wrap_all(wrap):
+    """From now on each op's function is handed out as wrap(function)."""
+    _wraps.append(wrap)
+    for name in _names() & globals().keys():
+        globals()[name] = wrap(globals()[name])
 
 
 def __dir__():

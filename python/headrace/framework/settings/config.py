@@ -92,6 +92,13 @@ def set_logical_device_configuration(device, logical_devices):
     wanted = None if logical_devices is None else list(logical_devices)
     if _headrace.context_used() and wanted != _Settings.logical.get(device):
         raise RuntimeError("Virtual devices cannot be modified after being initialized")
+    divide(device, logical_devices)
+
+
+def divide(device, logical_devices):
+    """set_logical_device_configuration, also when operations have run: they all lie in
+    one memory."""
+    wanted = None if logical_devices is None else list(logical_devices)
     for c in logical_devices or []:
         if device.device_type == "CPU" and (
             c.memory_limit is not None or c.experimental_priority is not None
