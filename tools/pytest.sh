@@ -7,4 +7,6 @@ if [ -z "$(find python/tests tests -name 'test_*.py' -print -quit 2>/dev/null)" 
   echo "no Python tests in this tree"
   exit 0
 fi
+# This tree's package, whichever tree .venv was made for.
+export PYTHONPATH="$PWD/python${PYTHONPATH:+:$PYTHONPATH}"
 exec .venv/bin/python -m pytest "$@"
