@@ -83,6 +83,7 @@ class RemoteCollectives
     std::shared_ptr<ServerCall> call;
     Bytes payload;
     bool swaps = false;
+    bool gone = false;  // its caller; by the engine's mutex
   };
   // Where calls of one instance meet, for one member here.
   struct Spot {
@@ -141,6 +142,7 @@ class RemoteCollectives
   // Puts a call where it belongs; what is to be done behind the lock.
   void Place(Group& group, const std::shared_ptr<Arrival>& arrival,
              Ending* then) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropIfGone(const std::shared_ptr<Arrival>& arrival);
   void Disagree(Group& group, Status why, const Arrival& arrival, Ending* then)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Settle(const GroupRef& group, const SpotKey& key);
