@@ -13,14 +13,6 @@
 namespace headrace::distributed {
 namespace {
 
-// Behind a member's death, for what others have of it already: with the nine
-// seconds that a silent peer takes to be noticed within ten.
-constexpr std::chrono::milliseconds kGrace{500};
-// Behind a member that left: it owed nothing to what is under way, which may
-// wait for others that share its processor. Who waits for the member itself is
-// told within ten seconds.
-constexpr std::chrono::milliseconds kGraceOfLeft{9000};
-constexpr std::chrono::milliseconds kNoGrace{0};
 // Of a task that stops, for peers to take what they are to get: peers that
 // share a processor may be seconds behind. A stop of the program ends it.
 constexpr std::chrono::seconds kLingers{10};
@@ -232,56 +224,6 @@ Status RemoteCollectives::Join(const GroupMember& member) {
   GroupRef group;
   int rank = 0;
   return JoinGroup(member, &group, &rank);
-}
-
-// Each member asks the next one whether it is there, and says it to all where
-// it is not.
-void RemoteCollectives::Watch(const GroupRef& group, int64_t key, int rank) {
-  WatchGroupRequest request;
-  DeviceName next;
-  std::string name;
-  {
-    MutexLock lock(mutex_);
-    if (!group->watching.insert(rank).second) return;
-    const int after = static_cast<int>((rank + 1) % group->size);
-    next = group->devices[after];
-    if (next.SameTask(options_.task)) return;
-    name = MemberText(*group->names, after);
-    request.set_group(group->id);
-    request.set_group_key(static_cast<int32_t>(key));
-    request.set_from(rank);
-  }
-  const auto channel = ChannelTo(next);
-  if (!channel) return;
-  auto call = channel->Start(
-      worker::kWatchGroup.path, WriteMessage(request), {},
-      [weak = weak_from_this(), group, key, rank, name,
-       device = next.ToString()](const Answer& answer) {
-        const auto self = weak.lock();
-        if (!self) return;
-        {
-          // Where the group has ended this task let go of the call itself: what
-          // is under way keeps its grace.
-          MutexLock lock(self->mutex_);
-          if (!group->status.ok()) return;
-        }
-        const Status s = StatusOf(answer);
-        if (absl::IsUnavailable(s)) self->membership_->Gone(key, device);
-        if (s.ok()) {
-          WatchGroupResponse left;
-          const bool soon = ReadMessage(answer.body, &left).ok() &&
-                            group->changes && !left.done();
-          return self->EndGroup(
-              group, key, Unavailable(name, " has left: its program ended"),
-              rank, soon ? kGrace : kGraceOfLeft);
-        }
-        self->EndGroup(
-            group, key,
-            Status(s.code(), absl::StrCat(name, " is gone: ", s.message())),
-            rank, absl::IsUnavailable(s) ? kGrace : kNoGrace);
-      });
-  MutexLock lock(mutex_);
-  group->watches.push_back(std::move(call));
 }
 
 // --- ends ---

@@ -77,6 +77,14 @@ class RemoteCollectives
 
  private:
   using Clock = std::chrono::steady_clock;
+  // Behind a member's death, for what others have of it already: with the nine
+  // seconds that a silent peer takes to be noticed within ten.
+  static constexpr std::chrono::milliseconds kGrace{500};
+  // Behind a member that left: it owed nothing to what is under way, which may
+  // wait for others that share its processor. Who waits for the member itself
+  // is told within ten seconds.
+  static constexpr std::chrono::milliseconds kGraceOfLeft{9000};
+  static constexpr std::chrono::milliseconds kNoGrace{0};
   // A peer's call that came before the member's own.
   struct Arrival {
     CollectiveHeader header;
@@ -134,7 +142,16 @@ class RemoteCollectives
   Status Complete(Group& group, const JoinGroupResponse& response)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StatusOr<int> RankOf(const Group& group, const GroupMember& member);
+  // The next member, as one asks whether it is there.
+  struct Watched {
+    DeviceName next;
+    std::string name;
+    WatchGroupRequest request;
+  };
   void Watch(const GroupRef& group, int64_t key, int rank);
+  void StartWatch(const GroupRef& group, const Watched& w, bool is_first);
+  void WatchEnded(const GroupRef& group, const Watched& w,
+                  const Answer& answer);
 
   StatusOr<std::shared_ptr<Turn>> Begin(const GroupRef& group,
                                         const CollectiveCall& call, int rank,

@@ -227,6 +227,43 @@ TEST(Membership, WhatIsAskedGrowsAsTheTasks) {
   EXPECT_LE(of_64, 6 * of_16);
 }
 
+TEST(Membership, AsManyGenerationsAsMembersAsk) {
+  Tasks tasks(3);
+  const GroupSearch search = SearchOf(3, 2);
+  ExpectGeneration(SeekAll(tasks, {0, 1, 2}, search), {0, 1, 2}, 1);
+  for (int i = 0; i < 10; ++i) {
+    tasks.End(2);
+    for (const int k : {0, 1}) EXPECT_FALSE(StatusSoon(tasks, k).ok());
+    const auto two = SeekAll(tasks, {0, 1}, search);
+    ExpectGeneration(two, {0, 1}, 2 + 2 * i);
+    tasks.engines[2]->Stop();
+    tasks.Start(2, milliseconds(20'000));
+    ExpectGeneration(SeekAll(tasks, {0, 1, 2}, search), {0, 1, 2}, 3 + 2 * i);
+  }
+  ExpectSums(tasks, {0, 1, 2});
+}
+
+// Tasks that come one by one make one generation, which stays.
+TEST(Membership, OneGenerationAtTheStart) {
+  constexpr int kTasks = 8;
+  Tasks tasks(kTasks);
+  std::vector<StatusOr<Generation>> found(kTasks, Internal("not run"));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kTasks; ++i) {
+    threads.emplace_back([&, i] {
+      std::this_thread::sleep_for(milliseconds(40 * ((i * 3) % kTasks)));
+      found[i] = tasks.engines[i]->Regroup(SearchOf(kTasks, kTasks));
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  ExpectGeneration(found, {0, 1, 2, 3, 4, 5, 6, 7}, 1);
+  EXPECT_EQ(found[0]->number(), 1);
+  std::this_thread::sleep_for(milliseconds(500));
+  for (const auto& engine : tasks.engines) {
+    EXPECT_EQ(engine->GroupStatus(1), OkStatus());
+  }
+}
+
 // The first one knows at once who left, the others by their turns.
 TEST(Membership, AllHearThatMembersLeft) {
   Tasks tasks(8);
