@@ -102,7 +102,7 @@ def cluster(keys, monkeypatch):
         cluster.stop()
 
 
-def test_a_session_over_certificates_and_strangers(cluster, keys, capfd):
+def test_a_session_over_certificates_and_strangers(capfd, cluster, keys):
     target = cluster.target("worker")
     assert run(_CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
     for who, says in [
