@@ -102,7 +102,21 @@ def cluster(keys, monkeypatch):
         cluster.stop()
 
 
-def test_a_session_over_certificates_and_strangers(capfd, cluster, keys):
+def test_a_session_over_certificates_and_strangers(keys, monkeypatch, capfd):
+    set_keys(monkeypatch, keys["own"])
+    cluster = processes.Cluster(ps=1, worker=1)
+    try:
+        cluster.start_all()
+        strangers_are_refused(cluster, keys)
+    finally:
+        cluster.stop()
+    # The tasks say it, too.
+    said = capfd.readouterr().err
+    for says in ("peer did not return a certificate", "certificate verify failed"):
+        assert says in said, said
+
+
+def strangers_are_refused(cluster, keys):
     target = cluster.target("worker")
     assert run(_CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
     for who, says in [
@@ -121,10 +135,6 @@ def test_a_session_over_certificates_and_strangers(capfd, cluster, keys):
         assert name == "UnauthenticatedError" and says in text, text
         assert cluster.spec["worker"][0] in text
         assert float(seconds) < SOON
-    # The task says it, too.
-    said = capfd.readouterr().err
-    for says in ("peer did not return a certificate", "certificate verify failed"):
-        assert says in said, said
     # The cluster's own go on.
     assert run(_CLIENT, target, **keys["own"]) == "value [2.0, 3.0]"
 
