@@ -11,7 +11,7 @@ add_library(headrace_grpc SHARED ${sources}
 target_include_directories(headrace_grpc PRIVATE
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(headrace_grpc PRIVATE hr_base_archive ${HR_GRPC}
-    OpenSSL::Crypto absl::status absl::statusor absl::strings Threads::Threads)
+    OpenSSL::SSL OpenSSL::Crypto absl::status absl::statusor absl::strings Threads::Threads)
 set(map ${PROJECT_SOURCE_DIR}/cmake/grpc_exports.map)
 target_link_options(headrace_grpc PRIVATE -Wl,--version-script=${map}
     -Wl,--as-needed)

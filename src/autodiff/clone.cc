@@ -215,6 +215,12 @@ StatusOr<std::shared_ptr<Function>> CloneInlined(
   Cloner cloner(clone->body.get(), library);
   HR_RETURN_IF_ERROR(cloner.Copy(f, "", edges, 0, ""));
   for (const Edge& e : f.results) clone->results.push_back(edges->at(e));
+  // Effects that `f` does not keep are not kept.
+  const int nodes = f.control_outputs.empty() ? 0 : clone->body->num_nodes();
+  for (int i = 0; i < nodes; ++i) {
+    Node* n = clone->body->node(i);
+    if (HasSideEffect(n->def())) clone->control_outputs.push_back(n);
+  }
   if (!cloner.origins()->empty()) {
     MutexLock lock(clone->derived_mutex);
     clone->derived.origins = cloner.origins();

@@ -13,16 +13,6 @@ bool TakesGradient(DType d) {
   return IsFloating(d) || IsComplex(d) || d == DType::kVariant;
 }
 
-// Of `f`, a copy of `original`: effects that this does not keep are not kept.
-void FindControlOutputs(const Function& original, Function* f) {
-  f->control_outputs.clear();
-  if (original.control_outputs.empty()) return;
-  for (int i = 0; i < f->body->num_nodes(); ++i) {
-    Node* n = f->body->node(i);
-    if (HasSideEffect(n->def())) f->control_outputs.push_back(n);
-  }
-}
-
 StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
                                             const FunctionLibrary* library) {
   const SandboxScope scope(f->body->sandbox());  // what is made is in it
@@ -95,7 +85,6 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
     result->sources.push_back({false, it->second});
   }
   forward->name = FunctionLibrary::NewName("__forward_" + f->name);
-  FindControlOutputs(*f, forward.get());
   result->backward = MakeFunction(
       FunctionLibrary::NewName("__backward_" + f->name), builder, args, grads);
   result->forward = forward;

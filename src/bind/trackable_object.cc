@@ -11,6 +11,7 @@
 #include "graph/builder.h"
 #include "op/emitter.h"
 #include "op/resource.h"
+#include "train/remote_variable_node.h"
 #include "train/variable_node.h"
 
 namespace nb = nanobind;
@@ -220,6 +221,16 @@ class PythonVariableNode : public VariableNode, public WithOwner {
   const Owner owner_;
 };
 
+class PythonRemoteNode : public RemoteVariableNode, public WithOwner {
+ public:
+  PythonRemoteNode(nb::handle owner, Tensor handle, ValueSpec spec)
+      : RemoteVariableNode(std::move(handle), std::move(spec)), owner_(owner) {}
+  nb::object owner() const override { return owner_.get(); }
+
+ private:
+  const Owner owner_;
+};
+
 // A variable of a graph: sessions have its values, so it is saved and restored
 // by nodes, which Python adds (`_restored_from`).
 class GraphVariableNode : public Trackable, public WithOwner {
@@ -260,11 +271,17 @@ TrackablePtr NewVariableNode(nb::object variable, const std::string& name) {
   if (!IsVariable(variable.ptr())) throw nb::type_error("not a variable");
   const Value& handle = HandleOf(variable.ptr());
   if (!handle) throw nb::type_error("the variable is not set up");
+  const auto spec = [&] {
+    const VariableTraits traits = TraitsOf(variable.ptr());
+    return ValueSpec{kVariableValue, name, traits.dtype, *traits.shape};
+  };
   // The resource is made when the graph runs.
   if (handle.is_symbolic()) {
-    const VariableTraits traits = TraitsOf(variable.ptr());
-    return std::make_shared<GraphVariableNode>(
-        variable, ValueSpec{kVariableValue, name, traits.dtype, *traits.shape});
+    return std::make_shared<GraphVariableNode>(variable, spec());
+  }
+  if (RemoteNameOf(handle.tensor()) != nullptr) {
+    return std::make_shared<PythonRemoteNode>(variable, handle.tensor(),
+                                              spec());
   }
   auto resource =
       ValueOrRaise(ResourceAs<Variable>(handle.tensor(), &DefaultResources()));

@@ -2,6 +2,7 @@
 // grow: the intermediates of all branches become its results, of which those of
 // the branches that did not run stand for nothing.
 #include "autodiff/written_function.h"
+#include "function/by_calls.h"
 #include "function/callee.h"
 #include "op/op.h"
 #include "runtime/loop_plan.h"
@@ -25,6 +26,17 @@ class IfKernel : public Kernel {
   Callee then_, else_;
 };
 
+// Which one of so many the index means. Upstream's rule: the last one is the
+// default.
+StatusOr<size_t> BranchOf(const Tensor& index, size_t count) {
+  if (index.num_elements() != 1) {
+    return InvalidArgument("branch_index must be a scalar, but is ",
+                           index.Describe());
+  }
+  const int64_t i = index.scalar<int32_t>(), n = static_cast<int64_t>(count);
+  return static_cast<size_t>(i < 0 || i >= n ? n - 1 : i);
+}
+
 class CaseKernel : public Kernel {
  public:
   explicit CaseKernel(const ResolvedOp& op) {
@@ -33,14 +45,7 @@ class CaseKernel : public Kernel {
     }
   }
   Status Run(KernelContext& c) override {
-    if (c.input(0).num_elements() != 1) {
-      return InvalidArgument("branch_index must be a scalar, but is ",
-                             c.input(0).Describe());
-    }
-    int64_t i = c.input(0).scalar<int32_t>();
-    int64_t n = static_cast<int64_t>(branches_.size());
-    // Upstream's rule: the last branch is the default.
-    if (i < 0 || i >= n) i = n - 1;
+    HR_ASSIGN_OR_RETURN(const size_t i, BranchOf(c.input(0), branches_.size()));
     return CallWith(c, *branches_[i], 1);
   }
   bool own_outputs() const override { return true; }
@@ -433,4 +438,22 @@ OpBuilder CaseOp(const char* name, const char* doc) {
 };
 
 }  // namespace
+
+Status RunBranchByCalls(const ResolvedOp& op,
+                        absl::Span<const Tensor* const> inputs,
+                        const CallFunctionBy& call,
+                        std::vector<Tensor>* outputs) {
+  const Tensor& chosen = *inputs[0];
+  std::vector<Tensor> rest;
+  for (const Tensor* t : inputs.subspan(1)) rest.push_back(*t);
+  const auto* branches = op.attrs().Get<std::vector<FuncRef>>("branches");
+  if (branches == nullptr) {
+    HR_ASSIGN_OR_RETURN(const bool truth, Truth(chosen));
+    return call(op.attr<FuncRef>(truth ? "then_branch" : "else_branch"),
+                std::move(rest), outputs);
+  }
+  HR_ASSIGN_OR_RETURN(const size_t i, BranchOf(chosen, branches->size()));
+  return call((*branches)[i], std::move(rest), outputs);
+}
+
 }  // namespace headrace

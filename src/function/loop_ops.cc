@@ -4,6 +4,8 @@
 // and takes the values from the lists' ends.
 #include "absl/container/flat_hash_map.h"
 #include "autodiff/written_function.h"
+#include "base/cancellation.h"
+#include "function/by_calls.h"
 #include "function/callee.h"
 #include "op/op.h"
 #include "runtime/loop_plan.h"
@@ -535,4 +537,35 @@ OpBuilder WhileOp(const char* name, const char* doc) {
 };
 
 }  // namespace
+
+Status RunLoopByCalls(const ResolvedOp& op,
+                      absl::Span<const Tensor* const> inputs,
+                      const CallFunctionBy& call,
+                      std::vector<Tensor>* outputs) {
+  const FuncRef& cond = op.attr<FuncRef>("cond");
+  const FuncRef& body = op.attr<FuncRef>("body");
+  std::vector<Tensor> state;
+  for (const Tensor* t : inputs) state.push_back(*t);
+  while (true) {
+    HR_RETURN_IF_ERROR(CheckStop());
+    std::vector<Tensor> tested, next;
+    HR_RETURN_IF_ERROR(call(cond, state, &tested));
+    if (tested.size() != 1) {
+      return InvalidArgument("the condition of a loop has ", tested.size(),
+                             " results");
+    }
+    HR_ASSIGN_OR_RETURN(const bool goes_on, Truth(tested[0]));
+    if (!goes_on) break;
+    const size_t count = state.size();
+    HR_RETURN_IF_ERROR(call(body, std::move(state), &next));
+    if (next.size() != count) {
+      return InvalidArgument("the body of a loop over ", count, " values has ",
+                             next.size(), " results");
+    }
+    state = std::move(next);
+  }
+  *outputs = std::move(state);
+  return OkStatus();
+}
+
 }  // namespace headrace

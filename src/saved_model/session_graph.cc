@@ -6,6 +6,7 @@
 #include "saved_model/model_writer.h"
 #include "tensor/dtype_proto.h"
 #include "tensor/tensor_proto.h"
+#include "train/remote_variable_node.h"
 #include "train/variable_node.h"
 
 namespace headrace {
@@ -300,8 +301,13 @@ Status ModelWriter::MakeSaver(const GraphValues& values) {
   std::vector<Value> handles;
   std::vector<DType> dtypes;
   for (size_t i = 0; i < values.values().size(); ++i) {
-    const auto* node =
-        dynamic_cast<const VariableNode*>(values.owners()[i].get());
+    const Trackable* const owner = values.owners()[i].get();
+    if (const auto* away = dynamic_cast<const RemoteVariableNode*>(owner)) {
+      return Unimplemented("a SavedModel of the variable ",
+                           values.values()[i].first, " of ", away->device(),
+                           ": save one of this process that has its value");
+    }
+    const auto* node = dynamic_cast<const VariableNode*>(owner);
     if (node == nullptr) continue;
     auto it = by_resource.find(node->variable().get());
     if (it == by_resource.end()) continue;

@@ -13,20 +13,14 @@
 namespace headrace::distributed {
 namespace {
 
-// Behind a member's death, for what others have of it already: with the nine
-// seconds that a silent peer takes to be noticed within ten.
-constexpr std::chrono::milliseconds kGrace{500};
-// Behind a member that left: it owed nothing to what is under way, which may
-// wait for others that share its processor. Who waits for the member itself is
-// told within ten seconds.
-constexpr std::chrono::milliseconds kGraceOfLeft{9000};
-constexpr std::chrono::milliseconds kNoGrace{0};
 // Of a task that stops, for peers to take what they are to get: peers that
 // share a processor may be seconds behind. A stop of the program ends it.
 constexpr std::chrono::seconds kLingers{10};
 // Calls that a member's own has not met yet: of strangers, and of peers that
 // are ahead.
 constexpr size_t kMostEarly = 4096;
+// Collectives of a group that go on at the same time, or that peers say do.
+constexpr size_t kMostSpots = 1 << 16;
 
 Status AbortedBy(const Status& why) {
   return Status(why.code(),
@@ -230,56 +224,6 @@ Status RemoteCollectives::Join(const GroupMember& member) {
   GroupRef group;
   int rank = 0;
   return JoinGroup(member, &group, &rank);
-}
-
-// Each member asks the next one whether it is there, and says it to all where
-// it is not.
-void RemoteCollectives::Watch(const GroupRef& group, int64_t key, int rank) {
-  WatchGroupRequest request;
-  DeviceName next;
-  std::string name;
-  {
-    MutexLock lock(mutex_);
-    if (!group->watching.insert(rank).second) return;
-    const int after = static_cast<int>((rank + 1) % group->size);
-    next = group->devices[after];
-    if (next.SameTask(options_.task)) return;
-    name = MemberText(*group->names, after);
-    request.set_group(group->id);
-    request.set_group_key(static_cast<int32_t>(key));
-    request.set_from(rank);
-  }
-  const auto channel = ChannelTo(next);
-  if (!channel) return;
-  auto call = channel->Start(
-      worker::kWatchGroup.path, WriteMessage(request), {},
-      [weak = weak_from_this(), group, key, rank, name,
-       device = next.ToString()](const Answer& answer) {
-        const auto self = weak.lock();
-        if (!self) return;
-        {
-          // Where the group has ended this task let go of the call itself: what
-          // is under way keeps its grace.
-          MutexLock lock(self->mutex_);
-          if (!group->status.ok()) return;
-        }
-        const Status s = StatusOf(answer);
-        if (absl::IsUnavailable(s)) self->membership_->Gone(key, device);
-        if (s.ok()) {
-          WatchGroupResponse left;
-          const bool soon = ReadMessage(answer.body, &left).ok() &&
-                            group->changes && !left.done();
-          return self->EndGroup(
-              group, key, Unavailable(name, " has left: its program ended"),
-              rank, soon ? kGrace : kGraceOfLeft);
-        }
-        self->EndGroup(
-            group, key,
-            Status(s.code(), absl::StrCat(name, " is gone: ", s.message())),
-            rank, absl::IsUnavailable(s) ? kGrace : kNoGrace);
-      });
-  MutexLock lock(mutex_);
-  group->watches.push_back(std::move(call));
 }
 
 // --- ends ---
@@ -568,7 +512,12 @@ void RemoteCollectives::Place(Group& group,
   if (Status s = StatusOfGroup(group); !s.ok()) return refuse(s);
   const StatusOr<CollectiveCall> call = CallOf(h);
   if (!call.ok()) return refuse(call.status());
-  Spot& spot = group.spots[{h.to(), h.instance_key(), h.step()}];
+  const SpotKey key{h.to(), h.instance_key(), h.step()};
+  if (group.spots.size() >= kMostSpots && !group.spots.contains(key)) {
+    return refuse(absl::ResourceExhaustedError(
+        absl::StrCat("too many collectives of group ", h.group_key())));
+  }
+  Spot& spot = group.spots[key];
   for (const auto& turn : spot.turns) {
     if (turn->HasAsked(h.from())) continue;
     const Status agrees =
@@ -591,23 +540,28 @@ void RemoteCollectives::Place(Group& group,
         absl::StrCat("too many calls wait for rank ", h.to())));
   }
   spot.early.push_back(arrival);
-  // A caller that goes away is waited for no more.
-  const SpotKey key{h.to(), h.instance_key(), h.step()};
-  then->push_back([this, key, group_key = static_cast<int64_t>(h.group_key()),
-                   held = std::weak_ptr<Arrival>(arrival)] {
-    const auto waits = held.lock();
-    if (!waits) return;
-    waits->call->OnCancel([weak = weak_from_this(), key, group_key, held] {
-      const auto self = weak.lock();
-      const auto gone = held.lock();
-      if (!self || !gone) return;
-      MutexLock lock(self->mutex_);
-      const auto group = self->groups_.find(group_key);
-      if (group == self->groups_.end()) return;
-      const auto spot = group->second->spots.find(key);
-      if (spot != group->second->spots.end())
-        std::erase(spot->second.early, gone);
-    });
+}
+
+// A caller that goes away is waited for no more, and leaves nothing behind.
+void RemoteCollectives::DropIfGone(const std::shared_ptr<Arrival>& arrival) {
+  arrival->call->OnCancel([weak = weak_from_this(),
+                           held = std::weak_ptr<Arrival>(arrival)] {
+    const auto self = weak.lock();
+    const auto gone = held.lock();
+    if (!self || !gone) return;
+    MutexLock lock(self->mutex_);
+    gone->gone = true;
+    const CollectiveHeader& h = gone->header;
+    const auto found = self->groups_.find(h.group_key());
+    if (found == self->groups_.end()) return;
+    Group& group = *found->second;
+    std::erase(group.early, gone);
+    const auto spot = group.spots.find({h.to(), h.instance_key(), h.step()});
+    if (spot == group.spots.end()) return;
+    std::erase(spot->second.early, gone);
+    if (!spot->second.turns.empty() || !spot->second.early.empty()) return;
+    group.spots.erase(spot);
+    self->changed_.NotifyAll();
   });
 }
 
@@ -636,13 +590,20 @@ void RemoteCollectives::AnswerAsk(std::shared_ptr<ServerCall> call,
   arrival->call = call;
   arrival->swaps = swaps;
   Ending then;
+  if (s.ok() && arrival->payload.size() > kSwapped) {
+    s = InvalidArgument("a member sent ", arrival->payload.size(),
+                        " bytes with its call, of ", kSwapped, " at most");
+  }
   if (s.ok()) {
+    DropIfGone(arrival);
     MutexLock lock(mutex_);
     const auto group =
         MemberGroup(arrival->header.group(), arrival->header.group_key(),
                     arrival->header.from());
     s = group.status();
-    if (s.ok() && (*group)->id != 0) {
+    if (arrival->gone) {
+      s = absl::CancelledError("the caller is gone");
+    } else if (s.ok() && (*group)->id != 0) {
       Place(**group, arrival, &then);
     } else if (s.ok() && (*group)->early.size() < kMostEarly) {
       // It knows all members, which this task is yet to be told.

@@ -77,12 +77,21 @@ class RemoteCollectives
 
  private:
   using Clock = std::chrono::steady_clock;
+  // Behind a member's death, for what others have of it already: with the nine
+  // seconds that a silent peer takes to be noticed within ten.
+  static constexpr std::chrono::milliseconds kGrace{500};
+  // Behind a member that left: it owed nothing to what is under way, which may
+  // wait for others that share its processor. Who waits for the member itself
+  // is told within ten seconds.
+  static constexpr std::chrono::milliseconds kGraceOfLeft{9000};
+  static constexpr std::chrono::milliseconds kNoGrace{0};
   // A peer's call that came before the member's own.
   struct Arrival {
     CollectiveHeader header;
     std::shared_ptr<ServerCall> call;
     Bytes payload;
     bool swaps = false;
+    bool gone = false;  // its caller; by the engine's mutex
   };
   // Where calls of one instance meet, for one member here.
   struct Spot {
@@ -133,7 +142,16 @@ class RemoteCollectives
   Status Complete(Group& group, const JoinGroupResponse& response)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StatusOr<int> RankOf(const Group& group, const GroupMember& member);
+  // The next member, as one asks whether it is there.
+  struct Watched {
+    DeviceName next;
+    std::string name;
+    WatchGroupRequest request;
+  };
   void Watch(const GroupRef& group, int64_t key, int rank);
+  void StartWatch(const GroupRef& group, const Watched& w, bool is_first);
+  void WatchEnded(const GroupRef& group, const Watched& w,
+                  const Answer& answer);
 
   StatusOr<std::shared_ptr<Turn>> Begin(const GroupRef& group,
                                         const CollectiveCall& call, int rank,
@@ -141,6 +159,7 @@ class RemoteCollectives
   // Puts a call where it belongs; what is to be done behind the lock.
   void Place(Group& group, const std::shared_ptr<Arrival>& arrival,
              Ending* then) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropIfGone(const std::shared_ptr<Arrival>& arrival);
   void Disagree(Group& group, Status why, const Arrival& arrival, Ending* then)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Settle(const GroupRef& group, const SpotKey& key);

@@ -9,6 +9,7 @@
 #include "base/cancellation.h"
 #include "distributed/call_and_wait.h"
 #include "distributed/collective/test_tasks.h"
+#include "distributed/group/awaited.h"
 #include "distributed/messages.h"
 #include "distributed/wire/methods.h"
 #include "gtest/gtest.h"
@@ -360,14 +361,8 @@ TEST(RemoteCollectives, StrangersAreRefused) {
   for (const auto& r : tasks.All(call)) EXPECT_TRUE(r.ok()) << r.status();
 }
 
-// Of a stranger that knows what members know.
-TEST(RemoteCollectives, PartsOfWrongSizes) {
-  Tasks tasks(2);
-  const CollectiveCall call =
-      CallOfKind(CollectiveKind::kReduce, 2, 1, Odd(1, Shape{2}));
-  StatusOr<Tensor> waits = Internal("not run");
-  std::thread thread([&] { waits = tasks.engines[1]->Run(call); });
-  ASSERT_EQ(tasks.engines[0]->Join(call.member), OkStatus());
+// The group of task 0, in the name of which a stranger asks the leader.
+uint64_t NumberOfGroup(Tasks& tasks) {
   JoinGroupRequest request;
   request.set_group_key(1);
   request.set_group_size(2);
@@ -377,11 +372,60 @@ TEST(RemoteCollectives, PartsOfWrongSizes) {
   JoinGroupResponse response;
   CallOptions options;
   options.deadline = Clock::now() + std::chrono::seconds(20);
-  ASSERT_EQ(CallAndWait(*tasks.To(0), worker::kJoinGroup.path, request,
+  EXPECT_EQ(CallAndWait(*tasks.To(0), worker::kJoinGroup.path, request,
                         &response, options),
             OkStatus());
+  return response.group();
+}
+
+TEST(RemoteCollectives, CallersThatGoLeaveNothingBehind) {
+  Tasks tasks(2);
+  const auto joins = [](int i) {
+    return CallOfKind(CollectiveKind::kReduce, 2, 1, Odd(i, Shape{2}));
+  };
+  for (const auto& r : tasks.All(joins)) ASSERT_TRUE(r.ok()) << r.status();
   CollectiveHeader header;
-  header.set_group(response.group());
+  header.set_group(NumberOfGroup(tasks));
+  header.set_group_key(1);
+  header.set_to(1);
+  const auto channel = tasks.To(1);
+  const auto ask = [&](int64_t instance, Bytes payload) {
+    header.set_instance_key(instance);
+    const auto ended = std::make_shared<Awaited>();
+    CallOptions options;
+    auto call = channel->Start(worker::kSwapParts.path,
+                               WithHeader(header, std::move(payload)), options,
+                               Awaited::Taker(ended));
+    return std::pair(std::move(call), ended);
+  };
+  std::vector<decltype(ask(0, {}))> calls;
+  const int most = 1 << 16;  // collectives of one group
+  for (int i = 0; i < most + 10; ++i) calls.push_back(ask(1'000 + i, {}));
+  const auto last = calls.back().second->Wait();
+  ASSERT_TRUE(last.ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(StatusOf(*last))) << StatusOf(*last);
+  const auto large = ask(1, Bytes(std::string(300'000, 'a'))).second->Wait();
+  EXPECT_TRUE(absl::IsInvalidArgument(StatusOf(*large))) << StatusOf(*large);
+  for (const auto& [call, ended] : calls) call->Cancel();
+  for (const auto& r : tasks.All(joins)) EXPECT_TRUE(r.ok()) << r.status();
+  // A task that owes something stops late.
+  const auto since = Clock::now();
+  tasks.engines[1]->Stop();
+  EXPECT_LT(Clock::now() - since, std::chrono::seconds(5));
+}
+
+// Of a stranger that knows what members know.
+TEST(RemoteCollectives, PartsOfWrongSizes) {
+  Tasks tasks(2);
+  const CollectiveCall call =
+      CallOfKind(CollectiveKind::kReduce, 2, 1, Odd(1, Shape{2}));
+  StatusOr<Tensor> waits = Internal("not run");
+  std::thread thread([&] { waits = tasks.engines[1]->Run(call); });
+  ASSERT_EQ(tasks.engines[0]->Join(call.member), OkStatus());
+  CallOptions options;
+  options.deadline = Clock::now() + std::chrono::seconds(20);
+  CollectiveHeader header;
+  header.set_group(NumberOfGroup(tasks));
   header.set_group_key(1);
   header.set_to(1);
   header.set_instance_key(1);

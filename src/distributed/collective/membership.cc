@@ -20,6 +20,8 @@ constexpr std::chrono::seconds kAtFirst{3};
 // How often a task says nothing until it is taken for gone: a machine with much
 // else to do answers late.
 constexpr int kMostSilent = 2;
+// A peer that tells of more would have the next number run over.
+constexpr int64_t kMostGenerations = int64_t{1} << 62;
 
 }  // namespace
 
@@ -68,6 +70,8 @@ Status Membership::Begin(const GroupSearch& search) {
   own.set_left(false);
   group.peers.clear();
   group.refused = OkStatus();
+  group.leads = std::nullopt;
+  group.turned = Clock::time_point();
   group.tasks.clear();
   for (const DeviceName& task : search.tasks) {
     group.tasks.insert(DeviceOf(task));
@@ -99,9 +103,9 @@ StatusOr<Generation> Membership::Seek(const GroupSearch& search) {
       }
       {
         MutexUnlock open(mutex_);
-        AskAll(search, since);
+        AskSome(search, since);
       }
-      s = AwaitChange(mutex_, changed_);
+      if (!std::exchange(group.news, false)) s = AwaitChange(mutex_, changed_);
     }
     group.own.set_seeks(false);
     group.own.clear_gone();
@@ -116,43 +120,112 @@ StatusOr<Generation> Membership::Seek(const GroupSearch& search) {
   return found;
 }
 
-void Membership::AskAll(const GroupSearch& search, Clock::time_point since) {
+std::vector<size_t> Membership::WhoToAsk(const GroupSearch& search,
+                                         Clock::duration every) {
+  Group& group = groups_[search.group_key];
+  const auto now = Clock::now();
+  const size_t count = search.tasks.size();
+  std::vector<size_t> which;
+  bool leads = false;
+  for (size_t i = 0; i < count && which.empty() && !leads; ++i) {
+    leads = search.tasks[i].SameTask(options_.task);
+    if (leads) break;
+    const Peer& peer = group.peers[DeviceOf(search.tasks[i])];
+    const bool seeks = peer.state == Peer::State::kThere && peer.told.seeks();
+    // One that says nothing is waited for, for a moment.
+    const bool may_seek =
+        peer.state == Peer::State::kUnknown && now - peer.asked < kAskEvery;
+    const bool is_new = peer.asked == Clock::time_point();
+    if (seeks || may_seek || is_new) which.push_back(i);
+  }
+  if (leads && !group.leads) {
+    group.leads = now;
+    group.news = true;
+  }
+  if (!leads) group.leads = std::nullopt;
+  for (size_t i = 0; leads && i < count; ++i) which.push_back(i);
+  if (!leads && now - group.turned >= every) {
+    group.turned = now;
+    group.turn = (group.turn + 1) % count;
+    which.push_back(group.turn);
+  }
+  return which;
+}
+
+void Membership::AskSome(const GroupSearch& search, Clock::time_point since) {
   const auto every = Clock::now() - since < kAtFirst ? kAskEvery : kAskLater;
-  for (const DeviceName& task : search.tasks) {
-    if (task.SameTask(options_.task)) continue;
-    const std::string device = DeviceOf(task);
-    Bytes request;
-    int64_t number = 0;
-    {
-      MutexLock lock(mutex_);
-      Group& group = groups_[search.group_key];
-      Peer& peer = group.peers[device];
-      if (peer.call || Clock::now() - peer.asked < every) continue;
-      peer.asked = Clock::now();
-      request = WriteMessage(group.own);
-      number = group.search;
-    }
-    const auto channel = options_.channel_of(task);
-    const auto told = [weak = weak_from_this(), key = search.group_key, number,
-                       device](const ::headrace::distributed::Answer& answer) {
-      if (const auto self = weak.lock()) {
-        self->Told(key, number, device, answer);
-      }
-    };
-    if (!channel) {
-      told(AnswerOf(NotFound("no such task in the cluster")));
-      continue;
-    }
-    CallOptions options;
-    options.deadline = Clock::now() + worker::kSeekGroup.deadline;
-    auto call = channel->Start(worker::kSeekGroup.path, std::move(request),
-                               options, told);
+  std::vector<size_t> which;
+  {
+    MutexLock lock(mutex_);
+    which = WhoToAsk(search, every);
+  }
+  for (const size_t i : which) {
+    const DeviceName& task = search.tasks[i];
+    if (!task.SameTask(options_.task)) Ask(search, task, every);
+  }
+}
+
+void Membership::Ask(const GroupSearch& search, const DeviceName& task,
+                     Clock::duration every) {
+  const std::string device = DeviceOf(task);
+  Bytes request;
+  int64_t number = 0;
+  {
     MutexLock lock(mutex_);
     Group& group = groups_[search.group_key];
     Peer& peer = group.peers[device];
-    // It may have been answered by now.
-    if (peer.answered < peer.asked) peer.call = std::move(call);
+    if (peer.call || Clock::now() - peer.asked < every) return;
+    peer.asked = Clock::now();
+    request = WriteMessage(group.own);
+    number = group.search;
   }
+  const auto channel = options_.channel_of(task);
+  const auto told = [weak = weak_from_this(), key = search.group_key, number,
+                     device](const ::headrace::distributed::Answer& answer) {
+    if (const auto self = weak.lock()) {
+      self->Told(key, number, device, answer);
+    }
+  };
+  if (!channel) {
+    return told(AnswerOf(NotFound("no such task in the cluster")));
+  }
+  CallOptions options;
+  options.deadline = Clock::now() + worker::kSeekGroup.deadline;
+  auto call = channel->Start(worker::kSeekGroup.path, std::move(request),
+                             options, told);
+  MutexLock lock(mutex_);
+  Group& group = groups_[search.group_key];
+  Peer& peer = group.peers[device];
+  // It may have been answered by now.
+  if (peer.answered < peer.asked) peer.call = std::move(call);
+}
+
+Status Membership::CheckTold(const Group& group, const std::string& device,
+                             const GroupTask& told) {
+  const Generation& made = told.generation();
+  // A task that never sought this group knows nothing of it.
+  const bool knows = told.seeks() || told.left() || made.number() != 0;
+  if (told.device() != device && (knows || !told.device().empty())) {
+    return InvalidArgument(device, " says that it is ", told.device());
+  }
+  std::set<std::string> members(made.devices().begin(), made.devices().end());
+  const bool has_members = made.devices_size() > 0;
+  if (made.number() < 0 || made.number() > kMostGenerations ||
+      has_members != (made.number() > 0) ||
+      made.incarnations_size() != made.devices_size() ||
+      static_cast<int>(members.size()) != made.devices_size()) {
+    return InvalidArgument(device, " tells of a generation ", made.number(),
+                           " of ", made.devices_size(), " devices and ",
+                           made.incarnations_size(), " incarnations");
+  }
+  members.insert(told.gone().begin(), told.gone().end());
+  for (const std::string& member : members) {
+    if (group.tasks.contains(member)) continue;
+    return InvalidArgument(device, " tells of ", member,
+                           ", which is none of the tasks that may be in group ",
+                           told.group_key());
+  }
+  return OkStatus();
 }
 
 void Membership::Told(int64_t key, int64_t search, const std::string& device,
@@ -167,6 +240,8 @@ void Membership::Told(int64_t key, int64_t search, const std::string& device,
   Peer& peer = group.peers[device];
   over = std::move(peer.call);
   peer.call = nullptr;
+  if (s.ok()) s = CheckTold(group, device, told);
+  group.news = true;
   peer.answered = Clock::now();
   changed_.NotifyAll();
   if (s.ok()) {
@@ -206,6 +281,7 @@ bool Membership::Settle(const GroupSearch& search, Clock::time_point since) {
 // The first of those that seek, and only when nobody is to be waited for.
 bool Membership::MayMake(const GroupSearch& search, Clock::time_point since) {
   Group& group = groups_[search.group_key];
+  if (!group.leads) return false;
   std::set<std::string> gone(group.own.gone().begin(), group.own.gone().end());
   int64_t newest = group.own.generation().number();
   size_t seeking = 1;
@@ -225,6 +301,8 @@ bool Membership::MayMake(const GroupSearch& search, Clock::time_point since) {
     }
     const std::string device = DeviceOf(task);
     const Peer& peer = group.peers[device];
+    // What it said before this task led may be long ago.
+    if (peer.answered < *group.leads && !gone.contains(device)) return false;
     switch (peer.state) {
       case Peer::State::kUnknown:
         // Who saw its connection break knows more than who waits for an answer.
@@ -290,7 +368,9 @@ Status Membership::Late(const GroupSearch& search, Clock::time_point since) {
     std::string text = absl::StrCat(device, " ");
     switch (peer.state) {
       case Peer::State::kUnknown:
-        absl::StrAppend(&text, "has not answered");
+        absl::StrAppend(&text, peer.asked == Clock::time_point()
+                                   ? "was not asked"
+                                   : "has not answered");
         break;
       case Peer::State::kThere:
         absl::StrAppend(&text, peer.told.left()    ? "has left"
@@ -346,7 +426,8 @@ void Membership::Answer(const std::shared_ptr<ServerCall>& call,
     const auto at = groups_.find(asker.group_key());
     if (at != groups_.end()) {
       own = at->second.own;
-      is_stranger = !at->second.tasks.contains(asker.device());
+      is_stranger = !at->second.tasks.contains(asker.device()) ||
+                    asker.device() == own.device();
     }
     const Generation& generation = own.generation();
     if (!is_stranger && !own.seeks() && !own.left() &&

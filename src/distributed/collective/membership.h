@@ -1,15 +1,18 @@
 // Who is in a group whose members come and go: by generations, which tasks
 // agree on by asking each other.
 //
-// Who seeks asks all tasks of its cluster again and again. The first of those
-// that are there and seek makes the next generation, once all that are there
-// seek, and tells it as its answer. Members of a generation that are asked by a
-// task from outside end their group, so that they come to seek, too.
+// The first of those that are there and seek makes the next generation, once
+// all that are there seek, and tells it as its answer. So it asks all tasks of
+// its cluster again and again; the others ask the tasks before them until they
+// know who that is, and then that one and one more, in turn: what so many ask
+// grows as they do, not as their square. Members of a generation that are asked
+// by a task from outside end their group, so that they come to seek, too.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -79,11 +82,26 @@ class Membership : public std::enable_shared_from_this<Membership> {
     std::set<std::string> tasks;        // devices of all that may take part
     // Of the search under way, for answers that come late.
     int64_t search = 0;
-    Status refused;  // by a task of another version
+    Status refused;     // by a task of another version
+    bool news = false;  // an answer that was not looked at
+    // Since when it is this task's to ask all, where it is.
+    std::optional<Clock::time_point> leads;
+    // The next one to be asked in turn, by its place among the tasks, and when.
+    size_t turn = 0;
+    Clock::time_point turned;
   };
 
   Status Begin(const GroupSearch& search) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AskAll(const GroupSearch& search, Clock::time_point since);
+  // Asks those whose turn it is (see above).
+  void AskSome(const GroupSearch& search, Clock::time_point since);
+  // By their places among the tasks.
+  std::vector<size_t> WhoToAsk(const GroupSearch& search, Clock::duration every)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Ask(const GroupSearch& search, const DeviceName& task,
+           Clock::duration every);
+  // Why a task cannot have told that of itself.
+  static Status CheckTold(const Group& group, const std::string& device,
+                          const GroupTask& told);
   void Told(int64_t key, int64_t search, const std::string& device,
             const ::headrace::distributed::Answer& answer);
   // Takes over a generation that another task made with this one in it, or

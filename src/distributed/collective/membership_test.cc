@@ -1,5 +1,6 @@
 #include "distributed/collective/membership.h"
 
+#include <atomic>
 #include <thread>
 
 #include "distributed/call_and_wait.h"
@@ -181,6 +182,153 @@ TEST(Membership, StrangersEndNothing) {
                   .ok());
   EXPECT_TRUE(tasks.engines[0]->GroupStatus(1).ok());
   ExpectSums(tasks, {0, 1});
+}
+
+// What tasks that wait for others say in two seconds, behind the first rounds.
+int64_t CallsOf(int count) {
+  const auto messages = std::make_shared<std::atomic<int64_t>>(0);
+  LocalOptions options;
+  options.travel = [messages](const std::string&, const std::string&,
+                              size_t) -> std::optional<Clock::duration> {
+    ++*messages;
+    return Clock::duration(0);
+  };
+  Tasks tasks(count, options);
+  GroupSearch search = SearchOf(count, 1);
+  std::vector<int> which;  // all but the last one
+  for (int i = 0; i + 1 < count; ++i) which.push_back(i);
+  std::vector<StatusOr<Generation>> found;
+  std::thread seeks([&] { found = SeekAll(tasks, which, search); });
+  std::this_thread::sleep_for(milliseconds(4'000));
+  const int64_t before = *messages;
+  std::this_thread::sleep_for(milliseconds(2'000));
+  const int64_t calls = (*messages - before) / 2;  // there and back
+  const auto found_last = tasks.engines[count - 1]->Regroup(search);
+  const auto since = Clock::now();
+  seeks.join();
+  EXPECT_LT(Clock::now() - since, std::chrono::seconds(10));
+  found.push_back(found_last);
+  which.push_back(count - 1);
+  ExpectGeneration(found, which, 1);
+  return calls;
+}
+
+// 250 ms from one question to the next: the first task asks all, each other one
+// two.
+TEST(Membership, WhatIsAskedGrowsAsTheTasks) {
+  const int64_t of_16 = CallsOf(16), of_64 = CallsOf(64);
+  RecordProperty("calls_of_16", absl::StrCat(of_16));
+  RecordProperty("calls_of_64", absl::StrCat(of_64));
+  EXPECT_GT(of_16, 16);
+  EXPECT_GT(of_64, 64);
+  // Nine rounds in two seconds, of three questions each and what a call says
+  // besides. Where each asks all it is 8 * 64 * 63.
+  EXPECT_LE(of_64, 9 * 5 * 64);
+  EXPECT_LE(of_64, 6 * of_16);
+}
+
+TEST(Membership, AsManyGenerationsAsMembersAsk) {
+  Tasks tasks(3);
+  const GroupSearch search = SearchOf(3, 2);
+  ExpectGeneration(SeekAll(tasks, {0, 1, 2}, search), {0, 1, 2}, 1);
+  for (int i = 0; i < 10; ++i) {
+    tasks.End(2);
+    for (const int k : {0, 1}) EXPECT_FALSE(StatusSoon(tasks, k).ok());
+    const auto two = SeekAll(tasks, {0, 1}, search);
+    ExpectGeneration(two, {0, 1}, 2 + 2 * i);
+    tasks.engines[2]->Stop();
+    tasks.Start(2, milliseconds(20'000));
+    ExpectGeneration(SeekAll(tasks, {0, 1, 2}, search), {0, 1, 2}, 3 + 2 * i);
+  }
+  ExpectSums(tasks, {0, 1, 2});
+}
+
+// Tasks that come one by one make one generation, which stays.
+TEST(Membership, OneGenerationAtTheStart) {
+  constexpr int kTasks = 8;
+  Tasks tasks(kTasks);
+  std::vector<StatusOr<Generation>> found(kTasks, Internal("not run"));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kTasks; ++i) {
+    threads.emplace_back([&, i] {
+      std::this_thread::sleep_for(milliseconds(40 * ((i * 3) % kTasks)));
+      found[i] = tasks.engines[i]->Regroup(SearchOf(kTasks, kTasks));
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  ExpectGeneration(found, {0, 1, 2, 3, 4, 5, 6, 7}, 1);
+  EXPECT_EQ(found[0]->number(), 1);
+  std::this_thread::sleep_for(milliseconds(500));
+  for (const auto& engine : tasks.engines) {
+    EXPECT_EQ(engine->GroupStatus(1), OkStatus());
+  }
+}
+
+// The first one knows at once who left, the others by their turns.
+TEST(Membership, AllHearThatMembersLeft) {
+  Tasks tasks(8);
+  ExpectGeneration(SeekAll(tasks, {0, 1, 2, 3, 4, 5, 6, 7}, SearchOf(8, 8)),
+                   {0, 1, 2, 3, 4, 5, 6, 7}, 1);
+  tasks.engines[7]->Leave(1);
+  const auto found = SeekAll(tasks, {0, 1, 2, 3, 4, 5, 6}, SearchOf(8, 8));
+  for (const auto& one : found) {
+    EXPECT_TRUE(absl::IsOutOfRange(one.status())) << one.status();
+  }
+}
+
+// A peer that answers what it likes.
+TEST(Membership, AnswersThatCannotBe) {
+  const std::string own = "/job:w/replica:0/task:0/device:CPU:0";
+  const std::string peer = "/job:w/replica:0/task:1/device:CPU:0";
+  const auto found = [&](const std::function<void(GroupTask*)>& changes) {
+    GroupTask told;
+    told.set_group_key(1);
+    told.set_device(peer);
+    told.set_incarnation(5);
+    auto* made = told.mutable_generation();
+    made->set_number(3);
+    made->set_group(77);
+    for (const auto& device : {own, peer}) made->add_devices(device);
+    for (const int of : {100, 5}) made->add_incarnations(of);
+    changes(&told);
+    Tasks tasks(2, {}, milliseconds(20'000), false, [told](auto& methods) {
+      methods[worker::kSeekGroup.path] =
+          [told](std::shared_ptr<ServerCall> call, const Bytes&) {
+            call->Finish(AnswerOf(OkStatus(), WriteMessage(told)));
+          };
+    });
+    GroupSearch search = SearchOf(2, 2);
+    search.timeout = milliseconds(100);
+    return tasks.engines[0]->Regroup(search).status();
+  };
+  const Status good = found([](GroupTask*) {});
+  EXPECT_TRUE(good.ok()) << good;
+  const std::vector<std::function<void(GroupTask*)>> changes = {
+      [](GroupTask* t) {
+        t->set_device("/job:w/replica:0/task:0/device:CPU:0");
+      },
+      [](GroupTask* t) { t->set_device(std::string(1'000, 'a')); },
+      [](GroupTask* t) { t->mutable_generation()->set_number(INT64_MAX); },
+      [](GroupTask* t) { t->mutable_generation()->set_number(-1); },
+      [](GroupTask* t) { t->mutable_generation()->set_number(0); },
+      [](GroupTask* t) { t->mutable_generation()->clear_devices(); },
+      [](GroupTask* t) { t->mutable_generation()->clear_incarnations(); },
+      [](GroupTask* t) {
+        t->mutable_generation()->set_devices(1, t->generation().devices(0));
+      },
+      [](GroupTask* t) {
+        t->mutable_generation()->add_devices("/job:x/replica:0/task:0");
+        t->mutable_generation()->add_incarnations(1);
+      },
+      [](GroupTask* t) { t->add_gone("nobody"); },
+  };
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const Status s = found(changes[i]);
+    EXPECT_TRUE(absl::IsDeadlineExceeded(s)) << i << ": " << s;
+    EXPECT_NE(s.message().find("task:1/device:CPU:0 is not there (/job:w"),
+              std::string::npos)
+        << i << ": " << s;
+  }
 }
 
 TEST(Membership, ASilentTaskIsPassedOver) {

@@ -15,16 +15,21 @@ namespace headrace::distributed {
 // Tasks "w:0", "w:1" and so on, with an engine each.
 class Tasks {
  public:
-  // `rings`: as RemoteCollectivesOptions has it.
+  using Methods = std::map<std::string, Method>;
+  // `rings`: as RemoteCollectivesOptions has it. `last_has`: what is other
+  // about the methods of the last task.
   explicit Tasks(
       int count, LocalOptions options = {},
       std::chrono::milliseconds begin = std::chrono::milliseconds(20'000),
-      bool rings = false)
+      bool rings = false, const std::function<void(Methods&)>& last_has = {})
       : network_(*LocalNetwork::Create(std::move(options))), rings_(rings) {
-    for (int i = 0; i < count; ++i) Start(i, begin);
+    for (int i = 0; i < count; ++i) {
+      Start(i, begin, i + 1 == count ? last_has : nullptr);
+    }
   }
   // Begins a task, or begins it again in the place of one that was ended.
-  void Start(int i, std::chrono::milliseconds begin) {
+  void Start(int i, std::chrono::milliseconds begin,
+             const std::function<void(Methods&)>& changes = {}) {
     engines.resize(std::max<size_t>(engines.size(), i + 1));
     listeners.resize(engines.size());
     transports_.push_back(network_->Of(Address(i)));
@@ -42,6 +47,7 @@ class Tasks {
     ListenOptions listen;
     listen.address = Address(i);
     listen.methods = engines[i]->Methods();
+    if (changes) changes(listen.methods);
     std::string error;
     listeners[i] = transport->Listen(std::move(listen), &error);
     EXPECT_NE(listeners[i], nullptr) << error;

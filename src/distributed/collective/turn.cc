@@ -189,6 +189,9 @@ void Turn::Ask(int from, Channel& channel, bool swaps, Bytes payload) {
   // Whether parts come in time is looked at part by part.
   constexpr std::chrono::hours kAllParts{24};
   options.deadline = Clock::now() + options_.begin;
+  // A member that is there may be yet to be connected to; of one that is not
+  // its watcher tells.
+  options.wait_for_ready = true;
   const std::shared_ptr<Turn> self = shared_from_this();
   if (!swaps) {
     options.deadline += kAllParts;

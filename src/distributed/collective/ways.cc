@@ -9,10 +9,6 @@
 namespace headrace::distributed {
 namespace {
 
-// The bytes that go at once to all others together: two processes on loopback
-// take as long for a sum either way (benchmarks/collective.py).
-constexpr size_t kSwapped = 256 << 10;
-
 // gRPC sends messages of a megabyte fastest; a stream is cut into some parts,
 // so that parts are worked on while others are on their way.
 constexpr int64_t kLongestPart = 1 << 20, kShortestPart = 64 << 10,

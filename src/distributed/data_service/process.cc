@@ -2,7 +2,7 @@
 
 #include "distributed/data_service/ask.h"
 #include "distributed/data_service/methods.h"
-#include "distributed/load.h"
+#include "distributed/process_transport.h"
 
 namespace headrace::distributed::data_service {
 namespace {
@@ -12,7 +12,7 @@ StatusOr<Transport*> TransportOf(const std::string& protocol) {
     return NotFound("No credentials factory has been registered for protocol ",
                     protocol, ". The available types are: [ grpc ]");
   }
-  return LoadTransport();
+  return TransportOfProcess();
 }
 
 StatusOr<std::string> LocalAddress(int port) {

@@ -10,7 +10,7 @@ namespace headrace::distributed::data_service {
 
 // Servers that are not started, at "ADDRESS:PORT" of all that reach this
 // machine by "localhost". NotFound, with upstream's text, for protocols other
-// than "grpc", and LoadTransport's errors.
+// than "grpc", and TransportOfProcess's errors.
 StatusOr<std::unique_ptr<DispatchServer>> NewDispatchServer(
     const std::string& protocol, int port, DispatcherOptions options);
 StatusOr<std::unique_ptr<WorkerServer>> NewWorkerServer(

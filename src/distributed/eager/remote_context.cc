@@ -137,8 +137,14 @@ Status RemoteContext::MakeOwnSession(const RemoteOptions& options) {
         options.worker->CreateSession(request, options.resources));
     worker_ = options.worker;
   }
+  const auto place_of =
+      [weak = weak_from_this()](
+          const std::string& device) -> StatusOr<std::shared_ptr<RemotePlace>> {
+    if (const auto self = weak.lock()) return self->PlaceOf(device);
+    return FailedPrecondition("the connection to ", device, " has been closed");
+  };
   calls_ = std::make_shared<SpreadCalls>(own_, worker_, options.no_worker,
-                                         session(), library_);
+                                         session(), library_, place_of);
   return OkStatus();
 }
 

@@ -1,10 +1,12 @@
 #include "distributed/eager/spread_calls.h"
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "distributed/eager/called_functions.h"
 #include "distributed/eager/remote_handle.h"
+#include "function/by_calls.h"
 #include "graph/graph.h"
 
 namespace headrace::distributed {
@@ -24,16 +26,37 @@ bool AreOfBoth(absl::Span<const Tensor* const> inputs) {
   return here && there;
 }
 
+// Whether resources are of more than one task, this process among them.
+bool AreOfSeveral(absl::Span<const Tensor* const> inputs) {
+  std::set<std::string> tasks;
+  for (const Tensor* t : inputs) {
+    if (t->dtype() != DType::kResource) continue;
+    const RemoteName* name = RemoteNameOf(*t);
+    DeviceName at;
+    if (name != nullptr) DeviceName::Parse(name->place()->device(), &at);
+    tasks.insert(name == nullptr ? "" : at.Task().ToString());
+  }
+  return tasks.size() > 1;
+}
+
+std::vector<const Tensor*> PointersTo(const std::vector<Tensor>& tensors) {
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& t : tensors) pointers.push_back(&t);
+  return pointers;
+}
+
 }  // namespace
 
 SpreadCalls::SpreadCalls(DeviceName own, std::shared_ptr<Worker> worker,
                          Status no_worker, std::string session,
-                         std::shared_ptr<const FunctionLibrary> library)
+                         std::shared_ptr<const FunctionLibrary> library,
+                         PlaceOf place_of)
     : own_(std::move(own)),
       worker_(std::move(worker)),
       no_worker_(std::move(no_worker)),
       session_(std::move(session)),
-      library_(std::move(library)) {}
+      library_(std::move(library)),
+      place_of_(std::move(place_of)) {}
 
 DeviceName SpreadCalls::TaskOf(
     const std::shared_ptr<RemotePlace>& place) const {
@@ -98,8 +121,78 @@ StatusOr<bool> SpreadCalls::Call(const FunctionPtr& function,
   HR_ASSIGN_OR_RETURN(
       const auto plan,
       PlanOf(function, place ? place->device() : std::string(), arguments));
-  HR_RETURN_IF_ERROR(plan->Run(std::move(here), outputs));
+  if (plan->stepped()) {
+    std::vector<Tensor> all;
+    for (const Tensor* t : inputs) all.push_back(*t);
+    HR_RETURN_IF_ERROR(RunStepped(*plan->stepped(), place, Stepping(),
+                                  std::move(all), outputs));
+    return true;
+  }
+  std::vector<Tensor> made;
+  HR_RETURN_IF_ERROR(plan->Run(std::move(here), &made));
+  auto next = made.begin();
+  outputs->clear();
+  for (const int from : plan->passed()) {
+    outputs->push_back(from < 0 ? std::move(*next++) : *inputs[from]);
+  }
   return true;
+}
+
+SteppedCalls SpreadCalls::Stepping() {
+  SteppedCalls calls;
+  calls.place_of = [this](const std::string& device,
+                          const std::shared_ptr<RemotePlace>& otherwise)
+      -> StatusOr<std::shared_ptr<RemotePlace>> {
+    DeviceName name;
+    if (!DeviceName::Parse(device, &name) || (!name.job && !name.task)) {
+      return otherwise;
+    }
+    if (!NamesOther(device, own_)) return std::shared_ptr<RemotePlace>();
+    return place_of_(device);
+  };
+  calls.run = [this](const ResolvedOp& op,
+                     const std::shared_ptr<RemotePlace>& place,
+                     absl::Span<const Tensor* const> inputs,
+                     absl::Span<Tensor> outputs) {
+    return Run(op, place, inputs, outputs);
+  };
+  return calls;
+}
+
+Status SpreadCalls::CallPart(const FuncRef& called,
+                             const std::shared_ptr<RemotePlace>& place,
+                             std::vector<Tensor> inputs,
+                             std::vector<Tensor>* outputs) {
+  HR_ASSIGN_OR_RETURN(const FunctionPtr f,
+                      FindFunction(library_.get(), called.name));
+  const std::vector<const Tensor*> in = PointersTo(inputs);
+  outputs->clear();
+  HR_ASSIGN_OR_RETURN(const bool ran, Call(f, place, in, outputs));
+  if (ran) return OkStatus();
+  if (const auto there = PlaceFor(in, place)) {
+    return there->Call(f, in, outputs);
+  }
+  return RunStepped(*f, nullptr, Stepping(), std::move(inputs), outputs);
+}
+
+Status SpreadCalls::Drive(const ResolvedOp& op,
+                          const std::shared_ptr<RemotePlace>& place,
+                          absl::Span<const Tensor* const> inputs,
+                          absl::Span<Tensor> outputs) {
+  const auto call = [&](const FuncRef& function, std::vector<Tensor> in,
+                        std::vector<Tensor>* out) {
+    return CallPart(function, place, std::move(in), out);
+  };
+  std::vector<Tensor> results;
+  HR_RETURN_IF_ERROR(op.def().Is(OpRole::kLoop)
+                         ? RunLoopByCalls(op, inputs, call, &results)
+                         : RunBranchByCalls(op, inputs, call, &results));
+  if (results.size() != outputs.size()) {
+    return InvalidArgument(op.name(), " has ", outputs.size(),
+                           " results, and its function ", results.size());
+  }
+  std::move(results.begin(), results.end(), outputs.begin());
+  return OkStatus();
 }
 
 StatusOr<std::shared_ptr<SpreadFunction>> SpreadCalls::PlanOf(
@@ -114,9 +207,10 @@ StatusOr<std::shared_ptr<SpreadFunction>> SpreadCalls::PlanOf(
     const auto it = plans_.find(key);
     if (it != plans_.end()) return it->second;
   }
-  HR_ASSIGN_OR_RETURN(
-      auto plan, SpreadFunction::Make(worker_, session_, *function,
-                                      library_.get(), arguments, standard));
+  HR_ASSIGN_OR_RETURN(auto plan,
+                      SpreadFunction::Make(worker_, session_, *function,
+                                           library_.get(), arguments, standard,
+                                           /*may_step=*/true));
   MutexLock lock(mutex_);
   if (plans_.size() >= kMostPlans) plans_.clear();
   plans_[key] = plan;
@@ -137,14 +231,22 @@ StatusOr<bool> SpreadCalls::Run(const ResolvedOp& op,
     if (ran) std::move(results.begin(), results.end(), outputs.begin());
     return ran;
   }
+  const DeviceName task = TaskOf(place);
+  const bool may_drive =
+      op.def().Is(OpRole::kLoop) || op.def().Is(OpRole::kBranch);
+  bool drives = may_drive && AreOfSeveral(inputs);
   FunctionsByName named;
   HR_RETURN_IF_ERROR(AddNamed(op.attrs(), library_.get(), &named));
   for (const auto& [name, f] : named) {
-    HR_ASSIGN_OR_RETURN(const std::string node,
-                        NodeElsewhere(f, TaskOf(place)));
-    if (!node.empty()) return CallLiesElsewhere(op.name(), TaskOf(place), node);
+    HR_ASSIGN_OR_RETURN(const std::string node, NodeElsewhere(f, task));
+    if (node.empty()) continue;
+    if (!may_drive) return CallLiesElsewhere(op.name(), task, node);
+    HR_RETURN_IF_ERROR(CheckSteps(*f, library_.get(), task));
+    drives = true;
   }
-  return false;
+  if (!drives) return false;
+  HR_RETURN_IF_ERROR(Drive(op, place, inputs, outputs));
+  return true;
 }
 
 void SpreadCalls::Clear() {

@@ -2,12 +2,14 @@
 // its part, and this process the rest.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "distributed/eager/spread_function.h"
+#include "distributed/eager/stepped_function.h"
 #include "op/remote_place.h"
 
 namespace headrace::distributed {
@@ -17,10 +19,13 @@ class SpreadCalls : public RemoteTasks {
  public:
   // `worker` is this process among the tasks, with a session of that name; null
   // where it is none, which `no_worker` says why. `library`, which may be null:
-  // where functions are looked up before those of the process.
+  // where functions are looked up before those of the process. `place_of`: of a
+  // device of another task.
+  using PlaceOf = std::function<StatusOr<std::shared_ptr<RemotePlace>>(
+      const std::string& device)>;
   SpreadCalls(DeviceName own, std::shared_ptr<Worker> worker, Status no_worker,
               std::string session,
-              std::shared_ptr<const FunctionLibrary> library);
+              std::shared_ptr<const FunctionLibrary> library, PlaceOf place_of);
 
   StatusOr<bool> Call(const FunctionPtr& function,
                       const std::shared_ptr<RemotePlace>& place,
@@ -43,12 +48,22 @@ class SpreadCalls : public RemoteTasks {
       const FunctionPtr& function, const std::string& standard,
       const std::vector<KeptArgument>& arguments);
   DeviceName TaskOf(const std::shared_ptr<RemotePlace>& place) const;
+  SteppedCalls Stepping();
+  // A function of a loop or branch that lies at `place`.
+  Status CallPart(const FuncRef& called,
+                  const std::shared_ptr<RemotePlace>& place,
+                  std::vector<Tensor> inputs, std::vector<Tensor>* outputs);
+  // Runs a loop or branch of which this process calls the functions.
+  Status Drive(const ResolvedOp& op, const std::shared_ptr<RemotePlace>& place,
+               absl::Span<const Tensor* const> inputs,
+               absl::Span<Tensor> outputs);
 
   const DeviceName own_;
   const std::shared_ptr<Worker> worker_;
   const Status no_worker_;
   const std::string session_;
   const std::shared_ptr<const FunctionLibrary> library_;
+  const PlaceOf place_of_;
   Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   // By function and task: NodeElsewhere.

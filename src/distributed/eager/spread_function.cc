@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "autodiff/function_gradient.h"
 #include "distributed/eager/called_functions.h"
+#include "distributed/eager/stepped_function.h"
 #include "distributed/handshake.h"
 #include "distributed/wire/methods.h"
 #include "graph/export.h"
@@ -30,6 +31,9 @@ Status CheckCallsOf(const Function& function, const FunctionLibrary* library,
     DeviceName at;
     if (!DeviceName::Parse(node.device(), &at)) continue;
     at = at.OrElse(standard).Task();
+    const bool is_driven =
+        node.def().Is(OpRole::kLoop) || node.def().Is(OpRole::kBranch);
+    std::optional<DeviceName> first;  // where the first resource is
     for (const Edge& e : node.inputs()) {
       if (e.node->output_type(e.index) != DType::kResource) continue;
       const auto arg =
@@ -37,6 +41,11 @@ Status CheckCallsOf(const Function& function, const FunctionLibrary* library,
       if (arg == function.args.end()) continue;
       const KeptArgument& kept = arguments[arg - function.args.begin()];
       at = kept.here() ? own : kept.task.Task();
+      if (is_driven && first && !first->SameTask(at)) {
+        return Unimplemented(node.def().name, " takes resources of ",
+                             first->ToString(), " and ", at.ToString());
+      }
+      first = at;
     }
     FunctionsByName called;
     HR_RETURN_IF_ERROR(AddNamed(node.op().attrs(), library, &called));
@@ -188,16 +197,16 @@ Status CallLiesElsewhere(StringView call, const DeviceName& task,
                          StringView node) {
   return Unimplemented(
       call, " lies on ", task.ToString(), " as a whole, and not ", node,
-      ": branches, bodies of loops and functions of datasets cannot be divided "
-      "among tasks. Put the whole of it, or a function for that part outside "
-      "of "
-      "it, under the tf.device");
+      ": functions of datasets cannot be divided among tasks, nor loops and "
+      "branches that another task runs. Put the whole of it, or a function for "
+      "that part outside of it, under the tf.device");
 }
 
 StatusOr<std::shared_ptr<SpreadFunction>> SpreadFunction::Make(
     const std::shared_ptr<Worker>& worker, const std::string& session,
     const Function& function, const FunctionLibrary* library,
-    const std::vector<KeptArgument>& arguments, const std::string& standard) {
+    const std::vector<KeptArgument>& arguments, const std::string& standard,
+    bool may_step) {
   if (arguments.size() != function.args.size()) {
     return InvalidArgument("Function ", function.name, " takes ",
                            function.args.size(), " inputs, and is given ",
@@ -215,7 +224,13 @@ StatusOr<std::shared_ptr<SpreadFunction>> SpreadFunction::Make(
   if (!standard.empty() && !DeviceName::Parse(standard, &otherwise)) {
     return InvalidArgument("Malformed device specification '", standard, "'");
   }
-  HR_RETURN_IF_ERROR(CheckCallsOf(*f, library, arguments, own, otherwise));
+  Status whole = CheckCallsOf(*f, library, arguments, own, otherwise);
+  if (may_step && absl::IsUnimplemented(whole)) {
+    HR_RETURN_IF_ERROR(CheckSteps(*f, library, otherwise));
+    made->stepped_ = f;
+    return made;
+  }
+  HR_RETURN_IF_ERROR(whole);
   HR_ASSIGN_OR_RETURN(tensorflow::GraphDef def, ExportWith(*f, library));
   std::set<std::string> filters;
   NameDevices(own, standard.empty() ? nullptr : &otherwise, &def, &filters);
@@ -234,7 +249,15 @@ StatusOr<std::shared_ptr<SpreadFunction>> SpreadFunction::Make(
     PutKept(arguments[i], node.output_type(0), nodes.at(node.name()));
     filters.insert(arguments[i].task.Task().ToString());
   }
-  for (const Edge& e : f->results) made->fetches_.push_back(NameOf(e));
+  for (const Edge& e : f->results) {
+    const auto arg = std::find(f->args.begin(), f->args.end(), e.node);
+    if (may_step && arg != f->args.end()) {
+      made->passed_.push_back(static_cast<int>(arg - f->args.begin()));
+      continue;
+    }
+    if (may_step) made->passed_.push_back(-1);
+    made->fetches_.push_back(NameOf(e));
+  }
   for (const Node* n : f->control_outputs) made->targets_.push_back(n->name());
   HR_RETURN_IF_ERROR(CheckTasks(*state.cluster, own, filters));
   HR_ASSIGN_OR_RETURN(

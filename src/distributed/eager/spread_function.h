@@ -34,19 +34,30 @@ class SpreadFunction {
  public:
   // `session`: of that name on each of the tasks. Unimplemented where one of
   // them runs TensorFlow, which does not know such sessions, and where
-  // functions that stay calls (branches, bodies of loops) name other tasks than
-  // the call. Nodes that name no device run on `standard`, or on the worker if
-  // it is empty.
+  // functions of calls that are neither loops nor branches (those of datasets)
+  // name other tasks than the call, as loops and branches may where `may_step`.
+  // Nodes that name no device run on `standard`, or on the worker if it is
+  // empty.
   static StatusOr<std::shared_ptr<SpreadFunction>> Make(
       const std::shared_ptr<Worker>& worker, const std::string& session,
       const Function& function, const FunctionLibrary* library,
       const std::vector<KeptArgument>& arguments,
-      const std::string& standard = "");
+      const std::string& standard = "", bool may_step = false);
 
-  // `inputs`: the arguments that are here, in their order.
+  // The body, where loops or branches of it name other tasks than they lie on,
+  // or take resources of several: it is to run in steps (stepped_function.h).
+  // Else null, and Run runs it.
+  const std::shared_ptr<const Function>& stepped() const { return stepped_; }
+  // Of each result the argument that it is, or -1. A name of another task's
+  // resource would be none of its own here. Empty without `may_step`.
+  const std::vector<int>& passed() const { return passed_; }
+  // `inputs`: the arguments that are here, in their order. `outputs`: but those
+  // that are arguments.
   Status Run(std::vector<Tensor> inputs, std::vector<Tensor>* outputs);
 
  private:
+  std::shared_ptr<const Function> stepped_;
+  std::vector<int> passed_;
   std::shared_ptr<MasterSession> session_;
   std::vector<std::string> feeds_, fetches_, targets_;
 };

@@ -16,12 +16,21 @@
 
 namespace headrace::distributed {
 
+// What a leader keeps, whoever asks: groups that are whole stay until Forget,
+// and a peer may make any number of them, of one member each.
+struct GroupLimits {
+  size_t groups = 1 << 16;
+  size_t bytes = 64 << 20;  // of names, attributes, answers and calls that wait
+};
+
 // Thread-safe. Calls are answered behind the lock.
 class GroupLeader : public std::enable_shared_from_this<GroupLeader> {
  public:
+  explicit GroupLeader(GroupLimits limits = {}) : limits_(limits) {}
+
   // Ranks are those that members say, else the order of their devices' names,
   // by number. Internal, InvalidArgument or Aborted for one that cannot be a
-  // member.
+  // member, ResourceExhausted where the leader would keep more than its limits.
   void Join(const JoinGroupRequest& request, std::shared_ptr<ServerCall> call);
   // The same of a member that speaks TensorFlow's messages (ring/ring.h), as
   // either all of a group do or none.
@@ -32,6 +41,9 @@ class GroupLeader : public std::enable_shared_from_this<GroupLeader> {
   StatusOr<int> RankIn(int64_t group_key, const std::string& device);
   // All who wait get the error; a group's next members begin anew.
   void Forget(const Status& why);
+  // How many groups there are, and how many bytes they keep.
+  size_t groups();
+  size_t bytes();
 
  private:
   struct Member {
@@ -39,6 +51,7 @@ class GroupLeader : public std::enable_shared_from_this<GroupLeader> {
     uint64_t incarnation = 0;
     std::vector<std::shared_ptr<ServerCall>> calls;  // that wait
     tensorflow::DeviceAttributes attributes;         // of TensorFlow's messages
+    size_t bytes = 0;  // that it keeps, without calls
   };
   struct Group {
     int size = 0;
@@ -46,21 +59,32 @@ class GroupLeader : public std::enable_shared_from_this<GroupLeader> {
     bool rings = false;                     // speaks TensorFlow's messages
     std::map<std::string, Member> members;  // by what sorts as ranks do
     std::shared_ptr<const Bytes> whole;     // the answer, once all are there
+    size_t bytes = 0;                       // that it keeps
   };
   using Calls = std::vector<std::shared_ptr<ServerCall>>;
 
   void JoinAs(const JoinGroupRequest& request,
               const tensorflow::DeviceAttributes* attributes,
               std::shared_ptr<ServerCall> call);
+  // ResourceExhausted where so much more is beyond the limits.
+  Status CheckRoom(const JoinGroupRequest& request, size_t more)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Calls TakeWaiting(Group& group) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Why a group does not take this member.
+  static Status CheckMember(const Group& group, const JoinGroupRequest& request,
+                            bool rings, const std::string& place);
   static Bytes AnswerOfWhole(const JoinGroupRequest& request,
                              const Group& group);
   Status Add(Group& group, const JoinGroupRequest& request,
              const tensorflow::DeviceAttributes* attributes,
-             const std::shared_ptr<ServerCall>& call, Calls* waiting)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+             const std::shared_ptr<ServerCall>& call, Calls* waiting,
+             Calls* replaced) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Erase(int64_t group_key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remove(int64_t group_key, const std::shared_ptr<ServerCall>& call);
 
+  const GroupLimits limits_;
   Mutex mutex_;
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<int64_t, Group> groups_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -8,6 +8,7 @@
 #include "distributed/grpc/arguments.h"
 #include "distributed/grpc/buffers.h"
 #include "distributed/grpc/calls.h"
+#include "distributed/grpc/doubt.h"
 #include "distributed/grpc/fork.h"
 
 namespace headrace::distributed {
@@ -52,6 +53,7 @@ class GrpcChannel : public Channel {
               grpc::CompletionQueue* queue)
       : address_(address),
         queue_(queue),
+        doubt_(std::make_shared<Doubt>(address, options.tls)),
         stub_(grpc::CreateCustomChannel(address, CredentialsOf(options.tls),
                                         ArgumentsOf(options.probes))) {}
 
@@ -63,8 +65,16 @@ class GrpcChannel : public Channel {
       done(std::move(refusal));
       return EndedCall();
     }
-    return StartCall(stub_, {address_, path}, request, options, queue_,
-                     std::move(done));
+    if (doubt_->over()) {
+      return StartCall(stub_, {address_, path}, request, options, queue_,
+                       std::move(done));
+    }
+    const auto call = doubt_->Of(std::move(done));
+    auto under_way = StartCall(
+        stub_, {address_, path}, request, options, queue_,
+        [doubt = doubt_, call](Answer a) { doubt->Ended(call, std::move(a)); });
+    doubt_->Began(call, under_way, options.wait_for_ready);
+    return under_way;
   }
 
  private:
@@ -87,6 +97,7 @@ class GrpcChannel : public Channel {
 
   const std::string address_;
   grpc::CompletionQueue* const queue_;
+  const std::shared_ptr<Doubt> doubt_;
   grpc::GenericStub stub_;
 };
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -324,17 +325,17 @@ TEST_F(GrpcTls, OnlyTheServerThatIsTrusted) {
   trusts.roots = server_.cert;
   EXPECT_TRUE(AskWith(trusts).ok()) << AskWith(trusts).message;
   trusts.roots = other_.cert;
-  EXPECT_EQ(AskWith(trusts).code, 14);
-  EXPECT_EQ(AskWith({}).code, 14);
+  EXPECT_EQ(AskWith(trusts).code, 16);
+  EXPECT_EQ(AskWith({}).code, 16);
   trusts.roots = "no PEM";
   EXPECT_FALSE(AskWith(trusts).ok());
   // Nor by another name than its own.
   Listen(Shows(client_));
   trusts.roots = client_.cert;
-  EXPECT_EQ(AskWith(trusts).code, 14);
+  EXPECT_EQ(AskWith(trusts).code, 16);
   // Nor one without TLS.
   Listen({});
-  EXPECT_EQ(AskWith(trusts).code, 14);
+  EXPECT_EQ(AskWith(trusts).code, 16);
 }
 
 TEST_F(GrpcTls, OnlyClientsThatAreTrusted) {
@@ -347,10 +348,69 @@ TEST_F(GrpcTls, OnlyClientsThatAreTrusted) {
   EXPECT_TRUE(AskWith(shows).ok()) << AskWith(shows).message;
   shows = Shows(other_);
   shows.roots = server_.cert;
-  EXPECT_EQ(AskWith(shows).code, 14);
+  EXPECT_EQ(AskWith(shows).code, 16);
   TlsKeys nothing;
   nothing.roots = server_.cert;
-  EXPECT_EQ(AskWith(nothing).code, 14);
+  EXPECT_EQ(AskWith(nothing).code, 16);
+  EXPECT_TRUE(absl::StrContains(AskWith(nothing).message,
+                                "does not take the certificate"))
+      << AskWith(nothing).message;
+}
+
+// A call that waits for the peer would wait for what cannot come.
+TEST_F(GrpcTls, CallsThatWaitEndSoon) {
+  TlsKeys keys = Shows(server_);
+  keys.client_roots = client_.cert;
+  Listen(keys);
+  ASSERT_NE(listener_, nullptr) << error_;
+  TlsKeys other = Shows(other_);
+  other.roots = server_.cert;
+  TlsKeys mistrusts = Shows(client_);
+  mistrusts.roots = other_.cert;
+  const std::string address = absl::StrCat("localhost:", listener_->port());
+  for (const auto& [says, keys_of] : std::map<std::string, const TlsKeys*>{
+           {"does not take the certificate of this process", &other},
+           {"shows a certificate that this process does not take", &mistrusts},
+           {"speaks TLS, and this process has no certificate", nullptr}}) {
+    ConnectOptions options;
+    if (keys_of != nullptr) options.tls = *keys_of;
+    const auto channel = Grpc().Connect(address, options);
+    CallOptions call = Within(seconds(60));
+    call.wait_for_ready = true;
+    const auto since = Clock::now();
+    const Answer answer =
+        CallAndWait(*channel, "/t.S/Echo", Bytes("hello"), call);
+    EXPECT_LT(Clock::now() - since, milliseconds(1'500));
+    EXPECT_EQ(answer.code, 16) << answer.message;
+    EXPECT_TRUE(absl::StrContains(answer.message, address + " " + says))
+        << answer.message;
+  }
+}
+
+// One that is not there yet is waited for, and so is one that says nothing.
+TEST_F(GrpcTls, APeerThatComesLaterIsWaitedFor) {
+  Listen(Shows(server_));
+  ASSERT_NE(listener_, nullptr) << error_;
+  const int port = listener_->port();
+  listener_ = nullptr;
+  ConnectOptions options;
+  options.tls.roots = server_.cert;
+  const std::string address = absl::StrCat("localhost:", port);
+  const auto channel = Grpc().Connect(address, options);
+  CallOptions call = Within(seconds(60));
+  call.wait_for_ready = true;
+  Answer answer{14, ""};
+  std::thread asks([&] {
+    answer = CallAndWait(*channel, "/t.S/Echo", Bytes("hello"), call);
+  });
+  std::this_thread::sleep_for(milliseconds(700));
+  ListenOptions again = Echo();
+  again.address = address;
+  again.tls = Shows(server_);
+  const auto listener = Grpc().Listen(std::move(again), &error_);
+  EXPECT_NE(listener, nullptr) << error_;
+  asks.join();
+  EXPECT_TRUE(answer.ok()) << answer.message;
 }
 
 TEST_F(GrpcTls, KeysThatAreNone) {

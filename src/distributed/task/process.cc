@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "distributed/load.h"
+#include "distributed/process_transport.h"
 
 namespace headrace::distributed {
 namespace {
@@ -31,21 +31,21 @@ StatusOr<std::unique_ptr<Server>> NewServer(const tensorflow::ServerDef& def) {
         "\nThe available server factories are: [ GRPC_SERVER ]");
   }
   ServerOptions options;
-  HR_ASSIGN_OR_RETURN(options.transport, LoadTransport());
+  HR_ASSIGN_OR_RETURN(options.transport, TransportOfProcess());
   options.connect = OptionsOfProcess();
   options.allows_tensorflow = AllowsTensorflow();
   return Server::Make(def, options);
 }
 
 StatusOr<std::unique_ptr<MasterStub>> StubOf(const std::string& target) {
-  HR_ASSIGN_OR_RETURN(auto* transport, LoadTransport());
+  HR_ASSIGN_OR_RETURN(auto* transport, TransportOfProcess());
   return MasterStub::Of(target, Dialling(*transport, OptionsOfProcess(),
                                          "a client", AllowsTensorflow()));
 }
 
 StatusOr<std::shared_ptr<RemoteContext>> ConnectEagerly(
     const RemoteOptions& options) {
-  HR_ASSIGN_OR_RETURN(auto* transport, LoadTransport());
+  HR_ASSIGN_OR_RETURN(auto* transport, TransportOfProcess());
   const std::string own =
       DeviceName::OfTask(options.def.job_name(), options.def.task_index())
           .ToString();

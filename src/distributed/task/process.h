@@ -13,12 +13,12 @@
 namespace headrace::distributed {
 
 // A server that is not started. NotFound, with upstream's text, for protocols
-// other than "grpc", and Server::Make's and LoadTransport's errors.
+// other than "grpc", and Server::Make's and TransportOfProcess's errors.
 StatusOr<std::unique_ptr<Server>> NewServer(const tensorflow::ServerDef& def);
-// MasterStub::Of, with LoadTransport's errors.
+// MasterStub::Of, with TransportOfProcess's errors.
 StatusOr<std::unique_ptr<MasterStub>> StubOf(const std::string& target);
 // Eager ops of this process on the other tasks of a cluster, of which it is
-// one itself. RemoteContext::Connect's and LoadTransport's errors.
+// one itself. RemoteContext::Connect's and TransportOfProcess's errors.
 StatusOr<std::shared_ptr<RemoteContext>> ConnectEagerly(
     const RemoteOptions& options);
 // Closes all sessions of the target's master, and forgets what the tasks of the

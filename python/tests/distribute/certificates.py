@@ -1,0 +1,35 @@
+"""Certificates for tests of clusters, made by OpenSSL's program."""
+
+import subprocess
+
+_VARIABLES = {"CERTIFICATE": "task.pem", "KEY": "task.key", "ROOTS": "ca.pem"}
+
+
+def _openssl(folder, *arguments):
+    subprocess.run(
+        ["openssl", *arguments], cwd=folder, check=True, stderr=subprocess.DEVNULL
+    )
+
+
+def make(folder, names="DNS:localhost,IP:127.0.0.1"):
+    """In a folder, which is made: who signs (ca.pem), and one of a task with these names
+    (task.pem, task.key). The environment of a process that shows it."""
+    folder.mkdir()
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    signs = ["-x509", "-days", "2", "-subj", f"/CN=CA of {folder.name}"]
+    _openssl(folder, "req", *key, *signs, "-keyout", "ca.key", "-out", "ca.pem")
+    asks = ["-subj", "/CN=task", "-keyout", "task.key", "-out", "task.csr"]
+    _openssl(folder, "req", *key, *asks)
+    (folder / "names").write_text(f"subjectAltName={names}\n")
+    by = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2"]
+    what = ["-req", "-in", "task.csr", "-extfile", "names", "-out", "task.pem"]
+    _openssl(folder, "x509", *what, *by)
+    return environment(folder)
+
+
+def environment(folder):
+    """The variables by which a process shows the certificate of a folder."""
+    return {
+        f"HEADRACE_CLUSTER_{name}": str(folder / file)
+        for name, file in _VARIABLES.items()
+    }
