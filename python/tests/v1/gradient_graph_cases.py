@@ -131,11 +131,12 @@ class Cases:
 
     def joins(self):
         tf = self.tf
-        self._of(lambda x, y: tf.concat([x, y], 0), (2, 3), (4, 3))
-        self._of(lambda x, y: tf.concat([x, y], -1), (None, 3), (None, 2))
+        self._of(lambda x, y: tf.concat([x, y], -1), (2, None), (None, None))
         self._of(lambda x, y: tf.concat([x, y], 0), (2, 3), (None, 3))
         self._of(
-            lambda x, y: tf.raw_ops.Concat(concat_dim=1, values=[x, y]), (2, 3), (2, 2)
+            lambda x, y: tf.raw_ops.Concat(concat_dim=0, values=[x, y]),
+            (2, 3),
+            (None, 3),
         )
         self._of(lambda x, y: tf.stack([x, y], 1), (None, 3), (None, 3))
 
