@@ -142,8 +142,22 @@ Status GraphBackward::CallGradient(const Node* n, GradientContext& g) {
   return CallGradientOfNode(*n, g, copied);
 }
 
+// In a graph whose nodes have upstream's names, zeros for all outputs that no
+// gradient arrives at: plans drop those that nobody reads.
+void GraphBackward::NameZeros(GradientContext& g) {
+  const SpelledIn spelled(names_);
+  std::vector<Value> zeros(g.num_outputs());
+  for (int i = 0; i < g.num_outputs(); ++i) {
+    const DType t = g.output(i).dtype();
+    if (g.raw_grad(i) || !(IsFloating(t) || IsComplex(t))) continue;
+    zeros[i] = Named(g, "zeros_like", "ZerosLike", {g.output(i)});
+  }
+  g.set_zeros(std::move(zeros));
+}
+
 Status GraphBackward::CallNamed(const Node* n, std::vector<bool> wanted,
                                 GradientContext& g) {
+  if (!CallsFunctions(n->def())) NameZeros(g);
   NamesUnder names(names_, names_->UniqueScope(n->name() + "_grad"));
   if (CallsFunctions(n->def())) {
     g.set_wanted(std::move(wanted));

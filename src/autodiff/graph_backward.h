@@ -61,6 +61,7 @@ class GraphBackward : public Backward<Edge> {
 
   Status CallGradient(const Node* n, GradientContext& g);
   // Where names matter: in a scope of the node's name.
+  void NameZeros(GradientContext& g);
   Status CallNamed(const Node* n, std::vector<bool> wanted, GradientContext& g);
   Status Gate(GradientContext& g);
   Gradient SumOf(absl::Span<const Gradient> parts);

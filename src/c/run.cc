@@ -7,6 +7,7 @@
 #include "c/status.h"
 #include "c/tensor.h"
 #include "formats/step_stats.h"
+#include "graph/step_labels.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
 namespace headrace::capi {
@@ -168,7 +169,11 @@ Status RunInCluster(const RunCall& call, const TF_Buffer* options,
   HR_RETURN_IF_ERROR(session.Run(*plan, absl::MakeSpan(feeds), &fetched));
   if (metadata) {
     tensorflow::RunMetadata said;
-    if (ran) AddStepStats(ran->events(), said.mutable_step_stats());
+    if (ran) {
+      AddStepStats(ran->events(), said.mutable_step_stats());
+      MutexLock lock(session.graph->mutex);
+      LabelInputs(*session.graph->graph, said.mutable_step_stats());
+    }
     HR_RETURN_IF_ERROR(SetBuffer(metadata, said));
   }
   return SetResults(std::move(fetched), results);

@@ -61,11 +61,14 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
   auto it = imported_.find(v.id());
   if (it != imported_.end()) return it->second;
   if (!is_function()) {
-    return FailedPrecondition(
-        v.is_symbolic()
-            ? "a tensor of another graph is used as an input"
-            : "Attempting to capture an EagerTensor without building a "
-              "function.");
+    if (!v.is_symbolic()) {
+      return FailedPrecondition(
+          "Attempting to capture an EagerTensor without building a function.");
+    }
+    return InvalidArgument("Tensor(\"", v.node()->name(), ":", v.index(),
+                           "\") must be from the same graph as the operation "
+                           "that takes it, but is "
+                           "a tensor of another graph");
   }
   // Neither the caller's scope, its control dependencies nor its place are the
   // capture's.
@@ -273,6 +276,11 @@ StatusOr<Node*> GraphBuilder::AddInContext(const ResolvedOpPtr& op,
 }
 
 std::vector<Node*> GraphBuilder::SetControlInputs(std::vector<Node*> nodes) {
+  // Each is waited for once, however many scopes name it.
+  absl::flat_hash_set<const Node*> seen;
+  nodes.erase(std::remove_if(nodes.begin(), nodes.end(),
+                             [&](Node* n) { return !seen.insert(n).second; }),
+              nodes.end());
   // Nested scopes add to the end and take it off again.
   size_t same = 0;
   while (same < std::min(nodes.size(), control_inputs_.size()) &&

@@ -18,7 +18,8 @@ constexpr int64_t kMostFolded = 1024;
 void FoldSmall(Node* n, absl::Span<const Tensor* const> inputs) {
   // A stateful op must run in each call.
   if (n->num_outputs() != 1 || n->def().is_stateful) return;
-  if (CallsFunctions(n->def())) return;  // a loop may go on for ever
+  if (CallsFunctions(n->def())) return;           // a loop may go on for ever
+  if (n->def().Is(OpRole::kPlaceholder)) return;  // may be fed something else
   DType d = n->output_type(0);
   // What shape rules read; floats would be computed for nobody.
   if (d != DType::kInt32 && d != DType::kInt64 && d != DType::kBool) return;

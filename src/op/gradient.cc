@@ -193,6 +193,7 @@ Value GradientContext::grad(int i) { return Densify(*this, raw_grad(i)); }
 
 Value GradientContext::grad_or_zeros(int i) {
   if (raw_grad(i)) return grad(i);
+  if (i < static_cast<int>(zeros_.size()) && zeros_[i]) return zeros_[i];
   return (*this)("ZerosLike", {output(i)});
 }
 

@@ -56,6 +56,9 @@ class GradientContext : public OpScope {
   Value grad(int i = 0);
   // The same, or zeros like output i.
   Value grad_or_zeros(int i = 0);
+  // Zeros that stand for the gradients of outputs where none arrives, null for
+  // other outputs.
+  void set_zeros(std::vector<Value> zeros) { zeros_ = std::move(zeros); }
   const Gradient& raw_grad(int i);
   // True when somebody wants input i's gradient; asking is optional.
   bool wants(int i) const {
@@ -89,6 +92,7 @@ class GradientContext : public OpScope {
   absl::Span<const Gradient> output_gradients_;
   std::vector<Gradient> results_;
   std::vector<bool> wanted_;
+  std::vector<Value> zeros_;  // empty, or one an output
 };
 
 // Calls the op's gradient function; its results hold one entry an input.

@@ -18,6 +18,8 @@ late.register(
         "DatasetBatch": "data.dataset_batch:DatasetBatch",
         "map_fn": "control_flow.mapping:map_fn",
         "keras_layer_of": "keras.base.op_layer:as_layer",
+        "keras_part_of": "keras.base.op_layer:part_of",
+        "keras_result_of": "keras.base.op_layer:result_of",
         "spec_as_proto": "elements.spec_protos:as_proto",
         "spec_of_proto": "elements.spec_protos:from_proto",
         "default_strategy": "distribute.default:strategy",

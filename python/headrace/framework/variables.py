@@ -345,17 +345,18 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
 
     def _change(self, native, op, value, name):
         """Changes the value; in graphs by an operation of that name, if it is given."""
-        if name is None or _headrace.is_eager():
-            native(value)
-            return
+        by_op = name is not None and not _headrace.is_eager()
+        self._change_by(op, value, name=name) if by_op else native(value)
+
+    def _change_by(self, op, value, **attributes):
         value = conversion.convert_to_tensor(value, self._stored_dtype)
         if not value.shape.is_compatible_with(self.shape):
             raise ValueError(
-                f"Cannot assign value to variable '{self.name}': Shape mismatch."
+                f"Cannot assign value to variable ' {self.name}': Shape mismatch."
                 f"The variable shape {self.shape}, and the assigned value shape "
                 f"{value.shape} are incompatible."
             )
-        _headrace.raw_op(op)(resource=self.handle, value=value, name=name)
+        _headrace.raw_op(op)(resource=self.handle, value=value, **attributes)
 
     def _assigned(self, read_value):
         if _headrace.is_eager():
@@ -696,7 +697,6 @@ class _UnreadVariable(ResourceVariable):
         return self._assigned_by.name if self._assigned_by else "UnreadVariable"
 
     op = read_only("_assigned_by")
-
     _shared_name = read_only("_parent._shared_name")
     _constraint = read_only("_parent._constraint")
     _synchronization = read_only("_parent._synchronization")

@@ -346,6 +346,9 @@ class Graph:
         """The node to wait for; None where the value is no node of this graph."""
         if isinstance(x, _headrace.EagerTensor) or x is None:
             return None
+        waited_for = getattr(type(x), "_waited_for", None)
+        if waited_for is not None:
+            x = waited_for(x)
         if self._waits_outside(x):
             return None
         if isinstance(x, _headrace.SymbolicTensor):

@@ -7,6 +7,7 @@ from headrace.context import late, sessions, stack
 from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes, tensor, tensor_shape, variables
 from headrace.graph.graph_keys import GraphKeys
+from headrace.graph.unread_variable import _UnreadVariable
 
 
 def to_tensor(value, dtype):
@@ -186,12 +187,22 @@ class GraphVariable(MayBeSlice, variables.ResourceVariable):
         feed = {self._initializer.inputs[1]: value}
         session.run(self._initializer, feed)
 
+    def _change(self, native, op, value, name):
+        assigns = op == "AssignVariableOp"
+        if assigns and self.shape.is_fully_defined() and not _headrace.is_eager():
+            self._change_by(op, value, validate_shape=True, name=name)
+        else:
+            super()._change(native, op, value, name)
+
     def _assigned(self, read_value):
-        """The value after the operation just made, or that operation."""
-        op = stack.current()._last_operation()
+        """The variable behind the operation just made, or that operation."""
+        graph = stack.current()
+        op = graph._last_operation()
         if not read_value:
             return op
-        with stack.current().control_dependencies([op]):
+        if not graph.building_function:
+            return _UnreadVariable(self, op)
+        with graph.control_dependencies([op]):
             return self._read()
 
     device = read_only("handle.device")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.context import errors
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.name_scopes import composite, graph_scope
@@ -361,7 +361,12 @@ check_pinned CheckPinned(tensor, name=None)
 def assert_all_finite(x, message, name=None):
     """The tensor, after a check that no element is NaN or infinite."""
     with graph_scope(name, "VerifyFinite"):
-        return check_numerics(_tensor(x, name="x"), message)
+        x = _tensor(x, name="x")
+        checked = check_numerics(x, message)
+        if _headrace.is_eager():
+            return checked
+        with execution.control_dependencies([checked]):
+            return raw.Identity(x, name="control_dependency")
 
 
 def _flat_numbers(x):

@@ -121,7 +121,7 @@ def divide_no_nan(x, y, name=None):
     """x / y, and 0 where y is 0."""
     x = _tensor(x)
     y = _tensor(y, x.dtype)
-    if x.dtype != y.dtype:
+    if x.dtype.base_dtype != y.dtype.base_dtype:
         raise TypeError(
             f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}."
         )

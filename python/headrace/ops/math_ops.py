@@ -72,7 +72,7 @@ def truediv(x, y, name=None):
     """x / y; integers become floats, as in Python."""
     x = conversion.convert_to_tensor(x, dtype_hint=getattr(y, "dtype", None))
     y = conversion.convert_to_tensor(y, dtype_hint=x.dtype)
-    if x.dtype != y.dtype:
+    if x.dtype.base_dtype != y.dtype.base_dtype:
         raise TypeError(
             f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}."
         )

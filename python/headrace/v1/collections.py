@@ -131,10 +131,15 @@ def _is_reference(ref):
     return isinstance(ref, RefVariable) or not hasattr(ref, "assign")
 
 
+def _is_resource(ref):
+    """Whether it is a variable by handle, or what its assignments return."""
+    return isinstance(ref, _headrace.VariableBase) or hasattr(ref, "_waited_for")
+
+
 def assign_add(ref, value, use_locking=None, name=None):
     """Adds to a variable's value."""
     if not _is_reference(ref):
-        return ref.assign_add(value, name=name)
+        return ref.assign_add(value)  # without the name, as upstream
     return raw.AssignAdd(
         _reference(ref), value, use_locking=bool(use_locking), name=name
     )
@@ -143,7 +148,7 @@ def assign_add(ref, value, use_locking=None, name=None):
 def assign_sub(ref, value, use_locking=None, name=None):
     """Subtracts from a variable's value."""
     if not _is_reference(ref):
-        return ref.assign_sub(value, name=name)
+        return ref.assign_sub(value)
     return raw.AssignSub(
         _reference(ref), value, use_locking=bool(use_locking), name=name
     )
@@ -162,7 +167,7 @@ _SCATTERS = {
 
 def _scatter(kind, locks=False):
     def scatter(ref, indices, updates, use_locking=locks, name=None):
-        if isinstance(ref, _headrace.VariableBase):
+        if _is_resource(ref):
             method = getattr(ref, "scatter_" + kind)
             return method(IndexedSlices(updates, indices), name=name)
         return _headrace.raw_op("Scatter" + kind.capitalize())(
@@ -195,7 +200,7 @@ scatter_update = _scatter("update", locks=True)
 
 def _scatter_nd(kind, locks=False):
     def scatter(ref, indices, updates, use_locking=locks, name=None):
-        if isinstance(ref, _headrace.VariableBase):
+        if _is_resource(ref):
             return getattr(ref, "scatter_nd_" + kind)(indices, updates, name=name)
         op = _headrace.raw_op("ScatterNd" + kind.capitalize())
         return op(
@@ -229,6 +234,6 @@ def batch_scatter_update(ref, indices, updates, use_locking=True, name=None):
 
 def count_up_to(ref, limit, name=None):
     """The value before it is raised by one; an error once it is `limit`."""
-    if isinstance(ref, _headrace.VariableBase):
+    if _is_resource(ref):
         return raw.ResourceCountUpTo(ref.handle, limit=limit, T=ref.dtype, name=name)
     return raw.CountUpTo(_reference(ref), limit=limit, name=name)

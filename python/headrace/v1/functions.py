@@ -77,7 +77,7 @@ def div(x, y, name=None):
     y = tf.convert_to_tensor(y, dtype=x.dtype)
     whole = not x.dtype.is_floating and not x.dtype.is_complex
     op = tf.raw_ops.FloorDiv if whole else tf.raw_ops.RealDiv
-    return op(x=x, y=y, name=name)
+    return op(x=x, y=y, name=name or "div")
 
 
 def clip_by_average_norm(t, clip_norm, name=None):

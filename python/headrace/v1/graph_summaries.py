@@ -205,7 +205,8 @@ def merge(inputs, collections=None, name=None):
             "List argument 'inputs' to 'MergeSummary' Op with length 0 shorter than "
             "minimum length 1."
         )
-    merged = raw.MergeSummary(list(inputs), name=name or "MergeSummary")
+    with name_scopes.name_scope(name or "Merge"):
+        merged = raw.MergeSummary(list(inputs), name=name)
     return _collect(merged, collections or ())
 
 

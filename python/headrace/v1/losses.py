@@ -74,7 +74,9 @@ def compute_weighted_loss(
         weights = weighting.matched(weights, values)
         checked = weighting.assert_broadcastable(weights, values)
         with tf.control_dependencies([] if checked is None else [checked]):
-            loss = tf.cast(_reduced(values * weights, weights, reduction), own)
+            loss = tf.cast(
+                _reduced(tf.multiply(values, weights), weights, reduction), own
+            )
         add_loss(loss, loss_collection)
         return loss
 

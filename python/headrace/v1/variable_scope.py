@@ -1,6 +1,7 @@
 """tf.compat.v1.variable_scope and get_variable: variables shared by name."""
 
 import enum
+import inspect
 import threading
 
 from headrace._load import _headrace
@@ -306,7 +307,7 @@ def _initial_value(name, shape, dtype, initializer):
         initializer = default_initializer(dtype)
     if not callable(initializer):
         return _constant_initializer(shape, dtype, initializer)
-    if shape is None:
+    if shape is None and not _takes_something(initializer):
         return initializer, None
     shape = tensor_shape.as_shape(shape)
     if not shape.is_fully_defined():
@@ -319,6 +320,17 @@ def _initial_value(name, shape, dtype, initializer):
         initializer = initializer()
     sizes = shape.as_list()
     return lambda: initializer(sizes, dtype=dtype), dtype
+
+
+def _takes_something(function):
+    """Whether it cannot be called without arguments."""
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return True
+    except ValueError:  # of C
+        return False
+    return False
 
 
 def _constant_initializer(shape, dtype, value):

@@ -68,7 +68,7 @@ def test_what_needs_values_says_so():
     x = tf.keras.Input([4])
     with pytest.raises(TypeError, match="that is being described"):
         np.asarray(x)
-    with pytest.raises(TypeError, match="has no truth"):
+    with pytest.raises(TypeError, match="do not implement `__len__`"):
         bool(x)
     y = tf.nn.relu(x)
     y.set_shape([2, None])

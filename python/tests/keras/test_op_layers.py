@@ -333,7 +333,7 @@ def test_what_cannot_be_a_loss_or_metric():
     dense.add_loss(tf.reduce_sum(h))  # a layer keeps it, and training says so
     assert len(model.losses) == 1
     model.compile("sgd", "mse")
-    with pytest.raises(TypeError, match="Cannot convert <KerasTensor"):
+    with pytest.raises(TypeError, match="You are passing KerasTensor"):
         model.fit(ONES, ZEROS, verbose=0)
 
 

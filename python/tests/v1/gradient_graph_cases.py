@@ -75,8 +75,104 @@ class Cases:
         with tf.name_scope("more"):
             v1.gradients(tf.reduce_sum(tf.square(first)), [x])
 
+    # --- of single functions ---
+
+    def _of(self, function, *shapes, dtypes="f" * 9):
+        kinds = {"f": "float32", "i": "int32"}
+        xs = [
+            self._x(*shape, name=name, dtype=kinds[kind])
+            for shape, name, kind in zip(shapes, "xyz", dtypes)
+        ]
+        wanted = [x for x in xs if x.dtype.is_floating]
+        self.v1.gradients(function(*xs), wanted)
+
+    def powers(self):
+        tf = self.tf
+        self._of(tf.pow, (None, 3), (3,))
+        self._of(lambda x: x**2.0, (2, 3))
+        self._of(lambda x: 2.0**x, (40, 40))
+        self._of(tf.atan2, (None, 3), (3,))
+
+    def extremes(self):
+        tf = self.tf
+        for keep in (False, True):
+            for shape in ((2, 3), (None, 3)):
+                self._of(lambda x: tf.reduce_max(x, 1, keepdims=keep), shape)
+        self._of(lambda x: tf.reduce_min(x), (None, 3))
+        self._of(lambda x: tf.reduce_max(x, 1), (None, None))
+
+    def totals(self):
+        tf = self.tf
+        for keep in (False, True):  # TensorFlow keeps what it found for a shape
+            self._of(lambda x: tf.reduce_sum(x, 1, keepdims=keep), (2, 3 + keep))
+            self._of(lambda x: tf.reduce_mean(x, [1], keepdims=keep), (3, 4 + keep))
+            self._of(lambda x: tf.reduce_mean(x, 1, keepdims=keep), (None, 3))
+        self._of(lambda x: tf.reduce_prod(x, 1), (None, 3))
+        self._of(lambda x: tf.math.reduce_euclidean_norm(x, 1), (None, 3))
+
+    def choices(self):
+        tf, v1 = self.tf, self.v1
+        for shape in ((2, 3), (None, 3), (40, 40)):
+            self._of(lambda x, y: v1.where(x > 0.0, x, y), shape, shape)
+        self._of(lambda x, y: tf.where(x > 0.0, x, y), (2, 3), (2, 3))
+        self._of(lambda x, y: tf.where(x > 0.0, x, y), (None, 3), ())
+
+    def parts(self):
+        tf = self.tf
+        for shape in ((2, 3), (None, 3)):
+            self._of(lambda x: tf.pad(x, [[1, 1], [2, 2]]), shape)
+            self._of(lambda x: tf.pad(x, [[1, 1], [1, 1]], "REFLECT"), shape)
+            self._of(lambda x: tf.tile(x, [2, 2]), shape)
+            self._of(lambda x: tf.slice(x, [0, 1], [-1, 2]), shape)
+        self._of(lambda x: tf.pad(x, [[1, 1], [2, 2]], constant_values=3.0), (2, 3))
+        self._of(lambda x: tf.split(x, 3, 1)[0], (None, 3))
+        self._of(lambda x: tf.split(x, [1, 2], 1), (None, 3))
+        self._of(lambda x: tf.unstack(x, 3, 1)[1], (None, 3))
+
+    def joins(self):
+        tf = self.tf
+        self._of(lambda x, y: tf.concat([x, y], -1), (2, None), (None, None))
+        self._of(lambda x, y: tf.concat([x, y], 0), (2, 3), (None, 3))
+        self._of(
+            lambda x, y: tf.raw_ops.Concat(concat_dim=0, values=[x, y]),
+            (2, 3),
+            (None, 3),
+        )
+        self._of(lambda x, y: tf.stack([x, y], 1), (None, 3), (None, 3))
+
+    def lookups(self):
+        tf, v1 = self.tf, self.v1
+        i = "fi"
+        self._of(lambda x, i: tf.gather(x, i), (5, 3), (4,), dtypes=i)
+        self._of(lambda x, i: tf.gather(x, i), (None, 3), (None,), dtypes=i)
+        self._of(
+            lambda x, i: tf.raw_ops.Gather(params=x, indices=i), (5, 3), (4,), dtypes=i
+        )
+        v = v1.get_variable("v", [5, 3], use_resource=True)
+        rows = self._x(None, name="rows", dtype="int32")
+        looked = tf.raw_ops.ResourceGather(
+            resource=v.handle, indices=rows, dtype=tf.float32
+        )
+        v1.gradients(looked, [v])
+
+    def products(self):
+        tf = self.tf
+        self._of(tf.matmul, (5, 2, 3), (5, 3, 4))
+        self._of(tf.matmul, (None, 2, 3), (1, 3, 4))
+
+    def slopes(self):
+        tf = self.tf
+        names = "sin cos tan asin acos atan sinh cosh acosh asinh erf erfc lgamma sign"
+        for name in (names + " expm1 digamma").split():
+            self._of(getattr(tf.math, name), (2, 3))
+        self._of(lambda x, y: x % y, (2, 3), (2, 3))
+        self._of(tf.math.squared_difference, (2, 3), (2, 3))
+        self._of(lambda x, y: x * y, (2, 3), (2, 3))
+
 
 NAMES = ("classes", "regression", "images", "broadcasts", "twice")
+# These with the order of the nodes, and their inputs.
+WIRED = "powers extremes totals choices parts joins lookups products slopes".split()
 
 
 def nodes(tf, name):
@@ -87,9 +183,21 @@ def nodes(tf, name):
     return sorted(f"{n.name} {n.op}" for n in made if "gradients" in n.name)
 
 
+def wiring(tf, name):
+    """["name op input..."], without those that are waited for, of the nodes below "gradients", in the graph's order."""
+    with tf.Graph().as_default() as graph:
+        getattr(Cases(tf), name)()
+    return [
+        " ".join([n.name, n.op, *(i for i in n.input if i[0] != "^")])
+        for n in graph.as_graph_def().node
+        if n.name.startswith("gradients")
+    ]
+
+
 def main(module, folder):
     tf = importlib.import_module(module)
     found = {name: nodes(tf, name) for name in NAMES}
+    found |= {name: wiring(tf, name) for name in WIRED}
     with open(os.path.join(folder, "gradient_graphs.json"), "w") as file:
         json.dump(found, file, indent=0, sort_keys=True)
         file.write("\n")

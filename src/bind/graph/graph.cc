@@ -330,15 +330,17 @@ nb::list Consumers(const NodeRef& n, int index) {
   // Nodes do not know their readers: asked rarely, so the graph is searched.
   for (int i = 0; i < n.graph->num_nodes(); ++i) {
     Node* user = n.graph->node(i);
-    bool uses = false;
     if (index < 0) {
-      for (Node* c : user->control_inputs()) uses = uses || c == n.node;
-    } else {
-      for (const Edge& e : user->inputs()) {
-        uses = uses || (e.node == n.node && e.index == index);
+      bool waits = false;
+      for (Node* c : user->control_inputs()) waits = waits || c == n.node;
+      if (waits) out.append(NodeRef{n.graph, user});
+      continue;
+    }
+    for (const Edge& e : user->inputs()) {  // once for each, as upstream
+      if (e.node == n.node && e.index == index) {
+        out.append(NodeRef{n.graph, user});
       }
     }
-    if (uses) out.append(NodeRef{n.graph, user});
   }
   return out;
 }

@@ -146,7 +146,7 @@ class SessionCore {
     std::vector<Tensor> results =
         Run(*plan, absl::MakeSpan(tensors), threads != 0 ? threads : inter_op);
     const nb::bytes steps =
-        events ? StepStatsOf(events->events()) : nb::bytes("", 0);
+        events ? StepStatsOf(events->events(), graph_.get()) : nb::bytes("", 0);
     nb::list out;
     for (Tensor& t : results) out.append(ToNumpy(std::move(t)));
     return nb::make_tuple(out, steps);

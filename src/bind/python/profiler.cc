@@ -6,6 +6,7 @@
 #include "bind/python/graph_object.h"
 #include "formats/profile.h"
 #include "formats/step_stats.h"
+#include "graph/step_labels.h"
 #include "runtime/ran_functions.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/step_stats.pb.h"
@@ -72,9 +73,11 @@ void RecordScope(const std::string& name, int64_t begin, nb::dict attributes) {
 
 }  // namespace
 
-nb::bytes StepStatsOf(const std::deque<timeline::Event>& events) {
+nb::bytes StepStatsOf(const std::deque<timeline::Event>& events,
+                      const Graph* graph) {
   tensorflow::StepStats stats;
   AddStepStats(events, &stats);
+  if (graph != nullptr) LabelInputs(*graph, &stats);
   return BytesOf(stats);
 }
 

@@ -7,11 +7,14 @@
 
 #include "base/timeline.h"
 #include "bind/python/python.h"
+#include "graph/graph.h"
 
 namespace headrace::bind {
 
-// The steps of plans among events, as a serialised StepStats.
-nanobind::bytes StepStatsOf(const std::deque<timeline::Event>& events);
+// The steps of plans among events, as a serialised StepStats; with the inputs
+// of their nodes where they are of `graph`, if there is one.
+nanobind::bytes StepStatsOf(const std::deque<timeline::Event>& events,
+                            const Graph* graph = nullptr);
 
 void AddProfiler(nanobind::module_& m);
 

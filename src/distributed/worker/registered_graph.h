@@ -35,6 +35,7 @@ class RegisteredGraph {
   bool HasFeed(const std::string& key) const { return feed_at_.contains(key); }
   // The graph as it was registered.
   const tensorflow::GraphDef& def() const { return def_; }
+  const Graph& graph() const { return *graph_; }
   FunctionCaller* caller() const { return caller_.get(); }
 
  private:

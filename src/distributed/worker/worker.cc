@@ -9,6 +9,7 @@
 #include "distributed/messages.h"
 #include "distributed/worker/pull.h"
 #include "formats/step_stats.h"
+#include "graph/step_labels.h"
 
 namespace headrace::distributed {
 namespace {
@@ -313,6 +314,7 @@ Status Worker::RunWhole(GraphRun& run, RegisteredGraph& graph,
       graph.Run(services, std::move(run.feeds), run.fetches, &result->fetched));
   if (ran) {
     AddStepStats(ran->events(), &result->step_stats);
+    LabelInputs(graph.graph(), &result->step_stats);
     for (auto& device : *result->step_stats.mutable_dev_stats()) {
       device.set_device(devices_[0].name());
     }

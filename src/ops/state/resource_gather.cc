@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/thread_pool.h"
+#include "op/spelled_out.h"
 #include "ops/array/index/nd_index.h"
 #include "ops/state/variable_access.h"
 
@@ -129,6 +130,16 @@ Value BatchedGradient(GradientContext& g, int32_t batch) {
   return g("Reshape", {sum, shape});
 }
 
+// The variable's shape: a constant where it is known.
+Value SpelledShape(GradientContext& g) {
+  const HandleData* data = g.input(0).handle_data();
+  if (data == nullptr || data->empty() || !(*data)[0].shape.fully_known()) {
+    return g("VariableShape", {g.input(0)});
+  }
+  const auto dims = (*data)[0].shape.dims();
+  return g.Int32s(std::vector<int32_t>(dims.begin(), dims.end()));
+}
+
 Status GatherGradient(GradientContext& g) {
   int64_t batch = g.op().int_attr("batch_dims");
   if (batch < 0) {
@@ -140,6 +151,10 @@ Status GatherGradient(GradientContext& g) {
   }
   if (batch > 0) {
     g.set(0, BatchedGradient(g, static_cast<int32_t>(batch)));
+    return g.status();
+  }
+  if (SpelledOut::Now()) {
+    g.set(0, SpelledRowSlices(g, SpelledShape(g), g.input(1)));
     return g.status();
   }
   Value shape = g("VariableShape", {g.input(0)});

@@ -287,7 +287,7 @@ class Layer(tracking.Tracking):
 
     def build_from_config(self, config):
         """Builds it for what get_build_config() gave."""
-        shape = config.get("input_shape")
+        shape = config["input_shape"]
         if shape is not None:
             self.build(shapes_from(shape))
 
@@ -398,12 +398,19 @@ class Layer(tracking.Tracking):
                 self._check_inputs(wanted, inputs, state)
             if not self.built:
                 self._build_for(inputs)
-            return self._call_with_masks(spec, state, inputs, args[1:], kwargs)
+            if _headrace.is_eager():
+                return self._call_with_masks(spec, state, inputs, args[1:], kwargs)
+            with self._scope_of_operations():
+                return self._call_with_masks(spec, state, inputs, args[1:], kwargs)
         finally:
             names.pop()
             context.training = outer
             if read is not self._read_in:
                 context.reads(read)
+
+    def _scope_of_operations(self):
+        """A context in which a graph's operations have the layer's name before theirs."""
+        return name_scope(self._name)
 
     def _call_signature(self):
         return inspect.signature(self.call)

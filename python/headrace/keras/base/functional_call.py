@@ -35,6 +35,9 @@ class Node:
 _MOST_AXES = 254  # of tensors
 
 
+_INPUT = "keras_tensor"  # the name of the scratch graph's inputs
+
+
 def is_symbolic(args, kwargs):
     for value in (*args, *kwargs.values()):
         if isinstance(value, KerasTensor):
@@ -47,9 +50,7 @@ def is_symbolic(args, kwargs):
 
 def _placeholder(graph, spec):
     place = graph._core.placeholder
-    tensors = (
-        place("keras_tensor", s.dtype, s.shape, None) for s in flat_tensor_specs(spec)
-    )
+    tensors = (place(_INPUT, s.dtype, s.shape, None) for s in flat_tensor_specs(spec))
     return of_flat_tensors(spec, tensors)
 
 
@@ -74,9 +75,19 @@ def _described(x):
         return x
     mask = getattr(x, "_keras_mask", None)
     spec = None if mask is None else tf.TensorSpec(mask.shape, mask.dtype)
-    made = KerasTensor(x.shape, x.dtype, mask_spec=spec)
+    made = KerasTensor.of_spec(tf.TensorSpec(x.shape, x.dtype), _name_of(x), spec)
     made.inferred_value = _sizes(x)
     return made
+
+
+def _name_of(x):
+    """The name that a tensor has in the scratch graph, whose inputs have upstream's."""
+    if isinstance(x, _headrace.EagerTensor):
+        return None
+    name, _, index = x.name.rpartition(":")
+    if name.startswith(_INPUT):
+        name = "Placeholder" + name.removeprefix(_INPUT)
+    return f"{name}:{index}"
 
 
 def _sizes(x):

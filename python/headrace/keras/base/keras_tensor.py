@@ -3,6 +3,19 @@
 from headrace import _api as tf
 from headrace.context import late
 from headrace.context.properties import read_only
+from headrace.framework.tensor import Reference
+
+
+_NO_SUCH = (
+    "Keras symbolic inputs/outputs do not implement `{name}`. You may be trying to pass "
+    "TF-Keras symbolic inputs/outputs to a TF API that does not register dispatching, "
+    "preventing TF-Keras from automatically converting the API call to a lambda layer in "
+    "the Functional Model."
+)
+_NOR_TRUE = (
+    " This error will also get raised if you try asserting a symbolic input/output "
+    "directly."
+)
 
 
 class KerasTensor:
@@ -20,11 +33,19 @@ class KerasTensor:
     def __init__(self, shape, dtype, name=None, mask_spec=None):
         self._set_spec(tf.TensorSpec(shape, dtype, name), name, mask_spec)
 
-    @classmethod
-    def of_spec(cls, spec, name=None):
-        """One for values of an extension type, whose spec has a `shape`."""
+    @staticmethod
+    def of_spec(spec, name=None, mask_spec=None):
+        """One for values of a spec that has a `shape`, of the class for such values."""
+        kinds = (
+            (tf.RaggedTensorSpec, RaggedKerasTensor),
+            (
+                tf.SparseTensorSpec,
+                SparseKerasTensor,
+            ),
+        )
+        cls = next((c for kind, c in kinds if isinstance(spec, kind)), KerasTensor)
         made = cls.__new__(cls)
-        made._set_spec(spec, name, None)
+        made._set_spec(spec, name, mask_spec)
         return made
 
     def _set_spec(self, spec, name, mask_spec):
@@ -79,16 +100,34 @@ class KerasTensor:
 
     def __tf_tensor__(self, dtype=None, name=None):
         raise TypeError(
-            f"Cannot convert {self!r} to a tensor: it stands for a value of a model that "
-            "is being described. Use layers, operators and functions of tf on it; wrap "
-            "other functions in a `tf.keras.layers.Lambda` layer."
+            f"You are passing {self}, an intermediate TF-Keras symbolic input/output, to "
+            "a function that needs a tensor: it stands for a value of a model that is "
+            "being described. Use layers, operators and functions of tf on it, not "
+            "`tf.raw_ops`, `tf.cond` or gradient tapes; wrap other functions in a "
+            "`tf.keras.layers.Lambda` layer or in the `call` of a layer of your own."
+        )
+
+    _is_tensor_like = True
+
+    @property
+    def op(self):
+        raise TypeError(_NO_SUCH.format(name="op"))
+
+    def ref(self):
+        """Something that stands for it and may be a key."""
+        return Reference(self)
+
+    def __hash__(self):
+        raise TypeError(
+            f"Tensors are unhashable (this tensor: {self}). Instead, use tensor.ref() as "
+            "the key."
         )
 
     def __array__(self, *args, **kwargs):
         self.__tf_tensor__()
 
     def __len__(self):
-        raise TypeError("Keras symbolic inputs/outputs do not implement `__len__`.")
+        raise TypeError(_NO_SUCH.format(name="__len__") + _NOR_TRUE)
 
     def __iter__(self):
         size = self.shape[0] if self.shape.rank else None
@@ -99,7 +138,7 @@ class KerasTensor:
         return iter([self[i] for i in range(size)])
 
     def __bool__(self):
-        raise TypeError("The value of a KerasTensor is not known: it has no truth.")
+        self.__len__()
 
     __array_priority__ = 100
 
@@ -166,6 +205,59 @@ def _spec_of(key):
 
 
 KerasTensor.__getitem__ = _item
+
+
+class RaggedKerasTensor(KerasTensor):
+    """A ragged tensor that is yet to come: its parts and methods are layers."""
+
+    ragged_rank = read_only("type_spec.ragged_rank", "How many dimensions have splits.")
+
+
+class SparseKerasTensor(KerasTensor):
+    """A sparse tensor that is yet to come: its parts and methods are layers."""
+
+
+# What layers of these names may ask of a value: its parts, and methods.
+PARTS = {
+    RaggedKerasTensor: "values flat_values row_splits nested_row_splits".split(),
+    SparseKerasTensor: "indices values dense_shape".split(),
+}
+METHODS = {
+    RaggedKerasTensor: (
+        "value_rowids nested_value_rowids nrows row_starts row_limits row_lengths "
+        "nested_row_lengths bounding_shape with_values with_flat_values "
+        "with_row_splits_dtype merge_dims to_tensor to_sparse"
+    ).split(),
+    SparseKerasTensor: ["with_values"],
+}
+
+
+def _part(name):
+    def part(self):
+        return late.keras_part_of(self, name)
+
+    return property(part, doc=f"The value's {name}.")
+
+
+def _method(name):
+    def method(self, *args, **kwargs):
+        return late.keras_result_of(self, name, args, kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"The value's {name}()."
+    return method
+
+
+def _add_members():
+    for cls, names in PARTS.items():
+        for name in names:
+            setattr(cls, name, _part(name))
+    for cls, names in METHODS.items():
+        for name in names:
+            setattr(cls, name, _method(name))
+
+
+_add_members()
 
 
 def find(structure):

@@ -1,12 +1,17 @@
 """The layers that functional models get beside those that their makers name."""
 
 import inspect
+import itertools
+
+import numpy as np
 
 from headrace import _api as tf
 from headrace import _names
+from headrace._load import _headrace
 from headrace.keras import settings
-from headrace.keras.base import call_errors, functional_call
+from headrace.keras.base import call_errors, functional_call, keras_tensor
 from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.keras_tensor import KerasTensor
 
 _GETITEM = "__operators__.getitem"
 # Functions that files of tf_keras have by their names of TensorFlow 1, and the arguments
@@ -18,6 +23,7 @@ _AS_V1 = {
     "squeeze": {"axis": None, "name": None},
     "gather": {"validate_indices": None, "name": None, "axis": None, "batch_dims": 0},
     "boolean_mask": {"name": "boolean_mask", "axis": None},
+    "norm": {"ord": "euclidean", "axis": None, "keepdims": None, "name": None},
 }
 # Functions that read and write files or load code: no configuration may name them.
 _REFUSED = ("ops.io.", "ops.op_library:", "v1.files:")
@@ -68,7 +74,94 @@ def _is_of_tensors(name):
     )
 
 
-class TFOpLambda(Layer):
+class OfTheModel(Layer):
+    """A layer that a functional model gets for a call that was no layer's."""
+
+    _keras_module = "tf_keras.src.layers.core.tf_op_layer"
+
+    def __init__(self, **kwargs):
+        super().__init__(**{**kwargs, "autocast": False})
+        self.built = True
+
+    def __call__(self, *args, **kwargs):
+        if self._keras.seen_shape is None and args:
+            self._keras.seen_shape = tf.nest.map_structure(_shape_of, args[0])
+        if functional_call.is_symbolic(args, kwargs):
+            return functional_call.call(self, args, kwargs)
+        if _headrace.is_eager():
+            return call_errors.call(self, *args, **kwargs)
+        with self._scope_of_operations():
+            return call_errors.call(self, *args, **kwargs)
+
+    def _told(self, **told):
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            "dtype": self.dtype,
+            **told,
+        }
+
+
+def _shape_of(x):
+    return x.shape if isinstance(x, KerasTensor) else tf.TensorShape(np.shape(x))
+
+
+class _Member(OfTheModel):
+    """What a ragged or sparse value has of that name, as a layer."""
+
+    _known = {}  # {class of KerasTensors: names}
+
+    def __init__(self, attr_name, **kwargs):
+        known = sorted(set(itertools.chain(*self._known.values())))
+        if attr_name not in known:
+            raise ValueError(
+                f"{type(self).__name__}: no {attr_name!r} is known of ragged and sparse "
+                f"tensors, but {known}"
+            )
+        self.attr_name = attr_name
+        if kwargs.get("name") is None:
+            kwargs["name"] = settings.unique_name(f"input.{attr_name}")
+        super().__init__(**kwargs)
+
+    def get_config(self):
+        return self._told(attr_name=self.attr_name)
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
+
+
+class InstanceProperty(_Member):
+    """A part of a ragged or sparse tensor as a layer."""
+
+    _registered_as = "InstanceProperty"
+    _known = keras_tensor.PARTS
+
+    def call(self, obj):
+        return getattr(obj, self.attr_name)
+
+
+class InstanceMethod(_Member):
+    """A method of a ragged or sparse tensor as a layer."""
+
+    _registered_as = "InstanceMethod"
+    _known = keras_tensor.METHODS
+
+    def call(self, obj, args, kwargs):
+        return getattr(obj, self.attr_name)(*args, **kwargs)
+
+
+def part_of(tensor, name):
+    """The KerasTensor of a part of the value that `tensor` stands for."""
+    return InstanceProperty(name)(tensor)
+
+
+def result_of(tensor, name, args, kwargs):
+    """The KerasTensor of what a method of that value gives."""
+    return InstanceMethod(name)(tensor, args=args, kwargs=kwargs)
+
+
+class TFOpLambda(OfTheModel):
     """A function of tf on KerasTensors as a layer.
 
     Attributes:
@@ -76,7 +169,6 @@ class TFOpLambda(Layer):
       function: the function itself.
     """
 
-    _keras_module = "tf_keras.src.layers.core.tf_op_layer"
     _registered_as = "TFOpLambda"
     _keeps_structure = True  # of the first argument, in configurations
 
@@ -90,16 +182,10 @@ class TFOpLambda(Layer):
         self.function = function if callable(function) else function_of(function)
         if kwargs.get("name") is None:
             kwargs["name"] = settings.unique_name(f"tf.{self.symbol}")
-        super().__init__(**{**kwargs, "autocast": False})
+        super().__init__(**kwargs)
         parameters = inspect.signature(self.function).parameters.values()
         rest = (p.name for p in parameters if p.kind is p.VAR_POSITIONAL)
         self._rest = next(rest, None)
-        self.built = True
-
-    def __call__(self, *args, **kwargs):
-        if functional_call.is_symbolic(args, kwargs):
-            return functional_call.call(self, args, kwargs)
-        return call_errors.call(self, *args, **kwargs)
 
     def _call_signature(self):
         return inspect.signature(self.function)
@@ -121,12 +207,7 @@ class TFOpLambda(Layer):
             raise NotImplementedError(
                 f"The configuration of {self.name}: {e}"
             ) from None
-        return {
-            "name": self.name,
-            "trainable": self.trainable,
-            "dtype": self.dtype,
-            "function": self.symbol,
-        }
+        return self._told(function=self.symbol)
 
     @classmethod
     def from_config(cls, config):

@@ -82,7 +82,7 @@ def _call(node, reference):
         return ["_CONSTANT_VALUE", -1, _as_lists(x), kwargs]
 
     first = node.args[0]
-    if isinstance(node.layer, op_layer.TFOpLambda) or isinstance(first, dict):
+    if isinstance(node.layer, op_layer.OfTheModel) or isinstance(first, dict):
         return tf.nest.map_structure(row, first)
     return [row(x) for x in tf.nest.flatten(first)]
 
@@ -144,7 +144,7 @@ class _Rebuilder:
         """(the first argument, the others by name) of a call."""
         first = self._argument(call)
         is_list = isinstance(call, list) and not _is_reference(call)
-        keeps = isinstance(self.layers[name], op_layer.TFOpLambda)
+        keeps = isinstance(self.layers[name], op_layer.OfTheModel)
         if is_list and len(first) == 1 and not keeps:
             first = first[0]
         row = call

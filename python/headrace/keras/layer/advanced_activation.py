@@ -114,6 +114,9 @@ class Softmax(_Elementwise):
         if isinstance(self.axis, (tuple, list)) and len(self.axis) > 1:
             total = tf.reduce_logsumexp(inputs, axis=self.axis, keepdims=True)
             return tf.exp(inputs - total)
+        if self.axis is None:  # all of them, with the batch, as upstream
+            above = tf.exp(inputs - tf.reduce_max(inputs))
+            return above / tf.reduce_sum(above)
         axis = self.axis[0] if isinstance(self.axis, (tuple, list)) else self.axis
         return tf.nn.softmax(inputs, axis=axis)
 

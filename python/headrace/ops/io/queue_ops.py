@@ -55,7 +55,7 @@ class QueueBase:
             if set(vals) != set(self._names):
                 raise ValueError(
                     "Keys in dictionary to enqueue do not match names of Queue.  "
-                    f"Dictionary: {sorted(vals)}, Queue: {sorted(self._names)}"
+                    f"Dictionary: {sorted(vals)},Queue: {sorted(self._names)}"
                 )
             vals = [vals[n] for n in self._names]
         elif self._names:

@@ -1,5 +1,6 @@
 """tf.compat.v1.layers.Layer: a layer whose variables belong to variable scopes."""
 
+import contextlib
 import copy
 import threading
 import weakref
@@ -341,6 +342,9 @@ class Layer(base_layer.Layer):
         return [e for e in elements if _needs(e, sources) == (inputs is not None)]
 
     # --- calling ---
+
+    def _scope_of_operations(self):
+        return contextlib.nullcontext()  # __call__ entered it already
 
     def __call__(self, inputs, *args, **kwargs):
         scope = kwargs.pop("scope", None)

@@ -28,7 +28,6 @@ def metric_variable(shape, dtype, name=None):
             initial_value=lambda: tf.zeros(shape, dtype),
             trainable=False,
             collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
-            use_resource=True,
             name=full,
         )
 

@@ -235,7 +235,7 @@ def auc(
 ):
     """The area under the ROC or PR curve, by counts at thresholds."""
     if curve not in ("ROC", "PR"):
-        raise ValueError(f"curve must be either ROC or PR, {curve} unknown")
+        raise ValueError(f"Curve must be either ROC or PR. Curve {curve} is unknown.")
     methods = ("trapezoidal", "careful_interpolation", "minoring", "majoring")
     if summation_method not in methods:
         raise ValueError(f"Invalid summation_method: {summation_method}")

@@ -128,7 +128,7 @@ ERRORS = [
     ("precision_at_k", dict(OF_TOP, labels=np.zeros((3, 2), np.int32), k=2), TypeError, "Types don't match, <dtype: 'int64'> vs <dtype: 'int32'>."),
     ("sensitivity_at_specificity", dict(PAIR, specificity=1.5), ValueError, "`specificity` must be in the range [0, 1]. Currently, `specificity` got 1.5."),
     ("specificity_at_sensitivity", dict(PAIR, sensitivity=-1), ValueError, "`sensitivity` must be in the range [0, 1]. Currently, `sensitivity` is -1."),
-    ("auc", dict(PAIR, curve="x"), ValueError, "curve must be either ROC or PR, x unknown"),
+    ("auc", dict(PAIR, curve="x"), ValueError, "Curve must be either ROC or PR. Curve x is unknown."),
     ("auc", dict(PAIR, summation_method="x"), ValueError, "Invalid summation_method: x"),
 ]  # fmt: skip
 

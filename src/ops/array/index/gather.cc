@@ -6,6 +6,7 @@
 #include "op/op.h"
 #include "op/passes/partial_sizes.h"
 #include "op/shared_refusal.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/box_call.h"
@@ -374,6 +375,9 @@ Gradient RowSlices(GradientContext& g) {
   Value dy = g.grad();
   Gradient slices;
   if (!g.ok()) return slices;
+  if (SpelledOut::Now()) {
+    return SpelledRowSlices(g, g.ShapeOf(params), indices);
+  }
   slices.dense_shape = g.ShapeOf(params);
   slices.indices = g("Reshape", {indices, g.Int32s({-1})});
   const Shape& p = params.shape();

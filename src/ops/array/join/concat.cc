@@ -2,6 +2,7 @@
 
 #include "op/passes/joins.h"
 #include "op/passes/partial_sizes.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
@@ -200,12 +201,41 @@ bool KnownSizes(GradientContext& g, int first, const Value& axis_value,
   return true;
 }
 
+// The same in upstream's nodes, for more than one value.
+Status SpelledConcatGradient(GradientContext& g, int first, const Value& axis) {
+  const int n = g.num_inputs() - 1;
+  const absl::Span<const Value> parts = g.inputs().subspan(first, n);
+  Value dim = axis.dtype() == DType::kInt32
+                  ? axis
+                  : g("Cast", {axis}, {{"DstT", DType::kInt32}});
+  Value rank = SpelledRankOf(g, parts[0]);
+  ValueList offsets = {Named(g, "mod", "FloorMod", {dim, rank})};
+  ValueList shapes;
+  for (const Value& part : parts) {
+    shapes.push_back(g.ShapeOf(part));
+    if (part.shape().fully_known()) continue;
+    // Upstream asks for all shapes at once as soon as one is not known.
+    shapes = g.All("ShapeN", parts);
+    break;
+  }
+  if (!g.ok()) return g.status();
+  offsets.insert(offsets.end(), shapes.begin(), shapes.end());
+  offsets = g.All("ConcatOffset", offsets, {{"N", int64_t{n}}});
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    g.set(first + static_cast<int>(i),
+          g("Slice", {g.grad(), offsets[i], shapes[i]}));
+  }
+  return g.status();
+}
+
 Status ConcatGradientOf(GradientContext& g, int first, const Value& axis) {
   const int n = g.num_inputs() - 1;
   Value dy = g.grad();
   std::vector<int64_t> sizes;
-  // Known sizes give one SplitV, which can hand out views; otherwise each part
-  // is a Slice at an offset that is computed at run time.
+  // Known sizes give one SplitV, which can hand out views (slices, which
+  // upstream's graphs have here, took a tenth more of a recurrent network's
+  // step); otherwise each part is a Slice at an offset that is computed at run
+  // time.
   if (KnownSizes(g, first, axis, &sizes)) {
     Value dim = axis.dtype() == DType::kInt32
                     ? axis
@@ -216,6 +246,7 @@ Status ConcatGradientOf(GradientContext& g, int first, const Value& axis) {
     for (size_t i = 0; i < parts.size(); ++i) g.set(first + i, parts[i]);
     return g.status();
   }
+  if (SpelledOut::Now() && n > 1) return SpelledConcatGradient(g, first, axis);
   ValueList shapes;
   Value dim = axis.dtype() == DType::kInt32
                   ? axis

@@ -6,6 +6,7 @@
 #include "op/passes/partial_sizes.h"
 #include "op/passes/simplify.h"
 #include "op/shared_refusal.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/array/part_view.h"
 
@@ -122,9 +123,9 @@ Status PackOfOne(SimplifyContext& c) {
 }
 
 Status PackGradient(GradientContext& g) {
-  ValueList parts =
-      g.All("Unpack", {g.grad()},
-            {{"num", g.op().int_attr("N")}, {"axis", g.op().int_attr("axis")}});
+  ValueList parts = NamedAll(
+      g, "unstack", "Unpack", {g.grad()},
+      {{"num", g.op().int_attr("N")}, {"axis", g.op().int_attr("axis")}});
   for (size_t i = 0; i < parts.size(); ++i) g.set(i, parts[i]);
   return g.status();
 }
@@ -204,7 +205,8 @@ Status UnpackGradient(GradientContext& g) {
   for (int i = 0; i < g.num_outputs(); ++i) parts.push_back(g.grad_or_zeros(i));
   // Unpack of no rows has no outputs, and Pack of no values no shape.
   if (parts.empty()) return g.status();
-  g.set(0, g("Pack", parts, {{"axis", g.op().int_attr("axis")}}));
+  g.set(0, NamedOf(g, "stack", "Pack", parts,
+                   {{"axis", g.op().int_attr("axis")}}));
   return g.status();
 }
 

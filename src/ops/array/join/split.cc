@@ -1,6 +1,7 @@
 #include "absl/strings/str_join.h"
 #include "op/op.h"
 #include "op/shared_refusal.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/array/part_view.h"
 
@@ -99,7 +100,8 @@ Value Joined(GradientContext& g, const Value& dim) {
   for (int i = 0; i < g.num_outputs(); ++i) parts.push_back(g.grad_or_zeros(i));
   if (parts.size() == 1) return parts[0];
   parts.push_back(dim);
-  return g("ConcatV2", parts, {{"N", int64_t{g.num_outputs()}}});
+  return NamedOf(g, "concat", "ConcatV2", parts,
+                 {{"N", int64_t{g.num_outputs()}}});
 }
 Status SplitGradient(GradientContext& g) {
   g.set(1, Joined(g, g.input(0)));

@@ -1,4 +1,6 @@
 #include "op/op.h"
+#include "op/passes/simplify.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 
@@ -73,6 +75,31 @@ Status Tile(KernelContext& c) {
   return OkStatus();
 }
 
+// The same in upstream's nodes.
+Status SpelledTileGradient(GradientContext& g) {
+  const Value& multiples = g.input(1);
+  Value sizes = g.ShapeOf(g.input(0), multiples.dtype());
+  Value pairs = Named(g, "stack", "Pack", {multiples, sizes});
+  pairs = Named(g, "transpose", "Transpose",
+                {pairs, {"perm", Tensor::Vector<int32_t>({1, 0})}});
+  Value split = Named(g, "Reshape", "Reshape",
+                      {pairs, {"shape", Tensor::Vector<int32_t>({-1})}});
+  if (!g.ok()) return g.status();
+  const Shape& counted = split.shape();
+  Value count =
+      counted.fully_known()
+          ? NamedConst(
+                g, "Size",
+                Tensor::Scalar(static_cast<int32_t>(counted.num_elements())))
+          : g("Size", {split});
+  Value axes = Named(g, "range", "Range",
+                     {{"start", Tensor::Scalar<int32_t>(0)},
+                      count,
+                      {"delta", Tensor::Scalar<int32_t>(2)}});
+  g.set(0, g("Sum", {g("Reshape", {g.grad(), split}), axes}));
+  return g.status();
+}
+
 // Every dimension of dy taken apart into (repeats, size), repeats summed.
 Status TileGradient(GradientContext& g) {
   Value dy = g.grad();
@@ -82,6 +109,7 @@ Status TileGradient(GradientContext& g) {
     g.set(0, dy);
     return g.status();
   }
+  if (SpelledOut::Now()) return SpelledTileGradient(g);
   Value sizes = g.ShapeOf(x, multiples.dtype());
   Value split, axes;
   const Tensor* known = g.Known(multiples);
@@ -107,6 +135,25 @@ Status TileGradient(GradientContext& g) {
   return g.status();
 }
 
+// Repeating dimensions of size 1 alone is broadcasting, which needs no memory
+// where readers take it as it is.
+Status BroadcastInstead(SimplifyContext& c) {
+  const Tensor times = c.value(1);
+  const Shape in = c.input_shape(0);
+  if (!times.has_buffer() || !in.known_rank() ||
+      times.num_elements() != in.rank()) {
+    return c.status();
+  }
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < in.rank(); ++i) {
+    if (in[i] < 0 || (in[i] != 1 && times.IntAt(i) != 1)) return c.status();
+    sizes.push_back(in[i] * times.IntAt(i));
+  }
+  PlanValue shape = c.Constant(Tensor::Vector<int64_t>(sizes));
+  c.Replace(0, c("BroadcastTo", {c.input(0), shape}));
+  return c.status();
+}
+
 Status VectorizeTile(VectorizeContext& c) {
   HR_RETURN_IF_ERROR(c.WantShared(1));
   return c.SetAll(c.Again({c.input(0), c.WithFirst(c.input(1), 1)}));
@@ -119,6 +166,7 @@ HR_OP(Tile)
     .Attr("T: type")
     .Attr("Tmultiples: {int32, int64} = DT_INT32")
     .Doc("The input repeated multiples[i] times along dimension i.")
+    .Simplify(BroadcastInstead)
     .Shape(TileRule)
     .Gradient(TileGradient)
     .GradientSkips({}, {0})

@@ -1,5 +1,6 @@
 // Pad, PadV2: a border of one value.
 #include "op/op.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/slice/paddings.h"
@@ -124,18 +125,34 @@ Status Pad(KernelContext& c) {
 }
 Status PadV2(KernelContext& c) { return PadWith(c, c.input(2).raw()); }
 
+// The first column of the paddings, in upstream's nodes.
+Value SpelledBegin(GradientContext& g) {
+  Value count =
+      Named(g, "stack", "Pack",
+            {SpelledRankOf(g, g.input(0)), {"1", Tensor::Scalar<int32_t>(1)}});
+  Value column =
+      Named(g, "Slice", "Slice",
+            {g.input(1), {"begin", Tensor::Vector<int32_t>({0, 0})}, count});
+  return Named(g, "Reshape", "Reshape",
+               {column, {"shape", Tensor::Vector<int32_t>({-1})}});
+}
+
 Status PadGradient(GradientContext& g) {
   Value dy = g.grad();
   const Value &x = g.input(0), &paddings = g.input(1);
   // The first column says where x begins.
   Value begin =
-      g("StridedSlice",
-        {paddings, g.Int32s({0, 0}), g.Int32s({0, 1}), g.Int32s({1, 1})},
-        {{"begin_mask", 1}, {"end_mask", 1}, {"shrink_axis_mask", 2}});
+      SpelledOut::Now()
+          ? SpelledBegin(g)
+          : g("StridedSlice",
+              {paddings, g.Int32s({0, 0}), g.Int32s({0, 1}), g.Int32s({1, 1})},
+              {{"begin_mask", 1}, {"end_mask", 1}, {"shrink_axis_mask", 2}});
   if (!g.ok()) return g.status();
   Value size = g.ShapeOf(x, begin.dtype());
   g.set(0, g("Slice", {dy, begin, size}));
-  if (g.num_inputs() == 3 && g.ok() && g.wants(2)) {
+  // Upstream's graphs have no gradient of the border.
+  const bool spelled = SpelledOut::Now();
+  if (g.num_inputs() == 3 && g.ok() && g.wants(2) && !spelled) {
     // What is not inside is border.
     Value all =
         g("Sum", {dy, g("Range", {g.Int32(0), g("Rank", {dy}), g.Int32(1)})});

@@ -1,5 +1,6 @@
 #include "op/op.h"
 #include "op/passes/partial_sizes.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/box_call.h"
@@ -174,6 +175,22 @@ class SliceKernel : public Kernel, public BindsIndexed {
   const DType index_;
 };
 
+// What SliceGradient pads with, in upstream's nodes.
+Value SpelledPaddings(GradientContext& g) {
+  const Value &x = g.input(0), &begin = g.input(1);
+  const DType index = begin.dtype();
+  Value rank = SpelledRankOf(g, x);
+  Value size = g.ShapeOf(g.output(0), index);
+  Value column =
+      Named(g, "stack", "Pack", {rank, {"1", Tensor::Scalar<int32_t>(1)}});
+  Value before = g("Reshape", {begin, column});
+  Value rest = Named(g, "sub", "Sub", {g.ShapeOf(x, index), size});
+  rest = Named(g, "sub", "Sub", {rest, begin});
+  Value after = g("Reshape", {rest, column});
+  return Named(g, "concat", "ConcatV2",
+               {before, after, {"axis", Tensor::Scalar<int32_t>(1)}});
+}
+
 // Zeros around dy: before it begin, after it what is left.
 Status SliceGradient(GradientContext& g) {
   Value dy = g.grad();
@@ -181,7 +198,10 @@ Status SliceGradient(GradientContext& g) {
   const DType index = begin.dtype();
   const Tensor* known = g.Known(begin);
   Value paddings;
-  if (known && dy && x.shape().fully_known() && dy.shape().fully_known()) {
+  if (SpelledOut::Now()) {
+    paddings = SpelledPaddings(g);
+  } else if (known && dy && x.shape().fully_known() &&
+             dy.shape().fully_known()) {
     const int rank = x.rank();
     std::vector<int64_t> pads;
     for (int i = 0; i < rank; ++i) {

@@ -30,15 +30,18 @@ Status MulGrad(GradientContext& g) {
     // conj(y).
     return g("Mul", {grad, ConjOf(g, g.input(other))});
   };
-  g.SetBroadcast(g.wants(0) ? part(1) : Value(),
-                 g.wants(1) ? part(0) : Value());
+  // One after the other, so that their nodes come in upstream's order.
+  Value to_x = g.wants(0) ? part(1) : Value();
+  Value to_y = g.wants(1) ? part(0) : Value();
+  g.SetBroadcast(to_x, to_y);
   return g.status();
 }
 // mul_no_nan(a, b) is 0 wherever b is.
 Status MulNoNanGrad(GradientContext& g) {
   Value grad = g.grad();
-  g.SetBroadcast(g("MulNoNan", {grad, g.input(1)}),
-                 g("MulNoNan", {g.input(0), grad}));
+  Value to_x = g("MulNoNan", {grad, g.input(1)});
+  Value to_y = g("MulNoNan", {g.input(0), grad});
+  g.SetBroadcast(to_x, to_y);
   return g.status();
 }
 Status SquaredDifferenceGrad(GradientContext& g) {
@@ -49,7 +52,7 @@ Status SquaredDifferenceGrad(GradientContext& g) {
   Value apart = Named(g, "sub", "Sub", {g.input(0), g.input(1)});
   Value part = Named(g, "mul", "Mul", {twice, apart});
   if (SpelledOut::Now()) {
-    SetSpelledBroadcast(g, part, g("Neg", {part}), /*always=*/true);
+    SetSpelledBroadcast(g, part, g("Neg", {part}));
     return g.status();
   }
   g.set(0, g.ReduceTo(part, g.input(0)));
@@ -59,18 +62,14 @@ Status SquaredDifferenceGrad(GradientContext& g) {
 // The gradient goes to the operand that `won`, to x when they are equal.
 Status ChoiceGrad(GradientContext& g, const char* won) {
   Value grad = g.grad();
-  Value x_won = g(won, {g.input(0), g.input(1)});
   if (!g.ok()) return g.status();
   HR_ASSIGN_OR_RETURN(Tensor none, ScalarOf(grad.dtype(), 0));
   Value zero = NamedConst(g, "zeros_like", std::move(none));
+  Value x_won = g(won, {g.input(0), g.input(1)});
   // All of it to one side, as upstream: equal operands do not share it.
   Value to_x = g.wants(0) ? g("SelectV2", {x_won, grad, zero}) : Value();
   Value to_y = g.wants(1) ? g("SelectV2", {x_won, zero, grad}) : Value();
-  if (SpelledOut::Now()) {
-    SetSpelledBroadcast(g, to_x, to_y, /*always=*/true);
-  } else {
-    g.SetBroadcast(to_x, to_y);
-  }
+  SetBroadcastAlways(g, to_x, to_y);
   return g.status();
 }
 Status MaximumGrad(GradientContext& g) { return ChoiceGrad(g, "GreaterEqual"); }

@@ -23,11 +23,7 @@ Status DivisionGrad(GradientContext& g, const char* divide, const char* name) {
   }
   Value slope = quotient(quotient(g("Neg", {x})));
   Value to_y = Named(g, "mul", "Mul", {grad, slope});
-  if (SpelledOut::Now()) {
-    SetSpelledBroadcast(g, to_x, to_y, /*always=*/true);
-  } else {
-    g.SetBroadcast(to_x, to_y);
-  }
+  SetBroadcastAlways(g, to_x, to_y);
   return g.status();
 }
 Status DivGrad(GradientContext& g) { return DivisionGrad(g, "Div", "Div"); }
@@ -41,7 +37,8 @@ Status FloorModGrad(GradientContext& g) {
   Value grad = g.grad();
   // x - floor(x / y) y: the floor is a constant for the slope.
   Value floor = g("FloorDiv", {g.input(0), g.input(1)});
-  g.SetBroadcast(grad, g("Mul", {grad, g("Neg", {floor})}));
+  SetBroadcastAlways(g, grad,
+                     Named(g, "mul", "Mul", {grad, g("Neg", {floor})}));
   return g.status();
 }
 // Where x is not 0, as 1 in x's type.
@@ -56,14 +53,18 @@ Status XdivyGrad(GradientContext& g) {
   // 1 / y where x is not 0, and 0 elsewhere, as the function itself is.
   Value sx = g("Xdivy", {NotZero(g), y});
   Value sy = g("Xdivy", {g("Neg", {g.input(0)}), g("Square", {y})});
-  g.SetBroadcast(g("Mul", {grad, sx}), g("Mul", {grad, sy}));
+  Value to_x = Named(g, "mul", "Mul", {grad, sx});
+  Value to_y = Named(g, "mul", "Mul", {grad, sy});
+  g.SetBroadcast(to_x, to_y);
   return g.status();
 }
 Status XlogyGrad(GradientContext& g) {
   Value grad = g.grad();
   Value sx = g("Xlogy", {NotZero(g), g.input(1)});
   Value sy = g("Xdivy", {g.input(0), g.input(1)});
-  g.SetBroadcast(g("Mul", {grad, sx}), g("Mul", {grad, sy}));
+  Value to_x = Named(g, "mul", "Mul", {grad, sx});
+  Value to_y = Named(g, "mul", "Mul", {grad, sy});
+  g.SetBroadcast(to_x, to_y);
   return g.status();
 }
 Status Xlog1pyGrad(GradientContext& g) {
@@ -72,7 +73,9 @@ Status Xlog1pyGrad(GradientContext& g) {
   Value sx = g("Xlog1py", {NotZero(g), y});
   Value above = g("AddV2", {y, g.Scalar(y.dtype(), 1)});
   Value sy = g("Xdivy", {g.input(0), above});
-  g.SetBroadcast(g("Mul", {grad, sx}), g("Mul", {grad, sy}));
+  Value to_x = Named(g, "mul", "Mul", {grad, sx});
+  Value to_y = Named(g, "mul", "Mul", {grad, sy});
+  g.SetBroadcast(to_x, to_y);
   return g.status();
 }
 

@@ -1,14 +1,27 @@
 // The normal distribution's functions and the gamma function's logarithm.
 #include <cmath>
 
+#include "op/spelled_out.h"
 #include "ops/math/constants.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
 namespace {
 
-// k * grad * exp(sign * v^2).
+// k * grad * exp(sign * v^2). `sign` is 1, -1 or a half.
 Status GaussFlow(GradientContext& g, const Value& v, double k, double sign) {
+  if (SpelledOut::Now()) {
+    HR_ASSIGN_OR_RETURN(Tensor two, ScalarOf(v.dtype(), 2));
+    Value factor = g.Scalar(v.dtype(), k);
+    Value scaled = Named(g, "mul", "Mul", {g.grad(), factor});
+    Value square = g("Square", {v});
+    if (sign < 0) square = g("Neg", {square});
+    if (sign == 0.5) {
+      square = Named(g, "truediv", "RealDiv", {square, {"y", two}});
+    }
+    g.set(0, Named(g, "mul", "Mul", {scaled, g("Exp", {square})}));
+    return g.status();
+  }
   Value power = TimesScalar(g, g("Square", {v}), sign);
   Value slope = TimesScalar(g, g("Exp", {power}), k);
   g.set(0, g("Mul", {g.grad(), slope}));
@@ -30,12 +43,14 @@ Status NdtriGrad(GradientContext& g) {
   return GaussFlow(g, g.output(0), std::sqrt(2 * kPi), 0.5);
 }
 Status LgammaGrad(GradientContext& g) {
-  g.set(0, g("Mul", {g.grad(), g("Digamma", {g.input(0)})}));
+  Value slope = g("Digamma", {g.input(0)});
+  g.set(0, Named(g, "mul", "Mul", {g.grad(), slope}));
   return g.status();
 }
 Status DigammaGrad(GradientContext& g) {
   Value one = g.Scalar(g.input(0).dtype(), 1);
-  g.set(0, g("Mul", {g.grad(), g("Polygamma", {one, g.input(0)})}));
+  Value slope = g("Polygamma", {one, g.input(0)});
+  g.set(0, Named(g, "mul", "Mul", {g.grad(), slope}));
   return g.status();
 }
 

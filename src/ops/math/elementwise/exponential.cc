@@ -12,7 +12,8 @@ Status ExpGrad(GradientContext& g) {
 }
 Status Expm1Grad(GradientContext& g) {
   // exp(x) anew, and not the result plus 1, which has lost digits below -1.
-  g.set(0, g("Mul", {g.grad(), ConjOf(g, g("Exp", {g.input(0)}))}));
+  Value slope = ConjOf(g, g("Exp", {g.input(0)}));
+  g.set(0, Named(g, "mul", "Mul", {g.grad(), slope}));
   return g.status();
 }
 Status LogGrad(GradientContext& g) {

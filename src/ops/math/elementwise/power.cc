@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "op/float_ops.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/math/elementwise/elementwise.h"
 
@@ -19,9 +20,31 @@ Value SafeLog(GradientContext& g, const Value& x) {
   Value safe = g("SelectV2", {has, x, g.Scalar(t, 1)});
   return g("SelectV2", {has, g("Log", {safe}), zero});
 }
+// Both in upstream's nodes.
+Status SpelledPowGrad(GradientContext& g, const Value& grad, const Value& x,
+                      const Value& y) {
+  HR_ASSIGN_OR_RETURN(Tensor one, ScalarOf(y.dtype(), 1));
+  HR_ASSIGN_OR_RETURN(Tensor zero, ScalarOf(x.dtype(), 0));
+  Value scaled = Named(g, "mul", "Mul", {grad, y});
+  Value less = Named(g, "sub", "Sub", {y, {"y", std::move(one)}});
+  Value power = g("Pow", {x, less});
+  Value to_x = Named(g, "mul", "Mul", {scaled, power});
+  const char* has_log = IsComplex(x.dtype()) ? "NotEqual" : "Greater";
+  Value has = Named(g, has_log, has_log, {x, {"y", std::move(zero)}});
+  Value ones = NamedOnesLike(g, "ones_like", x);
+  Value log = g("Log", {g("Select", {has, x, ones})});
+  Value zeros = NamedZerosLike(g, "zeros_like", x);
+  log = g("Select", {has, log, zeros});
+  Value z = ConjOf(g, g.output(0));
+  Value to_y = Named(g, "mul", "Mul", {Named(g, "mul", "Mul", {grad, z}), log});
+  SetSpelledBroadcast(g, to_x, to_y, /*always=*/true);
+  return g.status();
+}
+
 Status PowGrad(GradientContext& g) {
   Value grad = g.grad();
   Value x = ConjOf(g, g.input(0)), y = ConjOf(g, g.input(1));
+  if (SpelledOut::Now()) return SpelledPowGrad(g, grad, x, y);
   if (g.wants(0)) {
     // y x^(y - 1), also right for x = 0 where y > 1.
     Value less = g("Sub", {y, g.Scalar(y.dtype(), 1)});
@@ -38,9 +61,12 @@ Status PowGrad(GradientContext& g) {
 Status Atan2Grad(GradientContext& g) {
   const Value &y = g.input(0), &x = g.input(1);
   // d atan2(y, x) = (x dy - y dx) / (x^2 + y^2).
-  Value norm = g("AddV2", {g("Square", {x}), g("Square", {y})});
-  Value part = g("RealDiv", {g.grad(), norm});
-  g.SetBroadcast(g("Mul", {x, part}), g("Mul", {g("Neg", {y}), part}));
+  Value squares[] = {g("Square", {y}), g("Square", {x})};
+  Value norm = Named(g, "add", "AddV2", {squares[0], squares[1]});
+  Value part = Named(g, "truediv", "RealDiv", {g.grad(), norm});
+  Value to_y = Named(g, "mul", "Mul", {x, part});
+  Value to_x = Named(g, "mul", "Mul", {g("Neg", {y}), part});
+  SetBroadcastAlways(g, to_y, to_x);
   return g.status();
 }
 Status NextAfterGrad(GradientContext& g) {

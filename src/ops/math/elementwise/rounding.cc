@@ -22,7 +22,8 @@ Status SignGrad(GradientContext& g) {
   const DType dtype = x.dtype();
   if (!IsComplex(dtype)) {
     // Zeros and not None, as upstream.
-    g.set(0, g("ZerosLike", {x}));
+    g.set(0, SpelledOut::Now() ? NamedZerosLike(g, "zeros_like", x)
+                               : g("ZerosLike", {x}));
     return g.status();
   }
   const DType real =

@@ -1,5 +1,6 @@
 // Choosing between two tensors, element by element.
 #include "base/thread_pool.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/math/elementwise/broadcast_plan.h"
 #include "ops/math/elementwise/elementwise.h"
@@ -191,9 +192,21 @@ Status SelectShape(ShapeContext& c) {
   return OkStatus();
 }
 
+// In upstream's nodes.
+Status SpelledSelectV2Grad(GradientContext& g, const Value& grad) {
+  HR_ASSIGN_OR_RETURN(Tensor none, ScalarOf(grad.dtype(), 0));
+  Value zero = NamedConst(g, "zeros", std::move(none));
+  Value then = g("SelectV2", {g.input(0), grad, zero});
+  Value otherwise = g("SelectV2", {g.input(0), zero, grad});
+  g.set(1, SpelledReduceTo(g, then, g.output(0), g.input(1)));
+  g.set(2, SpelledReduceTo(g, otherwise, g.output(0), g.input(2)));
+  return g.status();
+}
+
 Status SelectV2Grad(GradientContext& g) {
   Value grad = g.grad();
   if (!g.ok()) return g.status();
+  if (SpelledOut::Now()) return SpelledSelectV2Grad(g, grad);
   Value zero = g.Scalar(grad.dtype(), 0);
   if (g.wants(1)) {
     Value t = g("SelectV2", {g.input(0), grad, zero});
@@ -208,7 +221,8 @@ Status SelectV2Grad(GradientContext& g) {
 Status SelectGrad(GradientContext& g) {
   Value grad = g.grad();
   // As large as the branches: Select does not broadcast its branches.
-  Value zeros = g("ZerosLike", {g.input(1)});
+  Value zeros = SpelledOut::Now() ? NamedZerosLike(g, "zeros_like", g.input(1))
+                                  : g("ZerosLike", {g.input(1)});
   g.set(1, g("Select", {g.input(0), grad, zeros}));
   g.set(2, g("Select", {g.input(0), zeros, grad}));
   return g.status();

@@ -1,4 +1,5 @@
 // Sines, hyperbolic sines, their kin and inverses; the sigmoid.
+#include "op/spelled_out.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -7,7 +8,7 @@ namespace {
 // Sets the gradient to what flows times `slope`.
 Status SlopeFlow(GradientContext& g, const Value& slope) {
   // Null where emitting it failed.
-  if (slope) g.set(0, g("Mul", {g.grad(), slope}));
+  if (slope) g.set(0, Named(g, "mul", "Mul", {g.grad(), slope}));
   return g.status();
 }
 Value One(GradientContext& g) { return g.Scalar(g.input(0).dtype(), 1); }
@@ -16,12 +17,17 @@ Status SinGrad(GradientContext& g) {
   return SlopeFlow(g, g("Cos", {ConjOf(g, g.input(0))}));
 }
 Status CosGrad(GradientContext& g) {
-  return SlopeFlow(g, g("Neg", {g("Sin", {ConjOf(g, g.input(0))})}));
+  Value down = g("Neg", {g.grad()});
+  Value sin = g("Sin", {ConjOf(g, g.input(0))});
+  if (sin) g.set(0, Named(g, "mul", "Mul", {down, sin}));
+  return g.status();
 }
 Status TanGrad(GradientContext& g) {
   Value cos = g("Cos", {ConjOf(g, g.input(0))});
   // 1 / cos^2, in upstream's order of operations.
-  return SlopeFlow(g, g("Square", {g("Reciprocal", {cos})}));
+  Value slope = g("Square", {g("Reciprocal", {cos})});
+  if (slope) g.set(0, Named(g, "mul", "Mul", {slope, g.grad()}));
+  return g.status();
 }
 // 1 / sqrt(1 - x^2).
 Value AsinSlope(GradientContext& g) {
@@ -30,11 +36,15 @@ Value AsinSlope(GradientContext& g) {
 }
 Status AsinGrad(GradientContext& g) { return SlopeFlow(g, AsinSlope(g)); }
 Status AcosGrad(GradientContext& g) {
-  return SlopeFlow(g, g("Neg", {AsinSlope(g)}));
+  Value slope = AsinSlope(g);
+  if (slope) g.set(0, Named(g, "mul", "Mul", {g("Neg", {g.grad()}), slope}));
+  return g.status();
 }
 Status AtanGrad(GradientContext& g) {
   Value square = g("Square", {ConjOf(g, g.input(0))});
-  return SlopeFlow(g, g("Reciprocal", {g("AddV2", {One(g), square})}));
+  Value one = One(g);
+  Value sum = Named(g, "Add", "AddV2", {one, square});
+  return SlopeFlow(g, g("Reciprocal", {sum}));
 }
 Status SinhGrad(GradientContext& g) {
   return SlopeFlow(g, g("Cosh", {ConjOf(g, g.input(0))}));
@@ -45,13 +55,13 @@ Status CoshGrad(GradientContext& g) {
 Status AsinhGrad(GradientContext& g) {
   // By the result y: x = sinh(y), whose slope is cosh(y).
   Value slope = g("Cosh", {ConjOf(g, g.output(0))});
-  g.set(0, g("RealDiv", {g.grad(), slope}));
+  g.set(0, Named(g, "truediv", "RealDiv", {g.grad(), slope}));
   return g.status();
 }
 Status AcoshGrad(GradientContext& g) {
   // x = cosh(y), see AsinhGrad.
   Value slope = g("Sinh", {ConjOf(g, g.output(0))});
-  g.set(0, g("RealDiv", {g.grad(), slope}));
+  g.set(0, Named(g, "truediv", "RealDiv", {g.grad(), slope}));
   return g.status();
 }
 Status AtanhGrad(GradientContext& g) {

@@ -1,8 +1,11 @@
 // BatchMatMul and its later forms: products of the last two dimensions, over
 // batch dimensions that V2 and V3 broadcast.
+#include <array>
+
 #include "op/float_ops.h"
 #include "op/op.h"
 #include "op/passes/call_work.h"
+#include "op/spelled_out.h"
 #include "op/vectorize.h"
 #include "ops/array/block_copy.h"
 #include "ops/math/products/gemm.h"
@@ -160,6 +163,37 @@ class BatchMatMulKernel : public Kernel, public KnowsWork {
   const DType dtype_;
 };
 
+// The batch sizes of a shape, in upstream's nodes.
+Value SpelledBatch(GradientContext& g, const Value& shape) {
+  return Named(g, "strided_slice", "StridedSlice",
+               {shape,
+                {"stack", Tensor::Vector<int32_t>({0})},
+                {"stack_1", Tensor::Vector<int32_t>({-2})},
+                {"stack_2", Tensor::Vector<int32_t>({1})}},
+               {{"begin_mask", 1}});
+}
+// The sides' gradients, summed where the batches of one were repeated.
+void SetSpelledBatches(GradientContext& g, const std::array<Value, 2>& grads) {
+  if (!g.ok()) return;
+  const Shape &x = g.input(0).shape(), &y = g.input(1).shape();
+  if (x.known_rank() && y.known_rank() && x.rank() >= 2 && y.rank() >= 2) {
+    const Shape of_x = x.Sub(0, -2), of_y = y.Sub(0, -2);
+    if (of_x.fully_known() && of_x == of_y) {
+      g.set(0, grads[0]);
+      g.set(1, grads[1]);
+      return;
+    }
+  }
+  const Value shapes[] = {g.ShapeOf(g.input(0)), g.ShapeOf(g.input(1))};
+  const Value batches[] = {SpelledBatch(g, shapes[0]),
+                           SpelledBatch(g, shapes[1])};
+  const ValueList axes =
+      g.All("BroadcastGradientArgs", {batches[0], batches[1]});
+  for (int i = 0; g.ok() && i < 2; ++i) {
+    g.set(i, g("Reshape", {g("Sum", {grads[i], axes[i]}), shapes[i]}));
+  }
+}
+
 // As MatMul's; sides that were broadcast are summed.
 Status BatchMatMulGradient(GradientContext& g) {
   const bool ax = g.op().bool_attr("adj_x"), ay = g.op().bool_attr("adj_y");
@@ -171,7 +205,7 @@ Status BatchMatMulGradient(GradientContext& g) {
                      const char* side, DType out) {
     AttrMap attrs{{"adj_x", al}, {"adj_y", ar}, {side, true}};
     if (op == "BatchMatMulV3") attrs.Set("Tout", out);
-    return g(op, {l, r}, attrs);
+    return Named(g, "MatMul", op, {l, r}, attrs);
   };
   Value gx, gy;
   if (g.wants(0)) {
@@ -186,6 +220,8 @@ Status BatchMatMulGradient(GradientContext& g) {
   if (op == "BatchMatMul") {
     if (gx) g.set(0, gx);
     if (gy) g.set(1, gy);
+  } else if (SpelledOut::Now()) {
+    SetSpelledBatches(g, {gx, gy});
   } else {
     g.SetBroadcast(gx, gy);
   }

@@ -1,6 +1,7 @@
 // What the special functions' ops have in common.
 #pragma once
 
+#include "op/spelled_out.h"
 #include "ops/math/constants.h"
 #include "ops/math/elementwise/elementwise.h"
 
@@ -12,7 +13,7 @@ constexpr auto kOf = [](auto x) { return static_cast<decltype(x)>(F(x)); };
 
 // The gradient of a function with this slope.
 inline Status Flow(GradientContext& g, const Value& slope) {
-  g.set(0, g("Mul", {g.grad(), slope}));
+  g.set(0, Named(g, "mul", "Mul", {g.grad(), slope}));
   return g.status();
 }
 

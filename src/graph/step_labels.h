@@ -1,0 +1,18 @@
+// What steps of a graph's runs read, in the form that tools of TensorFlow show.
+#pragma once
+
+#include "graph/graph.h"
+
+namespace tensorflow {
+class StepStats;
+}
+
+namespace headrace {
+
+// Puts the inputs of nodes that `graph` has into the labels of their steps:
+// "name = Op()" becomes "name = Op(a, b:1, ^c)", as upstream writes it. What
+// the graph does not have (nodes of functions, what plans add) stays as it is.
+// The caller sees to it that the graph is not changed meanwhile.
+void LabelInputs(const Graph& graph, tensorflow::StepStats* stats);
+
+}  // namespace headrace
