@@ -41,6 +41,7 @@ PART = re.compile(
     rf'|\b(?:StartsWith|EndsWith|StrContains)\([^;"]*{OWN_NAME},)\s*"(\w+)"'
 )
 EMITS = r"\b[bcgs]|\(\*this\)|\bAll|\bLookUpOp|\bEmitIn|\bCallerOf|\bUnary"
+NAMED = "Named(?:Const)?|Ask(?:Const)?|FilledLike|below"
 # The name that a node is given is no op's either; a proto's op is emitted.
 EMITS = re.compile(rf"(?:{EMITS}|\bSetNextName|\bset_op)$")
 
@@ -160,12 +161,13 @@ class Registered:
 
 
 def _in_named_call(text, at):
-    """Whether the literal at `at` is of Named(): its op, or the name of a node."""
+    """Whether the literal at `at` is of Named() or its kin of op/spelled_out.cc: its
+    op, or the name of a node."""
     depth, i = 0, at - 1
     while i >= 0 and (depth or text[i] != "("):
         depth += (text[i] == ")") - (text[i] == "(")
         i -= 1
-    return re.search(r"\bNamed$", text[:i]) is not None
+    return re.search(rf"\b(?:{NAMED})$", text[:i]) is not None
 
 
 def _is_emitted(path, text, at):

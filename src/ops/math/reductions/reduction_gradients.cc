@@ -1,6 +1,7 @@
 #include "ops/math/reductions/reduction_gradients.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "op/spelled_out.h"
@@ -58,7 +59,12 @@ Value SpelledKeptShape(GradientContext& g, const Value& shape) {
 std::optional<std::vector<int32_t>> KnownKeptShape(GradientContext& g) {
   const Shape& x = g.input(0).shape();
   const Tensor* axes = g.Known(g.input(1));
-  if (axes == nullptr || !x.fully_known()) return std::nullopt;
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  if (axes == nullptr || !x.fully_known() ||
+      std::any_of(x.dims().begin(), x.dims().end(),
+                  [](int64_t size) { return size > kMost; })) {
+    return std::nullopt;
+  }
   std::vector<int32_t> sizes(x.dims().begin(), x.dims().end());
   for (int64_t i = 0; i < axes->num_elements(); ++i) {
     const int64_t axis = axes->IntAt(i);
