@@ -56,7 +56,7 @@ def test_step_times():
         assert (session.run(y, {x: [[1.0] * 8]}, options, metadata) == plain).all()
         nodes = metadata.step_stats.dev_stats[0].node_stats
         assert [n.node_name for n in nodes] == ["y"]
-        assert nodes[0].timeline_label == "y = MatMul()"
+        assert nodes[0].timeline_label == "y = MatMul(x, ones)"
         assert nodes[0].all_end_rel_nanos > 0
         session.run(y, {x: [[1.0] * 8]}, v1.RunOptions(), metadata)
 

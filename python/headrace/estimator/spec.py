@@ -2,11 +2,10 @@
 
 import itertools
 
-from headrace._load import _headrace
 from headrace.context import stack
 from headrace.estimator import export_outputs
 from headrace.estimator.mode_keys import ALL, ModeKeys
-from headrace.framework import conversion
+from headrace.framework import conversion, tensor
 from headrace.framework.support import signatures
 from headrace.graph.operation import Operation
 from headrace.ops import array_ops
@@ -67,7 +66,7 @@ def _checked_train_op(train_op, mode):
         if mode == ModeKeys.TRAIN:
             raise ValueError("Missing train_op.")
         return None
-    if not isinstance(train_op, (_headrace.Tensor, _headrace.VariableBase, Operation)):
+    if not (tensor.is_tensor(train_op) or isinstance(train_op, Operation)):
         raise TypeError(f"train_op must be Operation or Tensor, given: {train_op}")
     return _check_graph(train_op, "train_op")
 

@@ -111,6 +111,7 @@ class KerasTensor:
 
     @property
     def op(self):
+        """Not there: TypeError."""
         raise TypeError(_NO_SUCH.format(name="op"))
 
     def ref(self):
