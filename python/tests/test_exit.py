@@ -77,7 +77,8 @@ print("done")
 
 def test_a_forked_child_finds_no_lock_held():
     program = """
-    import signal
+    import faulthandler, signal
+    faulthandler.enable(sys.stdout)  # what ends a child is shown
     def trace():
         while True:
             # Long traces and plans, under the function's lock.
@@ -104,14 +105,18 @@ def test_a_forked_child_finds_no_lock_held():
     for i in range(20):
         pid = os.fork()
         if pid == 0:
+            faulthandler.dump_traceback_later(15, file=sys.stdout)
             signal.alarm(20)  # ends a child that hangs
             functions[-1](tf.constant(1.0))
             shared(tf.ones([1000 + i]))
             list(tf.data.Dataset.range(3).map(lambda v: v + i).prefetch(1))
             os._exit(0)
-        failed += os.waitpid(pid, 0)[1] != 0
+        status = os.waitpid(pid, 0)[1]
+        if status != 0:
+            print("child", i, "ended with", status)
+        failed += status != 0
         time.sleep(0.003)
-    print(failed)
+    print(failed, flush=True)
     os._exit(0)
     """
     assert limited.run(program, timeout=120) == "0\n"
