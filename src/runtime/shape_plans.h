@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/cancellation.h"
+#include "base/fork_mutex.h"
 #include "runtime/executable.h"
 
 namespace headrace {
@@ -26,16 +27,15 @@ class Executable::ShapePlans {
     }
     if (entries_.size() >= kMostPlans) return nullptr;
     if (!Match(last_, feeds)) {
-      last_.clear();
-      for (const Tensor& t : feeds) last_.push_back(t.shape());
+      std::vector<Shape> now;
+      for (const Tensor& t : feeds) now.push_back(t.shape());
+      last_.swap(now);
       return nullptr;
     }
-    auto plan = MakeFor(feeds);
+    Entry made{last_, MakeFor(feeds)};
     if (!CheckTokens().ok()) return nullptr;  // not its fault
-    Entry& e = entries_.emplace_back();
-    e.shapes = last_;
-    e.plan = std::move(plan);
-    return e.plan.get();
+    entries_.push_back(std::move(made));
+    return entries_.back().plan.get();
   }
 
  private:
@@ -67,7 +67,7 @@ class Executable::ShapePlans {
   }
 
   const Program generic_;
-  Mutex mutex_;
+  ForkMutex mutex_;  // held while a plan is made
   std::vector<Shape> last_ ABSL_GUARDED_BY(mutex_);
   std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
