@@ -13,6 +13,7 @@ import re
 import sys
 
 import numpy as np
+import printed
 
 FOLDER = pathlib.Path(__file__).parents[2] / "tests" / "golden" / "sessions"
 
@@ -94,11 +95,8 @@ def _alike(line, wanted):
     """
     if line == wanted:
         return True
-    words = [" ".join(_NUMBER.sub("#", x).split()) for x in (line, wanted)]
-    words = [x.replace(" ]", "]").replace("[ ", "[") for x in words]
-    numbers = [[float(n) for n in _NUMBER.findall(x)] for x in (line, wanted)]
-    near = (abs(a - b) <= 2e-7 * abs(b) for a, b in zip(*numbers))
-    return words[0] == words[1] and all(near)
+    pairs = printed.differing(line, wanted, _NUMBER)
+    return pairs is not None and all(abs(a - b) <= 2e-7 * abs(b) for a, b in pairs)
 
 
 def check(name, title, tf):

@@ -7,6 +7,7 @@ import threading
 from headrace import _api as tf
 from headrace._load import _headrace, raw
 from headrace.dtensor.layout import Layout
+from headrace.framework.support import operators
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CUSTOM:0"
 EagerTensor = _headrace.EagerTensor
@@ -203,7 +204,7 @@ def adopt(tensor, mesh):
 def attach_operators(call):
     """Operators of tensors with layouts: call(public name, operands)."""
 
-    def operator(name, public, swapped=False):
+    def operator(name, public, swapped):
         base = getattr(EagerTensor, name)
 
         def apply(self, *others):
@@ -214,37 +215,7 @@ def attach_operators(call):
 
         return apply
 
-    for name, public in _BINARY.items():
-        for prefix, swapped in (("", False), ("r", True)):
-            full = f"__{prefix}{name}__"
-            setattr(DTensor, full, operator(full, public, swapped))
-    for name, public in _OTHERS.items():
-        full = f"__{name}__"
-        setattr(DTensor, full, operator(full, public))
+    operators.attach(DTensor, operator)
+    for name, public in (("__eq__", "math.equal"), ("__ne__", "math.not_equal")):
+        setattr(DTensor, name, operator(name, public, swapped=False))
     DTensor.__hash__ = EagerTensor.__hash__
-
-
-_BINARY = {
-    "add": "math.add",
-    "sub": "math.subtract",
-    "mul": "math.multiply",
-    "truediv": "math.truediv",
-    "floordiv": "math.floordiv",
-    "mod": "math.floormod",
-    "pow": "math.pow",
-    "and": "math.logical_and",
-    "or": "math.logical_or",
-    "xor": "math.logical_xor",
-    "matmul": "linalg.matmul",
-}
-_OTHERS = {
-    "lt": "math.less",
-    "le": "math.less_equal",
-    "gt": "math.greater",
-    "ge": "math.greater_equal",
-    "eq": "math.equal",
-    "ne": "math.not_equal",
-    "neg": "math.negative",
-    "abs": "math.abs",
-    "invert": "math.logical_not",
-}

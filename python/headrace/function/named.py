@@ -20,10 +20,8 @@ from headrace.function.restored import RestoredConcreteFunction
 class CppConcreteFunction(RestoredConcreteFunction):
     """A trace of a function of C++: the one that C++ has for the same signature."""
 
-    def _in_structure(self, tensors):
+    def _pack(self, tensors):
         return _with_tensors(self.output_as_saved, iter(tensors))
-
-    _pack = _in_structure
 
 
 def _with_tensors(structure, tensors):

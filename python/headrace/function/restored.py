@@ -76,7 +76,7 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
     def _graph(self):
         if self._made_graph is None:
             graph = _RestoredGraph(self._python_name, self._core, self._function_type)
-            graph.structured_outputs = self._in_structure(graph.outputs)
+            graph.structured_outputs = self._pack(graph.outputs)
             self._made_graph = graph
         return self._made_graph
 
@@ -89,10 +89,6 @@ class RestoredConcreteFunction(ConcreteFunction, Trackable):
     def structured_outputs(self):
         """The specs of the outputs, in the structure that the function gave them."""
         return self.output_as_saved
-
-    def _in_structure(self, tensors):
-        """The graph's outputs in the structure of the results."""
-        return func_graph.rebuild(self._results, tensors)
 
     def _call_flat(self, leaves):
         return self._pack(self.of_tensors(leaves))

@@ -9,7 +9,6 @@ from headrace.framework import (
     conversion,
     dtypes,
     slices,
-    tensor,
     tensor_shape,
     variables,
 )
@@ -17,6 +16,7 @@ from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.support import scattering
 from headrace.framework.support.save_slice_info import SaveSliceInfo
 from headrace.graph import graph_variables, guarded_values
+from headrace.graph.by_identity import ByIdentity
 
 _NONE = variables.VariableAggregation.NONE
 _AUTO = variables.VariableSynchronization.AUTO
@@ -41,7 +41,7 @@ def _of_rows(op, doc):
     return scattering.named(scatter, op, doc)
 
 
-class RefVariable(graph_variables.MayBeSlice):
+class RefVariable(ByIdentity, graph_variables.MayBeSlice):
     """TensorFlow 1's variable: operations take it by reference.
 
     Assignments give the reference behind the change, or the operation where
@@ -116,9 +116,8 @@ class RefVariable(graph_variables.MayBeSlice):
     dtype = read_only("_reference.dtype")
     shape = read_only("_reference.shape")
 
-    def get_shape(self):
-        """The same as shape."""
-        return self.shape
+    def _operand(self):
+        return self._snapshot
 
     def set_shape(self, shape):
         """Says more of the shape than is known; ValueError for another one."""
@@ -235,12 +234,6 @@ class RefVariable(graph_variables.MayBeSlice):
             "ScatterNdUpdate", indices, values, use_locking=use_locking, name=name
         )
 
-    def ref(self):
-        """Something that stands for the variable and may be a key."""
-        return tensor.Reference(self)
-
-    experimental_ref = ref
-
     def __getitem__(self, key):
         part = self._snapshot[key]
         part.assign = functools.partial(self._assign_part, key)
@@ -248,20 +241,6 @@ class RefVariable(graph_variables.MayBeSlice):
 
     def _assign_part(self, key, value, name=None):
         return slices.assign_part_of_reference(self._reference, key, value, name)
-
-    def __iter__(self):
-        return iter(self._snapshot)
-
-    def __hash__(self):
-        return id(self)
-
-    def __eq__(self, other):
-        return self is other
-
-    def __repr__(self):
-        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
-
-    __array_priority__ = 100
 
     @staticmethod
     def from_proto(variable_def, import_scope=None):
@@ -271,23 +250,3 @@ class RefVariable(graph_variables.MayBeSlice):
     def to_proto(self, export_scope=None):
         """The variable as a VariableDef; None where it is not under `export_scope`."""
         return late.variable_to_proto(self, export_scope)
-
-
-def _add_operators():
-    names = "add sub mul truediv floordiv mod pow matmul and or xor".split()
-    names = [prefix + n for n in names for prefix in ("", "r")]
-    for name in names + ["lt", "le", "gt", "ge"]:
-
-        def binary(self, other, method=f"__{name}__"):
-            return getattr(self._snapshot, method)(other)
-
-        setattr(RefVariable, f"__{name}__", binary)
-    for name in ("neg", "abs", "invert"):
-
-        def unary(self, method=f"__{name}__"):
-            return getattr(self._snapshot, method)()
-
-        setattr(RefVariable, f"__{name}__", unary)
-
-
-_add_operators()

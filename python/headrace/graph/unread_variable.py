@@ -3,10 +3,10 @@
 from headrace._load import raw
 from headrace.context import stack
 from headrace.context.properties import read_only
-from headrace.framework import tensor
+from headrace.graph.by_identity import ByIdentity
 
 
-class _UnreadVariable:
+class _UnreadVariable(ByIdentity):
     """A variable behind an assignment: whatever reads or changes it waits for that.
 
     Each use as a tensor reads anew. What sessions fetch is read where the assignment
@@ -31,10 +31,6 @@ class _UnreadVariable:
     aggregation = read_only("_variable.aggregation")
     initializer = None
 
-    def get_shape(self):
-        """The same as shape."""
-        return self.shape
-
     def _behind(self):
         """A context whose operations wait for the assignment."""
         return stack.current().control_dependencies([self.op])
@@ -46,7 +42,7 @@ class _UnreadVariable:
                 self.handle, dtype=self.dtype, name="ReadVariableOp"
             )
 
-    read_value = value
+    read_value = _operand = value
 
     def eval(self, session=None):
         """The value in `session`, or the default one."""
@@ -74,32 +70,12 @@ class _UnreadVariable:
             )
         return self.value()
 
-    def ref(self):
-        """Something that stands for it and may be a key."""
-        return tensor.Reference(self)
-
-    experimental_ref = ref
-
     def __getitem__(self, key):
         with self._behind():
             return self._variable[key]
 
-    def __iter__(self):
-        return iter(self._snapshot)
-
     def __bool__(self):
         return bool(self._snapshot)
-
-    def __hash__(self):
-        return id(self)
-
-    def __eq__(self, other):
-        return self is other
-
-    def __repr__(self):
-        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
-
-    __array_priority__ = 100
 
 
 def _of_variable(name):
@@ -114,23 +90,11 @@ def _of_variable(name):
     setattr(_UnreadVariable, name, method)
 
 
-def _of_value(name):
-    def method(self, *args):
-        return getattr(self.value(), name)(*args)
-
-    method.__name__ = method.__qualname__ = name
-    setattr(_UnreadVariable, name, method)
-
-
 def _add_methods():
     changes = "assign assign_add assign_sub batch_scatter_update sparse_read gather_nd"
     rows = "add sub mul div max min update nd_add nd_sub nd_update nd_max nd_min"
     for name in changes.split() + [f"scatter_{n}" for n in rows.split()]:
         _of_variable(name)
-    names = "add sub mul truediv floordiv mod pow matmul and or xor".split()
-    names = [prefix + n for n in names for prefix in ("", "r")]
-    for name in names + "lt le gt ge neg abs invert".split():
-        _of_value(f"__{name}__")
 
 
 _add_methods()

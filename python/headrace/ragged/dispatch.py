@@ -6,6 +6,7 @@ ragged_functions.txt, beside api_names.txt, says which function answers for whic
 from headrace import _names
 from headrace._load import _headrace
 from headrace.framework import dispatch as dispatching
+from headrace.framework.support import operators
 from headrace.ragged import broadcast
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values
 from headrace.ragged.ragged_value import RaggedTensorValue
@@ -35,7 +36,7 @@ for _register, _handler in (
     _register(object, RaggedTensor)(_handler)
 
 
-def _operator(public, swapped=False):
+def _operator(name, public, swapped=False):
     found = []
 
     def apply(self, *others):
@@ -47,32 +48,8 @@ def _operator(public, swapped=False):
     return apply
 
 
-_OPERATORS = {
-    "add": "math.add",
-    "sub": "math.subtract",
-    "mul": "math.multiply",
-    "truediv": "math.truediv",
-    "floordiv": "math.floordiv",
-    "mod": "math.floormod",
-    "pow": "math.pow",
-    "and": "math.logical_and",
-    "or": "math.logical_or",
-    "xor": "math.logical_xor",
-    "matmul": "linalg.matmul",
-}
-_ONE_SIDED = {
-    "lt": "math.less",
-    "le": "math.less_equal",
-    "gt": "math.greater",
-    "ge": "math.greater_equal",
-    "neg": "math.negative",
-    "abs": "math.abs",
-    "invert": "math.logical_not",
-}
-
-
 def _equality(public, different):
-    compare = _operator(public)
+    compare = _operator(None, public)
 
     def apply(self, other):
         if other is None:
@@ -85,14 +62,6 @@ def _equality(public, different):
     return apply
 
 
-def _attach():
-    for name, public in _OPERATORS.items():
-        setattr(RaggedTensor, f"__{name}__", _operator(public))
-        setattr(RaggedTensor, f"__r{name}__", _operator(public, swapped=True))
-    for name, public in _ONE_SIDED.items():
-        setattr(RaggedTensor, f"__{name}__", _operator(public))
-    RaggedTensor.__eq__ = _equality("__operators__.eq", False)
-    RaggedTensor.__ne__ = _equality("__operators__.ne", True)
-
-
-_attach()
+operators.attach(RaggedTensor, _operator)
+RaggedTensor.__eq__ = _equality("__operators__.eq", False)
+RaggedTensor.__ne__ = _equality("__operators__.ne", True)

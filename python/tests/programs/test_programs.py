@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+import printed
 import pytest
 
 HERE = pathlib.Path(__file__).parent
@@ -42,11 +43,9 @@ def assert_alike(found, expected):
     """The same words, in lines of the same numbers to some digits."""
     lines = found.splitlines(), expected.splitlines()
     for line, other in zip(*lines):
-        words = [" ".join(_NUMBER.sub("#", x).split()) for x in (line, other)]
-        words = [x.replace(" ]", "]").replace("[ ", "[") for x in words]
-        assert words[0] == words[1], f"{line}\nis not\n{other}"
-        numbers = [[float(n) for n in _NUMBER.findall(x)] for x in (line, other)]
-        near = [abs(a - b) <= 2e-3 + 5e-3 * abs(b) for a, b in zip(*numbers)]
+        pairs = printed.differing(line, other, _NUMBER)
+        assert pairs is not None, f"{line}\nis not\n{other}"
+        near = [abs(a - b) <= 2e-3 + 5e-3 * abs(b) for a, b in pairs]
         assert all(near), f"{line}\nis not\n{other}"
     assert len(lines[0]) == len(lines[1])
 
