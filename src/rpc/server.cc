@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "base/cpu_count.h"
@@ -21,7 +23,10 @@ constexpr int kHandshakeMs = 30000;
 // its server's end and the client's learning of it. So calls are refused by
 // name before, until none has come for a while.
 constexpr std::chrono::milliseconds kQuiet{20};
-constexpr int kMostQuietWaits = 10;
+// Clients wait for a processor as this thread does: for each millisecond that
+// it wakes late, the quiet lasts so many more.
+constexpr int kQuietPerLate = 10;
+constexpr std::chrono::milliseconds kMostQuiet{500};
 // For calls that were stopped at the deadline to say so.
 constexpr std::chrono::milliseconds kLastWords{1000};
 
@@ -94,11 +99,7 @@ class GrpcServer : public RpcServer {
       MutexLock lock(shared_.mutex);
       for (grpc::ServerContext* chat : shared_.chats) chat->TryCancel();
     }
-    for (int i = 0; i < kMostQuietWaits && SystemClock::now() < deadline; ++i) {
-      const int64_t before = shared_.refused;
-      std::this_thread::sleep_for(kQuiet);
-      if (shared_.refused == before) break;
-    }
+    WaitForQuiet(deadline);
     for (const auto& acceptor : acceptors_) acceptor->Close();
     StatusOr<std::thread> late =
         threads::Start([&] { shared_.StopLate(deadline); });
@@ -125,6 +126,24 @@ class GrpcServer : public RpcServer {
 
  private:
   static constexpr int kWaiting = 8;
+
+  void WaitForQuiet(SystemClock::time_point deadline) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    Clock::time_point last_call = start;
+    Clock::duration late{0};
+    int64_t refused = shared_.refused;
+    for (Clock::time_point now = start;
+         now - last_call < kQuiet + kQuietPerLate * late &&
+         now - start < kMostQuiet && SystemClock::now() < deadline;) {
+      std::this_thread::sleep_for(kQuiet);
+      const Clock::time_point woken = Clock::now();
+      late = std::max(late, woken - now - kQuiet);
+      now = woken;
+      const int64_t before = std::exchange(refused, shared_.refused);
+      if (refused != before) last_call = now;
+    }
+  }
 
   // gRPC's own listener ends for good where files run out, so connections are
   // accepted here. The lowest number that is free is a new file's: with this

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "base/mutex.h"
+#include "base/fork_mutex.h"
 #include "graph/function.h"
 #include "op/function_caller.h"
 #include "op/kernel.h"
@@ -186,7 +186,7 @@ class Executable {
   int num_shared_weights_ = 0;            // RunWeights of a workspace
   size_t arena_bytes_ = 0;
   std::atomic<Workspace*> spare_{nullptr};
-  Mutex mutex_;
+  ForkMutex mutex_;
   std::vector<std::unique_ptr<Workspace>> workspaces_ ABSL_GUARDED_BY(mutex_);
 };
 

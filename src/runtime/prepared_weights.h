@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/fork_mutex.h"
 #include "base/mutex.h"
 #include "op/passes/product_kernel.h"
 #include "runtime/program.h"
@@ -38,7 +39,7 @@ class PreparedWeights {
 
  private:
   const Source source_;
-  Mutex mutex_;
+  ForkMutex mutex_;  // held while weights are prepared
   // The weights of the last run, not held.
   const void* last_ ABSL_GUARDED_BY(mutex_) = nullptr;
   int seen_ ABSL_GUARDED_BY(mutex_) = 0;    // runs in a row with these

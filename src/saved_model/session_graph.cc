@@ -82,6 +82,19 @@ StatusOr<Node*> Grouped(GraphBuilder* builder, StringView name,
   return builder->graph()->node(builder->graph()->num_nodes() - 1);
 }
 
+// Of an object that is a variable of this process or of another task: what its
+// handle leads to, and its dtype. Null of others.
+std::pair<const Resource*, DType> VariableOf(const Trackable& object) {
+  if (const auto* here = dynamic_cast<const VariableNode*>(&object)) {
+    return {here->variable().get(), here->variable()->dtype()};
+  }
+  if (const auto* away = dynamic_cast<const RemoteVariableNode*>(&object)) {
+    return {away->handle().data<ResourceHandle>()->resource.get(),
+            away->spec().dtype};
+  }
+  return {nullptr, DType::kInvalid};
+}
+
 Tensor Strings(const std::vector<std::string>& values) {
   return Tensor::Vector<std::string>(values);
 }
@@ -301,18 +314,11 @@ Status ModelWriter::MakeSaver(const GraphValues& values) {
   std::vector<Value> handles;
   std::vector<DType> dtypes;
   for (size_t i = 0; i < values.values().size(); ++i) {
-    const Trackable* const owner = values.owners()[i].get();
-    if (const auto* away = dynamic_cast<const RemoteVariableNode*>(owner)) {
-      return Unimplemented("a SavedModel of the variable ",
-                           values.values()[i].first, " of ", away->device(),
-                           ": save one of this process that has its value");
-    }
-    const auto* node = dynamic_cast<const VariableNode*>(owner);
-    if (node == nullptr) continue;
-    auto it = by_resource.find(node->variable().get());
+    const auto [variable, dtype] = VariableOf(*values.owners()[i]);
+    auto it = by_resource.find(variable);
     if (it == by_resource.end()) continue;
     keys.push_back(values.values()[i].first);
-    dtypes.push_back(node->variable()->dtype());
+    dtypes.push_back(dtype);
     handles.push_back(in_graph_[it->second]);
   }
   const Value path = *builder_->AddPlaceholder("saver_filename", DType::kString,

@@ -25,10 +25,8 @@ class RemoteVariableNode : public Trackable {
   StatusOr<std::vector<Tensor>> Read() const override;
   Status Write(absl::Span<const Tensor> values) override;
 
-  // Where it lies: a device's full name.
-  const std::string& device() const {
-    return RemoteNameOf(handle_)->place()->device();
-  }
+  const Tensor& handle() const { return handle_; }
+  const ValueSpec& spec() const { return spec_; }
 
  private:
   const Tensor handle_;

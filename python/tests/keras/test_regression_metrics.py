@@ -179,3 +179,33 @@ def test_auc_of_labels_over_batches():
         "interpolation,multi_label=False,num_labels=None,label_weights=None,"
         "from_logits=False)"
     )
+
+
+# As tf_keras 2.21 gives them.
+@pytest.mark.parametrize(
+    "labels, scores, areas",
+    [
+        ([1, 1, 0, 0], [0.95, 0.95, 0.1, 0.1], (1.0, 1.0, 1.0)),
+        ([0, 0], [0.2, 0.9], (0.0, 0.0, 0.0)),
+        ([1, 1, 0], [0.95, 0.95, 0.99], (0.5, 0.0, 1.0)),
+        ([1, 1, 1], [0.2, 0.5, 0.95], (1.0, 1.0, 1.0)),
+        ([1, 0, 0], [0.5, 0.3, 0.8], (0.75, 0.5, 1.0)),
+        ([1, 1, 0, 0, 0, 0], [0.5, 0.9, 0.2, 0.3, 0.8, 0.95], (0.5, 0.25, 0.75)),
+        ([1, 1, 0], [0.1, 0.9, 0.3], (-0.5, -1.0, 0.0)),
+    ],
+)
+def test_area_under_precision_recall_gains(labels, scores, areas):
+    for method, wanted in zip(("interpolation", "minoring", "majoring"), areas):
+        metric = M.AUC(15, curve="prgain", summation_method=method)
+        np.testing.assert_allclose(metric(labels, scores), wanted, atol=1e-6)
+    assert metric.get_config()["curve"] == "PR_GAIN"
+    assert (
+        M.AUC(curve="roc", summation_method="Minoring").summation_method == "minoring"
+    )
+
+
+def test_curves_and_sums_that_are_not_known():
+    with pytest.raises(ValueError, match=r'curve value: "x".*"PR", "ROC", "PR_GAIN"'):
+        M.AUC(curve="x")
+    with pytest.raises(ValueError, match='summation method value: "x"'):
+        M.AUC(summation_method="x")

@@ -196,13 +196,36 @@ class Recall(_Counts):
         return self._out(self._share(*self._parts))
 
 
+# What the arguments may say, and what they then are.
+_CURVES = {
+    **dict.fromkeys(("PR", "pr"), "PR"),
+    **dict.fromkeys(("ROC", "roc"), "ROC"),
+    **dict.fromkeys(("PR_GAIN", "PRGAIN", "pr_gain", "prgain"), "PR_GAIN"),
+}
+_SUMMATIONS = {
+    name: name.lower()
+    for word in ("interpolation", "majoring", "minoring")
+    for name in (word, word.capitalize())
+}
+
+
+def _one_of(what, name, known):
+    if name not in known:
+        expected = ", ".join(f'"{n}"' for n in dict.fromkeys(known.values()))
+        raise ValueError(
+            f'Invalid AUC {what} value: "{name}". Expected values are [{expected}]'
+        )
+    return known[name]
+
+
 @takes(
     "num_thresholds=200, curve='ROC', summation_method='interpolation', name=None, "
     "dtype=None, thresholds=None, multi_label=False, num_labels=None, "
     "label_weights=None, from_logits=False"
 )
 class AUC(Metric):
-    """The area under the ROC or precision-recall curve, by trapezoids.
+    """The area under the ROC, the precision-recall ("PR") or the precision-recall-gain
+    curve ("PRGAIN"; Flach and Kull, NeurIPS 2015), by trapezoids.
 
     With `multi_label` the mean of each column's area, by `label_weights` if given;
     without, these weigh the columns' elements.
@@ -219,11 +242,11 @@ class AUC(Metric):
                 self.label_weights,
                 message="All values of `label_weights` must be non-negative.",
             )
-        if self.curve not in ("ROC", "PR"):
-            raise ValueError(f"Invalid AUC curve value: {self.curve}.")
-        method, count = self.summation_method, self.num_thresholds
-        if method not in ("interpolation", "minoring", "majoring"):
-            raise ValueError(f"Invalid AUC summation method: {method}.")
+        self.curve = _one_of("curve", self.curve, _CURVES)
+        self.summation_method = _one_of(
+            "summation method", self.summation_method, _SUMMATIONS
+        )
+        count = self.num_thresholds
         if self.thresholds is not None:
             inner = sorted(self.thresholds)
         else:
@@ -304,11 +327,16 @@ class AUC(Metric):
         tp, tn, fp, fn = (getattr(self, name)._read() for name in _NAMES.values())
         if self.curve == "PR" and self.summation_method == "interpolation":
             return interpolated_pr(tp, fp, fn)
-        recall = tf.math.divide_no_nan(tp, tp + fn)
+        share = tf.math.divide_no_nan
         if self.curve == "ROC":
-            x, y = tf.math.divide_no_nan(fp, fp + tn), recall
+            x, y = share(fp, fp + tn), share(tp, tp + fn)
+        elif self.curve == "PR":
+            x, y = share(tp, tp + fn), share(tp, tp + fp)
         else:
-            x, y = recall, tf.math.divide_no_nan(tp, tp + fp)
+            # Recall that is lower than that of always saying yes counts as no gain.
+            odds = share(tp + fn, tn + fp)
+            x = tf.maximum(share(tp - odds * fn, tp), 0)
+            y = 1.0 - odds * share(fp, tp)
         return area(x, y, self.summation_method)
 
     def get_config(self):

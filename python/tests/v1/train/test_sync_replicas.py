@@ -1,3 +1,5 @@
+import time
+
 import headrace as tf
 import numpy as np
 import pytest
@@ -107,6 +109,7 @@ def test_a_worker_trains_as_its_own_chief():
             followed = session._tf_sess().run(average.average(w))
             if followed[0] == 2.0:
                 break
+            time.sleep(0.01)
     assert steps == 2  # of two gradients each
     np.testing.assert_allclose(seen, [1.0, 0.5])
     np.testing.assert_allclose(followed, [2.0, 1.0])
