@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/test_fork.h"
+
 namespace headrace {
 namespace {
 
@@ -52,9 +54,7 @@ int EndWithThreads(bool inside_at_exit) {
 }
 
 TEST(LibraryCall, NoneIsUnderWayWhenStaticObjectsGo) {
-#if _GLIBCXX_TSAN
-  GTEST_SKIP() << "the thread sanitizer forbids threads after a fork";
-#endif
+  if (const char* why = NoThreadsAfterFork()) GTEST_SKIP() << why;
   for (const bool inside : {false, true}) {
     for (int i = 0; i < 10; ++i) {
       const pid_t child = fork();

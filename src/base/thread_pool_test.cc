@@ -16,6 +16,7 @@
 #include "base/cancellation.h"
 #include "base/cpu_count.h"
 #include "base/guard.h"
+#include "base/test_fork.h"
 #include "base/threads.h"
 #include "gtest/gtest.h"
 
@@ -131,9 +132,7 @@ TEST(ThreadPool, SchedulesJobsAfterSleepAndResize) {
 }
 
 TEST(ThreadPool, ChildOfForkHasItsOwn) {
-#if _GLIBCXX_TSAN
-  GTEST_SKIP() << "the thread sanitizer forbids threads after a fork";
-#endif
+  if (const char* why = NoThreadsAfterFork()) GTEST_SKIP() << why;
   Threads scope(2);
   ExpectCoveredOnce(100, 1e6);
   const pid_t child = fork();
@@ -306,8 +305,9 @@ int WorkWithoutThreads() {
 }
 
 TEST(ThreadPool, WorksWhereNoThreadCanBeMade) {
-#if _GLIBCXX_TSAN || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "sanitizers need room of their own, and threads after a fork";
+  if (const char* why = NoThreadsAfterFork()) GTEST_SKIP() << why;
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the address sanitizer needs room of its own";
 #endif
   Threads scope(3);
   const pid_t child = fork();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace headrace {
 namespace {
@@ -105,11 +106,17 @@ Value FilledLike(OpScope& s, StringView name, StringView shape_name,
   Value sizes;
   if (x.shape().fully_known()) {
     const auto dims = x.shape().dims();
-    const std::vector<int32_t> known(dims.begin(), dims.end());
+    const bool narrow = std::all_of(dims.begin(), dims.end(), [](int64_t d) {
+      return d <= std::numeric_limits<int32_t>::max();
+    });
     const std::string at = shape_name.empty()
                                ? "shape_as_tensor"
                                : absl::StrCat(shape_name, "/shape_as_tensor");
-    sizes = AskConst(s, below(at), Tensor::Vector<int32_t>(known));
+    sizes = AskConst(
+        s, below(at),
+        narrow ? Tensor::Vector<int32_t>(
+                     std::vector<int32_t>(dims.begin(), dims.end()))
+               : Tensor::Vector(x.shape()));
   } else {
     sizes = Ask(s, below(shape_name), "Shape", {x}, {});
   }

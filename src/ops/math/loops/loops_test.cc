@@ -382,8 +382,15 @@ std::vector<To> Cast(int from, int to, std::vector<From> x) {
 }
 
 TEST(CastLoops, Numbers) {
-  EXPECT_EQ((Cast<float, int32_t>(kFloat, kInt32, {1.9f, -1.9f, kNan, 3e9f})),
-            std::vector<int32_t>({1, -1, INT32_MIN, INT32_MIN}));
+  // Out of range a processor's own conversion counts, as in TensorFlow.
+#if defined(__aarch64__)
+  const std::vector<int32_t> beyond = {0, INT32_MAX};
+#else
+  const std::vector<int32_t> beyond = {INT32_MIN, INT32_MIN};
+#endif
+  EXPECT_EQ((Cast<float, int32_t>(kFloat, kInt32, {kNan, 3e9f})), beyond);
+  EXPECT_EQ((Cast<float, int32_t>(kFloat, kInt32, {1.9f, -1.9f})),
+            std::vector<int32_t>({1, -1}));
   EXPECT_EQ((Cast<float, uint8_t>(kFloat, 4, {1.9f, 255.f, 257.f, -1.f})),
             std::vector<uint8_t>({1, 255, 1, 255}));
   EXPECT_EQ((Cast<double, uint64_t>(kDouble, 23, {1.8e19, 5})),
