@@ -2,7 +2,8 @@
 
 from headrace import _api as tf
 from headrace.autograph.calls import in_graph
-from headrace.context import strategies
+from headrace.context import stack, strategies
+from headrace.context.properties import read_only
 from headrace.keras import loss as losses
 from headrace.keras.metric import registry
 from headrace.keras.metric.reductions import Mean
@@ -110,8 +111,15 @@ class Losses:
     def __init__(self, given, weights, names):
         self._given, self._weights, self._names = given, weights, names
         self._functions = None
-        self._total = Mean(name="loss")
+        in_graph = stack.plain_graph() is not None  # whose sessions give each loss
+        self._total = None if in_graph else Mean(name="loss")
         self._parts = []
+
+    def prepare(self, y_pred):
+        """Makes what is applied to such outputs, once."""
+        if self._functions is None:
+            with tf.init_scope():
+                self._build(y_pred)
 
     def _build(self, y_pred):
         names = _names_of(y_pred, self._names)
@@ -129,20 +137,36 @@ class Losses:
                 for n, f in zip(names, self._functions)
             ]
 
+    def names_of(self, y_pred):
+        """The outputs' names."""
+        return _names_of(y_pred, self._names)
+
+    functions = read_only("_functions", "The loss of each output; None of those without.")
+    parts = read_only("_parts", "The means of the outputs' losses, where there are several.")
+
     @property
     def metrics(self):
         if self._functions is None:
             return []  # nobody knows yet what is to be trained
-        found = [self._total] if self._used else []
+        found = [self._total] if self._used and self._total is not None else []
         return found + [p for p in self._parts if p is not None]
 
     _used = True
 
+    def of_output(self, i, y_true, y_pred, sample_weight):
+        """(the loss of one output, its target)."""
+        target, weight = _fitted(y_true, y_pred, sample_weight)
+        value = self._functions[i](target, y_pred, _with_mask(y_pred, weight))
+        return value, target
+
+    def scaled(self, i, value):
+        """The loss of one output as it counts in the total."""
+        scale = self._scales[i]
+        return value if scale is None else value * scale
+
     def __call__(self, y_true, y_pred, sample_weight=None, penalties=()):
         """The total; updates the running means."""
-        if self._functions is None:
-            with tf.init_scope():
-                self._build(y_pred)
+        self.prepare(y_pred)
         outputs = tf.nest.flatten(y_pred)
         targets = _match(y_true, y_pred, self._keys)
         weights = _match(sample_weight, y_pred, self._keys)
@@ -155,14 +179,12 @@ class Losses:
         for i, function in enumerate(self._functions):
             if function is None or targets[i] is None:
                 continue
-            target, weight = _fitted(targets[i], outputs[i], weights[i])
-            value = function(target, outputs[i], _with_mask(outputs[i], weight))
+            value, target = self.of_output(i, targets[i], outputs[i], weights[i])
             if batch is None:
                 batch = _batch_of(target)
             if self._parts:
                 self._parts[i].update_state(value, sample_weight=batch)
-            scale = self._scales[i]
-            values.append(value if scale is None else value * scale)
+            values.append(self.scaled(i, value))
             shared.append(_is_mean(function))
         penalties = [tf.cast(p, tf.float32) for p in penalties]
         values += penalties
@@ -170,7 +192,8 @@ class Losses:
             self._used = self._given is not None
             return None if not self._used else tf.zeros([])
         total = values[0] if len(values) == 1 else tf.add_n(values)
-        self._total.update_state(total, sample_weight=1 if batch is None else batch)
+        if self._total is not None:
+            self._total.update_state(total, sample_weight=1 if batch is None else batch)
         replica = strategies.replica()
         count = 1 if replica is None else replica.num_replicas_in_sync
         if count == 1:
@@ -250,12 +273,16 @@ class Metrics:
             built.append(rows)
         self._built = built
 
-    def update_state(self, y_true, y_pred, sample_weight=None):
-        if self._given is None and self._weighted is None:
-            return
+    def prepare(self, y_true, y_pred):
+        """Makes the metrics for such targets and outputs, once."""
         if self._built is None:
             with tf.init_scope():
                 self._build(y_true, y_pred)
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        if self._given is None and self._weighted is None:
+            return
+        self.prepare(y_true, y_pred)
         outputs = tf.nest.flatten(y_pred)
         targets = _match(y_true, y_pred, self._keys)
         weights = _match(sample_weight, y_pred, self._keys)

@@ -162,6 +162,9 @@ class Model(Trainer, Layer):
             "Otherwise, subclass `Model` with an overridden `call()` method."
         )
 
+    def _begin_with(self, shape, dtype):
+        """Tells models that know no inputs yet what the first data are."""
+
     def _build_for(self, inputs):
         """A subclass without a `build` of its own is built by its first call."""
         self._keras.seen_inputs = tf.nest.map_structure(export.spec_of, inputs)

@@ -67,6 +67,13 @@ class Steps:
         self._last = ()  # dims seen right before
         self._graph = None
 
+    def begin(self, source):
+        """A walk over the data begins."""
+
+    def described(self, index, data):
+        """What callbacks are told of a batch before it: nothing."""
+        return None
+
     @property
     def graph(self):
         """The graph of the last trace; None where there is none."""

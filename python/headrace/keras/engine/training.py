@@ -5,13 +5,14 @@ import contextlib
 import numpy as np
 
 from headrace import _api as tf
-from headrace.context import late, strategies
+from headrace.context import late, stack, strategies
 from headrace.context.properties import read_only
 from headrace.keras import settings
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
 from headrace.keras.callback.progress import ProgbarLogger
-from headrace.keras.engine import compiled, data_adapter
+from headrace.keras.engine import compiled, data_adapter, graph_data
+from headrace.keras.engine.graph_training import GraphSteps, GraphTraining, Logs
 from headrace.keras.engine.steps import Steps
 from headrace.keras.optimizer import registry
 from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
@@ -23,7 +24,7 @@ class Trainer:
     def _init_training(self):
         plain = self._keras
         plain.losses = plain.compiled_metrics = None
-        plain.compiled_with = None
+        plain.compiled_with = plain.graph_training = None
         plain.steps = {}
         plain.run_eagerly = None
         plain.steps_per_execution = 1
@@ -92,6 +93,13 @@ class Trainer:
         plain.steps_per_execution = steps_per_execution or 1
         self.jit_compile = bool(jit_compile)
         self.train_function = self.test_function = self.predict_function = None
+        if stack.plain_graph() is not None:
+            plain.graph_training = GraphTraining(self)
+
+    @property
+    def _data(self):
+        """What makes batches for the steps of here."""
+        return data_adapter if stack.plain_graph() is None else graph_data
 
     def _optimizer_of(self, given):
         """The optimizer, or optimizers of a list, for models that divide their work."""
@@ -155,7 +163,16 @@ class Trainer:
     @property
     def metrics_names(self):
         """A list of the names of `metrics`: what the numbers of evaluate() are."""
-        return [m.name for m in self.metrics]
+        names = [m.name for m in self.metrics]
+        in_graph = self._keras.graph_training is not None
+        return ["loss", *names] if in_graph else names
+
+    @property
+    def total_loss(self):
+        """What a model in a graph is trained on: a scalar tensor, of the inputs' and
+        targets' placeholders; None elsewhere."""
+        last = self._keras.graph_training and self._keras.graph_training.last
+        return last and last.total_loss
 
     def reset_metrics(self):
         """Sets the state of all metrics back to that of no data."""
@@ -235,7 +252,11 @@ class Trainer:
     def _steps(self, kind):
         """The traced (or eager) step of that kind, made when first needed."""
         plain = self._keras
-        if kind not in plain.steps or plain.steps[kind].eager != self.run_eagerly:
+        graph = stack.plain_graph()
+        if graph is not None:
+            if kind not in plain.steps or plain.steps[kind].graph is not graph:
+                plain.steps[kind] = GraphSteps(self, kind)
+        elif kind not in plain.steps or plain.steps[kind].eager != self.run_eagerly:
             plain.steps[kind] = Steps(self, kind, self.run_eagerly)
         return plain.steps[kind]
 
@@ -304,7 +325,7 @@ class Trainer:
         self._assert_compiled()
         verbose = _verbosity(verbose)
         if validation_split and validation_data is None:
-            (x, y, sample_weight), validation_data = data_adapter.split(
+            (x, y, sample_weight), validation_data = self._data.split(
                 (x, y, sample_weight), validation_split
             )
         source = self._source(
@@ -333,7 +354,7 @@ class Trainer:
             if logs is None:
                 break
             if validation is not None and _validates(epoch, validation_freq):
-                found = self._measure(validation, callbacks)
+                found = _numbers(self._measure(validation, callbacks))
                 logs.update({f"val_{k}": v for k, v in found.items()})
             callbacks.on_epoch_end(epoch, logs)
             if self.stop_training:
@@ -366,13 +387,14 @@ class Trainer:
     def _batches(self, kind, source, callbacks, logs_of=None):
         """Gives what the step of that kind makes of each batch, the hooks around it."""
         step = self._steps(kind)
+        step.begin(source)
         begin, end = callbacks.batch_hooks(kind)
         train = kind == "train"
         together = self._keras.steps_per_execution if train else 1
         logs, count, told = None, 0, 0
         for data in source.epoch():
             if begin and count % together == 0:
-                begin(count)
+                begin(count, step.described(count, data))
             found = step(data)
             logs = logs_of(found) if logs_of else found
             count += 1
@@ -397,11 +419,13 @@ class Trainer:
             if not source.ran_out:
                 source.warn_empty()
             return None
-        return self._of_all(logs)
+        return _numbers(self._of_all(logs))
 
     def _of_all(self, logs):
         """The last step's logs as numbers; of steps that run on workers when all have
         run, with what metrics are then."""
+        if isinstance(logs, Logs):
+            return logs.step.whole(logs)
         if not hasattr(logs, "fetch"):
             return _numbers(logs)
         self._keras.strategy.extended._join()
@@ -460,7 +484,7 @@ class Trainer:
     def _source(self, *args, **kwargs):
         """What gives batches, made in the strategy's scope: it may ask that for them."""
         with _in_scope(self._keras.strategy):
-            source = data_adapter.source(*args, **kwargs)
+            source = self._data.source(*args, **kwargs)
         if source.steps == 0:
             raise ValueError("Expected input data to be non-empty.")
         return source
@@ -486,6 +510,8 @@ class Trainer:
 
         `x` is as fit() takes it; targets in a dataset are left out.
         """
+        if verbose == "auto" and stack.plain_graph() is not None:
+            verbose = 0
         source = self._source(x, batch_size=batch_size, steps=steps)
         callbacks = self._callback_list(callbacks, _verbosity(verbose), source.steps, 1)
         callbacks.on_predict_begin()
@@ -515,7 +541,7 @@ class Trainer:
         `reset_metrics` is False the values are of this batch alone. RuntimeError before
         compile().
         """
-        data = data_adapter.batch(x, y, sample_weight, class_weight)
+        data = self._data.batch(x, y, sample_weight, class_weight)
         return self._on_batch("train", data, reset_metrics, return_dict)
 
     def test_on_batch(
@@ -527,14 +553,16 @@ class Trainer:
         `reset_metrics` is False the values are of this batch alone. RuntimeError before
         compile().
         """
-        data = data_adapter.batch(x, y, sample_weight)
+        data = self._data.batch(x, y, sample_weight)
         return self._on_batch("test", data, reset_metrics, return_dict)
 
     def _on_batch(self, kind, data, reset_metrics, return_dict):
         self._assert_compiled()
         if reset_metrics:
             self.reset_metrics()
-        return self._result(_numbers(self._steps(kind)(data)), return_dict)
+        step = self._steps(kind)
+        step.begin(None)
+        return self._result(self._of_all(step(data)), return_dict)
 
     def _result(self, logs, return_dict):
         """Logs as evaluate and the like return them: a dict, numbers or one number."""
@@ -547,7 +575,7 @@ class Trainer:
     def predict_on_batch(self, x):
         """The outputs of one batch as NumPy arrays, in the model's structure."""
         return tf.nest.map_structure(
-            _array, self._steps("predict")(data_adapter.batch(x))
+            _array, self._steps("predict")(self._data.batch(x))
         )
 
 

@@ -1,5 +1,6 @@
 """Metrics by name, and what "accuracy" means for an output."""
 
+from headrace.context import stack
 from headrace.keras import loss as losses
 from headrace.keras import serialization
 from headrace.keras.metric import (
@@ -42,13 +43,19 @@ def _of_shape(name, y_true, y_pred):
     return categorical
 
 
+_SHORT = {"accuracy": "acc", "crossentropy": "ce"}
+
+
 def for_output(identifier, y_true, y_pred):
-    """The Metric for one of compile's metrics and an output."""
+    """The Metric for one of compile's metrics and an output; named as compile named it,
+    in TensorFlow 1's ways by its function."""
     name = None
     if isinstance(identifier, str) and identifier in _BY_SHAPE:
         name, identifier = identifier, _of_shape(identifier, y_true, y_pred)
+        name = name if stack.all_v2() else _SHORT.get(name, name)
     elif isinstance(identifier, str):
         name, identifier = identifier, get(identifier)
+        name = name if stack.all_v2() else None
     if getattr(identifier, "_is_metric", False):
         return identifier() if isinstance(identifier, type) else identifier
     if isinstance(identifier, losses.Loss):

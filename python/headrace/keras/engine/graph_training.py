@@ -1,0 +1,312 @@
+"""Training in a graph: what a compiled model computes there, run by Keras' session."""
+
+import numpy as np
+
+from headrace import _api as tf
+from headrace.context import late, stack
+from headrace.graph import placeholders
+from headrace.keras import settings
+from headrace.keras.base.graph_updates import needs
+from headrace.keras.engine import graph_data
+
+_NO_LOSS = "The model cannot be compiled because it has no loss to optimize."
+
+
+def _is_placeholder(x):
+    return x.op.type in ("Placeholder", "PlaceholderWithDefault")
+
+
+class Ends:
+    """Where a model begins and ends in a graph.
+
+    Attributes:
+      inputs, outputs: flat lists of tensors.
+      structure: the outputs as the model gives them.
+    """
+
+    def __init__(self, model, x=None):
+        graph = stack.plain_graph()
+        if x is not None:
+            first = tf.nest.flatten(x)[0]
+            model._begin_with([None, *np.shape(first)[1:]], _dtype_of(first))
+        network = getattr(model, "_network", None)
+        if network is None:
+            self._of_data(model, x)
+        elif all(isinstance(t, tf.Tensor) for t in network.flat_inputs):
+            self.inputs, self.structure = network.flat_inputs, network.outputs
+        else:  # described outside of graphs
+            self.inputs = [
+                placeholders.placeholder(t.dtype, t.shape, name)
+                for t, name in zip(network.flat_inputs, model.input_names)
+            ]
+            self.structure = model(
+                tf.nest.pack_sequence_as(network.inputs, self.inputs)
+            )
+        self.outputs = tf.nest.flatten(self.structure)
+        for t in self.outputs:
+            if t.graph is not graph:
+                raise ValueError(f"Tensor {t} is not an element of this graph.")
+        self.fed = [t for t in self.inputs if _is_placeholder(t)]
+        self.names = [t.op.name for t in self.inputs]
+
+    def _of_data(self, model, x):
+        if x is None:
+            raise ValueError(
+                f"Model {model.name} has no inputs of its own: it needs data to be "
+                "called on first"
+            )
+        leaves = tf.nest.flatten(x)
+        names = graph_data.names_of(x)
+        self.inputs = [
+            placeholders.placeholder(_dtype_of(a), [None, *np.shape(a)[1:]], name)
+            for a, name in zip(leaves, names)
+        ]
+        self.structure = model(tf.nest.pack_sequence_as(x, self.inputs))
+
+
+def _dtype_of(array):
+    """The dtype of a placeholder for such data: Keras' float type of all floats."""
+    dtype = tf.as_dtype(np.asarray(array).dtype)
+    return tf.as_dtype(settings.floatx()) if dtype.is_floating else dtype
+
+
+class Measures:
+    """The loss and the metrics of a model's outputs, given targets and their weights.
+
+    Attributes:
+      targets, weights: placeholders; None for outputs without.
+      total_loss: the scalar that is trained on; None where there is no loss.
+      updates: operations that take a batch into the metrics.
+      results: {name: tensor}, of the batches that were taken in.
+    """
+
+    def __init__(self, model, ends, weighted):
+        plain = model._keras
+        self._model, self._ends = model, ends
+        losses, metrics = plain.losses, plain.compiled_metrics
+        losses.prepare(ends.structure)
+        self.names = losses.names_of(ends.structure)
+        self.targets = [
+            None if f is None else _target(name, out)
+            for name, f, out in zip(self.names, losses.functions, ends.outputs)
+        ]
+        self.weights = [
+            _weights(name, rank) if t is not None and rank else None
+            for name, t, rank in zip(self.names, self.targets, weighted)
+        ]
+        self.total_loss = self._loss(losses)
+        metrics.prepare(self.targets, ends.structure)
+        before = {id(m): len(m.updates) for m in model.metrics}
+        for part, value in zip(losses.parts, self._values):
+            if part is not None:
+                part.update_state(value)
+        with tf.name_scope("metrics"):
+            metrics.update_state(self.targets, ends.structure, self.weights)
+        self._collect(model.metrics, before)
+
+    def _loss(self, losses):
+        self._values, terms = [], []
+        with tf.name_scope("loss"):
+            for i, (name, target) in enumerate(zip(self.names, self.targets)):
+                value = None
+                if target is not None:
+                    with tf.name_scope(f"{name}_loss"):
+                        out, weight = self._ends.outputs[i], self.weights[i]
+                        value, _ = losses.of_output(i, target, out, weight)
+                    terms.append(losses.scaled(i, value))
+                self._values.append(value)
+            terms += [tf.cast(p, tf.float32) for p in self._penalties()]
+            if not terms:
+                return None
+            return terms[0] if len(terms) == 1 else tf.add_n(terms)
+
+    def _penalties(self):
+        """The losses that layers added, but for those of calls with other inputs."""
+        return relevant(self._model.losses, self._ends.inputs)
+
+    def _collect(self, metrics, before):
+        self.updates, self.results = [], {}
+        for metric in metrics:
+            new = relevant(metric.updates[before[id(metric)] :], self._feeds())
+            new = new or relevant(metric.updates, self._feeds())
+            self.updates += new
+            with tf.control_dependencies(new):
+                value = metric.result()
+            if isinstance(value, dict):
+                self.results.update(value)
+            else:
+                self.results[metric.name] = value
+
+    def _feeds(self):
+        return [t for t in (*self._ends.inputs, *self.targets) if t is not None]
+
+
+def _target(name, output):
+    shape = None if output.shape.rank is None else [None] * output.shape.rank
+    return placeholders.placeholder(output.dtype, shape, f"{name}_target")
+
+
+def _weights(name, rank):
+    return placeholders.placeholder(
+        settings.floatx(), [None] * rank, f"{name}_sample_weights"
+    )
+
+
+def _has_feeds(element):
+    """Whether something in a graph waits for what somebody feeds."""
+    todo, seen = [getattr(element, "op", element)], set()
+    while todo:
+        op = todo.pop()
+        if op.type == "Placeholder":
+            return True
+        if op.name not in seen:
+            seen.add(op.name)
+            todo += [t.op for t in op.inputs] + list(op.control_inputs)
+    return False
+
+
+def relevant(elements, inputs):
+    """Those elements of a graph that are computed from these inputs, or from none."""
+    return [e for e in elements if needs(e, inputs) or not _has_feeds(e)]
+
+
+class Logs(dict):
+    """What a step gave for its batch."""
+
+    def __init__(self, values, step, described):
+        super().__init__(described, **values)
+        self.values_alone, self.step = values, step
+
+
+class GraphTraining:
+    """What a model that is compiled in a graph trains and is measured with."""
+
+    def __init__(self, model):
+        self._model = model
+        self.graph = stack.plain_graph()
+        self._ends = None
+        self._measures = {}  # by the ranks of sample weights, 0 for none
+        self._train = {}  # of the same: the operation of a training step
+        if model._keras.losses is not None and getattr(model, "_network", None):
+            if self.measures().total_loss is None:
+                raise ValueError(_NO_LOSS)
+
+    def ends(self, x=None):
+        """Where the model begins and ends: made for data x where it does not know."""
+        if self._ends is None:
+            self._ends = Ends(self._model, x)
+        return self._ends
+
+    def measures(self, x=None, weighted=None):
+        """The loss and metrics, given which outputs have weights."""
+        ends = self.ends(x)
+        if weighted is None:
+            weighted = (0,) * len(ends.outputs)
+        if weighted not in self._measures:
+            self._measures[weighted] = Measures(self._model, ends, weighted)
+            self.last = self._measures[weighted]
+        return self._measures[weighted]
+
+    last = None  # the Measures that were made last
+
+    def train_operation(self, measures):
+        """The operation that makes one training step; ValueError without a loss."""
+        found = self._train.get(id(measures))
+        if found is None:
+            found = self._train[id(measures)] = self._new_train_operation(measures)
+        return found
+
+    def _new_train_operation(self, measures):
+        model, loss = self._model, measures.total_loss
+        if loss is None:
+            raise ValueError(_NO_LOSS)
+        updates = relevant(model.updates, measures._feeds())
+        before = [loss, *measures.updates]
+        with tf.name_scope("training"), tf.control_dependencies(before):
+            steps = model.optimizer.get_updates(loss, model.trainable_weights)
+        return tf.group(*steps, *updates)
+
+    def state_updates(self):
+        """The operations of what layers remember from batch to batch."""
+        layers = [x for x in self._model._flatten_layers() if x.stateful]
+        noted = [u for x in layers for u in x._keras.updates]
+        return relevant(tf.nest.flatten(noted), self.ends().inputs)
+
+
+class GraphSteps:
+    """Calls a step: a run of Keras' session. Its losses are those of each batch, their
+    mean that of all samples, or of all steps where nobody knows how many there are."""
+
+    eager = None
+
+    def __init__(self, model, kind):
+        self._model, self._kind = model, kind
+        self.graph = stack.plain_graph()
+        self._training = model._keras.graph_training
+        if self._training is None or self._training.graph is not self.graph:
+            self._training = GraphTraining(model) if kind == "predict" else None
+        if self._training is None:
+            raise ValueError(
+                f"Model {model.name} was compiled for another graph than {self.graph}, "
+                "which is the default graph now"
+            )
+        self.begin(None)
+
+    def begin(self, source):
+        """A walk over the data begins."""
+        self._by_steps = getattr(source, "counts_steps", False)
+        self._loss, self._count = 0.0, 0
+
+    def described(self, index, data):
+        """What callbacks are told of a batch before it."""
+        return {"batch": index, "size": graph_data.rows_of(data)}
+
+    def __call__(self, data):
+        x, y, weight = graph_data.unpacked(data)
+        if self._kind == "predict":
+            return self._predict(x)
+        model, training = self._model, self._training
+        ends = training.ends(x)
+        losses = model._keras.losses
+        losses.prepare(ends.structure)
+        weights = graph_data.leaves_of(weight, losses.names_of(ends.structure))
+        given = tuple(0 if w is None else np.ndim(w) for w in weights)
+        if not any(given):
+            given, weights = None, []
+        measures = training.measures(x, given)
+        feeds = graph_data.feeds(ends, x)
+        feeds.update(graph_data.target_feeds(measures, losses, ends, y))
+        feeds.update(graph_data.weight_feeds(measures, weights))
+        fetches = [measures.total_loss, measures.results, measures.updates]
+        if measures.total_loss is None:
+            if self._kind == "train":
+                raise ValueError(_NO_LOSS)
+            fetches[0] = tf.zeros([])
+        if self._kind == "train":
+            fetches.append(training.train_operation(measures))
+        else:
+            fetches.append(training.state_updates())
+        loss, results, *_ = self._run(fetches, feeds)
+        size = 1 if self._by_steps else graph_data.rows_of(data)
+        self._loss += loss * float(size)
+        self._count += size
+        return Logs({"loss": loss, **results}, self, {})
+
+    def _predict(self, x):
+        ends = self._training.ends(x)
+        fetches = [ends.structure, self._training.state_updates()]
+        return self._run(fetches, graph_data.feeds(ends, x))[0]
+
+    def _run(self, fetches, feeds):
+        phase = self.graph.__dict__.get("_keras_learning_phase")
+        if phase is not None:
+            feeds[phase] = self._kind == "train"
+        with self.graph.as_default():
+            return late.keras_session([self._training.ends().outputs[0]]).run(
+                fetches, feeds
+            )
+
+    def whole(self, logs):
+        """The last batch's logs as those of all batches."""
+        mean = self._loss / self._count if self._count else logs["loss"]
+        return {**logs.values_alone, "loss": mean}
