@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.context import stack
+from headrace.context import late, stack
 from headrace.framework.type_spec import flat_tensor_specs, of_flat_tensors
 from headrace.graph.func_graph import FuncGraph
 from headrace.keras import serialization
@@ -70,7 +70,13 @@ def _takes_tensors_of_models(args, kwargs):
     graph = stack.plain_graph()
     if graph is None or context.names or "_keras_histories" not in graph.__dict__:
         return False
-    return any(history(x) is not None for x in tf.nest.flatten((args, kwargs)))
+    given = [
+        x
+        for x in tf.nest.flatten((args, kwargs))
+        if isinstance(x, _headrace.SymbolicTensor) and x.graph is graph
+    ]
+    late.describe_operations([x for x in given if history(x) is None])
+    return any(history(x) is not None for x in given)
 
 
 def _placeholder(graph, spec):

@@ -42,13 +42,13 @@ class Updating:
         return self._depending(self.losses, inputs)
 
     @property
-    def _seen(self):
+    def _graph_inputs(self):
         """The tensors of the graph that the layer was called with."""
         nodes = self._keras.inbound
         return [x for n in nodes for x in n.parents if isinstance(x, tf.Tensor)]
 
     def _depending(self, elements, inputs):
-        sources = self._seen if inputs is None else tf.nest.flatten(inputs)
+        sources = self._graph_inputs if inputs is None else tf.nest.flatten(inputs)
         return [e for e in elements if needs(e, sources) == (inputs is not None)]
 
 
@@ -74,18 +74,18 @@ class Ordered:
 
     def __init__(self, graph):
         self._graph = graph
-        self._seen = graph._core.num_nodes
+        self._graph_inputs = graph._core.num_nodes
         self._outer = graph._core.control_inputs()
         self._nodes = []
 
     def next(self):
         """What is added from here on waits for what was added so far."""
         core = self._graph._core
-        for i in range(self._seen, core.num_nodes):
+        for i in range(self._graph_inputs, core.num_nodes):
             node = core.node(i)
             if not node.num_outputs and node.type != "NoOp":
                 self._nodes.append(node)
-        self._seen = core.num_nodes
+        self._graph_inputs = core.num_nodes
         core.set_control_inputs(self._outer + self._nodes)
 
     def end(self):

@@ -203,6 +203,11 @@ class Losses:
         return tf.add_n([v / count if m else v for v, m in zip(values, shared)])
 
 
+def loss_name(function):
+    """The name of a loss, an object or a function."""
+    return getattr(function, "name", None) or getattr(function, "__name__", "")
+
+
 def _is_mean(function):
     """Whether a loss is the mean over a batch."""
     means = (losses.Reduction.AUTO, losses.Reduction.SUM_OVER_BATCH_SIZE)
@@ -256,28 +261,30 @@ class Metrics:
             for r in rows
         ]
 
-    def _build(self, y_true, y_pred):
+    def _build(self, y_true, y_pred, losses):
         names = _names_of(y_pred, self._names)
         self._keys = keys = _keys_of(y_pred, self._names)
         outputs = tf.nest.flatten(y_pred)
+        losses = losses or [None] * len(outputs)
         targets = _match(y_true, y_pred, keys)
         built = []
         plain = self._rows(self._given, y_pred, keys)
         weighted = self._rows(self._weighted, y_pred, keys)
         for i, out in enumerate(outputs):
             rows = tuple(
-                [registry.for_output(m, targets[i], out) for m in row]
+                [registry.for_output(m, targets[i], out, losses[i]) for m in row]
                 for row in (plain[i], weighted[i])
             )
             _name(*rows, prefix=f"{names[i]}_" if len(names) > 1 else "")
             built.append(rows)
         self._built = built
 
-    def prepare(self, y_true, y_pred):
-        """Makes the metrics for such targets and outputs, once."""
+    def prepare(self, y_true, y_pred, losses=None):
+        """Makes the metrics for such targets and outputs, once; the names of the losses
+        say what accuracy means in graphs, where less is known of targets."""
         if self._built is None:
             with tf.init_scope():
-                self._build(y_true, y_pred)
+                self._build(y_true, y_pred, losses)
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         if self._given is None and self._weighted is None:

@@ -10,6 +10,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace.context import late
 from headrace.keras.engine import data_adapter
+from headrace.keras.engine.compiled import loss_name
 from headrace.keras.engine.data_adapter import pack_x_y_sample_weight
 
 is_iterable_source = data_adapter.is_iterable_source
@@ -148,8 +149,7 @@ def target_feeds(measures, losses, ends, y):
         out = ends.outputs[i].shape
         shape = None if out.rank is None else out.as_list()
         array = _with_axis(array, shape)
-        name = getattr(losses.functions[i], "name", None)
-        name = name or getattr(losses.functions[i], "__name__", "")
+        name = loss_name(losses.functions[i])
         if shape is not None and name in _OF_OUTPUTS_SHAPE:
             _check_target(array, shape, name)
         found[target] = array
@@ -199,7 +199,6 @@ def _check_weights(weight, y):
 class Arrays:
     """Batches of arrays in memory."""
 
-    counts_steps = False
     ran_out = False
 
     def __init__(self, x, y, sample_weight, batch_size, steps, shuffle):
@@ -218,11 +217,15 @@ class Arrays:
         whole = -(-self._size // self._batch_size)
         self.steps = whole if steps is None else steps
         self._shuffle = shuffle
-        self._order = np.arange(self._size)
+
+    def counts_steps(self, kind):
+        """Whether steps count alike in the mean loss, whatever their sizes."""
+        return False
 
     def epoch(self):
         """The batches of one epoch, in another order each time where it is shuffled."""
         size = self._batch_size
+        self._order = np.arange(self._size)
         if self._shuffle == "batch":
             self._shuffle_batches()
         elif self._shuffle:
@@ -278,11 +281,14 @@ def _checked_size(x, y):
 class Tensors:
     """Batches of tensors of the graph, which each step computes anew."""
 
-    counts_steps = True
     ran_out = False
 
     def __init__(self, data, steps):
         self._data, self.steps = data, steps
+
+    def counts_steps(self, kind):
+        """Whether steps count alike in the mean loss, whatever their sizes."""
+        return True
 
     def epoch(self):
         """The values of one epoch's steps."""
@@ -303,9 +309,9 @@ def _values(tensors):
 class Iterable(data_adapter.IterableSource):
     """Batches that a dataset, a generator or a Sequence gives."""
 
-    def __init__(self, data, steps, shuffle, weigh):
-        super().__init__(data, steps, shuffle, weigh)
-        self.counts_steps = hasattr(data, "element_spec")
+    def counts_steps(self, kind):
+        """Generators' batches count by their size in training, and nowhere else."""
+        return hasattr(self._data, "element_spec") or kind != "train"
 
     def _cardinality(self):
         if not hasattr(self._data, "element_spec"):

@@ -1,6 +1,8 @@
 """A functional model's layers in order, and how its outputs are computed."""
 
 from headrace import _api as tf
+from headrace._load import _headrace
+from headrace.context import late, stack
 from headrace.keras.base.keras_tensor import call_of, history, is_described, key
 
 
@@ -9,6 +11,11 @@ class _Register:
 
     def __init__(self, place):
         self.place = place
+
+
+def _is_bare(x):
+    """Whether x is a tensor of a plain graph that no layer is known to give."""
+    return isinstance(x, _headrace.SymbolicTensor) and history(x) is None
 
 
 class GraphNetwork:
@@ -24,6 +31,8 @@ class GraphNetwork:
         self.inputs, self.outputs = inputs, outputs
         self.flat_inputs = tf.nest.flatten(inputs)
         self.flat_outputs = tf.nest.flatten(outputs)
+        if stack.plain_graph() is not None:
+            late.describe_operations([x for x in self.flat_outputs if _is_bare(x)])
         for x in self.flat_inputs + self.flat_outputs:
             if not is_described(x):
                 raise ValueError(

@@ -8,6 +8,7 @@ from headrace.graph import placeholders
 from headrace.keras import settings
 from headrace.keras.base.graph_updates import needs
 from headrace.keras.engine import graph_data
+from headrace.keras.engine.compiled import loss_name
 
 _NO_LOSS = "The model cannot be compiled because it has no loss to optimize."
 
@@ -87,7 +88,7 @@ class Measures:
         losses.prepare(ends.structure)
         self.names = losses.names_of(ends.structure)
         self.targets = [
-            None if f is None else _target(name, out)
+            None if f is None else _target(name, f, out)
             for name, f, out in zip(self.names, losses.functions, ends.outputs)
         ]
         self.weights = [
@@ -95,7 +96,8 @@ class Measures:
             for name, t, rank in zip(self.names, self.targets, weighted)
         ]
         self.total_loss = self._loss(losses)
-        metrics.prepare(self.targets, ends.structure)
+        kinds = [None if f is None else loss_name(f) for f in losses.functions]
+        metrics.prepare(self.targets, ends.structure, kinds)
         before = {id(m): len(m.updates) for m in model.metrics}
         for part, value in zip(losses.parts, self._values):
             if part is not None:
@@ -141,8 +143,10 @@ class Measures:
         return [t for t in (*self._ends.inputs, *self.targets) if t is not None]
 
 
-def _target(name, output):
+def _target(name, loss, output):
     shape = None if output.shape.rank is None else [None] * output.shape.rank
+    if shape and loss_name(loss) == "sparse_categorical_crossentropy":
+        shape[-1] = 1
     return placeholders.placeholder(output.dtype, shape, f"{name}_target")
 
 
@@ -223,14 +227,20 @@ class GraphTraining:
         updates = relevant(model.updates, measures._feeds())
         before = [loss, *measures.updates]
         with tf.name_scope("training"), tf.control_dependencies(before):
-            steps = model.optimizer.get_updates(loss, model.trainable_weights)
+            steps = _steps(model.optimizer, loss, model.trainable_weights)
         return tf.group(*steps, *updates)
 
     def state_updates(self):
         """The operations of what layers remember from batch to batch."""
-        layers = [x for x in self._model._flatten_layers() if x.stateful]
-        noted = [u for x in layers for u in x._keras.updates]
-        return relevant(tf.nest.flatten(noted), self.ends().inputs)
+        return relevant(self._model.state_updates, self.ends().inputs)
+
+
+def _steps(optimizer, loss, weights):
+    """The operations of a training step; older optimizers say them themselves."""
+    own = getattr(optimizer, "get_updates", None)
+    if own is not None:
+        return own(loss, weights)
+    return [optimizer.apply_gradients(zip(tf.gradients(loss, weights), weights))]
 
 
 class GraphSteps:
@@ -252,9 +262,19 @@ class GraphSteps:
             )
         self.begin(None)
 
+    def check(self, graph):
+        """InvalidArgumentError where another graph is the default one."""
+        if graph is not self.graph:
+            raise tf.errors.InvalidArgumentError(
+                None,
+                None,
+                f"Tensor {self._training.ends().outputs[0].name} of model "
+                f"{self._model.name}, which is fetched, was not found in the graph",
+            )
+
     def begin(self, source):
         """A walk over the data begins."""
-        self._by_steps = getattr(source, "counts_steps", False)
+        self._by_steps = source is not None and source.counts_steps(self._kind)
         self._loss, self._count = 0.0, 0
 
     def described(self, index, data):
@@ -302,9 +322,10 @@ class GraphSteps:
         if phase is not None:
             feeds[phase] = self._kind == "train"
         with self.graph.as_default():
-            return late.keras_session([self._training.ends().outputs[0]]).run(
-                fetches, feeds
-            )
+            session = late.keras_session([self._training.ends().outputs[0]])
+            if session._closed:
+                raise tf.errors.CancelledError(None, None, "Session has been closed.")
+            return session.run(fetches, feeds)
 
     def whole(self, logs):
         """The last batch's logs as those of all batches."""

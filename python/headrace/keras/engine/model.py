@@ -1,10 +1,12 @@
 """tf.keras.Model."""
 
+import contextlib
 import json
 import os
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.context import late, stack
 from headrace.keras import serialization
 from headrace.keras.base import functional_call
 from headrace.keras.base.base_layer import Layer, shapes_of
@@ -104,6 +106,19 @@ class Model(Trainer, Layer):
         )
 
     inputs = outputs = None  # but for models that are graphs of layers
+
+    def reset_states(self):
+        """Sets what stateful layers remember from batch to batch to zeros."""
+        for layer in self._flatten_layers(include_self=False):
+            if layer.stateful and hasattr(layer, "reset_states"):
+                layer.reset_states()
+
+    @property
+    def state_updates(self):
+        """A list of the operations of a graph by which stateful layers remember what
+        came, which all runs of the model make."""
+        layers = [layer for layer in self._flatten_layers() if layer.stateful]
+        return [update for layer in layers for update in layer._keras.updates]
 
     def _check_made(self):
         """ValueError before a `build` that makes weights has run."""
@@ -234,7 +249,8 @@ class Model(Trainer, Layer):
         if in_hdf5:
             hdf5.save(self, path)
             return
-        tf.train.Checkpoint(root=self).write(path, options)
+        with _session():
+            tf.train.Checkpoint(root=self).write(path, options)
         name = os.path.basename(path)
         folder = os.path.dirname(path)
         full = os.path.join(folder, name)
@@ -268,7 +284,10 @@ class Model(Trainer, Layer):
                 "Weights may only be loaded based on topology into Models when loading "
                 "TensorFlow-formatted weights (got by_name=True to load_weights)."
             )
-        return tf.train.Checkpoint(root=self).read(path, options)
+        status = tf.train.Checkpoint(root=self).read(path, options)
+        if stack.plain_graph() is not None:
+            status.initialize_or_restore(late.keras_session())
+        return status
 
     def _assert_weights_created(self):
         own_build = type(self).build is not Model.build
@@ -332,6 +351,13 @@ class Model(Trainer, Layer):
             )
         with serialization.CustomObjectScope(custom_objects or {}):
             return cls(**config)
+
+
+def _session():
+    """A context whose default session is Keras' own, in a graph."""
+    if stack.plain_graph() is None:
+        return contextlib.nullcontext()
+    return late.keras_session().as_default()
 
 
 def _names_graph(args, kwargs):

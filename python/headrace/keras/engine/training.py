@@ -1,6 +1,7 @@
 """compile, fit, evaluate, predict and single batches."""
 
 import contextlib
+import warnings
 
 import numpy as np
 
@@ -254,8 +255,9 @@ class Trainer:
         plain = self._keras
         graph = stack.plain_graph()
         if graph is not None:
-            if kind not in plain.steps or plain.steps[kind].graph is not graph:
+            if kind not in plain.steps:
                 plain.steps[kind] = GraphSteps(self, kind)
+            plain.steps[kind].check(graph)
         elif kind not in plain.steps or plain.steps[kind].eager != self.run_eagerly:
             plain.steps[kind] = Steps(self, kind, self.run_eagerly)
         return plain.steps[kind]
@@ -331,7 +333,7 @@ class Trainer:
         source = self._source(
             x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight
         )
-        if epochs <= 0:
+        if epochs <= 0 and stack.plain_graph() is None:
             raise ValueError(f"Expected epochs to be positive. Received is {epochs}.")
         callbacks = self._callback_list(
             callbacks, verbose, source.steps, epochs, history=True
@@ -453,6 +455,21 @@ class Trainer:
         callbacks.on_test_end(logs)
         return logs
 
+    def fit_generator(self, generator, steps_per_epoch=None, epochs=1, **kwargs):
+        """fit() under an older name, for data from a generator or Sequence."""
+        _warn_of_older_name("fit_generator", "Model.fit")
+        return self.fit(generator, None, None, epochs, steps_per_epoch=steps_per_epoch, **kwargs)
+
+    def evaluate_generator(self, generator, steps=None, verbose=0, **kwargs):
+        """evaluate() under an older name, for data from a generator or Sequence."""
+        _warn_of_older_name("evaluate_generator", "Model.evaluate")
+        return self.evaluate(generator, steps=steps, verbose=verbose, **kwargs)
+
+    def predict_generator(self, generator, steps=None, verbose=0, **kwargs):
+        """predict() under an older name, for data from a generator or Sequence."""
+        _warn_of_older_name("predict_generator", "Model.predict")
+        return self.predict(generator, steps=steps, verbose=verbose, **kwargs)
+
     def evaluate(
         self,
         x=None,
@@ -558,11 +575,15 @@ class Trainer:
 
     def _on_batch(self, kind, data, reset_metrics, return_dict):
         self._assert_compiled()
-        if reset_metrics:
+        in_graph = stack.plain_graph() is not None  # which begins anew behind a batch
+        if reset_metrics and not in_graph:
             self.reset_metrics()
         step = self._steps(kind)
         step.begin(None)
-        return self._result(self._of_all(step(data)), return_dict)
+        found = self._result(self._of_all(step(data)), return_dict)
+        if reset_metrics and in_graph:
+            self.reset_metrics()
+        return found
 
     def _result(self, logs, return_dict):
         """Logs as evaluate and the like return them: a dict, numbers or one number."""
@@ -577,6 +598,14 @@ class Trainer:
         return tf.nest.map_structure(
             _array, self._steps("predict")(self._data.batch(x))
         )
+
+
+def _warn_of_older_name(name, new):
+    warnings.warn(
+        f"`Model.{name}` is deprecated and will be removed in a future version. Please "
+        f"use `{new}`, which supports generators.",
+        stacklevel=3,
+    )
 
 
 def _verbosity(verbose):

@@ -308,7 +308,7 @@ class Layer(base_layer.Layer):
     def _notes_updates(self):
         return not _headrace.is_eager()
 
-    _seen = property(lambda self: self.__dict__.setdefault("_called_with", []))
+    _graph_inputs = property(lambda self: self.__dict__.setdefault("_called_with", []))
 
     # --- calling ---
 
@@ -328,7 +328,7 @@ class Layer(base_layer.Layer):
                 kwargs["scope"] = scope
             outputs = super().__call__(inputs, *args, **kwargs)
         if not _headrace.is_eager():
-            self._seen.extend(
+            self._graph_inputs.extend(
                 t for t in tf.nest.flatten(inputs) if isinstance(t, _headrace.Tensor)
             )
             add_to_collection(self.updates, _KEYS.UPDATE_OPS)

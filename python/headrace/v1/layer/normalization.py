@@ -4,6 +4,7 @@ import contextlib
 
 from headrace import _api as tf
 from headrace._load import _headrace, raw
+from headrace.framework import execution
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.phase import choose, is_tensor
 from headrace.keras.layer.parts import Weighted, counted_axes

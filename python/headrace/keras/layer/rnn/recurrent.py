@@ -79,6 +79,8 @@ class RNN(Layer):
                 tf.Variable(tf.zeros(shape, first.dtype), trainable=False)
                 for shape in self._state_shapes(inputs)
             ]
+        for variable in made:
+            settings.keep(variable)
         object.__setattr__(self, "_states", made)
 
     def _state_shapes(self, inputs):
