@@ -273,7 +273,9 @@ def _setter(variable):
     if found is None:
         graph = variable.graph
         with graph.as_default(), tf.init_scope(), graph.name_scope(None):
-            place = tf.compat.v1.placeholder(variable.dtype, [None] * variable.shape.rank)
+            place = tf.compat.v1.placeholder(
+                variable.dtype, [None] * variable.shape.rank
+            )
             found = place, variable.assign(place, read_value=False)
         variable._keras_setter = found
     return found

@@ -37,7 +37,11 @@ class TensorFlowOpLayer(Layer):
 
     def call(self, inputs):
         """The operation's outputs for the tensors among its inputs: one, or a list."""
-        given, definition, places = iter(tf.nest.flatten(inputs)), tf.compat.v1.GraphDef(), {}
+        given, definition, places = (
+            iter(tf.nest.flatten(inputs)),
+            tf.compat.v1.GraphDef(),
+            {},
+        )
         node = definition.node.add()
         node.CopyFrom(self._node_def)
         count = sum(not x.startswith("^") for x in node.input)
@@ -108,7 +112,9 @@ def _made_layer(op):
     values = settings.batch_get_value([inputs[i] for i in others])
     definition = op.node_def
     name = op.name.rpartition("/")[2]
-    layer = TensorFlowOpLayer(definition, settings.unique_name(name), dict(zip(others, values)))
+    layer = TensorFlowOpLayer(
+        definition, settings.unique_name(name), dict(zip(others, values))
+    )
     taken = [inputs[i] for i in described]
     outputs = list(op.outputs)
     Node(
@@ -119,4 +125,3 @@ def _made_layer(op):
     )
     layer._first_call()
     return True
-

@@ -141,8 +141,12 @@ class Losses:
         """The outputs' names."""
         return _names_of(y_pred, self._names)
 
-    functions = read_only("_functions", "The loss of each output; None of those without.")
-    parts = read_only("_parts", "The means of the outputs' losses, where there are several.")
+    functions = read_only(
+        "_functions", "The loss of each output; None of those without."
+    )
+    parts = read_only(
+        "_parts", "The means of the outputs' losses, where there are several."
+    )
 
     @property
     def metrics(self):

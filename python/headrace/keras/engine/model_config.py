@@ -15,7 +15,9 @@ def _layer_rows(model):
     """(layer, its nodes in the model, in order)."""
     network = model._network
     inside = {id(node) for node in network.nodes}
-    inside |= {id(call_of(x)) for x in network.flat_inputs}  # also where nothing needs them
+    inside |= {
+        id(call_of(x)) for x in network.flat_inputs
+    }  # also where nothing needs them
     return [
         (layer, [n for n in layer.inbound_nodes if id(n) in inside])
         for layer in network.layers

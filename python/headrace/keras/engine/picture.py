@@ -42,7 +42,9 @@ class _Collector:
             ends[id(node)] = self._layer(node, ends, group, prefix)
         first = [ends[id(call_of(x))][0][0] for x in network.flat_inputs]
         last = [
-            ends[id(call_of(x))][1][0] for x in network.flat_outputs if ends[id(call_of(x))][1]
+            ends[id(call_of(x))][1][0]
+            for x in network.flat_outputs
+            if ends[id(call_of(x))][1]
         ]
         return [k for k in first if k], last
 

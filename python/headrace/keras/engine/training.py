@@ -458,7 +458,9 @@ class Trainer:
     def fit_generator(self, generator, steps_per_epoch=None, epochs=1, **kwargs):
         """fit() under an older name, for data from a generator or Sequence."""
         _warn_of_older_name("fit_generator", "Model.fit")
-        return self.fit(generator, None, None, epochs, steps_per_epoch=steps_per_epoch, **kwargs)
+        return self.fit(
+            generator, None, None, epochs, steps_per_epoch=steps_per_epoch, **kwargs
+        )
 
     def evaluate_generator(self, generator, steps=None, verbose=0, **kwargs):
         """evaluate() under an older name, for data from a generator or Sequence."""

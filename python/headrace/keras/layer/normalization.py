@@ -96,7 +96,9 @@ class BatchNormalization(Weighted, Layer):
         In training by the batch's moments, which move the running ones; else, and where
         `trainable` is False, by these. With a mask hidden steps do not count.
         """
-        training = self.trainable and (training if is_tensor(training) else bool(training))
+        training = self.trainable and (
+            training if is_tensor(training) else bool(training)
+        )
         rank = inputs.shape.rank
         axes = self._axes(rank)
         fused = rank == 4 and not self.synchronized
