@@ -32,7 +32,7 @@ class TensorFlowOpLayer(Layer):
         if isinstance(node_def, str):
             node_def = protos.of_json(node_def, protos.NodeDef())
         self._node_def, self._short = node_def, name
-        self._values = {int(i): np.asarray(v) for i, v in (constants or {}).items()}
+        self._values = {int(i): v for i, v in (constants or {}).items()}
         self.built = True
 
     def call(self, inputs):
@@ -65,7 +65,9 @@ class TensorFlowOpLayer(Layer):
             "trainable": self.trainable,
             "dtype": self.dtype,
             "node_def": protos.to_json(self._node_def),
-            "constants": {i: v.tolist() for i, v in self._values.items()},
+            "constants": {
+                i: np.asarray(v).tolist() for i, v in self._values.items()
+            },
         }
 
 
