@@ -267,6 +267,13 @@ def batch_set_value(tuples):
         late.keras_session([operations[0]]).run(operations, fed)
 
 
+def run_restored(status):
+    """Gives the values that a checkpoint's status has to restore to variables of a graph,
+    in Keras' session."""
+    if stack.plain_graph() is not None:
+        status.initialize_or_restore(late.keras_session())
+
+
 def _setter(variable):
     """(a placeholder, the operation that assigns what it is fed to a variable)."""
     found = variable.__dict__.get("_keras_setter")

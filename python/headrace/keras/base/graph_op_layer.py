@@ -5,6 +5,8 @@ results to layers again. Each such operation becomes a TensorFlowOpLayer when a 
 a model, meets what it gives.
 """
 
+import json
+
 import numpy as np
 
 from headrace import _api as tf
@@ -29,6 +31,8 @@ class TensorFlowOpLayer(Layer):
 
     def __init__(self, node_def, name, constants=None, trainable=True, dtype=None):
         super().__init__(name=_PREFIX + name, trainable=trainable, dtype=dtype)
+        if isinstance(node_def, dict):
+            node_def = json.dumps(node_def)
         if isinstance(node_def, str):
             node_def = protos.of_json(node_def, protos.NodeDef())
         self._node_def, self._short = node_def, name
@@ -64,10 +68,8 @@ class TensorFlowOpLayer(Layer):
             "name": self._short,
             "trainable": self.trainable,
             "dtype": self.dtype,
-            "node_def": protos.to_json(self._node_def),
-            "constants": {
-                i: np.asarray(v).tolist() for i, v in self._values.items()
-            },
+            "node_def": json.loads(protos.to_json(self._node_def)),
+            "constants": {i: np.asarray(v).tolist() for i, v in self._values.items()},
         }
 
 

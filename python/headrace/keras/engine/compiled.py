@@ -279,6 +279,10 @@ class Metrics:
                 [registry.for_output(m, targets[i], out, losses[i]) for m in row]
                 for row in (plain[i], weighted[i])
             )
+            if not stack.all_v2():
+                for given, metric in zip(weighted[i], rows[1]):
+                    if given is not metric:
+                        metric._name = f"weighted_{metric._name}"
             _name(*rows, prefix=f"{names[i]}_" if len(names) > 1 else "")
             built.append(rows)
         self._built = built

@@ -105,6 +105,10 @@ class Functional(Model):
         dispatch.install()
         return self._network and self._network.flat_outputs
 
+    @property
+    def _graph_inputs(self):
+        return self.inputs or []
+
     input = read_only(
         "_network.inputs", "The inputs in the structure that the model was made with."
     )

@@ -64,8 +64,8 @@ def names_of(x):
 
 def rows_of(data):
     """How many samples a batch has."""
-    first = tf.nest.flatten(data)[0]
-    return first.shape[0] if first.shape else 1
+    shapes = [np.shape(x) for x in tf.nest.flatten(data) if x is not None]
+    return shapes[0][0] if shapes and shapes[0] else 1
 
 
 def leaves_of(structure, names):
@@ -146,6 +146,11 @@ def target_feeds(measures, losses, ends, y):
     for i, (target, array) in enumerate(zip(measures.targets, given)):
         if target is None or array is None:
             continue
+        if target.op.type != "Placeholder":
+            raise ValueError(
+                f"{measures.names[i]} has a target tensor already, so fit() takes none "
+                "for it"
+            )
         out = ends.outputs[i].shape
         shape = None if out.rank is None else out.as_list()
         array = _with_axis(array, shape)
@@ -303,7 +308,13 @@ class Tensors:
 
 
 def _values(tensors):
-    return late.keras_session(tf.nest.flatten(tensors)).run(tensors)
+    """What a session has for a structure of tensors, arrays and None."""
+    flat = tf.nest.flatten(tensors)
+    wanted = {i: x for i, x in enumerate(flat) if _is_symbolic(x)}
+    found = late.keras_session(list(wanted.values())).run(wanted) if wanted else {}
+    return tf.nest.pack_sequence_as(
+        tensors, [found.get(i, x) for i, x in enumerate(flat)]
+    )
 
 
 class Iterable(data_adapter.IterableSource):

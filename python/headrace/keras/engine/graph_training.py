@@ -81,15 +81,18 @@ class Measures:
       results: {name: tensor}, of the batches that were taken in.
     """
 
-    def __init__(self, model, ends, weighted):
+    def __init__(self, model, ends, weighted, given_targets=None):
         plain = model._keras
         self._model, self._ends = model, ends
         losses, metrics = plain.losses, plain.compiled_metrics
         losses.prepare(ends.structure)
         self.names = losses.names_of(ends.structure)
+        given = graph_data.leaves_of(given_targets, self.names)
         self.targets = [
-            None if f is None else _target(name, f, out)
-            for name, f, out in zip(self.names, losses.functions, ends.outputs)
+            None if f is None else _target(name, f, out) if t is None else t
+            for name, f, out, t in zip(
+                self.names, losses.functions, ends.outputs, given
+            )
         ]
         self.weights = [
             _weights(name, rank) if t is not None and rank else None
@@ -175,18 +178,18 @@ def relevant(elements, inputs):
 
 
 class Logs(dict):
-    """What a step gave for its batch."""
+    """What a step gave for its batch; `described` is what callbacks are told besides."""
 
     def __init__(self, values, step, described):
-        super().__init__(described, **values)
-        self.values_alone, self.step = values, step
+        super().__init__(values)
+        self.step, self.described = step, described
 
 
 class GraphTraining:
     """What a model that is compiled in a graph trains and is measured with."""
 
-    def __init__(self, model):
-        self._model = model
+    def __init__(self, model, targets=None):
+        self._model, self._targets = model, targets
         self.graph = stack.plain_graph()
         self._ends = None
         self._measures = {}  # by the ranks of sample weights, 0 for none
@@ -207,7 +210,9 @@ class GraphTraining:
         if weighted is None:
             weighted = (0,) * len(ends.outputs)
         if weighted not in self._measures:
-            self._measures[weighted] = Measures(self._model, ends, weighted)
+            self._measures[weighted] = Measures(
+                self._model, ends, weighted, self._targets
+            )
             self.last = self._measures[weighted]
         return self._measures[weighted]
 
@@ -275,11 +280,12 @@ class GraphSteps:
     def begin(self, source):
         """A walk over the data begins."""
         self._by_steps = source is not None and source.counts_steps(self._kind)
-        self._loss, self._count = 0.0, 0
+        self._loss, self._count, self._described = 0.0, 0, {}
 
     def described(self, index, data):
         """What callbacks are told of a batch before it."""
-        return {"batch": index, "size": graph_data.rows_of(data)}
+        self._described = {"batch": index, "size": graph_data.rows_of(data)}
+        return self._described
 
     def __call__(self, data):
         x, y, weight = graph_data.unpacked(data)
@@ -310,7 +316,7 @@ class GraphSteps:
         size = 1 if self._by_steps else graph_data.rows_of(data)
         self._loss += loss * float(size)
         self._count += size
-        return Logs({"loss": loss, **results}, self, {})
+        return Logs({"loss": loss, **results}, self, self._described)
 
     def _predict(self, x):
         ends = self._training.ends(x)
@@ -330,4 +336,4 @@ class GraphSteps:
     def whole(self, logs):
         """The last batch's logs as those of all batches."""
         mean = self._loss / self._count if self._count else logs["loss"]
-        return {**logs.values_alone, "loss": mean}
+        return {**logs, "loss": mean}

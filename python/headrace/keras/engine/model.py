@@ -7,7 +7,7 @@ import os
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import late, stack
-from headrace.keras import serialization
+from headrace.keras import serialization, settings
 from headrace.keras.base import functional_call
 from headrace.keras.base.base_layer import Layer, shapes_of
 from headrace.keras.base.tracking import unique
@@ -285,8 +285,7 @@ class Model(Trainer, Layer):
                 "TensorFlow-formatted weights (got by_name=True to load_weights)."
             )
         status = tf.train.Checkpoint(root=self).read(path, options)
-        if stack.plain_graph() is not None:
-            status.initialize_or_restore(late.keras_session())
+        settings.run_restored(status)
         return status
 
     def _assert_weights_created(self):

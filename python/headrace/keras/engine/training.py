@@ -61,13 +61,12 @@ class Trainer:
         be lists or dicts, one for each output. `weighted_metrics` take sample weights,
         `metrics` do not. `jit_compile` is kept but changes nothing. TypeError for
         unknown arguments.
+
+        In a graph of TensorFlow 1 also: `target_tensors`, tensors of the graph in place
+        of the targets, one for each output; `sample_weight_mode`, None or "temporal",
+        where weights of samples and of steps are told by their shape in any case.
         """
-        if kwargs:
-            raise TypeError(
-                f"Invalid keyword argument(s) in `compile()`: {(set(kwargs),)}. Valid "
-                'keyword arguments include "cloning", "experimental_run_tf_function", '
-                '"distribute", "target_tensors", or "sample_weight_mode".'
-            )
+        targets = self._graph_arguments(kwargs)
         if run_eagerly and jit_compile:
             raise ValueError(
                 "You cannot enable `run_eagerly` and `jit_compile` at the same time."
@@ -95,7 +94,28 @@ class Trainer:
         self.jit_compile = bool(jit_compile)
         self.train_function = self.test_function = self.predict_function = None
         if stack.plain_graph() is not None:
-            plain.graph_training = GraphTraining(self)
+            plain.graph_training = GraphTraining(self, targets)
+
+    @staticmethod
+    def _graph_arguments(given):
+        """The target_tensors among compile's further arguments; TypeError for those that
+        nobody knows."""
+        given = dict(given)
+        targets = mode = None
+        if stack.plain_graph() is not None:
+            targets = given.pop("target_tensors", None)
+            mode = given.pop("sample_weight_mode", None)
+        if given:
+            raise TypeError(
+                f"Invalid keyword argument(s) in `compile()`: {(set(given),)}. Valid "
+                'keyword arguments include "cloning", "experimental_run_tf_function", '
+                '"distribute", "target_tensors", or "sample_weight_mode".'
+            )
+        if any(m not in (None, "temporal") for m in tf.nest.flatten(mode)):
+            raise ValueError(
+                f'sample_weight_mode is None or "temporal". Received: {mode}'
+            )
+        return targets
 
     @property
     def _data(self):
@@ -395,8 +415,9 @@ class Trainer:
         together = self._keras.steps_per_execution if train else 1
         logs, count, told = None, 0, 0
         for data in source.epoch():
+            described = step.described(count, data)
             if begin and count % together == 0:
-                begin(count, step.described(count, data))
+                begin(count, described)
             found = step(data)
             logs = logs_of(found) if logs_of else found
             count += 1
