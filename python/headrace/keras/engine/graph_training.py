@@ -9,6 +9,7 @@ from headrace.keras import settings
 from headrace.keras.base.graph_updates import needs
 from headrace.keras.engine import graph_data
 from headrace.keras.engine.compiled import loss_name
+from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
 
 _NO_LOSS = "The model cannot be compiled because it has no loss to optimize."
 
@@ -191,12 +192,24 @@ class GraphTraining:
     def __init__(self, model, targets=None):
         self._model, self._targets = model, targets
         self.graph = stack.plain_graph()
+        if model._keras.strategy is not None:
+            raise NotImplementedError(
+                f"Model {model.name} of a strategy's scope: strategies do not train Keras "
+                "models in graphs of TensorFlow 1"
+            )
+        if isinstance(model.optimizer, LossScaleOptimizer):
+            raise NotImplementedError(
+                f"Model {model.name}: losses are not scaled in graphs of TensorFlow 1"
+            )
         self._ends = None
         self._measures = {}  # by the ranks of sample weights, 0 for none
         self._train = {}  # of the same: the operation of a training step
         if model._keras.losses is not None and getattr(model, "_network", None):
             if self.measures().total_loss is None:
                 raise ValueError(_NO_LOSS)
+            self._weights = model.trainable_weights
+
+    _weights = None  # those that are trained: as compile() found them
 
     def ends(self, x=None):
         """Where the model begins and ends: made for data x where it does not know."""
@@ -232,7 +245,9 @@ class GraphTraining:
         updates = relevant(model.updates, measures._feeds())
         before = [loss, *measures.updates]
         with tf.name_scope("training"), tf.control_dependencies(before):
-            steps = _steps(model.optimizer, loss, model.trainable_weights)
+            if self._weights is None:
+                self._weights = model.trainable_weights
+            steps = _steps(model.optimizer, loss, self._weights)
         return tf.group(*steps, *updates)
 
     def state_updates(self):
@@ -242,6 +257,8 @@ class GraphTraining:
 
 def _steps(optimizer, loss, weights):
     """The operations of a training step; older optimizers say them themselves."""
+    if not weights:
+        return []
     own = getattr(optimizer, "get_updates", None)
     if own is not None:
         return own(loss, weights)

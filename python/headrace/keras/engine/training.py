@@ -67,6 +67,10 @@ class Trainer:
         where weights of samples and of steps are told by their shape in any case.
         """
         targets = self._graph_arguments(kwargs)
+        if run_eagerly and stack.plain_graph() is not None:
+            raise ValueError(
+                "You can only set `run_eagerly=True` if eager execution is enabled."
+            )
         if run_eagerly and jit_compile:
             raise ValueError(
                 "You cannot enable `run_eagerly` and `jit_compile` at the same time."
