@@ -282,6 +282,7 @@ class GraphSteps:
                 f"Model {model.name} was compiled for another graph than {self.graph}, "
                 "which is the default graph now"
             )
+        self.beside = []  # (a tensor, a function that takes its value) of each test
         self.begin(None)
 
     def check(self, graph):
@@ -329,7 +330,10 @@ class GraphSteps:
             fetches.append(training.train_operation(measures))
         else:
             fetches.append(training.state_updates())
-        loss, results, *_ = self._run(fetches, feeds)
+        fetches.append([tensor for tensor, _ in self.beside])
+        loss, results, *_, told = self._run(fetches, feeds)
+        for (_, take), value in zip(self.beside, told):
+            take(value)
         size = 1 if self._by_steps else graph_data.rows_of(data)
         self._loss += loss * float(size)
         self._count += size

@@ -45,7 +45,7 @@ class Steps:
     """
 
     def __init__(self, model, kind, eager):
-        self.eager = eager
+        self.eager, self.beside = eager, []
         method = getattr(type(model), kind + "_step")
         own = model.__dict__.get(kind + "_step")
 
