@@ -108,10 +108,10 @@ def _batch_of(target):
 class Losses:
     """The total loss of all outputs, and running means for the logs."""
 
-    def __init__(self, given, weights, names):
+    def __init__(self, given, weights, names, in_graph=False):
         self._given, self._weights, self._names = given, weights, names
         self._functions = None
-        in_graph = stack.plain_graph() is not None  # whose sessions give each loss
+        # In graphs runs give each loss.
         self._total = None if in_graph else Mean(name="loss")
         self._parts = []
 

@@ -334,11 +334,15 @@ class Iterable(data_adapter.IterableSource):
             return super()._walk()
         return self._elements()
 
+    _nodes = None  # of a dataset: what begins a walk over it, and its next element
+
     def _elements(self):
-        iterator = tf.compat.v1.data.make_initializable_iterator(self._data)
-        element = iterator.get_next()
+        if self._nodes is None:
+            iterator = tf.compat.v1.data.make_initializable_iterator(self._data)
+            self._nodes = iterator.initializer, iterator.get_next()
+        initializer, element = self._nodes
         session = late.keras_session(tf.nest.flatten(element))
-        session.run(iterator.initializer)
+        session.run(initializer)
         while True:
             try:
                 yield session.run(element)

@@ -34,16 +34,8 @@ class Ends:
         network = getattr(model, "_network", None)
         if network is None:
             self._of_data(model, x)
-        elif all(isinstance(t, tf.Tensor) for t in network.flat_inputs):
+        else:
             self.inputs, self.structure = network.flat_inputs, network.outputs
-        else:  # described outside of graphs
-            self.inputs = [
-                placeholders.placeholder(t.dtype, t.shape, name)
-                for t, name in zip(network.flat_inputs, model.input_names)
-            ]
-            self.structure = model(
-                tf.nest.pack_sequence_as(network.inputs, self.inputs)
-            )
         self.outputs = tf.nest.flatten(self.structure)
         for t in self.outputs:
             if t.graph is not graph:
@@ -209,6 +201,7 @@ class GraphTraining:
                 raise ValueError(_NO_LOSS)
             self._weights = model.trainable_weights
 
+    _states = None
     _weights = None  # those that are trained: as compile() found them
 
     def ends(self, x=None):
@@ -252,7 +245,9 @@ class GraphTraining:
 
     def state_updates(self):
         """The operations of what layers remember from batch to batch."""
-        return relevant(self._model.state_updates, self.ends().inputs)
+        if self._states is None:
+            self._states = relevant(self._model.state_updates, self.ends().inputs)
+        return self._states
 
 
 def _steps(optimizer, loss, weights):

@@ -30,6 +30,7 @@ class Trainer:
         plain.run_eagerly = None
         plain.steps_per_execution = 1
         plain.strategy = strategies.strategy()
+        plain.made_in_graph = stack.plain_graph() is not None
         self.stop_training = False
 
     @property
@@ -67,7 +68,7 @@ class Trainer:
         where weights of samples and of steps are told by their shape in any case.
         """
         targets = self._graph_arguments(kwargs)
-        if run_eagerly and stack.plain_graph() is not None:
+        if run_eagerly and self._in_graph:
             raise ValueError(
                 "You can only set `run_eagerly=True` if eager execution is enabled."
             )
@@ -80,7 +81,7 @@ class Trainer:
         with _in_scope(plain.strategy):
             _check_scope(plain.strategy, (metrics, weighted_metrics))
             self.optimizer = self._optimizer_of(optimizer)
-            plain.losses = compiled.Losses(loss, loss_weights, names)
+            plain.losses = compiled.Losses(loss, loss_weights, names, self._in_graph)
             plain.compiled_metrics = compiled.Metrics(metrics, weighted_metrics, names)
         plain.compiled_with = dict(
             optimizer=optimizer,
@@ -97,16 +98,32 @@ class Trainer:
         plain.steps_per_execution = steps_per_execution or 1
         self.jit_compile = bool(jit_compile)
         self.train_function = self.test_function = self.predict_function = None
-        if stack.plain_graph() is not None:
+        plain.graph_training = None
+        if self._in_graph:
             plain.graph_training = GraphTraining(self, targets)
 
-    @staticmethod
-    def _graph_arguments(given):
+    @property
+    def _in_graph(self):
+        """Whether its steps are run by a session: of models that were made in a graph,
+        where one is built."""
+        return self._keras.made_in_graph and stack.plain_graph() is not None
+
+    def _check_mode(self, name):
+        """ValueError for a model of eager code within a graph."""
+        if stack.plain_graph() is not None and not self._keras.made_in_graph:
+            raise ValueError(
+                f"Calling `Model.{name}` in graph mode is not supported when the `Model` "
+                "instance was constructed with eager mode enabled. Please construct your "
+                f"`Model` instance in graph mode or call `Model.{name}` with eager mode "
+                "enabled."
+            )
+
+    def _graph_arguments(self, given):
         """The target_tensors among compile's further arguments; TypeError for those that
         nobody knows."""
         given = dict(given)
         targets = mode = None
-        if stack.plain_graph() is not None:
+        if self._in_graph:
             targets = given.pop("target_tensors", None)
             mode = given.pop("sample_weight_mode", None)
         if given:
@@ -124,7 +141,7 @@ class Trainer:
     @property
     def _data(self):
         """What makes batches for the steps of here."""
-        return data_adapter if stack.plain_graph() is None else graph_data
+        return graph_data if self._in_graph else data_adapter
 
     def _optimizer_of(self, given):
         """The optimizer, or optimizers of a list, for models that divide their work."""
@@ -277,11 +294,10 @@ class Trainer:
     def _steps(self, kind):
         """The traced (or eager) step of that kind, made when first needed."""
         plain = self._keras
-        graph = stack.plain_graph()
-        if graph is not None:
+        if self._in_graph:
             if kind not in plain.steps:
                 plain.steps[kind] = GraphSteps(self, kind)
-            plain.steps[kind].check(graph)
+            plain.steps[kind].check(stack.plain_graph())
         elif kind not in plain.steps or plain.steps[kind].eager != self.run_eagerly:
             plain.steps[kind] = Steps(self, kind, self.run_eagerly)
         return plain.steps[kind]
@@ -349,6 +365,7 @@ class Trainer:
         for y beside a dataset.
         """
         self._assert_compiled()
+        self._check_mode("fit")
         verbose = _verbosity(verbose)
         if validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = self._data.split(
@@ -357,7 +374,7 @@ class Trainer:
         source = self._source(
             x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight
         )
-        if epochs <= 0 and stack.plain_graph() is None:
+        if epochs <= 0 and not self._in_graph:
             raise ValueError(f"Expected epochs to be positive. Received is {epochs}.")
         callbacks = self._callback_list(
             callbacks, verbose, source.steps, epochs, history=True
@@ -519,6 +536,7 @@ class Trainer:
         arguments.
         """
         self._assert_compiled()
+        self._check_mode("evaluate")
         if kwargs:
             raise TypeError(f"Invalid keyword arguments: {list(kwargs)}")
         source = self._source(x, y, sample_weight, batch_size=batch_size, steps=steps)
@@ -554,7 +572,8 @@ class Trainer:
 
         `x` is as fit() takes it; targets in a dataset are left out.
         """
-        if verbose == "auto" and stack.plain_graph() is not None:
+        self._check_mode("predict")
+        if verbose == "auto" and self._in_graph:
             verbose = 0
         source = self._source(x, batch_size=batch_size, steps=steps)
         callbacks = self._callback_list(callbacks, _verbosity(verbose), source.steps, 1)
@@ -602,7 +621,8 @@ class Trainer:
 
     def _on_batch(self, kind, data, reset_metrics, return_dict):
         self._assert_compiled()
-        in_graph = stack.plain_graph() is not None  # which begins anew behind a batch
+        self._check_mode(f"{kind}_on_batch")
+        in_graph = self._in_graph  # where metrics begin anew behind a batch
         if reset_metrics and not in_graph:
             self.reset_metrics()
         step = self._steps(kind)
@@ -622,6 +642,7 @@ class Trainer:
 
     def predict_on_batch(self, x):
         """The outputs of one batch as NumPy arrays, in the model's structure."""
+        self._check_mode("predict_on_batch")
         return tf.nest.map_structure(
             _array, self._steps("predict")(self._data.batch(x))
         )

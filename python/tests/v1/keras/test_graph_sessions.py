@@ -8,12 +8,14 @@ import glob
 import json
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import numpy as np
 import pytest
 
 import headrace as tf
+from headrace.context import stack
 
 L, K = tf.keras.layers, tf.keras.backend
 sessions = tf.compat.v1.keras.backend
@@ -386,8 +388,6 @@ def test_programs_of_tensorflow_1():
             "shape": again.predict(x).shape,
         }))
     """
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(program), f"{folder}/model"],
@@ -407,3 +407,28 @@ def test_programs_of_tensorflow_1():
         "kernel": "dense/kernel:0",
         "shape": [4, 1],
     }
+
+
+@pytest.mark.parametrize("name", ["fit", "evaluate", "train_on_batch", "predict"])
+def test_models_made_outside_of_graphs(name):
+    with stack.entering(None):
+        model = simple()
+        model.fit(X, Y, verbose=0)
+    text = f"Calling `Model.{name}` in graph mode is not supported when the `Model`"
+    with pytest.raises(ValueError, match=text):
+        getattr(model, name)(*([X] if name == "predict" else [X, Y]))
+    with stack.entering(None):
+        assert model.predict(X).shape == (4, 1)
+
+
+def test_walks_over_a_dataset_share_their_nodes():
+    model = simple()
+    rows = tf.compat.v1.data.Dataset.from_tensor_slices((X, Y)).batch(2)
+    model.fit(rows, epochs=1, verbose=0)
+    counts = []
+    for epochs in (1, 6):
+        before = len(tf.compat.v1.get_default_graph().get_operations())
+        model.fit(rows, epochs=epochs, verbose=0)
+        after = len(tf.compat.v1.get_default_graph().get_operations())
+        counts.append(after - before)
+    assert counts[0] == counts[1]
