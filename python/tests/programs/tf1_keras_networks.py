@@ -29,7 +29,8 @@ images = random.uniform(size=(60, 8, 8, 1)).astype("float32")
 classes = (images[:, :4].mean((1, 2, 3)) > images[:, 4:].mean((1, 2, 3))).astype(int)
 
 inputs = layers.Input(shape=(8, 8, 1), name="image")
-x = layers.Conv2D(4, 3, padding="same", kernel_initializer=seeded(1))(inputs)
+how = dict(padding="same", use_bias=False)  # whose slope would be noise
+x = layers.Conv2D(4, 3, kernel_initializer=seeded(1), **how)(inputs)
 x = layers.BatchNormalization()(x)
 x = layers.Activation("relu")(x)
 short = layers.Conv2D(4, 1, kernel_initializer=seeded(2))(inputs)
