@@ -66,6 +66,13 @@ def of_json(text, message):
     return json_format.Parse(text, message)
 
 
+def to_json(message):
+    """The JSON form of a message."""
+    from google.protobuf import json_format
+
+    return json_format.MessageToJson(message)
+
+
 def __getattr__(name):
     if name.startswith("_"):
         raise AttributeError(name)

@@ -15,6 +15,8 @@ def test_attributes_and_imports_say_what_to_do():
         _ = tf.keras.ops
     with pytest.raises(AttributeError, match="keras.layers.GroupQueryAttention is"):
         _ = tf.keras.layers.GroupQueryAttention
+    with pytest.raises(AttributeError, match="LSTM and GRU compute the same"):
+        _ = tf.compat.v1.keras.layers.CuDNNLSTM
     with pytest.raises(AttributeError, match="tf.lite is not supported"):
         _ = tf.compat.v1.lite
     with pytest.raises(ImportError, match="utils.Sequence is"):

@@ -86,7 +86,7 @@ def builds_graphs_by_default():
 
 def reset_default_graph():
     """Forgets this thread's own default graph; AssertionError inside of another."""
-    if any(g is not None for g in _state.entered):
+    if within_graph():
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a "
             "cleared graph, exit the nesting and create a new graph."
@@ -179,9 +179,27 @@ class init_scope:  # noqa: N801  (upstream's name)
         return False
 
 
+def within_graph():
+    """Whether this thread is within a graph that was entered."""
+    return any(graph is not None for graph in _state.entered)
+
+
 def set_control_flow_v2(on):
     """Whether branches and loops of sessions' graphs are functions, too."""
     _control_flow_v2[0] = on
+
+
+_all_v2 = [True]  # whether the program did not ask for all of TensorFlow 1's ways
+
+
+def set_all_v2(on):
+    """Whether all of TensorFlow 2's ways hold, or all of TensorFlow 1's."""
+    _all_v2[0] = on
+
+
+def all_v2():
+    """Whether the program did not ask for all of TensorFlow 1's ways."""
+    return _all_v2[0]
 
 
 def control_flow_v2_enabled():

@@ -24,6 +24,8 @@ late.register(
         "spec_of_proto": "elements.spec_protos:from_proto",
         "default_strategy": "distribute.default:strategy",
         "InputOptions": "distribute.options:InputOptions",
+        "describe_operations": "keras.base.graph_op_layer:describe",
+        "forget_keras_session": "v1.keras.sessions:forget",
         "keras_session": "v1.keras.sessions:get_session",
         "cond": "control_flow.branches:cond",
         "for_rows": "control_flow.vectorizing:for_rows",

@@ -10,6 +10,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace.context import late, stack
 from headrace.framework.settings import random_seed
+from headrace.keras import phase
 from headrace.ops.faces import add_calls
 
 add_calls(
@@ -90,8 +91,19 @@ def data_format(value):
 
 
 def learning_phase():
-    """1 while training, 0 else."""
-    return 0 if _phase is None else _phase
+    """1 while training, 0 else; in a graph, unless it was set, a scalar bool tensor that
+    runs may feed, False else."""
+    graph = stack.plain_graph()
+    if graph is None or _phase is not None:
+        return 0 if _phase is None else _phase
+    made = graph.__dict__.get("_keras_learning_phase")
+    if made is None:
+        with tf.init_scope(), graph.name_scope(None):
+            made = tf.compat.v1.placeholder_with_default(
+                False, [], "keras_learning_phase"
+            )
+        graph.__dict__["_keras_learning_phase"] = made
+    return made
 
 
 def set_learning_phase(value):
@@ -143,6 +155,7 @@ def clear_session():
     global _phase
     _phase = None
     reset_uids()
+    late.forget_keras_session()
 
 
 def snake_case(name):
@@ -188,10 +201,15 @@ def int_shape(x):
 def variable(value, dtype=None, name=None, constraint=None):
     """A variable, in Keras' float type unless told."""
     made = tf.Variable(value, dtype=dtype or floatx(), name=name, constraint=constraint)
-    if not tf.executing_eagerly() and not tf.inside_function():
-        # Keras' session gives it its value.
-        made.graph.__dict__.setdefault("_keras_variables", []).append(made)
+    keep(made)
     return made
+
+
+def keep(variable):
+    """Notes a variable of a plain graph, for the session that Keras runs it in."""
+    graph = stack.plain_graph()
+    if graph is not None and isinstance(variable, tf.Variable):
+        graph.__dict__.setdefault("_keras_variables", []).append(variable)
 
 
 def constant(value, dtype=None, shape=None, name=None):
@@ -207,26 +225,67 @@ def cast_to_floatx(x):
 
 
 def get_value(x):
-    """The tensor's or variable's value as an array."""
-    if hasattr(x, "graph") and not tf.executing_eagerly():
-        return late.keras_session().run(x)
-    return x.numpy() if hasattr(x, "numpy") else x
+    """The tensor's or variable's value as an array; in a graph as Keras' session has
+    it."""
+    return batch_get_value([x])[0]
 
 
 def set_value(x, value):
-    """Gives the variable a value."""
-    x.assign(np.asarray(value, dtype=x.dtype.as_numpy_dtype))
+    """Gives the variable a value; in a graph in Keras' session."""
+    batch_set_value([(x, value)])
+
+
+def _is_of_graph(x):
+    """Whether a session has the value of a tensor or variable."""
+    return stack.plain_graph() is not None and hasattr(x, "graph")
 
 
 def batch_get_value(tensors):
     """A list of the values of tensors or variables, as arrays."""
-    return [get_value(t) for t in tensors]
+    tensors = list(tensors)
+    wanted = [x for x in tensors if _is_of_graph(x)]
+    there = iter(late.keras_session(wanted).run(wanted) if wanted else ())
+    others = lambda x: x.numpy() if hasattr(x, "numpy") else x
+    return [next(there) if _is_of_graph(x) else others(x) for x in tensors]
 
 
 def batch_set_value(tuples):
     """Gives each variable its value, from pairs."""
+    operations, fed = [], {}
     for x, value in tuples:
-        set_value(x, value)
+        if not isinstance(value, tf.Tensor):
+            value = np.asarray(value, dtype=x.dtype.as_numpy_dtype)
+        if not _is_of_graph(x):
+            x.assign(value)
+        elif isinstance(value, tf.Tensor):
+            operations.append(x.assign(value, read_value=False))
+        else:
+            place, operation = _setter(x)
+            operations.append(operation)
+            fed[place] = value
+    if operations:
+        late.keras_session([operations[0]]).run(operations, fed)
+
+
+def run_restored(status):
+    """Gives the values that a checkpoint's status has to restore to variables of a graph,
+    in Keras' session."""
+    if stack.plain_graph() is not None:
+        status.initialize_or_restore(late.keras_session())
+
+
+def _setter(variable):
+    """(a placeholder, the operation that assigns what it is fed to a variable)."""
+    found = variable.__dict__.get("_keras_setter")
+    if found is None:
+        graph = variable.graph
+        with graph.as_default(), tf.init_scope(), graph.name_scope(None):
+            place = tf.compat.v1.placeholder(
+                variable.dtype, [None] * variable.shape.rank
+            )
+            found = place, variable.assign(place, read_value=False)
+        variable._keras_setter = found
+    return found
 
 
 def count_params(x):
@@ -293,8 +352,8 @@ def relu(x, alpha=0.0, max_value=None, threshold=0.0):
 def in_train_phase(x, alt, training=None):
     """`x` while training, `alt` else; either may be a function that gives it."""
     training = learning_phase() if training is None else training
-    chosen = x if training else alt
-    return chosen() if callable(chosen) else chosen
+    call = lambda value: value() if callable(value) else value
+    return phase.choose(training, lambda: call(x), lambda: call(alt))
 
 
 def in_test_phase(x, alt, training=None):

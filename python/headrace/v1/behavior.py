@@ -118,6 +118,7 @@ def disable_v2_behavior():
     variable_scope.disable_resource_variables()
     disable_tensor_equality()
     disable_control_flow_v2()
+    stack.set_all_v2(False)
 
 
 def enable_v2_behavior():
@@ -128,3 +129,4 @@ def enable_v2_behavior():
     variable_scope.enable_resource_variables()
     enable_tensor_equality()
     enable_control_flow_v2()
+    stack.set_all_v2(True)

@@ -1,3 +1,3 @@
 """The public proto messages (headrace._protos)."""
 
-from headrace._protos import __getattr__, message, of_json  # noqa: F401
+from headrace._protos import __getattr__, message, of_json, to_json  # noqa: F401

@@ -110,7 +110,7 @@ _DOC = """{name}, a model of images.
 def _build(body, wanted, shape, file):
     tensor = wanted.input_tensor
     x = tf.keras.Input(shape=shape) if tensor is None else tensor
-    if not isinstance(x, tf.keras.KerasTensor):
+    if not tf.keras.backend.is_keras_tensor(x):
         x = tf.keras.Input(tensor=x, shape=shape)
     inputs = x if tensor is None else tf.keras.utils.get_source_inputs(x)
     wanted.input_shape = shape

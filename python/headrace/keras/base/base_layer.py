@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.context.properties import read_only
 from headrace.framework.name_scopes import name_scope
 from headrace.keras import (
@@ -35,7 +36,7 @@ _KEPT = {  # what arguments whose names end so stand for
 }
 
 
-class Layer(tracking.Tracking):
+class Layer(graph_updates.Updating, tracking.Tracking):
     """Computation with weights: `build` makes them, `call` computes."""
 
     _keras_module = "keras.layers"
@@ -215,7 +216,7 @@ class Layer(tracking.Tracking):
                 aggregation=aggregation,
             )
             for part in tracking.parts_of(variable):
-                graph_updates.keep(part)
+                settings.keep(part)
         if is_cast and self._read_in is not None and dtype.is_floating:
             for part in tracking.parts_of(variable):
                 part._is_cast = True
@@ -233,7 +234,7 @@ class Layer(tracking.Tracking):
 
     def get_weights(self):
         """A list of NumPy arrays, in the order of `weights`."""
-        return [w.numpy() for w in self.weights]
+        return settings.batch_get_value(self.weights)
 
     def set_weights(self, weights):
         """Assigns arrays in the order of `weights`.
@@ -255,8 +256,7 @@ class Layer(tracking.Tracking):
                     f"Layer {self.name} weight shape {tuple(variable.shape.as_list())} "
                     f"is not compatible with provided weight shape {shape}."
                 )
-        for variable, value in zip(mine, weights):
-            variable.assign(value)
+        settings.batch_set_value(zip(mine, weights))
 
     # --- configuration ---
 
@@ -372,9 +372,14 @@ class Layer(tracking.Tracking):
         if type(inputs) is not _EagerTensor or len(args) + len(kwargs) > 1:
             if functional_call.is_symbolic(args, kwargs):
                 return functional_call.call(self, args, kwargs)
-        inputs = self._prepared(inputs)
+        return self._run(args, kwargs)
+
+    def _run(self, args, kwargs):
+        """The outputs of a call with values."""
+        state = self._keras
+        spec, inputs = state.spec, self._prepared(args[0])
         names, outer = context.names, context.training
-        if not names:
+        if not names and stack.plain_graph() is None:
             self._clear_losses()
         names.append(self._name)
         read = context.read
@@ -447,7 +452,11 @@ class Layer(tracking.Tracking):
         if outer is not None:
             return outer
         phase = settings.phase_that_was_set()
-        return spec.default_training if phase is None else phase
+        if phase is not None:
+            return phase
+        if spec.default_training is None and stack.plain_graph() is not None:
+            return settings.learning_phase()
+        return spec.default_training
 
     def _prepared(self, inputs):
         """The inputs as tensors, floats in the dtype that the layer computes in."""

@@ -2,11 +2,21 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.context import late, stack
 from headrace.framework.type_spec import flat_tensor_specs, of_flat_tensors
 from headrace.graph.func_graph import FuncGraph
 from headrace.keras import serialization
 from headrace.keras.base import tracking
-from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.keras.base.call_context import context
+from headrace.keras.base.keras_tensor import (
+    KerasTensor,
+    history,
+    is_described,
+    set_history,
+)
+
+
+_VALUES = (KerasTensor, _headrace.SymbolicTensor)
 
 
 class Node:
@@ -16,18 +26,18 @@ class Node:
         self.layer, self.args, self.kwargs = layer, args, kwargs
         self.inputs, self.outputs = args[0] if args else None, outputs
         leaves = tf.nest.flatten((args, kwargs))
-        self.parents = [x for x in leaves if isinstance(x, KerasTensor)]
+        self.parents = [x for x in leaves if is_described(x)]
         index = len(layer.inbound_nodes)
         layer.inbound_nodes.append(self)
         for i, out in enumerate(tf.nest.flatten(outputs)):
-            if isinstance(out, KerasTensor) and out.history is None:
-                out.history = (layer, index, i)
+            if isinstance(out, _VALUES) and history(out) is None:
+                set_history(out, (layer, index, i))
 
     def mapped(self, find):
         """(args, kwargs) with every KerasTensor replaced by find(it)."""
 
         def value(x):
-            return find(x) if isinstance(x, KerasTensor) else x
+            return find(x) if is_described(x) else x
 
         return tf.nest.map_structure(value, (self.args, self.kwargs))
 
@@ -39,6 +49,14 @@ _INPUT = "keras_tensor"  # the name of the scratch graph's inputs
 
 
 def is_symbolic(args, kwargs):
+    """Whether a call is one of a model that is being described: KerasTensors take part
+    or, in a plain graph, tensors that its layers made of an Input."""
+    return _has_keras_tensors(args, kwargs) or (
+        not _headrace.is_eager() and _takes_tensors_of_models(args, kwargs)
+    )
+
+
+def _has_keras_tensors(args, kwargs):
     for value in (*args, *kwargs.values()):
         if isinstance(value, KerasTensor):
             return True
@@ -46,6 +64,19 @@ def is_symbolic(args, kwargs):
             if any(isinstance(x, KerasTensor) for x in tf.nest.flatten(value)):
                 return True
     return False
+
+
+def _takes_tensors_of_models(args, kwargs):
+    graph = stack.plain_graph()
+    if graph is None or context.names or "_keras_histories" not in graph.__dict__:
+        return False
+    given = [
+        x
+        for x in tf.nest.flatten((args, kwargs))
+        if isinstance(x, _headrace.SymbolicTensor) and x.graph is graph
+    ]
+    late.describe_operations([x for x in given if history(x) is None])
+    return any(history(x) is not None for x in given)
 
 
 def _placeholder(graph, spec):
@@ -140,9 +171,16 @@ def _declared(layer, inputs):
     return KerasTensor(tf.TensorShape(shape), layer.compute_dtype)
 
 
+def _own(x):
+    """x as a tensor that no other call gives."""
+    return x if history(x) is None else tf.identity(x)
+
+
 def call(layer, args, kwargs):
-    """The KerasTensors of layer(*args, **kwargs)."""
-    if layer._keras.dynamic:
+    """The KerasTensors, or tensors of a plain graph, of layer(*args, **kwargs)."""
+    if stack.plain_graph() is not None and not _has_keras_tensors(args, kwargs):
+        outputs = tf.nest.map_structure(_own, layer._run(args, kwargs))
+    elif layer._keras.dynamic:
         outputs = _declared(layer, args[0])
     else:
         outputs = _run(layer, args, kwargs, keeps_losses=True)
@@ -173,7 +211,7 @@ def get_source_inputs(tensor, layer=None, node_index=None):
     `layer` and `node_index` name another call than that which gave the tensor.
     """
     if layer is None or node_index:
-        layer, node_index, _ = tensor.history
+        layer, node_index, _ = history(tensor)
     found, seen, waiting = [], set(), [layer.inbound_nodes[node_index or 0]]
     while waiting:
         node = waiting.pop(0)
@@ -183,6 +221,6 @@ def get_source_inputs(tensor, layer=None, node_index=None):
         if not node.parents:
             found += tf.nest.flatten(node.outputs)
         for parent in node.parents:
-            above, index, _ = parent.history
+            above, index, _ = history(parent)
             waiting.append(above.inbound_nodes[index])
     return tracking.unique(found)

@@ -1,6 +1,7 @@
 """What layers are called with to describe a functional model."""
 
 from headrace import _api as tf
+from headrace._load import _headrace
 from headrace.context import late
 from headrace.context.properties import read_only
 from headrace.framework.tensor import Reference
@@ -65,8 +66,7 @@ class KerasTensor:
     @property
     def node(self):
         """The call that makes it: one of the layer's inbound_nodes."""
-        layer, index, _ = self.history
-        return layer.inbound_nodes[index]
+        return call_of(self)
 
     _keras_history = read_only("history")
 
@@ -208,6 +208,41 @@ def _spec_of(key):
 KerasTensor.__getitem__ = _item
 
 
+def history(x):
+    """(layer, call, output) of a value of a model: of a KerasTensor, or of a tensor of a
+    plain graph that layers made of an Input there; None of all else."""
+    if isinstance(x, KerasTensor):
+        return x.history
+    if not isinstance(x, _headrace.SymbolicTensor) or x.graph.building_function:
+        return None
+    return x.graph.__dict__.get("_keras_histories", {}).get(x._id)
+
+
+def is_described(x):
+    """Whether x is a value of a model that is being described."""
+    return isinstance(x, KerasTensor) or history(x) is not None
+
+
+def call_of(x):
+    """The call that makes a value of a model: one of its layer's inbound_nodes."""
+    layer, index, _ = history(x)
+    return layer.inbound_nodes[index]
+
+
+def key(x):
+    """What tells a value of a model from all others."""
+    return id(x) if isinstance(x, KerasTensor) else x._id
+
+
+def set_history(x, found):
+    """Says which call makes a value of a model."""
+    if isinstance(x, KerasTensor):
+        x.history = found
+    else:  # whose Python objects come and go
+        x.graph.__dict__.setdefault("_keras_histories", {})[x._id] = found
+        x._keras_history = found
+
+
 class RaggedKerasTensor(KerasTensor):
     """A ragged tensor that is yet to come: its parts and methods are layers."""
 
@@ -273,4 +308,4 @@ def is_keras_tensor(x):
             f"Unexpectedly found an instance of type `{type(x)}`. Expected a symbolic "
             "tensor instance."
         )
-    return isinstance(x, KerasTensor)
+    return is_described(x)

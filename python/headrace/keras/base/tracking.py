@@ -8,6 +8,7 @@ from headrace.context import late
 from headrace.context.properties import read_only
 from headrace.framework import data_structures
 from headrace.framework.trackable import _PLAIN, node_of
+from headrace.keras import settings
 from headrace.keras.base.call_context import context
 from headrace.keras.base.keras_tensor import KerasTensor
 from headrace.keras.classes import OfConstructor
@@ -24,6 +25,7 @@ class State:
         self.names = []  # of those that add_weight made, for checkpoints
         self.parts = []  # layers, modules and containers, in order of assignment
         self.metrics = []
+        self.updates = []  # operations of plain graphs
         self.api = None  # what SavedModels hold these by
         self.call_losses = []  # tensors of add_loss
         self.loss_functions = []  # callables
@@ -74,6 +76,8 @@ def parts_of(variable):
 class Tracking(tf.Module):
     """Base of layers: finds what is assigned to attributes."""
 
+    _is_metric = False
+
     __signature__ = OfConstructor()
 
     def __new__(cls, *args, **kwargs):
@@ -108,6 +112,7 @@ class Tracking(tf.Module):
         if isinstance(value, _headrace.VariableBase):
             if not any(v is value for v in state.own):
                 state.own.append(value)
+                settings.keep(value)
             return
         if isinstance(value, data_structures.NoDependency):
             return

@@ -178,7 +178,8 @@ def _numbers(logs):
     logs = logs.get() if hasattr(logs, "fetch") else logs
     if not logs:
         return {}
-    return tf.nest.map_structure(_number, dict(logs))
+    told = {**getattr(logs, "described", {}), **logs}
+    return tf.nest.map_structure(_number, told)
 
 
 def _number(value):

@@ -8,6 +8,7 @@ import tempfile
 
 from headrace import _api as tf
 from headrace.framework.settings import logging
+from headrace.keras import settings
 from headrace.keras.callback.base import Callback
 from headrace.keras.callback.steering import Monitor
 from headrace.keras.classes import takes
@@ -196,7 +197,7 @@ class BackupAndRestore(Callback):
         return self._start
 
     def _save(self, epoch):
-        self._last_epoch.assign(epoch)
+        settings.set_value(self._last_epoch, epoch)
         if _writes(self.model):
             self._manager.save()
             return

@@ -3,6 +3,7 @@
 import numpy as np
 
 from headrace.framework.settings import logging
+from headrace.keras import settings
 from headrace.keras.callback.base import Callback
 from headrace.keras.classes import takes
 
@@ -96,7 +97,7 @@ class EarlyStopping(Callback):
 
 
 def _rate(optimizer):
-    return float(np.asarray(optimizer.learning_rate))
+    return float(settings.get_value(optimizer.learning_rate))
 
 
 def _set_rate(callback, epoch, rate, done):

@@ -1,11 +1,14 @@
 """Writes what TensorBoard shows."""
 
+import contextlib
 import json
 import os
 import time
 
 from headrace import _api as tf
+from headrace.context import stack
 from headrace.framework.settings import logging
+from headrace.keras import settings
 from headrace.keras.callback.base import Callback
 from headrace.keras.classes import takes
 from headrace.keras.layer.embedding import Embedding
@@ -30,6 +33,12 @@ def _batches_of(profile_batch):
             f"profile. Found: {profile_batch}"
         )
     return tuple(pair)
+
+
+def _at_once():
+    """A context whose operations run at once, also beside a graph."""
+    in_graph = stack.plain_graph() is not None
+    return stack.entering(None) if in_graph else contextlib.nullcontext()
 
 
 def _pictures(weight):
@@ -80,6 +89,15 @@ class TensorBoard(Callback):
             )
         return self._writers[name]
 
+    @contextlib.contextmanager
+    def _writing(self, name, step=None):
+        """A context whose summaries go to a writer at once, also beside a graph."""
+        with _at_once(), self._writer(name).as_default(step=step):
+            yield
+
+    def _iterations(self):
+        return int(settings.get_value(self.model.optimizer.iterations))
+
     def on_train_begin(self, logs=None):
         """Writes the model's config, with write_graph."""
         self._graph_is_due = self.write_graph
@@ -99,7 +117,7 @@ class TensorBoard(Callback):
             logging.warn("Model failed to serialize as JSON. Ignoring... %s", e)
             return
         info = metadata.encode("graph_keras_model", b"1")
-        with self._writer("train").as_default():
+        with self._writing("train"):
             tf.summary.write("keras", text, step=0, metadata=info)
 
     def _write_projector(self):
@@ -134,7 +152,7 @@ class TensorBoard(Callback):
         self._graph_is_due = False
         graph = self.model._steps("train").graph
         if graph is not None:
-            with self._writer("train").as_default():
+            with self._writing("train"):
                 tf.summary.graph(graph)
 
     def on_train_batch_begin(self, batch, logs=None):
@@ -151,7 +169,7 @@ class TensorBoard(Callback):
         """Writes the profile, and the graphs of what ran, as "batch_STEP"."""
         self._profiling = False
         try:
-            with self._writer("train").as_default():
+            with self._writing("train"):
                 tf.summary.trace_export(f"batch_{step}", step=step)
         finally:
             tf.profiler.experimental.stop()
@@ -174,7 +192,7 @@ class TensorBoard(Callback):
         self._write("train", "batch_{}", values, self._step)
 
     def _write(self, writer, title, values, step):
-        with self._writer(writer).as_default():
+        with self._writing(writer):
             for name, value in values.items():
                 tf.summary.scalar(title.format(name), value, step=step)
 
@@ -182,21 +200,23 @@ class TensorBoard(Callback):
         """Writes the metrics of an evaluation by the optimizer's step count."""
         optimizer = getattr(self.model, "optimizer", None)
         if optimizer is not None and logs:
-            step = int(optimizer.iterations)
+            step = self._iterations()
             self._write("validation", "evaluation_{}_vs_iterations", logs, step)
 
     def on_epoch_begin(self, epoch, logs=None):
         """Notes the time and the step count."""
         self._began = time.time()
-        self._steps_before = int(self.model.optimizer.iterations)
+        self._steps_before = self._iterations()
 
     def _scalars(self, epoch, logs):
         train = {k: v for k, v in logs.items() if not k.startswith("val_")}
-        schedule = self.model.optimizer._schedule
+        schedule = getattr(self.model.optimizer, "_schedule", None)
         if schedule is not None:
-            train["learning_rate"] = float(schedule(self.model.optimizer.iterations))
+            train["learning_rate"] = float(
+                settings.get_value(schedule(self.model.optimizer.iterations))
+            )
         if self.write_steps_per_second:
-            steps = int(self.model.optimizer.iterations) - self._steps_before
+            steps = self._iterations() - self._steps_before
             train["steps_per_second"] = steps / max(time.time() - self._began, 1e-9)
         shown = {"train": train}
         validation = {k[4:]: v for k, v in logs.items() if k.startswith("val_")}
@@ -209,16 +229,17 @@ class TensorBoard(Callback):
         """Writes the epoch's scalars and, every histogram_freq epochs, all weights."""
         self._scalars(epoch, logs or {})
         if self.histogram_freq and epoch % self.histogram_freq == 0:
-            with self._writer("train").as_default(step=epoch):
-                for layer in self.model.layers:
-                    for weight in layer.weights:
-                        self._write_weight(weight)
+            weights = [w for layer in self.model.layers for w in layer.weights]
+            values = settings.batch_get_value(weights)
+            with self._writing("train", epoch):
+                for weight, value in zip(weights, values):
+                    self._write_weight(weight.name, tf.convert_to_tensor(value))
         if self.embeddings_freq and epoch % self.embeddings_freq == 0:
             path = os.path.join(self.log_dir, "train", f"keras_embedding.ckpt-{epoch}")
             self.model.save_weights(path)
 
-    def _write_weight(self, weight):
-        name = weight.name.replace(":", "_")
+    def _write_weight(self, name, weight):
+        name = name.replace(":", "_")
         tf.summary.histogram(f"{name}/histogram", weight)
         pictures = _pictures(weight) if self.write_images else None
         if pictures is not None:
@@ -228,6 +249,7 @@ class TensorBoard(Callback):
         """Closes the files."""
         if self._profiling:
             self._end_profile(self._last_profiled)
-        for writer in self._writers.values():
-            writer.close()
+        with _at_once():
+            for writer in self._writers.values():
+                writer.close()
         self._writers = {}

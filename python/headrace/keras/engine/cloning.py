@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 from headrace.keras import serialization
-from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.keras.base.keras_tensor import history, is_described
 from headrace.keras.engine import model_config
 from headrace.keras.engine.functional import Functional
 from headrace.keras.engine.input_layer import Input, InputLayer
@@ -68,7 +68,7 @@ def _copy(layer):
 def _input_like(tensor, layer):
     """The KerasTensor for an input tensor that was asked for; like that of the old
     layer where None was."""
-    if isinstance(tensor, KerasTensor):
+    if is_described(tensor):
         return tensor
     if tensor is None:
         return _copy(layer).output
@@ -78,7 +78,7 @@ def _input_like(tensor, layer):
 
 def _functional(model, input_tensors, clone):
     given = tf.nest.flatten(input_tensors) if input_tensors is not None else []
-    inputs = [x.history[0] for x in model._network.flat_inputs]
+    inputs = [history(x)[0] for x in model._network.flat_inputs]
     given += [None] * (len(inputs) - len(given))
     begins = {
         layer.name: _input_like(tensor, layer) for layer, tensor in zip(inputs, given)
@@ -86,7 +86,7 @@ def _functional(model, input_tensors, clone):
 
     def made(layer):
         begin = begins.get(layer.name)
-        return clone(layer) if begin is None else begin.history[0]
+        return clone(layer) if begin is None else history(begin)[0]
 
     # Classes with constructors of their own take other arguments.
     cls = (

@@ -2,7 +2,8 @@
 
 from headrace import _api as tf
 from headrace.autograph.calls import in_graph
-from headrace.context import strategies
+from headrace.context import stack, strategies
+from headrace.context.properties import read_only
 from headrace.keras import loss as losses
 from headrace.keras.metric import registry
 from headrace.keras.metric.reductions import Mean
@@ -107,11 +108,18 @@ def _batch_of(target):
 class Losses:
     """The total loss of all outputs, and running means for the logs."""
 
-    def __init__(self, given, weights, names):
+    def __init__(self, given, weights, names, in_graph=False):
         self._given, self._weights, self._names = given, weights, names
         self._functions = None
-        self._total = Mean(name="loss")
+        # In graphs runs give each loss.
+        self._total = None if in_graph else Mean(name="loss")
         self._parts = []
+
+    def prepare(self, y_pred):
+        """Makes what is applied to such outputs, once."""
+        if self._functions is None:
+            with tf.init_scope():
+                self._build(y_pred)
 
     def _build(self, y_pred):
         names = _names_of(y_pred, self._names)
@@ -129,20 +137,40 @@ class Losses:
                 for n, f in zip(names, self._functions)
             ]
 
+    def names_of(self, y_pred):
+        """The outputs' names."""
+        return _names_of(y_pred, self._names)
+
+    functions = read_only(
+        "_functions", "The loss of each output; None of those without."
+    )
+    parts = read_only(
+        "_parts", "The means of the outputs' losses, where there are several."
+    )
+
     @property
     def metrics(self):
         if self._functions is None:
             return []  # nobody knows yet what is to be trained
-        found = [self._total] if self._used else []
+        found = [self._total] if self._used and self._total is not None else []
         return found + [p for p in self._parts if p is not None]
 
     _used = True
 
+    def of_output(self, i, y_true, y_pred, sample_weight):
+        """(the loss of one output, its target)."""
+        target, weight = _fitted(y_true, y_pred, sample_weight)
+        value = self._functions[i](target, y_pred, _with_mask(y_pred, weight))
+        return value, target
+
+    def scaled(self, i, value):
+        """The loss of one output as it counts in the total."""
+        scale = self._scales[i]
+        return value if scale is None else value * scale
+
     def __call__(self, y_true, y_pred, sample_weight=None, penalties=()):
         """The total; updates the running means."""
-        if self._functions is None:
-            with tf.init_scope():
-                self._build(y_pred)
+        self.prepare(y_pred)
         outputs = tf.nest.flatten(y_pred)
         targets = _match(y_true, y_pred, self._keys)
         weights = _match(sample_weight, y_pred, self._keys)
@@ -155,14 +183,12 @@ class Losses:
         for i, function in enumerate(self._functions):
             if function is None or targets[i] is None:
                 continue
-            target, weight = _fitted(targets[i], outputs[i], weights[i])
-            value = function(target, outputs[i], _with_mask(outputs[i], weight))
+            value, target = self.of_output(i, targets[i], outputs[i], weights[i])
             if batch is None:
                 batch = _batch_of(target)
             if self._parts:
                 self._parts[i].update_state(value, sample_weight=batch)
-            scale = self._scales[i]
-            values.append(value if scale is None else value * scale)
+            values.append(self.scaled(i, value))
             shared.append(_is_mean(function))
         penalties = [tf.cast(p, tf.float32) for p in penalties]
         values += penalties
@@ -170,7 +196,8 @@ class Losses:
             self._used = self._given is not None
             return None if not self._used else tf.zeros([])
         total = values[0] if len(values) == 1 else tf.add_n(values)
-        self._total.update_state(total, sample_weight=1 if batch is None else batch)
+        if self._total is not None:
+            self._total.update_state(total, sample_weight=1 if batch is None else batch)
         replica = strategies.replica()
         count = 1 if replica is None else replica.num_replicas_in_sync
         if count == 1:
@@ -178,6 +205,11 @@ class Losses:
         # Gradients of replicas are summed: means of their batches count by their share.
         shared += [True] * len(penalties)
         return tf.add_n([v / count if m else v for v, m in zip(values, shared)])
+
+
+def loss_name(function):
+    """The name of a loss, an object or a function."""
+    return getattr(function, "name", None) or getattr(function, "__name__", "")
 
 
 def _is_mean(function):
@@ -233,29 +265,39 @@ class Metrics:
             for r in rows
         ]
 
-    def _build(self, y_true, y_pred):
+    def _build(self, y_true, y_pred, losses):
         names = _names_of(y_pred, self._names)
         self._keys = keys = _keys_of(y_pred, self._names)
         outputs = tf.nest.flatten(y_pred)
+        losses = losses or [None] * len(outputs)
         targets = _match(y_true, y_pred, keys)
         built = []
         plain = self._rows(self._given, y_pred, keys)
         weighted = self._rows(self._weighted, y_pred, keys)
         for i, out in enumerate(outputs):
             rows = tuple(
-                [registry.for_output(m, targets[i], out) for m in row]
+                [registry.for_output(m, targets[i], out, losses[i]) for m in row]
                 for row in (plain[i], weighted[i])
             )
+            if not stack.all_v2():
+                for given, metric in zip(weighted[i], rows[1]):
+                    if given is not metric:
+                        metric._name = f"weighted_{metric._name}"
             _name(*rows, prefix=f"{names[i]}_" if len(names) > 1 else "")
             built.append(rows)
         self._built = built
 
+    def prepare(self, y_true, y_pred, losses=None):
+        """Makes the metrics for such targets and outputs, once; the names of the losses
+        say what accuracy means in graphs, where less is known of targets."""
+        if self._built is None:
+            with tf.init_scope():
+                self._build(y_true, y_pred, losses)
+
     def update_state(self, y_true, y_pred, sample_weight=None):
         if self._given is None and self._weighted is None:
             return
-        if self._built is None:
-            with tf.init_scope():
-                self._build(y_true, y_pred)
+        self.prepare(y_true, y_pred)
         outputs = tf.nest.flatten(y_pred)
         targets = _match(y_true, y_pred, self._keys)
         weights = _match(sample_weight, y_pred, self._keys)

@@ -7,10 +7,9 @@ import numpy as np
 
 from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.framework.settings import logging
+from headrace.framework.settings import logging, random_seed
 from headrace.keras import settings
-from headrace.keras.engine import shuffling
-from headrace.keras.engine.dataset_creator import DatasetCreator
+from headrace.keras.dataset_creator import DatasetCreator
 from headrace.keras.utility import Sequence
 
 _DEFAULT_BATCH = 32
@@ -103,6 +102,21 @@ def _tensors(structure, view=False):
     return tf.nest.map_structure(lambda x: _tensor(x, view), structure)
 
 
+def _orders(size):
+    """A function that gives the order in which fit takes rows, another one at every call.
+
+    As upstream, the same global seed gives the same orders in every fit.
+    """
+    seed = random_seed._Context.seed
+    rows = tf.range(size, dtype=tf.int64)
+
+    def shuffled():
+        return tf.raw_ops.RandomShuffle(value=rows, seed=seed or 0, seed2=0)
+
+    # A trace of its own begins the seed's sequence anew.
+    return shuffled if seed is None else tf.function(shuffled)
+
+
 class ArraySource:
     """Batches of arrays that are held in memory."""
 
@@ -130,7 +144,7 @@ class ArraySource:
         self._whole = whole
         if whole == 1:  # the batch is what was given, and others may keep it
             self._keep(*map(_tensors, given))
-        self._order = shuffling.order(self._size) if shuffle else None
+        self._order = _orders(self._size) if shuffle else None
         self._by_batch = shuffle == "batch"
 
     def _keep(self, x, y, sample_weight):

@@ -40,7 +40,7 @@ def specs_of(model):
 
 
 def _named_spec(x, name):
-    if isinstance(x.type_spec, tf.TensorSpec):
+    if isinstance(getattr(x, "type_spec", None), tf.TensorSpec | None):
         return tf.TensorSpec(x.shape, x.dtype, name)
     return x.type_spec
 

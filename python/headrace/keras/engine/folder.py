@@ -9,7 +9,7 @@ from headrace import _api as tf
 from headrace import _protos
 from headrace.framework.settings import logging
 from headrace.framework.trackable import node_of, other_node, owner_of
-from headrace.keras import serialization
+from headrace.keras import serialization, settings
 from headrace.keras.base.tracking import Tracking
 from headrace.keras.engine import export, hdf5, hdf5_file, objects
 
@@ -220,6 +220,7 @@ def read(path, custom_objects, compile, safe_mode):
             objects.compile_like(model, hdf5_file.compile_config(_plain(training)))
     status = tf.train.Checkpoint(root=model).read(os.path.join(path, _VARIABLES))
     status.expect_partial()
+    settings.run_restored(status)
     return model
 
 

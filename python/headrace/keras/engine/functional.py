@@ -7,7 +7,7 @@ from headrace.keras import serialization, settings
 from headrace.keras.base import dispatch, functional_call, op_layer
 from headrace.keras.base.base_layer import plain_shapes
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.keras.base.keras_tensor import KerasTensor, history
 from headrace.keras.engine import model_config
 from headrace.keras.engine.graph_network import GraphNetwork
 from headrace.keras.engine.model import Model
@@ -105,6 +105,10 @@ class Functional(Model):
         dispatch.install()
         return self._network and self._network.flat_outputs
 
+    @property
+    def _graph_inputs(self):
+        return self.inputs or []
+
     input = read_only(
         "_network.inputs", "The inputs in the structure that the model was made with."
     )
@@ -118,14 +122,14 @@ class Functional(Model):
     @property
     def input_names(self):
         """A list of the names of the input layers, in the order of `inputs`."""
-        return [x.history[0].name for x in self._network.flat_inputs]
+        return [history(x)[0].name for x in self._network.flat_inputs]
 
     @property
     def output_names(self):
         """Names of the layers that make the outputs, made unique."""
         names, seen = [], {}
         for x in self._network.flat_outputs:
-            name = x.history[0].name
+            name = history(x)[0].name
             seen[name] = seen.get(name, -1) + 1
             names.append(f"{name}_{seen[name]}" if seen[name] else name)
         return names
@@ -229,7 +233,7 @@ class Functional(Model):
 
 def _conform(x, declared):
     """x as the declared input: its dtype, and its rank where an axis of 1 is short."""
-    if isinstance(x, KerasTensor) or x is None and declared.history[0].optional:
+    if isinstance(x, KerasTensor) or x is None and history(declared)[0].optional:
         return x
     if not isinstance(x, tf.Tensor):
         if isinstance(x, tf.experimental.ExtensionType):

@@ -1,7 +1,9 @@
 """A functional model's layers in order, and how its outputs are computed."""
 
 from headrace import _api as tf
-from headrace.keras.base.keras_tensor import KerasTensor
+from headrace._load import _headrace
+from headrace.context import late, stack
+from headrace.keras.base.keras_tensor import call_of, history, is_described, key
 
 
 class _Register:
@@ -9,6 +11,11 @@ class _Register:
 
     def __init__(self, place):
         self.place = place
+
+
+def _is_bare(x):
+    """Whether x is a tensor of a plain graph that no layer is known to give."""
+    return isinstance(x, _headrace.SymbolicTensor) and history(x) is None
 
 
 class GraphNetwork:
@@ -24,14 +31,16 @@ class GraphNetwork:
         self.inputs, self.outputs = inputs, outputs
         self.flat_inputs = tf.nest.flatten(inputs)
         self.flat_outputs = tf.nest.flatten(outputs)
+        if stack.plain_graph() is not None:
+            late.describe_operations([x for x in self.flat_outputs if _is_bare(x)])
         for x in self.flat_inputs + self.flat_outputs:
-            if not isinstance(x, KerasTensor):
+            if not is_described(x):
                 raise ValueError(
                     "Found unexpected instance while building a functional model. "
                     "Expecting KerasTensor which is from tf.keras.Input() or output from "
                     f"keras layer call(). Got: {x}"
                 )
-        if len({id(x) for x in self.flat_inputs}) != len(self.flat_inputs):
+        if len({key(x) for x in self.flat_inputs}) != len(self.flat_inputs):
             raise ValueError(
                 "The list of inputs passed to the model contains the same input multiple "
                 f"times. All inputs should only appear once. Received inputs={inputs}"
@@ -54,9 +63,9 @@ class GraphNetwork:
     def _visit_all(self):
         """Nodes, each after those that it needs; layers in order of discovery."""
         self._found, self._layer_order = [], {}
-        done, given = set(), {id(x.node) for x in self.flat_inputs}
+        done, given = set(), {id(call_of(x)) for x in self.flat_inputs}
         for out in self.flat_outputs:
-            stack = [(out.node, False)]
+            stack = [(call_of(out), False)]
             while stack:
                 node, left = stack.pop()
                 if left:
@@ -74,10 +83,10 @@ class GraphNetwork:
                     tensor = node.outputs
                     raise ValueError(
                         f"Graph disconnected: cannot obtain value for tensor {tensor} at "
-                        f'layer "{tensor.history[0].name}". The following previous '
+                        f'layer "{history(tensor)[0].name}". The following previous '
                         "layers were accessed without issue: []"
                     )
-                stack.extend((x.node, False) for x in reversed(node.parents))
+                stack.extend((call_of(x), False) for x in reversed(node.parents))
 
     def _order(self):
         """Depths: distances from the outputs, equal for all calls of a layer."""
@@ -88,9 +97,9 @@ class GraphNetwork:
             layer_depths[id(node.layer)] = depths[id(node)] = depth
             layers[id(node.layer)] = node.layer
             for x in node.parents:
-                depths[id(x.node)] = max(depth + 1, depths.get(id(x.node), 0))
+                depths[id(call_of(x))] = max(depth + 1, depths.get(id(call_of(x)), 0))
         for x in self.flat_inputs:
-            layer = x.history[0]
+            layer = history(x)[0]
             if id(layer) not in layers:
                 layers[id(layer)] = layer
                 layer_depths[id(layer)] = 0
@@ -104,19 +113,19 @@ class GraphNetwork:
 
     def _plan(self):
         """Registers of all tensors, and the calls that fill them."""
-        registers = {id(x): i for i, x in enumerate(self.flat_inputs)}
+        registers = {key(x): i for i, x in enumerate(self.flat_inputs)}
 
         def register(x):
-            return registers.setdefault(id(x), len(registers))
+            return registers.setdefault(key(x), len(registers))
 
-        given = {id(x.node) for x in self.flat_inputs}
+        given = {id(call_of(x)) for x in self.flat_inputs}
         self.steps = []
         for node in self.nodes:
             if id(node) in given:
                 continue
             single = None
             if len(node.args) == 1 and not node.kwargs:
-                if isinstance(node.args[0], KerasTensor):
+                if is_described(node.args[0]):
                     single = register(node.args[0])
             taken = node.mapped(lambda x: _Register(register(x)))
             out = [register(x) for x in tf.nest.flatten(node.outputs)]

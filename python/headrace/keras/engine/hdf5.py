@@ -88,8 +88,7 @@ def _load(model, file, path, by_name=False, skip_mismatch=False):
         state = _optimizer_state(model, file)
     # everything fits: only now is anything changed
     found = [(w, np.asarray(d)) for w, d in _fitting(found, skip_mismatch)]
-    for weight, values in found + state:
-        weight.assign(values)
+    settings.batch_set_value(found + state)
     for layer in model._flatten_layers():
         if hasattr(layer, "finalize_state"):  # what it computes of its weights
             layer.finalize_state()
@@ -155,8 +154,8 @@ def _write_named(group, weights):
             name = name.removesuffix(":0") + "_1:0"
         names.append(name)
     group.attrs["weight_names"] = [name.encode() for name in names]
-    for name, weight in zip(names, weights):
-        group.create_dataset(name, data=weight.numpy())
+    for name, value in zip(names, settings.batch_get_value(weights)):
+        group.create_dataset(name, data=value)
 
 
 def _texts(values):
@@ -281,7 +280,7 @@ def _write_paths(model, file):
         for i, weight in enumerate(unique(_own_of(layer))):
             if id(weight) not in written:  # shared weights lie where they come first
                 written.add(id(weight))
-                group.create_dataset(str(i), data=weight.numpy())
+                group.create_dataset(str(i), data=settings.get_value(weight))
         link = _inside(old[key][0]) if key in old else _inside(path)
         if link not in file:
             file[link] = group
@@ -290,7 +289,7 @@ def _write_paths(model, file):
         path = _child("metrics", type(metric).__name__, counts)
         group = file.create_group(_inside(path))
         for i, variable in enumerate(metric.variables):
-            group.create_dataset(str(i), data=variable.numpy())
+            group.create_dataset(str(i), data=settings.get_value(variable))
     _write_optimizer(model, file)
 
 
@@ -333,7 +332,7 @@ def _write_optimizer(model, file):
         return
     group = file.create_group(_STATE)
     group.attrs["name"] = optimizer.name
-    values = [v.numpy() for v in optimizer.variables] or [np.int64(0)]
+    values = settings.batch_get_value(optimizer.variables) or [np.int64(0)]
     for i, value in enumerate(values):
         group.create_dataset(str(i), data=value)
 

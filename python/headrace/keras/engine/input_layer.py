@@ -1,7 +1,9 @@
 """tf.keras.Input and the layer behind it."""
 
 from headrace import _api as tf
+from headrace.context import stack
 from headrace.framework.support import signatures
+from headrace.graph import placeholders
 from headrace.keras import settings
 from headrace.keras.base import dispatch
 from headrace.keras.base.base_layer import Layer
@@ -65,10 +67,24 @@ class InputLayer(Layer):
         self.optional = bool(optional)
         self.sparse = isinstance(type_spec, tf.SparseTensorSpec)
         self.ragged = isinstance(type_spec, tf.RaggedTensorSpec)
-        made = KerasTensor(shape, self.dtype, name=name)
+        made = self._stand_in(shape, input_tensor)
         if not isinstance(type_spec, tf.TensorSpec | None):
             made = KerasTensor.of_spec(type_spec, name)
         Node(self, (), {}, made)
+
+    def _stand_in(self, shape, tensor):
+        """What stands for the input: in a plain graph a placeholder, or the tensor that
+        was given."""
+        if stack.plain_graph() is None:
+            return KerasTensor(shape, self.dtype, name=self._name)
+        if isinstance(tensor, tf.Tensor):
+            return tensor
+        if self.sparse or self.ragged:
+            raise NotImplementedError(
+                f"Input {self._name}: sparse and ragged inputs of models in graphs are "
+                "not supported: use tf.compat.v1.sparse_placeholder and plain layers"
+            )
+        return placeholders.placeholder(self.dtype, shape, self._name)
 
     def get_config(self):
         """A dict of shape, dtype, name and whether it is sparse, ragged or optional."""

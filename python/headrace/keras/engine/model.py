@@ -1,11 +1,13 @@
 """tf.keras.Model."""
 
+import contextlib
 import json
 import os
 
 from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.keras import serialization
+from headrace.context import late, stack
+from headrace.keras import serialization, settings
 from headrace.keras.base import functional_call
 from headrace.keras.base.base_layer import Layer, shapes_of
 from headrace.keras.base.tracking import unique
@@ -105,6 +107,19 @@ class Model(Trainer, Layer):
 
     inputs = outputs = None  # but for models that are graphs of layers
 
+    def reset_states(self):
+        """Sets what stateful layers remember from batch to batch to zeros."""
+        for layer in self._flatten_layers(include_self=False):
+            if layer.stateful and hasattr(layer, "reset_states"):
+                layer.reset_states()
+
+    @property
+    def state_updates(self):
+        """A list of the operations of a graph by which stateful layers remember what
+        came, which all runs of the model make."""
+        layers = [layer for layer in self._flatten_layers() if layer.stateful]
+        return [update for layer in layers for update in layer._keras.updates]
+
     def _check_made(self):
         """ValueError before a `build` that makes weights has run."""
         makes = type(self).build is not Model.build and not self._keras.dynamic
@@ -161,6 +176,9 @@ class Model(Trainer, Layer):
             "with the Functional API, please provide `inputs` and `outputs` arguments. "
             "Otherwise, subclass `Model` with an overridden `call()` method."
         )
+
+    def _begin_with(self, shape, dtype):
+        """Tells models that know no inputs yet what the first data are."""
 
     def _build_for(self, inputs):
         """A subclass without a `build` of its own is built by its first call."""
@@ -231,7 +249,8 @@ class Model(Trainer, Layer):
         if in_hdf5:
             hdf5.save(self, path)
             return
-        tf.train.Checkpoint(root=self).write(path, options)
+        with _session():
+            tf.train.Checkpoint(root=self).write(path, options)
         name = os.path.basename(path)
         folder = os.path.dirname(path)
         full = os.path.join(folder, name)
@@ -265,7 +284,9 @@ class Model(Trainer, Layer):
                 "Weights may only be loaded based on topology into Models when loading "
                 "TensorFlow-formatted weights (got by_name=True to load_weights)."
             )
-        return tf.train.Checkpoint(root=self).read(path, options)
+        status = tf.train.Checkpoint(root=self).read(path, options)
+        settings.run_restored(status)
+        return status
 
     def _assert_weights_created(self):
         own_build = type(self).build is not Model.build
@@ -329,6 +350,13 @@ class Model(Trainer, Layer):
             )
         with serialization.CustomObjectScope(custom_objects or {}):
             return cls(**config)
+
+
+def _session():
+    """A context whose default session is Keras' own, in a graph."""
+    if stack.plain_graph() is None:
+        return contextlib.nullcontext()
+    return late.keras_session().as_default()
 
 
 def _names_graph(args, kwargs):

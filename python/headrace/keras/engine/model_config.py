@@ -7,7 +7,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace.keras import serialization
 from headrace.keras.base import op_layer
-from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.keras.base.keras_tensor import call_of, history, is_described
 from headrace.keras.layer import registry
 
 
@@ -15,7 +15,9 @@ def _layer_rows(model):
     """(layer, its nodes in the model, in order)."""
     network = model._network
     inside = {id(node) for node in network.nodes}
-    inside |= {id(x.node) for x in network.flat_inputs}  # also where nothing needs them
+    inside |= {
+        id(call_of(x)) for x in network.flat_inputs
+    }  # also where nothing needs them
     return [
         (layer, [n for n in layer.inbound_nodes if id(n) in inside])
         for layer in network.layers
@@ -39,7 +41,7 @@ def _graph(model):
     places = {id(n): i for _, nodes in rows for i, n in enumerate(nodes)}
 
     def reference(x):
-        return [x.history[0].name, places[id(x.node)], x.history[2]]
+        return [history(x)[0].name, places[id(call_of(x))], history(x)[2]]
 
     network = model._network
     graph = {
@@ -58,7 +60,7 @@ def _graph(model):
 
 def _references(tensors, reference):
     """References in the structure of inputs or outputs."""
-    if isinstance(tensors, KerasTensor):
+    if is_described(tensors):
         return [reference(tensors)]
     return tf.nest.map_structure(reference, tensors)
 
@@ -68,7 +70,7 @@ def _call(node, reference):
     ["_CONSTANT_VALUE", -1, value, kwargs]; in kwargs tensors are [layer, node, tensor]."""
 
     def plain(x):
-        if isinstance(x, KerasTensor):
+        if is_described(x):
             return reference(x)
         return _as_lists(x)
 
@@ -77,7 +79,7 @@ def _call(node, reference):
     kwargs = {k: tf.nest.map_structure(plain, v) for k, v in given.items()}
 
     def row(x):
-        if isinstance(x, KerasTensor):
+        if is_described(x):
             return [*reference(x), kwargs]
         return ["_CONSTANT_VALUE", -1, _as_lists(x), kwargs]
 

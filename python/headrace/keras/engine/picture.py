@@ -7,6 +7,7 @@ import subprocess
 
 from headrace import _api as tf
 from headrace.framework.settings import logging
+from headrace.keras.base.keras_tensor import call_of
 from headrace.keras.engine import summary
 from headrace.keras.engine.layout import Box, Picture
 from headrace.keras.engine.sequential import Sequential
@@ -39,9 +40,11 @@ class _Collector:
         ends = {}  # {id of a node: its box's key, or those of a model that is drawn}
         for node in network.nodes:
             ends[id(node)] = self._layer(node, ends, group, prefix)
-        first = [ends[id(x.node)][0][0] for x in network.flat_inputs]
+        first = [ends[id(call_of(x))][0][0] for x in network.flat_inputs]
         last = [
-            ends[id(x.node)][1][0] for x in network.flat_outputs if ends[id(x.node)][1]
+            ends[id(call_of(x))][1][0]
+            for x in network.flat_outputs
+            if ends[id(call_of(x))][1]
         ]
         return [k for k in first if k], last
 
@@ -56,7 +59,7 @@ class _Collector:
 
     def _layer(self, node, ends, group, prefix):
         layer = node.layer
-        parents = [end for x in node.parents for end in ends[id(x.node)][1]]
+        parents = [end for x in node.parents for end in ends[id(call_of(x))][1]]
         chosen = self._how["chosen"]
         if chosen is not None and not group and layer not in chosen:
             return [None], []

@@ -6,7 +6,7 @@ from headrace import _api as tf
 from headrace.keras import serialization
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.call_context import context
-from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.keras.base.keras_tensor import history, is_described
 from headrace.keras.engine import functional
 from headrace.keras.engine.graph_network import GraphNetwork
 from headrace.keras.engine.input_layer import InputLayer
@@ -47,8 +47,8 @@ class Sequential(functional.Functional):
 
         TypeError for what is no layer, ValueError for a name that is taken.
         """
-        if isinstance(layer, KerasTensor):
-            layer = layer.history[0]
+        if is_described(layer):
+            layer = history(layer)[0]
         if not isinstance(layer, Layer):
             raise TypeError(
                 "The added layer must be an instance of class Layer. Received: "
@@ -195,6 +195,10 @@ class Sequential(functional.Functional):
             self._keras.no_graph = True
             for layer in self.layers:
                 layer._keras.inbound.clear()
+
+    def _begin_with(self, shape, dtype):
+        if self._network is None and self.layers and not self._keras.no_graph:
+            self._try_graph_for(tf.TensorShape(shape), dtype)
 
     def _follow(self, x):
         """Makes the graph by the first input, and wider when others come."""

@@ -45,7 +45,7 @@ class Steps:
     """
 
     def __init__(self, model, kind, eager):
-        self.eager = eager
+        self.eager, self.beside = eager, []
         method = getattr(type(model), kind + "_step")
         own = model.__dict__.get(kind + "_step")
 
@@ -66,6 +66,13 @@ class Steps:
         self._shapes = set()
         self._last = ()  # dims seen right before
         self._graph = None
+
+    def begin(self, source):
+        """A walk over the data begins."""
+
+    def described(self, index, data):
+        """What callbacks are told of a batch before it: nothing."""
+        return None
 
     @property
     def graph(self):

@@ -6,6 +6,7 @@ import re
 
 from headrace import _api as tf
 from headrace.framework.support import markup
+from headrace.keras.base.keras_tensor import call_of, history
 from headrace.keras.base.tracking import unique
 from headrace.keras.engine import functional
 from headrace.keras.engine.input_layer import InputLayer
@@ -162,7 +163,7 @@ def _inbound(layer, model):
     for node in layer.inbound_nodes:
         if id(node) in inside:
             found.extend(
-                f"{x.history[0].name}[{x.history[1]}][{x.history[2]}]"
+                f"{history(x)[0].name}[{history(x)[1]}][{history(x)[2]}]"
                 for x in node.parents
             )
     if not found:
@@ -186,12 +187,12 @@ def _is_sequential_like(model):
 
 
 def _single_chain(network):
-    parents = [len({id(x.node) for x in n.parents}) for n in network.nodes]
+    parents = [len({id(call_of(x)) for x in n.parents}) for n in network.nodes]
     layers = [id(n.layer) for n in network.nodes]
     users = {}
     for node in network.nodes:
         for x in node.parents:
-            users.setdefault(id(x.node), set()).add(id(node))
+            users.setdefault(id(call_of(x)), set()).add(id(node))
     return (
         all(n <= 1 for n in parents)
         and len(set(layers)) == len(layers)

@@ -1,17 +1,19 @@
 """compile, fit, evaluate, predict and single batches."""
 
 import contextlib
+import warnings
 
 import numpy as np
 
 from headrace import _api as tf
-from headrace.context import late, strategies
+from headrace.context import late, stack, strategies
 from headrace.context.properties import read_only
 from headrace.keras import settings
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
 from headrace.keras.callback.progress import ProgbarLogger
-from headrace.keras.engine import compiled, data_adapter
+from headrace.keras.engine import compiled, data_adapter, graph_data
+from headrace.keras.engine.graph_training import GraphSteps, GraphTraining, Logs
 from headrace.keras.engine.steps import Steps
 from headrace.keras.optimizer import registry
 from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
@@ -23,11 +25,12 @@ class Trainer:
     def _init_training(self):
         plain = self._keras
         plain.losses = plain.compiled_metrics = None
-        plain.compiled_with = None
+        plain.compiled_with = plain.graph_training = None
         plain.steps = {}
         plain.run_eagerly = None
         plain.steps_per_execution = 1
         plain.strategy = strategies.strategy()
+        plain.made_in_graph = stack.plain_graph() is not None
         self.stop_training = False
 
     @property
@@ -59,12 +62,15 @@ class Trainer:
         be lists or dicts, one for each output. `weighted_metrics` take sample weights,
         `metrics` do not. `jit_compile` is kept but changes nothing. TypeError for
         unknown arguments.
+
+        In a graph of TensorFlow 1 also: `target_tensors`, tensors of the graph in place
+        of the targets, one for each output; `sample_weight_mode`, None or "temporal",
+        where weights of samples and of steps are told by their shape in any case.
         """
-        if kwargs:
-            raise TypeError(
-                f"Invalid keyword argument(s) in `compile()`: {(set(kwargs),)}. Valid "
-                'keyword arguments include "cloning", "experimental_run_tf_function", '
-                '"distribute", "target_tensors", or "sample_weight_mode".'
+        targets = self._graph_arguments(kwargs)
+        if run_eagerly and self._in_graph:
+            raise ValueError(
+                "You can only set `run_eagerly=True` if eager execution is enabled."
             )
         if run_eagerly and jit_compile:
             raise ValueError(
@@ -75,7 +81,7 @@ class Trainer:
         with _in_scope(plain.strategy):
             _check_scope(plain.strategy, (metrics, weighted_metrics))
             self.optimizer = self._optimizer_of(optimizer)
-            plain.losses = compiled.Losses(loss, loss_weights, names)
+            plain.losses = compiled.Losses(loss, loss_weights, names, self._in_graph)
             plain.compiled_metrics = compiled.Metrics(metrics, weighted_metrics, names)
         plain.compiled_with = dict(
             optimizer=optimizer,
@@ -92,6 +98,50 @@ class Trainer:
         plain.steps_per_execution = steps_per_execution or 1
         self.jit_compile = bool(jit_compile)
         self.train_function = self.test_function = self.predict_function = None
+        plain.graph_training = None
+        if self._in_graph:
+            plain.graph_training = GraphTraining(self, targets)
+
+    @property
+    def _in_graph(self):
+        """Whether its steps are run by a session: of models that were made in a graph,
+        where one is built."""
+        return self._keras.made_in_graph and stack.plain_graph() is not None
+
+    def _check_mode(self, name):
+        """ValueError for a model of eager code within a graph."""
+        if stack.plain_graph() is not None and not self._keras.made_in_graph:
+            raise ValueError(
+                f"Calling `Model.{name}` in graph mode is not supported when the `Model` "
+                "instance was constructed with eager mode enabled. Please construct your "
+                f"`Model` instance in graph mode or call `Model.{name}` with eager mode "
+                "enabled."
+            )
+
+    def _graph_arguments(self, given):
+        """The target_tensors among compile's further arguments; TypeError for those that
+        nobody knows."""
+        given = dict(given)
+        targets = mode = None
+        if self._in_graph:
+            targets = given.pop("target_tensors", None)
+            mode = given.pop("sample_weight_mode", None)
+        if given:
+            raise TypeError(
+                f"Invalid keyword argument(s) in `compile()`: {(set(given),)}. Valid "
+                'keyword arguments include "cloning", "experimental_run_tf_function", '
+                '"distribute", "target_tensors", or "sample_weight_mode".'
+            )
+        if any(m not in (None, "temporal") for m in tf.nest.flatten(mode)):
+            raise ValueError(
+                f'sample_weight_mode is None or "temporal". Received: {mode}'
+            )
+        return targets
+
+    @property
+    def _data(self):
+        """What makes batches for the steps of here."""
+        return graph_data if self._in_graph else data_adapter
 
     def _optimizer_of(self, given):
         """The optimizer, or optimizers of a list, for models that divide their work."""
@@ -155,7 +205,16 @@ class Trainer:
     @property
     def metrics_names(self):
         """A list of the names of `metrics`: what the numbers of evaluate() are."""
-        return [m.name for m in self.metrics]
+        names = [m.name for m in self.metrics]
+        in_graph = self._keras.graph_training is not None
+        return ["loss", *names] if in_graph else names
+
+    @property
+    def total_loss(self):
+        """What a model in a graph is trained on: a scalar tensor, of the inputs' and
+        targets' placeholders; None elsewhere."""
+        last = self._keras.graph_training and self._keras.graph_training.last
+        return last and last.total_loss
 
     def reset_metrics(self):
         """Sets the state of all metrics back to that of no data."""
@@ -235,7 +294,11 @@ class Trainer:
     def _steps(self, kind):
         """The traced (or eager) step of that kind, made when first needed."""
         plain = self._keras
-        if kind not in plain.steps or plain.steps[kind].eager != self.run_eagerly:
+        if self._in_graph:
+            if kind not in plain.steps:
+                plain.steps[kind] = GraphSteps(self, kind)
+            plain.steps[kind].check(stack.plain_graph())
+        elif kind not in plain.steps or plain.steps[kind].eager != self.run_eagerly:
             plain.steps[kind] = Steps(self, kind, self.run_eagerly)
         return plain.steps[kind]
 
@@ -302,15 +365,16 @@ class Trainer:
         for y beside a dataset.
         """
         self._assert_compiled()
+        self._check_mode("fit")
         verbose = _verbosity(verbose)
         if validation_split and validation_data is None:
-            (x, y, sample_weight), validation_data = data_adapter.split(
+            (x, y, sample_weight), validation_data = self._data.split(
                 (x, y, sample_weight), validation_split
             )
         source = self._source(
             x, y, sample_weight, batch_size, steps_per_epoch, shuffle, class_weight
         )
-        if epochs <= 0:
+        if epochs <= 0 and not self._in_graph:
             raise ValueError(f"Expected epochs to be positive. Received is {epochs}.")
         callbacks = self._callback_list(
             callbacks, verbose, source.steps, epochs, history=True
@@ -333,7 +397,7 @@ class Trainer:
             if logs is None:
                 break
             if validation is not None and _validates(epoch, validation_freq):
-                found = self._measure(validation, callbacks)
+                found = _numbers(self._measure(validation, callbacks))
                 logs.update({f"val_{k}": v for k, v in found.items()})
             callbacks.on_epoch_end(epoch, logs)
             if self.stop_training:
@@ -366,13 +430,15 @@ class Trainer:
     def _batches(self, kind, source, callbacks, logs_of=None):
         """Gives what the step of that kind makes of each batch, the hooks around it."""
         step = self._steps(kind)
+        step.begin(source)
         begin, end = callbacks.batch_hooks(kind)
         train = kind == "train"
         together = self._keras.steps_per_execution if train else 1
         logs, count, told = None, 0, 0
         for data in source.epoch():
+            described = step.described(count, data)
             if begin and count % together == 0:
-                begin(count)
+                begin(count, described)
             found = step(data)
             logs = logs_of(found) if logs_of else found
             count += 1
@@ -397,11 +463,13 @@ class Trainer:
             if not source.ran_out:
                 source.warn_empty()
             return None
-        return self._of_all(logs)
+        return _numbers(self._of_all(logs))
 
     def _of_all(self, logs):
         """The last step's logs as numbers; of steps that run on workers when all have
         run, with what metrics are then."""
+        if isinstance(logs, Logs):
+            return logs.step.whole(logs)
         if not hasattr(logs, "fetch"):
             return _numbers(logs)
         self._keras.strategy.extended._join()
@@ -429,6 +497,23 @@ class Trainer:
         callbacks.on_test_end(logs)
         return logs
 
+    def fit_generator(self, generator, steps_per_epoch=None, epochs=1, **kwargs):
+        """fit() under an older name, for data from a generator or Sequence."""
+        _warn_of_older_name("fit_generator", "Model.fit")
+        return self.fit(
+            generator, None, None, epochs, steps_per_epoch=steps_per_epoch, **kwargs
+        )
+
+    def evaluate_generator(self, generator, steps=None, verbose=0, **kwargs):
+        """evaluate() under an older name, for data from a generator or Sequence."""
+        _warn_of_older_name("evaluate_generator", "Model.evaluate")
+        return self.evaluate(generator, steps=steps, verbose=verbose, **kwargs)
+
+    def predict_generator(self, generator, steps=None, verbose=0, **kwargs):
+        """predict() under an older name, for data from a generator or Sequence."""
+        _warn_of_older_name("predict_generator", "Model.predict")
+        return self.predict(generator, steps=steps, verbose=verbose, **kwargs)
+
     def evaluate(
         self,
         x=None,
@@ -451,6 +536,7 @@ class Trainer:
         arguments.
         """
         self._assert_compiled()
+        self._check_mode("evaluate")
         if kwargs:
             raise TypeError(f"Invalid keyword arguments: {list(kwargs)}")
         source = self._source(x, y, sample_weight, batch_size=batch_size, steps=steps)
@@ -460,7 +546,7 @@ class Trainer:
     def _source(self, *args, **kwargs):
         """What gives batches, made in the strategy's scope: it may ask that for them."""
         with _in_scope(self._keras.strategy):
-            source = data_adapter.source(*args, **kwargs)
+            source = self._data.source(*args, **kwargs)
         if source.steps == 0:
             raise ValueError("Expected input data to be non-empty.")
         return source
@@ -486,6 +572,9 @@ class Trainer:
 
         `x` is as fit() takes it; targets in a dataset are left out.
         """
+        self._check_mode("predict")
+        if verbose == "auto" and self._in_graph:
+            verbose = 0
         source = self._source(x, batch_size=batch_size, steps=steps)
         callbacks = self._callback_list(callbacks, _verbosity(verbose), source.steps, 1)
         callbacks.on_predict_begin()
@@ -515,7 +604,7 @@ class Trainer:
         `reset_metrics` is False the values are of this batch alone. RuntimeError before
         compile().
         """
-        data = data_adapter.batch(x, y, sample_weight, class_weight)
+        data = self._data.batch(x, y, sample_weight, class_weight)
         return self._on_batch("train", data, reset_metrics, return_dict)
 
     def test_on_batch(
@@ -527,14 +616,21 @@ class Trainer:
         `reset_metrics` is False the values are of this batch alone. RuntimeError before
         compile().
         """
-        data = data_adapter.batch(x, y, sample_weight)
+        data = self._data.batch(x, y, sample_weight)
         return self._on_batch("test", data, reset_metrics, return_dict)
 
     def _on_batch(self, kind, data, reset_metrics, return_dict):
         self._assert_compiled()
-        if reset_metrics:
+        self._check_mode(f"{kind}_on_batch")
+        in_graph = self._in_graph  # where metrics begin anew behind a batch
+        if reset_metrics and not in_graph:
             self.reset_metrics()
-        return self._result(_numbers(self._steps(kind)(data)), return_dict)
+        step = self._steps(kind)
+        step.begin(None)
+        found = self._result(self._of_all(step(data)), return_dict)
+        if reset_metrics and in_graph:
+            self.reset_metrics()
+        return found
 
     def _result(self, logs, return_dict):
         """Logs as evaluate and the like return them: a dict, numbers or one number."""
@@ -546,9 +642,18 @@ class Trainer:
 
     def predict_on_batch(self, x):
         """The outputs of one batch as NumPy arrays, in the model's structure."""
+        self._check_mode("predict_on_batch")
         return tf.nest.map_structure(
-            _array, self._steps("predict")(data_adapter.batch(x))
+            _array, self._steps("predict")(self._data.batch(x))
         )
+
+
+def _warn_of_older_name(name, new):
+    warnings.warn(
+        f"`Model.{name}` is deprecated and will be removed in a future version. Please "
+        f"use `{new}`, which supports generators.",
+        stacklevel=3,
+    )
 
 
 def _verbosity(verbose):

@@ -9,7 +9,8 @@ import json
 import os
 import zipfile
 
-from headrace.keras import serialization
+from headrace.context import stack
+from headrace.keras import serialization, settings
 from headrace.keras.engine import folder, hdf5, hdf5_file, objects
 from headrace.keras.layer import registry as layers
 
@@ -87,7 +88,7 @@ def _kind(path, save_format):
     if save_format == "keras" or (save_format is None and path.endswith(".keras")):
         return "keras"
     if save_format is None:
-        return "h5" if hdf5.is_name(path) else "tf"
+        return "h5" if hdf5.is_name(path) or not stack.all_v2() else "tf"
     kinds = {"h5": "h5", "hdf5": "h5", "tf": "tf", "tensorflow": "tf"}
     if save_format not in kinds:
         raise ValueError(
@@ -108,7 +109,8 @@ def may_write(path, overwrite):
 def save_model(model, filepath, overwrite=True, save_format=None, **kwargs):
     """Writes a whole model: a `.keras` file, an HDF5 file (`.h5`), else a SavedModel.
 
-    Without `overwrite` it asks before it replaces a file. Further arguments are
+    In TensorFlow 1's ways (disable_v2_behavior) HDF5 is what it writes unless told. Without
+    `overwrite` it asks before it replaces a file. Further arguments are
     include_optimizer (HDF5), signatures and options (SavedModel). ValueError for other
     formats and for arguments that a format has not, ImportError without h5py.
     """
@@ -134,8 +136,33 @@ def save_model(model, filepath, overwrite=True, save_format=None, **kwargs):
         _only(kwargs, "signatures", "options", "save_traces")
         model._assert_weights_created()
         hdf5_file.write(model, path, include)
+    elif stack.plain_graph() is not None:
+        copy = _outside_of_graphs(model)
+        with stack.entering(None):
+            folder.write(copy, path, **kwargs)
     else:
         folder.write(model, path, **kwargs)
+
+
+def _outside_of_graphs(model):
+    """A model like one in a graph, with the values that Keras' session has, but for the
+    optimizer's, in code that runs at once; NotImplementedError where its configuration is
+    not known."""
+    if not hasattr(model, "_network"):
+        raise NotImplementedError(
+            f"Model {model.name} of a graph, whose call is code, is not saved as a "
+            "SavedModel: use save_weights, or build it outside of graphs"
+        )
+    values, config = settings.batch_get_value(model.weights), model.get_config()
+    shape, compiled = model.inputs and model.inputs[0].shape, model.get_compile_config()
+    with stack.entering(None):
+        made = type(model).from_config(config)
+        if not made.built:
+            made.build(shape)
+        made.set_weights(values)
+        if compiled is not None:
+            made.compile_from_config(compiled)
+    return made
 
 
 def _only(given, *names):

@@ -3,6 +3,7 @@
 from headrace import _api as tf
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.phase import choose
 from headrace.keras.layer.parts import takes
 
 
@@ -19,6 +20,16 @@ class _Drawing(Layer):
             return None
         self._calls += 1
         return self.seed + self._calls - 1
+
+    def _is_idle(self):
+        """Whether nothing is drawn in training either."""
+        return not 0 < self.rate < 1
+
+    def call(self, inputs, training=None):
+        """The inputs, in training with what is drawn."""
+        if self._is_idle():
+            return inputs
+        return choose(training, lambda: self._drawn(inputs), lambda: inputs)
 
 
 @takes("rate, noise_shape=None, seed=None, **kwargs")
@@ -42,9 +53,12 @@ class Dropout(_Drawing):
             [sizes[i] if n is None else n for i, n in enumerate(self.noise_shape)]
         )
 
-    def call(self, inputs, training=None):
-        if not training or (isinstance(self.rate, (int, float)) and self.rate == 0):
-            return tf.identity(inputs) if training else inputs
+    def _is_idle(self):
+        return False
+
+    def _drawn(self, inputs):
+        if isinstance(self.rate, (int, float)) and self.rate == 0:
+            return tf.identity(inputs)
         shape, seed = self._noise_shape(inputs), self._next_seed()
         return tf.nn.dropout(inputs, self.rate, noise_shape=shape, seed=seed)
 
@@ -88,9 +102,10 @@ class SpatialDropout3D(SpatialDropout2D):
 class GaussianNoise(_Drawing):
     """Adds noise while training."""
 
-    def call(self, inputs, training=None):
-        if not training:
-            return inputs
+    def _is_idle(self):
+        return False
+
+    def _drawn(self, inputs):
         return inputs + tf.random.normal(
             tf.shape(inputs), 0.0, self.stddev, inputs.dtype, seed=self._next_seed()
         )
@@ -107,9 +122,7 @@ class GaussianDropout(_Drawing):
                 f"between 0 and 1. Received: rate={self.rate}"
             )
 
-    def call(self, inputs, training=None):
-        if not training or not 0 < self.rate < 1:
-            return inputs
+    def _drawn(self, inputs):
         stddev = (self.rate / (1.0 - self.rate)) ** 0.5
         return inputs * tf.random.normal(
             tf.shape(inputs), 1.0, stddev, inputs.dtype, seed=self._next_seed()
@@ -125,10 +138,8 @@ class AlphaDropout(_Drawing):
 
     _config_without = ("noise_shape",)
 
-    def call(self, inputs, training=None):
+    def _drawn(self, inputs):
         rate = self.rate
-        if not training or not 0 < rate < 1:
-            return inputs
         shape = tf.shape(inputs) if self.noise_shape is None else self.noise_shape
         kept = tf.greater_equal(tf.random.uniform(shape, seed=self._next_seed()), rate)
         kept = tf.cast(kept, inputs.dtype)

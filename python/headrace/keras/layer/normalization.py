@@ -5,6 +5,7 @@ from headrace._load import _headrace
 from headrace.context import strategies
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.phase import choose, is_tensor
 from headrace.keras.layer.parts import Weighted, counted_axes, takes
 
 
@@ -95,7 +96,9 @@ class BatchNormalization(Weighted, Layer):
         In training by the batch's moments, which move the running ones; else, and where
         `trainable` is False, by these. With a mask hidden steps do not count.
         """
-        training = bool(training) and self.trainable
+        training = self.trainable and (
+            training if is_tensor(training) else bool(training)
+        )
         rank = inputs.shape.rank
         axes = self._axes(rank)
         fused = rank == 4 and not self.synchronized
@@ -106,11 +109,16 @@ class BatchNormalization(Weighted, Layer):
             return tf.transpose(out, [0, 3, 1, 2])
         others = [i for i in range(rank) if i not in axes]
         inputs = _in_floats(inputs)
-        if training:
-            mean, variance = self._moments(inputs, others, len(axes) > 1, mask)
-            self._update(mean, variance)
+        averages = (self.moving_mean, self.moving_variance)
+        if training is False:
+            mean, variance = (v._read() for v in averages)
         else:
-            mean, variance = self.moving_mean._read(), self.moving_variance._read()
+            found = self._moments(inputs, others, len(axes) > 1, mask)
+            self._update(*found, training)
+            mean, variance = (
+                choose(training, lambda m=m: m, lambda v=v: v._read())
+                for m, v in zip(found, averages)
+            )
         shape = None
         if axes != [rank - 1] and len(axes) == 1:
             shape = [1] * rank
@@ -154,29 +162,36 @@ class BatchNormalization(Weighted, Layer):
         mean = total / count
         return mean, squares / count - tf.square(mean)
 
-    def _update(self, mean, variance):
-        """Moves the running averages."""
+    def _update(self, mean, variance, training):
+        """Moves the running averages: not at all where a graph does not train."""
         rate = 1.0 - self.momentum
         averages = (self.moving_mean, self.moving_variance)
         for average, value in zip(averages, (mean, variance)):
-            average.assign_sub((average._read() - value) * rate, read_value=False)
+            change = (average._read() - value) * rate
+            if is_tensor(training):
+                change = tf.where(training, change, tf.zeros_like(change))
+            self.add_update(average.assign_sub(change, read_value=False))
 
     def _call_fused(self, inputs, training):
         mean, variance = self.moving_mean._read(), self.moving_variance._read()
-        ones = None if self.scale else tf.ones_like(mean)
-        zeros = None if self.center else tf.zeros_like(mean)
-        found = _headrace.raw_op("FusedBatchNormV3")(
-            x=inputs,
-            scale=self.gamma._read() if self.scale else ones,
-            offset=self.beta._read() if self.center else zeros,
-            mean=[] if training else mean,
-            variance=[] if training else variance,
-            epsilon=self.epsilon,
-            is_training=training,
-        )
-        if training:
-            self._update(found[1], found[2])
-        return found[0]
+        scale = self.gamma._read() if self.scale else tf.ones_like(mean)
+        offset = self.beta._read() if self.center else tf.zeros_like(mean)
+
+        def run(trains):
+            return _headrace.raw_op("FusedBatchNormV3")(
+                x=inputs,
+                scale=scale,
+                offset=offset,
+                mean=[] if trains else mean,
+                variance=[] if trains else variance,
+                epsilon=self.epsilon,
+                is_training=trains,
+            )[:3]
+
+        out, mean, variance = choose(training, lambda: run(True), lambda: run(False))
+        if training is not False:
+            self._update(mean, variance, training)
+        return tf.ensure_shape(out, inputs.shape) if is_tensor(training) else out
 
 
 @takes(

@@ -15,6 +15,7 @@ def _all():
         found = pkgutil.walk_packages(layer.__path__, f"{layer.__name__}.")
         for module in (
             *(module.name.removeprefix("headrace.") for module in found),
+            "keras.base.graph_op_layer",
             "keras.base.op_layer",
             "keras.engine.input_layer",
             "keras.engine.sequential",

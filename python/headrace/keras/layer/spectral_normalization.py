@@ -2,6 +2,7 @@
 
 from headrace import _api as tf
 from headrace.keras import initializer
+from headrace.keras.phase import is_tensor
 from headrace.keras.layer.wrappers import Wrapper
 
 
@@ -40,6 +41,11 @@ class SpectralNormalization(Wrapper):
         self.built = True
 
     def call(self, inputs, training=None):
+        if is_tensor(training):
+            raise NotImplementedError(
+                "SpectralNormalization in graphs whose learning phase is a tensor: pass "
+                "training=True or False"
+            )
         if training:
             self.normalize_weights()
         return self.layer(inputs)

@@ -2,12 +2,14 @@
 
 import functools
 
+import numpy as np
+
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.autograph.calls import in_graph
 from headrace.context import strategies
 from headrace.framework.support import signatures
-from headrace.keras import serialization
+from headrace.keras import serialization, settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.graph_updates import Ordered
 
@@ -48,12 +50,11 @@ class Metric(Layer):
     @property
     def updates(self):
         """The operations of a plain graph that take values in."""
-        return self._keras.__dict__.setdefault("updates", [])
+        return self._keras.updates
 
     def reset_state(self):
         """Sets all variables to zeros."""
-        for v in self.variables:
-            v.assign(tf.zeros(v.shape, v.dtype))
+        set_to_zeros(self.variables)
 
     reset_states = reset_state
 
@@ -120,6 +121,13 @@ class Metric(Layer):
     def non_trainable_weights(self):
         """A list of the variables of the state."""
         return list(self._keras.own)
+
+
+def set_to_zeros(variables):
+    """Sets variables of any shape to zeros."""
+    settings.batch_set_value(
+        (v, np.zeros(v.shape.as_list(), v.dtype.as_numpy_dtype)) for v in variables
+    )
 
 
 def _of_all_replicas(result):

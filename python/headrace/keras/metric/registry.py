@@ -1,5 +1,6 @@
 """Metrics by name, and what "accuracy" means for an output."""
 
+from headrace.context import stack
 from headrace.keras import loss as losses
 from headrace.keras import serialization
 from headrace.keras.metric import (
@@ -30,11 +31,11 @@ _BY_SHAPE = {
 }
 
 
-def _of_shape(name, y_true, y_pred):
-    """The function that a general name stands for, given target and output."""
+def _of_shape(name, y_true, y_pred, loss):
+    """The function that a general name stands for, given target, output and loss."""
     binary, sparse, categorical = _BY_SHAPE[name]
     out, target = y_pred.shape, getattr(y_true, "shape", None)
-    if out.rank and out[-1] == 1:
+    if out.rank and out[-1] == 1 or loss == "binary_crossentropy":
         return binary
     if target is not None and target.rank is not None and out.rank is not None:
         if target.rank < out.rank or (target.rank == out.rank and target[-1] == 1):
@@ -42,13 +43,19 @@ def _of_shape(name, y_true, y_pred):
     return categorical
 
 
-def for_output(identifier, y_true, y_pred):
-    """The Metric for one of compile's metrics and an output."""
+_SHORT = {"accuracy": "acc", "crossentropy": "ce"}
+
+
+def for_output(identifier, y_true, y_pred, loss=None):
+    """The Metric for one of compile's metrics and an output; named as compile named it,
+    in TensorFlow 1's ways by its function."""
     name = None
     if isinstance(identifier, str) and identifier in _BY_SHAPE:
-        name, identifier = identifier, _of_shape(identifier, y_true, y_pred)
+        name, identifier = identifier, _of_shape(identifier, y_true, y_pred, loss)
+        name = name if stack.all_v2() else _SHORT.get(name, name)
     elif isinstance(identifier, str):
         name, identifier = identifier, get(identifier)
+        name = name if stack.all_v2() else None
     if getattr(identifier, "_is_metric", False):
         return identifier() if isinstance(identifier, type) else identifier
     if isinstance(identifier, losses.Loss):

@@ -98,11 +98,6 @@ class R2Score(Metric):
             )
         return tf.where(free > 0, adjusted, scores)
 
-    def reset_state(self):
-        """Sets all counts to zeros."""
-        for v in self.variables:
-            v.assign(tf.zeros(v.shape, v.dtype))
-
 
 class MeanRelativeError(Mean):
     """The mean of |prediction - target| / normalizer; 0 where that is 0."""

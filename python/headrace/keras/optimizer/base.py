@@ -19,7 +19,7 @@ from headrace.context.properties import read_only
 from headrace.framework.settings import logging
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras import initializer as initializers
-from headrace.keras import serialization
+from headrace.keras import serialization, settings
 from headrace.keras.base import graph_updates
 from headrace.keras.base.tracking import attach_new, start_restored
 from headrace.keras.optimizer import schedule
@@ -107,14 +107,16 @@ class BaseOptimizer(AutoTrackable):
 
     def _set_hyper(self, name, value):
         if name in self._hyper_variables and not callable(value):
-            self._hyper_variables[name].assign(value)
+            settings.set_value(self._hyper_variables[name], value)
         else:
             self._hyper_variables.pop(name, None)
             self._hypers[name] = value
 
     def _new_variable(self, value, name, dtype):
         with tf.init_scope():
-            return tf.Variable(value, trainable=False, name=name, dtype=dtype)
+            made = tf.Variable(value, trainable=False, name=name, dtype=dtype)
+            settings.keep(made)
+        return made
 
     def _make_hypers(self):
         """The variables of all that is a number; values of a checkpoint arrive."""
@@ -461,7 +463,7 @@ class BaseOptimizer(AutoTrackable):
 
     def get_weights(self):
         """A list of NumPy arrays, in the order of `variables`."""
-        return [v.numpy() for v in self.variables]
+        return settings.batch_get_value(self.variables)
 
     def set_weights(self, weights):
         """Assigns arrays in the order of `variables`; ValueError on another number of
@@ -474,8 +476,7 @@ class BaseOptimizer(AutoTrackable):
                 f"weight list of length {len(weights)}, but the optimizer was expecting "
                 f"{len(mine)} weights. Provided weights: {str(weights)[:50]}..."
             )
-        for variable, value in zip(mine, weights):
-            variable.assign(value)
+        settings.batch_set_value(zip(mine, weights))
 
     # --- configuration ---
 
@@ -524,7 +525,7 @@ def serialized(hyper):
     if isinstance(hyper, LearningRateSchedule):
         return serialization.serialize(hyper)
     if isinstance(hyper, tf.Variable):
-        return hyper.numpy()
+        return settings.get_value(hyper)
     return hyper() if callable(hyper) else hyper
 
 

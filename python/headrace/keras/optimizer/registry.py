@@ -1,7 +1,8 @@
 """Optimizers by name and configuration."""
 
+from headrace.context import stack
 from headrace.keras import serialization
-from headrace.keras.optimizer import current, experimental, legacy
+from headrace.keras.optimizer import current, experimental, legacy, wrapped
 from headrace.keras.optimizer.base import BaseOptimizer
 
 _ROOMS = {"legacy": legacy, "experimental": experimental}
@@ -28,8 +29,15 @@ def deserialize(config, custom_objects=None, use_legacy_format=False, **kwargs):
 
 def get(identifier, **kwargs):
     """The optimizer of a name, configuration or class; an optimizer as it is."""
-    if isinstance(identifier, BaseOptimizer):
+    if isinstance(identifier, (BaseOptimizer, wrapped.TFOptimizer)):
         return identifier
+    if wrapped.is_one(identifier):
+        return wrapped.TFOptimizer(identifier)
+    if isinstance(identifier, str) and stack.plain_graph() is not None:
+        classes = {n.lower(): c for n, c in _ROOMS["legacy"].__dict__.items()}
+        found = classes.get(identifier.lower())
+        if isinstance(found, type) and issubclass(found, BaseOptimizer):
+            return found()
     if isinstance(identifier, str):
         name = identifier.lower()
         found = serialization.find(

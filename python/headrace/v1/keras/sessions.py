@@ -1,5 +1,7 @@
 """The session that Keras of TensorFlow 1 runs graphs in."""
 
+import weakref
+
 from headrace.context import sessions, stack
 from headrace.v1 import collections
 from headrace.v1.session import Session
@@ -38,14 +40,28 @@ def set_session(session):
     _kept[:] = [] if session is None else [session]
 
 
+def forget():
+    """clear_session(): Keras' own session goes, and with it this thread's default graph,
+    unless another graph is entered."""
+    _kept[:] = []
+    if stack.builds_graphs_by_default() and not stack.within_graph():
+        stack.reset_default_graph()
+
+
+_seen = weakref.WeakKeyDictionary()  # of sessions: how many variables have a value
+
+
 def _initialize(session):
+    """Runs the initializers of Keras' variables that have no value there."""
     graph = session.graph
     made = graph.__dict__.get("_keras_variables", [])
-    if not made:
+    new = made[_seen.get(session, 0) :]
+    if not new:
         return
     known = graph.__dict__.setdefault("_keras_initialized", [])  # an operation each
-    with graph.as_default():
+    with graph.as_default(), stack.init_scope():
         for variable in made[len(known) :]:
             known.append(collections.is_variable_initialized(variable))
-    there = session.run(known)
-    session.run([v.initializer for v, yes in zip(made, there) if not yes])
+    there = session.run(known[-len(new) :])
+    session.run([v.initializer for v, yes in zip(new, there) if not yes])
+    _seen[session] = len(made)

@@ -305,41 +305,10 @@ class Layer(base_layer.Layer):
         with tf.name_scope("ActivityRegularizer"):
             super()._penalize(inputs, outputs)
 
-    def _clear_losses(self):
-        if _headrace.is_eager():
-            super()._clear_losses()
+    def _notes_updates(self):
+        return not _headrace.is_eager()
 
-    def add_update(self, updates):
-        """Notes operations that change what the layer keeps, to be run with training
-        steps; eagerly they have been run, and functions are called."""
-        for update in tf.nest.flatten(updates):
-            if callable(update):
-                update = update()
-            if not _headrace.is_eager() and update is not None:
-                self._updates.append(getattr(update, "op", update))
-
-    _updates = property(lambda self: self.__dict__.setdefault("_updates_noted", []))
-    _seen = property(lambda self: self.__dict__.setdefault("_called_with", []))
-
-    @property
-    def updates(self):
-        """A list of the operations that add_update() noted: none where the layer is not
-        trainable."""
-        return list(self._updates) if self.trainable else []
-
-    def get_updates_for(self, inputs):
-        """Those of `updates` that depend on the inputs; with None those that depend on
-        nothing that the layer was called with."""
-        return self._depending(self.updates, inputs)
-
-    def get_losses_for(self, inputs):
-        """Those of `losses` that depend on the inputs; with None those that depend on
-        nothing that the layer was called with."""
-        return self._depending(self.losses, inputs)
-
-    def _depending(self, elements, inputs):
-        sources = self._seen if inputs is None else tf.nest.flatten(inputs)
-        return [e for e in elements if _needs(e, sources) == (inputs is not None)]
+    _graph_inputs = property(lambda self: self.__dict__.setdefault("_called_with", []))
 
     # --- calling ---
 
@@ -359,7 +328,7 @@ class Layer(base_layer.Layer):
                 kwargs["scope"] = scope
             outputs = super().__call__(inputs, *args, **kwargs)
         if not _headrace.is_eager():
-            self._seen.extend(
+            self._graph_inputs.extend(
                 t for t in tf.nest.flatten(inputs) if isinstance(t, _headrace.Tensor)
             )
             add_to_collection(self.updates, _KEYS.UPDATE_OPS)
@@ -418,17 +387,3 @@ class _Entered:
             self._names.__exit__(*error)
         self._layer._current_scope = self._outer
         return self._scope.__exit__(*error)
-
-
-def _needs(element, sources):
-    """Whether a tensor or operation of a graph is computed from one of some tensors."""
-    sources = {t.op.name for t in sources if not isinstance(t, _headrace.EagerTensor)}
-    todo, seen = [getattr(element, "op", element)], set()
-    while todo:
-        op = todo.pop()
-        if op.name in sources:
-            return True
-        if op.name not in seen:
-            seen.add(op.name)
-            todo += [t.op for t in op.inputs] + list(op.control_inputs)
-    return False

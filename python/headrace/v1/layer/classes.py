@@ -4,10 +4,11 @@ import inspect
 
 from headrace import _api as tf
 from headrace.framework.support import signatures
+from headrace.keras.phase import choose
 from headrace.keras.layer import core, noise
 from headrace.keras.layer.conv import convolution, depthwise, pooling, transposed
 from headrace.v1.layer.base import Layer, takes
-from headrace.v1.layer.normalization import BatchNormalization, choose
+from headrace.v1.layer.normalization import BatchNormalization
 
 _WEIGHTS = (
     "{0}_initializer=None, bias_initializer=zeros, {0}_regularizer=None, "

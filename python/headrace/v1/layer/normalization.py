@@ -6,19 +6,10 @@ from headrace import _api as tf
 from headrace._load import _headrace, raw
 from headrace.framework import execution
 from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.phase import choose, is_tensor
 from headrace.keras.layer.parts import Weighted, counted_axes
 from headrace.ops.random import initializers_v1
 from headrace.v1.layer.base import Layer, takes
-
-
-def choose(condition, yes, no):
-    """yes() or no(), by a condition that is known, else a tf.cond of both."""
-    if isinstance(condition, (_headrace.Tensor, _headrace.VariableBase)):
-        known = execution.get_static_value(tf.convert_to_tensor(condition))
-        if known is None:
-            return tf.cond(tf.cast(condition, tf.bool), yes, no)
-        condition = known
-    return yes() if condition else no()
 
 
 @takes(
@@ -239,8 +230,7 @@ class BatchNormalization(Weighted, Layer):
 
     def _change(self, function, otherwise, training):
         """The operation of a change that is made in training."""
-        known = not isinstance(training, (_headrace.Tensor, _headrace.VariableBase))
-        if known:
+        if not is_tensor(training):
             return function()
         return choose(
             training,

@@ -7,6 +7,7 @@ from headrace.context.properties import read_only
 from headrace.keras import initializer as initializers
 from headrace.keras import serialization
 from headrace.keras.base.base_layer import Layer
+from headrace.keras.phase import choose, is_off
 from headrace.keras.layer import registry
 from headrace.keras.layer.parts import Weighted, takes, times_kernel
 
@@ -78,14 +79,15 @@ class _Cell(Weighted, Layer):
 
     def new_masks(self, batch, size, training):
         """(mask of inputs, mask of states); None where nothing is dropped."""
-        if not training:
+        if is_off(training):
             return None, None
 
         def mask(rate, width):
             if not rate:
                 return None
-            return tf.nn.dropout(
-                tf.ones(tf.stack([batch, width]), self._computed), rate
+            ones = tf.ones(tf.stack([batch, width]), self._computed)
+            return choose(
+                training, lambda: tf.nn.dropout(ones, rate), lambda: tf.identity(ones)
             )
 
         return mask(self.dropout, size), mask(self.recurrent_dropout, self.units)

@@ -2,6 +2,7 @@
 
 from headrace import _api as tf
 from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.phase import choose, is_off
 from headrace.keras.classes import add_classes
 from headrace.keras.layer.conv.convolution import OnWindows, of_axes
 from headrace.keras.layer.parts import Weighted, takes
@@ -76,9 +77,15 @@ class ConvLSTMCell(Weighted, OnWindows):
 
     def masks(self, x, rate, training):
         """A mask of x a gate; None where nothing is dropped."""
-        if not training or not rate:
+        if is_off(training) or not rate:
             return None
-        return [tf.nn.dropout(tf.ones_like(x), rate) for _ in range(4)]
+        ones = tf.ones_like(x)
+        return [
+            choose(
+                training, lambda: tf.nn.dropout(ones, rate), lambda: tf.identity(ones)
+            )
+            for _ in range(4)
+        ]
 
     def project(self, x, masks=None):
         """What the input gives to the gates."""

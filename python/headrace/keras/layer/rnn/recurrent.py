@@ -1,9 +1,11 @@
 """RNN, SimpleRNN, LSTM and GRU."""
 
+import numpy as np
+
 from headrace import _api as tf
 from headrace.context.properties import read_only
 from headrace.framework.support import signatures
-from headrace.keras import regularizer, serialization
+from headrace.keras import regularizer, serialization, settings
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.call_context import context
 from headrace.keras.base.input_spec import InputSpec
@@ -77,6 +79,8 @@ class RNN(Layer):
                 tf.Variable(tf.zeros(shape, first.dtype), trainable=False)
                 for shape in self._state_shapes(inputs)
             ]
+        for variable in made:
+            settings.keep(variable)
         object.__setattr__(self, "_states", made)
 
     def _state_shapes(self, inputs):
@@ -90,7 +94,8 @@ class RNN(Layer):
         if not self.stateful:
             raise AttributeError("Layer must be stateful.")
         for i, v in enumerate(self._states or ()):
-            v.assign(tf.zeros(v.shape, v.dtype) if states is None else states[i])
+            zeros = np.zeros(v.shape.as_list(), v.dtype.as_numpy_dtype)
+            settings.set_value(v, zeros if states is None else states[i])
 
     # --- computing ---
 
@@ -176,7 +181,7 @@ class RNN(Layer):
             )
         if self.stateful:
             for v, s in zip(self._states, tf.nest.flatten(states)):
-                v.assign(s, read_value=False)
+                self.add_update(v.assign(s, read_value=False))
         out = last
         if self.return_sequences:
             out = every
