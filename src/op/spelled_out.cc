@@ -112,11 +112,10 @@ Value FilledLike(OpScope& s, StringView name, StringView shape_name,
     const std::string at = shape_name.empty()
                                ? "shape_as_tensor"
                                : absl::StrCat(shape_name, "/shape_as_tensor");
-    sizes = AskConst(
-        s, below(at),
-        narrow ? Tensor::Vector<int32_t>(
-                     std::vector<int32_t>(dims.begin(), dims.end()))
-               : Tensor::Vector(x.shape()));
+    sizes = AskConst(s, below(at),
+                     narrow ? Tensor::Vector<int32_t>(std::vector<int32_t>(
+                                  dims.begin(), dims.end()))
+                            : Tensor::Vector(x.shape()));
   } else {
     sizes = Ask(s, below(shape_name), "Shape", {x}, {});
   }
