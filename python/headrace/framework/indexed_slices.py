@@ -4,7 +4,7 @@ import collections
 
 from headrace._load import _headrace, raw
 from headrace.context.properties import read_only
-from headrace.framework import conversion, dispatch, dtypes, tensor_shape, type_spec
+from headrace.framework import conversion, dtypes, tensor_shape, type_spec
 
 IndexedSlicesValue = collections.namedtuple(
     "IndexedSlicesValue", ["values", "indices", "dense_shape"]
@@ -148,20 +148,3 @@ def convert_to_tensor_or_indexed_slices(value, dtype=None, name=None):
             f"{value.dtype.name}."
         )
     return value
-
-
-def on_values(api, *args, **kwargs):
-    """The function of the rows that are given, at the same places."""
-    x, args, kwargs = dispatch.first_of(IndexedSlices, args, kwargs)
-    return IndexedSlices(api(x.values, *args, **kwargs), x.indices, x.dense_shape)
-
-
-# Other functions of tf take the whole tensor.
-dispatch.add_functions(
-    IndexedSlices,
-    """
-cast x +framework.indexed_slices:on_values
-identity input +framework.indexed_slices:on_values
-stop_gradient input +framework.indexed_slices:on_values
-""",
-)
