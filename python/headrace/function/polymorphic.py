@@ -9,7 +9,7 @@ from headrace.context.properties import read_only
 from headrace.framework import cancellation, nest
 from headrace.framework.settings import tracebacks
 from headrace.framework.support import markup
-from headrace.framework.trackable import Trackable
+from headrace.framework.trackable import Trackable, is_for_checkpoint
 from headrace.framework.type_spec import TensorSpec, TypeSpec
 from headrace.function import attributes, away, trace_types, tracing
 from headrace.function.function_type import P, Parameters
@@ -406,6 +406,13 @@ class Function(_headrace.FunctionBase, Trackable):
         return self._traces.all()
 
     _list_all_concrete_functions_for_serialization = _list_all_concrete_functions
+
+    def _trackable_children(self, save_type="checkpoint", **kwargs):
+        """Its traces, of which a checkpoint holds none."""
+        del kwargs
+        if is_for_checkpoint(save_type):
+            return {}
+        return {f"trace_{i}": trace for i, trace in enumerate(self._traces.all())}
 
     def experimental_get_tracing_count(self):
         """How often the Python function was traced."""
