@@ -54,6 +54,18 @@ class VariableAggregation(enum.Enum):
         return isinstance(other, _AGGREGATIONS) and self.value == other.value
 
 
+def mode_of(kind, value, what, name):
+    """A mode of a variable, the first of its kind unless told. ValueError for another."""
+    if value is None:
+        return next(iter(kind))
+    try:
+        return kind(getattr(value, "value", value))
+    except ValueError:
+        raise ValueError(
+            f"Invalid variable {what} mode: {value} for variable: {name}"
+        ) from None
+
+
 class VariableAggregationV1(enum.Enum):
     """VariableAggregation with TensorFlow 1's name for one of its ways."""
 
@@ -197,10 +209,15 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         shape=None,
     ):
         check_arguments(initial_value, variable_def, constraint)
+        if type(synchronization) is not VariableSynchronization:
+            kind = VariableSynchronization
+            synchronization = mode_of(kind, synchronization, "synchronization", name)
         if trainable is None:
             trainable = synchronization != VariableSynchronization.ON_READ
         self._constraint = constraint
         self._synchronization = synchronization
+        if type(aggregation) is not VariableAggregation:
+            aggregation = mode_of(VariableAggregation, aggregation, "aggregation", name)
         self._aggregation = aggregation
         dtype = None if dtype is None else dtypes.as_dtype(dtype)
         self._begin(initial_value, name, dtype, shape, validate_shape, bool(trainable))
