@@ -23,47 +23,16 @@ from headrace.framework import (
 )
 from headrace.framework.support import plain_scalars, scattering, signatures
 from headrace.framework.support.save_slice_info import SaveSliceInfo
+from headrace.framework.support.variable_modes import (
+    VariableAggregation,
+    VariableSynchronization,
+    mode_of,
+)
 from headrace.framework.tensor import numpy_text
 from headrace.framework.trackable import Trackable
 
 _NOT_EAGER = "This operation is not supported when eager execution is enabled."
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
-
-
-class VariableSynchronization(enum.Enum):
-    """When the copies of a distributed variable are brought together."""
-
-    AUTO = 0
-    NONE = 1
-    ON_WRITE = 2
-    ON_READ = 3
-
-
-class VariableAggregation(enum.Enum):
-    """How the copies of a distributed variable are combined."""
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
-
-    def __hash__(self):
-        return hash(self.value)
-
-    def __eq__(self, other):
-        return isinstance(other, _AGGREGATIONS) and self.value == other.value
-
-
-def mode_of(kind, value, what, name):
-    """A mode of a variable, the first of its kind unless told. ValueError for another."""
-    if value is None:
-        return next(iter(kind))
-    try:
-        return kind(getattr(value, "value", value))
-    except ValueError:
-        raise ValueError(
-            f"Invalid variable {what} mode: {value} for variable: {name}"
-        ) from None
 
 
 class VariableAggregationV1(enum.Enum):
