@@ -1,7 +1,6 @@
 """tf.Variable."""
 
 import contextlib
-import enum
 import functools
 import operator as o
 import threading
@@ -33,22 +32,6 @@ from headrace.framework.trackable import Trackable
 
 _NOT_EAGER = "This operation is not supported when eager execution is enabled."
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
-
-
-class VariableAggregationV1(enum.Enum):
-    """VariableAggregation with TensorFlow 1's name for one of its ways."""
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
-    ONLY_FIRST_TOWER = 3
-
-    __hash__ = VariableAggregation.__hash__
-    __eq__ = VariableAggregation.__eq__
-
-
-_AGGREGATIONS = VariableAggregation, VariableAggregationV1
 
 
 _by_handle = weakref.WeakValueDictionary()  # handle id -> Variable

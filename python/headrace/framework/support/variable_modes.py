@@ -28,6 +28,22 @@ class VariableAggregation(enum.Enum):
         return isinstance(other, _AGGREGATIONS) and self.value == other.value
 
 
+class VariableAggregationV1(enum.Enum):
+    """VariableAggregation with TensorFlow 1's name for one of its ways."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3
+
+    __hash__ = VariableAggregation.__hash__
+    __eq__ = VariableAggregation.__eq__
+
+
+_AGGREGATIONS = VariableAggregation, VariableAggregationV1
+
+
 def mode_of(kind, value, what, name):
     """A mode of a variable, the first of its kind unless told. ValueError for another."""
     if value is None:
