@@ -67,7 +67,15 @@ class Function(_headrace.FunctionBase, Trackable):
         self._signature_types = self._constrained(options["input_signature"])
         self._set_up(self._parameters.native_rows())
         functools.update_wrapper(self, python_function, updated=())
+        self._take_attributes(python_function)
         self.__signature__ = self._parameters.signature  # what inspect tells
+
+    def _take_attributes(self, python_function):
+        """Those that programs gave the function, or that an object has which is called,
+        as they are now; what it has of its own goes first."""
+        for name, value in getattr(python_function, "__dict__", {}).items():
+            if name[:1] != "_" and not hasattr(type(self), name):
+                self.__dict__.setdefault(name, value)
 
     # --- signatures ---
 
