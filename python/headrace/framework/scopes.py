@@ -17,7 +17,7 @@ def enter(name):
     if name:
         _check(name, old)
     if not name or name.endswith("/"):
-        core.scope = name
+        core.scope = name or ""
     else:
         core.scope = core.unique_scope(name)
     return core, old
