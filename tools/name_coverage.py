@@ -27,7 +27,7 @@ REASONS = {
     "tpu": "there is no TPU",
     "lite": "models are not converted to TensorFlow Lite",
     "mlir": "there is no MLIR",
-    "distribute": "there are no TPUs, nor servers of functions (rpc)",
+    "distribute": "there are no servers of functions (rpc)",
 }
 LISTING = """
 import inspect, sys, types

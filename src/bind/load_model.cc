@@ -247,6 +247,17 @@ nb::list CallInPlainGraph(const ConcreteCore& core, nb::sequence tensors) {
   return out;
 }
 
+// {name of a concrete function: alias}.
+nb::dict FunctionAliases(const LoadedModel& model) {
+  nb::dict out;
+  const auto& info = model.meta_graph().meta_info_def();
+  for (const auto& [function, alias] : info.function_aliases()) {
+    out[nb::str(function.data(), function.size())] =
+        nb::str(alias.data(), alias.size());
+  }
+  return out;
+}
+
 nb::object ValueOfObject(const LoadedModel& model, int id) {
   CheckObject(model, id);
   return WrapObject(model.value(id));
@@ -263,6 +274,7 @@ void AddSavedModel(nb::module_& m) {
                      return nb::make_tuple(info.tensorflow_version(),
                                            info.tensorflow_git_version());
                    })
+      .def_prop_ro("function_aliases", &FunctionAliases)
       .def_prop_ro("is_of_session", &IsOfSession)
       .def("graph", &GraphOf)
       .def_prop_ro(

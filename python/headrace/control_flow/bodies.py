@@ -43,7 +43,11 @@ def tensors_of(structure):
 
 
 def like(structure, tensors):
-    """The structure with its tensors replaced; None stays."""
+    """The structure with its tensors replaced; None stays. What is known of a composite
+    beside its tensors is forgotten: they may be of other branches or turns."""
+    structure = nest.map_structure(
+        lambda x: x._loosened() if hasattr(type(x), "_loosened") else x, structure
+    )
     rest = iter(tensors)
     flat = nest.flatten(structure, expand_composites=True)
     full = [None if x is None else next(rest) for x in flat]

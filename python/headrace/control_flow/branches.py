@@ -6,6 +6,7 @@ from headrace.control_flow import bodies, flow_contexts, frames
 from headrace.framework import conversion, dtypes, nest
 from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import graph_scope
+from headrace.framework.sparse_tensor import SparseTensor
 from headrace.ops import array_ops, check_ops, math_ops
 
 
@@ -111,13 +112,20 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
             lambda f: {"then_branch": f[0], "else_branch": f[1]},
             scope,
         )
-    return _results(traced[0], outputs, scope)
+    return _results(traced, outputs, scope)
 
 
-def _results(body, outputs, scope):
+def _results(traced, outputs, scope):
     if not outputs:
-        return body.value
-    return bodies.like(body.value, bodies.identities(outputs, scope))
+        return traced[0].value
+    made = bodies.like(traced[0].value, bodies.identities(outputs, scope))
+    # What is known of sparse results stands beside their tensors.
+    for leaf, *of_branches in zip(
+        *map(nest.flatten, [made, *(b.value for b in traced)])
+    ):
+        if isinstance(leaf, SparseTensor):
+            leaf.set_shape(_most_general([x.shape for x in of_branches]))
+    return made
 
 
 def switch_case(branch_index, branch_fns, default=None, name="switch_case"):
@@ -146,7 +154,7 @@ def switch_case(branch_index, branch_fns, default=None, name="switch_case"):
         names = [f"branches[{i}]" for i in range(len(fns))]
         _check_alike(traced, names, "switch_case")
         outputs = _emit("Case", index, traced, lambda f: {"branches": f}, scope)
-    return _results(traced[0], outputs, scope)
+    return _results(traced, outputs, scope)
 
 
 def _indexed(branch_fns, default):

@@ -96,6 +96,7 @@ class GraphArray(Array):
     flow = read_only("_flow")
 
     def identity(self):
+        """The same array, in what is made from here on."""
         return self._with(raw.Identity(self._flow))
 
     def _merge_shape(self, shape):
@@ -134,6 +135,7 @@ class ListArray(GraphArray):
         return cls(dtype, flow, element_shape, dynamic, infer_shape, number)
 
     def grad(self, source, flow=None, name=None):
+        """The array of gradients, which only TensorFlow 1's loops have."""
         raise NotImplementedError("TensorArray.grad is not supported")
 
     @composite("TensorArrayV2Size")

@@ -1,5 +1,6 @@
 """tf.TensorArray: a list of tensors that loops write and read."""
 
+import functools
 import inspect
 
 from headrace._load import _headrace
@@ -27,6 +28,27 @@ class _ArrayType(type):
 
 class TensorArray(metaclass=_ArrayType):
     """Tensors of one dtype by index; every write gives the array to go on with."""
+
+
+def _add_methods():
+    """The methods of arrays of all kinds, for programs that take them from the class:
+    `tf.nest.map_structure(tf.TensorArray.stack, arrays)`."""
+    for name, member in inspect.getmembers(list_array.ListArray, inspect.isfunction):
+        if name.startswith("_") or not hasattr(eager_array.EagerArray, name):
+            continue
+        setattr(TensorArray, name, _of_any_kind(name, member))
+
+
+def _of_any_kind(name, member):
+    @functools.wraps(member)
+    def method(self, *args, **kwargs):
+        return getattr(self, name)(*args, **kwargs)
+
+    method.__qualname__ = f"TensorArray.{name}"
+    return method
+
+
+_add_methods()
 
 
 def _create(

@@ -76,6 +76,20 @@ def require_cross_replica(strategy):
     raise RuntimeError(CROSS_REPLICA_NEEDED)
 
 
+def require_within(strategy):
+    """RuntimeError where code runs neither in the scope of that strategy nor in one of its
+    replicas."""
+    if replica_of(strategy) is None:
+        require_cross_replica(strategy)
+
+
+def replica_of(strategy):
+    """The ReplicaContext of the strategy's replica whose code runs; None where none
+    does."""
+    mode = strategies.mode()
+    return mode.replica if mode is not None and mode.strategy is strategy else None
+
+
 def _mixed(current, strategy):
     return RuntimeError(
         f"Mixing different tf.distribute.Strategy objects: {current} is not {strategy}"
@@ -215,7 +229,7 @@ class ReplicaContext(ReplicaContextBase):
 
     def _reduce_together(self, op, flat, options):
         def merge(strategy, *given):
-            return strategy.extended._reduce_each(op, given, options=options)
+            return strategy.extended._reduce_brought(op, given, options)
 
         return self.merge_call(merge, args=tuple(flat))
 

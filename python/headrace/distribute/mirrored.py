@@ -2,6 +2,7 @@
 
 from headrace import _api as tf
 from headrace.context import strategies
+from headrace.context.properties import read_only
 from headrace.distribute import strategy
 from headrace.distribute.variables import MirroredVariable
 from headrace.framework.variables import VariableSynchronization
@@ -45,6 +46,10 @@ class MirroredExtended(strategy.StrategyExtended):
 class CentralStorageVariable(MirroredVariable):
     """A variable on one device, which all replicas read; writes in replicas go by its
     aggregation."""
+
+    synchronization = read_only(
+        "_primary.synchronization", "The VariableSynchronization it was made with."
+    )
 
     def _which(self):
         mode = strategies.mode()

@@ -282,6 +282,9 @@ class CollectiveAllReduceExtended(mirrored.MirroredExtended):
             return super()._reduce_to(op, value, destinations)
         return self._reduce_each(op, [value], [destinations])[0]
 
+    def _reduce_brought(self, op, given, options):
+        return self._reduce_each(op, given, options=options)  # with other workers
+
     def _reduce_each(self, op, given, destinations=None, options=None):
         if not self._several:
             return super()._reduce_each(op, given, destinations)

@@ -16,14 +16,9 @@ from headrace.distribute import contexts, cross_device, datasets, replicas, valu
 from headrace.distribute.options import InputOptions, ValueContext, reduce_op_of
 from headrace.distribute.variables import MirroredVariable, SyncOnReadVariable
 from headrace.framework.settings import config
-from headrace.framework.variables import VariableSynchronization, whole_of
+from headrace.framework.variables import VariableSynchronization, mode_of, whole_of
 
 _SYNC = VariableSynchronization
-_ON_READ_TRAINABLE = (
-    "Synchronization value can be set to VariableSynchronization.ON_READ only for "
-    "non-trainable variables. You have specified trainable=True and "
-    "synchronization=VariableSynchronization.ON_READ."
-)
 
 
 def canonical(device):
@@ -334,17 +329,15 @@ class StrategyExtended:
 
     def _checked(self, kwargs):
         name = kwargs.get("name")
-        sync = _member(_SYNC, kwargs.get("synchronization"), "synchronization", name)
+        sync = mode_of(_SYNC, kwargs.get("synchronization"), "synchronization", name)
         if sync == _SYNC.NONE:
             raise ValueError(
                 "`NONE` variable synchronization mode is not supported with "
                 f"{self._container_strategy().__class__.__name__} distribution strategy. "
                 f"Please change the `synchronization` for variable: {kwargs.get('name')}"
             )
-        if sync == _SYNC.ON_READ and kwargs.get("trainable"):
-            raise ValueError(_ON_READ_TRAINABLE)
         kind, given = tf.VariableAggregation, kwargs.get("aggregation")
-        aggregation = _member(kind, given, "aggregation", name)
+        aggregation = mode_of(kind, given, "aggregation", name)
         return {**kwargs, "synchronization": sync, "aggregation": aggregation}
 
     def variable_created_in_scope(self, v):
@@ -353,8 +346,9 @@ class StrategyExtended:
 
     def colocate_vars_with(self, colocate_with_variable):
         """A context whose variables lie where that one does; each copy beside its own.
-        RuntimeError outside of the scope."""
-        contexts.require_cross_replica(self._container_strategy())
+        RuntimeError outside of the scope and of replicas, ValueError for a variable of
+        another scope."""
+        contexts.require_within(self._container_strategy())
         self._check_own(colocate_with_variable)
         return contextlib.nullcontext()  # copies lie on the replicas' devices anyway
 
@@ -477,6 +471,20 @@ class StrategyExtended:
         destinations = given if destinations is None else destinations
         return [self._reduce_to(op, v, d) for v, d in zip(given, destinations)]
 
+    def _reduce_brought(self, op, given, options):
+        """What _reduce_each gives for what replicas brought. One tensor that all of them
+        brought is no value of each: it stays, as upstream has it."""
+        if len(self._devices) == 1:
+            return self._reduce_each(op, given, options=options)
+        each = [i for i, x in enumerate(given) if values.is_distributed(x)]
+        reduced = self._reduce_each(op, [given[i] for i in each], options=options)
+        found = dict(zip(each, reduced))
+        for i, x in enumerate(given):
+            if i not in found:
+                same = [tf.identity(x) for _ in self._devices]
+                found[i] = values.PerReplica(same)
+        return [found[i] for i in range(len(given))]
+
     def _gather(self, value, axis):
         contexts.require_scope_or_none(self._container_strategy())
         return values.values_of(self._gather_to(value, axis))[0]
@@ -525,11 +533,18 @@ class StrategyExtended:
 
     def update(self, var, fn, args=(), kwargs=None, group=True):
         """Runs fn(copy, ...) for each copy of a variable; of distributed arguments each
-        call gets its own.
+        call gets its own. In the code of replicas these meet first, as merge_call has it.
 
         Returns:
           With `group` one result, Mirrored; else a tuple of all of them.
         """
+        replica = contexts.replica_of(self._container_strategy())
+        if replica is not None:
+
+            def merged(strategy, var, *args, **kwargs):
+                return strategy.extended.update(var, fn, args, kwargs, group)
+
+            return replica.merge_call(merged, (var, *args), kwargs)
         contexts.require_scope_or_none(self._container_strategy())
         fn = do_not_convert(fn)
         results = []
@@ -617,18 +632,6 @@ class StrategyExtended:
 
 def _no_aggregation():
     return tf.VariableAggregation.NONE
-
-
-def _member(kind, value, what, name):
-    """A mode of a variable, the first of its kind unless told. ValueError for another."""
-    if value is None:
-        return next(iter(kind))
-    try:
-        return kind(getattr(value, "value", value))
-    except ValueError:
-        raise ValueError(
-            f"Invalid variable {what} mode: {value} for variable: {name}"
-        ) from None
 
 
 def _value_of_first(first):

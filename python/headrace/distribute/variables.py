@@ -10,7 +10,7 @@ from headrace.context.properties import read_only
 from headrace.distribute import kinds, values
 from headrace.distribute.options import ReduceOp
 from headrace.framework.support import plain_scalars
-from headrace.framework.variables import ResourceVariable
+from headrace.framework.variables import ResourceVariable, VariableSynchronization
 
 _SUM, _MEAN = tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN
 _FIRST, _NONE = tf.VariableAggregation.ONLY_FIRST_REPLICA, tf.VariableAggregation.NONE
@@ -272,6 +272,14 @@ def _operation(done):
 class MirroredVariable(DistributedVariable, kinds.Mirrored):
     """A variable of which all copies have one value, as long as writes in replicas go by
     an aggregation: their sum or mean, or the first replica's."""
+
+    @property
+    def synchronization(self):
+        """When copies are made equal: a VariableSynchronization, of which AUTO is
+        ON_WRITE here."""
+        made = self._primary.synchronization
+        automatic = made == VariableSynchronization.AUTO
+        return VariableSynchronization.ON_WRITE if automatic else made
 
     def _write_in_replica(self, copy, method, value, kwargs):
         if self._aggregation == _NONE:

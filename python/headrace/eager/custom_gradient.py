@@ -25,6 +25,16 @@ class Bind:
     def __call__(self, *args, **kwargs):
         return _call(self._f, args, kwargs)
 
+    def __getattr__(self, name):
+        if name != "__signature__":  # which inspect asks for: that of the function
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}"
+            )
+        try:
+            return inspect.signature(self.__dict__["__wrapped__"])
+        except (KeyError, ValueError) as e:  # a copy in the making; a builtin
+            raise AttributeError(name) from e
+
     def __get__(self, instance, owner):
         if instance is None:
             return self

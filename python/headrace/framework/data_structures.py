@@ -117,6 +117,21 @@ class ListWrapper(list, Trackable):
         raise TypeError("unhashable type: 'ListWrapper'")
 
 
+def _breaks_places(name, args, before, after):
+    """Whether restoring by places cannot follow the change of a list: one of its trackable
+    elements was replaced or may have moved. Lists of plain values may change freely."""
+    held = [x for x in before if is_trackable(x)]
+    if name == "__setitem__":
+        place = args[0]
+        replaced = before[place] if isinstance(place, slice) else [before[place]]
+        if any(is_trackable(x) for x in replaced):
+            return True
+        return bool(held) and len(before) != len(after)
+    if name in ("sort", "reverse"):
+        return bool(held) and any(a is not b for a, b in zip(before, after))
+    return bool(held) or any(is_trackable(x) for x in after)
+
+
 def _list_mutator(name):
     method = getattr(list, name)
 
@@ -129,8 +144,9 @@ def _list_mutator(name):
             args = (place, value)
         elif name == "insert":
             args = (args[0], wrap(args[1]))
+        before = list(self)
         result = method(self, *args, **kwargs)
-        self._replaced = True
+        self._replaced |= _breaks_places(name, args, before, self)
         self._mirror()
         # Places have changed: later restores go by the new ones.
         node = self.__dict__.get("_self_node")

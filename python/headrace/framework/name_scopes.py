@@ -11,7 +11,6 @@ from headrace.context import stack, strategies
 from headrace.context.properties import read_only
 from headrace.framework import scopes
 
-_VALID = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _state = strategies.carry(threading.local())
 
 
@@ -44,8 +43,6 @@ class name_scope:
             return scopes.current()
         old = eager_scope()
         self._old.append(old)
-        if self._name and not _VALID.match(self._name) and not self._name.endswith("/"):
-            raise ValueError(f"'{self._name}' is not a valid scope name.")
         if not self._name:
             _state.scope = ""
         elif self._name.endswith("/"):

@@ -14,24 +14,22 @@ def enter(name):
     """Enters the scope `name` of the current graph; what leave() wants."""
     core = stack.current()._core
     old = core.scope
-    if not name:
-        core.scope = ""
-    elif name.endswith("/"):
-        core.scope = name
+    if name:
+        _check(name, old)
+    if not name or name.endswith("/"):
+        core.scope = name or ""
     else:
-        if old:
-            if not _INNER.match(name):
-                raise ValueError(
-                    f"'{name}' is not a valid scope name. A scope name has to match "
-                    f"the following pattern: {_INNER.pattern}"
-                )
-        elif not _ROOT.match(name):
-            raise ValueError(
-                f"'{name}' is not a valid root scope name. A root scope name has to "
-                f"match the following pattern: {_ROOT.pattern}"
-            )
         core.scope = core.unique_scope(name)
     return core, old
+
+
+def _check(name, outer):
+    pattern, kind = (_INNER, "scope") if outer else (_ROOT, "root scope")
+    if not pattern.match(name):
+        raise ValueError(
+            f"'{name}' is not a valid {kind} name. A {kind} name has to match the "
+            f"following pattern: {pattern.pattern}"
+        )
 
 
 def leave(entered):

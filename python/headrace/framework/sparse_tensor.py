@@ -117,7 +117,14 @@ class SparseTensor(OfValues):
         return [self._indices, self._values, self._dense_shape]
 
     def _from_components(self, parts):
-        return _make(parts)
+        made = _make(parts)
+        if isinstance(made, SparseTensor) and not made._is_eager():
+            made._shape = made._shape.merge_with(self._shape)
+        return made
+
+    def _loosened(self):
+        """The same, of which no more is known than its dense_shape tells."""
+        return _make(self._components())
 
     def _value_of(self, arrays):
         """What a session gives for the parts' values."""

@@ -5,8 +5,10 @@ keep its child: Python objects keep each other.
 """
 
 import contextlib
+import threading
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.framework import dtypes
 
 _NODE = "_self_node"
@@ -15,12 +17,10 @@ _FOUND = "_self_found"
 _PLAIN = (int, float, str, bytes, bool, type(None))
 
 
-def check_save_type(who, save_type):
-    """ValueError for what is no kind of saving: checkpoints and SavedModels are."""
-    if getattr(save_type, "value", save_type) not in ("checkpoint", "savedmodel"):
-        raise ValueError(
-            f"{who}: unexpected save_type {save_type!r}; it is checkpoint or savedmodel"
-        )
+def is_for_checkpoint(save_type):
+    """Whether children are asked for a checkpoint. All else, as upstream has it, is for a
+    SavedModel."""
+    return getattr(save_type, "value", save_type) == "checkpoint"
 
 
 class Trackable:
@@ -36,7 +36,7 @@ class Trackable:
     def _trackable_children(self, save_type="checkpoint", **kwargs):
         """{name: object} of its children. Classes may give others: they are asked
         whenever a checkpoint is written or read."""
-        check_save_type("_trackable_children", save_type)
+        del save_type, kwargs
         owners = ((n, owner_of(node)) for n, node in node_of(self).attached())
         return {name: owner for name, owner in owners if owner is not None}
 
@@ -181,7 +181,25 @@ def looked_up(value, names):
     return [None if child is None else node_of(child) for child in found]
 
 
+_given = threading.local()
+
+
+@contextlib.contextmanager
+def children_are(given):
+    """Within, in this thread, objects whose classes have a `_trackable_children` of their
+    own have these children: {id of the object: {name: child}}. A SavedModel holds the
+    values of what it holds, which need not be what a checkpoint would."""
+    _given.children = given
+    try:
+        yield
+    finally:
+        del _given.children
+
+
 def _children_of(value):
+    given = getattr(_given, "children", {}).get(id(value))
+    if given is not None:
+        return given
     children = value._trackable_children(save_type="checkpoint")
     for name, child in children.items():
         if not is_trackable(child):
@@ -348,6 +366,62 @@ class AutoTrackable(Trackable):
 
     def _no_dependency(self, value):
         return data_structures.NoDependency(value)
+
+
+class TrackableResource(Trackable):
+    """An object that holds a resource of the engine (a table, say).
+
+    A class of the user's defines `_create_resource`, which gives the handle, and may
+    define `_initialize` and `_destroy_resource`. `resource_handle` is made when it is
+    first asked for.
+    """
+
+    _own_handle = True  # False where it is that of an object which this one holds
+
+    def __init__(self, device=""):
+        self._resource_device = device
+        self._made_handle = None
+
+    def _create_resource(self):
+        raise NotImplementedError("TrackableResource._create_resource not implemented.")
+
+    def _initialize(self):
+        """Fills the resource; by default there is nothing to do."""
+
+    def _destroy_resource(self):
+        """Frees the resource; it ends with its last handle in any case."""
+
+    @property
+    def resource_handle(self):
+        """The handle: a tensor."""
+        if self._made_handle is None:
+            with stack.init_scope():
+                self._made_handle = self._create_resource()
+        return self._made_handle
+
+
+class TrackableConstant(Trackable):
+    """A tensor that functions captured, or that is a child."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def numpy(self):
+        """The value as an array."""
+        return self.value.numpy()
+
+
+def as_trackable(value):
+    """What a SavedModel holds for a child: containers are wrapped, tensors are constants.
+
+    ValueError for what cannot be tracked.
+    """
+    if isinstance(value, _headrace.EagerTensor):
+        return TrackableConstant(value)
+    wrapped = data_structures.wrap(value)
+    if not is_trackable(wrapped):
+        raise ValueError(f"Cannot convert {value} to Trackable.")
+    return wrapped
 
 
 # Last, for its classes are trackable.

@@ -1,7 +1,6 @@
 """tf.Variable."""
 
 import contextlib
-import enum
 import functools
 import operator as o
 import threading
@@ -23,51 +22,16 @@ from headrace.framework import (
 )
 from headrace.framework.support import plain_scalars, scattering, signatures
 from headrace.framework.support.save_slice_info import SaveSliceInfo
+from headrace.framework.support.variable_modes import (
+    VariableAggregation,
+    VariableSynchronization,
+    mode_of,
+)
 from headrace.framework.tensor import numpy_text
 from headrace.framework.trackable import Trackable
 
 _NOT_EAGER = "This operation is not supported when eager execution is enabled."
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
-
-
-class VariableSynchronization(enum.Enum):
-    """When the copies of a distributed variable are brought together."""
-
-    AUTO = 0
-    NONE = 1
-    ON_WRITE = 2
-    ON_READ = 3
-
-
-class VariableAggregation(enum.Enum):
-    """How the copies of a distributed variable are combined."""
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
-
-    def __hash__(self):
-        return hash(self.value)
-
-    def __eq__(self, other):
-        return isinstance(other, _AGGREGATIONS) and self.value == other.value
-
-
-class VariableAggregationV1(enum.Enum):
-    """VariableAggregation with TensorFlow 1's name for one of its ways."""
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
-    ONLY_FIRST_TOWER = 3
-
-    __hash__ = VariableAggregation.__hash__
-    __eq__ = VariableAggregation.__eq__
-
-
-_AGGREGATIONS = VariableAggregation, VariableAggregationV1
 
 
 _by_handle = weakref.WeakValueDictionary()  # handle id -> Variable
@@ -197,10 +161,15 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         shape=None,
     ):
         check_arguments(initial_value, variable_def, constraint)
+        if type(synchronization) is not VariableSynchronization:
+            kind = VariableSynchronization
+            synchronization = mode_of(kind, synchronization, "synchronization", name)
         if trainable is None:
             trainable = synchronization != VariableSynchronization.ON_READ
         self._constraint = constraint
         self._synchronization = synchronization
+        if type(aggregation) is not VariableAggregation:
+            aggregation = mode_of(VariableAggregation, aggregation, "aggregation", name)
         self._aggregation = aggregation
         dtype = None if dtype is None else dtypes.as_dtype(dtype)
         self._begin(initial_value, name, dtype, shape, validate_shape, bool(trainable))

@@ -14,6 +14,7 @@ from headrace.context.properties import read_only
 from headrace.eager import named_gradients
 from headrace.framework import nest, type_spec
 from headrace.framework.support import protos
+from headrace.framework.trackable import Trackable
 from headrace.function import trace_types
 from headrace.function.deferred import Captures
 from headrace.function.function_type import P, is_missing
@@ -37,7 +38,7 @@ def _type_of_result(value):
     return type_spec.type_spec_from_value(value)
 
 
-class ConcreteFunction:
+class ConcreteFunction(Trackable):
     """A function traced for one signature. Calls take tensors of its types."""
 
     # What runs it where it is called outside of graphs, as variables that it captured lie

@@ -9,7 +9,7 @@ from headrace.context.properties import read_only
 from headrace.framework import cancellation, nest
 from headrace.framework.settings import tracebacks
 from headrace.framework.support import markup
-from headrace.framework.trackable import Trackable
+from headrace.framework.trackable import Trackable, is_for_checkpoint
 from headrace.framework.type_spec import TensorSpec, TypeSpec
 from headrace.function import attributes, away, trace_types, tracing
 from headrace.function.function_type import P, Parameters
@@ -67,7 +67,15 @@ class Function(_headrace.FunctionBase, Trackable):
         self._signature_types = self._constrained(options["input_signature"])
         self._set_up(self._parameters.native_rows())
         functools.update_wrapper(self, python_function, updated=())
+        self._take_attributes(python_function)
         self.__signature__ = self._parameters.signature  # what inspect tells
+
+    def _take_attributes(self, python_function):
+        """Those that programs gave the function, or that an object has which is called,
+        as they are now; what it has of its own goes first."""
+        for name, value in getattr(python_function, "__dict__", {}).items():
+            if name[:1] != "_" and not hasattr(type(self), name):
+                self.__dict__.setdefault(name, value)
 
     # --- signatures ---
 
@@ -406,6 +414,13 @@ class Function(_headrace.FunctionBase, Trackable):
         return self._traces.all()
 
     _list_all_concrete_functions_for_serialization = _list_all_concrete_functions
+
+    def _trackable_children(self, save_type="checkpoint", **kwargs):
+        """Its traces, of which a checkpoint holds none."""
+        del kwargs
+        if is_for_checkpoint(save_type):
+            return {}
+        return {f"trace_{i}": trace for i, trace in enumerate(self._traces.all())}
 
     def experimental_get_tracing_count(self):
         """How often the Python function was traced."""

@@ -5,7 +5,6 @@ import functools
 from headrace._load import _headrace
 from headrace.context import stack
 from headrace.framework import nest
-from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TypeSpec, flat_tensor_specs
 from headrace.function import trace_types
 from headrace.function.concrete import ConcreteFunction
@@ -38,7 +37,7 @@ class _RestoredGraph(TracedGraph):
         return list(zip(self.external_captures, self.internal_captures))
 
 
-class RestoredConcreteFunction(ConcreteFunction, Trackable):
+class RestoredConcreteFunction(ConcreteFunction):
     """A concrete function of a SavedModel, or of C++. Its graph is shown when it is
     asked for."""
 

@@ -7,7 +7,7 @@ from headrace.framework import conversion, dtypes
 from headrace.framework.asset import Asset
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.support import signatures
-from headrace.framework.trackable import Trackable
+from headrace.framework.trackable import TrackableResource
 
 _unique = [0]
 
@@ -171,7 +171,7 @@ def looked_up(dtype, keys, find):
     return find(keys)
 
 
-class _Table(Trackable):
+class _Table(TrackableResource):
     """What all tables have: a handle, types, a default."""
 
     def __init__(self, key_dtype, value_dtype, name):
@@ -241,7 +241,7 @@ class StaticHashTable(_Table):
         self._default_value = conversion.convert_to_tensor(
             default_value, self._value_dtype
         )
-        self.resource_handle = self._make("AnonymousHashTable", "HashTableV2")
+        self._made_handle = self._make("AnonymousHashTable", "HashTableV2")
         self._init_op = self._initializer.initialize(self)
         self._collect()
 
@@ -283,7 +283,7 @@ class MutableHashTable(_Table):
             default_value, self._value_dtype
         )
         kind, more = self._kind(self._default_value.shape)
-        self.resource_handle = self._make(f"Anonymous{kind}", f"{kind}V2", **more)
+        self._made_handle = self._make(f"Anonymous{kind}", f"{kind}V2", **more)
 
     def _kind(self, shape):
         """The op that makes a table of values of `shape`, and its arguments."""

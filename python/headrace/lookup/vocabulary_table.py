@@ -2,14 +2,16 @@
 
 from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes
-from headrace.framework.trackable import Trackable
+from headrace.framework.trackable import TrackableResource
 from headrace.lookup.tables import StaticHashTable, looked_up
 from headrace.ops import array_ops, math_ops, string_ops
 
 
-class StaticVocabularyTable(Trackable):
+class StaticVocabularyTable(TrackableResource):
     """Numbers of an initializer's words; behind them `num_oov_buckets` numbers for
     words that it does not have."""
+
+    _own_handle = False
 
     def __init__(
         self,

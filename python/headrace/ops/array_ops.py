@@ -117,14 +117,16 @@ def shape(input, out_type=None, name=None):
     return raw.Shape(input, out_type=out_type, name=name)
 
 
+@composite("zeros", ends=True)
 def zeros(shape, dtype=dtypes.float32, name=None, layout=None):
     """A tensor of zeros."""
-    return _filled(shape, dtype, 0, name or "zeros")
+    return _filled(shape, dtype, 0, name)
 
 
+@composite("ones", ends=True)
 def ones(shape, dtype=dtypes.float32, name=None, layout=None):
     """A tensor of ones."""
-    return _filled(shape, dtype, 1, name or "ones")
+    return _filled(shape, dtype, 1, name)
 
 
 def _filled(shape, dtype, value, name):
@@ -138,11 +140,13 @@ def _filled(shape, dtype, value, name):
     elif dtype == dtypes.bool:
         value = bool(value)
     eager = _headrace.is_eager()
+    if isinstance(shape, (int, np.integer)):
+        shape = [shape]
     if not isinstance(shape, _headrace.Tensor):
         if not eager and _is_small(shape):
             return conversion.constant(value, dtype, shape, name)
         kind = dtypes.int64 if _headrace.needs_int64(shape) else dtypes.int32
-        shape = conversion.convert_to_tensor(shape, kind)
+        shape = conversion.convert_to_tensor(shape, kind, name="shape_as_tensor")
     if shape.shape.rank == 0:
         shape = reshape(shape, [-1])
     return fill(shape, _headrace.to_tensor(value, dtype), name="" if eager else name)
@@ -150,8 +154,6 @@ def _filled(shape, dtype, value, name):
 
 def _is_small(shape):
     """Whether a graph holds zeros of this shape as a constant, as upstream's do."""
-    if isinstance(shape, (int, np.integer)):
-        shape = [shape]
     count = 1
     known = isinstance(shape, (list, tuple, tensor_shape.TensorShape))
     for d in shape if known else [None]:
@@ -161,11 +163,20 @@ def _is_small(shape):
     return count < 1000
 
 
+def _is_known(x):
+    """Whether a tensor of a graph has a shape that is known, and plain elements."""
+    if isinstance(x, _headrace.EagerTensor) or not x.shape.is_fully_defined():
+        return False
+    return x.dtype not in (dtypes.variant, dtypes.resource)
+
+
 def _like(name, op, value, what):
     def like(input, dtype=None, name=None, layout=None):
         if _is_sparse(input) and dtype is not None:
             return _filled(input.dense_shape, dtype or input.dtype, value, name)
         input = conversion.convert_to_tensor(input)
+        if _is_known(input):  # a constant, which does not wait for the input
+            return _filled(input.shape.as_list(), dtype or input.dtype, value, name)
         if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
             return op(input, name=name)
         return _filled(shape(input), dtype, value, name)

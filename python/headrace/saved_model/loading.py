@@ -12,7 +12,7 @@ from headrace.framework import data_structures
 from headrace.framework.asset import Asset
 from headrace.framework.safe_mode import SafeMode
 from headrace.framework.settings import logging
-from headrace.framework.trackable import AutoTrackable
+from headrace.framework.trackable import AutoTrackable, TrackableConstant
 from headrace.function import wrapped
 from headrace.function.deferred import TracedGraph
 from headrace.function.function_type import FreelyNamed, P, Parameters
@@ -51,13 +51,23 @@ def load(export_dir, tags=None, options=None):
         safe_mode,
     )
     with _reading(export_dir), _uncollected():
-        root = _Loader(native).root()
+        loader = _Loader(native)
+        root = loader.root()
+        aliased = loader.aliased()
     version, git_version = native.versions
     shown = {
         "tensorflow_version": version,
         "tensorflow_git_version": git_version,
         "graph_debug_info": None,
     }
+    if options.experimental_load_function_aliases:
+        if hasattr(root, "function_aliases"):
+            raise ValueError(
+                "Could not load with experimental_load_function_aliases option because "
+                "the top-level object already has an attributed with name "
+                "'function_aliases'"
+            )
+        shown["function_aliases"] = data_structures.wrap(aliased)
     if native.is_of_session:
         shown.update(_of_session(native))
     for name, value in shown.items():
@@ -127,6 +137,22 @@ class _Loader:
             raise TypeError(f"its signatures are a {type(root.signatures).__name__}")
         return root
 
+    def aliased(self):
+        """{alias: function}: the tf.function of the trace that has the alias, or, of
+        traces that belong to none, their list."""
+        aliases, found = self._native.function_aliases, {}
+        for i, (kind, what, *_) in enumerate(self._rows):
+            if kind == "function":
+                found.update(
+                    (aliases[n], self._objects[i]) for n in what[0] if n in aliases
+                )
+        for i, (kind, what, *_) in enumerate(self._rows):
+            if kind == "bare_concrete_function" and what[0] in aliases:
+                alone = found.setdefault(aliases[what[0]], [])
+                if isinstance(alone, list):
+                    alone.append(self._objects[i])
+        return found
+
     def _specs_by_name(self):
         """The FunctionSpec of each concrete function: its own, else that of the function
         it belongs to."""
@@ -164,7 +190,7 @@ class _Loader:
             made.keywords, made.positional = what[1], what[2]
             return made
         if kind == "constant":
-            return objects.TrackableConstant(self._native.value(i))
+            return TrackableConstant(self._native.value(i))
         if kind == "asset":
             return Asset(self._native.value(i))
         if kind == "resource":

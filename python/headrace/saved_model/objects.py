@@ -3,9 +3,13 @@
 import collections.abc
 
 from headrace._load import _headrace
-from headrace.context import stack
 from headrace.framework import data_structures, variables
-from headrace.framework.trackable import AutoTrackable, Trackable, node_of
+from headrace.framework.trackable import (
+    AutoTrackable,
+    Trackable,
+    TrackableResource,
+    node_of,
+)
 
 
 class _UserObject(AutoTrackable):
@@ -32,17 +36,6 @@ class UnreadableFunction(Trackable):
         )
 
 
-class TrackableConstant(Trackable):
-    """A tensor that functions captured."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def numpy(self):
-        """The value as an array."""
-        return self.value.numpy()
-
-
 class SignatureMap(collections.abc.Mapping, Trackable):
     """The signatures of a model: concrete functions by name."""
 
@@ -65,37 +58,7 @@ class SignatureMap(collections.abc.Mapping, Trackable):
 SignatureMap.__name__ = "_SignatureMap"
 
 
-class TrackableResource(AutoTrackable):
-    """An object that holds a resource of the engine (a table, say).
-
-    A class of the user's defines `_create_resource`, which gives the handle, and may
-    define `_initialize` and `_destroy_resource`. `resource_handle` is made when it is
-    first asked for.
-    """
-
-    def __init__(self, device=""):
-        self._resource_device = device
-        self._made_handle = None
-
-    def _create_resource(self):
-        raise NotImplementedError("TrackableResource._create_resource not implemented.")
-
-    def _initialize(self):
-        """Fills the resource; by default there is nothing to do."""
-
-    def _destroy_resource(self):
-        """Frees the resource; it ends with its last handle in any case."""
-
-    @property
-    def resource_handle(self):
-        """The handle: a tensor."""
-        if self._made_handle is None:
-            with stack.init_scope():
-                self._made_handle = self._create_resource()
-        return self._made_handle
-
-
-class RestoredResource(TrackableResource):
+class RestoredResource(TrackableResource, AutoTrackable):
     """A resource of a loaded model, which its functions made."""
 
     def __init__(self, handle):

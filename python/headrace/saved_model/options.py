@@ -69,7 +69,8 @@ class LoadOptions:
     """How a model is loaded.
 
     With `allow_partial_checkpoint` variables that the files lack stay without a value,
-    with `experimental_skip_checkpoint` all do.
+    with `experimental_skip_checkpoint` all do. With `experimental_load_function_aliases`
+    the model has `function_aliases`, {alias: function}, as SaveOptions named them.
     """
 
     @signatures.keeping(
@@ -79,7 +80,6 @@ class LoadOptions:
         prefix="",
     )
     def __init__(self):
-        _refuse(self, "experimental_load_function_aliases")
         self.experimental_variable_policy = VariablePolicy.from_obj(
             self.experimental_variable_policy
         )

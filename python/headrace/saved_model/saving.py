@@ -1,5 +1,6 @@
 """tf.saved_model.save: what the objects of a model are, for C++ to write."""
 
+import functools
 import gc
 import inspect
 import os
@@ -13,6 +14,9 @@ from headrace.framework.settings import logging, versions
 from headrace.framework.trackable import (
     AutoTrackable,
     Trackable,
+    TrackableConstant,
+    as_trackable,
+    children_are,
     is_trackable,
     node_of,
 )
@@ -23,7 +27,7 @@ from headrace.function.polymorphic import Function, checked_options
 from headrace.function.restored import RestoredConcreteFunction
 from headrace.saved_model import signatures as signatures_
 from headrace.saved_model.constants import SERVING
-from headrace.saved_model.objects import SavedResource, SignatureMap, TrackableConstant
+from headrace.saved_model.objects import SavedResource, SignatureMap
 from headrace.saved_model.options import SaveOptions
 
 _RESERVED = "signatures"
@@ -61,11 +65,28 @@ def save(obj, export_dir, signatures=None, options=None):
 
 def _functions_of(obj):
     """(name, function) of the attributes of an object that are functions, those of its
-    class included."""
+    class and what properties of programs' classes give included."""
     for name in dir(obj):
         static = inspect.getattr_static(obj, name, None)
         if isinstance(static, _FUNCTIONS):
             yield name, getattr(obj, name)
+        elif _is_programs_property(static):
+            try:
+                found = getattr(obj, name)
+            except Exception:  # whatever a property raises, upstream passes it over
+                continue
+            if isinstance(found, _FUNCTIONS):
+                yield name, found
+
+
+def _is_programs_property(static):
+    if isinstance(static, property):
+        getter = static.fget
+    elif isinstance(static, functools.cached_property):
+        getter = static.func
+    else:
+        return False
+    return not (getattr(getter, "__module__", None) or "").startswith("headrace.")
 
 
 def _children_of(obj):
@@ -78,7 +99,7 @@ def _children_of(obj):
     if isinstance(obj, AutoTrackable):
         found.update(_functions_of(obj))
     for name, child in obj._trackable_children(save_type="savedmodel").items():
-        found.setdefault(name, child)
+        found.setdefault(name, as_trackable(child))
     if hasattr(obj, "_model_children"):  # those that checkpoints do without
         found.update(obj._model_children())
     return list(found.items())
@@ -143,15 +164,23 @@ class _Saver:
             for alias, function in self._options.function_aliases.items()
             for c in _aliased(function)
         ]
-        self._writer.write(
-            folder,
-            node_of(self._root),
-            tags,
-            versions.VERSION,
-            versions.GIT_VERSION,
-            aliases,
-            self._options.experimental_image_format,
-        )
+        with children_are(self._found_children()):
+            self._writer.write(
+                folder,
+                node_of(self._root),
+                tags,
+                versions.VERSION,
+                versions.GIT_VERSION,
+                aliases,
+                self._options.experimental_image_format,
+            )
+
+    def _found_children(self):
+        """{id of an object: its children by name}, as they were walked over."""
+        found = {id(obj): {} for obj in self._objects}
+        for number, name, child in self._edges:
+            found[id(self._objects[number])][name] = self._objects[child]
+        return found
 
     # --- objects ---
 
@@ -308,7 +337,8 @@ class _Saver:
 
     @staticmethod
     def _is_resource(obj):
-        return hasattr(obj, "_create_resource") and obj.resource_handle is not None
+        makes = hasattr(obj, "_create_resource") and getattr(obj, "_own_handle", True)
+        return makes and obj.resource_handle is not None
 
     def _with_resource_functions(self, number, obj, children):
         """The children, with functions that make, fill and free the resource."""

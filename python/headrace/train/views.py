@@ -7,7 +7,8 @@ from headrace.context.properties import read_only
 from headrace.framework.settings import logging
 from headrace.framework.support import protos
 from headrace.framework.trackable import (
-    check_save_type,
+    as_trackable,
+    is_for_checkpoint,
     is_trackable,
     node_of,
     owner_of,
@@ -25,8 +26,11 @@ class TrackableView:
 
     @classmethod
     def children(cls, obj, save_type="checkpoint", **kwargs):
-        """{name: object} of an object's children."""
-        check_save_type("TrackableView.children", save_type)
+        """{name: object} of an object's children: those that a checkpoint holds, or,
+        for another `save_type`, a SavedModel. `kwargs` are for `_trackable_children`."""
+        if not is_for_checkpoint(save_type):
+            found = obj._trackable_children(save_type, **kwargs)
+            return {name: as_trackable(child) for name, child in found.items()}
         named = {}
         for name, child in node_of(obj).children():
             owner = owner_of(child)

@@ -60,8 +60,10 @@ def sparse_placeholder(dtype, shape=None, name=None):
     }
     known = None if shape is None else tf.TensorShape(shape)
     rank = None if known is None else known.rank
-    if known is not None and known.is_fully_defined():
-        sizes = tf.constant(known.as_list(), tf.int64)
+    if rank is not None:
+        default = None if prefix is None else prefix + "shape_default"
+        sizes = [-1 if size is None else size for size in known.as_list()]
+        sizes = tf.constant(sizes, tf.int64, name=default or "Const")
         sizes = tf.compat.v1.placeholder_with_default(sizes, [rank], name=part["shape"])
     else:
         sizes = tf.compat.v1.placeholder(tf.int64, [rank], name=part["shape"])

@@ -252,7 +252,7 @@ def test_time(tmp_path, f):
 class _SlowToFill(tf.saved_model.experimental.TrackableResource):
     def __init__(self):
         super().__init__()
-        self.v = tf.Variable(1.0)
+        self.v = self._track_trackable(tf.Variable(1.0), "v")
 
     def _create_resource(self):
         return tf.raw_ops.MutableHashTableV2(key_dtype=tf.int64, value_dtype=tf.int64)

@@ -156,8 +156,73 @@ def test_what_children_raise_is_raised(tmp_path, error):
 
 def test_kinds_of_saving():
     assert tf.Module()._trackable_children(save_type="savedmodel") == {}
-    with pytest.raises(ValueError, match="unexpected save_type 'other'"):
-        tf.Module()._trackable_children(save_type="other")
+    # What is for no checkpoint is for a SavedModel, which holds the traces of functions.
+    square = tf.function(lambda x: x * x)
+    assert square._trackable_children() == {}
+    trace = square.get_concrete_function(tf.TensorSpec([], tf.float32))
+    for save_type in ("savedmodel", "saved_model", "other"):
+        assert tf.Module()._trackable_children(save_type=save_type) == {}
+        assert square._trackable_children(save_type) == {"trace_0": trace}
+    assert trace._trackable_children("savedmodel") == {}
+
+
+def _wrapper(change, items):
+    """The ListWrapper of a module after a change, and its module."""
+    module = tf.Module()
+    module.items = list(items)
+    change(module.items)
+    return module
+
+
+_CHANGES = {
+    "replace": lambda items: items.__setitem__(0, 5),
+    "replace all": lambda items: items.__setitem__(slice(None), [3]),
+    "delete": lambda items: items.__delitem__(0),
+    "pop": lambda items: items.pop(),
+    "clear": lambda items: items.clear(),
+    "remove": lambda items: items.remove(items[0]),
+    "insert": lambda items: items.insert(0, 9),
+    "reverse": lambda items: items.reverse(),
+    "no times": lambda items: items.__imul__(0),
+}
+
+
+@pytest.mark.parametrize("change", _CHANGES)
+def test_lists_of_plain_values_may_change(change, tmp_path):
+    module = _wrapper(_CHANGES[change], [1, 2])
+    tf.train.Checkpoint(m=module).save(tmp_path / "c")
+
+
+@pytest.mark.parametrize("change", _CHANGES)
+def test_lists_of_variables_may_not(change, tmp_path):
+    module = _wrapper(_CHANGES[change], [one(), 2])
+    with pytest.raises(ValueError, match="append-only data structures"):
+        tf.train.Checkpoint(m=module).save(tmp_path / "c")
+
+
+def test_places_of_variables_may_be_filled_but_not_moved(tmp_path):
+    changes = {
+        "a plain one beside it": (lambda x: x.__setitem__(0, 5), [2, one()], True),
+        "a variable for a plain one": (lambda x: x.__setitem__(0, one()), [1, 2], True),
+        "cleared, then filled": (lambda x: (x.clear(), x.append(one())), [1], True),
+        "one alone, turned round": (lambda x: x.reverse(), [one()], True),
+        "a variable put between": (lambda x: x.insert(1, one()), [1, 2], False),
+        "a plain one taken away": (lambda x: x.pop(0), [1, one()], False),
+        "a shorter slice before it": (
+            lambda x: x.__setitem__(slice(0, 1), []),
+            [1, one()],
+            False,
+        ),
+        "a list in it": (lambda x: x.pop(), [1, [2]], False),
+    }
+    for name, (change, items, is_fit) in changes.items():
+        module = _wrapper(change, items)
+        if is_fit:
+            tf.train.Checkpoint(m=module).save(tmp_path / "c")
+            continue
+        with pytest.raises(ValueError, match="append-only data structures"):
+            tf.train.Checkpoint(m=module).save(tmp_path / "c")
+            raise AssertionError(name)
 
 
 def test_track_trackable(tmp_path):

@@ -1,6 +1,7 @@
 """tf.sparse."""
 
 import builtins
+import math
 
 import numpy as np
 
@@ -72,16 +73,47 @@ def reorder(sp_input, name=None):
     """The entries in the order of their indices."""
     sp = to_sparse(sp_input)
     indices, values = raw.SparseReorder(*sp._components(), name=name)
-    return SparseTensor(indices, values, sp.dense_shape)
+    return _shaped(SparseTensor(indices, values, sp.dense_shape), sp.shape)
+
+
+def _shaped(made, shape):
+    """A sparse tensor of which `shape` is known beside what its dense_shape tells."""
+    made.set_shape(shape)
+    return made
 
 
 def reshape(sp_input, shape, name=None):
     """The same entries under another shape."""
     sp = to_sparse(sp_input)
+    shape = _int64(shape)
     indices, dense_shape = raw.SparseReshape(
-        sp.indices, sp.dense_shape, _int64(shape), name=name
+        sp.indices, sp.dense_shape, shape, name=name
     )
-    return SparseTensor(indices, sp.values, dense_shape)
+    made = SparseTensor(indices, sp.values, dense_shape)
+    wanted = execution.get_static_value(shape)
+    if (
+        isinstance(dense_shape, _headrace.EagerTensor)
+        or wanted is None
+        or not sp.shape.is_fully_defined()
+    ):
+        return made
+    return _shaped(made, _reshaped(sp.shape.num_elements(), wanted.tolist()))
+
+
+def _reshaped(count, sizes):
+    """The sizes with -1 made out; ValueError where `count` elements do not fit."""
+    open_ones = sizes.count(-1)
+    if open_ones > 1:
+        raise ValueError(f"At most one dimension can be inferred (-1). Found: {sizes}")
+    known = math.prod(s for s in sizes if s != -1)
+    fits = (known and count % known == 0) if open_ones else count == known
+    if not fits:
+        shown = [None if s == -1 else s for s in sizes]
+        raise ValueError(
+            f"Cannot reshape a tensor with {count} elements to shape {shown} "
+            f"({known} elements)."
+        )
+    return [count // known if s == -1 else s for s in sizes]
 
 
 def expand_dims(sp_input, axis=None, name=None):
@@ -124,6 +156,7 @@ def concat(axis, sp_inputs, expand_nonconcat_dims=False, name=None):
     if len(parts) == 1:
         return parts[0]
     shapes = [s.dense_shape for s in parts]
+    known = _joined([s.shape for s in parts], axis, expand_nonconcat_dims)
     if expand_nonconcat_dims:
         most = raw.Max(array_ops.stack(shapes), 0, keep_dims=False)
         rank = parts[0].shape.rank
@@ -132,7 +165,7 @@ def concat(axis, sp_inputs, expand_nonconcat_dims=False, name=None):
             array_ops.concat([most[:at], s[at : at + 1], most[at + 1 :]], 0)
             for s in shapes
         ]
-    return SparseTensor(
+    made = SparseTensor(
         *raw.SparseConcat(
             [s.indices for s in parts],
             [s.values for s in parts],
@@ -141,6 +174,24 @@ def concat(axis, sp_inputs, expand_nonconcat_dims=False, name=None):
             name=name,
         )
     )
+    return _shaped(made, known)
+
+
+def _joined(shapes, axis, expand):
+    """The shape of tensors of these shapes one after another, as far as it is known."""
+    rank = shapes[0].rank
+    if any(s.rank is None or s.rank != rank for s in shapes):
+        return None
+    if not -rank <= axis < rank:  # which the op says
+        return None
+    columns = list(zip(*(s.as_list() for s in shapes)))
+    sizes = [
+        (max(column) if None not in column else None) if expand else column[0]
+        for column in columns
+    ]
+    along = columns[axis]
+    sizes[axis] = None if None in along else sum(along)
+    return sizes
 
 
 def split(sp_input=None, num_split=None, axis=None, name=None):
@@ -166,14 +217,20 @@ def transpose(sp_input, perm=None, name=None):
     """The dimensions in another order."""
     sp = to_sparse(sp_input)
     rank = sp.shape.rank
-    perm = list(range(rank))[::-1] if perm is None else perm
-    return reorder(
-        SparseTensor(
-            array_ops.gather(sp.indices, perm, axis=1),
-            sp.values,
-            array_ops.gather(sp.dense_shape, perm),
-        )
+    if perm is None and rank is None:
+        perm = array_ops.range(array_ops.size(sp.dense_shape) - 1, -1, -1)
+    elif perm is None:
+        perm = list(builtins.range(rank))[::-1]
+    made = SparseTensor(
+        array_ops.gather(sp.indices, perm, axis=1),
+        sp.values,
+        array_ops.gather(sp.dense_shape, perm),
     )
+    if sp.shape.is_fully_defined():
+        order = execution.get_static_value(conversion.convert_to_tensor(perm))
+        if order is not None:
+            made.set_shape([sp.shape[k] for k in order.tolist()])
+    return reorder(made)
 
 
 def add(a, b, threshold=0):
@@ -185,13 +242,15 @@ def add(a, b, threshold=0):
     if is_sparse(a) and is_sparse(b):
         a, b = to_sparse(a), to_sparse(b)
         real = a.dtype.real_dtype
-        return SparseTensor(
+        made = SparseTensor(
             *raw.SparseAdd(
                 *a._components(),
                 *b._components(),
                 conversion.convert_to_tensor(threshold, real),
             )
         )
+        shape = a.shape.merge_with(b.shape)
+        return _shaped(made, shape if shape.is_fully_defined() else None)
     if is_sparse(b):
         a, b = b, a
     a = to_sparse(a)
