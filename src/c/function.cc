@@ -27,7 +27,10 @@ namespace {
 
 StatusOr<TF_Function*> ImportFunction(const void* proto, size_t length) {
   auto f = std::make_unique<TF_Function>();
-  HR_RETURN_IF_ERROR(ReadProto(proto, length, "FunctionDef", &f->def));
+  if (!ReadProto(proto, length, "FunctionDef", &f->def).ok()) {
+    return InvalidArgument(
+        "Invalid FunctionDef given to TF_FunctionImportFunctionDef");
+  }
   if (f->def.signature().name().empty()) {
     return InvalidArgument("A function has no name");
   }
@@ -115,7 +118,11 @@ void TF_FunctionSetAttrValueProto(TF_Function* func, const char* attr_name,
     HR_RETURN_IF_ERROR(capi::NotNull(func, "func"));
     HR_RETURN_IF_ERROR(capi::NotNull(attr_name, "attr_name"));
     tensorflow::AttrValue value;
-    HR_RETURN_IF_ERROR(capi::ReadProto(proto, proto_len, "AttrValue", &value));
+    if (!capi::ReadProto(proto, proto_len, "AttrValue", &value).ok()) {
+      return headrace::InvalidArgument(
+          "Unparseable AttrValue proto passed to "
+          "TF_FunctionSetAttrValueProto");
+    }
     (*func->def.mutable_attr())[attr_name] = std::move(value);
     return OkStatus();
   });
