@@ -15,6 +15,14 @@ Status AddToLibrary(const TF_Function& f, const TF_Function* gradient,
   tensorflow::FunctionDefLibrary library;
   *library.add_function() = f.def;
   if (gradient) {
+    const std::string& name = f.def.signature().name();
+    const std::string& wanted = gradient->def.signature().name();
+    const FunctionPtr known = graph->library()->Find(name);
+    if (known && !known->gradient.empty() && known->gradient != wanted) {
+      return InvalidArgument(
+          "Cannot assign gradient function '", wanted, "' to '", name,
+          "' because it already has gradient function '", known->gradient, "'");
+    }
     *library.add_function() = gradient->def;
     auto* g = library.add_gradient();
     g->set_function_name(f.def.signature().name());

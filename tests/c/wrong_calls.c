@@ -1,6 +1,7 @@
 // What calls say that are wrong, and what is read back of attributes: codes and
 // texts that TensorFlow's library gives to the letter.
 #include "check.h"
+#include "tensorflow/c/c_api_experimental.h"
 #include "tensorflow/c/eager/c_api.h"
 
 #define CHECK_TEXT(status, code, text)                                      \
@@ -229,6 +230,31 @@ static TF_Function* Negative(TF_Graph* g, TF_Operation* p, TF_Status* s) {
   return f;
 }
 
+// A function's gradient, once it has one, stays.
+static void Gradients(TF_Graph* from, TF_Operation* p, TF_Function* f,
+                      TF_Status* s) {
+  TF_Operation* neg = TF_GraphOperationByName(from, "neg");
+  TF_Operation* sum = Binary(from, "Add", "sum", First(p), First(p), s);
+  CHECK_OK(s);
+  const TF_Operation* body[] = {sum};
+  const TF_Output ins[] = {First(p), First(neg)}, out = First(sum);
+  TF_Function* made[2];
+  for (int k = 0; k < 2; ++k) {
+    made[k] = TF_GraphToFunction(from, k ? "Second" : "First", 0, 1, body, 2,
+                                 ins, 1, &out, NULL, NULL, NULL, s);
+    CHECK_OK(s);
+  }
+  TF_Graph* g = TF_NewGraph();
+  TF_GraphCopyFunction(g, f, made[0], s);
+  CHECK_OK(s);
+  TF_GraphCopyFunction(g, f, made[1], s);
+  CHECK_TEXT(s, TF_INVALID_ARGUMENT,
+             "Cannot assign gradient function 'Second' to 'Negative' because "
+             "it already has gradient function 'First'");
+  for (int k = 0; k < 2; ++k) TF_DeleteFunction(made[k]);
+  TF_DeleteGraph(g);
+}
+
 static void Functions(TF_Function* f, TF_Operation* i, TF_Status* s) {
   TF_Graph* g = TF_NewGraph();
   TF_GraphCopyFunction(g, f, NULL, s);
@@ -243,6 +269,9 @@ static void Functions(TF_Function* f, TF_Operation* i, TF_Status* s) {
   CHECK_TEXT(s, TF_INVALID_ARGUMENT,
              "0 inputs specified of 1 inputs in Op while building NodeDef "
              "'none' using Op<name=Negative; signature=p:float -> neg:float>");
+  TF_GraphRemoveFunction(g, "Nothing", s);
+  CHECK_TEXT(s, TF_INVALID_ARGUMENT,
+             "Tried to remove non-existent function 'Nothing'.");
   CHECK(TF_FunctionImportFunctionDef("\xff", 1, s) == NULL);
   CHECK_TEXT(s, TF_INVALID_ARGUMENT,
              "Invalid FunctionDef given to TF_FunctionImportFunctionDef");
@@ -415,6 +444,7 @@ int main(void) {
   Shapes(g, p, s);
   Runs(g, p, s);
   TF_Function* f = Negative(g, p, s);
+  Gradients(g, p, f, s);
   Functions(f, i, s);
   Loops(g, s);
   Imports(g, s);

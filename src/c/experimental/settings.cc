@@ -91,7 +91,8 @@ Status RemoveFunction(TF_Graph* graph, const char* name) {
   MutexLock lock(graph->mutex);
   FunctionLibrary* library = graph->graph->library().get();
   if (library->Find(name) == nullptr) {
-    return NotFound("Tried to remove non-existent function '", name, "'.");
+    return InvalidArgument("Tried to remove non-existent function '", name,
+                           "'.");
   }
   library->Remove(name);
   return OkStatus();
