@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 
+#include "absl/strings/match.h"
 #include "c/status.h"
 
 namespace headrace::capi {
@@ -69,7 +70,10 @@ Status ReadProto(const void* data, size_t length, StringView name,
   // protobuf counts bytes in an int.
   if (length > INT_MAX ||
       !proto->ParseFromArray(data, static_cast<int>(length))) {
-    return InvalidArgument("Unparseable ", name, " proto");
+    // As upstream has it: ConfigProto is the one word, RunOptions wants
+    // another.
+    const bool named = absl::EndsWith(name, "Proto");
+    return InvalidArgument("Unparseable ", name, named ? "" : " proto");
   }
   return OkStatus();
 }

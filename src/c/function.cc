@@ -15,6 +15,14 @@ Status AddToLibrary(const TF_Function& f, const TF_Function* gradient,
   tensorflow::FunctionDefLibrary library;
   *library.add_function() = f.def;
   if (gradient) {
+    const std::string& name = f.def.signature().name();
+    const std::string& wanted = gradient->def.signature().name();
+    const FunctionPtr known = graph->library()->Find(name);
+    if (known && !known->gradient.empty() && known->gradient != wanted) {
+      return InvalidArgument(
+          "Cannot assign gradient function '", wanted, "' to '", name,
+          "' because it already has gradient function '", known->gradient, "'");
+    }
     *library.add_function() = gradient->def;
     auto* g = library.add_gradient();
     g->set_function_name(f.def.signature().name());
@@ -27,7 +35,10 @@ namespace {
 
 StatusOr<TF_Function*> ImportFunction(const void* proto, size_t length) {
   auto f = std::make_unique<TF_Function>();
-  HR_RETURN_IF_ERROR(ReadProto(proto, length, "FunctionDef", &f->def));
+  if (!ReadProto(proto, length, "FunctionDef", &f->def).ok()) {
+    return InvalidArgument(
+        "Invalid FunctionDef given to TF_FunctionImportFunctionDef");
+  }
   if (f->def.signature().name().empty()) {
     return InvalidArgument("A function has no name");
   }
@@ -115,7 +126,11 @@ void TF_FunctionSetAttrValueProto(TF_Function* func, const char* attr_name,
     HR_RETURN_IF_ERROR(capi::NotNull(func, "func"));
     HR_RETURN_IF_ERROR(capi::NotNull(attr_name, "attr_name"));
     tensorflow::AttrValue value;
-    HR_RETURN_IF_ERROR(capi::ReadProto(proto, proto_len, "AttrValue", &value));
+    if (!capi::ReadProto(proto, proto_len, "AttrValue", &value).ok()) {
+      return headrace::InvalidArgument(
+          "Unparseable AttrValue proto passed to "
+          "TF_FunctionSetAttrValueProto");
+    }
     (*func->def.mutable_attr())[attr_name] = std::move(value);
     return OkStatus();
   });

@@ -16,24 +16,57 @@
 namespace headrace::capi {
 namespace {
 
+// Upstream reads single values, tensors and shapes as kernels do, and the
+// others in words of its own.
+template <typename T>
+constexpr bool kReadAsKernels = true;
+template <>
+constexpr bool kReadAsKernels<std::string> = false;
+template <typename T>
+constexpr bool kReadAsKernels<std::vector<T>> =
+    std::is_same_v<T, Tensor> || std::is_same_v<T, Shape>;
+
 // A copy: attributes of nodes may be set while others ask.
-StatusOr<AttrValue> FindAttr(TF_Operation* oper, const char* name) {
+StatusOr<AttrValue> FindAttr(TF_Operation* oper, const char* name,
+                             bool as_kernels = false) {
   HR_RETURN_IF_ERROR(NotNull(oper, "an operation"));
   HR_RETURN_IF_ERROR(NotNull(name, "the name of an attribute"));
   MutexLock lock(oper->graph->mutex);
   const AttrValue* value = oper->node->op().attrs().Find(name);
-  if (value == nullptr) {
-    return InvalidArgument("Operation '", oper->node->name(),
-                           "' has no attr named '", name, "'.");
+  if (value) return *value;
+  if (as_kernels) {
+    return NotFound("No attr named '", name, "' in NodeDef:\n\t [[{{node ",
+                    oper->node->name(), "}}]]");
   }
-  return *value;
+  return InvalidArgument("Operation '", oper->node->name(),
+                         "' has no attr named '", name, "'.");
 }
 
-// Calls read(the value as a T), a Status; InvalidArgument where it is no T.
+// What upstream says of a value that is no T, where it reads it in its own way.
+template <typename T>
+Status CheckKind(const AttrValue& value, const char* name) {
+  if (std::holds_alternative<T>(value)) return OkStatus();
+  if (std::is_same_v<T, std::string>) {
+    return InvalidArgument("Attribute '", name, "' is not a string");
+  }
+  if (std::is_same_v<T, Shape>) {
+    return InvalidArgument("Value for '", name, "' is not a shape.");
+  }
+  if (MetadataOf(value).is_list) return OkStatus();  // ReadAttr says what of
+  const bool numbers = !std::is_same_v<T, std::vector<std::string>> &&
+                       !std::is_same_v<T, std::vector<Shape>>;
+  return InvalidArgument("Value for '", name, "' is not a list",
+                         numbers ? "." : "");
+}
+
+// Calls read(the value as a T), a Status; an error where there is none and
+// where it is no T.
 template <typename T, typename F>
-void Get(TF_Operation* oper, const char* name, TF_Status* status, F&& read) {
+void Get(TF_Operation* oper, const char* name, TF_Status* status, F&& read,
+         bool as_kernels = kReadAsKernels<T>) {
   Into(status, [&]() -> Status {
-    HR_ASSIGN_OR_RETURN(AttrValue value, FindAttr(oper, name));
+    HR_ASSIGN_OR_RETURN(AttrValue value, FindAttr(oper, name, as_kernels));
+    if (!as_kernels) HR_RETURN_IF_ERROR(CheckKind<T>(value, name));
     return ReadAttr<T>(value, std::forward<F>(read));
   });
 }
@@ -219,20 +252,24 @@ void TF_OperationGetAttrShapeList(TF_Operation* oper, const char* attr_name,
 void TF_OperationGetAttrTensorShapeProto(TF_Operation* oper,
                                          const char* attr_name,
                                          TF_Buffer* value, TF_Status* status) {
-  capi::Get<Shape>(oper, attr_name, status, [&](const Shape& s) {
-    tensorflow::TensorShapeProto proto;
-    headrace::ShapeToProto(s, &proto);
-    return capi::SetBuffer(value, proto);
-  });
+  capi::Get<Shape>(
+      oper, attr_name, status,
+      [&](const Shape& s) {
+        tensorflow::TensorShapeProto proto;
+        headrace::ShapeToProto(s, &proto);
+        return capi::SetBuffer(value, proto);
+      },
+      /*as_kernels=*/false);
 }
 
 void TF_OperationGetAttrTensorShapeProtoList(TF_Operation* oper,
                                              const char* attr_name,
                                              TF_Buffer** values, int max_values,
                                              TF_Status* status) {
-  capi::Get<std::vector<Shape>>(oper, attr_name, status, [&](auto& v) {
-    return capi::CopyShapeProtos(v, values, max_values);
-  });
+  capi::Get<std::vector<Shape>>(
+      oper, attr_name, status,
+      [&](auto& v) { return capi::CopyShapeProtos(v, values, max_values); },
+      /*as_kernels=*/false);
 }
 
 void TF_OperationGetAttrTensor(TF_Operation* oper, const char* attr_name,

@@ -130,6 +130,12 @@ Status SetTensorShape(TF_Graph* g, TF_Output output, const int64_t* dims,
                       int num_dims) {
   HR_RETURN_IF_ERROR(NotNull(g, "graph"));
   MutexLock lock(g->mutex);
+  HR_ASSIGN_OR_RETURN(const Node* node, NodeOf(g, output.oper));
+  if (output.index < 0 || output.index >= node->num_outputs()) {
+    return InvalidArgument("output_port '", output.index,
+                           "' is out of range, node '", node->name(), "' has ",
+                           node->num_outputs(), " outputs");
+  }
   HR_ASSIGN_OR_RETURN(Edge e, EdgeOf(g, output));
   HR_ASSIGN_OR_RETURN(Shape given, ToShape(dims, num_dims, true));
   HR_ASSIGN_OR_RETURN(Shape merged,

@@ -3,6 +3,8 @@
 
 #include <deque>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/mutex.h"
@@ -55,6 +57,9 @@ struct TF_Graph {
   };
   const Users& UsersOf(const headrace::Node* node)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
+  // The names of loops that TF_FinishWhile has made.
+  std::set<std::string> loop_frames ABSL_GUARDED_BY(mutex);
 
   void AddSession();
   void RemoveSession();

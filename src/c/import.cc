@@ -90,6 +90,10 @@ void AddControls(Graph* graph, int first, absl::Span<Node* const> controls) {
 Status Prepare(const Options& options, TF_Graph* g, ImportOptions* import) {
   *import = options.import;
   import->prefix = PrefixFor(options, *g->graph);
+  if (!import->prefix.empty() && !IsValidNodeName(import->prefix)) {
+    return InvalidArgument("Imported node name prefix '", import->prefix,
+                           "' would lead to invalid node names");
+  }
   for (const auto& [text, output] : options.input_map) {
     Edge edge;
     if (output.index == kControlIndex) {

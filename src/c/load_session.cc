@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "base/files/files.h"
 #include "base/model_files.h"
 #include "c/buffer.h"
@@ -145,10 +146,26 @@ StatusOr<TF_Session*> LoadSession(const TF_SessionOptions* options,
   ModelFile model;
   {
     const AdoptedSandbox outside;  // the program asked for it
-    HR_ASSIGN_OR_RETURN(model, ReadSavedModel(folder));
+    StatusOr<ModelFile> read = ReadSavedModel(folder);
+    if (absl::IsNotFound(read.status())) {
+      return NotFound(
+          "Could not find SavedModel .pb or .pbtxt at supplied export "
+          "directory path: ",
+          folder,
+          ". Check that the directory exists and that you have the right "
+          "permissions for accessing it.");
+    }
+    HR_ASSIGN_OR_RETURN(model, std::move(read));
   }
-  HR_ASSIGN_OR_RETURN(tensorflow::MetaGraphDef * found,
-                      MetaGraphOfTags(model.get(), wanted));
+  StatusOr<tensorflow::MetaGraphDef*> with_tags =
+      MetaGraphOfTags(model.get(), wanted);
+  if (!with_tags.ok()) {
+    return NotFound("Could not find meta graph def matching supplied tags: { ",
+                    absl::StrJoin(wanted, " "),
+                    " }. To inspect available tag-sets in the SavedModel, "
+                    "please use the SavedModel CLI: `saved_model_cli`");
+  }
+  tensorflow::MetaGraphDef* found = *with_tags;
   {
     MutexLock lock(g->mutex);
     HR_RETURN_IF_ERROR(

@@ -152,6 +152,51 @@ TEST_F(CApiMisuse, FeedsAreChecked) {
   TF_DeleteSessionOptions(options);
 }
 
+// The bytes of one type are never read as another's: whoever reads the node was
+// made for what it gave.
+TEST_F(CApiMisuse, ChangedAttributesFitTheReaders) {
+  TF_Operation* x = AddPlaceholder("x", TF_FLOAT);
+  TF_OperationDescription* d = TF_NewOperation(graph_, "Cast", "cast");
+  TF_AddInput(d, {x, 0});
+  TF_SetAttrType(d, "DstT", TF_DOUBLE);
+  TF_Operation* cast = TF_FinishOperation(d, status_);
+  ASSERT_EQ(TF_GetCode(status_), TF_OK) << TF_Message(status_);
+  TF_Buffer* int32 = TF_NewBufferFromString("\x30\x03", 2);
+  TF_SetAttr(graph_, cast, "DstT", int32, status_);  // nobody reads it yet
+  EXPECT_EQ(TF_GetCode(status_), TF_OK) << TF_Message(status_);
+  d = TF_NewOperation(graph_, "Neg", "neg");
+  TF_AddInput(d, {cast, 0});
+  EXPECT_NE(TF_FinishOperation(d, status_), nullptr);
+  TF_Buffer* real = TF_NewBufferFromString("\x30\x01", 2);
+  TF_SetAttr(graph_, cast, "DstT", real, status_);
+  ExpectError(TF_INVALID_ARGUMENT,
+              "Input 0 of node neg was passed float from cast:0 incompatible "
+              "with expected int32.");
+  EXPECT_EQ(TF_OperationOutputType({cast, 0}), TF_INT32);
+  // A constant's type and its tensor go together.
+  TF_Tensor* t = TF_AllocateTensor(TF_FLOAT, nullptr, 0, 4);
+  d = TF_NewOperation(graph_, "Const", "c");
+  TF_SetAttrTensor(d, "value", t, status_);
+  TF_SetAttrType(d, "dtype", TF_FLOAT);
+  TF_Operation* c = TF_FinishOperation(d, status_);
+  ASSERT_NE(c, nullptr);
+  TF_SetAttr(graph_, c, "dtype", int32, status_);
+  ExpectError(TF_INVALID_ARGUMENT, "value has type float, attr dtype says");
+  EXPECT_EQ(TF_OperationOutputType({c, 0}), TF_FLOAT);
+  TF_DeleteTensor(t);
+  TF_DeleteBuffer(int32);
+  TF_DeleteBuffer(real);
+}
+
+// Upstream makes nodes of them, which cannot run.
+TEST_F(CApiMisuse, AttributesThatFunctionsDecideAreNone) {
+  TF_OperationDescription* d = TF_NewOperation(graph_, "Placeholder", "p");
+  TF_SetAttrPlaceholder(d, "dtype", "T");
+  EXPECT_EQ(TF_FinishOperation(d, status_), nullptr);
+  ExpectError(TF_INVALID_ARGUMENT,
+              "AttrValue must not be a placeholder ('T')\n\t for attr 'dtype'");
+}
+
 TEST_F(CApiMisuse, BytesAreChecked) {
   TF_SessionOptions* options = TF_NewSessionOptions();
   TF_SetConfig(options, "\xff\xff", 2, status_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/algorithm/container.h"
 #include "c/status.h"
 #include "c/tensor.h"
 #include "graph/function.h"
@@ -47,6 +48,15 @@ Status PartialRun::Check(StringView what, const Edge& e,
                            ".");
   }
   return OkStatus();
+}
+
+bool PartialRun::finished() const {
+  const auto fed = [&](const Edge& e) { return known_.contains(e); };
+  const auto fetched = [&](const Edge& e) { return fetched_.contains(e); };
+  const auto ran = [&](Node* n) { return ran_.contains(n); };
+  return absl::c_all_of(plan_.feeds, fed) &&
+         absl::c_all_of(plan_.fetches, fetched) &&
+         absl::c_all_of(plan_.targets, ran);
 }
 
 Status PartialRun::CheckNotAgain(const Needed& needed) const {
@@ -161,12 +171,11 @@ Status StepOf(TF_Session* session, const char* handle, const Request& step,
     auto it = session->partial.find(handle);
     if (it == session->partial.end()) {
       return InvalidArgument(
-          "Must run PRunSetup before performing partial runs: there is no "
-          "handle '",
-          handle, "'");
+          "Must run 'setup' before performing partial runs!");
     }
     HR_RETURN_IF_ERROR(
         it->second->Step(session, step, std::move(feeds), &fetched));
+    if (it->second->finished()) session->partial.erase(it);
   }
   std::vector<std::unique_ptr<TF_Tensor>> made;
   for (Tensor& t : fetched) {

@@ -22,6 +22,8 @@ class PartialRun {
   // and for fetches that want what has not been fed.
   Status Step(TF_Session* session, const Request& step,
               std::vector<Tensor> feeds, std::vector<Tensor>* fetched);
+  // Whether all that was planned has been fed, fetched and run.
+  bool finished() const;
 
  private:
   struct Needed {

@@ -15,6 +15,8 @@
 
 struct TF_ApiDefMap {
   std::map<std::string, tensorflow::ApiDef> by_op;
+  // Something was asked for: what is told may change no more.
+  bool asked = false;
 };
 
 namespace headrace::capi {
@@ -72,13 +74,13 @@ StatusOr<TF_ApiDefMap*> NewMap(const TF_Buffer* ops) {
   return map.release();
 }
 
-void AppendQuoted(StringView line, std::string* out) {
-  out->push_back('"');
+void AppendQuoted(StringView line, bool first, std::string* out) {
+  out->append(first ? "\"" : "\"\\n");
   for (char c : line) {
     if (c == '"' || c == '\\') out->push_back('\\');
     out->push_back(c);
   }
-  out->append("\\n\"\n");
+  out->append("\"\n");
 }
 
 // Files of ApiDefs may write a text of several lines as
@@ -88,7 +90,8 @@ void AppendQuoted(StringView line, std::string* out) {
 // which protobuf's text form does not know.
 StatusOr<std::string> WithoutHereTexts(StringView text) {
   std::string out;
-  StringView end;  // of the text that a line is in; empty: of none
+  StringView end;      // of the text that a line is in; empty: of none
+  bool first = false;  // line of it
   for (StringView line : absl::StrSplit(text, '\n')) {
     if (!end.empty()) {
       // Upstream takes the mark at the beginning of a line alone.
@@ -96,7 +99,8 @@ StatusOr<std::string> WithoutHereTexts(StringView text) {
         absl::StrAppend(&out, line.substr(end.size()), "\n");
         end = {};
       } else {
-        AppendQuoted(line, &out);
+        AppendQuoted(line, first, &out);
+        first = false;
       }
       continue;
     }
@@ -108,6 +112,7 @@ StatusOr<std::string> WithoutHereTexts(StringView text) {
       continue;
     }
     end = line.substr(mark + 2);
+    first = true;
     absl::StrAppend(&out, line.substr(0, mark), "\"\"\n");
   }
   if (!end.empty()) {
@@ -181,6 +186,11 @@ Status MergeApiDef(const tensorflow::ApiDef& from, tensorflow::ApiDef* to) {
 Status PutApiDefs(TF_ApiDefMap* map, const char* text, size_t length) {
   HR_RETURN_IF_ERROR(NotNull(map, "api_def_map"));
   HR_RETURN_IF_ERROR(NotNull(text, "text"));
+  if (map->asked) {
+    return FailedPrecondition(
+        "TF_ApiDefMapPut cannot be called after TF_ApiDefMapGet has been "
+        "called.");
+  }
   HR_ASSIGN_OR_RETURN(const std::string plain,
                       WithoutHereTexts(StringView(text, length)));
   tensorflow::ApiDefs read;
@@ -226,6 +236,7 @@ TF_Buffer* TF_ApiDefMapGet(TF_ApiDefMap* api_def_map, const char* name,
   return capi::OrNull(status, [&]() -> headrace::StatusOr<TF_Buffer*> {
     HR_RETURN_IF_ERROR(capi::NotNull(api_def_map, "api_def_map"));
     HR_RETURN_IF_ERROR(capi::NotNull(name, "name"));
+    api_def_map->asked = true;
     auto it = api_def_map->by_op.find(std::string(name, name_len));
     // Nothing, which is no error.
     if (it == api_def_map->by_op.end()) return nullptr;

@@ -1,4 +1,5 @@
 // TF_SessionRun.
+#include <algorithm>
 #include <optional>
 
 #include "base/timeline.h"
@@ -72,8 +73,17 @@ struct RunCall {
   }
 
   StatusOr<Request> ReadRequest() const {
-    return RequestOf(session, inputs, ninputs, outputs, noutputs, targets,
-                     ntargets);
+    HR_ASSIGN_OR_RETURN(Request request,
+                        RequestOf(session, inputs, ninputs, outputs, noutputs,
+                                  targets, ntargets));
+    for (const Edge& e : request.fetches) {
+      if (std::find(request.feeds.begin(), request.feeds.end(), e) !=
+          request.feeds.end()) {
+        return InvalidArgument(e.node->name(), ":", e.index,
+                               " is both fed and fetched.");
+      }
+    }
+    return request;
   }
 
   // The key of the plan, of numbers that need not be right: KeyOf's for a
@@ -146,6 +156,9 @@ Status RunInCluster(const RunCall& call, const TF_Buffer* options,
   HR_RETURN_IF_ERROR(call.CheckLists(values, results));
   TF_Session& session = *call.session;
   for (int i = 0; i < call.noutputs; ++i) results[i] = nullptr;
+  if (metadata && metadata->data) {
+    return InvalidArgument("Passing non-empty run_metadata is invalid.");
+  }
   HR_RETURN_IF_ERROR(session.CheckOpen());
   if (session.cluster) [[unlikely]] {
     return RunInCluster(call, options, values, results, metadata);

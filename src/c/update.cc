@@ -8,6 +8,7 @@
 #include "c/status.h"
 #include "c/tensor.h"
 #include "graph/attr_proto.h"
+#include "graph/builder.h"
 #include "op/registry.h"
 #include "op/resolved_op.h"
 #include "op/resource.h"
@@ -40,9 +41,56 @@ Status UpdateEdge(TF_Graph* g, TF_Output source, TF_Input to) {
                            " from a ", DTypeName(given), " tensor: it is a ",
                            DTypeName(wanted));
   }
+  const Edge& was = n->input(to.index);
+  const Shape& shape = e.node->output_shape(e.index);
+  const Shape& old_shape = was.node->output_shape(was.index);
+  if (!shape.CompatibleWith(old_shape)) {
+    return InvalidArgument("Cannot update edge, incompatible shapes: ", shape,
+                           " and ", old_shape, ".");
+  }
   n->SetInput(to.index, e);
   g->NoteChange(n);
   return OkStatus();
+}
+
+// InvalidArgument where what reads the node would take bytes of another type
+// than `op` makes: kernels do not ask again.
+Status CheckReaders(TF_Graph* g, const Node& n, const ResolvedOp& op)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(g->mutex) {
+  for (const TF_Input& in : g->UsersOf(&n).readers) {
+    const Node& reader = *in.oper->node;
+    const int output = reader.input(in.index).index;
+    const DType have = op.output_types()[output];
+    const DType want = reader.op().input_types()[in.index];
+    if (BaseType(have) == BaseType(want)) continue;
+    return InvalidArgument("Input ", in.index, " of node ", reader.name(),
+                           " was passed ", DTypeName(have), " from ", n.name(),
+                           ":", output, " incompatible with expected ",
+                           DTypeName(want), ".");
+  }
+  return OkStatus();
+}
+
+// Gives the node another op, where it and the node's neighbours allow it. What
+// is known of the outputs' shapes stays, as it does upstream.
+Status ReplaceOp(Node* n, ResolvedOpPtr op) {
+  const ResolvedOpPtr before = n->op_ptr();
+  std::vector<Shape> shapes;
+  std::vector<std::shared_ptr<const HandleData>> handles;
+  for (int i = 0; i < n->num_outputs(); ++i) {
+    shapes.push_back(n->output_shape(i));
+    handles.push_back(n->output_handle(i));
+  }
+  n->set_op(std::move(op));
+  // Its rule for shapes looks at the attributes together (a constant's type and
+  // tensor).
+  Status fits = InferNode(n);
+  for (int i = 0; i < n->num_outputs(); ++i) {
+    n->set_output_shape(i, shapes[i]);
+    n->set_output_handle(i, handles[i]);
+  }
+  if (!fits.ok()) n->set_op(before);
+  return fits;
 }
 
 // The node's op with its attributes changed by change(AttrMap*), a Status.
@@ -59,7 +107,8 @@ Status ChangeAttrs(TF_Graph* g, TF_Operation* oper, F&& change) {
     return InvalidArgument("Cannot give ", n->name(), " ", op->num_outputs(),
                            " outputs, it has ", n->num_outputs());
   }
-  n->set_op(std::move(op));
+  HR_RETURN_IF_ERROR(CheckReaders(g, *n, *op));
+  HR_RETURN_IF_ERROR(ReplaceOp(n, std::move(op)));
   g->NoteChange(n);
   return OkStatus();
 }

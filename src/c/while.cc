@@ -185,9 +185,10 @@ class LoopMaker {
   StatusOr<std::vector<Value>> Make() {
     const std::string scope = b_->scope();
     const std::string frame = b_->graph()->UniqueName(params_.name);
-    b_->set_scope(frame + "/");
+    scope_ = frame + "/";
+    b_->set_scope(scope_);
     loop_ = b_->NewContext<LoopContext>(nullptr, frame,
-                                        /*parallel_iterations=*/32,
+                                        /*parallel_iterations=*/10,
                                         /*back_prop=*/true);
     StatusOr<std::vector<Value>> exits = MakeInScope();
     b_->set_scope(scope);
@@ -199,8 +200,8 @@ class LoopMaker {
     HR_RETURN_IF_ERROR(MakeMerges());
     loop_->set_pivot(merges_[0].node());
     HR_ASSIGN_OR_RETURN(std::vector<Value> holds,
-                        CopyPart(&parts_.cond, parts_.cond_inputs, merges_,
-                                 {&params_.cond_output, 1}));
+                        CopyPart("cond/", &parts_.cond, parts_.cond_inputs,
+                                 merges_, {&params_.cond_output, 1}));
     if (holds[0].dtype() != DType::kBool) {
       return InvalidArgument(
           "BuildWhileLoop: 'cond' argument must return a "
@@ -220,9 +221,9 @@ class LoopMaker {
       on.push_back(inside);
     }
     loop_->set_pivot(on[0].node());
-    HR_ASSIGN_OR_RETURN(
-        std::vector<Value> after,
-        CopyPart(&parts_.body, parts_.body_inputs, on, parts_.body_outputs));
+    HR_ASSIGN_OR_RETURN(std::vector<Value> after,
+                        CopyPart("body/", &parts_.body, parts_.body_inputs, on,
+                                 parts_.body_outputs));
     for (size_t i = 0; i < after.size(); ++i) {
       if (after[i].dtype() != merges_[i].dtype()) {
         return InvalidArgument("the loop's body makes a ",
@@ -250,7 +251,7 @@ class LoopMaker {
 
   // The part's nodes in the loop, `values` in the place of its inputs; what
   // they make of `outputs`.
-  StatusOr<std::vector<Value>> CopyPart(TF_Graph* part,
+  StatusOr<std::vector<Value>> CopyPart(StringView scope, TF_Graph* part,
                                         const std::vector<TF_Output>& inputs,
                                         const std::vector<Value>& values,
                                         absl::Span<const TF_Output> outputs) {
@@ -260,7 +261,10 @@ class LoopMaker {
       copier.Stand(headrace::Edge{inputs[i].oper->node, 0}, values[i]);
     }
     const ContextScope in(b_, loop_);
-    HR_RETURN_IF_ERROR(copier.Copy());
+    b_->set_scope(absl::StrCat(scope_, scope));
+    const Status copied = copier.Copy();
+    b_->set_scope(scope_);
+    HR_RETURN_IF_ERROR(copied);
     std::vector<Value> made;
     for (const TF_Output& output : outputs) {
       HR_ASSIGN_OR_RETURN(Value v, copier.Find(part, output));
@@ -272,6 +276,7 @@ class LoopMaker {
   LoopParts& parts_;
   const TF_WhileParams& params_;
   GraphBuilder* b_;
+  std::string scope_;
   LoopContext* loop_ = nullptr;
   std::vector<Value> merges_;
 };
@@ -282,6 +287,10 @@ Status FinishLoop(const TF_WhileParams& params, LoopParts* parts,
   HR_RETURN_IF_ERROR(NotNull(outputs, "outputs"));
   TF_Graph* g = parts->around;
   MutexLock lock(g->mutex);
+  if (g->loop_frames.contains(params.name)) {
+    return InvalidArgument("WhileContext with frame name '", params.name,
+                           "' already exists");
+  }
   const int before = g->graph->num_nodes();
   StatusOr<std::vector<Value>> exits = LoopMaker(parts, params).Make();
   ++g->changes;
@@ -292,6 +301,7 @@ Status FinishLoop(const TF_WhileParams& params, LoopParts* parts,
     while (g->graph->num_nodes() > before) g->graph->RemoveLastNode();
     return exits.status();
   }
+  g->loop_frames.insert(params.name);
   for (size_t i = 0; i < exits->size(); ++i) {
     outputs[i] = g->OutputOf(headrace::EdgeOf((*exits)[i]));
   }

@@ -339,7 +339,7 @@ Status ImportGraphBytes(StringView bytes, const ImportOptions& options,
   google::protobuf::Arena arena(arena_options);
   auto* def = google::protobuf::Arena::CreateMessage<GraphDef>(&arena);
   if (!def->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return InvalidArgument("Cannot parse the bytes as a GraphDef");
+    return InvalidArgument("Invalid GraphDef");
   }
   return ImportGraphDef(*def, options, graph, results);
 }

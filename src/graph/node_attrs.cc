@@ -242,7 +242,7 @@ StatusOr<const OpUse*> NodeImporter::UseOf(const NodeText& text) {
   NodeDef def;
   if (!def.ParseFromArray(text.bytes.data(),
                           static_cast<int>(text.bytes.size()))) {
-    return InvalidArgument("Cannot parse the bytes as a GraphDef");
+    return InvalidArgument("Invalid GraphDef");
   }
   bool shared = small;
   for (const auto& entry : def.attr()) {

@@ -13,7 +13,8 @@ std::string EnumName(DType d) {
 std::string Quoted(const std::string& s) { return absl::StrCat("\"", s, "\""); }
 
 std::string ArgText(const ArgDef& a) {
-  std::string type = !a.type_list_attr.empty() ? a.type_list_attr
+  // Lists of types have none of their own to show.
+  std::string type = !a.type_list_attr.empty() ? ""
                      : !a.type_attr.empty()    ? a.type_attr
                                                : std::string(DTypeName(a.type));
   if (!a.number_attr.empty()) type = absl::StrCat(a.number_attr, "*", type);

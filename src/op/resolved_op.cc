@@ -240,16 +240,21 @@ Status ResolvedOp::CheckAttrs() const {
   for (const AttrDef& attr : def_->attrs) {
     const AttrValue* value = attrs_.Find(attr.name);
     if (value == nullptr) {
-      return InvalidArgument("Op ", name(), " needs the attr '", attr.name,
-                             "', which was not given");
+      return NotFound("No attr named '", attr.name,
+                      "' in NodeDef:\n\t [[{{node ", name(), "}}]]");
     }
-    // An attribute of a function that its calls decide: checked when they do.
-    if (value->kind() == AttrKind::kPlaceholder) continue;
+    // What calls of a function decide is filled in before nodes are made: an op
+    // that is resolved has values.
+    if (const auto* open = std::get_if<AttrPlaceholder>(value)) {
+      return InvalidArgument("AttrValue must not be a placeholder ('",
+                             open->name, "')\n\t for attr '", attr.name, "'",
+                             NodeText(*def_));
+    }
     if (value->kind() != attr.kind) {
-      return InvalidArgument("Attr '", attr.name, "' of op ", name(),
-                             " must be a ", AttrKindName(attr.kind),
-                             ", but was given as ",
-                             AttrKindName(value->kind()));
+      return InvalidArgument(
+          "AttrValue had value with type '", AttrKindName(value->kind()),
+          "' when '", AttrKindName(attr.kind), "' expected\n\t for attr '",
+          attr.name, "'", NodeText(*def_));
     }
     HR_RETURN_IF_ERROR(CheckMinimum(*def_, attr, *value));
     if (const auto* d = std::get_if<DType>(value)) {

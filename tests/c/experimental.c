@@ -9,6 +9,12 @@ static void Settings(TF_Status* s) {
   TF_EnableXLACompilation(options, 0);
   TF_Buffer* config = TF_CreateConfig(0, 1, 2);
   CHECK(config != NULL && config->length > 0);
+  // Field 5, inter_op_parallelism_threads: 1.
+  int found = 0;
+  for (size_t i = 0; i + 2 <= config->length; ++i) {
+    found += memcmp((const char*)config->data + i, "\x28\x01", 2) == 0;
+  }
+  CHECK(found == 1);
   TF_SetConfig(options, config->data, config->length, s);
   CHECK_OK(s);
   TF_DeleteBuffer(config);
@@ -95,6 +101,10 @@ static void Facts(TF_Status* s) {
   CHECK(TF_GetCode(s) == TF_NOT_FOUND);
   CHECK(strcmp(TF_GetNumberAttrForOpListInput("AddN", 0, s), "N") == 0);
   CHECK_OK(s);
+  CHECK(TF_GetNumberAttrForOpListInput("Neg", 0, s) == NULL);
+  CHECK_ERROR(s, TF_NOT_FOUND, "Neg does not have number_attr() defined.");
+  CHECK(TF_GetNumberAttrForOpListInput("AddN", 4, s) == NULL);
+  CHECK_ERROR(s, TF_INVALID_ARGUMENT, "4 out of range for AddN");
   TF_AttrBuilder* b = TF_NewAttrBuilder("MatMul");
   TF_AttrBuilderSetType(b, "T", TF_FLOAT);
   TF_AttrBuilderCheckCanRunOnDevice(b, "CPU", s);

@@ -99,7 +99,7 @@ TF_CAPI_EXPORT extern void TF_AttrBuilderCheckCanRunOnDevice(
     TF_AttrBuilder* builder, const char* device_type, TF_Status* status);
 
 // The attribute that says how long the input is, which is the library's text;
-// null where it is no list of one type.
+// NotFound where it is no list of one type.
 TF_CAPI_EXPORT extern const char* TF_GetNumberAttrForOpListInput(
     const char* op_name, int input_index, TF_Status* status);
 TF_CAPI_EXPORT extern int TF_OpIsStateful(const char* op_type,

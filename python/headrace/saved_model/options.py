@@ -24,7 +24,7 @@ class VariablePolicy(enum.Enum):
         for policy in cls:
             if policy.value == (obj.lower() if isinstance(obj, str) else obj):
                 return policy
-        raise ValueError(f"invalid VariablePolicy value {obj}")
+        raise ValueError(f"Received invalid VariablePolicy value: {obj}.")
 
 
 def _refuse(options, *names):

@@ -515,7 +515,9 @@ def _aliased(function):
         return [c for f in function for c in _aliased(f)]
     if not isinstance(function, _FUNCTIONS):
         raise TypeError(
-            f"Unsupported type {type(function)} of a function in function_aliases"
+            f"Unsupported type {type(function)}. Functions in `function_aliases` "
+            "should be created by tf.function, or concrete functions, or collections of "
+            "concrete functions."
         )
     return _concrete_functions(function)
 

@@ -64,11 +64,13 @@ def concrete_of(function):
 
 def canonical(signatures):
     """{key: ConcreteFunction} of what save() is given; ValueError for what can be no
-    signature."""
+    signature, TypeError for a key that is no text."""
     if not isinstance(signatures, collections.abc.Mapping):
         signatures = {DEFAULT_SERVING_SIGNATURE_DEF_KEY: signatures}
     made = {}
     for key, function in signatures.items():
+        if not isinstance(key, str):
+            raise TypeError(f"The name of a signature must be a str, got {key!r}.")
         if key == _RESERVED:
             raise ValueError(
                 f"The signature name {key!r} is reserved. Please choose another."

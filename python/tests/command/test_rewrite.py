@@ -68,6 +68,23 @@ def test_freeze_a_model(line, tmp_path):
         assert {"Placeholder", "x", "Identity", "y"} <= texts
 
 
+def test_outputs_have_their_names_where_nodes_have_them_too(line, tmp_path):
+    folder, frozen = str(tmp_path / "model"), str(tmp_path / "frozen.pb")
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
+        y = tf.multiply(x, 3.0, name="y")
+        with tf.compat.v1.colocate_with(y):
+            z = tf.add(y, 1.0, name="near")
+        tf.compat.v1.saved_model.simple_save(session, folder, {"x": x}, {"y": z})
+    out = line("freeze", folder, "-o", frozen)
+    assert "inputs: x\noutputs: y\n" in out
+    np.testing.assert_array_equal(run_graph(frozen, {"x:0": [5.0]}, "y:0"), [16.0])
+    names = {n.name for n in graph_of(frozen).node}
+    for node in graph_of(frozen).node:
+        for place in node.attr["_class"].list.s:
+            assert place.decode().removeprefix("loc:@") in names
+
+
 @pytest.mark.parametrize("use_resource", [False, True])
 def test_freeze_a_graph_with_its_checkpoint(line, tmp_path, use_resource):
     graph, prefix = str(tmp_path / "g.pb"), str(tmp_path / "ckpt")

@@ -59,6 +59,30 @@ def test_saved_model_in_the_words_of_saved_model_cli(line):
     assert ops.group(1).replace("'", "").split(", ") == OPS.split()
 
 
+def test_arguments_that_are_structures(line, tmp_path):
+    class Model(tf.Module):
+        @tf.function
+        def f(self, x, some, pair, named, dtype=tf.float32, none=()):
+            return x
+
+    model, one = Model(), tf.constant([1.0])
+    model.f(one, [one, [one, 2]], (one, (1, one)), {"k": one, "l": [one]})
+    tf.saved_model.save(model, str(tmp_path))
+    out = line("show", str(tmp_path))
+    # TensorFlow's words: what is within a structure is written as Python does.
+    spec = "TensorSpec(shape=(1,), dtype=tf.float32, name='%s')"
+    values = [
+        f"list\n          Value: [{spec % 'some_0'}, [{spec % 'some_1_0'}, 2]]\n",
+        f"tuple\n          Value: [{spec % 'pair_0'}, (1, {spec % 'pair_1_1'})]\n",
+        "dict\n          Value: {'k': "
+        + f"{spec % 'named_k'}, 'l': [{spec % 'named_l_0'}]}}\n",
+        "DType\n          Value: <dtype: 'float32'>\n",
+        "tuple\n          Value: []\n",
+    ]
+    for number, value in enumerate(values, start=2):
+        assert f"        Argument #{number}\n          DType: {value}" in out
+
+
 def test_its_file_names_a_model_too(line):
     folder = golden("saved_models/plain")
     assert line("show", folder + "/saved_model.pb") == line("show", folder + "/")

@@ -318,3 +318,23 @@ def test_folders_say_what_tf_keras_needs_of_each_layer(tmp_path):
         n for n, _ in tf.train.list_variables(tf.train.Checkpoint(m=model).save(path))
     }
     assert any(".OPTIMIZER_SLOT" in name for name in names)
+
+
+def test_loaded_models_list_their_variables(tmp_path):
+    tf.keras.utils.set_random_seed(0)
+    layers = [tf.keras.layers.Dense(2), tf.keras.layers.BatchNormalization()]
+    model = tf.keras.Sequential([tf.keras.Input((3,)), *layers])
+    tf.saved_model.save(model, str(tmp_path))
+    loaded = tf.saved_model.load(str(tmp_path))
+    # As TensorFlow's files do: the order is the model's, the objects are its parts'.
+    assert [v.shape.as_list() for v in loaded.variables] == [[3, 2], *[[2]] * 5]
+    assert [v.name for v in loaded.trainable_variables] == [
+        "dense/kernel:0",
+        "dense/bias:0",
+        "batch_normalization/gamma:0",
+        "batch_normalization/beta:0",
+    ]
+    with tf.GradientTape() as tape:
+        total = tf.reduce_sum(loaded(tf.ones((1, 3)), training=False))
+    kernel, bias, gamma, beta = tape.gradient(total, loaded.trainable_variables)
+    assert kernel.shape == (3, 2) and beta.numpy().tolist() == [1.0, 1.0]

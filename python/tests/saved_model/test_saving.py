@@ -320,8 +320,15 @@ def test_tags_and_paths(tmp_path):
 def test_options_that_are_not_there():
     with pytest.raises(NotImplementedError, match="experimental_skip_saver"):
         tf.saved_model.SaveOptions(experimental_skip_saver=True)
-    with pytest.raises(ValueError, match="invalid VariablePolicy value"):
+    with pytest.raises(ValueError, match="Received invalid VariablePolicy value: x."):
         tf.saved_model.SaveOptions(experimental_variable_policy="x")
+
+
+def test_names_of_signatures_are_texts(tmp_path):
+    model, spec = tf.Module(), tf.TensorSpec([], tf.float32)
+    model.f = tf.function(lambda x: x, input_signature=[spec])
+    with pytest.raises(TypeError, match="name of a signature must be a str, got 1"):
+        tf.saved_model.save(model, tmp_path / "m", signatures={1: model.f})
 
 
 def test_aliases_may_be_of_lists_of_concrete_functions(tmp_path):

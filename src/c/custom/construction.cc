@@ -20,8 +20,8 @@ StatusOr<const AttrValue*> AttrOf(const Construction* ctx, const char* name) {
   HR_RETURN_IF_ERROR(NotNull(name, "attr_name"));
   const AttrValue* value = ctx->op.attrs().Find(name);
   if (value != nullptr) return value;
-  return InvalidArgument("Operation '", ctx->op.name(), "' has no attr named '",
-                         name, "'.");
+  return NotFound("No attr named '", name, "' in NodeDef:\n\t [[{{node ",
+                  ctx->op.name(), "}}]]");
 }
 
 template <typename T, typename F>
@@ -60,7 +60,12 @@ Status CheckInt32(StringView name, int64_t v) {
 
 Status SizeOfAttr(const Construction* ctx, const char* name, int32_t* list_size,
                   int32_t* total_size) {
-  HR_ASSIGN_OR_RETURN(const AttrValue* value, AttrOf(ctx, name));
+  StatusOr<const AttrValue*> found = AttrOf(ctx, name);
+  if (absl::IsNotFound(found.status())) {
+    return InvalidArgument("Operation '", ctx->op.name(),
+                           "' has no attr named '", name, "'.");
+  }
+  HR_ASSIGN_OR_RETURN(const AttrValue* value, std::move(found));
   HR_RETURN_IF_ERROR(NotNull(list_size, "list_size"));
   HR_RETURN_IF_ERROR(NotNull(total_size, "total_size"));
   const TF_AttrMetadata m = MetadataOf(*value);

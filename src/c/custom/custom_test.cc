@@ -269,7 +269,7 @@ TEST_F(CustomOps, ShapeFunctionsAreChecked) {
            EXPECT_EQ(TF_DimensionHandleValueKnown(d), 0);
            TF_DataType type;
            TF_ShapeInferenceContext_GetAttrType(ctx, "none", &type, s);
-           EXPECT_EQ(TF_GetCode(s), TF_INVALID_ARGUMENT);
+           EXPECT_EQ(TF_GetCode(s), TF_NOT_FOUND);
            TF_ShapeInferenceContextSetOutput(ctx, 1, b, s);
            EXPECT_EQ(TF_GetCode(s), TF_INVALID_ARGUMENT);
            TF_ShapeInferenceContextSetOutput(ctx, 0, b, s);

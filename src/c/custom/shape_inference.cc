@@ -173,6 +173,11 @@ void TF_ShapeInferenceContext_GetAttrType(TF_ShapeInferenceContext* ctx,
     HR_RETURN_IF_ERROR(capi::NotNull(val, "val"));
     const headrace::ResolvedOp& op = ctx->c.op();
     const auto* type = op.attrs().Get<headrace::DType>(attr_name);
+    if (op.attrs().Find(attr_name) == nullptr) {
+      return headrace::NotFound("No attr named '", attr_name,
+                                "' in NodeDef:\n\t [[{{node ", op.name(),
+                                "}}]]");
+    }
     if (type == nullptr) {
       return headrace::InvalidArgument("Op ", op.name(), " has no attr '",
                                        attr_name, "' that is a type");

@@ -1,5 +1,6 @@
 #include "c/eager/context.h"
 
+#include "absl/container/flat_hash_map.h"
 #include "c/buffer.h"
 #include "c/devices.h"
 #include "c/function.h"
@@ -12,14 +13,22 @@ using headrace::StatusOr;
 
 namespace {
 
-// Policies are asked for by thread, of all contexts alike; there is one kind of
-// device.
-constinit thread_local int policy_of_thread = -1;
+// What a thread has chosen, by the numbers of contexts: few, and never many.
+thread_local absl::flat_hash_map<uint64_t, TFE_ContextDevicePlacementPolicy>
+    policies_of_thread;
+
+uint64_t NextId() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
 
 }  // namespace
 
 TFE_Context::TFE_Context(const TFE_ContextOptions& options)
-    : config(options.config), policy(options.policy), ops(&resources) {}
+    : id(NextId()),
+      config(options.config),
+      policy(options.policy),
+      ops(&resources) {}
 
 namespace capi = headrace::capi;
 
@@ -72,15 +81,15 @@ void TFE_ContextClearCaches(TFE_Context* ctx) {
 
 void TFE_ContextSetThreadLocalDevicePlacementPolicy(
     TFE_Context* ctx, TFE_ContextDevicePlacementPolicy policy) {
-  policy_of_thread = policy;
+  if (ctx)
+    capi::OrElse(0, [&] { return policies_of_thread[ctx->id] = policy, 0; });
 }
 
 TFE_ContextDevicePlacementPolicy TFE_ContextGetDevicePlacementPolicy(
     TFE_Context* ctx) {
-  if (policy_of_thread >= 0) {
-    return static_cast<TFE_ContextDevicePlacementPolicy>(policy_of_thread);
-  }
-  return ctx ? ctx->policy : TFE_DEVICE_PLACEMENT_SILENT;
+  if (ctx == nullptr) return TFE_DEVICE_PLACEMENT_SILENT;
+  const auto chosen = policies_of_thread.find(ctx->id);
+  return chosen == policies_of_thread.end() ? ctx->policy : chosen->second;
 }
 
 void TFE_ContextAddFunctionDef(TFE_Context* ctx,
@@ -89,8 +98,10 @@ void TFE_ContextAddFunctionDef(TFE_Context* ctx,
   capi::Into(status, [&]() -> Status {
     HR_RETURN_IF_ERROR(capi::NotNull(ctx, "ctx"));
     TF_Function f;
-    HR_RETURN_IF_ERROR(
-        capi::ReadProto(serialized_function_def, size, "FunctionDef", &f.def));
+    if (!capi::ReadProto(serialized_function_def, size, "FunctionDef", &f.def)
+             .ok()) {
+      return headrace::InvalidArgument("Invalid FunctionDef proto");
+    }
     tensorflow::FunctionDefLibrary library;
     f.def.Swap(library.add_function());
     return ctx->ops.AddFunctions(library);

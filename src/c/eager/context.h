@@ -37,6 +37,8 @@ struct TFE_Context {
     cluster_.swap(cluster);
   }
 
+  // By which threads tell contexts apart; no other one ever has it.
+  const uint64_t id;
   const headrace::capi::SessionConfig config;
   const TFE_ContextDevicePlacementPolicy policy;
   std::atomic<bool> recording{false};

@@ -178,15 +178,13 @@ Status Execute(TFE_Op* op, TFE_TensorHandle** results, int* count) {
   const int64_t begin = record ? timeline::Now() : 0;
   std::vector<Tensor> outputs;
   HR_ASSIGN_OR_RETURN(const EagerPlace place, PlaceOfOp(*op));
-  const Status ran = RunAt(place, *op, resolved, &outputs);
+  Status ran = RunAt(place, *op, resolved, &outputs);
   if (record) {
     RecordRun(op->context, *op,
               place.device ? place.device->name : ProcessorName(0), begin);
   }
-  if (!ran.ok()) {
-    return Status(ran.code(),
-                  absl::StrCat(ran.message(), " [Op:", op->name, "]"));
-  }
+  // The op's name behind errors is of Python's.
+  HR_RETURN_IF_ERROR(ran);
   std::vector<std::unique_ptr<TFE_TensorHandle>> made;
   for (Tensor& t : outputs) {
     made.push_back(std::make_unique<TFE_TensorHandle>());

@@ -1,6 +1,7 @@
 #include "c/eager/op.h"
 
 #include "absl/strings/str_join.h"
+#include "base/host_name.h"
 #include "c/attr_values.h"
 #include "c/status.h"
 #include "graph/builder.h"
@@ -26,9 +27,10 @@ StatusOr<TFE_Op*> NewEagerOp(TFE_Context* context, const char* name) {
   }
   return NotFound("'", name,
                   "' is neither a type of a primitive operation nor a name of "
-                  "a function registered in binary running on this host. Make "
-                  "sure the operation or function is registered in the binary "
-                  "running in this process.");
+                  "a function registered in binary running on ",
+                  HostName(),
+                  ". Make sure the operation or function is registered in the "
+                  "binary running in this process.");
 }
 
 StatusOr<AttrKind> KindOfAttr(const OpDef& def, const char* name) {
@@ -95,6 +97,24 @@ Status CheckCounts(const TFE_Op& op) {
                          "}}");
 }
 
+// In the words that other ops have for it, as a call's own op has the types of
+// all arguments in one attribute.
+Status CheckArguments(const Function& f, const std::vector<DType>& types) {
+  const std::vector<DType> wanted = f.arg_types();
+  if (types.size() != wanted.size()) {
+    return InvalidArgument("function ", f.name, " takes ", wanted.size(),
+                           " arguments, and is given ", types.size());
+  }
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (types[i] == wanted[i]) continue;
+    return InvalidArgument("cannot compute ", f.name, " as input #", i,
+                           "(zero-based) was expected to be a ",
+                           DTypeName(wanted[i]), " tensor but is a ",
+                           DTypeName(types[i]), " tensor");
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<ResolvedOpPtr> ResolveEagerOp(TFE_Op* op) {
@@ -104,6 +124,9 @@ StatusOr<ResolvedOpPtr> ResolveEagerOp(TFE_Op* op) {
   if (!op->function) SetListLengths(*op, &attrs);
   std::vector<DType> types;
   for (const Tensor& t : op->tensors) types.push_back(t.dtype());
+  if (op->function) {
+    HR_RETURN_IF_ERROR(CheckArguments(*op->function, types));
+  }
   HR_ASSIGN_OR_RETURN(ResolvedOpPtr resolved,
                       op->context->ops.Resolve(*op->def, types, attrs));
   HR_RETURN_IF_ERROR(CheckCall(*resolved, op->context->ops.library()));

@@ -35,8 +35,8 @@ Status CopySizes(TF_CheckpointReader* r, const char* name, int64_t* dims,
   HR_ASSIGN_OR_RETURN(CheckpointTensor tensor, LookUpTensor(r, name));
   const int rank = static_cast<int>(tensor.dims.size());
   if (num_dims < rank) {
-    return InvalidArgument("tensor '", name, "' has ", rank,
-                           " dimensions; there is room for ", num_dims);
+    return InvalidArgument("Expected rank is ", num_dims,
+                           " but actual rank is ", rank);
   }
   if (rank > 0) HR_RETURN_IF_ERROR(NotNull(dims, "dims"));
   std::copy(tensor.dims.begin(), tensor.dims.end(), dims);

@@ -65,11 +65,13 @@ Status CheckRunsOn(const TF_AttrBuilder* builder, const char* device) {
 StatusOr<const char*> CountOfInput(const char* name, int i) {
   HR_ASSIGN_OR_RETURN(const OpDef* op, OpOf(name));
   if (i < 0 || i >= static_cast<int>(op->inputs.size())) {
-    return InvalidArgument("input_index out of range for op ", op->name, ": ",
-                           i, " is not in [0, ", op->inputs.size(), ")");
+    return InvalidArgument(i, " out of range for ", op->name);
   }
   const std::string& attr = op->inputs[i].number_attr;
-  return attr.empty() ? nullptr : attr.c_str();
+  if (attr.empty()) {
+    return NotFound(op->name, " does not have number_attr() defined.");
+  }
+  return attr.c_str();
 }
 
 StatusOr<TFE_TensorHandle*> HandleOfScalar(TF_DataType type, const void* data,

@@ -91,7 +91,8 @@ Status RemoveFunction(TF_Graph* graph, const char* name) {
   MutexLock lock(graph->mutex);
   FunctionLibrary* library = graph->graph->library().get();
   if (library->Find(name) == nullptr) {
-    return NotFound("Tried to remove non-existent function '", name, "'.");
+    return InvalidArgument("Tried to remove non-existent function '", name,
+                           "'.");
   }
   library->Remove(name);
   return OkStatus();
@@ -138,6 +139,8 @@ TF_Buffer* TF_CreateConfig(unsigned char enable_xla_compilation,
     optimizer->set_global_jit_level(enable_xla_compilation
                                         ? tensorflow::OptimizerOptions::ON_1
                                         : tensorflow::OptimizerOptions::OFF);
+    // As upstream's: one operation at a time.
+    config.set_inter_op_parallelism_threads(1);
     config.mutable_gpu_options()->set_allow_growth(gpu_memory_allow_growth);
     (*config.mutable_device_count())["CPU"] = static_cast<int>(num_cpu_devices);
     return capi::BufferOf(config);

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/strip.h"
 #include "autodiff/function_gradient.h"
 #include "command/graph/freeze_variables.h"
 #include "command/graph/prune.h"
@@ -48,6 +49,13 @@ void RenameNodes(const std::map<std::string, std::string>& names,
       auto it = names.find(node);
       if (it == names.end()) continue;
       input.replace(input.starts_with('^') ? 1 : 0, node.size(), it->second);
+    }
+    auto places = n.mutable_attr()->find(std::string(kLocationAttr));
+    if (places == n.mutable_attr()->end()) continue;
+    for (auto& place : *places->second.mutable_list()->mutable_s()) {
+      const std::string old(absl::StripPrefix(place, "loc:@"));
+      auto it = names.find(old);
+      if (it != names.end()) place = absl::StrCat("loc:@", it->second);
     }
   }
 }
@@ -108,14 +116,31 @@ class ModelFreezer {
     return OkStatus();
   }
 
+  // Nodes that have an output's name get others; arguments keep theirs.
+  std::map<std::string, std::string> MakeRoom(std::set<std::string>* names) {
+    std::set<std::string> arguments;
+    for (const Node* arg : clone_->args) arguments.insert(arg->name());
+    std::map<std::string, std::string> moved;
+    for (const std::string& wanted : signature_.outputs) {
+      if (!names->contains(wanted) || arguments.contains(wanted)) continue;
+      moved[wanted] = FreeName(wanted, names);
+      names->erase(wanted);
+    }
+    RenameNodes(moved, &made_.graph);
+    return moved;
+  }
+
   void AddOutputs() {
     std::set<std::string> names = NamesOf(made_.graph);
+    const std::map<std::string, std::string> moved = MakeRoom(&names);
     for (size_t i = 0; i < signature_.outputs.size(); ++i) {
       const Edge& e = clone_->results[i];
       NodeDef* n = made_.graph.add_node();
       n->set_name(FreeName(signature_.outputs[i], &names));
       n->set_op("Identity");
-      n->add_input(absl::StrCat(e.node->name(), ":", e.index));
+      auto it = moved.find(e.node->name());
+      n->add_input(absl::StrCat(it == moved.end() ? e.node->name() : it->second,
+                                ":", e.index));
       (*n->mutable_attr())["T"].set_type(static_cast<tensorflow::DataType>(
           BaseType(e.node->output_type(e.index))));
       made_.outputs.push_back(n->name());

@@ -100,13 +100,15 @@ std::string TypeName(const StructuredValue& v) {
   }
 }
 
-// A structure's own form there: tuples have the brackets of lists.
+// What is given, in its form there: tuples have the brackets of lists, what is
+// within is written as Python does. (The tool writes a comma behind each part
+// and moves the cursor back over the last.)
 std::string CliText(const StructuredValue& v) {
   const auto list = [](const auto& values, auto&& value_of) {
     return absl::StrCat("[",
                         absl::StrJoin(values, ", ",
                                       [&](std::string* out, const auto& item) {
-                                        *out += CliText(value_of(item));
+                                        *out += StructureText(value_of(item));
                                       }),
                         "]");
   };
@@ -122,18 +124,8 @@ std::string CliText(const StructuredValue& v) {
       return list(
           v.named_tuple_value().values(),
           [](const auto& pair) -> const auto& { return pair.value(); });
-    case StructuredValue::kDictValue: {
-      const std::map<std::string, StructuredValue> sorted(
-          v.dict_value().fields().begin(), v.dict_value().fields().end());
-      return absl::StrCat(
-          "{",
-          absl::StrJoin(sorted, ", ",
-                        [](std::string* out, const auto& field) {
-                          absl::StrAppend(out, PythonText(field.first), ": ",
-                                          CliText(field.second));
-                        }),
-          "}");
-    }
+    case StructuredValue::kTensorDtypeValue:
+      return absl::StrCat("<dtype: '", DTypeText(v.tensor_dtype_value()), "'>");
     default:
       return StructureText(v);
   }

@@ -27,7 +27,15 @@ Shape WithMatrix(const Shape& batch, int64_t rows, int64_t columns) {
 
 Status SquareShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckSquare(c, c.input(0)));
-  return UnchangedShape(c);
+  Shape s = c.input(0);
+  if (s.known_rank()) {
+    // A size that is not known is the other one.
+    const int rows = s.rank() - 2, columns = s.rank() - 1;
+    if (s[rows] < 0) s.set_dim(rows, s[columns]);
+    if (s[columns] < 0) s.set_dim(columns, s[rows]);
+  }
+  c.set_output(0, std::move(s));
+  return OkStatus();
 }
 
 Status SolveShape(ShapeContext& c) {

@@ -17,7 +17,9 @@ using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 Status DenseShape(ShapeContext& c) {
   const Shape &x = c.input(0), &y = c.input(1);
-  auto both = BroadcastShapes(x, y);
+  // Two matrices, or what is broadcast to one.
+  auto both = MergeShapes(x.known_rank() ? x : Shape::UnknownOfRank(2), y);
+  if (!both.ok() || both->rank() != 2) both = BroadcastShapes(x, y);
   if (!both.ok()) {
     return c.Refuse(
         NotBroadcast(x, y),

@@ -3,11 +3,13 @@
 import inspect
 
 from headrace import _api as tf
+from headrace.framework.data_structures import ListWrapper
 
 
-def functions_of(model):
-    """{name: tf.function} of a model that knows what it takes: `__call__`, traced for
-    training and not, and what servers call by default. {} for one that was never called.
+def children_of(model):
+    """{name: what SavedModels have} of a model that knows what it takes: `__call__`,
+    traced for training and not, what servers call by default, and lists of its variables,
+    by which programs train on what they loaded. {} for one that was never called.
     """
     specs = specs_of(model)
     if specs is None:
@@ -15,6 +17,8 @@ def functions_of(model):
     return {
         "__call__": _call_of(model, specs),
         "_default_save_signature": _signature_of(model, specs),
+        "variables": ListWrapper(model.variables),
+        "trainable_variables": ListWrapper(model.trainable_variables),
     }
 
 

@@ -191,7 +191,7 @@ class Model(Trainer, Layer):
 
     def _model_children(self):
         """What SavedModels have of it and checkpoints have not."""
-        return {**super()._model_children(), **export.functions_of(self)}
+        return {**super()._model_children(), **export.children_of(self)}
 
     def _repr_html_(self):
         """What notebooks show: the table of summary(), once the model is built."""
