@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "base/test_fork.h"
+#include "base/test_machine.h"
 
 namespace headrace {
 namespace {

@@ -16,7 +16,7 @@
 #include "base/cancellation.h"
 #include "base/cpu_count.h"
 #include "base/guard.h"
-#include "base/test_fork.h"
+#include "base/test_machine.h"
 #include "base/threads.h"
 #include "gtest/gtest.h"
 

@@ -46,6 +46,7 @@ class ListWrapper(list, Trackable):
         super().__init__(items)
         self._original = wrapped_list if type(wrapped_list) is list else None
         self._replaced = False
+        self._tracks = any(map(is_trackable, items))  # whether it ever held such
         self._mirror()
 
     def _mirror(self):
@@ -83,8 +84,10 @@ class ListWrapper(list, Trackable):
         super().append(value)
         if self._original is not None:
             self._original.append(value)
-        if is_trackable(value) and "_self_node" in self.__dict__:
-            node_of(self).attach(str(len(self) - 1), node_of(value))
+        if is_trackable(value):
+            self._tracks = True
+            if "_self_node" in self.__dict__:
+                node_of(self).attach(str(len(self) - 1), node_of(value))
 
     def extend(self, values):
         for value in list(values):
@@ -132,18 +135,41 @@ def _breaks_places(name, args, before, after):
     return bool(held) or any(is_trackable(x) for x in after)
 
 
+def _wrapped(name, args):
+    """The arguments of a list's method, with elements as the list is to hold them; and
+    the elements that it adds."""
+    if name == "insert":
+        added = [wrap(args[1])]
+        return (args[0], *added), added
+    if name != "__setitem__":
+        return args, []
+    place, value = args
+    if isinstance(place, slice):
+        added = [wrap(v) for v in value]
+        return (place, added), added
+    added = [wrap(value)]
+    return (place, *added), added
+
+
 def _list_mutator(name):
     method = getattr(list, name)
 
+    def of_plain_values(self, args, kwargs):
+        """The change of a list that never held a trackable, at a plain list's cost."""
+        original = self._original
+        same = original is not None and len(original) == len(self)
+        result = method(self, *args, **kwargs)
+        if same and name not in ("sort", "reverse"):
+            method(original, *args, **kwargs)
+        else:
+            self._mirror()
+        return result
+
     def mutate(self, *args, **kwargs):
-        if name == "__setitem__":
-            place, value = args
-            value = (
-                [wrap(v) for v in value] if isinstance(place, slice) else wrap(value)
-            )
-            args = (place, value)
-        elif name == "insert":
-            args = (args[0], wrap(args[1]))
+        args, added = _wrapped(name, args)
+        self._tracks |= any(map(is_trackable, added))
+        if not self._tracks:
+            return of_plain_values(self, args, kwargs)
         before = list(self)
         result = method(self, *args, **kwargs)
         self._replaced |= _breaks_places(name, args, before, self)

@@ -401,3 +401,29 @@ def test_classes_may_make_what_they_are_asked_for(tmp_path):
     assert second.x.text == "kept"
     with pytest.raises(AttributeError):
         _ = second.y
+
+
+def test_changes_of_lists_of_plain_values_reach_the_list_that_was_wrapped():
+    plain = [3, 1, 2]
+    module = tf.Module()
+    module.values = plain
+    module.values.insert(1, 9)
+    module.values[0] = 7
+    module.values[2:3] = [4, 5]
+    assert module.values.pop() == 2
+    module.values.remove(9)
+    del module.values[0]
+    assert module.values == plain == [4, 5]
+    module.values.sort(key=lambda x: -x)
+    assert module.values == plain == [5, 4]
+    with pytest.raises(IndexError):
+        module.values.pop(9)
+    assert module.values == plain == [5, 4]
+    plain.append(6)  # behind the wrapper's back, whose own say counts again
+    module.values.reverse()
+    assert module.values == plain == [4, 5]
+    module.values.insert(0, tf.Variable(1.0))
+    assert [x is y for x, y in zip(module.values, plain)] == [True] * 3
+    assert len(module.trainable_variables) == 1
+    module.values.pop(0)
+    assert module.trainable_variables == ()
