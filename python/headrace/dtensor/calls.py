@@ -77,6 +77,7 @@ def _specs_of_results(function, args, kwargs, mesh):
     """Of each leaf of the results its specs, or None of one that stays plain; None
     where the function cannot be traced."""
     graph, layouts = FuncGraph("layouts"), {}
+    graph.shows_eager = True
 
     def stand_in(value):
         if isinstance(value, DTensor):

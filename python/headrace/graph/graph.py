@@ -63,6 +63,8 @@ class Graph:
     """Operations that are recorded, to be run by a session or called as a function."""
 
     building_function = False
+    # Whether it shows what eager code would run, which knows no constants of graphs.
+    shows_eager = False
     is_control_flow_graph = False  # whether it is the body of a branch or loop
     keeps_effects = False  # whether effects that nothing waits for run, too
     # Identities of other graphs whose tensors code that builds this one may read.

@@ -165,9 +165,10 @@ def _is_small(shape):
 
 def _is_known(x):
     """Whether a tensor of a graph has a shape that is known, and plain elements."""
-    if isinstance(x, _headrace.EagerTensor) or not x.shape.is_fully_defined():
+    if not isinstance(x, _headrace.SymbolicTensor) or x.graph.shows_eager:
         return False
-    return x.dtype not in (dtypes.variant, dtypes.resource)
+    plain = x.dtype not in (dtypes.variant, dtypes.resource)
+    return plain and x.shape.is_fully_defined()
 
 
 def _like(name, op, value, what):
