@@ -91,7 +91,8 @@ tf::ErrorCode EndOf(const F& call) {
   try {
     call();
   } catch (const tf::Error& e) {
-    if (!headrace::Emulated()) EXPECT_LT(std::clock() - begin, 2 * CLOCKS_PER_SEC);
+    if (!headrace::Emulated())
+      EXPECT_LT(std::clock() - begin, 2 * CLOCKS_PER_SEC);
     return e.code();
   }
   ADD_FAILURE() << "the call ran to its end";
