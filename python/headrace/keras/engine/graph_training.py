@@ -290,15 +290,37 @@ class GraphSteps:
                 f"{self._model.name}, which is fetched, was not found in the graph",
             )
 
+    def make(self):
+        """Makes the nodes of a run and gives variables their values, so that runs
+        change the graph no more."""
+        training = self._training
+        if self._kind == "predict":
+            training.state_updates()
+        else:
+            measures = training.measures()
+            if self._kind == "train":
+                training.train_operation(measures)
+            else:
+                training.state_updates()
+        self._session()
+        self._model.reset_metrics()
+
     def begin(self, source):
         """A walk over the data begins."""
         self._by_steps = source is not None and source.counts_steps(self._kind)
         self._loss, self._count, self._described = 0.0, 0, {}
+        self._source = source
+        if source is not None:
+            source.trains = self._kind == "train"
 
     def described(self, index, data):
         """What callbacks are told of a batch before it."""
-        self._described = {"batch": index, "size": graph_data.rows_of(data)}
+        self._described = {"batch": index, "size": self._source.size_of(data)}
         return self._described
+
+    def told(self, outputs):
+        """What callbacks are told of the outputs of a batch: a list of them."""
+        return {**self._described, "outputs": tf.nest.flatten(outputs)}
 
     def __call__(self, data):
         x, y, weight = graph_data.unpacked(data)
@@ -344,10 +366,13 @@ class GraphSteps:
         if phase is not None:
             feeds[phase] = self._kind == "train"
         with self.graph.as_default():
-            session = late.keras_session([self._training.ends().outputs[0]])
-            if session._closed:
-                raise tf.errors.CancelledError(None, None, "Session has been closed.")
-            return session.run(fetches, feeds)
+            return self._session().run(fetches, feeds)
+
+    def _session(self):
+        session = late.keras_session([self._training.ends().outputs[0]])
+        if session._closed:
+            raise tf.errors.CancelledError(None, None, "Session has been closed.")
+        return session
 
     def whole(self, logs):
         """The last batch's logs as those of all batches."""
