@@ -135,6 +135,11 @@ class Measures:
             else:
                 self.results[metric.name] = value
 
+    def places(self):
+        """The placeholders of targets and, behind them, of weights."""
+        targets = [t for t in self.targets if t is not None and _is_placeholder(t)]
+        return targets + [w for w in self.weights if w is not None]
+
     def _feeds(self):
         return [t for t in (*self._ends.inputs, *self.targets) if t is not None]
 
@@ -216,9 +221,8 @@ class GraphTraining:
         if weighted is None:
             weighted = (0,) * len(ends.outputs)
         if weighted not in self._measures:
-            self._measures[weighted] = Measures(
-                self._model, ends, weighted, self._targets
-            )
+            targets = self._targets if self.last is None else self.last.targets
+            self._measures[weighted] = Measures(self._model, ends, weighted, targets)
             self.last = self._measures[weighted]
         return self._measures[weighted]
 
@@ -292,18 +296,32 @@ class GraphSteps:
 
     def make(self):
         """Makes the nodes of a run and gives variables their values, so that runs
-        change the graph no more."""
+        change the graph no more. Returns a function that runs them: of a list of values
+        for the placeholders of inputs, targets and weights, in this order, those behind
+        are left out; it gives a list of the outputs, or of the loss and metrics."""
         training = self._training
+        places = list(training.ends().fed)
         if self._kind == "predict":
-            training.state_updates()
+            given = list(training.ends().outputs)
+            also = training.state_updates()
         else:
-            measures = training.measures()
-            if self._kind == "train":
-                training.train_operation(measures)
-            else:
-                training.state_updates()
+            measures = training.last or training.measures()
+            places += measures.places()
+            given = [measures.total_loss, *measures.results.values()]
+            also = [measures.updates, self._changes(measures)]
         self._session()
         self._model.reset_metrics()
+
+        def run(values):
+            feeds = dict(zip(places, values))
+            return self._run([given, also], feeds)[0]
+
+        return run
+
+    def _changes(self, measures):
+        if self._kind == "train":
+            return self._training.train_operation(measures)
+        return self._training.state_updates()
 
     def begin(self, source):
         """A walk over the data begins."""
@@ -343,10 +361,7 @@ class GraphSteps:
             if self._kind == "train":
                 raise ValueError(_NO_LOSS)
             fetches[0] = tf.zeros([])
-        if self._kind == "train":
-            fetches.append(training.train_operation(measures))
-        else:
-            fetches.append(training.state_updates())
+        fetches.append(self._changes(measures))
         fetches.append([tensor for tensor, _ in self.beside])
         loss, results, *_, told = self._run(fetches, feeds)
         for (_, take), value in zip(self.beside, told):

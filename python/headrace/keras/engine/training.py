@@ -13,13 +13,14 @@ from headrace.keras import settings
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
 from headrace.keras.engine import compiled, data_adapter, graph_data
+from headrace.keras.engine.graph_names import GraphNames
 from headrace.keras.engine.graph_training import GraphSteps, GraphTraining, Logs
 from headrace.keras.engine.steps import Steps
 from headrace.keras.optimizer import registry
 from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
 
 
-class Trainer:
+class Trainer(GraphNames):
     """What Model adds to Layer."""
 
     def _init_training(self):
@@ -209,13 +210,6 @@ class Trainer:
         in_graph = self._keras.graph_training is not None
         return ["loss", *names] if in_graph else names
 
-    @property
-    def total_loss(self):
-        """What a model in a graph is trained on: a scalar tensor, of the inputs' and
-        targets' placeholders; None elsewhere."""
-        last = self._keras.graph_training and self._keras.graph_training.last
-        return last and last.total_loss
-
     def reset_metrics(self):
         """Sets the state of all metrics back to that of no data."""
         for m in self.metrics:
@@ -322,28 +316,6 @@ class Trainer:
         It is kept until compile(); `force` makes it anew.
         """
         return self._iterating("predict", force)
-
-    @property
-    def _make_train_function(self):
-        return self._making("train")
-
-    @property
-    def _make_test_function(self):
-        return self._making("test")
-
-    @property
-    def _make_predict_function(self):
-        return self._making("predict")
-
-    def _making(self, kind):
-        """What programs of TensorFlow 1 call before threads run a model: a function that
-        makes the nodes of a graph. Elsewhere there is none."""
-        if not self._in_graph:
-            raise AttributeError(
-                f"_make_{kind}_function is of models in graphs of TensorFlow 1: use "
-                f"make_{kind}_function"
-            )
-        return lambda: self._steps(kind).make()
 
     def _iterating(self, kind, force):
         if force:

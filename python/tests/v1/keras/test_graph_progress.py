@@ -287,6 +287,17 @@ def test_weights_of_single_batches_are_checked():
         model.test_on_batch(x, y, sample_weight=np.ones((12, 5, 2)))
 
 
+# --- saving ---
+
+
+def test_checkpoints_every_few_epochs(tmp_path):
+    saves = tf.keras.callbacks.ModelCheckpoint(
+        str(tmp_path / "p{epoch}.h5"), period=2, save_weights_only=True
+    )
+    made().fit(X, Y, epochs=5, verbose=0, callbacks=[saves])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["p2.h5", "p4.h5"]
+
+
 # --- before threads ---
 
 
@@ -307,7 +318,7 @@ def test_metrics_begin_anew_in_a_finalized_graph(graph):
     model = made()
     model._make_train_function()
     graph.finalize()
-    for loss in (0.115941, 0.115322):
+    for loss in (0.115941, 0.1153169):
         found = model.train_on_batch(X, Y)
         np.testing.assert_allclose(found, [loss, -0.1556686], 1e-5)
 
@@ -318,3 +329,47 @@ def test_the_count_of_steps_of_optimizers_of_tensorflow_1():
     model.fit(X, Y, 5, verbose=0)
     assert model.optimizer.iterations.name == "TFOptimizer/iterations:0"
     assert K.get_value(model.optimizer.iterations) == 3
+
+
+# --- what programs ask a model for ---
+
+
+def test_slopes_of_the_loss_by_its_placeholders():
+    model = made()
+    slopes = model.optimizer.get_gradients(model.total_loss, model.trainable_weights)
+    places = model._feed_inputs + model._feed_targets
+    found = K.function([*places, K.learning_phase()], slopes)([X, Y, 0])
+    np.testing.assert_allclose(
+        np.ravel(found[0]), [0.0647119, 0.1243555, 0.0859733, -0.0623518], 1e-5
+    )
+    np.testing.assert_allclose(found[1], [0.1783112], 1e-5)
+
+
+def test_placeholders_of_a_model():
+    model = made()
+    target = [t.name for t in model._feed_targets]
+    assert [t.name for t in model._feed_inputs] == ["dense_input:0"]
+    assert target == ["dense_target:0"]
+    assert model.sample_weights == [None] and model._feed_sample_weights == []
+    model.fit(X, Y, sample_weight=RANKS, verbose=0)
+    weights = [t.name for t in model.sample_weights]
+    assert weights == ["dense_sample_weights:0"]
+    assert [t.name for t in model._feed_sample_weights] == weights
+    assert [t.name for t in model._feed_targets] == target
+
+
+def test_functions_of_lists():
+    model = made()
+    model.compile("sgd", "mse")
+    model._make_train_function()
+    model._make_predict_function()
+    found = [model.train_function([X, Y, np.ones(12)]) for _ in range(2)]
+    np.testing.assert_allclose(found, [[0.1159414], [0.1153169]], 1e-5)
+    np.testing.assert_array_equal(model.predict_function([X])[0], model.predict(X))
+
+
+def test_names_of_graphs_alone():
+    a = tf.keras.Sequential([L.Dense(1, input_shape=(4,))])
+    assert not hasattr(a, "sample_weights") and not hasattr(a, "_feed_targets")
+    with pytest.raises(AttributeError, match="was not compiled in a graph"):
+        a._feed_sample_weights  # noqa: B018
