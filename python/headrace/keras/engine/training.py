@@ -13,8 +13,12 @@ from headrace.keras import settings
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
 from headrace.keras.engine import compiled, data_adapter, graph_data
-from headrace.keras.engine.graph_names import GraphNames
-from headrace.keras.engine.graph_training import GraphSteps, GraphTraining, Logs
+from headrace.keras.engine.graph_training import (
+    GraphNames,
+    GraphSteps,
+    GraphTraining,
+    Logs,
+)
 from headrace.keras.engine.steps import Steps
 from headrace.keras.optimizer import registry
 from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
