@@ -12,6 +12,8 @@ import textwrap
 import numpy as np
 import pytest
 
+import headrace as tf
+
 PROGRAM = textwrap.dedent(
     """
     import json
@@ -125,3 +127,27 @@ def test_configurations(found):
     assert found["config"] == [glorot, ["Zeros", {"dtype": "float32"}]]
     assert found["class"] == "GlorotUniform"
     assert found["module"] == "keras.initializers"
+
+
+def test_functions_of_the_backend_take_seeds_that_numpy_draws():
+    backend = tf.keras.backend
+    np.random.seed(2)
+    with tf.Graph().as_default() as graph:
+        for name in ("random_normal", "random_uniform", "truncated_normal"):
+            getattr(backend, name)((2,))
+        backend.random_bernoulli((2,))
+        backend.dropout(tf.ones((2,)), 0.5)
+        backend.random_normal_variable((2,), 0.0, 1.0)
+        backend.random_uniform_variable((2,), 0.0, 1.0)
+        backend.random_normal((2,), seed=4)
+        seeds = [
+            op.get_attr("seed2")
+            for op in graph.get_operations()
+            if op.type in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
+        ]
+    drawn = [6392335, 7960136, 7424466, 1606731, 961799, 345035426, 663257521]
+    assert seeds == [*drawn, 4]
+    tf.random.set_seed(1)
+    np.random.seed(2)
+    found = backend.random_normal((2,))
+    np.testing.assert_allclose(found, [1.268882, -0.8719339], rtol=1e-5)
