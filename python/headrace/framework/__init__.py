@@ -26,6 +26,7 @@ late.register(
         "InputOptions": "distribute.options:InputOptions",
         "describe_operations": "keras.base.graph_op_layer:describe",
         "forget_keras_session": "v1.keras.sessions:forget",
+        "keras_initializers": "v1.keras.initializers:NAMES",
         "keras_session": "v1.keras.sessions:get_session",
         "cond": "control_flow.branches:cond",
         "for_rows": "control_flow.vectorizing:for_rows",

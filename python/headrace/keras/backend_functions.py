@@ -176,9 +176,11 @@ def binary_crossentropy(target, output, from_logits=False):
 
 def random_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
     """Draws from a normal distribution, in Keras' float type unless told."""
+    seed = settings.drawn_seed(seed)
     return tf.random.normal(shape, mean, stddev, dtype or settings.floatx(), seed)
 
 
 def random_uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
     """Draws from [minval, maxval), in Keras' float type unless told."""
+    seed = settings.drawn_seed(seed)
     return tf.random.uniform(shape, minval, maxval, dtype or settings.floatx(), seed)

@@ -18,8 +18,6 @@ foldl foldl(fn, elems, initializer=None, name=None)
     fn(what came so far, row) from the first row to the last.
 foldr foldr(fn, elems, initializer=None, name=None)
     fn(what came so far, row) from the last row to the first.
-dropout nn.dropout(x, level->rate, noise_shape=None, seed=None)
-    x with the share `level` of its elements set to 0, the others made larger.
 in_top_k math.in_top_k(predictions, targets, k)
     Whether each target is among the k greatest predictions of its row.
 categorical_crossentropy keras.losses.categorical_crossentropy(target->y_true,
@@ -91,24 +89,32 @@ def _float(dtype):
 
 def truncated_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
     """Normal numbers within two deviations."""
+    seed = settings.drawn_seed(seed)
     return tf.random.truncated_normal(shape, mean, stddev, _float(dtype), seed)
 
 
 def random_bernoulli(shape, p=0.0, dtype=None, seed=None):
     """1 with the probability p, else 0."""
     dtype = _float(dtype)
-    drawn = tf.random.uniform(shape, dtype=dtype, seed=seed)
+    drawn = tf.random.uniform(shape, dtype=dtype, seed=settings.drawn_seed(seed))
     return tf.where(drawn <= p, tf.ones(shape, dtype), tf.zeros(shape, dtype))
+
+
+def dropout(x, level, noise_shape=None, seed=None):
+    """x with the share `level` of its elements set to 0, the others made larger."""
+    return tf.nn.dropout(x, level, noise_shape, settings.drawn_seed(seed))
 
 
 def random_uniform_variable(shape, low, high, dtype=None, name=None, seed=None):
     """A variable of even numbers from low to high."""
+    seed = settings.drawn_seed(seed, 1_000_000_000)
     value = tf.random.uniform(shape, low, high, _float(dtype), seed)
     return settings.variable(value, dtype, name)
 
 
 def random_normal_variable(shape, mean, scale, dtype=None, name=None, seed=None):
     """A variable of normal numbers."""
+    seed = settings.drawn_seed(seed, 1_000_000_000)
     value = tf.random.normal(shape, mean, scale, _float(dtype), seed)
     return settings.variable(value, dtype, name)
 

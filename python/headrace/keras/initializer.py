@@ -3,6 +3,7 @@
 import math
 
 from headrace import _api as tf
+from headrace.context import late, stack
 from headrace.keras import serialization, settings
 from headrace.keras.classes import takes
 from headrace.ops.random import initializers as core
@@ -191,5 +192,12 @@ HeNormal = _scaling("HeNormal", 2.0, "fan_in", "truncated_normal")
 _NAMES = serialization.classes_of(globals(), Initializer)
 _NAMES.update({settings.snake_case(name): c for name, c in _NAMES.items()})
 _NAMES.update(uniform=RandomUniform, normal=RandomNormal, one=Ones, zero=Zeros)
-get, deserialize = serialization.getter(_NAMES, "initializer")
+
+
+def _names():
+    """Where all of TensorFlow 1's ways hold its initializers, which draw by op seeds."""
+    return _NAMES if stack.all_v2() else late.keras_initializers
+
+
+get, deserialize = serialization.getter(_names, "initializer")
 serialize = serialization.serializer("initializer")

@@ -70,10 +70,14 @@ def in_safe_mode():
     return bool(_safe)
 
 
+# Where classes of Keras' namespaces are defined.
+_OURS = ("headrace.keras", "headrace.v1.keras", "headrace.ops.random.initializers")
+
+
 def public_module(item):
     """keras.layers for a class of ours, the module of anybody else's; None for what a
     program itself defines, which no other can import."""
-    if item.__module__.startswith("headrace.keras"):
+    if item.__module__.startswith(_OURS):
         return getattr(item, "_keras_module", item.__module__)
     return None if item.__module__ == "__main__" else item.__module__
 
@@ -262,10 +266,12 @@ def deserialize(config, names, kind, custom_objects=None):
 
 
 def getter(names, kind):
-    """The functions get(identifier) and deserialize of a namespace of these names."""
+    """The functions get(identifier) and deserialize of a namespace of these names: a dict,
+    or a function that gives the one that holds now."""
 
     def of(config, custom_objects=None, use_legacy_format=False):
-        return deserialize(config, names, kind, custom_objects)
+        known = names() if callable(names) else names
+        return deserialize(config, known, kind, custom_objects)
 
     def get(identifier):
         if identifier is None:

@@ -187,6 +187,11 @@ def set_random_seed(seed):
     _seeds = random.Random(seed)
 
 
+def drawn_seed(seed, below=10_000_000):
+    """A seed for functions of tf.keras.backend: NumPy draws it, unless it is given."""
+    return np.random.randint(below) if seed is None else seed
+
+
 def new_seed():
     """A seed for what got none."""
     return (_seeds or random).randint(1, int(1e9))

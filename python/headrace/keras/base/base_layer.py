@@ -206,8 +206,9 @@ class Layer(graph_updates.Updating, tracking.Tracking):
         shape = () if shape is None else shape
         sizes = tf.TensorShape(shape).as_list()
         with tf.init_scope():
+            first = lambda: make(sizes, dtype=dtype)  # in graphs named by the variable
             variable = tf.Variable(
-                make(sizes, dtype=dtype),
+                first() if stack.plain_graph() is None else first,
                 trainable=trainable,
                 name=name or "Variable",
                 dtype=dtype,
@@ -640,9 +641,9 @@ def _initial(init, dtype, name, layer_name):
     if init is not None:
         return initializer.get(init)
     if dtype.is_floating:
-        return initializer.GlorotUniform()
+        return initializer.get("glorot_uniform")
     if dtype.is_integer or dtype.is_unsigned or dtype == tf.bool:
-        return initializer.Zeros()
+        return initializer.get("zeros")
     raise ValueError(
         f"An initializer for variable {name} of type {dtype.base_dtype} is required "
         f"for layer {layer_name}."

@@ -12,7 +12,8 @@ class Callback:
 
     def set_params(self, params):
         """Keeps what fit, evaluate or predict runs with: {"verbose", "epochs",
-        "steps"}.
+        "steps"}, in graphs of TensorFlow 1 "batch_size", "samples", "do_validation" and
+        the names of "metrics" as well.
         """
         self.params = params
 
@@ -93,7 +94,8 @@ def _overrides(callback, method):
 class CallbackList:
     """Hands every call on to its callbacks.
 
-    `history` and `progress` are classes or None: made unless the user gave some.
+    `history` is a class, `progress` a function that makes a callback, or None: made
+    unless the user gave one of that class.
     """
 
     def __init__(
@@ -112,8 +114,9 @@ class CallbackList:
         self.callbacks = given
         if add_history or history is not None:
             self._add_history(history)
-        if progress is not None and not any(isinstance(c, progress) for c in given):
-            given.append(progress())
+        made = None if progress is None else progress()
+        if made is not None and not any(isinstance(c, type(made)) for c in given):
+            given.append(made)
         self.params = dict(params or {}, **kwargs)
         if model is not None:
             self.set_model(model)

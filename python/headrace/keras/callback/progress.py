@@ -113,7 +113,7 @@ class Progbar:
     def _show(self, line, finalize):
         back = "\b" * self._line + "\r"
         short = max(self._line - len(line), 0) if self._line else 0
-        _show(back + line + " " * short + ("\n" if finalize else ""))
+        show(back + line + " " * short + ("\n" if finalize else ""))
         self._line = len(line)
 
     def _show_summary(self, current, now):
@@ -122,12 +122,13 @@ class Progbar:
         line = f"{current:{digits}d}/{whole}"
         line += f" - {now - self._start:.0f}s" + self._shown_values(" - ")
         seconds = now - self._start
-        line += " -" + self._rate(seconds).replace("/step", "/epoch")
+        whole = self._rate(seconds).removesuffix(self.unit_name)
+        line += f" -{whole}epoch"
         line += " -" + self._rate(self._per_step(current, now))
-        _show(line + "\n")
+        show(line + "\n")
 
 
-def _show(text):
+def show(text):
     """Progress on the console, or as a message of the log."""
     if settings.is_interactive_logging_enabled():
         sys.stdout.write(text)
@@ -154,7 +155,11 @@ def _clock(seconds):
 
 
 class ProgbarLogger(Callback):
-    """Shows the progress of fit, evaluate and predict."""
+    """Shows the progress of fit, evaluate and predict.
+
+    It counts "steps", or "samples", whose number models in graphs of TensorFlow 1 tell:
+    of arrays in batches.
+    """
 
     _takes_tensors = True
 
@@ -165,6 +170,7 @@ class ProgbarLogger(Callback):
                 f'Unknown `count_mode`: {count_mode}. Expected values are ["samples", '
                 '"steps"]'
             )
+        self._by_samples = count_mode == "samples"
         self._stateful = stateful_metrics
         self._bar = None
         self._in_fit = False
@@ -174,7 +180,7 @@ class ProgbarLogger(Callback):
         """Takes the verbosity and the numbers of epochs and steps."""
         super().set_params(params)
         self.verbose, self.epochs = params["verbose"], params["epochs"]
-        self.target = params["steps"]
+        self.target = params.get("samples" if self._by_samples else "steps")
 
     def _begin(self):
         self._seen = 0
@@ -186,16 +192,22 @@ class ProgbarLogger(Callback):
             if stateful is None:
                 stateful = [m.name for m in self.model.metrics]
             self._bar = Progbar(
-                self.target, verbose=self.verbose, stateful_metrics=stateful
+                self.target,
+                verbose=self.verbose,
+                stateful_metrics=stateful,
+                unit_name="sample" if self._by_samples else "step",
             )
 
     def _update(self, batch, logs):
         self._open()
-        self._seen = batch + 1
+        described = getattr(logs, "described", {})
+        self._seen += described.get("size", 1) if self._by_samples else 1
         if hasattr(logs, "fetch"):  # of a worker: nobody waits for it here
             logs = logs._so_far()
         if self.verbose == 1:
-            self._bar.update(self._seen, list((logs or {}).items()), finalize=False)
+            shown = {} if self._by_samples else described
+            values = [*shown.items(), *(logs or {}).items()]
+            self._bar.update(self._seen, values, finalize=False)
 
     def _finish(self, logs):
         self._open()
@@ -215,7 +227,7 @@ class ProgbarLogger(Callback):
         """Begins a line, under "Epoch n/m" where there are several."""
         self._begin()
         if self.verbose and self.epochs > 1:
-            _show(f"Epoch {epoch + 1}/{self.epochs}\n")
+            show(f"Epoch {epoch + 1}/{self.epochs}\n")
 
     def on_train_batch_end(self, batch, logs=None):
         """Moves the line on."""

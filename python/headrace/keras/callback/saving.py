@@ -20,9 +20,13 @@ from headrace.keras.classes import takes
     "initial_value_threshold=None, **kwargs"
 )
 class ModelCheckpoint(Callback):
-    """Saves the model, or its weights alone, after epochs or every so many batches."""
+    """Saves the model, or its weights alone, after epochs or every so many batches.
+
+    `period`, of Keras 1, says after how many epochs: it is 1 unless given.
+    """
 
     def _further(self, arguments):
+        self.period = arguments.pop("period", 1)
         if arguments:
             raise TypeError(f"ModelCheckpoint: unknown arguments {list(arguments)}")
 
@@ -53,9 +57,12 @@ class ModelCheckpoint(Callback):
             self._save(self._epoch, batch, logs)
 
     def on_epoch_end(self, epoch, logs=None):
-        """Saves where save_freq is "epoch"."""
-        if self.save_freq == "epoch":
-            self._save(epoch, None, logs)
+        """Saves where save_freq is "epoch" and `period` epochs passed."""
+        self.epochs_since_last_save += 1
+        if self.save_freq != "epoch" or self.epochs_since_last_save < self.period:
+            return
+        self.epochs_since_last_save = 0
+        self._save(epoch, None, logs)
 
     def _path(self, epoch, batch, logs):
         values = dict(logs or {})

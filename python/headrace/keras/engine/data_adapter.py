@@ -9,6 +9,7 @@ from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework.settings import logging, random_seed
 from headrace.keras import settings
+from headrace.keras.callback.progress import ProgbarLogger
 from headrace.keras.dataset_creator import DatasetCreator
 from headrace.keras.utility import Sequence
 
@@ -268,8 +269,7 @@ class IterableSource:
         if self._wanted is None:
             for element in self._walk():
                 yield self._element(element)
-            if hasattr(self._data, "on_epoch_end"):
-                self._data.on_epoch_end()
+            self._end_epoch()
             return
         if self.ran_out:
             return
@@ -283,6 +283,10 @@ class IterableSource:
                 self.warn_empty()
                 return
             yield self._element(element)
+
+    def _end_epoch(self):
+        if hasattr(self._data, "on_epoch_end"):
+            self._data.on_epoch_end()
 
     def _element(self, element):
         if not hasattr(self._data, "element_spec"):
@@ -302,6 +306,20 @@ class IterableSource:
             "batches. You may need to use the repeat() function when building your "
             "dataset."
         )
+
+
+def params_of(model, kind, source, verbose, epochs, validation=None):
+    """What callbacks are told of a run."""
+    return dict(verbose=verbose, epochs=epochs, steps=source.steps)
+
+
+def progress_of(kind, params):
+    """The callback that shows progress."""
+    return ProgbarLogger()
+
+
+def announce(source, validation):
+    """Nothing is shown above fit's progress."""
 
 
 def source(

@@ -9,11 +9,13 @@ import numpy as np
 
 from headrace import _api as tf
 from headrace.context import late
+from headrace.keras.callback.progress import ProgbarLogger, show
 from headrace.keras.engine import data_adapter
 from headrace.keras.engine.compiled import loss_name
 from headrace.keras.engine.data_adapter import pack_x_y_sample_weight
 
 is_iterable_source = data_adapter.is_iterable_source
+is_sequence = data_adapter.is_sequence
 unpacked = data_adapter.unpack_x_y_sample_weight
 _DEFAULT_BATCH = 32
 
@@ -201,27 +203,81 @@ def _check_weights(weight, y):
 # --- batches ---
 
 
-class Arrays:
+class _Source:
+    """What gives the batches of each epoch.
+
+    Attributes:
+      steps: how many there are, None where nobody knows.
+      rows: how many samples there are, None likewise.
+      batch_size: that of arrays in batches, or that was given.
+      by_samples: whether progress is counted in samples.
+      unit: what the line above fit's progress counts; None where there is no line.
+      trains: whether it is walked over for training.
+      ran_out: whether it gave fewer batches than were asked for.
+    """
+
+    rows = batch_size = None
+    unit = "samples"
+    by_samples = trains = ran_out = False
+
+    def size_of(self, data):
+        """The size of a batch that callbacks are told."""
+        return 1
+
+    def counts_steps(self, kind):
+        """Whether steps count alike in the mean loss, whatever their sizes."""
+        return True
+
+    def begin(self):
+        """Every epoch begins anew."""
+
+    def note_size(self, count):
+        """It is known."""
+
+
+class Whole(_Source):
+    """Arrays in memory, given whole to each of a number of steps."""
+
+    def __init__(self, x, y, sample_weight, batch_size, steps):
+        self.batch_size = batch_size
+        self._data = pack_x_y_sample_weight(x, y, sample_weight)
+        self.rows, self.steps = _checked_size(x, y), steps
+        for w, target in zip(*map(_listed, (sample_weight, y))):
+            _check_weights(w, target)
+
+    def epoch(self):
+        """The same data for each step."""
+        for _ in range(self.steps):
+            yield self._data
+
+
+class Arrays(_Source):
     """Batches of arrays in memory."""
 
-    ran_out = False
+    by_samples = True
 
-    def __init__(self, x, y, sample_weight, batch_size, steps, shuffle):
+    def __init__(self, x, y, sample_weight, batch_size, shuffle):
         self._data = pack_x_y_sample_weight(x, y, sample_weight)
         self._flat = tf.nest.flatten(self._data)
-        self._size = _checked_size(x, y)
+        self.rows = self._size = _checked_size(x, y)
         for w, target in zip(*map(_listed, (sample_weight, y))):
             _check_weights(w, target)
         if batch_size is None:
-            batch_size = math.ceil(self._size / steps) if steps else _DEFAULT_BATCH
+            batch_size = _DEFAULT_BATCH
         if int(batch_size) < 1:
             raise ValueError(
                 f"Expected batch_size to be positive. Received is {batch_size}."
             )
-        self._batch_size = int(batch_size)
-        whole = -(-self._size // self._batch_size)
-        self.steps = whole if steps is None else steps
+        self.batch_size = int(batch_size)
         self._shuffle = shuffle
+
+    @property
+    def steps(self):
+        return math.ceil(self._size / self.batch_size)
+
+    def size_of(self, data):
+        """The size of a batch that callbacks are told."""
+        return rows_of(data)
 
     def counts_steps(self, kind):
         """Whether steps count alike in the mean loss, whatever their sizes."""
@@ -229,13 +285,13 @@ class Arrays:
 
     def epoch(self):
         """The batches of one epoch, in another order each time where it is shuffled."""
-        size = self._batch_size
+        size = self.batch_size
         self._order = np.arange(self._size)
         if self._shuffle == "batch":
             self._shuffle_batches()
         elif self._shuffle:
             np.random.shuffle(self._order)
-        for at in range(0, self._size, size)[: self.steps]:
+        for at in range(0, self._size, size):
             rows = slice(at, at + size)
             if self._shuffle:
                 rows = self._order[rows]
@@ -243,17 +299,11 @@ class Arrays:
 
     def _shuffle_batches(self):
         """Batches stay together; what is behind the last whole one stays there."""
-        size = self._batch_size
+        size = self.batch_size
         whole = self._size // size * size
         batches = self._order[:whole].reshape(-1, size)
         np.random.shuffle(batches)
         self._order = np.append(batches.flatten(), self._order[whole:])
-
-    def begin(self):
-        """Every epoch begins anew."""
-
-    def note_size(self, count):
-        """It is known."""
 
     def warn_empty(self):
         raise ValueError("Empty training data.")
@@ -283,28 +333,31 @@ def _checked_size(x, y):
     return sizes["input"]
 
 
-class Tensors:
-    """Batches of tensors of the graph, which each step computes anew."""
+class Beside(Arrays):
+    """Arrays that validate what trains on a generator: in the order of the rows, in
+    batches of the size of its last one."""
 
-    ran_out = False
+    def __init__(self, x, y, sample_weight, generator):
+        super().__init__(x, y, sample_weight, None, False)
+        self._generator = generator
+
+    def begin(self):
+        """Takes the size of the batches."""
+        self.batch_size = self._generator.last_size or _DEFAULT_BATCH
+
+
+class Tensors(_Source):
+    """Batches of tensors of the graph, which each step computes anew."""
 
     def __init__(self, data, steps):
         self._data, self.steps = data, steps
-
-    def counts_steps(self, kind):
-        """Whether steps count alike in the mean loss, whatever their sizes."""
-        return True
+        shapes = [x.shape for x in tf.nest.flatten(data) if x is not None]
+        self.rows = shapes[0][0] if shapes and len(shapes[0]) else None
 
     def epoch(self):
         """The values of one epoch's steps."""
         for _ in range(self.steps):
             yield _values(self._data)
-
-    def begin(self):
-        """Nothing to begin."""
-
-    def note_size(self, count):
-        """It is known."""
 
 
 def _values(tensors):
@@ -317,20 +370,35 @@ def _values(tensors):
     )
 
 
-class Iterable(data_adapter.IterableSource):
+class Iterable(data_adapter.IterableSource, _Source):
     """Batches that a dataset, a generator or a Sequence gives."""
+
+    last_size = None  # of the batch that was last given
+
+    def __init__(self, data, steps, shuffle=False, weigh=None):
+        self._is_dataset = hasattr(data, "element_spec")
+        self.unit = "steps" if self._is_dataset else None
+        super().__init__(data, steps, shuffle, weigh)
+
+    def size_of(self, data):
+        """The size of a batch that callbacks are told: of datasets' nobody asks."""
+        return 1 if self._is_dataset else rows_of(data)
 
     def counts_steps(self, kind):
         """Generators' batches count by their size in training, and nowhere else."""
-        return hasattr(self._data, "element_spec") or kind != "train"
+        return self._is_dataset or kind != "train"
+
+    def _end_epoch(self):
+        if self.trains:
+            super()._end_epoch()
 
     def _cardinality(self):
-        if not hasattr(self._data, "element_spec"):
+        if not self._is_dataset:
             return None
         return int(_values(tf.data.experimental.cardinality(self._data)))
 
     def _walk(self):
-        if not hasattr(self._data, "element_spec"):
+        if not self._is_dataset:
             return super()._walk()
         return self._elements()
 
@@ -352,6 +420,7 @@ class Iterable(data_adapter.IterableSource):
     def _element(self, element):
         parts = map(_arrays, unpacked(element))
         element = pack_x_y_sample_weight(*parts)
+        self.last_size = rows_of(element)
         return element if self._weigh is None else self._weigh(element)
 
 
@@ -363,9 +432,13 @@ def source(
     steps=None,
     shuffle=False,
     class_weight=None,
+    beside=None,
     what="steps",
 ):
-    """What gives the batches of each epoch; ValueError for data that do not fit."""
+    """What gives the batches of each epoch; ValueError for data that do not fit.
+
+    `beside` is what gives the batches of training that these validate.
+    """
     steps = None if steps == -1 else steps
     weigh = None if class_weight is None else _weigher(class_weight)
     if hasattr(x, "get_next") and not hasattr(x, "batch"):
@@ -377,7 +450,7 @@ def source(
         )
     if x is not None and is_iterable_source(x):
         _only_alone(y, sample_weight)
-        if steps is None and hasattr(x, "__next__"):
+        if steps is None and hasattr(x, "__next__") and not is_sequence(x):
             raise ValueError(
                 f"Please specify the number of steps via the `{what}` argument."
             )
@@ -392,7 +465,62 @@ def source(
         return Tensors(pack_x_y_sample_weight(x, y, sample_weight), steps)
     if weigh is not None:
         x, y, sample_weight = weigh((x, y, sample_weight))
-    return Arrays(x, y, sample_weight, batch_size, steps, shuffle)
+    if beside is not None and beside.unit is None:
+        return Beside(x, y, sample_weight, beside)
+    if steps is not None:
+        return Whole(x, y, sample_weight, batch_size, steps)
+    shuffle = shuffle or beside is not None  # upstream shuffles what validates
+    return Arrays(x, y, sample_weight, batch_size, shuffle)
+
+
+def batch_size_of(model, given):
+    """The size of batches of arrays: what the model's inputs say, where they do."""
+    network = getattr(model, "_network", None)
+    shape = network.flat_inputs[0].shape if network is not None else None
+    known = shape[0] if shape is not None and shape.rank else None
+    if known is None or given is None:
+        return given if known is None else int(known)
+    if int(given) != int(known):
+        raise ValueError(
+            f"The `batch_size` argument value {given} is incompatible with the specified "
+            f"batch size of your Input Layer: {known}"
+        )
+    return given
+
+
+def params_of(model, kind, source, verbose, epochs, validation=None):
+    """What callbacks are told of a run."""
+    names = [] if kind == "predict" else list(model.metrics_names)
+    if validation is not None:
+        names += [f"val_{n}" for n in names]
+    return {
+        "batch_size": source.batch_size,
+        "epochs": epochs,
+        "steps": None if source.by_samples else source.steps,
+        "samples": source.rows if source.by_samples else source.steps,
+        "verbose": verbose,
+        "do_validation": validation is not None,
+        "metrics": names,
+    }
+
+
+def progress_of(kind, params):
+    """The callback that shows progress: of fit alone; fit says what it trains on."""
+    if kind != "train":
+        return None
+    return ProgbarLogger("samples" if params["steps"] is None else "steps")
+
+
+def announce(source, validation):
+    """Shows what fit trains on; nothing of generators."""
+    if source.unit is None:
+        return
+    trained = source.rows if source.by_samples else source.steps
+    text = f"Train on {trained} {source.unit}"
+    if validation is not None:
+        count = validation.rows if validation.rows is not None else validation.steps
+        text += f", validate on {count} {source.unit}"
+    show(text + "\n")
 
 
 def _only_alone(y, sample_weight):
@@ -410,6 +538,8 @@ def batch(x, y=None, sample_weight=None, class_weight=None):
     if any(map(_is_symbolic, _listed(data))):
         data = _values(data)
     _checked_size(data[0], data[1])
+    for w, target in zip(*map(_listed, (data[2], data[1]))):
+        _check_weights(w, target)
     if class_weight is not None:
         data = _weigher(class_weight)(data)
     return data

@@ -135,6 +135,11 @@ class Measures:
             else:
                 self.results[metric.name] = value
 
+    def places(self):
+        """The placeholders of targets and, behind them, of weights."""
+        targets = [t for t in self.targets if t is not None and _is_placeholder(t)]
+        return targets + [w for w in self.weights if w is not None]
+
     def _feeds(self):
         return [t for t in (*self._ends.inputs, *self.targets) if t is not None]
 
@@ -216,9 +221,8 @@ class GraphTraining:
         if weighted is None:
             weighted = (0,) * len(ends.outputs)
         if weighted not in self._measures:
-            self._measures[weighted] = Measures(
-                self._model, ends, weighted, self._targets
-            )
+            targets = self._targets if self.last is None else self.last.targets
+            self._measures[weighted] = Measures(self._model, ends, weighted, targets)
             self.last = self._measures[weighted]
         return self._measures[weighted]
 
@@ -290,15 +294,51 @@ class GraphSteps:
                 f"{self._model.name}, which is fetched, was not found in the graph",
             )
 
+    def make(self):
+        """Makes the nodes of a run and gives variables their values, so that runs
+        change the graph no more. Returns a function that runs them: of a list of values
+        for the placeholders of inputs, targets and weights, in this order, those behind
+        are left out; it gives a list of the outputs, or of the loss and metrics."""
+        training = self._training
+        places = list(training.ends().fed)
+        if self._kind == "predict":
+            given = list(training.ends().outputs)
+            also = training.state_updates()
+        else:
+            measures = training.last or training.measures()
+            places += measures.places()
+            given = [measures.total_loss, *measures.results.values()]
+            also = [measures.updates, self._changes(measures)]
+        self._session()
+        self._model.reset_metrics()
+
+        def run(values):
+            feeds = dict(zip(places, values))
+            return self._run([given, also], feeds)[0]
+
+        return run
+
+    def _changes(self, measures):
+        if self._kind == "train":
+            return self._training.train_operation(measures)
+        return self._training.state_updates()
+
     def begin(self, source):
         """A walk over the data begins."""
         self._by_steps = source is not None and source.counts_steps(self._kind)
         self._loss, self._count, self._described = 0.0, 0, {}
+        self._source = source
+        if source is not None:
+            source.trains = self._kind == "train"
 
     def described(self, index, data):
         """What callbacks are told of a batch before it."""
-        self._described = {"batch": index, "size": graph_data.rows_of(data)}
+        self._described = {"batch": index, "size": self._source.size_of(data)}
         return self._described
+
+    def told(self, outputs):
+        """What callbacks are told of the outputs of a batch: a list of them."""
+        return {**self._described, "outputs": tf.nest.flatten(outputs)}
 
     def __call__(self, data):
         x, y, weight = graph_data.unpacked(data)
@@ -321,10 +361,7 @@ class GraphSteps:
             if self._kind == "train":
                 raise ValueError(_NO_LOSS)
             fetches[0] = tf.zeros([])
-        if self._kind == "train":
-            fetches.append(training.train_operation(measures))
-        else:
-            fetches.append(training.state_updates())
+        fetches.append(self._changes(measures))
         fetches.append([tensor for tensor, _ in self.beside])
         loss, results, *_, told = self._run(fetches, feeds)
         for (_, take), value in zip(self.beside, told):
@@ -344,12 +381,87 @@ class GraphSteps:
         if phase is not None:
             feeds[phase] = self._kind == "train"
         with self.graph.as_default():
-            session = late.keras_session([self._training.ends().outputs[0]])
-            if session._closed:
-                raise tf.errors.CancelledError(None, None, "Session has been closed.")
-            return session.run(fetches, feeds)
+            return self._session().run(fetches, feeds)
+
+    def _session(self):
+        session = late.keras_session([self._training.ends().outputs[0]])
+        if session._closed:
+            raise tf.errors.CancelledError(None, None, "Session has been closed.")
+        return session
 
     def whole(self, logs):
         """The last batch's logs as those of all batches."""
         mean = self._loss / self._count if self._count else logs["loss"]
         return {**logs, "loss": mean}
+
+
+class GraphNames:
+    """What programs of TensorFlow 1 ask a model in a graph for: its placeholders, its loss,
+    the functions that run it. Elsewhere there are none of them, but for total_loss."""
+
+    @property
+    def total_loss(self):
+        """What a model in a graph is trained on: a scalar tensor, of the inputs' and
+        targets' placeholders; None elsewhere."""
+        last = self._keras.graph_training and self._keras.graph_training.last
+        return last and last.total_loss
+
+    @property
+    def sample_weights(self):
+        """The placeholders of weights, one for each output; None for outputs that were
+        not given any yet."""
+        return list(self._compiled_in_graph("sample_weights").weights)
+
+    @property
+    def _feed_inputs(self):
+        network = self._network if self._in_graph else None
+        if network is None:
+            raise AttributeError(
+                f"Model {self.name} has no _feed_inputs: it has no placeholders"
+            )
+        return list(network.flat_inputs)
+
+    @property
+    def _feed_targets(self):
+        measures = self._compiled_in_graph("_feed_targets")
+        return [t for t in measures.targets if t is not None]
+
+    @property
+    def _feed_sample_weights(self):
+        return [w for w in self.sample_weights if w is not None]
+
+    def _compiled_in_graph(self, name):
+        training = self._keras.graph_training
+        if training is None or training.last is None:
+            raise AttributeError(
+                f"Model {self.name} has no {name}: it was not compiled in a graph of "
+                "TensorFlow 1"
+            )
+        return training.last
+
+    @property
+    def _make_train_function(self):
+        return self._making("train")
+
+    @property
+    def _make_test_function(self):
+        return self._making("test")
+
+    @property
+    def _make_predict_function(self):
+        return self._making("predict")
+
+    def _making(self, kind):
+        """A function without arguments that makes the nodes of a graph, which programs
+        call before threads run the model, and `train_function` and the like."""
+        if not self._in_graph:
+            raise AttributeError(
+                f"_make_{kind}_function is of models in graphs of TensorFlow 1: use "
+                f"make_{kind}_function"
+            )
+
+        def make():
+            if getattr(self, f"{kind}_function", None) is None:
+                setattr(self, f"{kind}_function", self._steps(kind).make())
+
+        return make

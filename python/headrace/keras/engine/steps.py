@@ -74,6 +74,10 @@ class Steps:
         """What callbacks are told of a batch before it: nothing."""
         return None
 
+    def told(self, outputs):
+        """What callbacks are told of the outputs of a batch."""
+        return {"outputs": outputs}
+
     @property
     def graph(self):
         """The graph of the last trace; None where there is none."""

@@ -1,6 +1,7 @@
 """compile, fit, evaluate, predict and single batches."""
 
 import contextlib
+import functools
 import warnings
 
 import numpy as np
@@ -11,15 +12,19 @@ from headrace.context.properties import read_only
 from headrace.keras import settings
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
-from headrace.keras.callback.progress import ProgbarLogger
 from headrace.keras.engine import compiled, data_adapter, graph_data
-from headrace.keras.engine.graph_training import GraphSteps, GraphTraining, Logs
+from headrace.keras.engine.graph_training import (
+    GraphNames,
+    GraphSteps,
+    GraphTraining,
+    Logs,
+)
 from headrace.keras.engine.steps import Steps
 from headrace.keras.optimizer import registry
 from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
 
 
-class Trainer:
+class Trainer(GraphNames):
     """What Model adds to Layer."""
 
     def _init_training(self):
@@ -209,13 +214,6 @@ class Trainer:
         in_graph = self._keras.graph_training is not None
         return ["loss", *names] if in_graph else names
 
-    @property
-    def total_loss(self):
-        """What a model in a graph is trained on: a scalar tensor, of the inputs' and
-        targets' placeholders; None elsewhere."""
-        last = self._keras.graph_training and self._keras.graph_training.last
-        return last and last.total_loss
-
     def reset_metrics(self):
         """Sets the state of all metrics back to that of no data."""
         for m in self.metrics:
@@ -367,6 +365,8 @@ class Trainer:
         self._assert_compiled()
         self._check_mode("fit")
         verbose = _verbosity(verbose)
+        if self._in_graph:
+            batch_size = graph_data.batch_size_of(self, batch_size)
         if validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = self._data.split(
                 (x, y, sample_weight), validation_split
@@ -376,13 +376,17 @@ class Trainer:
         )
         if epochs <= 0 and not self._in_graph:
             raise ValueError(f"Expected epochs to be positive. Received is {epochs}.")
-        callbacks = self._callback_list(
-            callbacks, verbose, source.steps, epochs, history=True
-        )
         validation = None
         if validation_data is not None:
             size = validation_batch_size or batch_size
-            validation = self._validation(validation_data, size, validation_steps)
+            validation = self._validation(
+                validation_data, size, validation_steps, source
+            )
+        callbacks = self._callback_list(
+            callbacks, "train", source, verbose, epochs, validation
+        )
+        if verbose:
+            self._data.announce(source, validation)
         self.stop_training = False
         logs = None
         source.begin()
@@ -405,7 +409,7 @@ class Trainer:
         for optimizer in tf.nest.flatten(self.optimizer) if epochs else ():
             if optimizer.use_ema:
                 optimizer.finalize_variable_values(self.trainable_variables)
-        callbacks.on_train_end(logs)
+        callbacks.on_train_end(None if self._in_graph else logs)
         return self.history
 
     @staticmethod
@@ -416,15 +420,19 @@ class Trainer:
                 return epoch
         return initial_epoch
 
-    def _callback_list(self, callbacks, verbose, steps, epochs, history=False):
+    def _callback_list(
+        self, callbacks, kind, source, verbose, epochs=1, validation=None
+    ):
         if isinstance(callbacks, CallbackList):
             return callbacks
+        params = self._data.params_of(self, kind, source, verbose, epochs, validation)
+        progress = functools.partial(self._data.progress_of, kind, params)
         return CallbackList(
             callbacks,
             model=self,
-            history=History if history else None,
-            progress=ProgbarLogger if verbose else None,
-            params=dict(verbose=verbose, epochs=epochs, steps=steps),
+            history=History if kind == "train" else None,
+            progress=progress if verbose else None,
+            params=params,
         )
 
     def _batches(self, kind, source, callbacks, logs_of=None):
@@ -494,7 +502,7 @@ class Trainer:
             source.warn_empty()
             raise _no_batches("test")
         logs = self._of_all(logs)
-        callbacks.on_test_end(logs)
+        callbacks.on_test_end(None if self._in_graph else logs)
         return logs
 
     def fit_generator(self, generator, steps_per_epoch=None, epochs=1, **kwargs):
@@ -539,8 +547,10 @@ class Trainer:
         self._check_mode("evaluate")
         if kwargs:
             raise TypeError(f"Invalid keyword arguments: {list(kwargs)}")
+        if self._in_graph:
+            batch_size = graph_data.batch_size_of(self, batch_size)
         source = self._source(x, y, sample_weight, batch_size=batch_size, steps=steps)
-        callbacks = self._callback_list(callbacks, _verbosity(verbose), source.steps, 1)
+        callbacks = self._callback_list(callbacks, "test", source, _verbosity(verbose))
         return self._result(self._measure(source, callbacks), return_dict)
 
     def _source(self, *args, **kwargs):
@@ -551,11 +561,13 @@ class Trainer:
             raise ValueError("Expected input data to be non-empty.")
         return source
 
-    def _validation(self, data, batch_size, steps):
+    def _validation(self, data, batch_size, steps, training):
         if data_adapter.is_iterable_source(data):
             return self._source(data, steps=steps)
-        x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(data)
-        return self._source(x, y, sample_weight, batch_size=batch_size, steps=steps)
+        given = dict(batch_size=batch_size, steps=steps)
+        if self._in_graph:
+            given["beside"] = training
+        return self._source(*data_adapter.unpack_x_y_sample_weight(data), **given)
 
     def predict(
         self,
@@ -573,15 +585,15 @@ class Trainer:
         `x` is as fit() takes it; targets in a dataset are left out.
         """
         self._check_mode("predict")
-        if verbose == "auto" and self._in_graph:
-            verbose = 0
+        if self._in_graph:
+            verbose = 0 if verbose == "auto" else verbose
+            batch_size = graph_data.batch_size_of(self, batch_size)
         source = self._source(x, batch_size=batch_size, steps=steps)
-        callbacks = self._callback_list(callbacks, _verbosity(verbose), source.steps, 1)
+        verbose = _verbosity(verbose)
+        callbacks = self._callback_list(callbacks, "predict", source, verbose)
         callbacks.on_predict_begin()
-        outputs = self._batches(
-            "predict", source, callbacks, lambda found: {"outputs": found}
-        )
-        results = list(outputs)
+        told = self._steps("predict").told
+        results = list(self._batches("predict", source, callbacks, told))
         if not results:
             raise _no_batches("predict")
         callbacks.on_predict_end()

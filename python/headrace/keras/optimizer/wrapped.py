@@ -1,5 +1,6 @@
 """Optimizers of tf.compat.v1.train as a model's."""
 
+from headrace import _api as tf
 from headrace.context import stack
 from headrace.framework.trackable import AutoTrackable
 from headrace.keras import settings
@@ -23,7 +24,7 @@ class TFOptimizer(AutoTrackable):
     def iterations(self):
         """How often gradients were applied: an int64 variable."""
         if self._iterations is None:
-            with stack.init_scope():
+            with stack.init_scope(), tf.name_scope("TFOptimizer/"):
                 self._iterations = settings.variable(0, "int64", "iterations")
         return self._iterations
 

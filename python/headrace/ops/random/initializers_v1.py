@@ -13,6 +13,7 @@ from headrace.ops.random import initializers, random_ops
 class _Initializer(initializers.Initializer):
     """Keeps the dtype that a call without one uses."""
 
+    _keras_module = "keras.initializers"  # where configurations of layers say it is
     _of_floats = False  # whether it makes floating-point numbers alone
 
     def __init__(self, dtype=dtypes.float32):

@@ -2,6 +2,7 @@
 
 from headrace.framework import dtypes
 from headrace.framework.support import signatures
+from headrace.keras import settings
 from headrace.ops import array_ops
 from headrace.ops.random import initializers, initializers_v1
 
@@ -69,3 +70,31 @@ class LecunUniform(_Scaled):
     """Uniform, of the variance 1 / inputs."""
 
     _fixed = {"scale": 1.0, "mode": "fan_in", "distribution": "uniform"}
+
+
+_CLASSES = (
+    initializers_v1.Zeros,
+    initializers_v1.Ones,
+    initializers_v1.Constant,
+    RandomUniform,
+    RandomNormal,
+    TruncatedNormal,
+    initializers_v1.VarianceScaling,
+    initializers_v1.Orthogonal,
+    Identity,
+    initializers_v1.GlorotUniform,
+    initializers_v1.GlorotNormal,
+    HeNormal,
+    HeUniform,
+    LecunNormal,
+    LecunUniform,
+)
+
+NAMES = {c.__name__: c for c in _CLASSES}  # of a layer's arguments and configurations
+NAMES.update({settings.snake_case(name): c for name, c in NAMES.items()})
+NAMES.update(
+    uniform=RandomUniform,
+    normal=RandomNormal,
+    one=initializers_v1.Ones,
+    zero=initializers_v1.Zeros,
+)
