@@ -1,6 +1,7 @@
 """tf.keras.layers.Layer."""
 
 import inspect
+import warnings
 
 import numpy as np
 
@@ -224,6 +225,15 @@ class Layer(graph_updates.Updating, tracking.Tracking):
             self._regularize(variable, regularizer, name)
         self._track_weight(tracked_as or name or "Variable", variable)
         return variable
+
+    def add_variable(self, *args, **kwargs):
+        """The same as add_weight, by its old name: warns (UserWarning)."""
+        warnings.warn(
+            "`layer.add_variable` is deprecated and will be removed in a future "
+            "version. Please use the `layer.add_weight()` method instead.",
+            stacklevel=2,
+        )
+        return self.add_weight(*args, **kwargs)
 
     def _regularize(self, variable, penalty, name):
         def loss():
