@@ -110,3 +110,11 @@ def test_wrappers_build_the_inner_layer():
     through = Through(K.layers.Dense(2))
     assert through(tf.ones([1, 3])).shape == (1, 2)
     assert through.layer.built and len(through.weights) == 2
+
+
+def test_shapes_of_the_calls_of_a_layer():
+    layer = K.layers.Dense(2)
+    layer(K.Input((3,)))
+    layer(K.Input((5, 3)))
+    assert layer.get_input_shape_at(0) == (None, 3)
+    assert layer.get_output_shape_at(1) == (None, 5, 2)

@@ -573,6 +573,14 @@ class Layer(graph_updates.Updating, tracking.Tracking):
         """What the call numbered `node_index` in models gave."""
         return self._node_value("outputs", node_index, "output")
 
+    def get_input_shape_at(self, node_index):
+        """The shape, or shapes, of what the call numbered `node_index` took."""
+        return _shapes(self.get_input_at(node_index))
+
+    def get_output_shape_at(self, node_index):
+        """The shape, or shapes, of what the call numbered `node_index` gave."""
+        return _shapes(self.get_output_at(node_index))
+
     @property
     def input_shape(self):
         """The shape, or shapes, of `input`: tuples with None for the batch."""
