@@ -208,12 +208,12 @@ def _divides_whole(tensor):
     return not (tensor.dtype.is_floating or tensor.dtype.is_complex)
 
 
-def _div(self, other):
+def div(self, other):
     """What `/` was in Python 2: of whole numbers the floor of the quotient."""
     return self // other if _divides_whole(self) else self / other
 
 
-def _rdiv(self, other):
+def rdiv(self, other):
     """`other / self` as __div__ has it."""
     return other // self if _divides_whole(self) else other / self
 
@@ -239,8 +239,8 @@ _attach(
         "ref": _ref,
         "experimental_ref": _ref,
         "__tf_tensor__": lambda self, dtype=None, name=None: self,
-        "__div__": _div,
-        "__rdiv__": _rdiv,
+        "__div__": div,
+        "__rdiv__": rdiv,
         # What programs wrap, by these names, in classes that stand for a tensor.
         "OVERLOADABLE_OPERATORS": {
             f"__{name}__"

@@ -20,6 +20,13 @@ def test_division_by_its_old_name():
     assert tf.constant(7).__div__(2).numpy() == 3
     assert tf.constant([7]).__rdiv__(9).numpy().tolist() == [1]
 
+    v = tf.Variable([7.0, 8.0])
+    assert v.__div__(2.0).numpy().tolist() == [3.5, 4.0]
+    assert v.__rdiv__(14.0).numpy().tolist() == [2.0, 1.75]
+    rows = tf.ragged.constant([[7, 8], [9]])
+    assert rows.__div__(2).to_list() == [[3, 4], [4]]
+    assert rows.__rdiv__(63).to_list() == [[9, 7], [7]]
+
 
 def test_the_class_itself_is_asked():
     rows = list(tf.Tensor.__iter__(tf.constant([1.0, 2.0])))
