@@ -118,3 +118,40 @@ def test_shapes_of_the_calls_of_a_layer():
     layer(K.Input((5, 3)))
     assert layer.get_input_shape_at(0) == (None, 3)
     assert layer.get_output_shape_at(1) == (None, 5, 2)
+
+
+def _of_graph():
+    x = K.Input((3,))
+    return K.Model(x, K.layers.Dense(2)(x))
+
+
+class Own(K.layers.Layer):
+    """Keeps its weight in no attribute."""
+
+    def build(self, input_shape):
+        self.add_weight("w", (2,))
+
+    def call(self, x):
+        return x
+
+
+@pytest.mark.parametrize(
+    "made, count",
+    [
+        (_of_graph, 2),
+        (lambda: K.Sequential([K.layers.Dense(2, input_shape=(3,))]), 2),
+        (Own, 1),
+    ],
+)
+def test_modules_find_the_weights_of_the_models_they_hold(made, count):
+    module = tf.Module()
+    module.net = made()
+    module.net(tf.ones([1, 3]))
+    assert len(module.trainable_variables) == len(module.variables) == count
+
+
+def test_modules_find_the_layers_of_a_graph():
+    module = tf.Module()
+    module.net = _of_graph()
+    found = [type(m).__name__ for m in module.submodules]
+    assert found == ["Functional", "InputLayer", "Dense"]

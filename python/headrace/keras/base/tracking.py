@@ -295,6 +295,16 @@ class Tracking(tf.Module):
         """A tuple of all layers and modules under this one, at any depth."""
         return tuple(self._flatten(predicate=_is_module))
 
+    def _held_beside(self):
+        """Own weights and the layers below, under Keras' names: modules that hold layers
+        find there what is in no attribute (those of Sequential, of a graph of layers).
+        """
+        return {
+            "_non_trainable_weights": list(self._non_trainable_weights),
+            "_self_tracked_trackables": self._modules(),
+            "_trainable_weights": list(self._trainable_weights),
+        }
+
     # --- losses and metrics ---
 
     def add_loss(self, losses, **kwargs):
