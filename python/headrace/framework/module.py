@@ -88,6 +88,10 @@ class Module(AutoTrackable):
         how = (recursive, predicate, attribute_traversal_key, with_path)
         return _walk(self, (), {id(self)}, *how)
 
+    def _held_beside(self):
+        """What it holds that is no attribute, by the names that paths have."""
+        return {}
+
     @classmethod
     def with_name_scope(cls, method):
         """Wraps a method so that it runs under the module's name scope."""
@@ -116,7 +120,7 @@ def _with_parts(leaves):
 def _walk(module, path, seen, recursive, predicate, key, with_path):
     submodules = []
     ignored = module._TF_MODULE_IGNORED_PROPERTIES
-    attributes = vars(module)
+    attributes = {**vars(module), **module._held_beside()}
     for name in sorted(attributes, key=key):
         if name in ignored:
             continue

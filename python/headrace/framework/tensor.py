@@ -9,6 +9,7 @@ from headrace._load import _headrace
 from headrace.context import call_stacks, late
 from headrace.context.errors import OperatorNotAllowedInGraphError
 from headrace.framework import dtypes, tensor_shape
+from headrace.framework.settings import logging
 
 Tensor = _headrace.Tensor
 EagerTensor = _headrace.EagerTensor
@@ -197,6 +198,26 @@ def _cpu(self):
         return _headrace.raw_op("Identity")(input=self)
 
 
+_divisions = set()  # places that were told to use `/`
+
+
+def _divides_whole(tensor):
+    """Whether Python 2's `/` of that tensor gave whole numbers; warns of it."""
+    advice = "Deprecated in favor of operator or tf.math.divide."
+    logging.warn_deprecated("div", advice, _divisions)
+    return not (tensor.dtype.is_floating or tensor.dtype.is_complex)
+
+
+def div(self, other):
+    """What `/` was in Python 2: of whole numbers the floor of the quotient."""
+    return self // other if _divides_whole(self) else self / other
+
+
+def rdiv(self, other):
+    """`other / self` as __div__ has it."""
+    return other // self if _divides_whole(self) else other / self
+
+
 def _attach(cls, members):
     for name, member in members.items():
         setattr(cls, name, member)
@@ -218,7 +239,17 @@ _attach(
         "ref": _ref,
         "experimental_ref": _ref,
         "__tf_tensor__": lambda self, dtype=None, name=None: self,
-        "OVERLOADABLE_OPERATORS": frozenset(),
+        "__div__": div,
+        "__rdiv__": rdiv,
+        # What programs wrap, by these names, in classes that stand for a tensor.
+        "OVERLOADABLE_OPERATORS": {
+            f"__{name}__"
+            for name in (
+                "abs add and div eq floordiv ge getitem gt invert le lt matmul mod mul "
+                "ne neg or pow radd rand rdiv rfloordiv rmatmul rmod rmul ror rpow rsub "
+                "rtruediv rxor sub truediv xor"
+            ).split()
+        },
     },
 )
 _attach(
@@ -290,6 +321,11 @@ def _not_in_graphs(what):
     return OperatorNotAllowedInGraphError(text)
 
 
+def _tensor_iter(self):
+    """The rows of an eager tensor; the error of one of a graph."""
+    return type(self).__iter__(self)
+
+
 def _symbolic_bool(self):
     raise _not_in_graphs("Using a symbolic `tf.Tensor` as a Python `bool`")
 
@@ -316,9 +352,15 @@ def _symbolic_array(self, dtype=None, copy=None):
 _attach(
     Tensor,
     {
+        # Asked of the class itself: programs hand them to classes of their own.
+        "__bool__": _symbolic_bool,
+        "__nonzero__": _symbolic_bool,
+        "__iter__": _tensor_iter,
+        "__len__": _symbolic_len,
+        "__array__": _symbolic_array,
         "_shape_tuple": lambda self: (
             None if self.shape.rank is None else tuple(self.shape)
-        )
+        ),
     },
 )
 _attach(

@@ -27,7 +27,7 @@ from headrace.framework.support.variable_modes import (
     VariableSynchronization,
     mode_of,
 )
-from headrace.framework.tensor import numpy_text
+from headrace.framework.tensor import div, numpy_text, rdiv
 from headrace.framework.trackable import Trackable
 
 _NOT_EAGER = "This operation is not supported when eager execution is enabled."
@@ -513,6 +513,8 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
             "Variable is unhashable. Instead, use variable.ref() as the key. "
             f"(Variable: {self!r})"
         )
+
+    __div__, __rdiv__ = div, rdiv
 
     def __array__(self, dtype=None, copy=None):
         return self._read().__array__(dtype, copy)

@@ -6,6 +6,7 @@ from headrace._load import _headrace, raw
 from headrace.context.properties import read_only
 from headrace.framework import conversion, dtypes, execution, name_scopes, tensor_shape
 from headrace.framework.sparse_tensor import SparseTensor
+from headrace.framework.tensor import div, rdiv
 from headrace.ops import array_ops, math_ops
 from headrace.ragged import checks
 from headrace.ragged.parts import (  # noqa: F401  (some for those who import them here)
@@ -596,6 +597,8 @@ class RaggedTensor:
 
     def __getitem__(self, key):
         return indexing.getitem(self, key)
+
+    __div__, __rdiv__ = div, rdiv
 
     def __iter__(self):
         n = self._splits.shape[0]

@@ -54,6 +54,11 @@ error = _at(ERROR, "error", "Logs an error.")
 fatal = _at(FATAL, "fatal", "Logs an error of the gravest kind.")
 
 
+def task_level_status_message(msg):
+    """Logs an error: what a whole task has come to."""
+    get_logger().log(ERROR, msg)
+
+
 def log(level, message, *args):
     """Logs at a level."""
     get_logger().log(level, message, *args)

@@ -1,6 +1,7 @@
 """tf.keras.layers.Layer."""
 
 import inspect
+import warnings
 
 import numpy as np
 
@@ -225,6 +226,15 @@ class Layer(graph_updates.Updating, tracking.Tracking):
             self._regularize(variable, regularizer, name)
         self._track_weight(tracked_as or name or "Variable", variable)
         return variable
+
+    def add_variable(self, *args, **kwargs):
+        """The same as add_weight, by its old name: warns (UserWarning)."""
+        warnings.warn(
+            "`layer.add_variable` is deprecated and will be removed in a future "
+            "version. Please use the `layer.add_weight()` method instead.",
+            stacklevel=2,
+        )
+        return self.add_weight(*args, **kwargs)
 
     def _regularize(self, variable, penalty, name):
         def loss():
@@ -563,6 +573,14 @@ class Layer(graph_updates.Updating, tracking.Tracking):
     def get_output_at(self, node_index):
         """What the call numbered `node_index` in models gave."""
         return self._node_value("outputs", node_index, "output")
+
+    def get_input_shape_at(self, node_index):
+        """The shape, or shapes, of what the call numbered `node_index` took."""
+        return _shapes(self.get_input_at(node_index))
+
+    def get_output_shape_at(self, node_index):
+        """The shape, or shapes, of what the call numbered `node_index` gave."""
+        return _shapes(self.get_output_at(node_index))
 
     @property
     def input_shape(self):

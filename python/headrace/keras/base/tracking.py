@@ -1,6 +1,7 @@
 """The weights, layers, metrics and losses below a layer."""
 
 import weakref
+from itertools import chain
 
 from headrace import _api as tf
 from headrace._load import _headrace
@@ -71,6 +72,34 @@ def parts_of(variable):
     """The variables that a weight is made of: one, or the parts of a sharded one."""
     is_sharded = getattr(variable, "is_sharded_variable", False)
     return variable.variables if is_sharded else [variable]
+
+
+class _OwnWeights(list):
+    """Own weights of one kind as they are now; what is added becomes the layer's."""
+
+    def __init__(self, layer, weights):
+        super().__init__(weights)
+        self._layer = layer
+
+    def append(self, variable):
+        self.extend([variable])
+
+    def extend(self, variables):
+        variables = list(variables)
+        super().extend(variables)
+        own = self._layer._keras.own
+        own.extend(v for v in variables if not any(v is x for x in own))
+
+
+def _own_weights(is_kind):
+    def get(self):
+        return _OwnWeights(self, [v for v in self._keras.own if is_kind(v)])
+
+    def replace(self, variables):
+        self._keras.own = [v for v in self._keras.own if not is_kind(v)]
+        get(self).extend(variables)
+
+    return property(get, replace)
 
 
 class Tracking(tf.Module):
@@ -210,8 +239,19 @@ class Tracking(tf.Module):
     def _gather(self, own, below):
         """Own weights that `own` accepts and those of modules that `below` gives."""
         mine = [v for v in self._keras.own if own(v)]
-        others = [v for m in self._modules() for v in below(m)]
+        # Models and metrics count what metrics of theirs hold, other layers do not.
+        counts_metrics = self._own_weights_last or self._is_metric
+        others = [
+            v
+            for m in self._modules()
+            if counts_metrics or not getattr(m, "_is_metric", False)
+            for v in below(m)
+        ]
         return unique(others + mine if self._own_weights_last else mine + others)
+
+    # Layers that wrap others are written with these lists of Keras', and change them.
+    _trainable_weights = _own_weights(lambda v: v.trainable)
+    _non_trainable_weights = _own_weights(lambda v: not v.trainable)
 
     @property
     def trainable_weights(self):
@@ -254,6 +294,16 @@ class Tracking(tf.Module):
     def submodules(self):
         """A tuple of all layers and modules under this one, at any depth."""
         return tuple(self._flatten(predicate=_is_module))
+
+    def _held_beside(self):
+        """Own weights and the layers below, under Keras' names: modules that hold layers
+        find there what is in no attribute (those of Sequential, of a graph of layers).
+        """
+        return {
+            "_non_trainable_weights": list(self._non_trainable_weights),
+            "_self_tracked_trackables": self._modules(),
+            "_trainable_weights": list(self._trainable_weights),
+        }
 
     # --- losses and metrics ---
 
@@ -313,7 +363,11 @@ class Tracking(tf.Module):
         """A list of the metrics of this layer and those below it; each once."""
         return unique(m for layer in self._flatten_layers() for m in layer._own_metrics)
 
-    _own_metrics = read_only("_keras.metrics")
+    @property
+    def _own_metrics(self):
+        """Those that are attributes or stand in lists and dicts of them."""
+        held = (m for m in self._sublayers() if m._is_metric)
+        return unique(chain(self._keras.metrics, held))
 
     def add_metric(self, value, name=None, **kwargs):
         """Keeps the mean of a tensor as a metric of that name; in a functional model also

@@ -109,7 +109,7 @@ class TensorBoard(Callback):
 
     def _write_model(self):
         """The configuration of models that have one."""
-        if getattr(self.model, "_network", None) is None:
+        if getattr(self.model, "_layer_graph", None) is None:
             return
         try:
             text = self.model.to_json()

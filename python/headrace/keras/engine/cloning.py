@@ -25,7 +25,7 @@ def clone_model(model, input_tensors=None, clone_function=None):
     The new model is not compiled. Raises ValueError for arguments that a model of its
     kind does not take.
     """
-    if not isinstance(model, Functional) or model._network is None:
+    if not isinstance(model, Functional) or model._layer_graph is None:
         if not isinstance(model, Sequential):
             return _by_configuration(model, input_tensors, clone_function)
     clone = _checked(clone_function)
@@ -78,7 +78,7 @@ def _input_like(tensor, layer):
 
 def _functional(model, input_tensors, clone):
     given = tf.nest.flatten(input_tensors) if input_tensors is not None else []
-    inputs = [history(x)[0] for x in model._network.flat_inputs]
+    inputs = [history(x)[0] for x in model._layer_graph.flat_inputs]
     given += [None] * (len(inputs) - len(given))
     begins = {
         layer.name: _input_like(tensor, layer) for layer, tensor in zip(inputs, given)

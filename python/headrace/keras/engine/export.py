@@ -24,7 +24,7 @@ def children_of(model):
 
 def specs_of(model):
     """The structure of inputs as TensorSpecs with names; None where nobody knows."""
-    declared = getattr(model, "_network", None)
+    declared = getattr(model, "_layer_graph", None)
     if declared is not None:
         names = iter(model.input_names)
         return tf.nest.map_structure(

@@ -178,7 +178,7 @@ def _metadata_of(model):
         **row,
         "build_input_shape": _shapes(model._keras.seen_shape)
         or (model.get_build_config() or {}).get("input_shape"),
-        "is_graph_network": getattr(model, "_network", None) is not None,
+        "is_graph_network": getattr(model, "_layer_graph", None) is not None,
         "must_restore_from_config": False,
         "keras_version": hdf5._KERAS_VERSION,
         "backend": "tensorflow",

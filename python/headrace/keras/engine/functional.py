@@ -37,7 +37,7 @@ class Functional(Model):
         if isinstance(inputs, list) and len(inputs) == 1:
             inputs = inputs[0]
         state = self._keras
-        gone = self._network.beside if self._network else []
+        gone = self._layer_graph.beside if self._layer_graph else []
         state.network = network = GraphNetwork(inputs, outputs)
         state.parts = list(network.layers) + [
             p for p in state.parts if not any(p is x for x in network.layers + gone)
@@ -45,7 +45,7 @@ class Functional(Model):
         self.built = True
         self._attach_layers()
 
-    _network = property(lambda self: getattr(self._keras, "network", None))
+    _layer_graph = property(lambda self: getattr(self._keras, "network", None))
 
     def _attach_layers(self):
         """Names layers by their places, as checkpoints know them."""
@@ -62,19 +62,19 @@ class Functional(Model):
 
     def _run_beside(self, tensor):
         """Makes a tensor of a loss or metric a part of every call."""
-        self._network.add(tensor)
+        self._layer_graph.add(tensor)
         parts = self._keras.parts
-        parts += [x for x in self._network.beside if not any(x is p for p in parts)]
+        parts += [x for x in self._layer_graph.beside if not any(x is p for p in parts)]
         self._attach_layers()
 
     def _add_keras_loss(self, loss):
-        if self._network is None:
+        if self._layer_graph is None:
             super()._add_keras_loss(loss)
         else:
             self._run_beside(op_layer.AddLoss(unconditional=False)(loss))
 
     def _add_keras_metric(self, value, name, aggregation):
-        if self._network is None:
+        if self._layer_graph is None:
             super()._add_keras_metric(value, name, aggregation)
         else:
             layer = op_layer.AddMetric(aggregation or "mean", name)
@@ -89,46 +89,47 @@ class Functional(Model):
     @property
     def layers(self):
         """A list of the layers, those near the inputs first."""
-        network = self._network
+        network = self._layer_graph
         return super().layers if network is None else list(network.layers)
 
     @property
     def inputs(self):
         """A flat list of the KerasTensors that the model starts from; None before it has
         a graph."""
-        return self._network and self._network.flat_inputs
+        return self._layer_graph and self._layer_graph.flat_inputs
 
     @property
     def outputs(self):
         """A flat list of the KerasTensors that the model gives; None before it has a
         graph."""
         dispatch.install()
-        return self._network and self._network.flat_outputs
+        return self._layer_graph and self._layer_graph.flat_outputs
 
     @property
     def _graph_inputs(self):
         return self.inputs or []
 
     input = read_only(
-        "_network.inputs", "The inputs in the structure that the model was made with."
+        "_layer_graph.inputs",
+        "The inputs in the structure that the model was made with.",
     )
 
     @property
     def output(self):
         """The outputs in the structure that the model was made with."""
         dispatch.install()
-        return self._network.outputs
+        return self._layer_graph.outputs
 
     @property
     def input_names(self):
         """A list of the names of the input layers, in the order of `inputs`."""
-        return [history(x)[0].name for x in self._network.flat_inputs]
+        return [history(x)[0].name for x in self._layer_graph.flat_inputs]
 
     @property
     def output_names(self):
         """Names of the layers that make the outputs, made unique."""
         names, seen = [], {}
-        for x in self._network.flat_outputs:
+        for x in self._layer_graph.flat_outputs:
             name = history(x)[0].name
             seen[name] = seen.get(name, -1) + 1
             names.append(f"{name}_{seen[name]}" if seen[name] else name)
@@ -139,36 +140,36 @@ class Functional(Model):
         """The InputSpecs that inputs are checked against: shapes without the batch,
         unless others were set."""
         own = getattr(self, "_own_input_spec", None)
-        return self._input_specs() if own is None else own
+        return self._declared_specs() if own is None else own
 
     @input_spec.setter
     def input_spec(self, value):
         self._own_input_spec = value
 
-    def _input_specs(self):
+    def _declared_specs(self):
         state = self._keras
-        if getattr(state, "specs_of", None) is not self._network:
-            state.specs_of = self._network
+        if getattr(state, "specs_of", None) is not self._layer_graph:
+            state.specs_of = self._layer_graph
             state.specs = [
                 InputSpec(
                     shape=[None, *x.shape.as_list()[1:]] if x.shape.rank else x.shape,
                     allow_last_axis_squeeze=True,
                 )
-                for x in self._network.flat_inputs
+                for x in self._layer_graph.flat_inputs
             ]
         return state.specs
 
     # --- calling ---
 
     def _prepared(self, inputs):
-        if self._network is None:
+        if self._layer_graph is None:
             return super()._prepared(inputs)
         return self._conformed(inputs)
 
     def _conformed(self, inputs):
         """A flat list of tensors, as the inputs are declared."""
-        declared = self._network.flat_inputs
-        if isinstance(inputs, dict) and not isinstance(self._network.inputs, dict):
+        declared = self._layer_graph.flat_inputs
+        if isinstance(inputs, dict) and not isinstance(self._layer_graph.inputs, dict):
             names = self.input_names
             missing = [n for n in names if n not in inputs]
             if missing:
@@ -195,12 +196,12 @@ class Functional(Model):
             for x, m in zip(flat, tf.nest.flatten(mask)):
                 if m is not None:
                     x._keras_mask = m
-        return self._network.run(flat)
+        return self._layer_graph.run(flat)
 
     def compute_output_shape(self, input_shape):
         """The static shape, or structure of shapes,
         of the outputs for `input_shape`."""
-        dtype = self._network.flat_inputs[0].dtype
+        dtype = self._layer_graph.flat_inputs[0].dtype
         outputs = functional_call.run_shapes(self, input_shape, dtype)
         return tf.nest.map_structure(lambda t: t.shape, outputs)
 
@@ -209,9 +210,9 @@ class Functional(Model):
     def get_build_config(self):
         """{"input_shape": the shape of the input, or a list of those}; None before
         they are known."""
-        if self._network is None:
+        if self._layer_graph is None:
             return super().get_build_config()
-        shapes = [plain_shapes(x.shape) for x in self._network.flat_inputs]
+        shapes = [plain_shapes(x.shape) for x in self._layer_graph.flat_inputs]
         return {"input_shape": shapes[0] if len(shapes) == 1 else shapes}
 
     def get_config(self):

@@ -31,7 +31,7 @@ class Ends:
         if x is not None:
             first = tf.nest.flatten(x)[0]
             model._begin_with([None, *np.shape(first)[1:]], _dtype_of(first))
-        network = getattr(model, "_network", None)
+        network = getattr(model, "_layer_graph", None)
         if network is None:
             self._of_data(model, x)
         else:
@@ -201,7 +201,7 @@ class GraphTraining:
         self._ends = None
         self._measures = {}  # by the ranks of sample weights, 0 for none
         self._train = {}  # of the same: the operation of a training step
-        if model._keras.losses is not None and getattr(model, "_network", None):
+        if model._keras.losses is not None and getattr(model, "_layer_graph", None):
             if self.measures().total_loss is None:
                 raise ValueError(_NO_LOSS)
             self._weights = model.trainable_weights

@@ -35,7 +35,7 @@ def short(row):
 def write(model, path, include_optimizer):
     """Writes a functional or sequential model; NotImplementedError for others."""
     if (
-        not hasattr(model, "_network")
+        not hasattr(model, "_layer_graph")
         or "get_config" in vars(type(model))
         and not (type(model).__module__.startswith("headrace.keras"))
     ):

@@ -63,6 +63,11 @@ class Model(Trainer, Layer):
 
     # --- structure ---
 
+    _is_graph_network = property(
+        lambda self: getattr(self, "_layer_graph", None) is not None,
+        doc="Whether the model is a graph of layers, by Keras' name for it.",
+    )
+
     @property
     def layers(self):
         """A list of the layers that are attributes,

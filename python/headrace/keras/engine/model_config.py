@@ -13,7 +13,7 @@ from headrace.keras.layer import registry
 
 def _layer_rows(model):
     """(layer, its nodes in the model, in order)."""
-    network = model._network
+    network = model._layer_graph
     inside = {id(node) for node in network.nodes}
     inside |= {
         id(call_of(x)) for x in network.flat_inputs
@@ -43,7 +43,7 @@ def _graph(model):
     def reference(x):
         return [history(x)[0].name, places[id(call_of(x))], history(x)[2]]
 
-    network = model._network
+    network = model._layer_graph
     graph = {
         "layers": [
             {

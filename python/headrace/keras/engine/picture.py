@@ -34,7 +34,7 @@ class _Collector:
 
     def add(self, model, group=(), prefix=""):
         """Draws a model's layers; ([key of each input's box], [of each output's])."""
-        network = getattr(model, "_network", None)
+        network = getattr(model, "_layer_graph", None)
         if network is None:
             return self._chain(model, group, prefix)
         ends = {}  # {id of a node: its box's key, or those of a model that is drawn}
@@ -63,7 +63,7 @@ class _Collector:
         chosen = self._how["chosen"]
         if chosen is not None and not group and layer not in chosen:
             return [None], []
-        if self._how["expand_nested"] and getattr(layer, "_network", None):
+        if self._how["expand_nested"] and getattr(layer, "_layer_graph", None):
             first, last = self.add(
                 layer, (*group, layer.name), f"{prefix}{layer.name}/"
             )
@@ -226,7 +226,9 @@ def model_to_dot(
         "chosen": _chosen(model, layer_range),
     }
     made = _Collector(how)
-    if getattr(model, "_network", None) is None and not isinstance(model, Sequential):
+    if getattr(model, "_layer_graph", None) is None and not isinstance(
+        model, Sequential
+    ):
         made.boxes.append(Box(model.name, [f"{model.name}: {type(model).__name__}"]))
     else:
         made.add(model)

@@ -63,8 +63,10 @@ class Sequential(functional.Functional):
             )
         if not stack:
             self._start(layer)
-        elif self._network is not None:
-            self._set_graph(self._network.inputs, self._called(layer, self.outputs[0]))
+        elif self._layer_graph is not None:
+            self._set_graph(
+                self._layer_graph.inputs, self._called(layer, self.outputs[0])
+            )
         if not (stack and stack[-1] is layer):
             stack.append(layer)
         self._hold()
@@ -81,7 +83,7 @@ class Sequential(functional.Functional):
         if (
             shape is None
             and isinstance(layer, functional.Functional)
-            and layer._network
+            and layer._layer_graph
         ):
             if len(layer.inputs) == 1:
                 shape = tuple(layer.inputs[0].shape.as_list())
@@ -130,12 +132,12 @@ class Sequential(functional.Functional):
         layer = stack.pop()
         layer._keras.inbound.pop()
         self._keras.parts = [p for p in self._keras.parts if p is not layer]
-        if self._network is not None:
+        if self._layer_graph is not None:
             if not self.layers:
                 self._keras.network = None
                 self.built = False
             else:
-                self._set_graph(self._network.inputs, stack[-1].output)
+                self._set_graph(self._layer_graph.inputs, stack[-1].output)
         self._hold()
 
     @property
@@ -143,7 +145,7 @@ class Sequential(functional.Functional):
         """A list of the layers, first to last, without the InputLayer."""
         stack = self._keras.stack
         first = stack[1:] if stack and isinstance(stack[0], InputLayer) else stack
-        return list(first) + (self._network.beside if self._network else [])
+        return list(first) + (self._layer_graph.beside if self._layer_graph else [])
 
     # --- building ---
 
@@ -157,7 +159,7 @@ class Sequential(functional.Functional):
             # Of features by name: the layers make their weights when they are called.
             self.built = True
             return
-        if self._network is None and not self._keras.no_graph:
+        if self._layer_graph is None and not self._keras.no_graph:
             if input_shape is None:
                 raise ValueError("You must provide an `input_shape` argument.")
             self._try_graph_for(tf.TensorShape(input_shape), None)
@@ -197,13 +199,13 @@ class Sequential(functional.Functional):
                 layer._keras.inbound.clear()
 
     def _begin_with(self, shape, dtype):
-        if self._network is None and self.layers and not self._keras.no_graph:
+        if self._layer_graph is None and self.layers and not self._keras.no_graph:
             self._try_graph_for(tf.TensorShape(shape), dtype)
 
     def _follow(self, x):
         """Makes the graph by the first input, and wider when others come."""
         known = self._keras.inferred
-        if self._network is not None and known is None:
+        if self._layer_graph is not None and known is None:
             return
         if not isinstance(x, tf.Tensor) or x.shape.rank is None or not self.layers:
             return
@@ -219,24 +221,24 @@ class Sequential(functional.Functional):
                 self._graph_for(tf.TensorShape(wide), x.dtype)
 
     def _prepared(self, inputs):
-        if isinstance(inputs, dict) and self._network is None:
+        if isinstance(inputs, dict) and self._layer_graph is None:
             prepared = super()._prepared
             return {key: prepared(value) for key, value in inputs.items()}
-        if self._network is None or self._keras.inferred is not None:
+        if self._layer_graph is None or self._keras.inferred is not None:
             inputs = Model._prepared(self, inputs)
             self._follow(inputs)
-        if self._network is None:
+        if self._layer_graph is None:
             return inputs
         return self._conformed(inputs)
 
-    def _input_specs(self):
+    def _declared_specs(self):
         """None unless the model was told its input's shape."""
-        told = self._network is not None and self._keras.inferred is None
-        return super()._input_specs() if told else None
+        told = self._layer_graph is not None and self._keras.inferred is None
+        return super()._declared_specs() if told else None
 
     def call(self, inputs, training=None, mask=None):
         """Runs the layers one after another."""
-        if self._network is not None:
+        if self._layer_graph is not None:
             return super().call(inputs, training, mask)
         for layer in self.layers:
             inputs = layer(inputs)
@@ -247,31 +249,31 @@ class Sequential(functional.Functional):
         """The shape of the input, None for the batch; AttributeError before it is
         known.
         """
-        if self._network is None:
+        if self._layer_graph is None:
             raise AttributeError(
                 f"Layer {self.name} has never been called and thus has no defined input "
                 "shape. Note that the `input_shape` property is only available for "
                 "Functional and Sequential models."
             )
-        return tuple(self._network.flat_inputs[0].shape.as_list())
+        return tuple(self._layer_graph.flat_inputs[0].shape.as_list())
 
     @property
     def output_shape(self):
         """The shape of the output, None for the batch; AttributeError before it is
         known.
         """
-        if self._network is None:
+        if self._layer_graph is None:
             raise AttributeError(
                 f"Layer {self.name} has never been called and thus has no defined "
                 "output shape."
             )
-        return tuple(self._network.flat_outputs[0].shape.as_list())
+        return tuple(self._layer_graph.flat_outputs[0].shape.as_list())
 
     # --- configuration ---
 
     def get_config(self):
         """The name, the layers' configs and the shape that the model was built for."""
-        if self._network is not None and self._network.beside:
+        if self._layer_graph is not None and self._layer_graph.beside:
             raise NotImplementedError(
                 f"The configuration of {self.name}, a Sequential model with losses or "
                 "metrics of KerasTensors, is not supported: use a functional model"
@@ -279,7 +281,11 @@ class Sequential(functional.Functional):
         layers = [serialization.serialize(x) for x in self._keras.stack]
         config = {"name": self.name, "layers": copy.deepcopy(layers)}
         shape = self._keras.seen_shape
-        if self._network is None and shape is not None and not isinstance(shape, dict):
+        if (
+            self._layer_graph is None
+            and shape is not None
+            and not isinstance(shape, dict)
+        ):
             config["build_input_shape"] = shape
         return config
 

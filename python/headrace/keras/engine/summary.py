@@ -158,7 +158,7 @@ def _count(layer):
 
 def _inbound(layer, model):
     """The tensors that a layer is called with, as ['name[0][0]']."""
-    inside = {id(n) for n in model._network.nodes}
+    inside = {id(n) for n in model._layer_graph.nodes}
     found = []
     for node in layer.inbound_nodes:
         if id(node) in inside:
@@ -183,7 +183,7 @@ def _is_sequential_like(model):
         model, functional.Functional
     ):
         return True
-    return _single_chain(model._network)
+    return _single_chain(model._layer_graph)
 
 
 def _single_chain(network):

@@ -148,7 +148,7 @@ def _outside_of_graphs(model):
     """A model like one in a graph, with the values that Keras' session has, but for the
     optimizer's, in code that runs at once; NotImplementedError where its configuration is
     not known."""
-    if not hasattr(model, "_network"):
+    if not hasattr(model, "_layer_graph"):
         raise NotImplementedError(
             f"Model {model.name} of a graph, whose call is code, is not saved as a "
             "SavedModel: use save_weights, or build it outside of graphs"

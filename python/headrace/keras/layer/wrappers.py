@@ -22,6 +22,13 @@ class Wrapper(Layer):
         super().__init__(**kwargs)
         self.layer = layer
 
+    def build(self, input_shape=None):
+        """Builds the inner layer, unless it is built, for inputs of the same shape."""
+        if not self.layer.built:
+            self.layer.build(input_shape)
+            self.layer.built = True
+        self.built = True
+
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A wrapper with a new inner layer, of what get_config() gave."""

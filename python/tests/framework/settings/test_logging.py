@@ -18,3 +18,14 @@ def test_a_message_is_written_once(program, expected):
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stderr == expected
+
+
+def test_a_status_of_the_whole_task_is_an_error():
+    call = "tf.compat.v1.logging.TaskLevelStatusMessage('hello %s')"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import headrace as tf; {call}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == "ERROR:tensorflow:hello %s\n"
