@@ -475,7 +475,7 @@ def source(
 
 def batch_size_of(model, given):
     """The size of batches of arrays: what the model's inputs say, where they do."""
-    network = getattr(model, "_network", None)
+    network = getattr(model, "_layer_graph", None)
     shape = network.flat_inputs[0].shape if network is not None else None
     known = shape[0] if shape is not None and shape.rank else None
     if known is None or given is None:

@@ -414,7 +414,7 @@ class GraphNames:
 
     @property
     def _feed_inputs(self):
-        network = self._network if self._in_graph else None
+        network = self._layer_graph if self._in_graph else None
         if network is None:
             raise AttributeError(
                 f"Model {self.name} has no _feed_inputs: it has no placeholders"
