@@ -102,7 +102,7 @@ def read(path, custom_objects, compile, safe_mode):
     with serialization.CustomObjectScope(custom_objects or {}):
         objects.compile_like(model, compile_config(training))
     if state and model.built:
-        _restore_optimizer(model.optimizer, state)
+        restore_optimizer(model.optimizer, state)
     return model
 
 
@@ -125,7 +125,9 @@ def compile_config(training):
     return config
 
 
-def _restore_optimizer(optimizer, state):
+def restore_optimizer(optimizer, state):
+    """Gives an optimizer the values of all its variables, as arrays; warns where they do
+    not fit it."""
     mine = optimizer.variables
     if [tuple(v.shape.as_list()) for v in mine] == [x.shape for x in state]:
         optimizer.set_weights(state)

@@ -4,8 +4,10 @@ import contextlib
 
 from headrace import _api as tf
 from headrace import _names
+from headrace.framework.settings import logging
 from headrace.keras import serialization
 from headrace.keras.base.base_layer import Layer
+from headrace.keras.optimizer.wrapped import TFOptimizer
 
 # Where the classes of a configuration's "module" are known by name.
 _ROOMS = {
@@ -131,6 +133,13 @@ def of_compiled(model):
     """The arguments of compile() as a configuration; None where it was not called."""
     given = model._keras.compiled_with
     if given is None or "optimizer" not in given:
+        return None
+    if isinstance(model.optimizer, TFOptimizer):
+        logging.warning(
+            "Optimizers of tf.compat.v1.train tell nothing of themselves: the model is "
+            "saved without its optimizer. Compile it again after loading it, or use "
+            "one of tf.keras.optimizers."
+        )
         return None
     found = {name: serialization.serialize(given[name]) for name in COMPILED}
     if not isinstance(given["optimizer"], str):  # its rate may have changed since

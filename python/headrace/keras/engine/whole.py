@@ -145,23 +145,28 @@ def save_model(model, filepath, overwrite=True, save_format=None, **kwargs):
 
 
 def _outside_of_graphs(model):
-    """A model like one in a graph, with the values that Keras' session has, but for the
-    optimizer's, in code that runs at once; NotImplementedError where its configuration is
-    not known."""
+    """A model like one in a graph, its optimizer included, with the values that Keras'
+    session has, in code that runs at once; NotImplementedError where its configuration
+    is not known."""
     if not hasattr(model, "_layer_graph"):
         raise NotImplementedError(
             f"Model {model.name} of a graph, whose call is code, is not saved as a "
             "SavedModel: use save_weights, or build it outside of graphs"
         )
     values, config = settings.batch_get_value(model.weights), model.get_config()
-    shape, compiled = model.inputs and model.inputs[0].shape, model.get_compile_config()
+    shape, compiled = model.inputs and model.inputs[0].shape, objects.of_compiled(model)
+    if compiled is not None:
+        training = hdf5_file.training_config(model, compiled)
+        state = settings.batch_get_value(model.optimizer.variables)
     with stack.entering(None):
         made = type(model).from_config(config)
         if not made.built:
             made.build(shape)
         made.set_weights(values)
         if compiled is not None:
-            made.compile_from_config(compiled)
+            objects.compile_like(made, hdf5_file.compile_config(training))
+            if state:
+                hdf5_file.restore_optimizer(made.optimizer, state)
     return made
 
 

@@ -1,10 +1,13 @@
 """tf.keras.optimizers: the interface since Keras 2.11."""
 
+import numpy as np
+
 from headrace import _api as tf
 from headrace.framework.settings import logging
 from headrace.framework.support import signatures
 from headrace.framework.trackable import node_of
 from headrace.keras import initializer as initializers
+from headrace.keras import settings
 from headrace.keras.classes import add_classes
 from headrace.keras.optimizer import nadam, newer, rules  # noqa: F401 (in the table)
 from headrace.keras.optimizer.base import BaseOptimizer, serialized
@@ -245,7 +248,7 @@ class Optimizer(BaseOptimizer):
         variable = self._hyper_variables.get(name)
         if variable is None:
             return float(given() if callable(given) else given)
-        now = variable.numpy()
+        now = np.asarray(settings.get_value(variable))
         return float(given if now.dtype.type(given) == now else now)
 
     def get_config(self):

@@ -269,6 +269,45 @@ def test_models_in_files(tmp_path, name):
         np.testing.assert_allclose(again.predict(X), model.predict(X), rtol=1e-6)
 
 
+def legacy():
+    return tf.keras.optimizers.legacy.SGD(0.1, momentum=0.9)
+
+
+@pytest.mark.parametrize(
+    "name, optimizer",
+    [  # The state of legacy ones is not in archives, there as here.
+        ("model.keras", lambda: tf.keras.optimizers.Adam(0.01)),
+        ("model.h5", lambda: tf.keras.optimizers.Adam(0.01)),
+        ("folder", lambda: tf.keras.optimizers.Adam(0.01)),
+        ("model.h5", legacy),
+        ("folder", legacy),
+        ("model.h5", lambda: "adam"),
+        ("folder", lambda: "adam"),
+    ],
+)
+def test_optimizers_in_files(tmp_path, name, optimizer):
+    """Training goes on where it stood, whichever the kind of optimizer and of file."""
+    model = simple(optimizer=optimizer())
+    model.fit(X, Y, epochs=3, verbose=0)
+    model.save(tmp_path / name, save_format="tf" if name == "folder" else None)
+    loaded = tf.keras.models.load_model(tmp_path / name)
+    assert type(loaded.optimizer) is type(model.optimizer)
+    assert loaded.optimizer.get_config() == model.optimizer.get_config()
+    assert K.get_value(loaded.optimizer.iterations) == 3
+    for each in (model, loaded):
+        each.fit(X, Y, epochs=2, verbose=0)
+    for ours, theirs in zip(model.get_weights(), loaded.get_weights()):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_optimizers_of_tensorflow_1_are_not_saved(tmp_path, caplog):
+    model = simple(optimizer=tf.compat.v1.train.AdamOptimizer())
+    model.fit(X, Y, verbose=0)
+    model.save(tmp_path / "model.h5")
+    assert "saved without its optimizer" in caplog.text
+    assert tf.keras.models.load_model(tmp_path / "model.h5").optimizer is None
+
+
 @pytest.mark.parametrize("name", ["weights.h5", "checkpoint_of_it"])
 def test_weights_in_files(tmp_path, name):
     model, other = simple(), simple()
