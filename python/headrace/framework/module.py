@@ -120,7 +120,8 @@ def _with_parts(leaves):
 def _walk(module, path, seen, recursive, predicate, key, with_path):
     submodules = []
     ignored = module._TF_MODULE_IGNORED_PROPERTIES
-    attributes = {**vars(module), **module._held_beside()}
+    beside = module._held_beside()
+    attributes = {**vars(module), **beside} if beside else vars(module)
     for name in sorted(attributes, key=key):
         if name in ignored:
             continue

@@ -189,9 +189,16 @@ LecunNormal = _scaling("LecunNormal", 1.0, "fan_in", "truncated_normal")
 HeUniform = _scaling("HeUniform", 2.0, "fan_in", "uniform")
 HeNormal = _scaling("HeNormal", 2.0, "fan_in", "truncated_normal")
 
-_NAMES = serialization.classes_of(globals(), Initializer)
-_NAMES.update({settings.snake_case(name): c for name, c in _NAMES.items()})
-_NAMES.update(uniform=RandomUniform, normal=RandomNormal, one=Ones, zero=Zeros)
+
+def with_short_names(classes):
+    """{name: class} with what else layers' arguments may call them."""
+    short = {"uniform": "RandomUniform", "normal": "RandomNormal"}
+    short.update(one="Ones", zero="Zeros")
+    short.update((settings.snake_case(name), name) for name in classes)
+    return {**classes, **{name: classes[of] for name, of in short.items()}}
+
+
+_NAMES = with_short_names(serialization.classes_of(globals(), Initializer))
 
 
 def _names():

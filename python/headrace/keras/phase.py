@@ -23,3 +23,8 @@ def choose(condition, yes, no):
             return tf.cond(tf.cast(condition, tf.bool), yes, no)
         condition = known
     return yes() if condition else no()
+
+
+def dropped(x, rate, condition):
+    """x, in training with the share `rate` of its elements dropped."""
+    return choose(condition, lambda: tf.nn.dropout(x, rate), lambda: x)

@@ -53,7 +53,9 @@ def load(export_dir, tags=None, options=None):
     with _reading(export_dir), _uncollected():
         loader = _Loader(native)
         root = loader.root()
-        aliased = loader.aliased()
+        aliased = (
+            loader.aliased() if options.experimental_load_function_aliases else None
+        )
     version, git_version = native.versions
     shown = {
         "tensorflow_version": version,

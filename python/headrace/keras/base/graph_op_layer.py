@@ -41,11 +41,8 @@ class TensorFlowOpLayer(Layer):
 
     def call(self, inputs):
         """The operation's outputs for the tensors among its inputs: one, or a list."""
-        given, definition, places = (
-            iter(tf.nest.flatten(inputs)),
-            tf.compat.v1.GraphDef(),
-            {},
-        )
+        given, places = iter(tf.nest.flatten(inputs)), {}
+        definition = tf.compat.v1.GraphDef()
         node = definition.node.add()
         node.CopyFrom(self._node_def)
         count = sum(not x.startswith("^") for x in node.input)
@@ -84,8 +81,7 @@ def describe(tensors):
 
 
 def _describe(tensor, known):
-    """Whether a tensor of a plain graph is one of a model, which it becomes where it is
-    computed from such."""
+    """A tensor of a plain graph becomes one of a model where it is computed from such."""
     waiting = [tensor]
     while waiting:
         x = waiting[-1]
@@ -103,7 +99,6 @@ def _describe(tensor, known):
         else:
             waiting.pop()
             known[op.name] = _made_layer(op)
-    return history(tensor) is not None
 
 
 def _made_layer(op):

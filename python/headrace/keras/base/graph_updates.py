@@ -52,18 +52,24 @@ class Updating:
         return [e for e in elements if needs(e, sources) == (inputs is not None)]
 
 
-def needs(element, sources):
-    """Whether a tensor or operation of a graph is computed from one of some tensors."""
-    sources = {t.op.name for t in sources if not isinstance(t, _headrace.EagerTensor)}
+def waits_for(element, is_one):
+    """Whether a tensor or operation of a graph is, or waits for, an operation of which
+    is_one(it) holds."""
     todo, seen = [getattr(element, "op", element)], set()
     while todo:
         op = todo.pop()
-        if op.name in sources:
+        if is_one(op):
             return True
         if op.name not in seen:
             seen.add(op.name)
             todo += [t.op for t in op.inputs] + list(op.control_inputs)
     return False
+
+
+def needs(element, sources):
+    """Whether a tensor or operation of a graph is computed from one of some tensors."""
+    names = {t.op.name for t in sources if not isinstance(t, _headrace.EagerTensor)}
+    return waits_for(element, lambda op: op.name in names)
 
 
 class Ordered:
@@ -74,18 +80,18 @@ class Ordered:
 
     def __init__(self, graph):
         self._graph = graph
-        self._graph_inputs = graph._core.num_nodes
+        self._seen = graph._core.num_nodes
         self._outer = graph._core.control_inputs()
         self._nodes = []
 
     def next(self):
         """What is added from here on waits for what was added so far."""
         core = self._graph._core
-        for i in range(self._graph_inputs, core.num_nodes):
+        for i in range(self._seen, core.num_nodes):
             node = core.node(i)
             if not node.num_outputs and node.type != "NoOp":
                 self._nodes.append(node)
-        self._graph_inputs = core.num_nodes
+        self._seen = core.num_nodes
         core.set_control_inputs(self._outer + self._nodes)
 
     def end(self):

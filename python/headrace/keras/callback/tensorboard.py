@@ -41,9 +41,10 @@ def _at_once():
     return stack.entering(None) if in_graph else contextlib.nullcontext()
 
 
-def _pictures(weight):
+def as_pictures(weight, channels_last=True):
     """A weight as pictures, [k, height, width, 1]: a matrix is one that is wider than
-    high, of three dimensions the last is the pictures'; None for more."""
+    high, of three dimensions the last, or else the first, is the pictures'; None for
+    more."""
     pixels = tf.squeeze(weight)
     rank = pixels.shape.rank
     if rank == 1:
@@ -51,7 +52,9 @@ def _pictures(weight):
     if rank == 2:
         wide = pixels.shape[0] <= pixels.shape[1]
         return (pixels if wide else tf.transpose(pixels))[None, ..., None]
-    return tf.transpose(pixels, [2, 0, 1])[..., None] if rank == 3 else None
+    if rank == 3 and channels_last:
+        pixels = tf.transpose(pixels, [2, 0, 1])
+    return pixels[..., None] if rank == 3 else None
 
 
 @takes(
@@ -241,7 +244,7 @@ class TensorBoard(Callback):
     def _write_weight(self, name, weight):
         name = name.replace(":", "_")
         tf.summary.histogram(f"{name}/histogram", weight)
-        pictures = _pictures(weight) if self.write_images else None
+        pictures = as_pictures(weight) if self.write_images else None
         if pictures is not None:
             tf.summary.image(f"{name}/image", pictures)
 

@@ -1,5 +1,6 @@
 """Data for fit, evaluate and predict: arrays, datasets, generators, sequences."""
 
+import copy
 import math
 import operator
 
@@ -84,9 +85,9 @@ def _tensor(x, view=False):
     return tf.convert_to_tensor(x)
 
 
-def _tensors(structure, view=False):
-    """A structure of arrays; a list of numbers is an array itself, one of arrays
-    becomes a tuple, as lists do in datasets.
+def converted(structure, convert):
+    """convert() of each part of a structure of arrays; a list of numbers is an array
+    itself, one of arrays becomes a tuple, as lists do in datasets.
     """
     if structure is None:
         return None
@@ -94,13 +95,19 @@ def _tensors(structure, view=False):
         if not structure or isinstance(
             structure[0], (int, float, bool, str, bytes, list)
         ):
-            return _tensor(np.asarray(structure))
+            return convert(np.asarray(structure))
         structure = tuple(structure)
     if type(structure) is tuple:
-        return tuple(_tensors(part, view) for part in structure)
+        return tuple(converted(part, convert) for part in structure)
     if isinstance(structure, dict):
-        return type(structure)((k, _tensors(v, view)) for k, v in structure.items())
-    return tf.nest.map_structure(lambda x: _tensor(x, view), structure)
+        made = copy.copy(structure)  # of its class, whatever that is made with
+        made.update((k, converted(v, convert)) for k, v in structure.items())
+        return made
+    return tf.nest.map_structure(convert, structure)
+
+
+def _tensors(structure, view=False):
+    return converted(structure, lambda x: _tensor(x, view))
 
 
 def _orders(size):
@@ -426,11 +433,16 @@ def split(data, fraction):
             f"`validation_split={fraction}`. Either provide more data, or a different "
             "value for the `validation_split` argument."
         )
+    return cut(tensors, at)
 
-    def part(rows):
+
+def cut(parts, at):
+    """(the rows before `at`, those from it on) of each part of data."""
+
+    def of(rows):
         return tuple(
             None if t is None else tf.nest.map_structure(lambda a: a[rows], t)
-            for t in tensors
+            for t in parts
         )
 
-    return part(slice(None, at)), part(slice(at, None))
+    return of(slice(None, at)), of(slice(at, None))

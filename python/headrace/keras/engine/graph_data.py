@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from headrace import _api as tf
+from headrace._load import _headrace
 from headrace.context import late
 from headrace.keras.callback.progress import ProgbarLogger, show
 from headrace.keras.engine import data_adapter
@@ -36,25 +37,11 @@ def _array(x):
 
 
 def _is_symbolic(x):
-    return isinstance(x, tf.Tensor) and not hasattr(x, "_numpy") and hasattr(x, "graph")
+    return isinstance(x, _headrace.SymbolicTensor)
 
 
 def _arrays(structure):
-    """A structure of arrays; a list of numbers is an array itself, one of arrays becomes a
-    tuple."""
-    if structure is None:
-        return None
-    if isinstance(structure, list):
-        if not structure or isinstance(
-            structure[0], (int, float, bool, str, bytes, list)
-        ):
-            return np.asarray(structure)
-        structure = tuple(structure)
-    if type(structure) is tuple:
-        return tuple(map(_arrays, structure))
-    if isinstance(structure, dict):
-        return {k: _arrays(v) for k, v in structure.items()}
-    return tf.nest.map_structure(_array, structure)
+    return data_adapter.converted(structure, _array)
 
 
 def names_of(x):
@@ -182,9 +169,14 @@ def weight_feeds(measures, weights):
     return {place: w for place, w in pairs if place is not None and w is not None}
 
 
-def _check_weights(weight, y):
-    if weight is None or y is None:
-        return
+def _check_weights(sample_weight, y):
+    """ValueError where the weights of an output do not fit its targets."""
+    for weight, target in zip(*map(_listed, (sample_weight, y))):
+        if weight is not None and target is not None:
+            _check_weight(weight, target)
+
+
+def _check_weight(weight, y):
     shape, of = np.shape(weight), np.shape(y)
     if len(shape) > max(len(of) - 1, 1):
         raise ValueError(
@@ -242,8 +234,7 @@ class Whole(_Source):
         self.batch_size = batch_size
         self._data = pack_x_y_sample_weight(x, y, sample_weight)
         self.rows, self.steps = _checked_size(x, y), steps
-        for w, target in zip(*map(_listed, (sample_weight, y))):
-            _check_weights(w, target)
+        _check_weights(sample_weight, y)
 
     def epoch(self):
         """The same data for each step."""
@@ -260,8 +251,7 @@ class Arrays(_Source):
         self._data = pack_x_y_sample_weight(x, y, sample_weight)
         self._flat = tf.nest.flatten(self._data)
         self.rows = self._size = _checked_size(x, y)
-        for w, target in zip(*map(_listed, (sample_weight, y))):
-            _check_weights(w, target)
+        _check_weights(sample_weight, y)
         if batch_size is None:
             batch_size = _DEFAULT_BATCH
         if int(batch_size) < 1:
@@ -538,8 +528,7 @@ def batch(x, y=None, sample_weight=None, class_weight=None):
     if any(map(_is_symbolic, _listed(data))):
         data = _values(data)
     _checked_size(data[0], data[1])
-    for w, target in zip(*map(_listed, (data[2], data[1]))):
-        _check_weights(w, target)
+    _check_weights(data[2], data[1])
     if class_weight is not None:
         data = _weigher(class_weight)(data)
     return data
@@ -561,14 +550,7 @@ def split(data, fraction):
     at = int(size * (1.0 - fraction))
     if at in (0, size):
         raise ValueError("Empty training data.")
-
-    def part(rows):
-        return tuple(
-            None if t is None else tf.nest.map_structure(lambda a: a[rows], t)
-            for t in arrays
-        )
-
-    return part(slice(None, at)), part(slice(at, None))
+    return data_adapter.cut(arrays, at)
 
 
 def _weigher(class_weight):

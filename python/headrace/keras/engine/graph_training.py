@@ -6,7 +6,7 @@ from headrace import _api as tf
 from headrace.context import late, stack
 from headrace.graph import placeholders
 from headrace.keras import settings
-from headrace.keras.base.graph_updates import needs
+from headrace.keras.base.graph_updates import needs, waits_for
 from headrace.keras.engine import graph_data
 from headrace.keras.engine.compiled import loss_name
 from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
@@ -157,22 +157,10 @@ def _weights(name, rank):
     )
 
 
-def _has_feeds(element):
-    """Whether something in a graph waits for what somebody feeds."""
-    todo, seen = [getattr(element, "op", element)], set()
-    while todo:
-        op = todo.pop()
-        if op.type == "Placeholder":
-            return True
-        if op.name not in seen:
-            seen.add(op.name)
-            todo += [t.op for t in op.inputs] + list(op.control_inputs)
-    return False
-
-
 def relevant(elements, inputs):
     """Those elements of a graph that are computed from these inputs, or from none."""
-    return [e for e in elements if needs(e, inputs) or not _has_feeds(e)]
+    fed = lambda op: op.type == "Placeholder"
+    return [e for e in elements if needs(e, inputs) or not waits_for(e, fed)]
 
 
 class Logs(dict):
@@ -360,10 +348,12 @@ class GraphSteps:
         if measures.total_loss is None:
             if self._kind == "train":
                 raise ValueError(_NO_LOSS)
-            fetches[0] = tf.zeros([])
+            fetches[0] = []
         fetches.append(self._changes(measures))
         fetches.append([tensor for tensor, _ in self.beside])
         loss, results, *_, told = self._run(fetches, feeds)
+        if measures.total_loss is None:
+            loss = np.float32(0)
         for (_, take), value in zip(self.beside, told):
             take(value)
         size = 1 if self._by_steps else graph_data.rows_of(data)

@@ -3,7 +3,7 @@
 from headrace import _api as tf
 from headrace.keras import initializer as initializers
 from headrace.keras.base.base_layer import Layer
-from headrace.keras.phase import choose
+from headrace.keras.phase import dropped
 from headrace.keras.layer.advanced_activation import masked
 from headrace.keras.layer.einsum_dense import EinsumDense
 from headrace.keras.layer.noise import Dropout
@@ -239,11 +239,7 @@ class _PlainAttention(Layer):
             scores -= low * tf.cast(tf.logical_not(shown), scores.dtype)
         weights = tf.nn.softmax(scores)
         if self.dropout:
-            weights = choose(
-                training,
-                lambda: tf.nn.dropout(weights, self.dropout),
-                lambda: tf.identity(weights),
-            )
+            weights = dropped(weights, self.dropout, training)
         out = tf.matmul(weights, value)
         if mask is not None and mask[0] is not None:
             out *= tf.cast(tf.expand_dims(mask[0], -1), out.dtype)

@@ -3,7 +3,9 @@
 from headrace import _api as tf
 from headrace.context import stack
 from headrace.framework.support import protos
+from headrace.keras import settings
 from headrace.keras.callback.base import Callback
+from headrace.keras.callback.tensorboard import as_pictures
 from headrace.keras.classes import takes
 from headrace.v1.file_writer import FileWriter
 
@@ -85,7 +87,8 @@ class TensorBoard(Callback):
         name = weight.name.replace(":", "_")
         yield _histogram(name, weight)
         if self.write_images:
-            picture = _picture(weight)
+            last = settings.image_data_format() == "channels_last"
+            picture = as_pictures(tf.convert_to_tensor(weight), last)
             if picture is not None:
                 yield tf.compat.v1.summary.image(name, picture)
 
@@ -145,18 +148,3 @@ class TensorBoard(Callback):
 
 def _histogram(name, tensor):
     return tf.compat.v1.summary.histogram(name, tensor)
-
-
-def _picture(weight):
-    """A weight as pictures; None where it has too many dimensions."""
-    pixels = tf.squeeze(tf.convert_to_tensor(weight))
-    shape = pixels.shape.as_list()
-    if len(shape) == 2:
-        if shape[0] > shape[1]:
-            pixels, shape = tf.transpose(pixels), shape[::-1]
-        return tf.reshape(pixels, [1, *shape, 1])
-    if len(shape) == 3:
-        if tf.keras.backend.image_data_format() == "channels_last":
-            pixels = tf.transpose(pixels, [2, 0, 1])
-        return tf.expand_dims(pixels, -1)
-    return tf.reshape(pixels, [1, -1, 1, 1]) if len(shape) == 1 else None

@@ -2,7 +2,7 @@
 
 from headrace.framework import dtypes
 from headrace.framework.support import signatures
-from headrace.keras import settings
+from headrace.keras.initializer import with_short_names
 from headrace.ops import array_ops
 from headrace.ops.random import initializers, initializers_v1
 
@@ -90,11 +90,5 @@ _CLASSES = (
     LecunUniform,
 )
 
-NAMES = {c.__name__: c for c in _CLASSES}  # of a layer's arguments and configurations
-NAMES.update({settings.snake_case(name): c for name, c in NAMES.items()})
-NAMES.update(
-    uniform=RandomUniform,
-    normal=RandomNormal,
-    one=initializers_v1.Ones,
-    zero=initializers_v1.Zeros,
-)
+# Of a layer's arguments and configurations.
+NAMES = with_short_names({c.__name__: c for c in _CLASSES})

@@ -138,7 +138,7 @@ class BatchNormalization(Weighted, Layer):
         shape = tf.shape(inputs)
         parts = tf.concat([[self.virtual_batch_size, -1], shape[1:]], 0)
         # As upstream, parts are by themselves where it is known that this is training.
-        known = not isinstance(training, (_headrace.Tensor, _headrace.VariableBase))
+        known = not is_tensor(training)
         out = self._normalize(
             tf.reshape(inputs, parts),
             training,

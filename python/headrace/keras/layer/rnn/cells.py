@@ -7,7 +7,7 @@ from headrace.context.properties import read_only
 from headrace.keras import initializer as initializers
 from headrace.keras import serialization
 from headrace.keras.base.base_layer import Layer
-from headrace.keras.phase import choose, is_off
+from headrace.keras.phase import dropped, is_off
 from headrace.keras.layer import registry
 from headrace.keras.layer.parts import Weighted, takes, times_kernel
 
@@ -86,9 +86,7 @@ class _Cell(Weighted, Layer):
             if not rate:
                 return None
             ones = tf.ones(tf.stack([batch, width]), self._computed)
-            return choose(
-                training, lambda: tf.nn.dropout(ones, rate), lambda: tf.identity(ones)
-            )
+            return dropped(ones, rate, training)
 
         return mask(self.dropout, size), mask(self.recurrent_dropout, self.units)
 

@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 from headrace.keras.base.input_spec import InputSpec
-from headrace.keras.phase import choose, is_off
+from headrace.keras.phase import dropped, is_off
 from headrace.keras.classes import add_classes
 from headrace.keras.layer.conv.convolution import OnWindows, of_axes
 from headrace.keras.layer.parts import Weighted, takes
@@ -80,12 +80,7 @@ class ConvLSTMCell(Weighted, OnWindows):
         if is_off(training) or not rate:
             return None
         ones = tf.ones_like(x)
-        return [
-            choose(
-                training, lambda: tf.nn.dropout(ones, rate), lambda: tf.identity(ones)
-            )
-            for _ in range(4)
-        ]
+        return [dropped(ones, rate, training) for _ in range(4)]
 
     def project(self, x, masks=None):
         """What the input gives to the gates."""
