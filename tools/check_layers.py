@@ -37,7 +37,7 @@ def read_table(path):
             words = line.split("#")[0].split()
             if not words:
                 continue
-            if words[0] in ("lean_below", "heavy", "public_free"):
+            if words[0] in ("lean_below", "heavy", "broken", "public_free"):
                 settings[words[0]] = words[1:]
             elif words[0] not in ("python", "door", "left"):
                 floors[words[0]] = int(words[1])
@@ -66,6 +66,8 @@ def check_room_file(path, includes, floors, settings):
         return
     lean = path.endswith(".h") and floors[room] < int(settings["lean_below"][0])
     for include in includes:
+        if any(word in include for word in settings["broken"]):
+            yield f"{path}: includes {include}; base/hash_map.h has what is whole"
         target = room_of(include, floors)
         if target and target != room and floors[target] >= floors[room]:
             yield (

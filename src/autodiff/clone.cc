@@ -1,9 +1,8 @@
 // Copying a function's body with the calls in it written out.
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "autodiff/function_gradient.h"
 #include "autodiff/named_gradient.h"
 #include "base/device_name.h"
+#include "base/hash_map.h"
 #include "base/mutex.h"
 
 namespace headrace {
@@ -18,7 +17,7 @@ constexpr int kDeepest = 64;
 constexpr int64_t kMostAgain = 50'000;
 constexpr int64_t kBodyCost = 8;  // in nodes: of a call, however small
 
-using NodeMap = absl::flat_hash_map<const Node*, Node*>;
+using NodeMap = HashMap<const Node*, Node*>;
 
 // Calls with gradients of their own stay calls.
 bool IsPlainCall(const ResolvedOp& op) {
@@ -172,7 +171,7 @@ class Cloner {
 
   Graph* to_;
   const FunctionLibrary* library_;
-  absl::flat_hash_set<const Function*> copied_;
+  HashSet<const Function*> copied_;
   int64_t again_ = 0;
   std::shared_ptr<Origins> origins_ = std::make_shared<Origins>();
 };

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "graph/graph.h"
 
 namespace headrace {
@@ -82,12 +82,11 @@ class FlowMap {
   std::vector<Place> places_;              // by node
   std::vector<std::vector<Node*>> users_;  // by node
   std::deque<Loop> loops_;
-  absl::flat_hash_map<std::pair<const Loop*, std::string>, Loop*> by_frame_;
+  HashMap<std::pair<const Loop*, std::string>, Loop*> by_frame_;
   std::deque<Guard> guards_;
-  absl::flat_hash_map<std::pair<Edge, std::pair<int, const Guard*>>,
-                      const Guard*>
+  HashMap<std::pair<Edge, std::pair<int, const Guard*>>, const Guard*>
       guard_of_;
-  absl::flat_hash_map<Edge, const Guard*> switched_;  // outputs of Switches
+  HashMap<Edge, const Guard*> switched_;  // outputs of Switches
 };
 
 }  // namespace headrace

@@ -61,7 +61,7 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
       grads.push_back(inside);
     }
   }
-  absl::flat_hash_map<Edge, int> kept;
+  HashMap<Edge, int> kept;
   for (const GraphBuilder::Capture& c : builder.captures()) {
     args.push_back(c.inner);
     // The forward function could not hand such a value out.

@@ -18,7 +18,7 @@ std::vector<Node*> GraphBackward::Between() {
   // reverse has users first. A node leads to a sought edge when an input is
   // one, or when an input's node leads there.
   std::vector<Node*> order;
-  absl::flat_hash_map<const Node*, char> state;
+  HashMap<const Node*, char> state;
   struct Open {
     Node* node;
     absl::InlinedVector<Edge, 4> inputs;
@@ -64,7 +64,7 @@ Status GraphBackward::CheckNotAround() {
       open.insert(open.end(), n->inputs().begin(), n->inputs().end());
     }
   }
-  absl::flat_hash_set<Edge> seen;
+  HashSet<Edge> seen;
   while (!open.empty()) {
     const Edge e = open.back();
     open.pop_back();

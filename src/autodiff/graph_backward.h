@@ -3,10 +3,9 @@
 
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "autodiff/flow_map.h"
 #include "autodiff/named_gradient.h"
+#include "base/hash_map.h"
 #include "graph/builder.h"
 #include "op/backward.h"
 
@@ -73,10 +72,10 @@ class GraphBackward : public Backward<Edge> {
   GraphBuilder* names_ = nullptr;
   bool gates_ = false;
   FlowGradients* flow_ = nullptr;
-  absl::flat_hash_map<const FlowMap::Guard*, FlowContext*> contexts_;
+  HashMap<const FlowMap::Guard*, FlowContext*> contexts_;
   friend class LoopWalk;
-  absl::flat_hash_set<Edge> stop_;
-  absl::flat_hash_set<const Node*> leads_;  // to something sought
+  HashSet<Edge> stop_;
+  HashSet<const Node*> leads_;  // to something sought
 };
 
 }  // namespace headrace

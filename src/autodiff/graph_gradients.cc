@@ -89,8 +89,8 @@ class NestedBackward {
 
  private:
   struct Dependents {
-    absl::flat_hash_set<Edge> edges;
-    absl::flat_hash_set<const Node*> nodes;
+    HashSet<Edge> edges;
+    HashSet<const Node*> nodes;
     bool Has(const Edge& e) const {
       return edges.contains(e) || nodes.contains(e.node);
     }

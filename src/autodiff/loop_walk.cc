@@ -27,7 +27,7 @@ class LoopWalk {
     bool active = false;  // has a gradient that somebody wants
     BackwardLoopContext::Variable variable;
   };
-  using Reached = absl::flat_hash_set<Edge>;
+  using Reached = HashSet<Edge>;
 
   Edge In(size_t i) const { return {loop_.variables[i].choose, 1}; }
   Edge Constant(size_t k) const { return {loop_.constants[k], 0}; }
@@ -53,7 +53,7 @@ LoopWalk::Reached LoopWalk::ReachedFrom(const Edge& result) const {
   Reached ends, found;
   for (size_t i = 0; i < variables_.size(); ++i) ends.insert(In(i));
   for (size_t k = 0; k < constants_.size(); ++k) ends.insert(Constant(k));
-  absl::flat_hash_set<const Node*> seen;
+  HashSet<const Node*> seen;
   std::vector<Edge> open = {result};
   while (!open.empty()) {
     const Edge e = open.back();

@@ -14,8 +14,7 @@ namespace {
 
 struct Registry {
   ProcessMutex mutex;
-  absl::flat_hash_map<std::string, NamedGradient> gradients
-      ABSL_GUARDED_BY(mutex);
+  HashMap<std::string, NamedGradient> gradients ABSL_GUARDED_BY(mutex);
 };
 Registry& TheRegistry() {
   static auto* registry = new Registry;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "graph/graph.h"
 #include "op/gradient.h"
 
@@ -15,7 +15,7 @@ namespace headrace {
 
 inline constexpr StringView kGradientAttr = "_gradient_op_type";
 
-using EdgeMap = absl::flat_hash_map<Edge, Edge>;
+using EdgeMap = HashMap<Edge, Edge>;
 
 // Where a copied graph came from. A gradient may read values that its author
 // had in hand when the node was recorded; they belong to the graph of then.
@@ -33,8 +33,7 @@ struct CopiedFrom {
   bool IsOf(const Graph* original) const;
 };
 // By nodes of the copy that have named gradients.
-class Origins : public absl::flat_hash_map<const Node*,
-                                           std::shared_ptr<const CopiedFrom>> {
+class Origins : public HashMap<const Node*, std::shared_ptr<const CopiedFrom>> {
 };
 
 // Emits through the current emitter and sets g's results, as the gradient

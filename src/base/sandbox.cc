@@ -6,12 +6,12 @@
 #include <cstdlib>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "base/fork_mutex.h"
+#include "base/hash_map.h"
 
 namespace headrace {
 namespace {
@@ -52,7 +52,7 @@ struct CountedBlock {
 // Blocks by address, in parts with locks of their own.
 struct BlockShard {
   ProcessMutex mutex;
-  absl::flat_hash_map<const void*, CountedBlock> blocks ABSL_GUARDED_BY(mutex);
+  HashMap<const void*, CountedBlock> blocks ABSL_GUARDED_BY(mutex);
 };
 constexpr size_t kShards = 32;
 BlockShard& ShardOf(const void* block) {

@@ -1,6 +1,6 @@
 // TF_AddGradients.
-#include "absl/container/flat_hash_set.h"
 #include "autodiff/function_gradient.h"
+#include "base/hash_map.h"
 #include "c/graph.h"
 #include "c/status.h"
 #include "graph/names_under.h"
@@ -18,7 +18,7 @@ struct GradientCall {
 
 // InvalidArgument for sources that no target depends on.
 Status CheckReached(absl::Span<const Edge> y, absl::Span<const Edge> x) {
-  absl::flat_hash_set<const Node*> seen;
+  HashSet<const Node*> seen;
   std::vector<const Node*> open;
   const auto visit = [&](const Node* n) {
     if (seen.insert(n).second) open.push_back(n);

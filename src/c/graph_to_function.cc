@@ -2,11 +2,10 @@
 #include <cctype>
 #include <set>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/crc32c.h"
+#include "base/hash_map.h"
 #include "c/function.h"
 #include "c/graph.h"
 #include "c/status.h"
@@ -138,7 +137,7 @@ class FunctionWriter {
   }
 
   Status AddResults() {
-    absl::flat_hash_set<std::string> names;
+    HashSet<std::string> names;
     for (size_t i = 0; i < r_.outputs.size(); ++i) {
       const Edge& e = r_.outputs[i];
       HR_ASSIGN_OR_RETURN(const std::string value, NameIn(e));
@@ -205,15 +204,15 @@ class FunctionWriter {
 
   const FunctionRequest& r_;
   tensorflow::FunctionDef* def_;
-  const absl::flat_hash_set<const Node*> body_;
-  absl::flat_hash_map<Edge, std::string> args_;
-  absl::flat_hash_set<std::string> taken_;
+  const HashSet<const Node*> body_;
+  HashMap<Edge, std::string> args_;
+  HashSet<std::string> taken_;
 };
 
 // All nodes but those that only stand for an input.
 StatusOr<std::vector<Node*>> WholeBody(const TF_Graph& g,
                                        const FunctionRequest& r) {
-  absl::flat_hash_set<const Node*> inputs;
+  HashSet<const Node*> inputs;
   for (const Edge& e : r.inputs) {
     if (e.node->num_outputs() != 1) {
       return InvalidArgument(

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/hash_map.h"
 #include "c/buffer.h"
 #include "c/graph.h"
 #include "c/status.h"
@@ -53,7 +53,7 @@ std::string PrefixFor(const Options& options, const Graph& graph) {
   std::string prefix = options.import.prefix;
   if (!prefix.empty() && prefix.back() == '/') prefix.pop_back();
   if (prefix.empty()) return prefix;
-  absl::flat_hash_set<StringView> taken;
+  HashSet<StringView> taken;
   for (int i = 0; options.uniquify_prefix && i < graph.num_nodes(); ++i) {
     const StringView name = graph.node(i)->name();
     taken.insert(name);

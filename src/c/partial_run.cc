@@ -12,7 +12,7 @@ namespace headrace::capi {
 
 PartialRun::Needed PartialRun::NeededFor(std::vector<Node*> open) const {
   Needed found;
-  absl::flat_hash_set<const Node*> seen;
+  HashSet<const Node*> seen;
   while (!open.empty()) {
     Node* n = open.back();
     open.pop_back();

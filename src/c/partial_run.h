@@ -3,8 +3,7 @@
 
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "c/session.h"
 
 namespace headrace::capi {
@@ -36,10 +35,10 @@ class PartialRun {
   Status CheckNotAgain(const Needed& needed) const;
 
   const Request plan_;
-  absl::flat_hash_map<Edge, Tensor> known_;
-  absl::flat_hash_set<Edge> fetched_;
-  absl::flat_hash_set<const Node*> done_;  // nodes with state
-  absl::flat_hash_set<Node*> ran_;         // of the targets
+  HashMap<Edge, Tensor> known_;
+  HashSet<Edge> fetched_;
+  HashSet<const Node*> done_;  // nodes with state
+  HashSet<Node*> ran_;         // of the targets
 };
 
 }  // namespace headrace::capi

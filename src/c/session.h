@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
+#include "base/hash_map.h"
 #include "c/cluster_session.h"
 #include "c/graph.h"
 #include "c/request.h"
@@ -79,7 +79,7 @@ struct TF_Session {
   headrace::RunServices services_;
   headrace::StatefulKernels kernels_;
   headrace::Mutex mutex_;
-  absl::flat_hash_map<Key, Plan> plans_ ABSL_GUARDED_BY(mutex_);
+  headrace::HashMap<Key, Plan> plans_ ABSL_GUARDED_BY(mutex_);
 
   Key last_key_ ABSL_GUARDED_BY(mutex_);
   Plan last_ ABSL_GUARDED_BY(mutex_);

@@ -2,7 +2,7 @@
 // values that follow from the graph alone.
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "c/buffer.h"
 #include "c/graph.h"
 #include "c/status.h"
@@ -143,7 +143,7 @@ void Quietly(TF_Graph* g, TF_Operation* oper, F&& change) {
 // Whether all that the output is made of is there without feeds and state.
 bool IsConstant(const Edge& e) {
   std::vector<const Node*> open = {e.node};
-  absl::flat_hash_set<const Node*> seen = {e.node};
+  HashSet<const Node*> seen = {e.node};
   while (!open.empty()) {
     const Node* n = open.back();
     open.pop_back();

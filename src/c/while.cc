@@ -1,7 +1,7 @@
 // TF_NewWhile: loops of a condition and a body that are built as graphs.
 #include <memory>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "c/graph.h"
 #include "c/status.h"
 #include "graph/flow_context.h"
@@ -36,8 +36,7 @@ class OpenLoops {
 
  private:
   Mutex mutex_;
-  absl::flat_hash_map<TF_Graph*, std::unique_ptr<LoopParts>> loops_
-      ABSL_GUARDED_BY(mutex_);
+  HashMap<TF_Graph*, std::unique_ptr<LoopParts>> loops_ ABSL_GUARDED_BY(mutex_);
 };
 
 OpenLoops& Loops() {
@@ -173,8 +172,8 @@ class PartCopier {
 
   const Graph& from_;
   GraphBuilder* builder_;
-  absl::flat_hash_map<Edge, Value> values_;
-  absl::flat_hash_map<const Node*, Node*> stands_;
+  HashMap<Edge, Value> values_;
+  HashMap<const Node*, Node*> stands_;
 };
 
 class LoopMaker {

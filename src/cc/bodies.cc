@@ -1,6 +1,6 @@
 #include "cc/bodies.h"
 
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "cc/compose.h"
 
 namespace headrace::tf::internal {
@@ -98,7 +98,7 @@ class Captures {
 
  private:
   std::vector<Value> all_;
-  absl::flat_hash_set<uint64_t> seen_;
+  HashSet<uint64_t> seen_;
 };
 
 std::vector<headrace::DType> TypesOf(const std::vector<Value>& values) {

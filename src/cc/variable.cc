@@ -1,6 +1,6 @@
 #include "headrace/variable.h"
 
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "cc/access.h"
 #include "op/emitter.h"
 #include "op/resource.h"
@@ -199,7 +199,7 @@ void Module::Gather(bool trainable_only, std::vector<Variable>* all) const {
 namespace {
 
 std::vector<Variable> EachOnce(std::vector<Variable> all) {
-  absl::flat_hash_set<uint64_t> seen;
+  HashSet<uint64_t> seen;
   // Modules may share a variable; optimizers must step it once.
   std::erase_if(all, [&](const Variable& v) {
     return !seen.insert(Access::ValueOf(v.handle()).id()).second;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
+#include "base/hash_map.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "distributed/transport.h"

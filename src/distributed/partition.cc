@@ -3,7 +3,7 @@
 #include <deque>
 #include <map>
 
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "graph/needed_nodes.h"
 #include "op/rendezvous.h"
 #include "runtime/frame_graph.h"
@@ -19,7 +19,7 @@ using tensorflow::NodeDef;
 class Loops {
  public:
   explicit Loops(absl::Span<Node* const> nodes) {
-    absl::flat_hash_map<const Node*, std::vector<const Node*>> users;
+    HashMap<const Node*, std::vector<const Node*>> users;
     std::deque<const Node*> open;
     for (const Node* n : nodes) {
       for (const Edge& e : n->inputs()) users[e.node].push_back(n);
@@ -33,7 +33,7 @@ class Loops {
         open.push_back(n);
       }
     }
-    absl::flat_hash_set<const Node*> seen(open.begin(), open.end());
+    HashSet<const Node*> seen(open.begin(), open.end());
     while (!open.empty()) {
       const Node* n = open.front();
       open.pop_front();
@@ -71,7 +71,7 @@ class Loops {
 
   std::vector<Frame> frames_{{}};
   std::map<std::pair<int, std::string>, int> inner_;
-  absl::flat_hash_map<const Node*, int> at_;
+  HashMap<const Node*, int> at_;
 };
 
 class Partitioner {
@@ -311,15 +311,15 @@ class Partitioner {
 
   const PartitionRequest& r_;
   const Devices& devices_;
-  const absl::flat_hash_set<Edge> feeds_;
-  absl::flat_hash_set<Edge> fetched_;
-  absl::flat_hash_map<const Node*, const ClusterDevice*> placed_;
-  absl::flat_hash_map<StringView, const NodeDef*> defs_;
+  const HashSet<Edge> feeds_;
+  HashSet<Edge> fetched_;
+  HashMap<const Node*, const ClusterDevice*> placed_;
+  HashMap<StringView, const NodeDef*> defs_;
   bool alive_ = true;  // no value is ever dead
   Loops* loops_ = nullptr;
   std::map<std::string, Part> parts_;  // by task
-  absl::flat_hash_map<std::pair<Edge, std::string>, std::string> received_;
-  absl::flat_hash_map<std::pair<const Node*, std::string>, std::string> waited_;
+  HashMap<std::pair<Edge, std::string>, std::string> received_;
+  HashMap<std::pair<const Node*, std::string>, std::string> waited_;
   int next_ = 0;
 };
 

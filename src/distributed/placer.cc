@@ -8,7 +8,7 @@
 namespace headrace::distributed {
 namespace {
 
-using Placed = absl::flat_hash_map<const Node*, const ClusterDevice*>;
+using Placed = HashMap<const Node*, const ClusterDevice*>;
 
 template <typename T>
 Status MergePart(const char* what, const DeviceName& a, const DeviceName& b,
@@ -206,8 +206,8 @@ class Placer {
   const Graph& graph_;
   const absl::Span<Node* const> nodes_;
   const Devices& devices_;
-  absl::flat_hash_map<const Node*, Group> groups_;
-  absl::flat_hash_map<const Node*, std::vector<const Node*>> readers_;
+  HashMap<const Node*, Group> groups_;
+  HashMap<const Node*, std::vector<const Node*>> readers_;
 };
 
 }  // namespace

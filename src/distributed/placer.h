@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/device_name.h"
+#include "base/hash_map.h"
 #include "graph/graph.h"
 
 namespace headrace::distributed {
@@ -27,7 +27,7 @@ struct Devices {
 // share a resource or a reference, and those that are colocated ("_class"), are
 // together. InvalidArgument with upstream's texts for names that are none, that
 // nobody has, and that contradict each other.
-StatusOr<absl::flat_hash_map<const Node*, const ClusterDevice*>> Place(
+StatusOr<HashMap<const Node*, const ClusterDevice*>> Place(
     const Graph& graph, absl::Span<Node* const> nodes, const Devices& devices);
 
 }  // namespace headrace::distributed

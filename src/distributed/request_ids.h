@@ -3,7 +3,7 @@
 
 #include <deque>
 
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "google/protobuf/message.h"
@@ -23,7 +23,7 @@ class RequestIds {
  private:
   Mutex mutex_;
   std::deque<int64_t> order_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_set<int64_t> seen_ ABSL_GUARDED_BY(mutex_);
+  HashSet<int64_t> seen_ ABSL_GUARDED_BY(mutex_);
 };
 
 // A number that no other request has: never 0.

@@ -123,7 +123,7 @@ class Tape::BackwardPass : public Backward<uint64_t> {
   // Marks what lies between the sources that the tape reached and the end. The
   // others, constants to it, get what is theirs as targets only.
   void MarkFrom(absl::Span<const Value> sources,
-                const absl::flat_hash_set<uint64_t>& reached) {
+                const HashSet<uint64_t>& reached) {
     for (const Value& v : sources) {
       if (reached.contains(v.id())) needed_.insert(v.id());
       Seek(v.id());
@@ -172,7 +172,7 @@ class Tape::BackwardPass : public Backward<uint64_t> {
   }
 
   const std::vector<Entry>& entries_;
-  absl::flat_hash_set<uint64_t> needed_;
+  HashSet<uint64_t> needed_;
 };
 
 StatusOr<std::vector<Gradient>> Tape::Gradients(

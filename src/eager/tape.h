@@ -4,8 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "op/emitter.h"
 #include "op/gradient.h"
 
@@ -70,7 +69,7 @@ class Tape : public Recorder {
   const bool watch_variables_;
   bool recording_ = false;
   std::vector<Entry> entries_;
-  absl::flat_hash_set<uint64_t> reached_;  // ids that depend on watched values
+  HashSet<uint64_t> reached_;  // ids that depend on watched values
   std::vector<Value> variables_;
   std::vector<Value> watched_;  // kept alive, so that ids stay meaningful
 };

@@ -9,9 +9,9 @@
 #include <optional>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/files/files.h"
 #include "base/fork_mutex.h"
+#include "base/hash_map.h"
 #include "base/host_name.h"
 #include "base/mutex.h"
 #include "base/timeline.h"
@@ -90,7 +90,7 @@ class Plane {
 
  private:
   tensorflow::profiler::XPlane* const plane_;
-  absl::flat_hash_map<std::string, int64_t> events_, stats_;
+  HashMap<std::string, int64_t> events_, stats_;
 };
 
 // The events of a thread, as lines show them: outer ones first.

@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "base/stack_room.h"
 #include "data/anonymous_resource.h"
 #include "google/protobuf/io/coded_stream.h"

@@ -2,9 +2,9 @@
 // The gradient: the loop grows a counter and a list for every value of an
 // iteration that the way back reads; the way back is a loop that counts down
 // and takes the values from the lists' ends.
-#include "absl/container/flat_hash_map.h"
 #include "autodiff/written_function.h"
 #include "base/cancellation.h"
+#include "base/hash_map.h"
 #include "function/by_calls.h"
 #include "function/callee.h"
 #include "op/op.h"
@@ -59,7 +59,7 @@ StatusOr<LoopParts> Study(GradientContext& g) {
                            " arguments and ", loop.body->results.size(),
                            " results");
   }
-  absl::flat_hash_map<std::pair<bool, int>, int> known;
+  HashMap<std::pair<bool, int>, int> known;
   for (const FunctionGradient::Source& source : loop.gradient->sources) {
     // The same in every turn: the way back reads it once instead of from a
     // list.

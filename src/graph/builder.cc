@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
+#include "base/hash_map.h"
 #include "op/registry.h"
 
 namespace headrace {
@@ -277,7 +277,7 @@ StatusOr<Node*> GraphBuilder::AddInContext(const ResolvedOpPtr& op,
 
 std::vector<Node*> GraphBuilder::SetControlInputs(std::vector<Node*> nodes) {
   // Each is waited for once, however many scopes name it.
-  absl::flat_hash_set<const Node*> seen;
+  HashSet<const Node*> seen;
   nodes.erase(std::remove_if(nodes.begin(), nodes.end(),
                              [&](Node* n) { return !seen.insert(n).second; }),
               nodes.end());
@@ -370,7 +370,7 @@ FunctionPtr MakeFunction(std::string name, const GraphBuilder& builder,
   f->name = std::move(name);
   f->body = builder.graph();
   f->attrs = std::move(attrs);
-  absl::flat_hash_set<std::string> taken;
+  HashSet<std::string> taken;
   for (const Value& v : args) {
     f->args.push_back(v.node());
     // Nodes of the body keep their names, so an argument's must differ.

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "graph/flow_context.h"
 #include "graph/function.h"
 #include "graph/graph.h"
@@ -136,7 +136,7 @@ class GraphBuilder : public Emitter {
   std::vector<std::unique_ptr<FlowContext>> contexts_;
   std::vector<FlowContext*> context_of_;  // by node, null beyond the end
   std::vector<Capture> captures_;
-  absl::flat_hash_map<uint64_t, Value> imported_;
+  HashMap<uint64_t, Value> imported_;
 };
 
 // While it lives, nodes are made in `context`.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "graph/builder.h"
 
 namespace headrace {
@@ -137,7 +137,7 @@ class BodyCopier {
 
   CopyBudget* budget_;
   const std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();
-  absl::flat_hash_map<const Node*, Node*> copies_;
+  HashMap<const Node*, Node*> copies_;
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <functional>
 #include <queue>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 
 namespace headrace {
 namespace {
@@ -98,7 +98,7 @@ class EffectOrderer {
   }
 
   Effects effects_;
-  absl::flat_hash_map<Edge, Touched> resources_;
+  HashMap<Edge, Touched> resources_;
   Touched world_;
 };
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "graph/attr_proto.h"
 #include "graph/effect_order.h"
 #include "tensor/dtype_proto.h"
@@ -74,7 +73,7 @@ Status ExportFunctionAs(const Function& f, const ExportOptions& options,
 
 Status ExportLibrary(const Graph& graph, const ExportOptions& options,
                      GraphDef* def) {
-  absl::flat_hash_set<std::string> seen;
+  HashSet<std::string> seen;
   std::vector<std::string> names = graph.library()->Names();
   for (std::string& name : FunctionsNamedBy(graph)) {
     names.push_back(std::move(name));
@@ -145,7 +144,7 @@ class FunctionExporter {
   // graph. Readers run every effect that they find, so that it is written
   // without what it does not need.
   void FindForeign() {
-    absl::flat_hash_set<const Node*> needed;
+    HashSet<const Node*> needed;
     std::vector<const Node*> todo;
     const auto need = [&](const Node* n) {
       if (!args_.contains(n) && needed.insert(n).second) todo.push_back(n);
@@ -225,8 +224,8 @@ class FunctionExporter {
   const Function& f_;
   const ExportOptions& options_;
   FunctionDef* def_;
-  absl::flat_hash_map<const Node*, size_t> args_;
-  absl::flat_hash_set<const Node*> foreign_;
+  HashMap<const Node*, size_t> args_;
+  HashSet<const Node*> foreign_;
   std::vector<std::vector<Node*>> after_;  // by node; or empty
 };
 
@@ -282,7 +281,7 @@ class EffectControls {
   const Effects effects_;
   const std::string nothing_;
   std::string barrier_;  // empty: none
-  absl::flat_hash_set<const Node*> waiting_;
+  HashSet<const Node*> waiting_;
 };
 
 }  // namespace

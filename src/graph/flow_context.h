@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "graph/graph.h"
 
 namespace headrace {
@@ -70,7 +70,7 @@ class FlowContext {
   FlowContext* const outer_;
   Node* pivot_ = nullptr;
   std::vector<External> externals_;
-  absl::flat_hash_map<Edge, Value> inner_;
+  HashMap<Edge, Value> inner_;
 };
 
 // One of the two branches of a tf.cond: runs where `pred` is `branch`.

@@ -41,8 +41,8 @@ Status FunctionLibrary::Add(FunctionPtr f) {
 }
 
 void FunctionLibrary::DropDead() {
-  absl::erase_if(functions_,
-                 [](const auto& entry) { return entry.second.weak.expired(); });
+  std::erase_if(functions_,
+                [](const auto& entry) { return entry.second.weak.expired(); });
   // Twice what lives, so that looking through all costs each addition no more
   // than a constant.
   drop_at_ = std::max<size_t>(1024, 2 * functions_.size());

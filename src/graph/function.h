@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/fork_mutex.h"
+#include "base/hash_map.h"
 #include "graph/graph.h"
 
 namespace headrace {
@@ -81,7 +81,7 @@ class FunctionLibrary {
 
   const Hold hold_;
   mutable ForkMutex mutex_;
-  absl::flat_hash_map<std::string, Entry> functions_ ABSL_GUARDED_BY(mutex_);
+  HashMap<std::string, Entry> functions_ ABSL_GUARDED_BY(mutex_);
   size_t drop_at_ ABSL_GUARDED_BY(mutex_) = 1024;
 };
 // The process-wide library; it holds weakly.

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "base/hash_map.h"
 #include "base/sandbox.h"
 #include "op/resolved_op.h"
 #include "op/value.h"
@@ -122,9 +122,6 @@ class Graph : public std::enable_shared_from_this<Graph> {
   void MarkName(const Node* node) { unmarked_.push_back(node); }
   // Makes room for that many more nodes.
   void Reserve(int nodes);
-  // Brings a name's place nearer, which AddNode takes or FindNode looks at
-  // soon.
-  void PrefetchName(StringView name) const { by_name_.prefetch(name); }
   Node* FindNode(StringView name) const;  // or null
   // "node:0", "node" (an output) -> the edge; InvalidArgument otherwise.
   StatusOr<Edge> FindOutput(StringView name) const;
@@ -156,8 +153,8 @@ class Graph : public std::enable_shared_from_this<Graph> {
   void KeepCallees(const ResolvedOp& op);
 
   std::deque<Node> nodes_;
-  absl::flat_hash_map<StringView, Node*> by_name_;
-  absl::flat_hash_map<std::string, int> names_in_use_;
+  HashMap<StringView, Node*> by_name_;
+  HashMap<std::string, int> names_in_use_;
   std::vector<const Node*> unmarked_;  // named, but not in names_in_use_ yet
   std::shared_ptr<FunctionLibrary> library_;
   // Process-wide functions that nodes name live as long as the graph.

@@ -5,8 +5,8 @@
 #include <deque>
 #include <set>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
+#include "base/hash_map.h"
 #include "formats/proto_text.h"
 #include "formats/version_check.h"
 #include "graph/at_node.h"
@@ -179,9 +179,9 @@ class LibraryImporter {
   FunctionLibrary* library_;
   const bool shared_;
   const tensorflow::FunctionDefLibrary* all_;
-  absl::flat_hash_map<StringView, const FunctionDef*> defs_;
-  absl::flat_hash_map<StringView, StringView> gradients_;
-  absl::flat_hash_set<StringView> started_;
+  HashMap<StringView, const FunctionDef*> defs_;
+  HashMap<StringView, StringView> gradients_;
+  HashSet<StringView> started_;
 };
 
 Status FindReturned(const NodeImporter& importer, const std::string& name,
@@ -212,8 +212,8 @@ Status FillResults(const NodeImporter& importer, const ImportOptions& options,
     HR_RETURN_IF_ERROR(
         FindReturned(importer, name, &results->returned.emplace_back()));
   }
-  absl::flat_hash_set<std::string> used(importer.used_keys().begin(),
-                                        importer.used_keys().end());
+  HashSet<std::string> used(importer.used_keys().begin(),
+                            importer.used_keys().end());
   for (const auto& [name, edge] : options.input_map) {
     if (used.contains(name)) continue;
     Edge own;
@@ -231,7 +231,7 @@ Status FillResults(const NodeImporter& importer, const ImportOptions& options,
 Status WithAllMissing(const Status& s, const GraphDef& def,
                       const NodeTexts& nodes, const FunctionLibrary& library) {
   if (!absl::IsNotFound(s)) return s;
-  absl::flat_hash_set<StringView> functions;
+  HashSet<StringView> functions;
   for (const FunctionDef& f : def.library().function()) {
     functions.insert(f.signature().name());
   }

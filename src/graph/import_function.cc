@@ -1,5 +1,5 @@
 // FunctionDef -> Function.
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "graph/attr_proto.h"
 #include "graph/builder.h"
 #include "graph/import.h"
@@ -99,7 +99,7 @@ Status AddResults(const FunctionDef& def, const NodeImporter& importer,
 // Nodes with effects run always; so does what the function names.
 Status AddControlOutputs(const FunctionDef& def, const NodeImporter& importer,
                          Function* f) {
-  absl::flat_hash_set<StringView> named;
+  HashSet<StringView> named;
   for (const auto& [name, node_name] : def.control_ret()) {
     if (importer.Find(node_name) == nullptr) {
       return InvalidArgument("Control output ", name, " names node ", node_name,

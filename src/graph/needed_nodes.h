@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "graph/graph.h"
 
 namespace headrace {
@@ -15,7 +15,7 @@ namespace headrace {
 template <typename Follow>
 std::vector<Node*> NeededNodes(absl::Span<const Edge> results,
                                absl::Span<Node* const> targets, Follow follow) {
-  absl::flat_hash_set<const Node*> seen;
+  HashSet<const Node*> seen;
   std::vector<Node*> stack, needed;
   const auto visit = [&](Node* n) {
     if (seen.insert(n).second) stack.push_back(n);

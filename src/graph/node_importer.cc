@@ -145,10 +145,7 @@ Status NodeImporter::Index() {
   index_.reserve(texts_->nodes().size());
   int inputs = 0;
   const auto nodes = texts_->nodes();
-  constexpr size_t kAhead = 8;  // their places are on the way to the cache
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const NodeText& node = nodes[i];
-    if (i + kAhead < nodes.size()) index_.prefetch(nodes[i + kAhead].name);
+  for (const NodeText& node : nodes) {
     if (!IsValidImportedName(node.name, in_function)) {
       return InvalidArgument("Node '", node.name,
                              "': Node name contains invalid characters");
@@ -192,12 +189,9 @@ bool NodeImporter::IsLoopMerge(const Item& item) const {
 }
 
 void NodeImporter::Prefetch(size_t item) const {
-  constexpr size_t kText = 16, kPlace = 6;  // items ahead
-  if (item + kText < items_.size()) {
-    __builtin_prefetch(items_[item + kText].text->name.data());
-  }
-  if (prefix.empty() && item + kPlace < items_.size()) {
-    graph_->PrefetchName(items_[item + kPlace].text->name);
+  constexpr size_t kAhead = 16;
+  if (item + kAhead < items_.size()) {
+    __builtin_prefetch(items_[item + kAhead].text->name.data());
   }
 }
 

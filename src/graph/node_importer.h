@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "graph/function.h"
 #include "graph/graph.h"
 #include "graph/node_texts.h"
@@ -37,7 +37,7 @@ class NodeImporter {
   bool uniquify_names = false;
   std::string default_device;
   // Names of inputs ("x:0", "^x") that stand for outputs already there.
-  absl::flat_hash_map<std::string, Edge> input_map;
+  HashMap<std::string, Edge> input_map;
 
   // Before Add: a name that stands for `node`, which the graph has already.
   void Define(StringView name, Node* node) { known_[name] = node; }
@@ -86,7 +86,7 @@ class NodeImporter {
   Status ReadAttrs(const tensorflow::NodeDef& def, OpUse* use);
   StatusOr<std::string> NameFor(StringView name);
   absl::Span<const Input> InputsOf(const Item& item) const;
-  // Brings what AddNode will need of an item some places on nearer.
+  // Brings the name of an item some places on nearer, which AddNode will read.
   void Prefetch(size_t item) const;
 
   Graph* graph_;
@@ -96,11 +96,11 @@ class NodeImporter {
   const NodeTexts* texts_ = nullptr;
   std::vector<Item> items_;
   std::vector<Input> inputs_;
-  absl::flat_hash_map<StringView, int> index_;
-  absl::flat_hash_map<StringView, Node*> known_;
+  HashMap<StringView, int> index_;
+  HashMap<StringView, Node*> known_;
   // Calls written with a function as their op: outputs bear its names.
-  absl::flat_hash_map<const Node*, FunctionPtr> calls_;
-  absl::flat_hash_map<std::string, std::unique_ptr<OpUse>> uses_;
+  HashMap<const Node*, FunctionPtr> calls_;
+  HashMap<std::string, std::unique_ptr<OpUse>> uses_;
   std::unique_ptr<OpUse> last_unshared_;
   std::string last_key_;  // of last_use_
   const OpUse* last_use_ = nullptr;

@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "op/gradient.h"
 
 namespace headrace {
@@ -91,8 +90,8 @@ class Backward {
   OpScope scope_;
 
  private:
-  absl::flat_hash_set<Key> sought_;
-  absl::flat_hash_map<Key, absl::InlinedVector<Gradient, 1>> arrived_;
+  HashSet<Key> sought_;
+  HashMap<Key, absl::InlinedVector<Gradient, 1>> arrived_;
 };
 
 }  // namespace headrace

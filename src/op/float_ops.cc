@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 
 namespace headrace {
 
@@ -39,8 +39,8 @@ double FloatOpsContext::Elements(absl::Span<const Shape* const> shapes, int i) {
   return n;
 }
 
-static absl::flat_hash_map<StringView, FloatOpsFn>& Rules() {
-  static auto* const rules = new absl::flat_hash_map<StringView, FloatOpsFn>();
+static HashMap<StringView, FloatOpsFn>& Rules() {
+  static auto* const rules = new HashMap<StringView, FloatOpsFn>();
   return *rules;
 }
 

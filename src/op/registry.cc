@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <deque>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/fork_mutex.h"
+#include "base/hash_map.h"
 #include "base/host_name.h"
 #include "op/absent_ops.h"
 #include "op/added_op.h"
@@ -17,7 +17,7 @@ namespace {
 
 struct Ops {
   std::deque<OpDef> defs;  // addresses stay
-  absl::flat_hash_map<StringView, OpDef*> by_name;
+  HashMap<StringView, OpDef*> by_name;
 };
 
 // Ours: filled before anything runs, then only read.

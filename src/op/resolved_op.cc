@@ -2,11 +2,10 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <unordered_map>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/str_join.h"
 #include "base/fork_mutex.h"
+#include "base/hash_map.h"
 #include "op/kernel.h"
 #include "op/op_text.h"
 #include "op/registry.h"
@@ -113,10 +112,7 @@ constexpr size_t kMostInterned = 8192;
 std::atomic<uint64_t> epoch{1};
 struct InternedOps {
   ProcessMutex mutex;
-  // Not Abseil's: one of those that finds no memory to grow is broken for good,
-  // and this one outlives the call that met it.
-  std::unordered_map<Key, ResolvedOpPtr, absl::Hash<Key>> by_key
-      ABSL_GUARDED_BY(mutex);
+  HashMap<Key, ResolvedOpPtr> by_key ABSL_GUARDED_BY(mutex);
 };
 InternedOps& Interned() {
   static auto* ops = new InternedOps;

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "op/registry.h"
 #include "op/run_once.h"
 
@@ -168,7 +168,7 @@ class Finder {
 
   Program& p_;
   std::vector<int> uses_, maker_;
-  absl::flat_hash_map<ValueId, int> stack_of_;
+  HashMap<ValueId, int> stack_of_;
   DeferredSums found_;
 };
 

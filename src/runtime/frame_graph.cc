@@ -2,7 +2,7 @@
 
 #include <deque>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "graph/at_node.h"
 #include "op/processor.h"
 #include "op/rendezvous.h"
@@ -18,7 +18,7 @@ Status NotFed(const Node& n) {
                          " and shape ", n.output_shape(0).ToString());
 }
 
-using FeedMap = absl::flat_hash_map<Edge, int>;
+using FeedMap = HashMap<Edge, int>;
 
 class Maker {
  public:
@@ -233,8 +233,8 @@ class Maker {
   FrameGraph& g_;
   absl::Span<Node* const> nodes_;
   FeedMap feeds_;
-  absl::flat_hash_map<const Node*, int> ids_;
-  absl::flat_hash_map<std::pair<int, std::string>, int> children_;
+  HashMap<const Node*, int> ids_;
+  HashMap<std::pair<int, std::string>, int> children_;
 };
 
 }  // namespace

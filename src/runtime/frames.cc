@@ -4,8 +4,8 @@
 #include <deque>
 #include <list>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
+#include "base/hash_map.h"
 #include "base/timeline.h"
 #include "graph/at_node.h"
 #include "op/reach.h"
@@ -48,7 +48,7 @@ struct FrameRun {
   };
   std::vector<Invariant> invariants;
   std::vector<int> left;  // Exits that handed a value out
-  absl::flat_hash_map<std::pair<int64_t, int>, std::unique_ptr<FrameRun>>
+  HashMap<std::pair<int64_t, int>, std::unique_ptr<FrameRun>>
       children;  // by iteration and frame
 
   Iteration* at(int64_t i) {

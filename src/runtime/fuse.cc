@@ -1,7 +1,7 @@
 // The fusing pass: chains of element-wise calls and reductions of their rows
 // become one call, together with a product that they follow. Reshapes between
 // them do not part them; columns that are split off are read where they lie.
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "runtime/column_parts.h"
 #include "runtime/fused_kernel.h"
 #include "runtime/plan_op.h"
@@ -358,7 +358,7 @@ class Fuser {
 
   // The latest product that only the group reads, fit to have it as its tail;
   // -1 for none. `inside`: uses by the group.
-  int HostOf(const Group& g, const absl::flat_hash_map<ValueId, int>& inside) {
+  int HostOf(const Group& g, const HashMap<ValueId, int>& inside) {
     int host = -1;
     for (const auto& [v, count] : inside) {
       const int i = maker_[v];
@@ -384,7 +384,7 @@ class Fuser {
 
   // Makes the group one call; its others are dead.
   Status Build(const Group& g) {
-    absl::flat_hash_map<ValueId, int> inside;  // uses by the group itself
+    HashMap<ValueId, int> inside;  // uses by the group itself
     for (int i : g.calls) {
       for (ValueId v : Operands(p_.calls[i])) ++inside[base_[v]];
     }
@@ -395,7 +395,7 @@ class Fuser {
     if (g.calls.size() + (host >= 0) < 2) return OkStatus();
     const ValueId product = host < 0 ? kNoValue : p_.calls[host].outputs[0];
     Parts parts;
-    absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t> reg;
+    HashMap<std::pair<ValueId, Layout>, int16_t> reg;
     const int64_t inner = InnerOf(g);
     Load(g, inner, &parts, &reg);
     for (int i : g.calls) Write(i, inside, &parts, &reg);
@@ -472,8 +472,8 @@ class Fuser {
 
   // Registers of what the group reads and does not make.
   void Load(const Group& g, int64_t inner, Parts* parts,
-            absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t>* reg) {
-    absl::flat_hash_map<ValueId, bool> made;
+            HashMap<std::pair<ValueId, Layout>, int16_t>* reg) {
+    HashMap<ValueId, bool> made;
     for (int i : g.calls) made[p_.calls[i].outputs[0]] = true;
     for (int i : g.calls) {
       const Call& call = p_.calls[i];
@@ -505,9 +505,8 @@ class Fuser {
   }
 
   // Call i as an instruction.
-  void Write(int i, const absl::flat_hash_map<ValueId, int>& inside,
-             Parts* parts,
-             absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t>* reg) {
+  void Write(int i, const HashMap<ValueId, int>& inside, Parts* parts,
+             HashMap<std::pair<ValueId, Layout>, int16_t>* reg) {
     Call& call = p_.calls[i];
     const ValueId out = call.outputs[0];
     auto of = [&](ValueId v) { return reg->at({base_[v], LayoutIn(i, v)}); };
@@ -541,10 +540,9 @@ class Fuser {
   }
 
   // Has what the group's join reads stored where that wants it.
-  void WriteJoin(
-      const Group& g,
-      const absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t>& reg,
-      Parts* parts) {
+  void WriteJoin(const Group& g,
+                 const HashMap<std::pair<ValueId, Layout>, int16_t>& reg,
+                 Parts* parts) {
     Call& join = p_.calls[g.join];
     int64_t first = 0;
     for (ValueId v : g.joined) {
@@ -660,7 +658,7 @@ class Fuser {
   std::vector<ColumnPart> part_;    // per value
   std::vector<Role> role_;          // per call that is in a group
   std::vector<bool> reshape_;       // per call
-  absl::flat_hash_map<ValueId, int> moved_to_;  // where a fused call makes it
+  HashMap<ValueId, int> moved_to_;  // where a fused call makes it
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "runtime/loop_plan.h"
 
-#include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
+#include "base/hash_map.h"
 #include "runtime/unroll.h"
 
 namespace headrace {
@@ -273,7 +273,7 @@ StatusOr<std::shared_ptr<const LoopPlan>> LoopPlanOf(
 }  // namespace
 
 void AppendCondition(const Program& cond, Program* turn) {
-  absl::flat_hash_map<ValueId, ValueId> known;
+  HashMap<ValueId, ValueId> known;
   for (size_t i = 0; i < cond.feeds.size(); ++i) {
     known[cond.feeds[i]] = turn->fetches[i];
   }

@@ -1,11 +1,11 @@
 #include "runtime/placement.h"
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/hash_map.h"
 #include "op/processor.h"
 
 namespace headrace {
@@ -46,7 +46,7 @@ std::string Devices(int processors) {
 
 Status CheckPlacement(absl::Span<const Edge> fetches,
                       absl::Span<Node* const> targets, int processors) {
-  absl::flat_hash_set<const Node*> seen;
+  HashSet<const Node*> seen;
   std::vector<const Node*> stack;
   auto visit = [&](const Node* n) {
     if (n && seen.insert(n).second) stack.push_back(n);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 
 namespace headrace {
 namespace {
@@ -95,7 +95,7 @@ void RunWeights::Clear() {
 std::vector<int> SharedWeights(
     const Program& p, absl::Span<const PreparedWeights::Source> sources) {
   std::vector<int> number(p.calls.size(), -1);
-  absl::flat_hash_map<ValueId, std::vector<int>> readers;
+  HashMap<ValueId, std::vector<int>> readers;
   for (size_t i = 0; i < p.calls.size(); ++i) {
     const auto* product =
         dynamic_cast<const ProductKernel*>(p.calls[i].kernel.get());

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <queue>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "base/cancellation.h"
+#include "base/hash_map.h"
 #include "graph/at_node.h"
 #include "graph/needed_nodes.h"
 #include "op/processor.h"
@@ -28,7 +27,7 @@ constexpr size_t kLookEvery = 1024;
 // The innermost nodes are named, however deep functions call each other.
 constexpr size_t kLongestMessage = 16 << 10;
 
-using Mapping = absl::flat_hash_map<Edge, ValueId>;
+using Mapping = HashMap<Edge, ValueId>;
 
 // Nothing behind edges that have their values is needed.
 auto NotIn(const Mapping& fed) {
@@ -52,8 +51,8 @@ Status Sort(std::vector<Node*>* nodes, const Mapping& fed) {
   // Nearly always: ids grow as nodes are added. Only grown nodes and imports
   // with loops back differ.
   if (InputsComeFirst(*nodes)) return OkStatus();
-  absl::flat_hash_map<const Node*, int> waiting;
-  absl::flat_hash_map<const Node*, std::vector<Node*>> users;
+  HashMap<const Node*, int> waiting;
+  HashMap<const Node*, std::vector<Node*>> users;
   for (Node* n : *nodes) waiting[n] = 0;
   for (Node* n : *nodes) {
     auto needs = [&](Node* before) {
@@ -137,7 +136,7 @@ class MeetingFinder {
   }
 
   const FunctionLibrary* const library_;
-  absl::flat_hash_set<const Function*> seen_;
+  HashSet<const Function*> seen_;
 };
 
 class Writer {
@@ -145,8 +144,7 @@ class Writer {
   // `asked`: calls that are made even if nobody reads their results.
   // `waits`: null where calls run one by one.
   Writer(Program* p, const FunctionLibrary* library, PlanBudget* budget,
-         absl::flat_hash_set<const Node*> asked, WaitTracker* waits,
-         bool is_body)
+         HashSet<const Node*> asked, WaitTracker* waits, bool is_body)
       : p_(p),
         library_(library),
         budget_(budget),
@@ -315,8 +313,8 @@ class Writer {
   Program* p_;
   const FunctionLibrary* library_;
   PlanBudget* budget_;
-  const absl::flat_hash_set<const Node*> asked_;
-  absl::flat_hash_set<const Node*> waited_;  // by others of the graph
+  const HashSet<const Node*> asked_;
+  HashSet<const Node*> waited_;  // by others of the graph
   WaitTracker* const waits_;
   WaitTracker::Body graph_body_;
   WaitTracker::Body* body_ = &graph_body_;
@@ -331,8 +329,8 @@ bool OnlyWaits(const Node& n) {
 
 // The targets, and what targets that only wait (groups) wait for: a run of them
 // may fail, whether or not anything reads what they make.
-absl::flat_hash_set<const Node*> AskedFor(absl::Span<Node* const> targets) {
-  absl::flat_hash_set<const Node*> asked;
+HashSet<const Node*> AskedFor(absl::Span<Node* const> targets) {
+  HashSet<const Node*> asked;
   std::vector<Node*> open(targets.begin(), targets.end());
   while (!open.empty()) {
     Node* n = open.back();

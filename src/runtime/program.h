@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "graph/function.h"
 #include "graph/graph.h"
 #include "op/kernel.h"
@@ -90,7 +90,7 @@ class PlanBudget {
   // Nodes that bodies written out again may add to a plan: at some 8 us a node
   // (tracing, planning and binding) one to two seconds at most.
   int64_t left_ = 200'000;  // nodes
-  absl::flat_hash_set<const Function*> seen_;
+  HashSet<const Function*> seen_;
 };
 
 // The part of `graph` that fetches and targets need when `feeds` are given,

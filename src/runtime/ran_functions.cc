@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/container/flat_hash_set.h"
 #include "base/fork_mutex.h"
+#include "base/hash_map.h"
 #include "base/mutex.h"
 #include "graph/attr_proto.h"
 #include "graph/export.h"
@@ -96,7 +96,7 @@ std::vector<FunctionPtr> TakeRanFunctions() {
 
 Status TracedGraph(const Function& f, tensorflow::GraphDef* def) {
   HR_RETURN_IF_ERROR(ExportGraph(*f.body, {}, def));
-  absl::flat_hash_map<std::string, int> args;
+  HashMap<std::string, int> args;
   for (size_t i = 0; i < f.args.size(); ++i) {
     args[f.args[i]->name()] = static_cast<int>(i);
   }
@@ -147,7 +147,7 @@ Status Executable::Describe(const Function& f,
   };
   // What a plan has written out twice, functions and turns, comes with the same
   // names.
-  absl::flat_hash_set<std::string> taken;
+  HashSet<std::string> taken;
   for (const std::vector<Step>* some : {&view_steps_, &steps_}) {
     for (const Step& s : *some) {
       std::string name = s.name;

@@ -106,7 +106,7 @@ bool LocalRendezvous::Forget(const RendezvousKey& key, int64_t number) {
 }
 
 void LocalRendezvous::Abort(Status why) {
-  absl::flat_hash_map<std::string, Place> places;
+  HashMap<std::string, Place> places;
   {
     MutexLock lock(mutex_);
     if (!aborted_.ok()) return;

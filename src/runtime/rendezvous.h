@@ -4,7 +4,7 @@
 #include <deque>
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "base/mutex.h"
 #include "op/rendezvous.h"
 
@@ -46,7 +46,7 @@ class LocalRendezvous : public Rendezvous {
   };
 
   mutable Mutex mutex_;
-  absl::flat_hash_map<std::string, Place> places_ ABSL_GUARDED_BY(mutex_);
+  HashMap<std::string, Place> places_ ABSL_GUARDED_BY(mutex_);
   Status aborted_ ABSL_GUARDED_BY(mutex_);
   int64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
 };

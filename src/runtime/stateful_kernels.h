@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "base/mutex.h"
 #include "graph/graph.h"
 #include "op/kernel.h"
@@ -34,7 +34,7 @@ class StatefulKernels {
 
   const Graph* graph_;
   Mutex mutex_;
-  absl::flat_hash_map<int, Bound> bound_ ABSL_GUARDED_BY(mutex_);  // by id
+  HashMap<int, Bound> bound_ ABSL_GUARDED_BY(mutex_);  // by id
 };
 
 // While it lives, plans that this thread makes take the kernels of their nodes

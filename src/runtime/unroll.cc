@@ -1,6 +1,6 @@
 #include "runtime/unroll.h"
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "op/passes/binds_calls.h"
 #include "runtime/loop_plan.h"
 
@@ -98,7 +98,7 @@ class Unroller {
 
   // `part`'s calls on the variables as they are; what its fetches have become.
   std::optional<std::vector<ValueId>> Write(const Program& part) {
-    absl::flat_hash_map<ValueId, ValueId> known;
+    HashMap<ValueId, ValueId> known;
     for (size_t i = 0; i < part.feeds.size(); ++i) {
       if (!SaysSo(part.values[part.feeds[i]], made_.results[i])) return {};
       known[part.feeds[i]] = made_.results[i];
@@ -142,7 +142,7 @@ std::optional<UnrolledLoop> UnrollLoop(Program& p, const Call& call,
 }
 
 void PutUnrolled(Program& p, size_t at, UnrolledLoop loop) {
-  absl::flat_hash_map<ValueId, ValueId> by;
+  HashMap<ValueId, ValueId> by;
   const Call& call = p.calls[at];
   for (size_t o = 0; o < call.outputs.size(); ++o) {
     by[call.outputs[o]] = loop.results[o];

@@ -98,7 +98,7 @@ bool WaitFinder::MayWait(const FuncRef& ref) {
 bool WaitTracker::Begin(std::vector<Node*>* nodes,
                         absl::Span<const Edge> feeds) {
   fed_.insert(feeds.begin(), feeds.end());
-  absl::flat_hash_set<const Node*> early;
+  HashSet<const Node*> early;
   std::vector<const Node*> open;
   const auto visit = [&](const Node* n) {
     if (early.insert(n).second) open.push_back(n);

@@ -7,9 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "base/hash_map.h"
 #include "graph/function.h"
 #include "graph/graph.h"
 
@@ -52,7 +51,7 @@ class WaitFinder {
   bool MayWait(const FuncRef& f);
 
   const FunctionLibrary* library_;
-  absl::flat_hash_map<const Function*, bool> known_;
+  HashMap<const Function*, bool> known_;
 };
 
 // The order of a graph's waiting calls, by its edges of data and of control,
@@ -67,7 +66,7 @@ class WaitTracker {
     bool serial = false;  // a function's
     WaitSet entry;        // what all its nodes follow
     WaitSet effects;      // what the next effect follows, if serial
-    absl::flat_hash_map<const Node*, WaitSet> behind;  // what follows a node
+    HashMap<const Node*, WaitSet> behind;  // what follows a node
   };
 
   // Moves what waiting nodes need, and these, before all others, so that they
@@ -94,8 +93,8 @@ class WaitTracker {
 
   WaitFinder finder_;
   WaitOrder order_;
-  absl::flat_hash_set<Edge> fed_;
-  absl::flat_hash_map<Awaited, int32_t> last_;  // waiting call
+  HashSet<Edge> fed_;
+  HashMap<Awaited, int32_t> last_;  // waiting call
 };
 
 }  // namespace headrace

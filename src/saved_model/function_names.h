@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "base/hash_map.h"
 #include "base/status.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 
@@ -14,7 +14,7 @@ namespace headrace {
 // process that wrote it.
 StringView WithoutNumber(StringView name);
 
-using FunctionNames = absl::flat_hash_map<std::string, std::string>;
+using FunctionNames = HashMap<std::string, std::string>;
 // Tells `f` what a node may call: its op, and the functions in its attributes.
 void EachCalledName(tensorflow::NodeDef* node,
                     absl::FunctionRef<void(std::string* name)> f);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
 #include "autodiff/named_gradient.h"
+#include "base/hash_map.h"
 #include "graph/import.h"
 #include "op/absent_ops.h"
 #include "op/registry.h"
@@ -149,8 +149,7 @@ class FunctionImporter {
     functions->UnsafeArenaExtractSubrange(0, functions->size(), all.data());
     for (FunctionDef* f : reached_) functions->UnsafeArenaAddAllocated(f);
     if (library_->GetArena() != nullptr) return;
-    const absl::flat_hash_set<FunctionDef*> kept(reached_.begin(),
-                                                 reached_.end());
+    const HashSet<FunctionDef*> kept(reached_.begin(), reached_.end());
     for (FunctionDef* f : all) {
       if (!kept.contains(f)) delete f;
     }
@@ -177,10 +176,10 @@ class FunctionImporter {
   GraphDef* def_;
   FunctionDefLibrary* library_;
   const std::string& folder_;
-  absl::flat_hash_map<std::string, FunctionDef*> by_name_;
-  absl::flat_hash_map<std::string, std::string> gradients_;
+  HashMap<std::string, FunctionDef*> by_name_;
+  HashMap<std::string, std::string> gradients_;
   // By the name that nodes ask for a gradient: its function, its new name.
-  absl::flat_hash_map<std::string, std::string> registered_, new_gradients_;
+  HashMap<std::string, std::string> registered_, new_gradients_;
   std::vector<ImportedGradient> named_;
   FunctionNames names_;
   std::vector<FunctionDef*> reached_;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "graph/function.h"
 
 namespace tensorflow {
@@ -24,7 +24,7 @@ struct ImportedGradient {
 // also those that are only called by others.
 struct ImportedFunctions {
   std::shared_ptr<Graph> holder;
-  absl::flat_hash_map<std::string, FunctionPtr> by_name;
+  HashMap<std::string, FunctionPtr> by_name;
   std::vector<ImportedGradient> gradients;
 };
 

@@ -118,7 +118,7 @@ class ModelLoader {
   // Those that no function has to be run for.
   Status MakePlainValues() {
     model_->values_.resize(objects_->nodes_size());
-    absl::flat_hash_map<StringView, const NodeDef*> nodes;
+    HashMap<StringView, const NodeDef*> nodes;
     for (const NodeDef& n : model_->graph_->graph_def().node()) {
       nodes.emplace(n.name(), &n);
     }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "function/concrete_function.h"
 #include "op/resource.h"
 #include "saved_model/import_functions.h"
@@ -79,8 +79,7 @@ class LoadedModel {
   ImportedFunctions imported_;
   SessionGraph session_;
   std::vector<Value> values_;  // by object
-  absl::flat_hash_map<std::string, std::shared_ptr<ConcreteFunction>>
-      functions_;
+  HashMap<std::string, std::shared_ptr<ConcreteFunction>> functions_;
 };
 
 }  // namespace headrace

@@ -145,9 +145,9 @@ class ModelWriter::GradientWriter {
   ModelWriter* const w_;
   std::vector<FunctionPtr> reached_;
   std::set<const Function*> known_;
-  absl::flat_hash_map<const Function*, Call> calls_;
+  HashMap<const Function*, Call> calls_;
   std::set<std::string> asked_;
-  absl::flat_hash_map<Edge, int> tensors_;
+  HashMap<Edge, int> tensors_;
   std::vector<std::string> warnings_;
 };
 

@@ -1,8 +1,8 @@
 #include "saved_model/model_writer.h"
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "base/files/files.h"
+#include "base/hash_map.h"
 #include "graph/export.h"
 #include "op/resource.h"
 #include "saved_model/fingerprint.h"

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "function/concrete_function.h"
 #include "graph/builder.h"
 #include "saved_model/model_file.h"
@@ -70,7 +70,7 @@ class ModelWriter {
     std::vector<std::string> outputs;  // by name; one is several results where
                                        // it is a composite tensor
     // Inputs that may be left out, and their values.
-    absl::flat_hash_map<std::string, Tensor> defaults;
+    HashMap<std::string, Tensor> defaults;
   };
   void AddSignature(Signature signature);
 
@@ -117,9 +117,9 @@ class ModelWriter {
   tensorflow::MetaGraphDef* const graph_def_;    // of model_
   tensorflow::SavedObjectGraph* const objects_;  // of model_
   std::vector<Value> values_;                    // by object
-  absl::flat_hash_map<uint64_t, int> by_value_;  // id of a value -> object
+  HashMap<uint64_t, int> by_value_;              // id of a value -> object
   std::vector<std::pair<std::string, std::string>> assets_;  // path, name
-  absl::flat_hash_map<int, ResourceFunctions> resources_;    // by object
+  HashMap<int, ResourceFunctions> resources_;                // by object
   std::vector<int> resource_order_;
   std::vector<Signature> signatures_;
   std::vector<FunctionPtr> functions_;
@@ -130,10 +130,10 @@ class ModelWriter {
 
   std::shared_ptr<Graph> graph_;
   std::unique_ptr<GraphBuilder> builder_;
-  std::vector<Value> in_graph_;                  // by object
-  absl::flat_hash_map<int, Value> asset_paths_;  // by object: what is fed
+  std::vector<Value> in_graph_;      // by object
+  HashMap<int, Value> asset_paths_;  // by object: what is fed
   // By file: what is fed, what functions get.
-  absl::flat_hash_map<int, std::pair<Value, Value>> asset_values_;
+  HashMap<int, std::pair<Value, Value>> asset_values_;
   std::vector<Node*> assets_set_;  // that keep the paths
   std::vector<bool> under_way_;    // by object: InGraph() makes it
 };

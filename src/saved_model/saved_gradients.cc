@@ -120,7 +120,7 @@ class GradientRegistrar {
       : made_(made), objects_(objects), value_of_(value_of) {}
 
   Status Register() {
-    absl::flat_hash_map<std::string, std::vector<Asking>> asking;
+    HashMap<std::string, std::vector<Asking>> asking;
     for (const auto& [name, f] : made_.by_name) {
       file_name_.emplace(f.get(), name);
       for (int i = 0; i < f->body->num_nodes(); ++i) {
@@ -258,8 +258,8 @@ class GradientRegistrar {
   const ImportedFunctions& made_;
   const SavedObjectGraph& objects_;
   const std::function<StatusOr<Value>(int)>& value_of_;
-  absl::flat_hash_map<const Function*, std::string> file_name_;
-  absl::flat_hash_map<FunctionPtr, Tokens> tokens_;
+  HashMap<const Function*, std::string> file_name_;
+  HashMap<FunctionPtr, Tokens> tokens_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The graph of a SavedModel: what a session, or a server, runs of it.
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
+#include "base/hash_map.h"
 #include "op/emitter.h"
 #include "saved_model/model_file.h"
 #include "saved_model/model_writer.h"
@@ -304,7 +304,7 @@ Status ModelWriter::MakeInitializers() {
 
 // Sessions restore and save variables alone.
 Status ModelWriter::MakeSaver(const GraphValues& values) {
-  absl::flat_hash_map<const Resource*, int> by_resource;
+  HashMap<const Resource*, int> by_resource;
   for (int id = 0; id < num_objects(); ++id) {
     if (!objects_->nodes(id).has_variable()) continue;
     by_resource[values_[id].tensor().data<ResourceHandle>()->resource.get()] =

@@ -3,9 +3,9 @@
 #include <map>
 #include <set>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "base/hash_map.h"
 #include "graph/builder.h"
 #include "graph/import.h"
 #include "op/emitter.h"
@@ -352,7 +352,7 @@ class SessionImporter {
   // graph. InvalidArgument where a placeholder is left.
   StatusOr<std::vector<Node*>> Reach(const std::vector<Edge>& args,
                                      const std::vector<Edge>& results) {
-    absl::flat_hash_set<const Node*> seen;
+    HashSet<const Node*> seen;
     std::map<int, Node*> captured;
     std::vector<Node*> todo;
     for (const Edge& e : args) seen.insert(e.node);
@@ -554,7 +554,7 @@ class SessionImporter {
   SessionGraph out_;
   std::unique_ptr<GraphBuilder> builder_;
   std::map<std::string, int> state_;  // by StateKey: the object
-  absl::flat_hash_map<const Node*, int> captured_;
+  HashMap<const Node*, int> captured_;
   int last_resource_ = -1;
 };
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
 #include "base/guard.h"
+#include "base/hash_map.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
 #include "train/checkpoint_tensor.h"
 
@@ -218,7 +218,7 @@ Status Restoration::Plan(int id, const TrackablePtr& object,
 
 Status Restoration::BindByName(const TrackablePtr& root) {
   std::vector<TrackablePtr> queue{root};
-  absl::flat_hash_set<const Trackable*> seen{root.get()};
+  HashSet<const Trackable*> seen{root.get()};
   std::vector<Assignment> assignments;
   for (size_t next = 0; next < queue.size(); ++next) {
     const TrackablePtr object = queue[next];

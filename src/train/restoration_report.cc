@@ -1,8 +1,8 @@
 // What a restoration has matched, and the answers of its status.
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
+#include "base/hash_map.h"
 #include "google/protobuf/text_format.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
 #include "train/restoration.h"
@@ -116,7 +116,7 @@ std::vector<std::pair<std::string, TrackablePtr>> Restoration::LiveObjects()
   std::vector<std::pair<std::string, TrackablePtr>> out;
   const TrackablePtr root = root_.lock();
   if (root == nullptr) return out;
-  absl::flat_hash_set<const Trackable*> seen{root.get()};
+  HashSet<const Trackable*> seen{root.get()};
   out.emplace_back("(root)", root);
   for (size_t next = 0; next < out.size(); ++next) {
     const auto [name, object] = out[next];
@@ -136,7 +136,7 @@ std::vector<std::pair<std::string, TrackablePtr>> Restoration::LiveObjects()
 Status Restoration::Refresh() {
   const TrackablePtr root = root_.lock();
   if (root == nullptr) return OkStatus();
-  absl::flat_hash_set<const Trackable*> seen{root.get()};
+  HashSet<const Trackable*> seen{root.get()};
   std::vector<TrackablePtr> queue{root};
   for (const auto& [name, child] : extra_) {
     const auto object = child.lock();

@@ -1,7 +1,7 @@
 #include "train/saver.h"
 
-#include "absl/container/flat_hash_map.h"
 #include "base/files/files.h"
+#include "base/hash_map.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
 #include "train/sharding.h"
 
@@ -174,7 +174,7 @@ class Saver {
   }
 
   std::vector<Node> nodes_;
-  absl::flat_hash_map<const Trackable*, int> ids_;
+  HashMap<const Trackable*, int> ids_;
   TrackableObjectGraph graph_;
 };
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
+#include "base/hash_map.h"
 #include "base/status.h"
 #include "tensor/tensor.h"
 
@@ -175,8 +175,8 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
 
   std::vector<Edge> children_;
   std::vector<Edge> found_;
-  bool finds_ = false;  // found_ holds in place of children_
-  absl::flat_hash_map<std::string, int> index_;  // name -> place in children_
+  bool finds_ = false;               // found_ holds in place of children_
+  HashMap<std::string, int> index_;  // name -> place in children_
   std::vector<SlotEdge> slots_;
   std::vector<Waiting> waiting_;
   std::vector<Bound> bound_;

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "base/stack_room.h"
 #include "graph/export.h"
 #include "op/registry.h"
@@ -305,8 +304,8 @@ class Walk {
   const Value& count_;
   const VectorizeOptions& options_;
   GraphBuilder* builder_ = nullptr;  // null where ops run at once
-  absl::flat_hash_map<Edge, RowValue> values_;
-  absl::flat_hash_map<const Node*, Node*> made_;  // the last node made of each
+  HashMap<Edge, RowValue> values_;
+  HashMap<const Node*, Node*> made_;  // the last node made of each
 };
 
 }  // namespace

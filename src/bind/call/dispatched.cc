@@ -245,7 +245,7 @@ PyGetSetDef getset[] = {
     {"__qualname__", OfFunction<kQualname>, nullptr, nullptr, nullptr},
     {"__module__", OfFunction<kModule>, nullptr, nullptr, nullptr},
     {"__doc__", OfFunction<kDoc>, nullptr, nullptr, nullptr},
-    {"__signature__", DispatchedSignature, nullptr, nullptr, nullptr},
+    {"__signature__", Shield<DispatchedSignature>, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr,
      nullptr},
     {}};
@@ -264,15 +264,16 @@ PyMethodDef methods[] = {{"__copy__", Shield<Itself>, METH_NOARGS, nullptr},
                          {"__deepcopy__", Shield<Itself>, METH_O, nullptr},
                          {"__reduce__", Shield<Reduce>, METH_NOARGS, nullptr},
                          {}};
-PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-                       {Py_tp_dealloc, reinterpret_cast<void*>(Free)},
-                       {Py_tp_descr_get, reinterpret_cast<void*>(Get)},
-                       {Py_tp_getattro, reinterpret_cast<void*>(GetAttribute)},
-                       {Py_tp_getset, getset},
-                       {Py_tp_members, members},
-                       {Py_tp_methods, methods},
-                       {Py_tp_repr, reinterpret_cast<void*>(DispatchedRepr)},
-                       {0, nullptr}};
+PyType_Slot slots[] = {
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(Free)},
+    {Py_tp_descr_get, reinterpret_cast<void*>(Get)},
+    {Py_tp_getattro, reinterpret_cast<void*>(Shield<GetAttribute>)},
+    {Py_tp_getset, getset},
+    {Py_tp_members, members},
+    {Py_tp_methods, methods},
+    {Py_tp_repr, reinterpret_cast<void*>(Shield<DispatchedRepr>)},
+    {0, nullptr}};
 PyType_Spec dispatched_spec = {
     "headrace.DispatchedFunction", sizeof(DispatchedObject), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};

@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "bind/python/status.h"
 #include "bind/value/argument_scope.h"
 #include "bind/value/attr_value.h"
@@ -555,7 +555,7 @@ PyObject* OpCaller::TupleType() {
 OpCaller* CallerOf(const char* op) {
   // Under the GIL, as all of this room; call sites keep the pointer, so that
   // callers are never freed.
-  static auto* callers = new absl::flat_hash_map<std::string, OpCaller*>;
+  static auto* callers = new HashMap<std::string, OpCaller*>;
   OpCaller*& caller = (*callers)[op];
   if (caller == nullptr) {
     const OpDef* def = FindOp(op);

@@ -227,12 +227,12 @@ PyObject* Repr(PyObject* self) {
 }
 
 PyGetSetDef op_function_getset[] = {
-    {"__name__", GetOpName, nullptr, nullptr, nullptr},
-    {"__qualname__", GetOpName, nullptr, nullptr, nullptr},
-    {"__module__", GetModule, nullptr, nullptr, nullptr},
-    {"__doc__", GetDoc, nullptr, nullptr, nullptr},
-    {"__signature__", GetSignature, nullptr, nullptr, nullptr},
-    {"op_name", GetOp, nullptr, nullptr, nullptr},
+    {"__name__", Shield<GetOpName>, nullptr, nullptr, nullptr},
+    {"__qualname__", Shield<GetOpName>, nullptr, nullptr, nullptr},
+    {"__module__", Shield<GetModule>, nullptr, nullptr, nullptr},
+    {"__doc__", Shield<GetDoc>, nullptr, nullptr, nullptr},
+    {"__signature__", Shield<GetSignature>, nullptr, nullptr, nullptr},
+    {"op_name", Shield<GetOp>, nullptr, nullptr, nullptr},
     {}};
 PyMemberDef op_function_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpFunctionObject, vectorcall),
@@ -242,7 +242,7 @@ PyMemberDef op_function_members[] = {
     {}};
 PyType_Slot op_function_slots[] = {
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_repr, reinterpret_cast<void*>(Repr)},
+    {Py_tp_repr, reinterpret_cast<void*>(Shield<Repr>)},
     {Py_tp_getset, op_function_getset},
     {Py_tp_members, op_function_members},
     {0, nullptr}};

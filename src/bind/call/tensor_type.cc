@@ -261,11 +261,12 @@ PyObject* NewObject(PyTypeObject* type, PyObject*, PyObject*) {
 }
 
 PyGetSetDef tensor_getset[] = {
-    {"dtype", Dtype, nullptr, "The tf.DType of the elements.", nullptr},
-    {"shape", GetShape, nullptr, "The tf.TensorShape, as far as known.",
+    {"dtype", Shield<Dtype>, nullptr, "The tf.DType of the elements.", nullptr},
+    {"shape", Shield<GetShape>, nullptr, "The tf.TensorShape, as far as known.",
      nullptr},
-    {"_id", Id, nullptr, "A number of its own.", nullptr},
-    {"name", Name, nullptr, "\"node:output\"; symbolic tensors only.", nullptr},
+    {"_id", Shield<Id>, nullptr, "A number of its own.", nullptr},
+    {"name", Shield<Name>, nullptr, "\"node:output\"; symbolic tensors only.",
+     nullptr},
     {}};
 
 PyMethodDef tensor_methods[] = {

@@ -457,11 +457,11 @@ PyObject* NewFunction(PyTypeObject* type, PyObject*, PyObject*) {
   // The allocator of the type at hand, which may be a subclass written in
   // Python.
   auto alloc = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
-  PyObject* self = alloc(type, 0);
-  if (self == nullptr) return nullptr;
-  Cast(self)->vectorcall = Shield<Call>;
-  Cast(self)->state = new State;
-  return self;
+  Ref self(alloc(type, 0));
+  if (!self) return nullptr;
+  Cast(self.get())->vectorcall = Shield<Call>;
+  Cast(self.get())->state = new State;
+  return self.release();
 }
 
 int TraverseFunction(PyObject* self, visitproc visit, void* arg) {
@@ -534,7 +534,7 @@ PyMemberDef function_members[] = {
      offsetof(FunctionObject, weak_references), READONLY, nullptr},
     {}};
 PyType_Slot function_slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(NewFunction)},
+    {Py_tp_new, reinterpret_cast<void*>(Shield<NewFunction>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(DeallocFunction)},
     {Py_tp_traverse, reinterpret_cast<void*>(TraverseFunction)},
     {Py_tp_clear, reinterpret_cast<void*>(ClearFunction)},

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "bind/python/python.h"
 
 namespace headrace::bind {
@@ -55,7 +55,7 @@ class CallStacks {
   int Intern(PyObject* code, int instruction, int outer);
 
   std::vector<Frame> frames_;
-  absl::flat_hash_map<Key, int> known_;
+  HashMap<Key, int> known_;
   std::vector<int> of_node_;
   std::vector<Base> bases_;
 };

@@ -67,7 +67,7 @@ class Builder : public GraphBuilder {
     return OkStatus();
   }
   bool finalized = false;
-  absl::flat_hash_map<std::string, std::string> gradients;  // names, by op
+  HashMap<std::string, std::string> gradients;  // names, by op
   CallStacks stacks;
 
  private:
@@ -193,7 +193,7 @@ nb::object Capture(PyGraph& g, nb::handle o) {
 
 // The gradients of ops added from now on: {op type: name}.
 void OverrideGradients(PyGraph& g, nb::dict names) {
-  absl::flat_hash_map<std::string, std::string> gradients;
+  HashMap<std::string, std::string> gradients;
   // Taken over as a whole: leaving the `with` block sets what was before.
   for (auto [type, name] : names) {
     gradients[nb::cast<std::string>(type)] = nb::cast<std::string>(name);

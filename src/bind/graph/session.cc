@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
+#include "base/hash_map.h"
 #include "base/thread_pool.h"
 #include "base/timeline.h"
 #include "bind/python/call_stops.h"
@@ -233,7 +233,7 @@ class SessionCore {
   ResourceManager resources_;
   CancellationToken closing_;
   RunServices services_;
-  absl::flat_hash_map<PlanKey, std::shared_ptr<Executable>> plans_;
+  HashMap<PlanKey, std::shared_ptr<Executable>> plans_;
   PlanKey last_key_;
   std::shared_ptr<Executable> last_;
 };

@@ -24,6 +24,9 @@ bool ScalarToTensor(PyObject* o, DType own, DType wanted, Tensor* out) {
     return true;
   }
   StatusOr<Tensor> t = Tensor::Allocate(d, Shape());
+  if (absl::IsResourceExhausted(t.status())) {
+    return RaiseStatus(t.status()), false;
+  }
   if (!t.ok()) return CannotConvert(o, o, d);
   if (!StoreScalar(o, *t, 0)) {
     // StoreScalar refuses without an error where the kind of the value is

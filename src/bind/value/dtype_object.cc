@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "bind/python/status.h"
 #include "bind/value/numpy_array.h"
 
 namespace headrace::bind {
@@ -48,15 +49,16 @@ PyObject* GetName(PyObject* self, void*) {
   return PyUnicode_FromStringAndSize(name.data(), name.size());
 }
 
-PyGetSetDef dtype_getset[] = {
-    {"_number", GetNumber, nullptr, "The number in the DataType enum.",
-     nullptr},
-    {"name", GetName, nullptr, "The type's name, such as 'float32'.", nullptr},
-    {}};
+PyGetSetDef dtype_getset[] = {{"_number", Shield<GetNumber>, nullptr,
+                               "The number in the DataType enum.", nullptr},
+                              {"name", Shield<GetName>, nullptr,
+                               "The type's name, such as 'float32'.", nullptr},
+                              {}};
 
-PyType_Slot dtype_slots[] = {{Py_tp_new, reinterpret_cast<void*>(NewDType)},
-                             {Py_tp_getset, dtype_getset},
-                             {0, nullptr}};
+PyType_Slot dtype_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(Shield<NewDType>)},
+    {Py_tp_getset, dtype_getset},
+    {0, nullptr}};
 PyType_Spec dtype_spec = {"headrace._headrace.DTypeBase", sizeof(DTypeBase), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
                           dtype_slots};

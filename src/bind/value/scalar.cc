@@ -8,8 +8,10 @@ namespace headrace::bind {
 namespace {
 
 // False when a conversion failed: with an error set where the number was too
-// large, for which nothing may stand, and without one where it was no number.
+// large, for which nothing may stand, or memory ended, and without one where it
+// was no number.
 bool Failed() {
+  if (PyErr_ExceptionMatches(PyExc_MemoryError)) return false;
   const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError);
   PyErr_Clear();
   return too_large ? RaiseOutOfRange() : false;
@@ -41,12 +43,12 @@ bool AsString(PyObject* o, std::string* out) {
   if (PyUnicode_Check(o)) {
     const char* text = PyUnicode_AsUTF8AndSize(o, &size);
     // Lone surrogates have no UTF-8.
-    if (text == nullptr) {
+    if (text == nullptr && !PyErr_ExceptionMatches(PyExc_MemoryError)) {
       PyErr_SetString(PyExc_ValueError,
                       "Error converting unicode string while converting Python "
                       "sequence to Tensor.");
-      return false;
     }
+    if (text == nullptr) return false;
     out->assign(text, size);
     return true;
   }
@@ -101,7 +103,7 @@ bool StoreNumber(PyObject* o, T* to) {
     if (!IsIntLike(o)) return false;
     if (PyLong_Check(o)) return StoreInt(o, to);
     Ref n(PyNumber_Long(o));
-    if (!n) return PyErr_Clear(), false;
+    if (!n) return Failed();
     return StoreInt(n.get(), to);
   } else if constexpr (kIsComplex<T>) {
     if (!IsRealLike(o) && !PyComplex_Check(o) &&

@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "graph/graph.h"
 #include "op/processor.h"
 
@@ -27,8 +27,8 @@ namespace {
   return reinterpret_cast<PyObject*>(o);
 }
 
-absl::flat_hash_map<const Graph*, PyObject*>& GraphOwners() {
-  static auto* owners = new absl::flat_hash_map<const Graph*, PyObject*>;
+HashMap<const Graph*, PyObject*>& GraphOwners() {
+  static auto* owners = new HashMap<const Graph*, PyObject*>;
   return *owners;
 }
 

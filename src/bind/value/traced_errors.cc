@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
+#include "base/hash_map.h"
 #include "bind/value/dtype_object.h"
 #include "op/emitter.h"
 
@@ -50,7 +50,7 @@ size_t LengthOf(const OpDef& def, size_t i, size_t inputs,
 }
 
 // The types that attributes have by the arguments so far, and who gave them.
-using Known = absl::flat_hash_map<std::string, std::pair<DType, std::string>>;
+using Known = HashMap<std::string, std::pair<DType, std::string>>;
 
 bool RaiseUnfitList(const OpDef& def, const ArgDef& arg,
                     absl::Span<const DType> types) {

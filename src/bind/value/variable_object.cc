@@ -250,16 +250,19 @@ PyObject* IsSetUp(PyObject* self, void*) {
 }
 
 PyGetSetDef variable_getset[] = {
-    {"_is_set_up", IsSetUp, nullptr, "Whether it has a handle.", nullptr},
-    {"handle", GetHandle, nullptr, "The resource tensor.", nullptr},
-    {"dtype", GetDType, nullptr, "The DType of the value.", nullptr},
-    {"_stored_dtype", GetStoredDType, nullptr,
+    {"_is_set_up", Shield<IsSetUp>, nullptr, "Whether it has a handle.",
+     nullptr},
+    {"handle", Shield<GetHandle>, nullptr, "The resource tensor.", nullptr},
+    {"dtype", Shield<GetDType>, nullptr, "The DType of the value.", nullptr},
+    {"_stored_dtype", Shield<GetStoredDType>, nullptr,
      "The DType of the value that is kept, whatever reads are cast to.",
      nullptr},
-    {"_is_cast", GetIsCast, SetIsCast,
+    {"_is_cast", Shield<GetIsCast>, Shield<SetIsCast>,
      "Whether reads are cast to the dtype of set_read_dtype().", nullptr},
-    {"shape", GetVariableShape, nullptr, "The declared TensorShape.", nullptr},
-    {"trainable", GetTrainable, nullptr, "Whether tapes watch it.", nullptr},
+    {"shape", Shield<GetVariableShape>, nullptr, "The declared TensorShape.",
+     nullptr},
+    {"trainable", Shield<GetTrainable>, nullptr, "Whether tapes watch it.",
+     nullptr},
     {}};
 PyMethodDef variable_methods[] = {
     {"_set_up", Shield<SetUpVariable>, METH_VARARGS,
@@ -279,7 +282,7 @@ PyMemberDef variable_members[] = {
      offsetof(VariableObject, weak_references), READONLY, nullptr},
     {}};
 PyType_Slot variable_slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(NewVariable)},
+    {Py_tp_new, reinterpret_cast<void*>(Shield<NewVariable>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(DeallocVariable)},
     {Py_tp_traverse, reinterpret_cast<void*>(TraverseVariable)},
     {Py_tp_clear, reinterpret_cast<void*>(ClearVariable)},

@@ -1,6 +1,6 @@
 #include "c/eager/context.h"
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "c/buffer.h"
 #include "c/devices.h"
 #include "c/function.h"
@@ -14,7 +14,7 @@ using headrace::StatusOr;
 namespace {
 
 // What a thread has chosen, by the numbers of contexts: few, and never many.
-thread_local absl::flat_hash_map<uint64_t, TFE_ContextDevicePlacementPolicy>
+thread_local headrace::HashMap<uint64_t, TFE_ContextDevicePlacementPolicy>
     policies_of_thread;
 
 uint64_t NextId() {

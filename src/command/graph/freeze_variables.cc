@@ -2,9 +2,9 @@
 
 #include <set>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "base/hash_map.h"
 #include "command/show/graph_facts.h"
 #include "op/registry.h"
 #include "tensor/dtype_proto.h"
@@ -310,7 +310,7 @@ class VariableFreezer {
   }
 
   GraphDef* graph_;
-  absl::flat_hash_map<std::string, FunctionDef> functions_;
+  HashMap<std::string, FunctionDef> functions_;
   std::map<std::string, FunctionDef> written_;
   std::map<std::string, std::string> names_;  // by old name and arguments
   std::set<std::string> taken_;

@@ -1,7 +1,6 @@
 #include "command/graph/prune.h"
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "command/show/graph_facts.h"
 #include "saved_model/function_names.h"
 
@@ -12,9 +11,9 @@ using tensorflow::NodeDef;
 
 StatusOr<int> KeepNeeded(const std::vector<std::string>& outputs,
                          GraphDef* graph) {
-  absl::flat_hash_map<std::string, const NodeDef*> nodes;
+  HashMap<std::string, const NodeDef*> nodes;
   for (const NodeDef& n : graph->node()) nodes.emplace(n.name(), &n);
-  absl::flat_hash_set<const NodeDef*> needed;
+  HashSet<const NodeDef*> needed;
   std::vector<const NodeDef*> todo;
   const auto need = [&](const std::string& input, StringView reader) -> Status {
     auto it = nodes.find(NodeOfInput(input));
@@ -47,15 +46,15 @@ StatusOr<int> KeepNeeded(const std::vector<std::string>& outputs,
 
 void DropUnusedFunctions(GraphDef* graph) {
   auto* library = graph->mutable_library();
-  absl::flat_hash_map<std::string, tensorflow::FunctionDef*> functions;
+  HashMap<std::string, tensorflow::FunctionDef*> functions;
   for (auto& f : *library->mutable_function()) {
     functions.emplace(f.signature().name(), &f);
   }
-  absl::flat_hash_map<std::string, std::string> gradients;
+  HashMap<std::string, std::string> gradients;
   for (const auto& g : library->gradient()) {
     gradients.emplace(g.function_name(), g.gradient_func());
   }
-  absl::flat_hash_set<std::string> named;
+  HashSet<std::string> named;
   std::vector<std::string> todo;
   const auto name_one = [&](const std::string& name) {
     if (functions.contains(name) && named.insert(name).second) {

@@ -1,7 +1,7 @@
 #include "distributed/eager/remote_handle.h"
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "base/hash_map.h"
 #include "tensor/dtype_proto.h"
 
 namespace headrace::distributed {
@@ -15,7 +15,7 @@ struct KnownTensors {
     RemoteHandlePtr handle;
   };
   Mutex mutex;
-  absl::flat_hash_map<const void*, Entry> tensors ABSL_GUARDED_BY(mutex);
+  HashMap<const void*, Entry> tensors ABSL_GUARDED_BY(mutex);
 };
 KnownTensors& TheKnownTensors() {
   static KnownTensors* const known = new KnownTensors;

@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "autodiff/function_gradient.h"
+#include "base/hash_map.h"
 #include "distributed/eager/called_functions.h"
 #include "distributed/eager/stepped_function.h"
 #include "distributed/handshake.h"
@@ -70,7 +70,7 @@ void KeepUsersHere(const Function& f,
                    const std::vector<KeptArgument>& arguments,
                    const std::map<StringView, tensorflow::NodeDef*>& nodes,
                    const std::string& here) {
-  absl::flat_hash_set<const Node*> local;
+  HashSet<const Node*> local;
   const auto stays = [](DType t) {
     return t == DType::kResource || t == DType::kVariant;
   };

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_format.h"
+#include "base/hash_map.h"
 #include "base/timeline.h"
 #include "distributed/master/step.h"
 #include "graph/import.h"
@@ -56,7 +56,7 @@ StatusOr<PartitionRequest> Named(const Graph& graph,
   PartitionRequest request;
   request.graph = &graph;
   request.def = &def;
-  absl::flat_hash_set<Edge> fed;
+  HashSet<Edge> fed;
   for (const auto& [name, tensor] : r.feeds) {
     const StatusOr<Edge> e = graph.FindOutput(name);
     if (!e.ok()) {
@@ -92,8 +92,8 @@ struct MasterSession::PartialRun {
   std::vector<std::string> feeds, fetches;  // as planned
   Mutex mutex;
   bool begun ABSL_GUARDED_BY(mutex) = false;
-  absl::flat_hash_set<std::string> fed ABSL_GUARDED_BY(mutex);
-  absl::flat_hash_set<std::string> fetched ABSL_GUARDED_BY(mutex);
+  HashSet<std::string> fed ABSL_GUARDED_BY(mutex);
+  HashSet<std::string> fetched ABSL_GUARDED_BY(mutex);
 };
 
 StatusOr<std::shared_ptr<MasterSession>> MasterSession::Make(
@@ -191,7 +191,7 @@ StatusOr<int64_t> MasterSession::Extend(
   }
   tensorflow::GraphDef all = def_;
   for (const auto& node : request.graph_def().node()) *all.add_node() = node;
-  absl::flat_hash_set<std::string> known;
+  HashSet<std::string> known;
   for (const auto& f : def_.library().function()) {
     known.insert(f.signature().name());
   }

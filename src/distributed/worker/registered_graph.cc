@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "graph/import.h"
 #include "op/registry.h"
 
@@ -91,7 +91,7 @@ StatusOr<std::shared_ptr<RegisteredGraph>> RegisteredGraph::Make(
 // What is fed and fetched by the client, and what is to run beside it: all that
 // has effects, or that nothing reads.
 Status RegisteredGraph::FindEnds() {
-  absl::flat_hash_set<const Node*> read;
+  HashSet<const Node*> read;
   for (int i = 0; i < graph_->num_nodes(); ++i) {
     const Node& n = *graph_->node(i);
     for (const Edge& e : n.inputs()) read.insert(e.node);

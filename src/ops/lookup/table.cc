@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "ops/array/element_dispatch.h"
 #include "ops/io/summarize.h"
 
@@ -11,8 +11,8 @@ namespace headrace {
 
 // Key -> slot; numbers by their bits.
 struct LookupTable::Index {
-  absl::flat_hash_map<std::string, int64_t> strings;
-  absl::flat_hash_map<uint64_t, int64_t> numbers;
+  HashMap<std::string, int64_t> strings;
+  HashMap<uint64_t, int64_t> numbers;
 
   int64_t Find(const Tensor& keys, int64_t i) const {
     if (keys.dtype() == DType::kString) {

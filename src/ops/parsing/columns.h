@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "op/kernel.h"
 #include "ops/parsing/example_wire.h"
 
@@ -51,7 +51,7 @@ struct ColumnOutputs {
 Status CheckDenseColumn(const Column& column, int i);
 
 // Columns by key; of several with one key the last counts.
-using ColumnIndex = absl::flat_hash_map<StringView, int>;
+using ColumnIndex = HashMap<StringView, int>;
 ColumnIndex IndexColumns(absl::Span<const Column> columns);
 
 // Makes a column's tensors of its cells, one an example. `batched`: the

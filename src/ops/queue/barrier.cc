@@ -3,8 +3,7 @@
 #include <limits>
 #include <map>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "op/op_like.h"
 #include "op/waiting.h"
 #include "ops/queue/await_change.h"
@@ -77,7 +76,7 @@ class Barrier : public Resource {
   // Batches are numbered from the least number on, as upstream's are.
   int64_t batches_ ABSL_GUARDED_BY(mutex_) =
       std::numeric_limits<int64_t>::min();
-  absl::flat_hash_map<std::string, Partial> partial_ ABSL_GUARDED_BY(mutex_);
+  HashMap<std::string, Partial> partial_ ABSL_GUARDED_BY(mutex_);
   std::multimap<int64_t, Whole> ready_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -91,7 +90,7 @@ Status Barrier::CheckInsert(const Tensor& keys, int at,
                              ". Expected ", shapes_[at], ", got ", have);
     }
   }
-  absl::flat_hash_set<StringView> seen;
+  HashSet<StringView> seen;
   for (const std::string& key : keys.span<std::string>()) {
     if (!seen.insert(StringView(key)).second) {
       return InvalidArgument("Key ", key, " already has a value for component ",

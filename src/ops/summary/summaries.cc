@@ -1,6 +1,6 @@
 // Summaries as serialized messages: ScalarSummary, HistogramSummary,
 // ImageSummary, AudioSummary, TensorSummary, MergeSummary.
-#include "absl/container/flat_hash_set.h"
+#include "base/hash_map.h"
 #include "op/op.h"
 #include "ops/summary/summary_values.h"
 
@@ -65,7 +65,7 @@ Status Histogram(KernelContext& c) {
 
 Status MergeSummaries(KernelContext& c) {
   Summary merged;
-  absl::flat_hash_set<std::string> tags;
+  HashSet<std::string> tags;
   for (int i = 0; i < c.num_inputs(); ++i) {
     for (const std::string& bytes : c.input(i).span<std::string>()) {
       Summary part;

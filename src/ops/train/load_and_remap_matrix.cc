@@ -2,8 +2,8 @@
 // order, and values of the caller's for those that are new.
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/files/files.h"
+#include "base/hash_map.h"
 #include "formats/checkpoint_reader.h"
 #include "op/op.h"
 #include "op/reach.h"
@@ -14,7 +14,7 @@ namespace {
 
 // Refuses what is taken twice.
 Status CheckTakenOnce(absl::Span<const int64_t> ids) {
-  absl::flat_hash_map<int64_t, size_t> taken;
+  HashMap<int64_t, size_t> taken;
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0) continue;
     const auto [at, is_new] = taken.emplace(ids[i], i);
@@ -91,7 +91,7 @@ StatusOr<int64_t> StoredWidth(const CheckpointReader& reader,
 // Copies the stored rows that are wanted, so many at a time, to their places.
 Status PutStored(KernelContext& c, const CheckpointReader& reader,
                  const std::string& name, const Remapping& r, int64_t width) {
-  absl::flat_hash_map<int64_t, int64_t> places;
+  HashMap<int64_t, int64_t> places;
   int64_t begin = INT64_MAX, end = 0;
   for (size_t i = 0; i < r.rows.size(); ++i) {
     if (r.rows[i] < 0) continue;

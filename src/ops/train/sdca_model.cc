@@ -77,7 +77,7 @@ Status SdcaModel::AddSparse(KernelContext& c, int group) {
     return InvalidArgument("Found ", ids.num_elements(), " sparse_indices but ",
                            weights.num_elements(), " sparse_weights");
   }
-  absl::flat_hash_map<int64_t, int64_t> places;
+  HashMap<int64_t, int64_t> places;
   for (int64_t i = 0; i < ids.num_elements(); ++i) {
     places.emplace(ids.data<int64_t>()[i], i);
   }

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "op/op.h"
 
 namespace headrace {

@@ -1,7 +1,7 @@
 // GenerateVocabRemapping: where the words of one vocabulary stood in another.
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_split.h"
 #include "base/files/files.h"
+#include "base/hash_map.h"
 #include "op/op.h"
 #include "op/reach.h"
 
@@ -22,7 +22,7 @@ Status LinesOf(const KernelContext& c, int i, StringView name,
   return OkStatus();
 }
 
-using Places = absl::flat_hash_map<StringView, int64_t>;
+using Places = HashMap<StringView, int64_t>;
 
 // The lines of the old vocabulary, as far as `most` says, by their places.
 StatusOr<Places> PlacesOf(absl::Span<const StringView> lines, int64_t most,

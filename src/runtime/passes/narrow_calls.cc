@@ -50,7 +50,7 @@ FunctionPtr NarrowFunction(const FunctionPtr& f, const Places& args,
 
 // Which arguments these results and the function's effects need.
 std::vector<bool> NeededArguments(const Function& f, const Places& results) {
-  absl::flat_hash_set<const Node*> seen;
+  HashSet<const Node*> seen;
   std::vector<const Node*> open;
   const auto visit = [&](const Node* n) {
     if (seen.insert(n).second) open.push_back(n);

@@ -1,5 +1,5 @@
 // Rewrites of a program that need no knowledge of particular kernels.
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "op/registry.h"
 #include "op/run_once.h"
 #include "op/shape_context.h"
@@ -139,7 +139,7 @@ void FoldConstants(Program& p) {
 }
 
 void MergeEqualCalls(Program& p) {
-  absl::flat_hash_map<CallKey, const Call*> first;
+  HashMap<CallKey, const Call*> first;
   std::vector<ValueId> by = IdentityMapping(p);
   for (Call& call : p.calls) {
     // Inputs are replaced as the pass goes, so that calls equal but for equal

@@ -1,7 +1,7 @@
 // Cheap values that are read again far away are computed again there, where
 // the way back of a network would else keep several tensors that all follow
 // from one. Runs before the fusing pass, which takes the copies in.
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "runtime/program.h"
 
 namespace headrace {
@@ -150,9 +150,9 @@ class Recomputer {
   std::vector<bool> far_;    // read behind a later product
   std::vector<bool> stays_;  // kept anyway
   std::vector<bool> fetched_;
-  std::vector<bool> again_;  // to be made again
-  absl::flat_hash_map<ValueId, std::vector<ValueId>> candidates_;  // by root
-  absl::flat_hash_map<std::pair<ValueId, int>, ValueId> made_;
+  std::vector<bool> again_;                            // to be made again
+  HashMap<ValueId, std::vector<ValueId>> candidates_;  // by root
+  HashMap<std::pair<ValueId, int>, ValueId> made_;
 };
 
 }  // namespace

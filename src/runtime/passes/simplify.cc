@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "op/registry.h"
 #include "op/shape_context.h"
 #include "runtime/program.h"
@@ -239,9 +239,9 @@ class Simplifier {
 
   Program& p_;
   const Readers readers_;
-  std::vector<Call> calls_;  // so far
-  std::vector<ValueId> by_;  // what replaces a value, else kNoValue
-  absl::flat_hash_map<ValueId, size_t> broadcasts_;  // among calls_
+  std::vector<Call> calls_;              // so far
+  std::vector<ValueId> by_;              // what replaces a value, else kNoValue
+  HashMap<ValueId, size_t> broadcasts_;  // among calls_
 };
 
 }  // namespace

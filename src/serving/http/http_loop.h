@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "serving/http/connection.h"
 #include "serving/http/http_server.h"
 #include "serving/http/mailbox.h"
@@ -103,7 +103,7 @@ class HttpLoop {
   std::unique_ptr<event_base, FreeBase> base_;
   std::unique_ptr<event, FreeEvent> mail_, tick_;
   DeadlineList waiting_, writing_, lingering_;
-  absl::flat_hash_map<uint64_t, std::unique_ptr<Connection>> connections_;
+  HashMap<uint64_t, std::unique_ptr<Connection>> connections_;
   std::vector<std::unique_ptr<Connection>> buried_;
   std::atomic<int> connections_count_{0}, leaving_{0};
   uint64_t next_id_ = 1, dispatching_ = 0;

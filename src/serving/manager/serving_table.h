@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "base/mutex.h"
 #include "serving/manager/labels.h"
 #include "serving/models.h"
@@ -31,7 +31,7 @@ struct ServedModel {
   Labels labels;
 };
 
-using ServingTable = absl::flat_hash_map<std::string, ServedModel>;
+using ServingTable = HashMap<std::string, ServedModel>;
 
 struct Found {
   ServablePtr servable;   // null: it has to be loaded first

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "base/hash_map.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "serving/metrics/cells.h"
@@ -76,7 +76,7 @@ class Family : public AnyFamily {
   const std::vector<double> limits_;
   mutable Mutex mutex_;
   // By the values, each behind its length.
-  absl::flat_hash_map<std::string, Entry> cells_ ABSL_GUARDED_BY(mutex_);
+  HashMap<std::string, Entry> cells_ ABSL_GUARDED_BY(mutex_);
 };
 
 extern template class Family<Counter>;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "base/mutex.h"
 #include "serving/models.h"
 #include "serving/request_log/request_log.h"
@@ -16,7 +16,7 @@ namespace headrace::serving {
 // Thread-safe. Outlives the calls that it is asked for.
 class RequestLogs {
  public:
-  using ByModel = absl::flat_hash_map<std::string, RequestLogPtr>;
+  using ByModel = HashMap<std::string, RequestLogPtr>;
 
   // `tags` are told with each request: --saved_model_tags.
   explicit RequestLogs(std::vector<std::string> tags)

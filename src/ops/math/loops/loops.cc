@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "absl/container/flat_hash_map.h"
+#include "base/hash_map.h"
 #include "ops/math/loops/loop_tables.h"
 
 namespace headrace {
@@ -10,7 +10,7 @@ namespace {
 
 using Key = std::pair<absl::string_view, int>;
 struct Tables {
-  absl::flat_hash_map<Key, const LoopEntry*> unary, binary;
+  HashMap<Key, const LoopEntry*> unary, binary;
 
   void Add(LoopRows rows) {
     for (int i = 0; i < rows.count; ++i) {
@@ -44,7 +44,7 @@ const Tables& AllTables() {
   return *tables;
 }
 
-const LoopEntry* Find(const absl::flat_hash_map<Key, const LoopEntry*>& map,
+const LoopEntry* Find(const HashMap<Key, const LoopEntry*>& map,
                       absl::string_view op, int dtype) {
   const auto it = map.find(Key(op, dtype));
   return it == map.end() ? nullptr : it->second;

@@ -4,9 +4,9 @@
 #include <array>
 #include <new>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "base/fork_mutex.h"
+#include "base/hash_map.h"
 #include "base/memory_guard.h"
 #include "base/mutex.h"
 #include "base/threads.h"
@@ -247,7 +247,7 @@ dnnl::stream& Stream() { return OwnObject<OwnStream>().stream; }
 
 struct KeptPrimitives {
   ProcessMutex mutex;
-  absl::flat_hash_map<Key, std::shared_ptr<const ConvPrimitive>> by_key
+  HashMap<Key, std::shared_ptr<const ConvPrimitive>> by_key
       ABSL_GUARDED_BY(mutex);
 };
 

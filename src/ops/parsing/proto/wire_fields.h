@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "base/hash_map.h"
 #include "base/status.h"
 
 namespace google::protobuf {
@@ -39,7 +39,7 @@ class WireFields {
 
  private:
   const std::vector<const google::protobuf::FieldDescriptor*> fields_;
-  absl::flat_hash_map<int, int> by_number_;
+  HashMap<int, int> by_number_;
 };
 
 }  // namespace headrace
