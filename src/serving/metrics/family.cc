@@ -72,8 +72,8 @@ void Family<Cell>::Visit(const Visitor& visitor) const {
 template <typename Cell>
 void Family<Cell>::Forget(absl::FunctionRef<bool(const LabelValues&)> which) {
   MutexLock lock(mutex_);
-  absl::erase_if(cells_,
-                 [&](const auto& cell) { return which(cell.second.values); });
+  std::erase_if(cells_,
+                [&](const auto& cell) { return which(cell.second.values); });
 }
 
 template class Family<Counter>;
