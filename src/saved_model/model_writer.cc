@@ -6,6 +6,7 @@
 #include "graph/export.h"
 #include "op/resource.h"
 #include "saved_model/fingerprint.h"
+#include "saved_model/loop_counters.h"
 #include "tensor/tensor_proto.h"
 
 namespace headrace {
@@ -141,6 +142,7 @@ Status ModelWriter::Write(const std::string& folder, const TrackablePtr& root,
       ExportGraph(*graph_, {.strip_default_attrs = true, .effect_order = true},
                   graph_def_->mutable_graph_def()));
   NameGradients(graph_def_->mutable_graph_def());
+  CountLoops(graph_def_);
   auto* info = graph_def_->mutable_meta_info_def();
   for (const std::string& tag : options.tags) info->add_tags(tag);
   info->set_stripped_default_attrs(true);
