@@ -42,9 +42,10 @@ def get_strategy():
 
 
 def in_cross_replica_context():
-    """Whether code runs in a strategy's scope, for all replicas together."""
+    """Whether code runs in a strategy's scope, for all replicas together, as what
+    updates the copies of a variable does, too."""
     mode = strategies.mode()
-    return mode is not None and mode.replica is None and mode.copy is None
+    return mode is not None and mode.replica is None
 
 
 def get_replica_context():

@@ -104,3 +104,20 @@ def test_modes_of_plain_variables_are_checked():
         tf.Variable(1.0, aggregation="sum")
     assert tf.Variable(1.0, synchronization=2).synchronization.name == "ON_WRITE"
     assert tf.Variable(1.0, aggregation=1).aggregation.name == "SUM"
+
+
+def test_an_update_runs_for_all_replicas_together():
+    strategy = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
+    with strategy.scope():
+        v = tf.Variable(1.0)
+        seen = []
+
+        def update(copy, x):
+            distribute = tf.distribute
+            seen.append(
+                (distribute.in_cross_replica_context(), distribute.get_replica_context())
+            )
+            return copy.assign_add(x)
+
+        strategy.extended.update(v, update, args=(1.0,))
+    assert seen == [(True, None)] * 2
