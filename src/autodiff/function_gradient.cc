@@ -13,14 +13,34 @@ bool TakesGradient(DType d) {
   return IsFloating(d) || IsComplex(d) || d == DType::kVariant;
 }
 
+// Builds a way back; sizes of the forward function's lists are measured there,
+// so that a number crosses in a list's place.
+class BackwardBuilder : public GraphBuilder {
+ public:
+  explicit BackwardBuilder(std::shared_ptr<Graph> forward)
+      : GraphBuilder(std::make_shared<Graph>(), Kind::kFunction),
+        forward_(std::move(forward), Kind::kFunction) {}
+
+  Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
+              ValueList* outputs) override {
+    const bool there = op->def().Has(OpTrait::kMeasuresList) &&
+                       inputs[0].is_symbolic() &&
+                       inputs[0].graph() == forward_.graph();
+    return there ? forward_.Emit(op, inputs, outputs)
+                 : GraphBuilder::Emit(op, inputs, outputs);
+  }
+
+ private:
+  GraphBuilder forward_;
+};
+
 StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
                                             const FunctionLibrary* library) {
   const SandboxScope scope(f->body->sandbox());  // what is made is in it
   HR_ASSIGN_OR_RETURN(std::shared_ptr<Function> forward,
                       CloneInlined(*f, library));
   auto result = std::make_shared<FunctionGradient>();
-  GraphBuilder builder(std::make_shared<Graph>(),
-                       GraphBuilder::Kind::kFunction);
+  BackwardBuilder builder(forward->body);
   EmitterScope emit(&builder);
   StopRecording quiet;
   GraphBackward walk(forward->body, OriginsOf(*forward));

@@ -115,7 +115,10 @@ def test_an_update_runs_for_all_replicas_together():
         def update(copy, x):
             distribute = tf.distribute
             seen.append(
-                (distribute.in_cross_replica_context(), distribute.get_replica_context())
+                (
+                    distribute.in_cross_replica_context(),
+                    distribute.get_replica_context(),
+                )
             )
             return copy.assign_add(x)
 

@@ -229,7 +229,12 @@ Status SetItemGradient(GradientContext& g) {
              {{"element_dtype", g.op().type_attr("element_dtype")}}));
   // What was overwritten at the index has no part in the new list.
   Value item_zero = g("ZerosLike", {g.input(2)});
-  g.set(0, g("TensorListSetItem", {list, g.input(1), item_zero}));
+  list = g("TensorListSetItem", {list, g.input(1), item_zero});
+  if (g.op().bool_attr("resize_if_index_out_of_bounds")) {
+    // The list may have been shorter: its gradient is as long as it was.
+    list = g("TensorListResize", {list, g("TensorListLength", {g.input(0)})});
+  }
+  g.set(0, list);
   return g.status();
 }
 
@@ -243,7 +248,7 @@ HR_OP(TensorListSetItem)
     .Doc("The list with one element set.")
     .Shape(SetItemShape)
     .Gradient(SetItemGradient)
-    .GradientSkips({0}, {0})
+    .GradientSkips({}, {0})
     .Vectorize(VectorizeSetItem)
     .Cpu(SetItemKernel);
 
