@@ -257,6 +257,8 @@ class Layer(base_layer.Layer):
 
     def _get(self, scope, name, shape, dtype, initializer, given):
         if not self._keras_style:
+            if initializer is None and scope.initializer is None:
+                initializer = default_initializer(tf.as_dtype(dtype))
             options = dict(given, initializer=initializer)
             return get_variable(name, shape, dtype, **options)
         sizes = tf.TensorShape(shape).as_list()
