@@ -242,7 +242,8 @@ class Layer(base_layer.Layer):
             made_before = {id(v) for v in self._known_variables()}
             variable = self._get(scope, name, shape, dtype, initializer, given)
             if regularizer is not None and id(variable) not in made_before:
-                self._regularize(variable, regularizer, name)
+                with name_scope(scope.original_name_scope):
+                    self._regularize(variable, regularizer, name)
         self._remember_weight(name, variable)
         return variable
 
@@ -286,7 +287,7 @@ class Layer(base_layer.Layer):
             return
         parts = getattr(variable, "_get_variable_list", None)
         for part in [variable] if parts is None else parts():
-            with stack.init_scope(), name_scope(f"{part.op.name}/Regularizer/"):
+            with stack.init_scope(), name_scope(f"{name}/Regularizer"):
                 loss = penalty(part)
             if loss is not None:
                 self._keras.loss_functions.append(lambda loss=loss: loss)
