@@ -341,3 +341,20 @@ def test_who_waits_for_room_goes_on_behind_the_close():
         assert session.run(take).tolist() == [1, 2, 3, 4]
         thread.join(20)
         assert found == [None]
+
+
+REFUSED = [
+    (lambda: v1.FIFOQueue(9, [tf.int32], [[None, 3]]), "All shapes must be fully defined: [TensorShape([None, 3])]"),
+    (lambda: v1.FIFOQueue(9, [tf.int32], [tf.TensorShape(None)]), "All shapes must be fully defined: [TensorShape(None)]"),
+    (lambda: v1.RandomShuffleQueue(9, 2, [tf.int32], [[None]]), "All shapes must be fully defined: [TensorShape([None])]"),
+    (lambda: v1.PriorityQueue(9, [tf.int32], [[None]]), "All shapes must be fully defined: [TensorShape([None])]"),
+    (lambda: v1.PaddingFIFOQueue(9, [tf.int32] * 2, [[2]]), "Shapes must be provided for all components, but received 2 dtypes and 1 shapes."),
+    (lambda: v1.FIFOQueue(9, [tf.int32], [[1]], ["a", "b"]), "List of names must have the same length as the list of dtypes, received len(names)=2,len(dtypes)=1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make, text", REFUSED)
+def test_shapes_and_names_that_queues_refuse(make, text):
+    with tf.Graph().as_default(), pytest.raises(ValueError) as error:
+        make()
+    assert str(error.value) == text
