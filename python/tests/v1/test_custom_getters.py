@@ -1,5 +1,6 @@
 """What custom getters of variable scopes are given, and what their `getter` takes."""
 
+import numpy as np
 import pytest
 
 import headrace as tf
@@ -123,3 +124,27 @@ def test_variables_that_replicas_have_for_themselves_are_not_trained():
     on_read = tf.VariableSynchronization.ON_READ
     assert not v1.get_variable("r", [2], synchronization=on_read).trainable
     assert v1.trainable_variables() == []
+
+
+def test_layers_work_with_tensors_that_getters_make():
+    def doubled(make, *args, **given):
+        return tf.identity(make(*args, **given) * 2, name="doubled")
+
+    with v1.variable_scope("a", custom_getter=doubled):
+        layer = v1.layers.Dense(3, kernel_regularizer=tf.reduce_sum, name="d")
+        y = layer(tf.ones([1, 2]))
+        cell = v1.nn.rnn_cell.LSTMCell(2)
+        states, _ = v1.nn.dynamic_rnn(cell, tf.ones([1, 2, 2]), dtype=tf.float32)
+    assert layer.kernel.name == "doubled:0"
+    assert [w.name for w in layer.weights] == ["doubled:0", "doubled_1:0"]
+    assert layer.trainable_weights == []
+    assert len(layer.non_trainable_weights) == 2
+    names = ["a/d/kernel", "a/d/bias", "a/rnn/lstm_cell/kernel", "a/rnn/lstm_cell/bias"]
+    assert [v.op.name for v in v1.trainable_variables()] == names
+    (loss,) = v1.get_collection(v1.GraphKeys.REGULARIZATION_LOSSES)
+    assert loss.op.name == "a/d/kernel/Regularizer/Sum"
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        kernel, found = session.run([v1.trainable_variables()[0], y])
+        assert np.allclose(found, 2 * kernel.sum(0, keepdims=True))
+        assert session.run(states).shape == (1, 2, 2)

@@ -272,11 +272,13 @@ class Layer(base_layer.Layer):
             )
 
     def _remember_weight(self, name, variable):
+        """Lists what get_variable gave: a variable, its parts, or what a custom getter
+        made of one, which no checkpoint holds."""
         parts = getattr(variable, "_get_variable_list", None)
         for part in [variable] if parts is None else parts():
             if not any(v is part for v in self._keras.own):
                 self._keras.own.append(part)
-        if parts is None:
+        if parts is None and not isinstance(variable, _headrace.Tensor):
             self._keras.names.append((name, variable))
             self._track_trackable(variable, name, overwrite=True)
             tracking.start_restored(variable)
