@@ -147,13 +147,19 @@ def open_namespaces(prefix, rows):
     """Makes `from headrace.keras.layers import Dense` work."""
     for name, row in rows.items():
         full = f"{prefix}.{name}"
-        if row == "=":
-            sys.modules[full] = sys.modules["headrace"]
+        if row == "=" or isinstance(row, str) and row[:2] == "==":
+            sys.modules[full] = _itself(row)
         elif isinstance(row, str) and row[0] == "=":
             _namespace(full, _rows_at(row[1:]))
         elif isinstance(row, dict):
             _namespace(full, row)
             open_namespaces(full, row)
+
+
+def _itself(row):
+    """The namespace that a row "=" or "==compat.v1" says a name is."""
+    name = row.lstrip("=")
+    return sys.modules[f"headrace.{name}" if name else "headrace"]
 
 
 def of_package(package):
@@ -324,8 +330,8 @@ def resolve(holder, rows, name):
             name=name,  # with these two Python tells names that are like it
             obj=holder,
         )
-    if target == "=":
-        value = sys.modules["headrace"]
+    if target == "=" or isinstance(target, str) and target[:2] == "==":
+        value = _itself(target)
     elif isinstance(target, str) and target[0] == "=":
         value = _namespace(f"{holder.__name__}.{name}", _rows_at(target[1:]))
     elif isinstance(target, dict):

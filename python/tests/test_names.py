@@ -163,3 +163,13 @@ def test_pickles_with_names_of_moved_modules_are_read():
     columns = [tf.feature_column.numeric_column("a")]
     layer = pickle.loads(pickle.dumps(tf.keras.layers.DenseFeatures(columns)))
     assert layer({"a": [[1.0]]}).numpy().tolist() == [[1.0]]
+
+
+def test_programs_imported_as_compat_v1_find_compat_v1():
+    """`import headrace.compat.v1 as tf`, then tf.compat.v1.Session."""
+    v1 = tf.compat.v1
+    assert v1.compat.v1 is v1
+    assert v1.compat.v2 is tf
+    module = importlib.import_module("headrace.compat.v1.compat.v1")
+    assert module.train.AdamOptimizer is v1.train.AdamOptimizer
+    assert {"v1", "v2"} <= set(dir(v1.compat))

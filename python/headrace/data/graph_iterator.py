@@ -30,7 +30,12 @@ class GraphIterator(Iterator):
     def initializer(self):
         """The operation that sets it to the beginning of its dataset."""
         if self._initializer is None:
-            raise ValueError("Iterator does not have an initializer.")
+            raise ValueError(
+                "The iterator does not have an initializer. This means it was likely "
+                "created using `tf.data.Dataset.make_one_shot_iterator()`. For an "
+                "initializable iterator, use "
+                "`tf.data.Dataset.make_initializable_iterator()` instead."
+            )
         return self._initializer
 
     def make_initializer(self, dataset, name=None):
@@ -141,6 +146,24 @@ def _nodes_before(tensor):
     return found
 
 
+def _keep_functions_used(graph_def):
+    """Leaves out the functions that no node calls, nor a function that one calls: the
+    factories of other iterators are there already."""
+    known = {f.signature.name: f for f in graph_def.library.function}
+    used, queue = {}, list(graph_def.node)
+    for node in queue:
+        for attr in node.attr.values():
+            called = [attr.func, *attr.list.func]
+            for name in {f.name for f in called} & known.keys() - used.keys():
+                used[name] = known[name]
+                queue.extend(known[name].node_def)
+    kept = [f for name, f in known.items() if name in used]
+    gradients = [g for g in graph_def.library.gradient if g.function_name in used]
+    graph_def.library.Clear()
+    graph_def.library.function.extend(kept)
+    graph_def.library.gradient.extend(gradients)
+
+
 def _factory(dataset):
     """A function that makes the dataset anew, all that it depends on by value."""
     variant = dataset._variant_tensor
@@ -149,6 +172,7 @@ def _factory(dataset):
     kept = [node for node in graph_def.node if node.name in names]
     del graph_def.node[:]
     graph_def.node.extend(kept)
+    _keep_functions_used(graph_def)
 
     def make_dataset():
         (made,) = import_graph.import_graph_def(

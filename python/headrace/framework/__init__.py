@@ -12,6 +12,7 @@ late.register(
         "GraphVariable": "graph.graph_variables:GraphVariable",
         "name_scope": "framework.name_scopes:current",
         "set_name_scope": "framework.name_scopes:set_current",
+        "QueueRunner": "v1.train.queue_runner:QueueRunner",
         "variable_to_proto": "v1.imported_variables:to_proto",
         "variable_from_proto": "v1.imported_variables:from_proto",
         "restored_from": "train.graph_checkpoint:restored_from",

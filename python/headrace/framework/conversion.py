@@ -230,8 +230,6 @@ def as_data(value, dtype=None):
         if dtype in (None, dtypes.int32, dtypes.int64):
             return _sizes(value, dtype)
         value = _sizes(value, dtypes.int64).numpy()
-    if isinstance(value, dtypes.DType):
-        value = value.as_datatype_enum
     if isinstance(value, _DATA_OR_ROWS):
         return _headrace.make_tensor(value, dtype)
     return _headrace.to_tensor(value, dtype)
@@ -304,12 +302,5 @@ def shape_vector(shape, name="shape"):
     return convert_to_tensor(shape, dtype_hint=hint, name=name)
 
 
-def _convert_dtype(value, dtype=None, name=None, as_ref=False):
-    return _constant(
-        _headrace.make_tensor(value.as_datatype_enum, dtype or dtypes.int32)
-    )
-
-
 register_tensor_conversion_function(tensor_shape.TensorShape, _convert_shape)
-register_tensor_conversion_function(dtypes.DType, _convert_dtype)
 _headrace.set_converter(_convert_unknown)

@@ -83,6 +83,17 @@ def children(structure):
     return [v for _, v in yield_items(structure)]
 
 
+def emptied(structure):
+    """What rebuild() may be given in the place of a structure, without its values: its
+    class is not asked, whose constructor may refuse None."""
+    size = len(children(structure))
+    if _is_namedtuple(structure):
+        return tuple.__new__(type(structure), [None] * size)
+    if _is_attrs(structure):
+        return object.__new__(type(structure))
+    return rebuild(structure, [None] * size)
+
+
 def rebuild(structure, values):
     """`structure`'s own kind, one level deep, with other values."""
     if _is_dict(structure):

@@ -132,6 +132,14 @@ def check_arguments(initial_value, variable_def, constraint):
         )
 
 
+def trains(trainable, synchronization):
+    """Whether a variable is trained: where nobody says it, those that replicas may
+    have values of their own of are not."""
+    if trainable is None:
+        return synchronization != VariableSynchronization.ON_READ
+    return bool(trainable)
+
+
 class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
     """A tensor that assignments change; shared by reference, found by tapes.
 
@@ -164,8 +172,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         if type(synchronization) is not VariableSynchronization:
             kind = VariableSynchronization
             synchronization = mode_of(kind, synchronization, "synchronization", name)
-        if trainable is None:
-            trainable = synchronization != VariableSynchronization.ON_READ
+        trainable = trains(trainable, synchronization)
         self._constraint = constraint
         self._synchronization = synchronization
         if type(aggregation) is not VariableAggregation:

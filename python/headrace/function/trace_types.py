@@ -5,6 +5,7 @@ types. The leaves of a type are the tensors that a traced function takes, in the
 in which the native call key lists them.
 """
 
+import copy
 import re
 import weakref
 
@@ -188,13 +189,15 @@ class Structure:
         self.kind = type(value)
         self.keys = keys  # sorted, of dicts; metadata of dataclasses; else None
         self.items = items
-        self._template = nest.rebuild(value, [None] * len(items)) if items else value
+        self._template = nest.emptied(value) if items else value
 
     def rebuild(self, values):
         return nest.rebuild(self._template, values)
 
     def like(self, items):
-        return Structure(self._template, self.keys, items)
+        made = copy.copy(self)
+        made.items = items
+        return made
 
     def places(self):
         """How its items are written behind its own name: [0], ['a'], .field."""
@@ -398,7 +401,8 @@ def structured(t, path):
     if isinstance(t, (Literal, Object, Custom)):
         return t.value
     if isinstance(t, Structure):
-        keys = t.keys if t.keys is not None else range(len(t.items))
+        keys = getattr(t.kind, "_fields", t.keys)
+        keys = range(len(t.items)) if keys is None else keys
         return t.rebuild([structured(i, f"{path}_{k}") for k, i in zip(keys, t.items)])
     if isinstance(t, Composite):
         return t.spec

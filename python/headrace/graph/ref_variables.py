@@ -73,9 +73,8 @@ class RefVariable(ByIdentity, graph_variables.MayBeSlice):
         variables.check_arguments(initial_value, variable_def, constraint)
         graph = stack.current()
         self.synchronization, self.aggregation = synchronization, aggregation
-        if trainable is None:
-            trainable = synchronization != variables.VariableSynchronization.ON_READ
-        self.trainable, self.constraint = bool(trainable), constraint
+        self.trainable = variables.trains(trainable, synchronization)
+        self.constraint = constraint
         self._caching_device = caching_device
         dtype = None if dtype is None else dtypes.as_dtype(dtype)
         with (

@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.testing.more_assertions import MoreAssertions
 
 
@@ -44,7 +45,8 @@ class TestCase(MoreAssertions, unittest.TestCase):
         self._folder, self._session = None, None
 
     def setUp(self):
-        tf.compat.v1.reset_default_graph()
+        if not stack.within_graph():  # tests may enter a graph, then set up again
+            tf.compat.v1.reset_default_graph()
         tf.random.set_seed(87654321)
         np.random.seed(87654321)
 

@@ -3,7 +3,7 @@
 import os
 
 from headrace._load import _headrace
-from headrace.context import stack
+from headrace.context import late, stack
 from headrace.control_flow import flow_contexts
 from headrace.framework import execution
 from headrace.framework.settings import logging, versions
@@ -38,7 +38,8 @@ def _kind_of(key, value, scope=None):
     if hasattr(value, "type_url"):  # a message in an Any
         return "any_list", value
     if hasattr(value, "to_proto"):
-        return "bytes_list", value.to_proto().SerializeToString()
+        proto = value.to_proto(scope and scope.name)
+        return "bytes_list", proto and proto.SerializeToString()
     if isinstance(value, (str, bytes)):
         return "bytes_list", value.encode() if isinstance(value, str) else value
     if isinstance(value, int):
@@ -72,6 +73,8 @@ def _collection_of(key, values, kind, scope=None):
             )
             return None
         name = found[0]
+        if found[1] is None:  # not within the scope
+            continue
         getattr(out, name).value.extend([found[1]])
     return out
 
@@ -304,6 +307,9 @@ def _restore_collections(graph, meta, scope, predicate):
             elif kind == "bytes_list" and key == GraphKeys.SAVERS:
                 made = protos.SaverDef.FromString(value)
                 value = saver.Saver.from_proto(made, import_scope=scope)
+            elif kind == "bytes_list" and key == GraphKeys.QUEUE_RUNNERS:
+                made = protos.QueueRunnerDef.FromString(value)
+                value = late.QueueRunner.from_proto(made, import_scope=scope)
             graph.add_to_collection(key, value)
     return variables
 

@@ -1,6 +1,7 @@
 """tf.compat.v1.variable_scope and get_variable: variables shared by name."""
 
 import enum
+import functools
 import inspect
 import threading
 
@@ -153,13 +154,29 @@ class VariableScope:
         """How often scopes were opened by name: shared by the graph's scopes."""
         return stack.default_graph()._scope_names_used
 
-    def _copy(self, **changes):
+    def _copy(self, custom_getter=None, constraint=None, **changes):
+        """A scope that takes over everything but constraints, as upstream."""
         copy = VariableScope.__new__(VariableScope)
         copy.__dict__.update(self.__dict__)
+        copy.constraint = constraint
+        if custom_getter is not None:
+            copy.custom_getter = _getter_within(custom_getter, self.custom_getter)
         for key, value in changes.items():
             if value is not None:
                 setattr(copy, key, value)
         return copy
+
+
+def _getter_within(inner, outer):
+    """A custom getter whose `getter` is the one of the scope around it, where that has
+    one."""
+    if outer is None:
+        return inner
+
+    def composed(getter, *args, **kwargs):
+        return inner(functools.partial(outer, getter), *args, **kwargs)
+
+    return composed
 
 
 def get_variable_scope():
@@ -351,6 +368,7 @@ def _having(text):
     say how copies of variables are brought together."""
     return signatures.having(
         text,
+        float32=dtypes.float32,
         AUTO=framework_variables.VariableSynchronization.AUTO,
         NONE=framework_variables.VariableAggregation.NONE,
     )
@@ -366,33 +384,57 @@ def get_variable(name, **given):
     """The variable of that name in the scope in force: found, or made."""
     scope = get_variable_scope()
     getter = given.pop("custom_getter") or scope.custom_getter
-    del given["caching_device"]
-    full = f"{scope.name}/{name}" if scope.name else name
-    if getter is not None:
-        return getter(_get, full, **given)
-    return _get(full, **given)
+    if getter is not None and not callable(getter):
+        raise ValueError(f"Passed a custom_getter which is not callable: {getter}")
+    dtype, initializer = given["dtype"], given["initializer"]
+    if dtype is not None and initializer is not None and not callable(initializer):
+        _check_constant(initializer, dtypes.as_dtype(dtype))
+    for option in _INHERITED:
+        if option != "custom_getter" and given[option] is None:
+            given[option] = getattr(scope, option)
+    given["dtype"] = dtypes.as_dtype(given["dtype"])
+    given["trainable"] = framework_variables.trains(
+        given["trainable"], given["synchronization"]
+    )
+    given.update(name=f"{scope.name}/{name}" if scope.name else name)
+    given.update(reuse=scope.reuse)
+    if getter is None:
+        return _get(**given)
+    with _outside_of_name_scopes():
+        return getter(_get, **given)
 
 
+def _check_constant(value, dtype):
+    own = _constant_initializer(None, None, value)[1]
+    if own != dtype:
+        raise ValueError(
+            f"Initializer type '{own!s}' and explicit dtype '{dtype!s}' don't match."
+        )
+
+
+@_having(
+    "name, shape=None, dtype=float32, initializer=None, regularizer=None, reuse=None, "
+    "trainable=None, collections=None, caching_device=None, partitioner=None, "
+    "validate_shape=True, use_resource=None, constraint=None, synchronization=AUTO, "
+    "aggregation=NONE"
+)
 def _get(
     name,
-    shape=None,
-    dtype=None,
-    initializer=None,
-    regularizer=None,
-    partitioner=None,
-    use_resource=None,
-    constraint=None,
+    shape,
+    dtype,
+    initializer,
+    regularizer,
+    reuse,
+    partitioner,
+    caching_device,  # values are read where they are
     **arguments,  # for variable_v1
 ):
-    scope = get_variable_scope()
-    partitioner = partitioner or scope.partitioner
-    initializer = scope.initializer if initializer is None else initializer
-    explicit = dtype
-    dtype = dtypes.as_dtype(scope.dtype if dtype is None else dtype)
+    """What custom getters are given as `getter`: no scope adds to its arguments."""
+    dtype = dtypes.as_dtype(dtype)
     store = _store()
     found = None if store is None else store.get(name)
     if found is not None:
-        if not scope.reuse:
+        if not reuse:
             kind = "Partitioned variable with name" if _in_parts(found) else "Variable"
             raise ValueError(
                 f"{kind} {name} already exists"
@@ -400,30 +442,21 @@ def _get(
                 "reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
             )
         return _found(found, name, shape, dtype)
-    if scope.reuse is True:
+    if reuse is True:
         raise ValueError(
             f"Variable {name} does not exist, or was not created with "
             "tf.get_variable(). Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
         )
-    arguments.update(
-        use_resource=scope.use_resource if use_resource is None else use_resource,
-        constraint=scope.constraint if constraint is None else constraint,
-    )
     if partitioner is not None and not _is_scalar(shape):
         made = _make_parts(name, shape, dtype, initializer, partitioner, arguments)
     else:
         value, value_dtype = _initial_value(name, shape, dtype, initializer)
-        if explicit is not None and value_dtype not in (None, dtype):
-            raise ValueError(
-                f"Initializer type '{value_dtype!r}' and explicit dtype '{dtype!r}' "
-                "don't match."
-            )
         made = _make(initial_value=value, name=name, dtype=value_dtype, **arguments)
     if store is not None:
         store[name] = made
     if _called.templates:
         _called.templates[-1]._made(name, made)
-    _regularize(made, scope.regularizer if regularizer is None else regularizer)
+    _regularize(made, regularizer)
     return made
 
 
@@ -450,14 +483,15 @@ def _make_parts(name, shape, dtype, initializer, partitioner, arguments):
 
 def _make(name, **kwargs):
     """A variable of exactly that name, whatever name scope is in force."""
-    if _headrace.is_eager():
-        with name_scope(""):
-            return variable_v1(name=name, **kwargs)
-    if stack.in_branch_of_plain_graph():
+    if not _headrace.is_eager() and stack.in_branch_of_plain_graph():
         with stack.init_scope():
             return _make(name, **kwargs)
-    with stack.current().name_scope(""):
+    with _outside_of_name_scopes():
         return variable_v1(name=name, **kwargs)
+
+
+def _outside_of_name_scopes():
+    return name_scope("") if _headrace.is_eager() else stack.current().name_scope("")
 
 
 def _regularize(variable, regularizer):

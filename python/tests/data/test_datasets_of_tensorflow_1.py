@@ -119,3 +119,25 @@ def test_iterators_of_a_graph_are_different_ones():
 def test_a_generator_may_give_an_empty_list_of_texts():
     made = D.from_generator(lambda: iter([[], ["a"]]), tf.string, [None])
     assert [x.numpy().tolist() for x in made] == [[], [b"a"]]
+
+
+def test_one_shot_iterators_beside_each_other():
+    """Each dataset's functions, and none of other iterators, go with its own."""
+    with tf.Graph().as_default():
+        squares = v1.data.Dataset.range(5).map(lambda x: x * x)
+        nested = squares.flat_map(lambda x: tf.data.Dataset.range(x).map(lambda y: -y))
+        elements = [
+            v1.data.make_one_shot_iterator(dataset).get_next()
+            for dataset in (squares, nested, squares, v1.data.Dataset.range(7, 9))
+        ]
+        with v1.Session() as session:
+            assert session.run(elements) == [0, 0, 0, 7]
+            assert session.run(elements[:3]) == [1, 0, 1]
+            assert session.run(elements[:3]) == [4, -1, 4]
+
+
+def test_one_shot_iterators_have_no_initializer():
+    with tf.Graph().as_default():
+        iterator = v1.data.make_one_shot_iterator(v1.data.Dataset.range(3))
+        with pytest.raises(ValueError, match="The iterator does not have an initiali"):
+            iterator.initializer

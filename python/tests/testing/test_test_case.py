@@ -1,5 +1,6 @@
 """tf.test, tf.compat and the flags of programs."""
 
+import unittest
 import subprocess
 import sys
 
@@ -163,3 +164,17 @@ def test_app(tmp_path):
     found = run("--word=hi", "rest")
     assert (found.stdout, found.returncode) == ("hi ['rest']\n", 0)
     assert "--word: a word" in run("--help").stdout
+
+
+def test_a_test_is_set_up_again_within_a_graph():
+    class Case(tf.test.TestCase):
+        def runTest(self):  # noqa: N802
+            self.tearDown()
+            with tf.Graph().as_default():
+                self.setUp()
+                with self.test_session():
+                    self.assertAllEqual(self.evaluate(tf.constant([1, 2]) * 2), [2, 4])
+
+    result = unittest.TestResult()
+    Case().run(result)
+    assert (result.testsRun, result.errors, result.failures) == (1, [], [])

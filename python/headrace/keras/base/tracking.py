@@ -41,6 +41,11 @@ class State:
         self.dynamic = False  # whether its call runs eagerly alone
 
 
+def _trains(weight):
+    """Whether it is a trained variable; custom getters also give tensors made of one."""
+    return getattr(weight, "trainable", False)
+
+
 def unique(items):
     """The items without later doubles, by identity."""
     seen, out = set(), []
@@ -250,8 +255,8 @@ class Tracking(tf.Module):
         return unique(others + mine if self._own_weights_last else mine + others)
 
     # Layers that wrap others are written with these lists of Keras', and change them.
-    _trainable_weights = _own_weights(lambda v: v.trainable)
-    _non_trainable_weights = _own_weights(lambda v: not v.trainable)
+    _trainable_weights = _own_weights(_trains)
+    _non_trainable_weights = _own_weights(lambda v: not _trains(v))
 
     @property
     def trainable_weights(self):
@@ -262,7 +267,7 @@ class Tracking(tf.Module):
         """
         if not self.trainable:
             return []
-        return self._gather(lambda v: v.trainable, lambda m: m.trainable_variables)
+        return self._gather(_trains, lambda m: m.trainable_variables)
 
     @property
     def non_trainable_weights(self):
@@ -272,7 +277,7 @@ class Tracking(tf.Module):
         if not self.trainable:
             return self._gather(lambda v: True, lambda m: m.variables)
         return self._gather(
-            lambda v: not v.trainable, lambda m: m.non_trainable_variables
+            lambda v: not _trains(v), lambda m: m.non_trainable_variables
         )
 
     @property

@@ -163,6 +163,7 @@ class _Queue(QueueBase):
     def _make(self, op, given, shapes, names, shared_name, name, **further):
         types = _types(given)
         known, shapes = _shapes(shapes, len(types))
+        self._check_shapes(known)
         handle = _raw(
             op,
             component_types=types,
@@ -175,6 +176,10 @@ class _Queue(QueueBase):
             types = [dtypes.int64] + types
             shapes = [tensor_shape.TensorShape([])] + shapes
         super().__init__(types, shapes, _names(names, types), handle)
+
+    def _check_shapes(self, shapes):
+        if not all(s.is_fully_defined() for s in shapes):
+            raise ValueError(f"All shapes must be fully defined: {shapes}")
 
 
 def _takes(op, text):
@@ -210,10 +215,16 @@ class PaddingFIFOQueue(_Queue):
             raise ValueError(
                 "When providing partial shapes, a list of shapes must be provided."
             )
-        _, known = _shapes(shapes, len(_types(given)))
-        if any(s.rank is None for s in known):
-            raise ValueError(f"All shapes must have a defined rank: {known}")
+        if len(shapes) != len(_types(given)):
+            raise ValueError(
+                "Shapes must be provided for all components, but received "
+                f"{len(_types(given))} dtypes and {len(shapes)} shapes."
+            )
         super()._make(op, given, shapes, *names, **further)
+
+    def _check_shapes(self, shapes):
+        if any(s.rank is None for s in shapes):
+            raise ValueError(f"All shapes must have a defined rank: {shapes}")
 
 
 class RandomShuffleQueue(_Queue):
@@ -268,7 +279,7 @@ def _names(given, types):
     given = given if isinstance(given, (list, tuple)) else [given]
     if len(given) != len(types):
         raise ValueError(
-            f"List of queue names must have the same length as the list of dtypes, "
-            f"received {len(given)} names,{len(types)} dtypes"
+            f"List of names must have the same length as the list of dtypes, "
+            f"received len(names)={len(given)},len(dtypes)={len(types)}"
         )
     return list(given)

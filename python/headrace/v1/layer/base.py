@@ -242,7 +242,8 @@ class Layer(base_layer.Layer):
             made_before = {id(v) for v in self._known_variables()}
             variable = self._get(scope, name, shape, dtype, initializer, given)
             if regularizer is not None and id(variable) not in made_before:
-                self._regularize(variable, regularizer, name)
+                with name_scope(scope.original_name_scope):
+                    self._regularize(variable, regularizer, name)
         self._remember_weight(name, variable)
         return variable
 
@@ -257,6 +258,8 @@ class Layer(base_layer.Layer):
 
     def _get(self, scope, name, shape, dtype, initializer, given):
         if not self._keras_style:
+            if initializer is None and scope.initializer is None:
+                initializer = default_initializer(tf.as_dtype(dtype))
             options = dict(given, initializer=initializer)
             return get_variable(name, shape, dtype, **options)
         sizes = tf.TensorShape(shape).as_list()
@@ -269,11 +272,13 @@ class Layer(base_layer.Layer):
             )
 
     def _remember_weight(self, name, variable):
+        """Lists what get_variable gave: a variable, its parts, or what a custom getter
+        made of one, which no checkpoint holds."""
         parts = getattr(variable, "_get_variable_list", None)
         for part in [variable] if parts is None else parts():
             if not any(v is part for v in self._keras.own):
                 self._keras.own.append(part)
-        if parts is None:
+        if parts is None and not isinstance(variable, _headrace.Tensor):
             self._keras.names.append((name, variable))
             self._track_trackable(variable, name, overwrite=True)
             tracking.start_restored(variable)
@@ -284,7 +289,7 @@ class Layer(base_layer.Layer):
             return
         parts = getattr(variable, "_get_variable_list", None)
         for part in [variable] if parts is None else parts():
-            with stack.init_scope(), name_scope(f"{part.op.name}/Regularizer/"):
+            with stack.init_scope(), name_scope(f"{name}/Regularizer"):
                 loss = penalty(part)
             if loss is not None:
                 self._keras.loss_functions.append(lambda loss=loss: loss)

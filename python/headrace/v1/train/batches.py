@@ -205,9 +205,6 @@ def _in_order(rows, what, capacity, dynamic_pad, shared_name, **given):
     kind = queue_ops.PaddingFIFOQueue if dynamic_pad else queue_ops.FIFOQueue
 
     def make(kinds, shapes):
-        known = all(tf.TensorShape(shape).is_fully_defined() for shape in shapes)
-        if not known and not dynamic_pad:
-            raise ValueError(f"All shapes must be fully defined: {shapes}")
         return kind(capacity, kinds, shapes, shared_name=shared_name)
 
     def summary(queue):
@@ -219,9 +216,6 @@ def _in_order(rows, what, capacity, dynamic_pad, shared_name, **given):
 
 def _shuffled(rows, what, capacity, min_after_dequeue, seed, shared_name, **given):
     def make(kinds, shapes):
-        known = all(tf.TensorShape(shape).is_fully_defined() for shape in shapes)
-        if not known:
-            raise ValueError(f"All shapes must be fully defined: {shapes}")
         sizes = (capacity, min_after_dequeue)
         return queue_ops.RandomShuffleQueue(
             *sizes, kinds, shapes, seed=seed, shared_name=shared_name

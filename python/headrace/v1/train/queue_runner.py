@@ -7,7 +7,8 @@ from headrace import _api as tf
 from headrace.context import errors, stack
 from headrace.context.properties import read_only
 from headrace.framework.settings import logging
-from headrace.framework.support import signatures
+from headrace.framework.support import protos, signatures
+from headrace.v1 import name_scopes
 from headrace.v1.collections import GraphKeys
 
 
@@ -19,8 +20,17 @@ class QueueRunner:
         "queue_closed_exception_types=None, queue_runner_def=None, import_scope=None"
     )
     def __init__(self):
-        if self._queue_runner_def is not None:
-            raise NotImplementedError("QueueRunner: queue_runner_def is not supported")
+        if self._queue_runner_def is None:
+            self._begin()
+        elif self._queue or self._enqueue_ops:
+            raise ValueError("queue_runner_def and queue are mutually exclusive.")
+        else:
+            self._begin_by(self._queue_runner_def, self._import_scope)
+        self._lock = threading.Lock()
+        self._runs = weakref.WeakKeyDictionary()  # session -> threads at work
+        self._exceptions_raised = []
+
+    def _begin(self):
         if not self._queue or not self._enqueue_ops:
             raise ValueError("Must provide queue and enqueue_ops.")
         self._enqueue_ops = list(self._enqueue_ops)
@@ -37,9 +47,53 @@ class QueueRunner:
                 f"tf.error types, but saw: {self._queue_closed_exception_types}"
             )
         self._queue_closed_exception_types = kinds
-        self._lock = threading.Lock()
-        self._runs = weakref.WeakKeyDictionary()  # session -> threads at work
-        self._exceptions_raised = []
+
+    def _begin_by(self, proto, scope):
+        """Finds the operations that a QueueRunnerDef names; KeyError where the graph
+        has them not. The queue is then its operation."""
+        if not isinstance(proto, protos.QueueRunnerDef):
+            raise TypeError(
+                f"queue_runner_def must be a QueueRunnerDef, but saw: {proto!r}"
+            )
+        graph = stack.default_graph()
+
+        def found(name):
+            return graph.as_graph_element(f"{scope}/{name}" if scope else name)
+
+        self._queue = found(proto.queue_name)
+        self._enqueue_ops = [found(name) for name in proto.enqueue_op_name]
+        self._close_op = found(proto.close_op_name)
+        self._cancel_op = found(proto.cancel_op_name)
+        codes = list(proto.queue_closed_exception_types) or [errors.OUT_OF_RANGE]
+        of_code = errors.exception_type_from_error_code
+        self._queue_closed_exception_types = tuple(of_code(code) for code in codes)
+
+    def to_proto(self, export_scope=None):
+        """The QueueRunnerDef proto; with an `export_scope` under the names within it,
+        None where the queue is not below it."""
+        name = self._queue.name
+        if export_scope is not None and not name.startswith(export_scope):
+            return None
+        scope = name_scopes.NameScope(export_scope) if export_scope else None
+
+        def within(name):
+            return name if scope is None else scope.without(name)
+
+        kinds = self._queue_closed_exception_types
+        return protos.QueueRunnerDef(
+            queue_name=within(name),
+            enqueue_op_name=[within(op.name) for op in self._enqueue_ops],
+            close_op_name=within(self._close_op.name),
+            cancel_op_name=within(self._cancel_op.name),
+            queue_closed_exception_types=[
+                errors.error_code_from_exception_type(kind) for kind in kinds
+            ],
+        )
+
+    @staticmethod
+    def from_proto(queue_runner_def, import_scope=None):
+        """A runner of the operations that a QueueRunnerDef names, in `import_scope`."""
+        return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
     queue = read_only("_queue", "The queue that is filled.")
     enqueue_ops = read_only(

@@ -249,3 +249,25 @@ def test_a_reopened_scope_names_anew_and_an_object_keeps_counts(graph):
         with v1.variable_scope(scope) as again:
             assert not again.reuse
     assert len(v1.global_variables()) == 2
+
+
+def test_regularizers_run_in_the_layer_s_name_scope(graph):
+    def named(x):
+        return tf.reduce_sum(x, name="reg")
+
+    def renaming(getter, name, **given):
+        return getter(name.replace("kernel", "weights"), **given)
+
+    with v1.variable_scope("a", custom_getter=renaming):
+        layers.dense(tf.ones([2, 2]), 3, kernel_regularizer=named, name="d")
+    with v1.variable_scope("q", partitioner=v1.fixed_size_partitioner(2)):
+        layers.dense(tf.ones([2, 2]), 3, kernel_regularizer=named, name="d")
+    with v1.variable_scope("w"), v1.name_scope("nn"):
+        layers.conv2d(tf.ones([1, 4, 4, 1]), 2, 2, kernel_regularizer=named)
+    losses = v1.get_collection(v1.GraphKeys.REGULARIZATION_LOSSES)
+    assert [loss.op.name for loss in losses] == [
+        "a/d/kernel/Regularizer/reg",
+        "q/d/kernel/Regularizer/reg",
+        "q/d/kernel/Regularizer_1/reg",
+        "w/nn/conv2d/kernel/Regularizer/reg",
+    ]

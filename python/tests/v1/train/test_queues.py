@@ -341,3 +341,92 @@ def test_who_waits_for_room_goes_on_behind_the_close():
         assert session.run(take).tolist() == [1, 2, 3, 4]
         thread.join(20)
         assert found == [None]
+
+
+REFUSED = [
+    (lambda: v1.FIFOQueue(9, [tf.int32], [[None, 3]]), "All shapes must be fully defined: [TensorShape([None, 3])]"),
+    (lambda: v1.FIFOQueue(9, [tf.int32], [tf.TensorShape(None)]), "All shapes must be fully defined: [TensorShape(None)]"),
+    (lambda: v1.RandomShuffleQueue(9, 2, [tf.int32], [[None]]), "All shapes must be fully defined: [TensorShape([None])]"),
+    (lambda: v1.PriorityQueue(9, [tf.int32], [[None]]), "All shapes must be fully defined: [TensorShape([None])]"),
+    (lambda: v1.PaddingFIFOQueue(9, [tf.int32] * 2, [[2]]), "Shapes must be provided for all components, but received 2 dtypes and 1 shapes."),
+    (lambda: v1.FIFOQueue(9, [tf.int32], [[1]], ["a", "b"]), "List of names must have the same length as the list of dtypes, received len(names)=2,len(dtypes)=1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make, text", REFUSED)
+def test_shapes_and_names_that_queues_refuse(make, text):
+    with tf.Graph().as_default(), pytest.raises(ValueError) as error:
+        make()
+    assert str(error.value) == text
+
+
+def _with_runner():
+    """A MetaGraphDef of a queue in the scope "in" that a runner fills, and the runner's
+    proto."""
+    with tf.Graph().as_default():
+        with v1.name_scope("in"):
+            queue = v1.FIFOQueue(3, tf.int32, shapes=[])
+            runner = v1.train.QueueRunner(
+                queue,
+                [queue.enqueue(1), queue.enqueue(1)],
+                queue_closed_exception_types=(
+                    tf.errors.OutOfRangeError,
+                    tf.errors.CancelledError,
+                ),
+            )
+            v1.train.add_queue_runner(runner)
+            queue.dequeue(name="taken")
+        meta = v1.train.export_meta_graph()
+        part = v1.train.export_meta_graph(export_scope="in")
+        assert runner.to_proto("other") is None
+        return meta, part, runner.to_proto(), runner.to_proto("in")
+
+
+def test_runners_as_protos():
+    meta, _, proto, within = _with_runner()
+    assert (
+        str(proto).split()
+        == (
+            'queue_name: "in/fifo_queue" enqueue_op_name: "in/fifo_queue_enqueue" '
+            'enqueue_op_name: "in/fifo_queue_enqueue_1" '
+            'close_op_name: "in/fifo_queue_Close" cancel_op_name: "in/fifo_queue_Close_1" '
+            "queue_closed_exception_types: OUT_OF_RANGE "
+            "queue_closed_exception_types: CANCELLED"
+        ).split()
+    )
+    assert within.queue_name == "fifo_queue"
+    assert list(within.enqueue_op_name) == [
+        "fifo_queue_enqueue",
+        "fifo_queue_enqueue_1",
+    ]
+    with tf.Graph().as_default():
+        v1.train.import_meta_graph(meta)
+        proto.ClearField("queue_closed_exception_types")
+        runner = v1.train.QueueRunner(queue_runner_def=proto)
+        assert runner.queue.type == "FIFOQueueV2"
+        assert runner.cancel_op.name == "in/fifo_queue_Close_1"
+        assert runner.queue_closed_exception_types == (tf.errors.OutOfRangeError,)
+        with pytest.raises(KeyError, match="nope/in/fifo_queue"):
+            v1.train.QueueRunner.from_proto(proto, import_scope="nope")
+        with pytest.raises(ValueError, match="are mutually exclusive"):
+            v1.train.QueueRunner(runner.queue, [1], queue_runner_def=proto)
+        with pytest.raises(TypeError, match="must be a QueueRunnerDef, but saw: 5"):
+            v1.train.QueueRunner(queue_runner_def=5)
+
+
+@pytest.mark.parametrize("scope", [None, "imported"])
+@pytest.mark.parametrize("part", [False, True])
+def test_runners_of_imported_graphs_fill_their_queues(scope, part):
+    meta, within, _, _ = _with_runner()
+    with tf.Graph().as_default():
+        v1.train.import_meta_graph(within if part else meta, import_scope=scope)
+        (runner,) = v1.get_collection(v1.GraphKeys.QUEUE_RUNNERS)
+        taken = "/".join(filter(None, [scope, "" if part else "in", "taken:0"]))
+        with v1.Session() as session:
+            coordinator = v1.train.Coordinator()
+            threads = v1.train.start_queue_runners(session, coordinator)
+            assert len(threads) == 3
+            assert [session.run(taken) for _ in range(9)] == [1] * 9
+            coordinator.request_stop()
+            coordinator.join(threads)
+    assert runner.exceptions_raised == []
