@@ -27,6 +27,8 @@ class Node:
         self.inputs, self.outputs = args[0] if args else None, outputs
         leaves = tf.nest.flatten((args, kwargs))
         self.parents = [x for x in leaves if is_described(x)]
+        for above in tracking.unique(history(x)[0] for x in self.parents):
+            above.outbound_nodes.append(self)
         index = len(layer.inbound_nodes)
         layer.inbound_nodes.append(self)
         for i, out in enumerate(tf.nest.flatten(outputs)):

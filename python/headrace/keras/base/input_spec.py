@@ -34,6 +34,11 @@ class InputSpec:
         names = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
         return {name: getattr(self, name) for name in names}
 
+    @classmethod
+    def from_config(cls, config):
+        """One of what get_config() gave."""
+        return cls(**config)
+
     def problem(self, x):
         """What is wrong with x, in words; None when nothing is."""
         if self.shape is None and self.ndim is None and not self.axes:

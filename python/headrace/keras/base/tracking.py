@@ -31,6 +31,7 @@ class State:
         self.call_losses = []  # tensors of add_loss
         self.loss_functions = []  # callables
         self.inbound = []  # nodes of functional graphs
+        self.outbound = []  # those of other layers that take what these give
         self.arguments = ((), {})  # of the constructor
         self.spec = None
         self.checked = None  # (input spec, shape) of inputs that were right
@@ -38,6 +39,7 @@ class State:
         self.initial_weights = None
         self.batch_input_shape = None
         self.seen_shape = None  # of the first inputs
+        self.seen_call = None  # what a model was first called with
         self.dynamic = False  # whether its call runs eagerly alone
 
 

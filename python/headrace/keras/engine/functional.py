@@ -4,7 +4,7 @@ from headrace import _api as tf
 from headrace.context.properties import read_only
 from headrace.framework.trackable import node_of
 from headrace.keras import serialization, settings
-from headrace.keras.base import dispatch, functional_call, op_layer
+from headrace.keras.base import calls, dispatch, functional_call, op_layer
 from headrace.keras.base.base_layer import plain_shapes
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.base.keras_tensor import KerasTensor, history
@@ -119,6 +119,11 @@ class Functional(Model):
         """The outputs in the structure that the model was made with."""
         dispatch.install()
         return self._layer_graph.outputs
+
+    def _shape(self, word):
+        if self._layer_graph is None:
+            return super()._shape(word)
+        return calls.shapes_of(getattr(self, word))
 
     @property
     def input_names(self):

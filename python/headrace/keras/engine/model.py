@@ -7,11 +7,12 @@ import os
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import late, stack
+from headrace.framework.trackable import node_of, owner_of
 from headrace.keras import serialization, settings
 from headrace.keras.base import functional_call
 from headrace.keras.base.base_layer import Layer, shapes_of
 from headrace.keras.base.tracking import unique
-from headrace.keras.engine import export, hdf5, objects
+from headrace.keras.engine import export, export_archive, hdf5, objects
 from headrace.keras.engine.training import Trainer
 
 _FORGOTTEN = (
@@ -163,8 +164,10 @@ class Model(Trainer, Layer):
             self.built = True
             return
         self.built = True
+        seen = self._keras.seen_call
         try:
             functional_call.run_shapes(self, input_shape, self.dtype)
+            self._keras.seen_call = seen
         except (TypeError, ValueError) as e:
             self.built = False
             raise ValueError(
@@ -193,6 +196,42 @@ class Model(Trainer, Layer):
             self.built = True
         else:
             super()._build_for(inputs)
+
+    def _run(self, args, kwargs):
+        if self._keras.seen_call is None:
+            self._keras.seen_call = export.spec_of_call(args, kwargs)
+        return super()._run(args, kwargs)
+
+    def save_spec(self, dynamic_batch=True):
+        """(a list of arguments, a dict of keyword arguments): what the model was first
+        called with, or is made of, as tf.TensorSpecs; without `training`, None where
+        there was no call. Sizes of batches are open, unless `dynamic_batch` is False.
+        """
+        return export.call_of(self, dynamic_batch)
+
+    def export(self, filepath):
+        """Writes a SavedModel for serving alone, whose only function, also the default
+        signature, is what the model computes of its inputs; prints what it has.
+
+        ValueError for models that have not been called.
+        """
+        export_archive.export_model(self, filepath)
+
+    def get_weight_paths(self):
+        """{path: variable} of all variables that attributes lead to, with dots between
+        their names, the shortest path of each."""
+        paths = {}
+        seen, waiting = {id(self)}, [((), self)]
+        for path, owner in waiting:  # which grows
+            if isinstance(owner, tf.Variable):
+                paths[".".join(path)] = owner
+            for name, node in node_of(owner).children():
+                child = owner_of(node)
+                if child is not None and id(child) not in seen:
+                    seen.add(id(child))
+                    named = not path and name.startswith(("layer-", "layer_with_"))
+                    waiting.append(((*path, child.name if named else name), child))
+        return paths
 
     def _model_children(self):
         """What SavedModels have of it and checkpoints have not."""
@@ -340,6 +379,13 @@ class Model(Trainer, Layer):
             "backend": "tensorflow",
         }
         return json.dumps(config, default=objects.jsonable, **kwargs)
+
+    def to_yaml(self, **kwargs):
+        """RuntimeError: models are no longer written as YAML."""
+        raise RuntimeError(
+            "Method `model.to_yaml()` has been removed due to security risk of arbitrary "
+            "code execution. Please use `model.to_json()` instead."
+        )
 
     @classmethod
     def from_config(cls, config, custom_objects=None):

@@ -180,7 +180,14 @@ class _Convolution(Weighted, OnWindows):
         batch = [[0, 0]] * (len(inputs.shape) - 2)
         return tf.pad(inputs, [*batch, [left, 0], [0, 0]])
 
-    def _convolve(self, inputs):
+    def convolution_op(self, inputs, kernel):
+        """The convolution of inputs with a kernel like the layer's own, with its strides,
+        padding and dilation: no bias, no activation. Subclasses may define it: call()
+        adds these to what it gives."""
+        convolve = _Convolution._convolve
+        return self._channels_last(lambda x: convolve(self, x, kernel), inputs)
+
+    def _convolve(self, inputs, kernel=None):
         padding = self.padding.upper()
         if padding == "CAUSAL":
             inputs, padding = self._pad_before(inputs), "VALID"
@@ -188,7 +195,8 @@ class _Convolution(Weighted, OnWindows):
         strides, dilations = list(self.strides), list(self.dilation_rate)
         if self.rank == 3:
             strides, dilations = [1, *strides, 1], [1, *dilations, 1]
-        return function(inputs, self.kernel, strides, padding, dilations=dilations)
+        kernel = self.kernel if kernel is None else kernel
+        return function(inputs, kernel, strides, padding, dilations=dilations)
 
     def _compute(self, inputs):
         out = self._convolve(inputs)
@@ -198,8 +206,13 @@ class _Convolution(Weighted, OnWindows):
         """activation(convolution + bias) of [batch, space, channels], or channels
         first.
         """
-        function = self._compute if self.use_bias else self._convolve
-        out = self._channels_last(function, inputs)
+        if type(self).convolution_op is not _Convolution.convolution_op:
+            out = self.convolution_op(inputs, self.kernel)
+            if self.use_bias:
+                out = self._channels_last(lambda x: tf.nn.bias_add(x, self.bias), out)
+        else:
+            function = self._compute if self.use_bias else self._convolve
+            out = self._channels_last(function, inputs)
         return self.activation(out) if self.activation is not None else out
 
     def compute_output_shape(self, input_shape):
