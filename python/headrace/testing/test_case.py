@@ -25,10 +25,13 @@ def _array(value):
     return found.astype(np.float32) if found.dtype.name == "bfloat16" else found
 
 
+# What a list may hold that is compared by itself.
+_PARTS = (dict, list, tuple, np.ndarray, tf.Tensor, tf.Variable)
+
+
 def _is_tree(value):
     return isinstance(value, dict) or (
-        isinstance(value, (list, tuple))
-        and any(isinstance(v, (dict, list, tuple, tf.Tensor)) for v in value)
+        isinstance(value, (list, tuple)) and any(isinstance(v, _PARTS) for v in value)
     )
 
 

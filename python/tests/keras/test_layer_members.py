@@ -392,3 +392,17 @@ def test_small_members():
     assert not plateau.in_cooldown()
     plateau.cooldown_counter = 2
     assert plateau.in_cooldown()
+
+
+def test_slots_of_other_shapes():
+    optimizer = keras.optimizers.Adam()
+    variable = tf.Variable([1.0, 1.0], name="w")
+    add = optimizer.add_variable_from_reference
+    assert add(variable, "a").numpy().tolist() == [0.0, 0.0]
+    assert add(variable, "b", shape=[]).numpy() == 0.0
+    assert add(variable, "c", shape=(3,)).shape == (3,)
+    assert add(variable, "d", initial_value=5.0).numpy() == 5.0
+    assert add(variable, "e", initial_value=lambda: tf.ones(4)).shape == (4,)
+    assert add(variable, "a").name == "a/w:0"
+    legacy = keras.optimizers.legacy.Adam()
+    assert legacy.add_slot(variable, "a", shape=[]).shape == ()

@@ -239,6 +239,8 @@ class BaseOptimizer(AutoTrackable):
 
     def add_slot(self, var, slot_name, initializer=None, shape=None):
         """The slot of that name for a variable, made unless it is there."""
+        if "iter" not in self._hyper_variables and not self._is_legacy:
+            self._make_hypers()
         slots = self._slots.setdefault(var._key, {})
         if slot_name in slots:
             return slots[slot_name]
@@ -252,9 +254,11 @@ class BaseOptimizer(AutoTrackable):
                 value = var.read_value()
             elif initializer is None:
                 value = self._initial_slot(var, slot_name)
+                if shape is not None:
+                    value = tf.zeros(shape, var.dtype)
             elif isinstance(initializer, str) or callable(initializer):
                 make = initializers.get(initializer)
-                value = make(shape or var.shape, dtype=var.dtype)
+                value = make(var.shape if shape is None else shape, dtype=var.dtype)
             else:
                 value = initializer
         with _beside(var):

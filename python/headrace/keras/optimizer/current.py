@@ -261,9 +261,13 @@ class Optimizer(BaseOptimizer):
     def add_variable_from_reference(
         self, model_variable, variable_name, shape=None, initial_value=None
     ):
-        """A new variable for a slot of `model_variable`: zeros of its shape unless
-        told.
+        """A new variable for a slot of `model_variable`: zeros of its shape, or of
+        `shape`, unless there is an initial value or a function that gives one.
         """
+        if initial_value is not None:
+            with tf.init_scope():
+                first = initial_value() if callable(initial_value) else initial_value
+                initial_value = tf.convert_to_tensor(first, model_variable.dtype)
         return self.add_slot(model_variable, variable_name, initial_value, shape)
 
     def add_variable(self, shape, dtype=None, initializer="zeros", name=None):
