@@ -136,6 +136,15 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         'The name of the dtype that weights are kept in, such as "float32".',
     )
 
+    @property
+    def _activity_regularizer(self):
+        """Keras' own name of activity_regularizer, which subclasses use."""
+        return self.activity_regularizer
+
+    @_activity_regularizer.setter
+    def _activity_regularizer(self, value):
+        self.activity_regularizer = value
+
     dtype_policy = read_only(
         "_dtype_policy", "The tf.keras.mixed_precision.Policy of the layer."
     )

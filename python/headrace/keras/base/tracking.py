@@ -127,7 +127,7 @@ class Tracking(tf.Module):
         self._forget(name)
         super().__setattr__(name, value)
         value = self.__dict__.get(name)
-        if value is not None:
+        if value is not None and self._setattr_tracking:
             self._remember(value)
 
     def __delattr__(self, name):

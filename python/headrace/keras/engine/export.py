@@ -3,6 +3,7 @@
 import inspect
 
 from headrace import _api as tf
+from headrace.framework import nest
 from headrace.framework.data_structures import ListWrapper
 
 
@@ -108,10 +109,10 @@ def _call_of(model, specs):
 def _signature_of(model, specs):
     def _wrapped_model(*inputs):
         found = model(tf.nest.pack_sequence_as(specs, inputs))
-        if isinstance(found, dict):
-            return found
         flat = tf.nest.flatten(found)
-        names = _output_names(model, len(flat))
+        if isinstance(found, dict) and len(found) == len(flat):
+            return found
+        names = _output_names(model, found, len(flat))
         return dict(zip(names, flat))
 
     return tf.function(
@@ -119,11 +120,20 @@ def _signature_of(model, specs):
     )
 
 
-def _output_names(model, count):
+def _output_names(model, outputs, count):
+    """Names of all tensors of a model's outputs: those of its layers, else their places,
+    such as output_2_1, and in a dict a_1."""
     names = getattr(model, "output_names", None)
-    if names is None or len(names) != count:
-        names = [f"output_{i}" for i in range(1, count + 1)]
-    return names
+    if names is not None and len(names) == count:
+        return names
+    paths = [path for path, _ in nest.flatten_with_paths(outputs)]
+    return [_place(path) for path in paths]
+
+
+def _place(path):
+    shown = [str(key + 1 if isinstance(key, int) else key) for key in path] or ["1"]
+    name = "_".join(shown)
+    return name if path and not isinstance(path[0], int) else f"output_{name}"
 
 
 def spec_of(x):

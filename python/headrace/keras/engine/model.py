@@ -42,7 +42,7 @@ class Model(Trainer, Layer):
         if _names_graph(args, kwargs):
             self._become_functional(args, kwargs)
             return
-        if args:
+        if args and args != (self,):  # super().__init__(self), as some programs have it
             raise TypeError(f"Model takes inputs and outputs, or neither: got {args}")
         super().__init__(**kwargs)
         self._init_training()
@@ -57,7 +57,7 @@ class Model(Trainer, Layer):
         functional.Functional.__init__(self, *args, **kwargs)
 
     def __setattr__(self, name, value):
-        if "_ready" not in self.__dict__:
+        if "_ready" not in self.__dict__ and self._setattr_tracking:
             if isinstance(value, (Layer, _headrace.VariableBase)):
                 raise RuntimeError(_FORGOTTEN)
         super().__setattr__(name, value)
@@ -126,10 +126,14 @@ class Model(Trainer, Layer):
         layers = [layer for layer in self._flatten_layers() if layer.stateful]
         return [update for layer in layers for update in layer._keras.updates]
 
+    def _is_made(self):
+        """Whether a `build` that makes weights has run, where there is one."""
+        makes = type(self).build is not Model.build and not self._keras.dynamic
+        return self.built or not makes
+
     def _check_made(self):
         """ValueError before a `build` that makes weights has run."""
-        makes = type(self).build is not Model.build and not self._keras.dynamic
-        if makes and not self.built:
+        if not self._is_made():
             raise ValueError(
                 f"Weights for model {self.name!r} have not yet been created. Weights are "
                 "created when the model is first called on inputs or `build()` is called "
