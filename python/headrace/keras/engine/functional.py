@@ -191,7 +191,9 @@ class Functional(Model):
         """Of a dict of inputs those that the model takes, in their order, by the keys of
         its own dict or the names of its inputs; a warning of others."""
         own = self._layer_graph.inputs
-        is_flat = isinstance(own, dict) and len(own) == len(self._layer_graph.flat_inputs)
+        is_flat = isinstance(own, dict) and len(own) == len(
+            self._layer_graph.flat_inputs
+        )
         if isinstance(own, dict) and not is_flat:
             return tf.nest.flatten(inputs)
         names = sorted(own) if is_flat else self.input_names

@@ -141,9 +141,7 @@ class MultiHeadAttention(Layer):
         )
         self._dropout_layer = Dropout(self._dropout, dtype=self._dtype_policy)
 
-    def _compute_attention(
-        self, query, key, value, attention_mask=None, training=None
-    ):
+    def _compute_attention(self, query, key, value, attention_mask=None, training=None):
         """(what each query sees of `value`, the scores), of projections
         [batch, ..., heads, size]. Subclasses may define it."""
         query = query * (1.0 / float(self._key_dim) ** 0.5)
@@ -156,7 +154,7 @@ class MultiHeadAttention(Layer):
         """How much of each key a query sees: softmax over the axes of keys."""
         if attention_mask is not None:
             place = -2 * len(self._attention_axes) - 1
-            while attention_mask.shape.rank < attention_scores.shape.rank:
+            while len(attention_mask.shape) < len(attention_scores.shape):
                 attention_mask = tf.expand_dims(attention_mask, place)
         return self._softmax(attention_scores, attention_mask)
 
