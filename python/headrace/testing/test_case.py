@@ -39,6 +39,40 @@ def _ragged(value):
     return isinstance(value, tf.RaggedTensor)
 
 
+class _EagerSession:
+    """What a block of cached_session() has where code runs at once."""
+
+    def __init__(self, test_case):
+        self._test_case = test_case
+
+    def run(self, fetches, *args, **kwargs):
+        """The values of tensors; RuntimeError for what only sessions take."""
+        if kwargs.pop("feed_dict", {}):
+            raise RuntimeError(
+                "feed_dict is not supported when eager execution is enabled (in this "
+                "case, sess.run(t) is shorthand for t.numpy()"
+            )
+        if args or kwargs:
+            raise RuntimeError(
+                "Optional args are not supported when eager execution is enabled (in "
+                "this case, sess.run(t) is shorthand for t.numpy()"
+            )
+        return self._test_case.evaluate(fetches)
+
+
+class _NoSession:
+    """What a block of session() has where code runs at once."""
+
+    def __getattr__(self, name):
+        raise AttributeError(
+            "Trying to access properties or call methods on the result of "
+            "self.session(), self.cached_session(), etc while eager execution is "
+            "enabled. If you're porting this test case to TF 2.0, either adapt the test "
+            "to work with eager execution or insert a call to "
+            "tf.disable_eager_execution() in the main() function of this test file."
+        )
+
+
 class TestCase(MoreAssertions, unittest.TestCase):
     """Tests with a folder, sessions and assertions of their own."""
 
@@ -96,9 +130,9 @@ class TestCase(MoreAssertions, unittest.TestCase):
 
     @contextlib.contextmanager
     def session(self, graph=None, config=None, use_gpu=True, force_gpu=False):
-        """A session for the block; eagerly none."""
+        """A session for the block; eagerly an object that says that there is none."""
         if tf.executing_eagerly():
-            yield None
+            yield _NoSession()
             return
         graph = graph or tf.compat.v1.get_default_graph()
         with graph.as_default(), tf.compat.v1.Session(graph=graph, config=config) as s:
@@ -111,16 +145,25 @@ class TestCase(MoreAssertions, unittest.TestCase):
 
     @contextlib.contextmanager
     def cached_session(self, graph=None, config=None, use_gpu=True, force_gpu=False):
-        """The test's own session, the same in every block."""
+        """The test's own session, the same in every block; eagerly what only runs
+        tensors."""
         if tf.executing_eagerly():
-            yield None
+            yield _EagerSession(self)
             return
         if self._session is None:
             self._session = tf.compat.v1.Session(graph=graph, config=config)
         with self._session.graph.as_default(), self._session.as_default():
             yield self._session
 
-    test_session = cached_session
+    @contextlib.contextmanager
+    def test_session(self, graph=None, config=None, use_gpu=True, force_gpu=False):
+        """The same as cached_session; eagerly None."""
+        if tf.executing_eagerly():
+            yield None
+            return
+        with self.cached_session(graph, config, use_gpu, force_gpu) as session:
+            yield session
+
     test_session.__test__ = False
 
     # --- how values compare ---

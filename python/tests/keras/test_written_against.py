@@ -254,7 +254,74 @@ def test_a_layer_at_several_places():
         model.add(layers.Dense(1, name=one.name))
 
 
+def test_saved_without_an_optimizer_or_functions(tmp_path):
+    model = keras.Sequential([layers.Dense(1, input_shape=(2,))])
+    model.compile("adam", "mse")
+    model.fit(ONES, np.ones((1, 1)), verbose=0)
+    path = str(tmp_path / "a")
+    model.save(path, include_optimizer=False)
+    assert keras.models.load_model(path).optimizer is None
+    assert not hasattr(tf.saved_model.load(path), "optimizer")
+    assert isinstance(model.optimizer, keras.optimizers.Adam)
+    path = str(tmp_path / "b")
+    model.save(path, save_traces=False)
+    assert list(tf.saved_model.load(path).signatures) == []
+    loaded = keras.models.load_model(path)
+    np.testing.assert_array_equal(loaded(ONES), model(ONES))
+    assert loaded.optimizer.iterations == 1
+    path = str(tmp_path / "c")
+    model.save(path)  # all is as it was
+    assert list(tf.saved_model.load(path).signatures) == ["serving_default"]
+    assert keras.models.load_model(path).optimizer.iterations == 1
+
+
+def test_inputs_that_are_the_values_of_a_dict():
+    inputs = {"a": keras.Input((2,)), "b": keras.Input((3,))}
+    assert layers.concatenate(inputs.values()).shape == (None, 5)
+
+
+def test_names_of_the_users():
+    class Named(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self._sublayers = [layers.Dense(1)]
+            self._modules, self._shape, self._node = 1, 2, 3
+
+        def _run(self):
+            return 4
+
+        def call(self, x):
+            return self._sublayers[0](x) * self._run()
+
+    model = Named()
+    assert model(ONES).shape == (1, 1)
+    assert len(model.weights) == 2
+    assert model.metrics == []
+
+
 # --- beside models ---
+
+
+class Sessions(tf.test.TestCase):
+    def test_blocks(self):
+        with self.cached_session() as session:
+            found = session.run([tf.constant(1), {"a": tf.Variable(2.0)}])
+            assert found == [1, {"a": 2.0}]
+            with pytest.raises(
+                RuntimeError, match="feed_dict is not supported when ea"
+            ):
+                session.run(tf.constant(1), feed_dict={1: 2})
+            with pytest.raises(
+                RuntimeError, match="Optional args are not supported wh"
+            ):
+                session.run(tf.constant(1), options=3)
+        with self.session() as session:
+            with pytest.raises(
+                AttributeError, match="Trying to access properties or c"
+            ):
+                session.run(tf.constant(1))
+        with self.test_session() as session:
+            assert session is None
 
 
 def test_tracked_lists_are_lists():

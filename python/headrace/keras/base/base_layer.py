@@ -420,9 +420,9 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
         if type(inputs) is not _EagerTensor or len(args) + len(kwargs) > 1:
             if functional_call.is_symbolic(args, kwargs):
                 return functional_call.call(self, args, kwargs)
-        return self._run(args, kwargs)
+        return self._run_on_values(args, kwargs)
 
-    def _run(self, args, kwargs):
+    def _run_on_values(self, args, kwargs):
         """The outputs of a call with values."""
         state = self._keras
         spec, inputs = state.spec, self._prepared(args[0])

@@ -21,7 +21,7 @@ class Calls:
         "A list of the calls of other layers that took what this layer gave.",
     )
 
-    def _node(self, index, word, attribute):
+    def _node_at(self, index, word, attribute):
         """The call of that number."""
         nodes = self._keras.inbound
         if not nodes:
@@ -47,7 +47,7 @@ class Calls:
             raise AttributeError(
                 f"Layer {self.name} is not connected, no input to return."
             )
-        return self._node(0, "input", "input").inputs
+        return self._node_at(0, "input", "input").inputs
 
     @property
     def output(self):
@@ -57,7 +57,7 @@ class Calls:
         """
         if not self._keras.inbound:
             raise AttributeError(f"Layer {self.name} has no inbound nodes.")
-        return self._node(0, "output", "output").outputs
+        return self._node_at(0, "output", "output").outputs
 
     @property
     def input_mask(self):
@@ -77,11 +77,11 @@ class Calls:
 
     def get_input_at(self, node_index):
         """What the call numbered `node_index` in models took."""
-        return self._node(node_index, "input", "input").inputs
+        return self._node_at(node_index, "input", "input").inputs
 
     def get_output_at(self, node_index):
         """What the call numbered `node_index` in models gave."""
-        return self._node(node_index, "output", "output").outputs
+        return self._node_at(node_index, "output", "output").outputs
 
     def get_input_mask_at(self, node_index):
         """The masks of what the call numbered `node_index` took; None where there are
@@ -95,11 +95,13 @@ class Calls:
 
     def get_input_shape_at(self, node_index):
         """The shape, or shapes, of what the call numbered `node_index` took."""
-        return shapes_of(self._node(node_index, "input shape", "input shape").inputs)
+        return shapes_of(self._node_at(node_index, "input shape", "input shape").inputs)
 
     def get_output_shape_at(self, node_index):
         """The shape, or shapes, of what the call numbered `node_index` gave."""
-        return shapes_of(self._node(node_index, "output shape", "output shape").outputs)
+        return shapes_of(
+            self._node_at(node_index, "output shape", "output shape").outputs
+        )
 
     @property
     def input_shape(self):
@@ -107,7 +109,7 @@ class Calls:
 
         AttributeError where there was no call, and where calls took other shapes.
         """
-        return self._shape("input")
+        return self._shape_in_models("input")
 
     @property
     def output_shape(self):
@@ -115,9 +117,9 @@ class Calls:
 
         AttributeError where there was no call, and where calls gave other shapes.
         """
-        return self._shape("output")
+        return self._shape_in_models("output")
 
-    def _shape(self, word):
+    def _shape_in_models(self, word):
         if not self._keras.inbound:
             raise AttributeError(
                 f'The layer "{self.name}" has never been called and thus has no defined '

@@ -1,5 +1,7 @@
 """Calls of layers with KerasTensors: shapes are inferred, nodes recorded."""
 
+from collections import abc
+
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import late, stack
@@ -62,7 +64,7 @@ def _has_keras_tensors(args, kwargs):
     for value in (*args, *kwargs.values()):
         if isinstance(value, KerasTensor):
             return True
-        if isinstance(value, (list, tuple, dict)):
+        if isinstance(value, (list, tuple, abc.Mapping, abc.MappingView)):
             if any(isinstance(x, KerasTensor) for x in tf.nest.flatten(value)):
                 return True
     return False
@@ -181,7 +183,7 @@ def _own(x):
 def call(layer, args, kwargs):
     """The KerasTensors, or tensors of a plain graph, of layer(*args, **kwargs)."""
     if stack.plain_graph() is not None and not _has_keras_tensors(args, kwargs):
-        outputs = tf.nest.map_structure(_own, layer._run(args, kwargs))
+        outputs = tf.nest.map_structure(_own, layer._run_on_values(args, kwargs))
     elif layer._keras.dynamic:
         outputs = _declared(layer, args[0])
     else:

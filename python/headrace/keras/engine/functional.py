@@ -122,9 +122,9 @@ class Functional(Model):
         dispatch.install()
         return self._layer_graph.outputs
 
-    def _shape(self, word):
+    def _shape_in_models(self, word):
         if self._layer_graph is None:
-            return super()._shape(word)
+            return super()._shape_in_models(word)
         return calls.shapes_of(getattr(self, word))
 
     @property

@@ -73,7 +73,7 @@ class Model(Trainer, Layer):
     def layers(self):
         """A list of the layers that are attributes,
         in the order of their assignment."""
-        return [x for x in self._sublayers() if not getattr(x, "_is_metric", False)]
+        return [x for x in self._layers_below() if not getattr(x, "_is_metric", False)]
 
     @layers.setter
     def layers(self, _):
@@ -157,7 +157,7 @@ class Model(Trainer, Layer):
         """A list of all weights in the order of the layers; ValueError before they are
         made."""
         self._check_made()
-        below = [v for m in self._modules() for v in m.variables]
+        below = [v for m in self._modules_below() for v in m.variables]
         own = self._keras.own  # what is the model's comes last
         mine = [v for v in own if v.trainable] + [v for v in own if not v.trainable]
         return unique(below + mine)
@@ -201,10 +201,10 @@ class Model(Trainer, Layer):
         else:
             super()._build_for(inputs)
 
-    def _run(self, args, kwargs):
+    def _run_on_values(self, args, kwargs):
         if self._keras.seen_call is None:
             self._keras.seen_call = export.spec_of_call(args, kwargs)
-        return super()._run(args, kwargs)
+        return super()._run_on_values(args, kwargs)
 
     def save_spec(self, dynamic_batch=True):
         """(a list of arguments, a dict of keyword arguments): what the model was first
@@ -239,7 +239,8 @@ class Model(Trainer, Layer):
 
     def _model_children(self):
         """What SavedModels have of it and checkpoints have not."""
-        return {**super()._model_children(), **export.children_of(self)}
+        traces = export.children_of(self) if self._keras.has_traces else {}
+        return {**super()._model_children(), **traces}
 
     def _repr_html_(self):
         """What notebooks show: the table of summary(), once the model is built."""

@@ -147,7 +147,8 @@ def save_model(model, filepath, overwrite=True, save_format=None, **kwargs):
 
     In TensorFlow 1's ways (disable_v2_behavior) HDF5 is what it writes unless told. Without
     `overwrite` it asks before it replaces a file. Further arguments are
-    include_optimizer (HDF5), signatures and options (SavedModel). ValueError for other
+    include_optimizer and save_traces (HDF5, SavedModel), signatures and options
+    (SavedModel). ValueError for other
     formats and for arguments that a format has not, ImportError without h5py.
     """
     path = os.fspath(filepath)
@@ -169,6 +170,7 @@ def save_model(model, filepath, overwrite=True, save_format=None, **kwargs):
         _write_archive(model, path)
     elif kind == "h5":
         include = kwargs.pop("include_optimizer", True)
+        kwargs.pop("save_traces", None)  # files of this kind have none
         _only(kwargs, "signatures", "options", "save_traces")
         model._assert_weights_created()
         hdf5_file.write(model, path, include)
