@@ -101,7 +101,9 @@ class TestCase(MoreAssertions, unittest.TestCase):
     # --- values ---
 
     def evaluate(self, tensors):
-        """Arrays in the place of tensors."""
+        """Arrays in the place of tensors; of a function, of what it gives."""
+        if callable(tensors):
+            tensors = tensors()
         if not tf.executing_eagerly():
             session = tf.compat.v1.get_default_session() or self._cached()
             return session.run(tensors)

@@ -114,6 +114,40 @@ def test_the_noise_of_dropout():
     assert layers.Dropout(0.5)._get_noise_shape(tf.ones((2, 3))) is None
 
 
+def test_inputs_that_are_no_tensors():
+    class Any(layers.Layer):
+        def call(self, x):
+            return tf.constant(len(x))
+
+    assert Any()("abc") == 3
+    assert Any()(["a", tf.constant(1)]) == 2
+    for layer, name in (
+        (layers.Dense(1, name="d"), "d"),
+        (layers.Flatten(name="f"), "f"),
+    ):
+        for value, kind in (("abc", str), (None, type(None))):
+            with pytest.raises(TypeError) as caught:
+                layer(value)
+            assert str(caught.value) == (
+                f"Inputs to a layer should be tensors. Got '{value}' (of type {kind}) as "
+                f"input for layer '{name}'."
+            )
+    with pytest.raises(TypeError, match="Inputs to a layer should be tensors. Got 'a'"):
+        keras.Sequential([layers.Dense(1)])("a")
+
+
+def test_names_are_counted_anew_with_the_default_graph():
+    tf.compat.v1.reset_default_graph()
+    assert [layers.Flatten().name for _ in range(2)] == ["flatten", "flatten_1"]
+    first = keras.backend.get_uid("x of this test")
+    tf.compat.v1.reset_default_graph()
+    assert layers.Flatten().name == "flatten"
+    with tf.Graph().as_default():
+        assert layers.Flatten().name == "flatten"
+    assert layers.Flatten().name == "flatten_1"
+    assert keras.backend.get_uid("x of this test") == first + 1
+
+
 # --- models ---
 
 

@@ -514,12 +514,7 @@ class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tr
             return tf.nest.map_structure(self._prepared, inputs)
         if isinstance(inputs, (np.ndarray, float, int, np.generic, tf.Variable)):
             return self._cast_in(tf.convert_to_tensor(inputs))
-        if inputs is None or getattr(type(inputs), "_is_composite_tensor", False):
-            return inputs
-        raise TypeError(
-            f"Inputs to a layer should be tensors. Got '{inputs}' (of type "
-            f"{type(inputs)}) as input for layer '{self._name}'."
-        )
+        return inputs  # what is no tensor is refused where there is an input_spec
 
     def _cast_in(self, x):
         if self._autocast and x.dtype.is_floating and x.dtype != self._computed:

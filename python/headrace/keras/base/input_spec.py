@@ -85,6 +85,13 @@ def check(specs, inputs, layer_name):
         specs = list(specs.values())
     specs = tf.nest.flatten(specs)
     inputs = tf.nest.flatten(inputs)
+    has_optional = any(spec is None or spec.optional for spec in specs)
+    for x in inputs:
+        if not hasattr(x, "shape") and not (x is None and has_optional):
+            raise TypeError(
+                f"Inputs to a layer should be tensors. Got '{x}' (of type {type(x)}) as "
+                f"input for layer '{layer_name}'."
+            )
     if len(inputs) != len(specs):
         raise ValueError(
             f'Layer "{layer_name}" expects {len(specs)} input(s), but it received '

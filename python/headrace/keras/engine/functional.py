@@ -161,6 +161,7 @@ class Functional(Model):
                 InputSpec(
                     shape=[None, *x.shape.as_list()[1:]] if x.shape.rank else x.shape,
                     allow_last_axis_squeeze=True,
+                    optional=getattr(history(x)[0], "optional", False),
                 )
                 for x in self._layer_graph.flat_inputs
             ]

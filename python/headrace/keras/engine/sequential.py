@@ -168,7 +168,8 @@ class Sequential(functional.Functional):
         self.built = True
 
     def _build_for(self, inputs):
-        if isinstance(inputs, tf.experimental.ExtensionType):
+        has_shape = hasattr(inputs, "shape") or tf.nest.is_nested(inputs)
+        if isinstance(inputs, tf.experimental.ExtensionType) or not has_shape:
             self.built = True  # the layers make their weights when they are called
         else:
             super()._build_for(inputs)
