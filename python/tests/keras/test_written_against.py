@@ -394,3 +394,35 @@ def test_where_of_rows_of_ragged_tensors():
     x = rows([[1, 2], [3, 4], [5, 6]])
     chosen = tf.compat.v1.where(rows([True, False, True]), x, -x)
     assert chosen.to_list() == [[[1, 2], [-3, -4]], [[5, 6]]]
+
+
+def test_weights_of_a_column():
+    y, p = tf.constant([1, 0, 1, 1]), tf.constant([0.9, 0.2, 0.6, 0.3])
+    weights = tf.constant([[1.0], [2.0], [3.0], [4.0]])
+    for kind, expected in (
+        (keras.metrics.AUC, 1.0),
+        (keras.metrics.Precision, 1.0),
+        (keras.metrics.Recall, 0.5),
+        (keras.metrics.TruePositives, 4.0),
+    ):
+        assert kind()(y, p, sample_weight=weights) == expected
+
+
+def test_weights_of_legacy_optimizers(tmp_path):
+    optimizer = keras.optimizers.legacy.SGD(0.1)
+    made = optimizer.add_weight("acc", (2,))
+    assert (made.name, made.numpy().tolist()) == ("acc:0", [0.0, 0.0])
+    one = optimizer.add_weight("b", (), tf.int64, "ones", trainable=False)
+    assert (one.dtype, one.numpy()) == (tf.int64, 1)
+    assert optimizer.add_weight("c", (2,), initializer=tf.ones).numpy().sum() == 2.0
+    assert optimizer.weights == []
+    path = tf.train.Checkpoint(o=optimizer).save(str(tmp_path / "c"))
+    names = [name for name, _ in tf.train.list_variables(path)]
+    assert names[1:4] == [
+        f"o/{n}/.ATTRIBUTES/VARIABLE_VALUE" for n in ("acc", "b", "c")
+    ]
+    with pytest.raises(
+        ValueError, match="Synchronization value can be set to Variable"
+    ):
+        kind = tf.VariableSynchronization.ON_READ
+        optimizer.add_weight("e", (), trainable=True, synchronization=kind)

@@ -185,7 +185,7 @@ def _metadata_of(model, include_optimizer=True):
     """What Keras says of a model, as JSON; None of one without a configuration."""
     try:
         row = hdf5_file.short(hdf5_file.first_kind(serialization.serialize(model)))
-        compiled = objects.of_compiled(model)
+        compiled = objects.of_compiled(model) if include_optimizer else None
     except NotImplementedError as e:
         logging.warn(
             "%s is saved without its configuration, which load_model() needs: %s",
@@ -206,7 +206,7 @@ def _metadata_of(model, include_optimizer=True):
         "backend": "tensorflow",
         "model_config": row,
     }
-    if compiled is not None and include_optimizer:
+    if compiled is not None:
         told["training_config"] = hdf5_file.training_config(model, compiled)
     return json.dumps(told, default=objects.jsonable)
 

@@ -2,6 +2,10 @@
 
 from headrace import _api as tf
 from headrace.eager import graph_gradients
+from headrace.framework.trackable import node_of
+from headrace.keras import initializer as initializers
+from headrace.keras import settings
+from headrace.keras.base.tracking import attach_new
 from headrace.keras.classes import add_classes
 from headrace.keras.optimizer import nadam, rules
 from headrace.keras.optimizer.for_subclasses import ForSubclasses
@@ -26,6 +30,7 @@ class Optimizer(ForSubclasses, BaseOptimizer):
         kwargs, hypers = dict(kwargs), dict(hypers)
         aggregator = kwargs.pop("gradient_aggregator", None)
         transformers = kwargs.pop("gradient_transformers", None)
+        object.__setattr__(self, "_more_weights", [])  # of add_weight, kept alive
         object.__setattr__(self, "gradient_aggregator", aggregator or _sum_of_replicas)
         object.__setattr__(self, "gradient_transformers", transformers or [])
         learning_rate = kwargs.pop("lr", learning_rate)
@@ -80,6 +85,44 @@ class Optimizer(ForSubclasses, BaseOptimizer):
             pairs = self._aggregate_gradients(pairs)
         pairs = self._transform_gradients(pairs)
         return super().apply_gradients(pairs, name, skip_gradients_aggregation=True)
+
+    def add_weight(
+        self,
+        name,
+        shape,
+        dtype=None,
+        initializer="zeros",
+        trainable=None,
+        synchronization=tf.VariableSynchronization.AUTO,
+        aggregation=tf.VariableAggregation.NONE,
+    ):
+        """A new variable of the optimizer, float32 unless `dtype` says another, known to
+        checkpoints by its name; it is none of `weights`."""
+        if synchronization == tf.VariableSynchronization.ON_READ:
+            if trainable:
+                raise ValueError(
+                    "Synchronization value can be set to VariableSynchronization.ON_READ "
+                    "only for non-trainable variables. You have specified trainable=True "
+                    "and synchronization=VariableSynchronization.ON_READ."
+                )
+            trainable = False
+        dtype = tf.as_dtype(dtype or tf.float32)
+        make = initializers.get(initializer) if isinstance(initializer, str) else None
+        make = make or initializer
+        with tf.init_scope():
+            first = make(shape, dtype=dtype) if callable(make) else make
+            made = tf.Variable(
+                first,
+                trainable=True if trainable is None else trainable,
+                name=name,
+                dtype=dtype,
+                synchronization=synchronization,
+                aggregation=aggregation,
+            )
+            settings.keep(made)
+        attach_new(node_of(self), name, made)
+        self._more_weights.append(made)
+        return made
 
     # --- what subclasses of programs define ---
 
