@@ -29,7 +29,8 @@ class Node:
         self.inputs, self.outputs = args[0] if args else None, outputs
         leaves = tf.nest.flatten((args, kwargs))
         self.parents = [x for x in leaves if is_described(x)]
-        for above in tracking.unique(history(x)[0] for x in self.parents):
+        known = [found[0] for found in map(history, self.parents) if found]
+        for above in tracking.unique(known):
             above.outbound_nodes.append(self)
         index = len(layer.inbound_nodes)
         layer.inbound_nodes.append(self)
