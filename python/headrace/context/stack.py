@@ -92,6 +92,16 @@ def reset_default_graph():
             "cleared graph, exit the nesting and create a new graph."
         )
     _set_default(None)
+    global _resets
+    _resets += 1
+
+
+_resets = 0
+
+
+def times_reset():
+    """How often reset_default_graph() was called: names are counted anew behind it."""
+    return _resets
 
 
 class entering:  # noqa: N801

@@ -1,5 +1,8 @@
 """Strategies of TPUs: classes that programs ask for with isinstance, of which none is made."""
 
+import enum
+import typing
+
 from headrace.context import errors
 from headrace.distribute import strategy
 from headrace.distribute.resolver.services import TPUClusterResolver
@@ -54,3 +57,42 @@ class TPUStrategyV1(strategy.StrategyV1):
     ):
         del steps_per_run, device_assignment
         raise _no_tpu(tpu_cluster_resolver)
+
+
+class XLAOptions(typing.NamedTuple):
+    """How a program for TPUs would be compiled: a description."""
+
+    use_spmd_for_xla_partitioning: bool = True
+    enable_xla_dynamic_padder: bool = True
+    use_shardy_partitioner: bool = False
+
+
+class HardwareFeature:
+    """What TPUs have, by a message whose `embedding_feature` is 0, 1 or 2."""
+
+    class EmbeddingFeature(enum.Enum):
+        """How a TPU trains tables of embeddings: not at all, or by an interface."""
+
+        UNSUPPORTED = "UNSUPPORTED"
+        V1 = "V1"
+        V2 = "V2"
+
+    def __init__(self, tpu_hardware_feature_proto):
+        self.tpu_hardware_feature_proto = tpu_hardware_feature_proto
+
+    @property
+    def embedding_feature(self):
+        """The EmbeddingFeature of the message."""
+        kinds = list(HardwareFeature.EmbeddingFeature)
+        return kinds[self.tpu_hardware_feature_proto.embedding_feature]
+
+
+def initialize_tpu_system(cluster_resolver=None):
+    """Would start the TPUs that a resolver finds: ValueError without one,
+    UnimplementedError with one: there are none."""
+    raise _no_tpu(cluster_resolver)
+
+
+def shutdown_tpu_system(cluster_resolver=None):
+    """Would end the TPUs that a resolver finds: as initialize_tpu_system()."""
+    raise _no_tpu(cluster_resolver)

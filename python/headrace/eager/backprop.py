@@ -138,6 +138,18 @@ class GradientTape:
                 self._watched.append(handle)
 
     @contextlib.contextmanager
+    def _ensure_recording(self):
+        """A context in which this tape records, whether or not it does so before."""
+        if self._recording:
+            yield
+            return
+        self._push()
+        try:
+            yield
+        finally:
+            self._pop()
+
+    @contextlib.contextmanager
     def stop_recording(self):
         """A context in which this tape records nothing, for one that records."""
         if self._tape is None:

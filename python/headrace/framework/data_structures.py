@@ -41,6 +41,8 @@ class ListWrapper(list, Trackable):
     """A tracked list. Elements are found by their places, so only appending keeps it
     fit to be saved."""
 
+    _nest_kind = list
+
     def __init__(self, wrapped_list=()):
         items = [wrap(x) for x in wrapped_list]
         super().__init__(items)

@@ -32,7 +32,7 @@ def _is_composite(x):
 def _parts(composite):
     """What a composite value is made of, or the specs of that for a spec."""
     if isinstance(composite, type_spec.TypeSpec):
-        return composite._component_specs
+        return type_spec.parts_of(composite)
     return composite._components()
 
 
@@ -176,7 +176,7 @@ def _pack(structure, flat, at, expand):
         for part in _parts(structure):
             value, at = _pack(part, flat, at, expand)
             parts.append(value)
-        return structure._from_components(parts), at
+        return type_spec.of_parts(structure, parts), at
     if not is_nested(structure):
         return flat[at], at + 1
     values = []

@@ -16,9 +16,7 @@ _INTEGERS = (dtypes.int16, dtypes.int32, dtypes.int64)
 
 
 def _check_index(index):
-    if isinstance(index, (int, np.integer, list, tuple)) and not isinstance(
-        index, bool
-    ):
+    if isinstance(index, (int, np.integer, list, tuple)):
         return
     dtype = getattr(index, "dtype", None)
     if isinstance(index, (_headrace.Tensor, _headrace.VariableBase)):
@@ -95,7 +93,7 @@ class _Slice:
 
     def arrays(self):
         """begin, end, strides as tensors of one dtype."""
-        lists = (self.begin, self.end, self.strides)
+        lists = [_without_bools(x) for x in (self.begin, self.end, self.strides)]
         leaves = [x for items in lists for x in items]
         if all(type(x) is int for x in leaves):
             small = all(-(2**31) <= x < 2**31 for x in leaves)
@@ -112,6 +110,17 @@ class _Slice:
             else _packed([_cast_index(x, dtype) for x in items])
             for items in lists
         )
+
+
+def _without_bools(items):
+    """Bounds with numbers for True and False, which are such beside other numbers alone:
+    TypeError for nothing but these, as of tensors of them."""
+    kinds = {type(x) is bool for x in items}
+    if True not in kinds:
+        return items
+    if False not in kinds:
+        raise TypeError(f"{_CHECK}{items[0]!r}")
+    return [int(x) if type(x) is bool else x for x in items]
 
 
 def _ints(values, dtype):

@@ -16,8 +16,36 @@ from headrace.framework import (
 )
 
 
+def _flat_values(spec, value):
+    tensors = nest.flatten(value, expand_composites=True)
+    kinds = flat_tensor_specs(spec)
+    return [conversion.convert_to_tensor(x, s.dtype) for s, x in zip(kinds, tensors)]
+
+
+# How datasets hold values of specs of programs: as all of their tensors.
+_OF_ELEMENTS = {
+    "_flat_tensor_specs": property(lambda spec: flat_tensor_specs(spec)),
+    "_to_tensor_list": _flat_values,
+    "_to_batched_tensor_list": _flat_values,
+    "_from_tensor_list": lambda spec, tensors: of_flat_tensors(spec, iter(tensors)),
+}
+
+
 class TypeSpec:
     """What is known of values of a kind: their parts' shapes and dtypes."""
+
+    # Whether _component_specs is a list, as those of here are; else any structure.
+    _lists_parts = True
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "_component_specs" in vars(cls) and not cls.__module__.startswith(
+            "headrace."
+        ):
+            cls._lists_parts = False
+            for name, member in _OF_ELEMENTS.items():
+                if not hasattr(cls, name):
+                    setattr(cls, name, member)
 
     @property
     def value_type(self):
@@ -144,6 +172,15 @@ class TypeSpec:
 
     def __reduce__(self):
         return type(self), self._serialize()
+
+    # What specs of programs compare themselves by, under upstream's names.
+
+    @staticmethod
+    def __is_compatible(a, b):
+        return _each(_compatible, a, b)
+
+    def __make_cmp_key(self, value):
+        return _key(value)
 
 
 class ValuesSpec(TypeSpec):
@@ -451,20 +488,37 @@ class NoneTensorSpec(TypeSpec):
         return self
 
 
+def parts_of(spec):
+    """The specs of the parts that values of a composite spec have: a list."""
+    parts = spec._component_specs
+    return parts if spec._lists_parts else nest.flatten(parts)
+
+
+def of_parts(composite, parts):
+    """The value of a list of parts; `composite` is its spec, or a value like it."""
+    if isinstance(composite, TypeSpec) and not composite._lists_parts:
+        parts = nest.pack_sequence_as(composite._component_specs, parts)
+    return composite._from_components(parts)
+
+
+def to_parts(spec, value):
+    """The list of parts of a value of a composite spec."""
+    parts = spec._to_components(value)
+    return parts if spec._lists_parts else nest.flatten(parts)
+
+
 def flat_tensor_specs(spec):
     """The TensorSpecs that a spec is made of."""
-    parts = getattr(spec, "_component_specs", None)
-    if parts is None:
+    if not hasattr(spec, "_component_specs"):
         return [spec]
-    return [t for part in parts for t in flat_tensor_specs(part)]
+    return [t for part in parts_of(spec) for t in flat_tensor_specs(part)]
 
 
 def of_flat_tensors(spec, tensors):
     """The value of that spec whose tensors are the next ones of an iterator."""
-    parts = getattr(spec, "_component_specs", None)
-    if parts is None:
+    if not hasattr(spec, "_component_specs"):
         return next(tensors)
-    return spec._from_components([of_flat_tensors(p, tensors) for p in parts])
+    return of_parts(spec, [of_flat_tensors(p, tensors) for p in parts_of(spec)])
 
 
 _by_type = []  # (type, function of a value)

@@ -13,7 +13,7 @@ from headrace.context import errors, stack
 from headrace.context.locks import ForkLock
 from headrace.eager.backprop import GradientTape
 from headrace.framework import conversion, dtypes, nest
-from headrace.framework.type_spec import TypeSpec
+from headrace.framework.type_spec import TypeSpec, of_parts, parts_of, to_parts
 
 _numbers = itertools.count()
 _functions = weakref.WeakValueDictionary()
@@ -277,7 +277,7 @@ def py_function(func=None, inp=None, Tout=None, name=None):
         return out
     parts = iter(out)
     results = [
-        s._from_components([next(parts) for _ in s._component_specs])
+        of_parts(s, [next(parts) for _ in parts_of(s)])
         if _is_composite(s)
         else next(parts)
         for s in specs
@@ -291,12 +291,12 @@ def _is_composite(spec):
 
 def _component_types(spec):
     if _is_composite(spec):
-        return [s.dtype for s in spec._component_specs]
+        return [s.dtype for s in parts_of(spec)]
     return [spec.dtype if isinstance(spec, TypeSpec) else dtypes.as_dtype(spec)]
 
 
 def _components(spec, value):
-    return spec._to_components(value) if _is_composite(spec) else [value]
+    return to_parts(spec, value) if _is_composite(spec) else [value]
 
 
 def _decorator(maker, Tout, **options):

@@ -141,7 +141,7 @@ class Composite:
     def of_spec(cls, spec, value=None, aliases=None):
         """The type of values of a spec, which keeps none alive. Variables in `value` get
         numbers of `aliases`."""
-        specs = spec._component_specs
+        specs = type_spec.parts_of(spec)
         values = [None] * len(specs) if value is None else value._components()
         pairs = zip(specs, values, strict=True)
         return cls(spec, spec, [_part_type(s, v, aliases) for s, v in pairs])
@@ -374,7 +374,7 @@ def placeholder(t, graph, name, out):
         return t.rebuild([placeholder(i, graph, name, out) for i in t.items])
     if isinstance(t, Composite):
         parts = [placeholder(p, graph, name, out) for p in t.parts]
-        return t.template._from_components(parts)
+        return type_spec.of_parts(t.template, parts)
     if isinstance(t, VariableSpec):
         return variables.traced_argument(graph, t, _node_name(name), out, name)
     if isinstance(t, TensorSpec):

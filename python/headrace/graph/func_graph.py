@@ -141,8 +141,8 @@ class Results:
     def _numbered(self, spec):
         if spec is None or isinstance(spec, type_spec.NoneTensorSpec):
             return None
-        parts = getattr(spec, "_component_specs", None)
-        if parts is not None:
+        if hasattr(spec, "_component_specs"):
+            parts = type_spec.parts_of(spec)
             return _Parts(spec, [self._numbered(p) for p in parts])
         if nest.is_nested(spec):
             return nest.rebuild(spec, [self._numbered(s) for s in nest.children(spec)])
@@ -206,6 +206,6 @@ def rebuild(structure, tensors):
         return tensors[structure]
     if isinstance(structure, _Parts):
         parts = [rebuild(p, tensors) for p in structure.parts]
-        return structure.template._from_components(parts)
+        return type_spec.of_parts(structure.template, parts)
     items = [rebuild(s, tensors) for s in nest.children(structure)]
     return nest.rebuild(structure, items)

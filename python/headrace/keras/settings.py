@@ -131,9 +131,16 @@ def phase_that_was_set():
     return None if _phase is None else bool(_phase)
 
 
+_reset_seen = 0
+
+
 def _next(kind, name):
     """1, 2, … for each name, in each graph anew."""
+    global _reset_seen
     graph = stack.current()
+    if _reset_seen != stack.times_reset():  # the default graph's names are gone with it
+        _counted.pop("name", None)
+        _reset_seen = stack.times_reset()
     maps = _counted if graph is None else graph.__dict__.setdefault("_counted", {})
     counts = maps.setdefault(kind, collections.defaultdict(int))
     counts[name] += 1

@@ -296,6 +296,13 @@ def size(input, out_type=None, name=None):
     if _is_sparse(input):
         sizes = raw.Cast(input.dense_shape, DstT=out_type)
         return raw.Prod(sizes, 0, name=name)
+    if out_type not in (
+        dtypes.int32,
+        dtypes.int64,
+    ):  # of sizes that are known, as upstream
+        count = conversion.convert_to_tensor(input).shape.num_elements()
+        if count is not None:
+            return conversion.constant(count, out_type, name=name)
     return raw.Size(input, out_type=out_type, name=name)
 
 

@@ -1,5 +1,6 @@
 """tf.gather, tf.gather_nd and tf.ragged.boolean_mask with ragged tensors."""
 
+from headrace._load import raw
 from headrace.framework import conversion, dtypes
 from headrace.ops import array_ops, check_ops, math_ops
 from headrace.ragged import broadcast, checks
@@ -235,6 +236,8 @@ def where_v1(condition, x=None, y=None, name=None):
         ragged = [t for t in (condition, x, y) if is_ragged(t)]
         if x is not None and y is not None and len(ragged) < 3:
             raise ValueError("Input shapes do not match.")
+        if len(ragged) == 3 and condition.flat_values.shape.rank == 1:
+            return broadcast.map_flat_values(raw.Select, condition, x, y)
         return where(condition, x, y)
     x, y = as_values(x), as_values(y)
     count = array_ops.size(condition, out_type=dtypes.int64)

@@ -26,15 +26,52 @@ def _array(value):
     return found.astype(np.float32) if found.dtype.name == "bfloat16" else found
 
 
+# What a list may hold that is compared by itself.
+_PARTS = (dict, list, tuple, np.ndarray, tf.Tensor, tf.Variable)
+
+
 def _is_tree(value):
     return isinstance(value, dict) or (
-        isinstance(value, (list, tuple))
-        and any(isinstance(v, (dict, list, tuple, tf.Tensor)) for v in value)
+        isinstance(value, (list, tuple)) and any(isinstance(v, _PARTS) for v in value)
     )
 
 
 def _ragged(value):
     return isinstance(value, tf.RaggedTensor)
+
+
+class _EagerSession:
+    """What a block of cached_session() has where code runs at once."""
+
+    def __init__(self, test_case):
+        self._test_case = test_case
+
+    def run(self, fetches, *args, **kwargs):
+        """The values of tensors; RuntimeError for what only sessions take."""
+        if kwargs.pop("feed_dict", {}):
+            raise RuntimeError(
+                "feed_dict is not supported when eager execution is enabled (in this "
+                "case, sess.run(t) is shorthand for t.numpy()"
+            )
+        if args or kwargs:
+            raise RuntimeError(
+                "Optional args are not supported when eager execution is enabled (in "
+                "this case, sess.run(t) is shorthand for t.numpy()"
+            )
+        return self._test_case.evaluate(fetches)
+
+
+class _NoSession:
+    """What a block of session() has where code runs at once."""
+
+    def __getattr__(self, name):
+        raise AttributeError(
+            "Trying to access properties or call methods on the result of "
+            "self.session(), self.cached_session(), etc while eager execution is "
+            "enabled. If you're porting this test case to TF 2.0, either adapt the test "
+            "to work with eager execution or insert a call to "
+            "tf.disable_eager_execution() in the main() function of this test file."
+        )
 
 
 class TestCase(MoreAssertions, unittest.TestCase):
@@ -66,7 +103,9 @@ class TestCase(MoreAssertions, unittest.TestCase):
     # --- values ---
 
     def evaluate(self, tensors):
-        """Arrays in the place of tensors."""
+        """Arrays in the place of tensors; of a function, of what it gives."""
+        if callable(tensors):
+            tensors = tensors()
         if not tf.executing_eagerly():
             session = tf.compat.v1.get_default_session() or self._cached()
             return session.run(tensors)
@@ -95,9 +134,9 @@ class TestCase(MoreAssertions, unittest.TestCase):
 
     @contextlib.contextmanager
     def session(self, graph=None, config=None, use_gpu=True, force_gpu=False):
-        """A session for the block; eagerly none."""
+        """A session for the block; eagerly an object that says that there is none."""
         if tf.executing_eagerly():
-            yield None
+            yield _NoSession()
             return
         graph = graph or tf.compat.v1.get_default_graph()
         with graph.as_default(), tf.compat.v1.Session(graph=graph, config=config) as s:
@@ -110,16 +149,25 @@ class TestCase(MoreAssertions, unittest.TestCase):
 
     @contextlib.contextmanager
     def cached_session(self, graph=None, config=None, use_gpu=True, force_gpu=False):
-        """The test's own session, the same in every block."""
+        """The test's own session, the same in every block; eagerly what only runs
+        tensors."""
         if tf.executing_eagerly():
-            yield None
+            yield _EagerSession(self)
             return
         if self._session is None:
             self._session = tf.compat.v1.Session(graph=graph, config=config)
         with self._session.graph.as_default(), self._session.as_default():
             yield self._session
 
-    test_session = cached_session
+    @contextlib.contextmanager
+    def test_session(self, graph=None, config=None, use_gpu=True, force_gpu=False):
+        """The same as cached_session; eagerly None."""
+        if tf.executing_eagerly():
+            yield None
+            return
+        with self.cached_session(graph, config, use_gpu, force_gpu) as session:
+            yield session
+
     test_session.__test__ = False
 
     # --- how values compare ---

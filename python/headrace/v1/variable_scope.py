@@ -214,7 +214,8 @@ class variable_scope:  # noqa: N801  (upstream's name)
         if isinstance(self._name_or_scope, VariableScope):
             counts = dict(outer._names_used)
         if names is not None:
-            context = graph.name_scope(names)
+            eager = _headrace.is_eager()
+            context = name_scope(names) if eager else graph.name_scope(names)
             entered = context.__enter__()
             if isinstance(self._name_or_scope, (str, type(None))):
                 scope._name_scope = entered

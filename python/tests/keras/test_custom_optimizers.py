@@ -199,3 +199,55 @@ def test_copies_of_a_strategy():
             v, opt = tf.Variable([1.0, 2.0]), make()
         strategy.run(lambda: opt.apply_gradients([(GRADIENT * 1, v)]))  # noqa: B023
         near(v, [0.8, 1.6])
+
+
+def test_what_legacy_optimizers_let_subclasses_define():
+    told = []
+
+    class Told(tf.keras.optimizers.legacy.SGD):
+        def _compute_gradients(self, loss, var_list, grad_loss=None, tape=None):
+            told.append("compute")
+            return super()._compute_gradients(loss, var_list, grad_loss, tape)
+
+        def _transform_loss(self, loss):
+            told.append("loss")
+            return loss * 2.0
+
+        def _transform_unaggregated_gradients(self, grads_and_vars):
+            told.append("unaggregated")
+            return grads_and_vars
+
+        def _aggregate_gradients(self, grads_and_vars):
+            told.append("aggregate")
+            return super()._aggregate_gradients(grads_and_vars)
+
+        def _transform_gradients(self, grads_and_vars):
+            told.append("gradients")
+            return [(g + 1.0, v) for g, v in grads_and_vars]
+
+    order = ["compute", "loss", "unaggregated", "aggregate", "gradients"]
+    variable = tf.Variable(1.0)
+    optimizer = Told(0.1)
+    optimizer.minimize(lambda: variable * 3.0, [variable])
+    assert told == order
+    assert abs(float(variable) - 0.3) < 1e-6
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,))])
+    model.compile(Told(0.1), "mse")
+    told.clear()
+    model.train_on_batch(tf.ones((1, 1)), tf.ones((1, 1)))
+    assert told == order
+    with pytest.raises(ValueError, match="`tape` is required when a `Tensor` loss is"):
+        optimizer.minimize(variable * 3.0, [variable])
+
+
+def test_a_tape_that_records_again():
+    variable = tf.Variable(0.8)
+    tape = tf.GradientTape(persistent=True)
+    with tape:
+        y = variable * variable
+    with tape._ensure_recording():
+        z = y * 3.0
+    assert abs(float(tape.gradient(z, variable)) - 4.8) < 1e-6
+    with tape, tape._ensure_recording():
+        z = variable * 4.0
+    assert tape.gradient(z, variable) == 4.0

@@ -257,8 +257,6 @@ def test_bad_arguments(tmp_path):
         model.save(f"{path}.h5", nope=1)
     with pytest.raises(TypeError, match="nope"):
         load_model(GOLDEN / "stack.h5", nope=1)
-    with pytest.raises(NotImplementedError, match="include_optimizer=False"):
-        model.save(path, include_optimizer=False)
 
 
 def test_asks_before_it_replaces(tmp_path, monkeypatch):

@@ -22,6 +22,7 @@ RIGHT = [
         {"a": [1.0], "b": (2.0, [3.0])}, {"a": [1], "b": (2, [3])}
     ),
     lambda t: t.assertAllClose([[1.0], [2.0, 3.0]], [[1.0], [2.0, 3.0]]),
+    lambda t: t.assertAllClose([tf.Variable(1.0), np.ones(2)], [1.0, tf.ones(2)]),
     lambda t: t.assertAllEqual(["a"], tf.constant(["a"])),
     lambda t: t.assertAllEqual(tf.ragged.constant([[1], [2, 3]]), [[1], [2, 3]]),
     lambda t: t.assertAllEqual(np.nan, tf.constant(np.nan)),

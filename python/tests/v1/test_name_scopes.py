@@ -136,3 +136,20 @@ def test_savers_in_collections(tmp_path):
         assert second.to_proto().restore_op_name == "i/two/restore_all"
         first.restore(sess, path)
         np.testing.assert_array_equal(sess.run("i/v:0"), [4, 5])
+
+
+def test_scopes_of_eager_code_name_variables():
+    with tf.compat.v1.variable_scope("Table") as scope:
+        assert tf.Variable(0.0, name="a").name == "Table/a:0"
+        assert tf.compat.v1.Variable(0.0, name="a").name == "Table/a:0"
+        with tf.name_scope("q"):
+            assert tf.Variable(0.0, name="a").name == "Table/q/a:0"
+        with tf.compat.v1.variable_scope("in"):
+            assert tf.Variable(0.0, name="a").name == "Table/in/a:0"
+            assert tf.compat.v1.get_variable("g", (2,)).name == "Table/in/g:0"
+    with tf.compat.v1.variable_scope(scope):
+        assert tf.Variable(0.0, name="a").name == "Table/a:0"
+    with tf.compat.v1.variable_scope(None, "Def"):
+        assert tf.Variable(0.0, name="b").name == "Def/b:0"
+    with tf.compat.v1.variable_scope("x", auxiliary_name_scope=False):
+        assert tf.Variable(0.0, name="b").name == "b:0"

@@ -19,9 +19,9 @@ from headrace.keras import (
     serialization,
     settings,
 )
-from headrace.keras.base import call_errors, dispatch, functional_call, graph_updates
+from headrace.keras.base import call_errors, calls, functional_call, graph_updates
 from headrace.keras.base import input_spec as input_specs
-from headrace.keras.base import tracking
+from headrace.keras.base import own_variables, tracking
 from headrace.keras.base.call_context import context, spec_of
 
 _EagerTensor = _headrace.EagerTensor
@@ -37,7 +37,7 @@ _KEPT = {  # what arguments whose names end so stand for
 }
 
 
-class Layer(graph_updates.Updating, tracking.Tracking):
+class Layer(graph_updates.Updating, calls.Calls, own_variables.Kept, tracking.Tracking):
     """Computation with weights: `build` makes them, `call` computes."""
 
     _keras_module = "keras.layers"
@@ -135,6 +135,15 @@ class Layer(graph_updates.Updating, tracking.Tracking):
         "_dtype.name",
         'The name of the dtype that weights are kept in, such as "float32".',
     )
+
+    @property
+    def _activity_regularizer(self):
+        """Keras' own name of activity_regularizer, which subclasses use."""
+        return self.activity_regularizer
+
+    @_activity_regularizer.setter
+    def _activity_regularizer(self, value):
+        self.activity_regularizer = value
 
     dtype_policy = read_only(
         "_dtype_policy", "The tf.keras.mixed_precision.Policy of the layer."
@@ -346,6 +355,34 @@ class Layer(graph_updates.Updating, tracking.Tracking):
             return tf.TensorShape(input_shape)
         return functional_call.inferred_shape(self, input_shape)
 
+    @property
+    def _signature_dtype(self):
+        """What compute_output_signature() says of all outputs."""
+        return self._computed
+
+    def compute_output_signature(self, input_signature):
+        """The tf.TensorSpecs of the outputs for those of the inputs, in their structure:
+        shapes by compute_output_shape(), and the layer's compute_dtype.
+
+        TypeError for what is no TensorSpec.
+        """
+
+        def shape_of(spec):
+            if not isinstance(spec, tf.TensorSpec):
+                raise TypeError(
+                    f"Only TensorSpec signature types are supported. Received: {spec}."
+                )
+            return spec.shape
+
+        shapes = tf.nest.map_structure(shape_of, input_signature)
+        shapes = self.compute_output_shape(shapes)
+        make = lambda shape: tf.TensorSpec(shape, self._signature_dtype)
+        return tf.nest.map_structure(make, shapes)
+
+    def finalize_state(self):
+        """Called when all weights have their values, by load_weights: subclasses compute
+        of them what their calls need. Here it does nothing."""
+
     def compute_mask(self, inputs, mask=None):
         """The mask of the output: here that of the input, if the layer supports
         masking.
@@ -383,9 +420,9 @@ class Layer(graph_updates.Updating, tracking.Tracking):
         if type(inputs) is not _EagerTensor or len(args) + len(kwargs) > 1:
             if functional_call.is_symbolic(args, kwargs):
                 return functional_call.call(self, args, kwargs)
-        return self._run(args, kwargs)
+        return self._run_on_values(args, kwargs)
 
-    def _run(self, args, kwargs):
+    def _run_on_values(self, args, kwargs):
         """The outputs of a call with values."""
         state = self._keras
         spec, inputs = state.spec, self._prepared(args[0])
@@ -477,12 +514,7 @@ class Layer(graph_updates.Updating, tracking.Tracking):
             return tf.nest.map_structure(self._prepared, inputs)
         if isinstance(inputs, (np.ndarray, float, int, np.generic, tf.Variable)):
             return self._cast_in(tf.convert_to_tensor(inputs))
-        if inputs is None or getattr(type(inputs), "_is_composite_tensor", False):
-            return inputs
-        raise TypeError(
-            f"Inputs to a layer should be tensors. Got '{inputs}' (of type "
-            f"{type(inputs)}) as input for layer '{self._name}'."
-        )
+        return inputs  # what is no tensor is refused where there is an input_spec
 
     def _cast_in(self, x):
         if self._autocast and x.dtype.is_floating and x.dtype != self._computed:
@@ -533,64 +565,6 @@ class Layer(graph_updates.Updating, tracking.Tracking):
             if batch is None:
                 batch = tf.cast(tf.shape(out)[0], out.dtype)
             self.add_loss(self.activity_regularizer(out) / batch)
-
-    # --- nodes of functional graphs ---
-
-    inbound_nodes = read_only(
-        "_keras.inbound",
-        "A list of the layer's calls with tensors of a functional model.",
-    )
-
-    def _node_value(self, kind, index, what):
-        nodes = self._keras.inbound
-        if not nodes:
-            raise AttributeError(
-                f"Layer {self.name} has no inbound nodes, hence no {what}."
-            )
-        dispatch.install()
-        return getattr(nodes[index], kind)
-
-    @property
-    def input(self):
-        """The KerasTensor, or list, that the layer's first call in a model took.
-
-        AttributeError where there was no such call.
-        """
-        return self._node_value("inputs", 0, "input")
-
-    @property
-    def output(self):
-        """The KerasTensor, or list, that the layer's first call in a model gave.
-
-        AttributeError where there was no such call.
-        """
-        return self._node_value("outputs", 0, "output")
-
-    def get_input_at(self, node_index):
-        """What the call numbered `node_index` in models took."""
-        return self._node_value("inputs", node_index, "input")
-
-    def get_output_at(self, node_index):
-        """What the call numbered `node_index` in models gave."""
-        return self._node_value("outputs", node_index, "output")
-
-    def get_input_shape_at(self, node_index):
-        """The shape, or shapes, of what the call numbered `node_index` took."""
-        return _shapes(self.get_input_at(node_index))
-
-    def get_output_shape_at(self, node_index):
-        """The shape, or shapes, of what the call numbered `node_index` gave."""
-        return _shapes(self.get_output_at(node_index))
-
-    @property
-    def input_shape(self):
-        """The shape, or shapes, of `input`: tuples with None for the batch."""
-        return _shapes(self.input)
-
-    @property
-    def output_shape(self):
-        """The shape, or shapes, of `output`: tuples with None for the batch."""
-        return _shapes(self.output)
 
 
 _COMMON = ("args", "kwargs", "name", "trainable", "dtype", "dynamic")
@@ -666,10 +640,6 @@ def _initial(init, dtype, name, layer_name):
         f"An initializer for variable {name} of type {dtype.base_dtype} is required "
         f"for layer {layer_name}."
     )
-
-
-def _shapes(tensors):
-    return tf.nest.map_structure(lambda t: tuple(t.shape.as_list()), tensors)
 
 
 def _masks_of(inputs):

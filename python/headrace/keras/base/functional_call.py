@@ -1,5 +1,7 @@
 """Calls of layers with KerasTensors: shapes are inferred, nodes recorded."""
 
+from collections import abc
+
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import late, stack
@@ -27,6 +29,9 @@ class Node:
         self.inputs, self.outputs = args[0] if args else None, outputs
         leaves = tf.nest.flatten((args, kwargs))
         self.parents = [x for x in leaves if is_described(x)]
+        known = [found[0] for found in map(history, self.parents) if found]
+        for above in tracking.unique(known):
+            above.outbound_nodes.append(self)
         index = len(layer.inbound_nodes)
         layer.inbound_nodes.append(self)
         for i, out in enumerate(tf.nest.flatten(outputs)):
@@ -60,7 +65,7 @@ def _has_keras_tensors(args, kwargs):
     for value in (*args, *kwargs.values()):
         if isinstance(value, KerasTensor):
             return True
-        if isinstance(value, (list, tuple, dict)):
+        if isinstance(value, (list, tuple, abc.Mapping, abc.MappingView)):
             if any(isinstance(x, KerasTensor) for x in tf.nest.flatten(value)):
                 return True
     return False
@@ -179,7 +184,7 @@ def _own(x):
 def call(layer, args, kwargs):
     """The KerasTensors, or tensors of a plain graph, of layer(*args, **kwargs)."""
     if stack.plain_graph() is not None and not _has_keras_tensors(args, kwargs):
-        outputs = tf.nest.map_structure(_own, layer._run(args, kwargs))
+        outputs = tf.nest.map_structure(_own, layer._run_on_values(args, kwargs))
     elif layer._keras.dynamic:
         outputs = _declared(layer, args[0])
     else:

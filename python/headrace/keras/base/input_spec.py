@@ -34,6 +34,11 @@ class InputSpec:
         names = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
         return {name: getattr(self, name) for name in names}
 
+    @classmethod
+    def from_config(cls, config):
+        """One of what get_config() gave."""
+        return cls(**config)
+
     def problem(self, x):
         """What is wrong with x, in words; None when nothing is."""
         if self.shape is None and self.ndim is None and not self.axes:
@@ -80,6 +85,13 @@ def check(specs, inputs, layer_name):
         specs = list(specs.values())
     specs = tf.nest.flatten(specs)
     inputs = tf.nest.flatten(inputs)
+    has_optional = any(spec is None or spec.optional for spec in specs)
+    for x in inputs:
+        if not hasattr(x, "shape") and not (x is None and has_optional):
+            raise TypeError(
+                f"Inputs to a layer should be tensors. Got '{x}' (of type {type(x)}) as "
+                f"input for layer '{layer_name}'."
+            )
     if len(inputs) != len(specs):
         raise ValueError(
             f'Layer "{layer_name}" expects {len(specs)} input(s), but it received '

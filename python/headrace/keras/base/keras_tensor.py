@@ -29,7 +29,7 @@ class KerasTensor:
         that are not known yet; else None.
     """
 
-    inferred_value = None
+    inferred_value = _mask = None
 
     def __init__(self, shape, dtype, name=None, mask_spec=None):
         self._set_spec(tf.TensorSpec(shape, dtype, name), name, mask_spec)
@@ -69,6 +69,19 @@ class KerasTensor:
         return call_of(self)
 
     _keras_history = read_only("history")
+
+    @property
+    def _keras_mask(self):
+        """The mask that will come with it, described as it is; None where none will."""
+        if self.mask_spec is None:
+            return None
+        if self._mask is None or self._mask.type_spec != self.mask_spec:
+            self._mask = KerasTensor.of_spec(self.mask_spec)
+        return self._mask
+
+    @_keras_mask.setter
+    def _keras_mask(self, mask):
+        self.mask_spec = mask and tf.TensorSpec(mask.shape, mask.dtype)
 
     def get_shape(self):
         """The same as `shape`."""

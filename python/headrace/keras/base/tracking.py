@@ -31,6 +31,7 @@ class State:
         self.call_losses = []  # tensors of add_loss
         self.loss_functions = []  # callables
         self.inbound = []  # nodes of functional graphs
+        self.outbound = []  # those of other layers that take what these give
         self.arguments = ((), {})  # of the constructor
         self.spec = None
         self.checked = None  # (input spec, shape) of inputs that were right
@@ -38,6 +39,8 @@ class State:
         self.initial_weights = None
         self.batch_input_shape = None
         self.seen_shape = None  # of the first inputs
+        self.has_traces = True  # whether SavedModels have its functions
+        self.seen_call = None  # what a model was first called with
         self.dynamic = False  # whether its call runs eagerly alone
 
 
@@ -130,7 +133,7 @@ class Tracking(tf.Module):
         self._forget(name)
         super().__setattr__(name, value)
         value = self.__dict__.get(name)
-        if value is not None:
+        if value is not None and self._setattr_tracking:
             self._remember(value)
 
     def __delattr__(self, name):
@@ -198,7 +201,7 @@ class Tracking(tf.Module):
 
     # --- what is below ---
 
-    def _modules(self):
+    def _modules_below(self):
         """Modules one level down, containers opened."""
         out = []
         for part in self._keras.parts:
@@ -208,8 +211,8 @@ class Tracking(tf.Module):
                 out.extend(m for m in tf.nest.flatten(part) if _is_module(m))
         return unique(out)
 
-    def _sublayers(self):
-        return [m for m in self._modules() if isinstance(m, Tracking)]
+    def _layers_below(self):
+        return [m for m in self._modules_below() if isinstance(m, Tracking)]
 
     def _flatten_layers(self, recursive=True, include_self=True):
         """This layer and those below, each once, parents first."""
@@ -222,7 +225,7 @@ class Tracking(tf.Module):
             if layer is not self or include_self:
                 yield layer
             if recursive or layer is self:
-                queue[:0] = layer._sublayers()
+                queue[:0] = layer._layers_below()
 
     # --- weights ---
 
@@ -248,7 +251,7 @@ class Tracking(tf.Module):
         counts_metrics = self._own_weights_last or self._is_metric
         others = [
             v
-            for m in self._modules()
+            for m in self._modules_below()
             if counts_metrics or not getattr(m, "_is_metric", False)
             for v in below(m)
         ]
@@ -306,7 +309,7 @@ class Tracking(tf.Module):
         """
         return {
             "_non_trainable_weights": list(self._non_trainable_weights),
-            "_self_tracked_trackables": self._modules(),
+            "_self_tracked_trackables": self._modules_below(),
             "_trainable_weights": list(self._trainable_weights),
         }
 
@@ -371,7 +374,7 @@ class Tracking(tf.Module):
     @property
     def _own_metrics(self):
         """Those that are attributes or stand in lists and dicts of them."""
-        held = (m for m in self._sublayers() if m._is_metric)
+        held = (m for m in self._layers_below() if m._is_metric)
         return unique(chain(self._keras.metrics, held))
 
     def add_metric(self, value, name=None, **kwargs):

@@ -56,16 +56,20 @@ class EarlyStopping(Callback):
         self.best, self.best_weights = self._monitor.worst, None
         self.best_epoch = 0
 
+    def get_monitor_value(self, logs):
+        """The number that is watched; None, and a warning, where `logs` has it not."""
+        return self._monitor.current(
+            logs or {},
+            "Early stopping conditioned on metric `%s` which is not available. "
+            "Available metrics are: %s",
+        )
+
     def on_epoch_end(self, epoch, logs=None):
         """Stops the model where the metric was no better for `patience` epochs.
 
         A metric that `logs` does not have is warned of.
         """
-        current = self._monitor.current(
-            logs or {},
-            "Early stopping conditioned on metric `%s` which is not available. "
-            "Available metrics are: %s",
-        )
+        current = self.get_monitor_value(logs)
         if current is None or epoch < self.start_from_epoch:
             return
         if self.restore_best_weights and self.best_weights is None:
@@ -181,6 +185,10 @@ class ReduceLROnPlateau(Callback):
             self.wait += 1
             if self.wait >= self.patience:
                 self._lower(epoch)
+
+    def in_cooldown(self):
+        """Whether the rate was lowered less than `cooldown` epochs ago."""
+        return self.cooldown_counter > 0
 
     def _lower(self, epoch):
         old = np.float32(_rate(self.model.optimizer))

@@ -3,6 +3,7 @@
 import inspect
 
 from headrace import _api as tf
+from headrace.framework import nest
 from headrace.framework.data_structures import ListWrapper
 
 
@@ -36,11 +37,52 @@ def specs_of(model):
     leaves = tf.nest.flatten(seen)
     if not all(isinstance(s, tf.TensorSpec) for s in leaves):
         return None
+    return _named(seen)
+
+
+def spec_of_call(args, kwargs):
+    """What save_spec() tells of a call: ([the arguments], {name: keyword argument}) as
+    TensorSpecs of their shapes; None of what is no tensor, of which keyword arguments
+    are left out."""
+    arguments = [tf.nest.map_structure(_spec, x) for x in args]
+    if arguments:
+        arguments[0] = _named(arguments[0])
+    named = {k: tf.nest.map_structure(_spec, x) for k, x in kwargs.items()}
+    named.pop("training", None)
+    known = lambda value: all(s is not None for s in tf.nest.flatten(value))
+    return arguments, {k: v for k, v in named.items() if known(v)}
+
+
+def _spec(x):
+    if not (hasattr(x, "shape") and hasattr(x, "dtype")):
+        return None
+    return tf.TensorSpec(x.shape, x.dtype)
+
+
+def _named(structure):
+    """The TensorSpecs of inputs with the names of inputs, of dicts the keys."""
+    leaves = tf.nest.flatten(structure)
     names = [f"input_{i}" for i in range(1, len(leaves) + 1)]
-    if isinstance(seen, dict) and len(seen) == len(leaves):
-        names = sorted(seen)
-    named = [tf.TensorSpec(s.shape, s.dtype, n) for s, n in zip(leaves, names)]
-    return tf.nest.pack_sequence_as(seen, named)
+    if isinstance(structure, dict) and len(structure) == len(leaves):
+        names = sorted(structure)
+    named = [s and tf.TensorSpec(s.shape, s.dtype, n) for s, n in zip(leaves, names)]
+    return tf.nest.pack_sequence_as(structure, named)
+
+
+def call_of(model, dynamic_batch):
+    """Model.save_spec()."""
+    if getattr(model, "_layer_graph", None) is not None:
+        return [specs_of(model)], {}
+    seen = model._keras.seen_call
+    if seen is None or not dynamic_batch:
+        return seen
+
+    def of_any_batch(spec):
+        if spec is None or not spec.shape.rank:
+            return spec
+        return tf.TensorSpec([None, *spec.shape[1:]], spec.dtype, spec.name)
+
+    return tf.nest.map_structure(of_any_batch, seen)
 
 
 def _named_spec(x, name):
@@ -67,10 +109,10 @@ def _call_of(model, specs):
 def _signature_of(model, specs):
     def _wrapped_model(*inputs):
         found = model(tf.nest.pack_sequence_as(specs, inputs))
-        if isinstance(found, dict):
-            return found
         flat = tf.nest.flatten(found)
-        names = _output_names(model, len(flat))
+        if isinstance(found, dict) and len(found) == len(flat):
+            return found
+        names = _output_names(model, found, len(flat))
         return dict(zip(names, flat))
 
     return tf.function(
@@ -78,11 +120,20 @@ def _signature_of(model, specs):
     )
 
 
-def _output_names(model, count):
+def _output_names(model, outputs, count):
+    """Names of all tensors of a model's outputs: those of its layers, else their places,
+    such as output_2_1, and in a dict a_1."""
     names = getattr(model, "output_names", None)
-    if names is None or len(names) != count:
-        names = [f"output_{i}" for i in range(1, count + 1)]
-    return names
+    if names is not None and len(names) == count:
+        return names
+    paths = [path for path, _ in nest.flatten_with_paths(outputs)]
+    return [_place(path) for path in paths]
+
+
+def _place(path):
+    shown = [str(key + 1 if isinstance(key, int) else key) for key in path] or ["1"]
+    name = "_".join(shown)
+    return name if path and not isinstance(path[0], int) else f"output_{name}"
 
 
 def spec_of(x):

@@ -3,6 +3,7 @@
 from headrace import _api as tf
 from headrace.framework.trackable import AutoTrackable, Trackable
 from headrace.keras.base.base_layer import Layer
+from headrace.keras.engine import export
 
 _DEFAULT = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 _NO_SIGNATURE = """If the `fn` argument provided is not a `tf.function`, you must provide an \
@@ -129,6 +130,25 @@ class ExportArchive(AutoTrackable):
         if function.input_signature is not None:
             return function.get_concrete_function()
         return function._list_all_concrete_functions()[0]
+
+
+def export_model(model, filepath):
+    """Model.export()."""
+    archive = ExportArchive()
+    archive.track(model)
+    if getattr(model, "_layer_graph", None) is not None:
+        specs = tf.nest.flatten(export.specs_of(model))
+        signature = [specs] if len(specs) > 1 else specs
+    else:
+        seen = model.save_spec()
+        if seen is None:
+            raise ValueError(
+                "The model provided has never called. It must be called at least once "
+                "before export."
+            )
+        signature = seen[0][:1]
+    archive.add_endpoint("serve", model.__call__, signature)
+    archive.write_out(filepath)
 
 
 def _told(concrete):

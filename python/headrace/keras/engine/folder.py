@@ -23,22 +23,20 @@ def write(
 ):
     """Writes a folder that both load_model() and tf.saved_model.load read.
 
-    ValueError for a model that was never called, NotImplementedError for one without
-    its optimizer or its call.
+    Without `include_optimizer` it knows no optimizer, nor how the model was compiled;
+    without `save_traces` it has no functions, so that load_model() alone reads it.
+    ValueError for a model that was never called.
     """
-    if not (include_optimizer and save_traces):
-        raise NotImplementedError(
-            "Model.save: include_optimizer=False and save_traces=False are not "
-            "supported"
-        )
     if export.specs_of(model) is None:
         raise ValueError(
             f"Model {model.name} cannot be saved because the input shape is not "
             "available: call it, or build it from inputs, first."
         )
-    with _listing(model), _with_metrics(model):
+    listing = _listing(model) if include_optimizer else _without_optimizer(model)
+    traces = contextlib.nullcontext() if save_traces else _without_traces(model)
+    with listing, traces, _with_metrics(model):
         tf.saved_model.save(model, path, signatures=signatures, options=options)
-    told = _metadata_of(model)
+    told = _metadata_of(model, include_optimizer)
     if told is None:
         return
     saved = _protos.message(_MESSAGE)()
@@ -51,6 +49,30 @@ def write(
         node.version.producer, node.version.min_consumer = 2, 1
     with open(os.path.join(path, _METADATA), "wb") as f:
         f.write(saved.SerializeToString())
+
+
+@contextlib.contextmanager
+def _without_optimizer(model):
+    """Within, the model's optimizer is not saved."""
+    node, optimizer = node_of(model), model.optimizer
+    is_held = optimizer is not None and "optimizer" in dict(node.attached())
+    if is_held:
+        node.detach("optimizer")
+    try:
+        yield
+    finally:
+        if is_held:
+            node.attach("optimizer", node_of(optimizer))
+
+
+@contextlib.contextmanager
+def _without_traces(model):
+    """Within, the model has no functions for SavedModels."""
+    model._keras.has_traces = False
+    try:
+        yield
+    finally:
+        model._keras.has_traces = True
 
 
 @contextlib.contextmanager
@@ -159,11 +181,11 @@ def _metadata_of_part(part):
     return json.dumps(told, default=objects.jsonable)
 
 
-def _metadata_of(model):
+def _metadata_of(model, include_optimizer=True):
     """What Keras says of a model, as JSON; None of one without a configuration."""
     try:
         row = hdf5_file.short(hdf5_file.first_kind(serialization.serialize(model)))
-        compiled = objects.of_compiled(model)
+        compiled = objects.of_compiled(model) if include_optimizer else None
     except NotImplementedError as e:
         logging.warn(
             "%s is saved without its configuration, which load_model() needs: %s",

@@ -1,10 +1,12 @@
 """Models that connect layers from inputs to outputs."""
 
+import warnings
+
 from headrace import _api as tf
 from headrace.context.properties import read_only
 from headrace.framework.trackable import node_of
 from headrace.keras import serialization, settings
-from headrace.keras.base import dispatch, functional_call, op_layer
+from headrace.keras.base import calls, dispatch, functional_call, op_layer
 from headrace.keras.base.base_layer import plain_shapes
 from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.base.keras_tensor import KerasTensor, history
@@ -55,7 +57,7 @@ class Functional(Model):
                 node.detach(name)
         with_weights = 0
         for i, layer in enumerate(self.layers):
-            if layer.weights or getattr(layer, "_saves_weights", False):
+            if _has_weights(layer) or getattr(layer, "_saves_weights", False):
                 node.attach(f"layer_with_weights-{with_weights}", node_of(layer))
                 with_weights += 1
             node.attach(f"layer-{i}", node_of(layer))
@@ -120,6 +122,11 @@ class Functional(Model):
         dispatch.install()
         return self._layer_graph.outputs
 
+    def _shape_in_models(self, word):
+        if self._layer_graph is None:
+            return super()._shape_in_models(word)
+        return calls.shapes_of(getattr(self, word))
+
     @property
     def input_names(self):
         """A list of the names of the input layers, in the order of `inputs`."""
@@ -154,6 +161,7 @@ class Functional(Model):
                 InputSpec(
                     shape=[None, *x.shape.as_list()[1:]] if x.shape.rank else x.shape,
                     allow_last_axis_squeeze=True,
+                    optional=getattr(history(x)[0], "optional", False),
                 )
                 for x in self._layer_graph.flat_inputs
             ]
@@ -169,12 +177,8 @@ class Functional(Model):
     def _conformed(self, inputs):
         """A flat list of tensors, as the inputs are declared."""
         declared = self._layer_graph.flat_inputs
-        if isinstance(inputs, dict) and not isinstance(self._layer_graph.inputs, dict):
-            names = self.input_names
-            missing = [n for n in names if n not in inputs]
-            if missing:
-                raise ValueError(f'Missing data for input "{missing[0]}".')
-            flat = [inputs[n] for n in names]
+        if isinstance(inputs, dict):
+            flat = self._chosen(inputs)
         else:
             flat = tf.nest.flatten(inputs)
         if len(flat) != len(declared):
@@ -183,6 +187,31 @@ class Functional(Model):
                 f"{len(flat)} input tensors. Inputs received: {inputs}"
             )
         return [_conform(x, ref) for x, ref in zip(flat, declared)]
+
+    def _chosen(self, inputs):
+        """Of a dict of inputs those that the model takes, in their order, by the keys of
+        its own dict or the names of its inputs; a warning of others."""
+        own = self._layer_graph.inputs
+        is_flat = isinstance(own, dict) and len(own) == len(
+            self._layer_graph.flat_inputs
+        )
+        if isinstance(own, dict) and not is_flat:
+            return tf.nest.flatten(inputs)
+        names = sorted(own) if is_flat else self.input_names
+        for name in names:
+            if name not in inputs:
+                raise ValueError(
+                    f'Missing data for input "{name}". You passed a data dictionary with '
+                    f"keys {list(inputs)}. Expected the following keys: {names}"
+                )
+        others = sorted(set(inputs) - set(names))
+        if others:
+            warnings.warn(
+                f"Input dict contained keys {others} which did not match any model input. "
+                "They will be ignored by the model.",
+                stacklevel=2,
+            )
+        return [inputs[name] for name in names]
 
     def call(self, inputs, training=None, mask=None):
         """Runs the layers on `inputs`: the model's structure, or a dict by names of
@@ -230,6 +259,11 @@ class Functional(Model):
             if not model_config.is_functional(config):
                 return cls(**config)
             return model_config.rebuild(config, cls)
+
+
+def _has_weights(layer):
+    """Whether a layer has weights by now; no error for a model that is yet to be built."""
+    return layer.weights if not isinstance(layer, Model) or layer._is_made() else False
 
 
 def _conform(x, declared):

@@ -15,6 +15,7 @@ from headrace import _api as tf
 from headrace.framework import data_structures
 from headrace.framework.settings import logging
 from headrace.keras import settings
+from headrace.keras.base.own_variables import Kept, own_of
 from headrace.keras.base.tracking import Tracking, unique
 
 _KERAS_VERSION = "2.21.0"  # of tf_keras, whose layout it is
@@ -77,21 +78,22 @@ def from_bytes(model, data, path):
 
 
 def _load(model, file, path, by_name=False, skip_mismatch=False):
-    state = []
+    state, told = [], []
     if "layer_names" in file.attrs or "model_weights" in file:
         group = file["model_weights"] if "model_weights" in file else file
         found = _read_layers(model, group, by_name, skip_mismatch)
     elif by_name:
         raise ValueError(f"Invalid keyword arguments: by_name, for {path}")
     else:
-        found = _read_paths(model, file)
+        found, told = _read_paths(model, file)
         state = _optimizer_state(model, file)
     # everything fits: only now is anything changed
     found = [(w, np.asarray(d)) for w, d in _fitting(found, skip_mismatch)]
     settings.batch_set_value(found + state)
+    for layer, group in told:
+        layer.load_own_variables(group)
     for layer in model._flatten_layers():
-        if hasattr(layer, "finalize_state"):  # what it computes of its weights
-            layer.finalize_state()
+        layer.finalize_state()  # what it computes of its weights
 
 
 def _fitting(found, skip_mismatch):
@@ -131,11 +133,6 @@ def _weights_of(layer):
     return layer.trainable_weights + layer.non_trainable_weights
 
 
-def _own_of(model):
-    own = model._keras.own
-    return [v for v in own if v.trainable] + [v for v in own if not v.trainable]
-
-
 def _write_layers(model, file):
     layers = model.layers
     file.attrs["layer_names"] = [layer.name.encode() for layer in layers]
@@ -143,7 +140,7 @@ def _write_layers(model, file):
     file.attrs["keras_version"] = _KERAS_VERSION.encode()
     for layer in sorted(layers, key=lambda layer: layer.name):
         _write_named(file.create_group(layer.name), _weights_of(layer))
-    _write_named(file.create_group("top_level_model_weights"), _own_of(model))
+    _write_named(file.create_group("top_level_model_weights"), own_of(model))
 
 
 def _write_named(group, weights):
@@ -196,7 +193,7 @@ def _read_layers(model, file, by_name, skip_mismatch):
             )
         for name, layer in zip(names, layers):
             found.append((layer.name, _weights_of(layer), _named_data(file[name])))
-    top = _own_of(model)
+    top = own_of(model)
     if "top_level_model_weights" in file and (top or not by_name):
         data = _named_data(file["top_level_model_weights"])
         found.append(("top-level model", top, data))
@@ -277,10 +274,10 @@ def _write_paths(model, file):
     for key, (path, layer) in ours.items():
         group = file.require_group(_inside(path))
         group.attrs["name"] = layer.name
-        for i, weight in enumerate(unique(_own_of(layer))):
-            if id(weight) not in written:  # shared weights lie where they come first
-                written.add(id(weight))
-                group.create_dataset(str(i), data=settings.get_value(weight))
+        if type(layer).save_own_variables is not Kept.save_own_variables:
+            layer.save_own_variables(group)
+        else:
+            _write_own(layer, group, written)
         link = _inside(old[key][0]) if key in old else _inside(path)
         if link not in file:
             file[link] = group
@@ -293,22 +290,37 @@ def _write_paths(model, file):
     _write_optimizer(model, file)
 
 
+def _write_own(layer, group, written):
+    for i, weight in enumerate(unique(own_of(layer))):
+        if id(weight) not in written:  # shared weights lie where they come first
+            written.add(id(weight))
+            group.create_dataset(str(i), data=settings.get_value(weight))
+
+
 def _read_paths(model, file):
-    """(name, weights, data) of all layers with weights of their own."""
-    ours, old = _paths(model, _keras_3), _paths(model, _keras_2)
-    found = []
-    for key, (path, layer) in ours.items():
-        weights = unique(_own_of(layer))
-        if not weights:
-            continue
-        places = [path] + ([old[key][0]] if key in old else [])
+    """(name, weights, data) of all layers with weights of their own, and (layer, group)
+    of those that read a group themselves."""
+    found, told = [], []
+    for places, layer in places_of(model):
         groups = [file[_inside(p)] for p in places if _inside(p) in file]
         group = next((g for g in groups if len(g)), None)
-        data = []
-        if group is not None:
-            data = [group[str(i)] for i in range(len(group))]
+        if type(layer).load_own_variables is not Kept.load_own_variables:
+            if group is not None:
+                told.append((layer, group))
+            continue
+        weights = unique(own_of(layer))
+        if not weights:
+            continue
+        data = [] if group is None else [group[str(i)] for i in range(len(group))]
         found.append((layer.name, weights, data))
-    return found
+    return found, told
+
+
+def places_of(model):
+    """([the path here, that of tf_keras where it has one], layer) of all layers."""
+    ours, old = _paths(model, _keras_3), _paths(model, _keras_2)
+    for key, (path, layer) in ours.items():
+        yield [path] + ([old[key][0]] if key in old else []), layer
 
 
 # --- the state of an optimizer, beside the layers ---
@@ -326,37 +338,16 @@ def _optimizer_of(model):
 
 
 def _write_optimizer(model, file):
-    """Its variables in order, as tf_keras has them: steps taken, then slots."""
     optimizer = _optimizer_of(model)
-    if optimizer is None:
-        return
-    group = file.create_group(_STATE)
-    group.attrs["name"] = optimizer.name
-    values = settings.batch_get_value(optimizer.variables) or [np.int64(0)]
-    for i, value in enumerate(values):
-        group.create_dataset(str(i), data=value)
+    if optimizer is not None:
+        group = file.create_group(_STATE)
+        group.attrs["name"] = optimizer.name
+        optimizer.save_own_variables(group)
 
 
 def _optimizer_state(model, file):
-    """(variable, value) of the optimizer; nothing, and a warning, where the file is of
-    another one or no step has been taken here."""
+    """(variable, value) of the optimizer."""
     optimizer = _optimizer_of(model)
     if optimizer is None or _STATE not in file:
         return []
-    saved = [np.asarray(file[_STATE][str(i)]) for i in range(len(file[_STATE]))]
-    mine = list(optimizer.variables)
-    rate = getattr(optimizer, "learning_rate", None)
-    layouts = [mine]
-    if mine and isinstance(rate, tf.Variable):
-        layouts.append([mine[0], rate, *mine[1:]])  # Keras 3's
-    for variables in layouts:
-        if [tuple(v.shape.as_list()) for v in variables] == [x.shape for x in saved]:
-            return list(zip(variables, saved))
-    logging.warn(
-        "Skipping variable loading for optimizer '%s', because it has %d variables "
-        "whereas the saved optimizer has %d variables. ",
-        optimizer.name,
-        len(mine),
-        len(saved),
-    )
-    return []
+    return optimizer._found_in(file[_STATE])

@@ -7,11 +7,12 @@ import os
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.context import late, stack
+from headrace.framework.trackable import node_of, owner_of
 from headrace.keras import serialization, settings
 from headrace.keras.base import functional_call
 from headrace.keras.base.base_layer import Layer, shapes_of
 from headrace.keras.base.tracking import unique
-from headrace.keras.engine import export, hdf5, objects
+from headrace.keras.engine import export, export_archive, hdf5, objects
 from headrace.keras.engine.training import Trainer
 
 _FORGOTTEN = (
@@ -41,7 +42,7 @@ class Model(Trainer, Layer):
         if _names_graph(args, kwargs):
             self._become_functional(args, kwargs)
             return
-        if args:
+        if args and args != (self,):  # super().__init__(self), as some programs have it
             raise TypeError(f"Model takes inputs and outputs, or neither: got {args}")
         super().__init__(**kwargs)
         self._init_training()
@@ -56,7 +57,7 @@ class Model(Trainer, Layer):
         functional.Functional.__init__(self, *args, **kwargs)
 
     def __setattr__(self, name, value):
-        if "_ready" not in self.__dict__:
+        if "_ready" not in self.__dict__ and self._setattr_tracking:
             if isinstance(value, (Layer, _headrace.VariableBase)):
                 raise RuntimeError(_FORGOTTEN)
         super().__setattr__(name, value)
@@ -72,7 +73,7 @@ class Model(Trainer, Layer):
     def layers(self):
         """A list of the layers that are attributes,
         in the order of their assignment."""
-        return [x for x in self._sublayers() if not getattr(x, "_is_metric", False)]
+        return [x for x in self._layers_below() if not getattr(x, "_is_metric", False)]
 
     @layers.setter
     def layers(self, _):
@@ -125,10 +126,14 @@ class Model(Trainer, Layer):
         layers = [layer for layer in self._flatten_layers() if layer.stateful]
         return [update for layer in layers for update in layer._keras.updates]
 
+    def _is_made(self):
+        """Whether a `build` that makes weights has run, where there is one."""
+        makes = type(self).build is not Model.build and not self._keras.dynamic
+        return self.built or not makes
+
     def _check_made(self):
         """ValueError before a `build` that makes weights has run."""
-        makes = type(self).build is not Model.build and not self._keras.dynamic
-        if makes and not self.built:
+        if not self._is_made():
             raise ValueError(
                 f"Weights for model {self.name!r} have not yet been created. Weights are "
                 "created when the model is first called on inputs or `build()` is called "
@@ -152,7 +157,7 @@ class Model(Trainer, Layer):
         """A list of all weights in the order of the layers; ValueError before they are
         made."""
         self._check_made()
-        below = [v for m in self._modules() for v in m.variables]
+        below = [v for m in self._modules_below() for v in m.variables]
         own = self._keras.own  # what is the model's comes last
         mine = [v for v in own if v.trainable] + [v for v in own if not v.trainable]
         return unique(below + mine)
@@ -163,8 +168,10 @@ class Model(Trainer, Layer):
             self.built = True
             return
         self.built = True
+        seen = self._keras.seen_call
         try:
             functional_call.run_shapes(self, input_shape, self.dtype)
+            self._keras.seen_call = seen
         except (TypeError, ValueError) as e:
             self.built = False
             raise ValueError(
@@ -194,9 +201,46 @@ class Model(Trainer, Layer):
         else:
             super()._build_for(inputs)
 
+    def _run_on_values(self, args, kwargs):
+        if self._keras.seen_call is None:
+            self._keras.seen_call = export.spec_of_call(args, kwargs)
+        return super()._run_on_values(args, kwargs)
+
+    def save_spec(self, dynamic_batch=True):
+        """(a list of arguments, a dict of keyword arguments): what the model was first
+        called with, or is made of, as tf.TensorSpecs; without `training`, None where
+        there was no call. Sizes of batches are open, unless `dynamic_batch` is False.
+        """
+        return export.call_of(self, dynamic_batch)
+
+    def export(self, filepath):
+        """Writes a SavedModel for serving alone, whose only function, also the default
+        signature, is what the model computes of its inputs; prints what it has.
+
+        ValueError for models that have not been called.
+        """
+        export_archive.export_model(self, filepath)
+
+    def get_weight_paths(self):
+        """{path: variable} of all variables that attributes lead to, with dots between
+        their names, the shortest path of each."""
+        paths = {}
+        seen, waiting = {id(self)}, [((), self)]
+        for path, owner in waiting:  # which grows
+            if isinstance(owner, tf.Variable):
+                paths[".".join(path)] = owner
+            for name, node in node_of(owner).children():
+                child = owner_of(node)
+                if child is not None and id(child) not in seen:
+                    seen.add(id(child))
+                    named = not path and name.startswith(("layer-", "layer_with_"))
+                    waiting.append(((*path, child.name if named else name), child))
+        return paths
+
     def _model_children(self):
         """What SavedModels have of it and checkpoints have not."""
-        return {**super()._model_children(), **export.children_of(self)}
+        traces = export.children_of(self) if self._keras.has_traces else {}
+        return {**super()._model_children(), **traces}
 
     def _repr_html_(self):
         """What notebooks show: the table of summary(), once the model is built."""
@@ -340,6 +384,13 @@ class Model(Trainer, Layer):
             "backend": "tensorflow",
         }
         return json.dumps(config, default=objects.jsonable, **kwargs)
+
+    def to_yaml(self, **kwargs):
+        """RuntimeError: models are no longer written as YAML."""
+        raise RuntimeError(
+            "Method `model.to_yaml()` has been removed due to security risk of arbitrary "
+            "code execution. Please use `model.to_json()` instead."
+        )
 
     @classmethod
     def from_config(cls, config, custom_objects=None):

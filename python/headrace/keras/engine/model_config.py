@@ -177,10 +177,16 @@ class _Rebuilder:
 
     def found(self, references):
         """The tensors of input_layers or output_layers, in their structure."""
-        if isinstance(references, dict):
-            return {k: self._tensors[tuple(v)] for k, v in references.items()}
-        tensors = [self._tensors[tuple(r)] for r in references]
-        return tensors[0] if len(tensors) == 1 else tensors
+        found = self._found(references)
+        is_one = isinstance(found, list) and len(found) == 1
+        return found[0] if is_one else found
+
+    def _found(self, part):
+        if isinstance(part, dict):
+            return {key: self._found(value) for key, value in part.items()}
+        if len(part) > 1 and isinstance(part[0], str) and isinstance(part[1], int):
+            return self._tensors[tuple(part)]
+        return type(part)(map(self._found, part))
 
 
 def rebuild(config, cls):

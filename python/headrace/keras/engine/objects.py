@@ -183,4 +183,8 @@ def jsonable(value):
         value = value.numpy()
     if hasattr(value, "tolist"):
         return value.tolist()
+    if hasattr(value, "get_config") and not isinstance(value, type):
+        return {"class_name": type(value).__name__, "config": value.get_config()}
+    if callable(value):
+        return value.__name__
     raise TypeError(f"{value!r} of {type(value)} cannot be written as JSON")

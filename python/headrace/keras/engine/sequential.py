@@ -7,6 +7,7 @@ from headrace.keras import serialization
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.base.call_context import context
 from headrace.keras.base.keras_tensor import history, is_described
+from headrace.keras.base.tracking import unique
 from headrace.keras.engine import functional
 from headrace.keras.engine.graph_network import GraphNetwork
 from headrace.keras.engine.input_layer import InputLayer
@@ -55,7 +56,7 @@ class Sequential(functional.Functional):
                 f"layer={layer} of type {type(layer)}."
             )
         stack = self._keras.stack
-        if any(layer.name == other.name for other in stack):
+        if any(layer.name == x.name and layer is not x for x in stack):
             raise ValueError(
                 "All layers added to a Sequential model should have unique names. Name "
                 f'"{layer.name}" is already the name of a layer in this model. Update '
@@ -145,7 +146,8 @@ class Sequential(functional.Functional):
         """A list of the layers, first to last, without the InputLayer."""
         stack = self._keras.stack
         first = stack[1:] if stack and isinstance(stack[0], InputLayer) else stack
-        return list(first) + (self._layer_graph.beside if self._layer_graph else [])
+        beside = self._layer_graph.beside if self._layer_graph else []
+        return unique([*first, *beside])  # one may stand at several places
 
     # --- building ---
 
@@ -166,7 +168,8 @@ class Sequential(functional.Functional):
         self.built = True
 
     def _build_for(self, inputs):
-        if isinstance(inputs, tf.experimental.ExtensionType):
+        has_shape = hasattr(inputs, "shape") or tf.nest.is_nested(inputs)
+        if isinstance(inputs, tf.experimental.ExtensionType) or not has_shape:
             self.built = True  # the layers make their weights when they are called
         else:
             super()._build_for(inputs)

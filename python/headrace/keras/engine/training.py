@@ -24,6 +24,9 @@ from headrace.keras.optimizer import registry
 from headrace.keras.optimizer.loss_scale import LossScaleOptimizer
 
 
+_STEPS_TO_BEGIN_WITH = 4  # of steps_per_execution="auto": upstream's first number
+
+
 class Trainer(GraphNames):
     """What Model adds to Layer."""
 
@@ -33,7 +36,7 @@ class Trainer(GraphNames):
         plain.compiled_with = plain.graph_training = None
         plain.steps = {}
         plain.run_eagerly = None
-        plain.steps_per_execution = 1
+        plain.steps_per_execution = plain.steps_variable = None
         plain.strategy = strategies.strategy()
         plain.made_in_graph = stack.plain_graph() is not None
         self.stop_training = False
@@ -46,7 +49,26 @@ class Trainer(GraphNames):
 
     # --- compiling ---
 
-    optimizer = None  # before compile()
+    optimizer = jit_compile = None  # before compile()
+    distribute_reduction_method = "auto"
+    autotune_steps_per_execution = False
+
+    @property
+    def steps_per_execution(self):
+        """How many steps of training pass between two calls of callbacks: an int64
+        variable that may be changed; None before compile()."""
+        plain = self._keras
+        if plain.steps_variable is None and plain.steps_per_execution is not None:
+            with tf.init_scope():
+                count = plain.steps_per_execution
+                plain.steps_variable = tf.Variable(
+                    count, dtype=tf.int64, trainable=False
+                )
+        return plain.steps_variable
+
+    @steps_per_execution.setter
+    def steps_per_execution(self, count):
+        self._keras.steps_per_execution, self._keras.steps_variable = count, None
 
     def compile(
         self,
@@ -100,7 +122,10 @@ class Trainer(GraphNames):
         )
         plain.steps = {}
         plain.run_eagerly = run_eagerly
-        plain.steps_per_execution = steps_per_execution or 1
+        self.autotune_steps_per_execution = steps_per_execution == "auto"
+        if self.autotune_steps_per_execution:
+            steps_per_execution = _STEPS_TO_BEGIN_WITH
+        self.steps_per_execution = steps_per_execution or 1
         self.jit_compile = bool(jit_compile)
         self.train_function = self.test_function = self.predict_function = None
         plain.graph_training = None
@@ -441,7 +466,7 @@ class Trainer(GraphNames):
         step.begin(source)
         begin, end = callbacks.batch_hooks(kind)
         train = kind == "train"
-        together = self._keras.steps_per_execution if train else 1
+        together = self._steps_together() if train else 1
         logs, count, told = None, 0, 0
         for data in source.epoch():
             described = step.described(count, data)
@@ -461,6 +486,12 @@ class Trainer(GraphNames):
         if begin and (source.steps is None or source.ran_out):
             begin(count)  # upstream tries one more
         source.note_size(count)
+
+    def _steps_together(self):
+        changed = self._keras.steps_variable
+        if changed is not None:
+            self._keras.steps_per_execution = int(settings.get_value(changed))
+        return self._keras.steps_per_execution or 1
 
     def _epoch(self, source, callbacks):
         """One epoch of training: its logs as numbers; None without data."""

@@ -7,15 +7,18 @@ has it; `.h5` an HDF5 file of Keras 2's first kind; anything else a SavedModel.
 import datetime
 import json
 import os
+import tempfile
 import zipfile
 
 from headrace.context import stack
 from headrace.keras import serialization, settings
+from headrace.keras.base.own_variables import Kept
 from headrace.keras.engine import folder, hdf5, hdf5_file, objects
 from headrace.keras.layer import registry as layers
 
 _VERSION = hdf5._KERAS_VERSION
 _CONFIG, _METADATA, _WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
+_ASSETS = "assets"
 
 
 def model_from_config(config, custom_objects=None):
@@ -62,6 +65,37 @@ def _write_archive(model, path):
         archive.writestr(_METADATA, json.dumps(metadata))
         archive.writestr(_CONFIG, config)
         archive.writestr(_WEIGHTS, weights)
+        _write_assets(model, archive)
+
+
+def _write_assets(model, archive):
+    """The files that layers write themselves: assets/PATH OF THE LAYER/..."""
+    for (path, *_), layer in hdf5.places_of(model):
+        if type(layer).save_assets is Kept.save_assets:
+            continue
+        with tempfile.TemporaryDirectory() as made:
+            layer.save_assets(made)
+            for place, _, names in os.walk(made):
+                inside = os.path.normpath(
+                    os.path.join(path, os.path.relpath(place, made))
+                )
+                for name in sorted(names):
+                    archive.write(
+                        os.path.join(place, name), f"{_ASSETS}/{inside}/{name}"
+                    )
+
+
+def _read_assets(model, archive):
+    names = [n for n in archive.namelist() if n.startswith(_ASSETS + "/")]
+    if not names:
+        return
+    with tempfile.TemporaryDirectory() as made:
+        archive.extractall(made, names)
+        for paths, layer in hdf5.places_of(model):
+            folders = [os.path.join(made, _ASSETS, path) for path in paths]
+            found = next(filter(os.path.isdir, folders), None)
+            if found:
+                layer.load_assets(found)
 
 
 def _read_archive(path, custom_objects, compile, safe_mode):
@@ -78,6 +112,8 @@ def _read_archive(path, custom_objects, compile, safe_mode):
         with serialization.CustomObjectScope(custom_objects or {}):
             model.compile_from_config(config["compile_config"])
     hdf5.from_bytes(model, weights, path)
+    with zipfile.ZipFile(path) as archive:
+        _read_assets(model, archive)
     return model
 
 
@@ -111,7 +147,8 @@ def save_model(model, filepath, overwrite=True, save_format=None, **kwargs):
 
     In TensorFlow 1's ways (disable_v2_behavior) HDF5 is what it writes unless told. Without
     `overwrite` it asks before it replaces a file. Further arguments are
-    include_optimizer (HDF5), signatures and options (SavedModel). ValueError for other
+    include_optimizer and save_traces (HDF5, SavedModel), signatures and options
+    (SavedModel). ValueError for other
     formats and for arguments that a format has not, ImportError without h5py.
     """
     path = os.fspath(filepath)
@@ -133,6 +170,7 @@ def save_model(model, filepath, overwrite=True, save_format=None, **kwargs):
         _write_archive(model, path)
     elif kind == "h5":
         include = kwargs.pop("include_optimizer", True)
+        kwargs.pop("save_traces", None)  # files of this kind have none
         _only(kwargs, "signatures", "options", "save_traces")
         model._assert_weights_created()
         hdf5_file.write(model, path, include)

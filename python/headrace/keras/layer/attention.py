@@ -1,10 +1,12 @@
 """Attention."""
 
+import string
+
 from headrace import _api as tf
 from headrace.keras import initializer as initializers
 from headrace.keras.base.base_layer import Layer
 from headrace.keras.phase import dropped
-from headrace.keras.layer.advanced_activation import masked
+from headrace.keras.layer.advanced_activation import Softmax
 from headrace.keras.layer.einsum_dense import EinsumDense
 from headrace.keras.layer.noise import Dropout
 from headrace.keras.layer.parts import option_names, takes
@@ -18,6 +20,14 @@ def _fresh(option):
     return option
 
 
+def _other_name(name):
+    """A property of another name for an attribute."""
+    return property(
+        lambda self: getattr(self, name), lambda self, value: setattr(self, name, value)
+    )
+
+
+_OPTIONS = option_names("kernel", "bias", activity=False)
 _SHAPES = ("query_shape", "key_shape", "value_shape")
 _HIDDEN = ("num_heads", "key_dim", "value_dim", "dropout", "use_bias", "attention_axes")
 
@@ -35,6 +45,8 @@ class MultiHeadAttention(Layer):
     _config_attributes = {name: f"_{name}" for name in _HIDDEN}
     _config_attributes["output_shape"] = "_output_size"
     _config_without = ("softmax_robust_masking",)
+    _output_shape = _other_name("_output_size")
+    _softmax_robust_masking = _other_name("softmax_robust_masking")
 
     def _begin(self):
         if self._attention_axes is not None:
@@ -42,7 +54,7 @@ class MultiHeadAttention(Layer):
             given = (given,) if isinstance(given, int) else tuple(given)
             self._attention_axes = given
         self._value_dim = self._value_dim or self._key_dim
-        self._query_dense = None
+        self._built_from_signature = False
         self._keras.built_for = dict.fromkeys(_SHAPES)
 
     _keras_3_names = {
@@ -50,51 +62,128 @@ class MultiHeadAttention(Layer):
         for part in ("query", "key", "value", "output")
     }
 
-    def _make(self, query):
-        """The projections and equations, for queries of this shape."""
-        between = len(query) - 2
+    # --- what subclasses of programs call and define, under the names of tf_keras ---
+
+    def _build_from_signature(self, query, value, key=None):
+        """Makes the projections and equations, for inputs (tensors or shapes)."""
+        self._built_from_signature = True
+        shapes = [
+            tf.TensorShape(getattr(x, "shape", x))
+            for x in (query, value if key is None else key, value)
+        ]
+        self._query_shape, self._key_shape, self._value_shape = shapes
+        self._keras.built_for = dict(zip(_SHAPES, [s.as_list() for s in shapes]))
+        options = self._get_common_kwargs_for_sublayer
+        with tf.init_scope():
+            for part, shape, size in (
+                ("query", shapes[0], self._key_dim),
+                ("key", shapes[1], self._key_dim),
+                ("value", shapes[2], self._value_dim),
+            ):
+                free = shape.rank - 1
+                heads = [self._num_heads, size]
+                dense = self._dense(free, 1, heads, options(), part)
+                setattr(self, f"_{part}_dense", dense)
+            self._build_attention(shapes[0].rank + 1)
+            self._output_dense = self._make_output_dense(
+                shapes[0].rank - 1, options(), "attention_output"
+            )
+
+    def _get_common_kwargs_for_sublayer(self):
+        """The options that all projections are made with; initializers are copies, so
+        that every projection gets its own values."""
+        options = {name: _fresh(getattr(self, name)) for name in _OPTIONS}
+        options["activity_regularizer"] = self.activity_regularizer
+        return {**options, "dtype": self._dtype_policy}
+
+    def _make_output_dense(self, free_dims, common_kwargs, name=None):
+        """The projection of what the heads give, behind `free_dims` axes."""
+        sizes = self._output_size or self._query_shape[-1]
+        sizes = [sizes] if isinstance(sizes, int) else list(sizes)
+        return self._dense(free_dims, 2, sizes, common_kwargs, name)
+
+    def _dense(self, free, bound, sizes, options, name):
+        """A projection of the last `bound` axes, behind `free` ones, to axes of `sizes`."""
+        letters = string.ascii_lowercase
+        rows, old = letters[:free], letters[free : free + bound]
+        new = letters[free + bound : free + bound + len(sizes)]
+        return EinsumDense(
+            f"{rows}{old},{old}{new}->{rows}{new}",
+            (*[None] * (free - 1), *sizes),
+            bias_axes=new if self._use_bias else None,
+            name=name,
+            **options,
+        )
+
+    def _build_attention(self, rank):
+        """Makes the equations, softmax and dropout for projections of that rank."""
         if self._attention_axes is None:
-            self._attention_axes = tuple(range(1, between + 1))
-        over = {a % len(query) for a in self._attention_axes}
-        if not over or not over <= set(range(1, between + 1)):
+            self._attention_axes = tuple(range(1, rank - 2))
+        over = sorted(a % (rank - 1) for a in self._attention_axes)
+        if not over or not set(over) <= set(range(1, rank - 2)):
             raise ValueError(
                 f"MultiHeadAttention: attention_axes={self._attention_axes} are not "
-                f"among those between the first and the last of a query of shape {query}"
+                "among those between the first and the last of a query of shape "
+                f"{self._query_shape.as_list()}"
             )
-        # Axes of queries in small letters, those of keys that differ in capital ones;
-        # H are heads, F features.
-        rows = "abcdefgijklmnop"[: between + 1]
-        columns = "".join(c.upper() if i in over else c for i, c in enumerate(rows))
-        alone = "".join(c for c in rows if c in columns)
-        seen = [c for c in rows if c not in columns]
-        scores = f"{alone}H{''.join(seen)}{''.join(seen).upper()}"
-        self._score_equation = f"{columns}HF,{rows}HF->{scores}"
-        self._mix_equation = f"{scores},{columns}HF->{rows}HF"
-        keys, values = self._key_dim, self._value_dim
-        out = self._output_size or query[-1]
-        out = (out,) if isinstance(out, int) else tuple(out)
-        with tf.init_scope():
-            for part, size in (("query", keys), ("key", keys), ("value", values)):
-                sizes = (*[None] * between, self._num_heads, size)
-                dense = self._projection(f"{rows}x,xyz->{rows}yz", sizes, "yz", part)
-                setattr(self, f"_{part}_dense", dense)
-            self._dropout_layer = Dropout(self._dropout, dtype=self._dtype_policy)
-            last = "uvw"[: len(out)]
-            equation = f"{rows}yz,yz{last}->{rows}{last}"
-            sizes = (*[None] * between, *out)
-            dense = self._projection(equation, sizes, last, "attention_output")
-            self._output_dense = dense
-
-    def _projection(self, equation, sizes, bias_axes, name):
-        options = option_names("kernel", "bias", activity=False)
-        return EinsumDense(
-            equation,
-            sizes,
-            bias_axes=bias_axes if self._use_bias else None,
-            name=name,
+        rows = string.ascii_lowercase[:rank]
+        further = iter(string.ascii_lowercase[rank:])
+        columns = "".join(next(further) if i in over else c for i, c in enumerate(rows))
+        alone = "".join(c for i, c in enumerate(rows[:-1]) if i not in over)
+        scores = alone + "".join(rows[i] for i in over)
+        scores += "".join(columns[i] for i in over)
+        self._dot_product_equation = f"{columns},{rows}->{scores}"
+        self._combine_equation = f"{scores},{columns}->{rows}"
+        self._softmax = Softmax(
+            axis=tuple(range(len(scores) - len(over), len(scores))),
+            robust_masking=self.softmax_robust_masking,
             dtype=self._dtype_policy,
-            **{option: _fresh(getattr(self, option)) for option in options},
         )
+        self._dropout_layer = Dropout(self._dropout, dtype=self._dtype_policy)
+
+    def _compute_attention(self, query, key, value, attention_mask=None, training=None):
+        """(what each query sees of `value`, the scores), of projections
+        [batch, ..., heads, size]. Subclasses may define it."""
+        query = query * (1.0 / float(self._key_dim) ** 0.5)
+        scores = tf.einsum(self._dot_product_equation, key, query)
+        scores = self._masked_softmax(scores, attention_mask)
+        shared = self._dropout_layer(scores, training=training)
+        return tf.einsum(self._combine_equation, shared, value), scores
+
+    def _masked_softmax(self, attention_scores, attention_mask=None):
+        """How much of each key a query sees: softmax over the axes of keys."""
+        if attention_mask is not None:
+            place = -2 * len(self._attention_axes) - 1
+            while len(attention_mask.shape) < len(attention_scores.shape):
+                attention_mask = tf.expand_dims(attention_mask, place)
+        return self._softmax(attention_scores, attention_mask)
+
+    def _compute_attention_mask(
+        self, query, value, key=None, attention_mask=None, use_causal_mask=False
+    ):
+        """What each query may see: the masks that are there, joined."""
+        parts = []
+        sides = [(query, 2), (value, 1)]
+        for x, axis in sides if key is value or key is None else [*sides, (key, 1)]:
+            shown = getattr(x, "_keras_mask", None)
+            if shown is not None:
+                parts.append(tf.expand_dims(tf.cast(shown, tf.bool), axis))
+        if use_causal_mask:
+            parts.append(self._compute_causal_mask(query, value))
+        if attention_mask is not None:
+            parts.append(tf.cast(attention_mask, tf.bool))
+        out = None
+        for part in parts:
+            out = part if out is None else tf.logical_and(out, part)
+        return out
+
+    def _compute_causal_mask(self, query, value=None):
+        """[1, T, S]: which steps are not behind that of the query."""
+        rows = tf.shape(query)[1]
+        cols = rows if value is None else tf.shape(value)[1]
+        return (tf.range(rows)[:, None] >= tf.range(cols)[None, :])[None]
+
+    # --- the layer ---
 
     def call(
         self,
@@ -128,18 +217,19 @@ class MultiHeadAttention(Layer):
                     "MultiHeadAttention: inputs must be [batch, time, features], all of "
                     f"the same rank, got shape {x.shape} beside {query.shape}"
                 )
-        if self._query_dense is None:
-            self._make(query.shape.as_list())
-            shapes = [x.shape.as_list() for x in (query, key, value)]
-            self._keras.built_for = dict(zip(_SHAPES, shapes))
-        mask = self._mask(query, value, key, attention_mask, use_causal_mask)
-        q = self._query_dense(query)
-        k = self._key_dense(key)
-        v = self._value_dense(value)
-        q = q * (1.0 / float(self._key_dim) ** 0.5)
-        scores = self._shares(tf.einsum(self._score_equation, k, q), mask)
-        shared = self._dropout_layer(scores, training=training)
-        out = self._output_dense(tf.einsum(self._mix_equation, shared, v))
+        if not self._built_from_signature:
+            self._build_from_signature(query=query, value=value, key=key)
+        mask = self._compute_attention_mask(
+            query, value, key, attention_mask, use_causal_mask
+        )
+        out, scores = self._compute_attention(
+            self._query_dense(query),
+            self._key_dense(key),
+            self._value_dense(value),
+            mask,
+            training,
+        )
+        out = self._output_dense(out)
         return (out, scores) if return_attention_scores else out
 
     def get_config(self):
@@ -159,40 +249,13 @@ class MultiHeadAttention(Layer):
         made._keras.built_for = shapes
         return made
 
-    def _shares(self, scores, mask):
-        """How much of each key a query sees: softmax over the axes of keys."""
-        count = len(self._attention_axes)
-        if mask is not None:
-            while mask.shape.rank < scores.shape.rank:
-                mask = tf.expand_dims(mask, -2 * count - 1)
-            scores = masked(scores, mask, self.softmax_robust_masking)
-        if count == 1:
-            return tf.nn.softmax(scores)
-        axes = list(range(-count, 0))
-        return tf.exp(scores - tf.reduce_logsumexp(scores, axes, keepdims=True))
-
-    def _mask(self, query, value, key, attention_mask, causal):
-        """What each query may see: the masks that are there, joined."""
-        parts = []
-        sides = [(query, 2), (value, 1)]
-        for x, axis in sides if key is value else [*sides, (key, 1)]:
-            shown = getattr(x, "_keras_mask", None)
-            if shown is not None:
-                parts.append(tf.expand_dims(tf.cast(shown, tf.bool), axis))
-        if causal:
-            rows, cols = tf.shape(query)[1], tf.shape(value)[1]
-            seen = tf.range(rows)[:, None] >= tf.range(cols)[None, :]
-            parts.append(seen[None])
-        if attention_mask is not None:
-            parts.append(tf.cast(attention_mask, tf.bool))
-        out = None
-        for part in parts:
-            out = part if out is None else tf.logical_and(out, part)
-        return out
-
     def compute_mask(self, inputs, mask=None):
         """The mask of the query."""
         return mask if not isinstance(mask, (list, tuple)) else mask[0]
+
+
+for _name in _OPTIONS:  # as subclasses know them
+    setattr(MultiHeadAttention, f"_{_name}", _other_name(_name))
 
 
 @takes("dropout=0.0, **kwargs")

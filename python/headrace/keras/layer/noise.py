@@ -45,7 +45,7 @@ class Dropout(_Drawing):
                 "between 0 and 1."
             )
 
-    def _noise_shape(self, inputs):
+    def _get_noise_shape(self, inputs):
         if self.noise_shape is None:
             return None
         sizes = tf.shape(inputs)
@@ -59,7 +59,7 @@ class Dropout(_Drawing):
     def _drawn(self, inputs):
         if isinstance(self.rate, (int, float)) and self.rate == 0:
             return tf.identity(inputs)
-        shape, seed = self._noise_shape(inputs), self._next_seed()
+        shape, seed = self._get_noise_shape(inputs), self._next_seed()
         return tf.nn.dropout(inputs, self.rate, noise_shape=shape, seed=seed)
 
 
@@ -70,7 +70,7 @@ class SpatialDropout1D(Dropout):
     def _begin(self):
         self.input_spec = InputSpec(ndim=3)
 
-    def _noise_shape(self, inputs):
+    def _get_noise_shape(self, inputs):
         sizes = tf.shape(inputs)
         return tf.stack([sizes[0], 1, sizes[2]])
 
@@ -85,7 +85,7 @@ class SpatialDropout2D(Dropout):
     def _begin(self):
         self.input_spec = InputSpec(ndim=self._rank + 2)
 
-    def _noise_shape(self, inputs):
+    def _get_noise_shape(self, inputs):
         sizes, inner = tf.shape(inputs), [1] * self._rank
         if self.data_format == "channels_first":
             return tf.stack([sizes[0], sizes[1], *inner])

@@ -139,6 +139,11 @@ class Bidirectional(Layer):
                     context.names.pop()
         self.built = True
 
+    def reset_states(self):
+        """Sets the states of both directions to zeros, where they are stateful."""
+        self.forward_layer.reset_states()
+        self.backward_layer.reset_states()
+
     def __call__(self, *args, **kwargs):
         if args and isinstance(args[0], (list, tuple)) and len(args[0]) > 1:
             if not isinstance(args[0][0], KerasTensor) or args[0][0].shape.rank == 3:

@@ -13,6 +13,9 @@ def _weights(sample_weight, values, dtype):
     weight = tf.cast(sample_weight, dtype)
     while weight.shape.rank < values.shape.rank:
         weight = tf.expand_dims(weight, -1)
+    ranks = weight.shape.rank, values.shape.rank
+    if None not in ranks and ranks[0] == ranks[1] + 1 and weight.shape[-1] == 1:
+        weight = tf.squeeze(weight, -1)  # weights of a column, values of a row
     return tf.broadcast_to(weight, tf.shape(values))
 
 

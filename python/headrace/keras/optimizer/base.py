@@ -237,30 +237,34 @@ class BaseOptimizer(AutoTrackable):
                     self.add_slot(variable, slot_name)
         self._built_for.update(v._key for v in new)
 
-    def add_slot(self, variable, slot_name, initializer=None, shape=None):
+    def add_slot(self, var, slot_name, initializer=None, shape=None):
         """The slot of that name for a variable, made unless it is there."""
-        slots = self._slots.setdefault(variable._key, {})
+        if "iter" not in self._hyper_variables and not self._is_legacy:
+            self._make_hypers()
+        slots = self._slots.setdefault(var._key, {})
         if slot_name in slots:
             return slots[slot_name]
-        label = variable._shared_name
+        label = var._shared_name
         shown = self._slot_labels.get(slot_name, slot_name)
         name = f"{self._scope}{shown}/{label}"
         if self._is_legacy:
             name = f"{self._name}/{label}/{slot_name}"
         with tf.init_scope():
             if slot_name == "average":
-                value = variable.read_value()
+                value = var.read_value()
             elif initializer is None:
-                value = self._initial_slot(variable, slot_name)
+                value = self._initial_slot(var, slot_name)
+                if shape is not None:
+                    value = tf.zeros(shape, var.dtype)
             elif isinstance(initializer, str) or callable(initializer):
                 make = initializers.get(initializer)
-                value = make(shape or variable.shape, dtype=variable.dtype)
+                value = make(var.shape if shape is None else shape, dtype=var.dtype)
             else:
                 value = initializer
-        with _beside(variable):
-            slot = self._new_variable(value, name, variable.dtype)
+        with _beside(var):
+            slot = self._new_variable(value, name, var.dtype)
         slots[slot_name] = slot
-        node_of(self).attach_slot(node_of(variable), slot_name, node_of(slot))
+        node_of(self).attach_slot(node_of(var), slot_name, node_of(slot))
         start_restored(slot)
         if not self._is_legacy:
             self._variables.append(slot)
@@ -328,6 +332,8 @@ class BaseOptimizer(AutoTrackable):
             if key not in _AGGREGATION:
                 raise TypeError(f"apply_gradients: unknown argument {key}")
         pairs = with_gradients(tuple(grads_and_vars))
+        if not pairs:  # no variable: that is no step
+            return tf.no_op(name=name) if self._is_legacy else self.iterations
         gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
         mode = strategies.mode()
         if mode is None or mode.is_default:

@@ -10,7 +10,7 @@ from headrace.keras import initializer as initializers
 from headrace.keras import settings
 from headrace.keras.classes import add_classes
 from headrace.keras.optimizer import nadam, newer, rules  # noqa: F401 (in the table)
-from headrace.keras.optimizer.base import BaseOptimizer, serialized
+from headrace.keras.optimizer.base import BaseOptimizer, serialized, sum_of_replicas
 from headrace.keras.optimizer.schedule import LearningRateSchedule
 
 _PARAMETERS = signatures.from_text(
@@ -168,6 +168,48 @@ class Optimizer(BaseOptimizer):
         if self.use_ema:
             self._overwrite(var_list)
 
+    def aggregate_gradients(self, grads_and_vars):
+        """A list of (gradient, variable), in a replica with the sums over all of them."""
+        pairs = list(grads_and_vars)
+        return list(zip(sum_of_replicas([g for g, _ in pairs]), [v for _, v in pairs]))
+
+    # --- in files of models ---
+
+    def save_own_variables(self, store):
+        """Puts all variables but the learning rate as arrays into a dict or HDF5 group,
+        under "0", "1", ...: steps taken, then slots."""
+        values = settings.batch_get_value(self.variables) or [np.int64(0)]
+        for i, value in enumerate(values):
+            store[str(i)] = value
+
+    def load_own_variables(self, store):
+        """Assigns what save_own_variables() put into a store, also Keras 3's, which has
+        the learning rate, too; leaves all as it is, with a warning, where the store is of
+        another optimizer or no step has been taken here."""
+        settings.batch_set_value(self._found_in(store))
+
+    def _found_in(self, store):
+        """(variable, value) of what a store has for this optimizer."""
+        saved = [np.asarray(store[str(i)]) for i in range(len(store.keys()))]
+        mine = list(self.variables)
+        rate = self.learning_rate
+        layouts = [mine]
+        if mine and isinstance(rate, tf.Variable):
+            layouts.append([mine[0], rate, *mine[1:]])  # Keras 3's
+        for variables in layouts:
+            if [tuple(v.shape.as_list()) for v in variables] == [
+                x.shape for x in saved
+            ]:
+                return list(zip(variables, saved))
+        logging.warn(
+            "Skipping variable loading for optimizer '%s', because it has %d variables "
+            "whereas the saved optimizer has %d variables. ",
+            self.name,
+            len(mine),
+            len(saved),
+        )
+        return []
+
     def __init__(self, name, weight_decay=0, **kwargs):
         self._set_up(name, 0.0, {}, {"weight_decay": weight_decay, **kwargs})
 
@@ -219,9 +261,13 @@ class Optimizer(BaseOptimizer):
     def add_variable_from_reference(
         self, model_variable, variable_name, shape=None, initial_value=None
     ):
-        """A new variable for a slot of `model_variable`: zeros of its shape unless
-        told.
+        """A new variable for a slot of `model_variable`: zeros of its shape, or of
+        `shape`, unless there is an initial value or a function that gives one.
         """
+        if initial_value is not None:
+            with tf.init_scope():
+                first = initial_value() if callable(initial_value) else initial_value
+                initial_value = tf.convert_to_tensor(first, model_variable.dtype)
         return self.add_slot(model_variable, variable_name, initial_value, shape)
 
     def add_variable(self, shape, dtype=None, initializer="zeros", name=None):

@@ -1,6 +1,11 @@
 """tf.keras.optimizers.legacy: the interface before Keras 2.11."""
 
+from headrace import _api as tf
 from headrace.eager import graph_gradients
+from headrace.framework.trackable import node_of
+from headrace.keras import initializer as initializers
+from headrace.keras import settings
+from headrace.keras.base.tracking import attach_new
 from headrace.keras.classes import add_classes
 from headrace.keras.optimizer import nadam, rules
 from headrace.keras.optimizer.for_subclasses import ForSubclasses
@@ -25,6 +30,7 @@ class Optimizer(ForSubclasses, BaseOptimizer):
         kwargs, hypers = dict(kwargs), dict(hypers)
         aggregator = kwargs.pop("gradient_aggregator", None)
         transformers = kwargs.pop("gradient_transformers", None)
+        object.__setattr__(self, "_more_weights", [])  # of add_weight, kept alive
         object.__setattr__(self, "gradient_aggregator", aggregator or _sum_of_replicas)
         object.__setattr__(self, "gradient_transformers", transformers or [])
         learning_rate = kwargs.pop("lr", learning_rate)
@@ -76,10 +82,94 @@ class Optimizer(ForSubclasses, BaseOptimizer):
         """
         pairs = with_gradients(tuple(grads_and_vars))
         if experimental_aggregate_gradients:
-            pairs = self.gradient_aggregator(pairs)
-        for transformer in self.gradient_transformers:
-            pairs = transformer(pairs)
+            pairs = self._aggregate_gradients(pairs)
+        pairs = self._transform_gradients(pairs)
         return super().apply_gradients(pairs, name, skip_gradients_aggregation=True)
+
+    def add_weight(
+        self,
+        name,
+        shape,
+        dtype=None,
+        initializer="zeros",
+        trainable=None,
+        synchronization=tf.VariableSynchronization.AUTO,
+        aggregation=tf.VariableAggregation.NONE,
+    ):
+        """A new variable of the optimizer, float32 unless `dtype` says another, known to
+        checkpoints by its name; it is none of `weights`."""
+        if synchronization == tf.VariableSynchronization.ON_READ:
+            if trainable:
+                raise ValueError(
+                    "Synchronization value can be set to VariableSynchronization.ON_READ "
+                    "only for non-trainable variables. You have specified trainable=True "
+                    "and synchronization=VariableSynchronization.ON_READ."
+                )
+            trainable = False
+        dtype = tf.as_dtype(dtype or tf.float32)
+        make = initializers.get(initializer) if isinstance(initializer, str) else None
+        make = make or initializer
+        with tf.init_scope():
+            first = make(shape, dtype=dtype) if callable(make) else make
+            made = tf.Variable(
+                first,
+                trainable=True if trainable is None else trainable,
+                name=name,
+                dtype=dtype,
+                synchronization=synchronization,
+                aggregation=aggregation,
+            )
+            settings.keep(made)
+        attach_new(node_of(self), name, made)
+        self._more_weights.append(made)
+        return made
+
+    # --- what subclasses of programs define ---
+
+    def minimize(self, loss, var_list, grad_loss=None, name=None, tape=None):
+        """Computes gradients of the loss, a function without arguments or a scalar that
+        `tape` recorded, and applies them: gives what apply_gradients() does."""
+        pairs = self._compute_gradients(loss, var_list, grad_loss=grad_loss, tape=tape)
+        return self.apply_gradients(pairs, name=name)
+
+    def _compute_gradients(self, loss, var_list, grad_loss=None, tape=None):
+        """A list of (gradient, variable)."""
+        if not callable(loss) and tape is None:
+            return self.compute_gradients(loss, var_list)  # which says what is missing
+        tape = tf.GradientTape() if tape is None else tape
+        if callable(loss):
+            with tape:
+                if not callable(var_list):
+                    tape.watch(var_list)
+                loss = loss()
+        if callable(var_list):
+            var_list = var_list()
+        with tape._ensure_recording():
+            loss = self._transform_loss(loss)
+        pairs = self._get_gradients(tape, loss, tf.nest.flatten(var_list), grad_loss)
+        return self._transform_unaggregated_gradients(pairs)
+
+    def _transform_loss(self, loss):
+        """What gradients are taken of: here the loss."""
+        return loss
+
+    def _get_gradients(self, tape, loss, var_list, grad_loss=None):
+        """A list of (gradient, variable) of what the tape recorded."""
+        return list(zip(tape.gradient(loss, var_list, grad_loss), var_list))
+
+    def _transform_unaggregated_gradients(self, grads_and_vars):
+        """The pairs of one replica, before those of all are summed."""
+        return grads_and_vars
+
+    def _aggregate_gradients(self, grads_and_vars):
+        """The pairs with the sums over replicas, or what gradient_aggregator makes."""
+        return self.gradient_aggregator(grads_and_vars)
+
+    def _transform_gradients(self, grads_and_vars):
+        """The pairs as gradient_transformers make them."""
+        for transformer in self.gradient_transformers:
+            grads_and_vars = transformer(grads_and_vars)
+        return grads_and_vars
 
     def get_gradients(self, loss, params):
         """The gradients of a graph's tensor, within what clipnorm and the like

@@ -71,7 +71,7 @@ class Dropout(noise.Dropout, Layer):
         """
 
         def dropped():
-            shape = self._noise_shape(inputs)
+            shape = self._get_noise_shape(inputs)
             return tf.nn.dropout(inputs, self.rate, shape, self.seed)
 
         return choose(training, dropped, lambda: tf.identity(inputs))

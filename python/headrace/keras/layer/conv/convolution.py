@@ -110,8 +110,10 @@ class _Convolution(Weighted, OnWindows):
 
     _paddings = ("valid", "same")
 
-    def _before(self, given):
-        filters, groups = given["filters"], given["groups"]
+    def _validate_init(self):
+        """Raises ValueError for arguments that do not fit. Subclasses of programs, that
+        pad otherwise, define it."""
+        filters, groups = self.filters, self.groups
         if filters is not None and filters <= 0:
             raise ValueError(
                 "Invalid value for argument `filters`. Expected a strictly positive "
@@ -122,14 +124,14 @@ class _Convolution(Weighted, OnWindows):
                 "The number of filters must be evenly divisible by the number of "
                 f"groups. Received: groups={groups}, filters={filters}."
             )
-        padding = given["padding"].lower()
-        if padding == "causal" and "causal" not in self._paddings:
+        if self.padding == "causal" and "causal" not in self._paddings:
             raise ValueError(
                 "Causal padding is only supported for `Conv1D`and `SeparableConv1D`."
             )
-        check_padding(padding, self._paddings)
+        check_padding(self.padding, self._paddings)
 
     def _begin(self):
+        self._validate_init()
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(
                 "`strides > 1` not supported in conjunction with `dilation_rate > 1`. "
@@ -174,13 +176,38 @@ class _Convolution(Weighted, OnWindows):
         self.input_spec = InputSpec(axes={self._channel_axis(): channels}, **rank)
         self.built = True
 
-    def _pad_before(self, inputs):
-        """Zeros before the steps, so that no output sees later ones."""
+    def _compute_causal_padding(self, inputs):
+        """How many zeros come before and behind each axis, channels last, so that no
+        output sees later steps. Subclasses may define it."""
         left = self.dilation_rate[0] * (self.kernel_size[0] - 1)
-        batch = [[0, 0]] * (len(inputs.shape) - 2)
-        return tf.pad(inputs, [*batch, [left, 0], [0, 0]])
+        return [*[[0, 0]] * (len(inputs.shape) - 2), [left, 0], [0, 0]]
 
-    def _convolve(self, inputs):
+    def _pad_before(self, inputs):
+        return tf.pad(inputs, self._compute_causal_padding(inputs))
+
+    def _spatial_output_shape(self, spatial_input_shape):
+        """The sizes of the output's space for those of the input's, None where they are
+        unknown. Subclasses may define it."""
+        return [
+            None if size is None else self._length(size, axis)
+            for axis, size in enumerate(spatial_input_shape)
+        ]
+
+    def _resized(self, sizes, channels=None):
+        made = super()._resized(sizes, channels)
+        first = len(sizes) - self.rank - 2 + self._first()
+        space = slice(first, first + self.rank)
+        made[space] = self._spatial_output_shape(list(sizes)[space])
+        return made
+
+    def convolution_op(self, inputs, kernel):
+        """The convolution of inputs with a kernel like the layer's own, with its strides,
+        padding and dilation: no bias, no activation. Subclasses may define it: call()
+        adds these to what it gives."""
+        convolve = _Convolution._convolve
+        return self._channels_last(lambda x: convolve(self, x, kernel), inputs)
+
+    def _convolve(self, inputs, kernel=None):
         padding = self.padding.upper()
         if padding == "CAUSAL":
             inputs, padding = self._pad_before(inputs), "VALID"
@@ -188,7 +215,8 @@ class _Convolution(Weighted, OnWindows):
         strides, dilations = list(self.strides), list(self.dilation_rate)
         if self.rank == 3:
             strides, dilations = [1, *strides, 1], [1, *dilations, 1]
-        return function(inputs, self.kernel, strides, padding, dilations=dilations)
+        kernel = self.kernel if kernel is None else kernel
+        return function(inputs, kernel, strides, padding, dilations=dilations)
 
     def _compute(self, inputs):
         out = self._convolve(inputs)
@@ -198,8 +226,13 @@ class _Convolution(Weighted, OnWindows):
         """activation(convolution + bias) of [batch, space, channels], or channels
         first.
         """
-        function = self._compute if self.use_bias else self._convolve
-        out = self._channels_last(function, inputs)
+        if type(self).convolution_op is not _Convolution.convolution_op:
+            out = self.convolution_op(inputs, self.kernel)
+            if self.use_bias:
+                out = self._channels_last(lambda x: tf.nn.bias_add(x, self.bias), out)
+        else:
+            function = self._compute if self.use_bias else self._convolve
+            out = self._channels_last(function, inputs)
         return self.activation(out) if self.activation is not None else out
 
     def compute_output_shape(self, input_shape):

@@ -106,6 +106,10 @@ class Normalization(PreprocessingLayer):
     _config_attributes = {"mean": "input_mean", "variance": "input_variance"}
     _keeps_shape = True
 
+    def compute_output_signature(self, input_signature):
+        """The signature itself, as upstream has it."""
+        return input_signature
+
     def _begin(self):
         mean, variance = self.input_mean, self.input_variance
         axis = () if self.axis is None else self.axis

@@ -76,6 +76,8 @@ class Encoded(PreprocessingLayer):
 class CategoryEncoding(PreprocessingLayer):
     """Numbers below `num_tokens` as rows of ones or counts."""
 
+    _signature_dtype = tf.int64  # as upstream has it, whatever the outputs are
+
     def _begin(self):
         if self.output_mode == "binary":
             self.output_mode = "multi_hot"

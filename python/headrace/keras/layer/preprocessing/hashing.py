@@ -33,6 +33,14 @@ class Hashing(Encoded):
             )
         given["salt"] = [salt, salt] if isinstance(salt, int) else salt
 
+    def compute_output_shape(self, input_shape):
+        """The shape itself for bins, else that of rows of `num_bins`."""
+        shape = tf.TensorShape(input_shape)
+        if self.output_mode == "int" or shape.rank is None:
+            return shape
+        is_apart = self.output_mode == "one_hot" and shape.rank and shape[-1] != 1
+        return (shape if is_apart else shape[:-1]).concatenate(self.num_bins)
+
     def call(self, inputs):
         ids = on_values(self._bins, as_tensor(inputs))
         return self._encoded(ids, self.num_bins)

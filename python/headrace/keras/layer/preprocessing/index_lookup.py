@@ -1,6 +1,7 @@
 """StringLookup and IntegerLookup: numbers for the words of a vocabulary."""
 
 import collections
+import os
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from headrace.keras.layer.preprocessing.encoding import (
     Encoded,
     on_values,
 )
+
+_WORDS = "vocabulary.txt"  # the file of a model's file, as tf_keras names it
 
 
 @takes(
@@ -63,7 +66,8 @@ class _IndexLookup(Encoded):
                 "`idf_weights` should only be set if `output_mode` is `'tf_idf'`. "
                 f"Received: idf_weights={idf_weights} and output_mode={mode}"
             )
-        given.pop("vocabulary_size", None)  # of a configuration
+        told = given.pop("vocabulary_size", None)  # of a configuration
+        object.__setattr__(self, "_told_size", told)
 
     def _begin(self):
         self._words, self._table, self._idf = [], None, None
@@ -183,6 +187,37 @@ class _IndexLookup(Encoded):
             default = self.oov_token if self.invert else -1
             self._table = tf.lookup.StaticHashTable(rows, default)
 
+    # --- the vocabulary that was learned, in files of models ---
+
+    def save_assets(self, dir_path):
+        """Writes vocabulary.txt, a word a line, unless the configuration has it."""
+        if self.input_vocabulary is None:
+            words = map(str, self.get_vocabulary())
+            with tf.io.gfile.GFile(os.path.join(dir_path, _WORDS), "w") as f:
+                f.write("\n".join(words))
+
+    def load_assets(self, dir_path):
+        """Reads what save_assets() wrote."""
+        if self.input_vocabulary is not None:
+            return
+        with tf.io.gfile.GFile(os.path.join(dir_path, _WORDS)) as f:
+            words = f.read().split("\n")
+        idf = None if self._idf is None else self._idf.numpy()[: len(words)]
+        self.set_vocabulary(words, idf)
+
+    def save_own_variables(self, store):
+        """Puts the weights of tf-idf into a store, under "idf_weights"."""
+        if self._idf is not None:
+            store["idf_weights"] = self._idf.numpy()
+
+    def load_own_variables(self, store):
+        """Reads what save_own_variables() put into a store."""
+        if self.output_mode == "tf_idf":
+            with tf.init_scope():
+                self._idf = tf.constant(
+                    np.asarray(store["idf_weights"]), self._computed
+                )
+
     # --- learning it ---
 
     def _check_adaptable(self):
@@ -231,7 +266,7 @@ class _IndexLookup(Encoded):
         return values, np.repeat(np.arange(count), size // max(count, 1)), count
 
     def finalize_state(self):
-        if self.input_vocabulary is not None or not self.built:
+        if self.input_vocabulary is not None or not (self.built and self._found):
             return
         for special in (self.mask_token, self.oov_token):
             self._found.pop(special, None)
@@ -247,22 +282,46 @@ class _IndexLookup(Encoded):
 
     # --- computing ---
 
+    @property
+    def _signature_dtype(self):
+        return self._word_dtype if self.invert else self._computed
+
+    def _found_in_table(self, keys):
+        """What the table has for keys. A graph that is built before there is one asks a
+        table without values, so that a run of it is the same error."""
+        if self._table is not None:
+            return self._table.lookup(keys)
+        kinds = (tf.int64, tf.string) if self.invert else (self._word_dtype, tf.int64)
+        empty = tf.raw_ops.HashTableV2(
+            key_dtype=kinds[0], value_dtype=kinds[1], shared_name=f"empty_{id(self)}"
+        )
+        default = tf.constant("" if self.invert else -1, kinds[1])
+        return tf.raw_ops.LookupTableFindV2(
+            table_handle=empty, keys=keys, default_value=default
+        )
+
     def call(self, inputs):
         inputs = as_tensor(inputs, None if not self.invert else tf.int64)
         if not self.invert and inputs.dtype != self._word_dtype:
             inputs = tf.cast(inputs, self._word_dtype)
-        if self._table is None:
+        if self._table is None and tf.executing_eagerly():
             raise tf.errors.FailedPreconditionError._of(
                 "Table not initialized. [Op:LookupTableFindV2] name: "
             )
         if self.invert:
-            return on_values(self._table.lookup, inputs)
+            return on_values(self._found_in_table, inputs)
         ids = on_values(self._numbers, inputs)
         depth = self.max_tokens if self.pad_to_max_tokens else self.vocabulary_size()
-        return self._encoded(ids, depth, idf=self._idf)
+        idf = self._idf
+        if (
+            self._table is None
+        ):  # a model of a file is described before its words are read
+            depth = self._told_size or depth
+            idf = tf.zeros([depth], self._computed)
+        return self._encoded(ids, depth, idf=idf)
 
     def _numbers(self, words):
-        ids = self._table.lookup(words)
+        ids = self._found_in_table(words)
         unknown = tf.equal(ids, -1)
         count, first = self.num_oov_indices, int(self.mask_token is not None)
         if count == 0:

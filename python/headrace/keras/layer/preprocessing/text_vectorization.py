@@ -71,7 +71,6 @@ class TextVectorization(PreprocessingLayer):
         given["ngrams"] = (
             tuple(range(1, ngrams + 1)) if isinstance(ngrams, int) else ngrams
         )
-        given.pop("vocabulary_size", None)  # of a configuration
         dtype = given.get("dtype")
         if dtype is not None and tf.as_dtype(dtype) != tf.string:
             raise ValueError(
@@ -80,6 +79,7 @@ class TextVectorization(PreprocessingLayer):
             )
         given["dtype"] = tf.string
         self._lookup_layer = StringLookup(
+            vocabulary_size=given.pop("vocabulary_size", None),  # of a configuration
             **{name: given.pop(name) for name in _OF_LOOKUP if name in given},
             mask_token="" if mode == "int" else None,
             output_mode=mode,
@@ -102,6 +102,26 @@ class TextVectorization(PreprocessingLayer):
     def set_vocabulary(self, vocabulary, idf_weights=None):
         """Takes words; special tokens may come first."""
         self._lookup_layer.set_vocabulary(vocabulary, idf_weights)
+
+    @property
+    def _signature_dtype(self):
+        return self._lookup_layer._computed
+
+    def save_assets(self, dir_path):
+        """Writes vocabulary.txt, a word a line, unless the configuration has it."""
+        self._lookup_layer.save_assets(dir_path)
+
+    def load_assets(self, dir_path):
+        """Reads what save_assets() wrote."""
+        self._lookup_layer.load_assets(dir_path)
+
+    def save_own_variables(self, store):
+        """Puts the weights of tf-idf into a store, under "idf_weights"."""
+        self._lookup_layer.save_own_variables(store)
+
+    def load_own_variables(self, store):
+        """Reads what save_own_variables() put into a store."""
+        self._lookup_layer.load_own_variables(store)
 
     def _check_adaptable(self):
         self._lookup_layer._check_adaptable()

@@ -64,6 +64,14 @@ class RNN(Layer):
         found = cells.initial_states(self.cell, None, tf.shape(first)[1], first.dtype)
         return list(found) if isinstance(found, (list, tuple)) else [found]
 
+    def get_initial_state(self, inputs):
+        """A list of the states that a sequence begins with where none are given, for
+        inputs of that batch: what the cell says, else zeros."""
+        first = tf.nest.flatten(inputs)[0]
+        batch = tf.shape(first)[1 if self.time_major else 0]
+        found = cells.initial_states(self.cell, inputs, batch, first.dtype)
+        return list(found) if isinstance(found, (list, tuple)) else [found]
+
     def _make_states(self, inputs):
         first = tf.nest.flatten(inputs)[0]
         if first.shape[1] is None:
